@@ -14,6 +14,10 @@ std::optional<fastfs::matrix> dense_view(const py::array& a) {
         reinterpret_cast<std::uintptr_t>(a.data()) % sizeof(T)) {
         throw py::type_error("expected an aligned array: copy it first");
     }
+    // A row_stride of 0 means rows one after the other.
+    if ((a.strides(0) == 0 && a.shape(0) > 1) || (a.strides(1) == 0 && a.shape(1) > 1)) {
+        throw py::type_error("expected an array that repeats no values in place: copy it first");
+    }
     return fastfs::matrix(static_cast<const T*>(a.data()), a.shape(0), a.shape(1), a.strides(0) / size,
                           a.strides(1) / size);
 }

@@ -49,6 +49,12 @@ const T* data_or_null(const py::object& given, const char* name, std::vector<py:
     return static_cast<const T*>(array.data());
 }
 
+// Returns an array that another process has sent, whose values may begin anywhere, as the core can read it in place.
+template <class T>
+py::array_t<T, py::array::c_style> received(const py::handle& sent) {
+    return py::module_::import("numpy").attr("require")(sent, py::dtype::of<T>(), "CA");
+}
+
 // One label for each of n_rows rows; TypeError or ValueError otherwise.
 inline const std::int64_t* labels_of(const py::object& labels, py::ssize_t n_rows) {
     if (labels.is_none()) throw py::type_error("labels must be a contiguous int64 array, not None");

@@ -67,8 +67,8 @@ struct DiscStream : Stream<fastfs::disc_stream> {
     static DiscStream unpickled(const py::tuple& state) {
         const py::tuple args = state[0];
         const auto run = py::module_::import("fastfs._machine.run").attr("Run")();
-        DiscStream made = make(args[0].cast<Labels>(), args[1].cast<std::int64_t>(), args[2].cast<std::int64_t>(),
-                               args[3].cast<py::dict>(), run);
+        DiscStream made = make(received<std::int64_t>(args[0]), args[1].cast<std::int64_t>(),
+                               args[2].cast<std::int64_t>(), args[3].cast<py::dict>(), run);
         made.restore(state, run);
         return made;
     }

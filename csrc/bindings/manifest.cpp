@@ -210,7 +210,7 @@ struct ManifestSums {
 
     py::array_t<double> save() const {
         py::array_t<double> numbers(sums.size());
-        sums.save(numbers.mutable_data());
+        sums.save(numbers.mutable_data(), numbers.size());
         return numbers;
     }
 
@@ -308,11 +308,8 @@ void bind_manifest(py::module_& m) {
                 const auto run = py::module_::import("fastfs._machine.run").attr("Run")();
                 ManifestSums made(state[0].cast<std::int64_t>(), state[1].cast<std::int64_t>(),
                                   state[2].cast<py::dict>(), run);
-                const auto numbers = state[3].cast<py::array_t<double, py::array::c_style>>();
-                if (numbers.size() != made.sums.size()) {
-                    throw std::invalid_argument("these numbers are sums of other sizes");
-                }
-                made.sums.load(numbers.data());
+                const auto numbers = received<double>(state[3]);
+                made.sums.load(numbers.data(), numbers.size());
                 return made;
             }))
         .def_property_readonly("counts", [](const ManifestSums& self) { return to_array(self.sums.counts()); })

@@ -106,8 +106,11 @@ struct ReliefStream : Stream<fastfs::relief_stream> {
     static ReliefStream unpickled(const py::tuple& state) {
         const py::tuple args = state[0];
         const auto run = py::module_::import("fastfs._machine.run").attr("Run")();
-        ReliefStream made = make(args[0].cast<Labels>(), args[1].cast<std::int64_t>(), args[2].cast<std::int64_t>(),
-                                 args[3].cast<std::string>(), args[4].cast<py::dict>(), run);
+        const py::dict options = args[4].attr("copy")();
+        if (options.contains("priors") && !options["priors"].is_none())
+            options["priors"] = received<double>(options["priors"]);
+        ReliefStream made = make(received<std::int64_t>(args[0]), args[1].cast<std::int64_t>(),
+                                 args[2].cast<std::int64_t>(), args[3].cast<std::string>(), options, run);
         made.restore(state, run);
         return made;
     }

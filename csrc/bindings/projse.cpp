@@ -155,7 +155,7 @@ void bind_projse(py::module_& m) {
             [](const py::tuple& state) {
                 fastfs::projse_sums sums(state[0].cast<std::int64_t>(), state[1].cast<std::int64_t>(),
                                          state[2].cast<bool>());
-                const auto numbers = state[3].cast<py::array_t<double, py::array::c_style>>();
+                const auto numbers = received<double>(state[3]);
                 sums.load(std::vector<double>(numbers.data(), numbers.data() + numbers.size()));
                 return sums;
             }))

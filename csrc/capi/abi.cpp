@@ -49,8 +49,8 @@ fastfs_status failure() noexcept {
 }
 
 Matrix read_matrix(const fastfs_matrix* X, const Name& name, bool dense_row_list) {
-    require(X != nullptr, name, " is null");
-    return Matrix(read(X, fastfs_matrix{}, name.text.c_str()), name, dense_row_list);
+    require(X != nullptr, name, " must not be null");
+    return Matrix(read(X, FASTFS_MATRIX_INIT, name.text.c_str()), name, dense_row_list);
 }
 
 Run read_run(const fastfs_run* run) { return Run(read(run, FASTFS_RUN_INIT, "run")); }
@@ -64,9 +64,11 @@ const char* fastfs_last_error(void) { return fastfs::core::last_error.text().c_s
 int32_t fastfs_last_error_places(fastfs_place* places, int32_t most) {
     const auto& known = fastfs::core::last_error.places();
     const auto n = static_cast<int32_t>(known.size());
+    if (places == nullptr || most <= 0) return n;
     auto* bytes = reinterpret_cast<unsigned char*>(places);
-    const std::size_t step = places != nullptr ? places->struct_size : 0;
-    for (int32_t k = 0; step >= sizeof(std::size_t) && k < std::min(most, n); ++k) {
+    const std::size_t step = places->struct_size;
+    if (!fastfs::core::is_struct_size<fastfs_place>(step)) return -1;
+    for (int32_t k = 0; k < std::min(most, n); ++k) {
         fastfs_place place = known[fastfs::core::at(k)];
         place.struct_size = step;
         std::memcpy(bytes + fastfs::core::at(k) * step, &place, std::min(step, sizeof place));

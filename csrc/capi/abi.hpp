@@ -30,17 +30,24 @@ fastfs_status guarded(F&& f) noexcept {
     }
 }
 
+// Whether the struct of some header version can have this size.
+template <class Struct>
+bool is_struct_size(std::size_t size) {
+    return size >= sizeof(std::size_t) && size <= 4096 && size % alignof(Struct) == 0;
+}
+
 // Reads a struct of the caller's header version into ours: fields that an older header lacks keep their defaults,
 // fields that only a newer one has must be zero.
 template <class Struct>
 Struct read(const Struct* given, Struct defaults, const char* name) {
     if (given == nullptr) return defaults;
     const std::size_t size = given->struct_size;
-    require(size >= sizeof(std::size_t) && size <= 4096 && size % alignof(Struct) == 0, name, ".struct_size is ", size,
+    require(is_struct_size<Struct>(size), name, ".struct_size is ", size,
             ": set it to the sizeof of the struct, as the _INIT macros of fastfs.h do");
     const auto* bytes = reinterpret_cast<const unsigned char*>(given);
     for (std::size_t i = sizeof(Struct); i < size; ++i) {
-        require(bytes[i] == 0, name, " sets an option that this version of fastfs doesn't know");
+        require(bytes[i] == 0, name, " sets a field that this version of fastfs doesn't know: its struct_size is ",
+                size, ", and only the first ", sizeof(Struct), " bytes may differ from 0");
     }
     std::memcpy(&defaults, given, std::min(size, sizeof(Struct)));
     defaults.struct_size = sizeof(Struct);
@@ -52,7 +59,7 @@ template <class Struct, class F>
 void fill(Struct* given, const Struct& defaults, const char* name, F&& f) {
     Struct ours = read(given, defaults, name);
     f(ours);
-    require(given != nullptr, name, " is null");
+    require(given != nullptr, name, " must not be null");
     const std::size_t size = given->struct_size;
     ours.struct_size = size;
     std::memcpy(given, &ours, std::min(size, sizeof(Struct)));
@@ -61,7 +68,8 @@ void fill(Struct* given, const Struct& defaults, const char* name, F&& f) {
 // An array of such structs, in steps of the first one's struct_size.
 template <class Struct>
 std::vector<Struct> read_all(const Struct* given, std::int64_t n, const Struct& defaults, const char* name) {
-    require(given != nullptr && n >= 1, name, " must hold at least one");
+    require(given != nullptr, name, " must not be null");
+    require(n >= 1, name, " must hold at least one, not ", n);
     std::vector<Struct> all;
     const auto* bytes = reinterpret_cast<const unsigned char*>(given);
     for (std::int64_t i = 0; i < n; ++i) {

@@ -1,21 +1,21 @@
 // The C interface: pairs of features, and eigenproblems.
 #include <cmath>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <utility>
 
 #include "capi/abi.hpp"
 #include "capi/checks.hpp"
+#include "capi/handle.hpp"
 #include "engines/affinity.hpp"
 #include "engines/neighbors.hpp"
 #include "engines/spectral.hpp"
 #include "engines/table_affinity.hpp"
 #include "support/errors.hpp"
 
-struct fastfs_gram {
-    fastfs::core::Gram sums;
-    mutable std::mutex mutex = {};
+struct fastfs_gram : fastfs::core::Handle<fastfs::core::Gram> {
+    using Handle::Handle;
+    static constexpr const char* kType = "fastfs_gram";
 };
 
 namespace {
@@ -56,7 +56,7 @@ fastfs_status fastfs_affinity(const fastfs_matrix* X_, const fastfs_affinity_opt
         Run run = read_run(run_);
         const std::int64_t d = X.n_cols();
         require(d <= kMostFeatures, "the ", d, " features have more pairs than can be stored");
-        if (!run.is_question()) require_aligned(out, X.is_float32() ? 4 : 8, "out");
+        if (!run.is_question()) require_array(out, X.is_float32() ? 4 : 8, "out");
         table_affinity(X, kernel, run, out);
     });
 }
@@ -70,7 +70,7 @@ fastfs_status fastfs_affinity_product(const fastfs_matrix* X_, const fastfs_affi
         require(p >= 1 && p <= kMostValues / 1024 / X.n_cols(),
                 "V must have at least one column and fit the memory, but has ", p);
         for (const auto& [array, name] : {std::pair<const void*, const char*>{V, "V"}, {out, "out"}}) {
-            if (!run.is_question()) require_aligned(array, X.is_float32() ? 4 : 8, name);
+            if (!run.is_question()) require_array(array, X.is_float32() ? 4 : 8, name);
         }
         table_affinity_product(X, kernel, V, p, run, out);
     });
@@ -79,60 +79,48 @@ fastfs_status fastfs_affinity_product(const fastfs_matrix* X_, const fastfs_affi
 fastfs_status fastfs_gram_new(int64_t n_features, const fastfs_run* run_, fastfs_gram** gram) {
     return guarded([&] {
         Run run = read_run(run_);
-        require_output(run, gram != nullptr, "gram is null");
+        require_output(run, gram, "gram");
         require(n_features >= 1 && n_features <= kMostFeatures, "a Gram matrix needs from 1 to 4e8 features, not ",
                 n_features);
-        *gram = new fastfs_gram{Gram(n_features, run)};
+        *gram = new fastfs_gram(n_features, run);
     });
 }
 
 fastfs_status fastfs_gram_update(fastfs_gram* gram, const fastfs_matrix* chunk, const fastfs_run* run_) {
     return guarded([&] {
-        require(gram != nullptr, "gram is null");
+        const Use sums(gram, "gram");
         const Samples X(read_matrix(chunk));
         Run run = read_run(run_);
-        std::lock_guard lock(gram->mutex);
-        gram->sums.update(X, run);
+        sums->update(X, run);
     });
 }
 
 fastfs_status fastfs_gram_merge(fastfs_gram* gram, const fastfs_gram* other) {
-    return guarded([&] {
-        require(gram != nullptr && other != nullptr, "gram or other is null");
-        if (gram == other) {
-            std::lock_guard lock(gram->mutex);
-            gram->sums.merge(gram->sums);
-        } else {
-            std::scoped_lock lock(gram->mutex, other->mutex);
-            gram->sums.merge(other->sums);
-        }
-    });
+    return guarded([&] { use_both(gram, other, "gram", [](Gram& mine, const Gram& others) { mine.merge(others); }); });
 }
 
 fastfs_status fastfs_gram_affinity(const fastfs_gram* gram, const fastfs_affinity_options* options,
                                    const fastfs_run* run_, double* out) {
     return guarded([&] {
-        require(gram != nullptr, "gram is null");
+        const Use sums(gram, "gram");
         const Kernel kernel = read_kernel(options);
         Run run = read_run(run_);
-        if (!run.is_question()) require_aligned(out, sizeof(double), "out");
-        std::lock_guard lock(gram->mutex);
-        gram->sums.affinity(kernel, run, out);
+        require_output(run, out, "out");
+        sums->affinity(kernel, run, out);
     });
 }
 
 int64_t fastfs_gram_rows(const fastfs_gram* gram) {
-    if (!gram) return 0;
-    std::lock_guard lock(gram->mutex);
-    return gram->sums.n_rows();
+    return number_or_error([&] { return Use(gram, "gram")->n_rows(); });
 }
 
-void fastfs_gram_free(fastfs_gram* gram) { std::unique_ptr<fastfs_gram> owner(gram); }
+void fastfs_gram_free(fastfs_gram* gram) { free_handle(gram, "gram"); }
 
 fastfs_status fastfs_eigh(int64_t n, double* A, double* w, const fastfs_run* run_) {
     return guarded([&] {
         Run run = read_run(run_);
-        require_output(run, A != nullptr && w != nullptr, "A or w is null");
+        require_output(run, A, "A");
+        require_output(run, w, "w");
         require(n >= 1 && n <= kMostFeatures, "a matrix needs from 1 to 4e8 rows, not ", n);
         eigh(n, A, w, run);
     });
@@ -142,8 +130,10 @@ fastfs_status fastfs_pencil(int64_t n, double* K1, const double* K2, double* nu,
                             const fastfs_run* run_) {
     return guarded([&] {
         Run run = read_run(run_);
-        require_output(run, K1 != nullptr && K2 != nullptr && nu != nullptr && rank != nullptr,
-                       "K1, K2, nu or rank is null");
+        require_output(run, K1, "K1");
+        require_output(run, K2, "K2");
+        require_output(run, nu, "nu");
+        require_output(run, rank, "rank");
         require(n >= 1 && n <= kMostFeatures, "a matrix needs from 1 to 4e8 rows, not ", n);
         *rank = pencil(n, K1, K2, nu, run);
     });
@@ -157,7 +147,8 @@ fastfs_status fastfs_nearest_features(const fastfs_matrix* X_, int64_t n_neighbo
         require_size(X.n_cols(), 2, "the number of features");
         require(n_neighbors >= 1 && n_neighbors < X.n_cols(), "n_neighbors must be from 1 to the ", X.n_cols() - 1,
                 " other features, not ", n_neighbors);
-        require_output(run, neighbors != nullptr && distances != nullptr, "neighbors or distances is null");
+        require_output(run, neighbors, "neighbors");
+        require_output(run, distances, "distances");
         run.require_memory(nearest_features_memory(X, n_neighbors, run.n_threads()),
                            {"the neighbours of ", X.n_cols(), " features"});
         nearest_features(X, n_neighbors, run, neighbors, distances);

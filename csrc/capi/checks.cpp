@@ -19,23 +19,27 @@ void require_fits(std::int64_t n_rows, std::int64_t n_cols, const char* name) {
             " values is more than a machine can hold");
 }
 
-void require_output(const Run& run, bool given, const char* message) { require(given || run.is_question(), message); }
-
-void require_aligned(const void* values, std::size_t size, const char* name) {
-    require(values != nullptr, name, " is null");
-    require(reinterpret_cast<std::uintptr_t>(values) % size == 0, name, " must be aligned to its values of ", size,
-            " bytes");
+void require_array(const void* values, std::size_t alignment, const char* name) {
+    require(values != nullptr, name, " must not be null");
+    require(reinterpret_cast<std::uintptr_t>(values) % alignment == 0, name,
+            " must be aligned to its values, but its address is no multiple of ", alignment,
+            ": copy it into an array of their type");
 }
 
-void require_in_range(const std::int64_t* labels, std::int64_t n_rows, std::int64_t n_classes) {
+void require_count_of_numbers(std::int64_t n_numbers, std::int64_t size) {
+    require(n_numbers == size, "n_numbers must be ", size, ", the size of these sums, not ", n_numbers);
+}
+
+void require_in_range(const std::int64_t* labels, std::int64_t n_rows, std::int64_t n_classes, const char* name) {
+    require_array(labels, name);
     for (std::int64_t r = 0; r < n_rows; ++r) {
         if (labels[r] >= 0 && labels[r] < n_classes) continue;
-        refuse({"labels must lie in 0..", n_classes - 1, ", but that of ", Name::row(r), " is ", labels[r]});
+        refuse({name, " must lie in 0..", n_classes - 1, ", but that of ", Name::row(r), " is ", labels[r]});
     }
 }
 
 void require_labels(const std::int64_t* labels, std::int64_t n_rows, std::int64_t n_classes) {
-    require(labels != nullptr, "labels are null");
+    require_array(labels, "labels");
     require(n_classes >= 2 && n_classes <= n_rows, "n_classes must be from 2 to the ", n_rows, " rows, not ",
             n_classes);
     std::vector<bool> seen(at(n_classes));
@@ -51,6 +55,7 @@ void require_positive(double value, const char* name) {
 }
 
 void require_features(const std::int64_t* features, std::int64_t n, std::int64_t n_cols, const char* name) {
+    require_array_or_null(features, name);
     require(!features || (n >= 1 && n <= n_cols), name, " must be from 1 to ", n_cols, ", not ", n);
     for (std::int64_t k = 0; features && k < n; ++k) {
         require(features[k] >= 0 && features[k] < n_cols && (k == 0 || features[k] > features[k - 1]), name,
@@ -61,12 +66,13 @@ void require_features(const std::int64_t* features, std::int64_t n, std::int64_t
 void require_labelings(const std::int64_t* labelings, std::int64_t n_labelings, std::int64_t n_rows) {
     require_size(n_labelings, 0, "n_labelings");
     if (n_labelings == 0) return;
-    require(labelings != nullptr, "labelings are null");
+    require_array(labelings, "labelings");
     require_fits(n_rows, n_labelings, "labelings");
     for (std::int64_t b = 0; b < n_labelings; ++b) require_in_range(labelings + b * n_rows, n_rows, 2);
 }
 
 void require_numbers(const double* values, std::int64_t n, const char* name, double least) {
+    require_array(values, name);
     for (std::int64_t i = 0; i < n; ++i) {
         if (std::isfinite(values[i]) && values[i] >= least) continue;
         throw InvalidArgument(
@@ -75,6 +81,7 @@ void require_numbers(const double* values, std::int64_t n, const char* name, dou
 }
 
 void require_positive(const double* values, std::int64_t n, const char* name) {
+    require_array(values, name);
     for (std::int64_t i = 0; i < n; ++i) {
         if (std::isfinite(values[i]) && values[i] > 0) continue;
         throw InvalidArgument(std::string(name) + " must be positive numbers, but one is " + text(values[i]));

@@ -18,14 +18,29 @@ void require_size(std::int64_t n, std::int64_t least, const char* name);
 // An output, or another array as large.
 void require_fits(std::int64_t n_rows, std::int64_t n_cols, const char* name);
 
-// An array that a call writes to; a question (fastfs_run.bytes_needed) needs none.
-void require_output(const Run& run, bool given, const char* message);
+// Refuses an array that is null, or not aligned to its values, as kernels and compilers expect.
+void require_array(const void* values, std::size_t alignment, const char* name);
+template <class T>
+void require_array(const T* values, const char* name) {
+    require_array(values, alignof(T), name);
+}
+// Refuses an array that is neither null nor aligned.
+template <class T>
+void require_array_or_null(const T* values, const char* name) {
+    if (values) require_array(values, alignof(T), name);
+}
+// Refuses such an array for an output, which only a question (fastfs_run.bytes_needed) may leave out.
+template <class T>
+void require_output(const Run& run, const T* values, const char* name) {
+    run.is_question() ? require_array_or_null(values, name) : require_array(values, name);
+}
 
-// Kernels store whole registers, which start where values do.
-void require_aligned(const void* values, std::size_t size, const char* name);
+// The length of an array for saved sums.
+void require_count_of_numbers(std::int64_t n_numbers, std::int64_t size);
 
 // One label for each row: in range, and with require_labels each class at least once.
-void require_in_range(const std::int64_t* labels, std::int64_t n_rows, std::int64_t n_classes);
+void require_in_range(const std::int64_t* labels, std::int64_t n_rows, std::int64_t n_classes,
+                      const char* name = "labels");
 void require_labels(const std::int64_t* labels, std::int64_t n_rows, std::int64_t n_classes);
 
 // Above 0 and finite.

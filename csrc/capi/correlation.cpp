@@ -45,12 +45,19 @@ fastfs_status fastfs_differential_correlation(const fastfs_matrix* X_, const int
         }
         const auto o = read_correlation_options(options, X);
         Run run = read_run(run_);
-        require_output(run, result != nullptr, "result is null");
+        require_output(run, result, "result");
         fill(result, FASTFS_DIFFERENTIAL_CORRELATION_RESULT_INIT, "result",
              [&](fastfs_differential_correlation_result& r) {
-                 require_output(run, r.pairs && r.correlations && r.z && r.scores, "an array of the result is null");
-                 require_output(run, o.n_labelings == 0 || (r.pvalues && r.null_maxima),
-                                "pvalues or null_maxima of the result is null");
+                 require_output(run, r.pairs, "pairs of the result");
+                 require_output(run, r.correlations, "correlations of the result");
+                 require_output(run, r.z, "z of the result");
+                 require_output(run, r.scores, "scores of the result");
+                 if (o.n_labelings > 0) {
+                     require_output(run, r.pvalues, "pvalues of the result");
+                     require_output(run, r.null_maxima, "null_maxima of the result");
+                 }
+                 require_array_or_null(r.constant, "constant of the result");
+                 require_array_or_null(r.copies, "copies of the result");
                  differential_correlation(X, classes, o, run, r);
              });
     });

@@ -1,24 +1,25 @@
 // The C interface of DiSC.
 #include <algorithm>
 #include <memory>
-#include <mutex>
 #include <vector>
 
 #include "capi/abi.hpp"
 #include "capi/checks.hpp"
+#include "capi/handle.hpp"
 #include "disc/disc.hpp"
 #include "disc/scaling.hpp"
 #include "disc/stream.hpp"
 #include "support/errors.hpp"
 #include "support/index.hpp"
 
-struct fastfs_disc {
-    const std::vector<fastfs::core::DiscResult> sets;
+struct fastfs_disc : fastfs::core::Handle<std::vector<fastfs::core::DiscResult>> {
+    using Handle::Handle;
+    static constexpr const char* kType = "fastfs_disc";
 };
 
-struct fastfs_disc_stream {
-    fastfs::core::DiscStream data;
-    mutable std::mutex mutex = {};
+struct fastfs_disc_stream : fastfs::core::Handle<fastfs::core::DiscStream> {
+    using Handle::Handle;
+    static constexpr const char* kType = "fastfs_disc_stream";
 };
 
 namespace {
@@ -26,23 +27,25 @@ namespace {
 using namespace fastfs::core;
 
 // It doesn't change any more.
-DiscSet read_group(const fastfs_disc_stream& stream, std::int64_t group, const Name& name) {
-    std::lock_guard lock(stream.mutex);
-    require(stream.data.is_finished(), "the stream of ", name, " is in pass ", stream.data.pass(), " of ",
-            stream.data.n_passes(), ": end it by fastfs_disc_stream_next first");
-    require(group >= 0 && group < stream.data.n_groups(), "the stream of ", name, " has ", stream.data.n_groups(),
+DiscSet read_group(const fastfs_disc_stream* stream, std::int64_t group, const Name& name) {
+    const Use data(stream, "stream");
+    require(data->is_finished(), "the stream of ", name, " is in pass ", data->pass(), " of ", data->n_passes(),
+            ": end it by fastfs_disc_stream_next first");
+    require(group >= 0 && group < data->n_groups(), "the stream of ", name, " has ", data->n_groups(),
             " groups, and none is number ", group);
-    return stream.data.set(group);
+    return data->set(group);
 }
 
 DiscSet read_set(const fastfs_disc_set& given, std::int64_t number) {
     const Name name = Name::set(number);
     DiscSet s;
     if (given.stream && !given.W && !given.neighbors) {
-        s = read_group(*given.stream, given.group, name);
+        s = read_group(given.stream, given.group, name);
     } else {
         if (given.X) s.X.emplace(read_matrix(given.X, name, true));
         if (given.W) s.W.emplace(read_matrix(given.W, name));
+        require_array_or_null(given.neighbors, "neighbors");
+        require_array_or_null(given.distances, "distances");
         s.neighbors = given.neighbors;
         s.distances = given.distances;
         s.n_neighbors = given.n_neighbors;
@@ -98,10 +101,9 @@ void require_scalable(const std::vector<DiscSet>& sets) {
 }
 
 const DiscResult& result_of(const fastfs_disc* fitted, std::int64_t set) {
-    require(fitted != nullptr, "fitted is null");
-    require(set >= 0 && set < std::ssize(fitted->sets), "there are ", fitted->sets.size(), " sets, and none is number ",
-            set);
-    return fitted->sets[at(set)];
+    const std::vector<DiscResult>& sets = require_handle(fitted, "fitted").data;
+    require(set >= 0 && set < std::ssize(sets), "there are ", sets.size(), " sets, and none is number ", set);
+    return sets[at(set)];
 }
 
 void require_count(std::int64_t value, const char* name) {
@@ -110,12 +112,6 @@ void require_count(std::int64_t value, const char* name) {
 
 void require_unfinished(const DiscStream& stream) {
     require(!stream.is_finished(), "the stream has come to its end: make another one to read more rows");
-}
-
-std::int64_t saved_size(const DiscStream& stream) {
-    ByteWriter counted(nullptr);
-    stream.save(counted);
-    return counted.n_bytes();
 }
 
 fastfs_disc_options read_disc_options(const fastfs_disc_options* options) {
@@ -144,18 +140,18 @@ fastfs_status fastfs_disc_fit(const fastfs_disc_set* sets, int64_t n_sets, const
                               const fastfs_run* run_, fastfs_disc** fitted) {
     return guarded([&] {
         Run run = read_run(run_);
-        require_output(run, fitted != nullptr, "fitted is null");
+        require_output(run, fitted, "fitted");
         const fastfs_disc_options o = read_disc_options(options);
         const std::vector<DiscSet> conditions = read_sets(sets, n_sets);
         if (o.scaling == FASTFS_DISC_SCALING_STANDARD) require_scalable(conditions);
-        *fitted = new fastfs_disc{disc(conditions, o, run)};
+        *fitted = new fastfs_disc(disc(conditions, o, run));
     });
 }
 
 fastfs_status fastfs_disc_get(const fastfs_disc* fitted, int64_t set, fastfs_disc_result* result) {
     return guarded([&] {
         const DiscResult& f = result_of(fitted, set);
-        require(result != nullptr, "result is null");
+        require(result != nullptr, "result must not be null");
         fill(result, FASTFS_DISC_RESULT_INIT, "result", [&](fastfs_disc_result& r) {
             r = {.struct_size = sizeof(fastfs_disc_result),
                  .warnings = f.warnings,
@@ -190,9 +186,13 @@ fastfs_status fastfs_disc_graph(const fastfs_disc* fitted, int64_t set, int32_t 
     return guarded([&] {
         Run run = read_run(run_);
         const DiscResult& f = result_of(fitted, set);
-        require_output(run, indptr && indices && weights, "indptr, indices or weights are null");
         require(f.W.n > 0, "the graph of ", Name::set(set), " is dense: it has no entries to write");
         require(index_bits == 32 || index_bits == 64, "index_bits must be 32 or 64, not ", index_bits);
+        if (!run.is_question()) {
+            require_array(indptr, at(index_bits / 8), "indptr");
+            require_array(indices, at(index_bits / 8), "indices");
+        }
+        require_output(run, weights, "weights");
         run.require_memory(8 * f.W.n, "writing the graph");
         if (index_bits == 64) {
             write_graph(f, run, static_cast<int64_t*>(indptr), static_cast<int64_t*>(indices), weights);
@@ -208,7 +208,8 @@ fastfs_status fastfs_disc_scale(const fastfs_disc_set* sets, int64_t n_sets, con
                                 double* scale) {
     return guarded([&] {
         Run run = read_run(run_);
-        require_output(run, mean != nullptr && scale != nullptr, "mean or scale is null");
+        require_output(run, mean, "mean");
+        require_output(run, scale, "scale");
         const std::vector<DiscSet> conditions = read_sets(sets, n_sets);
         require_scalable(conditions);
         run.require_memory(24 * conditions.front().n_features, "the scaling of features");
@@ -223,8 +224,8 @@ fastfs_status fastfs_disc_cuts(const fastfs_disc_set* sets, int64_t n_sets, cons
     return guarded([&] {
         Run run = read_run(run_);
         require_count(n_groups, "n_groups");
-        require(groups != nullptr, "groups are null");
-        require_output(run, cuts != nullptr, "cuts are null");
+        require_array(groups, "groups");
+        require_output(run, cuts, "cuts");
         const fastfs_disc_options o = read_disc_options(options);
         const std::vector<DiscSet> conditions = read_sets(sets, n_sets);
         const std::int64_t p = conditions.front().n_features;
@@ -242,14 +243,14 @@ fastfs_status fastfs_disc_cuts(const fastfs_disc_set* sets, int64_t n_sets, cons
     });
 }
 
-void fastfs_disc_free(fastfs_disc* fitted) { std::unique_ptr<fastfs_disc> owner(fitted); }
+void fastfs_disc_free(fastfs_disc* fitted) { free_handle(fitted, "fitted"); }
 
 fastfs_status fastfs_disc_stream_new(int64_t n_rows, int64_t n_cols, const int64_t* labels, int64_t n_groups,
                                      const fastfs_disc_options* options, const fastfs_run* run_,
                                      fastfs_disc_stream** stream) {
     return guarded([&] {
         const Run run = read_run(run_);
-        require_output(run, stream != nullptr, "stream is null");
+        require_output(run, stream, "stream");
         const fastfs_disc_options o = read_disc_options(options);
         require_size(n_rows, 2, "n_rows");
         require(n_cols >= 4 && n_cols <= kMostFeatures, "DiSC needs from 4 to 4e8 features, but X has ", n_cols);
@@ -263,34 +264,33 @@ fastfs_status fastfs_disc_stream_new(int64_t n_rows, int64_t n_cols, const int64
                 n_cols, ": choose graph knn");
         run.require_memory(DiscStream::memory(n_rows, n_cols, labels, n_groups),
                            {"what DiSC keeps of ", n_groups, " groups with ", n_cols, " features"});
-        *stream = new fastfs_disc_stream{DiscStream(n_rows, n_cols, labels, n_groups, o)};
+        *stream = new fastfs_disc_stream(n_rows, n_cols, labels, n_groups, o);
     });
 }
 
 fastfs_status fastfs_disc_stream_copy(const fastfs_disc_stream* stream, fastfs_disc_stream** copy) {
     return guarded([&] {
-        require(stream != nullptr && copy != nullptr, "stream or copy is null");
-        std::lock_guard lock(stream->mutex);
-        *copy = new fastfs_disc_stream{stream->data};
+        const Use data(stream, "stream");
+        require_array(copy, "copy");
+        *copy = new fastfs_disc_stream(*data);
     });
 }
 
 fastfs_status fastfs_disc_stream_plan(const fastfs_disc_stream* stream, int32_t* n_passes, int32_t* sketches) {
     return guarded([&] {
-        require(stream != nullptr, "stream is null");
-        if (n_passes) *n_passes = stream->data.n_passes();
-        if (sketches) *sketches = stream->data.is_sketch();
+        const DiscStream& data = require_handle(stream, "stream").data;  // these never change
+        if (n_passes) *n_passes = data.n_passes();
+        if (sketches) *sketches = data.is_sketch();
     });
 }
 
 fastfs_status fastfs_disc_stream_update(fastfs_disc_stream* stream, const fastfs_matrix* X_, int64_t first_row,
                                         const fastfs_run* run_) {
     return guarded([&] {
-        require(stream != nullptr, "stream is null");
+        const Use use(stream, "stream");
+        DiscStream& data = *use;
         Run run = read_run(run_);
         const Matrix X = read_matrix(X_);
-        std::lock_guard lock(stream->mutex);
-        DiscStream& data = stream->data;
         require_unfinished(data);
         require(!X.is_sparse() || X.is_csr(), "a sparse block of X must be CSR, but is CSC: give X.tocsr()");
         require(X.n_cols() == data.n_cols(), "a block of X must have ", data.n_cols(), " columns, but this one has ",
@@ -303,63 +303,60 @@ fastfs_status fastfs_disc_stream_update(fastfs_disc_stream* stream, const fastfs
 
 fastfs_status fastfs_disc_stream_merge(fastfs_disc_stream* stream, const fastfs_disc_stream* other) {
     return guarded([&] {
-        require(stream != nullptr && other != nullptr, "stream or other is null");
-        require(stream != other, "a stream can't be merged with itself");
-        std::scoped_lock lock(stream->mutex, other->mutex);
-        require_unfinished(stream->data);
-        require(stream->data.is_copy_of(other->data), "streams can be merged if they are copies of one, in one pass");
-        stream->data.merge(other->data);
+        use_both(stream, other, "stream", [](DiscStream& mine, const DiscStream& others) {
+            require_unfinished(mine);
+            require(mine.is_copy_of(others), "streams can be merged if they are copies of one, in one pass");
+            mine.merge(others);
+        });
     });
 }
 
 int64_t fastfs_disc_stream_size(const fastfs_disc_stream* stream) {
-    if (stream == nullptr) return 0;
-    std::lock_guard lock(stream->mutex);
-    return saved_size(stream->data);
+    return number_or_error([&] { return saved_size(*Use(stream, "stream")); });
 }
 
 fastfs_status fastfs_disc_stream_save(const fastfs_disc_stream* stream, void* bytes, int64_t n_bytes) {
     return guarded([&] {
-        require(stream != nullptr && bytes != nullptr, "stream or bytes is null");
-        std::lock_guard lock(stream->mutex);
-        require_unfinished(stream->data);
-        const std::int64_t size = saved_size(stream->data);
-        require(n_bytes == size, "the stream has ", size, " bytes, not ", n_bytes,
+        const Use data(stream, "stream");
+        require(bytes != nullptr, "bytes must not be null");
+        require_unfinished(*data);
+        const std::int64_t size = saved_size(*data);
+        require(n_bytes == size, "n_bytes must be ", size, ", the size of this stream now, not ", n_bytes,
                 ": ask fastfs_disc_stream_size again");
         ByteWriter to(static_cast<char*>(bytes));
-        stream->data.save(to);
+        data->save(to);
     });
 }
 
 fastfs_status fastfs_disc_stream_load(fastfs_disc_stream* stream, const void* bytes, int64_t n_bytes) {
     return guarded([&] {
-        require(stream != nullptr && bytes != nullptr, "stream or bytes is null");
-        std::lock_guard lock(stream->mutex);
-        require_unfinished(stream->data);
+        const Use data(stream, "stream");
+        require(bytes != nullptr, "bytes must not be null");
+        require_unfinished(*data);
+        require(n_bytes >= 0, "n_bytes must be at least 0, not ", n_bytes);
         ByteReader from(static_cast<const char*>(bytes), n_bytes);
-        stream->data.load(from);
+        data->load(from);
     });
 }
 
 fastfs_status fastfs_disc_stream_next(fastfs_disc_stream* stream, const fastfs_run* run_) {
     return guarded([&] {
-        require(stream != nullptr, "stream is null");
+        const Use data(stream, "stream");
         Run run = read_run(run_);
-        std::lock_guard lock(stream->mutex);
-        require_unfinished(stream->data);
-        stream->data.require_all_rows();
-        stream->data.next(run);
+        require_unfinished(*data);
+        data->require_all_rows();
+        data->next(run);
     });
 }
 
 fastfs_status fastfs_disc_stream_means(const fastfs_disc_stream* stream, double* means) {
     return guarded([&] {
-        require(stream != nullptr && means != nullptr, "stream or means is null");
-        std::lock_guard lock(stream->mutex);
-        stream->data.means(means);
+        const Use data(stream, "stream");
+        require_array(means, "means");
+        data->means(means);
     });
 }
 
-void fastfs_disc_stream_free(fastfs_disc_stream* stream) { std::unique_ptr<fastfs_disc_stream> owner(stream); }
+void fastfs_disc_stream_free(fastfs_disc_stream* stream) { free_handle(stream, "stream"); }
 
 }  // extern "C"

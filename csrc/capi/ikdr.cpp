@@ -6,6 +6,7 @@
 
 #include "capi/abi.hpp"
 #include "capi/checks.hpp"
+#include "capi/handle.hpp"
 #include "fastfs/testing.h"
 #include "ikdr/ikdr.hpp"
 #include "ikdr/kernel_source.hpp"
@@ -13,8 +14,9 @@
 #include "support/errors.hpp"
 #include "support/index.hpp"
 
-struct fastfs_ikdr {
-    const fastfs::core::Ikdr fit;
+struct fastfs_ikdr : fastfs::core::Handle<fastfs::core::Ikdr> {
+    using Handle::Handle;
+    static constexpr const char* kType = "fastfs_ikdr";
 };
 
 namespace {
@@ -22,7 +24,7 @@ namespace {
 using namespace fastfs::core;
 
 KernelSource read_ikdr_kernels(const fastfs_ikdr_kernels* kernels) {
-    require(kernels != nullptr, "kernels is null");
+    require(kernels != nullptr, "kernels must not be null");
     const auto given = read(kernels, FASTFS_IKDR_KERNELS_INIT, "kernels");
     require((given.X != nullptr) != (given.matrices != nullptr), "kernels must have either X or matrices, but have ",
             given.X ? "both" : "neither");
@@ -34,6 +36,7 @@ KernelSource read_ikdr_kernels(const fastfs_ikdr_kernels* kernels) {
         require(given.n_kernels >= 1, "n_kernels must be at least 1 with matrices, but is ", given.n_kernels);
         require_fits(given.n_kernels, n * n, "an array of matrices");
         require(!given.groups, "groups must be null with matrices, which have no features");
+        require_array(given.matrices, "matrices");
         source.matrices = given.matrices;
         source.n_samples = n;
         return source;
@@ -60,6 +63,7 @@ KernelSource read_ikdr_kernels(const fastfs_ikdr_kernels* kernels) {
     source.delta = given.delta;
     if (source.n_kernels == 0) source.n_kernels = d;
     if (given.groups) {
+        require_array(given.groups, "groups");
         std::vector<bool> seen(at(source.n_kernels));
         for (std::int64_t a = 0; a < d; ++a) {
             const std::int64_t group = given.groups[a];
@@ -89,6 +93,7 @@ void require_options(const fastfs_ikdr_options& o, std::int64_t n_samples) {
         require(value >= 1, name, " must be at least 1, but is ", value);
         require(value <= kMostIterations, name, " must be at most ", kMostIterations, ", but is ", value);
     };
+    require_array(o.lambdas, "lambdas");
     for (std::int64_t l = 0; l < o.n_lambdas; ++l) require_not_negative(o.lambdas[l], "lam");
     require_not_negative(o.mu, "mu");
     require_not_negative(o.tol, "tol");
@@ -113,24 +118,25 @@ fastfs_status fastfs_ikdr_fit(const fastfs_ikdr_kernels* kernels, const int64_t*
                               const fastfs_ikdr_options* options, const fastfs_run* run_, fastfs_ikdr** fitted) {
     return guarded([&] {
         Run run = read_run(run_);
-        require_output(run, fitted != nullptr, "fitted is null");
+        require_output(run, fitted, "fitted");
         const KernelSource source = read_ikdr_kernels(kernels);
         require_labels(labels, source.n_samples, n_classes);
         const auto o = resolve(read(options, FASTFS_IKDR_OPTIONS_INIT, "options"), n_classes);
         require_options(o, source.n_samples);
+        require_array_or_null(o.A, "A");
+        require_array_or_null(o.weights, "weights");
         if (o.A) require_on_simplex(o.A, source.n_samples, o.n_components, "the columns of the start A");
         if (o.weights) require_on_simplex(o.weights, source.n_kernels, 1, "the start's weights");
-        *fitted = new fastfs_ikdr{ikdr(source, labels, n_classes, o, run)};
+        *fitted = new fastfs_ikdr(ikdr(source, labels, n_classes, o, run));
     });
 }
 
 fastfs_status fastfs_ikdr_get(const fastfs_ikdr* fitted, int64_t step, fastfs_ikdr_result* result) {
     return guarded([&] {
-        require(fitted != nullptr, "fitted is null");
-        const Ikdr& fit = fitted->fit;
+        const Ikdr& fit = require_handle(fitted, "fitted").data;
         require(step >= 0 && step < static_cast<int64_t>(fit.steps.size()), "there are ", fit.steps.size(),
                 " lambdas, and none is number ", step);
-        require(result != nullptr, "result is null");
+        require(result != nullptr, "result must not be null");
         const IkdrResult& f = fit.steps[at(step)];
         fill(result, FASTFS_IKDR_RESULT_INIT, "result", [&](fastfs_ikdr_result& r) {
             r = {.struct_size = sizeof(fastfs_ikdr_result),
@@ -159,7 +165,7 @@ fastfs_status fastfs_ikdr_get(const fastfs_ikdr* fitted, int64_t step, fastfs_ik
     });
 }
 
-void fastfs_ikdr_free(fastfs_ikdr* fitted) { std::unique_ptr<fastfs_ikdr> owner(fitted); }
+void fastfs_ikdr_free(fastfs_ikdr* fitted) { free_handle(fitted, "fitted"); }
 
 fastfs_status fastfs_ikdr_evaluate(const fastfs_matrix* K_, const int64_t* labels, int64_t n_classes,
                                    const fastfs_ikdr_options* options, const double* A, int32_t repeats,
@@ -169,8 +175,9 @@ fastfs_status fastfs_ikdr_evaluate(const fastfs_matrix* K_, const int64_t* label
         require(K.is_dense() && K.n_rows() == K.n_cols(), "K must be dense and square, but is ", K.n_rows(), " x ",
                 K.n_cols(), ", or not dense");
         Run run = read_run(run_);
-        require(A != nullptr, "A is null");
-        require_output(run, objective != nullptr, "objective is null");
+        require_array(A, "A");
+        require_output(run, objective, "objective");
+        require_array_or_null(gradient, "gradient");
         require(repeats >= 1, "repeats must be at least 1, not ", repeats);
         require_labels(labels, K.n_rows(), n_classes);
         const auto o = resolve(read(options, FASTFS_IKDR_OPTIONS_INIT, "options"), n_classes);
@@ -184,8 +191,9 @@ fastfs_status fastfs_ikdr_prices(const fastfs_ikdr_kernels* kernels, const int64
                                  const fastfs_run* run_, double* prices) {
     return guarded([&] {
         Run run = read_run(run_);
-        require(A != nullptr && weights != nullptr, "A or weights is null");
-        require_output(run, prices != nullptr, "prices is null");
+        require_array(A, "A");
+        require_array(weights, "weights");
+        require_output(run, prices, "prices");
         const KernelSource source = read_ikdr_kernels(kernels);
         require_labels(labels, source.n_samples, n_classes);
         const auto o = resolve(read(options, FASTFS_IKDR_OPTIONS_INIT, "options"), n_classes);
@@ -200,8 +208,8 @@ fastfs_status fastfs_ikdr_embed(const fastfs_ikdr_model* model, const fastfs_mat
                                 double* out) {
     return guarded([&] {
         Run run = read_run(run_);
-        require(model != nullptr, "model is null");
-        require_output(run, out != nullptr, "out is null");
+        require(model != nullptr, "model must not be null");
+        require_output(run, out, "out");
         const auto m = read(model, FASTFS_IKDR_MODEL_INIT, "model");
         const Matrix X = read_matrix(X_);
         require(!X.is_sparse(), "X must be dense");
@@ -209,8 +217,14 @@ fastfs_status fastfs_ikdr_embed(const fastfs_ikdr_model* model, const fastfs_mat
         require_size(m.n_support, 1, "the number of support samples");
         require_size(m.n_components, 1, "n_components");
         require_fits(X.n_rows(), m.n_components, "an embedding");
-        require(m.weights && m.deltas && m.begins && m.features && m.means && m.scales && m.support && m.coefficients,
-                "an array of the model is null");
+        require_array(m.weights, "weights of the model");
+        require_array(m.deltas, "deltas of the model");
+        require_array(m.begins, "begins of the model");
+        require_array(m.features, "features of the model");
+        require_array(m.means, "means of the model");
+        require_array(m.scales, "scales of the model");
+        require_array(m.support, "support of the model");
+        require_array(m.coefficients, "coefficients of the model");
         require(m.begins[0] == 0, "begins must start with 0, but starts with ", m.begins[0]);
         for (std::int64_t kernel = 0; kernel < m.n_kernels; ++kernel) {
             require(m.begins[kernel + 1] >= m.begins[kernel], "begins must not descend, but does after kernel ",

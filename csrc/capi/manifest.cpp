@@ -3,24 +3,25 @@
 #include <cmath>
 #include <iterator>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "capi/abi.hpp"
 #include "capi/checks.hpp"
+#include "capi/handle.hpp"
 #include "manifest/manifest.hpp"
 #include "manifest/sums.hpp"
 #include "support/errors.hpp"
 
-struct fastfs_manifest {
-    const fastfs::core::Manifest data;
+struct fastfs_manifest : fastfs::core::Handle<fastfs::core::Manifest> {
+    using Handle::Handle;
+    static constexpr const char* kType = "fastfs_manifest";
 };
 
-struct fastfs_manifest_sums {
-    fastfs::core::ManifestSums data;
-    mutable std::mutex mutex = {};
+struct fastfs_manifest_sums : fastfs::core::Handle<fastfs::core::ManifestSums> {
+    using Handle::Handle;
+    static constexpr const char* kType = "fastfs_manifest_sums";
 };
 
 namespace {
@@ -55,14 +56,15 @@ void check_options(const fastfs_manifest_options& o, std::int64_t n_scales, std:
 void check_scale(const fastfs_manifest_scale& scale, std::int64_t n_kernels) {
     switch (scale.rule) {
         case FASTFS_MANIFEST_SIGMA_MEDIAN:
-            require_positive(scale.value, "sigma_factor");
+            require_positive(scale.value, "sigma_factor (the value of a scale)");
             break;
         case FASTFS_MANIFEST_SIGMA_PERCENTILE:
             require(scale.value > 0 && scale.value < 100,
-                    "sigma_percentile must lie between 0 and 100, both excluded, but is ", scale.value);
+                    "sigma_percentile (the value of a scale) must lie between 0 and 100, both excluded, but is ",
+                    scale.value);
             break;
         case FASTFS_MANIFEST_SIGMA_GIVEN:
-            require(scale.sigma != nullptr, "the given sigma is null");
+            require_array(scale.sigma, "sigma");
             for (std::int64_t k = 0; k < n_kernels; ++k) {
                 require(scale.sigma[k] > 0 && std::isfinite(scale.sigma[k]), "sigma must hold positive numbers, not ",
                         scale.sigma[k]);
@@ -76,11 +78,21 @@ void check_scale(const fastfs_manifest_scale& scale, std::int64_t n_kernels) {
 }
 
 void check_result(const fastfs_manifest_result& result, std::int64_t n_components) {
-    require(result.scores != nullptr, "result.scores is null");
+    require_array(result.scores, "scores of the result");
     require(result.n_components == n_components, "n_components must be the same for all scales");
-    require(n_components == 0 ||
-                (result.mean_values && result.mean_vectors && result.difference_values && result.difference_vectors),
-            "n_components is positive, but an array of the components is null");
+    const auto check = n_components > 0 ? require_array<double> : require_array_or_null<double>;
+    check(result.mean_values, "mean_values of the result");
+    check(result.mean_vectors, "mean_vectors of the result");
+    check(result.difference_values, "difference_values of the result");
+    check(result.difference_vectors, "difference_vectors of the result");
+    require_array_or_null(result.class_scores, "class_scores of the result");
+    require_array_or_null(result.sigma, "sigma of the result");
+    require_array_or_null(result.kept_trace, "kept_trace of the result");
+    require_array_or_null(result.kernel_warnings, "kernel_warnings of the result");
+    require_array_or_null(result.ranks, "ranks of the result");
+    require_array_or_null(result.agreement, "agreement of the result");
+    require_array_or_null(result.problem_warnings, "problem_warnings of the result");
+    require_array_or_null(result.problem_scores, "problem_scores of the result");
 }
 
 // Lets fit(options, scales, run, results) write the results of all scales.
@@ -114,12 +126,12 @@ fastfs_status fastfs_manifest_new(const fastfs_matrix* chunks, int64_t n_chunks,
                                   const fastfs_run* run_, fastfs_manifest** manifest) {
     return guarded([&] {
         Run run = read_run(run_);
-        require_output(run, manifest != nullptr, "manifest is null");
+        require_output(run, manifest, "manifest");
         require(n_chunks >= 1, "X needs at least one chunk, but n_chunks is ", n_chunks);
-        require(chunks != nullptr, "X is null");
+        require(chunks != nullptr, "X must not be null");
         require(keep_distances == 0 || keep_distances == 1, "keep_distances must be 0 or 1, not ", keep_distances);
         std::vector<Matrix> X;
-        for (const auto& chunk : read_all(chunks, n_chunks, fastfs_matrix{}, "X")) {
+        for (const auto& chunk : read_all(chunks, n_chunks, FASTFS_MATRIX_INIT, "X")) {
             if (n_chunks == 1) {
                 X.emplace_back(chunk);
             } else {
@@ -130,26 +142,25 @@ fastfs_status fastfs_manifest_new(const fastfs_matrix* chunks, int64_t n_chunks,
         require(samples.n_cols() >= 2 && samples.n_cols() <= kMostFeatures,
                 "ManiFeSt compares features with each other and needs from 2 to 4e8 of them, but X has ",
                 samples.n_cols(), " feature(s)");
-        *manifest = new fastfs_manifest{Manifest(std::move(samples), keep_distances == 1, run)};
+        *manifest = new fastfs_manifest(std::move(samples), keep_distances == 1, run);
     });
 }
 
-void fastfs_manifest_free(fastfs_manifest* manifest) { std::unique_ptr<fastfs_manifest> owner(manifest); }
+void fastfs_manifest_free(fastfs_manifest* manifest) { free_handle(manifest, "manifest"); }
 
 fastfs_status fastfs_manifest_plan_fit(const fastfs_manifest* manifest, int64_t n_classes,
                                        const fastfs_manifest_options* options, int64_t n_scales, int64_t n_components,
                                        const fastfs_run* run_, fastfs_manifest_plan* plan) {
     return guarded([&] {
-        require(manifest != nullptr && plan != nullptr, "manifest or plan is null");
+        const Manifest& data = require_handle(manifest, "manifest").data;
         const auto how = read(options, FASTFS_MANIFEST_OPTIONS_INIT, "options");
         const Run run = read_run(run_);
-        const Samples& X = manifest->data.samples();
+        const Samples& X = data.samples();
         require(n_classes >= 2 && n_classes <= X.n_rows(), "n_classes must be from 2 to the ", X.n_rows(),
                 " rows, not ", n_classes);
         check_options(how, n_scales, n_components, X.n_cols());
-        fill(plan, FASTFS_MANIFEST_PLAN_INIT, "plan", [&](fastfs_manifest_plan& found) {
-            found = manifest->data.plan(n_classes, how, n_scales, n_components, run);
-        });
+        fill(plan, FASTFS_MANIFEST_PLAN_INIT, "plan",
+             [&](fastfs_manifest_plan& found) { found = data.plan(n_classes, how, n_scales, n_components, run); });
     });
 }
 
@@ -157,12 +168,12 @@ fastfs_status fastfs_manifest_fit(const fastfs_manifest* manifest, const int64_t
                                   const fastfs_manifest_options* options, const fastfs_manifest_scale* scales,
                                   int64_t n_scales, const fastfs_run* run_, fastfs_manifest_result* results) {
     return guarded([&] {
-        require(manifest != nullptr && labels != nullptr, "manifest or labels are null");
-        const Samples& X = manifest->data.samples();
+        const Manifest& data = require_handle(manifest, "manifest").data;
+        const Samples& X = data.samples();
         require_labels(labels, X.n_rows(), n_classes);
         fit_scales(X.n_cols(), n_classes, options, scales, n_scales, run_, results,
                    [&](const auto& how, const auto& sigmas, Run& run, const auto& out) {
-                       manifest->data.fit(labels, n_classes, how, sigmas, run, out);
+                       data.fit(labels, n_classes, how, sigmas, run, out);
                    });
     });
 }
@@ -187,51 +198,51 @@ fastfs_status fastfs_manifest_sums_new(int64_t n_features, int64_t n_groups, con
                                        const fastfs_run* run_, fastfs_manifest_sums** sums) {
     return guarded([&] {
         const Run run = read_run(run_);
-        require_output(run, sums != nullptr, "sums is null");
+        require_output(run, sums, "sums");
         check_sizes(n_features, n_groups);
-        const auto how = read(options, FASTFS_MANIFEST_OPTIONS_INIT, "options");
+        auto how = read(options, FASTFS_MANIFEST_OPTIONS_INIT, "options");
         check_options(how, 1, 0, n_features);
-        require(how.accuracy == FASTFS_MANIFEST_EXACT || how.accuracy == FASTFS_MANIFEST_FAST,
-                "accuracy must be FASTFS_MANIFEST_EXACT or FASTFS_MANIFEST_FAST, as fastfs_manifest_sums_plan says");
+        how.accuracy = ManifestSums::resolve_accuracy(n_features, n_groups, how, run);
+        require(how.accuracy != FASTFS_MANIFEST_HIGH,
+                "accuracy must be FASTFS_MANIFEST_AUTO, FASTFS_MANIFEST_EXACT or FASTFS_MANIFEST_FAST for sums");
         run.require_memory(ManifestSums::memory(n_features, n_groups, how),
                            {"the sums of ", n_groups, " groups of rows with ", n_features, " features"},
                            "raise max_memory (or FASTFS_MAX_MEMORY), or give fewer features or groups");
-        *sums = new fastfs_manifest_sums{ManifestSums(n_features, n_groups, how)};
+        *sums = new fastfs_manifest_sums(n_features, n_groups, how);
     });
 }
 
 fastfs_status fastfs_manifest_sums_update(fastfs_manifest_sums* sums, const fastfs_matrix* X_, const int64_t* groups,
                                           const fastfs_run* run_) {
     return guarded([&] {
-        require(sums != nullptr && groups != nullptr, "sums or groups is null");
+        const Use data(sums, "sums");
         const Matrix X = read_matrix(X_);
-        std::lock_guard lock(sums->mutex);
-        const std::int64_t d = sums->data.n_features();
+        const std::int64_t d = data->n_features();
         require(X.n_cols() == d, "this block of X has ", X.n_cols(), " columns, not ", d, " as those before");
         require(!X.is_sparse() || X.is_csr(), "a sparse block of X must be CSR, but is CSC: give X.tocsr()");
-        require_in_range(groups, X.n_rows(), sums->data.n_groups());
+        require_in_range(groups, X.n_rows(), data->n_groups(), "groups");
         Run run = read_run(run_);
-        sums->data.sums().update(X, groups, run);
+        data->sums().update(X, groups, run);
     });
 }
 
 fastfs_status fastfs_manifest_sums_merge(fastfs_manifest_sums* sums, const fastfs_manifest_sums* other) {
     return guarded([&] {
-        require(sums != nullptr && other != nullptr, "sums or other is null");
-        require(sums != other, "sums can't be merged with themselves");
-        std::scoped_lock lock(sums->mutex, other->mutex);
-        require(sums->data.sums().same_form(other->data.sums()),
-                "the sums are of other features, groups or landmarks and can't be merged");
-        sums->data.sums().merge(other->data.sums());
+        use_both(sums, other, "sums", [](ManifestSums& mine, const ManifestSums& others) {
+            require(mine.sums().same_form(others.sums()),
+                    "the sums are of other features, groups or landmarks and can't be merged");
+            mine.sums().merge(others.sums());
+        });
     });
 }
 
 fastfs_status fastfs_manifest_sums_means(const fastfs_manifest_sums* sums, double* counts, double* means) {
     return guarded([&] {
-        require(sums != nullptr, "sums is null");
-        std::lock_guard lock(sums->mutex);
-        if (counts) sums->data.sums().counts(counts);
-        if (means) sums->data.sums().means(means);
+        const Use data(sums, "sums");
+        require_array_or_null(counts, "counts");
+        require_array_or_null(means, "means");
+        if (counts) data->sums().counts(counts);
+        if (means) data->sums().means(means);
     });
 }
 
@@ -239,11 +250,12 @@ fastfs_status fastfs_manifest_sums_fit(const fastfs_manifest_sums* sums, const i
                                        const fastfs_manifest_options* options, const fastfs_manifest_scale* scales,
                                        int64_t n_scales, const fastfs_run* run_, fastfs_manifest_result* results) {
     return guarded([&] {
-        require(sums != nullptr && labels != nullptr, "sums or labels are null");
-        std::lock_guard lock(sums->mutex);
-        const ManifestSums& of = sums->data;
+        const Use data(sums, "sums");
+        const ManifestSums& of = *data;
+        require_array(labels, "labels");
         std::vector<std::int64_t> given;
         std::copy_if(labels, labels + of.n_groups(), std::back_inserter(given), [](std::int64_t l) { return l != -1; });
+        require(!given.empty(), "labels must give a class to some groups, but all are -1");
         require_labels(given.data(), static_cast<std::int64_t>(given.size()), n_classes);
         fit_scales(of.n_features(), n_classes, options, scales, n_scales, run_, results,
                    [&](const auto& how, const auto& sigmas, Run& run, const auto& out) {
@@ -252,26 +264,30 @@ fastfs_status fastfs_manifest_sums_fit(const fastfs_manifest_sums* sums, const i
     });
 }
 
-int64_t fastfs_manifest_sums_size(const fastfs_manifest_sums* sums) { return sums ? sums->data.sums().size() : 0; }
+int64_t fastfs_manifest_sums_size(const fastfs_manifest_sums* sums) {
+    return number_or_error([&] { return require_handle(sums, "sums").data.sums().size(); });
+}
 
-fastfs_status fastfs_manifest_sums_save(const fastfs_manifest_sums* sums, double* numbers) {
+fastfs_status fastfs_manifest_sums_save(const fastfs_manifest_sums* sums, double* numbers, int64_t n_numbers) {
     return guarded([&] {
-        require(sums != nullptr && numbers != nullptr, "sums or numbers is null");
-        std::lock_guard lock(sums->mutex);
-        sums->data.sums().save(numbers);
+        const Use data(sums, "sums");
+        require_array(numbers, "numbers");
+        require_count_of_numbers(n_numbers, data->sums().size());
+        data->sums().save(numbers);
     });
 }
 
-fastfs_status fastfs_manifest_sums_load(fastfs_manifest_sums* sums, const double* numbers) {
+fastfs_status fastfs_manifest_sums_load(fastfs_manifest_sums* sums, const double* numbers, int64_t n_numbers) {
     return guarded([&] {
-        require(sums != nullptr && numbers != nullptr, "sums or numbers is null");
-        std::lock_guard lock(sums->mutex);
-        require_numbers(numbers, sums->data.sums().size(), "numbers");
-        sums->data.sums().load(numbers);
+        const Use data(sums, "sums");
+        require_array(numbers, "numbers");
+        require_count_of_numbers(n_numbers, data->sums().size());
+        require_numbers(numbers, n_numbers, "numbers");
+        data->sums().load(numbers);
     });
 }
 
-void fastfs_manifest_sums_free(fastfs_manifest_sums* sums) { std::unique_ptr<fastfs_manifest_sums> owner(sums); }
+void fastfs_manifest_sums_free(fastfs_manifest_sums* sums) { free_handle(sums, "sums"); }
 
 fastfs_status fastfs_manifest_mean_scores(int64_t n_features, int64_t n_classes, int32_t multiclass,
                                           const double* problem_scores, double* scores, double* class_scores) {
@@ -281,7 +297,9 @@ fastfs_status fastfs_manifest_mean_scores(int64_t n_features, int64_t n_classes,
         require_fits(n_classes, n_features, "class_scores");
         require(multiclass == FASTFS_MANIFEST_OVR || multiclass == FASTFS_MANIFEST_OVO,
                 "multiclass must be FASTFS_MANIFEST_OVR or FASTFS_MANIFEST_OVO, not ", multiclass);
-        require(problem_scores != nullptr && scores != nullptr, "problem_scores or scores are null");
+        require_array(problem_scores, "problem_scores");
+        require_array(scores, "scores");
+        require_array_or_null(class_scores, "class_scores");
         manifest_mean_scores(n_features, n_classes, multiclass, problem_scores, scores, class_scores);
     });
 }
@@ -292,8 +310,10 @@ fastfs_status fastfs_manifest_kernels(int64_t n_features, const double* K1, cons
         require_size(n_features, 2, "n_features");
         require_fits(n_features, n_features, "a kernel");
         Run run = read_run(run_);
-        require(K1 != nullptr && K2 != nullptr, "K1 or K2 is null");
-        require_output(run, scores != nullptr, "scores are null");
+        require_array(K1, "K1");
+        require_array(K2, "K2");
+        require_output(run, scores, "scores");
+        require_array_or_null(warnings, "warnings");
         const std::int32_t found = manifest_kernels(n_features, K1, K2, run, scores);
         if (warnings) *warnings = found;
     });

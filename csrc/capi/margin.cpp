@@ -3,11 +3,11 @@
 #include <cmath>
 #include <limits>
 #include <memory>
-#include <mutex>
 #include <string>
 
 #include "capi/abi.hpp"
 #include "capi/checks.hpp"
+#include "capi/handle.hpp"
 #include "margin/feature_pairs.hpp"
 #include "margin/im4e.hpp"
 #include "margin/immigrate.hpp"
@@ -19,17 +19,19 @@
 #include "support/classes.hpp"
 #include "support/errors.hpp"
 
-struct fastfs_margin {
-    fastfs::core::Margin data;
+struct fastfs_margin : fastfs::core::Handle<fastfs::core::Margin> {
+    using Handle::Handle;
+    static constexpr const char* kType = "fastfs_margin";
 };
 
-struct fastfs_relief_stream {
-    fastfs::core::ReliefStream data;
-    mutable std::mutex mutex = {};
+struct fastfs_relief_stream : fastfs::core::Handle<fastfs::core::ReliefStream> {
+    using Handle::Handle;
+    static constexpr const char* kType = "fastfs_relief_stream";
 };
 
-struct fastfs_immigrate {
-    const fastfs::core::Immigrate fit;
+struct fastfs_immigrate : fastfs::core::Handle<fastfs::core::Immigrate> {
+    using Handle::Handle;
+    static constexpr const char* kType = "fastfs_immigrate";
 };
 
 namespace {
@@ -56,6 +58,8 @@ void require_iteration(const Options& o) {
 void require_factors(std::int64_t n_features, std::int64_t rank, const double* values, const double* vectors) {
     require(rank >= 1 && rank <= n_features, "the rank of a W must be from 1 to its " + std::to_string(n_features) +
                                                  " features, not " + std::to_string(rank));
+    require_array(values, "values");
+    require_array(vectors, "vectors");
     const auto finite = [](double x) { return std::isfinite(x); };
     require(std::all_of(values, values + rank, finite) && std::all_of(vectors, vectors + rank * n_features, finite),
             "the values and vectors of a W must not contain NaN or infinity");
@@ -69,6 +73,7 @@ fastfs_margin_metric read_metric(const fastfs_margin_metric* given, const Margin
     require_features(metric.features, metric.n_features, n_cols);
     if (!metric.features) metric.n_features = n_cols;
     require(metric.weights || (metric.values && metric.vectors), "a metric needs weights, or values and vectors");
+    require_array_or_null(metric.weights, "weights of the metric");
     if (metric.weights) {
         for (std::int64_t k = 0; k < metric.n_features; ++k) {
             require(metric.weights[k] >= 0 && std::isfinite(metric.weights[k]),
@@ -110,6 +115,9 @@ fastfs_margin_options read_margin_options(const fastfs_margin_options* given, co
                 (o.scaling != FASTFS_SCALE_STANDARD && o.missing == FASTFS_MISSING_ERROR &&
                  o.ramp == FASTFS_RAMP_NONE && o.levels == nullptr && o.keep != FASTFS_KEEP_SQUARED_EUCLIDEAN),
             "a sparse X is scaled by range or not at all, without missing values, ramps and categories: make it dense");
+    require_array_or_null(o.levels, "levels");
+    require_array_or_null(o.distances, "distances");
+    require_array_or_null(o.sample_weights, "sample_weights");
     for (std::int64_t c = 0; o.levels && c < X.n_cols(); ++c) {
         if (o.levels[c] >= 0 && o.levels[c] <= kMostLevels) continue;
         refuse(Message() << "the number of levels must be from 0 to " << kMostLevels << ", but that of "
@@ -171,14 +179,13 @@ fastfs_relief_options read_relief_options(const fastfs_relief_options* given, co
     if (o.target == FASTFS_TARGET_CLASS) {
         if (o.priors) require_positive(o.priors, n_classes, "priors");
     } else {
-        require(o.y != nullptr, "y is null");
         require(o.priors == nullptr, "priors need FASTFS_TARGET_CLASS");
         require_numbers(o.y, n, "y", o.target == FASTFS_TARGET_SURVIVAL ? 0.0 : std::numeric_limits<double>::lowest());
         require(std::any_of(o.y, o.y + n, [&](double y) { return y != o.y[0]; }),
                 "y must hold different values, but all are " + text(o.y[0]));
     }
     if (o.target == FASTFS_TARGET_SURVIVAL) {
-        require(o.events != nullptr, "events is null");
+        require_array(o.events, "events");
         require(std::all_of(o.events, o.events + n, [](std::int32_t e) { return e == 0 || e == 1; }),
                 "events must be 0 or 1");
         require(std::any_of(o.events, o.events + n, [](std::int32_t e) { return e == 1; }),
@@ -205,6 +212,22 @@ fastfs_relief_options read_stream_options(const fastfs_relief_options* given, st
     return o;
 }
 
+// The class, 0..n_merged - 1, that each of n_classes is a part of.
+void require_merged(const std::int64_t* merged, std::int64_t n_classes, std::int64_t n_merged) {
+    require_array(merged, "merged");
+    require(n_merged >= 2 && n_merged <= n_classes, "n_merged must be from 2 to the ", n_classes, " classes, not ",
+            n_merged);
+    std::vector<bool> seen(at(n_merged));
+    for (std::int64_t c = 0; c < n_classes; ++c) {
+        if (merged[c] < 0 || merged[c] >= n_merged) {
+            refuse({"merged must lie in 0..", n_merged - 1, ", but that of ", Name::class_(c), " is ", merged[c]});
+        }
+        seen[at(merged[c])] = true;
+    }
+    const auto missing = std::find(seen.begin(), seen.end(), false) - seen.begin();
+    require(missing == n_merged, "merged must name each of 0..", n_merged - 1, ", but no class has ", missing);
+}
+
 Matrix read_new_samples(const fastfs_matrix* X_, const Margin& margin) {
     const Matrix X = read_matrix(X_);
     require(!X.is_sparse(), "X must be dense");
@@ -223,11 +246,11 @@ fastfs_status fastfs_margin_new(const fastfs_matrix* X_, const fastfs_margin_opt
                                 fastfs_margin** margin) {
     return guarded([&] {
         Run run = read_run(run_);
-        require_output(run, margin != nullptr, "margin is null");
+        require_output(run, margin, "margin");
         const Matrix X = read_matrix(X_);
         require_size(X.n_rows(), 2, "the number of samples");
         const auto o = read_margin_options(options, X);
-        *margin = new fastfs_margin{Margin(X, o, run)};
+        *margin = new fastfs_margin(X, o, run);
     });
 }
 
@@ -235,7 +258,8 @@ fastfs_status fastfs_margin_use(fastfs_margin* margin, const int64_t* features, 
                                 const double* weights, const fastfs_run* run_) {
     return guarded([&] {
         Run run = read_run(run_);
-        require(margin != nullptr && features != nullptr, "margin or features is null");
+        require_handle(margin, "margin");
+        require_array(features, "features");
         const std::int64_t n_cols = margin->data.X().n_cols();
         require(n_features >= 1 && n_features <= n_cols, "n_features must be from 1 to the " + std::to_string(n_cols) +
                                                              " columns of X, not " + std::to_string(n_features));
@@ -247,27 +271,30 @@ fastfs_status fastfs_margin_use(fastfs_margin* margin, const int64_t* features, 
 
 fastfs_status fastfs_margin_scaling(const fastfs_margin* margin, double* shift, double* factor) {
     return guarded([&] {
-        require(margin != nullptr && shift != nullptr && factor != nullptr, "margin, shift or factor is null");
+        require_handle(margin, "margin");
+        require_array(shift, "shift");
+        require_array(factor, "factor");
         std::copy(margin->data.shift().begin(), margin->data.shift().end(), shift);
         std::copy(margin->data.factor().begin(), margin->data.factor().end(), factor);
     });
 }
 
-void fastfs_margin_free(fastfs_margin* margin) { std::unique_ptr<fastfs_margin> owner(margin); }
+void fastfs_margin_free(fastfs_margin* margin) { free_handle(margin, "margin"); }
 
 fastfs_status fastfs_relief(const fastfs_margin* margin, const int64_t* labels, int64_t n_classes,
                             const fastfs_relief_options* options, const fastfs_run* run_,
                             fastfs_relief_result* result) {
     return guarded([&] {
-        require(margin != nullptr, "margin is null");
+        require_handle(margin, "margin");
         const auto o = read_relief_options(options, margin, n_classes);
         const std::int32_t* events = o.target == FASTFS_TARGET_SURVIVAL ? o.events : nullptr;
         const Target target = o.target == FASTFS_TARGET_CLASS ? Target(read_labels(labels, n_classes, *margin))
                                                               : Target(o.y, events, margin->data.sample_weights());
         Run run = read_run(run_);
-        require_output(run, result != nullptr, "result is null");
+        require_output(run, result, "result");
         fill(result, FASTFS_RELIEF_RESULT_INIT, "result", [&](fastfs_relief_result& r) {
-            require_output(run, r.scores != nullptr, "the scores of result are null");
+            require_output(run, r.scores, "scores of the result");
+            require_array_or_null(r.scores_se, "scores_se of the result");
             relief(margin->data, target, o, run, r);
         });
     });
@@ -278,34 +305,32 @@ fastfs_status fastfs_relief_stream_new(int64_t n_rows, int64_t n_cols, const int
                                        fastfs_relief_stream** stream) {
     return guarded([&] {
         const Run run = read_run(run_);
-        require_output(run, stream != nullptr, "stream is null");
+        require_output(run, stream, "stream");
         require_size(n_rows, 2, "n_rows");
         require_size(n_cols, 1, "n_cols");
         require(n_cols <= kMostFeatures, "n_cols must be at most ", kMostFeatures, ", but is ", n_cols);
         require_labels(labels, n_rows, n_classes);
         const auto o = read_stream_options(options, n_rows, n_classes, scaling);
         run.require_memory(24 * n_rows + 48 * n_cols, {"the labels of ", n_rows, " rows"});
-        *stream =
-            new fastfs_relief_stream{ReliefStream(n_rows, n_cols, labels, n_classes, static_cast<Scaling>(scaling), o)};
+        *stream = new fastfs_relief_stream(n_rows, n_cols, labels, n_classes, static_cast<Scaling>(scaling), o);
     });
 }
 
 fastfs_status fastfs_relief_stream_copy(const fastfs_relief_stream* stream, fastfs_relief_stream** copy) {
     return guarded([&] {
-        require(stream != nullptr && copy != nullptr, "stream or copy is null");
-        std::lock_guard lock(stream->mutex);
-        *copy = new fastfs_relief_stream{stream->data};
+        const Use data(stream, "stream");
+        require_array(copy, "copy");
+        *copy = new fastfs_relief_stream(*data);
     });
 }
 
 fastfs_status fastfs_relief_stream_update(fastfs_relief_stream* stream, const fastfs_matrix* X_, int64_t first_row,
                                           const fastfs_run* run_) {
     return guarded([&] {
-        require(stream != nullptr, "stream is null");
+        const Use use(stream, "stream");
+        ReliefStream& data = *use;
         Run run = read_run(run_);
         const Matrix X = read_matrix(X_);
-        std::lock_guard lock(stream->mutex);
-        ReliefStream& data = stream->data;
         require(X.is_dense() || X.is_csr(), "a block of X must be dense or CSR: convert it");
         require(X.n_cols() == data.n_cols(), "a block of X must have ", data.n_cols(), " columns, but this one has ",
                 X.n_cols());
@@ -318,78 +343,73 @@ fastfs_status fastfs_relief_stream_update(fastfs_relief_stream* stream, const fa
 
 fastfs_status fastfs_relief_stream_merge(fastfs_relief_stream* stream, const fastfs_relief_stream* other) {
     return guarded([&] {
-        require(stream != nullptr && other != nullptr, "stream or other is null");
-        require(stream != other, "a stream can't be merged with itself");
-        std::scoped_lock lock(stream->mutex, other->mutex);
-        require(stream->data.is_copy_of(other->data), "streams can be merged if they are copies of one, in one pass");
-        stream->data.require_like(other->data);
-        stream->data.merge(other->data);
+        use_both(stream, other, "stream", [](ReliefStream& mine, const ReliefStream& others) {
+            require(mine.is_copy_of(others), "streams can be merged if they are copies of one, in one pass");
+            mine.require_like(others);
+            mine.merge(others);
+        });
     });
 }
 
 int64_t fastfs_relief_stream_size(const fastfs_relief_stream* stream) {
-    if (stream == nullptr) return 0;
-    std::lock_guard lock(stream->mutex);
-    ByteWriter counted(nullptr);
-    stream->data.save(counted);
-    return counted.n_bytes();
+    return number_or_error([&] { return saved_size(*Use(stream, "stream")); });
 }
 
 fastfs_status fastfs_relief_stream_save(const fastfs_relief_stream* stream, void* bytes, int64_t n_bytes) {
     return guarded([&] {
-        require(stream != nullptr && bytes != nullptr, "stream or bytes is null");
-        std::lock_guard lock(stream->mutex);
-        ByteWriter counted(nullptr), written(static_cast<char*>(bytes));
-        stream->data.save(counted);
-        require(n_bytes == counted.n_bytes(), "the stream has ", counted.n_bytes(), " bytes, not ", n_bytes,
+        const Use data(stream, "stream");
+        require(bytes != nullptr, "bytes must not be null");
+        const std::int64_t size = saved_size(*data);
+        require(n_bytes == size, "n_bytes must be ", size, ", the size of this stream now, not ", n_bytes,
                 ": ask fastfs_relief_stream_size again");
-        stream->data.save(written);
+        ByteWriter to(static_cast<char*>(bytes));
+        data->save(to);
     });
 }
 
 fastfs_status fastfs_relief_stream_load(fastfs_relief_stream* stream, const void* bytes, int64_t n_bytes) {
     return guarded([&] {
-        require(stream != nullptr && bytes != nullptr, "stream or bytes is null");
-        std::lock_guard lock(stream->mutex);
+        const Use data(stream, "stream");
+        require(bytes != nullptr, "bytes must not be null");
+        require(n_bytes >= 0, "n_bytes must be at least 0, not ", n_bytes);
         ByteReader from(static_cast<const char*>(bytes), n_bytes);
-        stream->data.load(from);
+        data->load(from);
     });
 }
 
 fastfs_status fastfs_relief_stream_next(fastfs_relief_stream* stream, const fastfs_run* run_) {
     return guarded([&] {
-        require(stream != nullptr, "stream is null");
+        const Use data(stream, "stream");
         Run run = read_run(run_);
-        std::lock_guard lock(stream->mutex);
-        require(stream->data.pass() == 1, "the stream is in its second pass, which fastfs_relief_stream_scores ends");
-        stream->data.require_all_rows();
-        stream->data.next(run);
+        require(data->pass() == 1, "the stream is in its second pass, which fastfs_relief_stream_scores ends");
+        data->require_all_rows();
+        data->next(run);
     });
 }
 
 fastfs_status fastfs_relief_stream_scores(const fastfs_relief_stream* stream, const int64_t* merged, int64_t n_merged,
                                           const fastfs_run* run_, fastfs_relief_result* result) {
     return guarded([&] {
-        require(stream != nullptr, "stream is null");
+        const Use data(stream, "stream");
         Run run = read_run(run_);
-        require_output(run, result != nullptr, "result is null");
-        std::lock_guard lock(stream->mutex);
-        require(stream->data.pass() == 2, "the stream is in its first pass, which fastfs_relief_stream_next ends");
-        stream->data.require_all_rows();
-        if (merged) require_labels(merged, stream->data.n_classes(), n_merged);
+        require_output(run, result, "result");
+        require(data->pass() == 2, "the stream is in its first pass, which fastfs_relief_stream_next ends");
+        data->require_all_rows();
+        if (merged) require_merged(merged, data->n_classes(), n_merged);
         fill(result, FASTFS_RELIEF_RESULT_INIT, "result", [&](fastfs_relief_result& r) {
-            require_output(run, r.scores != nullptr, "the scores of result are null");
-            stream->data.scores(merged, n_merged, run, r);
+            require_output(run, r.scores, "scores of the result");
+            require_array_or_null(r.scores_se, "scores_se of the result");
+            data->scores(merged, n_merged, run, r);
         });
     });
 }
 
-void fastfs_relief_stream_free(fastfs_relief_stream* stream) { std::unique_ptr<fastfs_relief_stream> owner(stream); }
+void fastfs_relief_stream_free(fastfs_relief_stream* stream) { free_handle(stream, "stream"); }
 
 fastfs_status fastfs_im4e(const fastfs_margin* margin, const int64_t* labels, int64_t n_classes,
                           const fastfs_im4e_options* options, const fastfs_run* run_, fastfs_im4e_result* result) {
     return guarded([&] {
-        require(margin != nullptr, "margin is null");
+        require_handle(margin, "margin");
         require_numbers_only(margin, "IM4E");
         require(!margin->data.is_weighted(), "IM4E takes no sample_weights");
         const Classes classes = read_labels(labels, n_classes, *margin);
@@ -397,15 +417,19 @@ fastfs_status fastfs_im4e(const fastfs_margin* margin, const int64_t* labels, in
         require_iteration(o);
         require(o.n_anchors >= 0 && o.n_anchors <= classes.n_samples(), "n_anchors must be from 1 to the ",
                 classes.n_samples(), " samples, or not given for all, not ", o.n_anchors);
+        require_array_or_null(o.class_factors, "class_factors");
+        require_array_or_null(o.start, "start");
         for (std::int64_t c = 0; o.class_factors && c < n_classes; ++c) {
             require(o.class_factors[c] > 0 && std::isfinite(o.class_factors[c]),
                     Message() << "the factor of each class must be a positive number, but that of " << Name::class_(c)
                               << " is " << o.class_factors[c]);
         }
         Run run = read_run(run_);
-        require_output(run, result != nullptr, "result is null");
+        require_output(run, result, "result");
         fill(result, FASTFS_IM4E_RESULT_INIT, "result", [&](fastfs_im4e_result& r) {
-            require_output(run, r.weights != nullptr, "the weights of result are null");
+            require_output(run, r.weights, "weights of the result");
+            require_array_or_null(r.cost, "cost of the result");
+            require_array_or_null(r.objective, "objective of the result");
             im4e(margin->data, classes, o, run, r);
         });
     });
@@ -416,8 +440,8 @@ fastfs_status fastfs_immigrate_fit(const fastfs_margin* margin, const int64_t* l
                                    fastfs_immigrate** fitted) {
     return guarded([&] {
         Run run = read_run(run_);
-        require(margin != nullptr, "margin is null");
-        require_output(run, fitted != nullptr, "fitted is null");
+        require_handle(margin, "margin");
+        require_output(run, fitted, "fitted");
         require_numbers_only(margin, "IMMIGRATE");
         require(!margin->data.is_weighted(), "IMMIGRATE takes no sample_weights");
         const Classes classes = read_labels(labels, n_classes, *margin);
@@ -431,17 +455,19 @@ fastfs_status fastfs_immigrate_fit(const fastfs_margin* margin, const int64_t* l
         require(o.negligible >= 0 && std::isfinite(o.negligible),
                 "negligible must be a number of at least 0, not " + text(o.negligible));
         require_features(o.features, o.n_features, margin->data.X().n_cols());
+        require_array_or_null(o.start, "start");
+        require_array_or_null(o.start_matrix, "start_matrix");
         require(!o.start || !o.start_matrix, "give start or start_matrix, not both");
         require(o.prefilter != FASTFS_PREFILTER_IM4E || !(o.features || o.start || o.start_matrix),
                 "FASTFS_PREFILTER_IM4E makes features and the start: give that, or features, start and start_matrix");
-        *fitted = new fastfs_immigrate{immigrate(margin->data, classes, o, run)};
+        *fitted = new fastfs_immigrate(immigrate(margin->data, classes, o, run));
     });
 }
 
 fastfs_status fastfs_immigrate_get(const fastfs_immigrate* fitted, fastfs_immigrate_result* result) {
     return guarded([&] {
-        require(fitted != nullptr && result != nullptr, "fitted or result is null");
-        const Immigrate& f = fitted->fit;
+        const Immigrate& f = require_handle(fitted, "fitted").data;
+        require(result != nullptr, "result must not be null");
         fill(result, FASTFS_IMMIGRATE_RESULT_INIT, "result", [&](fastfs_immigrate_result& r) {
             r = {.struct_size = sizeof(fastfs_immigrate_result),
                  .warnings = f.warnings,
@@ -463,7 +489,7 @@ fastfs_status fastfs_immigrate_get(const fastfs_immigrate* fitted, fastfs_immigr
     });
 }
 
-void fastfs_immigrate_free(fastfs_immigrate* fitted) { std::unique_ptr<fastfs_immigrate> owner(fitted); }
+void fastfs_immigrate_free(fastfs_immigrate* fitted) { free_handle(fitted, "fitted"); }
 
 fastfs_status fastfs_immigrate_pairs(int64_t n_features, int64_t rank, const double* values, const double* vectors,
                                      int32_t without_leading, int64_t n_pairs, const fastfs_run* run_, int64_t* a,
@@ -472,8 +498,10 @@ fastfs_status fastfs_immigrate_pairs(int64_t n_features, int64_t rank, const dou
         require_size(n_features, 1, "n_features");
         require(n_pairs >= 0, "n_pairs must not be negative, but is " + std::to_string(n_pairs));
         Run run = read_run(run_);
-        require(values && vectors, "values or vectors is null");
-        require_output(run, a && b && weights && found, "a, b, weights or found is null");
+        require_output(run, a, "a");
+        require_output(run, b, "b");
+        require_output(run, weights, "weights");
+        require_output(run, found, "found");
         require_factors(n_features, rank, values, vectors);
         *found = strongest_pairs(n_features, rank, values, vectors, without_leading != 0, n_pairs, run, a, b, weights);
     });
@@ -484,8 +512,8 @@ fastfs_status fastfs_margin_distances(const fastfs_margin* margin, const int64_t
                                       const fastfs_run* run_, double* out) {
     return guarded([&] {
         Run run = read_run(run_);
-        require(margin != nullptr, "margin is null");
-        require_output(run, out != nullptr, "out is null");
+        require_handle(margin, "margin");
+        require_output(run, out, "out");
         const Classes classes = read_labels(labels, n_classes, *margin);
         const auto m = read_metric(metric, margin->data);
         const Matrix X = read_new_samples(X_, margin->data);
@@ -499,8 +527,9 @@ fastfs_status fastfs_margin_explain(const fastfs_margin* margin, const int64_t* 
                                     const fastfs_run* run_, double* out) {
     return guarded([&] {
         Run run = read_run(run_);
-        require(margin != nullptr && wanted != nullptr, "margin or wanted is null");
-        require_output(run, out != nullptr, "out is null");
+        require_handle(margin, "margin");
+        require_array(wanted, "wanted");
+        require_output(run, out, "out");
         const Classes classes = read_labels(labels, n_classes, *margin);
         const auto m = read_metric(metric, margin->data);
         const Matrix X = read_new_samples(X_, margin->data);

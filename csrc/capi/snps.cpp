@@ -36,7 +36,8 @@ fastfs_ld_clumps_options read_ld_clumps_options(const fastfs_ld_clumps_options* 
     require(o.r2 >= 0 && o.r2 <= 1, "r2 must be from 0 to 1, not ", o.r2);
     require(o.window >= 0 && o.window <= kMostValues, "window must be from 0 to 2^50, not ", o.window);
     require_size(o.n_clumps, 0, "n_clumps");
-    require(o.positions != nullptr, "positions are null");
+    require_array(o.positions, "positions");
+    require_array_or_null(o.chromosomes, "chromosomes");
     for (std::int64_t s = 0; s < n_snps; ++s) {
         require(o.positions[s] >= 0 && o.positions[s] <= kMostValues, "positions must be from 0 to 2^50, but that of ",
                 Name::column(s), " is ", o.positions[s]);
@@ -56,11 +57,17 @@ fastfs_status fastfs_snp_pairs(const fastfs_matrix* X_, const int64_t* labels, c
         const Classes classes(labels, X.n_rows(), 2);
         const auto o = read_snp_pairs_options(options, X);
         Run run = read_run(run_);
-        require_output(run, result != nullptr, "result is null");
+        require_output(run, result, "result");
         fill(result, FASTFS_SNP_PAIRS_RESULT_INIT, "result", [&](fastfs_snp_pairs_result& r) {
-            require_output(run, r.pairs && r.statistics && r.degrees && r.tables, "an array of the result is null");
-            require_output(run, o.n_labelings == 0 || (r.pvalues && r.null_maxima),
-                           "pvalues or null_maxima of the result is null");
+            require_output(run, r.pairs, "pairs of the result");
+            require_output(run, r.statistics, "statistics of the result");
+            require_output(run, r.degrees, "degrees of the result");
+            require_output(run, r.tables, "tables of the result");
+            if (o.n_labelings > 0) {
+                require_output(run, r.pvalues, "pvalues of the result");
+                require_output(run, r.null_maxima, "null_maxima of the result");
+            }
+            require_array_or_null(r.constant, "constant of the result");
             snp_pairs(X, classes, o, run, r);
         });
     });
@@ -70,13 +77,13 @@ fastfs_status fastfs_ld_clumps(const fastfs_matrix* X_, const double* scores, co
                                const fastfs_run* run_, fastfs_ld_clumps_result* result) {
     return guarded([&] {
         const Matrix X = read_genotypes(X_);
-        require(scores != nullptr, "scores are null");
         require_numbers(scores, X.n_cols(), "scores");
         const auto o = read_ld_clumps_options(options, X.n_cols());
         Run run = read_run(run_);
-        require_output(run, result != nullptr, "result is null");
+        require_output(run, result, "result");
         fill(result, FASTFS_LD_CLUMPS_RESULT_INIT, "result", [&](fastfs_ld_clumps_result& r) {
-            require_output(run, r.leads && r.clumps, "an array of the result is null");
+            require_output(run, r.leads, "leads of the result");
+            require_output(run, r.clumps, "clumps of the result");
             ld_clumps(X, scores, o, run, r);
         });
     });

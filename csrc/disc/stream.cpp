@@ -120,7 +120,8 @@ AddProducts<V> add_products_of_rows() {
 
 DiscStream::DiscStream(std::int64_t n_rows, std::int64_t n_cols, const std::int64_t* labels, std::int64_t n_groups,
                        const fastfs_disc_options& options)
-    : sums_(n_cols <= FASTFS_DISC_MOST_DENSE ? FeatureSums(n_cols, n_groups) : FeatureSums(n_cols, n_groups, {})) {
+    : rows_(n_rows),
+      sums_(n_cols <= FASTFS_DISC_MOST_DENSE ? FeatureSums(n_cols, n_groups) : FeatureSums(n_cols, n_groups, {})) {
     auto plan = std::make_shared<Plan>();
     plan->n_rows = n_rows;
     plan->n_cols = n_cols;
@@ -139,7 +140,7 @@ DiscStream::DiscStream(std::int64_t n_rows, std::int64_t n_cols, const std::int6
 
 std::int64_t DiscStream::memory(std::int64_t n_rows, std::int64_t n_cols, const std::int64_t* labels,
                                 std::int64_t n_groups) {
-    const std::int64_t bytes = 8 * (n_rows + n_groups);
+    const std::int64_t bytes = 8 * (n_rows + n_groups) + RowSet::memory(n_rows);
     if (n_cols <= FASTFS_DISC_MOST_DENSE) return bytes + FeatureSums::memory_of_all(n_cols, n_groups);
     std::vector<std::int64_t> sizes(at(n_groups), 0);
     for (std::int64_t r = 0; r < n_rows; ++r) ++sizes[at(labels[r])];
@@ -147,24 +148,26 @@ std::int64_t DiscStream::memory(std::int64_t n_rows, std::int64_t n_cols, const 
     return bytes + FeatureSums::memory(n_cols, n_groups, 0) + 8 * n_sketches * kBuckets * (n_cols + 1);
 }
 
-void DiscStream::require_all_rows() const {
-    require(n_seen_ == n_rows(), "X must have ", n_rows(), " rows, but pass ", pass_, " had ", n_seen_);
-}
-
 void DiscStream::update(const Matrix& X, std::int64_t first_row, Run& run) {
     run.step("reading rows", 1.0);
+    rows_.require_new(first_row, first_row + X.n_rows());
     if (pass_ == 1) {
-        if (!sums_.is_whole()) require_memory_of_rows(X, first_row, run);
-        sums_.update(X, plan_->labels.data() + first_row, run);
+        if (!sums_.is_whole()) {
+            require_memory_of_rows(X, first_row, run);
+            require_like_kept(X, first_row);
+        }
+        sums_.update(X, plan_->labels.data() + first_row, run);  // all or nothing
+        Intact::Change change(intact_);
         if (!sums_.is_whole()) {
             keep_rows(X, first_row);
             add_to_sketches(X, first_row, run);
         }
+        change.finish();
     } else {
         X.row_maxima(run);  // refuses what isn't finite
         add_products(X, first_row, run);
     }
-    n_seen_ += X.n_rows();
+    rows_.add(first_row, first_row + X.n_rows());
 }
 
 // Rows in the buckets of their sketches.
@@ -183,11 +186,14 @@ void DiscStream::require_memory_of_rows(const Matrix& X, std::int64_t first_row,
                        {"a block of ", X.n_rows(), " rows, with those of small groups so far,"}, kHint);
 }
 
+void DiscStream::require_like_kept(const Matrix& X, std::int64_t first_row) const {
+    if (kept_rows_.fits(X)) return;
+    for (std::int64_t r = 0; r < X.n_rows(); ++r) require(!is_kept(first_row + r), kOneForm);
+}
+
 void DiscStream::keep_rows(const Matrix& X, std::int64_t first_row) {
     for (std::int64_t r = 0; r < X.n_rows(); ++r) {
-        if (!is_kept(first_row + r)) continue;
-        require(kept_rows_.fits(X), kOneForm);
-        kept_rows_.keep(X, r, first_row + r);
+        if (is_kept(first_row + r)) kept_rows_.keep(X, r, first_row + r);
     }
 }
 
@@ -238,11 +244,12 @@ void DiscStream::add_to_sketches(const Matrix& X, std::int64_t first_row, Run& r
 }
 
 void DiscStream::merge(const DiscStream& other) {
+    rows_.require_new(other.rows_);
     require(kept_rows_.fits(other.kept_rows_), kOneForm);
     KeptRows rows = kept_rows_;  // which shares the rows themselves
     rows.merge(other.kept_rows_);
     // From here on nothing fails.
-    n_seen_ += other.n_seen_;
+    rows_.add(other.rows_);
     const auto add = [](std::vector<Numbers>& to, const std::vector<Numbers>& from) {
         for (std::size_t s = 0; s < to.size(); ++s) {
             for (std::size_t e = 0; e < to[s].size(); ++e) to[s][e] += from[s][e];
@@ -266,7 +273,7 @@ std::vector<std::int64_t> DiscStream::signature() const {
 
 void DiscStream::save(ByteWriter& to) const {
     to.put(signature());
-    to.put(n_seen_);
+    rows_.save(to);
     if (pass_ == 1) {
         to.put(sums_.numbers().data(), sums_.size());
         for (const Numbers& sketch : sketches_) to.put(sketch);
@@ -283,8 +290,7 @@ void DiscStream::load(ByteReader& from) {
     from.get(theirs);
     require(theirs == signature(), "the bytes are those of a stream with other arguments, or of another pass");
     DiscStream other = *this;
-    other.n_seen_ = from.get();
-    from.expect(other.n_seen_ >= 0 && other.n_seen_ <= n_rows());
+    other.rows_.load(from);
     const auto expect_finite = [&](const double* numbers, std::int64_t n) {
         from.expect(std::all_of(numbers, numbers + n, [](double x) { return std::isfinite(x); }));
     };
@@ -368,7 +374,7 @@ void DiscStream::next(Run& run) {
         found_ = std::move(found);
     }
     ++pass_;
-    n_seen_ = 0;
+    rows_.clear();
 }
 
 // Sketched columns get the norm that they would have without the sketch, so that only the angles between them are
@@ -451,6 +457,7 @@ void DiscStream::add_products(const Matrix& X, std::int64_t first_row, Run& run)
         add(pairs.first.data() + begin, pairs.second.data() + begin, end - begin, products_[at(sketch)].data() + begin);
     };
     const std::int64_t n_blocks = ceil_div(p, kSecond);
+    Intact::Change change(intact_);
     if (X.is_sparse()) {
         with_ascending_columns(X, [&](const auto* values, const auto* indptr, const auto* indices) {
             using V = std::remove_cvref_t<decltype(*values)>;
@@ -470,6 +477,7 @@ void DiscStream::add_products(const Matrix& X, std::int64_t first_row, Run& run)
                 });
             }
         });
+        change.finish();
         return;
     }
     const Numbers offsets = row_offsets(X, run);
@@ -500,6 +508,7 @@ void DiscStream::add_products(const Matrix& X, std::int64_t first_row, Run& run)
             });
         }
     });
+    change.finish();
 }
 
 // The nearest of all that a feature has been multiplied with: its candidates, and those that it is a candidate of.

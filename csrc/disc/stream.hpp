@@ -11,8 +11,10 @@
 #include "support/buffer.hpp"
 #include "support/bytes.hpp"
 #include "support/index.hpp"
+#include "support/intact.hpp"
 #include "support/kept_rows.hpp"
 #include "support/matrix.hpp"
+#include "support/row_set.hpp"
 #include "support/run.hpp"
 
 namespace fastfs::core {
@@ -46,9 +48,11 @@ class DiscStream {
     bool is_copy_of(const DiscStream& other) const {
         return plan_ == other.plan_ && search_ == other.search_ && pass_ == other.pass_;
     }
-    void require_all_rows() const;
+    void require_all_rows() const { rows_.require_all(pass_); }
+    // Refuses every use after an update that stopped halfway.
+    void require_intact() const { intact_.require_for("an update of this stream"); }
 
-    // Rows from first_row on, dense or CSR. After an error the pass can't go on.
+    // Rows from first_row on, dense or CSR, each once in a pass.
     void update(const Matrix& X, std::int64_t first_row, Run& run);
     // Of other rows, in the same pass. That must be a copy of this one from the start of the pass.
     void merge(const DiscStream& other);
@@ -93,6 +97,7 @@ class DiscStream {
     // Of a group without a sketch.
     bool is_kept(std::int64_t row) const { return plan_->sketch_of[at(plan_->labels[at(row)])] < 0; }
     void require_memory_of_rows(const Matrix& X, std::int64_t first_row, const Run& run) const;
+    void require_like_kept(const Matrix& X, std::int64_t first_row) const;
     void keep_rows(const Matrix& X, std::int64_t first_row);
     void add_to_sketches(const Matrix& X, std::int64_t first_row, Run& run);
     void add_products(const Matrix& X, std::int64_t first_row, Run& run);
@@ -102,7 +107,8 @@ class DiscStream {
 
     std::shared_ptr<const Plan> plan_;
     int pass_ = 1;
-    std::int64_t n_seen_ = 0;  // in this pass
+    RowSet rows_;  // of this pass
+    Intact intact_;
     FeatureSums sums_;
     KeptRows kept_rows_;
     std::vector<Numbers> sketches_;  // kBuckets x (n_cols + 1), the last column of a 1 in each row

@@ -57,8 +57,18 @@ std::int64_t ManifestSums::memory(std::int64_t d, std::int64_t n_groups, const f
                            : FeatureSums::memory(d, n_groups, count_landmarks(d, o));
 }
 
+std::int32_t ManifestSums::resolve_accuracy(std::int64_t d, std::int64_t n_groups, const fastfs_manifest_options& o,
+                                            const Run& run) {
+    if (o.accuracy != FASTFS_MANIFEST_AUTO) return o.accuracy;
+    fastfs_run limits = FASTFS_RUN_INIT;  // without the question that this call may be
+    limits.n_threads = run.n_threads();
+    limits.max_memory = run.max_memory();
+    return plan(d, n_groups, 2, o, 1, 0, Run(limits)).accuracy;
+}
+
 ManifestSums::ManifestSums(std::int64_t n_features, std::int64_t n_groups, const fastfs_manifest_options& options)
     : exact_(keeps_all(n_features, options)),
+      rank_(options.rank),
       sums_(exact_ ? FeatureSums(n_features, n_groups)
                    : FeatureSums(n_features, n_groups,
                                  Random(options.seed, ~std::uint64_t{0} - 2)
@@ -103,16 +113,30 @@ Features<double> ManifestSums::features_of(const Side& side, Run& run, std::int3
     return features;
 }
 
+fastfs_manifest_options ManifestSums::resolve(const fastfs_manifest_options& options) const {
+    fastfs_manifest_options o = options;
+    const char* made_for = exact_ ? "exact" : "fast";
+    const bool open = o.accuracy == FASTFS_MANIFEST_AUTO;
+    if (open) o.accuracy = exact_ ? FASTFS_MANIFEST_EXACT : FASTFS_MANIFEST_FAST;
+    require(o.accuracy == FASTFS_MANIFEST_EXACT || o.accuracy == FASTFS_MANIFEST_FAST,
+            "accuracy must be \"auto\" or \"", made_for, "\", which these sums were made for, not \"high\"");
+    require(exact_ || o.form == FASTFS_MANIFEST_PENCIL,
+            "form must be \"pencil\" for sums of accuracy=\"fast\": make the sums with accuracy=\"exact\"");
+    require(exact_ || o.accuracy == FASTFS_MANIFEST_FAST, "accuracy must be \"auto\" or \"fast\", which these sums ",
+            "were made for, not \"exact\": make other sums for that");
+    require(exact_ || o.rank == rank_, "rank must be ", rank_, ", which these sums were made for, not ", o.rank);
+    require(!exact_ || keeps_all(n_features(), o), "accuracy must be \"auto\" or \"exact\", which these sums were ",
+            "made for, not \"fast\" of rank ", o.rank, ": make other sums for that");
+    return o;
+}
+
 void ManifestSums::fit(const std::int64_t* labels, std::int64_t n_classes, const fastfs_manifest_options& options,
                        const std::vector<fastfs_manifest_scale>& scales, Run& run,
                        const std::vector<fastfs_manifest_result>& results) const {
     const std::int64_t d = n_features();
-    fastfs_manifest_options o = options;
-    o.accuracy = exact_ ? FASTFS_MANIFEST_EXACT : FASTFS_MANIFEST_FAST;
+    const fastfs_manifest_options o = resolve(options);
     const auto plan = ManifestSums::plan(d, n_groups(), n_classes, o, static_cast<std::int64_t>(scales.size()),
                                          results.front().n_components, run);
-    require((plan.accuracy == FASTFS_MANIFEST_EXACT) == exact_, "these sums are of ", sums_.landmarks().size(),
-            " landmarks: give the rank that they were made for, not ", o.rank);
     const SingleThreadedBlas held;
     auto exactly = [&](const Problem& problem, Run& of_problem, std::vector<Outcome>& outcomes) {
         of_problem.step("distances of the features", 0.05);

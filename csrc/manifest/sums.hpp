@@ -21,7 +21,11 @@ class ManifestSums {
                                      const fastfs_manifest_options& options, std::int64_t n_scales,
                                      std::int64_t n_components, const Run& run);
 
-    // options.accuracy is that of the plan.
+    // With accuracy AUTO, as the plan of a fit of two classes at one scale says.
+    static std::int32_t resolve_accuracy(std::int64_t n_features, std::int64_t n_groups,
+                                         const fastfs_manifest_options& options, const Run& run);
+
+    // options.accuracy is EXACT or FAST.
     ManifestSums(std::int64_t n_features, std::int64_t n_groups, const fastfs_manifest_options& options);
 
     static std::int64_t memory(std::int64_t n_features, std::int64_t n_groups, const fastfs_manifest_options& options);
@@ -37,9 +41,12 @@ class ManifestSums {
              const std::vector<fastfs_manifest_result>& results) const;
 
   private:
+    // The options with the accuracy of these sums, which those must name or leave open.
+    fastfs_manifest_options resolve(const fastfs_manifest_options& options) const;
     Features<double> features_of(const Side& side, Run& run, std::int32_t& warnings) const;
 
     bool exact_;
+    std::int64_t rank_;  // that the landmarks were drawn for
     FeatureSums sums_;
 };
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <utility>
 
 #include "margin/relief.hpp"
@@ -33,7 +34,7 @@ void ReliefStream::Nearest::add(const Near& one, std::size_t k) {
 
 ReliefStream::ReliefStream(std::int64_t n_rows, std::int64_t n_cols, const std::int64_t* labels, std::int64_t n_classes,
                            Scaling scaling, const fastfs_relief_options& options)
-    : scales_(n_cols, scaling) {
+    : rows_(n_rows), scales_(n_cols, scaling) {
     auto plan = std::make_shared<Plan>();
     plan->n_rows = n_rows;
     plan->n_cols = n_cols;
@@ -50,10 +51,6 @@ ReliefStream::ReliefStream(std::int64_t n_rows, std::int64_t n_cols, const std::
     plan_ = std::move(plan);
 }
 
-void ReliefStream::require_all_rows() const {
-    require(n_seen_ == n_rows(), "X must have ", n_rows(), " rows, but pass ", pass(), " had ", n_seen_);
-}
-
 void ReliefStream::require_like(const Matrix& X) const {
     require(scales_.fits(X), kOneForm);
     require(!X.is_sparse() || (!plan_->squared() && plan_->scaling != Scaling::kStandard),
@@ -64,24 +61,25 @@ void ReliefStream::require_like(const ReliefStream& other) const { require(scale
 
 void ReliefStream::update(const Matrix& X, std::int64_t first_row, Run& run) {
     run.step("reading rows", 1.0);
+    rows_.require_new(first_row, first_row + X.n_rows());
     if (search_) {
         find_nearest(X, first_row, run);
-    } else {
-        const auto& targets = plan_->targets.rows;
-        const auto begin = std::lower_bound(targets.begin(), targets.end(), first_row),
-                   end = std::lower_bound(begin, targets.end(), first_row + X.n_rows());
-        std::int64_t more = 0;
-        for (auto t = begin; t != end; ++t) more += KeptRows::memory(X, *t - first_row);
-        run.require_memory(kept_memory() + more, "the targets so far, and the ranges of the features,", kHint);
-        scales_.add(X, run);
-        if (X.is_sparse()) {
-            const Numbers more = stored_by_column(X, run);
-            n_stored_.resize(more.size());
-            for (std::size_t c = 0; c < more.size(); ++c) n_stored_[c] += more[c];
-        }
-        for (auto t = begin; t != end; ++t) target_rows_.keep(X, *t - first_row, *t);
+        return;
     }
-    n_seen_ += X.n_rows();
+    const auto& targets = plan_->targets.rows;
+    const auto begin = std::lower_bound(targets.begin(), targets.end(), first_row),
+               end = std::lower_bound(begin, targets.end(), first_row + X.n_rows());
+    std::int64_t more = 0;
+    for (auto t = begin; t != end; ++t) more += KeptRows::memory(X, *t - first_row);
+    run.require_memory(kept_memory() + more, "the targets so far, and the ranges of the features,", kHint);
+    const Numbers stored = X.is_sparse() ? stored_by_column(X, run) : Numbers();
+    scales_.add(X, run);  // all or nothing
+    Intact::Change change(intact_);
+    n_stored_.resize(std::max(n_stored_.size(), stored.size()));
+    for (std::size_t c = 0; c < stored.size(); ++c) n_stored_[c] += stored[c];
+    for (auto t = begin; t != end; ++t) target_rows_.keep(X, *t - first_row, *t);
+    rows_.add(first_row, first_row + X.n_rows());
+    change.finish();
 }
 
 Differences ReliefStream::differences(const Matrix& X, const Search& search, Run& run) const {
@@ -90,8 +88,6 @@ Differences ReliefStream::differences(const Matrix& X, const Search& search, Run
 }
 
 void ReliefStream::next(Run& run) {
-    require(target_rows_.numbers() == plan_->targets.rows,
-            "the blocks of X must have each row once, but the first pass has missed some");
     run.require_memory(memory_of_pass(2), {"the nearest rows of ", plan_->targets.size(), " targets"}, kHint);
     auto search = std::make_shared<Search>();
     search->scales = scales_.scales();
@@ -105,7 +101,7 @@ void ReliefStream::next(Run& run) {
     // From here on nothing fails.
     search_ = std::move(search);
     nearest_ = std::move(nearest);
-    n_seen_ = 0;
+    rows_.clear();
 }
 
 std::int64_t ReliefStream::memory_of_pass(int pass) const {
@@ -130,6 +126,7 @@ void ReliefStream::find_nearest(const Matrix& X, std::int64_t first_row, Run& ru
     Buffer<double> distances(Differences::kOthers * n);
     const std::size_t k = at(plan_->k());
     const std::int32_t* labels = plan_->labels.data() + first_row;
+    std::optional<Intact::Change> change;
     for (std::int64_t first = 0; first < n_targets; first += Differences::kOthers) {
         const std::int64_t last = std::min(first + Differences::kOthers, n_targets);
         block.distances(*search_->differences, first, last, plan_->squared(), distances.data(), run);
@@ -137,6 +134,7 @@ void ReliefStream::find_nearest(const Matrix& X, std::int64_t first_row, Run& ru
                         [](double d) { return !std::isfinite(d); })) {
             X.row_maxima(run);  // which has changed since the first pass
         }
+        if (!change) change.emplace(intact_);
         parallel_for(run, last - first, [&](std::int64_t t, int) {
             const std::int64_t own = plan_->targets.rows[at(first + t)] - first_row;
             const double* from = distances.data() + t * n;
@@ -154,6 +152,8 @@ void ReliefStream::find_nearest(const Matrix& X, std::int64_t first_row, Run& ru
     for (auto row = begin; row != end; ++row) more += KeptRows::memory(X, *row - first_row);
     run.require_memory(kept_memory() + more, {"keeping the neighbors of ", n_targets, " targets"}, kHint);
     for (auto row = begin; row != end; ++row) neighbors_.keep(X, *row - first_row, *row);
+    rows_.add(first_row, first_row + n);
+    change->finish();
 }
 
 std::vector<std::int64_t> ReliefStream::listed_rows() const {
@@ -167,8 +167,9 @@ std::vector<std::int64_t> ReliefStream::listed_rows() const {
 }
 
 void ReliefStream::merge(const ReliefStream& other) {
+    rows_.require_new(other.rows_);
     ReliefStream both = *this;  // which stays as it is if memory is missing
-    both.n_seen_ += other.n_seen_;
+    both.rows_.add(other.rows_);
     if (!search_) {
         both.scales_.merge(other.scales_);
         both.target_rows_.merge(other.target_rows_);
@@ -191,7 +192,7 @@ void ReliefStream::merge(const ReliefStream& other) {
 
 ReliefStream ReliefStream::fresh() const {
     ReliefStream made = *this;
-    made.n_seen_ = 0;
+    made.rows_.clear();
     made.nearest_.assign(nearest_.size(), {});
     made.neighbors_ = {};
     if (!search_) {
@@ -218,7 +219,7 @@ std::vector<std::int64_t> ReliefStream::signature() const {
 
 void ReliefStream::save(ByteWriter& to) const {
     to.put(signature());
-    to.put(n_seen_);
+    rows_.save(to);
     if (!search_) {
         scales_.save(to);
         to.put(n_stored_);
@@ -234,13 +235,12 @@ void ReliefStream::load(ByteReader& from) {
     from.get(theirs);
     require(theirs == signature(), "the bytes are those of a stream with other arguments, or of another pass");
     ReliefStream other = fresh();
-    other.n_seen_ = from.get();
-    from.expect(other.n_seen_ >= 0 && other.n_seen_ <= n_rows());
+    other.rows_.load(from);
     const auto load_rows = [&](KeptRows& rows) {
         rows.load(from, n_rows(), n_cols(), other.scales_.is_sparse(), other.scales_.is_float32());
     };
     if (!search_) {
-        other.scales_.load(from, other.n_seen_);
+        other.scales_.load(from, other.rows_.size());
         from.get(other.n_stored_);
         from.expect(other.n_stored_.empty() || std::ssize(other.n_stored_) == n_cols());
         for (const double n : other.n_stored_) from.expect(n >= 0 && std::isfinite(n));

@@ -11,8 +11,10 @@
 #include "margin/targets.hpp"
 #include "support/bytes.hpp"
 #include "support/index.hpp"
+#include "support/intact.hpp"
 #include "support/kept_rows.hpp"
 #include "support/matrix.hpp"
+#include "support/row_set.hpp"
 #include "support/run.hpp"
 #include "support/ties.hpp"
 
@@ -34,11 +36,13 @@ class ReliefStream {
     // Whether both are copies of one that have come to the same pass together.
     bool is_copy_of(const ReliefStream& other) const { return plan_ == other.plan_ && search_ == other.search_; }
     void require_like(const ReliefStream& other) const;
-    void require_all_rows() const;
+    void require_all_rows() const { rows_.require_all(pass()); }
+    // Refuses every use after an update that stopped halfway.
+    void require_intact() const { intact_.require_for("an update of this stream"); }
     // A block is refused that isn't like the first one, or if the method takes no such blocks.
     void require_like(const Matrix& X) const;
 
-    // Rows from first_row on, dense or CSR, all blocks of one dtype and storage. After an error the pass can't go on.
+    // Rows from first_row on, dense or CSR, all blocks of one dtype and storage, each once in a pass.
     void update(const Matrix& X, std::int64_t first_row, Run& run);
     // Of other rows, in the same pass. That must be a copy of this one from the start of the pass.
     void merge(const ReliefStream& other);
@@ -103,7 +107,8 @@ class ReliefStream {
                                      std::int64_t n_merged) const;
 
     std::shared_ptr<const Plan> plan_;
-    std::int64_t n_seen_ = 0;  // in this pass
+    RowSet rows_;  // of this pass
+    Intact intact_;
     ScalesOfBlocks scales_;
     Numbers n_stored_;  // in each column of a sparse matrix
     KeptRows target_rows_;

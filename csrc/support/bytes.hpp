@@ -64,7 +64,9 @@ class ByteReader {
         get(values.data(), n);
     }
     // What was read must be what can have been written.
-    void expect(bool good) const { require(good, "the bytes are damaged: save the state again"); }
+    void expect(bool good) const {
+        require(good, "the bytes are damaged or n_bytes is not what was saved: save the state again");
+    }
     void expect_end() const { expect(left_ == 0); }
 
   private:

@@ -16,8 +16,23 @@ namespace {
 
 constexpr std::int64_t kRowsPerTask = 64;
 
+void require_aligned(const void* values, std::size_t size, const char* part, const Name& name) {
+    require(reinterpret_cast<std::uintptr_t>(values) % size == 0, part, " of ", name,
+            " must be aligned to their size of ", size, " bytes: copy them into an array of their type");
+}
+
+void check_alignment(const fastfs_matrix& m, const Name& name) {
+    if (m.storage != FASTFS_GENOTYPE) require_aligned(m.values, at(m.dtype / 8), "the values", name);
+    if (m.storage == FASTFS_CSR || m.storage == FASTFS_CSC) {
+        require(m.index_bits == 32 || m.index_bits == 64, "index_bits must be 32 or 64, not ", m.index_bits);
+        require_aligned(m.indices, at(m.index_bits / 8), "the indices", name);
+        require_aligned(m.indptr, at(m.index_bits / 8), "the offsets indptr", name);
+    }
+    require_aligned(m.row_list, sizeof(std::int64_t), "the places row_list", name);
+    require_aligned(m.col_list, sizeof(std::int64_t), "the places col_list", name);
+}
+
 void check_sparse(const fastfs_matrix& m) {
-    require(m.index_bits == 32 || m.index_bits == 64, "index_bits must be 32 or 64, not ", m.index_bits);
     require(m.indptr != nullptr, "a sparse matrix needs indptr, but it is null");
     const bool csr = m.storage == FASTFS_CSR;
     const std::int64_t outer = csr ? m.n_rows : m.n_cols, inner = csr ? m.n_cols : m.n_rows;
@@ -269,12 +284,21 @@ Matrix::Matrix(const fastfs_matrix& description, const Name& name, bool dense_ro
     require(m_.n_rows >= 1 && m_.n_cols >= 1, name, " needs at least one sample and one feature, but is ", m_.n_rows,
             " x ", m_.n_cols);
     require(m_.n_rows <= kMostValues / m_.n_cols, name, " can't have ", m_.n_rows, " x ", m_.n_cols, " values");
+    check_alignment(m_, name);
     if (is_sparse()) {
         check_sparse(m_);
     } else if (is_genotypes()) {
         check_genotypes(m_, name);
     } else {
         require(m_.values != nullptr, "the values of ", name, " are null");
+        if (m_.row_stride == 0) {
+            require(m_.col_stride == 1 || (m_.n_rows == 1 && !m_.row_list),
+                    "row_stride must be given if col_stride of ", name, " is not 1; row_stride is 0 and col_stride is ",
+                    m_.col_stride);
+            m_.row_stride = m_.n_cols;
+        }
+        require(m_.col_stride != 0 || m_.n_cols == 1, "col_stride of ", name,
+                " must not be 0, by which all columns would be one: give 1, or the distance of columns");
         // No memory reaches further, and no sum of such steps overflows.
         auto reach = [](std::int64_t n, std::int64_t stride) {
             return static_cast<double>(n) * std::abs(static_cast<double>(stride));

@@ -23,6 +23,9 @@
 namespace fastfs::core {
 namespace {
 
+// The thread whose call this helper works for.
+thread_local std::thread::id served;
+
 struct Loop {
     Loop(Run& run_, std::int64_t n_, LoopBody body_, int helpers)
         : run(run_), n(n_), body(body_), helpers_wanted(helpers) {}
@@ -30,6 +33,7 @@ struct Loop {
     Run& run;
     const std::int64_t n;
     const LoopBody body;
+    const std::thread::id caller = calling_thread();
     std::atomic<std::int64_t> next{0};
     // The rest is guarded by Pool::mutex.
     int helpers_wanted;
@@ -76,7 +80,9 @@ struct Pool {
             ++loop.helpers_active;
             if (--loop.helpers_wanted == 0) loops.pop_front();
             lock.unlock();
+            served = loop.caller;
             loop.work(slot, mutex);
+            served = {};
             lock.lock();
             --loop.helpers_active;
             loop.helper_left.notify_one();
@@ -147,6 +153,8 @@ void after_fork_in_child() {
 #endif
 
 }  // namespace
+
+std::thread::id calling_thread() { return served == std::thread::id{} ? std::this_thread::get_id() : served; }
 
 void parallel_for(Run& run, std::int64_t n, LoopBody body) {
     const SingleThreadedBlas held;

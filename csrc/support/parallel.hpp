@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <thread>
 
 #include "support/run.hpp"
 
@@ -27,6 +28,9 @@ class LoopBody {
 // only what belongs to its index: results then have the same bits for any number of threads. BLAS is held at one
 // thread. An exception of a body ends the loop and is thrown here: that of the lowest index, for any number of threads.
 void parallel_for(Run& run, std::int64_t n, LoopBody body);
+
+// The thread that made the call which this thread works for: itself, but for the library's own threads.
+std::thread::id calling_thread();
 
 // While one of these is alive, BLAS keeps to the thread that calls it; the last one to go restores what was there
 // before the first. BLAS threads wait for each other in thousands of short calls: dsyevd at n = 2000 on 2 cores takes

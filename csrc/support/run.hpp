@@ -34,6 +34,7 @@ class Run {
     explicit Run(const fastfs_run& options);
 
     int n_threads() const { return n_threads_; }
+    std::int64_t max_memory() const { return options_.max_memory; }  // 0: the default
 
     // Whether the caller only wants to know what the call would take.
     bool is_question() const { return options_.bytes_needed != nullptr; }

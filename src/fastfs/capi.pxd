@@ -26,7 +26,8 @@ cdef extern from "fastfs/fastfs.h" nogil:
         int32_t kind
         int32_t reserved
         int64_t number
-        int64_t begin, end
+        int64_t begin
+        int64_t end
     int32_t fastfs_last_error_places(fastfs_place *places, int32_t most)
     const char *fastfs_version()
     enum: FASTFS_ABI_VERSION
@@ -171,6 +172,7 @@ cdef extern from "fastfs/fastfs.h" nogil:
         FASTFS_MANIFEST_WARN_ONE_SAMPLE
         FASTFS_MANIFEST_WARN_TRACE
         FASTFS_MANIFEST_WARN_DIGITS
+    enum:
         FASTFS_MANIFEST_WARN_NO_CONTRAST
         FASTFS_MANIFEST_WARN_AGREEMENT
         FASTFS_MANIFEST_WARN_ANGLE
@@ -201,8 +203,8 @@ cdef extern from "fastfs/fastfs.h" nogil:
     fastfs_status fastfs_manifest_sums_means(const fastfs_manifest_sums *sums, double *counts, double *means)
     fastfs_status fastfs_manifest_sums_fit(const fastfs_manifest_sums *sums, const int64_t *labels, int64_t n_classes, const fastfs_manifest_options *options, const fastfs_manifest_scale *scales, int64_t n_scales, const fastfs_run *run, fastfs_manifest_result *results)
     int64_t fastfs_manifest_sums_size(const fastfs_manifest_sums *sums)
-    fastfs_status fastfs_manifest_sums_save(const fastfs_manifest_sums *sums, double *numbers)
-    fastfs_status fastfs_manifest_sums_load(fastfs_manifest_sums *sums, const double *numbers)
+    fastfs_status fastfs_manifest_sums_save(const fastfs_manifest_sums *sums, double *numbers, int64_t n_numbers)
+    fastfs_status fastfs_manifest_sums_load(fastfs_manifest_sums *sums, const double *numbers, int64_t n_numbers)
     void fastfs_manifest_sums_free(fastfs_manifest_sums *sums)
     fastfs_status fastfs_manifest_kernels(int64_t n_features, const double *K1, const double *K2, const fastfs_run *run, double *scores, int32_t *warnings)
     enum:
@@ -257,8 +259,8 @@ cdef extern from "fastfs/fastfs.h" nogil:
     fastfs_status fastfs_projse_select(const fastfs_projse_sums *sums, const fastfs_projse_options *options, const fastfs_run *run, fastfs_projse_result *result)
     int64_t fastfs_projse_rows(const fastfs_projse_sums *sums)
     int64_t fastfs_projse_size(const fastfs_projse_sums *sums)
-    fastfs_status fastfs_projse_save(const fastfs_projse_sums *sums, double *numbers)
-    fastfs_status fastfs_projse_load(fastfs_projse_sums *sums, const double *numbers)
+    fastfs_status fastfs_projse_save(const fastfs_projse_sums *sums, double *numbers, int64_t n_numbers)
+    fastfs_status fastfs_projse_load(fastfs_projse_sums *sums, const double *numbers, int64_t n_numbers)
     void fastfs_projse_free(fastfs_projse_sums *sums)
     enum:
         FASTFS_SCALE_NONE
@@ -282,7 +284,8 @@ cdef extern from "fastfs/fastfs.h" nogil:
         int32_t keep
         int32_t missing
         int32_t ramp
-        double ramp_low, ramp_high
+        double ramp_low
+        double ramp_high
         const int64_t *levels
         const double *distances
         const double *sample_weights

@@ -577,7 +577,7 @@ void test_updates_without_memory(const fastfs_matrix* X, const std::string& name
         const auto update = [&] { return fastfs_manifest_sums_update(sums, X, groups.data(), &how); };
         const auto saved = [&] {
             std::vector<double> numbers(static_cast<std::size_t>(fastfs_manifest_sums_size(sums)));
-            fastfs::check(fastfs_manifest_sums_save(sums, numbers.data()));
+            fastfs::check(fastfs_manifest_sums_save(sums, numbers.data(), static_cast<std::int64_t>(numbers.size())));
             return numbers;
         };
         fastfs::check(fastfs_manifest_sums_new(X->n_cols, 3, &options, &how, &sums));
@@ -585,7 +585,7 @@ void test_updates_without_memory(const fastfs_matrix* X, const std::string& name
         const std::vector<double> before = saved();
         fastfs::check(update());
         const std::vector<double> after = saved();
-        fastfs::check(fastfs_manifest_sums_load(sums, before.data()));
+        fastfs::check(fastfs_manifest_sums_load(sums, before.data(), static_cast<std::int64_t>(before.size())));
         std::int64_t n_failed = 0;
         for (;; ++n_failed) {
             left = n_failed;
@@ -600,7 +600,7 @@ void test_updates_without_memory(const fastfs_matrix* X, const std::string& name
                 break;
             }
             if (!is_short) break;
-            fastfs::check(fastfs_manifest_sums_load(sums, before.data()));
+            fastfs::check(fastfs_manifest_sums_load(sums, before.data(), static_cast<std::int64_t>(before.size())));
         }
         if (n_failed < 3) {
             ++failures;

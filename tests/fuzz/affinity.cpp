@@ -175,7 +175,6 @@ void try_gram(Input& in) {
                               state, replay, true, false});
         fastfs_gram_free(other);
         if (status == FASTFS_OK && added) seen.push_back(third.get());
-        if (status == FASTFS_OK && !added && in.one_in(2)) fastfs_gram_merge(gram, gram);  // twice the rows
     }
     bool moderate = !seen.empty();
     std::int64_t n_rows = 0;

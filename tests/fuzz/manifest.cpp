@@ -384,7 +384,8 @@ void try_manifest_sums(Input& in) {
     if (status != FASTFS_OK || asked != d) return release();
     const auto saved = [&] {
         std::vector<double> numbers(static_cast<std::size_t>(fastfs_manifest_sums_size(sums)));
-        expect(fastfs_manifest_sums_save(sums, numbers.data()) == FASTFS_OK, "fastfs_manifest_sums_save", "it fails");
+        expect(fastfs_manifest_sums_save(sums, numbers.data(), static_cast<std::int64_t>(numbers.size())) == FASTFS_OK,
+               "fastfs_manifest_sums_save", "it fails");
         return numbers;
     };
     const auto state = [&] {
@@ -394,7 +395,8 @@ void try_manifest_sums(Input& in) {
     };
     std::vector<double> before = saved();
     const auto bring_back = [&] {
-        const fastfs_status loaded = fastfs_manifest_sums_load(sums, before.data());
+        const fastfs_status loaded =
+            fastfs_manifest_sums_load(sums, before.data(), static_cast<std::int64_t>(before.size()));
         expect(loaded == FASTFS_OK, "fastfs_manifest_sums_load", "what was saved is refused");
     };
     Table rows;  // that the sums are of, and their groups
@@ -418,8 +420,9 @@ void try_manifest_sums(Input& in) {
         auto other_options = o;
         if (in.one_in(8)) other_options.seed += 1;
         if (fastfs_manifest_sums_new(d, in.one_in(16) ? G + 1 : G, &other_options, nullptr, &other) == FASTFS_OK) {
-            const bool copied = in.one_in(2) && fastfs_manifest_sums_size(other) == std::ssize(before) &&
-                                fastfs_manifest_sums_load(other, before.data()) == FASTFS_OK;
+            const bool copied =
+                in.one_in(2) && fastfs_manifest_sums_size(other) == std::ssize(before) &&
+                fastfs_manifest_sums_load(other, before.data(), static_cast<std::int64_t>(before.size())) == FASTFS_OK;
             status = attempt(in, {"fastfs_manifest_sums_merge",
                                   [&](const fastfs_run*) { return fastfs_manifest_sums_merge(sums, other); }, state,
                                   bring_back, true, false});
@@ -441,8 +444,11 @@ void try_manifest_sums(Input& in) {
                 in.mostly_real(in.pick({-1.0, 0.5, 1e300, 3.0, 0.0, -1e-3}));
         }
         attempt(in, {"fastfs_manifest_sums_load",
-                     [&](const fastfs_run*) { return fastfs_manifest_sums_load(sums, strange.data()); }, state,
-                     bring_back, true, false});
+                     [&](const fastfs_run*) {
+                         return fastfs_manifest_sums_load(sums, strange.data(),
+                                                          static_cast<std::int64_t>(strange.size()));
+                     },
+                     state, bring_back, true, false});
         moderate = false;
     }
     std::vector<double> counts(static_cast<std::size_t>(G)), means(static_cast<std::size_t>(G * d));

@@ -423,7 +423,8 @@ void try_projse_sums(Input& in) {
     if (status != FASTFS_OK) return;
     const auto save = [](const fastfs_projse_sums* of) {
         std::vector<double> numbers(static_cast<std::size_t>(fastfs_projse_size(of)));
-        expect(fastfs_projse_save(of, numbers.data()) == FASTFS_OK, "fastfs_projse_save", "it fails");
+        expect(fastfs_projse_save(of, numbers.data(), static_cast<std::int64_t>(numbers.size())) == FASTFS_OK,
+               "fastfs_projse_save", "it fails");
         return numbers;
     };
     std::vector<double> before = save(sums);
@@ -434,7 +435,8 @@ void try_projse_sums(Input& in) {
         return bytes;
     };
     const auto load = [](fastfs_projse_sums* into, const std::vector<double>& numbers) {
-        const fastfs_status loaded = fastfs_projse_load(into, numbers.data());
+        const fastfs_status loaded =
+            fastfs_projse_load(into, numbers.data(), static_cast<std::int64_t>(numbers.size()));
         expect(loaded == FASTFS_OK, "fastfs_projse_load", "what was saved is refused");
     };
     const auto bring_back = [&] { load(sums, before); };
@@ -505,8 +507,9 @@ void try_projse_sums(Input& in) {
     if (in.one_in(3)) {
         fastfs_projse_sums* other = nullptr;
         fastfs_projse_new(in.mostly(asked) == asked ? asked : 1, d, two_views, nullptr, &other);
-        const bool copied = other && fastfs_projse_size(other) == std::ssize(before) && in.one_in(2) &&
-                            fastfs_projse_load(other, before.data()) == FASTFS_OK;
+        const bool copied =
+            other && fastfs_projse_size(other) == std::ssize(before) && in.one_in(2) &&
+            fastfs_projse_load(other, before.data(), static_cast<std::int64_t>(before.size())) == FASTFS_OK;
         status =
             attempt(in, {"fastfs_projse_merge", [&](const fastfs_run*) { return fastfs_projse_merge(sums, other); },
                          state, bring_back, true, false});
@@ -524,9 +527,12 @@ void try_projse_sums(Input& in) {
             numbers[static_cast<std::size_t>(random.below(of))] =
                 in.mostly_real(in.pick({-1.0, 0.5, 1e300, 3.0, 0.0, 9e15, -1e-3}));
         }
-        status = attempt(
-            in, {"fastfs_projse_load", [&](const fastfs_run*) { return fastfs_projse_load(sums, numbers.data()); },
-                 state, bring_back, true, false});
+        status =
+            attempt(in, {"fastfs_projse_load",
+                         [&](const fastfs_run*) {
+                             return fastfs_projse_load(sums, numbers.data(), static_cast<std::int64_t>(numbers.size()));
+                         },
+                         state, bring_back, true, false});
         strange = true;
     }
     std::vector<double> means(static_cast<std::size_t>(d));

@@ -87,6 +87,7 @@ def read_struct(name: str, body: str) -> tuple[str, list[tuple[str, str, str]]]:
     text, members = read_members(body, ";")
     fields = []
     for code, comment in members:
+        assert "," not in code or "(" in code, f"{name}: {code}: declare one field at a time, each with its comment"
         pointer = re.match(r"(.*\(\*)(\w+)(\).*)", code)
         plain_field = re.match(r"(.*?)(\w+)$", code)
         assert pointer or plain_field, f"{name}: {code}"

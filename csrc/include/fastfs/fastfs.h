@@ -2,13 +2,17 @@
  *
  * Conventions
  *   - Every function that can fail returns a fastfs_status; fastfs_last_error() has the message, per thread.
- *   - Every struct starts with struct_size = sizeof(the struct): start from its _INIT macro. A library that is newer
- * than the header uses defaults for the fields that the header lacks; a newer header is accepted if the fields that the
- *     library doesn't know are zero. Arrays of structs are read in steps of the first one's struct_size.
- *   - Sizes and indices are int64_t. The caller owns every array. No function keeps a pointer after it returns, except
- *     functions that make handles, until the handle is freed, and fastfs_register_blas.
+ *   - Every struct starts with struct_size = sizeof(the struct): start from its _INIT macro. With an older header and a
+ *     newer library, missing fields take their defaults. With a newer header and an older library, a struct is accepted
+ *     while the bytes that the library doesn't know are zero. Arrays of structs are read in steps of the first one's
+ *     struct_size.
+ *   - Sizes and indices are int64_t. The caller owns every array, which is aligned to its values: anything else is
+ *     FASTFS_EINVAL. fastfs_manifest_new (chunks), fastfs_margin_new (X, distances, levels, sample_weights) and
+ *     fastfs_disc_set (stream) keep pointers until their handle is freed; all other functions copy what they need.
  *   - All functions may be called from any number of threads at once, also with the same handle. But a handle must not
- *     be freed while a call uses it, nor be used by the progress callback or the kernel of another call.
+ *     be freed while a call uses it. The progress callback or the kernel of a call must not use a handle that this call
+ *     works on: functions then return FASTFS_EINVAL. The same holds for a handle of another type.
+ *   - Functions that return a number of rows or a size return -1, and set an error, if there is none.
  *   - BLAS is held at one thread (a setting of the whole process) while a call runs, and restored when it ends.
  */
 #ifndef FASTFS_H
@@ -63,12 +67,13 @@ typedef struct fastfs_place {
     int32_t kind; /* fastfs_place_kind */
     int32_t reserved;
     int64_t number;
-    int64_t begin, end; /* the bytes begin..end - 1 of the message name it, as in "class 3" */
+    int64_t begin; /* the bytes begin..end - 1 of the message name it, as in "class 3" */
+    int64_t end;
 } fastfs_place;
 #define FASTFS_PLACE_INIT {sizeof(fastfs_place), 0, 0, 0, 0, 0}
 
 /* Writes up to `most` of the places that fastfs_last_error() names, in the order of the message, and returns their
- * number. Callers who know a better name put it in. */
+ * number, or -1 if the struct_size of the first one is wrong. Callers who know a better name put it in. */
 FASTFS_API int32_t fastfs_last_error_places(fastfs_place* places, int32_t most);
 
 /* "major.minor.patch" of the library. */
@@ -159,9 +164,7 @@ enum {
 };
 
 /* A samples x features matrix that the caller owns: numbers and indices aligned to their size, strides of any sign.
- * Genotypes are read as numbers of dtype, missing ones as NaN, and are decoded in small blocks. The RELIEF family
- * computes on their bits with FASTFS_SCALE_NONE, or with 3 levels for all of them, unless there are a ramp, weights or
- * FASTFS_MISSING_CLASS. */
+ * Genotypes are read as numbers of dtype, missing ones as NaN, and are decoded in small blocks. */
 typedef struct fastfs_matrix {
     size_t struct_size;
     int32_t dtype;       /* FASTFS_FLOAT32 or FASTFS_FLOAT64 */
@@ -169,8 +172,8 @@ typedef struct fastfs_matrix {
     int64_t n_rows;      /* samples */
     int64_t n_cols;      /* features */
     const void* values;  /* dense: element (0, 0); sparse: the stored values; genotypes: first byte of the first SNP */
-    int64_t row_stride;  /* dense only, in elements: distance from (i, j) to (i + 1, j) */
-    int64_t col_stride;  /* dense, in elements: distance from (i, j) to (i, j + 1); genotypes: bytes of a SNP, > 0 */
+    int64_t row_stride;  /* dense only, in elements: distance from (i, j) to (i + 1, j); 0: n_cols */
+    int64_t col_stride;  /* dense, in elements: distance from (i, j) to (i, j + 1), not 0; genotypes: bytes of a SNP */
     const void* indices; /* sparse only: column (CSR) or row (CSC) of each value; entries at one place add up */
     const void* indptr;  /* sparse only: n_rows + 1 (CSR) or n_cols + 1 (CSC) offsets, the first one 0 */
     int32_t index_bits;  /* sparse only: 32 or 64, for indices and indptr alike */
@@ -187,9 +190,10 @@ typedef struct fastfs_matrix {
  */
 FASTFS_API fastfs_status fastfs_check_matrix(const fastfs_matrix* X);
 
-/* Called on the calling thread, at most 20 times a second, with the running step and the finished share of the call
- * in [0, 1]. Any value other than 0 cancels the call, which then returns FASTFS_ECANCELED within 0.2 s, or when the
- * running LAPACK routine returns. The callback must return: no exception, no longjmp. */
+/* Called on the calling thread, at most 20 times a second and not in the first 50 ms, with the running step and the
+ * finished share of the call in [0, 1]. Shorter calls never call it. Any value other than 0 cancels the call, which
+ * then returns FASTFS_ECANCELED within 0.2 s, or when the running LAPACK routine returns. The callback must return: no
+ * exception, no longjmp. */
 typedef int (*fastfs_progress)(void* user, const char* step, double fraction);
 
 /* How to run a call. NULL means FASTFS_RUN_INIT.
@@ -243,9 +247,10 @@ FASTFS_API fastfs_status fastfs_affinity(const fastfs_matrix* X, const fastfs_af
 FASTFS_API fastfs_status fastfs_affinity_product(const fastfs_matrix* X, const fastfs_affinity_options* options,
                                                  const void* V, int64_t p, const fastfs_run* run, void* out);
 
-/* The same kernels from sums over row chunks: new, update (once a chunk, any mix of storage and dtype), merge (with
- * sums made elsewhere), affinity. Sums are kept in double. Squared distances below 64 eps (|x_i|^2 + |x_j|^2) can't be
- * told from zero once the rows are gone, and count as zero. */
+/* The same kernels from sums over row chunks: call fastfs_gram_new once, fastfs_gram_update for each chunk (any
+ * storage, any dtype), optionally fastfs_gram_merge with other handles, then fastfs_gram_affinity as often as you like.
+ * Sums are kept in double. Squared distances below 64 eps (|x_i|^2 + |x_j|^2) can't be told from zero once the rows are
+ * gone, and count as zero. */
 typedef struct fastfs_gram fastfs_gram;
 FASTFS_API fastfs_status fastfs_gram_new(int64_t n_features, const fastfs_run* run, fastfs_gram** gram);
 FASTFS_API fastfs_status fastfs_gram_update(fastfs_gram* gram, const fastfs_matrix* chunk, const fastfs_run* run);
@@ -269,7 +274,8 @@ FASTFS_API fastfs_status fastfs_pencil(int64_t n, double* K1, const double* K2, 
 
 /* ---- ManiFeSt -------------------------------------------------------------------------------------------------- */
 
-/* The label-free stage, which fits with different labels share. Any number of fits may run on one at once. */
+/* Everything about X that doesn't depend on the labels. Make it once, then fit any labels on it, from several threads
+ * if you like. */
 typedef struct fastfs_manifest fastfs_manifest;
 
 /* X as one or more row chunks of equal width, all dense or all sparse, whose values must be finite. The handle keeps
@@ -299,8 +305,8 @@ typedef struct fastfs_manifest_options {
     uint64_t seed;      /* of everything drawn: landmarks, test vectors, features to take sigma from */
     fastfs_tile_kernel custom; /* NULL: the Gaussian kernel */
     void* user;                /* handed to custom */
-    int64_t first_problem;     /* to solve a share of the problems: the number of its first one, */
-    int64_t n_problems;        /* and how many it has; 0: all from there on. See fastfs_manifest_mean_scores */
+    int64_t first_problem;     /* solve only some problems, starting with this one: to split a fit over machines */
+    int64_t n_problems;        /* how many; 0: all from first_problem on. See fastfs_manifest_mean_scores */
 } fastfs_manifest_options;
 #define FASTFS_MANIFEST_OPTIONS_INIT  \
     {sizeof(fastfs_manifest_options), \
@@ -356,12 +362,14 @@ FASTFS_API fastfs_status fastfs_manifest_plan_fit(const fastfs_manifest* manifes
                                                   int64_t n_components, const fastfs_run* run,
                                                   fastfs_manifest_plan* plan);
 
-enum {                                      /* bits of the warnings of a kernel */
+enum {                                      /* warnings of a kernel, added up */
        FASTFS_MANIFEST_WARN_SIGMA = 1,      /* the chosen distance was 0; sigma comes from the positive distances */
        FASTFS_MANIFEST_WARN_ONE_SAMPLE = 2, /* the class has one sample */
-       FASTFS_MANIFEST_WARN_TRACE = 4,   /* the low-rank kernel keeps less than half of its trace: sigma is too small */
-       FASTFS_MANIFEST_WARN_DIGITS = 32, /* sums over rows: hardly a digit is left of a distance between features */
-                                         /* and of a problem */
+       FASTFS_MANIFEST_WARN_TRACE = 4,  /* the low-rank kernel keeps less than half of its trace: sigma is too small */
+       FASTFS_MANIFEST_WARN_DIGITS = 32 /* sums over rows: hardly a digit is left of a distance between features */
+};
+
+enum {                                       /* warnings of a problem, added up */
        FASTFS_MANIFEST_WARN_NO_CONTRAST = 8, /* no score exceeds rounding errors: they say nothing */
        FASTFS_MANIFEST_WARN_AGREEMENT = 16,  /* agreement is below 0.9: the low-rank scores rank in another order than
                                                 the exact ones */
@@ -369,9 +377,9 @@ enum {                                      /* bits of the warnings of a kernel 
                                                 that the scores depend on arbitrary signs */
 };
 
-/* Of one scale. All arrays but scores may be NULL. A question of bytes_needed reads n_components. A share of the
- * problems writes the entries of its kernels, and leaves those of others alone; scores and class_scores hold what its
- * problems add to them. */
+/* The result of one scale. All arrays but scores may be NULL. With bytes_needed set, only n_components is read. A share
+ * of the problems writes the entries of its kernels, and leaves those of others alone; scores and class_scores hold
+ * what its problems add to them. */
 typedef struct fastfs_manifest_result {
     size_t struct_size;
     double* scores;            /* out, d: larger is better; the mean over the problems */
@@ -409,12 +417,12 @@ FASTFS_API fastfs_status fastfs_manifest_mean_scores(int64_t n_features, int64_t
                                                      const double* problem_scores, double* scores,
                                                      double* class_scores);
 
-/* The same in one pass over blocks of rows, for tables larger than memory. Of each group of rows a handle keeps how
- * many there are, the sums and the squared norms of the features, and the products of all features with some: in the
- * exact form with all of them (4 d^2 bytes a group; d up to 5000), in the fast one with 4 rank landmarks, which
+/* fastfs_manifest for tables larger than memory, in one pass over blocks of rows. Of each group of rows a handle keeps
+ * how many there are, the sums and the squared norms of the features, and the products of all features with some: in
+ * the exact form with all of them (4 d^2 bytes a group; d up to 5000), in the fast one with 4 rank landmarks, which
  * options.seed draws (32 d rank bytes). So the sums of one pass serve any comparison of groups. Double precision; rows
- * of dense blocks are moved by an offset that their values share, which changes no distance. accuracy: EXACT, or FAST,
- * as a plan says; no custom kernel. */
+ * of dense blocks are moved by an offset that their values share, which changes no distance. The
+ * accuracy is EXACT or FAST; AUTO does what the plan of a fit of two classes at one scale says. No custom kernel. */
 typedef struct fastfs_manifest_sums fastfs_manifest_sums;
 /* The plan of such a fit, before the pass: FASTFS_EINVAL if sums can't serve what options ask for. */
 FASTFS_API fastfs_status fastfs_manifest_sums_plan(int64_t n_features, int64_t n_groups, int64_t n_classes,
@@ -431,15 +439,21 @@ FASTFS_API fastfs_status fastfs_manifest_sums_update(fastfs_manifest_sums* sums,
 FASTFS_API fastfs_status fastfs_manifest_sums_merge(fastfs_manifest_sums* sums, const fastfs_manifest_sums* other);
 /* counts: n_groups; means: n_groups x n_features, 0 for groups without rows. Either may be NULL. */
 FASTFS_API fastfs_status fastfs_manifest_sums_means(const fastfs_manifest_sums* sums, double* counts, double* means);
-/* As fastfs_manifest_fit. labels: the class of each group, or -1 for those that stay out; each class has rows. */
+/* Fits as fastfs_manifest_fit does. labels: the class of each group, or -1 for those that stay out; each class has
+ * rows. Options: accuracy is AUTO or that of the sums; rank, of sums in the fast form, is theirs. The landmarks are
+ * those that the sums were made with, whatever the seed. */
 FASTFS_API fastfs_status fastfs_manifest_sums_fit(const fastfs_manifest_sums* sums, const int64_t* labels,
                                                   int64_t n_classes, const fastfs_manifest_options* options,
                                                   const fastfs_manifest_scale* scales, int64_t n_scales,
                                                   const fastfs_run* run, fastfs_manifest_result* results);
-/* The sums as plain numbers, as of fastfs_projse_save: for a handle made with the same arguments. */
+/* The sums as plain numbers, to be stored or sent: fastfs_manifest_sums_save writes n_numbers doubles, which is
+ * fastfs_manifest_sums_size, and fastfs_manifest_sums_load replaces the sums of a handle made with the same arguments.
+ */
 FASTFS_API int64_t fastfs_manifest_sums_size(const fastfs_manifest_sums* sums);
-FASTFS_API fastfs_status fastfs_manifest_sums_save(const fastfs_manifest_sums* sums, double* numbers);
-FASTFS_API fastfs_status fastfs_manifest_sums_load(fastfs_manifest_sums* sums, const double* numbers);
+FASTFS_API fastfs_status fastfs_manifest_sums_save(const fastfs_manifest_sums* sums, double* numbers,
+                                                   int64_t n_numbers);
+FASTFS_API fastfs_status fastfs_manifest_sums_load(fastfs_manifest_sums* sums, const double* numbers,
+                                                   int64_t n_numbers);
 FASTFS_API void fastfs_manifest_sums_free(fastfs_manifest_sums* sums); /* NULL is fine */
 
 /* The scores of two classes in the pencil form from kernels of your own, n_features x n_features: symmetric, positive
@@ -452,7 +466,8 @@ FASTFS_API fastfs_status fastfs_manifest_kernels(int64_t n_features, const doubl
 
 enum { FASTFS_POLY = 4 }; /* a kernel of ProjSe: (x_i' x_j)^degree */
 
-/* The mean distance of all n_y^2 pairs of targets, sqrt(rows), or `sigma` of the options. */
+/* Which sigma RBF and custom kernels take: the mean distance of all n_y^2 pairs of targets, sqrt(rows), or `sigma` of
+ * the options. */
 enum { FASTFS_PROJSE_SIGMA_MEAN = 0, FASTFS_PROJSE_SIGMA_SQRT_ROWS = 1, FASTFS_PROJSE_SIGMA_GIVEN = 2 };
 
 enum { FASTFS_PROJSE_CENTER_AUTO = 2 }; /* 1 with labels, 0 without */
@@ -467,7 +482,7 @@ typedef struct fastfs_projse_options {
     int32_t from_y;     /* 0: choose columns of X that explain Y; 1: columns of Y that explain X (two views) */
     double sigma;       /* FASTFS_PROJSE_SIGMA_GIVEN: > 0 */
     double eps;         /* eigenvalues of the targets' kernel below eps of its largest diagonal entry don't count */
-    int64_t n_select;   /* >= 1 */
+    int64_t n_select;   /* >= 1; Python's default is 10, or all if there are fewer */
     fastfs_tile_kernel custom; /* NULL, or used instead of `kernel`; norms are of centred columns if `center` */
     void* user;                /* passed to custom */
 } fastfs_projse_options;
@@ -536,8 +551,9 @@ FASTFS_API fastfs_status fastfs_projse_new(int64_t n_y, int64_t n_x, int32_t two
 /* Y with n_y columns, or labels in 0..n_y - 1, or neither if n_y = 0. */
 FASTFS_API fastfs_status fastfs_projse_update(fastfs_projse_sums* sums, const fastfs_matrix* X, const fastfs_matrix* Y,
                                               const int64_t* labels, const fastfs_run* run);
-/* Adds each row to the sums of its group, in 0..n_groups - 1: n_groups handles made with n_y = 1, as for labels of 0.
- * Together they take one reading of the rows. X is dense, CSR or genotypes. */
+/* Adds each row to the sums of its group: sums[g] collects the rows of group g, in 0..n_groups - 1. Make each handle
+ * with n_y = 1; fastfs_projse_merge_class then joins them as classes. X is read once, and is dense, CSR or genotypes.
+ */
 FASTFS_API fastfs_status fastfs_projse_update_groups(fastfs_projse_sums* const* sums, int64_t n_groups,
                                                      const fastfs_matrix* X, const int64_t* groups,
                                                      const fastfs_run* run);
@@ -551,11 +567,12 @@ FASTFS_API fastfs_status fastfs_projse_means(const fastfs_projse_sums* sums, dou
 FASTFS_API fastfs_status fastfs_projse_select(const fastfs_projse_sums* sums, const fastfs_projse_options* options,
                                               const fastfs_run* run, fastfs_projse_result* result);
 FASTFS_API int64_t fastfs_projse_rows(const fastfs_projse_sums* sums);
-/* The sums as plain numbers, to be stored or sent: fastfs_projse_save writes fastfs_projse_size doubles, and
- * fastfs_projse_load reads them into a handle made with the same n_y, n_x and two_views. */
+/* The sums as plain numbers, to be stored or sent: fastfs_projse_save writes n_numbers doubles, which is
+ * fastfs_projse_size, and fastfs_projse_load replaces the sums of a handle made with the same n_y, n_x and two_views.
+ */
 FASTFS_API int64_t fastfs_projse_size(const fastfs_projse_sums* sums);
-FASTFS_API fastfs_status fastfs_projse_save(const fastfs_projse_sums* sums, double* numbers);
-FASTFS_API fastfs_status fastfs_projse_load(fastfs_projse_sums* sums, const double* numbers);
+FASTFS_API fastfs_status fastfs_projse_save(const fastfs_projse_sums* sums, double* numbers, int64_t n_numbers);
+FASTFS_API fastfs_status fastfs_projse_load(fastfs_projse_sums* sums, const double* numbers, int64_t n_numbers);
 FASTFS_API void fastfs_projse_free(fastfs_projse_sums* sums); /* NULL is fine */
 
 /* ---- margins: the RELIEF family, IM4E, IMMIGRATE -------------------------------------------------------------------
@@ -590,11 +607,13 @@ enum { /* differences of numbers in scores, though not in distances: small ones 
 
 typedef struct fastfs_margin_options {
     size_t struct_size;
-    int32_t scaling; /* FASTFS_SCALE_* */
+    int32_t
+        scaling; /* FASTFS_SCALE_*. Python's default is RANGE for the RELIEF family, but STANDARD for IM4E, IMMIGRATE */
     int32_t keep;    /* FASTFS_KEEP_* */
     int32_t missing; /* FASTFS_MISSING_* */
     int32_t ramp;    /* FASTFS_RAMP_* */
-    double ramp_low, ramp_high;
+    double ramp_low;
+    double ramp_high;
     const int64_t* levels;   /* n_cols: 0 for numbers; for categories how many there are, whose codes 0..levels - 1 the
                                 column holds, and which differ by 0 or 1; NULL: all numbers */
     const double* distances; /* n_rows x n_rows, row-major, symmetric, at most 1e100, used by the RELIEF family but
@@ -615,18 +634,20 @@ typedef struct fastfs_margin_options {
 
 typedef struct fastfs_margin fastfs_margin;
 
-/* X may be sparse if it is scaled by range or not at all and has numbers only, without NaN or a ramp; then it stays
- * sparse, and serves the RELIEF family but RELIEF. Checks that X is finite and that not all features are constant. The
- * handle keeps pointers to its values and to the distances, which must outlive it. keep: 8 n_rows^2 bytes; with
- * FASTFS_KEEP_NONE, or if that exceeds the budget, each fit computes its own distances. Kernels run in the dtype of X,
- * sums are kept in double. IM4E, IMMIGRATE and RELIEF take complete tables of numbers only. */
+/* Genotypes are fastest with FASTFS_SCALE_NONE, or with 3 levels for all of them, without a ramp, weights and
+ * FASTFS_MISSING_CLASS: then the RELIEF family computes on their bits, otherwise they are decoded. X may be sparse if
+ * it is scaled by range or not at all and has numbers only, without NaN or a ramp; then it stays sparse, and serves the
+ * RELIEF family but RELIEF. Checks that X is finite and that not all features are constant. The handle keeps pointers
+ * to its values and to the distances, which must outlive it. keep: 8 n_rows^2 bytes; with FASTFS_KEEP_NONE, or if that
+ * exceeds the budget, each fit computes its own distances. Kernels run in the dtype of X, sums are kept in double.
+ * IM4E, IMMIGRATE and RELIEF take complete tables of numbers only. */
 FASTFS_API fastfs_status fastfs_margin_new(const fastfs_matrix* X, const fastfs_margin_options* options,
                                            const fastfs_run* run, fastfs_margin** margin);
 /* The methods use (x - shift[a]) * factor[a] of feature a; factor is 0 for a constant feature. n_cols each. */
 FASTFS_API fastfs_status fastfs_margin_scaling(const fastfs_margin* margin, double* shift, double* factor);
-/* Restricts fastfs_relief to these columns, each once; the scores of all others are 0. weights: NULL, or one for each,
- * at least 0, by which the differences are multiplied in distances, though not in scores. Kept distances are updated by
- * the columns that go or, if that is cheaper or more exact, computed again. No fit may use the handle meanwhile. */
+/* Restricts later calls of fastfs_relief to these columns, each once; the scores of all others are 0. weights: NULL, or
+ * one for each, at least 0, by which the differences are multiplied in distances, though not in scores. Distances that
+ * were kept are corrected, not computed anew, if that is cheaper and as exact. No fit may use the handle meanwhile. */
 FASTFS_API fastfs_status fastfs_margin_use(fastfs_margin* margin, const int64_t* features, int64_t n_features,
                                            const double* weights, const fastfs_run* run);
 FASTFS_API void fastfs_margin_free(fastfs_margin* margin); /* NULL is fine */
@@ -642,7 +663,7 @@ enum {                       /* d: distances of a sample to the others; T, S: th
        FASTFS_RRELIEFF = 6   /* the nearest of all, weighed by rank; for numbers and times as targets */
 };
 
-enum { /* what is to be told */
+enum { /* what labels or y hold */
        FASTFS_TARGET_CLASS = 0,
        FASTFS_TARGET_NUMBER = 1,  /* y. RRELIEFF uses |y_n - y_j|; to the others, samples that are nearer than the
                                      standard deviation of y (n_rows - 1) are hits, and all others misses */
@@ -704,32 +725,35 @@ FASTFS_API fastfs_status fastfs_relief(const fastfs_margin* margin, const int64_
                                        fastfs_relief_result* result);
 
 /* FASTFS_RELIEF and FASTFS_RELIEFF of more rows than memory holds: n_targets of the options, drawn from their labels,
- * against all rows, which come twice, in blocks. In the first pass a handle keeps the ranges of the columns and the
- * targets; in the second one the nearest n_neighbors rows in each class, for each target, with their values. Ties go to
- * the lowest row, so that the blocks don't matter; scores are those of fastfs_relief with the same draw. */
+ * against all rows. Read the rows twice, in blocks: pass 1 (update, next) finds the ranges of the columns and keeps the
+ * targets; pass 2 (update, scores) keeps the nearest n_neighbors rows in each class, for each target. Ties go to the
+ * lowest row, so that the blocks don't matter; scores are those of fastfs_relief with the same draw. */
 typedef struct fastfs_relief_stream fastfs_relief_stream;
 /* labels: one for each of all rows, as for fastfs_relief. scaling: FASTFS_SCALE_*. */
 FASTFS_API fastfs_status fastfs_relief_stream_new(int64_t n_rows, int64_t n_cols, const int64_t* labels,
                                                   int64_t n_classes, int32_t scaling,
                                                   const fastfs_relief_options* options, const fastfs_run* run,
                                                   fastfs_relief_stream** stream);
-/* As it is now. Copies from the start of a pass take shares of the rows and are merged at its end. */
+/* Copies the handle. To use threads: copy it at the start of a pass, update the copies with different rows, and merge
+ * them back before the pass ends. */
 FASTFS_API fastfs_status fastfs_relief_stream_copy(const fastfs_relief_stream* stream, fastfs_relief_stream** copy);
-/* Rows first_row, first_row + 1, .. of X: complete numbers, dense or CSR (then not for RELIEF), all of one dtype and
- * storage. After an update that fails, only fastfs_relief_stream_free is left. */
+/* Reads the rows first_row, first_row + 1, .. of X, each once in a pass: complete numbers, dense or CSR (then not for
+ * RELIEF), all of one dtype and storage. An update that fails leaves the stream as it was, unless it stops halfway, as
+ * when it is canceled: then every later call but fastfs_relief_stream_free is FASTFS_EINVAL. */
 FASTFS_API fastfs_status fastfs_relief_stream_update(fastfs_relief_stream* stream, const fastfs_matrix* X,
                                                      int64_t first_row, const fastfs_run* run);
 FASTFS_API fastfs_status fastfs_relief_stream_merge(fastfs_relief_stream* stream, const fastfs_relief_stream* other);
-/* What it has found in this pass, in as many bytes as size says, for another machine of the same kind: load adds it, as
- * a merge, to a handle made with the same arguments that has come to the same pass. A handle comes to the second pass
- * by loading what the first one has found in all rows, and fastfs_relief_stream_next. */
+/* fastfs_relief_stream_save writes the state of this pass, n_bytes = fastfs_relief_stream_size bytes, for machines of
+ * the same kind. fastfs_relief_stream_load adds it, as a merge of other rows, to a handle made with the same arguments
+ * that has come to the same pass. To bring a new handle to pass 2, load the state of pass 1 with all rows and call
+ * fastfs_relief_stream_next. */
 FASTFS_API int64_t fastfs_relief_stream_size(const fastfs_relief_stream* stream);
 FASTFS_API fastfs_status fastfs_relief_stream_save(const fastfs_relief_stream* stream, void* bytes, int64_t n_bytes);
 FASTFS_API fastfs_status fastfs_relief_stream_load(fastfs_relief_stream* stream, const void* bytes, int64_t n_bytes);
-/* Ends the first pass, which must have seen all rows. */
+/* Ends the first pass. FASTFS_EINVAL names a row that has not come. */
 FASTFS_API fastfs_status fastfs_relief_stream_next(fastfs_relief_stream* stream, const fastfs_run* run);
-/* Ends the second pass, and may be called again. merged: NULL, or for each class the class, 0..n_merged - 1, that it is
- * a part of in these scores, each at least once: so one pass serves each class against the rest. */
+/* Writes the scores of the second pass with all rows, as often as you like. merged[c]: the class, 0..n_merged - 1, that
+ * class c counts as, each at least once; NULL: each as itself. So one pass serves each class against the rest. */
 FASTFS_API fastfs_status fastfs_relief_stream_scores(const fastfs_relief_stream* stream, const int64_t* merged,
                                                      int64_t n_merged, const fastfs_run* run,
                                                      fastfs_relief_result* result);
@@ -750,8 +774,8 @@ typedef struct fastfs_im4e_options {
     double tol;                  /* >= 0: the iteration stops if the cost changes by no more than this share */
     const double* class_factors; /* imIM4E: of each class, > 0; NULL: 1 */
     const double* start;         /* n_cols, >= 0: the weights to start from, normalised; NULL: all equal */
-    int64_t n_anchors;           /* samples whose margins a step adds up, drawn anew for each step, whose weights are
-                                    averaged: step t has the share max(1 / t, 1 / 4); 0: all */
+    int64_t n_anchors;           /* samples whose margins a step adds up, drawn anew for each step; 0: all. The weights
+                                    of steps are averaged: step t has the share max(1 / t, 1 / 4) */
     uint64_t seed;               /* of these draws */
 } fastfs_im4e_options;
 #define FASTFS_IM4E_OPTIONS_INIT \
@@ -795,9 +819,9 @@ typedef struct fastfs_immigrate_options {
     int32_t prefilter;          /* FASTFS_PREFILTER_* */
     double smallest;            /* entries of W below it become 0 in each iteration, before W is normalised; 0: none;
                                    or FASTFS_SMALLEST_AUTO */
-    double negligible;          /* pairs of samples with a weight |g| up to this are left out of Sigma, which then
-                                   changes by up to this times the sum of their |d|^2; those below the machine epsilon
-                                   of the kernels / n_rows, lost in rounding, always are; >= 0 */
+    double negligible;          /* pairs of samples with a weight |g| up to this are skipped, >= 0; 0: only those that
+                                   rounding loses, below the machine epsilon of the kernels / n_rows. Sigma changes by
+                                   up to this times the sum of their |d|^2 */
     const int64_t* features;    /* columns to use, ascending; NULL: all that aren't constant */
     int64_t n_features;         /* how many, if features is given */
     const double* start;        /* one for each of these (n_cols, if features is NULL): W starts as this diagonal,
@@ -1045,7 +1069,7 @@ FASTFS_API fastfs_status fastfs_disc_scale(const fastfs_disc_set* sets, int64_t 
                                            double* mean, double* scale);
 FASTFS_API void fastfs_disc_free(fastfs_disc* fitted); /* NULL is fine */
 
-/* Blocks of rows of X, each row of a group, which sets are then made of. Up to FASTFS_DISC_MOST_DENSE features: one
+/* Reads rows in blocks: each row has a group, and each group becomes a set. Up to FASTFS_DISC_MOST_DENSE features: one
  * pass, which keeps the products of all pairs of features (some 4 n_cols^2 bytes a group). With more of them, groups of
  * up to 256 rows are kept as they are; of larger ones the first pass makes a sketch of 256 rows (2 KB a feature and
  * group), by which each feature gets candidates for its nearest ones: four for each neighbor, and at least 120. If
@@ -1056,23 +1080,26 @@ FASTFS_API void fastfs_disc_free(fastfs_disc* fitted); /* NULL is fine */
 FASTFS_API fastfs_status fastfs_disc_stream_new(int64_t n_rows, int64_t n_cols, const int64_t* labels, int64_t n_groups,
                                                 const fastfs_disc_options* options, const fastfs_run* run,
                                                 fastfs_disc_stream** stream);
-/* As it is now. Copies from the start of a pass take shares of the rows and are merged at its end. */
+/* Copies the handle. To use threads: copy it at the start of a pass, update the copies with different rows, and merge
+ * them back before the pass ends. */
 FASTFS_API fastfs_status fastfs_disc_stream_copy(const fastfs_disc_stream* stream, fastfs_disc_stream** copy);
 /* How many passes it takes, 1 or 2, and whether there are groups that are sketched. Either may be NULL. */
 FASTFS_API fastfs_status fastfs_disc_stream_plan(const fastfs_disc_stream* stream, int32_t* n_passes,
                                                  int32_t* sketches);
-/* Rows first_row, first_row + 1, .. of X: dense, CSR or genotypes. After an update that fails, only
- * fastfs_disc_stream_free is left. */
+/* Reads the rows first_row, first_row + 1, .. of X, each once in a pass: dense, CSR or genotypes. An update that fails
+ * leaves the stream as it was, unless it stops halfway, as when it is canceled: then every later call but
+ * fastfs_disc_stream_free is FASTFS_EINVAL. */
 FASTFS_API fastfs_status fastfs_disc_stream_update(fastfs_disc_stream* stream, const fastfs_matrix* X,
                                                    int64_t first_row, const fastfs_run* run);
 FASTFS_API fastfs_status fastfs_disc_stream_merge(fastfs_disc_stream* stream, const fastfs_disc_stream* other);
-/* What it has found in this pass, in as many bytes as size says, for another machine of the same kind: load adds it, as
- * a merge, to a handle made with the same arguments that has come to the same pass. A handle comes to the second pass
- * by loading what the first one has found in all rows, and fastfs_disc_stream_next. */
+/* fastfs_disc_stream_save writes the state of this pass, n_bytes = fastfs_disc_stream_size bytes, for machines of the
+ * same kind. fastfs_disc_stream_load adds it, as a merge of other rows, to a handle made with the same arguments that
+ * has come to the same pass. To bring a new handle to pass 2, load the state of pass 1 with all rows and call
+ * fastfs_disc_stream_next. */
 FASTFS_API int64_t fastfs_disc_stream_size(const fastfs_disc_stream* stream);
 FASTFS_API fastfs_status fastfs_disc_stream_save(const fastfs_disc_stream* stream, void* bytes, int64_t n_bytes);
 FASTFS_API fastfs_status fastfs_disc_stream_load(fastfs_disc_stream* stream, const void* bytes, int64_t n_bytes);
-/* Ends a pass, which must have seen all rows. */
+/* Ends a pass. FASTFS_EINVAL names a row that has not come. */
 FASTFS_API fastfs_status fastfs_disc_stream_next(fastfs_disc_stream* stream, const fastfs_run* run);
 /* means: n_groups x n_cols, after the first pass. */
 FASTFS_API fastfs_status fastfs_disc_stream_means(const fastfs_disc_stream* stream, double* means);

@@ -69,6 +69,12 @@ inline void check(fastfs_status status) {
     }
 }
 
+// A number that is -1, with an error, if there is none.
+inline std::int64_t checked(std::int64_t number) {
+    if (number < 0) check(FASTFS_EINVAL);
+    return number;
+}
+
 // ---- what every call takes ------------------------------------------------------------------------------------------
 
 template <class T>
@@ -221,7 +227,7 @@ class gram {
     void affinity(const affinity_options& options, double* out, const run& how = default_run()) const {
         check(fastfs_gram_affinity(handle_.get(), &options, &how, out));
     }
-    std::int64_t n_rows() const { return fastfs_gram_rows(handle_.get()); }
+    std::int64_t n_rows() const { return checked(fastfs_gram_rows(handle_.get())); }
     std::int64_t n_features() const { return n_features_; }
 
   private:
@@ -384,9 +390,13 @@ class manifest_sums {
 
     std::int64_t n_features() const { return n_features_; }
     std::int64_t n_groups() const { return n_groups_; }
-    std::int64_t size() const { return fastfs_manifest_sums_size(handle_.get()); }
-    void save(double* numbers) const { check(fastfs_manifest_sums_save(handle_.get(), numbers)); }
-    void load(const double* numbers) { check(fastfs_manifest_sums_load(handle_.get(), numbers)); }
+    std::int64_t size() const { return checked(fastfs_manifest_sums_size(handle_.get())); }
+    void save(double* numbers, std::int64_t n_numbers) const {
+        check(fastfs_manifest_sums_save(handle_.get(), numbers, n_numbers));
+    }
+    void load(const double* numbers, std::int64_t n_numbers) {
+        check(fastfs_manifest_sums_load(handle_.get(), numbers, n_numbers));
+    }
 
   private:
     std::int64_t n_features_, n_groups_;
@@ -522,20 +532,18 @@ class projse_sums {
             return fastfs_projse_select(handle_.get(), &options, &how, out);
         });
     }
-    std::int64_t n_rows() const { return fastfs_projse_rows(handle_.get()); }
+    std::int64_t n_rows() const { return checked(fastfs_projse_rows(handle_.get())); }
     std::int64_t n_y() const { return n_y_; }
     std::int64_t n_x() const { return n_x_; }
     bool two_views() const { return two_views_; }
     std::vector<double> save() const {
-        std::vector<double> numbers(static_cast<std::size_t>(fastfs_projse_size(handle_.get())));
-        check(fastfs_projse_save(handle_.get(), numbers.data()));
+        const std::int64_t n_numbers = checked(fastfs_projse_size(handle_.get()));
+        std::vector<double> numbers(static_cast<std::size_t>(n_numbers));
+        check(fastfs_projse_save(handle_.get(), numbers.data(), n_numbers));
         return numbers;
     }
     void load(const std::vector<double>& numbers) {
-        if (static_cast<std::int64_t>(numbers.size()) != fastfs_projse_size(handle_.get())) {
-            throw std::invalid_argument("these numbers are sums of other sizes");
-        }
-        check(fastfs_projse_load(handle_.get(), numbers.data()));
+        check(fastfs_projse_load(handle_.get(), numbers.data(), static_cast<std::int64_t>(numbers.size())));
     }
 
   private:
@@ -569,7 +577,7 @@ class relief_stream {
   public:
     relief_stream(std::int64_t n_rows, std::int64_t n_cols, const std::int64_t* labels, std::int64_t n_classes,
                   int scaling, const relief_options& options, const run& how = default_run())
-        : n_cols_(n_cols), handle_([&](auto** made) {
+        : n_cols_(n_cols), n_classes_(n_classes), handle_([&](auto** made) {
               return fastfs_relief_stream_new(n_rows, n_cols, labels, n_classes, scaling, &options, &how, made);
           }) {}
     relief_stream copy() const { return relief_stream(*this, 0); }
@@ -579,7 +587,7 @@ class relief_stream {
     void merge(const relief_stream& other) { check(fastfs_relief_stream_merge(handle_.get(), other.handle_.get())); }
     void next(const run& how = default_run()) { check(fastfs_relief_stream_next(handle_.get(), &how)); }
     // What it has found in this pass.
-    std::int64_t size() const { return fastfs_relief_stream_size(handle_.get()); }
+    std::int64_t size() const { return checked(fastfs_relief_stream_size(handle_.get())); }
     void save(void* bytes, std::int64_t n_bytes) const {
         check(fastfs_relief_stream_save(handle_.get(), bytes, n_bytes));
     }
@@ -587,7 +595,12 @@ class relief_stream {
         check(fastfs_relief_stream_load(handle_.get(), bytes, n_bytes));
     }
     // merged: the class that each class is a part of, or empty.
-    relief_result scores(const std::vector<std::int64_t>& merged, const run& how = default_run()) const {
+    relief_result scores(const std::vector<std::int64_t>& merged = {}, const run& how = default_run()) const {
+        if (!merged.empty() && static_cast<std::int64_t>(merged.size()) != n_classes_) {
+            throw invalid_argument("merged must hold a number for each of the " + std::to_string(n_classes_) +
+                                       " classes, not " + std::to_string(merged.size()),
+                                   {});
+        }
         relief_result result{};
         result.scores.resize(static_cast<std::size_t>(n_cols_));
         result.scores_se.resize(result.scores.size());
@@ -607,8 +620,9 @@ class relief_stream {
   private:
     relief_stream(const relief_stream& of, int)
         : n_cols_(of.n_cols_),
+          n_classes_(of.n_classes_),
           handle_([&](auto** made) { return fastfs_relief_stream_copy(of.handle_.get(), made); }) {}
-    std::int64_t n_cols_;
+    std::int64_t n_cols_, n_classes_;
     owned<fastfs_relief_stream, fastfs_relief_stream_free> handle_;
 };
 
@@ -838,7 +852,7 @@ class disc_stream {
     void merge(const disc_stream& other) { check(fastfs_disc_stream_merge(handle_.get(), other.handle_.get())); }
     void next(const run& how = default_run()) { check(fastfs_disc_stream_next(handle_.get(), &how)); }
     // What it has found in this pass.
-    std::int64_t size() const { return fastfs_disc_stream_size(handle_.get()); }
+    std::int64_t size() const { return checked(fastfs_disc_stream_size(handle_.get())); }
     void save(void* bytes, std::int64_t n_bytes) const {
         check(fastfs_disc_stream_save(handle_.get(), bytes, n_bytes));
     }

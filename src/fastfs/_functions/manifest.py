@@ -506,7 +506,7 @@ def _sums_of_block(
     sums = core().ManifestSums(*how, run)
     if len(rows):
         with in_rows(first + np.asarray(rows)):
-            sums.update(_by_rows(as_matrix(chosen(X, rows, columns), run)), groups, run)
+            sums.update(_by_rows(as_matrix(chosen(X, rows, columns), run)), for_core(groups), run)
     return sums
 
 

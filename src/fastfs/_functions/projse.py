@@ -445,7 +445,8 @@ def _sums_of_block(first: int, X: Any, target: Target, two_views: bool, budget: 
             target = Target(numbers=as_columns(as_target(target.numbers), run))
         sums = core().ProjseSums(target.n_columns, X.shape[1], two_views, run)
         if X.shape[0]:
-            sums.update(X, target.numbers, target.labels, run)
+            labels = None if target.labels is None else for_core(target.labels)
+            sums.update(X, target.numbers, labels, run)
     return sums
 
 

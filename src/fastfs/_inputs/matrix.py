@@ -38,7 +38,8 @@ def as_matrix(X: Any, run: Run, name: str = "X") -> Any:
     if not _is_native_float(X.dtype):
         _take_copy(run, 8 * X.size, name)
         X = as_floats(X, name)
-    if not X.flags.aligned or any(s % X.itemsize for s in X.strides):
+    repeats = any(step == 0 and length > 1 for step, length in zip(X.strides, X.shape, strict=True))
+    if repeats or not X.flags.aligned or any(s % X.itemsize for s in X.strides):
         _take_copy(run, X.nbytes, name)
         X = X.copy()
     return X

@@ -505,13 +505,13 @@ def test_fewer_features_than_neighbors():
 def test_other_numbers_of_labels():
     with pytest.raises(ValueError, match=r"X must have 2999 rows, but this block of \d+ begins with row \d+$"):
         streamed(blocks(), Y[:-1])
-    with pytest.raises(ValueError, match=r"X must have 3001 rows, but pass 1 had 3000"):
+    with pytest.raises(ValueError, match=r"each pass must have all 3001 rows; pass 1 had 3000 and lacks row 3000"):
         streamed(blocks(), np.append(Y, "a"))
 
 
 def test_states_of_the_core():
     state = stream(X)
-    with pytest.raises(ValueError, match="X must have 3000 rows, but pass 1 had 0"):
+    with pytest.raises(ValueError, match="each pass must have all 3000 rows; pass 1 had 0 and lacks row 0"):
         state.next(Run(1))
     with pytest.raises(ValueError, match="streams can be merged if they are copies of one"):
         state.merge(stream(X))

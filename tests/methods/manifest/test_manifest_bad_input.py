@@ -306,7 +306,7 @@ def test_more_memory_than_any_machine_has():
     "text, n_bytes", [("1K", 1024), ("2.5k", 2560), ("3 MB", 3 << 20), (" 1GiB ", 1 << 30), (77, 77)]
 )
 def test_sizes_of_memory(text, n_bytes):
-    wide = np.broadcast_to(1.0, (2, 30_000))
+    wide = np.ones((2, 30_000))
     with pytest.raises(MemoryError, match=rf"{n_bytes} bytes\)?: "):
         fastfs.manifest_scores(wide, [0, 1], accuracy="exact", max_memory=text)
 

@@ -243,8 +243,11 @@ def test_bytes_of_other_streams_are_refused():
     with pytest.raises(ValueError, match="dtype of the first"):
         single.load(b.save())
     twice = copy.copy(b)
-    twice.update(X[:130], 130, Run(1))
-    with pytest.raises(ValueError, match="each row once, but the first pass has missed some"):
+    with pytest.raises(ValueError, match="each row must come once in a pass, but row 130 has come before"):
+        twice.update(X[:130], 130, Run(1))
+    with pytest.raises(ValueError, match="each row must come once in a pass, but row 130 has come before"):
+        twice.load(b.save())
+    with pytest.raises(ValueError, match="each pass must have all 400 rows; pass 1 had 270 and lacks row 0"):
         twice.next(Run(1))
     second = stream()
     second.update(X, 0, Run(1))
@@ -275,7 +278,7 @@ def test_bytes_of_other_streams_are_refused():
 
 def test_the_core_says_what_is_wrong():
     state, run, none = stream(), Run(1), np.empty(0, np.int64)
-    with pytest.raises(ValueError, match=r"^X must have 400 rows, but pass 1 had 0$"):
+    with pytest.raises(ValueError, match=r"^each pass must have all 400 rows; pass 1 had 0 and lacks row 0"):
         state.next(run)
     with pytest.raises(ValueError, match=r"^the stream is in its first pass"):
         state.scores(none, run)
@@ -285,7 +288,7 @@ def test_the_core_says_what_is_wrong():
         state.update(X, 1, run)
     with pytest.raises(ValueError, match="dense or CSR"):
         state.update(sp.csc_matrix(X), 0, run)
-    with pytest.raises(ValueError, match="can't be merged with itself"):
+    with pytest.raises(ValueError, match="must not be merged with itself"):
         state.merge(state)
     with pytest.raises(ValueError, match="copies of one"):
         state.merge(stream())
