@@ -1,6 +1,6 @@
 /* Scores the features of a matrix from a C pipeline.
  *
- *     cc -std=c99 score.c -I PREFIX/include -L PREFIX/lib -lfastfs -lopenblas -o score
+ *     cc -std=c99 score.c -I PREFIX/include -L PREFIX/lib -Wl,-rpath,PREFIX/lib -lfastfs -lopenblas -o score
  *     ./score matrix.bin labels.bin N_SAMPLES N_FEATURES
  *
  * PREFIX is the installed package (`python -m fastfs --cflags --libs` prints the options that it takes), or

@@ -24,6 +24,15 @@ class Matrix(ctypes.Structure):
     )
 
 
+class Options(ctypes.Structure):
+    """The start of fastfs_margin_options."""
+
+    _fields_ = (("struct_size", ctypes.c_size_t), ("scaling", ctypes.c_int32), ("keep", ctypes.c_int32))
+
+
+SCALE_STANDARD = 2  # FASTFS_SCALE_STANDARD, Python's default for IM4E
+
+
 class Result(ctypes.Structure):
     """fastfs_im4e_result up to its weights: a shorter struct is one of an older header, and stays valid."""
 
@@ -44,8 +53,8 @@ def im4e(library, X, labels):
     weights = np.empty(X.shape[1])
     matrix = Matrix(ctypes.sizeof(Matrix), 64, 0, *X.shape, X.ctypes.data, X.shape[1], 1)
     result = Result(ctypes.sizeof(Result), weights=weights.ctypes.data)
-    margin = ctypes.c_void_p()
-    status = library.fastfs_margin_new(ctypes.byref(matrix), None, None, ctypes.byref(margin))
+    margin, options = ctypes.c_void_p(), Options(ctypes.sizeof(Options), SCALE_STANDARD)
+    status = library.fastfs_margin_new(ctypes.byref(matrix), ctypes.byref(options), None, ctypes.byref(margin))
     if status == 0:
         pointer, n_classes = ctypes.c_void_p(labels.ctypes.data), ctypes.c_int64(labels.max() + 1)
         status = library.fastfs_im4e(margin, pointer, n_classes, None, None, ctypes.byref(result))

@@ -214,7 +214,7 @@ def test_ctypes_without_python_fastfs(package, python_script, samples, tmp_path)
     np.save(tmp_path / "X.npy", X)
     np.save(tmp_path / "y.npy", y)
     out = python_script(EXAMPLES / "score_ctypes.py", package.library, tmp_path / "X.npy", tmp_path / "y.npy")
-    np.testing.assert_array_equal(numbers(out), fastfs.im4e_scores(X, y, scaling="range"))
+    np.testing.assert_array_equal(numbers(out), fastfs.im4e_scores(X, y))
 
 
 def test_ctypes_error_is_a_sentence(package):

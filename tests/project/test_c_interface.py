@@ -1,5 +1,7 @@
 """The C interface against what is committed about it: a change of it is a decision."""
 
+import inspect
+import math
 import shutil
 import subprocess
 from pathlib import Path
@@ -8,6 +10,13 @@ import c_interface
 import pytest
 
 import fastfs
+from fastfs._functions.disc import DiSCOptions
+from fastfs._functions.ikdr import IKDROptions
+from fastfs._functions.im4e import IM4EOptions
+from fastfs._functions.immigrate import ImmigrateOptions
+from fastfs._functions.manifest import ManiFeStOptions
+from fastfs._functions.projse import Options as ProjSeOptions
+from fastfs._functions.relief import ReliefFOptions, RReliefFOptions, SWRFOptions
 
 LIBRARY = Path(fastfs.__file__).parent / "lib" / "libfastfs.so"
 AGAIN = "run `python -m tests.project.c_interface --write` (or `nox -s interface`) and look at what it says"
@@ -120,3 +129,126 @@ def test_declarations_are_read(code, kind, name):
 def test_what_is_not_understood_is_an_error():
     with pytest.raises(ValueError, match="not understood"):
         c_interface.read_declaration("union fastfs_u { int a; };", "")
+
+
+# ------------------------------------------------------------------------------------------------ defaults, as Python's
+
+
+def initial_values():
+    """The numbers that each _INIT macro gives the fields of its struct; pointers are 1, or 0 for NULL."""
+    items = [item for section in c_interface.read_header() for item in section.items]
+    lines = []
+    for item in items:
+        if item.kind == "struct" and any(i.name == f"{item.name.upper()}_INIT" for i in items):
+            lines.append(f"{{ {item.name} v = {item.name.upper()}_INIT;")
+            for name, type_, _ in item.members:
+                value = f"v.{name} != NULL" if "*" in type_ or type_ == "fastfs_tile_kernel" else f"(double)v.{name}"
+                value = f"v.{name} != NULL" if type_ == "fastfs_progress" else value
+                lines.append(f'printf("{item.name} {name} %.17g\\n", (double)({value}));')
+            lines.append("}")
+    for item in items:
+        if item.kind == "enum":
+            lines += [f'printf("constant {name} %d\\n", (int){name});' for name, _, _ in item.members]
+    return "\n".join(["#include <stdio.h>", "#include <fastfs/fastfs.h>", "int main(void) {", *lines, "return 0; }"])
+
+
+@pytest.fixture(scope="module")
+def defaults(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("defaults")
+    (folder / "defaults.c").write_text(initial_values())
+    compiler = shutil.which("cc")
+    assert compiler, "building fastfs has needed a compiler, so there must be one"
+    include = LIBRARY.parents[1] / "include"
+    subprocess.run([compiler, "-w", f"-I{include}", folder / "defaults.c", "-o", folder / "defaults"], check=True)
+    printed = subprocess.run([folder / "defaults"], capture_output=True, text=True, check=True).stdout
+    found = {}
+    for line in printed.splitlines():
+        struct, field, value = line.split()
+        found.setdefault(struct, {})[field] = float(value)
+    return found
+
+
+# Python's options as the core takes them, and how their words begin as constants.
+OPTIONS = {
+    "ManiFeSt": ("fastfs_manifest_options", ManiFeStOptions, fastfs.ManiFeSt, {"": "FASTFS_MANIFEST_"}),
+    "ProjSe": (
+        "fastfs_projse_options",
+        ProjSeOptions,
+        fastfs.ProjSe,
+        {"kernel": "FASTFS_", "center": "FASTFS_PROJSE_CENTER_", "sigma_rule": "FASTFS_PROJSE_SIGMA_"},
+    ),
+    "ReliefF": ("fastfs_relief_options", ReliefFOptions, fastfs.ReliefF, {"": "FASTFS_"}),
+    "SWRF": ("fastfs_relief_options", SWRFOptions, fastfs.SWRF, {"method": "FASTFS_", "radius": "FASTFS_RADIUS_"}),
+    "RReliefF": ("fastfs_relief_options", RReliefFOptions, fastfs.RReliefF, {"": "FASTFS_"}),
+    "IM4E": ("fastfs_im4e_options", IM4EOptions, fastfs.IM4E, {}),
+    "Immigrate": ("fastfs_immigrate_options", ImmigrateOptions, fastfs.Immigrate, {"": "FASTFS_PREFILTER_"}),
+    "DiSC": (
+        "fastfs_disc_options",
+        DiSCOptions,
+        fastfs.DiSC,
+        {"graph": "FASTFS_GRAPH_", "constant": "FASTFS_CONSTANT_", "scaling": "FASTFS_DISC_SCALING_"},
+    ),
+    "IKDR": ("fastfs_ikdr_options", IKDROptions, fastfs.IKDR, {"": "FASTFS_IKDR_"}),
+}
+# Methods of the RELIEF family share a struct, whose method is ReliefF.
+BY_METHOD = {("RReliefF", "method"), ("SWRF", "method"), ("SWRF", "far")}
+
+
+def constant(defaults, words, field, value):
+    prefix = words.get(field, words.get(""))
+    return defaults["constant"][f"{prefix}{value.upper()}"]
+
+
+@pytest.mark.parametrize("name", OPTIONS)
+def test_init_values_are_pythons_defaults(name, defaults):
+    struct, options, estimator, words = OPTIONS[name]
+    made = options.of(estimator())
+    compared = 0
+    for field, value in made.core().items():
+        if (name, field) in BY_METHOD:
+            continue
+        expected = defaults[struct][field]
+        if field == "sigma" and value == "auto":  # whose factor doesn't count
+            assert defaults[struct]["sigma_rule"] == defaults["constant"]["FASTFS_MARGIN_SIGMA_AUTO"]
+        elif isinstance(value, str):
+            assert expected == constant(defaults, words, field, value), field
+        else:
+            assert expected == (value or 0) or math.isclose(expected, value), field
+        compared += 1
+    assert compared >= 2
+
+
+def test_init_values_of_scales_and_functions_are_pythons_defaults(defaults):
+    manifest, scale = fastfs.ManiFeSt(), defaults["fastfs_manifest_scale"]
+    assert manifest.sigma == "median"
+    assert scale["rule"] == defaults["constant"]["FASTFS_MANIFEST_SIGMA_MEDIAN"]
+    assert (scale["value"], scale["normalize"]) == (manifest.sigma_factor, manifest.normalize)
+    assert defaults["fastfs_disc_set"]["n_components"] == (fastfs.DiSC().n_components or 0)
+    for function, struct, fields in (
+        (fastfs.differential_correlation, "fastfs_differential_correlation_options", {"n_pairs": "n_pairs"}),
+        (fastfs.snp_pairs, "fastfs_snp_pairs_options", {"n_pairs": "n_pairs", "n_permutations": "n_labelings"}),
+        (fastfs.ld_clumps, "fastfs_ld_clumps_options", {"r2": "r2", "window": "window", "n_clumps": "n_clumps"}),
+    ):
+        parameters = inspect.signature(function).parameters
+        for parameter, field in fields.items():
+            assert (parameters[parameter].default or 0) == defaults[struct][field], (struct, field)
+
+
+def test_init_values_that_are_not_pythons_defaults_are_the_documented_ones(defaults):
+    scaling = defaults["fastfs_margin_options"]["scaling"]
+    assert scaling == defaults["constant"]["FASTFS_SCALE_RANGE"]
+    for estimator in (fastfs.IM4E, fastfs.Immigrate):
+        assert estimator().scaling == "standard"
+    assert fastfs.ReliefF().scaling == "auto"  # by range, but for genotypes
+    assert defaults["fastfs_projse_options"]["n_select"] == 1
+    assert fastfs.ProjSe().n_features_to_select is None
+    text = (c_interface.ROOT / "docs" / "embedding.md").read_text(encoding="utf-8")
+    assert "`scaling` of `fastfs_margin_options`" in text
+    assert "`n_select` of `fastfs_projse_options`" in text
+
+
+def test_a_declaration_of_two_fields_is_refused():
+    with pytest.raises(AssertionError, match="one field at a time"):
+        c_interface.read_struct("pair", "{ int64_t begin, end; }")
+    fields = {name for section in c_interface.read_header() for item in section.items for name, _, _ in item.members}
+    assert {"begin", "end", "ramp_low", "ramp_high"} <= fields
