@@ -528,8 +528,12 @@ def _solve(
 ) -> list[dict[str, Any]]:
     """Solve a share of the comparisons."""
     run = Run(*how)
-    stage = Stage([as_matrix(X, run)], run)  # an X from Dask isn't aligned
-    results: list[dict[str, Any]] = stage._core.fit(labels, n_classes, scales, options, n_components, agreement, run)[1]
+    # Arrays that Dask has sent aren't aligned.
+    stage = Stage([as_matrix(X, run)], run)
+    aligned = [scale | ({"sigma": for_core(scale["sigma"])} if "sigma" in scale else {}) for scale in scales]
+    results: list[dict[str, Any]] = stage._core.fit(
+        for_core(labels), n_classes, aligned, options, n_components, agreement, run
+    )[1]
     return results
 
 
