@@ -705,10 +705,18 @@ def test_a_full_disk_names_the_file(table, out):
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
 @pytest.mark.parametrize("arguments", [SCORE, ["info"]])
-def test_full_standard_output_is_named(table, arguments):
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_full_standard_output_is_named(table, arguments, unbuffered):
     with open("/dev/full", "w") as full:
         command = [sys.executable, "-m", "fastfs", *arguments]
-        finished = subprocess.run(command, cwd=table.parent, stdout=full, stderr=subprocess.PIPE, text=True)
+        finished = subprocess.run(
+            command,
+            cwd=table.parent,
+            env={**os.environ, "PYTHONUNBUFFERED": unbuffered},
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
     assert finished.returncode == 2
     assert finished.stderr.splitlines() == ["Error: Cannot use standard output: No space left on device."]
 

@@ -1,8 +1,11 @@
 """The command line: ``fastfs score`` and the other commands."""
 
+import os
 import re
+import sys
 import warnings
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Annotated, Any
 
 import typer
@@ -64,6 +67,8 @@ def run(arguments: Sequence[str]) -> int:
         except OSError as error:
             # `io` names the files that it reads and writes; an error without a number is a sentence of its own.
             used = f"'{error.filename}'" if error.filename else "standard output"
+            if error.errno and not error.filename:
+                _discard_output()
             message = f"Cannot use {used}: {error.strerror}" if error.errno else str(error)
         except io.TableError as error:
             message = error.spelled(_as_option)
@@ -75,6 +80,14 @@ def run(arguments: Sequence[str]) -> int:
             return code or 0
     say_kind("Error", "red", message)
     return 2
+
+
+def _discard_output() -> None:
+    """Send what standard output still holds nowhere: Python would fail again as it ends, with a code of its own."""
+    with suppress(OSError, ValueError):
+        sink = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(sink, sys.stdout.fileno())
+        os.close(sink)
 
 
 def _as_option(parameter: io.Parameter) -> str:
