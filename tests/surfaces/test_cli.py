@@ -928,7 +928,7 @@ def test_pvalues_of_the_files_columns(trial, capsys):
             for column, field in (columns | {"pvalue_max": "pvalues_max"}).items():
                 assert row[column] == pytest.approx(getattr(expected, field)[row["index"]], rel=1e-12)
         about = found["permutations"]
-        for field in ("pvalue", "n_permutations", "design", "exact", "stopped", "label_free"):
+        for field in ("pvalue", "n_permutations", "design", "exact", "resolution", "stopped", "label_free"):
             assert about[field] == getattr(expected, field)
         assert about["statistic"] == design.get("statistic", "z")
         assert about["n_distinct"] == ("inf" if np.isinf(expected.n_distinct) else expected.n_distinct)
@@ -1287,7 +1287,7 @@ def test_pairs(tmp_path, inside):
     finished = inside(*call, "--out", "p.json", "--correlation", "spearman", cwd=tmp_path)
     about = json.loads((tmp_path / "p.json").read_text())
     assert (about["correlation"], about["classes"]) == ("spearman", {"healthy": 12, "sick": 12})
-    assert (about["design"], about["n_distinct"]) == ("12 + 12 samples", "inf")
+    assert (about["design"], about["n_distinct"], about["resolution"]) == ("12 + 12 samples", "inf", 0.01)
     assert about["pvalue"] == about["ranking"][0]["pvalue_max"]
     assert about["n_excluded_pairs"] == 0  # though the sick have the same order in g0 and g1
     assert len(about["ranking"]) == 15

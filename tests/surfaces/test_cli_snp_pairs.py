@@ -54,7 +54,7 @@ def test_pairs_of_a_file(study, inside):
     inside(*call, "--out", "p.json", cwd=study)
     about = json.loads((study / "p.json").read_text())
     assert (about["method"], about["n_tested"], about["n_permutations"]) == ("snp_pairs", 28, 19)
-    assert about["pvalue"] == about["ranking"][0]["pvalue_max"] == 0.05
+    assert about["pvalue"] == about["ranking"][0]["pvalue_max"] == about["resolution"] == 0.05
 
 
 def test_labels_of_another_file_and_some_snps(study, inside):

@@ -187,6 +187,7 @@ def _about(method: str, found: "Found", data: Data, own: Mapping[str, Any]) -> d
         "design": found.design,
         "n_distinct": number_of_labelings(found),
         "exact": found.exact,
+        "resolution": found.resolution,
         "version": fastfs.__version__,
         "source": data.table.source,
         "reading": data.reading,

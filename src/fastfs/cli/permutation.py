@@ -152,6 +152,7 @@ class Test:
             "design": found.design,
             "n_distinct": number_of_labelings(found),
             "exact": found.exact,
+            "resolution": found.resolution,
             "stopped": found.stopped,
             "label_free": found.label_free if np.isfinite(found.label_free) else None,
         }
