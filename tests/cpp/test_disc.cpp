@@ -159,7 +159,7 @@ fastfs::disc fit(const fastfs::disc_stream& stream, const fastfs::disc_options& 
     return fastfs::disc(sets, options, threads(n_threads));
 }
 
-// A fit of thousands of features takes minutes under a sanitizer, and one reaches the code that four would.
+// A stream and a fit of thousands of features take minutes under a sanitizer, and one reaches the code that four would.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 constexpr bool kSlow = true;
 #else
@@ -181,14 +181,14 @@ void test_streams(std::int64_t n_rows, std::int64_t n_features, int graph, bool 
     options.bandwidth_neighbors = 4;
     options.n_neighbors = 40;  // so many that graphs hold together
     options.n_vectors = 5;
-    const auto at_once = read(X, n_features, groups, {n_rows}, {0}, options, 3);
-    CHECK(at_once.sketches() == sketches && at_once.n_passes() == (sketches ? 2 : 1));
-    const fastfs::disc found = fit(at_once, options, 3);
     const std::vector<std::int64_t> ends = {1, n_rows / 3, n_rows - 7, n_rows};
     const auto in_shares = read(X, n_features, groups, ends, {2, 0, 3, 1}, options, 2);
+    CHECK(in_shares.sketches() == sketches && in_shares.n_passes() == (sketches ? 2 : 1));
+    const fastfs::disc merged = fit(in_shares, options, 2);
     if (kSlow && sketches) return;
-    const fastfs::disc again = fit(read(X, n_features, groups, {n_rows}, {0}, options, 1), options, 1),
-                       merged = fit(in_shares, options, 2);
+    const auto at_once = read(X, n_features, groups, {n_rows}, {0}, options, 3);
+    const fastfs::disc found = fit(at_once, options, 3),
+                       again = fit(read(X, n_features, groups, {n_rows}, {0}, options, 1), options, 1);
     std::vector<std::vector<T>> values(3);
     for (std::size_t r = 0; r < groups.size(); ++r) {
         const auto row = X.begin() + static_cast<std::int64_t>(r) * n_features;

@@ -50,6 +50,13 @@ std::vector<std::int64_t> alternating(std::int64_t n) {
     return labels;
 }
 
+// A large group and a small one, of which a stream of DiSC keeps sketches (from 257 rows on) and rows.
+std::vector<std::int64_t> unequal(std::int64_t n) {
+    std::vector<std::int64_t> labels(static_cast<std::size_t>(n));
+    for (std::size_t r = 0; r < labels.size(); ++r) labels[r] = r % 32 == 31;
+    return labels;
+}
+
 // ---- streams --------------------------------------------------------------------------------------------------------
 
 // The functions that both kinds of streams have, and what ends a stream.
@@ -89,9 +96,9 @@ struct ReliefStreams {
 
 struct DiscStreams {
     using Handle = fastfs_disc_stream;
-    static constexpr int kPasses = 2;  // with more than FASTFS_DISC_MOST_DENSE features and groups of 256 rows
+    static constexpr int kPasses = 2;  // with more than FASTFS_DISC_MOST_DENSE features
     std::int64_t n, d;
-    std::vector<std::int64_t> labels = alternating(n);
+    std::vector<std::int64_t> labels = unequal(n);
 
     Handle* make() const {
         Handle* stream = nullptr;
@@ -123,6 +130,13 @@ typename Streams::Handle* at_pass(const Streams& streams, int pass, const fastfs
 }
 
 template <class Streams>
+typename Streams::Handle* copy_of(const typename Streams::Handle* stream) {
+    typename Streams::Handle* made = nullptr;
+    fastfs::check(Streams::copy(stream, &made));
+    return made;
+}
+
+template <class Streams>
 std::vector<char> saved(const typename Streams::Handle* stream) {
     std::vector<char> bytes(static_cast<std::size_t>(Streams::size(stream)));
     fastfs::check(Streams::save(stream, bytes.data(), std::ssize(bytes)));
@@ -146,18 +160,29 @@ void check_broken(const Streams& streams, typename Streams::Handle* stream, type
     CHECK(refused(Streams::merge(whole, stream), broken));
 }
 
+// Returns how often an update with all rows reports in the last pass.
+template <class Streams>
+int n_reports(const Streams& streams) {
+    const std::vector<double> values = normal_values(streams.n, streams.d);
+    const fastfs_matrix X = *fastfs::matrix(values.data(), streams.n, streams.d).get();
+    auto* stream = at_pass(streams, 2, X);
+    int n = 0;
+    fastfs_run run = FASTFS_RUN_INIT;
+    run.n_threads = 1;
+    run.user = &n;
+    run.progress = [](void* user, const char*, double) { return ++*static_cast<int*>(user), 0; };
+    CHECK(Streams::update(stream, &X, 0, &run) == FASTFS_OK);
+    Streams::free(stream);
+    return n;
+}
+
 // An update that is canceled at its first report, its second, and so on: the stream is as before, or refuses all use.
 template <class Streams>
 void test_canceled_update(const Streams& streams) {
     const std::vector<double> values = normal_values(streams.n, streams.d);
     const fastfs_matrix X = *fastfs::matrix(values.data(), streams.n, streams.d).get();
     auto* start = at_pass(streams, 2, X);  // the pass that changes things all the time
-    const auto copy_of = [&](const auto* stream) {
-        typename Streams::Handle* made = nullptr;
-        fastfs::check(Streams::copy(stream, &made));
-        return made;
-    };
-    auto* clean = copy_of(start);
+    auto* clean = copy_of<Streams>(start);
     fastfs::check(Streams::update(clean, &X, 0, nullptr));
     const std::vector<char> expected = saved<Streams>(clean);
     int n_broken = 0, left = 0;
@@ -166,7 +191,7 @@ void test_canceled_update(const Streams& streams) {
     run.user = &left;
     run.progress = [](void* user, const char*, double) { return static_cast<int>(--*static_cast<int*>(user) == 0); };
     for (int report = 1; n_broken < 2; ++report) {
-        auto* stream = copy_of(start);
+        auto* stream = copy_of<Streams>(start);
         left = report;
         const fastfs_status status = Streams::update(stream, &X, 0, &run);
         CHECK(status == FASTFS_ECANCELED || status == FASTFS_OK);
@@ -196,7 +221,7 @@ void test_refused_update(const Streams& streams, int pass) {
     fastfs_run poor = FASTFS_RUN_INIT;
     poor.max_memory = 1000;
     auto* stream = at_pass(streams, pass, X);
-    auto* other = at_pass(streams, pass, X);
+    auto* other = copy_of<Streams>(stream);
     CHECK(Streams::update(stream, &bad, 0, nullptr) == FASTFS_EINVAL && says("NaN"));
     CHECK(Streams::update(stream, &X, 0, &poor) == FASTFS_ENOMEM);
     CHECK(Streams::update(stream, &X, 0, nullptr) == FASTFS_OK);
@@ -245,6 +270,12 @@ void test_rows(const Streams& streams) {
         Streams::free(copied);
         Streams::free(stream);
     }
+}
+
+template <class Streams>
+void test_updates(const Streams& streams) {
+    for (const int pass : {1, 2}) test_refused_update(streams, pass);
+    test_rows(streams);
 }
 
 void test_merged_classes() {
@@ -296,24 +327,41 @@ struct Within {
 
 constexpr const char* kWithin = "must not be used by the progress callback or the kernel of a call that works on it";
 
-void test_own_callback() {
-    const std::int64_t n = 3000, d = 1000;
-    const std::vector<double> values = normal_values(n, d);
-    const std::vector<std::int64_t> labels = alternating(n);
-    const fastfs_matrix X = *fastfs::matrix(values.data(), n, d).get();
+// Calls a test with more and more features until it returns that its callback was called: reports come at intervals of
+// time, so it depends on the machine, and on sanitizers, how much work has one.
+template <class Test>
+void until_called(Test&& test) {
+    std::int64_t d = 250;
+    while (d < 16000 && !test(d)) d *= 2;
+    CHECK(d < 16000);
+}
 
+bool test_callback_of_gram(std::int64_t d) {
+    const std::int64_t n = 1000;
+    const std::vector<double> values = normal_values(n, d);
+    const fastfs_matrix X = *fastfs::matrix(values.data(), n, d).get();
     fastfs_gram* gram = nullptr;
     fastfs::check(fastfs_gram_new(d, nullptr, &gram));
-    Within of_gram([&] {
+    Within within([&] {
         CHECK(fastfs_gram_rows(gram) == -1 && says(kWithin));
         CHECK(refused(fastfs_gram_update(gram, &X, nullptr), kWithin));
         fastfs_gram_free(gram);  // it stays
         CHECK(says(kWithin));
     });
-    CHECK(fastfs_gram_update(gram, &X, &of_gram.run) == FASTFS_OK && of_gram.called);
+    CHECK(fastfs_gram_update(gram, &X, &within.run) == FASTFS_OK);
     CHECK(fastfs_gram_rows(gram) == n);
+    fastfs_gram_free(gram);
+    return within.called;
+}
 
-    // A kernel is called on other threads too.
+// A kernel is called on other threads too.
+void test_kernel_of_gram() {
+    const std::int64_t n = 20, d = 1000;
+    const std::vector<double> values = normal_values(n, d);
+    const fastfs_matrix X = *fastfs::matrix(values.data(), n, d).get();
+    fastfs_gram* gram = nullptr;
+    fastfs::check(fastfs_gram_new(d, nullptr, &gram));
+    CHECK(fastfs_gram_update(gram, &X, nullptr) == FASTFS_OK);
     struct Asked {
         fastfs_gram* gram;
         std::atomic<int> refused{0}, others{0};
@@ -332,25 +380,36 @@ void test_own_callback() {
     CHECK(fastfs_gram_affinity(gram, &options, &four, out.data()) == FASTFS_OK);
     CHECK(asked.refused > 0 && asked.others == 0);
     fastfs_gram_free(gram);
+}
 
+bool test_callback_of_projse(std::int64_t d) {
+    const std::int64_t n = 1000;
+    const std::vector<double> values = normal_values(n, d);
+    const fastfs_matrix X = *fastfs::matrix(values.data(), n, d).get();
     fastfs_projse_sums* sums = nullptr;
     fastfs::check(fastfs_projse_new(0, d, 0, nullptr, &sums));
-    Within of_sums([&] {
+    Within within([&] {
         CHECK(fastfs_projse_rows(sums) == -1 && says(kWithin));
         CHECK(refused(fastfs_projse_update(sums, &X, nullptr, nullptr, nullptr), kWithin));
     });
-    CHECK(fastfs_projse_update(sums, &X, nullptr, nullptr, &of_sums.run) == FASTFS_OK && of_sums.called);
+    CHECK(fastfs_projse_update(sums, &X, nullptr, nullptr, &within.run) == FASTFS_OK);
     fastfs_projse_free(sums);
+    return within.called;
+}
 
-    const ReliefStreams streams{n, d};
+bool test_callback_of_relief(std::int64_t d) {
+    const ReliefStreams streams{d, d};
+    const std::vector<double> values = normal_values(streams.n, d);
+    const fastfs_matrix X = *fastfs::matrix(values.data(), streams.n, d).get();
     fastfs_relief_stream* stream = at_pass(streams, 2, X);
-    Within of_stream([&] {
+    Within within([&] {
         CHECK(fastfs_relief_stream_size(stream) == -1 && says(kWithin));
         CHECK(refused(fastfs_relief_stream_update(stream, &X, 0, nullptr), kWithin));
     });
-    CHECK(fastfs_relief_stream_update(stream, &X, 0, &of_stream.run) == FASTFS_OK && of_stream.called);
+    CHECK(fastfs_relief_stream_update(stream, &X, 0, &within.run) == FASTFS_OK);
     CHECK(streams.end(stream) == FASTFS_OK);
     fastfs_relief_stream_free(stream);
+    return within.called;
 }
 
 // ---- handles of other types -----------------------------------------------------------------------------------------
@@ -615,18 +674,23 @@ int main() {
         return 77;
     }
     fastfs::check(fastfs_link_blas());
-    const ReliefStreams relief{1500, 3000}, small_relief{150, 6};
-    const DiscStreams disc{520, 5001};
-    test_canceled_update(relief);
-    test_canceled_update(disc);
-    for (const int pass : {1, 2}) {
-        test_refused_update(small_relief, pass);
-        test_refused_update(disc, pass);
-    }
-    test_rows(small_relief);
-    test_rows(disc);
+    // Reports come at intervals of time: as many rows as there must be for some before and while an update changes
+    // things.
+    std::int64_t n = 200;
+    while (n < 10000 && n_reports(ReliefStreams{n, 2 * n}) < 6) n += n / 4;
+    test_canceled_update(ReliefStreams{n, 2 * n});
+    test_updates(ReliefStreams{150, 6});
+#ifndef __SANITIZE_THREAD__  // a minute for what no two threads share; test_disc has streams on threads
+    n = 266;
+    while (n < 10000 && n_reports(DiscStreams{n, 5001}) < 2) n *= 2;
+    test_canceled_update(DiscStreams{n, 5001});
+    test_updates(DiscStreams{266, 5001});
+#endif
     test_merged_classes();
-    test_own_callback();
+    until_called(test_callback_of_gram);
+    test_kernel_of_gram();
+    until_called(test_callback_of_projse);
+    until_called(test_callback_of_relief);
     test_other_types();
     test_alignment();
     test_strides();
