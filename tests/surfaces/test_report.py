@@ -576,13 +576,13 @@ WRONG = {
 
 
 @pytest.mark.parametrize("case", WRONG)
-def test_wrong_input_is_one_sentence(case, tmp_path):
+def test_wrong_input_is_one_sentence(case, tmp_path, inside):
     write(tmp_path / "cells.csv")
     for name in ("folder.html", "other.json"):
         (tmp_path / name).mkdir()
     before = sorted(path.name for path in tmp_path.iterdir())
     arguments, parts = WRONG[case]
-    done = run(*arguments, cwd=tmp_path)
+    done = inside(*arguments, cwd=tmp_path)
     assert done.returncode == 2, done.stderr
     assert done.stdout == ""
     (line,) = done.stderr.splitlines()
