@@ -16,6 +16,7 @@ import warnings
 from typing import Any
 
 import numpy as np
+from scipy.stats import norm
 
 import fastfs
 from benchmarks import harness
@@ -117,6 +118,16 @@ def errors(n_sets: int) -> None:
 
 DONORS, ROWS = 12, 6
 
+# Shares of ones, or of values other than zero, in both classes of 60 samples x 100 columns.
+OF_SHARES = {
+    "0/1 columns": (0.5, 0.5),
+    "0/1 columns, rare": (0.15, 0.15),
+    "0/1 columns, other shares": (0.3, 0.5),
+    "0/1 columns, other, rare": (0.1, 0.3),
+    "zeros, other shares": (0.3, 0.6),
+    "zeros, other, rare": (0.1, 0.3),
+}
+
 
 def design_data(kind: str, effect: float, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, dict[str, Any]]:
     """Twenty features of noise with effects of donors, labels of a design, and what says so."""
@@ -125,10 +136,14 @@ def design_data(kind: str, effect: float, rng: np.random.Generator) -> tuple[np.
     X = rng.normal(size=(n, 20)) + effect * rng.normal(size=(DONORS, 20))[donor]
     of_donors = rng.permutation(np.arange(DONORS) % 2)[donor]
     in_donors = np.concatenate([rng.permutation(np.arange(ROWS) % 2) for _ in range(DONORS)])
-    if kind == "60 x 100, 0/1 columns":
-        return rng.integers(0, 2, (60, 100)).astype(float), rng.permutation(60) % 2, {}
-    if kind == "60 x 100, rare 0/1 columns":
-        return (rng.random((60, 100)) < 0.15).astype(float), rng.permutation(60) % 2, {}
+    if kind in OF_SHARES:
+        y = rng.permutation(60) % 2
+        share = np.array(OF_SHARES[kind])[y][:, None]
+        X = (rng.random((60, 100)) < share).astype(float)
+        return X * rng.normal(2, 1, X.shape) if kind.startswith("zeros") else X, y, {}
+    if kind.startswith("whole donors, 0/1 columns"):
+        share = np.array((0.3, 0.1) if kind.endswith("rare") else (0.5, 0.3))[of_donors][:, None]
+        return (np.sqrt(1 + effect**2) * norm.isf(share) < X).astype(float), of_donors, {"groups": donor}
     if kind == "none":
         return rng.normal(size=(n, 20)), rng.permutation(n) % 2, {}
     if kind == "whole donors":
@@ -148,17 +163,18 @@ def design_data(kind: str, effect: float, rng: np.random.Generator) -> tuple[np.
 
 
 def errors_of_designs(n_sets: int) -> None:
-    """Shares of data sets without any change in which the strongest pair has p <= .05, with 99 labelings."""
+    """Print shares of data sets without any change in which the strongest pair has p <= .05, with 99 labelings."""
     print(f"20 features, {DONORS * ROWS} samples, {n_sets} sets, standard error {np.sqrt(0.05 * 0.95 / n_sets):.3f}")
-    alone = ("none", "60 x 100, 0/1 columns", "60 x 100, rare 0/1 columns")
+    alone = ("none", *OF_SHARES)
     kinds = ("whole donors", "whole donors, other means", "whole donors in blocks", "blocks", "labels vary in donors")
-    for kind in (*alone, *kinds, "covariates"):
+    columns = ("whole donors, 0/1 columns", "whole donors, 0/1 columns, rare")
+    for kind in (*alone, *kinds, *columns, "covariates"):
         for effect in (0.0, 1.5):
             if kind in alone and effect:
                 continue
             shares = []
             for correlation in ("pearson", "spearman"):
-                rejected = 0
+                rejected, tested = 0, 0
                 for seed in range(n_sets):
                     # The seeds of other data than those by which the standardising was chosen.
                     X, y, design = design_data(kind, effect, np.random.default_rng([seed, 1]))
@@ -167,9 +183,13 @@ def errors_of_designs(n_sets: int) -> None:
                         found = fastfs.differential_correlation(
                             X, y, correlation=correlation, n_permutations=99, random_state=seed, n_threads=1, **design
                         )
-                    rejected += found.pvalue <= 0.05
-                shares.append(rejected / n_sets)
-            print(f"{kind:<26} effects {effect}: Pearson {shares[0]:.3f}   Spearman {shares[1]:.3f}", flush=True)
+                    if found.pvalue is not None:
+                        tested += 1
+                        rejected += found.pvalue <= 0.05
+                shares.append(f"{rejected / tested:.3f}" if tested else "no p-value")
+                if 0 < tested < n_sets:
+                    shares[-1] += f" of {tested} sets with a p-value"
+            print(f"{kind:<31} effects {effect}: Pearson {shares[0]}   Spearman {shares[1]}", flush=True)
     exclusive_ors()
 
 

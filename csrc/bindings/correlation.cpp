@@ -16,7 +16,8 @@ py::dict differential_correlation(const py::object& X_, const py::object& labels
     auto options = read_options<Options>(
         fastfs::default_differential_correlation_options(), given,
         {{"correlation", choice(&Options::correlation, {{"pearson", FASTFS_PEARSON}, {"spearman", FASTFS_SPEARMAN}})},
-         {"n_pairs", &Options::n_pairs}});
+         {"n_pairs", &Options::n_pairs},
+         {"wholes", &Options::wholes}});
     if (!features.is_none()) {
         options.n_features = static_cast<std::int64_t>(py::len(features));
         options.features = data_or_null<std::int64_t>(features, "features", {options.n_features});
@@ -37,6 +38,7 @@ py::dict differential_correlation(const py::object& X_, const py::object& labels
     result["scores"] = to_array(r.scores);
     result["null_maxima"] = to_array(r.null_maxima);
     result["constant"] = to_array(r.constant);
+    result["rare"] = to_array(r.rare);
     result["copies"] = to_array(r.copies, {static_cast<py::ssize_t>(r.copies.size()) / 2, 2});
     result["n_copies"] = r.n_copies;
     return result;

@@ -1,5 +1,6 @@
 // The C interface of differential correlation.
 #include <cstdint>
+#include <limits>
 
 #include "capi/abi.hpp"
 #include "capi/checks.hpp"
@@ -18,6 +19,9 @@ fastfs_differential_correlation_options read_correlation_options(const fastfs_di
     const auto o = read(given, FASTFS_DIFFERENTIAL_CORRELATION_OPTIONS_INIT, "options");
     require(o.correlation == FASTFS_PEARSON || o.correlation == FASTFS_SPEARMAN,
             "correlation must be FASTFS_PEARSON or FASTFS_SPEARMAN, not ", o.correlation);
+    require(o.wholes == 0 || o.wholes == 1, "wholes must be 0 or 1, not ", o.wholes);
+    require(X.n_rows() <= std::numeric_limits<std::int32_t>::max(),
+            "differential correlation compares at most 2^31 - 1 samples, not ", X.n_rows());
     require(o.n_pairs >= 1 && o.n_pairs <= kMostValues, "n_pairs must be from 1 to 2^50, not ", o.n_pairs);
     require_features(o.features, o.n_features, X.n_cols());
     const std::int64_t n_features = o.features ? o.n_features : X.n_cols();
@@ -58,6 +62,7 @@ fastfs_status fastfs_differential_correlation(const fastfs_matrix* X_, const int
                  }
                  require_array_or_null(r.constant, "constant of the result");
                  require_array_or_null(r.copies, "copies of the result");
+                 require_array_or_null(r.rare, "rare of the result");
                  differential_correlation(X, classes, o, run, r);
              });
     });

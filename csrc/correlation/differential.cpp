@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <mutex>
+#include <optional>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -33,9 +34,6 @@ namespace {
 // Correlations above 1 less this count as 1.
 constexpr double kCopy = 1e-12;
 
-// In mean square, where each class had 1: a feature below it is constant in a class of a labeling.
-constexpr double kConstant = 1e-24;
-
 // Samples between two looks at the progress callback.
 constexpr std::int64_t kSamplesPerCall = 4096;
 
@@ -56,53 +54,25 @@ double largest_correlation(std::int64_t n, bool ranks) {
     return 1 - (ranks ? std::max(kCopy, 6 / (size * (size * size - 1))) : kCopy);
 }
 
-struct Moments {
-    double mean, length;  // of the deviations from the mean; 0 for constants
-};
-
-Moments moments(const double* z, const std::int64_t* rows, std::int64_t n) {
-    double sum = 0, squares = 0;
-    for (std::int64_t s = 0; s < n; ++s) sum += z[rows[s]];
-    const double mean = sum / static_cast<double>(n);
-    for (std::int64_t s = 0; s < n; ++s) squares += (z[rows[s]] - mean) * (z[rows[s]] - mean);
-    return {mean, squares > kConstant * static_cast<double>(n) ? std::sqrt(squares) : 0.0};
-}
-
-// A labeling of standardised samples. Standardising has taken from each true class the difference of its mean and scale
-// from those of all samples, chance included, which classes of other labelings keep. So each true class gets back what
-// the classes of another labeling differ by: that is chance alone, of the same size, whatever the design is.
+// A labeling, and the values of all features under it, class after class.
 class Labeling : public Classes {
   public:
     double scale;  // infinite if a class has fewer than four samples: z is 0
     double limit;  // of correlations, in both classes: that of the smaller one
 
-    // other: null, or the labeling that gives the true classes of the samples means and scales.
-    Labeling(const Classes& classes, const Classes& truth, const Labeling* other, bool ranks)
-        : Classes(classes), limit(largest_correlation(smallest(), ranks)), truth_(truth), other_(other) {
+    Labeling(const Classes& classes, bool ranks, const double* values)
+        : Classes(classes), limit(largest_correlation(smallest(), ranks)), values_(values) {
         // The variance of atanh of Spearman's rho has the factor 1.06 (Fieller, Hartley and Pearson 1957).
         const auto part = [&](std::int64_t c) { return 1 / static_cast<double>(size(c) - 3); };
         scale = smallest() > 3 ? std::sqrt((ranks ? 1.06 : 1.0) * (part(0) + part(1)))
                                : std::numeric_limits<double>::infinity();
     }
-    const std::int64_t* rows(std::int64_t c) const { return order.data() + begins[at(c)]; }
 
-    // The values of feature i; in `room`, if they aren't the standardised ones.
-    const double* values(const StandardRows& data, std::int64_t i, Numbers& room) const {
-        const double* z = data.of(i);
-        if (!other_ || std::isinf(other_->scale) || data.is_fixed[at(i)]) return z;
-        room.resize(order.size());
-        for (std::int64_t c = 0; c < 2; ++c) {
-            const std::int64_t n = truth_.size(c), *rows = truth_.order.data() + truth_.begins[at(c)];
-            const auto [mean, length] = moments(z, other_->rows(c), other_->size(c));
-            const double deviation = length > 0 ? length / std::sqrt(static_cast<double>(other_->size(c))) : 1.0;
-            for (std::int64_t s = 0; s < n; ++s) room[at(rows[s])] = mean + deviation * z[rows[s]];
-        }
-        return room.data();
-    }
+    // Of feature i in class c.
+    const double* values(std::int64_t i, std::int64_t c) const { return values_ + i * n_samples() + begins[at(c)]; }
 
   private:
-    const Classes& truth_;
-    const Labeling* other_;
+    const double* values_;
 };
 
 struct Difference {
@@ -111,17 +81,16 @@ struct Difference {
     bool defined = false;
 };
 
-Difference difference(const StandardRows& data, std::int64_t i, std::int64_t j, const Labeling& labeling) {
+Difference difference(std::int64_t i, std::int64_t j, const Labeling& labeling) {
     Difference found;
     if (std::isinf(labeling.scale)) return found;
-    thread_local Numbers room[2];
-    const double *x = labeling.values(data, i, room[0]), *y = labeling.values(data, j, room[1]);
     for (std::int64_t c = 0; c < 2; ++c) {
-        const std::int64_t n = labeling.size(c), *rows = labeling.rows(c);
-        const Moments of_x = moments(x, rows, n), of_y = moments(y, rows, n);
+        const double *x = labeling.values(i, c), *y = labeling.values(j, c);
+        const std::int64_t n = labeling.size(c);
+        const Moments of_x = moments(x, n), of_y = moments(y, n);
         if (of_x.length == 0 || of_y.length == 0) return found;
         double sum = 0;
-        for (std::int64_t s = 0; s < n; ++s) sum += (x[rows[s]] - of_x.mean) * (y[rows[s]] - of_y.mean);
+        for (std::int64_t s = 0; s < n; ++s) sum += (x[s] - of_x.mean) * (y[s] - of_y.mean);
         found.r[c] = std::clamp(sum / of_x.length / of_y.length, -1.0, 1.0);
     }
     const double *r = found.r, limit = labeling.limit;
@@ -150,20 +119,19 @@ class Panels {
     }
 
     void pack(const StandardRows& data, std::int64_t panel) {
-        Numbers room;
         for (std::int64_t k = 0; k < kPanel<T>; ++k) {
             const std::int64_t i = panel * kPanel<T> + k;
-            const double* z = i < data.n_features() ? labeling_->values(data, i, room) : nullptr;
             for (std::int64_t c = 0; c < 2; ++c) {
-                const std::int64_t n = labeling_->size(c), *rows = labeling_->rows(c);
+                const std::int64_t n = labeling_->size(c);
                 T* to = values_.data() + begin(c) + panel * n * kPanel<T> + k;
-                if (!z) {
+                if (i >= data.n_features()) {
                     for (std::int64_t s = 0; s < n; ++s) to[s * kPanel<T>] = T(0);
                     continue;
                 }
-                const auto [mean, length] = moments(z, rows, n);
+                const double* z = labeling_->values(i, c);
+                const auto [mean, length] = moments(z, n);
                 const double factor = length > 0 ? 1 / length : 0.0;
-                for (std::int64_t s = 0; s < n; ++s) to[s * kPanel<T>] = static_cast<T>((z[rows[s]] - mean) * factor);
+                for (std::int64_t s = 0; s < n; ++s) to[s * kPanel<T>] = static_cast<T>((z[s] - mean) * factor);
             }
         }
     }
@@ -302,7 +270,7 @@ void add_differences(const double* r0, const double* r1, std::int64_t ni, double
 
 std::int64_t labelings_at_once(std::int64_t n_features, std::int64_t n_samples, std::int64_t n_labelings) {
     const std::int64_t wanted = ceil_div(kTilesAtOnce, TilePairs::count(ceil_div(n_features, kTile)));
-    const std::int64_t bytes = 4 * Panels<float>::size(n_features, n_samples);
+    const std::int64_t bytes = 4 * Panels<float>::size(n_features, n_samples) + 8 * n_features * n_samples;
     return std::min(std::clamp<std::int64_t>(kPackedBytes / bytes, 1, wanted), n_labelings);
 }
 
@@ -370,7 +338,7 @@ void Search::observe(fastfs_differential_correlation_result& result) {
                 };
                 const bool any = any_of_row<double>(first, nj, is_near);
                 for (std::int64_t b = first; any && b < nj; ++b) {
-                    if (!is_near(b) || difference(data_, i, j0 + b, truth_).defined) continue;
+                    if (!is_near(b) || difference(i, j0 + b, truth_).defined) continue;
                     copies.add(i, j0 + b);
                     x[b] = y[b] = 0;
                 }
@@ -379,7 +347,7 @@ void Search::observe(fastfs_differential_correlation_result& result) {
                     y[b] = std::clamp(y[b], -limit, limit);
                 }
                 test.visit(x, y, first, nj, [&](std::int64_t b) {
-                    const Difference found = difference(data_, i, j0 + b, truth_);
+                    const Difference found = difference(i, j0 + b, truth_);
                     if (found.defined) strongest.add({i, j0 + b, found, std::abs(found.z)});
                 });
             }
@@ -420,7 +388,7 @@ void Search::find_largest(const Labeling& labeling, const Panels<float>& panels,
     for (std::int64_t a = 0; a < ni; ++a) {
         test.visit(r0 + a * kTile, r1 + a * kTile, I == J ? a + 1 : 0, nj, [&](std::int64_t b) {
             if (is_top(i0 + a, j0 + b)) return;
-            level.raise(std::abs(difference(data_, i0 + a, j0 + b, labeling).z));
+            level.raise(std::abs(difference(i0 + a, j0 + b, labeling).z));
         });
     }
 }
@@ -437,38 +405,45 @@ void Search::permute(fastfs_differential_correlation_result& result) {
     for (const Pair& pair : top_) observed.push_back(pair.strength);
     StepDown step_down(observed);
 
+    std::vector<Buffer<double>> values;
+    for (std::int64_t b = 0; b < at_once; ++b) values.emplace_back(p_ * n);
+    const bool ranks = options_.correlation == FASTFS_SPEARMAN;
     for (std::int64_t first = 0; first < n_labelings; first += at_once) {
         const std::int64_t count = std::min(at_once, n_labelings - first);
         const Run::Part part(run_, share(first, n_labelings), share(first + count, n_labelings));
         std::vector<Level> levels(at(count));
         std::vector<Labeling> labelings;
-        labelings.reserve(at(count + 1));  // which point to each other
-        const auto add = [&](std::int64_t b) {
-            labelings.emplace_back(Classes(options_.labelings + b * n, n, 2), truth_,
-                                   labelings.empty() ? nullptr : &labelings.back(),
-                                   options_.correlation == FASTFS_SPEARMAN);
-        };
-        if (first > 0) add(first - 1);
-        for (std::int64_t b = first; b < first + count; ++b) add(b);
-        const Labeling* const of_part = labelings.data() + (first > 0 ? 1 : 0);
-        for (std::int64_t b = 0; b < count; ++b) panels[at(b)].assign(data_, of_part[b]);
+        labelings.reserve(at(count));
+        for (std::int64_t b = 0; b < count; ++b) {
+            labelings.emplace_back(Classes(options_.labelings + (first + b) * n, n, 2), ranks, values[at(b)].data());
+            panels[at(b)].assign(data_, labelings.back());
+        }
+        const std::optional<Classes> last =
+            first > 0 ? Classes(options_.labelings + (first - 1) * n, n, 2) : std::optional<Classes>();
         const std::int64_t n_panels = Panels<float>::n_panels(data_), n_parts = ceil_div(n_top, kPairsPerTask);
         run_.step("packing", 0.02);
-        parallel_for(run_, count * n_panels,
-                     [&](std::int64_t task, int) { panels[at(task / n_panels)].pack(data_, task % n_panels); });
+        parallel_for(run_, count * n_panels, [&](std::int64_t task, int) {
+            const std::int64_t b = task / n_panels, panel = task % n_panels;
+            const Classes* other = b > 0 ? &labelings[at(b - 1)] : last ? &*last : nullptr;
+            const std::int64_t end = std::min((panel + 1) * kPanel<float>, p_);
+            for (std::int64_t k = panel * kPanel<float>; k < end; ++k) {
+                data_.write(k, labelings[at(b)], other, values[at(b)].data() + k * n);
+            }
+            panels[at(b)].pack(data_, panel);
+        });
         run_.step("labelings", 0.98);
         parallel_for(run_, count * n_tiles, [&](std::int64_t task, int slot) {
             const std::int64_t b = task / n_tiles;
             const auto [I, J] = tiles[task % n_tiles];
-            if (std::isinf(of_part[b].scale)) return;
-            find_largest(of_part[b], panels[at(b)], I, J, scratch[at(slot)].data(), levels[at(b)]);
+            if (std::isinf(labelings[at(b)].scale)) return;
+            find_largest(labelings[at(b)], panels[at(b)], I, J, scratch[at(slot)].data(), levels[at(b)]);
         });
         run_.step("strongest pairs", 1.0);
         parallel_for(run_, count * n_parts, [&](std::int64_t task, int) {
             const std::int64_t b = task / n_parts, begin = task % n_parts * kPairsPerTask;
             for (std::int64_t k = begin; k < std::min(begin + kPairsPerTask, n_top); ++k) {
                 const Pair& pair = top_[at(k)];
-                strengths[at(b * n_top + k)] = std::abs(difference(data_, pair.i, pair.j, of_part[b]).z);
+                strengths[at(b * n_top + k)] = std::abs(difference(pair.i, pair.j, labelings[at(b)]).z);
             }
         });
         for (std::int64_t b = 0; b < count; ++b) {
@@ -492,15 +467,16 @@ void differential_correlation(const Matrix& X, const Classes& classes,
     const std::int64_t tiles = run.n_threads() * 2 * kTile * kTile;
     const std::int64_t observing =
         8 * (Panels<double>::size(p, n) + 2 * round_up(p, kTile) + tiles) + Strongest<Pair>::memory(options.n_pairs);
-    const std::int64_t permuting = at_once * (4 * Panels<float>::size(p, n) + 24 * n + 8 * options.n_pairs) + 4 * tiles;
-    run.require_memory(8 * p * n + std::max(observing, permuting) + 150 * options.n_pairs + 8 * options.n_labelings +
-                           64 * n + 32 * X.n_cols(),
+    const std::int64_t permuting =
+        at_once * (4 * Panels<float>::size(p, n) + 8 * p * n + 24 * n + 8 * options.n_pairs) + 4 * tiles;
+    run.require_memory(StandardRows::memory(p, n) + std::max(observing, permuting) + 150 * options.n_pairs +
+                           8 * options.n_labelings + 64 * n + 32 * X.n_cols(),
                        {"the search among ", p, " features"},
                        "raise max_memory (or FASTFS_MAX_MEMORY), or give fewer features or a smaller n_pairs");
 
     const bool ranks = options.correlation == FASTFS_SPEARMAN;
     run.step("reading", 0.01);
-    const StandardRows data(X, wanted, classes, ranks, run);
+    const StandardRows data(X, wanted, classes, ranks, options.wholes != 0, run);
     require(data.n_features() >= 2, "differential correlation needs two features that vary in both classes, but ",
             data.n_features(), " of ", p, " do");
     std::fill_n(result.scores, X.n_cols(), 0.0);
@@ -508,7 +484,11 @@ void differential_correlation(const Matrix& X, const Classes& classes,
         std::fill_n(result.constant, X.n_cols(), 0);
         for (const std::int64_t column : data.constant) result.constant[column] = 1;
     }
-    const Labeling truth(classes, classes, nullptr, ranks);
+    if (result.rare) {
+        std::fill_n(result.rare, X.n_cols(), 0);
+        for (const std::int64_t column : data.rare) result.rare[column] = 1;
+    }
+    const Labeling truth(classes, ranks, data.of(0));
     Search search(data, truth, options, run);
     run.step("pairs", options.n_labelings > 0 ? 0.02 : 1.0);
     search.observe(result);

@@ -3,13 +3,21 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <utility>
 
 #include "engines/adjacent_rows.hpp"
 #include "support/index.hpp"
 #include "support/parallel.hpp"
+#include "support/random.hpp"
 
 namespace fastfs::core {
 namespace {
+
+// In mean square, where each class had 1: a feature below it is constant in a class of a labeling.
+constexpr double kConstant = 1e-24;
+
+// Samples of a class whose mean and deviation are taken over.
+constexpr std::int64_t kFewestSamples = 4;
 
 // Features a task: several share the cache lines of a row-major X.
 constexpr std::int64_t kFeaturesPerTask = 64;
@@ -85,49 +93,163 @@ bool standardise(Numbers& values) {
     return true;
 }
 
-// Whether there are only two different values.
-bool is_two_valued(const double* values, std::int64_t n) {
-    std::int64_t other = 0;
-    while (other < n && values[other] == values[0]) ++other;
-    return std::all_of(values, values + n, [&](double v) { return v == values[0] || v == values[other % n]; });
+// The largest number of equal values.
+std::int64_t most_equal(const Numbers& sorted) {
+    std::int64_t most = 0, run = 0;
+    for (std::size_t k = 0; k < sorted.size(); ++k) {
+        run = k > 0 && sorted[k] == sorted[k - 1] ? run + 1 : 1;
+        most = std::max(most, run);
+    }
+    return most;
+}
+
+// The deviations of places from their mean, over their deviation.
+double standard_place(std::int64_t place, std::int64_t n) {
+    const auto size = static_cast<double>(n);
+    return (2 * static_cast<double>(place) + 1 - size) * std::sqrt(3 / (size * size - 1));
+}
+
+// Places from 0 within each class in the order of the values, of which ties take theirs at random. Which at random is
+// a matter of the order of the values alone: copies get the same places in any column and unit.
+void draw_places(const double* values, const Classes& classes, std::int32_t* places) {
+    const std::int64_t n = classes.n_samples();
+    std::vector<std::int64_t> levels(at(n)), order;  // levels: of equal values within a class
+    const auto each_class = [&](auto&& less, auto&& f) {
+        for (std::int64_t c = 0; c < 2; ++c) {
+            order = up_to(classes.size(c));
+            for (std::int64_t& t : order) t += classes.begins[at(c)];
+            std::sort(order.begin(), order.end(), less);
+            for (std::size_t k = 0; k < order.size(); ++k) f(k);
+        }
+    };
+    each_class([&](auto a, auto b) { return values[a] < values[b]; },
+               [&](std::size_t k) {
+                   const bool is_new = k > 0 && values[order[k]] != values[order[k - 1]];
+                   levels[at(order[k])] = k == 0 ? 0 : levels[at(order[k - 1])] + (is_new ? 1 : 0);
+               });
+    std::uint64_t seed = 0;
+    for (const std::int64_t level : levels) seed = (seed ^ static_cast<std::uint64_t>(level)) * 0x100000001b3u;
+    Random random(seed);
+    std::vector<std::pair<std::int64_t, std::uint64_t>> keys;
+    for (const std::int64_t level : levels) keys.emplace_back(level, random.bits());
+    each_class([&](auto a, auto b) { return std::pair(keys[at(a)], a) < std::pair(keys[at(b)], b); },
+               [&](std::size_t k) { places[order[k]] = static_cast<std::int32_t>(k); });
 }
 
 }  // namespace
 
-StandardRows::StandardRows(const Matrix& X, const std::vector<std::int64_t>& wanted, const Classes& classes, bool ranks,
-                           Run& run)
-    : n_samples(X.n_rows()), values(static_cast<std::int64_t>(wanted.size()) * n_samples) {
+Moments moments(const double* values, std::int64_t n) {
+    double sum = 0, squares = 0;
+    for (std::int64_t s = 0; s < n; ++s) sum += values[s];
+    const double mean = sum / static_cast<double>(n);
+    for (std::int64_t s = 0; s < n; ++s) squares += (values[s] - mean) * (values[s] - mean);
+    return {mean, squares > kConstant * static_cast<double>(n) ? std::sqrt(squares) : 0.0};
+}
+
+StandardRows::StandardRows(const Matrix& X, const std::vector<std::int64_t>& wanted, const Classes& truth, bool ranks,
+                           bool wholes, Run& run)
+    : n_samples(X.n_rows()),
+      truth_(truth),
+      where_(at(n_samples)),
+      values_(static_cast<std::int64_t>(wanted.size()) * n_samples),
+      places_(static_cast<std::int64_t>(wanted.size()) * n_samples) {
     X.row_maxima(run);  // refuses NaN and infinity
     if (X.is_sparse()) {
-        read_sparse(X, wanted, values.data());
+        read_sparse(X, wanted, values_.data());
     } else {
-        read_values(X, wanted, values.data(), run);
+        read_values(X, wanted, values_.data(), run);
     }
+    for (std::int64_t t = 0; t < n_samples; ++t) where_[at(truth.order[at(t)])] = t;
     const auto n_wanted = static_cast<std::int64_t>(wanted.size());
-    std::vector<char> varies(wanted.size()), two_valued(wanted.size());
+    std::vector<char> varies(wanted.size()), moves_places(wanted.size()), is_rare(wanted.size());
     parallel_for(run, n_wanted, [&](std::int64_t k, int) {
-        double* row = values.data() + k * n_samples;
-        two_valued[at(k)] = is_two_valued(row, n_samples);
-        Numbers of_class, of_all(row, row + n_samples);
+        double* row = values_.data() + k * n_samples;
+        Numbers read(row, row + n_samples), of_class;
+        for (std::int64_t t = 0; t < n_samples; ++t) row[t] = read[at(truth.order[at(t)])];
+        const auto take = [&](std::int64_t c) {
+            of_class.assign(row + truth.begins[at(c)], row + truth.begins[at(c) + 1]);
+        };
         for (std::int64_t c = 0; c < 2; ++c) {
-            const std::int64_t begin = classes.begins[at(c)], n = classes.size(c);
-            of_class.resize(at(n));
-            for (std::int64_t s = 0; s < n; ++s) of_class[at(s)] = row[classes.order[at(begin + s)]];
+            take(c);
+            std::sort(of_class.begin(), of_class.end());
+            const std::int64_t n = truth.size(c), most = most_equal(of_class);
+            if (!wholes && most >= 2 && 4 * most >= n) moves_places[at(k)] = 1;
+            if (4 * most > 3 * n) is_rare[at(k)] = 1;
+        }
+        if (moves_places[at(k)]) draw_places(row, truth, places_.data() + k * n_samples);
+        for (std::int64_t c = 0; c < 2; ++c) {
+            take(c);
             if (ranks) replace_by_ranks(of_class);
             if (!standardise(of_class)) return;
-            for (std::int64_t s = 0; s < n; ++s) row[classes.order[at(begin + s)]] = of_class[at(s)];
+            std::copy(of_class.begin(), of_class.end(), row + truth.begins[at(c)]);
         }
         varies[at(k)] = 1;
-        if (two_valued[at(k)] && standardise(of_all)) std::copy(of_all.begin(), of_all.end(), row);
     });
     for (std::int64_t k = 0; k < n_wanted; ++k) {
         if (!varies[at(k)]) {
             constant.push_back(wanted[at(k)]);
             continue;
         }
-        std::copy_n(values.data() + k * n_samples, n_samples, values.data() + n_features() * n_samples);
+        const std::int64_t to = n_features() * n_samples;
+        std::copy_n(values_.data() + k * n_samples, n_samples, values_.data() + to);
+        if (moves_places[at(k)]) std::copy_n(places_.data() + k * n_samples, n_samples, places_.data() + to);
         columns.push_back(wanted[at(k)]);
-        is_fixed.push_back(two_valued[at(k)]);
+        if (is_rare[at(k)]) rare.push_back(wanted[at(k)]);
+        moves_places_.push_back(moves_places[at(k)]);
+    }
+}
+
+void StandardRows::write(std::int64_t k, const Classes& labeling, const Classes* other, double* to) const {
+    thread_local Numbers moved, of_class;
+    thread_local std::vector<std::pair<double, std::int64_t>> order;
+    const double* z = of(k);
+    const std::int32_t* places = places_.data() + k * n_samples;
+    moved.resize(at(n_samples));
+    for (std::int64_t c = 0; c < 2; ++c) {
+        const std::int64_t begin = truth_.begins[at(c)], n = truth_.size(c);
+        for (std::int64_t t = begin; t < begin + n; ++t) {
+            moved[at(t)] = moves_places_[at(k)] ? standard_place(places[t], n) : z[t];
+        }
+    }
+    if (other && other->smallest() >= kFewestSamples) {
+        Moments of_other[2];
+        for (std::int64_t c = 0; c < 2; ++c) {
+            of_class.clear();
+            for (std::int64_t s = 0; s < other->size(c); ++s) {
+                of_class.push_back(moved[at(where_[at(other->order[at(other->begins[at(c)] + s)])])]);
+            }
+            of_other[c] = moments(of_class.data(), other->size(c));
+        }
+        for (std::int64_t c = 0; c < 2; ++c) {
+            const auto [mean, length] = of_other[c];
+            const double deviation = length > 0 ? length / std::sqrt(static_cast<double>(other->size(c))) : 1.0;
+            for (std::int64_t s = truth_.begins[at(c)]; s < truth_.begins[at(c) + 1]; ++s) {
+                moved[at(s)] = mean + deviation * moved[at(s)];
+            }
+        }
+    }
+    if (!moves_places_[at(k)]) {
+        for (std::int64_t t = 0; t < n_samples; ++t) to[t] = moved[at(where_[at(labeling.order[at(t)])])];
+        return;
+    }
+    // The classes of a labeling have the numbers by which more samples keep their own, so that to exchange the names of
+    // both changes nothing.
+    std::int64_t kept = 0;
+    for (std::int64_t i = 0; i < n_samples; ++i) kept += labeling.of(i) == truth_.of(i) ? 1 : 0;
+    const std::int64_t exchanged = 2 * kept < n_samples ? 1 : 0;
+    for (std::int64_t c = 0; c < 2; ++c) {
+        const std::int64_t own = c ^ exchanged, begin = truth_.begins[at(own)], n = truth_.size(own);
+        of_class.resize(at(n));
+        for (std::int64_t t = begin; t < begin + n; ++t) of_class[at(places[t])] = z[t];
+        order.clear();
+        for (std::int64_t s = labeling.begins[at(c)]; s < labeling.begins[at(c) + 1]; ++s) {
+            order.emplace_back(moved[at(where_[at(labeling.order[at(s)])])], s);
+        }
+        std::sort(order.begin(), order.end());
+        const std::int64_t size = labeling.size(c);
+        for (std::int64_t r = 0; r < size; ++r) {
+            to[order[at(r)].second] = of_class[at((2 * r + 1) * n / (2 * size))];
+        }
     }
 }
 

@@ -6,7 +6,8 @@ FIRST_LABELINGS <- 99
 NOTHING <- 0.1
 
 # fit(options) calls the core; `what` begins the sentence that refuses more than two classes.
-compare_pairs <- function(given, data, parameter, what, options, run, fit, may_stop = FALSE) {
+compare_pairs <- function(given, data, parameter, what, options, run, fit, may_stop = FALSE,
+                          heeds_rare = FALSE) {
   target <- class_target(data$y, data)
   if (n_classes(target) != 2) {
     refuse(
@@ -40,6 +41,14 @@ compare_pairs <- function(given, data, parameter, what, options, run, fit, may_s
   compare <- function(labelings) {
     if (!is.null(labelings)) options <- c(options, list(labelings = labelings, n_labelings = ncol(labelings)))
     core_result(fit(target$values, options), names)
+  }
+  if (most > 0 && heeds_rare && design$word == "group") {
+    options$wholes <- 1
+    if (any(compare(NULL)$rare == 1)) {
+      labelings <- NULL
+      most <- 0
+      exact <- FALSE
+    }
   }
   if (may_stop && !exact && most > FIRST_LABELINGS) {
     found <- compare(labelings[, seq_len(FIRST_LABELINGS), drop = FALSE])
@@ -97,7 +106,7 @@ differential_correlation <- function(x, y, features = NULL, correlation = "pears
   found <- compare_pairs(given, data, "features", "differential correlation compares", options, run,
                          function(labels, options) {
                            .Call(C_differential_correlation, data$x, labels, options, run)
-                         }, is_auto)
+                         }, is_auto, TRUE)
   found$correlations <- matrix(found$correlations, ncol = 2, byrow = TRUE, dimnames = list(NULL, found$classes))
   names(found$scores) <- data$features
   names(found)[names(found) == "statistic"] <- "z"
@@ -105,14 +114,15 @@ differential_correlation <- function(x, y, features = NULL, correlation = "pears
   found$excluded_pairs <- matrix(found$copies + 1, ncol = 2, byrow = TRUE)
   found$correlation <- correlation
   found$n_excluded_pairs <- found$n_copies
-  warn(correlation_messages(found, data$features))
+  has_rare <- found$n_permutations == 0 && given$n_permutations > 0
+  warn(correlation_messages(found, if (has_rare) which(found$rare == 1), data$features))
   structure(
-    found[setdiff(names(found), c("constant", "copies", "n_copies"))],
+    found[setdiff(names(found), c("constant", "rare", "copies", "n_copies"))],
     class = c("fastfs_differential_correlation", "fastfs_pairs")
   )
 }
 
-correlation_messages <- function(found, names) {
+correlation_messages <- function(found, rare, names) {
   messages <- character()
   n <- length(found$excluded_features)
   if (n > 0) {
@@ -130,6 +140,14 @@ correlation_messages <- function(found, names) {
       n, " pair", if (n > 1) "s", " of features ", if (n > 1) "are copies" else "is a copy",
       ", perfectly correlated alike in both classes, and ", if (n > 1) "are" else "is", " left out: columns ", listed,
       if (n > nrow(first)) paste0(" and ", n - nrow(first), " more")
+    ))
+  }
+  n <- length(rare)
+  if (n > 0) {
+    messages <- c(messages, paste0(
+      "there are no p-values, since groups are permuted as wholes and ", n, " feature", if (n > 1) "s have" else " has",
+      " one value in more than three fourths of a class, so that few groups decide on the correlation: leave column",
+      if (n > 1) "s", " ", columns_called(rare, names), " out, or give each group as one sample, such as its mean"
     ))
   }
   messages

@@ -651,6 +651,7 @@ static int64_t* int64s(R_xlen_t n) { return (int64_t*)R_alloc((size_t)n + 1, siz
 static const struct word correlations[] = {{"pearson", FASTFS_PEARSON}, {"spearman", FASTFS_SPEARMAN}, {NULL, 0}};
 static const struct field correlation_fields[] = {
     {"correlation", AT(fastfs_differential_correlation_options, correlation), WORD, correlations},
+    {"wholes", AT(fastfs_differential_correlation_options, wholes), I64, NULL},
     {"n_pairs", AT(fastfs_differential_correlation_options, n_pairs), I64, NULL},
     {"chosen", AT(fastfs_differential_correlation_options, features), INT64S, NULL},
     {"n_chosen", AT(fastfs_differential_correlation_options, n_features), I64, NULL},
@@ -669,10 +670,11 @@ static SEXP differential_correlation(SEXP given_X, SEXP labels, SEXP given, SEXP
     read_matrix(given_X, &X);
     const R_xlen_t d = (R_xlen_t)X.n_cols;
     const R_xlen_t most = most_pairs(options.n_pairs, options.features == NULL ? d : options.n_features);
-    SEXP found = PROTECT(new_list(9));
+    SEXP found = PROTECT(new_list(10));
     result.scores = REAL(doubles_in(found, "scores", d));
     result.null_maxima = REAL(doubles_in(found, "null_maxima", (R_xlen_t)options.n_labelings));
     result.constant = integers_in(found, "constant", d);
+    result.rare = integers_in(found, "rare", d);
     result.pairs = int64s(2 * most);
     result.copies = int64s(2 * FASTFS_CORRELATION_LISTED);
     result.correlations = (double*)R_alloc((size_t)(2 * most) + 1, sizeof(double));

@@ -627,6 +627,7 @@ cdef extern from "fastfs/fastfs.h" nogil:
         int64_t n_features
         const int64_t *labelings
         int64_t n_labelings
+        int64_t wholes
     ctypedef struct fastfs_differential_correlation_result:
         size_t struct_size
         int64_t n_pairs
@@ -639,6 +640,7 @@ cdef extern from "fastfs/fastfs.h" nogil:
         double *null_maxima
         int32_t *constant
         int64_t *copies
+        int32_t *rare
     fastfs_status fastfs_differential_correlation(const fastfs_matrix *X, const int64_t *labels, const fastfs_differential_correlation_options *options, const fastfs_run *run, fastfs_differential_correlation_result *result)
     ctypedef struct fastfs_snp_pairs_options:
         size_t struct_size

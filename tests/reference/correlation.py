@@ -12,7 +12,7 @@ def fisher_z(r1, r2, n1, n2, factor=1.0):
 
 
 def standardise(X, labels, correlation="pearson"):
-    """Columns of mean 0 and mean square 1 in each class, or over both if of two values; NaN if constant in one."""
+    """Columns of mean 0 and mean square 1 in each class; NaN if constant in one."""
     Z = np.empty(X.shape)
     for c in (0, 1):
         rows = X[labels == c].astype(float)
@@ -21,25 +21,88 @@ def standardise(X, labels, correlation="pearson"):
         constant = (rows == rows[0]).all(axis=0)
         rows = rows - rows.mean(axis=0)
         Z[labels == c] = np.where(constant, np.nan, rows / np.sqrt(np.mean(rows**2, axis=0) + constant))
-    all_rows = (X - X.mean(axis=0)) / np.where(two_valued(X), X.std(axis=0), 1)
-    return np.where(two_valued(X) & ~np.isnan(Z), all_rows, Z)
+    return Z
 
 
-def two_valued(X):
-    return np.array([len(np.unique(column)) == 2 for column in np.asarray(X).T])
+def random_bits(seed, n):
+    """Numbers of xoshiro256++, seeded by splitmix64."""
+    mask = (1 << 64) - 1
 
+    def turn(x, k):
+        return (x << k | x >> (64 - k)) & mask
 
-def with_chance(Z, truth, other, fixed):
-    """Rows of each true class with the mean and the standard deviation of that class of another labeling."""
-    if other is None or np.bincount(other, minlength=2).min() < 4:
-        return Z
-    found = Z.copy()
-    for c in (0, 1):
-        rows = Z[other == c]
-        spread = np.sqrt(np.mean((rows - rows.mean(axis=0)) ** 2, axis=0))
-        moved = rows.mean(axis=0) + np.where(spread > 1e-12, spread, 1) * Z[truth == c]
-        found[truth == c] = np.where(fixed, Z[truth == c], moved)
+    state, x = [], seed
+    for _ in range(4):
+        x = x + 0x9E3779B97F4A7C15 & mask
+        z = (x ^ x >> 30) * 0xBF58476D1CE4E5B9 & mask
+        z = (z ^ z >> 27) * 0x94D049BB133111EB & mask
+        state.append(z ^ z >> 31)
+    found = []
+    for _ in range(n):
+        a, b, c, d = state
+        found.append(turn(a + d & mask, 23) + a & mask)
+        c, d = c ^ a, d ^ b
+        state = [a ^ d, b ^ c, c ^ b << 17 & mask, turn(d, 45)]
     return found
+
+
+def has_ties(column, labels):
+    """Whether a fourth of a class, and at least two of its samples, share a value."""
+    for c in (0, 1):
+        values = column[labels == c]
+        if np.unique(values, return_counts=True)[1].max() >= max(2, len(values) / 4):
+            return True
+    return False
+
+
+def places(column, labels):
+    """Places of the samples within their classes, from 0; ties take theirs at random."""
+    classes = [np.flatnonzero(labels == c) for c in (0, 1)]
+    order = np.concatenate(classes)
+    levels = np.concatenate([np.unique(column[rows], return_inverse=True)[1].ravel() for rows in classes])
+    seed = 0
+    for level in levels.tolist():
+        seed = (seed ^ level) * 0x100000001B3 & (1 << 64) - 1
+    bits = dict(zip(order.tolist(), random_bits(seed, len(order)), strict=True))
+    level = dict(zip(order.tolist(), levels.tolist(), strict=True))
+    found = np.empty(len(column), int)
+    for rows in classes:
+        for place, sample in enumerate(sorted(rows.tolist(), key=lambda i: (level[i], bits[i]))):
+            found[sample] = place
+    return found
+
+
+class Moved:
+    """Values under labelings, of which `other` is the one before; those of features with ties are drawn anew."""
+
+    def __init__(self, X, Z, labels, wholes):
+        self.Z, self.truth = Z, labels
+        self.sizes = np.bincount(labels, minlength=2)
+        self.tied = np.flatnonzero([not wholes and has_ties(column, labels) for column in np.asarray(X).T])
+        self.places = {k: places(np.asarray(X)[:, k], labels) for k in self.tied}
+        self.latent = Z.copy()
+        n = self.sizes[labels]
+        for k in self.tied:
+            self.latent[:, k] = (2 * self.places[k] + 1 - n) * np.sqrt(3 / (n.astype(float) ** 2 - 1))
+
+    def rows(self, labeling, other=None):
+        moved = self.latent.copy()
+        if other is not None and np.bincount(other, minlength=2).min() >= 4:
+            for c in (0, 1):
+                rows = self.latent[other == c]
+                spread = np.sqrt(np.mean((rows - rows.mean(axis=0)) ** 2, axis=0))
+                moved[self.truth == c] = (
+                    rows.mean(axis=0) + np.where(spread > 1e-12, spread, 1) * self.latent[self.truth == c]
+                )
+        exchanged = 2 * np.count_nonzero(labeling == self.truth) < len(labeling)
+        for k in self.tied:
+            for c in (0, 1):
+                samples = np.flatnonzero(labeling == c)
+                values = np.sort(self.Z[self.truth == (1 - c if exchanged else c), k])
+                order = np.argsort(moved[samples, k], kind="stable")
+                size = len(samples)
+                moved[samples[order], k] = values[(2 * np.arange(size) + 1) * len(values) // (2 * size)]
+        return moved
 
 
 def limit(n1, n2, correlation):
@@ -89,7 +152,7 @@ class DifferentialCorrelation:
     `defined` tells which are no copies; copies, whose `z` is 0, may have values in `null`.
     """
 
-    def __init__(self, X, labels, labelings=(), correlation="pearson"):
+    def __init__(self, X, labels, labelings=(), correlation="pearson", wholes=False):
         Z = standardise(X, labels, correlation)
         kept = np.flatnonzero(~np.isnan(Z).any(axis=0))
         r, self.z, self.defined = statistics(Z[:, kept], labels, correlation)
@@ -99,9 +162,9 @@ class DifferentialCorrelation:
         np.add.at(self.scores, self.pairs[:, 0], np.abs(self.z))
         np.add.at(self.scores, self.pairs[:, 1], np.abs(self.z))
         null = []
+        moved = Moved(np.asarray(X)[:, kept], Z[:, kept], labels, wholes)
         for b, other in zip(labelings, [None, *labelings], strict=False):
-            rows = with_chance(Z[:, kept], labels, other, two_valued(X)[kept])
-            null.append(np.abs(statistics(rows, np.asarray(b), correlation)[1]))
+            null.append(np.abs(statistics(moved.rows(b, other), np.asarray(b), correlation)[1]))
         self.null = np.array(null).reshape(-1, len(self.z))
         self.null_maxima = self.null.max(axis=1, initial=0.0)
 

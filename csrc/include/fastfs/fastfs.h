@@ -1265,9 +1265,10 @@ typedef struct fastfs_differential_correlation_options {
     const int64_t*
         labelings;       /* n_labelings x n_rows, 0 or 1: draws under the hypothesis that the labels don't matter */
     int64_t n_labelings; /* 0: no p-values */
+    int64_t wholes;      /* 1: labelings move groups of samples as wholes; 0: samples */
 } fastfs_differential_correlation_options;
 #define FASTFS_DIFFERENTIAL_CORRELATION_OPTIONS_INIT \
-    {sizeof(fastfs_differential_correlation_options), FASTFS_PEARSON, 0, 1000, NULL, 0, NULL, 0}
+    {sizeof(fastfs_differential_correlation_options), FASTFS_PEARSON, 0, 1000, NULL, 0, NULL, 0, 0}
 
 typedef struct fastfs_differential_correlation_result {
     size_t struct_size;
@@ -1281,15 +1282,19 @@ typedef struct fastfs_differential_correlation_result {
     double* null_maxima; /* out, n_labelings: the largest |z| */
     int32_t* constant;   /* out, one a column of X, or NULL: 1 if it was chosen, but is constant in a class */
     int64_t* copies;     /* out, FASTFS_CORRELATION_LISTED x 2, or NULL: the first pairs of copies, by columns */
+    int32_t* rare;       /* out, one a column of X, or NULL: 1 if it is compared, and more than three fourths of a class
+                            share a value: then p-values of wholes are too small if the shares differ */
 } fastfs_differential_correlation_result;
 #define FASTFS_DIFFERENTIAL_CORRELATION_RESULT_INIT \
-    {sizeof(fastfs_differential_correlation_result), 0, 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL}
+    {sizeof(fastfs_differential_correlation_result), 0, 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL}
 
 /* Finds the pairs of features whose correlation differs most between two classes: labels are 0 or 1, at least four of
- * each. Features are standardised within the true classes (FASTFS_SPEARMAN: their ranks), those of two values over all
- * samples. For each labeling, the samples of a true class then get the mean and the deviation that the labeling before
- * finds in the class of this number, so labelings come in random order. z takes correlations as at most 1 - 1e-12 in
- * magnitude (FASTFS_SPEARMAN: 1 - 6 / (n^3 - n), n the size of the smaller class).
+ * each. Features are standardised within the true classes (FASTFS_SPEARMAN: their ranks). For each labeling, the
+ * samples of a true class then get the mean and the deviation that the labeling before finds in the class of this
+ * number, so labelings come in random order. If a fourth of a class share a value, and `wholes` is 0, places within the
+ * true classes (ties in random order) take the part of values, and each class of a labeling gets the values of a true
+ * class in their order. z takes correlations as at most 1 - 1e-12 in magnitude (FASTFS_SPEARMAN: 1 - 6 / (n^3 - n), n
+ * the size of the smaller class).
  * p-values are 1 + the labelings whose largest |z|, over all pairs but the stronger ones, reaches that of the pair,
  * divided by 1 + n_labelings. Takes O(n_rows n_features^2 (1 + n_labelings)) time and O(n_rows n_features) memory: no
  * table of pairs is stored. A sparse X becomes a dense table of doubles. */

@@ -1001,6 +1001,7 @@ struct differential_correlation_result {
     std::vector<double> scores;          // one a column of X
     std::vector<double> null_maxima;     // one a labeling
     std::vector<std::int32_t> constant;  // one a column of X: 1 if it is constant in a class
+    std::vector<std::int32_t> rare;      // the same: 1 if more than three fourths of a class share a value
     std::vector<std::int64_t> copies;    // the first pairs of copies
     std::int64_t n_copies;
 };
@@ -1022,6 +1023,7 @@ inline differential_correlation_result differential_correlation(
         result.pvalues.resize(draws > 0 ? most : 0);
         result.scores.resize(n);
         result.constant.resize(n);
+        result.rare.resize(n);
         result.null_maxima.resize(draws);
         result.copies.resize(2 * FASTFS_CORRELATION_LISTED);
         out.pairs = result.pairs.data();
@@ -1030,6 +1032,7 @@ inline differential_correlation_result differential_correlation(
         out.pvalues = result.pvalues.data();
         out.scores = result.scores.data();
         out.constant = result.constant.data();
+        out.rare = result.rare.data();
         out.null_maxima = result.null_maxima.data();
         out.copies = result.copies.data();
     }

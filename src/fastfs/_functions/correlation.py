@@ -179,20 +179,22 @@ def differential_correlation(
     TypeError
         A parameter has the wrong type.
     MemoryError
-        The call needs more memory than `max_memory`: about 16 n_samples n_features bytes, and 8
+        The call needs more memory than `max_memory`: about 24 n_samples n_features bytes, and 8
         n_samples n_permutations for the labelings.
 
     Warns
     -----
     fastfs.DataWarning
-        Features that are constant in a class, or pairs of copies, were left out; the design is weak.
+        Features that are constant in a class, or pairs of copies, were left out; the design is weak; or there are no
+        p-values, since groups move as wholes and features have one value in more than three fourths of a class.
 
     Notes
     -----
     O(n_samples n_features^2) time for each labeling. Features are standardised within the true classes, so that
     differences in mean and variance don't count, and each class then gets the mean and the deviation that the labeling
-    before finds: so much as chance alone, under this design, makes classes differ. Labelings move these samples.
-    Features of two values are standardised over all samples. p-values are family-wise under the hypothesis that no
+    before finds: so much as chance alone, under this design, makes classes differ. Labelings move these samples. If a
+    fourth of a class share a value, labelings move places in the order of the values instead, ties in random order, and
+    each class gets the values of a true class in this order; not if groups move as wholes. p-values are family-wise under the hypothesis that no
     correlation changes; the early end of "auto" leaves that rate as it is. If y chose the features, each permutation
     would have to repeat the choice: choose them without y.
 
@@ -229,13 +231,20 @@ def differential_correlation(
     labelings, exact, stopped, begin = None, False, False, 0.0
     if n_permutations:
         labelings, exact = design.labelings(n_permutations, as_seed(random_state), run)
+    of_core = options.core() | {"wholes": int(design.wholes is not None)}
 
     def compare(some: Array | None, begin: float, end: float) -> dict[str, Any]:
         if progress is not None:
             run.progress = lambda step, fraction: progress(step, begin + (end - begin) * fraction)
         with naming_classes(classes):
-            compared: dict[str, Any] = core().differential_correlation(X, labels, chosen, some, options.core(), run)
+            compared: dict[str, Any] = core().differential_correlation(X, labels, chosen, some, of_core, run)
         return compared
+
+    rare: Integers | None = None
+    if labelings is not None and design.wholes is not None:
+        rare = np.flatnonzero(compare(None, 0.0, 0.0)["rare"])
+        if len(rare):
+            labelings, exact = None, False
 
     if may_stop and not exact and labelings is not None:
         begin = _FIRST / len(labelings)
@@ -257,10 +266,10 @@ def differential_correlation(
         feature_names=names,
         **outcome_of_test(found, design, exact=exact),
     )
-    return Outcome(result, _messages(result, names)).deliver()
+    return Outcome(result, _messages(result, rare, names)).deliver()
 
 
-def _messages(result: DifferentialCorrelation, names: list[Any] | None) -> list[str]:
+def _messages(result: DifferentialCorrelation, rare: Integers | None, names: list[Any] | None) -> list[str]:
     def name(column: Any) -> str:
         return str(column) if names is None else repr(names[column])
 
@@ -277,5 +286,12 @@ def _messages(result: DifferentialCorrelation, names: list[Any] | None) -> list[
         messages.append(
             f"{n} pair{'s of features are copies' if n > 1 else ' of features is a copy'}, perfectly correlated alike "
             f"in both classes, and {'are' if n > 1 else 'is'} left out: columns {'; '.join(first)}{more}"
+        )
+    if rare is not None and (n := len(rare)):
+        columns = some_of([name(column) for column in rare.tolist()])
+        messages.append(
+            f"there are no p-values, since groups are permuted as wholes and {n} feature{'s have' if n > 1 else ' has'} "
+            f"one value in more than three fourths of a class, so that few groups decide on the correlation: leave "
+            f"column{'s' if n > 1 else ''} {columns} out, or give each group as one sample, such as its mean"
         )
     return messages

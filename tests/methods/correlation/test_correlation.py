@@ -93,16 +93,55 @@ def test_few_permutations_of_many_samples_are_seen_by_all_tiles():
     assert_agrees(call(X, labels, labelings, n_pairs=20), expected, 20)
 
 
+@pytest.mark.parametrize("wholes", [0, 1])
 @pytest.mark.parametrize("correlation", KINDS)
-def test_ties_and_constants_in_a_permuted_class(correlation):
+def test_ties_and_constants_in_a_permuted_class(correlation, wholes):
     """Counts, mostly zeros: many equal z, and features that a labeling makes constant."""
     rng = np.random.default_rng(0)
     X = rng.poisson(0.4, size=(24, 20)).astype(float)
     labels = np.repeat([0, 1], 12)
     X[[0, 12], :] += 1
     labelings = draw(labels, 49)
-    expected = oracle.DifferentialCorrelation(X, labels, labelings, correlation)
-    assert_agrees(call(X, labels, labelings, correlation=correlation), expected)
+    labelings[0, :2] = 1, 0  # classes of other sizes than the true ones
+    labelings[1, :4] = 1
+    expected = oracle.DifferentialCorrelation(X, labels, labelings, correlation, wholes)
+    assert_agrees(call(X, labels, labelings, correlation=correlation, wholes=wholes), expected)
+
+
+def test_labels_of_classes_may_be_exchanged():
+    """All labelings of columns of 0 and 1 whose shares differ: that with the names exchanged ties with the true one."""
+    rng = np.random.default_rng(0)
+    labels = np.arange(10) % 2
+    X = (rng.random((10, 8)) < np.where(labels, 0.7, 0.4)[:, None]).astype(float)
+    X[:4] = np.arange(8) % 2 == np.array([0, 0, 1, 1])[:, None]
+    found = call(X, labels, np.array([1 - labels, labels]))
+    np.testing.assert_array_equal(found["null_maxima"][1:], np.abs(found["z"][:1]))
+    np.testing.assert_allclose(found["null_maxima"][0], found["null_maxima"][1], rtol=1e-12)
+
+
+def test_ties_take_the_same_places_in_copies():
+    rng = np.random.default_rng(0)
+    labels = rng.permutation(40) % 2
+    X = rng.poisson(0.7, (40, 6)).astype(float)
+    both = call(np.column_stack([X, 3 * X - 5]), labels, draw(labels, 19))
+    one = call(X, labels, draw(labels, 19))
+    np.testing.assert_allclose(both["null_maxima"], one["null_maxima"], rtol=1e-12)
+
+
+@pytest.mark.filterwarnings("ignore:.*constant in a class:fastfs.DataWarning")
+@pytest.mark.parametrize("shares", [(0.1, 0.3), (0.3, 0.6)])
+@pytest.mark.parametrize("zeros_and", ["ones", "numbers"])
+def test_other_shares_of_zeros_keep_the_level(shares, zeros_and):
+    """Rare values vary most in their correlations: 200 sets at level .05, within 3 standard errors."""
+    rng = np.random.default_rng(0)
+    labels = np.arange(60) % 2
+    rejected = 0
+    for seed in range(200):
+        X = (rng.random((60, 30)) < np.array(shares)[labels][:, None]).astype(float)
+        if zeros_and == "numbers":
+            X *= 2 + rng.normal(size=X.shape)
+        rejected += fastfs.differential_correlation(X, labels, n_permutations=19, random_state=seed).pvalue <= 0.05
+    assert rejected <= 200 * 0.05 + 3 * np.sqrt(200 * 0.05 * 0.95)
 
 
 def test_chosen_features_are_a_table_of_their_own():

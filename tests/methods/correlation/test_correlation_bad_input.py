@@ -119,6 +119,31 @@ def test_exclusive_or_of_two_columns_comes_first(correlation):
     assert found.pvalue == 0.05
 
 
+@pytest.mark.parametrize("correlation", ["pearson", "spearman"])
+def test_rare_values_have_no_pvalues_if_groups_move(correlation):
+    """One value in more than three fourths of a class; to follow the advice gives p-values."""
+    rng = np.random.default_rng(0)
+    donors = np.repeat(np.arange(12), 4)
+    labels = donors % 2
+    table = pd.DataFrame(rng.normal(size=(48, 6)), columns=list("uvwxyz"))
+    table["v"] = np.where(rng.random(48) < np.where(labels, 0.15, 0.4), 2.0, 0.0)
+    table["w"] = np.where(rng.random(48) < 0.5, 2.0, 0.0)
+    parameters = {"correlation": correlation, "groups": donors}
+    expected = (
+        "no p-values, .* 1 feature has one value in more than three fourths of a class, .*: leave column 'v' out,"
+    )
+    with pytest.warns(fastfs.DataWarning, match=expected):
+        found = compare(table, labels, **parameters)
+    assert (found.pvalue, found.pvalues_max, found.n_permutations, found.exact) == (None, None, 0, False)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        plain = compare(table, labels, correlation=correlation, n_permutations=0)
+        assert compare(table, labels, features=list("uwxyz"), **parameters).pvalue is not None
+        assert compare(table.groupby(donors).mean(), np.arange(12) % 2, correlation=correlation).pvalue is not None
+        assert compare(table, labels, correlation=correlation).pvalue is not None
+    np.testing.assert_array_equal(found.z, plain.z)
+
+
 def test_nothing_but_copies():
     table = np.column_stack([X[:, 0], 2 * X[:, 0]])
     with pytest.warns(fastfs.DataWarning, match="1 pair of features is a copy, .* and is left out"):
