@@ -134,3 +134,18 @@ test_that("SNPs of an experiment lie in rows", {
   )
   expect_equal(snp_pairs(experiment, "state", n_pairs = 5), snp_pairs(data$x, data$y, n_pairs = 5))
 })
+
+test_that("rare values have no p-values if groups move as wholes", {
+  set.seed(0)
+  donor <- rep(1:12, each = 4)
+  x <- matrix(rnorm(288), 48, dimnames = list(NULL, paste0("g", 1:6)))
+  x[, 2] <- rep(c(1, 0, 0, 0, 0, 0, 2, 0), 6) * rep(c(1, 0, 1), each = 16)
+  y <- donor %% 2
+  expect_warning(
+    found <- differential_correlation(x, y, groups = donor, n_permutations = 19),
+    "there are no p-values, .* 1 feature has one value in more than three fourths of a class, .*: leave column g2 out"
+  )
+  expect_null(found$pvalue)
+  expect_equal(c(found$n_permutations, found$resolution), c(0, 1))
+  expect_false(is.null(differential_correlation(x[, -2], y, groups = donor, n_permutations = 19)$pvalue))
+})

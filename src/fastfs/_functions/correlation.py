@@ -194,9 +194,9 @@ def differential_correlation(
     differences in mean and variance don't count, and each class then gets the mean and the deviation that the labeling
     before finds: so much as chance alone, under this design, makes classes differ. Labelings move these samples. If a
     fourth of a class share a value, labelings move places in the order of the values instead, ties in random order, and
-    each class gets the values of a true class in this order; not if groups move as wholes. p-values are family-wise under the hypothesis that no
-    correlation changes; the early end of "auto" leaves that rate as it is. If y chose the features, each permutation
-    would have to repeat the choice: choose them without y.
+    each class gets the values of a true class in this order; not if groups move as wholes. p-values are family-wise
+    under the hypothesis that no correlation changes; the early end of "auto" leaves that rate as it is. If y chose the
+    features, each permutation would have to repeat the choice: choose them without y.
 
     References
     ----------
@@ -288,10 +288,10 @@ def _messages(result: DifferentialCorrelation, rare: Integers | None, names: lis
             f"in both classes, and {'are' if n > 1 else 'is'} left out: columns {'; '.join(first)}{more}"
         )
     if rare is not None and (n := len(rare)):
-        columns = some_of([name(column) for column in rare.tolist()])
+        columns, have = some_of([name(column) for column in rare.tolist()]), "s have" if n > 1 else " has"
         messages.append(
-            f"there are no p-values, since groups are permuted as wholes and {n} feature{'s have' if n > 1 else ' has'} "
-            f"one value in more than three fourths of a class, so that few groups decide on the correlation: leave "
+            f"there are no p-values, since groups are permuted as wholes and {n} feature{have} one value in "
+            f"more than three fourths of a class, so that few groups decide on the correlation: leave "
             f"column{'s' if n > 1 else ''} {columns} out, or give each group as one sample, such as its mean"
         )
     return messages
