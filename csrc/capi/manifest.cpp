@@ -207,7 +207,7 @@ fastfs_status fastfs_manifest_sums_new(int64_t n_features, int64_t n_groups, con
                 "accuracy must be FASTFS_MANIFEST_AUTO, FASTFS_MANIFEST_EXACT or FASTFS_MANIFEST_FAST for sums");
         run.require_memory(ManifestSums::memory(n_features, n_groups, how),
                            {"the sums of ", n_groups, " groups of rows with ", n_features, " features"},
-                           "raise max_memory (or FASTFS_MAX_MEMORY), or give fewer features or groups");
+                           "give fewer features or groups");
         *sums = new fastfs_manifest_sums(n_features, n_groups, how);
     });
 }

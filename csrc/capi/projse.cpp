@@ -151,8 +151,7 @@ fastfs_status fastfs_projse_new(int64_t n_y, int64_t n_x, int32_t two_views, con
         require(two_views == 0 || two_views == 1, "two_views must be 0 or 1, not ", two_views);
         const bool with_xx = two_views || n_y == 0;
         run.require_memory(2 * ProjseSums::memory(n_y, n_x, with_xx),
-                           {"the table of sums of ", n_y, " and ", n_x, " variables"},
-                           "raise max_memory (or FASTFS_MAX_MEMORY), or give fewer variables");
+                           {"the table of sums of ", n_y, " and ", n_x, " variables"}, "give fewer variables");
         *sums = new fastfs_projse_sums(n_y, n_x, with_xx);
     });
 }

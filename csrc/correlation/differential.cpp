@@ -471,8 +471,7 @@ void differential_correlation(const Matrix& X, const Classes& classes,
         at_once * (4 * Panels<float>::size(p, n) + 8 * p * n + 24 * n + 8 * options.n_pairs) + 4 * tiles;
     run.require_memory(StandardRows::memory(p, n) + std::max(observing, permuting) + 150 * options.n_pairs +
                            8 * options.n_labelings + 64 * n + 32 * X.n_cols(),
-                       {"the search among ", p, " features"},
-                       "raise max_memory (or FASTFS_MAX_MEMORY), or give fewer features or a smaller n_pairs");
+                       {"the search among ", p, " features"}, "give fewer features or a smaller n_pairs");
 
     const bool ranks = options.correlation == FASTFS_SPEARMAN;
     run.step("reading", 0.01);

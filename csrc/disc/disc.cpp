@@ -324,10 +324,9 @@ std::vector<DiscResult> disc(const std::vector<DiscSet>& unscaled, const fastfs_
 
     const Needs needs = memory(unscaled, options, run);
     const bool keep = run.allows(needs.kept);
-    run.require_memory(keep ? needs.kept : needs.least, {"DiSC of ", p, " features"},
-                       options.graph == FASTFS_GRAPH_DENSE
-                           ? "take graph knn, or raise max_memory (or FASTFS_MAX_MEMORY)"
-                           : "raise max_memory (or FASTFS_MAX_MEMORY)");
+    run.require_memory(
+        keep ? needs.kept : needs.least, {"DiSC of ", p, " features"},
+        options.graph == FASTFS_GRAPH_DENSE ? "take graph=\"knn\", or give fewer features" : "give fewer features");
 
     std::optional<ScaledSets> scaled;
     if (options.scaling == FASTFS_DISC_SCALING_STANDARD) {

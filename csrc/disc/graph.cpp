@@ -372,7 +372,7 @@ void make_of_neighbors(const DiscSet& set, const fastfs_disc_options& options, s
     std::vector<std::int64_t> begins(at(p + 1));
     for (std::int64_t r = 0; r < p; ++r) begins[at(r) + 1] = begins[at(r)] + n_neighbors_of(graph.feature(r));
     run.require_memory(36 * (begins.back() - p * n_neighbors), "neighbours at equal distances",
-                       "raise max_memory, or leave out copies of features");
+                       "leave out copies of features");
     Entries E{std::move(begins), {}, {}};
     E.columns.resize(at(E.begins.back()));
     E.values.resize(E.columns.size());

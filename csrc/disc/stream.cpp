@@ -43,7 +43,7 @@ Samples sketched_rows(const float* values, std::int64_t n_cols) {
     return Samples(Matrix(m));
 }
 
-constexpr const char* kHint = "raise max_memory (or FASTFS_MAX_MEMORY), or give fewer features";
+constexpr const char* kHint = "give fewer features";
 
 constexpr const char* kOneForm =
     "all blocks of X with rows of small groups must have one dtype, and be sparse if one is: convert them";

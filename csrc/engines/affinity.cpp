@@ -464,7 +464,7 @@ std::int64_t tile_memory(int n_threads, std::int64_t p) {
 }
 
 Gram::Gram(std::int64_t n_features, Run& run) : d_(n_features) {
-    run.require_memory(memory(d_), {"a Gram matrix of ", d_, " features"}, "raise max_memory, or give fewer features");
+    run.require_memory(memory(d_), {"a Gram matrix of ", d_, " features"}, "give fewer features");
     shift_sums_.assign(at(d_), 0.0);
     norms_ = shift_sums_;
     sums_ = Buffer<double>(d_ * d_);
@@ -517,7 +517,7 @@ void Gram::merge(const Gram& other) {
 void Gram::affinity(const Kernel& kernel, Run& run, double* out) const {
     require(n_rows_ > 0, "no chunk has been given yet");
     run.require_memory(8 * d_ * d_ + tile_memory(run.n_threads()), {"the affinity of ", d_, " features"},
-                       "raise max_memory (or FASTFS_MAX_MEMORY), or give fewer features");
+                       "give fewer features");
     run.step("affinity", 1.0);
     const double scale = rbf_scale<double>(kernel.sigma, 1.0);
     parallel_for(run, n_blocks(d_), [&](std::int64_t I, int) {

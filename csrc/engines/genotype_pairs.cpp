@@ -357,7 +357,7 @@ void GenotypePairs::distances(const std::vector<std::int64_t>& rows, std::int64_
     const std::int64_t n_lines = shape.n_lines, width = shape.width, stride = shape.stride;
     const std::int64_t panel_bytes = shape.size * shape.at_once * 8;
     run.require_memory(panel_bytes + (gaps_ ? panel_bytes / 2 + SnpLines::memory(n, width) : 0),
-                       "packing " + std::to_string(n) + " samples", "raise max_memory");
+                       "packing " + std::to_string(n) + " samples");
     Buffer<Word> panels(shape.size * shape.at_once), gaps(gaps_ ? panels.size() / 2 : 0);
     SnpLines by_snp(gaps_ ? n : 0, width);
     const auto all = up_to(gaps_ ? n : 0);

@@ -690,7 +690,7 @@ class Search {
                 ties.of[at(q.feature)] = std::move(found);
             }
             run_.require_memory(n_kept * std::int64_t{sizeof(TiedFeatures::Neighbor)}, "features at equal distances",
-                                "raise max_memory, or leave out copies of features");
+                                "leave out copies of features");
         });
     }
 

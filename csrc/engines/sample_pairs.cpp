@@ -94,7 +94,7 @@ class Panels {
         per_pass_ = std::clamp(kPassBytes / (n_rows * width_ * kSize), std::int64_t{1}, ceil_div(n_features, width_));
         if (packed_) return;
         const std::int64_t size = n_rows * width_ * per_pass_;
-        run.require_memory(size * kSize, "packing " + std::to_string(n_rows) + " samples", "raise max_memory");
+        run.require_memory(size * kSize, "packing " + std::to_string(n_rows) + " samples");
         values_ = Buffer<T>(size);
     }
 
@@ -157,8 +157,7 @@ class Parameters {
     Parameters(std::int64_t n_features, std::initializer_list<const std::vector<double>*> rows, Run& run)
         : n_rows_(rows.size()), ld_(round_up(n_features, kRowUnit<T>)) {
         const std::int64_t size = static_cast<std::int64_t>(n_rows_) * ld_;
-        run.require_memory(size * static_cast<std::int64_t>(sizeof(T)), "the parameters of features",
-                           "raise max_memory");
+        run.require_memory(size * static_cast<std::int64_t>(sizeof(T)), "the parameters of features");
         values_ = Buffer<T>(size);
         std::fill_n(values_.data(), size, T(0));
         T* to = values_.data();
@@ -325,7 +324,7 @@ template <class T, class Pack, class F>
 void sum_panels(Panels<T>& panels, std::int64_t n_tasks, Pack&& pack, F&& f, double* sums, Run& run,
                 std::int64_t n_out = 1, std::int64_t n_features = 0) {
     const std::int64_t size = n_out * panels.width();
-    run.require_memory(panels.per_pass() * n_tasks * size * 8, "adding up pairs of samples", "raise max_memory");
+    run.require_memory(panels.per_pass() * n_tasks * size * 8, "adding up pairs of samples");
     Buffer<double> partial(panels.per_pass() * n_tasks * size);
     const auto n_passes = static_cast<double>(panels.n_passes());
     for (std::int64_t pass = 0; pass < panels.n_passes(); ++pass) {
@@ -393,8 +392,7 @@ void feature_sums(const ScaledFeatures& left, std::int64_t i0, std::int64_t i1, 
     };
     const std::int64_t n_tiles = tile_at(tiles_down - 1, tiles_across - 1) + 1;
     run.require_memory(n_tiles * (kTileSide * kTileSide * static_cast<std::int64_t>(sizeof(T)) + 1),
-                       "the weights of " + std::to_string(n_left) + " x " + std::to_string(n_right) + " pairs",
-                       "raise max_memory");
+                       "the weights of " + std::to_string(n_left) + " x " + std::to_string(n_right) + " pairs");
     Buffer<T> weights(n_tiles * kTileSide * kTileSide);
     Buffer<std::uint8_t> rows_used(n_tiles);
     parallel_for(run, tiles_down, [&](std::int64_t i, int) {
@@ -533,7 +531,7 @@ void target_sums(const ScaledFeatures& left, std::int64_t t0, const ScaledFeatur
     const auto parameters = parameters_of<T>(data, difference, run);
     Panels<T> panels(sides.n_rows(), data.n_features(), kPanelInL2, run);
     const std::int64_t width = panels.width();
-    run.require_memory(run.n_threads() * 2 * n_groups * width * 8, "the sums of a target", "raise max_memory");
+    run.require_memory(run.n_threads() * 2 * n_groups * width * 8, "the sums of a target");
     sum_panels<T>(
         panels, ceil_div(n_targets, kTargetsPerTask), [&] { sides.pack(panels, run); },
         [&](std::int64_t panel, std::int64_t task, double* to) {
@@ -578,7 +576,7 @@ Buffer<T> pack_samples(const ScaledFeatures& data, std::int64_t i0, std::int64_t
     constexpr std::int64_t kRowsPerTask = 64;
     const std::int64_t n = data.n_features(), blocks = ceil_div(i1 - i0, kRowsPerTask);
     run.require_memory((i1 - i0) * ld * static_cast<std::int64_t>(sizeof(T)),
-                       "packing " + std::to_string(i1 - i0) + " samples", "raise max_memory");
+                       "packing " + std::to_string(i1 - i0) + " samples");
     Buffer<T> packed((i1 - i0) * ld);
     const std::int64_t panels = std::max<std::int64_t>(ceil_div(n, kWidth<T>), 1);
     parallel_for(run, panels * blocks, [&](std::int64_t task, int) {

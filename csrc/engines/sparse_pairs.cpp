@@ -106,7 +106,7 @@ SparseFeatures::SparseFeatures(const Matrix& X, const std::vector<std::int64_t>&
     : n_features_(static_cast<std::int64_t>(features.size())) {
     require(n_features_ <= kMostFeatures, "X has more than " + std::to_string(kMostFeatures) + " features that vary");
     run.require_memory(memory(X, n_features_, run.n_threads()),
-                       "the nonzeros of " + std::to_string(X.n_rows()) + " samples", "raise max_memory");
+                       "the nonzeros of " + std::to_string(X.n_rows()) + " samples");
     ends_.resize(at(X.n_rows()));
     {
         const Run::Part part(run, 0.0, 0.5);
@@ -288,7 +288,7 @@ std::vector<SparseFeatures::Block> SparseFeatures::other_blocks(const std::vecto
     std::int64_t entries = 0;
     for (std::int64_t t = t0; t < t1; ++t) entries += ends_[at(rows[at(t)])] - begins_[at(rows[at(t)])];
     run.require_memory(blocks_memory(entries, t1 - t0, n_features_) + scratch_memory(n_features_, run.n_threads()),
-                       "the nonzeros of " + std::to_string(t1 - t0) + " samples", "raise max_memory");
+                       "the nonzeros of " + std::to_string(t1 - t0) + " samples");
     return make_blocks(rows.data() + t0, t1 - t0, run);
 }
 
@@ -333,8 +333,7 @@ void SparseFeatures::pair_sums(const SparseFeatures& others, std::int64_t t0, st
 
 void SparseFeatures::add_pairs(const Block* left, std::int64_t n_left, bool same, double* out, std::int64_t ld,
                                Run& run) const {
-    run.require_memory(tiles_memory(n_left * kSide, n_samples(), run.n_threads()), "pairs of samples",
-                       "raise max_memory");
+    run.require_memory(tiles_memory(n_left * kSide, n_samples(), run.n_threads()), "pairs of samples");
     const auto tiles = tiles_of(n_left, ceil_div(n_samples(), kSide), same);
     Buffer<double> scratch(run.n_threads() * kSide * kSide);
     parallel_for(run, static_cast<std::int64_t>(tiles.size()), [&](std::int64_t task, int slot) {
@@ -398,7 +397,7 @@ void SparseFeatures::feature_sums(const std::vector<std::int64_t>& rows, std::in
     const auto others = all ? std::vector<Block>() : other_blocks(rows, t0, t1, run);
     const auto& left = all ? blocks_ : others;
     run.require_memory(tiles_memory(n_left, n, run.n_threads()) + groups_memory(n_features_) + 8 * (n + n_left),
-                       "the weights of pairs of samples", "raise max_memory");
+                       "the weights of pairs of samples");
 
     Numbers of_rows = numbers(n_left), of_columns = numbers(n);
     {
@@ -459,7 +458,7 @@ void SparseFeatures::feature_sums(const std::vector<std::int64_t>& rows, std::in
 void SparseFeatures::feature_sums(const std::vector<WeightedPair>& pairs, double* sums, Run& run) const {
     if (n_features_ == 0 || pairs.empty()) return;
     run.require_memory(scratch_memory(n_features_, run.n_threads()) + groups_memory(n_features_) + 8 * n_samples(),
-                       "adding up pairs of samples", "raise max_memory");
+                       "adding up pairs of samples");
     Numbers of_samples = numbers(n_samples());
     for (const auto& [i, j, g] : pairs) {
         of_samples[at(i)] += g;

@@ -60,7 +60,7 @@ std::int64_t affinity_memory(const Samples& X, std::int64_t n_outputs, std::int6
 void table_affinity(const Samples& X, const Kernel& kernel, Run& run, void* out) {
     const std::int64_t d = X.n_cols();
     run.require_memory(affinity_memory(X, d * d, 0, run), {"the affinity of ", d, " features"},
-                       "raise max_memory (or FASTFS_MAX_MEMORY), give fewer features, or stream it (affinity_product)");
+                       "give fewer features, or stream it (affinity_product)");
     with_features(X, kernel, run, [&](const auto& features) {
         if (X.is_float32()) {
             affinity(features, kernel, run, static_cast<float*>(out));
@@ -73,7 +73,7 @@ void table_affinity(const Samples& X, const Kernel& kernel, Run& run, void* out)
 void table_affinity_product(const Samples& X, const Kernel& kernel, const void* V, std::int64_t p, Run& run,
                             void* out) {
     run.require_memory(affinity_memory(X, X.n_cols() * p, p, run), {"the product of the affinity with ", p, " columns"},
-                       "raise max_memory (or FASTFS_MAX_MEMORY), or multiply fewer columns at a time");
+                       "multiply fewer columns at a time");
     with_features(X, kernel, run, [&](const auto& features) {
         if (X.is_float32()) {
             affinity_product(features, kernel, static_cast<const float*>(V), p, run, static_cast<float*>(out));

@@ -153,7 +153,7 @@ Manifest::Manifest(Samples X, bool keep_distances, Run& run) : X_(std::move(X)) 
     unit_ = common_unit(row_maxima_, up_to(X_.n_rows()));
     if (!keep_distances) return;
     run.require_memory(8 * d * d + gathering_memory(X_, run), {"keeping the distances of ", d, " features"},
-                       "raise max_memory (or FASTFS_MAX_MEMORY), or don't keep them");
+                       "don't keep them");
     run.step("distances of the features", 1.0);
     distances_ = Buffer<double>(d * d);
     squared_distances_upper(X_, up_to(X_.n_rows()), unit_, run, distances_.data());
@@ -225,14 +225,11 @@ fastfs_manifest_plan plan_problems(std::int64_t d, std::int64_t n_classes, const
     }
     if (plan.accuracy == FASTFS_MANIFEST_EXACT) {
         run.require_memory(plan.bytes, {"ManiFeSt in its exact form on ", d, " features"},
-                           plan.reason == FASTFS_BECAUSE_RANK ? "raise max_memory (or FASTFS_MAX_MEMORY), or lower rank"
-                           : o.form != FASTFS_MANIFEST_PENCIL
-                               ? "raise max_memory (or FASTFS_MAX_MEMORY), or give fewer features"
-                               : "raise max_memory (or FASTFS_MAX_MEMORY), choose "
-                                 "accuracy=\"fast\", or give fewer features");
+                           plan.reason == FASTFS_BECAUSE_RANK ? "lower rank"
+                           : o.form != FASTFS_MANIFEST_PENCIL ? "give fewer features"
+                                                              : "choose accuracy=\"fast\", or give fewer features");
     } else {
-        run.require_memory(plan.bytes, {"ManiFeSt in its low-rank form on ", d, " features"},
-                           "raise max_memory (or FASTFS_MAX_MEMORY), or lower rank");
+        run.require_memory(plan.bytes, {"ManiFeSt in its low-rank form on ", d, " features"}, "lower rank");
     }
     return plan;
 }

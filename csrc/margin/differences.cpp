@@ -25,7 +25,7 @@ Targets::Targets(const Matrix* dense, std::int64_t n_samples, std::vector<std::i
         copied_.emplace(m);
         return;
     }
-    run.require_memory(memory(*dense, size()), "a copy of the targets", "use fewer of them");
+    run.require_memory(memory(*dense, size()), "a copy of the targets", "give a smaller n_targets");
     visit_dense(m, [&]<class T>(const T* from) {
         values_ = Buffer<char>(size() * m.n_cols * static_cast<std::int64_t>(sizeof(T)));
         T* to = reinterpret_cast<T*>(values_.data());
@@ -149,8 +149,7 @@ void Differences::split_sparse(const DensitySplit& split, const double* weights,
     if (split.dense.empty()) return;
     const auto n_dense = static_cast<std::int64_t>(split.dense.size());
     const std::int64_t size = X_->is_float32() ? 4 : 8;
-    run.require_memory(X_->n_rows() * n_dense * size, "a dense copy of the features with few zeros",
-                       "raise max_memory (or FASTFS_MAX_MEMORY)");
+    run.require_memory(X_->n_rows() * n_dense * size, "a dense copy of the features with few zeros");
     gathered_ = Buffer<char>(X_->n_rows() * n_dense * size);
     if (X_->is_float32()) {
         gather_columns(*X_, split.dense, reinterpret_cast<float*>(gathered_.data()), run);
@@ -270,7 +269,7 @@ void Differences::distances_on_bits(const Targets& targets, std::int64_t t0, std
     for (std::size_t p = 0; p < genotypes_.size(); ++p) {
         const GenotypePairs& data = genotypes_[p].data;
         if (data.gaps()) {
-            run.require_memory((t1 - t0) * n * 4, "the numbers of SNPs that two samples lack", "raise max_memory");
+            run.require_memory((t1 - t0) * n * 4, "the numbers of SNPs that two samples lack");
             lacking.resize(at((t1 - t0) * n));
         }
         const Run::Part part(run, share(static_cast<std::int64_t>(p), std::ssize(genotypes_)),
@@ -284,7 +283,7 @@ void Differences::distances_on_bits(const Targets& targets, std::int64_t t0, std
 void Differences::find_gaps(Run& run) {
     const fastfs_matrix& m = X_->description();
     n_words_ = ceil_div(n_features(), 64);
-    run.require_memory(m.n_rows * (n_words_ + 1) * 8, "a table of missing values", "raise max_memory");
+    run.require_memory(m.n_rows * (n_words_ + 1) * 8, "a table of missing values");
     missing_.assign(at(m.n_rows * n_words_), 0);
     n_missing_.assign(at(m.n_rows), 0);
     visit_dense(m, [&]<class T>(const T*) {

@@ -184,7 +184,7 @@ void ExpectedDifferences::add_to_distances(const Targets& targets, std::int64_t 
                                            Run& run) const {
     const std::int64_t n = X_.n_rows(), n_classes = classes_.n_classes();
     const auto n_incomplete = static_cast<std::int64_t>(incomplete_.size());
-    run.require_memory(memory(run.n_threads()), "expected differences", "raise max_memory");
+    run.require_memory(memory(run.n_threads()), "expected differences");
     for (std::int64_t first = 0; first < n_incomplete; first += kFeaturesAtOnce) {
         const std::int64_t size = std::min(kFeaturesAtOnce, n_incomplete - first);
         const Numbers x = read(first, size);
@@ -240,7 +240,7 @@ void ExpectedDifferences::add_to_sums(const Targets& targets, std::int64_t t0, s
                                       double* sums, Run& run) const {
     const std::int64_t n = X_.n_rows(), n_classes = classes_.n_classes();
     const auto n_incomplete = static_cast<std::int64_t>(incomplete_.size());
-    run.require_memory(memory(run.n_threads()), "expected differences", "raise max_memory");
+    run.require_memory(memory(run.n_threads()), "expected differences");
     parallel_for(run, ceil_div(n_incomplete, kFeaturesAtOnce), [&](std::int64_t task, int) {
         const std::int64_t first = task * kFeaturesAtOnce, size = std::min(kFeaturesAtOnce, n_incomplete - first);
         const Numbers x = read(first, size);

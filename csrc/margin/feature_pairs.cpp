@@ -38,8 +38,7 @@ std::int64_t strongest_pairs(std::int64_t n_features, std::int64_t rank, const d
     std::mutex mutex;
     const std::int64_t tiles = ceil_div(n, kTile);
     run.require_memory(run.n_threads() * (8 * kTile * (kTile + rank) + 24 * (wanted + kTile * kTile)) + 48 * wanted,
-                       "a list of the largest " + std::to_string(wanted) + " pairs of features",
-                       "ask for fewer, or raise max_memory (or FASTFS_MAX_MEMORY)");
+                       "a list of the largest " + std::to_string(wanted) + " pairs of features", "ask for fewer");
     if (wanted == 0) return 0;
     run.step("pairs", 1.0);
     parallel_for(run, tiles * (tiles + 1) / 2, [&](std::int64_t task, int) {

@@ -272,8 +272,7 @@ bool choose_pairs(const double* g, std::int64_t n, double negligible, std::int64
     run.require_memory(bytes,
                        "IMMIGRATE on " + std::to_string(A) + " features and " + std::to_string(count) +
                            " pairs of samples with a weight",
-                       "give fewer features (those that IM4E keeps), a larger negligible or a smaller sigma, or raise "
-                       "max_memory (or FASTFS_MAX_MEMORY)");
+                       "give fewer features (those that IM4E keeps), a larger negligible or a smaller sigma");
     pairs.reserve(at(count));
     for (std::int64_t i = 0; i < n; ++i) {
         for (std::int64_t j = i + 1; j < n; ++j) {

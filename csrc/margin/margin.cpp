@@ -21,7 +21,7 @@ Margin::Margin(const Matrix& X, const fastfs_margin_options& options, Run& run) 
         const bool gaps = options.missing != FASTFS_MISSING_ERROR;
         run.require_memory(80 * X_.n_cols() + 32 * n + Differences::memory(X_, scales_, gaps, run.n_threads()) +
                                (kept ? stored_distances_memory(n) + (X_.is_genotypes() && gaps ? n * n * 4 : 0) : 0),
-                           "scaling features", "raise max_memory (or FASTFS_MAX_MEMORY)");
+                           "scaling features");
     }
     run.step("scaling features", keep ? 0.1 : 1.0);
     on_bits_ = Differences::computes_on_bits(X_, options);

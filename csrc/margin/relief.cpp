@@ -224,7 +224,7 @@ Findings Scores::find(std::int64_t first, std::int64_t last, double* rows) {
 GroupedNeighbors Scores::grouped(const std::vector<Found>& found, std::int64_t first, std::int64_t last) const {
     const std::int64_t n_groups = rule_.n_groups(), n_bins = (last - first) * n_groups;
     run_.require_memory(static_cast<std::int64_t>(found.size()) * 24 + n_bins * 16, "the neighbors of each target",
-                        "raise max_memory (or FASTFS_MAX_MEMORY), or use n_targets");
+                        "give n_targets");
     GroupedNeighbors neighbors{n_groups, std::vector<std::int64_t>(at(n_bins + 1)), {}, {}, {}};
     const auto bin = [&](const Found& one) { return at((one.t - first) * n_groups + one.neighbor.group); };
     for (const Found& one : found) ++neighbors.begins[bin(one) + 1];
@@ -295,7 +295,7 @@ void Scores::add_to_bins(const std::vector<Found>& found, std::int64_t first, st
 
 void Scores::ask_for_memory() {
     const std::int64_t bytes_of_pair = in_detail() ? 224 : 120;  // with what feature_sums and grouped make of it
-    const char* hint = "raise max_memory (or FASTFS_MAX_MEMORY), or give fewer samples";
+    const char* hint = "give n_targets, or fewer samples";
     if (listed_ && !run_.is_question()) {
         run_.require_memory(targets_.size() * rule_.most() * bytes_of_pair, "a list of neighbors", hint);
     }
@@ -324,8 +324,7 @@ void Scores::compute(fastfs_relief_result& result) {
     const std::int64_t block = block_;
     Buffer<double> rows;
     if (!kept_ || !listed_) {
-        run_.require_memory(block * n_ * 8, "a block of distances",
-                            "raise max_memory (or FASTFS_MAX_MEMORY), or give fewer samples");
+        run_.require_memory(block * n_ * 8, "a block of distances", "give n_targets, or fewer samples");
         rows = Buffer<double>(block * n_);
     }
     sums_ = numbers(differences_.n_features());

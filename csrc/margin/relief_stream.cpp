@@ -15,7 +15,7 @@ namespace {
 // Targets whose scores are added up at once, with the rows of their neighbors in one table.
 constexpr std::int64_t kStreamTargets = 64;
 
-constexpr const char* kHint = "raise max_memory (or FASTFS_MAX_MEMORY), or use fewer targets";
+constexpr const char* kHint = "give a smaller n_targets";
 constexpr const char* kOneForm =
     "all blocks of X must have the dtype of the first, and be sparse if that is: convert them";
 
@@ -121,7 +121,7 @@ void ReliefStream::find_nearest(const Matrix& X, std::int64_t first_row, Run& ru
                            std::min(panels_memory(n_packed), n_packed * (n_dense + 16) * 8) +
                            Differences::memory(X, search_->scales, false, run.n_threads()),
                        {"a block of ", n, " rows beside ", n_targets, " targets and their neighbors so far"},
-                       "give smaller blocks or fewer targets, or raise max_memory (or FASTFS_MAX_MEMORY)");
+                       "give smaller blocks, or a smaller n_targets");
     const Differences block = differences(X, *search_, run);
     Buffer<double> distances(Differences::kOthers * n);
     const std::size_t k = at(plan_->k());

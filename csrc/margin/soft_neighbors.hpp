@@ -18,7 +18,7 @@ namespace fastfs::core {
 // Rows of samples that one task softens, and bytes of f if it isn't stored whole.
 constexpr std::int64_t kTaskRows = 16, kBlockBytes = std::int64_t{1} << 26;
 
-constexpr const char* kAdvice = "raise max_memory (or FASTFS_MAX_MEMORY), or give fewer samples or features";
+constexpr const char* kAdvice = "give fewer samples or features";
 
 template <class T>
 constexpr double kRounding = std::numeric_limits<T>::epsilon();

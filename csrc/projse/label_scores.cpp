@@ -76,7 +76,7 @@ void projse_label_scores(const Matrix& X, const std::int64_t* labels, std::int64
     run.require_memory(
         8 * (m * width + at_once * n_classes + run.n_threads() * width * CenteredColumns::kWidth) +
             (X.is_sparse() ? SparseColumns<double>::memory(X) : CenteredColumns::memory(m, n, run.n_threads())),
-        "the scores of many labelings", "raise max_memory (or FASTFS_MAX_MEMORY), or give fewer rows or columns");
+        "the scores of many labelings", "give fewer rows or columns");
     std::vector<Buffer<double>> scratch(at(run.n_threads()));
     // For some labelings at a time multiply(targets, keep) calls keep(column, products, total), `total` being the sum
     // of the column as it was multiplied: less its mean where `about_mean`.

@@ -92,7 +92,7 @@ void projse_select(const ProjseSums& sums, const fastfs_projse_options& options,
     const std::int64_t n_t = sums.columns(target).n, n_s = sums.columns(candidate).n;
     const std::int64_t most = n_t > 0 ? std::min(n_t, m) : std::min(o.n_select, n_s);
     run.require_memory(8 * (4 * n_t * n_t + most * n_s + 8 * n_s), {"the choice among ", n_s, " variables"},
-                       "raise max_memory (or FASTFS_MAX_MEMORY), or give fewer variables");
+                       "give fewer variables");
     require(m > 0, "there are no rows yet: give some first");
     if (sums.columns(ProjseSums::kY).n == 0) {
         require(!o.from_y, "there is no Y to choose from");
@@ -179,7 +179,7 @@ void projse(const ProjseRows& rows, std::int64_t n_classes, const fastfs_projse_
     const std::int64_t n_y = rows.labels ? n_classes : rows.Y ? rows.Y->n_cols() : 0;
     const bool linear = !o.custom && o.kernel == FASTFS_LINEAR;
     constexpr std::int64_t kMostSquare = 8192;  // variables whose inner products are worth their n^2 doubles
-    const char* advice = "raise max_memory (or FASTFS_MAX_MEMORY), or give fewer variables";
+    const char* advice = "give fewer variables";
     if (n_y == 0) {
         if (rows.X.is_sparse() || m < n_x || n_x > kMostSquare) {
             const std::int64_t chosen = 8 * n_x * std::min(o.n_select, n_x);
@@ -236,7 +236,7 @@ void projse(const ProjseRows& rows, std::int64_t n_classes, const fastfs_projse_
 
 void projse_kernels(std::int64_t n_y, std::int64_t n_x, const double* K_YY, const double* K_YX, const double* K_XX,
                     const fastfs_projse_options& o, Run& run, fastfs_projse_result& result) {
-    run.require_memory(8 * (3 * n_y * n_y + n_y * n_x), "ProjSe of given kernels", "raise max_memory");
+    run.require_memory(8 * (3 * n_y * n_y + n_y * n_x), "ProjSe of given kernels");
     auto scales = [&](std::int64_t n, const char* name, auto&& diagonal) {
         std::vector<double> scale(at(n));
         bool any = false;

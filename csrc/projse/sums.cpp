@@ -343,7 +343,7 @@ ProjseSums ProjseSums::of_sparse(const ProjseRows& rows, Run& run) const {
         } else {
             const fastfs_matrix& y = rows.Y->description();
             run.require_memory(8 * n * ld, {"a copy of ", n, " rows of Y beside a sparse X"},
-                               "raise max_memory (or FASTFS_MAX_MEMORY), or give fewer rows at a time");
+                               "give fewer rows at a time");
             Y = Buffer<double>(n * ld);
             std::fill(Y.data(), Y.data() + n * ld, 0.0);
             std::vector<double> shift(at(n_y)), squares(at(n_y), 0.0);

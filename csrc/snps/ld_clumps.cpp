@@ -30,7 +30,7 @@ void ld_clumps(const Matrix& X, const double* scores, const fastfs_ld_clumps_opt
                fastfs_ld_clumps_result& result) {
     const std::int64_t p = X.n_cols(), n = X.n_rows();
     run.require_memory(SnpPlanes::memory(p, n, true) + 64 * p + 16 * n, {"the clumping of ", p, " SNPs"},
-                       "raise max_memory (or FASTFS_MAX_MEMORY), or give fewer SNPs");
+                       "give fewer SNPs");
     // SNPs along the genome, so that a window is a range of them.
     using Place = std::pair<std::int64_t, std::int64_t>;
     const auto place = [&](std::int64_t s) {

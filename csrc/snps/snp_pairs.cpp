@@ -347,8 +347,7 @@ void snp_pairs(const Matrix& X, const Classes& classes, const fastfs_snp_pairs_o
     // With what the caller holds: the labelings, and a result of 23 numbers a pair.
     run.require_memory(Search::memory(n_wanted, classes, options, run.n_threads()) + 184 * options.n_pairs +
                            8 * options.n_labelings + 32 * n_wanted + 32 * X.n_rows() + 4 * X.n_cols(),
-                       {"the search among ", n_wanted, " SNPs"},
-                       "raise max_memory (or FASTFS_MAX_MEMORY), or give fewer SNPs or a smaller n_pairs");
+                       {"the search among ", n_wanted, " SNPs"}, "give fewer SNPs or a smaller n_pairs");
 
     run.step("reading", options.n_labelings > 0 ? 0.01 : 0.02);
     const auto all_facts = Genotypes(X, wanted).facts(run);

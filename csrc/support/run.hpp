@@ -40,10 +40,10 @@ class Run {
     bool is_question() const { return options_.bytes_needed != nullptr; }
 
     // Throws OutOfMemory, before anything is allocated, if `bytes` exceed the budget; `what` starts the sentence and
-    // `advice` ends it. Answers a question: a method that asks for memory in several places gives the sum of them first
-    // if the call is one.
+    // `advice`, what else would fit, ends it. Answers a question: a method that asks for memory in several places gives
+    // the sum of them first if the call is one.
     void require_memory(std::int64_t bytes, const Message& what,
-                        std::string_view advice = "raise max_memory (or FASTFS_MAX_MEMORY)") const;
+                        std::string_view advice = "give fewer samples or features") const;
 
     bool allows(std::int64_t bytes) const;
 

@@ -197,13 +197,21 @@ take_samples <- function(values, rows) {
   dense(values$values[rows, , drop = FALSE])
 }
 
+# A number of bytes as the core writes it.
+human <- function(bytes) {
+  exact <- paste(format(bytes, scientific = FALSE, trim = TRUE), "bytes")
+  if (bytes < 1e6) return(exact)
+  short <- if (bytes >= 1e9) sprintf("%.2f GB", bytes / 1e9) else sprintf("%.2f MB", bytes / 1e6)
+  paste0(short, " (", exact, ")")
+}
+
 require_bytes <- function(bytes, what, run) {
   if (bytes < 2^26 && run$max_memory == 0) return(invisible())
   budget <- .Call(C_info, run)$max_memory
   if (bytes > budget) {
     refuse(
-      what, " ", format(bytes, big.mark = "", scientific = FALSE), " bytes, but the memory budget is ",
-      format(budget, scientific = FALSE), " bytes: raise max_memory (or FASTFS_MAX_MEMORY), or give fewer features",
+      what, " ", human(bytes), ", but the memory budget is ", human(budget),
+      ": raise max_memory (or FASTFS_MAX_MEMORY), or give fewer features",
       class = "out_of_memory"
     )
   }

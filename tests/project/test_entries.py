@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse
+from sklearn.base import clone
 
 import fastfs
 from sentences import assert_one_sentence
@@ -464,3 +465,43 @@ def test_memory_is_said_in_units_for_people():
         MemoryError, match=r"needs 4\.80 GB \(.*, but the memory budget is .*, or use ReliefF or ProjSe"
     ):
         fastfs.IM4E(max_memory="1G").fit(wide, y)
+
+
+RANKERS = [
+    fastfs.ManiFeSt(), fastfs.ProjSe(2), fastfs.Relief(), fastfs.ReliefF(), fastfs.SURF(), fastfs.MultiSURF(),
+    fastfs.SWRF(), fastfs.MuRelief(), fastfs.RReliefF(), fastfs.IM4E(), fastfs.Immigrate(), fastfs.DiSC(),
+    fastfs.IKDR(2),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("selector", RANKERS, ids=lambda selector: type(selector).__name__)
+@pytest.mark.parametrize("dtype", [np.float64, np.int64])
+def test_refusals_of_memory_name_the_method_and_what_would_fit(selector, dtype):
+    X = np.arange(60 * 30).reshape(60, 30) ** 2 % 97
+    y = np.arange(60) % 2
+    target = y + X[:, 0] / 97 if isinstance(selector, fastfs.RReliefF) else y
+    called, lower = f"{type(selector).__name__}.fit: ", r"raise max_memory \(or FASTFS_MAX_MEMORY\), or \w+"
+    with pytest.raises(MemoryError, match=f"^{called}.* needs? .*{lower}") as refused:
+        clone(selector).set_params(max_memory=400).fit(X.astype(dtype), target)
+    draws = selector.get_params().get("n_rows", 0) is None
+    assert ("give n_rows" in str(refused.value)) == draws
+
+
+@pytest.mark.parametrize(
+    "function, more",
+    [
+        (fastfs.differential_correlation, {"n_permutations": 0}),
+        (fastfs.relieff_scores, {}),
+        (fastfs.mu_relief_scores, {}),
+    ],
+)
+def test_refusals_of_memory_name_the_function(function, more):
+    X = np.arange(60 * 30.0).reshape(60, 30) ** 2 % 97
+    with pytest.raises(MemoryError, match=f"^{function.__name__}: .*raise max_memory .*, or give"):
+        function(X, np.arange(60) % 2, max_memory=400, **more)
+
+
+def test_a_refused_copy_of_overlapping_values_does_not_ask_for_floats():
+    X = np.broadcast_to(np.arange(30.0), (60, 30))
+    with pytest.raises(MemoryError, match=r"a copy of X, whose values overlap .*give X as a contiguous array"):
+        fastfs.relieff_scores(X, np.arange(60) % 2, max_memory=400)

@@ -997,7 +997,7 @@ def test_warnings_of_a_test_come_once(trial, tmp_path):
 @pytest.mark.parametrize(
     "arguments, part",
     [
-        (["--blocks", "batch"], "--blocks is for p-values: add --permutations auto, or a number"),
+        (["--blocks", "batch"], "--blocks is for p-values: add --permutations with a number"),
         (["--covariate", "age"], "--covariate is for p-values"),
         (["--rank-by", "z"], "--rank-by is for p-values"),
         (["--permutations", "many"], "--permutations needs a number, 0 for no p-values, or auto, not 'many'"),
@@ -1332,7 +1332,7 @@ def test_pairs_offer_only_what_they_take(inside, tmp_path):
         (["--out", "p.txt"], "p.txt"),
         (["--out", "cells.csv"], "is the input"),
         (["--permutations", "-1"], "--permutations needs a number, 0 for no p-values, or auto, not '-1'"),
-        (["--permutations", "0", "--blocks", "g0"], "which labels may be permuted, but"),
+        (["--permutations", "0", "--blocks", "g0"], "--blocks is for p-values: add --permutations"),
         (["--ignore", "g0", *(f"--ignore=g{j}" for j in range(1, 5))], "pairs of features, but there is only one"),
     ],
 )

@@ -37,7 +37,7 @@ def test_a_stream_gives_the_ranking_of_the_table(cells, inside):
         stored = inside(*call, *more, "--max-memory", "2M", "--out", "stored.csv", cwd=folder)
         if form == "csc":
             assert stored.returncode == 2
-            assert "is read by rows: raise max_memory, or write it by rows" in stored.stderr
+            assert "is read by rows: raise --max-memory, or write it by rows" in stored.stderr
             continue
         assert stored.returncode == 0, stored.stderr
         assert stored.stderr == whole.stderr.replace("whole", "stored")
@@ -129,3 +129,50 @@ def test_text_becomes_rows(tmp_path, inside):
     finished = inside("convert", "t.csv", "--label", "state", "--out", "t.csv", cwd=tmp_path)
     assert finished.returncode == 2
     assert ".h5ad" in finished.stderr
+
+
+@pytest.mark.parametrize(
+    "file, options, why",
+    [
+        ("t.csv", ["--ignore", "state", "--by-order"], "--by-order has no effect on what convert writes"),
+        ("t.csv", ["--ignore", "state", "--chr", "1"], "'t.csv' is not a .bed file"),
+        ("t.csv", ["--label", "state", "--not-chr", "1"], "'t.csv' is not a .bed file"),
+        ("t.csv", ["--label", "state", "--covar", "c.tsv"], "covariates aren't written"),
+        ("t.h5ad", ["--duplicates", "suffix"], "'t.h5ad' is copied with all that it has"),
+    ],
+)
+def test_convert_refuses_options_without_effect(inside, tmp_path, file, options, why):
+    (tmp_path / "t.csv").write_text("state,a,b\nx,1,2\ny,3,4\n")
+    (tmp_path / "t.h5ad").touch()
+    (tmp_path / "c.tsv").write_text("id\tage\n")
+    finished = inside("convert", file, *options, "--out", "out.h5ad", cwd=tmp_path)
+    assert (finished.returncode, why in finished.stderr, "leave it out" in finished.stderr) == (2, True, True)
+    assert not (tmp_path / "out.h5ad").exists()
+
+
+def test_convert_numbers_repeated_names_as_its_error_says(inside, tmp_path):
+    anndata = pytest.importorskip("anndata")
+    (tmp_path / "t.csv").write_text("state,a,a\nx,1,2\ny,3,4\n")
+    call = ["convert", "t.csv", "--ignore", "state", "--out", "out.h5ad"]
+    assert "--duplicates 'suffix'" in inside(*call, cwd=tmp_path).stderr
+    assert inside(*call, "--duplicates", "suffix", cwd=tmp_path).returncode == 0
+    assert anndata.read_h5ad(tmp_path / "out.h5ad").var_names.tolist() == ["a", "a-1"]
+
+
+@pytest.mark.parametrize("command", ["pairs", "snp-pairs"])
+def test_pairs_refuse_a_design_without_permutations_by_its_option(inside, tmp_path, command):
+    (tmp_path / "t.csv").write_text("state,a,b\nx,1,2\ny,0,1\n")
+    (tmp_path / "c.tsv").write_text("id\tage\n")
+    call = [command, "t.csv", "--label", "state", "--permutations", "0", "--covar", "c.tsv"]
+    finished = inside(*call, cwd=tmp_path)
+    assert (finished.returncode, "--covar is for p-values: add --permutations" in finished.stderr) == (2, True)
+
+
+def test_errors_about_memory_name_the_method_and_options_of_the_command_line(inside, tmp_path):
+    rows = "".join(f"{'xy'[i % 2]},{i},{i * i % 7}\n" for i in range(60))
+    (tmp_path / "t.csv").write_text("state,a,b\n" + rows)
+    call = ["score", "t.csv", "--label", "state", "--max-memory", "10000"]
+    refused = inside(*call, "--method", "relieff", cwd=tmp_path).stderr
+    assert "ReliefF.fit: " in refused
+    assert "raise --max-memory (or FASTFS_MAX_MEMORY)" in refused
+    assert "give --method-option n_targets, or fewer samples" in " ".join(refused.split())

@@ -585,11 +585,29 @@ def test_what_expands_a_thousandfold_is_refused(tmp_path):
         assert path.stat().st_size < 100_000
         tracemalloc.start()
         with pytest.raises(
-            MemoryError, match=r"expands to 5\d{6} bytes or more, .* budget is 5000000 bytes: raise max_mem"
+            MemoryError, match=r"expands to .*5\d{6} bytes\) or more, .* budget is 5.00 MB .*: raise max_mem"
         ):
             read_table(path, **LABELS, max_memory=5_000_000)
         assert tracemalloc.get_traced_memory()[1] < 40_000_000
         tracemalloc.stop()
     np.savez_compressed(tmp_path / "t.npz", X=np.zeros((50, 1 << 17)), y=np.zeros(50))
-    with pytest.raises(MemoryError, match=r"expands to 524\d{5} bytes or more, but the memory budget is 5000000 bytes"):
+    with pytest.raises(MemoryError, match=r"expands to .*524\d{5} bytes\) or more, but the memory budget is 5.00 MB"):
         read_table(tmp_path / "t.npz", max_memory=5_000_000)
+
+
+@pytest.mark.parametrize("big", [".fam", ".bim"])
+def test_tables_beside_a_bed_file_are_held_to_the_budget(tmp_path, big):
+    n_samples, n_snps = (4000, 4) if big == ".fam" else (4, 4000)
+    (tmp_path / "g.bed").write_bytes(bytes([0x6C, 0x1B, 0x01]) + bytes(-(-n_samples // 4) * n_snps))
+    (tmp_path / "g.fam").write_text("".join(f"f s{i} 0 0 0 {1 + i % 2}\n" for i in range(n_samples)))
+    (tmp_path / "g.bim").write_text("".join(f"1 r{j} 0 {j} A C\n" for j in range(n_snps)))
+    with pytest.raises(MemoryError, match=rf"g\{big}' expands to .* but the memory budget is 1\.00 MB"):
+        fastfs.io.read_table(tmp_path / "g.bed", max_memory=1_000_000)
+    assert fastfs.io.read_table(tmp_path / "g.bed", max_memory="1G").X.shape == (n_samples, n_snps)
+
+
+def test_a_plain_rds_file_is_held_to_the_budget(tmp_path):
+    pytest.importorskip("rds2py")
+    (tmp_path / "t.rds").write_bytes(b"X\n" + bytes(2_000_000))
+    with pytest.raises(MemoryError, match=r"t\.rds' expands to 2\.00 MB .* but the memory budget is 1\.00 MB"):
+        fastfs.io.read_table(tmp_path / "t.rds", "y", max_memory=1_000_000)

@@ -5,6 +5,7 @@ import inspect
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import wraps
 from typing import Any, TypeVar, cast
 
@@ -25,7 +26,8 @@ def entry(function: _Function) -> _Function:
 
     An unknown argument is an error that names the nearest one; X must not be an AnnData or a LazyFrame; a warning says
     if another argument names the rows of X in another order, since all are paired with X by position. Errors about a
-    cell of a table name its row and its column.
+    cell of a table name its row and its column; a MemoryError names the function or the method that was called, and
+    the option that draws a sample of the rows, if there is one.
     """
     signature = inspect.signature(function)
 
@@ -36,16 +38,34 @@ def entry(function: _Function) -> _Function:
         except TypeError as error:
             raise TypeError(_refusal(_called(function, args), signature, len(args), kwargs, error)) from None
         _check_tables(arguments)
+        called = _called(function, args)
         if sys._getframe(1).f_globals.get("__name__", "").startswith("fastfs."):
-            return function(*args, **kwargs)
+            with _naming_call(called, args, arguments):
+                return function(*args, **kwargs)
         _check_rows(arguments)
         try:
-            return function(*args, **kwargs)
+            with _naming_call(called, args, arguments):
+                return function(*args, **kwargs)
         except (ValueError, LinAlgError) as error:
             _name_places(error, arguments)
             raise
 
     return cast(_Function, checked)
+
+
+@contextmanager
+def _naming_call(called: str, args: tuple[Any, ...], arguments: Mapping[str, Any]) -> Iterator[None]:
+    """Let a MemoryError begin with the name of the call; the innermost call that a user can make wins."""
+    try:
+        yield
+    except MemoryError as error:
+        if not getattr(error, "names_call", False):
+            message = str(error) or "the system gave no more memory"
+            if getattr(args[0] if args else None, "n_rows", arguments.get("n_rows", 0)) is None:
+                message += "" if "n_rows" in message else ", or give n_rows, which draws a sample"
+            error.args = (f"{called}: {message}",)
+            error.names_call = True  # type: ignore[attr-defined]
+        raise
 
 
 def _called(function: Callable[..., Any], args: tuple[Any, ...]) -> str:

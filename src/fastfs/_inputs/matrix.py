@@ -40,7 +40,8 @@ def as_matrix(X: Any, run: Run, name: str = "X") -> Any:
         X = as_floats(X, name)
     repeats = any(step == 0 and length > 1 for step, length in zip(X.strides, X.shape, strict=True))
     if repeats or not X.flags.aligned or any(s % X.itemsize for s in X.strides):
-        _take_copy(run, X.nbytes, name)
+        advice = f"give {name} as a contiguous array, or fewer samples or features"
+        run.take(X.nbytes, f"a copy of {name}, whose values overlap or aren't aligned, needs", advice)
         X = X.copy()
     return X
 

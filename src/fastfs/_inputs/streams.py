@@ -26,7 +26,7 @@ from fastfs._inputs.source import (
 )
 from fastfs._inputs.targets import Reader, Target, as_target
 from fastfs._machine.errors import in_rows, within
-from fastfs._machine.run import Run, inside_joblib
+from fastfs._machine.run import Run, human, inside_joblib
 from fastfs._types import Array, Integers
 
 # Stored bytes of a block for a method that goes through tens of MB of sums once a block.
@@ -59,8 +59,8 @@ def as_chunks(X: Any, run: Run, y: Any = None) -> list[Any]:
             raise ValueError(f"y has {n_labels} labels, but the chunks of X have {n_found} rows or more")
         if run.budget and n_bytes > run.budget:
             raise MemoryError(
-                f"the chunks of X take {n_bytes} bytes or more, but the memory budget is {run.budget} bytes: raise "
-                "max_memory (or FASTFS_MAX_MEMORY), or give fewer features"
+                f"the chunks of X take {human(n_bytes)} or more, but the memory budget is {human(run.budget)}: raise "
+                "max_memory (or FASTFS_MAX_MEMORY), or give fewer samples or features"
             )
         if chunk.shape[0]:
             chunks.append(chunk)

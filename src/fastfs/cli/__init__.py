@@ -98,8 +98,19 @@ def _as_option(parameter: io.Parameter) -> str:
     return " ".join(f"{flag(parameter.name)} '{value}'" for value in values)
 
 
+# What errors about memory say to give.
+_OF_MEMORY = {
+    "max_memory": "--max-memory",
+    "n_targets": "--method-option n_targets",
+    "n_rows": "--method-option n_rows",
+    "n_pairs": "--top",
+}
+
+
 def _with_options(message: str) -> str:
     """Parameters that a message says to give, such as missing='ignore', as the options of the same names."""
+    for name, option in _OF_MEMORY.items():
+        message = re.sub(rf"(?<!-)\b{name}\b", option, message)
     for f in FLAGS:
         message = re.sub(rf"\b{f.name}='(\w+)'", rf"{flag(f.name)} \1", message)
     return message

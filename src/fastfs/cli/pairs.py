@@ -88,6 +88,7 @@ def pairs(
     check_shown(options.out)
     check_files(source, ((options.out, io.TABLE_ENDINGS), (plot, PLOT_ENDINGS)))
     n_permutations = as_number_or_auto(permutations)
+    design.check(source.covar, n_permutations)
     with progress(f"reading {source.file.name}") as report:
         data = read(source, design.columns(), max_memory=options.max_memory)
         names = data.table.feature_names
@@ -141,6 +142,7 @@ def snp_pairs(
     """Find the pairs of SNPs of FILE whose genotypes interact in their effect on a class."""
     check_shown(options.out)
     check_files(source, ((options.out, io.TABLE_ENDINGS),))
+    design.check(source.covar, permutations)
     chosen = None if snps is None else [name for name in io.read_names(snps) if name]
     with progress(f"reading {source.file.name}") as report:
         data = read(source, design.columns(), max_memory=options.max_memory)

@@ -1,6 +1,7 @@
 """P-values: a permutation test beside the scores."""
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import numpy as np
@@ -43,6 +44,13 @@ class DesignOptions:
         """The columns about samples that the test needs."""
         return [name for name in (self.blocks, self.groups, *(self.covariate or [])) if name is not None]
 
+    def check(self, covar: Path | None, number: int | str) -> None:
+        """Refuse, before any work, a design without permutations."""
+        given = {"--blocks": self.blocks, "--groups": self.groups, "--covariate": self.covariate, "--covar": covar}
+        for option, value in given.items():
+            if value and number == 0:
+                raise ValueError(f"{option} is for p-values: add --permutations with a number")
+
     def of(self, table: Table) -> dict[str, Any]:
         """The arguments of tests."""
         from fastfs._inference.design import design_of
@@ -77,18 +85,15 @@ class PermutationOptions:
         """The number of permutations, or auto; 0 is for no test."""
         return as_number_or_auto(self.permutations)
 
-    def check(self, method: Method, design: DesignOptions, has_targets: bool, has_weights: bool) -> None:
+    def check(self, method: Method, has_targets: bool, has_weights: bool) -> None:
         """Refuse, before any work, options that the method has no use for."""
         given = {
-            "--blocks": design.blocks,
-            "--groups": design.groups,
-            "--covariate": design.covariate,
             "--statistic": self.statistic,
             "--rank-by": self.rank_by,
         }
         for option, value in given.items():
             if value and self.number == 0:
-                raise ValueError(f"{option} is for p-values: add --permutations auto, or a number")
+                raise ValueError(f"{option} is for p-values: add --permutations with a number")
             if option in ("--statistic", "--rank-by") and value not in (None, "z", "score"):
                 raise ValueError(f"{option} must be z or score, not '{value}'")
         if self.number == 0:

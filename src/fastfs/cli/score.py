@@ -234,9 +234,8 @@ def score(
     selector = wrap(chosen, scorer, wrapper)
     targets = _targets(chosen, source, samples)
     _check_annotations(chosen, scorer, samples, targets)
-    permuting.check(chosen, design, bool(targets), samples.weights is not None)
-    if source.covar is not None and permuting.number == 0:
-        raise ValueError("--covar is for p-values: add --permutations auto, or a number")
+    design.check(source.covar, permuting.number)
+    permuting.check(chosen, bool(targets), samples.weights is not None)
     with progress(f"reading {source.file.name}") as report:
         data = read(source, [*samples.columns(), *design.columns()], targets, samples.event, options.max_memory)
         if output.top is not None and (chosen.selects or wrapper.turf is not None):

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
-from fastfs._machine.run import Run
+from fastfs._machine.run import Run, human
 
 _GZIP = b"\x1f\x8b"
 
@@ -45,7 +45,7 @@ def _declared(stored: Any, depth: int = 3) -> int:
 
 def too_large(path: Path, n_bytes: int, budget: int) -> MemoryError:
     return MemoryError(
-        f"'{path}' expands to {n_bytes} bytes or more, but the memory budget is {budget} bytes: raise max_memory (or "
+        f"'{path}' expands to {human(n_bytes)} or more, but the memory budget is {human(budget)}: raise max_memory (or "
         "FASTFS_MAX_MEMORY), or check where the file comes from"
     )
 

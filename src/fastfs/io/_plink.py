@@ -9,6 +9,7 @@ import numpy as np
 
 from fastfs.io._cells import SampleColumn
 from fastfs.io._errors import Parameter, TableError, short, unknown
+from fastfs.io._expand import TEXT_BYTES, Held
 from fastfs.io._files import check_input, naming
 from fastfs.io._genotypes import MAGIC, Genotypes, is_position, map_bits
 from fastfs.io._layout import Content, Wanted, features_of
@@ -66,7 +67,11 @@ def read_plink(path: str | os.PathLike[str]) -> Genotypes:
     >>> np.asarray(G).tolist(), G.phenotype.tolist(), G.alleles.tolist()
     ([[2.0], [1.0], [0.0]], [1.0, 2.0, nan], [['A', 'G']])
     """
-    given = Path(path)
+    return _read_plink(Path(path), None)
+
+
+def _read_plink(given: Path, budget: int | None) -> Genotypes:
+    """Return the genotypes of a .bed file; its .fam and .bim must fit the budget (None: the machine's)."""
     stem = given.with_suffix("") if given.suffix.lower() == ".bed" else given
     bed = given if given.suffix.lower() == ".bed" else given.with_name(given.name + ".bed")
     fam, bim = stem.with_name(stem.name + ".fam"), stem.with_name(stem.name + ".bim")
@@ -81,8 +86,8 @@ def read_plink(path: str | os.PathLike[str]) -> Genotypes:
             f"'{bed}' is no .bed file of PLINK: it must begin with the bytes 6c 1b 01, not {first.hex(' ')}"
         )
 
-    samples, phenotype = _read_fam(fam)
-    chromosome, names, position, alleles = _read_bim(bim)
+    samples, phenotype = _read_fam(fam, budget)
+    chromosome, names, position, alleles = _read_bim(bim, budget)
     n_samples, n_snps = len(samples), len(names)
     stride = -(-n_samples // 4)
     size, expected = bed.stat().st_size, len(MAGIC) + n_snps * stride
@@ -109,7 +114,7 @@ def read_bed(path: Path, wanted: Wanted) -> Content:
     """A PLINK file as a table; samples without a phenotype are left out if that is the label."""
     if wanted.transpose:
         raise TableError(f"'{path}' has its samples told apart by .fam: leave out ", Parameter("transpose", True))
-    genotypes = read_plink(path)
+    genotypes = _read_plink(path, wanted.budget)
     for name in wanted.aside:
         if name != PHENOTYPE:
             raise TableError(
@@ -117,7 +122,7 @@ def read_bed(path: Path, wanted: Wanted) -> Content:
                 ": give a table of them with ",
                 Parameter("labels"),
             )
-    fam = list(_lines(path.with_suffix(".fam"), 6, _FAM))
+    fam = list(_lines(path.with_suffix(".fam"), 6, _FAM, wanted.budget))
     aside = {PHENOTYPE: _phenotype([row[5] for row in fam], path, wanted)} if wanted.has_labels else {}
     genotypes = genotypes[:, _of_chromosomes(genotypes.chromosome, wanted, path)]
     names = _unique_names(genotypes)
@@ -198,9 +203,9 @@ def _unique_names(genotypes: Genotypes) -> list[str]:
     return [name if count[name] == 1 else ":".join(map(str, place)) for name, place in zip(names, places, strict=True)]
 
 
-def _read_fam(path: Path) -> tuple[np.ndarray, np.ndarray]:
+def _read_fam(path: Path, budget: int | None) -> tuple[np.ndarray, np.ndarray]:
     """Return the names of the samples, and their phenotypes."""
-    rows = list(_lines(path, 6, _FAM))
+    rows = list(_lines(path, 6, _FAM, budget))
     names = [row[1] for row in rows]
     if max(Counter(names).values()) > 1:
         names = [f"{row[0]}:{row[1]}" for row in rows]
@@ -211,9 +216,9 @@ def _read_fam(path: Path) -> tuple[np.ndarray, np.ndarray]:
     return np.array(names), phenotype
 
 
-def _read_bim(path: Path) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+def _read_bim(path: Path, budget: int | None) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Return chromosomes, names, positions, and pairs of alleles."""
-    rows = list(_lines(path, 6, _BIM))
+    rows = list(_lines(path, 6, _BIM, budget))
     position = np.array([_position(path, i, row[3]) for i, row in enumerate(rows)], np.int64)
     return (
         np.array([row[0] for row in rows]),
@@ -223,7 +228,8 @@ def _read_bim(path: Path) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarra
     )
 
 
-def _lines(path: Path, n_columns: int, columns: str) -> Iterator[list[str]]:
+def _lines(path: Path, n_columns: int, columns: str, budget: int | None) -> Iterator[list[str]]:
+    held = Held(path, budget)
     with naming(path), path.open(encoding="utf-8-sig") as file:
         try:
             for i, line in enumerate(file):
@@ -232,6 +238,7 @@ def _lines(path: Path, n_columns: int, columns: str) -> Iterator[list[str]]:
                     raise ValueError(
                         f"line {i + 1} of '{path}' must have {n_columns} columns ({columns}), but has {len(row)}"
                     )
+                held.add(TEXT_BYTES * n_columns)
                 yield row
         except UnicodeDecodeError as error:
             raise ValueError(f"'{path}' must be UTF-8 text, but {error}") from error

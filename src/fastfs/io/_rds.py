@@ -15,7 +15,7 @@ import numpy as np
 
 from fastfs.io._cells import NotANumber, SampleColumn, column_not_numeric, column_of_kind, numbers
 from fastfs.io._errors import Parameter, TableError, damage_of, some_of, unknown
-from fastfs.io._expand import Bounded
+from fastfs.io._expand import Bounded, Held
 from fastfs.io._layout import (
     OR_LABELS,
     Content,
@@ -80,6 +80,7 @@ def _parsed(path: Path, budget: int | None) -> dict[str, Any]:
                 shutil.copyfileobj(io.BufferedReader(Bounded(file, path, budget), 1 << 18), to)
             with plain.open("rb") as file:
                 start = file.read(6)
+        Held(path, budget).add(plain.stat().st_size)
         if start.startswith((b"RDX", b"RDA")):
             raise ValueError("save() wrote it, so write the one object by saveRDS()")
         if not start.startswith(b"X\n"):

@@ -201,11 +201,7 @@ def read_table(
     if duplicates not in ("error", "suffix"):
         raise ValueError(f"duplicates must be 'error' or 'suffix'; got {duplicates!r}")
     special: dict[str, Any] = {"layer": layer, "mod": mod, "feature_names": feature_names, "chromosomes": chromosomes}
-    special |= {"not_chromosomes": not_chromosomes, "control_is_0": control_is_0}
-    for name, value in special.items():
-        if value and reader not in _ONLY_FOR[name]:
-            others = any_of([ending for ending, read in READERS.items() if read in _ONLY_FOR[name]])
-            raise TableError(Parameter(name), f" is for files that end in {others}, not for '{path}': leave it out")
+    _require_format(path, reader, **special, not_chromosomes=not_chromosomes, control_is_0=control_is_0)
     rule = MatchRule(key, by_order, match, drop_missing, control_is_0)
     if labels is None and covar is None and (key is not None or by_order or match is not None):
         refused = Parameter("key" if key is not None else "by_order" if by_order else "match")
@@ -265,10 +261,19 @@ def read_table(
     )
 
 
+def _require_format(path: Path, reader: Any, **special: Any) -> None:
+    """Refuse parameters that are for other formats."""
+    for name, value in special.items():
+        if value and reader not in _ONLY_FOR[name]:
+            others = any_of([ending for ending, read in READERS.items() if read in _ONLY_FOR[name]])
+            raise TableError(Parameter(name), f" is for files that end in {others}, not for '{path}': leave it out")
+
+
 def read_unlabelled(
     path: str | os.PathLike[str],
     *,
     ignore: Collection[str] = (),
+    duplicates: str = "error",
     transpose: bool = False,
     feature_names: str | os.PathLike[str] | None = None,
     layer: str | None = None,
@@ -286,8 +291,11 @@ def read_unlabelled(
     most_bytes = None if budget is None else budget // 4
     wanted = Wanted(None, (), False, frozenset(ignore), transpose, names_file, layer, mod, budget, most_bytes, None)
     with naming(path):
-        content = READERS[max(endings, key=len)](path, wanted)
+        reader = READERS[max(endings, key=len)]
+        _require_format(path, reader, layer=layer, mod=mod, feature_names=feature_names)
+        content = reader(path, wanted)
     check_names(content, path)
+    content = replace(content, feature_names=unique_features(content.feature_names, duplicates, path))
     y = np.empty((content.X.shape[0], 0))
     return Table(content.X, y, content.feature_names, str(path), sample_names=content.sample_names)
 

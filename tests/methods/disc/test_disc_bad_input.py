@@ -318,7 +318,7 @@ def test_without_pynndescent(monkeypatch):
 
 def test_memory_is_asked_for_first():
     wide = np.zeros((3, 20_000), "f")
-    with pytest.raises(MemoryError, match=r"memory budget is .* knn"):
+    with pytest.raises(MemoryError, match=r"memory budget is .* graph=\"knn\""):
         fastfs.disc([wide, wide], graph="dense", max_memory="100M")
 
 
