@@ -365,9 +365,9 @@ void make_of_neighbors(const DiscSet& set, const fastfs_disc_options& options, s
     const auto n_neighbors_of = [&](std::int64_t i) {
         if (ties.of.empty()) return n_neighbors;
         if (!ties.of[at(i)].empty()) return std::ssize(ties.of[at(i)]);
-        const double *begin = distances + i * stride + n_neighbors, *end = distances + (i + 1) * stride;
-        const double* next = std::find_if(begin, end, [&](double d) { return !equal_distances(d, begin[-1]); });
-        return next == end && stride < p - 1 ? n_neighbors : n_neighbors + (next - begin);
+        const double *from = distances + i * stride + n_neighbors, *to = distances + (i + 1) * stride;
+        const double* next = std::find_if(from, to, [&](double d) { return !equal_distances(d, from[-1]); });
+        return next == to && stride < p - 1 ? n_neighbors : n_neighbors + (next - from);
     };
     std::vector<std::int64_t> begins(at(p + 1));
     for (std::int64_t r = 0; r < p; ++r) begins[at(r) + 1] = begins[at(r)] + n_neighbors_of(graph.feature(r));

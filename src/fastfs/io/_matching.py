@@ -293,17 +293,23 @@ def _without_fit(
         missing = [name for name in names if name not in counts]
         raise TableError(
             f"'{file.path}' has no line for {len(missing)} of the {samples.n} samples of '{samples.path}', such as "
-            f"{_three(missing)} (its column {key.title} has {_three(key.values)}): add them, or leave these samples "
+            f"{_three(missing)} ({_values_of(key)}): add them, or leave these samples "
             "out with ",
             Parameter("drop_missing", True),
         )
     shown = next((key for key in keys if _is_distinct(key.values)), key)
     raise TableError(
         f"no column of '{file.path}' names the samples of '{samples.path}', which are called {_three(shown.names)} "
-        f"(its column {shown.title} has {_three(shown.values)}): rename them, or, if the lines stand in the order of "
+        f"({_values_of(shown)}): rename them, or, if the lines stand in the order of "
         "the samples, add ",
         Parameter("by_order", True),
     )
+
+
+def _values_of(key: _Key) -> str:
+    """Return what a column of the file has, or the two of a key of PLINK's."""
+    columns, have = ("columns", "have") if len(key.columns) > 1 else ("column", "has")
+    return f"its {columns} {key.title} {have} {_three(key.values)}"
 
 
 def _three(names: Sequence[str]) -> str:
