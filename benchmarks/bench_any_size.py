@@ -10,7 +10,7 @@ in turns on this file:
 * an empty pass over all blocks, and one in blocks of 64 MB, against `adata.X[begin:end]` of anndata over a tenth of the
   rows, in stored bytes a CPU second;
 * `fastfs.tl.projse` on backed AnnData with two groups against an empty pass, and with ten groups against two;
-* a pass of ManiFeSt's sums with ``accuracy="fast"`` against an empty one, and the fit from these sums;
+* a pass of ManiFeSt's sums with ``accuracy="low_rank"`` against an empty one, and the fit from these sums;
 * the two passes of DiSC with two groups, and the search of candidates between them, against an empty pass, and the fit;
 * ReliefF with 1000 of the cells as targets, of two groups, against an empty pass, and of ten groups against their rests
   against two, and against two empty passes and 150 s for 10^6 cells;
@@ -105,7 +105,7 @@ def cells(report: Report, path: Path, repeats: int) -> None:
         for begin in range(0, n // 10, 2048):
             X[begin : min(begin + 2048, n // 10)]
 
-    model = fastfs.ManiFeSt(accuracy="fast", max_memory="2G")
+    model = fastfs.ManiFeSt(accuracy="low_rank", max_memory="2G")
 
     def sums(column: str) -> SumsStage:
         labels = np.unique(adata.obs[column], return_inverse=True)[1]
@@ -188,7 +188,7 @@ def cells(report: Report, path: Path, repeats: int) -> None:
     setup += f"adata = anndata.read_h5ad({str(path)!r}, 'r')"
     for call in (
         "projse(adata, 'ten', max_memory='1G')",
-        "manifest(adata, 'ten', accuracy='fast', max_memory='1G')",
+        "manifest(adata, 'ten', accuracy='low_rank', max_memory='1G')",
         "relieff(adata, 'ten', n_targets=1000, max_memory='1G')",
     ):
         above = harness.peak_memory(setup, f"fastfs.tl.{call}")[1]
@@ -219,7 +219,7 @@ def accuracy(report: Report) -> None:
     warnings.simplefilter("ignore")
     for parameters in ({}, {"normalize": 3, "sigma_factor": 1.0}):
         report.heading(f"ManiFeSt of {X.shape[0]:,} cells x {X.shape[1]:,} genes in memory and from sums, {parameters}")
-        model = fastfs.ManiFeSt(accuracy="fast", **parameters)
+        model = fastfs.ManiFeSt(accuracy="low_rank", **parameters)
         whole, sigma = model.fit(X, y).scores_, model.sigma_
         best = set(np.argsort(-whole)[:200])
 
@@ -232,7 +232,7 @@ def accuracy(report: Report) -> None:
         for seed in (1, 2):
             compare(f"seed {seed} in memory", model.set_params(random_state=seed).fit(X, y))
         for seed in (0, 1, 2):  # dense blocks take 120 MB, more than a quarter
-            streamed = fastfs.ManiFeSt(accuracy="fast", random_state=seed, max_memory="400M", **parameters)
+            streamed = fastfs.ManiFeSt(accuracy="low_rank", random_state=seed, max_memory="400M", **parameters)
             streamed.fit(lambda: (X[first : first + 1000].toarray() for first in range(0, X.shape[0], 1000)), y)
             compare(f"seed {seed} from sums", streamed)
 
@@ -253,7 +253,7 @@ def found(scores):
 """
 
 EPIC = {
-    "ManiFeSt": "fastfs.ManiFeSt(accuracy='fast', n_jobs=2)",
+    "ManiFeSt": "fastfs.ManiFeSt(accuracy='low_rank', n_jobs=2)",
     "ProjSe": "fastfs.ProjSe(10, n_jobs=2)",
     "ReliefF": "fastfs.ReliefF(n_jobs=2)",
     "MultiSURF": "fastfs.MultiSURF(n_jobs=2)",

@@ -35,7 +35,7 @@ METHODS: dict[str, tuple[tuple[int, int], Method]] = {
     "IM4E, 3 iterations": ((400, 20_000), lambda X, y: fastfs.IM4E(max_iter=3, tol=0, n_jobs=1).fit(X, y)),
     "Immigrate, 2 iterations": ((400, 300), lambda X, y: fastfs.Immigrate(max_iter=2, n_jobs=1).fit(X, y)),
     "ManiFeSt, exact": ((800, 1500), lambda X, y: fastfs.ManiFeSt(accuracy="exact", n_jobs=1).fit(X, y)),
-    "ManiFeSt, fast": ((800, 8000), lambda X, y: fastfs.ManiFeSt(accuracy="fast", n_jobs=1).fit(X, y)),
+    "ManiFeSt, fast": ((800, 8000), lambda X, y: fastfs.ManiFeSt(accuracy="low_rank", n_jobs=1).fit(X, y)),
     "ProjSe, labels": ((1600, 30_000), lambda X, y: fastfs.ProjSe(n_jobs=1).fit(X, y)),
     "ProjSe, a number": ((1600, 30_000), lambda X, y: fastfs.ProjSe(n_jobs=1).fit(X, y[:, None] + 0.0)),
     "ProjSe, no target": (

@@ -73,8 +73,8 @@ def table(name: str) -> tuple[np.ndarray, np.ndarray]:
 
 def methods() -> dict[str, Any]:
     return {
-        "ManiFeSt": fastfs.ManiFeSt(accuracy="fast"),
-        "ManiFeSt, factor 0.1": fastfs.ManiFeSt(accuracy="fast", sigma_factor=0.1),
+        "ManiFeSt": fastfs.ManiFeSt(accuracy="low_rank"),
+        "ManiFeSt, factor 0.1": fastfs.ManiFeSt(accuracy="low_rank", sigma_factor=0.1),
         "DiSC": fastfs.DiSC(),
         "MultiSURF": fastfs.MultiSURF(),
         "IM4E": fastfs.IM4E(),

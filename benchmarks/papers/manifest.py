@@ -374,8 +374,8 @@ def components_experiment(run: Run) -> None:
         "factor data, 100 x 2000": [factor_data(seed) for seed in range(run.of(3, 1))],
     }
     ways: dict[str, Callable[..., np.ndarray]] = {
-        "fast": partial(fastfs.manifest_scores, accuracy="fast"),
-        "high": partial(fastfs.manifest_scores, accuracy="high"),
+        "low_rank": partial(fastfs.manifest_scores, accuracy="low_rank"),
+        "low_rank_high": partial(fastfs.manifest_scores, accuracy="low_rank_high"),
     }
     for n in (20, 50):
         for power, word in ((1, "|loading|"), (2, "loading^2")):

@@ -15,8 +15,8 @@ namespace {
 
 const Words kAccuracies{{"auto", FASTFS_MANIFEST_AUTO},
                         {"exact", FASTFS_MANIFEST_EXACT},
-                        {"fast", FASTFS_MANIFEST_FAST},
-                        {"high", FASTFS_MANIFEST_HIGH},
+                        {"low_rank", FASTFS_MANIFEST_LOW_RANK},
+                        {"low_rank_high", FASTFS_MANIFEST_LOW_RANK_HIGH},
                         {"domains", FASTFS_MANIFEST_DOMAINS}};
 const Words kMulticlass{{"ovr", FASTFS_MANIFEST_OVR}, {"ovo", FASTFS_MANIFEST_OVO}};
 const Words kReasons{{"asked", FASTFS_BECAUSE_ASKED},

@@ -32,8 +32,8 @@ void check_options(const fastfs_manifest_options& o, std::int64_t n_scales, std:
     require(o.form >= FASTFS_MANIFEST_PENCIL && o.form <= FASTFS_MANIFEST_SPSD,
             "form must be FASTFS_MANIFEST_PENCIL, FASTFS_MANIFEST_SPD or FASTFS_MANIFEST_SPSD, not ", o.form);
     require(o.accuracy >= FASTFS_MANIFEST_AUTO && o.accuracy <= FASTFS_MANIFEST_DOMAINS,
-            "accuracy must be FASTFS_MANIFEST_AUTO, FASTFS_MANIFEST_EXACT, FASTFS_MANIFEST_FAST or "
-            "FASTFS_MANIFEST_HIGH, not ",
+            "accuracy must be FASTFS_MANIFEST_AUTO, FASTFS_MANIFEST_EXACT, FASTFS_MANIFEST_DOMAINS, "
+            "FASTFS_MANIFEST_LOW_RANK or FASTFS_MANIFEST_LOW_RANK_HIGH, not ",
             o.accuracy);
     require(o.multiclass == FASTFS_MANIFEST_OVR || o.multiclass == FASTFS_MANIFEST_OVO,
             "multiclass must be FASTFS_MANIFEST_OVR or FASTFS_MANIFEST_OVO, not ", o.multiclass);
@@ -45,12 +45,8 @@ void check_options(const fastfs_manifest_options& o, std::int64_t n_scales, std:
     require(n_components >= 0 && n_components <= d, "n_components must lie between 0 and the ", d, " features, but is ",
             n_components);
     require(
-        (o.accuracy != FASTFS_MANIFEST_FAST && o.accuracy != FASTFS_MANIFEST_HIGH) || o.form == FASTFS_MANIFEST_PENCIL,
-        "the fast and high accuracies exist in the pencil form only");
-    if (o.accuracy == FASTFS_MANIFEST_DOMAINS) {
-        require(o.form == FASTFS_MANIFEST_PENCIL && !o.custom && n_components == 0,
-                "the accuracy by domains exists in the pencil form of the Gaussian kernel, without components, only");
-    }
+        o.accuracy == FASTFS_MANIFEST_AUTO || o.accuracy == FASTFS_MANIFEST_EXACT || o.form == FASTFS_MANIFEST_PENCIL,
+        "the accuracies domains, low_rank and low_rank_high exist in the pencil form only");
 }
 
 void check_scale(const fastfs_manifest_scale& scale, std::int64_t n_kernels) {
@@ -203,8 +199,8 @@ fastfs_status fastfs_manifest_sums_new(int64_t n_features, int64_t n_groups, con
         auto how = read(options, FASTFS_MANIFEST_OPTIONS_INIT, "options");
         check_options(how, 1, 0, n_features);
         how.accuracy = ManifestSums::resolve_accuracy(n_features, n_groups, how, run);
-        require(how.accuracy != FASTFS_MANIFEST_HIGH,
-                "accuracy must be FASTFS_MANIFEST_AUTO, FASTFS_MANIFEST_EXACT or FASTFS_MANIFEST_FAST for sums");
+        require(how.accuracy != FASTFS_MANIFEST_LOW_RANK_HIGH,
+                "accuracy must be FASTFS_MANIFEST_AUTO, FASTFS_MANIFEST_EXACT or FASTFS_MANIFEST_LOW_RANK for sums");
         run.require_memory(ManifestSums::memory(n_features, n_groups, how),
                            {"the sums of ", n_groups, " groups of rows with ", n_features, " features"},
                            "give fewer features or groups");

@@ -18,11 +18,25 @@
 #include "support/index.hpp"
 #include "support/lapack.hpp"
 #include "support/parallel.hpp"
+#include "support/random.hpp"
 
 namespace fastfs::core {
 namespace {
 
-constexpr std::int64_t kCore = 400, kBuffer = 100, kNeighbors = 30;
+constexpr std::int64_t kCore = 400, kBuffer = 150, kNeighbors = 30;
+
+// Where the agreement with exact scores is measured: so many domains, and the buffer that their scores are compared
+// with.
+constexpr std::int64_t kChecked = 2, kLargerBuffer = 450;
+
+// The larger domains lack something, too: the scores are by so many times as far from exact ones.
+constexpr double kLackingInBoth = 2;
+
+// The landmarks that K outside a domain rests on are those of so many times the rank that V is cut to.
+constexpr std::int64_t kFinerRank = 3;
+
+// Share of `rest` that K_UU takes: all of it would stand for features without ties between each other.
+constexpr double kShareOfRest = 0.5;
 
 // The least share of a unit vector outside the domain that makes a direction of its own, as an eigenvalue of a Gram.
 constexpr double kLeastShare = 1e-8;
@@ -91,36 +105,15 @@ std::vector<std::vector<std::int64_t>> pack_cores(std::vector<std::vector<std::i
     return packed;
 }
 
-// One side at one scale: K = diag(g) k(x, x) diag(g).
+// One side at one scale: K = diag(g) k(x, x) diag(g), in short F F' with `rest` on the diagonal.
 struct SideKernel {
     const Features<double>& features;
     Kernel kernel;
-    std::vector<double> g;
-    Buffer<double> KV, VKV;  // d x q, row-major; q x q
+    std::int64_t m;    // between rows of F
+    Buffer<double> F;  // d x n, row-major
+    Landmarks factor;
+    Buffer<double> FV, VrV;  // F'V, n x q, and V' diag(rest) V, q x q, row-major
 };
-
-// out = K V, both d x p, row-major.
-void multiply_kernel(const SideKernel& side, const double* V, std::int64_t p, Run& run, double* out) {
-    const std::int64_t d = side.features.n_features();
-    Buffer<double> scaled(d * p);
-    for (std::int64_t i = 0; i < d; ++i) {
-        for (std::int64_t j = 0; j < p; ++j) scaled[i * p + j] = side.g[at(i)] * V[i * p + j];
-    }
-    affinity_product(side.features, side.kernel, scaled.data(), p, run, out);
-    for (std::int64_t i = 0; i < d; ++i) {
-        for (std::int64_t j = 0; j < p; ++j) out[i * p + j] *= side.g[at(i)];
-    }
-}
-
-// The factors of `times` rounds of K <- diag(q)^(-1/2) K diag(q)^(-1/2), q = K 1.
-std::vector<double> normalizing_factors(const Features<double>& features, const Kernel& kernel, int times, Run& run) {
-    std::vector<double> g(at(features.n_features()), 1.0), Kg(g.size());
-    for (int time = 0; time < times; ++time) {
-        affinity_product(features, kernel, g.data(), 1, run, Kg.data());
-        for (std::size_t i = 0; i < g.size(); ++i) g[i] /= std::sqrt(g[i] * Kg[i]);
-    }
-    return g;
-}
 
 // An orthonormal basis of the columns of A (d x p, row-major), row-major too; q: their number.
 Buffer<double> orthonormal(Buffer<double> A, std::int64_t d, std::int64_t p, Run& run, std::int64_t& q) {
@@ -150,53 +143,57 @@ Buffer<double> orthonormal(Buffer<double> A, std::int64_t d, std::int64_t p, Run
     return A;
 }
 
-// Rows of a matrix of q columns.
-Buffer<double> take_rows(const Buffer<double>& A, const std::vector<std::int64_t>& rows, std::int64_t q) {
-    Buffer<double> taken(static_cast<std::int64_t>(rows.size()) * q);
+// The first n columns of some rows of A, whose rows are ld apart.
+Buffer<double> take_rows(const Buffer<double>& A, const std::vector<std::int64_t>& rows, std::int64_t n,
+                         std::int64_t ld) {
+    Buffer<double> taken(static_cast<std::int64_t>(rows.size()) * n);
     for (std::size_t i = 0; i < rows.size(); ++i) {
-        std::copy_n(A.data() + rows[i] * q, q, taken.data() + static_cast<std::int64_t>(i) * q);
+        std::copy_n(A.data() + rows[i] * ld, n, taken.data() + static_cast<std::int64_t>(i) * n);
     }
     return taken;
 }
 
-// K of one side on the span of the unit vectors of B and of V, its rows in B set to zero, times R: n x n, n = |B| + r,
-// lower triangle. VB: those rows of V; R q x r, column-major.
+// K of one side on the span of the unit vectors of B and of U = V_out R, V_out being V with its rows in B set to zero:
+// size x size, size = |B| + r, lower triangle. K between B and all others is that of F F', K among these that of F F'
+// and kShareOfRest of the rest of its diagonal. VB: the rows of V in B; R q x r, column-major.
 Buffer<double> project(const SideKernel& side, const std::vector<std::int64_t>& B, const Buffer<double>& VB,
                        const double* R, std::int64_t q, std::int64_t r, Run& run) {
-    const auto nB = static_cast<std::int64_t>(B.size()), n = nB + r;
+    const auto nB = static_cast<std::int64_t>(B.size()), size = nB + r, n = side.factor.n;
+    const std::vector<double>&g = side.factor.g, &rest = side.factor.rest;
     const Features<double> of_domain(side.features, B, run);
     Buffer<double> KBB(nB * nB);
     affinity(of_domain, side.kernel, run, KBB.data());
-    for (std::int64_t i = 0; i < nB; ++i) {
-        for (std::int64_t j = 0; j < nB; ++j) KBB[i * nB + j] *= side.g[at(B[at(i)])] * side.g[at(B[at(j)])];
+    Buffer<double> M(size * size);
+    for (std::int64_t j = 0; j < nB; ++j) {
+        for (std::int64_t i = j; i < nB; ++i) M[j * size + i] = KBB[j * nB + i] * g[at(B[at(i)])] * g[at(B[at(j)])];
     }
-    Buffer<double> M(n * n);
-    for (std::int64_t j = 0; j < nB; ++j) std::copy_n(KBB.data() + j * nB, nB, M.data() + j * n);
     if (r == 0) return M;
-    const Buffer<double> KVB = take_rows(side.KV, B, q);
-    Buffer<double> T(q * nB), KUB(r * nB), A(q * q), AR(q * r), KUU(r * r);
-    std::copy_n(KVB.data(), q * nB, T.data());
-    gemm('N', 'N', q, nB, nB, -1.0, VB.data(), q, KBB.data(), nB, 1.0, T.data(), q);
-    gemm('T', 'N', r, nB, q, 1.0, R, q, T.data(), q, 0.0, KUB.data(), r);
-    std::copy_n(side.VKV.data(), q * q, A.data());
-    gemm('N', 'T', q, q, nB, -1.0, VB.data(), q, T.data(), q, 1.0, A.data(), q);
-    gemm('N', 'T', q, q, nB, -1.0, KVB.data(), q, VB.data(), q, 1.0, A.data(), q);
-    gemm('N', 'N', q, r, q, 1.0, A.data(), q, R, q, 0.0, AR.data(), q);
-    gemm('T', 'N', r, r, q, 1.0, R, q, AR.data(), q, 0.0, KUU.data(), r);
-    for (std::int64_t j = 0; j < nB; ++j) std::copy_n(KUB.data() + j * r, r, M.data() + j * n + nB);
-    for (std::int64_t j = 0; j < r; ++j) {
-        for (std::int64_t i = j; i < r; ++i) {
-            M[(nB + j) * n + nB + i] = (KUU[j * r + i] + KUU[i * r + j]) / 2;
-        }
+    const Buffer<double> FB = take_rows(side.F, B, n, side.m);
+    Buffer<double> FV(q * n), FU(r * n), VrV(q * q), weighted(nB * q), VrVR(q * r);
+    // F'V_out = F'V - FB' VB, and F'U.
+    std::copy_n(side.FV.data(), n * q, FV.data());
+    gemm('N', 'T', q, n, nB, -1.0, VB.data(), q, FB.data(), n, 1.0, FV.data(), q);
+    gemm('T', 'N', r, n, q, 1.0, R, q, FV.data(), q, 0.0, FU.data(), r);
+    // K_BU = FB F'U, the columns of which are rows of M.
+    gemm('N', 'N', r, nB, n, 1.0, FU.data(), r, FB.data(), n, 0.0, M.data() + nB, size);
+    // K_UU = U'F F'U + kShareOfRest R' (V' diag(rest) V - VB' diag(rest of B) VB) R.
+    std::copy_n(side.VrV.data(), q * q, VrV.data());
+    for (std::int64_t i = 0; i < nB; ++i) {
+        for (std::int64_t j = 0; j < q; ++j) weighted[i * q + j] = rest[at(B[at(i)])] * VB[i * q + j];
     }
+    gemm('N', 'T', q, q, nB, -1.0, VB.data(), q, weighted.data(), q, 1.0, VrV.data(), q);
+    gemm('N', 'N', q, r, q, kShareOfRest, VrV.data(), q, R, q, 0.0, VrVR.data(), q);
+    double* KUU = M.data() + nB * size + nB;
+    gemm('T', 'N', r, r, q, 1.0, R, q, VrVR.data(), q, 0.0, KUU, size);
+    syrk_lower('N', r, n, 1.0, FU.data(), r, 1.0, KUU, size);
     return M;
 }
 
 // The scores of a domain's features in the span of the domain and of V.
-Outcome solve_domain(const std::vector<std::int64_t>& B, const std::array<SideKernel*, 2>& sides,
+Outcome solve_domain(const std::vector<std::int64_t>& B, const std::array<SideKernel, 2>& sides,
                      const Buffer<double>& V, std::int64_t q, Run& run) {
     const auto nB = static_cast<std::int64_t>(B.size());
-    const Buffer<double> VB = take_rows(V, B, q);
+    const Buffer<double> VB = take_rows(V, B, q, q);
     Buffer<double> gram(q * q), R(q * q);
     std::fill_n(gram.data(), q * q, 0.0);
     for (std::int64_t i = 0; i < q; ++i) gram[i * q + i] = 1;
@@ -211,12 +208,48 @@ Outcome solve_domain(const std::vector<std::int64_t>& B, const std::array<SideKe
     }
     Outcome outcome;
     outcome.scores.resize(at(nB + r));
-    Buffer<double> K1 = project(*sides[0], B, VB, R.data(), q, r, run);
-    pencil_form(nB + r, std::move(K1), project(*sides[1], B, VB, R.data(), q, r, run), run, outcome);
+    Buffer<double> K1 = project(sides[0], B, VB, R.data(), q, r, run);
+    pencil_form(nB + r, std::move(K1), project(sides[1], B, VB, R.data(), q, r, run), run, outcome);
     return outcome;
 }
 
+// The features of a domain with so many of its buffer, at most.
+std::vector<std::int64_t> with_buffer(const Domain& domain, std::int64_t buffer) {
+    const auto n = std::min(domain.core + buffer, static_cast<std::int64_t>(domain.features.size()));
+    return {domain.features.begin(), domain.features.begin() + n};
+}
+
+// Estimates the rank correlation of the scores with exact ones, on the cores of some domains: from that with scores
+// that take three times the buffer.
+double agreement(const std::vector<Domain>& domains, const std::vector<double>& scores,
+                 const std::array<SideKernel, 2>& sides, const Buffer<double>& V, std::int64_t q, std::uint64_t seed,
+                 Run& run) {
+    constexpr std::uint64_t kStream = ~std::uint64_t{0} - 3;
+    const auto n = static_cast<std::int64_t>(domains.size()), n_checked = std::min(n, kChecked);
+    const std::vector<std::int64_t> drawn = Random(seed, kStream).subset(n, n_checked);
+    std::vector<std::vector<double>> finer(drawn.size());
+    parallel_for(run, n_checked, [&](std::int64_t c, int) {
+        const Run::Part of_domain(run, share(c, n_checked), share(c + 1, n_checked));
+        run.step("agreement with exact scores", 1.0);
+        const Domain& domain = domains[at(drawn[at(c)])];
+        finer[at(c)] = solve_domain(domain.features, sides, V, q, run).scores;
+        finer[at(c)].resize(at(domain.core));
+    });
+    std::vector<double> a, b;
+    for (std::size_t c = 0; c < drawn.size(); ++c) {
+        const Domain& domain = domains[at(drawn[c])];
+        for (std::int64_t i = 0; i < domain.core; ++i) a.push_back(scores[at(domain.features[at(i)])]);
+        b.insert(b.end(), finer[c].begin(), finer[c].end());
+    }
+    return 1 - kLackingInBoth * (1 - rank_correlation(a, b));
+}
+
 }  // namespace
+
+std::int64_t largest_domain(const fastfs_manifest_options& o) {
+    constexpr std::int64_t kNoLess = std::int64_t{1} << 40;  // than any number of features
+    return kCore + kBuffer + 2 * std::min(o.rank, kNoLess);
+}
 
 Edges gather_edges(std::int64_t d, std::vector<ListedEdge> listed) {
     const std::size_t n = listed.size();
@@ -279,77 +312,108 @@ void domains_problem(const Fit& fit, const Problem& problem, Run& run, std::vect
         nearest_features(fit.X, rows, n_near, run, near[l].data(), distances[l].data(), l == 0 ? 0.05 : 0.1);
     }
     run.step("scales", 1.0);
-    const double n_scales = static_cast<double>(fit.scales.size());
-    Buffer<double> room;
     for (std::size_t s = 0; s < fit.scales.size(); ++s) {
-        const Run::Part part(run, static_cast<double>(s) / n_scales, static_cast<double>(s + 1) / n_scales);
+        const auto n_scales = static_cast<std::int64_t>(fit.scales.size()), scale = static_cast<std::int64_t>(s);
+        const Run::Part part(run, share(scale, n_scales), share(scale + 1, n_scales));
         Outcome& outcome = outcomes[s];
         const std::int64_t k = std::min(fit.options.rank, d);
         std::vector<ListedEdge> listed;
-        std::vector<SideKernel> sides;
+        std::array<SideKernel, 2> sides{SideKernel{.features = features[0]}, SideKernel{.features = features[1]}};
         std::array<LowRank, 2> spans;
-        run.step("leading eigenvectors", 0.2);
         for (std::size_t l : {0, 1}) {
-            const Kernel kernel = kernel_of_side(features[l], fit.options, problem[l], l, fit.scales[s], run, outcome);
-            const int times = fit.scales[s].normalize;
-            sides.push_back({features[l], kernel, normalizing_factors(features[l], kernel, times, run), {}, {}});
-            spans[l] = landmarks(features[l], kernel, times, k, fit.options.seed, room, run);
-            const std::vector<double>& g = sides[l].g;
+            run.step("landmarks of a class", l == 0 ? 0.15 : 0.3);
+            SideKernel& side = sides[l];
+            side.kernel = kernel_of_side(features[l], fit.options, problem[l], l, fit.scales[s], run, outcome);
+            side.m = std::min(kColumnsPerRank * kFinerRank * k, d);
+            spans[l] = landmarks(features[l], side.kernel, fit.scales[s].normalize, kFinerRank * k, fit.options.seed,
+                                 side.F, run, &side.factor);
+            const std::vector<double>& g = side.factor.g;
             for (std::int64_t i = 0; i < d; ++i) {
                 for (std::int64_t e = i * n_near; e < (i + 1) * n_near; ++e) {
-                    const double scaled = distances[l][at(e)] / kernel.sigma;
+                    const double scaled = distances[l][at(e)] / side.kernel.sigma;
                     const std::int64_t j = near[l][at(e)];
                     listed.push_back({i, j, g[at(i)] * g[at(j)] * std::exp(-scaled * scaled / 2)});
                 }
             }
         }
-        const std::int64_t k1 = spans[0].rank(), k2 = spans[1].rank(), p = k1 + k2;
+        run.step("joint range of the classes", 0.35);
+        const std::int64_t k1 = std::min(k, spans[0].rank()), k2 = std::min(k, spans[1].rank()), p = k1 + k2;
         Buffer<double> both(d * p);
         for (std::int64_t i = 0; i < d; ++i) {
-            std::copy_n(spans[0].G.data() + i * k1, k1, both.data() + i * p);
-            std::copy_n(spans[1].G.data() + i * k2, k2, both.data() + i * p + k1);
+            std::copy_n(spans[0].G.data() + i * spans[0].rank(), k1, both.data() + i * p);
+            std::copy_n(spans[1].G.data() + i * spans[1].rank(), k2, both.data() + i * p + k1);
         }
+        if (outcome.n_components > 0) {
+            const Run::Part of_components(run, 0.5, 1);
+            Outcome components = outcome;  // its scores aren't used
+            low_rank_form(d, spans[0], spans[1], run, components);
+        }
+        for (LowRank& span : spans) span.G = Buffer<double>();
         std::int64_t q = 0;
         const Buffer<double> V = orthonormal(std::move(both), d, p, run, q);
-        run.step("products of the kernels", 0.4);
         for (SideKernel& side : sides) {
-            side.KV = Buffer<double>(d * q);
-            multiply_kernel(side, V.data(), q, run, side.KV.data());
-            side.VKV = sum_over_rows(d, q * q, run, [&](std::int64_t i0, std::int64_t rows, double* sum) {
-                gemm('N', 'T', q, q, rows, 1.0, V.data() + i0 * q, q, side.KV.data() + i0 * q, q, 1.0, sum, q);
+            const std::int64_t n = side.factor.n;
+            side.FV = sum_over_rows(d, n * q, run, [&](std::int64_t i0, std::int64_t rows, double* sum) {
+                gemm('N', 'T', q, n, rows, 1.0, V.data() + i0 * q, q, side.F.data() + i0 * side.m, side.m, 1.0, sum, q);
+            });
+            side.VrV = sum_over_rows(d, q * q, run, [&](std::int64_t i0, std::int64_t rows, double* sum) {
+                Buffer<double> weighted(rows * q);
+                for (std::int64_t i = 0; i < rows; ++i) {
+                    const double weight = side.factor.rest[at(i0 + i)];
+                    for (std::int64_t j = 0; j < q; ++j) weighted[i * q + j] = weight * V[(i0 + i) * q + j];
+                }
+                gemm('N', 'T', q, q, rows, 1.0, V.data() + i0 * q, q, weighted.data(), q, 1.0, sum, q);
             });
         }
         run.step("domains", 1.0);
-        const auto domains = make_domains(gather_edges(d, std::move(listed)), kCore, kBuffer);
+        const bool measured = outcome.measures_agreement;
+        const auto domains =
+            make_domains(gather_edges(d, std::move(listed)), kCore, measured ? kLargerBuffer : kBuffer);
         const auto n = static_cast<std::int64_t>(domains.size());
-        std::int64_t largest = 0;
-        for (std::int64_t c = 0; c < n; ++c) {
+        struct Solved {
+            std::int64_t size, rank;
+            double steepest;
+        };
+        std::vector<Solved> solved(domains.size());
+        const Run::Part of_domains(run, 0, measured ? 0.9 : 1);
+        parallel_for(run, n, [&](std::int64_t c, int) {
             const Run::Part of_domain(run, share(c, n), share(c + 1, n));
+            run.step("domains", 1.0);
             const Domain& domain = domains[at(c)];
-            const Outcome solved = solve_domain(domain.features, {&sides[0], &sides[1]}, V, q, run);
+            const Outcome own = solve_domain(with_buffer(domain, kBuffer), sides, V, q, run);
             for (std::int64_t i = 0; i < domain.core; ++i) {
-                outcome.scores[at(domain.features[at(i)])] = solved.scores[at(i)];
+                outcome.scores[at(domain.features[at(i)])] = own.scores[at(i)];
             }
-            outcome.rank = std::max(outcome.rank, solved.rank);
-            outcome.steepest = std::max(outcome.steepest, solved.steepest);
-            largest = std::max(largest, static_cast<std::int64_t>(solved.scores.size()));
+            solved[at(c)] = {
+                .size = static_cast<std::int64_t>(own.scores.size()), .rank = own.rank, .steepest = own.steepest};
+        });
+        std::int64_t largest = 0;
+        for (const Solved& one : solved) {
+            outcome.rank = std::max(outcome.rank, one.rank);
+            outcome.steepest = std::max(outcome.steepest, one.steepest);
+            largest = std::max(largest, one.size);
         }
         double diagonal = 0;
         for (const SideKernel& side : sides) {
-            for (double g : side.g) diagonal = std::max(diagonal, g * g);
+            for (double g : side.factor.g) diagonal = std::max(diagonal, g * g);
         }
-        outcome.agreement = std::numeric_limits<double>::quiet_NaN();  // not measured
         check_contrast(largest, diagonal, std::numeric_limits<double>::epsilon(), outcome);
+        if (!measured) continue;
+        outcome.agreement = agreement(domains, outcome.scores, sides, V, q, fit.options.seed, run);
+        if (outcome.agreement < kTrustedAgreement) outcome.warnings |= FASTFS_MANIFEST_WARN_AGREEMENT;
     }
 }
 
 std::int64_t domains_memory(const Samples& X, const fastfs_manifest_options& o, const Run& run) {
-    const std::int64_t d = X.n_cols(), q = 2 * std::min(o.rank, d), n = std::min(kCore + kBuffer, d) + q;
-    const std::int64_t near = std::min(kNeighbors, d - 1);
-    return 2 * Features<double>::memory(X, X.n_rows()) + 8 * d * (5 * q + 3) +
-           std::max(nearest_features_memory(X, near, run.n_threads()), landmarks_memory(d, o.rank, run.n_threads())) +
-           d * near * (32 + 2 * 2 * 24 + 2 * 2 * 16) + sum_over_rows_memory(d, q * q) +
-           tile_memory(run.n_threads(), q) + 8 * (10 * n * n);
+    const std::int64_t d = X.n_cols(), k = std::min(o.rank, d), q = 2 * k, near = std::min(kNeighbors, d - 1);
+    const std::int64_t m = std::min(kColumnsPerRank * kFinerRank * k, d), n = std::min(kCore + kLargerBuffer, d) + q;
+    const std::int64_t lists = d * near * (2 * 16 + 2 * 2 * 24 + 2 * 2 * 16);
+    const std::int64_t factors = 8 * d * (m + 2) + 8 * d * kFinerRank * k;  // of the side that is done
+    const std::int64_t joint = 8 * d * (m + 2 + 3 * q) + sum_over_rows_memory(d, m * q);
+    return 2 * Features<double>::memory(X, X.n_rows()) + lists + factors +
+           std::max({nearest_features_memory(X, near, run.n_threads()),
+                     landmarks_memory(d, kFinerRank * k, run.n_threads()), joint,
+                     joint - 8 * d * 2 * q + run.n_threads() * 8 * (6 * n * n + 3 * m * n)});
 }
 
 }  // namespace fastfs::core

@@ -112,6 +112,17 @@ void divide_by_root(std::int64_t i, double& g, double Kg) {
     g /= std::sqrt(g * Kg);
 }
 
+// All rounds of normalisation, in O(d^2) time.
+template <class T>
+void normalize_by_products(const Features<T>& features, const Kernel& kernel, int times, Run& run,
+                           std::vector<double>& g) {
+    std::vector<double> Kg(g.size());
+    for (int time = 0; time < times; ++time) {
+        affinity_product(features, kernel, g.data(), 1, run, Kg.data());
+        for (std::size_t i = 0; i < g.size(); ++i) divide_by_root(static_cast<std::int64_t>(i), g[i], Kg[i]);
+    }
+}
+
 // Cholesky with pivots of the b x b matrix A (destroyed; column-major, both triangles), as far as pivots exceed
 // their `least`: the rows taken, in order, and the lower factor R of A at these, column-major.
 std::vector<std::int64_t> pivoted_cholesky(std::int64_t b, double* A, const std::vector<double>& least,
@@ -301,14 +312,19 @@ std::int64_t sum_over_rows_memory(std::int64_t d, std::int64_t size) {
 
 template <class T>
 LowRank landmarks(const Features<T>& features, const Kernel& kernel, int normalize, std::int64_t rank,
-                  std::uint64_t seed, Buffer<double>& F, Run& run) {
+                  std::uint64_t seed, Buffer<double>& F, Run& run, Landmarks* uncut) {
     const std::int64_t d = features.n_features(), m = std::min(kColumnsPerRank * rank, d);
     if (F.size() < d * m) F = Buffer<double>(d * m);
     std::vector<double> g(at(d), 1.0), c;
     const std::vector<double> diagonal = kernel_diagonal(features, kernel, run);
     double trace = trace_of(diagonal, g);
-    std::int64_t n = landmark_columns(features, kernel, diagonal, g, m, seed, run, F, c);
-    if (normalize > 0) {
+    std::int64_t n = 0;
+    if (uncut) {
+        normalize_by_products(features, kernel, normalize, run, g);
+    } else {
+        n = landmark_columns(features, kernel, diagonal, g, m, seed, run, F, c);
+    }
+    if (normalize > 0 && !uncut) {
         // g from what stands for K so far, F F' and the rest of the diagonal: K 1 itself would take O(d^2) time. Then
         // columns of diag(g) K diag(g), whose landmarks lie elsewhere.
         for (int time = 0; time < normalize; ++time) {
@@ -328,6 +344,8 @@ LowRank landmarks(const Features<T>& features, const Kernel& kernel, int normali
                 }
             });
         }
+    }
+    if (normalize > 0 || uncut) {
         std::vector<double> squares(g);
         for (double& square : squares) square *= square;
         trace = trace_of(diagonal, g);
@@ -338,19 +356,21 @@ LowRank landmarks(const Features<T>& features, const Kernel& kernel, int normali
             }
         });
     }
-    return cut(F, d, n, m, rank, trace, 0, *std::max_element(diagonal.begin(), diagonal.end()),
-               std::numeric_limits<T>::epsilon(), run);
+    LowRank model = cut(F, d, n, m, rank, trace, 0, *std::max_element(diagonal.begin(), diagonal.end()),
+                        std::numeric_limits<T>::epsilon(), run);
+    if (uncut) {
+        for (std::size_t i = 0; i < c.size(); ++i) c[i] *= g[i] * g[i];
+        *uncut = {.n = n, .g = std::move(g), .rest = std::move(c)};
+    }
+    return model;
 }
 
 template <class T>
 LowRank nystrom(const Features<T>& features, const Kernel& kernel, int normalize, std::int64_t rank, std::uint64_t seed,
                 Buffer<double>& Y, Run& run) {
     const std::int64_t d = features.n_features(), p = std::min(kTestsPerRank * rank, d);
-    std::vector<double> g(at(d), 1.0), Kg(at(d));
-    for (int time = 0; time < normalize; ++time) {
-        affinity_product(features, kernel, g.data(), 1, run, Kg.data());
-        for (std::size_t i = 0; i < g.size(); ++i) divide_by_root(static_cast<std::int64_t>(i), g[i], Kg[i]);
-    }
+    std::vector<double> g(at(d), 1.0);
+    normalize_by_products(features, kernel, normalize, run, g);
     const std::vector<double> diagonal = kernel_diagonal(features, kernel, run);
     const double trace = trace_of(diagonal, g);
 
@@ -407,7 +427,7 @@ LowRank nystrom(const Features<T>& features, const Kernel& kernel, int normalize
         if (kernel.kind == Kernel::Kind::kCustom) throw not_semidefinite();
         if (share > 1e3 * kShare) {
             throw NumericError(
-                "the kernel of a class is not positive definite to rounding: choose accuracy=\"fast\", or a larger "
+                "the kernel of a class is not positive definite to rounding: choose accuracy=\"low_rank\", or a larger "
                 "scale");
         }
     }
@@ -429,9 +449,9 @@ std::int64_t nystrom_memory(std::int64_t d, std::int64_t rank, int n_threads) {
 }
 
 template LowRank landmarks(const Features<float>&, const Kernel&, int, std::int64_t, std::uint64_t, Buffer<double>&,
-                           Run&);
+                           Run&, Landmarks*);
 template LowRank landmarks(const Features<double>&, const Kernel&, int, std::int64_t, std::uint64_t, Buffer<double>&,
-                           Run&);
+                           Run&, Landmarks*);
 template LowRank nystrom(const Features<float>&, const Kernel&, int, std::int64_t, std::uint64_t, Buffer<double>&,
                          Run&);
 template LowRank nystrom(const Features<double>&, const Kernel&, int, std::int64_t, std::uint64_t, Buffer<double>&,

@@ -27,12 +27,20 @@ struct LowRank {
 // Less than `rank` columns come back where K has lower rank. room: memory that calls after each other
 // may share, since fresh pages cost as much as a pass over them.
 
+// K ~ F F' before it is cut, F d x n with rows kColumnsPerRank x rank apart (or d, if that is less).
+struct Landmarks {
+    std::int64_t n;
+    std::vector<double> g;     // of `normalize`
+    std::vector<double> rest;  // the diagonal of K - F F'
+};
+
 // From 4 rank columns of K, drawn in batches with probabilities that follow what is left of the diagonal (randomly
 // pivoted Cholesky: Chen, Epperly, Tropp, Webber 2022, arXiv 2207.06503), cut to `rank`. O(d m (N + m)) time with m = 4
-// rank, O(d m) memory. g comes from such columns, drawn before.
+// rank, O(d m) memory. g comes from such columns, drawn before. uncut: if it isn't null, g comes from products
+// with K instead, in O(d^2) time, and it describes F, which room begins with.
 template <class T>
 LowRank landmarks(const Features<T>& features, const Kernel& kernel, int normalize, std::int64_t rank,
-                  std::uint64_t seed, Buffer<double>& room, Run& run);
+                  std::uint64_t seed, Buffer<double>& room, Run& run, Landmarks* uncut = nullptr);
 
 // Columns of K per rank that landmarks takes.
 constexpr std::int64_t kColumnsPerRank = 4;

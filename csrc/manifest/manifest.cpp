@@ -166,15 +166,14 @@ fastfs_manifest_plan Manifest::plan(std::int64_t n_classes, const fastfs_manifes
     const Needs needs{.labels = X_.n_rows(),
                       .exact = sums_all ? 8 * d * d : 0,
                       .gathering = gathering_memory(X_, run),
-                      .low_rank = [&](std::int32_t accuracy) { return wide_memory(X_, o, accuracy, run); }};
+                      .beyond = [&](std::int32_t accuracy) { return wide_memory(X_, o, accuracy, run); }};
     return plan_problems(d, n_classes, o, n_scales, n_components, needs, run);
 }
 
 fastfs_manifest_plan plan_problems(std::int64_t d, std::int64_t n_classes, const fastfs_manifest_options& o,
                                    std::int64_t n_scales, std::int64_t n_components, const Needs& needs,
                                    const Run& run) {
-    const bool low_rank = o.accuracy == FASTFS_MANIFEST_FAST || o.accuracy == FASTFS_MANIFEST_HIGH;
-    const bool domains = o.accuracy == FASTFS_MANIFEST_DOMAINS;
+    const bool low_rank = o.accuracy == FASTFS_MANIFEST_LOW_RANK || o.accuracy == FASTFS_MANIFEST_LOW_RANK_HIGH;
     const bool any = o.accuracy == FASTFS_MANIFEST_AUTO;
     fastfs_manifest_plan plan = FASTFS_MANIFEST_PLAN_INIT;
     const std::int64_t n_all = count_problems(n_classes, o.multiclass);
@@ -201,35 +200,36 @@ fastfs_manifest_plan plan_problems(std::int64_t d, std::int64_t n_classes, const
     const std::int64_t solving = 8 * arrays[o.form] * d * d + vectors_memory(d, run.n_threads());
     plan.exact_bytes = 8 * d * d * squares + needs.exact + std::max(solving, needs.gathering) + results;
 
-    const bool full = o.rank > d / 4;  // low-rank kernels of such a rank gain nothing
+    const std::int32_t beyond = any ? needs.accuracy_beyond : o.accuracy;
+    // Low-rank kernels of such a rank gain nothing, nor do domains that are as large as everything.
+    const bool full = beyond == FASTFS_MANIFEST_DOMAINS ? largest_domain(o) >= d : o.rank > d / 4;
     plan.accuracy = FASTFS_MANIFEST_EXACT;
     plan.bytes = plan.exact_bytes;
     if (o.accuracy == FASTFS_MANIFEST_EXACT) {
         plan.reason = FASTFS_BECAUSE_ASKED;
     } else if (o.form != FASTFS_MANIFEST_PENCIL) {
         plan.reason = FASTFS_BECAUSE_FORM;
-    } else if (domains) {
-        plan.accuracy = FASTFS_MANIFEST_DOMAINS;
-        plan.reason = FASTFS_BECAUSE_ASKED;
-        plan.bytes = needs.low_rank(plan.accuracy) + results;
-    } else if (full && (low_rank || d > kMostExact)) {
+    } else if (full && (low_rank || d > needs.most_exact)) {
         plan.reason = FASTFS_BECAUSE_RANK;
-    } else if (any && d <= kMostExact && (full || run.allows(plan.exact_bytes))) {
+    } else if (any && d <= needs.most_exact && (full || run.allows(plan.exact_bytes))) {
         plan.reason = FASTFS_BECAUSE_SIZE;
     } else {
-        plan.accuracy = low_rank ? o.accuracy : FASTFS_MANIFEST_FAST;
-        plan.reason = low_rank ? FASTFS_BECAUSE_ASKED : d <= kMostExact ? FASTFS_BECAUSE_MEMORY : FASTFS_BECAUSE_SIZE;
+        plan.accuracy = beyond;
+        plan.reason = !any ? FASTFS_BECAUSE_ASKED : d <= needs.most_exact ? FASTFS_BECAUSE_MEMORY : FASTFS_BECAUSE_SIZE;
         require(n_components <= 2 * o.rank, "n_components must not exceed twice the rank of the low-rank kernels, ",
                 2 * o.rank, ", but is ", n_components);
-        plan.bytes = needs.low_rank(plan.accuracy) + results;
+        plan.bytes = needs.beyond(plan.accuracy) + results;
     }
     if (plan.accuracy == FASTFS_MANIFEST_EXACT) {
         run.require_memory(plan.bytes, {"ManiFeSt in its exact form on ", d, " features"},
                            plan.reason == FASTFS_BECAUSE_RANK ? "lower rank"
                            : o.form != FASTFS_MANIFEST_PENCIL ? "give fewer features"
-                                                              : "choose accuracy=\"fast\", or give fewer features");
+                                                              : "choose accuracy=\"domains\", or give fewer features");
     } else {
-        run.require_memory(plan.bytes, {"ManiFeSt in its low-rank form on ", d, " features"}, "lower rank");
+        const bool by_domains = plan.accuracy == FASTFS_MANIFEST_DOMAINS;
+        run.require_memory(plan.bytes,
+                           {"ManiFeSt ", by_domains ? "by domains" : "in its low-rank form", " on ", d, " features"},
+                           "lower rank");
     }
     return plan;
 }

@@ -59,19 +59,22 @@ void solve_problems(const std::int64_t* labels, std::int64_t n, std::int64_t d, 
                     const fastfs_manifest_options& options, std::int64_t n_problems, Run& run,
                     const std::vector<fastfs_manifest_result>& results, const Solve& solve);
 
+// accuracy="auto" is exact for up to so many features, if they fit the memory: there a fit takes as long as some
+// domains do. From sums over blocks of rows, which know no domains, it is for up to so many.
+constexpr std::int64_t kMostExact = 1500, kMostExactFromSums = 5000;
+
 // Bytes that the plan of a fit can't know by itself.
 struct Needs {
-    std::int64_t labels;                                 // how many there are
-    std::int64_t exact;                                  // of the exact form, besides its kernels
-    std::int64_t gathering;                              // of the exact form, before the kernels are solved
-    std::function<std::int64_t(std::int32_t)> low_rank;  // of the low-rank form of that accuracy
+    std::int64_t labels;                               // how many there are
+    std::int64_t exact;                                // of the exact form, besides its kernels
+    std::int64_t gathering;                            // of the exact form, before the kernels are solved
+    std::function<std::int64_t(std::int32_t)> beyond;  // of the form of that accuracy, which isn't exact
+    std::int64_t most_exact = kMostExact;
+    std::int32_t accuracy_beyond = FASTFS_MANIFEST_DOMAINS;  // what "auto" chooses for more features
 };
 fastfs_manifest_plan plan_problems(std::int64_t d, std::int64_t n_classes, const fastfs_manifest_options& options,
                                    std::int64_t n_scales, std::int64_t n_components, const Needs& needs,
                                    const Run& run);
-
-// accuracy="auto" is exact for up to so many features, if they fit the memory.
-constexpr std::int64_t kMostExact = 5000;
 
 // Of one side: squared distances in units of unit^2, an upper triangle; norms: for a custom kernel only.
 struct Distances {
@@ -110,8 +113,18 @@ using MakeLowRank = std::function<LowRank(std::size_t side, const fastfs_manifes
 void compare_low_rank(std::int64_t d, const std::vector<fastfs_manifest_scale>& scales, const MakeLowRank& make,
                       Run& run, std::vector<Outcome>& outcomes);
 
-// Its bytes: one side's low-rank kernel, and the other one's beside what it is made from; then both and the joint
-// range.
+// One problem at one scale, by two low-rank kernels.
+void low_rank_form(std::int64_t d, const LowRank& K1, const LowRank& K2, Run& run, Outcome& outcome);
+
+// Spearman's correlation; equal values share their mean rank. Where one side is constant there is nothing to rank: 1 if
+// both are.
+double rank_correlation(const std::vector<double>& a, const std::vector<double>& b);
+
+// A lower agreement than that comes with a warning.
+constexpr double kTrustedAgreement = 0.9;
+
+// The bytes of compare_low_rank: one side's low-rank kernel, and the other one's beside what it is made from; then both
+// and the joint range.
 std::int64_t low_rank_memory(std::int64_t d, std::int64_t rank, std::int64_t factor, std::int64_t features,
                              const Run& run);
 
@@ -121,6 +134,8 @@ void domains_problem(const Fit& fit, const Problem& problem, Run& run, std::vect
 void wide_problem(const Fit& fit, const Problem& problem, Run& run, std::vector<Outcome>& outcomes);
 
 std::int64_t domains_memory(const Samples& X, const fastfs_manifest_options& options, const Run& run);
+// Dimensions of the space in which domains_problem solves a domain, at most.
+std::int64_t largest_domain(const fastfs_manifest_options& options);
 std::int64_t wide_memory(const Samples& X, const fastfs_manifest_options& options, std::int32_t accuracy,
                          const Run& run);
 

@@ -29,16 +29,20 @@ std::int64_t count_landmarks(std::int64_t d, const fastfs_manifest_options& o) {
 fastfs_manifest_plan ManifestSums::plan(std::int64_t d, std::int64_t n_groups, std::int64_t n_classes,
                                         const fastfs_manifest_options& o, std::int64_t n_scales,
                                         std::int64_t n_components, const Run& run) {
-    require(
-        o.accuracy != FASTFS_MANIFEST_HIGH,
-        "accuracy=\"high\" multiplies kernels, which sums over blocks of rows don't give: choose accuracy=\"fast\"");
+    require(o.accuracy != FASTFS_MANIFEST_DOMAINS,
+            "accuracy=\"domains\" takes the features themselves, not sums over blocks of rows: choose "
+            "accuracy=\"low_rank\", or give X in memory");
+    require(o.accuracy != FASTFS_MANIFEST_LOW_RANK_HIGH,
+            "accuracy=\"low_rank_high\" multiplies kernels, which sums over blocks of rows don't give: choose "
+            "accuracy=\"low_rank\"");
     require(!o.custom,
             "a kernel of your own takes the features themselves, not sums over blocks of rows: take the "
             "Gaussian kernel, or give X in memory");
     const bool only_exact = keeps_all(d, o) || o.form != FASTFS_MANIFEST_PENCIL;
-    require(d <= kMostExact || !only_exact, "the exact form keeps the products of all pairs of features, which blocks ",
-            "of rows have for at most ", kMostExact, " features, but X has ", d,
-            ": choose accuracy=\"fast\" with form=\"pencil\" and a rank of at most a quarter of the features");
+    require(d <= kMostExactFromSums || !only_exact,
+            "the exact form keeps the products of all pairs of features, which blocks ", "of rows have for at most ",
+            kMostExactFromSums, " features, but X has ", d,
+            ": choose accuracy=\"low_rank\" with form=\"pencil\" and a rank of at most a quarter of the features");
     const std::int64_t m = count_landmarks(d, o);
     auto low_rank = [&](std::int32_t) {
         const std::int64_t features = 3 * 8 * d * (m + 3);  // of both sides, and what they are made from
@@ -48,7 +52,9 @@ fastfs_manifest_plan ManifestSums::plan(std::int64_t d, std::int64_t n_groups, s
     const Needs needs{.labels = n_groups,
                       .exact = FeatureSums::memory_of_all(d, n_groups),
                       .gathering = 16 * d,
-                      .low_rank = low_rank};
+                      .beyond = low_rank,
+                      .most_exact = kMostExactFromSums,
+                      .accuracy_beyond = FASTFS_MANIFEST_LOW_RANK};
     return plan_problems(d, n_classes, o, n_scales, n_components, needs, run);
 }
 
@@ -115,18 +121,19 @@ Features<double> ManifestSums::features_of(const Side& side, Run& run, std::int3
 
 fastfs_manifest_options ManifestSums::resolve(const fastfs_manifest_options& options) const {
     fastfs_manifest_options o = options;
-    const char* made_for = exact_ ? "exact" : "fast";
+    const char* made_for = exact_ ? "exact" : "low_rank";
     const bool open = o.accuracy == FASTFS_MANIFEST_AUTO;
-    if (open) o.accuracy = exact_ ? FASTFS_MANIFEST_EXACT : FASTFS_MANIFEST_FAST;
-    require(o.accuracy == FASTFS_MANIFEST_EXACT || o.accuracy == FASTFS_MANIFEST_FAST,
-            "accuracy must be \"auto\" or \"", made_for, "\", which these sums were made for, not \"high\"");
+    if (open) o.accuracy = exact_ ? FASTFS_MANIFEST_EXACT : FASTFS_MANIFEST_LOW_RANK;
+    require(o.accuracy == FASTFS_MANIFEST_EXACT || o.accuracy == FASTFS_MANIFEST_LOW_RANK,
+            "accuracy must be \"auto\" or \"", made_for, "\", which these sums were made for, not \"low_rank_high\"");
     require(exact_ || o.form == FASTFS_MANIFEST_PENCIL,
-            "form must be \"pencil\" for sums of accuracy=\"fast\": make the sums with accuracy=\"exact\"");
-    require(exact_ || o.accuracy == FASTFS_MANIFEST_FAST, "accuracy must be \"auto\" or \"fast\", which these sums ",
+            "form must be \"pencil\" for sums of accuracy=\"low_rank\": make the sums with accuracy=\"exact\"");
+    require(exact_ || o.accuracy == FASTFS_MANIFEST_LOW_RANK,
+            "accuracy must be \"auto\" or \"low_rank\", which these sums ",
             "were made for, not \"exact\": make other sums for that");
     require(exact_ || o.rank == rank_, "rank must be ", rank_, ", which these sums were made for, not ", o.rank);
     require(!exact_ || keeps_all(n_features(), o), "accuracy must be \"auto\" or \"exact\", which these sums were ",
-            "made for, not \"fast\" of rank ", o.rank, ": make other sums for that");
+            "made for, not \"low_rank\" of rank ", o.rank, ": make other sums for that");
     return o;
 }
 

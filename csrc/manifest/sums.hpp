@@ -25,7 +25,7 @@ class ManifestSums {
     static std::int32_t resolve_accuracy(std::int64_t n_features, std::int64_t n_groups,
                                          const fastfs_manifest_options& options, const Run& run);
 
-    // options.accuracy is EXACT or FAST.
+    // options.accuracy is EXACT or LOW_RANK.
     ManifestSums(std::int64_t n_features, std::int64_t n_groups, const fastfs_manifest_options& options);
 
     static std::int64_t memory(std::int64_t n_features, std::int64_t n_groups, const fastfs_manifest_options& options);

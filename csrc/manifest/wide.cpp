@@ -50,8 +50,8 @@ LowRank factor(const Features<T>& features, const Kernel& kernel, const How& how
                Buffer<double>& room, Run& run) {
     const std::uint64_t seed = how.options.seed;
     const int times = how.scale.normalize;
-    return how.accuracy == FASTFS_MANIFEST_HIGH ? nystrom(features, kernel, times, rank, seed, room, run)
-                                                : landmarks(features, kernel, times, rank, seed, room, run);
+    return how.accuracy == FASTFS_MANIFEST_LOW_RANK_HIGH ? nystrom(features, kernel, times, rank, seed, room, run)
+                                                         : landmarks(features, kernel, times, rank, seed, room, run);
 }
 
 template <class T>
@@ -89,7 +89,7 @@ LowRank kernel_of_rows(const Fit& fit, const How& how, Buffer<double>& room, Run
                        Excerpt& excerpt) {
     const std::vector<std::int64_t>& rows = how.side.rows;
     const double unit = common_unit(fit.row_maxima, rows);
-    if (!fit.options.custom && (fit.accuracy == FASTFS_MANIFEST_HIGH || fit.X.is_float32())) {
+    if (!fit.options.custom && (fit.accuracy == FASTFS_MANIFEST_LOW_RANK_HIGH || fit.X.is_float32())) {
         const Features<float> features(fit.X, rows, unit, Shift::kRow, run);
         const Kernel kernel = choose_kernel(features, how, run, outcome);
         if (float_tiles_serve(features, kernel)) return finish(features, kernel, how, room, run, excerpt);
@@ -193,6 +193,28 @@ void expand_components(std::int64_t d, const LowRank& K1, const JointRange& join
     for (std::int64_t c = 0; c < n; ++c) fix_sign(d, vectors + c * d);
 }
 
+// How far the low-rank scores can be trusted: no trace or gap of the kernels tells, since the exact scores rest on
+// their small eigenvalues too, but some features scored both ways do.
+double agreement(Excerpt (&excerpt)[2], Run& run) {
+    const auto n = static_cast<std::int64_t>(std::sqrt(static_cast<double>(excerpt[0].exact.size())) + 0.5);
+    Outcome exact, low_rank;
+    exact.scores.resize(at(n));
+    low_rank.scores.resize(at(n));
+    {
+        const Run::Part part(run, 0, 0.2);
+        low_rank_form(n, excerpt[0].low_rank, excerpt[1].low_rank, run, low_rank);
+    }
+    const double largest = std::max(excerpt[0].low_rank.largest, excerpt[1].low_rank.largest);
+    const Run::Part part(run, 0.2, 1);
+    pencil_form(n, std::move(excerpt[0].exact), std::move(excerpt[1].exact), run, exact);
+    check_contrast(n, largest, std::numeric_limits<double>::epsilon(), exact);
+    if (exact.warnings & low_rank.warnings & FASTFS_MANIFEST_WARN_NO_CONTRAST)
+        return 1;  // both say that there is nothing
+    return rank_correlation(exact.scores, low_rank.scores);
+}
+
+}  // namespace
+
 // (2) to (4) for two low-rank kernels: in the joint range, and off it, where both are multiples of the identity. There
 // |D| is c = 1/2 sqrt(delta_1 delta_2) |log(delta_1 / delta_2)|, so with D = B diag(lam) B' in the range
 // r_i = sum_j B_ij^2 |lam_j| + c (1 - sum_j B_ij^2).
@@ -248,8 +270,6 @@ void low_rank_form(std::int64_t d, const LowRank& K1, const LowRank& K2, Run& ru
     check_contrast(q, std::max(K1.largest, K2.largest), std::max(K1.eps, K2.eps), outcome);
 }
 
-// Spearman's correlation; equal values share their mean rank. Where one side is constant there is nothing to rank: 1 if
-// both are.
 double rank_correlation(const std::vector<double>& a, const std::vector<double>& b) {
     const std::size_t n = a.size();
     auto ranks = [&](const std::vector<double>& values) {
@@ -271,28 +291,6 @@ double rank_correlation(const std::vector<double>& a, const std::vector<double>&
     return xx == 0 && yy == 0 ? 1 : xx == 0 || yy == 0 ? 0 : xy / std::sqrt(xx * yy);
 }
 
-// How far the low-rank scores can be trusted: no trace or gap of the kernels tells, since the exact scores rest on
-// their small eigenvalues too, but some features scored both ways do.
-double agreement(Excerpt (&excerpt)[2], Run& run) {
-    const auto n = static_cast<std::int64_t>(std::sqrt(static_cast<double>(excerpt[0].exact.size())) + 0.5);
-    Outcome exact, low_rank;
-    exact.scores.resize(at(n));
-    low_rank.scores.resize(at(n));
-    {
-        const Run::Part part(run, 0, 0.2);
-        low_rank_form(n, excerpt[0].low_rank, excerpt[1].low_rank, run, low_rank);
-    }
-    const double largest = std::max(excerpt[0].low_rank.largest, excerpt[1].low_rank.largest);
-    const Run::Part part(run, 0.2, 1);
-    pencil_form(n, std::move(excerpt[0].exact), std::move(excerpt[1].exact), run, exact);
-    check_contrast(n, largest, std::numeric_limits<double>::epsilon(), exact);
-    if (exact.warnings & low_rank.warnings & FASTFS_MANIFEST_WARN_NO_CONTRAST)
-        return 1;  // both say that there is nothing
-    return rank_correlation(exact.scores, low_rank.scores);
-}
-
-}  // namespace
-
 Kernel kernel_of_side(const Features<double>& features, const fastfs_manifest_options& options, const Side& side,
                       std::size_t which, const fastfs_manifest_scale& scale, Run& run, Outcome& outcome) {
     return choose_kernel(features, How{options, FASTFS_MANIFEST_DOMAINS, side, which, scale}, run, outcome);
@@ -301,7 +299,7 @@ Kernel kernel_of_side(const Features<double>& features, const fastfs_manifest_op
 LowRank low_rank_kernel(const Features<double>& features, const fastfs_manifest_options& options, const Side& side,
                         std::size_t which, const fastfs_manifest_scale& scale, Buffer<double>& room, Run& run,
                         Outcome& outcome, Excerpt& excerpt) {
-    const How how{options, FASTFS_MANIFEST_FAST, side, which, scale};
+    const How how{options, FASTFS_MANIFEST_LOW_RANK, side, which, scale};
     return finish(features, choose_kernel(features, how, run, outcome), how, room, run, excerpt);
 }
 
@@ -316,7 +314,6 @@ void wide_problem(const Fit& fit, const Problem& problem, Run& run, std::vector<
 
 void compare_low_rank(std::int64_t d, const std::vector<fastfs_manifest_scale>& scales, const MakeLowRank& make,
                       Run& run, std::vector<Outcome>& outcomes) {
-    constexpr double kTrusted = 0.9;
     const double n = static_cast<double>(scales.size());
     Buffer<double> room;
     for (std::size_t s = 0; s < scales.size(); ++s) {
@@ -339,14 +336,14 @@ void compare_low_rank(std::int64_t d, const std::vector<fastfs_manifest_scale>& 
         if (!measured) continue;
         run.step("agreement with the exact scores", 1.0);
         outcomes[s].agreement = agreement(excerpt, run);
-        if (outcomes[s].agreement < kTrusted) outcomes[s].warnings |= FASTFS_MANIFEST_WARN_AGREEMENT;
+        if (outcomes[s].agreement < kTrustedAgreement) outcomes[s].warnings |= FASTFS_MANIFEST_WARN_AGREEMENT;
     }
 }
 
 std::int64_t wide_memory(const Samples& X, const fastfs_manifest_options& o, std::int32_t accuracy, const Run& run) {
     const std::int64_t d = X.n_cols();
     if (accuracy == FASTFS_MANIFEST_DOMAINS) return domains_memory(X, o, run);
-    const bool high = accuracy == FASTFS_MANIFEST_HIGH;
+    const bool high = accuracy == FASTFS_MANIFEST_LOW_RANK_HIGH;
     const std::int64_t factor =
         high ? nystrom_memory(d, o.rank, run.n_threads()) : landmarks_memory(d, o.rank, run.n_threads());
     // In single precision as a rule; but a small sigma, which isn't known yet, asks for double.

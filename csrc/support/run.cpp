@@ -189,13 +189,13 @@ void Run::require_memory(std::int64_t bytes, const Message& what, std::string_vi
 }
 
 void Run::step(const char* name, double end) {
+    if (std::this_thread::get_id() != caller_) return checkpoint();
     step_ = name;
     shares_.begin = shares_.next;
     shares_.end = shares_.next = shares_.whole_begin + (shares_.whole_end - shares_.whole_begin) * end;
     checkpoint(0);
 }
 
-// On other threads, where loops may be nested, it does nothing.
 Run::Part::Part(Run& run, double begin, double end) : run_(run), counts_(std::this_thread::get_id() == run.caller_) {
     if (!counts_) return;
     outer_ = run.shares_;

@@ -47,7 +47,8 @@ class Run {
 
     bool allows(std::int64_t bytes) const;
 
-    // Names the step that starts now and the share of the call that it will have finished at its end.
+    // Names the step that starts now and the share of the call that it will have finished at its end. On another
+    // thread, where loops may be nested, it is a checkpoint, and a Part does nothing.
     void step(const char* name, double end);
 
     // While it is alive, a share of the running step counts as a whole: steps and loops in it run from 0 to 1.

@@ -1,14 +1,14 @@
 # ManiFeSt.
 
 # With up to so many features accuracy = "auto" is exact (the core's number).
-EXACT_AT_MOST <- 5000
+EXACT_AT_MOST <- 1500
 
 manifest_stage <- function(given, keep) {
   run <- read_run(given$n_threads, given$max_memory, given$verbose)
   multiclass <- choose_word("multiclass", given$multiclass, c("ovr", "ovo", "raise"))
   options <- list(
     form = choose_word("form", given$form, c("pencil", "spd", "spsd")),
-    accuracy = choose_word("accuracy", given$accuracy, c("auto", "exact", "fast", "high")),
+    accuracy = choose_word("accuracy", given$accuracy, c("auto", "exact", "domains", "low_rank", "low_rank_high")),
     rank = as_whole("rank", given$rank, low = 1),
     multiclass = if (multiclass == "raise") "ovr" else multiclass,
     seed = as_seed(given$random_state)
@@ -40,7 +40,7 @@ manifest_stage <- function(given, keep) {
     messages <- manifest_messages(found, kernels, d)
     if (found$reason == "rank") {
       messages <- c(messages, paste0(
-        "rank ", options$rank, " is more than a quarter of the ", d, " features: the exact form was used"
+        "rank ", options$rank, " saves nothing with ", d, " features: the exact form was used"
       ))
     }
     found$class_scores <- matrix(found$class_scores, d, K, dimnames = list(data$features, target$classes))
@@ -141,11 +141,19 @@ manifest_messages <- function(found, kernels, d) {
   has <- function(bit) bitwAnd(found$problem_warnings, MANIFEST[[bit]]) > 0
   messages <- character()
   if (any(has("agreement"))) {
-    messages <- c(messages, paste0(
-      "the low-rank scores rank features otherwise than the exact ones: on some drawn at random the rank correlation ",
-      "is ", format(min(found$agreement[has("agreement")]), digits = 2), ", and on all of them it is rather lower; ",
-      "normalize = 3 with sigma_factor = 1 agrees best as a rule, else raise rank or choose accuracy = \"exact\""
-    ))
+    least <- format(min(found$agreement[has("agreement")]), digits = 2)
+    messages <- c(messages, if (found$accuracy == "domains") {
+      paste0(
+        "the scores by domains may rank features otherwise than the exact ones: their rank correlation is estimated ",
+        "as ", least, "; raise rank or choose accuracy = \"exact\""
+      )
+    } else {
+      paste0(
+        "the low-rank scores rank features otherwise than the exact ones: on some drawn at random the rank correlation ",
+        "is ", least, ", and on all of them it is much lower as a rule; choose accuracy = \"domains\" or \"exact\", ",
+        "or raise rank"
+      )
+    })
   }
   if (nzchar(which <- named("one_sample"))) {
     messages <- c(messages, paste0(
@@ -192,7 +200,7 @@ manifest_reason <- function(found, d, options) {
     memory = paste0(
       "the exact form would need ", format(found$exact_bytes / 1e9, digits = 2), " GB, more than the memory budget"
     ),
-    rank = paste0("rank ", options$rank, " is more than a quarter of the ", d, " features"),
+    rank = paste0("rank ", options$rank, " saves nothing with ", d, " features"),
     form = paste0("form = \"", options$form, "\" exists as an exact one only")
   )
 }

@@ -124,8 +124,8 @@ cdef extern from "fastfs/fastfs.h" nogil:
     enum:
         FASTFS_MANIFEST_AUTO
         FASTFS_MANIFEST_EXACT
-        FASTFS_MANIFEST_FAST
-        FASTFS_MANIFEST_HIGH
+        FASTFS_MANIFEST_LOW_RANK
+        FASTFS_MANIFEST_LOW_RANK_HIGH
         FASTFS_MANIFEST_DOMAINS
     enum:
         FASTFS_MANIFEST_OVR

@@ -1269,7 +1269,7 @@ void test_kernels_without_numbers() {
     fastfs_gram_free(gram);
     fastfs_manifest* manifest = nullptr;
     CHECK(fastfs_manifest_new(&X, 1, 0, nullptr, &manifest) == FASTFS_OK);
-    for (const int accuracy : {FASTFS_MANIFEST_EXACT, FASTFS_MANIFEST_FAST, FASTFS_MANIFEST_HIGH}) {
+    for (const int accuracy : {FASTFS_MANIFEST_EXACT, FASTFS_MANIFEST_LOW_RANK, FASTFS_MANIFEST_LOW_RANK_HIGH}) {
         auto how = fastfs::default_manifest_options();
         how.custom = no_number;
         how.accuracy = accuracy;
@@ -1616,7 +1616,7 @@ void test_findings() {
     fastfs_manifest_sums_free(sums);
 
     // Sums of no rows at all: a fit ends. Some of them have negative squares.
-    of_sums.accuracy = FASTFS_MANIFEST_FAST;
+    of_sums.accuracy = FASTFS_MANIFEST_LOW_RANK;
     of_sums.rank = 1;
     fastfs::check(fastfs_manifest_sums_new(6, 2, &of_sums, nullptr, &sums));
     const std::int64_t two[] = {0, 1};

@@ -888,7 +888,7 @@ void test_wide_manifest() {
     }
     auto options = fastfs::default_manifest_options();
     options.rank = 12;
-    for (int accuracy : {FASTFS_MANIFEST_FAST, FASTFS_MANIFEST_HIGH}) {
+    for (int accuracy : {FASTFS_MANIFEST_LOW_RANK, FASTFS_MANIFEST_LOW_RANK_HIGH}) {
         options.accuracy = accuracy;
         auto fit = [&](const fastfs::manifest& from, const std::vector<std::int64_t>& labels, int n_threads) {
             return from.fit(labels.data(), 2, {fastfs::median_scale(1)}, options, 3, threads(n_threads))[0];
@@ -907,7 +907,7 @@ void test_wide_manifest() {
             layout = std::max(layout, std::abs(one.scores[j] - stored.scores[j]));
         }
         CHECK(largest > 0 && swap <= 1e-11 * largest);
-        CHECK(layout <= (accuracy == FASTFS_MANIFEST_HIGH ? 1e-4 : 1e-11) * largest);  // high computes tiles in float
+        CHECK(layout <= (accuracy == FASTFS_MANIFEST_LOW_RANK_HIGH ? 1e-4 : 1e-11) * largest);  // high computes tiles in float
         // The Gaussian kernel as a function of the caller's, and two that aren't positive semidefinite.
         auto custom = options;
         auto fit_custom = [&](fastfs_tile_kernel kernel) {
@@ -926,7 +926,7 @@ void test_wide_manifest() {
         for (std::size_t j = 0; j < one.scores.size(); ++j) {
             distance = std::max(distance, std::abs(one.scores[j] - own.scores[j]));
         }
-        CHECK(distance <= (accuracy == FASTFS_MANIFEST_HIGH ? 1e-4 : 1e-11) * largest);
+        CHECK(distance <= (accuracy == FASTFS_MANIFEST_LOW_RANK_HIGH ? 1e-4 : 1e-11) * largest);
         const fastfs_tile_kernel indefinite[] = {
             [](double*, std::int64_t, std::int64_t, std::int64_t, const double*, const double*, double, void*) {},
             [](double* tile, std::int64_t ld, std::int64_t rows, std::int64_t columns, const double*, const double*,

@@ -611,7 +611,7 @@ void test_manifest_sums() {
     fastfs_manifest_options options = FASTFS_MANIFEST_OPTIONS_INIT;
     options.accuracy = FASTFS_MANIFEST_EXACT;
     CHECK(fit(sums, &options) == FASTFS_OK && scores == exact);
-    options.accuracy = FASTFS_MANIFEST_FAST;  // of a rank that makes it exact
+    options.accuracy = FASTFS_MANIFEST_LOW_RANK;  // of a rank that makes it exact
     CHECK(fit(sums, &options) == FASTFS_OK && scores == exact);
     options.rank = 5;
     CHECK(refused(fit(sums, &options), "accuracy must be \"auto\" or \"exact\""));
@@ -629,10 +629,10 @@ void test_manifest_sums() {
     options.accuracy = FASTFS_MANIFEST_AUTO;
     CHECK(fit(sums, &options) == FASTFS_OK && scores == fast);
     options.accuracy = FASTFS_MANIFEST_EXACT;
-    CHECK(refused(fit(sums, &options), "accuracy must be \"auto\" or \"fast\""));
-    options.accuracy = FASTFS_MANIFEST_HIGH;
-    CHECK(refused(fit(sums, &options), "not \"high\""));
-    options.accuracy = FASTFS_MANIFEST_FAST;
+    CHECK(refused(fit(sums, &options), "accuracy must be \"auto\" or \"low_rank\""));
+    options.accuracy = FASTFS_MANIFEST_LOW_RANK_HIGH;
+    CHECK(refused(fit(sums, &options), "not \"low_rank_high\""));
+    options.accuracy = FASTFS_MANIFEST_LOW_RANK;
     for (const std::int64_t rank : {4, 6, 200}) {
         options.rank = rank;
         CHECK(refused(fit(sums, &options), "rank must be 5, which these sums were made for"));

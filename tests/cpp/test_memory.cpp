@@ -171,7 +171,7 @@ void test_calls(std::int64_t n, std::int64_t d, bool genotypes = false) {
     for (const int keep : {0, 1}) {
         fastfs_manifest* manifest = nullptr;
         test("manifest_new" + shape, 0, [&](auto& how) { return fastfs_manifest_new(X, 1, keep, &how, &manifest); });
-        for (const int accuracy : {FASTFS_MANIFEST_EXACT, FASTFS_MANIFEST_FAST, FASTFS_MANIFEST_HIGH}) {
+        for (const int accuracy : {FASTFS_MANIFEST_EXACT, FASTFS_MANIFEST_LOW_RANK, FASTFS_MANIFEST_LOW_RANK_HIGH}) {
             auto options = fastfs::default_manifest_options();
             options.accuracy = accuracy;
             options.rank = 5;
@@ -418,10 +418,10 @@ void test_states(std::int64_t n, std::int64_t d, std::int64_t stored_of_row) {
          [&](auto& how) { return fastfs_projse_update_groups(sums, 2, &X, groups.data(), &how); });
     for (auto* one : sums) fastfs_projse_free(one);
 
-    for (const int accuracy : {FASTFS_MANIFEST_EXACT, FASTFS_MANIFEST_FAST}) {
+    for (const int accuracy : {FASTFS_MANIFEST_EXACT, FASTFS_MANIFEST_LOW_RANK}) {
         auto options = fastfs::default_manifest_options();
         options.accuracy = accuracy;
-        const std::string which = (accuracy == FASTFS_MANIFEST_FAST ? ", fast" : ", exact") + shape;
+        const std::string which = (accuracy == FASTFS_MANIFEST_LOW_RANK ? ", fast" : ", exact") + shape;
         fastfs_manifest_sums* of_groups = nullptr;
         test("manifest_sums_new" + which, 0,
              [&](auto& how) { return fastfs_manifest_sums_new(d, 2, &options, &how, &of_groups); });
@@ -569,7 +569,7 @@ void test_updates_without_memory(const fastfs_matrix* X, const std::string& name
     for (std::size_t r = 0; r < groups.size(); ++r) groups[r] = static_cast<std::int64_t>(r % 3);
     fastfs_run how = FASTFS_RUN_INIT;
     how.n_threads = n_threads;
-    for (const int accuracy : {FASTFS_MANIFEST_EXACT, FASTFS_MANIFEST_FAST}) {
+    for (const int accuracy : {FASTFS_MANIFEST_EXACT, FASTFS_MANIFEST_LOW_RANK}) {
         fastfs_manifest_options options = FASTFS_MANIFEST_OPTIONS_INIT;
         options.accuracy = accuracy;
         options.rank = 2;

@@ -72,9 +72,9 @@ for dtype in ("float32", "float64"):
     results[f"mixture {dtype} new"] = fitted.embed(3 * given["margins"][:9].astype(dtype) + 1)
 for dtype in ("float32", "float64"):
     X, y = given["factors"].astype(dtype), given["factor labels"]
-    results[f"landmarks {dtype}"] = fastfs.manifest_scores(X, y, accuracy="fast", rank=20)
+    results[f"landmarks {dtype}"] = fastfs.manifest_scores(X, y, accuracy="low_rank", rank=20)
     X, y = given["copies"].astype(dtype), given["copy labels"]
-    results[f"one pass {dtype}"] = fastfs.manifest_scores(X, y, accuracy="high", rank=50)
+    results[f"one pass {dtype}"] = fastfs.manifest_scores(X, y, accuracy="low_rank_high", rank=50)
 np.savez(sys.argv[2], **results)
 """
 

@@ -14,7 +14,7 @@ fastfs_manifest_options draw_options(Input& in, std::int64_t d) {
     fastfs_manifest_options o = FASTFS_MANIFEST_OPTIONS_INIT;
     if (in.one_in(4)) o.form = in.mostly<std::int32_t>(in.pick({FASTFS_MANIFEST_SPD, FASTFS_MANIFEST_SPSD}));
     o.accuracy = in.mostly<std::int32_t>(
-        in.pick({FASTFS_MANIFEST_AUTO, FASTFS_MANIFEST_EXACT, FASTFS_MANIFEST_FAST, FASTFS_MANIFEST_HIGH}));
+        in.pick({FASTFS_MANIFEST_AUTO, FASTFS_MANIFEST_EXACT, FASTFS_MANIFEST_LOW_RANK, FASTFS_MANIFEST_LOW_RANK_HIGH}));
     o.rank = in.mostly<std::int64_t>(in.pick<std::int64_t>({1, 2, 5, d, 50}));
     o.multiclass = in.mostly<std::int32_t>(in.pick({FASTFS_MANIFEST_OVR, FASTFS_MANIFEST_OVO}));
     o.seed = in.byte();
@@ -357,7 +357,7 @@ void try_manifest_sums(Input& in) {
     auto o = draw_options(in, d);
     if (!in.one_in(16)) {
         o.form = FASTFS_MANIFEST_PENCIL;
-        o.accuracy = in.pick({FASTFS_MANIFEST_EXACT, FASTFS_MANIFEST_FAST});
+        o.accuracy = in.pick({FASTFS_MANIFEST_EXACT, FASTFS_MANIFEST_LOW_RANK});
     }
     const std::int64_t C = std::max<std::int64_t>(2, G - in.below(2));
     fastfs_manifest_plan plan = FASTFS_MANIFEST_PLAN_INIT;

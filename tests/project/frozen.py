@@ -79,9 +79,9 @@ MANIFEST = [
         ("pencil", "exact", "ovo", 3),
         ("spd", "exact", "ovr", 0),
         ("spsd", "exact", "ovr", 0),
-        ("pencil", "fast", "ovr", 0),
-        ("pencil", "fast", "ovo", 2),
-        ("pencil", "high", "ovr", 0),
+        ("pencil", "low_rank", "ovr", 0),
+        ("pencil", "low_rank", "ovo", 2),
+        ("pencil", "low_rank_high", "ovr", 0),
     )
 ] + [{"sigma": "grid", "accuracy": "exact"}, {"sigma": "percentile", "sigma_percentile": 30.0, "accuracy": "exact"}]
 PROJSE = [

@@ -44,7 +44,7 @@ def test_callers_do_not_disturb_each_other(n_threads):
         return fastfs.manifest_scores(X[:, seed::5], Y + 2 * (X[:, 0] > 0.5), n_threads=n_threads).tobytes()
 
     def wide(seed):
-        options = {"accuracy": ("fast", "high")[seed % 2], "rank": 20, "random_state": seed}
+        options = {"accuracy": ("low_rank", "low_rank_high")[seed % 2], "rank": 20, "random_state": seed}
         return fastfs.manifest_scores(X, Y, n_threads=n_threads, **options).tobytes()
 
     def margins(seed):
@@ -195,8 +195,12 @@ def cancelled(blas_threads):
 ENDINGS = {
     "success": lambda _: fastfs.manifest_scores(X, Y),
     "success on one thread": lambda _: fastfs.manifest_scores(X, Y, n_threads=1),
-    "success with few landmarks": lambda _: fastfs.manifest_scores(X, Y, accuracy="fast", rank=20, sigma_factor=2.0),
-    "success with test vectors": lambda _: fastfs.manifest_scores(X, Y, accuracy="high", rank=20, sigma_factor=2.0),
+    "success with few landmarks": lambda _: fastfs.manifest_scores(
+        X, Y, accuracy="low_rank", rank=20, sigma_factor=2.0
+    ),
+    "success with test vectors": lambda _: fastfs.manifest_scores(
+        X, Y, accuracy="low_rank_high", rank=20, sigma_factor=2.0
+    ),
     "success with classes": lambda _: fastfs.manifest_scores(X, np.arange(40) % 3),
     "product": lambda _: fastfs.affinity_product(X, np.ones(300), sigma=1.0),
     "interactions": lambda _: fastfs.immigrate(X[:, :30], Y),
@@ -243,8 +247,8 @@ def resident(key):
 
 warnings.simplefilter("ignore")
 case = sys.argv[1].split()
-d = {"fast": 40_000, "high": 20_000, "ovr": 800, "ovo": 800}.get(case[0], 1200)
-options = {"rank": 40, "accuracy": case[0] if case[0] in ("fast", "high") else "exact"}
+d = {"low_rank": 40_000, "low_rank_high": 20_000, "ovr": 800, "ovo": 800}.get(case[0], 1200)
+options = {"rank": 40, "accuracy": case[0] if case[0] in ("low_rank", "low_rank_high") else "exact"}
 if case[0] in ("spd", "spsd"):
     options["form"] = case[0]
 if case[0] in ("ovr", "ovo"):
@@ -269,8 +273,8 @@ print(resident("VmHWM") - before, announced)
 """
 
 # The slow ones go through the same requests of memory as a case beside them.
-PEAK_CASES = ["pencil singular", "pencil chunks", "spd", "spsd singular", "ovr", "ovo", "fast sparse", "high"]
-PEAK_CASES += [pytest.param(case, marks=pytest.mark.slow) for case in ("pencil", "spsd", "fast")]
+PEAK_CASES = ["pencil singular", "pencil chunks", "spd", "spsd singular", "ovr", "ovo", "fast sparse", "low_rank_high"]
+PEAK_CASES += [pytest.param(case, marks=pytest.mark.slow) for case in ("pencil", "spsd", "low_rank")]
 
 
 @pytest.mark.skipif(not os.access("/proc/self/clear_refs", os.W_OK), reason="needs Linux' peak of resident memory")

@@ -412,7 +412,7 @@ def cut(F: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def landmarks(K: np.ndarray, k: int, rng: np.random.Generator) -> LowRank:
-    """accuracy="fast": K[:, I] K[I, I]^-1 K[I, :], 4k columns drawn by what is left of the diagonal, cut to rank k."""
+    """accuracy="low_rank": K[:, I] K[I, I]^-1 K[I, :], 4k columns drawn by the rest of the diagonal, cut to rank k."""
     d = len(K)
     m = min(4 * k, d)
     t = float(np.trace(K))
@@ -430,7 +430,7 @@ def landmarks(K: np.ndarray, k: int, rng: np.random.Generator) -> LowRank:
 
 
 def gaussian(K: np.ndarray, k: int, rng: np.random.Generator) -> LowRank:
-    """accuracy="high": K ~ Y (Omega' Y)^-1 Y', Y = K Omega, from one pass over 2k random directions, cut to rank k."""
+    """accuracy="low_rank_high": K ~ Y (Omega' Y)^-1 Y', Y = K Omega for 2k random directions, cut to rank k."""
     d = len(K)
     Omega, _ = np.linalg.qr(rng.normal(size=(d, 2 * k)))
     Y = K @ Omega

@@ -255,7 +255,7 @@ class Stub(BaseEstimator):
         self.class_scores_ = np.array([np.roll(np.arange(d, 0.0, -1), k) for k in shifts])
         self.scores_ = self.class_scores_.mean(axis=0)
         self.ranking_ = np.argsort(np.argsort(-self.scores_, kind="stable")) + 1
-        self.accuracy_, self.accuracy_reason_ = "fast", self.why
+        self.accuracy_, self.accuracy_reason_ = "low_rank", self.why
         return self
 
 
@@ -280,7 +280,7 @@ def test_scores_of_each_class_in_files(three_classes, score_stub):
         finished = score_stub(three_classes, "--out", name, "--method-option", "why='there are 6 of them'")
         assert finished.returncode == 0, finished.stderr
         assert finished.stderr.strip() == (
-            "Stub scored 6 features of 24 samples (1: 8, 3: 8, 20: 8) in the fast form (there are 6 of them); "
+            "Stub scored 6 features of 24 samples (1: 8, 3: 8, 20: 8) in the low-rank form (there are 6 of them); "
             f"wrote 6 features to {name}."
         )
     rows = read_csv(three_classes.parent / "r.csv")
@@ -288,18 +288,18 @@ def test_scores_of_each_class_in_files(three_classes, score_stub):
     assert [row["feature"] for row in rows] == ["g2", "g1", "g3", "g0", "g4", "g5"]
     assert [float(row["score_20"]) for row in rows] == [6, 1, 5, 2, 4, 3]
     found = json.loads((three_classes.parent / "r.json").read_text())
-    assert (found["accuracy"], found["accuracy_reason"]) == ("fast", "there are 6 of them")
+    assert (found["accuracy"], found["accuracy_reason"]) == ("low_rank", "there are 6 of them")
     assert found["ranking"][0] == {"rank": 1, "feature": "g2", "index": 2, "score": 5.0, "score_1": 4.0, "score_3": 5.0,
                                    "score_20": 6.0}  # fmt: skip
     table = pyarrow.parquet.read_table(three_classes.parent / "r.parquet")
     assert table["score_20"].to_pylist() == [6, 1, 5, 2, 4, 3]
-    assert json.loads(table.schema.metadata[b"fastfs"])["accuracy"] == "fast"
+    assert json.loads(table.schema.metadata[b"fastfs"])["accuracy"] == "low_rank"
 
 
 def test_highest_class_on_the_terminal(three_classes, score_stub):
     finished = score_stub(three_classes, "--top", 3)
     assert finished.returncode == 0, finished.stderr
-    assert "(1: 8, 3: 8, 20: 8) in the fast form." in finished.stderr
+    assert "(1: 8, 3: 8, 20: 8) in the low-rank form." in finished.stderr
     heading, *lines = (
         re.split(r" *[┃│] *", line)[1:-1] for line in finished.stdout.splitlines() if "g" in line or "rank" in line
     )

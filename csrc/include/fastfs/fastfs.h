@@ -289,8 +289,8 @@ enum { FASTFS_MANIFEST_PENCIL = 0, FASTFS_MANIFEST_SPD = 1, FASTFS_MANIFEST_SPSD
 enum {
     FASTFS_MANIFEST_AUTO = 0,
     FASTFS_MANIFEST_EXACT = 1,
-    FASTFS_MANIFEST_FAST = 2,
-    FASTFS_MANIFEST_HIGH = 3,
+    FASTFS_MANIFEST_LOW_RANK = 2,
+    FASTFS_MANIFEST_LOW_RANK_HIGH = 3,
     FASTFS_MANIFEST_DOMAINS = 4
 };
 enum { FASTFS_MANIFEST_OVR = 0, FASTFS_MANIFEST_OVO = 1 };
@@ -298,8 +298,8 @@ enum { FASTFS_MANIFEST_OVR = 0, FASTFS_MANIFEST_OVO = 1 };
 typedef struct fastfs_manifest_options {
     size_t struct_size;
     int32_t form;       /* FASTFS_MANIFEST_PENCIL; exact only: _SPD (the equations as printed), _SPSD (Algorithm 2) */
-    int32_t accuracy;   /* FASTFS_MANIFEST_EXACT: d x d kernels; _FAST, _HIGH: low-rank ones; _AUTO */
-    int64_t rank;       /* of the low-rank kernels, >= 1 */
+    int32_t accuracy;   /* FASTFS_MANIFEST_EXACT: d x d kernels; _DOMAINS: of near features; _LOW_RANK...; _AUTO */
+    int64_t rank;       /* of the low-rank kernels; eigenvectors of each kernel for domains; >= 1 */
     int32_t multiclass; /* more than two classes: FASTFS_MANIFEST_OVR, each against the rest; _OVO, all pairs */
     int32_t reserved;   /* 0 */
     uint64_t seed;      /* of everything drawn: landmarks, test vectors, features to take sigma from */
@@ -336,9 +336,9 @@ typedef struct fastfs_manifest_scale {
 
 enum {                            /* the reason for the form of ManiFeSt, or for the graph of DiSC */
        FASTFS_BECAUSE_ASKED = 0,  /* options name it */
-       FASTFS_BECAUSE_SIZE = 1,   /* auto: up to 5000 features are exact (dense), more are fast (knn) */
+       FASTFS_BECAUSE_SIZE = 1,   /* auto: few features are exact (dense), more by domains or low_rank (knn) */
        FASTFS_BECAUSE_MEMORY = 2, /* auto: few enough to be exact (dense), but that exceeds the budget */
-       FASTFS_BECAUSE_RANK = 3,   /* a rank above a quarter of the features gains nothing: exact */
+       FASTFS_BECAUSE_RANK = 3,   /* a rank that large saves nothing: exact */
        FASTFS_BECAUSE_FORM = 4    /* auto: this form of the method is exact only */
 };
 
@@ -351,7 +351,7 @@ typedef struct fastfs_manifest_plan {
     int64_t n_problems;  /* that the fit solves: those of its share */
     int64_t bytes;       /* of the fit, results included */
     int64_t exact_bytes; /* of a fit in the exact form */
-    int32_t accuracy;    /* FASTFS_MANIFEST_EXACT, _FAST or _HIGH */
+    int32_t accuracy;    /* FASTFS_MANIFEST_EXACT, _DOMAINS, _LOW_RANK or _LOW_RANK_HIGH */
     int32_t reason;      /* FASTFS_BECAUSE_* */
 } fastfs_manifest_plan;
 #define FASTFS_MANIFEST_PLAN_INIT {sizeof(fastfs_manifest_plan), 0, 0, 0, 0, 0, 0}
@@ -419,10 +419,11 @@ FASTFS_API fastfs_status fastfs_manifest_mean_scores(int64_t n_features, int64_t
 
 /* fastfs_manifest for tables larger than memory, in one pass over blocks of rows. Of each group of rows a handle keeps
  * how many there are, the sums and the squared norms of the features, and the products of all features with some: in
- * the exact form with all of them (4 d^2 bytes a group; d up to 5000), in the fast one with 4 rank landmarks, which
+ * the exact form with all of them (4 d^2 bytes a group; d up to 5000), in the low-rank one with 4 rank landmarks, which
  * options.seed draws (32 d rank bytes). So the sums of one pass serve any comparison of groups. Double precision; rows
  * of dense blocks are moved by an offset that their values share, which changes no distance. The
- * accuracy is EXACT or FAST; AUTO does what the plan of a fit of two classes at one scale says. No custom kernel. */
+ * accuracy is EXACT or LOW_RANK; AUTO does what the plan of a fit of two classes at one scale says. No custom kernel.
+ */
 typedef struct fastfs_manifest_sums fastfs_manifest_sums;
 /* The plan of such a fit, before the pass: FASTFS_EINVAL if sums can't serve what options ask for. */
 FASTFS_API fastfs_status fastfs_manifest_sums_plan(int64_t n_features, int64_t n_groups, int64_t n_classes,

@@ -346,7 +346,7 @@ class manifest {
 };
 
 // Sums over blocks of rows, each of a group in 0..n_groups - 1: see fastfs_manifest_sums. options.accuracy:
-// FASTFS_MANIFEST_EXACT or FASTFS_MANIFEST_FAST.
+// FASTFS_MANIFEST_EXACT or FASTFS_MANIFEST_LOW_RANK.
 class manifest_sums {
   public:
     manifest_sums(std::int64_t n_features, std::int64_t n_groups, const manifest_options& options,

@@ -46,16 +46,16 @@ class ManiFeSt(_KernelSelector):
     form : {"pencil", "spd", "spsd"}
         How kernels are compared. "spd" (the equations as printed; full rank only) and "spsd" (the paper's Algorithm 2
         with the thresholds of the authors' program) are there to reproduce results; "pencil" equals them at full rank.
-    accuracy : {"auto", "exact", "fast", "high", "domains"}
-        "exact": kernels of n_features x n_features. "fast" and "high": kernels of rank `rank`, from landmark features
-        or from random projections, for any number of features; they approximate the ranking. "auto": exact up to 5000
-        features if that fits the memory, else fast; `accuracy_` and `accuracy_reason_` name the choice. "domains", on
-        trial: exact problems of a few hundred near features each, joined with `rank` leading eigenvectors of each
-        kernel; its ranking is nearer to the exact one, `agreement_` is NaN, and streams, own kernels and components are
-        refused.
+    accuracy : {"auto", "exact", "domains", "low_rank", "low_rank_high"}
+        "exact": kernels of n_features x n_features. "domains": exact problems of a few hundred near features each,
+        joined with `rank` leading eigenvectors of each kernel; the ranking follows the exact one closely.
+        "auto": exact up to 1500 features if that fits the memory, else domains; from a stream exact up to 5000, else
+        low_rank; `accuracy_` and `accuracy_reason_` name the choice. "low_rank" and "low_rank_high": kernels of rank
+        `rank`, from landmark features or from random projections; they find what changes on a large scale, and of
+        what changes between few features nothing.
     rank : int
-        Of the kernels in "fast" and "high", where above a quarter of the features the exact form is used, with a
-        warning; the number of eigenvectors of each kernel in "domains".
+        Of the kernels in "low_rank" and "low_rank_high"; the number of eigenvectors of each kernel in "domains". A rank
+        that saves nothing gives the exact form, with a warning.
     multiclass : {"ovr", "ovo", "raise"}
         More than two classes: each against the rest, all pairs, or an error. Scores are means over the comparisons.
     combine : "f", array-like of shape (n_features,), estimator or None
@@ -64,7 +64,7 @@ class ManiFeSt(_KernelSelector):
     n_components : int
         Number of leading eigenpairs of the mean and of the difference to keep, which explain the scores.
     random_state : int, Generator, RandomState or None
-        Seed of the draws of "fast" and "high". The same int gives the same scores, to the bit.
+        Seed of the draws of all forms that aren't exact. The same int gives the same scores, to the bit.
     n_jobs : int or None
         Threads. None means all cores that this process may use (here fastfs differs from scikit-learn), and one inside
         a joblib worker. The comparisons of more than two classes run side by side where ``joblib.parallel_config`` asks
@@ -88,10 +88,12 @@ class ManiFeSt(_KernelSelector):
     sigma_ : ndarray of shape (n_classes,) or (n_classes, 2)
         The scale of each class, in units of the distances; one against the rest: of each class and of the rest.
     kept_trace_ : ndarray of the shape of `sigma_`
-        Share of each kernel's trace that its low-rank form keeps; 1 if exact.
+        Share of each kernel's trace that its low-rank form keeps; 1 if exact or by domains.
     agreement_ : float, or ndarray of shape (n_comparisons,)
-        "fast" and "high": rank correlation of their scores with the exact ones, on 500 to 1000 features drawn at random
-        and taken by themselves. That of all features is lower as a rule. 1 if exact.
+        By domains: estimated rank correlation with the exact scores, from the scores of two domains' features, drawn
+        at random, and those that take three times as many features around them. "low_rank" and "low_rank_high": rank
+        correlation of their scores with the exact ones, on 500 to 1000 features drawn at random and taken by
+        themselves; that of all features is much lower as a rule. 1 if exact.
     kernel_rank_ : int, or ndarray of shape (n_comparisons,)
         Numerical rank of the sum of the two kernels; with ``form="spsd"``, that to which both are cut. If exact and
         below n_features, digits beyond 1e-6..1e-4 of a score are rounding. Full rank doesn't mean that all digits
@@ -109,8 +111,8 @@ class ManiFeSt(_KernelSelector):
     mean_eigenvectors_, difference_eigenvectors_ : ndarray of shape (n_features, n_components)
         Their eigenvectors: the structure that the classes share, and their difference. The entry of largest magnitude
         is positive.
-        With several comparisons one such matrix for each. In "fast" and "high" they are those within the range of the
-        low-rank kernels, and zeros where it has fewer.
+        With several comparisons one such matrix for each. Unless exact they are those within the range of low-rank
+        kernels, of three times `rank` by domains, and zeros where it has fewer.
     sensitivity_ : dict of arrays
         With ``sigma="grid"``, one entry a scale, in ascending order for each number of normalisations: `scale` (in
         words), `normalize`, `sigma`, `scores`; `spearman_next` and `overlap_next`, the rank correlation with the next
@@ -125,8 +127,8 @@ class ManiFeSt(_KernelSelector):
     ValueError
         Fewer than two classes; NaN or infinity in X (the first one is named); fewer than two features; a parameter out
         of range; all features equal within a class; a scale that exceeds the largest float64 number; a stream larger
-        than a quarter of the budget with ``accuracy="high"``, the exact form of more than 5000 features, a kernel of
-        your own, or `combine` that needs X.
+        than a quarter of the budget with ``accuracy="domains"`` or "low_rank_high", the exact form of more than 5000
+        features, a kernel of your own, or `combine` that needs X.
     MemoryError
         The fit would exceed the budget; nothing was allocated.
     numpy.linalg.LinAlgError
@@ -144,18 +146,21 @@ class ManiFeSt(_KernelSelector):
     -----
     Exact: time O(n_features^3), dominated by two symmetric eigenproblems a comparison; memory 32 n_features^2 bytes,
     8 more for one against the rest and 16 for the grid.
-    Fast: time O(n_features (4 rank) (n_samples + 4 rank)), high: O(n_features^2 (n_samples + 2 rank)); memory
-    O(n_features (n_samples + 7 rank)). The result doesn't depend on the number of threads.
+    Domains: time O(n_features^2 n_samples) for the nearest features, small up to 50,000 features, and O(n_features)
+    for the rest; memory O(n_features (n_samples + 24 rank)). Low rank: time O(n_features (4 rank)
+    (n_samples + 4 rank)), high: O(n_features^2 (n_samples + 2 rank)); memory O(n_features (n_samples + 7 rank)).
+    The result doesn't depend on the number of threads. With ``sigma="median"`` or "percentile" and more than 2000
+    features, forms that aren't exact take the distances of 2000 features drawn at random.
 
     A stream of more than a quarter of `max_memory` is read once. Of each class sums are kept: for up to 5000 features
     the products of all pairs (8 n_features^2 bytes a class), from which the exact form follows; else, or with
-    ``accuracy="fast"``, the products with 4 rank landmarks, drawn evenly before the pass (32 n_features rank bytes a
-    class; sparse blocks take O(n_stored density 4 rank) time). There a feature is what the landmarks explain of it, and
-    a component of its own: distances from landmarks are those of the data, others are approximated.
+    ``accuracy="low_rank"``, the products with 4 rank landmarks, drawn evenly before the pass (32 n_features rank bytes
+    a class; sparse blocks take O(n_stored density 4 rank) time). There a feature is what the landmarks explain of it,
+    and a component of its own: distances from landmarks are those of the data, others are approximated.
 
     With K1 + K2 = L L', L^-1 (K1 - K2) L^-T = Y diag(nu) Y' and W = L Y, D = W diag(h(nu)) W' with
     h(nu) = sqrt(1 - nu^2) artanh(nu) / 2, which is the paper's D without the inverse of a kernel; singular kernels are
-    cut to their numerical rank. Computed in float64 whatever X is, but for the tiles of "high".
+    cut to their numerical rank. Computed in float64 whatever X is, but for the tiles of "low_rank_high".
 
     References
     ----------
@@ -176,7 +181,7 @@ class ManiFeSt(_KernelSelector):
     >>> selector.transform(X).shape
     (50, 2)
     >>> selector.accuracy_, selector.accuracy_reason_
-    ('exact', '100 features are no more than 5000')
+    ('exact', '100 features are no more than 1500')
     """
 
     def __init__(

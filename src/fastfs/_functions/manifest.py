@@ -35,8 +35,8 @@ GRID_NORMALIZE = (0, 3)
 # A scale as the core takes it.
 Scale = dict[str, Any]
 
-# accuracy="auto" is exact for up to so many features (the core's number), if they fit the memory.
-EXACT_AT_MOST = 5000
+# accuracy="auto" is exact for up to so many features (the core's numbers), if they fit the memory; and from sums.
+EXACT_AT_MOST, EXACT_FROM_SUMS_AT_MOST = 1500, 5000
 
 
 def _as_given(name: str, value: Any) -> Any:
@@ -60,10 +60,10 @@ class ManiFeStOptions(Options):
     sigma_percentile: Any = option(_as_given, needs=Needs("sigma", ("percentile",), 50.0))
     normalize: int = option(as_int)
     form: str = option(one_of("pencil", "spd", "spsd"))
-    accuracy: str = option(one_of("auto", "exact", "fast", "high", "domains"))
+    accuracy: str = option(one_of("auto", "exact", "domains", "low_rank", "low_rank_high"))
     rank: int = option(
         lambda name, value: as_int(name, value, low=1, high=(1 << 63) - 1),
-        needs=Needs("accuracy", ("auto", "fast", "high", "domains"), 50),
+        needs=Needs("accuracy", ("auto", "domains", "low_rank", "low_rank_high"), 50),
     )
     multiclass: str = option(one_of("ovr", "ovo", "raise"))
     random_state: int = option(lambda name, value: as_seed(value), key="seed")
@@ -287,7 +287,7 @@ class Stage:
     smaller side left to do. `chunks` are as of `as_chunks`; `run` is that of the fits, too.
     """
 
-    algorithm, n_passes = "whole", 0
+    algorithm, n_passes, exact_at_most = "whole", 0, EXACT_AT_MOST
 
     def __init__(self, chunks: Sequence[Any], run: Run, *, keep_distances: bool = False) -> None:
         self._run, self._chunks, self._keeps_distances = run, chunks, keep_distances
@@ -336,11 +336,9 @@ class Stage:
             else:
                 plan, results = self._solve(*request)
         fitted: dict[str, Any] = results[own]
-        messages = _messages(fitted, names, self.n_features)
+        messages = _messages(fitted, names, self.n_features, plan["accuracy"])
         if plan["reason"] == "rank":
-            messages.append(
-                f"rank {options.rank} is more than a quarter of the {self.n_features} features: the exact form was used"
-            )
+            messages.append(f"{_too_large(options.rank, self.n_features)}: the exact form was used")
         if len(scales) > 1:
             best = min(50, max(1, self.n_features // 2)) if top is None else top
             fitted["sensitivity"], unstable = _sensitivity(scales, results, kernels, best)
@@ -348,7 +346,7 @@ class Stage:
         for name in ("sigma", "kept_trace"):
             fitted[name] = fitted[name].reshape(kernels)
         fitted["accuracy"] = plan["accuracy"]
-        fitted["reason"] = _reason(plan, self.n_features, options)
+        fitted["reason"] = _reason(plan, self.n_features, options, self.exact_at_most)
         return Outcome(fitted, messages)
 
     def other_scores(self, combine: Any, y: Array) -> Floats:
@@ -400,7 +398,7 @@ class SumsStage(Stage):
     one out. `rows` and `columns` are as for `Passes`, and `check` as its `see`.
     """
 
-    algorithm, n_passes = "sums", 1
+    algorithm, n_passes, exact_at_most = "sums", 1, EXACT_FROM_SUMS_AT_MOST
 
     def __init__(
         self,
@@ -548,18 +546,22 @@ def _joined(shares: Sequence[dict[str, Any]], n_classes: int, multiclass: str) -
     return joined
 
 
-def _reason(plan: dict[str, Any], n_features: int, options: ManiFeStOptions) -> str:
+def _reason(plan: dict[str, Any], n_features: int, options: ManiFeStOptions, exact_at_most: int) -> str:
     relation = "no more" if plan["accuracy"] == "exact" else "more"
     return {
         "asked": "as asked for",
-        "size": f"{n_features} features are {relation} than {EXACT_AT_MOST}",
+        "size": f"{n_features} features are {relation} than {exact_at_most}",
         "memory": f"the exact form would need {plan['exact_bytes'] / 1e9:.1f} GB, more than the memory budget",
-        "rank": f"rank {options.rank} is more than a quarter of the {n_features} features",
+        "rank": _too_large(options.rank, n_features),
         "form": f"form='{options.form}' exists as an exact one only",
     }[plan["reason"]]
 
 
-def _messages(fitted: dict[str, Any], names: list[str], n_features: int) -> list[str]:
+def _too_large(rank: int, n_features: int) -> str:
+    return f"rank {rank} saves nothing with {n_features} features"
+
+
+def _messages(fitted: dict[str, Any], names: list[str], n_features: int, accuracy: str) -> list[str]:
     """Return what a fit's scores say less than they seem to; `names` are those of the kernels."""
     from fastfs import _core
 
@@ -571,9 +573,12 @@ def _messages(fitted: dict[str, Any], names: list[str], n_features: int) -> list
     if disagreeing.any():
         poor = fitted["agreement"][disagreeing]
         messages.append(
-            "the low-rank scores rank features otherwise than the exact ones: on some drawn at random the rank "
-            f"correlation is {poor.min():.2f}, and on all of them it is rather lower; normalize=3 with sigma_factor=1 "
-            "agrees best as a rule, else raise rank or choose accuracy='exact'"
+            "the scores by domains may rank features otherwise than the exact ones: their rank correlation is "
+            f"estimated as {poor.min():.2f}; raise rank or choose accuracy='exact'"
+            if accuracy == "domains"
+            else "the low-rank scores rank features otherwise than the exact ones: on some drawn at random the rank "
+            f"correlation is {poor.min():.2f}, and on all of them it is much lower as a rule; choose "
+            "accuracy='domains' or 'exact', or raise rank"
         )
     if found := named(_core.MANIFEST_WARN_ONE_SAMPLE):
         messages.append(f"one sample only in {found}: its distances between features are differences of single values")

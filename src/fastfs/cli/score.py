@@ -435,7 +435,8 @@ def _summary(method: Method, selector: Any, data: Data, samples_of: dict[str, in
     form = _findings.form(selector)
     how = ""
     if form.get("accuracy", "exact") != "exact":
-        how = f" in the {form['accuracy']} form"
+        accuracy = form["accuracy"].replace("_", "-")
+        how = f" by {accuracy}" if accuracy == "domains" else f" in the {accuracy} form"
         if "accuracy_reason" in form:
             how += f" ({form['accuracy_reason']})"
     if form.get("graph", "dense") != "dense":

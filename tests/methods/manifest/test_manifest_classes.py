@@ -371,7 +371,7 @@ def test_all_features_as_landmarks(multiclass):
     models = [[oracle.leading(K, 12) for K in (p.K1, p.K2)] for p in exact.problems]
     scores = np.array([oracle.joint_step(*pair) for pair in models])
     kept = np.array([[w.sum() / t for _, w, t in pair] for pair in models])
-    found = fit(X, y, multiclass=multiclass, accuracy="fast", rank=12)
+    found = fit(X, y, multiclass=multiclass, accuracy="low_rank", rank=12)
     assert_close(found.scores_, scores.mean(axis=0), 1e-7)
     np.testing.assert_allclose(found.sigma_, exact.sigma, rtol=1e-9)
     if multiclass == "ovr":
@@ -383,18 +383,18 @@ def test_all_features_as_landmarks(multiclass):
 
 
 @BOTH
-@pytest.mark.parametrize("accuracy", ["fast", "high"])
+@pytest.mark.parametrize("accuracy", ["low_rank", "low_rank_high"])
 def test_kernels_of_small_rank(accuracy, multiclass):
     X, y = repeated_columns(60, 200, 10, n_classes=3)
     exact = fit(X, y, multiclass=multiclass)
     found = fit(X, y, multiclass=multiclass, accuracy=accuracy, rank=25)
-    assert_close(found.class_scores_, exact.class_scores_, {"fast": SINGULAR, "high": 3e-3}[accuracy])
+    assert_close(found.class_scores_, exact.class_scores_, {"low_rank": SINGULAR, "low_rank_high": 3e-3}[accuracy])
     assert found.kept_trace_.shape == exact.sigma_.shape
     np.testing.assert_allclose(found.kept_trace_, 1, atol=1e-4)
 
 
 @pytest.mark.filterwarnings("ignore:.*trace:fastfs.DataWarning")
-@pytest.mark.parametrize("accuracy", ["fast", "high"])
+@pytest.mark.parametrize("accuracy", ["low_rank", "low_rank_high"])
 def test_two_hundred_classes_in_the_wide_form(accuracy):
     y = np.repeat(np.arange(200), 2)
     X = np.random.default_rng(0).normal(size=(400, 80))
@@ -546,7 +546,7 @@ def test_wide_data_of_several_classes(load):
     X, y = load("orl_faces32")
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", ".*trace", fastfs.DataWarning)
-        found = fit(X, y, accuracy="fast", rank=20)
+        found = fit(X, y, accuracy="low_rank", rank=20)
     assert found.class_scores_.shape == (40, 1024)
     assert np.all(np.isfinite(found.class_scores_))
     assert found.sigma_.shape == (40, 2)
@@ -559,7 +559,7 @@ def test_wide_quality(multiclass):
     X, y = factor_model(90, 300, 0)
     y = y + 2 * (np.arange(90) >= 60)  # classes 0..3: the last two are like the first two
     exact = fit(X, y, multiclass=multiclass, sigma_factor=1.0).scores_
-    found = fit(X, y, multiclass=multiclass, sigma_factor=1.0, accuracy="high", rank=75).scores_
+    found = fit(X, y, multiclass=multiclass, sigma_factor=1.0, accuracy="low_rank_high", rank=75).scores_
     assert oracle.spearman(found, exact) > 0.95
 
 
@@ -585,10 +585,10 @@ def assert_same(found, expected):
         {},
         {"n_components": 3, "form": "spd"},
         {"form": "spsd"},
-        {"accuracy": "fast", "rank": 4, "n_components": 2},
-        {"accuracy": "high", "rank": 3, "normalize": 3},
+        {"accuracy": "low_rank", "rank": 4, "n_components": 2},
+        {"accuracy": "low_rank_high", "rank": 3, "normalize": 3},
         {"sigma": "grid"},
-        {"accuracy": "fast", "rank": 30},  # exact, since the rank is too large
+        {"accuracy": "low_rank", "rank": 30},  # exact, since the rank is too large
         {"combine": "f"},
         {"max_memory": "1G"},
     ],

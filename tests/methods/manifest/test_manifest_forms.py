@@ -133,7 +133,7 @@ def test_memory_is_asked_for(form, squares):
 def test_forms_are_exact_only(form):
     X, y = two_classes()
     with pytest.raises(ValueError, match="pencil form only"):
-        fastfs.manifest_scores(X, y, form=form, accuracy="fast", rank=5)
+        fastfs.manifest_scores(X, y, form=form, accuracy="low_rank", rank=5)
 
 
 # ----------------------------------------------------------------------------------------------------- singular kernels

@@ -175,7 +175,7 @@ def test_threads_chunks_and_storage_of_the_grid():
 
 @unsteady
 @pytest.mark.filterwarnings("ignore:.*trace:fastfs.DataWarning")
-@pytest.mark.parametrize("accuracy", ["fast", "high"])
+@pytest.mark.parametrize("accuracy", ["low_rank", "low_rank_high"])
 def test_the_grid_in_the_wide_form(accuracy):
     X, y = factor_model(40, 300, 1)
     found = fit(X, y, sigma="grid", accuracy=accuracy, rank=40)
@@ -184,7 +184,9 @@ def test_the_grid_in_the_wide_form(accuracy):
     np.testing.assert_array_equal(found.scores_, fit(X, y, accuracy=accuracy, rank=40).scores_)
     exact = fit(X, y, sigma="grid", accuracy="exact").sensitivity_
     assert list(found.sensitivity_["scale"]) == list(exact["scale"])
-    np.testing.assert_allclose(found.sensitivity_["sigma"], exact["sigma"], rtol={"fast": 1e-9, "high": 1e-6}[accuracy])
+    np.testing.assert_allclose(
+        found.sensitivity_["sigma"], exact["sigma"], rtol={"low_rank": 1e-9, "low_rank_high": 1e-6}[accuracy]
+    )
     (best,) = np.flatnonzero(np.array(exact["scale"]) == "median x 1, normalized 3 times")
     assert oracle.spearman(found.sensitivity_["scores"][best], exact["scores"][best]) > 0.9
 
