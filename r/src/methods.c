@@ -316,12 +316,10 @@ static SEXP manifest_new(SEXP given_X, SEXP keep_distances, SEXP given_run) {
 
 static const struct word forms[] = {
     {"pencil", FASTFS_MANIFEST_PENCIL}, {"spd", FASTFS_MANIFEST_SPD}, {"spsd", FASTFS_MANIFEST_SPSD}, {NULL, 0}};
-static const struct word accuracies[] = {{"auto", FASTFS_MANIFEST_AUTO},
-                                         {"exact", FASTFS_MANIFEST_EXACT},
-                                         {"low_rank", FASTFS_MANIFEST_LOW_RANK},
-                                         {"low_rank_high", FASTFS_MANIFEST_LOW_RANK_HIGH},
-                                         {"domains", FASTFS_MANIFEST_DOMAINS},
-                                         {NULL, 0}};
+static const struct word accuracies[] = {
+    {"auto", FASTFS_MANIFEST_AUTO},         {"exact", FASTFS_MANIFEST_EXACT},
+    {"low_rank", FASTFS_MANIFEST_LOW_RANK}, {"low_rank_high", FASTFS_MANIFEST_LOW_RANK_HIGH},
+    {"domains", FASTFS_MANIFEST_DOMAINS},   {NULL, 0}};
 static const struct word multiclasses[] = {{"ovr", FASTFS_MANIFEST_OVR}, {"ovo", FASTFS_MANIFEST_OVO}, {NULL, 0}};
 static const struct word reasons[] = {{"asked", FASTFS_BECAUSE_ASKED},   {"size", FASTFS_BECAUSE_SIZE},
                                       {"memory", FASTFS_BECAUSE_MEMORY}, {"rank", FASTFS_BECAUSE_RANK},

@@ -907,7 +907,8 @@ void test_wide_manifest() {
             layout = std::max(layout, std::abs(one.scores[j] - stored.scores[j]));
         }
         CHECK(largest > 0 && swap <= 1e-11 * largest);
-        CHECK(layout <= (accuracy == FASTFS_MANIFEST_LOW_RANK_HIGH ? 1e-4 : 1e-11) * largest);  // high computes tiles in float
+        CHECK(layout <=
+              (accuracy == FASTFS_MANIFEST_LOW_RANK_HIGH ? 1e-4 : 1e-11) * largest);  // high computes tiles in float
         // The Gaussian kernel as a function of the caller's, and two that aren't positive semidefinite.
         auto custom = options;
         auto fit_custom = [&](fastfs_tile_kernel kernel) {
