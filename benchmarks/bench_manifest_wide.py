@@ -293,12 +293,26 @@ def domains(report: Report, seeds: int) -> None:
     report.row("least of the best 50", float(shared.min()), at_least=38)
     report.row("median of the best 50", float(np.median(shared)), at_least=45)
     report.row("agreement_ above the truth, at most", float(excess.max()), at_most=0.05)
+    copies_and_order(report)
     planted_pairs(report, seeds)
     report.heading("CPU seconds of one thread, 100 samples, median x 0.5")
     for d, most in ((1500, None), (1501, 1.5), (3000, 1.0), (5000, 1.5), (20_000, 8.0)):
         X, y = normal_data(d, 100)
         t = harness.compare({"fit": lambda X=X, y=y: scores(X, y, sigma_factor=0.5, n_threads=1)}, 3)
         report.row(f"{d} features", float(np.median(t["fit"].cpu)), unit=" s", at_most=most)
+
+
+def copies_and_order(report: Report) -> None:
+    """How far the scores of copies differ, which may lie in two cores, and how the order of columns moves a ranking."""
+    report.heading("noise 40 x 2000, median x 0.5")
+    X, y = normal_data(2000, 40)
+    found = scores(np.hstack([X[:, :1000], X[:, :1000]]), y, sigma_factor=0.5)
+    difference = np.abs(found[:1000] - found[1000:]).max() / found.max()
+    report.row("copies: largest difference / best score", float(difference))
+    order = np.random.default_rng(0).permutation(2000)
+    moved = scores(X[:, order], y, sigma_factor=0.5)
+    rho = spearmanr(moved, scores(X, y, sigma_factor=0.5)[order]).statistic
+    report.row("columns in another order: Spearman", float(rho))
 
 
 def planted_pairs(report: Report, seeds: int) -> None:

@@ -15,6 +15,8 @@ std::optional<fastfs::matrix> dense_view(const py::array& a) {
         throw py::type_error("expected an aligned array: copy it first");
     }
     // A row_stride of 0 means rows one after the other.
+    // Without values NumPy's strides are 0, which nothing repeats.
+    if (a.size() == 0) return fastfs::matrix(static_cast<const T*>(a.data()), a.shape(0), a.shape(1), a.shape(1), 1);
     if ((a.strides(0) == 0 && a.shape(0) > 1) || (a.strides(1) == 0 && a.shape(1) > 1)) {
         throw py::type_error("expected an array that repeats no values in place: copy it first");
     }

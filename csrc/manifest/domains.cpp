@@ -305,6 +305,7 @@ void domains_problem(const Fit& fit, const Problem& problem, Run& run, std::vect
     std::array<std::vector<std::int64_t>, 2> near;
     std::array<std::vector<double>, 2> distances;
     for (std::size_t l : {0, 1}) {
+        run.step("features of a class", l == 0 ? 0.01 : 0.06);
         const auto& rows = problem[l].rows;
         features[l] = Features<double>(fit.X, rows, common_unit(fit.row_maxima, rows), Shift::kRow, run);
         near[l].resize(at(d * n_near));

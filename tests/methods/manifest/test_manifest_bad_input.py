@@ -295,6 +295,12 @@ def test_too_little_memory_for_the_wide_form(accuracy):
         assert np.all(np.isfinite(fastfs.manifest_scores(wide, y, accuracy=accuracy, rank=20, max_memory=needed)))
 
 
+@pytest.mark.parametrize("shape", [(0, 3), (3, 0), (0, 0)])
+def test_an_array_without_values_is_called_empty(shape):
+    with pytest.raises(ValueError, match=rf"at least one sample and one feature, but is {shape[0]} x {shape[1]}"):
+        fastfs.affinity(np.empty(shape), sigma=1.0)
+
+
 def test_more_memory_than_any_machine_has():
     wide = np.broadcast_to(1.0, (2, 3_000_000))
     with pytest.raises(MemoryError, match=r"needs 28\d{4}\.\d\d GB"):  # 32 d^2 bytes

@@ -135,6 +135,14 @@ def test_the_core_gives_exact_scores_from_all_eigenvectors() -> None:
     np.testing.assert_allclose(found, exact, rtol=0, atol=1e-10 * exact.max())
 
 
+def test_progress_of_domains_never_starts_at_its_end() -> None:
+    X, y = sample(4000)
+    heard: list[float] = []
+    fastfs.manifest_scores(X, y, accuracy="domains", progress=lambda step, done: heard.append(done))
+    assert heard == sorted(heard)
+    assert heard[0] < 0.9
+
+
 def test_the_core_gives_the_same_bits_for_any_number_of_threads_and_the_same_scores_for_sparse_X() -> None:
     X, y = sample(700)
     found = fastfs.manifest_scores(X, y, accuracy="domains", rank=150, n_threads=1)
