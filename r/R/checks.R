@@ -10,7 +10,16 @@ choose_word <- function(name, value, words, ...) {
   if (is.character(value) && length(value) == 1 && value %in% words) return(value)
   known <- c(shQuote(words, "cmd"), ...)
   most <- paste(utils::head(known, -1), collapse = ", ")
-  refuse(name, " must be ", most, if (length(known) > 1) " or ", utils::tail(known, 1), ", not ", shown(value))
+  refuse(name, " must be ", most, if (length(known) > 1) " or ", utils::tail(known, 1), ", not ", shown(value),
+         if (is.character(value) && length(value) == 1) did_you_mean(value, words))
+}
+
+# Returns the end of an error that names the word which is nearest to a misspelt one, if one is near.
+did_you_mean <- function(word, words) {
+  if (is.na(word) || length(words) == 0) return(NULL)
+  edits <- drop(utils::adist(word, words, ignore.case = TRUE))
+  nearest <- order(edits, abs(nchar(words) - nchar(word)))[1]
+  if (edits[nearest] <= nchar(word) %/% 3) paste0("; did you mean ", words[nearest], "?")
 }
 
 as_number <- function(name, value) {

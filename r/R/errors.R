@@ -3,9 +3,29 @@
 # In the order of fastfs_status.
 STATUS <- c("invalid_argument", "out_of_memory", "numerical_error", "canceled", "internal_error", "other_blas")
 
-# Raises an error of the arguments; the parts are pasted.
+# Raises an error of the arguments; the parts are pasted. One of memory begins with the function that was called.
 refuse <- function(..., class = "invalid_argument") {
-  stop(errorCondition(paste0(...), class = c(paste0("fastfs_", class), "fastfs_error"), call = NULL))
+  text <- paste0(...)
+  if (class == "out_of_memory") {
+    called <- called_function()
+    if (called %in% c("permutation_test", "stability")) {
+      text <- sub("raise max_memory", "raise max_memory in options", text, fixed = TRUE)
+    }
+    text <- paste0(called, ": ", text)
+  }
+  stop(errorCondition(text, class = c(paste0("fastfs_", class), "fastfs_error"), call = NULL))
+}
+
+# Returns the name of the function of fastfs that the user has called.
+called_function <- function() {
+  namespace <- environment(refuse)
+  names <- c(getNamespaceExports(namespace), "predict.fastfs_im4e")
+  for (i in seq_len(sys.nframe())) {
+    for (name in names) {
+      if (identical(sys.function(i), get(name, namespace))) return(sub("predict\\..*", "predict", name))
+    }
+  }
+  "fastfs"
 }
 
 warn <- function(messages) {

@@ -17,9 +17,35 @@ STAGES <- list(
   ikdr = function(given, keep) ikdr_stage(given, keep)
 )
 
+# Options that have an effect with some words of another one only.
+NEEDS <- list(
+  manifest = list(
+    sigma_factor = list(sigma = "median"), sigma_percentile = list(sigma = "percentile"),
+    rank = list(accuracy = c("auto", "domains", "low_rank", "low_rank_high"))
+  ),
+  projse = list(degree = list(kernel = "poly"), sigma = list(kernel = "rbf")),
+  disc = list(n_neighbors = list(graph = c("auto", "knn", "lists")))
+)
+
+# Warns of options that were changed from their default, but have no effect.
+warn_without_effect <- function(method, given) {
+  defaults <- formals(get(method, envir = environment(run_method), mode = "function"))
+  for (name in names(NEEDS[[method]])) {
+    other <- names(NEEDS[[method]][[name]])
+    words <- NEEDS[[method]][[name]][[other]]
+    value <- given[[other]]
+    if ((is.character(value) && all(value %in% words)) || identical(given[[name]], eval(defaults[[name]]))) next
+    warn(paste0(
+      name, " = ", shown(given[[name]]), " has no effect with ", other, " = ", shown(value), ": it needs ", other,
+      " = ", paste(shQuote(words, "cmd"), collapse = " or ")
+    ))
+  }
+}
+
 # given: all arguments of the method's function.
 run_method <- function(method, given) {
   stage <- STAGES[[method]](given, FALSE)
+  warn_without_effect(method, given)
   # A bad number is refused before the work.
   count_selected(given$n_features_to_select, stage$data$x$n_cols)
   found <- stage$fit(stage$target, stage$run)
@@ -32,9 +58,11 @@ arguments_of <- function(method, x, y, options) {
   defaults <- as.list(formals(get(method, envir = environment(run_method), mode = "function")))
   unknown <- setdiff(names(options), names(defaults))
   if (length(options) > 0 && (is.null(names(options)) || length(unknown) > 0)) {
+    known <- setdiff(names(defaults), c("x", "y"))
+    near <- if (length(unknown)) did_you_mean(unknown[1], known)
     refuse(
-      method, " has no parameter ", if (length(unknown)) some_of(quoted(unknown)) else "without a name", ", but ",
-      paste(setdiff(names(defaults), c("x", "y")), collapse = ", ")
+      method, " has no parameter ", if (length(unknown)) some_of(quoted(unknown)) else "without a name",
+      if (is.null(near)) paste0(", but ", paste(known, collapse = ", ")) else near
     )
   }
   defaults[names(options)] <- options
@@ -44,6 +72,7 @@ arguments_of <- function(method, x, y, options) {
   if (!is.null(defaults$sample_weight)) {
     defaults$sample_weight <- by_names("sample_weight", defaults$sample_weight, samples)
   }
+  defaults["distances"] <- list(both_by_names("distances", defaults$distances, samples))
   defaults
 }
 

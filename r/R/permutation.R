@@ -35,6 +35,7 @@ permutation_test <- function(method, x, y, options = list(), blocks = NULL, grou
     refuse("samples of weight 0 have no label to permute: leave them out of x and y")
   }
   stage <- STAGES[[method]](given, TRUE)
+  warn_without_effect(method, given)
   run <- quiet(stage$run)
   design <- design_of(stage$target, x, blocks, groups, stage$data$x$n_rows, covariates)
   ignores_names <- is.null(given$class_weight)

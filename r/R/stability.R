@@ -20,6 +20,7 @@ stability <- function(method, x, y, options = list(), blocks = NULL, groups = NU
   given <- arguments_of(method, x, y, options)
   # Reads x and y of all samples, whose errors are then about these.
   stage <- STAGES[[method]](given, FALSE)
+  warn_without_effect(method, given)
   n <- stage$data$x$n_rows
   d <- stage$data$x$n_cols
   design <- design_of(stage$target, x, blocks, groups, n)

@@ -76,11 +76,47 @@ test_that("parameters are checked", {
   refused(ikdr(x, y, groups = 1:3), "one label for each of the 12 features")
   refused(permutation_test("lasso", x, y), "method must be \"relief\"")
   refused(permutation_test(mean, x, y), "must be a function of fastfs")
-  refused(permutation_test("relieff", x, y, options = list(k = 3)), "relieff has no parameter 'k'")
+  refused(permutation_test("relieff", x, y, options = list(k = 3)), "relieff has no parameter 'k', but n_features")
+})
+
+test_that("the nearest name is named", {
+  refused(permutation_test("releiff", x, y), "not \"releiff\"; did you mean relieff\\?")
+  refused(stability("ReliefF", x, y), "did you mean relieff\\?")
+  refused(fastfs_filter("multi_surf"), "did you mean multisurf\\?")
+  refused(relieff(x, y, scaling = "standart"), "did you mean standard\\?")
+  misspelt <- list(n_neighbours = 3)
+  refused(permutation_test("relieff", x, y, options = misspelt), "'n_neighbours'; did you mean n_neighbors\\?$")
+  refused(differential_correlation(x, y, correlation = "spearmen"), "did you mean spearman\\?")
+  refused(differential_correlation(x, y, features = c("g1", "G2")), "did you mean g2\\?")
+  skip_if_not_installed("SummarizedExperiment")
+  refused(relieff(experiment_of(data), "State"), "no column 'State'.*did you mean state\\?")
+  refused(relieff(experiment_of(data), "state", assay = "count"), "no assay 'count'.*did you mean counts\\?")
+})
+
+test_that("options without effect are named", {
+  warned <- function(code, text) expect_warning(code, text, fixed = TRUE, class = "fastfs_warning")
+  warned(manifest(x, y, sigma_percentile = 10),
+         'sigma_percentile = 10 has no effect with sigma = "median": it needs sigma = "percentile"')
+  warned(manifest(x, y, sigma = c(1, 2), sigma_factor = 2), "sigma_factor = 2 has no effect with sigma = c(1, 2)")
+  warned(manifest(x, y, accuracy = "exact", rank = 3), 'rank = 3 has no effect with accuracy = "exact"')
+  warned(projse(x, y, degree = 7), 'degree = 7 has no effect with kernel = "linear": it needs kernel = "poly"')
+  warned(projse(x, y, sigma = 2), 'sigma = 2 has no effect with kernel = "linear": it needs kernel = "rbf"')
+  warned(disc(x, y, graph = "dense", n_neighbors = 3, n_components = 3, bandwidth_neighbors = 4),
+         'it needs graph = "auto" or "knn" or "lists"')
+  warned(permutation_test("projse", x, y, list(degree = 7), n_permutations = 5, statistic = "score"), "degree = 7 has")
+  warned(stability("projse", x, y, list(degree = 7, n_features_to_select = 2), n_subsamples = 3), "degree = 7 has no")
+  expect_no_warning(manifest(x, y, sigma = "percentile", sigma_percentile = 10))
+  expect_no_warning(projse(x, y, kernel = "poly", degree = 2))
 })
 
 test_that("memory beyond the budget is refused before the work", {
-  expect_error(relieff(x, y, max_memory = 1000), "memory budget", class = "fastfs_out_of_memory")
+  memory <- function(code, pattern) expect_error(code, pattern, class = "fastfs_out_of_memory")
+  memory(relieff(x, y, max_memory = 1000), "^relieff: .* memory budget .* raise max_memory \\(or FASTFS_MAX_MEMORY\\)")
+  memory(do.call(surf, list(x, y, max_memory = 1000)), "^surf: ")
+  memory(permutation_test("relieff", x, y, list(max_memory = 1000)), "^permutation_test: .* raise max_memory in options")
+  memory(stability("relieff", x, y, list(max_memory = 1000)), "^stability: .* raise max_memory in options")
+  memory(predict(im4e(x, y), x, max_memory = 1000), "^predict: ")
+  memory(differential_correlation(x, y, max_memory = 1000), "^differential_correlation: ")
   skip_if_not_installed("Matrix")
   sparse <- Matrix::sparseMatrix(i = 1:40, j = 1:40, x = 1, dims = c(40, 50000))
   expect_error(
