@@ -6,20 +6,16 @@
 # categorical: as the parameter `categorical_features` of the RELIEF family, or NA if a method takes numbers only.
 # makes_dense: whether a sparse x is copied into a dense one.
 read_features <- function(x, y, assay, run, categorical = NA, makes_dense = FALSE) {
+  features <- feature_names_of(x)
+  samples <- sample_names(x)
   if (is_experiment(x)) {
-    features <- rownames(x)
-    samples <- colnames(x)
     y <- read_column(x, y)
     values <- read_matrix(read_assay(x, assay), "the assay", run, transposed = TRUE)
   } else if (is.data.frame(x)) {
-    features <- names(x)
-    samples <- if (is.character(attr(x, "row.names"))) rownames(x)
     table <- read_columns(x, categorical)
     values <- dense(table$values)
     values$levels <- table$levels
   } else {
-    features <- colnames(x)
-    samples <- rownames(x)
     values <- read_matrix(x, "x", run)
   }
   y <- by_names("y", y, samples)
@@ -32,29 +28,75 @@ read_features <- function(x, y, assay, run, categorical = NA, makes_dense = FALS
   list(x = values, y = y, levels = levels, features = features, samples = samples)
 }
 
-# Returns the names of the samples of x, or NULL if they have none.
+# Returns the names of the samples of x, or NULL if they have none. Row numbers of a data.frame are names if rows were
+# taken or moved, as by table[rows, ].
 sample_names <- function(x) {
   if (is_experiment(x)) return(colnames(x))
-  if (is.data.frame(x)) return(if (is.character(attr(x, "row.names"))) rownames(x))
+  if (is.data.frame(x)) return(if (!identical(attr(x, "row.names"), seq_len(nrow(x)))) rownames(x))
   if (length(dim(x)) == 2) rownames(x)
 }
 
-# Puts values with names into the order of the samples, where both have names; other names are an error.
-by_names <- function(parameter, values, samples) {
-  is_table <- length(dim(values)) == 2
-  known <- if (is_table) sample_names(values) else names(values)
-  if (is.null(known) || is.null(samples) || identical(known, samples)) return(values)
-  at <- match(samples, known)
-  if (anyNA(at) || anyDuplicated(samples) || anyDuplicated(known[known %in% samples])) {
-    first <- function(names) paste(quoted(utils::head(names, 3)), collapse = ", ")
+feature_names_of <- function(x) {
+  if (is_experiment(x)) return(rownames(x))
+  if (is.data.frame(x)) return(names(x))
+  if (length(dim(x)) == 2) colnames(x)
+}
+
+# Functions that undo how names are written on one side only.
+REWRITERS <- c("make.names", "trimws", "tolower", "toupper")
+
+# Puts values with names into the order of `ids`, the names of the samples or features of x, and refuses other names.
+by_names <- function(parameter, values, ids, word = "sample", unnamed = unnamed_by(parameter, values)) {
+  known <- if (length(dim(values)) == 2) sample_names(values) else names(values)
+  if (is.null(known) || is.null(ids) || identical(known, ids)) return(values)
+  at <- match(ids, known)
+  if (anyNA(at) || anyDuplicated(ids) || anyDuplicated(known[known %in% ids])) {
+    refuse_names(parameter, values, known, ids, word, unnamed)
+  }
+  message(parameter, ": ", length(ids), " of ", length(ids), " ", word, "s matched by name")
+  if (length(dim(values)) == 2) values[at, , drop = FALSE] else values[at]
+}
+
+# Puts rows and columns of a square matrix, or a dist object, into the order of `ids`.
+both_by_names <- function(parameter, values, ids, word = "sample") {
+  if (inherits(values, "dist")) values <- as.matrix(values)
+  if (!is.matrix(values) || is.null(rownames(values)) || nrow(values) != ncol(values)) return(values)
+  order <- stats::setNames(seq_len(nrow(values)), rownames(values))
+  order <- by_names(parameter, order, ids, word, paste0("unname(as.matrix(", parameter, "))"))
+  unname(values)[order, order, drop = FALSE]
+}
+
+# How to give values without their names.
+unnamed_by <- function(parameter, values) {
+  is_frame <- length(dim(values)) == 2 && !is.matrix(values)
+  if (is_frame) paste0("`rownames<-`(", parameter, ", NULL)") else paste0("unname(", parameter, ")")
+}
+
+# The way out is to drop what has no value, to undo a change of the names, or to go by the order.
+refuse_names <- function(parameter, values, known, ids, word, unnamed) {
+  setter <- paste0(if (length(dim(values)) == 2) "rownames(" else "names(", parameter, ")")
+  by_order <- paste0("if ", parameter, " stands in the order of x, give ", unnamed)
+  repeated <- c(ids[duplicated(ids)], intersect(known[duplicated(known)], ids))
+  if (length(repeated)) {
     refuse(
-      "the names of ", parameter, " (", first(known), ") don't name each sample of x (", first(samples), ") once: ",
-      "rename them, or, if they stand in the order of the samples, give ",
-      if (is_table) "rownames(...) <- NULL" else paste0("unname(", parameter, ")")
+      "the names of ", parameter, " must name each ", word, " of x once, but '", repeated[1],
+      "' comes twice: keep one, or, ", by_order
     )
   }
-  message(parameter, ": ", length(samples), " of ", length(samples), " samples matched by name")
-  if (is_table) values[at, , drop = FALSE] else values[at]
+  lost <- setdiff(ids, known)
+  if (length(lost) < length(ids)) {
+    refuse(
+      parameter, " must have a value for each ", word, " of x, but has none for ", length(lost), " of ", length(ids),
+      ": ", some_of(quoted(lost)), "; give these, or take these ", word, "s out of x"
+    )
+  }
+  first <- function(names) paste(quoted(utils::head(names, 3)), collapse = ", ")
+  undone <- Filter(function(name) all(ids %in% do.call(name, list(known))), REWRITERS)
+  refuse(
+    "the names of ", parameter, " (", first(known), ") must be those of the ", word, "s of x (", first(ids), "): ",
+    if (length(undone)) paste0("set ", setter, " <- ", undone[1], "(", setter, ")") else "rename them", ", or, ",
+    by_order
+  )
 }
 
 # How the core's messages call samples and features; `rows`: the numbers of those that are left.
@@ -88,7 +130,7 @@ read_assay <- function(x, assay) {
   if (is.character(assay) && length(assay) == 1) {
     if (!assay %in% known) {
       held <- if (is.null(known)) n else some_of(quoted(known))
-      refuse("x has no assay '", assay, "', but ", held, ": choose one of these")
+      refuse("x has no assay '", assay, "', but ", held, ": choose one of these", did_you_mean(assay, known))
     }
   } else if (as_whole("assay", assay) < 1 || assay > n) {
     refuse("assay must be the name or the number of one of the ", n, " assays of x, not ", shown(assay))
@@ -107,7 +149,7 @@ column_of <- function(x, given, parameter) {
     refuse(
       "colData of x has no column '", given, "', but ",
       if (length(known)) {
-        paste0(some_of(quoted(known)), ": name one of these")
+        paste0(some_of(quoted(known)), ": name one of these", did_you_mean(given, known))
       } else {
         paste0("none: give ", parameter, " as a vector")
       }
@@ -287,7 +329,8 @@ columns_mask <- function(parameter, columns, n_features, names, ...) {
   } else {
     refuse(
       parameter, " must be ", paste0(c("NULL", ...), ", ", collapse = ""),
-      "or a mask, the numbers or the names of some of the ", n_features, " features, not ", shown(columns)
+      "or a mask, the numbers or the names of some of the ", n_features, " features, not ", shown(columns),
+      if (is.character(columns)) did_you_mean(setdiff(columns, names)[1], names)
     )
   }
   mask

@@ -19,6 +19,7 @@ ikdr_stage <- function(given, keep) {
   data <- read_features(given$x, given$y, given$assay, run, makes_dense = TRUE)
   target <- class_target(data$y, data)
   d <- data$x$n_cols
+  given["groups"] <- list(by_names("groups", given$groups, data$features, "feature"))
   kernels <- read_kernels(given, d)
   names <- names_of(data, target$classes)
   names$kernel <- function(m) {

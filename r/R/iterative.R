@@ -47,7 +47,9 @@ im4e_stage <- function(given, keep) {
   options <- list(n_anchors = as_count("n_anchors", given$n_anchors), seed = as_seed(given$random_state))
   iterative_stage("im4e", given, keep, options, function(handle, target, options, run, data, names) {
     d <- data$x$n_cols
-    options$start <- start_values("w0", given$w0, d, paste("one weight for each of the", d, "features"))
+    options$start <- start_values(
+      "w0", by_names("w0", given$w0, data$features, "feature"), d, paste("one weight for each of the", d, "features")
+    )
     options$class_factors <- class_factors(given$class_weight, target$classes)
     found <- core_result(.Call(C_im4e, handle, labels_of(target), n_classes(target), options, run), names)
     steps <- seq_len(found$n_iter)
@@ -96,7 +98,9 @@ immigrate_stage <- function(given, keep) {
   if (is.numeric(smallest) && smallest < 0) refuse("smallest must be a number of at least 0, not ", shown(smallest))
   iterative_stage("immigrate", given, keep, options, function(handle, target, options, run, data, names) {
     d <- data$x$n_cols
-    options$start_matrix <- start_values("W0", given$W0, d * d, paste("a matrix of", d, "x", d, "features"))
+    options$start_matrix <- start_values(
+      "W0", both_by_names("W0", given$W0, data$features, "feature"), d * d, paste("a matrix of", d, "x", d, "features")
+    )
     if (!is.null(given$W0) && options$prefilter == "im4e") {
       refuse("W0 and prefilter = \"im4e\" exclude each other, because the prefilter makes the start: give one")
     }

@@ -16,7 +16,13 @@ n_classes <- function(target) length(target$classes)
 as_values <- function(y, data, item = "label") {
   n <- data$x$n_rows
   if (is.null(y)) refuse("y must have one ", item, " for each of the ", n, " samples of x, but is NULL")
-  if (is.matrix(y) && ncol(y) == 1) y <- y[, 1]
+  if (length(dim(y)) == 2 && !inherits(y, "Surv")) {
+    if (ncol(y) != 1) {
+      refuse("y must be a vector, a factor or one column, but has ", ncol(y), " columns: give one of these, ",
+             "such as y[, 1, drop = FALSE]")
+    }
+    y <- y[, 1, drop = TRUE]
+  }
   if (is.list(y) || !is.null(dim(y)) || !(is.atomic(y) || is.factor(y))) {
     refuse("y must be a vector or a factor of one ", item, " a sample, not of class ", class(y)[1])
   }
@@ -82,7 +88,8 @@ survival_target <- function(y, data) {
       class(y)[1]
     )
   }
-  times <- unclass(y)[, c("time", "status"), drop = FALSE]
+  # unname(y) takes the names of the columns, too.
+  times <- matrix(as.double(y), ncol = 2, dimnames = list(NULL, c("time", "status")))
   if (nrow(times) != data$x$n_rows) {
     refuse("y must have one time for each of the ", data$x$n_rows, " samples of x, but has ", nrow(times))
   }

@@ -88,6 +88,7 @@ other_scores <- function(combine, x, data, run) {
   if (is.null(combine)) return(NULL)
   d <- data$x$n_cols
   checked <- function(scores, what) {
+    scores <- unname(by_names("combine", scores, data$features, "feature"))
     if (!is.numeric(scores) || length(scores) != d) {
       refuse(what, " one score for each of the ", d, " features, but ", length(scores), " of class ", class(scores)[1])
     }
@@ -98,12 +99,12 @@ other_scores <- function(combine, x, data, run) {
   }
   if (is.numeric(combine)) {
     if (!all(is.finite(combine))) refuse("the scores given as combine have missing or infinite values")
-    scores <- checked(unname(combine), "combine must have")
+    scores <- checked(combine, "combine must have")
     return(function(target) scores)
   }
   if (is.function(combine)) {
     return(function(target) {
-      checked(unname(combine(x, factor(target$classes[target$values + 1L], target$classes))), "combine must return")
+      checked(combine(x, factor(target$classes[target$values + 1L], target$classes)), "combine must return")
     })
   }
   choose_word("combine", combine, "f", "one score for each feature", "a function of x and y that returns them", "NULL")

@@ -212,6 +212,9 @@ ld_clumps <- function(x, scores, r2 = 0.5, window = 250000, n_clumps = NULL, pos
   )
   data <- read_genotypes(x, NULL, assay, run)
   d <- data$x$n_cols
+  scores <- by_names("scores", scores, data$features, "feature")
+  position <- by_names("position", position, data$features, "feature")
+  chromosome <- by_names("chromosome", chromosome, data$features, "feature")
   if (!is.numeric(scores) || length(scores) != d || anyNA(scores)) {
     refuse("scores must be ", d, " numbers, one for each SNP of x")
   }

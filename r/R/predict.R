@@ -16,8 +16,8 @@ metric_of <- function(result) {
 }
 
 # The new samples, a handle of the old ones and what errors call the new ones.
-new_samples <- function(result, newdata, assay, run) {
-  data <- read_features(newdata, NULL, assay, run, makes_dense = TRUE)
+new_samples <- function(result, newdata, assay, run, y = NULL) {
+  data <- read_features(newdata, y, assay, run, makes_dense = TRUE)
   own <- names(result$scores)
   if (data$x$n_cols != length(result$scores)) {
     refuse("newdata must have the ", length(result$scores), " features of the fit, but has ", data$x$n_cols)
@@ -73,12 +73,13 @@ explain <- function(result, newdata, y = NULL, top = 20, assay = 1, n_threads = 
   }
   top <- as_whole("top", top, low = 1)
   run <- read_run(n_threads, max_memory, verbose)
-  new <- new_samples(result, newdata, assay, run)
+  new <- new_samples(result, newdata, assay, run, y)
   distances <- distances_to_classes(result, new, run)
   n <- nrow(distances)
   wanted <- nearest_class(distances)
   if (!is.null(y)) {
-    wanted <- match(as_values(y, new$data), result$classes)
+    y <- as_values(new$data$y, new$data)
+    wanted <- match(y, result$classes)
     if (anyNA(wanted)) {
       refuse(
         "y has the label ", quoted(y[is.na(wanted)][1]), ", which isn't one of the classes ",

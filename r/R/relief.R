@@ -15,7 +15,7 @@ family_stage <- function(method, given, keep = FALSE) {
   n <- data$x$n_rows
   rows <- NULL
   weights <- by_names("sample_weight", given$sample_weight, data$samples)
-  distances <- given$distances
+  distances <- both_by_names("distances", given$distances, data$samples)
   if (!is.null(weights)) {
     if (!is.numeric(weights) || length(weights) != n || anyNA(weights)) {
       refuse("sample_weight must have one number for each of the ", n, " samples of x")
@@ -24,7 +24,6 @@ family_stage <- function(method, given, keep = FALSE) {
     if (all(weights == 0)) refuse("sample_weight is zero for all samples, so that none is left: give some a weight")
   }
   if (!is.null(distances)) {
-    if (inherits(distances, "dist")) distances <- as.matrix(distances)
     if (!is.matrix(distances) || !is.numeric(distances) || any(dim(distances) != n)) {
       refuse(
         "distances must be a dist object, or a matrix of ", n, " x ", n, " numbers, a row and a column for each sample"

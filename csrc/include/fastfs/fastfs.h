@@ -164,7 +164,9 @@ enum {
 };
 
 /* A samples x features matrix that the caller owns: numbers and indices aligned to their size, strides of any sign.
- * Genotypes are read as numbers of dtype, missing ones as NaN, and are decoded in small blocks. */
+ * Genotypes are read as numbers of dtype, missing ones as NaN, and are decoded in small blocks. Arrays may lie in a
+ * file that is mapped into memory, but if the file shrinks while a call reads it, the system ends the process (SIGBUS).
+ */
 typedef struct fastfs_matrix {
     size_t struct_size;
     int32_t dtype;       /* FASTFS_FLOAT32 or FASTFS_FLOAT64 */
