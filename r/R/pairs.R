@@ -42,7 +42,7 @@ compare_pairs <- function(given, data, parameter, what, options, run, fit, may_s
     if (!is.null(labelings)) options <- c(options, list(labelings = labelings, n_labelings = ncol(labelings)))
     core_result(fit(target$values, options), names)
   }
-  if (most > 0 && heeds_rare && design$word == "group") {
+  if (most > 0 && heeds_rare && length(design$unit_codes) < length(design$unit)) {
     options$wholes <- 1
     if (any(compare(NULL)$rare == 1)) {
       labelings <- NULL

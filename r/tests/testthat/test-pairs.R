@@ -148,4 +148,9 @@ test_that("rare values have no p-values if groups move as wholes", {
   expect_null(found$pvalue)
   expect_equal(c(found$n_permutations, found$resolution), c(0, 1))
   expect_false(is.null(differential_correlation(x[, -2], y, groups = donor, n_permutations = 19)$pvalue))
+  every <- seq_along(y)
+  expect_equal(
+    differential_correlation(x, y, groups = every, n_permutations = 19)$null_maxima,
+    differential_correlation(x, y, n_permutations = 19)$null_maxima
+  )
 })

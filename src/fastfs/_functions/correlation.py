@@ -231,7 +231,7 @@ def differential_correlation(
     labelings, exact, stopped, begin = None, False, False, 0.0
     if n_permutations:
         labelings, exact = design.labelings(n_permutations, as_seed(random_state), run)
-    of_core = options.core() | {"wholes": int(design.wholes is not None)}
+    of_core = options.core() | {"wholes": int(design.moves_together)}
 
     def compare(some: Array | None, begin: float, end: float) -> dict[str, Any]:
         if progress is not None:
@@ -241,7 +241,7 @@ def differential_correlation(
         return compared
 
     rare: Integers | None = None
-    if labelings is not None and design.wholes is not None:
+    if labelings is not None and design.moves_together:
         rare = np.flatnonzero(compare(None, 0.0, 0.0)["rare"])
         if len(rare):
             labelings, exact = None, False

@@ -177,6 +177,11 @@ class Design:
         """The group of each sample, if the labels of whole groups are permuted."""
         return self._unit if self._word == "group" else None
 
+    @property
+    def moves_together(self) -> bool:
+        """Whether samples move together: in groups, of which one at least has several."""
+        return len(self._order) < len(self._unit)
+
     @cached_property
     def units(self) -> Integers:
         codes, block, group = self._columns

@@ -144,6 +144,20 @@ def test_rare_values_have_no_pvalues_if_groups_move(correlation):
     np.testing.assert_array_equal(found.z, plain.z)
 
 
+@pytest.mark.parametrize("blocks", [None, np.repeat(np.arange(24), 2)])
+def test_groups_of_one_sample_are_samples(blocks):
+    """Specimens with one row each, as groups within donors: rare values have p-values."""
+    rng = np.random.default_rng(0)
+    table = rng.normal(size=(48, 6))
+    table[:, 1] = np.where(rng.random(48) < 0.15, 2.0, 0.0)
+    labels = np.tile([0, 1], 24)
+    plain = compare(table, labels, blocks=blocks)
+    assert plain.pvalue is not None
+    found = compare(table, labels, groups=np.arange(48), blocks=blocks)
+    np.testing.assert_array_equal(found.null_maxima, plain.null_maxima)
+    np.testing.assert_array_equal(found.pvalues_max, plain.pvalues_max)
+
+
 def test_nothing_but_copies():
     table = np.column_stack([X[:, 0], 2 * X[:, 0]])
     with pytest.warns(fastfs.DataWarning, match="1 pair of features is a copy, .* and is left out"):
