@@ -2,7 +2,9 @@
 
     python -m benchmarks.bench_correlation [--labelings 10] [--full]     # --full: all 999 labelings
     python -m benchmarks.bench_correlation --errors [--sets 1000]        # tables of docs/differential-correlation.md
-    python -m benchmarks.bench_correlation --designs [--sets 1000]
+    python -m benchmarks.bench_correlation --designs [covariates ...] [--sets 1000]
+    python -m benchmarks.bench_correlation --batches [--sets 1000]       # numbers of batches and donors
+    python -m benchmarks.bench_correlation --tied [--sets 1000]          # shares of tied values, both rules
 
 Floors: a labeling multiplies and adds n_samples p (p + 1) / 2 times, at the rate of SciPy's gemm in float32; its 4
 n_samples p bytes stay in the caches. The observed pass is the same in float64. Times are CPU times, over the cores that
@@ -12,7 +14,9 @@ the target names: two.
 from __future__ import annotations
 
 import argparse
+import math
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -21,6 +25,8 @@ from scipy.stats import norm
 import fastfs
 from benchmarks import harness
 from benchmarks.harness import Report
+from fastfs._functions.correlation import CorrelationOptions
+from fastfs._inference.design import Design
 from fastfs._machine.run import Run, core
 
 N, P, CORES = 100, 20_000, 2
@@ -98,22 +104,36 @@ def null_data(kind: str, rng: np.random.Generator, n: int = 80, p: int = 15) -> 
     return X, y
 
 
+def level(make: Callable[[int], Any], n_sets: int, correlation: str) -> str:
+    """Return the share of data sets in which the strongest pair has p <= .05, with 99 labelings."""
+    rejected, tested = 0, 0
+    for seed in range(n_sets):
+        X, y, design = make(seed)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", fastfs.DataWarning)
+            found = fastfs.differential_correlation(
+                X, y, correlation=correlation, n_permutations=99, random_state=seed, n_threads=1, **design
+            )
+        if found.pvalue is not None:
+            tested += 1
+            rejected += found.pvalue <= 0.05
+    if not tested:
+        return "no p-value"
+    return f"{rejected / tested:.3f}" + f" of {tested} sets with a p-value" * (tested < n_sets)
+
+
+def levels(make: Callable[[int], Any], n_sets: int) -> str:
+    """Return both correlations' shares, as text."""
+    return "   ".join(f"{name.title()} {level(make, n_sets, name)}" for name in ("pearson", "spearman"))
+
+
 def errors(n_sets: int) -> None:
-    """Shares of data sets without any change in which the strongest pair has p <= .05, with 99 labelings."""
+    """Print shares for data sets without any change."""
     kinds = ("normal", "correlated .5", "mean shift", "scale x 4", "unequal classes", "own t3", "joint t3")
     print(f"15 features, 80 samples, {n_sets} sets, standard error {np.sqrt(0.05 * 0.95 / n_sets):.3f}")
     for kind in kinds:
-        shares = []
-        for correlation in ("pearson", "spearman"):
-            rejected = 0
-            for seed in range(n_sets):
-                X, y = null_data(kind, np.random.default_rng(seed))
-                found = fastfs.differential_correlation(
-                    X, y, correlation=correlation, n_permutations=99, random_state=seed, n_threads=1
-                )
-                rejected += found.pvalue <= 0.05
-            shares.append(rejected / n_sets)
-        print(f"{kind:<20} Pearson {shares[0]:.3f}   Spearman {shares[1]:.3f}", flush=True)
+        text = levels(lambda seed, kind=kind: (*null_data(kind, np.random.default_rng(seed)), {}), n_sets)
+        print(f"{kind:<20} {text}", flush=True)
 
 
 DONORS, ROWS = 12, 6
@@ -162,35 +182,86 @@ def design_data(kind: str, effect: float, rng: np.random.Generator) -> tuple[np.
     return X + effect * covariate[:, None], labels, {"covariates": covariate}
 
 
-def errors_of_designs(n_sets: int) -> None:
-    """Print shares of data sets without any change in which the strongest pair has p <= .05, with 99 labelings."""
+ALONE = ("none", *OF_SHARES)
+WITH_EFFECTS = (
+    "whole donors",
+    "whole donors, other means",
+    "whole donors in blocks",
+    "blocks",
+    "labels vary in donors",
+    "whole donors, 0/1 columns",
+    "whole donors, 0/1 columns, rare",
+    "covariates",
+)
+
+
+def errors_of_designs(n_sets: int, kinds: list[str]) -> None:
+    """Print shares for data sets without any change, with effects of donors, or of a covariate, of two sizes."""
     print(f"20 features, {DONORS * ROWS} samples, {n_sets} sets, standard error {np.sqrt(0.05 * 0.95 / n_sets):.3f}")
-    alone = ("none", *OF_SHARES)
-    kinds = ("whole donors", "whole donors, other means", "whole donors in blocks", "blocks", "labels vary in donors")
-    columns = ("whole donors, 0/1 columns", "whole donors, 0/1 columns, rare")
-    for kind in (*alone, *kinds, *columns, "covariates"):
+    for kind in kinds or (*ALONE, *WITH_EFFECTS):
+        for effect in (0.0,) if kind in ALONE else (0.0, 1.5):
+            # The seeds of other data than those by which the standardising was chosen.
+            text = levels(lambda seed, k=kind, e=effect: design_data(k, e, np.random.default_rng([seed, 1])), n_sets)
+            print(f"{kind:<31} effects {effect}: {text}", flush=True)
+    if not kinds:
+        exclusive_ors()
+
+
+def donors_in_batches(n_donors: int, n_batches: int, effect: float, seed: int) -> Any:
+    """Return normal features with effects of donors, half of each batch of which are cases, and the design."""
+    rng = np.random.default_rng([seed, 3])
+    donor, size = np.repeat(np.arange(n_donors), ROWS), n_donors // n_batches
+    X = rng.normal(size=(len(donor), 20)) + effect * rng.normal(size=(n_donors, 20))[donor]
+    labels = np.concatenate([rng.permutation(np.arange(size) % 2) for _ in range(n_batches)])[donor]
+    return X, labels, {"groups": donor, "blocks": donor // size}
+
+
+def errors_of_batches(n_sets: int) -> None:
+    """Print shares for whole donors within batches, by the numbers of both, and how many labelings there are."""
+    print(f"20 features, {ROWS} samples a donor, {n_sets} sets, standard error {np.sqrt(0.05 * 0.95 / n_sets):.3f}")
+    for n_donors, n_batches in ((12, 1), (12, 2), (12, 3), (12, 6), (24, 3), (24, 6), (24, 12)):
+        n_labelings = math.comb(n_donors // n_batches, n_donors // n_batches // 2) ** n_batches
         for effect in (0.0, 1.5):
-            if kind in alone and effect:
-                continue
-            shares = []
-            for correlation in ("pearson", "spearman"):
-                rejected, tested = 0, 0
-                for seed in range(n_sets):
-                    # The seeds of other data than those by which the standardising was chosen.
-                    X, y, design = design_data(kind, effect, np.random.default_rng([seed, 1]))
-                    with warnings.catch_warnings():
-                        warnings.simplefilter("ignore", fastfs.DataWarning)
-                        found = fastfs.differential_correlation(
-                            X, y, correlation=correlation, n_permutations=99, random_state=seed, n_threads=1, **design
-                        )
-                    if found.pvalue is not None:
-                        tested += 1
-                        rejected += found.pvalue <= 0.05
-                shares.append(f"{rejected / tested:.3f}" if tested else "no p-value")
-                if 0 < tested < n_sets:
-                    shares[-1] += f" of {tested} sets with a p-value"
-            print(f"{kind:<31} effects {effect}: Pearson {shares[0]}   Spearman {shares[1]}", flush=True)
-    exclusive_ors()
+            of = n_donors, n_batches, effect
+            text = levels(lambda seed, of=of: donors_in_batches(*of, seed), n_sets)
+            print(
+                f"{n_donors} donors, {n_batches:2d} batches, {n_labelings:,} labelings, effects {effect}: {text}",
+                flush=True,
+            )
+
+
+def tied_data(share: float, effect: float, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return features of which a share of the first class, and half of it in the second, have the lowest value."""
+    rng = np.random.default_rng([seed, 4])
+    donor = np.repeat(np.arange(DONORS), ROWS)
+    labels = rng.permutation(np.arange(DONORS) % 2)[donor] if effect else rng.permutation(len(donor)) % 2
+    X = rng.normal(size=(len(donor), 20)) + effect * rng.normal(size=(DONORS, 20))[donor]
+    lowest = np.sqrt(1 + effect**2) * norm.ppf(np.array([share, share / 2])[labels])[:, None]
+    return np.maximum(X, lowest) - np.where(share, lowest, 0), labels, donor
+
+
+def level_of_rule(share: float, effect: float, wholes: int, correlation: str, n_sets: int) -> float:
+    """Return the share of sets with p <= .05 if labelings move values (wholes), or as they move samples."""
+    rejected = 0
+    of_core = CorrelationOptions.of({"correlation": correlation, "n_pairs": 1}).core() | {"wholes": wholes}
+    for seed in range(n_sets):
+        X, labels, donor = tied_data(share, effect, seed)
+        labelings, _ = Design(labels, groups=donor if effect else None).labelings(99, seed, Run(1))
+        found = core().differential_correlation(X, labels, None, labelings, of_core, Run(1))
+        rejected += found["pvalues"][0] <= 0.05
+    return rejected / n_sets
+
+
+def errors_of_ties(n_sets: int) -> None:
+    """Print shares as more values are tied: by values that move, and as the function moves them."""
+    print(f"20 features, {DONORS * ROWS} samples, {n_sets} sets, standard error {np.sqrt(0.05 * 0.95 / n_sets):.3f}")
+    ways = (("samples, values", 0.0, 1), ("samples, by the rule", 0.0, 0), ("whole donors, values", 1.5, 1))
+    for share in (0.0, 0.1, 0.25, 0.5, 0.75, 0.9):
+        for name, effect, wholes in ways:
+            of = [level_of_rule(share, effect, wholes, c, n_sets) for c in ("pearson", "spearman")]
+            print(
+                f"{share:4g} and {share / 2:5g} tied; {name:<20} Pearson {of[0]:.3f}   Spearman {of[1]:.3f}", flush=True
+            )
 
 
 def exclusive_ors(n_sets: int = 50) -> None:
@@ -210,12 +281,18 @@ if __name__ == "__main__":
     parser.add_argument("--labelings", type=int, default=10)
     parser.add_argument("--full", action="store_true")
     parser.add_argument("--errors", action="store_true")
-    parser.add_argument("--designs", action="store_true")
+    parser.add_argument("--designs", nargs="*", metavar="DESIGN", choices=(*ALONE, *WITH_EFFECTS))
+    parser.add_argument("--batches", action="store_true")
+    parser.add_argument("--tied", action="store_true")
     parser.add_argument("--sets", type=int, default=1000)
     given = parser.parse_args()
     if given.errors:
         errors(given.sets)
-    elif given.designs:
-        errors_of_designs(given.sets)
+    elif given.designs is not None:
+        errors_of_designs(given.sets, given.designs)
+    elif given.batches:
+        errors_of_batches(given.sets)
+    elif given.tied:
+        errors_of_ties(given.sets)
     else:
         raise SystemExit(speed(999 if given.full else given.labelings))
