@@ -118,20 +118,29 @@ class Panels {
         n_panels_ = n_panels(data);
     }
 
+    // Takes the features of a panel side by side, so that no sum waits for another; each has the bits of moments().
     void pack(const StandardRows& data, std::int64_t panel) {
-        for (std::int64_t k = 0; k < kPanel<T>; ++k) {
-            const std::int64_t i = panel * kPanel<T> + k;
-            for (std::int64_t c = 0; c < 2; ++c) {
-                const std::int64_t n = labeling_->size(c);
-                T* to = values_.data() + begin(c) + panel * n * kPanel<T> + k;
-                if (i >= data.n_features()) {
-                    for (std::int64_t s = 0; s < n; ++s) to[s * kPanel<T>] = T(0);
-                    continue;
+        constexpr std::int64_t K = kPanel<T>;
+        for (std::int64_t c = 0; c < 2; ++c) {
+            const std::int64_t n = labeling_->size(c), last = data.n_features() - 1;
+            const double* rows[K];
+            for (std::int64_t k = 0; k < K; ++k) rows[k] = labeling_->values(std::min(panel * K + k, last), c);
+            double mean[K] = {}, squares[K] = {}, factor[K] = {};
+            for (std::int64_t s = 0; s < n; ++s) {
+                for (std::int64_t k = 0; k < K; ++k) mean[k] += rows[k][s];
+            }
+            for (double& sum : mean) sum /= static_cast<double>(n);
+            for (std::int64_t s = 0; s < n; ++s) {
+                for (std::int64_t k = 0; k < K; ++k) squares[k] += (rows[k][s] - mean[k]) * (rows[k][s] - mean[k]);
+            }
+            for (std::int64_t k = 0; k < K && panel * K + k <= last; ++k) {
+                if (const double length = length_of(squares[k], n); length > 0) factor[k] = 1 / length;
+            }
+            T* to = values_.data() + begin(c) + panel * n * K;
+            for (std::int64_t s = 0; s < n; ++s) {
+                for (std::int64_t k = 0; k < K; ++k) {
+                    to[s * K + k] = static_cast<T>((rows[k][s] - mean[k]) * factor[k]);
                 }
-                const double* z = labeling_->values(i, c);
-                const auto [mean, length] = moments(z, n);
-                const double factor = length > 0 ? 1 / length : 0.0;
-                for (std::int64_t s = 0; s < n; ++s) to[s * kPanel<T>] = static_cast<T>((z[s] - mean) * factor);
             }
         }
     }
@@ -238,9 +247,11 @@ class Copies {
     std::vector<std::pair<std::int64_t, std::int64_t>> first_;
 };
 
-// Adds the sums of 2 |atanh r_0 - atanh r_1| over the columns of a tile to of_rows, and over its rows to of_cols. Of
-// each pair it is the logarithm of a ratio, and of several that of the product of ratios.
-void add_differences(const double* r0, const double* r1, std::int64_t ni, double* of_rows, double* of_cols) {
+// Adds the sums of 2 |atanh r_0 - atanh r_1|, with correlations cut to +-limit, over the columns of a tile to of_rows,
+// and over its rows to of_cols. Of each pair it is the logarithm of a ratio, and of several that of the product of
+// ratios.
+void add_differences(const double* r0, const double* r1, std::int64_t ni, double limit, double* of_rows,
+                     double* of_cols) {
     double above[kTile], below[kTile];
     std::fill_n(above, kTile, 1.0);
     std::fill_n(below, kTile, 1.0);
@@ -251,7 +262,8 @@ void add_differences(const double* r0, const double* r1, std::int64_t ni, double
         for (std::int64_t b0 = 0; b0 < kTile; b0 += kLanes) {
             const double *x = r0 + a * kTile + b0, *y = r1 + a * kTile + b0;
             for (std::int64_t l = 0; l < kLanes; ++l) {
-                const double p = (1 + x[l]) * (1 - y[l]), q = (1 - x[l]) * (1 + y[l]);
+                const double a0 = std::clamp(x[l], -limit, limit), a1 = std::clamp(y[l], -limit, limit);
+                const double p = (1 + a0) * (1 - a1), q = (1 - a0) * (1 + a1);
                 const double larger = p > q ? p : q, smaller = p > q ? q : p;
                 row_above[l] *= larger;
                 row_below[l] *= smaller;
@@ -315,7 +327,7 @@ void Search::observe(fastfs_differential_correlation_result& result) {
     std::fill_n(sums.data(), sums.size(), 0.0);
     Strongest<Pair> strongest(options_.n_pairs);
     Copies copies;
-    const double slack = panels.slack(), near = 1 - kCopy - slack, limit = truth_.limit;
+    const double slack = panels.slack(), near = 1 - kCopy - slack;
     for (std::int64_t I = 0; I < n_blocks_; ++I) {
         const Run::Part part(run_, share(I, n_blocks_), share(I + 1, n_blocks_));
         const std::int64_t i0 = I * kTile, ni = width(I);
@@ -342,16 +354,12 @@ void Search::observe(fastfs_differential_correlation_result& result) {
                     copies.add(i, j0 + b);
                     x[b] = y[b] = 0;
                 }
-                for (std::int64_t b = first; b < nj; ++b) {
-                    x[b] = std::clamp(x[b], -limit, limit);
-                    y[b] = std::clamp(y[b], -limit, limit);
-                }
                 test.visit(x, y, first, nj, [&](std::int64_t b) {
                     const Difference found = difference(i, j0 + b, truth_);
                     if (found.defined) strongest.add({i, j0 + b, found, std::abs(found.z)});
                 });
             }
-            add_differences(r0, r1, ni, of_rows.data() + task * kTile, sums.data() + j0);
+            add_differences(r0, r1, ni, truth_.limit, of_rows.data() + task * kTile, sums.data() + j0);
         });
         for (std::int64_t task = 0; task < n_blocks_ - I; ++task) {
             for (std::int64_t a = 0; a < ni; ++a) sums[i0 + a] += of_rows[task * kTile + a];
@@ -420,14 +428,17 @@ void Search::permute(fastfs_differential_correlation_result& result) {
         }
         const std::optional<Classes> last =
             first > 0 ? Classes(options_.labelings + (first - 1) * n, n, 2) : std::optional<Classes>();
+        std::vector<StandardRows::Moves> moves;
+        for (std::int64_t b = 0; b < count; ++b) {
+            moves.emplace_back(data_, labelings[at(b)], b > 0 ? &labelings[at(b - 1)] : last ? &*last : nullptr);
+        }
         const std::int64_t n_panels = Panels<float>::n_panels(data_), n_parts = ceil_div(n_top, kPairsPerTask);
         run_.step("packing", 0.02);
         parallel_for(run_, count * n_panels, [&](std::int64_t task, int) {
             const std::int64_t b = task / n_panels, panel = task % n_panels;
-            const Classes* other = b > 0 ? &labelings[at(b - 1)] : last ? &*last : nullptr;
             const std::int64_t end = std::min((panel + 1) * kPanel<float>, p_);
             for (std::int64_t k = panel * kPanel<float>; k < end; ++k) {
-                data_.write(k, labelings[at(b)], other, values[at(b)].data() + k * n);
+                data_.write(k, moves[at(b)], values[at(b)].data() + k * n);
             }
             panels[at(b)].pack(data_, panel);
         });
@@ -467,8 +478,9 @@ void differential_correlation(const Matrix& X, const Classes& classes,
     const std::int64_t tiles = run.n_threads() * 2 * kTile * kTile;
     const std::int64_t observing =
         8 * (Panels<double>::size(p, n) + 2 * round_up(p, kTile) + tiles) + Strongest<Pair>::memory(options.n_pairs);
-    const std::int64_t permuting =
-        at_once * (4 * Panels<float>::size(p, n) + 8 * p * n + 24 * n + 8 * options.n_pairs) + 4 * tiles;
+    const std::int64_t permuting = at_once * (4 * Panels<float>::size(p, n) + 8 * p * n + 24 * n +
+                                              StandardRows::Moves::memory(n) + 8 * options.n_pairs) +
+                                   4 * tiles;
     run.require_memory(StandardRows::memory(p, n) + std::max(observing, permuting) + 150 * options.n_pairs +
                            8 * options.n_labelings + 64 * n + 32 * X.n_cols(),
                        {"the search among ", p, " features"}, "give fewer features or a smaller n_pairs");

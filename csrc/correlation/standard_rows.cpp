@@ -109,9 +109,9 @@ double standard_place(std::int64_t place, std::int64_t n) {
     return (2 * static_cast<double>(place) + 1 - size) * std::sqrt(3 / (size * size - 1));
 }
 
-// Places from 0 within each class in the order of the values, of which ties take theirs at random. Which at random is
-// a matter of the order of the values alone: copies get the same places in any column and unit.
-void draw_places(const double* values, const Classes& classes, std::int32_t* places) {
+// Puts the samples of each class in the order of the values, of which ties are in random order. Which is a matter of
+// the order of the values alone: copies get the same places in any column and unit.
+void draw_places(const double* values, const Classes& classes, std::int32_t* by_place) {
     const std::int64_t n = classes.n_samples();
     std::vector<std::int64_t> levels(at(n)), order;  // levels: of equal values within a class
     const auto each_class = [&](auto&& less, auto&& f) {
@@ -119,11 +119,11 @@ void draw_places(const double* values, const Classes& classes, std::int32_t* pla
             order = up_to(classes.size(c));
             for (std::int64_t& t : order) t += classes.begins[at(c)];
             std::sort(order.begin(), order.end(), less);
-            for (std::size_t k = 0; k < order.size(); ++k) f(k);
+            for (std::size_t k = 0; k < order.size(); ++k) f(c, k);
         }
     };
     each_class([&](auto a, auto b) { return values[a] < values[b]; },
-               [&](std::size_t k) {
+               [&](std::int64_t, std::size_t k) {
                    const bool is_new = k > 0 && values[order[k]] != values[order[k - 1]];
                    levels[at(order[k])] = k == 0 ? 0 : levels[at(order[k - 1])] + (is_new ? 1 : 0);
                });
@@ -133,17 +133,41 @@ void draw_places(const double* values, const Classes& classes, std::int32_t* pla
     std::vector<std::pair<std::int64_t, std::uint64_t>> keys;
     for (const std::int64_t level : levels) keys.emplace_back(level, random.bits());
     each_class([&](auto a, auto b) { return std::pair(keys[at(a)], a) < std::pair(keys[at(b)], b); },
-               [&](std::size_t k) { places[order[k]] = static_cast<std::int32_t>(k); });
+               [&](std::int64_t c, std::size_t k) {
+                   by_place[at(classes.begins[at(c)]) + k] = static_cast<std::int32_t>(order[k]);
+               });
+}
+
+// Returns moments() but for rounding: in four sums that add up side by side.
+Moments quick_moments(const double* values, std::int64_t n) {
+    const auto total = [&](auto&& of) {
+        double a = 0, b = 0, c = 0, d = 0, rest = 0;
+        std::int64_t s = 0;
+        for (; s + 4 <= n; s += 4) {
+            a += of(values[s]);
+            b += of(values[s + 1]);
+            c += of(values[s + 2]);
+            d += of(values[s + 3]);
+        }
+        for (; s < n; ++s) rest += of(values[s]);
+        return ((a + b) + (c + d)) + rest;
+    };
+    const double mean = total([](double x) { return x; }) / static_cast<double>(n);
+    return {mean, length_of(total([mean](double x) { return (x - mean) * (x - mean); }), n)};
 }
 
 }  // namespace
+
+double length_of(double squares, std::int64_t n) {
+    return squares > kConstant * static_cast<double>(n) ? std::sqrt(squares) : 0.0;
+}
 
 Moments moments(const double* values, std::int64_t n) {
     double sum = 0, squares = 0;
     for (std::int64_t s = 0; s < n; ++s) sum += values[s];
     const double mean = sum / static_cast<double>(n);
     for (std::int64_t s = 0; s < n; ++s) squares += (values[s] - mean) * (values[s] - mean);
-    return {mean, squares > kConstant * static_cast<double>(n) ? std::sqrt(squares) : 0.0};
+    return {mean, length_of(squares, n)};
 }
 
 StandardRows::StandardRows(const Matrix& X, const std::vector<std::int64_t>& wanted, const Classes& truth, bool ranks,
@@ -152,7 +176,7 @@ StandardRows::StandardRows(const Matrix& X, const std::vector<std::int64_t>& wan
       truth_(truth),
       where_(at(n_samples)),
       values_(static_cast<std::int64_t>(wanted.size()) * n_samples),
-      places_(static_cast<std::int64_t>(wanted.size()) * n_samples) {
+      by_place_(static_cast<std::int64_t>(wanted.size()) * n_samples) {
     X.row_maxima(run);  // refuses NaN and infinity
     if (X.is_sparse()) {
         read_sparse(X, wanted, values_.data());
@@ -160,6 +184,9 @@ StandardRows::StandardRows(const Matrix& X, const std::vector<std::int64_t>& wan
         read_values(X, wanted, values_.data(), run);
     }
     for (std::int64_t t = 0; t < n_samples; ++t) where_[at(truth.order[at(t)])] = t;
+    for (std::int64_t c = 0; c < 2; ++c) {
+        for (std::int64_t r = 0; r < truth.size(c); ++r) standard_places_.push_back(standard_place(r, truth.size(c)));
+    }
     const auto n_wanted = static_cast<std::int64_t>(wanted.size());
     std::vector<char> varies(wanted.size()), moves_places(wanted.size()), is_rare(wanted.size());
     parallel_for(run, n_wanted, [&](std::int64_t k, int) {
@@ -176,7 +203,7 @@ StandardRows::StandardRows(const Matrix& X, const std::vector<std::int64_t>& wan
             if (!wholes && most >= 2 && 4 * most >= n) moves_places[at(k)] = 1;
             if (4 * most > 3 * n) is_rare[at(k)] = 1;
         }
-        if (moves_places[at(k)]) draw_places(row, truth, places_.data() + k * n_samples);
+        if (moves_places[at(k)]) draw_places(row, truth, by_place_.data() + k * n_samples);
         for (std::int64_t c = 0; c < 2; ++c) {
             take(c);
             if (ranks) replace_by_ranks(of_class);
@@ -192,64 +219,74 @@ StandardRows::StandardRows(const Matrix& X, const std::vector<std::int64_t>& wan
         }
         const std::int64_t to = n_features() * n_samples;
         std::copy_n(values_.data() + k * n_samples, n_samples, values_.data() + to);
-        if (moves_places[at(k)]) std::copy_n(places_.data() + k * n_samples, n_samples, places_.data() + to);
+        if (moves_places[at(k)]) std::copy_n(by_place_.data() + k * n_samples, n_samples, by_place_.data() + to);
         columns.push_back(wanted[at(k)]);
         if (is_rare[at(k)]) rare.push_back(wanted[at(k)]);
         moves_places_.push_back(moves_places[at(k)]);
     }
 }
 
-void StandardRows::write(std::int64_t k, const Classes& labeling, const Classes* other, double* to) const {
-    thread_local Numbers moved, of_class;
-    thread_local std::vector<std::pair<double, std::int64_t>> order;
-    const double* z = of(k);
-    const std::int32_t* places = places_.data() + k * n_samples;
-    moved.resize(at(n_samples));
-    for (std::int64_t c = 0; c < 2; ++c) {
-        const std::int64_t begin = truth_.begins[at(c)], n = truth_.size(c);
-        for (std::int64_t t = begin; t < begin + n; ++t) {
-            moved[at(t)] = moves_places_[at(k)] ? standard_place(places[t], n) : z[t];
-        }
-    }
-    if (other && other->smallest() >= kFewestSamples) {
-        Moments of_other[2];
-        for (std::int64_t c = 0; c < 2; ++c) {
-            of_class.clear();
-            for (std::int64_t s = 0; s < other->size(c); ++s) {
-                of_class.push_back(moved[at(where_[at(other->order[at(other->begins[at(c)] + s)])])]);
-            }
-            of_other[c] = moments(of_class.data(), other->size(c));
-        }
-        for (std::int64_t c = 0; c < 2; ++c) {
-            const auto [mean, length] = of_other[c];
-            const double deviation = length > 0 ? length / std::sqrt(static_cast<double>(other->size(c))) : 1.0;
-            for (std::int64_t s = truth_.begins[at(c)]; s < truth_.begins[at(c) + 1]; ++s) {
-                moved[at(s)] = mean + deviation * moved[at(s)];
-            }
-        }
-    }
-    if (!moves_places_[at(k)]) {
-        for (std::int64_t t = 0; t < n_samples; ++t) to[t] = moved[at(where_[at(labeling.order[at(t)])])];
-        return;
-    }
+StandardRows::Moves::Moves(const StandardRows& data, const Classes& labeling, const Classes* other)
+    : to_(at(data.n_samples)), size_(labeling.size(0)), size_of_other_(other ? other->size(0) : 0) {
+    const std::int64_t n_samples = data.n_samples;
+    const auto places = [&](const Classes& classes) {
+        std::vector<std::int32_t> found;
+        for (const std::int64_t i : classes.order) found.push_back(static_cast<std::int32_t>(data.where_[at(i)]));
+        return found;
+    };
+    from_ = places(labeling);
+    for (std::size_t s = 0; s < from_.size(); ++s) to_[at(from_[s])] = static_cast<std::int32_t>(s);
+    if (other && other->smallest() >= kFewestSamples) other_ = places(*other);
+
     // The classes of a labeling have the numbers by which more samples keep their own, so that to exchange the names of
     // both changes nothing.
+    const Classes& truth = data.truth_;
     std::int64_t kept = 0;
-    for (std::int64_t i = 0; i < n_samples; ++i) kept += labeling.of(i) == truth_.of(i) ? 1 : 0;
+    for (std::int64_t i = 0; i < n_samples; ++i) kept += labeling.of(i) == truth.of(i) ? 1 : 0;
     const std::int64_t exchanged = 2 * kept < n_samples ? 1 : 0;
     for (std::int64_t c = 0; c < 2; ++c) {
-        const std::int64_t own = c ^ exchanged, begin = truth_.begins[at(own)], n = truth_.size(own);
-        of_class.resize(at(n));
-        for (std::int64_t t = begin; t < begin + n; ++t) of_class[at(places[t])] = z[t];
-        order.clear();
-        for (std::int64_t s = labeling.begins[at(c)]; s < labeling.begins[at(c) + 1]; ++s) {
-            order.emplace_back(moved[at(where_[at(labeling.order[at(s)])])], s);
-        }
-        std::sort(order.begin(), order.end());
-        const std::int64_t size = labeling.size(c);
+        const std::int64_t own = c ^ exchanged, n = truth.size(own), size = labeling.size(c);
         for (std::int64_t r = 0; r < size; ++r) {
-            to[order[at(r)].second] = of_class[at((2 * r + 1) * n / (2 * size))];
+            takes_.push_back(static_cast<std::int32_t>(truth.begins[at(own)] + (2 * r + 1) * n / (2 * size)));
         }
+    }
+}
+
+void StandardRows::write(std::int64_t k, const Moves& moves, double* to) const {
+    thread_local Numbers buffer;
+    buffer.resize(at(3 * n_samples));
+    double *in_order = buffer.data(), *of_other = in_order + n_samples, *changed = of_other + n_samples;
+    const double *z = of(k), *moved = z;
+    const std::int32_t* by_place = by_place_.data() + k * n_samples;
+    if (moves_places_[at(k)]) {
+        for (std::int64_t r = 0; r < n_samples; ++r) in_order[by_place[r]] = standard_places_[at(r)];
+        moved = in_order;
+    }
+    if (!moves.other_.empty()) {
+        for (std::int64_t s = 0; s < n_samples; ++s) of_other[s] = moved[moves.other_[at(s)]];
+        const std::int64_t sizes[2] = {moves.size_of_other_, n_samples - moves.size_of_other_};
+        const Moments found[2] = {quick_moments(of_other, sizes[0]), quick_moments(of_other + sizes[0], sizes[1])};
+        for (std::int64_t c = 0; c < 2; ++c) {
+            const auto [mean, length] = found[c];
+            const double deviation = length > 0 ? length / std::sqrt(static_cast<double>(sizes[c])) : 1.0;
+            for (std::int64_t t = truth_.begins[at(c)]; t < truth_.begins[at(c) + 1]; ++t) {
+                changed[t] = mean + deviation * moved[t];
+            }
+        }
+        moved = changed;
+    }
+    if (!moves_places_[at(k)]) {
+        for (std::int64_t s = 0; s < n_samples; ++s) to[s] = moved[moves.from_[at(s)]];
+        return;
+    }
+    // Merges the true classes, each of which its places have put in order.
+    const std::int32_t *a = by_place, *end_of_a = a + truth_.size(0), *b = end_of_a, *end_of_b = a + n_samples;
+    std::int64_t next[2] = {0, moves.size_};
+    while (a < end_of_a || b < end_of_b) {
+        const bool first = b == end_of_b || (a < end_of_a && std::pair(moved[*a], moves.to_[at(*a)]) <
+                                                                 std::pair(moved[*b], moves.to_[at(*b)]));
+        const std::int32_t s = moves.to_[at(first ? *a++ : *b++)];
+        to[s] = z[by_place[moves.takes_[at(next[s < moves.size_ ? 0 : 1]++)]]];
     }
 }
 

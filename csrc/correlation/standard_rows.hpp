@@ -16,6 +16,9 @@ struct Moments {
 };
 Moments moments(const double* values, std::int64_t n);
 
+// Returns the length of n deviations with this sum of squares.
+double length_of(double squares, std::int64_t n);
+
 // Values, or with `ranks` their ranks within the class (ties share their mean), of mean 0 and mean square 1 in each
 // class, feature after feature and class after class. Features that are constant in a class have none. A mean square of
 // 1, not a length of 1: samples that move between classes of different sizes must have the same scale. With lengths of
@@ -45,18 +48,37 @@ class StandardRows {
     std::int64_t n_features() const { return static_cast<std::int64_t>(columns.size()); }
     const double* of(std::int64_t k) const { return values_.data() + k * n_samples; }
 
+    // What a labeling does to the samples, alike for all features. other: null, or another labeling.
+    class Moves {
+      public:
+        Moves(const StandardRows& data, const Classes& labeling, const Classes* other);
+
+        // Bytes of n_samples samples.
+        static std::int64_t memory(std::int64_t n_samples) { return 4 * sizeof(std::int32_t) * n_samples; }
+
+      private:
+        friend class StandardRows;
+        std::vector<std::int32_t> from_;  // of each sample, in the order of the labeling: where it is in a feature
+        std::vector<std::int32_t> to_;    // the inverse
+        std::vector<std::int32_t>
+            other_;  // as from_, of the other labeling; empty if there is none, or a class is small
+        std::vector<std::int32_t> takes_;  // of places, in the order of the labeling's classes: places in true classes
+        std::int64_t size_, size_of_other_;  // of the first class
+    };
+
     // Writes the values of feature k under a labeling, class after class. Standardising has taken from each true class
     // the difference of its mean and scale from those of all samples, chance included, which classes of labelings keep.
     // So each true class gets back what the classes of another labeling differ by: that is chance alone, of the same
-    // size, whatever the design is. other: null, or this labeling.
-    void write(std::int64_t k, const Classes& labeling, const Classes* other, double* to) const;
+    // size, whatever the design is.
+    void write(std::int64_t k, const Moves& moves, double* to) const;
 
   private:
     const Classes& truth_;
     std::vector<std::int64_t> where_;  // each sample is among the values of a feature
     std::vector<char> moves_places_;   // of each feature
     Buffer<double> values_;
-    Buffer<std::int32_t> places_;
+    Buffer<std::int32_t> by_place_;  // of each feature that moves places: where the samples of each class are, in order
+    Numbers standard_places_;        // of both classes: places of mean 0 and mean square 1
 };
 
 }  // namespace fastfs::core
