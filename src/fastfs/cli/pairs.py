@@ -71,7 +71,7 @@ def pairs(
     source: Input,
     design: DesignOptions,
     options: PairsOptions,
-    correlation: Annotated[str, typer.Option(help="pearson, or spearman for heavy tails and outliers.")] = "pearson",
+    correlation: Annotated[str, typer.Option(help="pearson; spearman for counts, heavy tails, outliers.")] = "pearson",
     permutations: Annotated[
         str,
         typer.Option(
