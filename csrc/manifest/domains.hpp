@@ -19,7 +19,7 @@ struct ListedEdge {
 };
 
 // The edges of d features; of an edge that is listed more than once, the largest weight.
-Edges gather_edges(std::int64_t d, std::vector<ListedEdge> listed);
+Edges gather_edges(std::int64_t d, const std::vector<ListedEdge>& listed);
 
 // The features of a domain: its core first, whose scores it gives.
 struct Domain {
