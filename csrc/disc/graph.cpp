@@ -330,8 +330,9 @@ void make_of_neighbors(const DiscSet& set, const fastfs_disc_options& options, s
             const Distances all = all_distances(set, name, run, graph);
             nearest_of_all(all, p, stride, run, found.data(), their_distances.data(), ties);
         } else if (options.graph == FASTFS_GRAPH_LISTS) {
-            ListedNeighbors listed = nearest_features_by_lists(Samples(*set.X), stride, options.seed, run, found.data(),
-                                                               their_distances.data(), end);
+            const Samples X(*set.X);
+            ListedNeighbors listed = nearest_features_by_lists(X, up_to(X.n_rows()), stride, options.seed, run,
+                                                               found.data(), their_distances.data(), end);
             for (std::int64_t row = 0; row < p; ++row) row_of[at(listed.order[at(row)])] = row;
             graph.features = std::move(listed.order);
             graph.recall = listed.recall;

@@ -906,9 +906,9 @@ void nearest_features(const Samples& X, const std::vector<std::int64_t>& rows, s
     }
 }
 
-ListedNeighbors nearest_features_by_lists(const Samples& X, std::int64_t n_neighbors, std::uint64_t seed, Run& run,
+ListedNeighbors nearest_features_by_lists(const Samples& X, const std::vector<std::int64_t>& rows,
+                                          std::int64_t n_neighbors, std::uint64_t seed, Run& run,
                                           std::int64_t* neighbors, double* distances, double end) {
-    const std::vector<std::int64_t> rows = up_to(X.n_rows());
     const double unit = common_unit(maxima_of_differences(X, run), rows);
     run.step("nearest features", end);
     Features<float> features(X, rows, unit, Shift::kRow, run);

@@ -37,9 +37,11 @@ struct ListedNeighbors {
     double recall;                    // share of the nearest features that was found, estimated on a sample
 };
 
-// The same of a dense X, with distances that are exact and neighbours that may miss some of the nearest: features are
-// compared with those in lists near theirs, and with those in the lists of their neighbours' neighbours.
-ListedNeighbors nearest_features_by_lists(const Samples& X, std::int64_t n_neighbors, std::uint64_t seed, Run& run,
+// The same by some rows of a dense X, ascending, with distances that are exact and neighbours that may miss some of the
+// nearest: features are compared with those in lists near theirs, and with those in the lists of their neighbours'
+// neighbours.
+ListedNeighbors nearest_features_by_lists(const Samples& X, const std::vector<std::int64_t>& rows,
+                                          std::int64_t n_neighbors, std::uint64_t seed, Run& run,
                                           std::int64_t* neighbors, double* distances, double end);
 
 std::int64_t nearest_features_by_lists_memory(const Samples& X, std::int64_t n_neighbors, int n_threads);

@@ -25,6 +25,10 @@ namespace {
 
 constexpr std::int64_t kCore = 400, kBuffer = 150, kNeighbors = 30;
 
+// Dense X of more features than this have their neighbours found by lists, which miss some: the exact search takes
+// O(d^2) time, and as long as all domains of so many features.
+constexpr std::int64_t kMostSearched = 100'000;
+
 // The agreement with exact scores is estimated from so many domains, solved again with a smaller buffer. The scores are
 // this many times as far from exact ones as from the scores with the smaller buffer: measured by
 // benchmarks/bench_manifest_wide.py, where the estimate exceeds the truth by .05 at most.
@@ -243,6 +247,8 @@ double agreement(const std::vector<Domain>& domains, const std::vector<double>& 
     return 1 - kDistanceToExact * (1 - rank_correlation(a, b));
 }
 
+bool by_lists(const Samples& X) { return X.n_cols() > kMostSearched && !X.is_sparse(); }
+
 // Features of a core, at most: domains of about equal sizes take less time than full ones and a rest.
 std::int64_t core_size(std::int64_t d) { return ceil_div(d, ceil_div(d, kCore)); }
 
@@ -328,7 +334,13 @@ void domains_problem(const Fit& fit, const Problem& problem, Run& run, std::vect
         features[l] = Features<double>(fit.X, rows, common_unit(fit.row_maxima, rows), Shift::kRow, run);
         near[l].resize(at(d * n_near));
         distances[l].resize(at(d * n_near));
-        nearest_features(fit.X, rows, n_near, run, near[l].data(), distances[l].data(), l == 0 ? 0.05 : 0.1);
+        const double end = l == 0 ? 0.05 : 0.1;
+        if (by_lists(fit.X)) {
+            nearest_features_by_lists(fit.X, rows, n_near, fit.options.seed, run, near[l].data(), distances[l].data(),
+                                      end);
+        } else {
+            nearest_features(fit.X, rows, n_near, run, near[l].data(), distances[l].data(), end);
+        }
     }
     run.step("scales", 1.0);
     for (std::size_t s = 0; s < fit.scales.size(); ++s) {
@@ -430,9 +442,10 @@ std::int64_t domains_memory(const Samples& X, const fastfs_manifest_options& o, 
     const std::int64_t factors = 8 * d * (m + 2) + 8 * d * kFinerRank * k;  // of the side that is done
     const std::int64_t joint = 8 * d * (m + 2 + 3 * q) + sum_over_rows_memory(d, m * q);
     return 2 * Features<double>::memory(X, X.n_rows()) + lists + factors +
-           std::max({nearest_features_memory(X, near, run.n_threads()),
-                     landmarks_memory(d, kFinerRank * k, run.n_threads()), joint,
-                     joint - 8 * d * 2 * q + run.n_threads() * 8 * (6 * n * n + 3 * m * n)});
+           std::max(
+               {(by_lists(X) ? nearest_features_by_lists_memory : nearest_features_memory)(X, near, run.n_threads()),
+                landmarks_memory(d, kFinerRank * k, run.n_threads()), joint,
+                joint - 8 * d * 2 * q + run.n_threads() * 8 * (6 * n * n + 3 * m * n)});
 }
 
 }  // namespace fastfs::core
