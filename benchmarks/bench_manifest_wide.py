@@ -3,6 +3,8 @@
     python -m benchmarks.bench_manifest_wide [--repeats 3] [--array]
     python -m benchmarks.bench_manifest_wide --quality [--seeds 10]
     python -m benchmarks.bench_manifest_wide --domains [--seeds 20]
+    python -m benchmarks.bench_manifest_wide --large
+    python -m benchmarks.bench_manifest_wide --many
 
 ``--array`` adds 200 x 850,000 float32 values, the size of a methylation array. Floors are CPU time of one core, from
 ceilings measured in the same run: flops at the rate of a large gemm, and exponentials. With d features, N_l samples of
@@ -15,6 +17,8 @@ joint step       17 d k^2 in float64: G1'G2 (2), two projections (4 + 2), R'R (1
 
 ``--domains`` compares scores by domains with exact ones at five scales, says how far `agreement_` is off, looks for
 planted pairs (correlation .9 in one class and -.9 in the other) among 20,000 features, and times several widths.
+``--large`` compares on three sets of 4434 to 7129 features, whose exact scores take a minute or two a cell; ``--many``
+times a permutation test and ten classes.
 
 Rankings are compared by Spearman correlation over all features and by the overlap of the 50 best, medians over seeds.
 The factor data are X = F L' + E with 20 standard normal factors, standard normal loadings of which 10 % are not 0, a
@@ -32,6 +36,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+import scipy.sparse
 from scipy.stats import spearmanr
 from tests.reference import manifest as reference
 
@@ -266,20 +271,19 @@ def z_scored_classes(X: np.ndarray, y: np.ndarray, classes: Any) -> tuple[np.nda
     return (X - X.mean(axis=0)) / X.std(axis=0), y[kept]
 
 
-def domains(report: Report, seeds: int) -> None:
-    """Scores by domains: against exact ones, for planted pairs, and their cost."""
-    warnings.simplefilter("ignore", fastfs.DataWarning)
-    rng = np.random.default_rng(5)
-    sets = {"noise 60 x 2000": (rng.normal(size=(60, 2000)), np.arange(60) % 2), "factor data": factor_data(0)}
-    if folder := os.environ.get("FASTFS_TEST_DATA"):
-        colon, khan = np.load(f"{folder}/colon.npz"), np.load(f"{folder}/srbct_khan.npz")
-        sets["colon"] = z_scored_classes(np.log2(colon["X"].astype(float)), colon["y"], np.unique(colon["y"]))
-        sets["khan, two classes"] = z_scored_classes(khan["X"], khan["y"], np.unique(khan["y"])[:2])
+def compare_with_exact(
+    report: Report,
+    sets: Mapping[str, tuple[np.ndarray, np.ndarray]],
+    scales: list[str],
+    normalizations: tuple[int, ...],
+) -> None:
+    """Compare scores by domains with exact ones: all data sets at all scales and numbers of normalisations."""
     cells = []
     for name, (X, y) in sets.items():
-        for times in (0, 3):
+        for times in normalizations:
             report.heading(f"{name}, normalize={times}: Spearman, same of the best 50 (agreement_)")
-            for scale, options in SCALES.items():
+            for scale in scales:
+                options = SCALES[scale]
                 exact = fastfs.manifest_scores(X, y, accuracy="exact", normalize=times, **options)
                 found = fastfs.ManiFeSt(accuracy="domains", normalize=times, **options).fit(X, y)
                 rho = float(spearmanr(found.scores_, exact).statistic)
@@ -293,6 +297,56 @@ def domains(report: Report, seeds: int) -> None:
     report.row("least of the best 50", float(shared.min()), at_least=38)
     report.row("median of the best 50", float(np.median(shared)), at_least=45)
     report.row("agreement_ above the truth, at most", float(excess.max()), at_most=0.05)
+
+
+def large_sets(report: Report) -> None:
+    """Compare scores by domains with exact ones on sets of 4434 to 7129 features: a minute or two for a cell."""
+    warnings.simplefilter("ignore", fastfs.DataWarning)
+    folder = os.environ.get("FASTFS_TEST_DATA")
+    if folder is None:
+        print("\nlarge sets: FASTFS_TEST_DATA isn't set, which names their folder")
+        return
+    sets = {}
+    for name in ("papers/prostate_ge", "glioma", "papers/cns"):
+        data = np.load(f"{folder}/{name}.npz")
+        classes, counts = np.unique(data["y"], return_counts=True)
+        X, y = z_scored_classes(data["X"], data["y"], classes[np.argsort(-counts, kind="stable")[:2]])
+        sets[f"{name.removeprefix('papers/')}, {len(X)} x {X.shape[1]}"] = X, y
+    compare_with_exact(report, sets, ["median x 0.5", "median x 0.1"], (0,))
+
+
+def many_fits(report: Report) -> None:
+    """Measure tests by permutations and comparisons of many classes, which make many fits."""
+    report.heading("many fits, seconds of CPU time over two cores, median x 0.5")
+    X, y = normal_data(5000, 60)
+    fits = 20
+    t = harness.measure(
+        lambda: fastfs.permutation_test(fastfs.ManiFeSt(), X, y, n_permutations=fits - 1, random_state=0),
+        1,
+        warm_up=False,
+    )
+    minutes = min(t.cpu) / fits * 200 / 2 / 60
+    report.row("60 x 5000, 199 permutations", minutes, at_most=3.0, unit=" min", note=f"from {fits - 1}")
+    rng = np.random.default_rng(0)
+    d, groups = 20_670, np.arange(2100) % 10
+    means = np.tile(np.exp(rng.normal(-2.5, 1.2, size=d)), (10, 1))
+    for group in range(10):
+        means[group, rng.choice(d, 200, replace=False)] *= 8
+    cells = scipy.sparse.csr_matrix(np.log1p(rng.poisson(means[groups])).astype(np.float32))
+    t = harness.measure(lambda: fastfs.ManiFeSt().fit(cells, groups), 1, warm_up=False)
+    report.row("ten groups of 2100 x 20,670 sparse", min(t.cpu) / 2, at_most=90.0, unit=" s")
+
+
+def domains(report: Report, seeds: int) -> None:
+    """Scores by domains: against exact ones, for planted pairs, and their cost."""
+    warnings.simplefilter("ignore", fastfs.DataWarning)
+    rng = np.random.default_rng(5)
+    sets = {"noise 60 x 2000": (rng.normal(size=(60, 2000)), np.arange(60) % 2), "factor data": factor_data(0)}
+    if folder := os.environ.get("FASTFS_TEST_DATA"):
+        colon, khan = np.load(f"{folder}/colon.npz"), np.load(f"{folder}/srbct_khan.npz")
+        sets["colon"] = z_scored_classes(np.log2(colon["X"].astype(float)), colon["y"], np.unique(colon["y"]))
+        sets["khan, two classes"] = z_scored_classes(khan["X"], khan["y"], np.unique(khan["y"])[:2])
+    compare_with_exact(report, sets, list(SCALES), (0, 3))
     copies_and_order(report)
     planted_pairs(report, seeds)
     report.heading("CPU seconds of one thread, 100 samples, median x 0.5")
@@ -338,6 +392,8 @@ def main() -> int:
         "--quality", action="store_true", help="agreement with the exact ranking instead of the timings"
     )
     parser.add_argument("--domains", action="store_true", help="domains: ranking, planted pairs and cost")
+    parser.add_argument("--large", action="store_true", help="domains against exact scores on three large sets")
+    parser.add_argument("--many", action="store_true", help="permutations and ten classes")
     parser.add_argument("--seeds", type=int, default=10)
     args = parser.parse_args()
     harness.machine()
@@ -346,8 +402,13 @@ def main() -> int:
         quality(report, args.seeds)
         real_data(report)
         return report.finish()
-    if args.domains:
-        domains(report, args.seeds)
+    if args.domains or args.large or args.many:
+        if args.domains:
+            domains(report, args.seeds)
+        if args.large:
+            large_sets(report)
+        if args.many:
+            many_fits(report)
         return report.finish()
     rate = harness.ceilings()
     for dtype in ("float64", "float32"):

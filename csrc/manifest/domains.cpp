@@ -48,9 +48,7 @@ std::vector<std::vector<std::int64_t>> grow_cores(const Edges& edges, std::int64
     const std::size_t d = edges.begins.size() - 1;
     std::vector<double> strongest(d, 0.0), gain(d, 0.0);
     for (std::size_t i = 0; i < d; ++i) {
-        for (auto e = edges.begins[i]; e < edges.begins[i + 1]; ++e) {
-            strongest[i] = std::max(strongest[i], edges.weights[at(e)]);
-        }
+        for (const auto& end : edges.of(i)) strongest[i] = std::max(strongest[i], end.weight);
     }
     std::vector<std::size_t> seeds(d);
     std::iota(seeds.begin(), seeds.end(), std::size_t{0});
@@ -68,9 +66,8 @@ std::vector<std::vector<std::int64_t>> grow_cores(const Edges& edges, std::int64
             core.push_back(j);
             free[at(j)] = 0;
             if (static_cast<std::int64_t>(core.size()) == size) break;
-            for (auto e = edges.begins[at(j)]; e < edges.begins[at(j) + 1]; ++e) {
-                const std::int64_t i = edges.features[at(e)];
-                gain[at(i)] += edges.weights[at(e)];
+            for (const auto& [i, weight] : edges.of(at(j))) {
+                gain[at(i)] += weight;
                 touched.push_back(i);
                 if (free[at(i)] && gain[at(i)] > 0) offers.emplace(gain[at(i)], -i);
             }
@@ -259,38 +256,32 @@ std::int64_t largest_domain(const fastfs_manifest_options& o) {
     return kCore + kBuffer + 2 * std::min(o.rank, kNoLess);
 }
 
-Edges gather_edges(std::int64_t d, const std::vector<ListedEdge>& listed) {
+Edges gather_edges(std::int64_t d, std::int64_t n_listed, const std::function<ListedEdge(std::int64_t)>& listed) {
     std::vector<std::int64_t> next(at(d) + 1, 0);
-    for (const ListedEdge& edge : listed) {
+    for (std::int64_t e = 0; e < n_listed; ++e) {
+        const ListedEdge edge = listed(e);
         ++next[at(edge.from) + 1];
         ++next[at(edge.to) + 1];
     }
     std::partial_sum(next.begin(), next.end(), next.begin());
-    struct End {
-        std::int64_t feature;
-        double weight;
-    };
-    std::vector<End> ends(2 * listed.size());
-    for (const ListedEdge& edge : listed) {
-        ends[at(next[at(edge.from)]++)] = {edge.to, edge.weight};
-        ends[at(next[at(edge.to)]++)] = {edge.from, edge.weight};
+    Edges edges{.begins = std::vector<std::int64_t>(at(d) + 1, 0), .ends = std::vector<Edges::End>(2 * at(n_listed))};
+    for (std::int64_t e = 0; e < n_listed; ++e) {
+        const ListedEdge edge = listed(e);
+        edges.ends[at(next[at(edge.from)]++)] = {edge.to, edge.weight};
+        edges.ends[at(next[at(edge.to)]++)] = {edge.from, edge.weight};
     }
-    Edges edges;
-    edges.begins.assign(at(d) + 1, 0);
-    auto row = ends.begin();
+    auto row = edges.ends.begin(), kept = row;
     for (std::int64_t i = 0; i < d; ++i) {  // next[i] is by now where row i ends
-        const auto end = ends.begin() + next[at(i)];
-        std::sort(row, end, [](const End& a, const End& b) {
+        const auto end = edges.ends.begin() + next[at(i)], first = kept;
+        std::sort(row, end, [](const Edges::End& a, const Edges::End& b) {
             return a.feature != b.feature ? a.feature < b.feature : a.weight > b.weight;
         });
         for (; row != end; ++row) {
-            const bool first = static_cast<std::int64_t>(edges.features.size()) == edges.begins[at(i)];
-            if (!first && edges.features.back() == row->feature) continue;
-            edges.features.push_back(row->feature);
-            edges.weights.push_back(row->weight);
+            if (kept == first || (kept - 1)->feature != row->feature) *kept++ = *row;
         }
-        edges.begins[at(i) + 1] = static_cast<std::int64_t>(edges.features.size());
+        edges.begins[at(i) + 1] = kept - edges.ends.begin();
     }
+    edges.ends.resize(at(edges.begins.back()));
     return edges;
 }
 
@@ -302,11 +293,10 @@ std::vector<Domain> make_domains(const Edges& edges, std::int64_t core, std::int
         std::vector<std::int64_t> tied;
         for (std::int64_t i : members) inside[at(i)] = 1;
         for (std::int64_t i : members) {
-            for (auto e = edges.begins[at(i)]; e < edges.begins[at(i) + 1]; ++e) {
-                const std::int64_t j = edges.features[at(e)];
-                if (inside[at(j)] || !(edges.weights[at(e)] > 0)) continue;
+            for (const auto& [j, weight] : edges.of(at(i))) {
+                if (inside[at(j)] || !(weight > 0)) continue;
                 if (pull[at(j)] == 0) tied.push_back(j);
-                pull[at(j)] += edges.weights[at(e)];
+                pull[at(j)] += weight;
             }
         }
         std::sort(tied.begin(), tied.end(), [&](std::int64_t i, std::int64_t j) {
@@ -348,7 +338,6 @@ void domains_problem(const Fit& fit, const Problem& problem, Run& run, std::vect
         const Run::Part part(run, share(scale, n_scales), share(scale + 1, n_scales));
         Outcome& outcome = outcomes[s];
         const std::int64_t k = std::min(fit.options.rank, d);
-        std::vector<ListedEdge> listed;
         std::array<SideKernel, 2> sides{SideKernel{.features = features[0]}, SideKernel{.features = features[1]}};
         std::array<LowRank, 2> spans;
         for (std::size_t l : {0, 1}) {
@@ -358,14 +347,6 @@ void domains_problem(const Fit& fit, const Problem& problem, Run& run, std::vect
             side.m = std::min(kColumnsPerRank * kFinerRank * k, d);
             spans[l] = landmarks(features[l], side.kernel, fit.scales[s].normalize, kFinerRank * k, fit.options.seed,
                                  side.F, run, &side.factor);
-            const std::vector<double>& g = side.factor.g;
-            for (std::int64_t i = 0; i < d; ++i) {
-                for (std::int64_t e = i * n_near; e < (i + 1) * n_near; ++e) {
-                    const double scaled = distances[l][at(e)] / side.kernel.sigma;
-                    const std::int64_t j = near[l][at(e)];
-                    listed.push_back({i, j, g[at(i)] * g[at(j)] * std::exp(-scaled * scaled / 2)});
-                }
-            }
         }
         run.step("joint range of the classes", 0.35);
         const std::int64_t k1 = std::min(k, spans[0].rank()), k2 = std::min(k, spans[1].rank()), p = k1 + k2;
@@ -398,8 +379,15 @@ void domains_problem(const Fit& fit, const Problem& problem, Run& run, std::vect
         }
         run.step("domains", 1.0);
         const bool measured = outcome.measures_agreement;
-        const auto domains = make_domains(gather_edges(d, listed), core_size(d), kBuffer);
-        listed = {};
+        const std::int64_t n_listed = d * n_near;  // of a class
+        auto listed = [&](std::int64_t e) {
+            const std::size_t l = e < n_listed ? 0 : 1;
+            const std::int64_t place = e % n_listed, i = place / n_near, j = near[l][at(place)];
+            const double scaled = distances[l][at(place)] / sides[l].kernel.sigma;
+            const std::vector<double>& g = sides[l].factor.g;
+            return ListedEdge{i, j, g[at(i)] * g[at(j)] * std::exp(-scaled * scaled / 2)};
+        };
+        const auto domains = make_domains(gather_edges(d, 2 * n_listed, listed), core_size(d), kBuffer);
         const auto n = static_cast<std::int64_t>(domains.size());
         struct Solved {
             std::int64_t size, rank;
@@ -438,10 +426,10 @@ void domains_problem(const Fit& fit, const Problem& problem, Run& run, std::vect
 std::int64_t domains_memory(const Samples& X, const fastfs_manifest_options& o, const Run& run) {
     const std::int64_t d = X.n_cols(), k = std::min(o.rank, d), q = 2 * k, near = std::min(kNeighbors, d - 1);
     const std::int64_t m = std::min(kColumnsPerRank * kFinerRank * k, d), n = std::min(kCore + kBuffer, d) + q;
-    const std::int64_t lists = d * near * (2 * 16 + 2 * 24 + 2 * 2 * 2 * 16);
+    const std::int64_t lists = d * near * (2 * 16 + 2 * 2 * 16);
     const std::int64_t factors = 8 * d * (m + 2) + 8 * d * kFinerRank * k;  // of the side that is done
     const std::int64_t joint = 8 * d * (m + 2 + 3 * q) + sum_over_rows_memory(d, m * q);
-    return 2 * Features<double>::memory(X, X.n_rows()) + lists + factors +
+    return Features<double>::memory(X, X.n_rows()) + lists + factors +
            std::max(
                {(by_lists(X) ? nearest_features_by_lists_memory : nearest_features_memory)(X, near, run.n_threads()),
                 landmarks_memory(d, kFinerRank * k, run.n_threads()), joint,

@@ -2,14 +2,24 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <span>
 #include <vector>
 
 namespace fastfs::core {
 
-// Symmetric weights between features, by row: those of feature i lie in begins[i]..begins[i + 1] - 1.
+// Symmetric weights between features, by row: those of feature i are ends[begins[i]] .. ends[begins[i + 1] - 1].
 struct Edges {
-    std::vector<std::int64_t> begins, features;
-    std::vector<double> weights;
+    struct End {
+        std::int64_t feature;
+        double weight;
+    };
+    std::vector<std::int64_t> begins;
+    std::vector<End> ends;
+
+    std::span<const End> of(std::size_t i) const {
+        return {ends.data() + begins[i], static_cast<std::size_t>(begins[i + 1] - begins[i])};
+    }
 };
 
 // An edge as it was listed; both directions count.
@@ -18,8 +28,8 @@ struct ListedEdge {
     double weight;
 };
 
-// The edges of d features; of an edge that is listed more than once, the largest weight.
-Edges gather_edges(std::int64_t d, const std::vector<ListedEdge>& listed);
+// Gathers edges 0 .. n_listed - 1 of d features; of an edge that is listed more than once, the largest weight counts.
+Edges gather_edges(std::int64_t d, std::int64_t n_listed, const std::function<ListedEdge(std::int64_t)>& listed);
 
 // The features of a domain: its core first, whose scores it gives.
 struct Domain {

@@ -229,7 +229,7 @@ fastfs_manifest_plan plan_problems(std::int64_t d, std::int64_t n_classes, const
         const bool by_domains = plan.accuracy == FASTFS_MANIFEST_DOMAINS;
         run.require_memory(plan.bytes,
                            {"ManiFeSt ", by_domains ? "by domains" : "in its low-rank form", " on ", d, " features"},
-                           "lower rank");
+                           by_domains ? "lower rank, or choose accuracy=\"low_rank\"" : "lower rank");
     }
     return plan;
 }
