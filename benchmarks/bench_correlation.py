@@ -2,7 +2,7 @@
 
     python -m benchmarks.bench_correlation [--labelings 10] [--full]     # --full: all 999 labelings
     python -m benchmarks.bench_correlation --errors [--sets 1000]        # tables of docs/differential-correlation.md
-    python -m benchmarks.bench_correlation --designs [covariates ...] [--sets 1000]
+    python -m benchmarks.bench_correlation --designs [covariates ...] [--sets 1000] [--stream 1]
     python -m benchmarks.bench_correlation --batches [--sets 1000]       # numbers of batches and donors
     python -m benchmarks.bench_correlation --tied [--sets 1000]          # shares of tied values, both rules
 
@@ -195,13 +195,13 @@ WITH_EFFECTS = (
 )
 
 
-def errors_of_designs(n_sets: int, kinds: list[str]) -> None:
+def errors_of_designs(n_sets: int, kinds: list[str], stream: int) -> None:
     """Print shares for data sets without any change, with effects of donors, or of a covariate, of two sizes."""
     print(f"20 features, {DONORS * ROWS} samples, {n_sets} sets, standard error {np.sqrt(0.05 * 0.95 / n_sets):.3f}")
     for kind in kinds or (*ALONE, *WITH_EFFECTS):
         for effect in (0.0,) if kind in ALONE else (0.0, 1.5):
-            # The seeds of other data than those by which the standardising was chosen.
-            text = levels(lambda seed, k=kind, e=effect: design_data(k, e, np.random.default_rng([seed, 1])), n_sets)
+            of = kind, effect
+            text = levels(lambda seed, of=of: design_data(*of, np.random.default_rng([seed, stream])), n_sets)
             print(f"{kind:<31} effects {effect}: {text}", flush=True)
     if not kinds:
         exclusive_ors()
@@ -282,6 +282,8 @@ if __name__ == "__main__":
     parser.add_argument("--full", action="store_true")
     parser.add_argument("--errors", action="store_true")
     parser.add_argument("--designs", nargs="*", metavar="DESIGN", choices=(*ALONE, *WITH_EFFECTS))
+    # Other data than those by which the standardising was chosen, which have one seed; 2: still others.
+    parser.add_argument("--stream", type=int, default=1)
     parser.add_argument("--batches", action="store_true")
     parser.add_argument("--tied", action="store_true")
     parser.add_argument("--sets", type=int, default=1000)
@@ -289,7 +291,7 @@ if __name__ == "__main__":
     if given.errors:
         errors(given.sets)
     elif given.designs is not None:
-        errors_of_designs(given.sets, given.designs)
+        errors_of_designs(given.sets, given.designs, given.stream)
     elif given.batches:
         errors_of_batches(given.sets)
     elif given.tied:
