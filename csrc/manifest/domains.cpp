@@ -29,11 +29,11 @@ constexpr std::int64_t kCore = 400, kBuffer = 150, kNeighbors = 30;
 // O(d^2) time, and as long as all domains of so many features.
 constexpr std::int64_t kMostSearched = 100'000;
 
-// The agreement with exact scores is estimated from so many domains, solved again with a smaller buffer. The scores are
-// this many times as far from exact ones as from the scores with the smaller buffer: measured by
+// The agreement with exact scores is estimated from so many domains, solved again without a buffer and with half of the
+// eigenvectors. The scores are this many times as far from exact ones as from those: fitted to the cells of
 // benchmarks/bench_manifest_wide.py, where the estimate exceeds the truth by .05 at most.
-constexpr std::int64_t kChecked = 2, kSmallerBuffer = 50;
-constexpr double kDistanceToExact = 4;
+constexpr std::int64_t kChecked = 2;
+constexpr double kDistanceToExact = 2;
 
 // The landmarks that K outside a domain rests on are those of so many times the rank that V is cut to.
 constexpr std::int64_t kFinerRank = 3;
@@ -112,7 +112,13 @@ struct SideKernel {
     std::int64_t m;    // between rows of F
     Buffer<double> F;  // d x n, row-major
     Landmarks factor;
-    Buffer<double> FV, VrV;  // F'V, n x q, and V' diag(rest) V, q x q, row-major
+};
+
+// The features outside a domain: the span of leading eigenvectors of both kernels, and what these are on it.
+struct Outside {
+    std::int64_t q;
+    Buffer<double> V;                       // d x q, row-major, with orthonormal columns
+    std::array<Buffer<double>, 2> FV, VrV;  // F'V, n x q, and V' diag(rest) V, q x q, row-major
 };
 
 // An orthonormal basis of the columns of A (d x p, row-major), row-major too; q: their number.
@@ -153,11 +159,46 @@ Buffer<double> take_rows(const Buffer<double>& A, const std::vector<std::int64_t
     return taken;
 }
 
+// Describes what is outside of domains by the k leading eigenvectors of each kernel, of which spans have as many or
+// more.
+Outside describe_outside(const std::array<SideKernel, 2>& sides, const std::array<LowRank, 2>& spans, std::int64_t k,
+                         Run& run) {
+    const std::int64_t d = sides[0].features.n_features();
+    const std::int64_t k1 = std::min(k, spans[0].rank()), k2 = std::min(k, spans[1].rank()), p = k1 + k2;
+    Buffer<double> both(d * p);
+    for (std::int64_t i = 0; i < d; ++i) {
+        std::copy_n(spans[0].G.data() + i * spans[0].rank(), k1, both.data() + i * p);
+        std::copy_n(spans[1].G.data() + i * spans[1].rank(), k2, both.data() + i * p + k1);
+    }
+    Outside outside;
+    outside.V = orthonormal(std::move(both), d, p, run, outside.q);
+    const double* V = outside.V.data();
+    const std::int64_t q = outside.q;
+    for (std::size_t l : {0, 1}) {
+        const SideKernel& side = sides[l];
+        const std::int64_t n = side.factor.n;
+        outside.FV[l] = sum_over_rows(d, n * q, run, [&](std::int64_t i0, std::int64_t rows, double* sum) {
+            gemm('N', 'T', q, n, rows, 1.0, V + i0 * q, q, side.F.data() + i0 * side.m, side.m, 1.0, sum, q);
+        });
+        outside.VrV[l] = sum_over_rows(d, q * q, run, [&](std::int64_t i0, std::int64_t rows, double* sum) {
+            Buffer<double> weighted(rows * q);
+            for (std::int64_t i = 0; i < rows; ++i) {
+                const double weight = side.factor.rest[at(i0 + i)];
+                for (std::int64_t j = 0; j < q; ++j) weighted[i * q + j] = weight * V[(i0 + i) * q + j];
+            }
+            gemm('N', 'T', q, q, rows, 1.0, V + i0 * q, q, weighted.data(), q, 1.0, sum, q);
+        });
+    }
+    return outside;
+}
+
 // K of one side on the span of the unit vectors of B and of U = V_out R, V_out being V with its rows in B set to zero:
-// size x size, size = |B| + r, lower triangle. K between B and all others is that of F F', K among these that of F F'
-// and kShareOfRest of the rest of its diagonal. VB: the rows of V in B; R q x r, column-major.
-Buffer<double> project(const SideKernel& side, const std::vector<std::int64_t>& B, const Buffer<double>& VB,
-                       const double* R, std::int64_t q, std::int64_t r, Run& run) {
+// size x size, size = |B| + r, lower triangle; all_FV, all_VrV: of Outside. K between B and all others is that of F F',
+// K among these that of F F' and kShareOfRest of the rest of its diagonal. VB: the rows of V in B; R q x r,
+// column-major.
+Buffer<double> project(const SideKernel& side, const Buffer<double>& all_FV, const Buffer<double>& all_VrV,
+                       const std::vector<std::int64_t>& B, const Buffer<double>& VB, const double* R, std::int64_t q,
+                       std::int64_t r, Run& run) {
     const auto nB = static_cast<std::int64_t>(B.size()), size = nB + r, n = side.factor.n;
     const std::vector<double>&g = side.factor.g, &rest = side.factor.rest;
     const Features<double> of_domain(side.features, B, run);
@@ -171,13 +212,13 @@ Buffer<double> project(const SideKernel& side, const std::vector<std::int64_t>& 
     const Buffer<double> FB = take_rows(side.F, B, n, side.m);
     Buffer<double> FV(q * n), FU(r * n), VrV(q * q), weighted(nB * q), VrVR(q * r);
     // F'V_out = F'V - FB' VB, and F'U.
-    std::copy_n(side.FV.data(), n * q, FV.data());
+    std::copy_n(all_FV.data(), n * q, FV.data());
     gemm('N', 'T', q, n, nB, -1.0, VB.data(), q, FB.data(), n, 1.0, FV.data(), q);
     gemm('T', 'N', r, n, q, 1.0, R, q, FV.data(), q, 0.0, FU.data(), r);
     // K_BU = FB F'U, the columns of which are rows of M.
     gemm('N', 'N', r, nB, n, 1.0, FU.data(), r, FB.data(), n, 0.0, M.data() + nB, size);
     // K_UU = U'F F'U + kShareOfRest R' (V' diag(rest) V - VB' diag(rest of B) VB) R.
-    std::copy_n(side.VrV.data(), q * q, VrV.data());
+    std::copy_n(all_VrV.data(), q * q, VrV.data());
     for (std::int64_t i = 0; i < nB; ++i) {
         for (std::int64_t j = 0; j < q; ++j) weighted[i * q + j] = rest[at(B[at(i)])] * VB[i * q + j];
     }
@@ -190,10 +231,10 @@ Buffer<double> project(const SideKernel& side, const std::vector<std::int64_t>& 
 }
 
 // The scores of a domain's features in the span of the domain and of V.
-Outcome solve_domain(const std::vector<std::int64_t>& B, const std::array<SideKernel, 2>& sides,
-                     const Buffer<double>& V, std::int64_t q, Run& run) {
-    const auto nB = static_cast<std::int64_t>(B.size());
-    const Buffer<double> VB = take_rows(V, B, q, q);
+Outcome solve_domain(const std::vector<std::int64_t>& B, const std::array<SideKernel, 2>& sides, const Outside& outside,
+                     Run& run) {
+    const auto nB = static_cast<std::int64_t>(B.size()), q = outside.q;
+    const Buffer<double> VB = take_rows(outside.V, B, q, q);
     Buffer<double> gram(q * q), R(q * q);
     std::fill_n(gram.data(), q * q, 0.0);
     for (std::int64_t i = 0; i < q; ++i) gram[i * q + i] = 1;
@@ -208,22 +249,23 @@ Outcome solve_domain(const std::vector<std::int64_t>& B, const std::array<SideKe
     }
     Outcome outcome;
     outcome.scores.resize(at(nB + r));
-    Buffer<double> K1 = project(sides[0], B, VB, R.data(), q, r, run);
-    pencil_form(nB + r, std::move(K1), project(sides[1], B, VB, R.data(), q, r, run), run, outcome);
+    std::array<Buffer<double>, 2> K;
+    for (std::size_t l : {0, 1}) {
+        K[l] = project(sides[l], outside.FV[l], outside.VrV[l], B, VB, R.data(), q, r, run);
+    }
+    pencil_form(nB + r, std::move(K[0]), std::move(K[1]), run, outcome);
     return outcome;
 }
 
-// The features of a domain with so many of its buffer, at most.
-std::vector<std::int64_t> with_buffer(const Domain& domain, std::int64_t buffer) {
-    const auto n = std::min(domain.core + buffer, static_cast<std::int64_t>(domain.features.size()));
-    return {domain.features.begin(), domain.features.begin() + n};
+// The features of a domain's core.
+std::vector<std::int64_t> core_of(const Domain& domain) {
+    return {domain.features.begin(), domain.features.begin() + domain.core};
 }
 
 // Estimates the rank correlation of the scores with exact ones, on the cores of some domains: from that with scores
-// that take a third of the buffer.
+// that take no buffer and half of the eigenvectors.
 double agreement(const std::vector<Domain>& domains, const std::vector<double>& scores,
-                 const std::array<SideKernel, 2>& sides, const Buffer<double>& V, std::int64_t q, std::uint64_t seed,
-                 Run& run) {
+                 const std::array<SideKernel, 2>& sides, const Outside& coarser_outside, std::uint64_t seed, Run& run) {
     constexpr std::uint64_t kStream = ~std::uint64_t{0} - 3;
     const auto n = static_cast<std::int64_t>(domains.size()), n_checked = std::min(n, kChecked);
     const std::vector<std::int64_t> drawn = Random(seed, kStream).subset(n, n_checked);
@@ -232,7 +274,7 @@ double agreement(const std::vector<Domain>& domains, const std::vector<double>& 
         const Run::Part of_domain(run, share(c, n_checked), share(c + 1, n_checked));
         run.step("agreement with exact scores", 1.0);
         const Domain& domain = domains[at(drawn[at(c)])];
-        coarser[at(c)] = solve_domain(with_buffer(domain, kSmallerBuffer), sides, V, q, run).scores;
+        coarser[at(c)] = solve_domain(core_of(domain), sides, coarser_outside, run).scores;
         coarser[at(c)].resize(at(domain.core));
     });
     std::vector<double> a, b;
@@ -349,34 +391,12 @@ void domains_problem(const Fit& fit, const Problem& problem, Run& run, std::vect
                                  side.F, run, &side.factor);
         }
         run.step("joint range of the classes", 0.35);
-        const std::int64_t k1 = std::min(k, spans[0].rank()), k2 = std::min(k, spans[1].rank()), p = k1 + k2;
-        Buffer<double> both(d * p);
-        for (std::int64_t i = 0; i < d; ++i) {
-            std::copy_n(spans[0].G.data() + i * spans[0].rank(), k1, both.data() + i * p);
-            std::copy_n(spans[1].G.data() + i * spans[1].rank(), k2, both.data() + i * p + k1);
-        }
         if (outcome.n_components > 0) {
             const Run::Part of_components(run, 0.5, 1);
             Outcome components = outcome;  // its scores aren't used
             low_rank_form(d, spans[0], spans[1], run, components);
         }
-        for (LowRank& span : spans) span.G = Buffer<double>();
-        std::int64_t q = 0;
-        const Buffer<double> V = orthonormal(std::move(both), d, p, run, q);
-        for (SideKernel& side : sides) {
-            const std::int64_t n = side.factor.n;
-            side.FV = sum_over_rows(d, n * q, run, [&](std::int64_t i0, std::int64_t rows, double* sum) {
-                gemm('N', 'T', q, n, rows, 1.0, V.data() + i0 * q, q, side.F.data() + i0 * side.m, side.m, 1.0, sum, q);
-            });
-            side.VrV = sum_over_rows(d, q * q, run, [&](std::int64_t i0, std::int64_t rows, double* sum) {
-                Buffer<double> weighted(rows * q);
-                for (std::int64_t i = 0; i < rows; ++i) {
-                    const double weight = side.factor.rest[at(i0 + i)];
-                    for (std::int64_t j = 0; j < q; ++j) weighted[i * q + j] = weight * V[(i0 + i) * q + j];
-                }
-                gemm('N', 'T', q, q, rows, 1.0, V.data() + i0 * q, q, weighted.data(), q, 1.0, sum, q);
-            });
-        }
+        const Outside outside = describe_outside(sides, spans, k, run);
         run.step("domains", 1.0);
         const bool measured = outcome.measures_agreement;
         const std::int64_t n_listed = d * n_near;  // of a class
@@ -399,7 +419,7 @@ void domains_problem(const Fit& fit, const Problem& problem, Run& run, std::vect
             const Run::Part of_domain(run, share(c, n), share(c + 1, n));
             run.step("domains", 1.0);
             const Domain& domain = domains[at(c)];
-            const Outcome own = solve_domain(domain.features, sides, V, q, run);
+            const Outcome own = solve_domain(domain.features, sides, outside, run);
             for (std::int64_t i = 0; i < domain.core; ++i) {
                 outcome.scores[at(domain.features[at(i)])] = own.scores[at(i)];
             }
@@ -418,7 +438,8 @@ void domains_problem(const Fit& fit, const Problem& problem, Run& run, std::vect
         }
         check_contrast(largest, diagonal, std::numeric_limits<double>::epsilon(), outcome);
         if (!measured) continue;
-        outcome.agreement = agreement(domains, outcome.scores, sides, V, q, fit.options.seed, run);
+        outcome.agreement = agreement(domains, outcome.scores, sides, describe_outside(sides, spans, (k + 1) / 2, run),
+                                      fit.options.seed, run);
         if (outcome.agreement < kTrustedAgreement) outcome.warnings |= FASTFS_MANIFEST_WARN_AGREEMENT;
     }
 }

@@ -691,6 +691,7 @@ def test_few_features_are_exact():
     np.testing.assert_array_equal(found.scores_, fit(X, y, accuracy="exact").scores_)
 
 
+@quietly
 def test_more_features_are_taken_by_domains():
     X, y = factor_model(20, 1501, 0)
     found = fit(X, y, rank=20)
