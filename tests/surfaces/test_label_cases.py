@@ -2,12 +2,13 @@
 
 import json
 import random
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
 import pandas
 import pytest
-from hypothesis import given, settings
+from hypothesis import event, given, settings
 from hypothesis import strategies as st
 from scipy.io import mmwrite
 from scipy.sparse import csr_matrix
@@ -323,36 +324,62 @@ def test_the_command_line_says_what_it_matched(tmp_path, inside):
     assert "leave these samples out with --drop-missing" in finished.stderr
 
 
-@settings(max_examples=60, deadline=None)
-@given(st.data())
-def test_the_order_of_the_lines_never_changes_a_ranking(tmp_path_factory, data):
-    folder = tmp_path_factory.mktemp("shuffled")
-    kind = data.draw(st.sampled_from(["csv", "transposed csv", "bed", "without names"]))
-    if kind == "without names":
-        path, options = folder / "x.csv", {}
-        pandas.DataFrame(X, columns=FEATURES).to_csv(path, index=False)
-    else:
-        path, options = FORMATS[kind](folder, PLAIN)
-    columns = {"status": LABELS.tolist()}
-    for name in data.draw(st.sets(st.sampled_from(["sample", "other", "age", "serial", "centre"]))):
-        columns[name] = {
-            "sample": PLAIN,
-            "other": [f"p{i}" for i in range(N)],
-            "age": [str(30 + i % 7) for i in range(N)],
-            "serial": [str(i) for i in range(N)],
-            "centre": ["a"] * N,
-        }[name]
-    header = data.draw(st.permutations([*columns]))
-    rows = list(zip(*(columns[name] for name in header), strict=True))
-    rankings = set()
-    for order in (range(N), data.draw(st.permutations(range(N)))):
-        lines = [",".join(header), *(",".join(rows[i]) for i in order)]
-        (folder / "labels.csv").write_text("\n".join(lines))
-        try:
-            table = read_table(path, "status", labels=folder / "labels.csv", **options)
-        except TableError:
-            return
-        if "by order" in table.matching:
-            return
-        rankings.add(tuple(table.y.tolist()))
-    assert rankings == {tuple(LABELS.tolist())}
+COLUMNS = {
+    "sample": PLAIN,
+    "other": [f"p{i}" for i in range(N)],
+    "age": [str(30 + i % 7) for i in range(N)],
+    "serial": [str(i) for i in range(N)],
+    "centre": ["a"] * N,
+}
+
+
+def test_the_order_of_the_lines_never_changes_a_ranking(tmp_path_factory):
+    outcomes = Counter()
+
+    @settings(max_examples=60, deadline=None, derandomize=True, database=None)
+    @given(st.data())
+    def shuffle(data):
+        folder = tmp_path_factory.mktemp("shuffled")
+        kind = data.draw(st.sampled_from(["csv", "transposed csv", "npz", "bed", "without names"]))
+        if kind == "without names":
+            path, options = folder / "x.csv", {}
+            pandas.DataFrame(X, columns=FEATURES).to_csv(path, index=False)
+        else:
+            path, options = FORMATS[kind](folder, PLAIN)
+        beside = data.draw(st.sets(st.sampled_from([name for name in COLUMNS if name != "sample"])))
+        has_names = data.draw(st.sampled_from([True, True, True, False]))
+        columns = {name: COLUMNS[name] for name in sorted(beside | ({"sample"} if has_names else set()))}
+        columns["status"] = LABELS.tolist()
+        header = data.draw(st.permutations([*columns]))
+        rows = list(zip(*(columns[name] for name in header), strict=True))
+        for order in (range(N), data.draw(st.permutations(range(N)))):
+            lines = [",".join(header), *(",".join(rows[i]) for i in order)]
+            (folder / "labels.csv").write_text("\n".join(lines))
+            outcome = read_shuffled(path, folder / "labels.csv", list(order), options)
+            assert outcome == "matched" or not (has_names and kind != "without names")
+            event(outcome)
+            outcomes[outcome] += 1
+
+    shuffle()
+    assert outcomes["matched"] > outcomes.total() / 3
+    assert outcomes["refused"] > 0
+
+
+def read_shuffled(path, labels, order, options):
+    """Return how labels reached the samples, after a check that they are right or that the error's advice works."""
+    refused: TableError | None = None
+    try:
+        table = read_table(path, "status", labels=labels, **options)
+    except TableError as error:
+        refused = error
+    if refused is not None:
+        advice = {part.name: part.value for part in refused.parts if isinstance(part, Parameter)}
+        assert advice == {"by_order": True}, str(refused)
+        table = read_table(path, "status", labels=labels, **options, **advice)
+        assert (table.y.tolist(), table.matching) == (LABELS[order].tolist(), f"{N} of {N} samples matched by order")
+        return "refused"
+    if "by order" in table.matching:  # neither names of samples nor columns that could hold them
+        assert table.y.tolist() == LABELS[order].tolist()
+        return "by order"
+    assert (table.y.tolist(), best(table)) == (LABELS.tolist(), FEATURES[PLANTED])
+    return "matched"
