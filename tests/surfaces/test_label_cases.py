@@ -2,6 +2,8 @@
 
 import json
 import random
+import re
+import shlex
 from collections import Counter
 from pathlib import Path
 
@@ -153,6 +155,92 @@ def test_names_and_labels(tmp_path, kind, case):
     assert (best(table), len(table.y)) == (FEATURES[PLANTED], N)
     how = "by order" if expected == "by_order" else "by column 'sample' of labels.csv"
     assert table.matching == f"{N} of {N} samples matched {how}"
+
+
+def score(inside, folder, path, options):
+    """Call ``fastfs score``; return its error, or None, and the best feature with the samples that were matched."""
+    given = [f"--{name.replace('_', '-')}" for name, value in options.items() if value is True]
+    call = ["score", path, "--labels", "labels.csv", "--label", "status", "--method", "relieff", *given]
+    finished = inside(*call, *options.get("more", []), "--out", "r.json", cwd=folder)
+    if finished.returncode:
+        assert (finished.returncode, (folder / "r.json").exists()) == (2, False), finished.stderr
+        return finished.stderr, None
+    found = json.loads((folder / "r.json").read_text())
+    assert found["matching"] in finished.stderr
+    (folder / "r.json").unlink()
+    return None, (found["ranking"][0]["feature"], found["matching"])
+
+
+def options_named(message):
+    """Return the options that a message names, as a shell reads them."""
+    return [shlex.split(option) for option in re.findall(r"--[a-z-]+(?: '[^']*')?", message)]
+
+
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("kind", FORMATS)
+def test_names_and_labels_on_the_command_line(tmp_path, inside, kind, case):
+    names, of_labels, expected = CASES[case]
+    path, options = FORMATS[kind](tmp_path, names)
+    labels_file(tmp_path, of_labels)
+    error, found = score(inside, tmp_path, path, options)
+    assert (error is None) == (expected is None), error
+    if error is not None:
+        (advice,) = options_named(error)
+        assert advice[0] == f"--{expected.replace('_', '-')}"
+        if expected == "by_order":  # if the lines stand in the order of the samples
+            labels_file(tmp_path, of_labels, seed=None)
+        error, found = score(inside, tmp_path, path, options | {"more": advice})
+    assert error is None
+    how = "by order" if expected == "by_order" else "by column 'sample' of labels.csv"
+    assert found == (FEATURES[PLANTED], f"{N} of {N} samples matched {how}")
+
+
+@pytest.mark.parametrize("kind", FORMATS)
+def test_a_key_and_repeated_names_on_the_command_line(tmp_path, inside, kind):
+    path, options = FORMATS[kind](tmp_path, PLAIN)
+    by_sample = (FEATURES[PLANTED], f"{N} of {N} samples matched by column 'sample' of labels.csv")
+    rows = list(zip(PLAIN, random.Random(3).sample(PLAIN, N), LABELS, strict=True))
+    lines = [",".join(row) for row in random.Random(4).sample(rows, N)]
+    (tmp_path / "labels.csv").write_text("\n".join(["sample,mother,status", *lines]))
+    error, _ = score(inside, tmp_path, path, options)
+    assert options_named(error) == [["--key"]]
+    assert re.search("the columns sample, mother of", error)
+    assert score(inside, tmp_path, path, options | {"more": ["--key", "sample"]}) == (None, by_sample)
+    error, _ = score(inside, tmp_path, path, options | {"more": ["--key", "sample", "--by-order"]})
+    assert error.endswith("so leave out --key.\n")
+
+    labels_file(tmp_path, PLAIN, extra=[["s05", "case", "3"]])
+    error, _ = score(inside, tmp_path, path, options)
+    assert options_named(error) == [["--key"], ["--by-order"]]
+    assert "keep one line of each" in error
+    labels_file(tmp_path, PLAIN)
+    assert score(inside, tmp_path, path, options) == (None, by_sample)
+
+    labels_file(tmp_path, PLAIN, drop=3)
+    error, _ = score(inside, tmp_path, path, options)
+    assert options_named(error) == [["--drop-missing"]]
+    feature, matching = score(inside, tmp_path, path, options | {"more": options_named(error)[0]})[1]
+    assert (feature, matching.split(" matched ")[0]) == (FEATURES[PLANTED], f"{N - 3} of {N} samples")
+
+
+def test_data_without_names_on_the_command_line(tmp_path, inside):
+    pandas.DataFrame(X, columns=FEATURES).to_csv(tmp_path / "x.csv", index=False)
+    labels_file(tmp_path, PLAIN)
+    error, _ = score(inside, tmp_path, "x.csv", {})
+    assert options_named(error) == [["--by-order"]]
+    labels_file(tmp_path, PLAIN, seed=None)  # the lines stand in the order of the samples
+    found = (FEATURES[PLANTED], f"{N} of {N} samples matched by order")
+    assert score(inside, tmp_path, "x.csv", {"more": options_named(error)[0]}) == (None, found)
+
+    ids = random.Random(2).sample(range(1, N + 1), N)
+    frame = pandas.DataFrame(X, columns=FEATURES)
+    frame.insert(2, "sample", ids)
+    frame.to_csv(tmp_path / "x.csv", index=False)
+    labels_file(tmp_path, [str(i) for i in ids])
+    error, _ = score(inside, tmp_path, "x.csv", {})
+    assert options_named(error) == [["--key", "sample"], ["--by-order"]]
+    found = (FEATURES[PLANTED], f"{N} of {N} samples matched by column 'sample' of labels.csv")
+    assert score(inside, tmp_path, "x.csv", {"more": options_named(error)[0]}) == (None, found)
 
 
 @pytest.mark.parametrize("kind", FORMATS)
