@@ -160,7 +160,7 @@ def test_names_and_labels(tmp_path, kind, case):
 def score(inside, folder, path, options):
     """Call ``fastfs score``; return its error, or None, and the best feature with the samples that were matched."""
     given = [f"--{name.replace('_', '-')}" for name, value in options.items() if value is True]
-    call = ["score", path, "--labels", "labels.csv", "--label", "status", "--method", "relieff", *given]
+    call = ["score", path, "--labels", "labels.csv", "--label", "status", "--method", "multisurf", *given]
     finished = inside(*call, *options.get("more", []), "--out", "r.json", cwd=folder)
     if finished.returncode:
         assert (finished.returncode, (folder / "r.json").exists()) == (2, False), finished.stderr
