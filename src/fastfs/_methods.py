@@ -166,11 +166,4 @@ FLAGS = (
         columns=True,
     ),
     Flag("n_components", int, "K", "For ikdr: dimensions (default: as many as classes).", low=1),
-    Flag("lam", float, "L", "For ikdr: weight of the term that keeps classes apart."),
-    Flag("mu", float, "M", "For ikdr: weight of interpretability."),
-    Flag("tau", float, "T", "For ikdr: penalty of a slack variable."),
-    Flag("zeta", float, "Z", "For ikdr: penalty of the other."),
-    Flag("interpretability", str, "TERM", "For ikdr: laplacian or distance."),
-    Flag("solver", str, "NAME", "For ikdr: projected_gradient or admm."),
-    Flag("width", str, "RULE", "For ikdr: mean_squared, mean, or the width of the kernels.", or_number=True),
 )

@@ -534,12 +534,11 @@ def command(table, inside):
 
 
 def test_command_line(table, command):
-    options = ["--n-components=4", "--lam=0.2", "--mu=0.05", "--tau=20", "--zeta=30"]
-    options += ["--interpretability=distance", "--width=2.5", "--solver=projected_gradient"]
-    finished = command(*options, "--top=8", "--out=ranking.json", "--plot=ranking.png")
+    parameters = {"lam": 0.2, "mu": 0.05, "tau": 20, "zeta": 30, "interpretability": "distance", "width": 2.5}
+    options = [f"--method-option={name}={value}" for name, value in parameters.items()]
+    finished = command("--n-components=4", *options, "--top=8", "--out=ranking.json", "--plot=ranking.png")
     assert finished.returncode == 0, finished.stderr
-    expected = IKDR(n_components=4, lam=0.2, mu=0.05, tau=20, zeta=30, interpretability="distance", width=2.5)
-    expected.fit(X, Y)
+    expected = IKDR(n_components=4, **parameters).fit(X, Y)
     summary = finished.stderr.splitlines()[-1]
     assert summary.startswith("IKDR scored 20 features of 60 samples (ill: 20, mild: 20, well: 20)")
     assert f" and selected {expected.n_selected_};" in summary
@@ -565,14 +564,15 @@ def test_defaults_on_the_command_line(table, command):
 @pytest.mark.parametrize(
     "arguments, part",
     [
-        (["--lam=-1"], "lam must be a number of at least 0"),
-        (["--width=wide"], "width must be 'mean_squared', 'mean' or a positive number, not 'wide'"),
-        (["--solver=newton"], "solver must be 'projected_gradient' or 'admm'"),
-        (["--tau=0"], "tau must be"),
+        (["--method-option=lam=-1"], "lam must be a number of at least 0"),
+        (["--method-option=width=wide"], "width must be 'mean_squared', 'mean' or a positive number, not 'wide'"),
+        (["--method-option=solver=newton"], "solver must be 'projected_gradient' or 'admm'"),
+        (["--method-option=tau=0"], "tau must be"),
         (["--n-components=61"], "n_components must lie between 1 and the 60 samples"),
         (["--method-option=groups=all"], "groups=all leaves no features to rank"),
         (["--method-option=kernel=precomputed"], "kernel=precomputed leaves no features to rank"),
-        (["--lam=1", "--method-option=lam=2"], "are the same"),
+        (["--n-components=2", "--method-option=n_components=3"], "are the same"),
+        (["--lam=1"], "No such option: --lam"),
         (["--sigma=1"], "no option --sigma"),
     ],
 )
@@ -586,9 +586,9 @@ def test_command_line_refuses(command, arguments, part):
 
 
 def test_options_of_other_methods(table, inside):
-    finished = inside("score", "table.csv", "--label=state", "--method=relieff", "--lam=1", cwd=table)
+    finished = inside("score", "table.csv", "--label=state", "--method=relieff", "--n-components=1", cwd=table)
     assert finished.returncode == 2
-    assert "Method 'relieff' has no option --lam" in finished.stderr
+    assert "Method 'relieff' has no option --n-components" in finished.stderr
 
 
 def test_not_fitted():
