@@ -251,6 +251,27 @@ def test_labels_of_whole_floats_are_classes_and_columns_may_be_named():
         assert row["score"] == expected[row["index"]]
 
 
+@pytest.mark.parametrize("how", ["file", "arrays"])
+def test_many_integers_are_classes_as_well(tmp_path, inside, how):
+    rng = np.random.default_rng(4)
+    y = np.repeat(np.arange(22), 3)
+    values = rng.normal(size=(66, 5)).round(3)
+    values[:, 2] += y
+    call = ["report", "t.csv", "--label", "y", "--methods", "multisurf,projse", "--out", "r.html"]
+    if how == "file":
+        rows = [",".join(map(str, [*row, label])) for row, label in zip(values.tolist(), y, strict=True)]
+        (tmp_path / "t.csv").write_text("\n".join(["a,b,c,d,e,y", *rows]))
+        done = inside(*call, "--permutations", "9", "--subsamples", "2", cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+        found = json.loads((tmp_path / "r.json").read_text())
+    else:
+        found = fastfs.report(values, y, methods=("multisurf", "projse"), n_permutations=9, n_subsamples=2).numbers
+    scores = fastfs.MultiSURF(target_type="class").fit(values, y).scores_
+    best = found["methods"][0]["ranking"][0]
+    assert (best["index"], best["score"]) == (2, scores[2])
+    assert len(found["data"]["classes"]) == 22
+
+
 def test_pairs_and_groups_of_features():
     tied = X.copy()
     tied[20:, 5] = tied[20:, 6] + 0.05 * tied[20:, 5]
@@ -565,7 +586,7 @@ WRONG = {
     "permutations": ([*REPORT, "--permutations", "many"], ["--permutations needs a number, 0 for no p-values, or"]),
     "option": ([*REPORT, "--method-option", "manifest.sigmas=1"], ["no parameter 'sigmas'", "did you mean 'sigma'?"]),
     "option of no method": ([*REPORT, "--method-option", "sigma=1"], ["METHOD.NAME=VALUE"]),
-    "option of another": ([*REPORT, "--method-option", "disc.n_groups=4"], ["params names 'disc'"]),
+    "option of another": ([*REPORT, "--method-option", "disc.n_groups=4"], ["--methods doesn't name disc: add"]),
     "measured label": ([*REPORT, "--ignore", "status", "--label", "g1"], ["40 of the 40 samples", "bin them"]),
     "ending": ([*CELLS, "--out", "r.pdf"], ["must end in .html or .htm"]),
     "no folder": ([*CELLS, "--out", "no/r.html"], ["there is no directory"]),
