@@ -8,6 +8,7 @@ import typer
 
 import fastfs
 from fastfs._types import Integers
+from fastfs.cli.effects import Needs
 
 if TYPE_CHECKING:
     from fastfs import LdClumps
@@ -26,12 +27,13 @@ class ClumpOptions:
         float | None, typer.Option(min=0, metavar="KB", help="How near, in thousands of base pairs. Default: 250.")
     ] = None
 
-    def check(self, file: Path) -> None:
-        """Refuse, before any work, what isn't for this file."""
-        if self.clump_r2 is None and self.clump_kb is not None:
-            raise ValueError("--clump-kb is for clumps: add --clump-r2, such as 0.5")
-        if self.clump_r2 is not None and file.suffix.lower() != ".bed":
-            raise ValueError(f"--clump-r2 is for genotypes: FILE must end with .bed, not '{file.suffix}'")
+    def needs(self, file: Path) -> list[Needs]:
+        """Return what the options need to have an effect."""
+        is_bed = file.suffix.lower() == ".bed"
+        return [
+            Needs("clump_kb", self.clump_r2 is not None, "is for clumps: add --clump-r2, such as 0.5"),
+            Needs("clump_r2", is_bed, f"is for genotypes: FILE must end with .bed, not '{file.suffix}'"),
+        ]
 
     def find(self, G: Any, ranks: Integers, top: int, report: Any) -> "LdClumps | None":
         """Return the clumps of the first SNPs of a ranking."""

@@ -1,6 +1,6 @@
 """``fastfs convert``."""
 
-from dataclasses import fields, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -9,8 +9,8 @@ import typer
 from fastfs import io
 from fastfs._inputs.matrix import loaded
 from fastfs._machine.run import Run
+from fastfs.cli.effects import Needs, given_options, require_effects
 from fastfs.cli.grouping import grouped
-from fastfs.cli.method import flag
 from fastfs.cli.score import Input, check_files, read
 from fastfs.cli.terminal import progress, say, signals_as_exits
 from fastfs.io._convert import by_rows, write_h5ad
@@ -29,7 +29,7 @@ def convert(
     An H5AD file whose X is stored by columns is turned within the memory; other formats are read whole.
     """
     check_files(source, ((out, (".h5ad",)),))
-    _check_options(source)
+    require_effects(_needs(source), source)
     with progress(f"reading {source.file.name}") as report, signals_as_exits(), io.replacing(out) as temporary:
         if source.file.name.lower().endswith(".h5ad"):
             by_rows(source.file, temporary, Run(max_memory=max_memory).available(), report)
@@ -40,21 +40,17 @@ def convert(
     say(f"Wrote {out}.")
 
 
-def _check_options(source: Input) -> None:
-    """Refuse options that would change nothing in the file that is written."""
-    given = {f.name for f in fields(source) if f.name != "file" and getattr(source, f.name) not in (None, f.default)}
-    if source.file.name.lower().endswith(".h5ad"):
-        useless, why = given, f"'{source.file}' is copied with all that it has"
-    elif _has_labels(source):
-        useless, why = given & {"covar", "covar_names"}, "covariates aren't written"
-    else:
-        useless = given & {"key", "match", "by_order", "drop_missing", "covar", "covar_names", "control_is_0"}
-        why = "there are no labels"
-    of_bed = {"chromosomes", "not_chromosomes"}
-    if not useless and not source.file.name.lower().endswith(".bed") and given & of_bed:
-        useless, why = given & of_bed, f"'{source.file}' is not a .bed file"
-    for name in sorted(useless):
-        raise ValueError(f"{flag(name)} has no effect on what convert writes, since {why}: leave it out")
+def _needs(source: Input) -> list[Needs]:
+    """Return what options need to change the file that is written."""
+    why = "has no effect on what convert writes, since {}: leave it out".format
+    name = source.file.name.lower()
+    every = " ".join(option for option in given_options(source) if option != "file")
+    return [
+        Needs(every, not name.endswith(".h5ad"), why(f"'{source.file}' is copied with all that it has")),
+        Needs("covar covar_names", False, why("covariates aren't written")),
+        Needs("key match by_order drop_missing control_is_0", _has_labels(source), why("there are no labels")),
+        Needs("chromosomes not_chromosomes", name.endswith(".bed"), why(f"'{source.file}' is not a .bed file")),
+    ]
 
 
 def _has_labels(source: Input) -> bool:

@@ -22,6 +22,9 @@ _SET_BY_OPTION = {
     "verbose": "a terminal, which shows progress by itself",
 }
 
+# The options that aren't called as their parameters.
+_CALLED = {"chromosomes": "--chr", "not_chromosomes": "--not-chr"}
+
 # One field a flag, in the order of the help: Typer reads them through `grouped`.
 _FIELDS: list[tuple[str, Any]] = [
     (
@@ -50,8 +53,8 @@ else:
 
 
 def flag(name: str) -> str:
-    """The option for a parameter."""
-    return f"--{name.replace('_', '-')}"
+    """Return the option for a parameter: the first of its names."""
+    return _CALLED.get(name, f"--{name.replace('_', '-')}")
 
 
 def make_selector(method: Method, given: MethodOptions) -> Any:

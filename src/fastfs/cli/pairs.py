@@ -10,6 +10,7 @@ import typer
 import fastfs
 from fastfs import io
 from fastfs._inputs.columns import column_numbers
+from fastfs.cli.effects import FOR_P_VALUES, Needs, require_effects
 from fastfs.cli.grouping import grouped
 from fastfs.cli.permutation import DesignOptions, as_number_or_auto, number_of_labelings, summary
 from fastfs.cli.score import (
@@ -88,7 +89,7 @@ def pairs(
     check_shown(options.out)
     check_files(source, ((options.out, io.TABLE_ENDINGS), (plot, PLOT_ENDINGS)))
     n_permutations = as_number_or_auto(permutations)
-    design.check(source.covar, n_permutations)
+    _require_effects(source, design, options, n_permutations)
     with progress(f"reading {source.file.name}") as report:
         data = read(source, design.columns(), max_memory=options.max_memory)
         names = data.table.feature_names
@@ -142,7 +143,7 @@ def snp_pairs(
     """Find the pairs of SNPs of FILE whose genotypes interact in their effect on a class."""
     check_shown(options.out)
     check_files(source, ((options.out, io.TABLE_ENDINGS),))
-    design.check(source.covar, permutations)
+    _require_effects(source, design, options, permutations)
     chosen = None if snps is None else [name for name in io.read_names(snps) if name]
     with progress(f"reading {source.file.name}") as report:
         data = read(source, design.columns(), max_memory=options.max_memory)
@@ -162,6 +163,12 @@ def snp_pairs(
     with signals_as_exits():
         written = options.deliver(_columns(found, names, own), _about("snp_pairs", found, data, about))
     _conclude(f"Compared {found.n_tested} pairs of SNPs", found, data, written)
+
+
+def _require_effects(source: Input, design: DesignOptions, options: PairsOptions, n_permutations: int | str) -> None:
+    """Refuse options of p-values where there are none."""
+    of_test = Needs("blocks groups covariate covar seed", n_permutations != 0, FOR_P_VALUES)
+    require_effects([of_test], source, design, options)
 
 
 def _columns(found: "Found", names: Any, own: Mapping[str, list[Any]]) -> dict[str, list[Any]]:

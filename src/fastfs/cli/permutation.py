@@ -1,7 +1,6 @@
 """P-values: a permutation test beside the scores."""
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import numpy as np
@@ -44,13 +43,6 @@ class DesignOptions:
         """The columns about samples that the test needs."""
         return [name for name in (self.blocks, self.groups, *(self.covariate or [])) if name is not None]
 
-    def check(self, covar: Path | None, number: int | str) -> None:
-        """Refuse, before any work, a design without permutations."""
-        given = {"--blocks": self.blocks, "--groups": self.groups, "--covariate": self.covariate, "--covar": covar}
-        for option, value in given.items():
-            if value and number == 0:
-                raise ValueError(f"{option} is for p-values: add --permutations with a number")
-
     def of(self, table: Table) -> dict[str, Any]:
         """The arguments of tests."""
         from fastfs._inference.design import design_of
@@ -86,15 +78,9 @@ class PermutationOptions:
         return as_number_or_auto(self.permutations)
 
     def check(self, method: Method, has_targets: bool, has_weights: bool) -> None:
-        """Refuse, before any work, options that the method has no use for."""
-        given = {
-            "--statistic": self.statistic,
-            "--rank-by": self.rank_by,
-        }
-        for option, value in given.items():
-            if value and self.number == 0:
-                raise ValueError(f"{option} is for p-values: add --permutations with a number")
-            if option in ("--statistic", "--rank-by") and value not in (None, "z", "score"):
+        """Refuse, before any work, values and tests that the method has no use for."""
+        for option, value in (("--statistic", self.statistic), ("--rank-by", self.rank_by)):
+            if value not in (None, "z", "score"):
                 raise ValueError(f"{option} must be z or score, not '{value}'")
         if self.number == 0:
             return

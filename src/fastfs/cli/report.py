@@ -47,6 +47,8 @@ class ReportOptions:
             word, dot, rest = text.partition(".")
             if not dot or word not in METHODS:
                 raise ValueError(f"--method-option needs METHOD.NAME=VALUE, such as disc.n_groups=4, not '{text}'")
+            if word not in names(self.methods.lower(), "--methods"):
+                raise ValueError(f"--method-option {text} has no effect, since --methods doesn't name {word}: add it")
             texts.setdefault(word, []).append(rest)
         return {
             word: method_options(METHODS[word], getattr(fastfs, METHODS[word].estimator)().get_params(), given)

@@ -19,6 +19,7 @@ from fastfs._machine.run import Run
 from fastfs._methods import FLAGS, METHODS, Method
 from fastfs.cli import results
 from fastfs.cli.clumps import ClumpOptions
+from fastfs.cli.effects import FOR_P_VALUES, Needs, require_effects
 from fastfs.cli.grouping import grouped
 from fastfs.cli.method import MethodOptions, flag, make_selector, names
 from fastfs.cli.permutation import DesignOptions, PermutationOptions, Test
@@ -32,10 +33,6 @@ BARS_AT_MOST = 50
 
 # The summary names no more classes than this.
 _CLASSES_SHOWN = 10
-
-
-# Parameters of `read_table` that are lists, in the order of their options.
-_LISTS = ("covar_names", "chromosomes", "not_chromosomes")
 
 
 @dataclass(frozen=True)
@@ -125,11 +122,15 @@ class Input:
     ] = "error"
     chromosomes: Annotated[
         str | None,
-        typer.Option("--chr", "--chromosomes", metavar="A,B,...", help="Of .bed: SNPs of these chromosomes only."),
+        typer.Option(
+            flag("chromosomes"), "--chromosomes", metavar="A,B,...", help="Of .bed: SNPs of these chromosomes only."
+        ),
     ] = None
     not_chromosomes: Annotated[
         str | None,
-        typer.Option("--not-chr", "--not-chromosomes", metavar="A,B,...", help="Of .bed: all but these chromosomes."),
+        typer.Option(
+            flag("not_chromosomes"), "--not-chromosomes", metavar="A,B,...", help="Of .bed: all but these chromosomes."
+        ),
     ] = None
     control_is_0: Annotated[
         bool,
@@ -144,9 +145,9 @@ class Input:
         parameters |= {"duplicates": None if self.duplicates == "error" else self.duplicates}
         files = {"labels": self.labels, "covar": self.covar, "feature_names": self.feature_names}
         parameters |= {name: None if path is None else str(path) for name, path in files.items()}
-        lists = {"--covar-names": self.covar_names, "--chr": self.chromosomes, "--not-chr": self.not_chromosomes}
-        for name, (option, text) in zip(_LISTS, lists.items(), strict=True):
-            parameters[name] = None if text is None else names(text, option)
+        for name in ("covar_names", "chromosomes", "not_chromosomes"):
+            text = getattr(self, name)
+            parameters[name] = None if text is None else names(text, flag(name))
         return {name: value for name, value in parameters.items() if value}
 
 
@@ -228,13 +229,17 @@ def score(
     if word not in METHODS:
         raise ValueError(f"There is no method '{word}': choose one of {', '.join(METHODS)}")
     chosen = METHODS[word]
-    _check_outputs(chosen, source, output)
-    clumping.check(source.file)
+    _check_outputs(source, output)
     scorer = make_selector(chosen, options)
-    selector = wrap(chosen, scorer, wrapper)
     targets = _targets(chosen, source, samples)
-    _check_annotations(chosen, scorer, samples, targets)
-    design.check(source.covar, permuting.number)
+    table = [
+        Needs("blocks groups covariate covar statistic rank_by", permuting.number != 0, FOR_P_VALUES),
+        *_needs(chosen, scorer, targets),
+        *clumping.needs(source.file),
+        *wrapper.needs(chosen),
+    ]
+    require_effects(table, source, samples, output, permuting, design, wrapper, clumping)
+    selector = wrap(scorer, wrapper)
     permuting.check(chosen, bool(targets), samples.weights is not None)
     with progress(f"reading {source.file.name}") as report:
         data = read(source, [*samples.columns(), *design.columns()], targets, samples.event, options.max_memory)
@@ -273,14 +278,18 @@ def _of_the_table(selector: Any, data: Data) -> dict[str, Any]:
     return found
 
 
-def _check_annotations(method: Method, scorer: Any, samples: SampleOptions, targets: list[str]) -> None:
-    """Refuse columns about the samples that the method has no use for."""
+def _needs(method: Method, scorer: Any, targets: list[str]) -> list[Needs]:
+    """Return the options that only some methods have a use for."""
     from sklearn.utils.validation import has_fit_parameter
 
-    if samples.weights is not None and not has_fit_parameter(scorer, "sample_weight"):
-        raise ValueError(f"Method '{method.word}' has no use for --weights: they are for the RELIEF family")
-    if samples.event is not None and (method.classes or len(targets) != 1):
-        raise ValueError("--event is for --method rrelieff with one column of --targets, the time")
+    is_of_times = not method.classes and len(targets) == 1
+    return [
+        Needs(
+            "weights", has_fit_parameter(scorer, "sample_weight"), "is for the RELIEF family: choose another --method"
+        ),
+        Needs("event", is_of_times, "is for --method rrelieff with one column of --targets, the time"),
+        Needs("pairs", method.pairs, f"is for --method {_words('pairs')}, the one that finds pairs"),
+    ]
 
 
 def _of_samples(samples: SampleOptions, data: Data) -> dict[str, Any]:
@@ -303,11 +312,9 @@ def _numbers(table: io.Table, name: str) -> Any:
         raise ValueError(f"Column '{name}' of '{table.source}' must hold numbers") from None
 
 
-def _check_outputs(method: Method, source: Input, output: Output) -> None:
+def _check_outputs(source: Input, output: Output) -> None:
     """Refuse, before any work, files that could not be written in the end."""
     check_shown(output.out)
-    if output.pairs is not None and not method.pairs:
-        raise ValueError(f"--pairs is for --method {_words('pairs')}, the one that finds pairs")
     endings = ((output.out, io.RANKING_ENDINGS), (output.pairs, io.TABLE_ENDINGS), (output.plot, PLOT_ENDINGS))
     check_files(source, endings)
     if output.out is not None and output.pairs is not None and io.resolved(output.out) == io.resolved(output.pairs):

@@ -9,6 +9,7 @@ import typer
 
 import fastfs
 from fastfs._methods import METHODS, Method
+from fastfs.cli.effects import Needs
 
 
 @dataclass(frozen=True)
@@ -30,12 +31,15 @@ class WrapperOptions:
         ),
     ] = None
 
-
-def wrap(method: Method, selector: Any, given: WrapperOptions) -> Any:
-    """Return the estimator inside those that the options ask for: TuRF around VLS around the method."""
-    if (given.turf is not None or given.vls is not None) and not method.only_ranks:
+    def needs(self, method: Method) -> list[Needs]:
+        """Return what the options need."""
         words = " or ".join(word for word, other in METHODS.items() if other.only_ranks)
-        raise ValueError(f"--turf and --vls are for methods that do nothing but rank: choose --method {words}")
+        why = f"is for methods that do nothing but rank: choose --method {words}"
+        return [Needs("turf vls", method.only_ranks, why)]
+
+
+def wrap(selector: Any, given: WrapperOptions) -> Any:
+    """Return the estimator inside those that the options ask for: TuRF around VLS around the method."""
     if given.vls is not None:
         selector = fastfs.VLS(selector, **_subsets(given.vls))
     if given.turf is not None:

@@ -207,7 +207,7 @@ def read_table(
         refused = Parameter("key" if key is not None else "by_order" if by_order else "match")
         raise TableError(refused, " is for a file of labels, which is given with ", Parameter("labels"))
     if covar is None and covar_names:
-        raise TableError("columns of covariates need a file of them: give it with ", Parameter("covar"))
+        raise TableError(Parameter("covar_names"), " needs a file of covariates: give it with ", Parameter("covar"))
     budget = None if max_memory is None else parse_memory(max_memory)
     most_bytes = None if budget is None else budget // 4
     names_file = None if feature_names is None else Path(feature_names)
