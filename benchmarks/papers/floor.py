@@ -1,6 +1,7 @@
 """What should be added to the standard deviation of a null-standardised score, so that z ranks better?
 
-    FASTFS_TEST_DATA=... python -m benchmarks.papers.floor [--sets colon sonar ...] [--splits 6] [--labelings 100]
+    FASTFS_TEST_DATA=... python -m benchmarks.papers.floor [--sets colon sonar ...] [--methods DiSC ...] [--splits 6]
+        [--labelings 100]
 
 z of a feature is its score, less the mean over shuffled labels, divided by d + s0: d is the standard deviation over the
 same labels, s0 a quantile of all features' d (SAM's floor; 0: the plain z). Features are ranked on two thirds of the
@@ -113,6 +114,7 @@ def accuracies(estimator: Any, X: np.ndarray, y: np.ndarray, n_splits: int, n_la
 def main() -> int:
     parser = argparse.ArgumentParser(description="A floor for the standard deviation in z")
     parser.add_argument("--sets", nargs="+", choices=SETS, default=list(SETS))
+    parser.add_argument("--methods", nargs="+", choices=methods(), default=list(methods()))
     parser.add_argument("--splits", type=int, default=6)
     parser.add_argument("--labelings", type=int, default=100)
     args = parser.parse_args()
@@ -125,8 +127,8 @@ def main() -> int:
         for name in args.sets:
             X, y = table(name)
             report.heading(f"{name}: {X.shape[0]} x {X.shape[1]}, {len(np.unique(y))} classes; accuracy in %")
-            for method, estimator in methods().items():
-                found = accuracies(estimator, X, y, args.splits, args.labelings).mean(axis=0)
+            for method in args.methods:
+                found = accuracies(methods()[method], X, y, args.splits, args.labelings).mean(axis=0)
                 cells.setdefault(method, []).append(found)
                 print(f"{method:<22}" + "".join(f"{value:>8.1f}" for value in found), flush=True)
     report.heading("mean over the sets: " + "; ".join(RANKINGS))
