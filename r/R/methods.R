@@ -17,6 +17,9 @@ STAGES <- list(
   ikdr = function(given, keep) ikdr_stage(given, keep)
 )
 
+# In place of words: the other option is a number, and has to be above 0.
+ABOVE_0 <- numeric()
+
 # Options that have an effect with some words of another one only.
 NEEDS <- list(
   manifest = list(
@@ -24,7 +27,8 @@ NEEDS <- list(
     rank = list(accuracy = c("auto", "domains", "low_rank", "low_rank_high"))
   ),
   projse = list(degree = list(kernel = "poly"), sigma = list(kernel = "rbf")),
-  disc = list(n_neighbors = list(graph = c("auto", "knn", "lists")))
+  disc = list(n_neighbors = list(graph = c("auto", "knn", "lists"))),
+  ikdr = list(rho = list(solver = "admm"), interpretability = list(mu = ABOVE_0))
 )
 
 # Warns of options that were changed from their default, but have no effect.
@@ -34,10 +38,12 @@ warn_without_effect <- function(method, given) {
     other <- names(NEEDS[[method]][[name]])
     words <- NEEDS[[method]][[name]][[other]]
     value <- given[[other]]
-    if ((is.character(value) && all(value %in% words)) || identical(given[[name]], eval(defaults[[name]]))) next
+    is_met <- if (is.character(value)) all(value %in% words) else identical(words, ABOVE_0) && value > 0
+    if (is_met || identical(given[[name]], eval(defaults[[name]]))) next
+    needed <- if (identical(words, ABOVE_0)) " above 0" else paste(" =", paste(shQuote(words, "cmd"), collapse = " or "))
     warn(paste0(
       name, " = ", shown(given[[name]]), " has no effect with ", other, " = ", shown(value), ": it needs ", other,
-      " = ", paste(shQuote(words, "cmd"), collapse = " or ")
+      needed
     ))
   }
 }

@@ -6,9 +6,11 @@ from dataclasses import fields
 
 import numpy as np
 import pytest
+from sklearn.metrics.pairwise import rbf_kernel
 
 import fastfs
 from fastfs._functions.disc import DiSCOptions
+from fastfs._functions.ikdr import FunctionOptions, IKDROptions, KernelOptions
 from fastfs._functions.manifest import ManiFeStOptions
 from fastfs._functions.projse import Options as ProjSeOptions
 
@@ -18,6 +20,9 @@ CALLS = {
     "manifest": (ManiFeStOptions, fastfs.ManiFeSt, fastfs.manifest_scores),
     "projse": (ProjSeOptions, fastfs.ProjSe, fastfs.projse),
     "disc": (DiSCOptions, fastfs.DiSC, fastfs.disc),
+    "ikdr": (IKDROptions, fastfs.IKDR, fastfs.ikdr),
+    "ikdr's kernels": (KernelOptions, fastfs.IKDR, fastfs.ikdr),
+    "ikdr's function": (FunctionOptions, fastfs.ikdr),
 }
 
 
@@ -50,6 +55,14 @@ def test_needs_name_options_and_their_defaults(method):
             r"degree=7 has no effect with kernel='linear': it needs kernel='poly'",
         ),
         (fastfs.ProjSe(kernel="poly", sigma=2.0), r"sigma=2.0 has no effect with kernel='poly': it needs kernel='rbf'"),
+        (
+            fastfs.IKDR(kernel=rbf_kernel, width=2.0),
+            r"width=2.0 has no effect with kernel=<function .*: it needs kernel=",
+        ),
+        (
+            fastfs.IKDR(mu=0, interpretability="distance"),
+            r"interpretability='distance' has no effect with mu=0: it needs mu above 0",
+        ),
         (fastfs.DiSC(graph="dense", n_neighbors=3), r"n_neighbors=3 has no effect with graph='dense': it needs graph="),
     ],
 )
@@ -66,6 +79,8 @@ def test_options_without_effect_are_told(estimator, message):
         fastfs.ProjSe(kernel="poly", degree=2),
         fastfs.ProjSe(kernel="rbf", sigma=2.0),
         fastfs.DiSC(graph="knn", n_neighbors=5),
+        fastfs.IKDR(width=2.0, interpretability="distance"),
+        fastfs.IKDR(kernel=rbf_kernel, mu=0),
     ],
 )
 def test_options_with_effect_are_silent(estimator):
@@ -73,3 +88,9 @@ def test_options_with_effect_are_silent(estimator):
         warnings.simplefilter("always")
         estimator.fit(X, Y)
     assert [str(w.message) for w in caught if "has no effect" in str(w.message)] == []
+
+
+def test_rho_needs_the_alternation():
+    with pytest.warns(fastfs.DataWarning, match=r"rho=2.0 has no effect with solver='projected_gradient': it needs"):
+        unchanged = fastfs.ikdr(X, Y, rho=2.0)
+    assert unchanged.scores.tolist() == fastfs.ikdr(X, Y).scores.tolist()

@@ -100,6 +100,9 @@ test_that("options without effect are named", {
   warned(manifest(x, y, sigma = c(1, 2), sigma_factor = 2), "sigma_factor = 2 has no effect with sigma = c(1, 2)")
   warned(manifest(x, y, accuracy = "exact", rank = 3), 'rank = 3 has no effect with accuracy = "exact"')
   warned(projse(x, y, degree = 7), 'degree = 7 has no effect with kernel = "linear": it needs kernel = "poly"')
+  warned(ikdr(x, y, rho = 2), 'rho = 2 has no effect with solver = "projected_gradient": it needs solver = "admm"')
+  warned(ikdr(x, y, mu = 0, interpretability = "distance"),
+         'interpretability = "distance" has no effect with mu = 0: it needs mu above 0')
   warned(projse(x, y, sigma = 2), 'sigma = 2 has no effect with kernel = "linear": it needs kernel = "rbf"')
   warned(disc(x, y, graph = "dense", n_neighbors = 3, n_components = 3, bandwidth_neighbors = 4),
          'it needs graph = "auto" or "knn" or "lists"')

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from fastfs._functions.options import Options, option
+from fastfs._functions.options import Needs, Options, option
 from fastfs._functions.outcome import Outcome
 from fastfs._inputs.checks import as_count, as_float, as_int, as_seed, choose, one_of, some_of, word_or_none
 from fastfs._inputs.entry import entry, require_known
@@ -43,7 +43,7 @@ class IKDROptions(Options):
     mu: float = option(as_float)
     tau: float = option(as_float)
     zeta: float = option(as_float)
-    interpretability: str = option(one_of("laplacian", "distance"))
+    interpretability: str = option(one_of("laplacian", "distance"), needs=Needs("mu", (), "laplacian", or_other=True))
     solver: str = option(one_of("projected_gradient", "admm"))
     max_iter: int = option(as_int)
     max_inner: int = option(as_int)
@@ -59,7 +59,7 @@ class IKDROptions(Options):
 class FunctionOptions(IKDROptions):
     """The options that the functions have, but not the estimator."""
 
-    rho: float = option(as_float)
+    rho: float = option(as_float, needs=Needs("solver", ("admm",), 1.0))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,7 +68,7 @@ class KernelOptions(Options):
 
     kernel: Any = option(_as_kernel)
     groups: Any = option(lambda _, value: value)  # the number of features isn't known yet
-    width: float | str = option(_as_width)
+    width: float | str = option(_as_width, needs=Needs("kernel", ("rbf",), "mean_squared"))
     scaling: str = option(word_or_none("standard"))
 
     def core(self) -> dict[str, Any]:

@@ -10,7 +10,8 @@ from fastfs._machine.run import warn
 class Needs(NamedTuple):
     """The words of another option with which an option has an effect, and the option's default.
 
-    Values of the other option that aren't strings, such as a kernel function, are always among them if `or_other`.
+    Values of the other option that aren't strings, such as a kernel function or a number above 0, are among them if
+    `or_other`.
     """
 
     other: str
@@ -19,7 +20,10 @@ class Needs(NamedTuple):
     or_other: bool = False
 
     def are_met(self, value: Any) -> bool:
-        return value in self.words if isinstance(value, str) else self.or_other
+        return value in self.words if isinstance(value, str) else self.or_other and value != 0
+
+    def __str__(self) -> str:
+        return f"{self.other}={' or '.join(map(repr, self.words))}" if self.words else f"{self.other} above 0"
 
 
 def option(convert: Callable[[str, Any], Any], key: str | None = None, needs: Needs | None = None) -> Any:
@@ -61,6 +65,4 @@ def _without_effect(name: str, needs: Needs | None, given: Mapping[str, Any]) ->
         return None
     if isinstance(given[name], type(needs.default)) and given[name] == needs.default:
         return None
-    words = " or ".join(repr(word) for word in needs.words)
-    value = given[needs.other]
-    return f"{name}={given[name]!r} has no effect with {needs.other}={value!r}: it needs {needs.other}={words}"
+    return f"{name}={given[name]!r} has no effect with {needs.other}={given[needs.other]!r}: it needs {needs}"
