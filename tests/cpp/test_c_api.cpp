@@ -1386,8 +1386,8 @@ void test_genotypes() {
     const std::vector<std::int64_t> levels(3, 3);
     options.levels = levels.data();
     const auto compare = [&] {
-        const auto of_bits = scores(G), of_numbers = scores(fastfs::matrix(chosen.data(), 6, 3));
-        for (std::size_t k = 0; k < 3; ++k) CHECK(std::abs(of_bits[k] - of_numbers[k]) < 1e-12);
+        const auto with_bits = scores(G), with_numbers = scores(fastfs::matrix(chosen.data(), 6, 3));
+        for (std::size_t k = 0; k < 3; ++k) CHECK(std::abs(with_bits[k] - with_numbers[k]) < 1e-12);
     };
     compare();
     bits[0] = static_cast<std::uint8_t>((bits[0] & ~3) | 1);

@@ -495,10 +495,10 @@ void test_forms(std::int64_t n, std::int64_t d, std::int64_t rank) {
 
 // Differences between lines of genotypes by carry-save adders, and by counting bits if the machine does that.
 void test_genotype_lines() {
-    std::mt19937_64 engine(1);
+    std::mt19937_64 words(1);
     constexpr std::int64_t n = 6, stride = kPanelLines * kLineWords;
     std::vector<std::uint64_t> lines(static_cast<std::size_t>(n * stride));
-    for (auto& word : lines) word = engine();
+    for (auto& word : lines) word = words();
     for (const GenotypeIsa* kernels : {isa().genotypes, &genotype_isa()}) {
         for (const std::int64_t n_lines : {1, 2, 3, 15, 32, 63, 64}) {
             for (const bool differ : {false, true}) {
@@ -527,10 +527,10 @@ void test_genotype_lines() {
 // Means of the differences from chosen lines that have a SNP, against plain counting: of two bins, up to more lines
 // than 16 bits count.
 void test_genotype_means() {
-    std::mt19937_64 engine(2);
+    std::mt19937_64 words(2);
     constexpr std::int32_t n_lines = 40;
     std::vector<std::uint64_t> lines(static_cast<std::size_t>((n_lines + 1) * kLineWords));
-    for (std::size_t word = 0; word < lines.size() - kLineWords; ++word) lines[word] = engine() | engine();
+    for (std::size_t word = 0; word < lines.size() - kLineWords; ++word) lines[word] = words() | words();
     const auto code = [&](std::int32_t line, std::int64_t snp) {
         const std::uint64_t* words = lines.data() + line * kLineWords + snp / 64;
         return std::pair(words[0] >> (snp % 64) & 1, words[kLineWords / 2] >> (snp % 64) & 1);
@@ -542,7 +542,7 @@ void test_genotype_means() {
             std::vector<double> means(kLineSnps), expected(kLineSnps);
             std::vector<std::int32_t> chosen(static_cast<std::size_t>(n));
             for (const std::int32_t target : {3, 7}) {
-                for (auto& line : chosen) line = static_cast<std::int32_t>(engine() % n_lines);
+                for (auto& line : chosen) line = static_cast<std::int32_t>(words() % n_lines);
                 isa().genotypes->differences[differ].add_by_known(lines.data(), chosen.data(), n, n_lines,
                                                                   lines.data() + target * kLineWords, sums.data(),
                                                                   means.data());

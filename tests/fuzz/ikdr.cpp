@@ -183,9 +183,9 @@ void try_ikdr(Input& in) {
                 }
                 expect_near(sum, 1, 1e-9, name, "the sum of a column of A");
             }
-            double of_kernels = 0;
-            for (std::int64_t m = 0; m < r.n_kernels; ++m) of_kernels += r.weights[m];
-            expect_near(of_kernels, 1, 1e-9, name, "the sum of the weights");
+            double sum_of_weights = 0;
+            for (std::int64_t m = 0; m < r.n_kernels; ++m) sum_of_weights += r.weights[m];
+            expect_near(sum_of_weights, 1, 1e-9, name, "the sum of the weights");
         }
         return bytes;
     };
