@@ -532,8 +532,8 @@ void test_genotype_means() {
     std::vector<std::uint64_t> lines(static_cast<std::size_t>((n_lines + 1) * kLineWords));
     for (std::size_t word = 0; word < lines.size() - kLineWords; ++word) lines[word] = words() | words();
     const auto code = [&](std::int32_t line, std::int64_t snp) {
-        const std::uint64_t* words = lines.data() + line * kLineWords + snp / 64;
-        return std::pair(words[0] >> (snp % 64) & 1, words[kLineWords / 2] >> (snp % 64) & 1);
+        const std::uint64_t* of_line = lines.data() + line * kLineWords + snp / 64;
+        return std::pair(of_line[0] >> (snp % 64) & 1, of_line[kLineWords / 2] >> (snp % 64) & 1);
     };
     const std::pair<std::uint64_t, std::uint64_t> missing(0, 1);
     for (const std::int64_t n : {1, 10, 16, 37, 300, 70000}) {

@@ -150,7 +150,8 @@ class _TableSelector(_ReliefFamily):
         X : array-like, DataFrame or sparse of shape (n_samples, n_features), or a stream of its rows
             Sparse X stays sparse; it must hold numbers without missing values, and `scaling` must not be "standard". A
             stream is loaded, up to a quarter of the budget; ReliefF with `n_targets` reads larger ones twice, and a
-            function that returns an iterator of blocks: complete numbers, with y of classes.
+            function that returns an iterator of blocks: complete numbers, with y of classes. If a mapped file (.npy,
+            .bed) is cut meanwhile, the system ends the process (SIGBUS).
         y : array-like of shape (n_samples,)
             Labels, of any sortable type, or numbers: see `target_type`.
         sample_weight : array-like of shape (n_samples,), optional
@@ -369,7 +370,8 @@ class Relief(_ReliefFamily):
         ----------
         X : array-like, DataFrame or sparse of shape (n_samples, n_features), or a stream of its rows
             Sparse X is made dense. A stream is loaded, up to a quarter of the budget; with `n_targets`, larger ones are
-            read twice, and a function that returns an iterator of blocks.
+            read twice, and a function that returns an iterator of blocks. If a mapped file (.npy, .bed) is cut
+            meanwhile, the system ends the process (SIGBUS).
         y : array-like of shape (n_samples,)
             Labels, of any sortable type.
         sample_weight : array-like of shape (n_samples,), optional
