@@ -184,7 +184,7 @@ void Run::require_memory(std::int64_t bytes, const Message& what, std::string_vi
         return;
     }
     const std::int64_t budget = memory_budget(options_.max_memory);
-    throw OutOfMemory({what, " needs ", human(bytes), ", but the memory budget is ", human(budget),
+    throw OutOfMemory({what, " would need ", human(bytes), ", but the memory budget is ", human(budget),
                        ": raise max_memory (or FASTFS_MAX_MEMORY), or ", advice});
 }
 

@@ -187,7 +187,7 @@ read_matrix <- function(x, name, run, transposed = FALSE) {
     refuse(name, " must be a matrix of numbers, a dgCMatrix, a data.frame or an experiment, not ", what)
   }
   if (!is.double(x)) {
-    require_bytes(8 * length(x), paste("a copy of", name, "as doubles needs"), run)
+    require_bytes(8 * length(x), paste("a copy of", name, "as doubles"), run)
     storage.mode(x) <- "double"
   }
   dense(x, transposed)
@@ -216,7 +216,7 @@ sparse <- function(x, transposed) {
 
 without_zeros <- function(values, run) {
   if (values$storage == "dense") return(values)
-  require_bytes(8 * values$n_rows * values$n_cols, "x as a dense matrix needs", run)
+  require_bytes(8 * values$n_rows * values$n_cols, "x as a dense matrix", run)
   is_csr <- values$storage == "csr"
   n_lines <- if (is_csr) values$n_rows else values$n_cols
   line <- rep.int(seq_len(n_lines), diff(values$indptr))
@@ -252,7 +252,7 @@ require_bytes <- function(bytes, what, run) {
   budget <- .Call(C_info, run)$max_memory
   if (bytes > budget) {
     refuse(
-      what, " ", human(bytes), ", but the memory budget is ", human(budget),
+      what, " would need ", human(bytes), ", but the memory budget is ", human(budget),
       ": raise max_memory (or FASTFS_MAX_MEMORY), or give fewer features",
       class = "out_of_memory"
     )

@@ -34,7 +34,7 @@ compare_pairs <- function(given, data, parameter, what, options, run, fit, may_s
     check_design(design)
     exact <- is_uniform(design) && design$n_distinct <= 1 + most
     if (exact) most <- design$n_distinct - 1
-    require_bytes(12 * n * most, "the labelings of all permutations take", run)
+    require_bytes(12 * n * most, "the labelings of all permutations", run)
     labelings <- with_seed(as_seed(given$random_state), labels_of_draws(design, most, exact))
   }
   names <- names_of(data, target$classes)

@@ -49,7 +49,7 @@ permutation_test <- function(method, x, y, options = list(), blocks = NULL, grou
   warn(found$messages)
   scores <- found$scores
   if (!all(is.finite(scores))) refuse("the scores of ", method, " aren't finite, so they can't be compared")
-  require_bytes(16 * length(scores) * most, "the scores of all permutations take", run)
+  require_bytes(16 * length(scores) * most, "the scores of all permutations", run)
   overall <- overall_statistic(found)
 
   score_at <- function(labeling) {

@@ -94,7 +94,7 @@ explain <- function(result, newdata, y = NULL, top = 20, assay = 1, n_threads = 
   metric <- metric_of(result)
   size <- metric$n_features
   is_pairs <- is.null(metric$weights)
-  require_bytes(8 * n * (if (is_pairs) size^2 else size), "the parts of all samples take", run)
+  require_bytes(8 * n * (if (is_pairs) size^2 else size), "the parts of all samples", run)
   parts <- core_result(
     .Call(
       C_margin_explain, new$handle, result$model$labels, length(result$classes), metric, new$data$x, wanted - 1L, run

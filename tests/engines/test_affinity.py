@@ -766,7 +766,7 @@ def test_a_chunk_beyond_the_budget():
 
 
 def test_more_than_any_machine_has():
-    with pytest.raises(MemoryError, match=r"needs 7\d{5}\.\d\d GB"):  # 8 d^2 bytes
+    with pytest.raises(MemoryError, match=r"would need 7\d{5}\.\d\d GB"):  # 8 d^2 bytes
         fastfs.affinity(long_chunk(1, 9_600_000), sigma=1.0)
 
 

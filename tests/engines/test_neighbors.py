@@ -274,7 +274,7 @@ def test_distances_that_overflow():
 
 
 def test_memory_is_asked_for_first():
-    with pytest.raises(MemoryError, match=r"the neighbours of 5000 features needs .* but the memory budget is"):
+    with pytest.raises(MemoryError, match=r"the neighbours of 5000 features would need .* but the memory budget is"):
         fastfs.nearest_features(normal(5, 5000), 2000, max_memory="50M")
 
 

@@ -462,7 +462,7 @@ def test_blocks_of_one_label_contribute_nothing():
 def test_memory_is_said_in_units_for_people():
     wide = scipy.sparse.csr_matrix((30, 20_000_000))
     with pytest.raises(
-        MemoryError, match=r"needs 4\.80 GB \(.*, but the memory budget is .*, or use ReliefF or ProjSe"
+        MemoryError, match=r"would need 4\.80 GB \(.*, but the memory budget is .*, or use ReliefF or ProjSe"
     ):
         fastfs.IM4E(max_memory="1G").fit(wide, y)
 

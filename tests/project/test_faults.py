@@ -85,6 +85,6 @@ def test_the_budget_is_what_cgroups_leave(python):
             for made in (task, job):
                 made.rmdir()
     assert finished.returncode == 0, finished.stderr
-    budget = re.search(r"needs 8\d\d\.\d\d MB .*, but the memory budget is (\d+)", finished.stdout)
+    budget = re.search(r"would need 8\d\d\.\d\d MB .*, but the memory budget is (\d+)", finished.stdout)
     assert budget, finished.stdout
     assert 300 < int(budget[1]) < 537

@@ -1121,7 +1121,7 @@ def test_sparse_tables_are_made_dense_within_the_budget(tmp_path, capsys):
     capsys.readouterr()
     assert fastfs.cli.run([*arguments, "--max-memory", "1000"]) == 2
     assert "cells.npz' expands to 1084 bytes or more, but the memory budget is 1000 bytes" in capsys.readouterr().err
-    with pytest.raises(MemoryError, match="a copy of X as dense values needs 1152 bytes"):
+    with pytest.raises(MemoryError, match="a copy of X as dense values would need 1152 bytes"):
         fastfs.relief_scores(matrix, Y, max_memory=1000)
 
 

@@ -1106,7 +1106,7 @@ def test_genes_without_counts():
 
 
 def test_too_large_to_be_dense():
-    with pytest.raises(MemoryError, match="a copy of X as dense values needs 4800 bytes"):
+    with pytest.raises(MemoryError, match="a copy of X as dense values would need 4800 bytes"):
         tl.relief(cells(make=csr_matrix), "state", max_memory=1000)
 
 

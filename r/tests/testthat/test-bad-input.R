@@ -123,7 +123,7 @@ test_that("memory beyond the budget is refused before the work", {
   skip_if_not_installed("Matrix")
   sparse <- Matrix::sparseMatrix(i = 1:40, j = 1:40, x = 1, dims = c(40, 50000))
   expect_error(
-    im4e(sparse, y, max_memory = "1M"), "as a dense matrix needs 16.00 MB", class = "fastfs_out_of_memory"
+    im4e(sparse, y, max_memory = "1M"), "as a dense matrix would need 16.00 MB", class = "fastfs_out_of_memory"
   )
 })
 
@@ -134,7 +134,7 @@ test_that("sizes beyond 32 bits don't overflow", {
   skip_if_not_installed("Matrix")
   wide <- Matrix::sparseMatrix(i = 1:40, j = 1:40, x = 1, dims = c(30000, 100000))
   expect_error(
-    im4e(wide, rep(0:1, 15000), max_memory = "8G"), "as a dense matrix needs 24.00 GB",
+    im4e(wide, rep(0:1, 15000), max_memory = "8G"), "as a dense matrix would need 24.00 GB",
     class = "fastfs_out_of_memory"
   )
 })

@@ -426,7 +426,7 @@ def _by_class(table: Any, classes: Array, labels: Integers, run: Run) -> list[di
     if isinstance(table, np.ndarray):
         return [{"X": table, "rows": np.flatnonzero(labels == c)} for c in range(len(classes))]
     if hasattr(table, "tocsr"):
-        run.take(table.data.nbytes, "a copy of X by classes needs", "give float32")
+        run.take(table.data.nbytes, "a copy of X by classes", "give float32")
     return [{"X": table[labels == c]} for c in range(len(classes))]
 
 

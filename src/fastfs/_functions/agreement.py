@@ -65,7 +65,7 @@ def kernel_alignment(X: Any, y: Any, *, kernel: str = "linear", sigma: str | flo
     (A, a), (B, b) = (_centred(Z, name, run) for Z, name in zip(_tables(X, y, run)[:2], "XY", strict=True))
     n = len(A)
     if kernel == "rbf" or n <= max(A.shape[1], B.shape[1]):
-        run.take(24 * n * n, "kernels of samples x samples need", "give fewer samples")
+        run.take(24 * n * n, "kernels of samples x samples", "give fewer samples")
         K, L = (_kernel(Z, kernel, sigma, exponent) for Z, exponent in ((A, a), (B, b)))
         products = [np.vdot(*pair) for pair in ((K, L), (K, K), (L, L))]
     else:
@@ -118,7 +118,7 @@ def canonical_correlations(X: Any, Y: Any, *, ridge: float = 1e-3, test: tuple[A
     *given, classes = _tables(X, Y, run)
     tables = [_centred(Z, name, run)[0] for Z, name in zip(given, "XY", strict=True)]
     widest = max(Z.shape[1] for Z in tables)
-    run.take(32 * widest * widest, "covariances of columns x columns need", "give fewer columns")
+    run.take(32 * widest * widest, "covariances of columns x columns", "give fewer columns")
     left, right = (_whitening(Z, share) for Z in tables)
     U, _, Vt = np.linalg.svd(left.T @ (tables[0].T @ tables[1]) @ right, full_matrices=False)
     if test is not None:
@@ -153,7 +153,7 @@ def _centred(values: Array, name: str, run: Run) -> tuple[Floats, int]:
     """Return a table as float64 with columns of mean 0, over a power of two near its largest value, and the power."""
     if said := not_finite(values, name):
         raise ValueError(said)
-    run.take(16 * values.size, f"copies of {name} as float64 need", "give fewer samples or columns")
+    run.take(16 * values.size, f"copies of {name} as float64", "give fewer samples or columns")
     columns = np.asarray(values, dtype=np.float64)
     varies = (columns != columns[:1]).any(axis=0)
     if not varies.any():

@@ -394,7 +394,7 @@ def _approximate(given: dict[str, Any], scaling: tuple[Array, Array] | None, opt
         ) from error
     X = decoded(given["X"], run)
     if "rows" in given:
-        run.take(len(given["rows"]) * X[:1].nbytes, "a copy of X by classes needs", "give float32")
+        run.take(len(given["rows"]) * X[:1].nbytes, "a copy of X by classes", "give float32")
         X = X[given["rows"]]
     p = X.shape[1]
     k = min(max(options.n_neighbors, options.bandwidth_neighbors), p - 1)

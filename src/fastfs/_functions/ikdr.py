@@ -385,7 +385,7 @@ def _as_matrices(K: Any, run: Run) -> Array:
 
 def _take_matrices(run: Run, number: int, size: int) -> None:
     advice = "take fewer of them, each of a group of features"
-    run.take(8 * number * size, f"{number} kernels of samples x samples need", advice)
+    run.take(8 * number * size, f"{number} kernels of samples x samples", advice)
 
 
 def make_kernels(data: Any, options: KernelOptions, run: Run) -> Kernels:

@@ -296,7 +296,7 @@ class Design:
         self.check()
         exact = self.has_at_most(n + 1)
         shape = int(self.n_distinct) - 1 if exact else n, len(self._true)
-        run.take(8 * shape[0] * shape[1], f"{shape[0]} labelings take", "give a smaller n_permutations")
+        run.take(8 * shape[0] * shape[1], f"{shape[0]} labelings", "give a smaller n_permutations")
         found = np.empty(shape, np.int64)
         for row, labeling in zip(found, self.others(n, seed, exact=exact), strict=True):
             row[:] = labeling

@@ -41,7 +41,7 @@ def as_matrix(X: Any, run: Run, name: str = "X") -> Any:
     repeats = any(step == 0 and length > 1 for step, length in zip(X.strides, X.shape, strict=True))
     if repeats or not X.flags.aligned or any(s % X.itemsize for s in X.strides):
         advice = f"give {name} as a contiguous array, or fewer samples or features"
-        run.take(X.nbytes, f"a copy of {name}, whose values overlap or aren't aligned, needs", advice)
+        run.take(X.nbytes, f"a copy of {name}, whose values overlap or aren't aligned,", advice)
         X = X.copy()
     return X
 
@@ -50,13 +50,13 @@ def decoded(X: Any, run: Run) -> Any:
     """Return X as of `as_matrix`, and genotypes as an array: for what is computed in Python."""
     X = as_matrix(X, run)
     if is_genotypes(X):
-        run.take(4 * X.size, "a copy of X as floats needs", "select fewer samples or SNPs")
+        run.take(4 * X.size, "a copy of X as floats", "select fewer samples or SNPs")
         X = np.asarray(X)
     return X
 
 
 def _take_copy(run: Run, n_bytes: int, name: str) -> None:
-    run.take(n_bytes, f"a copy of {name} as floats needs", f"give {name} as float32 or float64")
+    run.take(n_bytes, f"a copy of {name} as floats", f"give {name} as float32 or float64")
 
 
 def as_dense(X: Any, run: Run) -> Any:
@@ -70,7 +70,7 @@ def as_dense(X: Any, run: Run) -> Any:
         n_bytes = X.shape[0] * X.shape[1] * X.dtype.itemsize
         run.take(
             n_bytes,
-            "a copy of X as dense values needs",
+            "a copy of X as dense values",
             "give fewer samples or features, or use ReliefF or ProjSe, which take sparse X as it is",
         )
         X = X.toarray()

@@ -206,7 +206,7 @@ class Source:
 
         if self.n_bytes is not None and rows is None and columns is None:
             require(self.n_bytes)
-            run.take(self.n_bytes, f"{name} needs", "give fewer rows or features")
+            run.take(self.n_bytes, name, "give fewer rows or features")
             return self.read(0, self.shape[0])  # type: ignore[misc, arg-type]
         if self.by_columns:
             whole = self.load(run, name, advice=advice)
@@ -221,7 +221,7 @@ class Source:
             blocks.append(block)
         if not blocks:
             raise ValueError(f"{name} is {self.kind} that yielded no rows")
-        run.take(taken, f"{name} needs", "give fewer rows or features")
+        run.take(taken, name, "give fewer rows or features")
         return stack(blocks)
 
     def _wanted(self, rows: Integers | None, columns: Array | None) -> Iterator[Any]:

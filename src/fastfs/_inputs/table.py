@@ -79,7 +79,7 @@ def read_table(X: Any, categorical_features: Any, run: Run) -> Table:
         part = as_array(_columns(X, numbers), run, advice=_DECLARE, describe=lambda j: describe(numbers[j]))
         part = as_floats(part)
         dtype = part.dtype
-    run.take(X.shape[0] * X.shape[1] * np.dtype(dtype).itemsize, "a copy of X as floats needs", "give fewer features")
+    run.take(X.shape[0] * X.shape[1] * np.dtype(dtype).itemsize, "a copy of X as floats", "give fewer features")
     values, levels = np.empty(X.shape, dtype), np.zeros(X.shape[1], np.int64)
     if len(numbers):
         values[:, numbers] = part

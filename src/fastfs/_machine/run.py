@@ -48,7 +48,7 @@ class Run:
         return cls(count_threads(estimator.n_jobs), estimator.max_memory, as_progress(estimator.verbose))
 
     def take(self, n_bytes: int, what: str, advice: str) -> None:
-        """Take bytes off the budget: MemoryError if they exceed it, f"{what} 4.86 GB, but ..., or {advice}".
+        """Take bytes off the budget: MemoryError if they exceed it, f"{what} would need 4.86 GB, but ..., or {advice}".
 
         A few bytes off the default budget aren't worth asking the machine for it.
         """
@@ -57,8 +57,8 @@ class Run:
         available = self.available()
         if n_bytes >= available:
             raise MemoryError(
-                f"{what} {human(n_bytes)}, but the memory budget is {human(available)}: raise max_memory (or "
-                f"FASTFS_MAX_MEMORY), or {advice}"
+                f"{what} would need {human(n_bytes)}, but the memory budget is {human(available)}: raise max_memory "
+                f"(or FASTFS_MAX_MEMORY), or {advice}"
             )
         if self.budget:
             self.budget -= n_bytes

@@ -349,13 +349,13 @@ def test_rate_of_false_findings():
 
 def test_memory_is_asked_for_before_the_work():
     X, labels = data(100, 5000)
-    with pytest.raises(MemoryError, match="the search among 5000 features needs"):
+    with pytest.raises(MemoryError, match="the search among 5000 features would need"):
         fastfs.differential_correlation(X, labels, max_memory="1M", n_permutations=9)
-    with pytest.raises(MemoryError, match=r"1000000 labelings take .* \(800000000 bytes\)"):
+    with pytest.raises(MemoryError, match=r"1000000 labelings would need .* \(800000000 bytes\)"):
         fastfs.differential_correlation(X[:, :9], labels, max_memory="1M", n_permutations=10**6)
     fastfs.differential_correlation(X, labels, max_memory="50M", n_permutations=1)  # one table of pairs has 200 MB
     many = np.zeros((8, 100_000), dtype=np.float32)
-    with pytest.raises(MemoryError, match=r"the search among 100000 features needs .* or a smaller n_pairs"):
+    with pytest.raises(MemoryError, match=r"the search among 100000 features would need .* or a smaller n_pairs"):
         fastfs.differential_correlation(many, np.arange(8) % 2, n_pairs=2**31 - 1, n_permutations=0)
 
 

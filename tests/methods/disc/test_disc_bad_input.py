@@ -325,7 +325,7 @@ def test_memory_is_asked_for_first():
 def needed(call):
     with pytest.raises(MemoryError) as raised:
         call()
-    return int(re.search(r"needs .*?(\d+) bytes", str(raised.value))[1])
+    return int(re.search(r"would need .*?(\d+) bytes", str(raised.value))[1])
 
 
 @quiet

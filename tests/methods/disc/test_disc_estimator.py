@@ -263,7 +263,7 @@ def test_bad_types():
 
 
 def test_the_copy_of_sparse_rows_counts():
-    with pytest.raises(MemoryError, match=r"a copy of X by classes needs 48000 bytes"):
+    with pytest.raises(MemoryError, match=r"a copy of X by classes would need 48000 bytes"):
         DiSC(max_memory="40K", **HOW).fit(sparse.csr_matrix(X), Y)
 
 

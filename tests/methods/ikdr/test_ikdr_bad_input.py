@@ -236,7 +236,7 @@ def test_sparse_input_is_made_dense(call, kernel):
     found = [CALLS[call](given, Y, kernel=kernel) for given in (sparse.csr_matrix(data), data)]
     weights = [getattr(one, "kernel_weights_", getattr(one, "weights", None)) for one in found]
     np.testing.assert_array_equal(*weights)
-    with pytest.raises(MemoryError, match="a copy of X as dense values needs"):
+    with pytest.raises(MemoryError, match="a copy of X as dense values would need"):
         CALLS[call](sparse.csr_matrix(data), Y, kernel=kernel, max_memory=data.nbytes)
 
 
@@ -307,7 +307,7 @@ def test_data_of_callables(call):
         CALLS[call](sparse.csr_matrix(changed(X, 7, 2, np.nan)), Y, kernel=cosine_similarity, groups="all")
     with pytest.raises(ValueError, match="constant"):
         CALLS[call](np.ones((40, 6)), Y, kernel=rbf_kernel)
-    with pytest.raises(MemoryError, match=r"6 kernels of samples x samples need 76800 bytes"):
+    with pytest.raises(MemoryError, match=r"6 kernels of samples x samples would need 76800 bytes"):
         CALLS[call](X, Y, kernel=rbf_kernel, max_memory=76_800)
 
 

@@ -270,7 +270,7 @@ def test_too_little_memory():
     with pytest.raises(MemoryError) as raised:
         fastfs.manifest_scores(X, Y, max_memory=1000)
     assert_one_sentence(raised, "is 1000 bytes", "max_memory", "FASTFS_MAX_MEMORY")
-    needed = int(re.search(r"needs .*?(\d+) bytes", str(raised.value))[1])
+    needed = int(re.search(r"would need .*?(\d+) bytes", str(raised.value))[1])
     assert needed >= 32 * 6**2
     fastfs.manifest_scores(X, Y, max_memory=needed)
 
@@ -279,7 +279,7 @@ def test_too_little_memory_for_exact_advises_domains():
     wide = RNG.normal(size=(10, 1000))
     with pytest.raises(MemoryError) as raised:
         fastfs.manifest_scores(wide, np.arange(10) % 2, accuracy="exact", max_memory="10M")
-    assert_one_sentence(raised, "needs", "(10485760 bytes)", 'accuracy="domains"', "max_memory")
+    assert_one_sentence(raised, "would need", "(10485760 bytes)", 'accuracy="domains"', "max_memory")
 
 
 @pytest.mark.filterwarnings("ignore:.*(trace|otherwise):fastfs.DataWarning")
@@ -289,7 +289,7 @@ def test_too_little_memory_for_the_wide_form(accuracy):
     with pytest.raises(MemoryError) as raised:
         fastfs.manifest_scores(wide, y, accuracy=accuracy, rank=20, max_memory=1000)
     assert_one_sentence(raised, "is 1000 bytes", "max_memory", "rank")
-    needed = int(re.search(r"needs .*?(\d+) bytes", str(raised.value))[1])
+    needed = int(re.search(r"would need .*?(\d+) bytes", str(raised.value))[1])
     assert 8 * 6000 * 20 < needed < 16 * 6000**2 / 3  # far from two d x d
     if accuracy != "low_rank_high":
         assert np.all(np.isfinite(fastfs.manifest_scores(wide, y, accuracy=accuracy, rank=20, max_memory=needed)))
@@ -303,7 +303,7 @@ def test_an_array_without_values_is_called_empty(shape):
 
 def test_more_memory_than_any_machine_has():
     wide = np.broadcast_to(1.0, (2, 3_000_000))
-    with pytest.raises(MemoryError, match=r"needs 28\d{4}\.\d\d GB"):  # 32 d^2 bytes
+    with pytest.raises(MemoryError, match=r"would need 28\d{4}\.\d\d GB"):  # 32 d^2 bytes
         fastfs.manifest_scores(wide, [0, 1], accuracy="exact")
     assert_works()
 

@@ -707,7 +707,7 @@ def test_too_little_memory_for_exact_is_by_domains():
     with pytest.raises(MemoryError) as raised:
         fit(X, y, accuracy="exact", max_memory="20M")
     assert "accuracy='domains'" in str(raised.value).replace('"', "'")
-    needed = int(re.search(r"needs .*?(\d+) bytes", str(raised.value))[1])
+    needed = int(re.search(r"would need .*?(\d+) bytes", str(raised.value))[1])
     assert 32 * 1500**2 <= needed <= 40 * 1500**2
     found = fit(X, y, max_memory=needed - 1, rank=5, n_jobs=1)
     assert found.accuracy_ == "domains"

@@ -276,7 +276,7 @@ def test_sparse_input_is_made_dense(method, container):
             np.testing.assert_array_equal(of_sparse.expected_distance(sparse), of_dense.expected_distance(data))
         for call in (method(max_memory=n_bytes).fit, partial(FUNCTIONS[method], max_memory=n_bytes)):
             with pytest.raises(
-                MemoryError, match=r"as dense values needs .*\d+ bytes.*, but the memory budget is .*\d+"
+                MemoryError, match=r"as dense values would need .*\d+ bytes.*, but the memory budget is .*\d+"
             ):
                 call(sparse, Y)
 
@@ -368,7 +368,7 @@ def test_prediction_refuses(method, call):
     estimator = method().fit(X, Y)
     with pytest.raises(ValueError, match="12 features"):
         getattr(estimator, call)(NEW[:, :5])
-    with pytest.raises(MemoryError, match=r"a copy of X as dense values needs 864 bytes"):
+    with pytest.raises(MemoryError, match=r"a copy of X as dense values would need 864 bytes"):
         getattr(estimator.set_params(max_memory=864), call)(sp.csr_matrix(NEW))
 
 

@@ -89,7 +89,7 @@ def test_arrays_have_no_positions():
         ({"r2": "high"}, TypeError, "r2 must be a number"),
         ({"window": -1}, ValueError, "window must be at least 0"),
         ({"n_clumps": 0}, ValueError, "n_clumps must be at least 1"),
-        ({"max_memory": "10K"}, MemoryError, "the clumping of 200 SNPs needs"),
+        ({"max_memory": "10K"}, MemoryError, "the clumping of 200 SNPs would need"),
     ],
 )
 def test_refused(change, error, words):

@@ -326,13 +326,13 @@ def test_an_exclusive_or_among_1000_snps_is_found():
 def test_memory_is_asked_for_before_the_work():
     X, labels = data(400, 5000)
     G = pack_genotypes(X)
-    with pytest.raises(MemoryError, match="the search among 5000 SNPs needs"):
+    with pytest.raises(MemoryError, match="the search among 5000 SNPs would need"):
         fastfs.snp_pairs(G, labels, max_memory="1M")
-    with pytest.raises(MemoryError, match=r"1000000 labelings take .* \(3200000000 bytes\)"):
+    with pytest.raises(MemoryError, match=r"1000000 labelings would need .* \(3200000000 bytes\)"):
         fastfs.snp_pairs(G[:, :9], labels, max_memory="1M", n_permutations=10**6)
     fastfs.snp_pairs(G, labels, max_memory="4M")  # one table of pairs has 50 MB
     many = pack_genotypes(np.arange(400_000).reshape(4, -1) % 3)
-    with pytest.raises(MemoryError, match=r"the search among 100000 SNPs needs .* or a smaller n_pairs"):
+    with pytest.raises(MemoryError, match=r"the search among 100000 SNPs would need .* or a smaller n_pairs"):
         fastfs.snp_pairs(many, [0, 1, 0, 1], n_pairs=2**31 - 1)  # whose tables would have 300 GB
 
 
