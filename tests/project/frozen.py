@@ -115,12 +115,80 @@ IKDR = [
 ]
 
 
+def relief_cases(fit):
+    """The RELIEF family in each way its sums are formed: on bits or sparse rows, with gaps, draws, lists or blocks."""
+    from fastfs.io import pack_genotypes
+
+    rng = np.random.default_rng(7)
+    n = 300
+    X = rng.normal(size=(n, 24)).astype(np.float32)
+    y = rng.integers(0, 3, n)
+    X[y == 1, :3] += 1
+    times = np.empty(n, dtype=[("event", bool), ("time", float)])
+    times["event"], times["time"] = rng.random(n) < 0.7, np.exp(X[:, 0] + rng.normal(size=n))
+    gaps = np.where(rng.random(X.shape) < 0.05, np.float32("nan"), X)
+    gaps[:, ::4] = X[:, ::4]
+    G = rng.binomial(2, 0.3, (n, 70)).astype(float)
+    G_gaps = np.where(rng.random(G.shape) < 0.05, np.nan, G)
+    G_gaps[:, ::4] = G[:, ::4]
+    tables = {
+        "dense": X,
+        "gaps": gaps,
+        "wide gaps": gaps.astype(float),
+        "csr": sp.csr_matrix(np.where(X > 0.5, X, 0)),
+        "bits": pack_genotypes(G),
+        "bits gaps": pack_genotypes(G_gaps),
+    }
+    methods = {
+        "Relief": ({}, y),
+        "ReliefF": ({"n_neighbors": 5}, y),
+        "MultiSURF": ({}, y),
+        "SURF": ({"far": True}, y),
+        "SWRF": ({"far": True, "dead_band": 0.2}, y),
+        "MuRelief": ({"n_neighbors": 5}, y),
+        "RReliefF": ({"n_neighbors": 5, "sigma": 3.0}, X[:, 1]),
+        "RReliefF survival": ({"n_neighbors": 80}, times),
+        "ReliefF number": ({"n_neighbors": 5, "target_type": "number"}, X[:, 1].astype(float)),
+    }
+    forms = {
+        "": {},
+        "drawn": {"n_targets": 20},
+        "one": {"n_targets": 1},
+        "class": {"missing": "class"},
+        "weights": {"sample_weight": rng.integers(1, 4, n).astype(float)},
+        "distances": {"distances": np.abs(X[:, :1] - X[:, :1].T).astype(float)},
+        "blocks": {"max_memory": 2_600_000},
+    }
+    for (method, (parameters, target)), (table, data), (form, extra) in itertools.product(
+        methods.items(), tables.items(), forms.items()
+    ):
+        cls = method.split()[0]
+        if cls == "Relief" and (table != "dense" or form in ("class", "distances")):
+            continue
+        of_fit = {name: extra[name] for name in ("sample_weight", "distances") if name in extra}
+        given = parameters | {name: value for name, value in extra.items() if name not in of_fit}
+        if "gaps" in table and form != "class":
+            given["missing"] = "ignore"
+        yield f"family {method} {table} {form}", fit(cls, data, target, of_fit=of_fit, **given)
+    yield "family relief closed form drawn", fit("Relief", X, y, closed_form=True, n_targets=20)
+    for table in ("dense", "csr"):
+        for cls in ("Relief", "ReliefF"):
+            yield f"family stream {cls} {table}", fit(cls, in_blocks_of(tables[table], 70), y, n_targets=40)
+
+
+def in_blocks_of(X, size):
+    """A function that returns an iterator of blocks of rows."""
+    return lambda: (X[first : first + size] for first in range(0, X.shape[0], size))
+
+
 def cases():
     """Name, and a call that returns what it found."""
     import fastfs
 
-    def fit(cls, X, y, n_jobs=None, **parameters):
-        return lambda: fitted(getattr(fastfs, cls)(**parameters).fit(X, y))
+    def fit(cls, X, y, of_fit=None, **parameters):
+        return lambda: fitted(getattr(fastfs, cls)(**parameters).fit(X, y, **(of_fit or {})))
+
+    yield from relief_cases(fit)
 
     for name, X, y in tables():
         sparse, wide = hasattr(X, "tocsr"), X.shape[1] > 300
