@@ -96,7 +96,7 @@ const double* Margin::distances(bool squared) const {
 }
 
 std::unique_ptr<ExpectedDifferences> Margin::expected(const Classes& classes) const {
-    if (options_.missing != FASTFS_MISSING_CLASS || scales_.incomplete.empty()) return nullptr;
+    if (!expects_missing()) return nullptr;
     return std::make_unique<ExpectedDifferences>(X_, scales_, options_.levels, sample_weights_, classes,
                                                  differences_->columns(), feature_weights_);
 }

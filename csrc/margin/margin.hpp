@@ -57,7 +57,9 @@ class Margin {
     // What these may be off by, besides a share of them that rounding leaves to all sums.
     double rounding() const { return distances_are_given() ? 0 : rounding_; }
     bool distances_are_given() const { return options_.distances != nullptr; }
-    // Missing values as the distribution of their class, or null if there are none or another rule holds.
+    // Tells if X has missing values, and these count as the distribution of their class.
+    bool expects_missing() const { return options_.missing == FASTFS_MISSING_CLASS && !scales_.incomplete.empty(); }
+    // Returns the expected differences of missing values, or null unless expects_missing().
     std::unique_ptr<ExpectedDifferences> expected(const Classes& classes) const;
 
   private:

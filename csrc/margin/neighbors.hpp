@@ -37,6 +37,7 @@ class NeighborRule {
     // What distances may be off by, besides a share of them.
     void set_rounding(double rounding) { rounding_ = rounding; }
 
+    std::int64_t n_samples() const { return n_samples_; }
     std::int64_t n_groups() const { return n_groups_; }
     // Neighbors of a target at most.
     std::int64_t most() const;

@@ -2,13 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <memory>
-#include <numeric>
 #include <utility>
 #include <vector>
 
 #include "margin/neighbors.hpp"
+#include "margin/target_scores.hpp"
 #include "margin/targets.hpp"
 #include "support/errors.hpp"
 #include "support/parallel.hpp"
@@ -17,153 +16,179 @@ namespace fastfs::core {
 namespace {
 
 // The score of feature a is W_a = sum of w_n g_nj d_nj(a) over targets n and their neighbors j, divided by the sum of
-// the w_n, with g = factor * strength of the neighbor. Where values of a are missing, factors count the neighbors that
-// have a: then, and where each target's part is wanted, a feature's sum is taken target by target.
+// the w_n, with g = factor * strength of the neighbor. For all targets and complete features this is one sum over
+// pairs, which ListedPairs or PairMatrix form; other scores are those of a TargetScores.
 
-// Samples whose distances to all are held at once, where not those of all are.
+// Targets per block if the distances of all of them don't fit, and per task of a thread.
 constexpr std::int64_t kRowsPerBlock = 256;
 constexpr std::int64_t kRowsPerTask = 16;
 
-// Targets whose many neighbors are held as a list.
+// Targets whose many neighbors are listed together.
 constexpr std::int64_t kTargetsGrouped = 64;
 
-// Sums of a rule by totals: those of both groups, and their weights.
-constexpr std::int64_t kTotals = 4;
+constexpr const char* kSmallerFit = "give n_targets, or fewer samples";
 
-// A neighbor of the target number t.
-struct Found {
-    std::int64_t t;
-    Neighbor neighbor;
-};
-
-// What a block of targets found, in the order of the targets: pairs with w_n g, or all that is known of them.
-struct Findings {
+// The neighbors of some targets, in the order of the targets: pairs with weights w_n g, or all that the rule tells of
+// them.
+struct FoundNeighbors {
     std::vector<WeightedPair> pairs;
-    std::vector<Found> all;
-    std::int64_t n_alone = 0, n_apart = 0;
+    std::vector<TargetNeighbor> neighbors;
+    std::int64_t n_alone = 0, n_apart = 0;  // as in fastfs_relief_result
 
-    void add(const Findings& more) {
+    void append(const FoundNeighbors& more) {
         pairs.insert(pairs.end(), more.pairs.begin(), more.pairs.end());
-        all.insert(all.end(), more.all.begin(), more.all.end());
+        neighbors.insert(neighbors.end(), more.neighbors.begin(), more.neighbors.end());
         n_alone += more.n_alone;
         n_apart += more.n_apart;
     }
 };
 
-class Scores {
+// A fit of the family. How sums over pairs are formed is left to the two classes below.
+class ReliefFit {
   public:
-    Scores(const Margin& margin, const Target& target, const fastfs_relief_options& options, Run& run)
+    ReliefFit(const Margin& margin, const Target& target, const fastfs_relief_options& options, Run& run)
         : margin_(margin),
           differences_(margin.differences()),
           options_(options),
           run_(run),
           n_(margin.X().n_rows()),
           rule_(options, target, margin.sample_weights()),
-          chosen_(draw_targets(target.classes() ? target.classes()->labels.data() : nullptr, target.n_groups(), n_,
-                               options.n_targets, options.seed)),
-          targets_(differences_.targets(chosen_.rows, run)),
+          drawn_targets_(draw_targets(target.classes() ? target.classes()->labels.data() : nullptr, target.n_groups(),
+                                      n_, options.n_targets, options.seed)),
+          targets_(differences_.targets(drawn_targets_.rows, run)),
+          means_(drawn_targets_, weights_of_targets(), is_draw()),
           expected_(target.classes() ? margin.expected(*target.classes()) : nullptr),
-          kept_(expected_ && !margin.distances_are_given() ? nullptr : margin.distances(squared())),
-          listed_(!expected_ && (rule_.by_totals() || rule_.most() * 8 <= n_)),
-          drawn_(!targets_.all()),
-          means_(chosen_, weights_of_targets(), drawn_),
-          by_target_(drawn_ || differences_.ignores_gaps()),
-          by_means_(!drawn_ && differences_.adds_means() && rule_.takes_means()) {
-        if (kept_ || expected_) rule_.set_rounding(margin.rounding());
+          stored_distances_(expected_ && !margin.distances_are_given() ? nullptr : margin.distances(squared())) {
+        if (stored_distances_ || expected_) rule_.set_rounding(margin.rounding());
+        if (is_draw() || differences_.ignores_gaps()) {
+            target_scores_ = TargetScores::choose({differences_, rule_, targets_, means_, summed(), run_});
+        }
     }
+    virtual ~ReliefFit() = default;
+    ReliefFit(const ReliefFit&) = delete;
+    ReliefFit& operator=(const ReliefFit&) = delete;
+
+    // Tells if a list of all pairs is shorter than a matrix of them, and serves the fit.
+    static bool has_short_list(const Margin& margin, const Target& target, const fastfs_relief_options& options);
 
     void compute(fastfs_relief_result& result);
 
-  private:
-    bool squared() const { return options_.method == FASTFS_RELIEF; }
-    // Whether more than w_n g must be known of each neighbor.
-    bool in_detail() const { return by_target_ || rule_.by_totals(); }
+  protected:
+    // Returns the bytes of all neighbors of n_targets targets, with what feature_sums and TargetScores make of them.
+    std::int64_t neighbors_memory(std::int64_t n_targets, std::int64_t n_neighbors) const {
+        return n_targets * n_neighbors * (target_scores_ || rule_.by_totals() ? 224 : 120);
+    }
+
+    // ---- The strategy ----------------------------------------------------------------------------------------------
+
+    // Returns the bytes of the pairs of a block of targets, without the rows of distances.
+    virtual std::int64_t pairs_memory(std::int64_t block) const = 0;
+    // Refuses pairs that don't fit, as soon as their number is known.
+    virtual void require_pairs_memory() const {}
+    // Returns the bytes that the sums over the pairs of all targets take while all distances are held.
+    virtual std::int64_t sums_memory() const = 0;
+    // Tells if a block needs rows of its own even if distances are stored.
+    virtual bool overwrites_rows() const = 0;
+    // Returns the share of a block's time after which its distances are there, and that of the step "neighbors".
+    virtual double share_of_distances() const = 0;
+    virtual double share_of_neighbors() const = 0;
+    // Finds the neighbors of the targets first..last - 1, of which `rows` holds the distances unless they are stored.
+    virtual void add_block(std::int64_t first, std::int64_t last, double* rows) = 0;
+    // Completes sums_, and the sums of target_scores_, after the last block.
+    virtual void finish_sums() = 0;
+
+    // ---- What strategies use ---------------------------------------------------------------------------------------
+
+    bool is_draw() const { return !targets_.all(); }
+
     Summed summed() const {
         if (squared() && !options_.closed_form) return Summed::kSquares;
         const bool varied = options_.method == FASTFS_SWRF || margin_.is_weighted() ||
                             (rule_.by_totals() && differences_.ignores_gaps());
         return varied ? Summed::kVaried : Summed::kDifferences;
     }
-    // Rows of parts_.
-    std::int64_t n_parts() const {
-        return !by_target_          ? 0
-               : !rule_.by_totals() ? means_.n_rows()
-                                    : kTotals + (drawn_ ? kTotals * (kTotals + 1) / 2 : 0);
+
+    // Returns the share of the step at which the targets first..last - 1 are `done`, from 0 to 1.
+    double progress(std::int64_t first, std::int64_t last, double done) const {
+        return (static_cast<double>(first) + done * static_cast<double>(last - first)) /
+               static_cast<double>(targets_.size());
     }
-    Numbers weights_of_targets() const {
-        Numbers weights;
-        for (const std::int64_t row : chosen_.rows) weights.push_back(margin_.sample_weights()[at(row)]);
-        return weights;
-    }
-    void ask_for_memory();
-    void find_all_pairs(double* rows, std::int64_t block);
-    void compute_rows(const Targets& targets, std::int64_t first, std::int64_t last, double* rows);
-    Findings find(std::int64_t first, std::int64_t last, double* rows);
-    GroupedNeighbors grouped(const std::vector<Found>& found, std::int64_t first, std::int64_t last) const;
-    std::vector<WeightedPair> weighted(const std::vector<Found>& found, const Numbers& totals) const;
-    void add_by_target(const std::vector<Found>& found, std::int64_t first, std::int64_t last);
-    void add_to_bins(const std::vector<Found>& found, std::int64_t first, std::int64_t last);
-    std::pair<double, double> score_by_target(std::int64_t k) const;
-    void finish(fastfs_relief_result& result);
+
+    // Finds the neighbors of the targets first..last - 1. record(t, neighbors, factors by group, distances or nullptr,
+    // found) keeps those of the target t, whose row of `rows` it may overwrite.
+    template <class Record>
+    FoundNeighbors find_neighbors(std::int64_t first, std::int64_t last, const double* rows, Record&& record);
 
     const Margin& margin_;
     const Differences& differences_;
     const fastfs_relief_options& options_;
     Run& run_;
-    std::int64_t n_;
+    const std::int64_t n_;
     NeighborRule rule_;
-    const DrawnTargets chosen_;
-    Targets targets_;
-    const std::unique_ptr<const ExpectedDifferences> expected_;
-    const double* kept_;
-    bool listed_, drawn_;
+    const DrawnTargets drawn_targets_;
+    const Targets targets_;
     const TargetMeans means_;
-    bool by_target_;
-    bool by_means_;  // in the place of sums target by target
+    const std::unique_ptr<const ExpectedDifferences> expected_;
+    const double* const stored_distances_;         // n x n, or null: rows are made block by block
+    std::unique_ptr<TargetScores> target_scores_;  // null: sums over pairs are all that scores need
+    Numbers sums_;                                 // over pairs, by feature
+    std::int64_t n_alone_ = 0, n_apart_ = 0;
+
+  private:
+    struct Blocks {
+        std::int64_t n_targets;  // in each
+        bool hold_all_distances;
+    };
+
+    bool squared() const { return options_.method == FASTFS_RELIEF; }
+    Numbers weights_of_targets() const {
+        Numbers weights;
+        for (const std::int64_t row : drawn_targets_.rows) weights.push_back(margin_.sample_weights()[at(row)]);
+        return weights;
+    }
+    Blocks choose_blocks() const;
+    void require_memory(std::int64_t block) const;
+    void compute_distances(const Targets& targets, std::int64_t first, std::int64_t last, double* rows) const;
+    void find_all_pairs(double* rows, std::int64_t block);
+    void set_result(bool stored, fastfs_relief_result& result) const;
+
     bool found_few_ = false;
-    bool stored_ = false;
-    std::int64_t block_ = 0;  // targets at once
-    Numbers sums_;            // of features
-    Numbers parts_;           // rows by target, see add_by_target
-    NeighborBins bins_;
-    std::int64_t n_parts_ = 0;
 };
 
-// Distances of the targets first..last - 1, given or made.
-void Scores::compute_rows(const Targets& targets, std::int64_t first, std::int64_t last, double* rows) {
-    const double* base = expected_ ? margin_.distances(squared()) : nullptr;
-    if (base) {
-        parallel_for(run_, last - first,
-                     [&](std::int64_t t, int) { std::copy_n(base + targets.row(first + t) * n_, n_, rows + t * n_); });
+// Writes the distances of the targets first..last - 1 to all samples, with those expected of missing values.
+void ReliefFit::compute_distances(const Targets& targets, std::int64_t first, std::int64_t last, double* rows) const {
+    const double* without_expected = expected_ ? margin_.distances(squared()) : nullptr;
+    if (without_expected) {
+        parallel_for(run_, last - first, [&](std::int64_t t, int) {
+            std::copy_n(without_expected + targets.row(first + t) * n_, n_, rows + t * n_);
+        });
     } else {
         differences_.distances(targets, first, last, squared(), rows, n_, run_);
     }
     if (expected_) expected_->add_to_distances(targets, first, last, rows, run_);
 }
 
-// Mean and deviation of the distances of all pairs, those of each row put together (Chan, Golub and LeVeque 1983).
-void Scores::find_all_pairs(double* rows, std::int64_t block) {
+// Sets the rule's mean and deviation of the distances of all pairs, which are combined from those of each row (Chan,
+// Golub and LeVeque 1983).
+void ReliefFit::find_all_pairs(double* rows, std::int64_t block) {
     const Numbers& weights = margin_.sample_weights();
     std::vector<Moments> moments(at(n_));
     Numbers totals(at(n_));
-    const auto of_rows = [&](std::int64_t first, std::int64_t last, const double* distances) {
+    const auto set_moments = [&](std::int64_t first, std::int64_t last, const double* distances) {
         parallel_for(run_, last - first, [&](std::int64_t i, int) {
             const std::int64_t row = first + i;
             moments[at(row)] = row_moments(distances + i * n_, row, weights, &totals[at(row)]);
         });
     };
-    if (kept_) {
-        of_rows(0, n_, kept_);
+    if (stored_distances_) {
+        set_moments(0, n_, stored_distances_);
     } else {
-        std::vector<std::int64_t> every(at(n_));
-        std::iota(every.begin(), every.end(), std::int64_t{0});
-        const Targets all = differences_.targets(std::move(every), run_);
+        const Targets all_samples = differences_.targets(up_to(n_), run_);
         for (std::int64_t first = 0; first < n_; first += block) {
             const std::int64_t last = std::min(first + block, n_);
-            const Run::Part part(run_, 0.4 * static_cast<double>(first) / static_cast<double>(n_),
-                                 0.4 * static_cast<double>(last) / static_cast<double>(n_));
-            compute_rows(all, first, last, rows);
-            of_rows(first, last, rows);
+            const Run::Part part(run_, 0.4 * share(first, n_), 0.4 * share(last, n_));
+            compute_distances(all_samples, first, last, rows);
+            set_moments(first, last, rows);
         }
     }
     Moments all;
@@ -182,258 +207,231 @@ void Scores::find_all_pairs(double* rows, std::int64_t block) {
     rule_.set_all_pairs(all);
 }
 
-// Replaces the rows of distances by those of w_n g, unless pairs are listed.
-Findings Scores::find(std::int64_t first, std::int64_t last, double* rows) {
-    const Numbers& weights = margin_.sample_weights();
+template <class Record>
+FoundNeighbors ReliefFit::find_neighbors(std::int64_t first, std::int64_t last, const double* rows, Record&& record) {
     const std::int64_t n_tasks = ceil_div(last - first, kRowsPerTask), n_groups = rule_.n_groups();
-    std::vector<Findings> of_task(at(n_tasks));
-    std::vector<NeighborRule> rules(at(run_.n_threads()), rule_);  // each with its own scratch
+    std::vector<FoundNeighbors> of_task(at(n_tasks));
+    std::vector<NeighborRule> rules(at(run_.n_threads()), rule_);  // one per thread, because of their scratch
     parallel_for(run_, n_tasks, [&](std::int64_t task, int slot) {
-        Findings& findings = of_task[at(task)];
+        FoundNeighbors& found = of_task[at(task)];
         NeighborRule& rule = rules[at(slot)];
         std::vector<Neighbor> neighbors;
         Numbers group_weights(at(n_groups)), factors(at(n_groups));
         const std::int64_t begin = first + task * kRowsPerTask, end = std::min(begin + kRowsPerTask, last);
         for (std::int64_t t = begin; t < end; ++t) {
             const std::int64_t n = targets_.row(t);
-            double* row = rows + (t - first) * n_;
-            const double* distances = kept_ ? kept_ + n * n_ : row;
+            const double* distances = stored_distances_ ? stored_distances_ + n * n_ : rows + (t - first) * n_;
             neighbors.clear();
-            if (!rule.find(n, distances, neighbors)) ++findings.n_alone;
+            if (!rule.find(n, distances, neighbors)) ++found.n_alone;
             if (differences_.ignores_gaps()) {
-                for (std::int64_t j = 0; j < n_; ++j) findings.n_apart += j != n && std::isnan(distances[j]);
+                for (std::int64_t j = 0; j < n_; ++j) found.n_apart += j != n && std::isnan(distances[j]);
             }
             std::fill(group_weights.begin(), group_weights.end(), 0.0);
             for (const Neighbor& one : neighbors) group_weights[at(one.group)] += one.weight;
             rule.factors(n, group_weights.data(), factors.data());
-            if (!listed_) std::fill_n(row, n_, 0.0);
-            for (const Neighbor& one : neighbors) {
-                const double g = factors[at(one.group)] * one.strength * weights[at(n)];
-                if (in_detail()) findings.all.push_back({t, one});
-                if (listed_ && !drawn_ && !rule_.by_totals()) findings.pairs.push_back({n, one.j, g});
-                if (!listed_) row[one.j] = g;
-            }
+            record(t, neighbors, factors, found);
         }
     });
     for (const NeighborRule& rule : rules) found_few_ = found_few_ || rule.found_few();
-    Findings found;
-    for (auto& some : of_task) found.add(some);
-    return found;
+    FoundNeighbors all;
+    for (const FoundNeighbors& found : of_task) all.append(found);
+    n_alone_ += all.n_alone;
+    n_apart_ += all.n_apart;
+    return all;
 }
 
-GroupedNeighbors Scores::grouped(const std::vector<Found>& found, std::int64_t first, std::int64_t last) const {
-    const std::int64_t n_groups = rule_.n_groups(), n_bins = (last - first) * n_groups;
-    run_.require_memory(static_cast<std::int64_t>(found.size()) * 24 + n_bins * 16, "the neighbors of each target",
-                        "give n_targets");
-    GroupedNeighbors neighbors{n_groups, std::vector<std::int64_t>(at(n_bins + 1)), {}, {}, {}};
-    const auto bin = [&](const Found& one) { return at((one.t - first) * n_groups + one.neighbor.group); };
-    for (const Found& one : found) ++neighbors.begins[bin(one) + 1];
-    std::partial_sum(neighbors.begins.begin(), neighbors.begins.end(), neighbors.begins.begin());
-    neighbors.samples.resize(found.size());
-    neighbors.strengths.resize(found.size());
-    neighbors.weights.resize(found.size());
-    auto next = neighbors.begins;
-    for (const Found& one : found) {
-        const auto p = at(next[bin(one)]++);
-        neighbors.samples[p] = one.neighbor.j;
-        neighbors.strengths[p] = one.neighbor.strength;
-        neighbors.weights[p] = one.neighbor.weight;
+// ---- Sums over a list of pairs -------------------------------------------------------------------------------------
+
+// For rules with few neighbors, and for RReliefF, whose factors are known only when all neighbors are.
+class ListedPairs final : public ReliefFit {
+  public:
+    using ReliefFit::ReliefFit;
+
+  private:
+    std::int64_t pairs_memory(std::int64_t) const override { return neighbors_memory(targets_.size(), rule_.most()); }
+    void require_pairs_memory() const override {
+        run_.require_memory(pairs_memory(targets_.size()), "a list of neighbors", kSmallerFit);
     }
-    return neighbors;
-}
+    std::int64_t sums_memory() const override { return 0; }
+    bool overwrites_rows() const override { return false; }
+    double share_of_distances() const override { return 0.9; }
+    double share_of_neighbors() const override { return 0.9; }
 
-// Pairs of a rule by totals, whose factors are known now.
-std::vector<WeightedPair> Scores::weighted(const std::vector<Found>& found, const Numbers& totals) const {
-    Numbers factors(totals.size());
-    rule_.factors(0, totals.data(), factors.data());
-    std::vector<WeightedPair> pairs;
-    pairs.reserve(found.size());
-    for (const auto& [t, neighbor] : found) {
-        pairs.push_back({targets_.row(t), neighbor.j, factors[at(neighbor.group)] * neighbor.strength});
-    }
-    return pairs;
-}
-
-// Rows of parts_: those of TargetMeans. Of a rule by totals the sums over all targets of u_n, the sum and the weight of
-// one group and then of the other, and of products of these.
-void Scores::add_by_target(const std::vector<Found>& found, std::int64_t first, std::int64_t last) {
-    const auto combine = [&](std::int64_t t, std::int64_t, std::int64_t n_features, const double* sums,
-                             const double* counts, std::int64_t ld, double* out, std::int64_t out_ld) {
-        if (rule_.by_totals()) {
-            for (std::int64_t k = 0; k < n_features; ++k) {
-                const double u[kTotals] = {sums[k], counts[k], sums[ld + k], counts[ld + k]};
-                double* to = out + k;
-                for (std::int64_t i = 0; i < kTotals; ++i, to += out_ld) *to += u[i];
-                for (std::int64_t i = 0; i < kTotals && drawn_; ++i) {
-                    for (std::int64_t j = 0; j <= i; ++j, to += out_ld) *to += u[i] * u[j];
+    void add_block(std::int64_t first, std::int64_t last, double* rows) override {
+        const Run::Part part(run_, progress(first, last, share_of_distances()), progress(first, last, 1));
+        const bool lists_neighbors = target_scores_ || rule_.by_totals(),
+                   lists_pairs = !is_draw() && !rule_.by_totals();
+        listed_.append(find_neighbors(
+            first, last, rows,
+            [&](std::int64_t t, const std::vector<Neighbor>& neighbors, const Numbers& factors, FoundNeighbors& found) {
+                const std::int64_t n = targets_.row(t);
+                const double weight = margin_.sample_weights()[at(n)];
+                for (const Neighbor& one : neighbors) {
+                    if (lists_neighbors) found.neighbors.push_back({t, one});
+                    if (lists_pairs) {
+                        found.pairs.push_back({n, one.j, factors[at(one.group)] * one.strength * weight});
+                    }
                 }
+            }));
+    }
+
+    void finish_sums() override {
+        run_.step("scores", 1.0);
+        if (rule_.by_totals()) weigh_by_totals();
+        if (target_scores_) target_scores_->add(listed_.neighbors, 0, targets_.size());
+        listed_.neighbors = {};
+        if (!is_draw()) {
+            differences_.sums(listed_.pairs, summed(), target_scores_ != nullptr, sums_.data(), run_);
+        }
+        if (target_scores_) target_scores_->finish();
+    }
+
+    // Makes the pairs of a rule whose factors are those of all neighbors together.
+    void weigh_by_totals() {
+        Numbers totals(at(rule_.n_groups())), factors(totals.size());
+        for (const TargetNeighbor& one : listed_.neighbors) totals[at(one.neighbor.group)] += one.neighbor.weight;
+        require(totals[0] > 0, "the numbers of all neighbors are equal: use more neighbors");
+        if (is_draw()) return;
+        rule_.factors(0, totals.data(), factors.data());
+        listed_.pairs.reserve(listed_.neighbors.size());
+        for (const auto& [t, neighbor] : listed_.neighbors) {
+            listed_.pairs.push_back({targets_.row(t), neighbor.j, factors[at(neighbor.group)] * neighbor.strength});
+        }
+    }
+
+    FoundNeighbors listed_;
+};
+
+// ---- Sums over a matrix of pairs -----------------------------------------------------------------------------------
+
+// For rules with many neighbors, and for expected differences: the weights w_n g of a block of targets take the place
+// of its distances.
+class PairMatrix final : public ReliefFit {
+  public:
+    using ReliefFit::ReliefFit;
+
+  private:
+    std::int64_t pairs_memory(std::int64_t block) const override {
+        return sums_memory() / n_ * block +
+               (target_scores_ ? neighbors_memory(std::min(kTargetsGrouped, block), n_) : 0);
+    }
+    std::int64_t sums_memory() const override { return n_ * n_ * (margin_.X().is_float32() ? 4 : 8) / 2; }
+    bool overwrites_rows() const override { return true; }
+    double share_of_distances() const override { return 0.45; }
+    double share_of_neighbors() const override {
+        return target_scores_ && target_scores_->sums_in_finish() ? 0.5 : 1.0;
+    }
+
+    void add_block(std::int64_t first, std::int64_t last, double* rows) override {
+        {
+            const Run::Part part(run_, progress(first, last, share_of_distances()), progress(first, last, 0.6));
+            const std::int64_t step = target_scores_ ? kTargetsGrouped : last - first;
+            for (std::int64_t t = first; t < last; t += step) {
+                set_weights(t, std::min(t + step, last), rows + (t - first) * n_);
             }
-            return;
         }
-        means_.add(rule_, targets_.row(t), t, n_features, sums, counts, ld, out, out_ld);
-    };
-    differences_.sums(targets_, first, grouped(found, first, last), summed(), !drawn_, n_parts_, combine, parts_.data(),
-                      run_);
+        if (is_draw()) return;
+        const Run::Part part(run_, progress(first, last, 0.6), progress(first, last, 1));
+        differences_.sums(targets_, first, last, rows, summed(), target_scores_ != nullptr, sums_.data(), run_);
+        if (expected_) expected_->add_to_sums(targets_, first, last, rows, sums_.data(), run_);
+    }
+
+    // Replaces the distances of the targets first..last - 1 by the weights of their pairs, 0 for samples that are no
+    // neighbors.
+    void set_weights(std::int64_t first, std::int64_t last, double* rows) {
+        const FoundNeighbors listed = find_neighbors(
+            first, last, rows,
+            [&](std::int64_t t, const std::vector<Neighbor>& neighbors, const Numbers& factors, FoundNeighbors& found) {
+                const double weight = margin_.sample_weights()[at(targets_.row(t))];
+                double* weights = rows + (t - first) * n_;
+                std::fill_n(weights, n_, 0.0);
+                for (const Neighbor& one : neighbors) {
+                    if (target_scores_) found.neighbors.push_back({t, one});
+                    weights[one.j] = factors[at(one.group)] * one.strength * weight;
+                }
+            });
+        if (target_scores_) target_scores_->add(listed.neighbors, first, last);
+    }
+
+    void finish_sums() override {
+        if (!target_scores_) return;
+        if (target_scores_->sums_in_finish()) run_.step("scores", 1.0);
+        target_scores_->finish();
+    }
+};
+
+// ---- The fit -------------------------------------------------------------------------------------------------------
+
+ReliefFit::Blocks ReliefFit::choose_blocks() const {
+    const bool fits = !is_draw() && run_.allows(stored_distances_memory(n_) + sums_memory());
+    const bool at_once = fits || (stored_distances_ && !overwrites_rows());
+    return {at_once ? targets_.size() : std::min(kRowsPerBlock, targets_.size()), stored_distances_ || fits};
 }
 
-void Scores::add_to_bins(const std::vector<Found>& found, std::int64_t first, std::int64_t last) {
-    const GroupedNeighbors neighbors = grouped(found, first, last);
-    Numbers shares(at(rule_.n_groups()));
-    for (std::int64_t bin = 0; bin + 1 < std::ssize(neighbors.begins); ++bin) {
-        const std::int64_t row = targets_.row(first + bin / neighbors.n_groups), group = bin % neighbors.n_groups;
-        if (group == 0) rule_.shares(row, shares.data());
-        const std::int64_t begin = neighbors.begins[at(bin)], end = neighbors.begins[at(bin + 1)];
-        if (begin == end) continue;
-        for (std::int64_t p = begin; p < end; ++p) {
-            bins_.members.push_back(static_cast<std::int32_t>(neighbors.samples[at(p)]));
-        }
-        bins_.begins.push_back(std::ssize(bins_.members));
-        bins_.targets.push_back(static_cast<std::int32_t>(row));
-        bins_.shares.push_back(shares[at(group)]);
-    }
-}
-
-void Scores::ask_for_memory() {
-    const std::int64_t bytes_of_pair = in_detail() ? 224 : 120;  // with what feature_sums and grouped make of it
-    const char* hint = "give n_targets, or fewer samples";
-    if (listed_ && !run_.is_question()) {
-        run_.require_memory(targets_.size() * rule_.most() * bytes_of_pair, "a list of neighbors", hint);
-    }
-    const std::int64_t value = margin_.X().is_float32() ? 4 : 8, weights = listed_ ? 0 : n_ * n_ * value / 2;
-    const bool fits = !drawn_ && run_.allows(stored_distances_memory(n_) + weights);
-    stored_ = kept_ || fits;
-    block_ = (kept_ && listed_) || fits ? targets_.size() : std::min(kRowsPerBlock, targets_.size());
-    if (!run_.is_question()) return;
+// Answers the question how much memory the fit takes with blocks of so many targets, or refuses a list of pairs.
+void ReliefFit::require_memory(std::int64_t block) const {
+    if (!run_.is_question()) return require_pairs_memory();
     // With the gaps that pairs share, and the neighbors of all targets in vectors that grow.
     const Matrix& X = margin_.X();
-    const std::int64_t gaps = differences_.ignores_gaps() ? block_ * n_ * 4 + targets_.size() * rule_.most() * 12 : 0;
-    const std::int64_t of_genotypes =
+    const std::int64_t gaps = differences_.ignores_gaps() ? block * n_ * 4 + targets_.size() * rule_.most() * 12 : 0;
+    const std::int64_t genotypes =
         X.is_genotypes() ? GenotypePairs::memory(n_, X.n_cols(), gaps > 0, run_.n_threads()) + gaps : 0;
-    run_.require_memory((48 + 16 * n_parts()) * X.n_cols() + stored_distances_memory(1) +
-                            (listed_ ? targets_.size() * rule_.most() * bytes_of_pair : 0) +
-                            (!kept_ || !listed_ ? block_ * n_ * 8 : 0) + weights / n_ * block_ +
-                            (by_target_ && !listed_ ? std::min(kTargetsGrouped, block_) * n_ * bytes_of_pair : 0) +
-                            (expected_ ? expected_->memory(run_.n_threads()) : 0) + of_genotypes +
-                            (margin_.X().is_sparse() ? 0 : Targets::memory(margin_.X(), targets_.size())),
-                        "looking up neighbors", hint);
+    run_.require_memory((48 + 16 * (target_scores_ ? target_scores_->n_sums() : 0)) * X.n_cols() +
+                            stored_distances_memory(1) + pairs_memory(block) +
+                            (!stored_distances_ || overwrites_rows() ? block * n_ * 8 : 0) +
+                            (expected_ ? expected_->memory(run_.n_threads()) : 0) + genotypes +
+                            (X.is_sparse() ? 0 : Targets::memory(X, targets_.size())),
+                        "looking up neighbors", kSmallerFit);
 }
 
-void Scores::compute(fastfs_relief_result& result) {
-    ask_for_memory();
-    const std::int64_t n_targets = targets_.size();
-    const std::int64_t block = block_;
+void ReliefFit::compute(fastfs_relief_result& result) {
+    const auto [block, hold_all_distances] = choose_blocks();
+    require_memory(block);
     Buffer<double> rows;
-    if (!kept_ || !listed_) {
-        run_.require_memory(block * n_ * 8, "a block of distances", "give n_targets, or fewer samples");
+    if (!stored_distances_ || overwrites_rows()) {
+        run_.require_memory(block * n_ * 8, "a block of distances", kSmallerFit);
         rows = Buffer<double>(block * n_);
     }
     sums_ = numbers(differences_.n_features());
-    n_parts_ = n_parts();
-    parts_ = numbers(n_parts_ * differences_.n_features());
+    if (target_scores_) target_scores_->start();
 
-    run_.step("neighbors", listed_ ? 0.9 : by_means_ ? 0.5 : 1.0);
+    run_.step("neighbors", share_of_neighbors());
     const bool all_pairs = NeighborRule::needs_all_pairs(options_);
     if (all_pairs) find_all_pairs(rows.data(), block);
-    const bool rows_are_made = all_pairs && block == n_ && !drawn_;
-    Findings listed;
-    for (std::int64_t first = 0; first < n_targets; first += block) {
-        const std::int64_t last = std::min(first + block, n_targets);
-        const auto share = [&](double done) {
-            return (static_cast<double>(first) + done * static_cast<double>(last - first)) /
-                   static_cast<double>(n_targets);
-        };
-        if (!kept_ && !rows_are_made) {
-            const Run::Part part(run_, share(0), share(listed_ ? 0.9 : 0.45));
-            compute_rows(targets_, first, last, rows.data());
+    const bool rows_are_made = all_pairs && block == n_ && !is_draw();
+    for (std::int64_t first = 0; first < targets_.size(); first += block) {
+        const std::int64_t last = std::min(first + block, targets_.size());
+        if (!stored_distances_ && !rows_are_made) {
+            const Run::Part part(run_, progress(first, last, 0), progress(first, last, share_of_distances()));
+            compute_distances(targets_, first, last, rows.data());
         }
-        {
-            const Run::Part part(run_, share(listed_ ? 0.9 : 0.45), share(listed_ ? 1.0 : 0.6));
-            const std::int64_t step = by_target_ && !listed_ ? kTargetsGrouped : last - first;
-            for (std::int64_t t = first; t < last; t += step) {
-                const std::int64_t end = std::min(t + step, last);
-                Findings found = find(t, end, rows.data() + (t - first) * n_);
-                if (!listed_ && by_target_) {
-                    by_means_ ? add_to_bins(found.all, t, end) : add_by_target(found.all, t, end);
-                    found.all.clear();
-                }
-                listed.add(found);
-            }
-        }
-        if (listed_) continue;
-        const Run::Part part(run_, share(0.6), share(1));
-        if (!drawn_) {
-            differences_.sums(targets_, first, last, rows.data(), summed(), by_target_, sums_.data(), run_);
-            if (expected_) expected_->add_to_sums(targets_, first, last, rows.data(), sums_.data(), run_);
-        }
+        add_block(first, last, rows.data());
     }
     rows = Buffer<double>();
-    if (listed_ || by_means_) run_.step("scores", 1.0);
-    if (listed_) {
-        if (rule_.by_totals()) {
-            Numbers totals(at(rule_.n_groups()));
-            for (const Found& one : listed.all) totals[at(one.neighbor.group)] += one.neighbor.weight;
-            require(totals[0] > 0, "the numbers of all neighbors are equal: use more neighbors");
-            if (!drawn_) listed.pairs = weighted(listed.all, totals);
-        }
-        if (by_means_) {
-            add_to_bins(listed.all, 0, n_targets);
-        } else if (by_target_) {
-            add_by_target(listed.all, 0, n_targets);
-        }
-        listed.all = {};
-        if (!drawn_) differences_.sums(listed.pairs, summed(), by_target_, sums_.data(), run_);
-    }
-    if (by_means_) differences_.add_means(bins_, parts_.data(), run_);
+    finish_sums();
+    set_result(hold_all_distances, result);
+}
 
+void ReliefFit::set_result(bool stored, fastfs_relief_result& result) const {
     if (found_few_ && !rule_.by_totals()) result.warnings |= FASTFS_MARGIN_FEW_NEIGHBORS;
-    if (listed.n_alone == n_targets) result.warnings |= FASTFS_MARGIN_NO_NEIGHBORS;
-    if (listed.n_apart > 0) result.warnings |= FASTFS_MARGIN_APART;
-    result.n_alone = listed.n_alone;
-    result.n_apart = listed.n_apart;
-    result.stored = stored_;
-    finish(result);
-}
-
-// The score of feature k, and its standard error over draws of the targets, M out of N, which isn't known of a
-// single one.
-std::pair<double, double> Scores::score_by_target(std::int64_t k) const {
-    const std::int64_t n_features = differences_.n_features();
-    if (!rule_.by_totals()) return means_.of(parts_.data(), n_features, k);
-    const auto part = [&](std::int64_t row) { return parts_[at(row * n_features + k)]; };
-    const auto M = static_cast<double>(targets_.size());
-    const double shrink =
-        M > 1 ? std::sqrt((1 - M / static_cast<double>(n_)) / (M - 1)) : std::numeric_limits<double>::quiet_NaN();
-    // A difference of two ratios of sums, of which a target's part is a'u_n to first order.
-    double score = 0, a[kTotals] = {}, square = 0;
-    for (std::int64_t group = 0; group < 2; ++group) {
-        const double sum = part(2 * group), weight = part(2 * group + 1), sign = group == 0 ? 1 : -1;
-        if (weight == 0) continue;
-        score += sign * sum / weight;
-        a[2 * group] = sign / weight;
-        a[2 * group + 1] = -sign * sum / (weight * weight);
-    }
-    std::int64_t row = kTotals;
-    for (std::int64_t i = 0; i < kTotals && drawn_; ++i) {
-        for (std::int64_t j = 0; j <= i; ++j, ++row) square += (i == j ? 1 : 2) * a[i] * a[j] * part(row);
-    }
-    return {score, std::sqrt(std::max(0.0, square) * M) * shrink};
-}
-
-void Scores::finish(fastfs_relief_result& result) {
-    const auto& columns = differences_.columns();
-    std::fill_n(result.scores, margin_.X().n_cols(), 0.0);
-    if (result.scores_se) std::fill_n(result.scores_se, margin_.X().n_cols(), 0.0);
+    if (n_alone_ == targets_.size()) result.warnings |= FASTFS_MARGIN_NO_NEIGHBORS;
+    if (n_apart_ > 0) result.warnings |= FASTFS_MARGIN_APART;
+    result.n_alone = n_alone_;
+    result.n_apart = n_apart_;
+    result.stored = stored;
     const double norm = rule_.by_totals() || options_.closed_form ? 1.0 : means_.total_weight();
-    for (std::int64_t k = 0; k < differences_.n_features(); ++k) {
-        double& score = result.scores[columns[at(k)]];
-        if (!by_target_ || (!drawn_ && !differences_.incomplete(k))) {
-            score = sums_[at(k)] / norm;
-            continue;
-        }
-        const auto [found, error] = score_by_target(k);
-        score = options_.closed_form ? found * means_.total_weight() : found;
-        if (result.scores_se && drawn_) result.scores_se[columns[at(k)]] = error;
-    }
+    const auto score_of = [&](std::int64_t k) -> ScoreWithError {
+        if (!target_scores_ || (!is_draw() && !differences_.incomplete(k))) return {sums_[at(k)] / norm, 0.0};
+        const auto [score, error] = target_scores_->score(k);
+        return {options_.closed_form ? score * means_.total_weight() : score, error};
+    };
+    write_scores(differences_.columns(), margin_.X().n_cols(), is_draw(), score_of, result);
+}
+
+bool ReliefFit::has_short_list(const Margin& margin, const Target& target, const fastfs_relief_options& options) {
+    if (target.classes() && margin.expects_missing()) return false;
+    const NeighborRule rule(options, target, margin.sample_weights());
+    return rule.by_totals() || rule.most() * 8 <= margin.X().n_rows();
 }
 
 }  // namespace
@@ -456,7 +454,11 @@ void relief(const Margin& margin, const Target& target, const fastfs_relief_opti
         "sample weights must add up to at least 2, or numbers have no standard deviation by which samples are near; "
         "these add up to ",
         target.total_weight(), ": give the number of samples that each stands for");
-    Scores(margin, target, options, run).compute(result);
+    if (ReliefFit::has_short_list(margin, target, options)) {
+        ListedPairs(margin, target, options, run).compute(result);
+    } else {
+        PairMatrix(margin, target, options, run).compute(result);
+    }
     if (options.closed_form) normalize_closed_form(margin.X().n_cols(), result);
 }
 
