@@ -124,7 +124,7 @@ bool cholesky(std::int64_t n, double* A, Run& run) {
         if (!potrf_lower(kFactorBlock, A, n)) return false;
         parallel_for(run, ceil_div(rest, kProductSide), [&](std::int64_t task, int) {
             const std::int64_t i = task * kProductSide;
-            trsm_right(std::min(kProductSide, rest - i), kFactorBlock, A, n, below + i, n);
+            trsm_right('T', std::min(kProductSide, rest - i), kFactorBlock, A, n, below + i, n);
         });
         syrk_tiles(rest, kFactorBlock, -1.0, below, n, 1.0, below + kFactorBlock * n, n, run);
     }
@@ -156,7 +156,7 @@ void divide_by_factor(std::int64_t n, double* A, const double* L, Run& run) {
             gemm('N', 'N', rows, b, b, -0.5, L2 + i, n, first.data(), b, 1.0, A2 + i, n);
         };
         for_rows([&](std::int64_t i, std::int64_t rows) {
-            trsm_right(rows, b, L, n, A2 + i, n);
+            trsm_right('T', rows, b, L, n, A2 + i, n);
             take_half(i, rows);
             for (std::int64_t j = 0; j < b; ++j) {  // A2 L2 A2, so that two neighbours are the factors of an update
                 double* to = panels.data() + j * rest + i;

@@ -6,6 +6,7 @@
 #include <limits>
 #include <numeric>
 #include <queue>
+#include <span>
 #include <utility>
 
 #include "engines/affinity.hpp"
@@ -48,7 +49,7 @@ std::vector<std::vector<std::int64_t>> grow_cores(const Edges& edges, std::int64
     const std::size_t d = edges.begins.size() - 1;
     std::vector<double> strongest(d, 0.0), gain(d, 0.0);
     for (std::size_t i = 0; i < d; ++i) {
-        for (const auto& end : edges.of(i)) strongest[i] = std::max(strongest[i], end.weight);
+        for (const auto& end : edges.of(i)) strongest[i] = std::max(strongest[i], static_cast<double>(end.weight));
     }
     std::vector<std::size_t> seeds(d);
     std::iota(seeds.begin(), seeds.end(), std::size_t{0});
@@ -105,29 +106,29 @@ std::vector<std::vector<std::int64_t>> pack_cores(std::vector<std::vector<std::i
     return packed;
 }
 
-// One side at one scale: K = diag(g) k(x, x) diag(g), in short F F' with `rest` on the diagonal.
+// One side at one scale: K = diag(g) k(x, x) diag(g), which outside of domains is taken from landmarks.
+template <class T>
 struct SideKernel {
-    const Features<double>& features;
+    const Features<T>& features;
     Kernel kernel;
-    std::int64_t m;    // between rows of F
-    Buffer<double> F;  // d x n, row-major
-    Landmarks factor;
+    Landmarks landmarks;
 };
 
-// The features outside a domain: the span of leading eigenvectors of both kernels, and what these are on it.
+// The features outside a domain: the span of leading eigenvectors of both kernels, and both kernels on it.
 struct Outside {
-    std::int64_t q;
-    Buffer<double> V;                       // d x q, row-major, with orthonormal columns
-    std::array<Buffer<double>, 2> FV, VrV;  // F'V, n x q, and V' diag(rest) V, q x q, row-major
+    std::int64_t q, ld;
+    Buffer<double> V;                       // d x q, row-major with rows ld apart, with orthonormal columns
+    std::array<Buffer<double>, 2> VK, VrV;  // V' diag(g) k(x, landmarks), q x n; V' diag(rest) V, q x q; column-major
 };
 
-// An orthonormal basis of the columns of A (d x p, row-major), row-major too; q: their number.
-Buffer<double> orthonormal(Buffer<double> A, std::int64_t d, std::int64_t p, Run& run, std::int64_t& q) {
-    q = p;
+// Makes the columns of A (d x p, row-major) an orthonormal basis of what they span, in its first columns; returns their
+// number.
+std::int64_t make_orthonormal(Buffer<double>& A, std::int64_t d, std::int64_t p, Run& run) {
+    std::int64_t q = p;
     for (int round = 0; round < 2; ++round) {  // the second one for the digits that the first one's Gram has lost
         const std::int64_t n = q;
         Buffer<double> H = sum_over_rows(d, n * n, run, [&](std::int64_t i0, std::int64_t rows, double* part) {
-            syrk_lower('N', n, rows, 1.0, A.data() + i0 * n, n, 1.0, part, n);
+            syrk_lower('N', n, rows, 1.0, A.data() + i0 * p, p, 1.0, part, n);
         });
         SymmetricEigen eigen(n, H.data(), run);
         const auto& w = eigen.values();
@@ -138,70 +139,80 @@ Buffer<double> orthonormal(Buffer<double> A, std::int64_t d, std::int64_t p, Run
             double* v = eigen.vector(dropped + j);
             for (std::int64_t i = 0; i < n; ++i) v[i] /= std::sqrt(w[at(dropped + j)]);
         }
-        Buffer<double> next(d * q);
         const double* vectors = eigen.vector(dropped);
-        parallel_for(run, ceil_div(d, kTile), [&](std::int64_t block, int) {
-            const std::int64_t i0 = block * kTile, rows = std::min(kTile, d - i0);
-            gemm('T', 'N', q, rows, n, 1.0, vectors, n, A.data() + i0 * n, n, 0.0, next.data() + i0 * q, q);
+        auto blocks = buffers<double>(run.n_threads(), kTile * p);
+        parallel_for(run, ceil_div(d, kTile), [&](std::int64_t task, int slot) {
+            const std::int64_t i0 = task * kTile, rows = std::min(kTile, d - i0);
+            double* block = blocks[at(slot)].data();
+            std::copy_n(A.data() + i0 * p, rows * p, block);
+            gemm('T', 'N', q, rows, n, 1.0, vectors, n, block, p, 0.0, A.data() + i0 * p, p);
         });
-        A = std::move(next);
     }
-    return A;
+    return q;
 }
 
-// The first n columns of some rows of A, whose rows are ld apart.
-Buffer<double> take_rows(const Buffer<double>& A, const std::vector<std::int64_t>& rows, std::int64_t n,
-                         std::int64_t ld) {
-    Buffer<double> taken(static_cast<std::int64_t>(rows.size()) * n);
-    for (std::size_t i = 0; i < rows.size(); ++i) {
-        std::copy_n(A.data() + rows[i] * ld, n, taken.data() + static_cast<std::int64_t>(i) * n);
+// V[B], row by row.
+Buffer<double> take_rows(const Outside& outside, std::span<const std::int64_t> B) {
+    Buffer<double> taken(std::ssize(B) * outside.q);
+    for (std::size_t i = 0; i < B.size(); ++i) {
+        std::copy_n(outside.V.data() + B[i] * outside.ld, outside.q,
+                    taken.data() + static_cast<std::int64_t>(i) * outside.q);
     }
     return taken;
 }
 
 // Describes what is outside of domains by the k leading eigenvectors of each kernel, of which spans have as many or
 // more.
-Outside describe_outside(const std::array<SideKernel, 2>& sides, const std::array<LowRank, 2>& spans, std::int64_t k,
+template <class T>
+Outside describe_outside(const std::array<SideKernel<T>, 2>& sides, const std::array<LowRank, 2>& spans, std::int64_t k,
                          Run& run) {
     const std::int64_t d = sides[0].features.n_features();
     const std::int64_t k1 = std::min(k, spans[0].rank()), k2 = std::min(k, spans[1].rank()), p = k1 + k2;
-    Buffer<double> both(d * p);
+    Outside outside{.q = p, .ld = p, .V = Buffer<double>(d * p), .VK = {}, .VrV = {}};
     for (std::int64_t i = 0; i < d; ++i) {
-        std::copy_n(spans[0].G.data() + i * spans[0].rank(), k1, both.data() + i * p);
-        std::copy_n(spans[1].G.data() + i * spans[1].rank(), k2, both.data() + i * p + k1);
+        std::copy_n(spans[0].G.data() + i * spans[0].rank(), k1, outside.V.data() + i * p);
+        std::copy_n(spans[1].G.data() + i * spans[1].rank(), k2, outside.V.data() + i * p + k1);
     }
-    Outside outside;
-    outside.V = orthonormal(std::move(both), d, p, run, outside.q);
+    const std::int64_t q = outside.q = make_orthonormal(outside.V, d, p, run);
     const double* V = outside.V.data();
-    const std::int64_t q = outside.q;
     for (std::size_t l : {0, 1}) {
-        const SideKernel& side = sides[l];
-        const std::int64_t n = side.factor.n;
-        outside.FV[l] = sum_over_rows(d, n * q, run, [&](std::int64_t i0, std::int64_t rows, double* sum) {
-            gemm('N', 'T', q, n, rows, 1.0, V + i0 * q, q, side.F.data() + i0 * side.m, side.m, 1.0, sum, q);
+        const SideKernel<T>& side = sides[l];
+        const Landmarks& landmarks = side.landmarks;
+        const std::int64_t n = landmarks.n();
+        outside.VK[l] = sum_over_rows(d, q * n, run, [&](std::int64_t i0, std::int64_t rows, double* sum) {
+            std::vector<std::int64_t> block(at(rows));
+            std::iota(block.begin(), block.end(), i0);
+            Buffer<double> K =
+                kernel_with_landmarks(Features<double>(side.features, block, run), landmarks, side.kernel, run);
+            for (std::int64_t i = 0; i < rows; ++i) {
+                for (std::int64_t j = 0; j < n; ++j) K[i * n + j] *= landmarks.g[at(i0 + i)];
+            }
+            gemm('N', 'T', q, n, rows, 1.0, V + i0 * p, p, K.data(), n, 1.0, sum, q);
         });
         outside.VrV[l] = sum_over_rows(d, q * q, run, [&](std::int64_t i0, std::int64_t rows, double* sum) {
             Buffer<double> weighted(rows * q);
             for (std::int64_t i = 0; i < rows; ++i) {
-                const double weight = side.factor.rest[at(i0 + i)];
-                for (std::int64_t j = 0; j < q; ++j) weighted[i * q + j] = weight * V[(i0 + i) * q + j];
+                const double weight = landmarks.rest[at(i0 + i)];
+                for (std::int64_t j = 0; j < q; ++j) weighted[i * q + j] = weight * V[(i0 + i) * p + j];
             }
-            gemm('N', 'T', q, q, rows, 1.0, V + i0 * q, q, weighted.data(), q, 1.0, sum, q);
+            gemm('N', 'T', q, q, rows, 1.0, V + i0 * p, p, weighted.data(), q, 1.0, sum, q);
         });
     }
     return outside;
 }
 
 // K of one side on the span of the unit vectors of B and of U = V_out R, V_out being V with its rows in B set to zero:
-// size x size, size = |B| + r, lower triangle; all_FV, all_VrV: of Outside. K between B and all others is that of F F',
+// size x size, size = |B| + r, lower triangle; all_VK, all_VrV: of Outside. K between B and all others is that of F F',
 // K among these that of F F' and kShareOfRest of the rest of its diagonal. VB: the rows of V in B; R q x r,
 // column-major.
-Buffer<double> project(const SideKernel& side, const Buffer<double>& all_FV, const Buffer<double>& all_VrV,
-                       const std::vector<std::int64_t>& B, const Buffer<double>& VB, const double* R, std::int64_t q,
+template <class T>
+Buffer<double> project(const SideKernel<T>& side, const Buffer<double>& all_VK, const Buffer<double>& all_VrV,
+                       std::span<const std::int64_t> B, const Buffer<double>& VB, const double* R, std::int64_t q,
                        std::int64_t r, Run& run) {
-    const auto nB = static_cast<std::int64_t>(B.size()), size = nB + r, n = side.factor.n;
-    const std::vector<double>&g = side.factor.g, &rest = side.factor.rest;
-    const Features<double> of_domain(side.features, B, run);
+    const Landmarks& landmarks = side.landmarks;
+    const auto nB = std::ssize(B), size = nB + r, n = landmarks.n();
+    const std::vector<double>&g = landmarks.g, &rest = landmarks.rest;
+    const Features<double> of_domain(side.features, {B.begin(), B.end()}, run);
     Buffer<double> KBB(nB * nB);
     affinity(of_domain, side.kernel, run, KBB.data());
     Buffer<double> M(size * size);
@@ -209,32 +220,35 @@ Buffer<double> project(const SideKernel& side, const Buffer<double>& all_FV, con
         for (std::int64_t i = j; i < nB; ++i) M[j * size + i] = KBB[j * nB + i] * g[at(B[at(i)])] * g[at(B[at(j)])];
     }
     if (r == 0) return M;
-    const Buffer<double> FB = take_rows(side.F, B, n, side.m);
-    Buffer<double> FV(q * n), FU(r * n), VrV(q * q), weighted(nB * q), VrVR(q * r);
-    // F'V_out = F'V - FB' VB, and F'U.
-    std::copy_n(all_FV.data(), n * q, FV.data());
-    gemm('N', 'T', q, n, nB, -1.0, VB.data(), q, FB.data(), n, 1.0, FV.data(), q);
-    gemm('T', 'N', r, n, q, 1.0, R, q, FV.data(), q, 0.0, FU.data(), r);
-    // K_BU = FB F'U, the columns of which are rows of M.
-    gemm('N', 'N', r, nB, n, 1.0, FU.data(), r, FB.data(), n, 0.0, M.data() + nB, size);
-    // K_UU = U'F F'U + kShareOfRest R' (V' diag(rest) V - VB' diag(rest of B) VB) R.
-    std::copy_n(all_VrV.data(), q * q, VrV.data());
+    Buffer<double> KBP = kernel_with_landmarks(of_domain, landmarks, side.kernel, run);
+    Buffer<double> VK(q * n), UF(r * n), VrV(q * q), weighted(nB * q), VrVR(q * r);
     for (std::int64_t i = 0; i < nB; ++i) {
+        for (std::int64_t j = 0; j < n; ++j) KBP[i * n + j] *= g[at(B[at(i)])];
         for (std::int64_t j = 0; j < q; ++j) weighted[i * q + j] = rest[at(B[at(i)])] * VB[i * q + j];
     }
+    // U'F = R' (V' diag(g) K_P - VB' K_BP) L^-T, with P the landmarks.
+    std::copy_n(all_VK.data(), q * n, VK.data());
+    gemm('N', 'T', q, n, nB, -1.0, VB.data(), q, KBP.data(), n, 1.0, VK.data(), q);
+    gemm('T', 'N', r, n, q, 1.0, R, q, VK.data(), q, 0.0, UF.data(), r);
+    trsm_right('T', r, n, landmarks.L.data(), n, UF.data(), r);
+    // K_UU = U'F F'U + kShareOfRest R' (V' diag(rest) V - VB' diag(rest of B) VB) R.
+    std::copy_n(all_VrV.data(), q * q, VrV.data());
     gemm('N', 'T', q, q, nB, -1.0, VB.data(), q, weighted.data(), q, 1.0, VrV.data(), q);
     gemm('N', 'N', q, r, q, kShareOfRest, VrV.data(), q, R, q, 0.0, VrVR.data(), q);
     double* KUU = M.data() + nB * size + nB;
     gemm('T', 'N', r, r, q, 1.0, R, q, VrVR.data(), q, 0.0, KUU, size);
-    syrk_lower('N', r, n, 1.0, FU.data(), r, 1.0, KUU, size);
+    syrk_lower('N', r, n, 1.0, UF.data(), r, 1.0, KUU, size);
+    // K_UB = U'F L^-1 K_BP', which is U'F FB'.
+    trsm_right('N', r, n, landmarks.L.data(), n, UF.data(), r);
+    gemm('N', 'N', r, nB, n, 1.0, UF.data(), r, KBP.data(), n, 0.0, M.data() + nB, size);
     return M;
 }
 
-// The scores of a domain's features in the span of the domain and of V.
-Outcome solve_domain(const std::vector<std::int64_t>& B, const std::array<SideKernel, 2>& sides, const Outside& outside,
-                     Run& run) {
-    const auto nB = static_cast<std::int64_t>(B.size()), q = outside.q;
-    const Buffer<double> VB = take_rows(outside.V, B, q, q);
+// The scores of a domain's features B in the span of B and of V, whose rows in B are VB.
+template <class T>
+Outcome solve_domain(std::span<const std::int64_t> B, const Buffer<double>& VB,
+                     const std::array<SideKernel<T>, 2>& sides, const Outside& outside, Run& run) {
+    const std::int64_t nB = std::ssize(B), q = outside.q;
     Buffer<double> gram(q * q), R(q * q);
     std::fill_n(gram.data(), q * q, 0.0);
     for (std::int64_t i = 0; i < q; ++i) gram[i * q + i] = 1;
@@ -251,45 +265,188 @@ Outcome solve_domain(const std::vector<std::int64_t>& B, const std::array<SideKe
     outcome.scores.resize(at(nB + r));
     std::array<Buffer<double>, 2> K;
     for (std::size_t l : {0, 1}) {
-        K[l] = project(sides[l], outside.FV[l], outside.VrV[l], B, VB, R.data(), q, r, run);
+        K[l] = project(sides[l], outside.VK[l], outside.VrV[l], B, VB, R.data(), q, r, run);
     }
     pencil_form(nB + r, std::move(K[0]), std::move(K[1]), run, outcome);
     return outcome;
 }
 
-// The features of a domain's core.
-std::vector<std::int64_t> core_of(const Domain& domain) {
-    return {domain.features.begin(), domain.features.begin() + domain.core};
+std::span<const std::int64_t> core_of(const Domain& domain) { return {domain.features.data(), at(domain.core)}; }
+
+// Some domains to solve again, without a buffer and with fewer eigenvectors.
+struct CoarserDomains {
+    std::vector<std::int64_t> drawn;
+    Outside outside;                 // without V
+    std::vector<Buffer<double>> VB;  // its rows in the core of each
+};
+
+template <class T>
+CoarserDomains draw_coarser(const std::vector<Domain>& domains, const std::array<SideKernel<T>, 2>& sides,
+                            const std::array<LowRank, 2>& spans, std::int64_t k, std::uint64_t seed, Run& run) {
+    constexpr std::uint64_t kStream = ~std::uint64_t{0} - 3;
+    const std::int64_t n = std::ssize(domains);
+    CoarserDomains coarser{.drawn = Random(seed, kStream).subset(n, std::min(n, kChecked)),
+                           .outside = describe_outside(sides, spans, k, run),
+                           .VB = {}};
+    for (std::int64_t c : coarser.drawn) coarser.VB.push_back(take_rows(coarser.outside, core_of(domains[at(c)])));
+    coarser.outside.V = Buffer<double>();
+    return coarser;
 }
 
-// Estimates the rank correlation of the scores with exact ones, on the cores of some domains: from that with scores
-// that take no buffer and half of the eigenvectors.
+// Estimates the rank correlation of the scores with exact ones from that with scores of coarser domains.
+template <class T>
 double agreement(const std::vector<Domain>& domains, const std::vector<double>& scores,
-                 const std::array<SideKernel, 2>& sides, const Outside& coarser_outside, std::uint64_t seed, Run& run) {
-    constexpr std::uint64_t kStream = ~std::uint64_t{0} - 3;
-    const auto n = static_cast<std::int64_t>(domains.size()), n_checked = std::min(n, kChecked);
-    const std::vector<std::int64_t> drawn = Random(seed, kStream).subset(n, n_checked);
-    std::vector<std::vector<double>> coarser(drawn.size());
+                 const std::array<SideKernel<T>, 2>& sides, const CoarserDomains& coarser, Run& run) {
+    const auto n_checked = std::ssize(coarser.drawn);
+    std::vector<std::vector<double>> coarser_scores(coarser.drawn.size());
     parallel_for(run, n_checked, [&](std::int64_t c, int) {
         const Run::Part of_domain(run, share(c, n_checked), share(c + 1, n_checked));
         run.step("agreement with exact scores", 1.0);
-        const Domain& domain = domains[at(drawn[at(c)])];
-        coarser[at(c)] = solve_domain(core_of(domain), sides, coarser_outside, run).scores;
-        coarser[at(c)].resize(at(domain.core));
+        const auto core = core_of(domains[at(coarser.drawn[at(c)])]);
+        coarser_scores[at(c)] = solve_domain(core, coarser.VB[at(c)], sides, coarser.outside, run).scores;
+        coarser_scores[at(c)].resize(core.size());
     });
     std::vector<double> a, b;
-    for (std::size_t c = 0; c < drawn.size(); ++c) {
-        const Domain& domain = domains[at(drawn[c])];
-        for (std::int64_t i = 0; i < domain.core; ++i) a.push_back(scores[at(domain.features[at(i)])]);
-        b.insert(b.end(), coarser[c].begin(), coarser[c].end());
+    for (std::size_t c = 0; c < coarser.drawn.size(); ++c) {
+        for (std::int64_t i : core_of(domains[at(coarser.drawn[c])])) a.push_back(scores[at(i)]);
+        b.insert(b.end(), coarser_scores[c].begin(), coarser_scores[c].end());
     }
-    return 1 - kDistanceToExact * (1 - rank_correlation(a, b));
+    return std::max(0.0, 1 - kDistanceToExact * (1 - rank_correlation(a, b)));
 }
 
 bool by_lists(const Samples& X) { return X.n_cols() > kMostSearched && !X.is_sparse(); }
 
 // Features of a core, at most: domains of about equal sizes take less time than full ones and a rest.
 std::int64_t core_size(std::int64_t d) { return ceil_div(d, ceil_div(d, kCore)); }
+
+// The nearest features of each feature in one class, n_near of each.
+struct NearFeatures {
+    std::vector<std::int32_t> features;
+    std::vector<float> distances;
+};
+
+NearFeatures find_near(const Fit& fit, const std::vector<std::int64_t>& rows, std::int64_t n_near, Run& run,
+                       double end) {
+    const std::size_t size = at(fit.X.n_cols() * n_near);
+    std::vector<std::int64_t> features(size);
+    std::vector<double> distances(size);
+    if (by_lists(fit.X)) {
+        nearest_features_by_lists(fit.X, rows, n_near, fit.options.seed, run, features.data(), distances.data(), end);
+    } else {
+        nearest_features(fit.X, rows, n_near, run, features.data(), distances.data(), end);
+    }
+    return {{features.begin(), features.end()}, {distances.begin(), distances.end()}};
+}
+
+// Lists an edge from each feature to each of its neighbours in either class, with the value of that class's kernel.
+template <class T>
+Edges gather_near(const std::array<NearFeatures, 2>& near, const std::array<SideKernel<T>, 2>& sides,
+                  std::int64_t n_near, std::int64_t d) {
+    const std::int64_t n_listed = d * n_near;  // of a class
+    return gather_edges(d, 2 * n_listed, [&](std::int64_t e) {
+        const std::size_t l = e < n_listed ? 0 : 1;
+        const std::int64_t place = e % n_listed, i = place / n_near;
+        const std::int32_t j = near[l].features[at(place)];
+        const double scaled = near[l].distances[at(place)] / sides[l].kernel.sigma;
+        const std::vector<double>& g = sides[l].landmarks.g;
+        return ListedEdge{static_cast<std::int32_t>(i), j,
+                          static_cast<float>(g[at(i)] * g[at(j)] * std::exp(-scaled * scaled / 2))};
+    });
+}
+
+// Solves all domains; writes the scores of their cores.
+template <class T>
+void solve_domains(const std::vector<Domain>& domains, const std::array<SideKernel<T>, 2>& sides,
+                   const Outside& outside, Run& run, Outcome& outcome) {
+    struct Solved {
+        std::int64_t size, rank;
+        double steepest;
+    };
+    std::vector<Solved> solved(domains.size());
+    const std::int64_t n = std::ssize(domains);
+    parallel_for(run, n, [&](std::int64_t c, int) {
+        const Run::Part of_domain(run, share(c, n), share(c + 1, n));
+        run.step("domains", 1.0);
+        const Domain& domain = domains[at(c)];
+        const Outcome of_features =
+            solve_domain<T>(domain.features, take_rows(outside, domain.features), sides, outside, run);
+        for (std::int64_t i = 0; i < domain.core; ++i) {
+            outcome.scores[at(domain.features[at(i)])] = of_features.scores[at(i)];
+        }
+        solved[at(c)] = {
+            .size = std::ssize(of_features.scores), .rank = of_features.rank, .steepest = of_features.steepest};
+    });
+    std::int64_t largest = 0;
+    for (const Solved& one : solved) {
+        outcome.rank = std::max(outcome.rank, one.rank);
+        outcome.steepest = std::max(outcome.steepest, one.steepest);
+        largest = std::max(largest, one.size);
+    }
+    double diagonal = 0;
+    for (const auto& side : sides) {
+        for (double g : side.landmarks.g) diagonal = std::max(diagonal, g * g);
+    }
+    check_contrast(largest, diagonal, std::numeric_limits<double>::epsilon(), outcome);
+}
+
+// Solves a problem with the features of its classes stored as T: double, or float for values that have no more digits.
+template <class T>
+void problem_by_domains(const Fit& fit, const Problem& problem, Run& run, std::vector<Outcome>& outcomes) {
+    const std::int64_t d = fit.X.n_cols(), n_near = std::min(kNeighbors, d - 1), n_scales = std::ssize(fit.scales);
+    const std::int64_t k = std::min(fit.options.rank, d);
+    std::array<Features<T>, 2> features;
+    std::vector<std::array<Kernel, 2>> kernels(fit.scales.size());
+    for (std::size_t l : {0, 1}) {
+        run.step("features of a class", l == 0 ? 0.01 : 0.02);
+        const auto& rows = problem[l].rows;
+        features[l] = Features<T>(fit.X, rows, common_unit(fit.row_maxima, rows), Shift::kRow, run);
+        for (std::size_t s = 0; s < fit.scales.size(); ++s) {  // before the search, which may take long: it may refuse
+            kernels[s][l] = kernel_of_side(features[l], fit.options, problem[l], l, fit.scales[s], run, outcomes[s]);
+        }
+    }
+    std::array<NearFeatures, 2> near{find_near(fit, problem[0].rows, n_near, run, 0.06),
+                                     find_near(fit, problem[1].rows, n_near, run, 0.1)};
+    run.step("scales", 1.0);
+    for (std::int64_t s = 0; s < n_scales; ++s) {
+        const Run::Part part(run, share(s, n_scales), share(s + 1, n_scales));
+        Outcome& outcome = outcomes[at(s)];
+        std::array<SideKernel<T>, 2> sides{SideKernel<T>{features[0], kernels[at(s)][0], {}},
+                                           SideKernel<T>{features[1], kernels[at(s)][1], {}}};
+        std::array<LowRank, 2> spans;
+        for (std::size_t l : {0, 1}) {
+            run.step("landmarks of a class", l == 0 ? 0.15 : 0.3);
+            sides[l].landmarks = draw_landmarks(
+                features[l], sides[l].kernel, fit.scales[at(s)].normalize, kColumnsPerRank * kFinerRank * k,
+                outcome.n_components > 0 ? kFinerRank * k : k, fit.options.seed, run, spans[l]);
+        }
+        run.step("joint range of the classes", 0.35);
+        if (outcome.n_components > 0) {
+            const Run::Part of_components(run, 0.5, 1);
+            Outcome components = outcome;  // its scores aren't used
+            low_rank_form(d, spans[0], spans[1], run, components);
+        }
+        const auto domains = make_domains(gather_near(near, sides, n_near, d), core_size(d), kBuffer);
+        if (s + 1 == n_scales) near = {};
+        CoarserDomains coarser;
+        if (outcome.measures_agreement) {
+            coarser = draw_coarser(domains, sides, spans, (k + 1) / 2, fit.options.seed, run);
+        }
+        const Outside outside = describe_outside(sides, spans, k, run);
+        spans = {};
+        run.step("domains", 1.0);
+        {
+            const Run::Part of_domains(run, 0, outcome.measures_agreement ? 0.9 : 1);
+            solve_domains(domains, sides, outside, run, outcome);
+        }
+        if (!outcome.measures_agreement) continue;
+        outcome.agreement = agreement(domains, outcome.scores, sides, coarser, run);
+        if (outcome.agreement < kTrustedAgreement) outcome.warnings |= FASTFS_MANIFEST_WARN_AGREEMENT;
+    }
+}
+
+bool stored_in_single(const Samples& X, const fastfs_manifest_options& o) {
+    return X.is_float32() && !X.is_sparse() && !o.custom;
+}
 
 }  // namespace
 
@@ -356,105 +513,29 @@ std::vector<Domain> make_domains(const Edges& edges, std::int64_t core, std::int
 }
 
 void domains_problem(const Fit& fit, const Problem& problem, Run& run, std::vector<Outcome>& outcomes) {
-    const std::int64_t d = fit.X.n_cols(), n_near = std::min(kNeighbors, d - 1);
-    std::array<Features<double>, 2> features;
-    std::array<std::vector<std::int64_t>, 2> near;
-    std::array<std::vector<double>, 2> distances;
-    for (std::size_t l : {0, 1}) {
-        run.step("features of a class", l == 0 ? 0.01 : 0.06);
-        const auto& rows = problem[l].rows;
-        features[l] = Features<double>(fit.X, rows, common_unit(fit.row_maxima, rows), Shift::kRow, run);
-        near[l].resize(at(d * n_near));
-        distances[l].resize(at(d * n_near));
-        const double end = l == 0 ? 0.05 : 0.1;
-        if (by_lists(fit.X)) {
-            nearest_features_by_lists(fit.X, rows, n_near, fit.options.seed, run, near[l].data(), distances[l].data(),
-                                      end);
-        } else {
-            nearest_features(fit.X, rows, n_near, run, near[l].data(), distances[l].data(), end);
-        }
-    }
-    run.step("scales", 1.0);
-    for (std::size_t s = 0; s < fit.scales.size(); ++s) {
-        const auto n_scales = static_cast<std::int64_t>(fit.scales.size()), scale = static_cast<std::int64_t>(s);
-        const Run::Part part(run, share(scale, n_scales), share(scale + 1, n_scales));
-        Outcome& outcome = outcomes[s];
-        const std::int64_t k = std::min(fit.options.rank, d);
-        std::array<SideKernel, 2> sides{SideKernel{.features = features[0]}, SideKernel{.features = features[1]}};
-        std::array<LowRank, 2> spans;
-        for (std::size_t l : {0, 1}) {
-            run.step("landmarks of a class", l == 0 ? 0.15 : 0.3);
-            SideKernel& side = sides[l];
-            side.kernel = kernel_of_side(features[l], fit.options, problem[l], l, fit.scales[s], run, outcome);
-            side.m = std::min(kColumnsPerRank * kFinerRank * k, d);
-            spans[l] = landmarks(features[l], side.kernel, fit.scales[s].normalize, kFinerRank * k, fit.options.seed,
-                                 side.F, run, &side.factor);
-        }
-        run.step("joint range of the classes", 0.35);
-        if (outcome.n_components > 0) {
-            const Run::Part of_components(run, 0.5, 1);
-            Outcome components = outcome;  // its scores aren't used
-            low_rank_form(d, spans[0], spans[1], run, components);
-        }
-        const Outside outside = describe_outside(sides, spans, k, run);
-        run.step("domains", 1.0);
-        const bool measured = outcome.measures_agreement;
-        const std::int64_t n_listed = d * n_near;  // of a class
-        auto listed = [&](std::int64_t e) {
-            const std::size_t l = e < n_listed ? 0 : 1;
-            const std::int64_t place = e % n_listed, i = place / n_near, j = near[l][at(place)];
-            const double scaled = distances[l][at(place)] / sides[l].kernel.sigma;
-            const std::vector<double>& g = sides[l].factor.g;
-            return ListedEdge{i, j, g[at(i)] * g[at(j)] * std::exp(-scaled * scaled / 2)};
-        };
-        const auto domains = make_domains(gather_edges(d, 2 * n_listed, listed), core_size(d), kBuffer);
-        const auto n = static_cast<std::int64_t>(domains.size());
-        struct Solved {
-            std::int64_t size, rank;
-            double steepest;
-        };
-        std::vector<Solved> solved(domains.size());
-        const Run::Part of_domains(run, 0, measured ? 0.9 : 1);
-        parallel_for(run, n, [&](std::int64_t c, int) {
-            const Run::Part of_domain(run, share(c, n), share(c + 1, n));
-            run.step("domains", 1.0);
-            const Domain& domain = domains[at(c)];
-            const Outcome own = solve_domain(domain.features, sides, outside, run);
-            for (std::int64_t i = 0; i < domain.core; ++i) {
-                outcome.scores[at(domain.features[at(i)])] = own.scores[at(i)];
-            }
-            solved[at(c)] = {
-                .size = static_cast<std::int64_t>(own.scores.size()), .rank = own.rank, .steepest = own.steepest};
-        });
-        std::int64_t largest = 0;
-        for (const Solved& one : solved) {
-            outcome.rank = std::max(outcome.rank, one.rank);
-            outcome.steepest = std::max(outcome.steepest, one.steepest);
-            largest = std::max(largest, one.size);
-        }
-        double diagonal = 0;
-        for (const SideKernel& side : sides) {
-            for (double g : side.factor.g) diagonal = std::max(diagonal, g * g);
-        }
-        check_contrast(largest, diagonal, std::numeric_limits<double>::epsilon(), outcome);
-        if (!measured) continue;
-        outcome.agreement = agreement(domains, outcome.scores, sides, describe_outside(sides, spans, (k + 1) / 2, run),
-                                      fit.options.seed, run);
-        if (outcome.agreement < kTrustedAgreement) outcome.warnings |= FASTFS_MANIFEST_WARN_AGREEMENT;
+    if (stored_in_single(fit.X, fit.options)) {
+        problem_by_domains<float>(fit, problem, run, outcomes);
+    } else {
+        problem_by_domains<double>(fit, problem, run, outcomes);
     }
 }
 
-std::int64_t domains_memory(const Samples& X, const fastfs_manifest_options& o, const Run& run) {
-    const std::int64_t d = X.n_cols(), k = std::min(o.rank, d), q = 2 * k, near = std::min(kNeighbors, d - 1);
-    const std::int64_t m = std::min(kColumnsPerRank * kFinerRank * k, d), n = std::min(kCore + kBuffer, d) + q;
-    const std::int64_t lists = d * near * (2 * 16 + 2 * 2 * 16);
-    const std::int64_t factors = 8 * d * (m + 2) + 8 * d * kFinerRank * k;  // of the side that is done
-    const std::int64_t joint = 8 * d * (m + 2 + 3 * q) + sum_over_rows_memory(d, m * q);
-    return Features<double>::memory(X, X.n_rows()) + lists + factors +
-           std::max(
-               {(by_lists(X) ? nearest_features_by_lists_memory : nearest_features_memory)(X, near, run.n_threads()),
-                landmarks_memory(d, kFinerRank * k, run.n_threads()), joint,
-                joint - 8 * d * 2 * q + run.n_threads() * 8 * (6 * n * n + 3 * m * n)});
+std::int64_t domains_memory(const Samples& X, const fastfs_manifest_options& o, std::int64_t n_components,
+                            const Run& run) {
+    const std::int64_t d = X.n_cols(), N = X.n_rows(), k = std::min(o.rank, d), q = 2 * k, threads = run.n_threads();
+    const std::int64_t near = std::min(kNeighbors, d - 1), m = std::min(kColumnsPerRank * kFinerRank * k, d);
+    const std::int64_t n = std::min(kCore + kBuffer, d) + q, cut_to = n_components > 0 ? kFinerRank * k : k;
+    const std::int64_t stored = stored_in_single(X, o) ? Features<float>::memory(X, N) : Features<double>::memory(X, N);
+    const std::int64_t lists = 2 * d * near * 8, landmarks = 2 * 8 * (2 * d + m * (m + N));
+    const std::int64_t spans = 2 * 8 * d * cut_to, joint = n_components > 0 ? spans / 2 : 0;
+    const std::int64_t searching = 16 * d * near + (by_lists(X) ? nearest_features_by_lists_memory
+                                                                : nearest_features_memory)(X, near, run.n_threads());
+    const std::int64_t gathering = 4 * d * near * static_cast<std::int64_t>(sizeof(Edges::End)) + 24 * d;
+    const std::int64_t describing = 8 * d * q + sum_over_rows_memory(d, m * q) + threads * 8 * kTile * (m + q + N);
+    const std::int64_t solving = 8 * d * q + threads * 8 * (6 * n * n + 3 * m * n + n * N);
+    return stored + lists +
+           std::max({searching, spans / 2 + draw_landmarks_memory(d, N, m, cut_to, run.n_threads()),
+                     landmarks + spans + std::max({joint, gathering, describing}), landmarks + solving});
 }
 
 }  // namespace fastfs::core

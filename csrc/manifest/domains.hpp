@@ -11,8 +11,8 @@ namespace fastfs::core {
 // Symmetric weights between features, by row: those of feature i are ends[begins[i]] .. ends[begins[i + 1] - 1].
 struct Edges {
     struct End {
-        std::int64_t feature;
-        double weight;
+        std::int32_t feature;
+        float weight;
     };
     std::vector<std::int64_t> begins;
     std::vector<End> ends;
@@ -24,8 +24,8 @@ struct Edges {
 
 // An edge as it was listed; both directions count.
 struct ListedEdge {
-    std::int64_t from, to;
-    double weight;
+    std::int32_t from, to;
+    float weight;
 };
 
 // Gathers edges 0 .. n_listed - 1 of d features; of an edge that is listed more than once, the largest weight counts.

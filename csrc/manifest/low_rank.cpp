@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <string>
+#include <type_traits>
 
 #include "engines/spectral.hpp"
 #include "support/errors.hpp"
@@ -26,6 +28,10 @@ constexpr std::int64_t kBatch = 48;
 // Test vectors per rank of nystrom.
 constexpr std::int64_t kTestsPerRank = 2;
 
+// Landmarks of more features than this are drawn among so many of them, since all columns of the factor wouldn't fit
+// the memory.
+constexpr std::int64_t kMostDrawnFrom = 100'000;
+
 // The least that delta or a kept eigenvalue may be, and the least share of the largest eigenvalue that is more than
 // rounding.
 constexpr double kSmallestShift = 1e-12, kSmallestShare = 1e-12;
@@ -46,22 +52,20 @@ std::int64_t rows_per_group(std::int64_t d, std::int64_t size) {
     return ceil_div(rows, kRows) * kRows;
 }
 
-// F'F (n x n, lower triangle), F d x n with rows ld apart.
-Buffer<double> gram_of_columns(const double* F, std::int64_t d, std::int64_t n, std::int64_t ld, Run& run) {
-    return sum_over_rows(d, n * n, run, [&](std::int64_t first, std::int64_t rows, double* part) {
-        syrk_lower('N', n, rows, 1.0, F + first * ld, ld, 1.0, part, n);
-    });
-}
-
-// The model with F F' - nu I within the rank: F'F = V diag(w) V', G = F V diag(w)^(-1/2) for the largest w.
-LowRank cut(const Buffer<double>& F, std::int64_t d, std::int64_t n, std::int64_t ld, std::int64_t rank, double trace,
-            double nu, double largest, double eps, Run& run) {
+// Cuts F F' - nu I to `rank`: F'F = V diag(w) V', G = F V diag(w)^(-1/2) for the largest w. rows_of(first, n, scratch)
+// returns rows of F, d x n, which are ld apart.
+template <class Rows>
+LowRank cut(Rows&& rows_of, std::int64_t d, std::int64_t n, std::int64_t ld, std::int64_t rank, double trace, double nu,
+            double largest, double eps, Run& run) {
     const double smallest = kSmallestShift * largest;
     LowRank model;
     model.largest = largest;
     model.eps = eps;
     if (n > 0) {
-        Buffer<double> H = gram_of_columns(F.data(), d, n, ld, run);
+        Buffer<double> H = sum_over_rows(d, n * n, run, [&](std::int64_t first, std::int64_t rows, double* part) {
+            Buffer<double> scratch;
+            syrk_lower('N', n, rows, 1.0, rows_of(first, rows, scratch), ld, 1.0, part, n);
+        });
         SymmetricEigen eigen(n, H.data(), run);
         const std::vector<double>& w = eigen.values();
         std::int64_t k = 0;
@@ -76,7 +80,9 @@ LowRank cut(const Buffer<double>& F, std::int64_t d, std::int64_t n, std::int64_
         }
         model.G = Buffer<double>(d * k);
         for_rows(d, run, [&](std::int64_t i0, std::int64_t rows, int) {
-            gemm('N', 'N', k, rows, n, 1.0, V.data(), k, F.data() + i0 * ld, ld, 0.0, model.G.data() + i0 * k, k);
+            Buffer<double> scratch;
+            gemm('N', 'N', k, rows, n, 1.0, V.data(), k, rows_of(i0, rows, scratch), ld, 0.0, model.G.data() + i0 * k,
+                 k);
         });
     }
     double kept = 0;
@@ -84,6 +90,11 @@ LowRank cut(const Buffer<double>& F, std::int64_t d, std::int64_t n, std::int64_
     model.kept_trace = std::min(kept / trace, 1.0);
     model.delta = std::max((trace - kept) / static_cast<double>(d - model.rank()), smallest);
     return model;
+}
+
+// Returns rows of F, which is stored.
+auto stored_rows(const Buffer<double>& F, std::int64_t ld) {
+    return [&F, ld](std::int64_t first, std::int64_t, Buffer<double>&) { return F.data() + first * ld; };
 }
 
 NumericError not_semidefinite() {
@@ -121,6 +132,26 @@ void normalize_by_products(const Features<T>& features, const Kernel& kernel, in
         affinity_product(features, kernel, g.data(), 1, run, Kg.data());
         for (std::size_t i = 0; i < g.size(); ++i) divide_by_root(static_cast<std::int64_t>(i), g[i], Kg[i]);
     }
+}
+
+std::vector<double> squares_of(std::vector<double> values) {
+    for (double& value : values) value *= value;
+    return values;
+}
+
+std::vector<double> take(const std::vector<double>& values, const std::vector<std::int64_t>& places) {
+    std::vector<double> taken;
+    for (std::int64_t i : places) taken.push_back(values[at(i)]);
+    return taken;
+}
+
+// F = diag(g) F, for the first n columns of F, whose rows are ld apart.
+void scale_rows(const std::vector<double>& g, std::int64_t ld, std::int64_t n, Run& run, Buffer<double>& F) {
+    for_rows(std::ssize(g), run, [&](std::int64_t i0, std::int64_t rows, int) {
+        for (std::int64_t i = i0; i < i0 + rows; ++i) {
+            for (std::int64_t j = 0; j < n; ++j) F[i * ld + j] *= g[at(i)];
+        }
+    });
 }
 
 // Cholesky with pivots of the b x b matrix A (destroyed; column-major, both triangles), as far as pivots exceed
@@ -174,12 +205,13 @@ std::vector<std::int64_t> draw(const std::vector<double>& c, double total, std::
 }
 
 // F (d x m, row-major) with K ~ F F' from at most m landmarks, drawn in proportion to weight c; c, the diagonal of K -
-// F F', comes back too; diagonal: that of K. Returns the number of columns made, less than m where nothing but rounding
-// is left.
+// F F', comes back too; diagonal: that of K. Returns the landmarks, one for each column made: less than m where nothing
+// but rounding is left.
 template <class T>
-std::int64_t landmark_columns(const Features<T>& features, const Kernel& kernel, const std::vector<double>& diagonal,
-                              const std::vector<double>& weight, std::int64_t m, std::uint64_t seed, Run& run,
-                              Buffer<double>& F, std::vector<double>& c) {
+std::vector<std::int64_t> landmark_columns(const Features<T>& features, const Kernel& kernel,
+                                           const std::vector<double>& diagonal, const std::vector<double>& weight,
+                                           std::int64_t m, std::uint64_t seed, Run& run, Buffer<double>& F,
+                                           std::vector<double>& c) {
     // What a kernel value may be wrong by, as a share of the diagonal: less of it is not worth a column. What is
     // negative by more than kIndefinite can't be rounding.
     constexpr double kIndefinite = 1e-3;
@@ -192,6 +224,7 @@ std::int64_t landmark_columns(const Features<T>& features, const Kernel& kernel,
     auto tiles = buffers<T>(run.n_threads(), kTile * kTile);
     Buffer<double> at_drawn(kBatch * m), residual(kBatch * kBatch);
     Random random(seed);
+    std::vector<std::int64_t> all_chosen;
     std::int64_t n = 0;
     while (n < m) {
         double total = 0;
@@ -245,9 +278,10 @@ std::int64_t landmark_columns(const Features<T>& features, const Kernel& kernel,
             }
         });
         for (std::int64_t i : chosen) c[at(i)] = 0;
+        all_chosen.insert(all_chosen.end(), chosen.begin(), chosen.end());
         n += b;
     }
-    return n;
+    return all_chosen;
 }
 
 }  // namespace
@@ -312,19 +346,14 @@ std::int64_t sum_over_rows_memory(std::int64_t d, std::int64_t size) {
 
 template <class T>
 LowRank landmarks(const Features<T>& features, const Kernel& kernel, int normalize, std::int64_t rank,
-                  std::uint64_t seed, Buffer<double>& F, Run& run, Landmarks* uncut) {
+                  std::uint64_t seed, Buffer<double>& F, Run& run) {
     const std::int64_t d = features.n_features(), m = std::min(kColumnsPerRank * rank, d);
     if (F.size() < d * m) F = Buffer<double>(d * m);
     std::vector<double> g(at(d), 1.0), c;
     const std::vector<double> diagonal = kernel_diagonal(features, kernel, run);
     double trace = trace_of(diagonal, g);
-    std::int64_t n = 0;
-    if (uncut) {
-        normalize_by_products(features, kernel, normalize, run, g);
-    } else {
-        n = landmark_columns(features, kernel, diagonal, g, m, seed, run, F, c);
-    }
-    if (normalize > 0 && !uncut) {
+    std::int64_t n = std::ssize(landmark_columns(features, kernel, diagonal, g, m, seed, run, F, c));
+    if (normalize > 0) {
         // g from what stands for K so far, F F' and the rest of the diagonal: K 1 itself would take O(d^2) time. Then
         // columns of diag(g) K diag(g), whose landmarks lie elsewhere.
         for (int time = 0; time < normalize; ++time) {
@@ -344,25 +373,93 @@ LowRank landmarks(const Features<T>& features, const Kernel& kernel, int normali
                 }
             });
         }
-    }
-    if (normalize > 0 || uncut) {
-        std::vector<double> squares(g);
-        for (double& square : squares) square *= square;
         trace = trace_of(diagonal, g);
-        n = landmark_columns(features, kernel, diagonal, squares, m, seed, run, F, c);
-        for_rows(d, run, [&](std::int64_t i0, std::int64_t rows, int) {
-            for (std::int64_t i = i0; i < i0 + rows; ++i) {
-                for (std::int64_t j = 0; j < n; ++j) F[i * m + j] *= g[at(i)];
+        n = std::ssize(landmark_columns(features, kernel, diagonal, squares_of(g), m, seed, run, F, c));
+        scale_rows(g, m, n, run, F);
+    }
+    return cut(stored_rows(F, m), d, n, m, rank, trace, 0, *std::max_element(diagonal.begin(), diagonal.end()),
+               std::numeric_limits<T>::epsilon(), run);
+}
+
+Buffer<double> kernel_with_landmarks(const Features<double>& features, const Landmarks& landmarks, const Kernel& kernel,
+                                     Run& run) {
+    const std::int64_t d = features.n_features(), n = landmarks.n();
+    Buffer<double> K(d * n), tile(kTile * kTile);
+    const KernelTiles<double> kernel_tile(features, landmarks.points, kernel, run);
+    for (std::int64_t i0 = 0; i0 < d; i0 += kTile) {
+        const std::int64_t ni = std::min(kTile, d - i0);
+        for (std::int64_t j0 = 0; j0 < n; j0 += kTile) {
+            const std::int64_t nj = std::min(kTile, n - j0);
+            kernel_tile(i0, ni, j0, nj, tile.data(), run);
+            for (std::int64_t a = 0; a < ni; ++a) std::copy_n(&tile[a * kTile], nj, &K[(i0 + a) * n + j0]);
+        }
+    }
+    return K;
+}
+
+template <class T>
+Landmarks draw_landmarks(const Features<T>& features, const Kernel& kernel, int normalize, std::int64_t m,
+                         std::int64_t rank, std::uint64_t seed, Run& run, LowRank& cut_to_rank) {
+    constexpr std::uint64_t kStream = ~std::uint64_t{0} - 4;
+    const std::int64_t d = features.n_features(), drawn_from = std::min(d, kMostDrawnFrom);
+    m = std::min(m, drawn_from);
+    Landmarks landmarks;
+    std::vector<double>&g = landmarks.g, &rest = landmarks.rest;
+    g.assign(at(d), 1.0);
+    normalize_by_products(features, kernel, normalize, run, g);
+    const std::vector<double> diagonal = kernel_diagonal(features, kernel, run);
+
+    // Columns of K between the features that landmarks are drawn from: all, if F is stored.
+    const bool stored = drawn_from == d;
+    const std::vector<std::int64_t> candidates = Random(seed, kStream).subset(d, drawn_from);
+    Buffer<double> F(drawn_from * m);
+    std::vector<std::int64_t> chosen;
+    auto draw_among = [&](const Features<double>& some) {
+        chosen = landmark_columns(some, kernel, take(diagonal, candidates), squares_of(take(g, candidates)), m, seed,
+                                  run, F, rest);
+        landmarks.points = Features<double>(some, chosen, run);
+    };
+    const Features<double>* all = nullptr;
+    if constexpr (std::is_same_v<T, double>) all = stored ? &features : nullptr;
+    if (all) {
+        draw_among(*all);
+    } else {
+        draw_among(Features<double>(features, candidates, run));
+    }
+    const std::int64_t n = landmarks.n();
+    landmarks.L = Buffer<double>(n * n);
+    for (std::int64_t i = 0; i < n; ++i) {
+        for (std::int64_t j = 0; j < n; ++j) landmarks.L[j * n + i] = j <= i ? F[chosen[at(i)] * m + j] : 0;
+    }
+
+    const double largest = *std::max_element(diagonal.begin(), diagonal.end()), trace = trace_of(diagonal, g);
+    constexpr double eps = std::numeric_limits<double>::epsilon();
+    if (stored) {
+        scale_rows(g, m, n, run, F);
+        for (std::size_t i = 0; i < rest.size(); ++i) rest[i] *= g[i] * g[i];
+        cut_to_rank = cut(stored_rows(F, m), d, n, m, rank, trace, 0, largest, eps, run);
+        return landmarks;
+    }
+    F = Buffer<double>();
+    rest.assign(at(d), 0.0);
+    auto made_rows = [&](std::int64_t first, std::int64_t rows, Buffer<double>& scratch) -> const double* {
+        std::vector<std::int64_t> these(at(rows));
+        std::iota(these.begin(), these.end(), first);
+        scratch = kernel_with_landmarks(Features<double>(features, these, run), landmarks, kernel, run);
+        trsm('L', n, rows, landmarks.L.data(), n, scratch.data(), n);
+        for (std::int64_t i = 0; i < rows; ++i) {
+            double square = 0;
+            for (double* f = &scratch[i * n]; f < &scratch[(i + 1) * n]; ++f) {
+                square += *f * *f;
+                *f *= g[at(first + i)];
             }
-        });
-    }
-    LowRank model = cut(F, d, n, m, rank, trace, 0, *std::max_element(diagonal.begin(), diagonal.end()),
-                        std::numeric_limits<T>::epsilon(), run);
-    if (uncut) {
-        for (std::size_t i = 0; i < c.size(); ++i) c[i] *= g[i] * g[i];
-        *uncut = {.n = n, .g = std::move(g), .rest = std::move(c)};
-    }
-    return model;
+            const double gi = g[at(first + i)];
+            rest[at(first + i)] = gi * gi * std::max(diagonal[at(first + i)] - square, 0.0);
+        }
+        return scratch.data();
+    };
+    cut_to_rank = cut(made_rows, d, n, n, rank, trace, 0, largest, eps, run);
+    return landmarks;
 }
 
 template <class T>
@@ -434,7 +531,7 @@ LowRank nystrom(const Features<T>& features, const Kernel& kernel, int normalize
     Omega = Buffer<double>();
     for_rows(d, run,
              [&](std::int64_t i0, std::int64_t rows, int) { trsm('L', p, rows, C.data(), p, Y.data() + i0 * p, p); });
-    return cut(Y, d, p, p, rank, trace, nu, *std::max_element(diagonal.begin(), diagonal.end()),
+    return cut(stored_rows(Y, p), d, p, p, rank, trace, nu, *std::max_element(diagonal.begin(), diagonal.end()),
                std::numeric_limits<T>::epsilon(), run);
 }
 
@@ -443,15 +540,26 @@ std::int64_t landmarks_memory(std::int64_t d, std::int64_t rank, int n_threads) 
     return 8 * (d * (m + rank + 2) + 4 * m * m) + sum_over_rows_memory(d, m * m) + tile_memory(n_threads);
 }
 
+std::int64_t draw_landmarks_memory(std::int64_t d, std::int64_t n_samples, std::int64_t m, std::int64_t rank,
+                                   int n_threads) {
+    const std::int64_t drawn_from = std::min(d, kMostDrawnFrom), made = d > drawn_from ? n_threads * kRows * m : 0;
+    return 8 * (drawn_from * (m + n_samples + 2) + d * (rank + 4) + 5 * m * m + made) + sum_over_rows_memory(d, m * m) +
+           tile_memory(n_threads);
+}
+
 std::int64_t nystrom_memory(std::int64_t d, std::int64_t rank, int n_threads) {
     const std::int64_t p = std::min(kTestsPerRank * rank, d);
     return 8 * (d * (3 * p + 2) + 4 * p * p) + sum_over_rows_memory(d, p * p) + tile_memory(n_threads, p);
 }
 
 template LowRank landmarks(const Features<float>&, const Kernel&, int, std::int64_t, std::uint64_t, Buffer<double>&,
-                           Run&, Landmarks*);
+                           Run&);
 template LowRank landmarks(const Features<double>&, const Kernel&, int, std::int64_t, std::uint64_t, Buffer<double>&,
-                           Run&, Landmarks*);
+                           Run&);
+template Landmarks draw_landmarks(const Features<float>&, const Kernel&, int, std::int64_t, std::int64_t, std::uint64_t,
+                                  Run&, LowRank&);
+template Landmarks draw_landmarks(const Features<double>&, const Kernel&, int, std::int64_t, std::int64_t,
+                                  std::uint64_t, Run&, LowRank&);
 template LowRank nystrom(const Features<float>&, const Kernel&, int, std::int64_t, std::uint64_t, Buffer<double>&,
                          Run&);
 template LowRank nystrom(const Features<double>&, const Kernel&, int, std::int64_t, std::uint64_t, Buffer<double>&,

@@ -27,23 +27,35 @@ struct LowRank {
 // Less than `rank` columns come back where K has lower rank. room: memory that calls after each other
 // may share, since fresh pages cost as much as a pass over them.
 
-// K ~ F F' before it is cut, F d x n with rows kColumnsPerRank x rank apart (or d, if that is less).
-struct Landmarks {
-    std::int64_t n;
-    std::vector<double> g;     // of `normalize`
-    std::vector<double> rest;  // the diagonal of K - F F'
-};
-
 // From 4 rank columns of K, drawn in batches with probabilities that follow what is left of the diagonal (randomly
 // pivoted Cholesky: Chen, Epperly, Tropp, Webber 2022, arXiv 2207.06503), cut to `rank`. O(d m (N + m)) time with m = 4
-// rank, O(d m) memory. g comes from such columns, drawn before. uncut: if it isn't null, g comes from products
-// with K instead, in O(d^2) time, and it describes F, which room begins with.
+// rank, O(d m) memory. g comes from such columns, drawn before.
 template <class T>
 LowRank landmarks(const Features<T>& features, const Kernel& kernel, int normalize, std::int64_t rank,
-                  std::uint64_t seed, Buffer<double>& room, Run& run, Landmarks* uncut = nullptr);
+                  std::uint64_t seed, Buffer<double>& room, Run& run);
 
 // Columns of K per rank that landmarks takes.
 constexpr std::int64_t kColumnsPerRank = 4;
+
+// K ~ F F' + diag(rest) with F = diag(g) k(all features, points) L^-T, which isn't stored.
+struct Landmarks {
+    Features<double> points;
+    Buffer<double> L;          // n x n, lower triangle, column-major: L L' = k(points, points)
+    std::vector<double> g;     // of `normalize`
+    std::vector<double> rest;  // the diagonal of K - F F'
+
+    std::int64_t n() const { return points.n_features(); }
+};
+
+// Draws at most m landmarks, as above, among all features or kMostDrawnFrom of them, and cuts K to `rank` by them. g
+// comes from products with K, in O(d^2) time.
+template <class T>
+Landmarks draw_landmarks(const Features<T>& features, const Kernel& kernel, int normalize, std::int64_t m,
+                         std::int64_t rank, std::uint64_t seed, Run& run, LowRank& cut_to_rank);
+
+// k(features, points), row by row.
+Buffer<double> kernel_with_landmarks(const Features<double>& features, const Landmarks& landmarks, const Kernel& kernel,
+                                     Run& run);
 
 // F (d x m with m landmarks, row-major) with G ~ F F' for any semidefinite G, in place of the columns of G that belong
 // to these ascending landmarks; c: the diagonal of G - F F', which is 0 for them. Returns the number of columns of F,
@@ -59,6 +71,8 @@ LowRank nystrom(const Features<T>& features, const Kernel& kernel, int normalize
 
 // Bytes that they take, G included and the features not.
 std::int64_t landmarks_memory(std::int64_t d, std::int64_t rank, int n_threads);
+std::int64_t draw_landmarks_memory(std::int64_t d, std::int64_t n_samples, std::int64_t m, std::int64_t rank,
+                                   int n_threads);
 std::int64_t nystrom_memory(std::int64_t d, std::int64_t rank, int n_threads);
 
 // Rows of a tall matrix, in fixed groups: add(first, n, part) adds what rows first..first + n - 1 contribute to `part`,

@@ -166,7 +166,7 @@ fastfs_manifest_plan Manifest::plan(std::int64_t n_classes, const fastfs_manifes
     const Needs needs{.labels = X_.n_rows(),
                       .exact = sums_all ? 8 * d * d : 0,
                       .gathering = gathering_memory(X_, run),
-                      .beyond = [&](std::int32_t accuracy) { return wide_memory(X_, o, accuracy, run); }};
+                      .beyond = [&](std::int32_t accuracy) { return wide_memory(X_, o, accuracy, n_components, run); }};
     return plan_problems(d, n_classes, o, n_scales, n_components, needs, run);
 }
 

@@ -98,7 +98,8 @@ struct Excerpt {
 
 // The kernel of one side at one scale, whose sigma goes to the outcome; a rule takes it from the pairs of some
 // features.
-Kernel kernel_of_side(const Features<double>& features, const fastfs_manifest_options& options, const Side& side,
+template <class T>
+Kernel kernel_of_side(const Features<T>& features, const fastfs_manifest_options& options, const Side& side,
                       std::size_t which, const fastfs_manifest_scale& scale, Run& run, Outcome& outcome);
 
 // (1): K of one side at one scale from its features, in the fast form.
@@ -133,10 +134,11 @@ void exact_problem(const Fit& fit, const Problem& problem, Run& run, std::vector
 void domains_problem(const Fit& fit, const Problem& problem, Run& run, std::vector<Outcome>& outcomes);
 void wide_problem(const Fit& fit, const Problem& problem, Run& run, std::vector<Outcome>& outcomes);
 
-std::int64_t domains_memory(const Samples& X, const fastfs_manifest_options& options, const Run& run);
+std::int64_t domains_memory(const Samples& X, const fastfs_manifest_options& options, std::int64_t n_components,
+                            const Run& run);
 // Dimensions of the space in which domains_problem solves a domain, at most.
 std::int64_t largest_domain(const fastfs_manifest_options& options);
 std::int64_t wide_memory(const Samples& X, const fastfs_manifest_options& options, std::int32_t accuracy,
-                         const Run& run);
+                         std::int64_t n_components, const Run& run);
 
 }  // namespace fastfs::core

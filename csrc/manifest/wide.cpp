@@ -291,10 +291,15 @@ double rank_correlation(const std::vector<double>& a, const std::vector<double>&
     return xx == 0 && yy == 0 ? 1 : xx == 0 || yy == 0 ? 0 : xy / std::sqrt(xx * yy);
 }
 
-Kernel kernel_of_side(const Features<double>& features, const fastfs_manifest_options& options, const Side& side,
+template <class T>
+Kernel kernel_of_side(const Features<T>& features, const fastfs_manifest_options& options, const Side& side,
                       std::size_t which, const fastfs_manifest_scale& scale, Run& run, Outcome& outcome) {
     return choose_kernel(features, How{options, FASTFS_MANIFEST_DOMAINS, side, which, scale}, run, outcome);
 }
+template Kernel kernel_of_side(const Features<float>&, const fastfs_manifest_options&, const Side&, std::size_t,
+                               const fastfs_manifest_scale&, Run&, Outcome&);
+template Kernel kernel_of_side(const Features<double>&, const fastfs_manifest_options&, const Side&, std::size_t,
+                               const fastfs_manifest_scale&, Run&, Outcome&);
 
 LowRank low_rank_kernel(const Features<double>& features, const fastfs_manifest_options& options, const Side& side,
                         std::size_t which, const fastfs_manifest_scale& scale, Buffer<double>& room, Run& run,
@@ -340,9 +345,10 @@ void compare_low_rank(std::int64_t d, const std::vector<fastfs_manifest_scale>& 
     }
 }
 
-std::int64_t wide_memory(const Samples& X, const fastfs_manifest_options& o, std::int32_t accuracy, const Run& run) {
+std::int64_t wide_memory(const Samples& X, const fastfs_manifest_options& o, std::int32_t accuracy,
+                         std::int64_t n_components, const Run& run) {
     const std::int64_t d = X.n_cols();
-    if (accuracy == FASTFS_MANIFEST_DOMAINS) return domains_memory(X, o, run);
+    if (accuracy == FASTFS_MANIFEST_DOMAINS) return domains_memory(X, o, n_components, run);
     const bool high = accuracy == FASTFS_MANIFEST_LOW_RANK_HIGH;
     const std::int64_t factor =
         high ? nystrom_memory(d, o.rank, run.n_threads()) : landmarks_memory(d, o.rank, run.n_threads());

@@ -157,10 +157,11 @@ void trsm(char triangle, std::int64_t n, std::int64_t m, const double* T, std::i
     blas().dtrsm("L", &triangle, "N", "N", &n_, &m_, &alpha, T, &ldt_, B, &ldb_);
 }
 
-void trsm_right(std::int64_t m, std::int64_t n, const double* L, std::int64_t ldl, double* B, std::int64_t ldb) {
+void trsm_right(char transposed, std::int64_t m, std::int64_t n, const double* L, std::int64_t ldl, double* B,
+                std::int64_t ldb) {
     const blas_int m_ = narrow(m), n_ = narrow(n), ldl_ = narrow(ldl), ldb_ = narrow(ldb);
     const double alpha = 1;
-    blas().dtrsm("R", "L", "T", "N", &m_, &n_, &alpha, L, &ldl_, B, &ldb_);
+    blas().dtrsm("R", "L", &transposed, "N", &m_, &n_, &alpha, L, &ldl_, B, &ldb_);
 }
 
 void sytrd_lower(std::int64_t n, double* A, std::int64_t lda, double* d, double* e, double* tau) {

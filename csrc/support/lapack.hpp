@@ -40,8 +40,9 @@ void sygst_lower(std::int64_t n, double* A, const double* L, std::int64_t ld);
 void trsm(char triangle, std::int64_t n, std::int64_t m, const double* T, std::int64_t ldt, double* B,
           std::int64_t ldb);
 
-// B (m x n) = B L^-T, L lower triangular.
-void trsm_right(std::int64_t m, std::int64_t n, const double* L, std::int64_t ldl, double* B, std::int64_t ldb);
+// B (m x n) = B L^-1 ('N') or B L^-T ('T'), L lower triangular.
+void trsm_right(char transposed, std::int64_t m, std::int64_t n, const double* L, std::int64_t ldl, double* B,
+                std::int64_t ldb);
 
 // Q' A Q tridiagonal with diagonal d (n) and off-diagonal e (n - 1); A (lower triangle) and tau (n - 1) hold the
 // reflectors of Q.

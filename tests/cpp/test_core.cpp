@@ -13,6 +13,7 @@
 #include <cstring>
 #include <functional>
 #include <limits>
+#include <numeric>
 #include <random>
 #include <string>
 #include <thread>
@@ -29,6 +30,7 @@
 #include "fastfs/fastfs.hpp"
 #include "fastfs/link_blas.h"
 #include "manifest/low_rank.hpp"
+#include "support/lapack.hpp"
 #include "support/parallel.hpp"
 #include "support/random.hpp"
 
@@ -787,6 +789,80 @@ void test_low_rank() {
     }
 }
 
+// Landmarks drawn among all features, or (more than 100,000) among some: K less F F' is semidefinite with the diagonal
+// `rest`, and the cut has the leading eigenpairs of F F'.
+template <class T>
+void test_drawn_landmarks(std::int64_t d, int normalize) {
+    namespace core = fastfs::core;
+    const std::int64_t n = 4, rank = 5;
+    const auto X = random_values<T>(static_cast<std::size_t>(n * d), 15);
+    const core::Kernel kernel{core::Kernel::Kind::kRbf, 3.0};
+    core::Run run(threads(1)), more(threads(3));
+    const auto features = features_of<T>({X.data(), n, d}, run);
+    core::LowRank cut, again;
+    const core::Landmarks drawn = core::draw_landmarks(features, kernel, normalize, 60, rank, 7, run, cut);
+    core::draw_landmarks(features, kernel, normalize, 60, rank, 7, more, again);
+    CHECK(same(cut, again));
+    CHECK(drawn.n() == 60);
+    CHECK(cut.rank() == rank);
+    CHECK(orthonormality(cut, d) <= 1e-9);
+
+    std::vector<std::int64_t> columns;
+    for (std::int64_t i = 0; i < d; i += d / 97) columns.push_back(i);
+    const core::Features<double> some(features, columns, run);
+    auto F = core::kernel_with_landmarks(some, drawn, kernel, run);
+    const auto n_some = static_cast<std::int64_t>(columns.size());
+    core::trsm('L', drawn.n(), n_some, drawn.L.data(), drawn.n(), F.data(), drawn.n());
+    std::vector<double> K(columns.size() * columns.size());
+    core::affinity(some, kernel, run, K.data());
+    auto g = [&](std::int64_t a) { return drawn.g[static_cast<std::size_t>(columns[static_cast<std::size_t>(a)])]; };
+    auto rest = [&](std::int64_t a) {
+        return drawn.rest[static_cast<std::size_t>(columns[static_cast<std::size_t>(a)])];
+    };
+    double largest = 0;
+    for (std::int64_t a = 0; a < n_some; ++a) {
+        for (std::int64_t b = 0; b < n_some; ++b) {
+            double left = K[static_cast<std::size_t>(a * n_some + b)];
+            for (std::int64_t j = 0; j < drawn.n(); ++j) left -= F[a * drawn.n() + j] * F[b * drawn.n() + j];
+            left *= g(a) * g(b);
+            const double rounding = 1e-10 * g(a) * g(b);
+            if (a == b) CHECK(std::abs(left - rest(a)) <= rounding);
+            CHECK(std::abs(left) <= std::sqrt(rest(a) * rest(b)) + rounding);
+            largest = std::max(largest, rest(a) / (g(a) * g(a)));
+        }
+    }
+    CHECK(largest < 0.1);  // 60 landmarks explain most of four dimensions
+    CHECK(largest > 1e-8);
+    // F F' on the span of G, by rows of F of all features: G'F F'G = diag(w).
+    std::vector<double> GF(static_cast<std::size_t>(rank * drawn.n()), 0.0);
+    for (std::int64_t i0 = 0; i0 < d; i0 += 1000) {
+        std::vector<std::int64_t> block(static_cast<std::size_t>(std::min<std::int64_t>(1000, d - i0)));
+        std::iota(block.begin(), block.end(), i0);
+        auto rows = core::kernel_with_landmarks(core::Features<double>(features, block, run), drawn, kernel, run);
+        const auto n_rows = static_cast<std::int64_t>(block.size());
+        core::trsm('L', drawn.n(), n_rows, drawn.L.data(), drawn.n(), rows.data(), drawn.n());
+        for (std::int64_t i = 0; i < n_rows; ++i) {
+            const double gi = drawn.g[static_cast<std::size_t>(i0 + i)];
+            for (std::int64_t a = 0; a < rank; ++a) {
+                for (std::int64_t j = 0; j < drawn.n(); ++j) {
+                    GF[static_cast<std::size_t>(a * drawn.n() + j)] +=
+                        gi * cut.G[(i0 + i) * rank + a] * rows[i * drawn.n() + j];
+                }
+            }
+        }
+    }
+    for (std::int64_t a = 0; a < rank; ++a) {
+        for (std::int64_t b = 0; b < rank; ++b) {
+            double value = a == b ? -cut.w[static_cast<std::size_t>(a)] : 0;
+            for (std::int64_t j = 0; j < drawn.n(); ++j) {
+                value +=
+                    GF[static_cast<std::size_t>(a * drawn.n() + j)] * GF[static_cast<std::size_t>(b * drawn.n() + j)];
+            }
+            CHECK(std::abs(value) <= 1e-8 * cut.w[0]);
+        }
+    }
+}
+
 void test_manifest() {
     const std::int64_t n = 40, d = 150;
     const auto X = random_values<double>(static_cast<std::size_t>(n * d), 8);
@@ -1375,6 +1451,9 @@ int main() {
     test_some_features<double>();
     test_low_rank<float>();
     test_low_rank<double>();
+    test_drawn_landmarks<float>(3000, 2);
+    test_drawn_landmarks<double>(3000, 0);
+    test_drawn_landmarks<float>(100'001, 0);
     test_manifest();
     test_shares_of_manifest();
     test_wide_manifest();

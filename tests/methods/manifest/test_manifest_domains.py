@@ -152,3 +152,32 @@ def test_the_core_gives_the_same_bits_for_any_number_of_threads_and_the_same_sco
     for layout in (scipy.sparse.csr_matrix, scipy.sparse.csc_matrix):
         sparse = fastfs.manifest_scores(layout(X), y, accuracy="domains", rank=150)
         np.testing.assert_allclose(sparse, found, rtol=0, atol=1e-8 * found.max())
+
+
+def test_the_estimate_of_the_agreement_is_never_negative() -> None:
+    bits = np.random.default_rng(3).integers(0, 2, size=(8, 1600)).astype(float)
+    with pytest.warns(fastfs.DataWarning):
+        model = fastfs.ManiFeSt(sigma_factor=2.0, normalize=3).fit(bits, np.arange(8) % 2)
+    assert model.agreement_ == 0
+
+
+def test_features_that_are_all_equal_are_refused_before_neighbours_are_searched() -> None:
+    X = np.repeat(np.arange(12.0)[:, None], 2000, axis=1)
+    steps: list[str] = []
+    with pytest.raises(ValueError, match="sigma"):
+        fastfs.manifest_scores(X, np.arange(12) % 2, progress=lambda step, done: steps.append(step))
+    assert "nearest features" not in steps
+
+
+@pytest.mark.huge
+def test_neighbours_by_lists_find_what_exact_neighbours_find() -> None:
+    """100,001 features take lists, and landmarks of some; 100,000 don't: nearly the same ranking of the shared ones."""
+    rng = np.random.default_rng(4)
+    X, y = rng.normal(size=(40, 100_001)).astype(np.float32), np.arange(40) % 2
+    turned = np.where(y == 0, 0.95, -0.95)[:, None]
+    X[:, 5:10] = turned * X[:, :5] + np.sqrt(1 - 0.95**2) * X[:, 5:10]
+    with pytest.warns(fastfs.DataWarning):
+        exact, listed = (fastfs.manifest_scores(X[:, :d], y, sigma_factor=0.1)[:100_000] for d in (100_000, 100_001))
+    assert set(np.argsort(-exact)[:10]) == set(range(10))
+    assert set(np.argsort(-listed)[:10]) == set(range(10))
+    assert oracle.spearman(exact, listed) > 0.8
