@@ -2,17 +2,19 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <optional>
 #include <utility>
 
 #include "margin/relief.hpp"
+#include "margin/target_scores.hpp"
 #include "support/errors.hpp"
 #include "support/parallel.hpp"
 
 namespace fastfs::core {
 namespace {
 
-// Targets whose scores are added up at once, with the rows of their neighbors in one table.
+// Targets whose neighbors are put into one table, from which their differences are summed together.
 constexpr std::int64_t kStreamTargets = 64;
 
 constexpr const char* kHint = "give a smaller n_targets";
@@ -21,7 +23,7 @@ constexpr const char* kOneForm =
 
 }  // namespace
 
-void ReliefStream::Nearest::add(const Near& one, std::size_t k) {
+void ReliefStream::NearestRows::add(const NearRow& one, std::size_t k) {
     if (size() == k) {
         if (!(one < front())) return;
         std::pop_heap(begin(), end());
@@ -40,10 +42,10 @@ ReliefStream::ReliefStream(std::int64_t n_rows, std::int64_t n_cols, const std::
     plan->n_cols = n_cols;
     plan->scaling = scaling;
     plan->labels.assign(labels, labels + n_rows);
-    plan->sizes.assign(at(n_classes), 0);
-    for (std::int64_t r = 0; r < n_rows; ++r) ++plan->sizes[at(labels[r])];
+    plan->class_sizes.assign(at(n_classes), 0);
+    for (std::int64_t r = 0; r < n_rows; ++r) ++plan->class_sizes[at(labels[r])];
     plan->priors = options.priors ? Numbers(options.priors, options.priors + n_classes)
-                                  : Numbers(plan->sizes.begin(), plan->sizes.end());
+                                  : Numbers(plan->class_sizes.begin(), plan->class_sizes.end());
     plan->targets = draw_targets(labels, n_classes, n_rows, options.n_targets, options.seed);
     plan->options = options;
     plan->options.n_neighbors = std::min(options.n_neighbors, n_rows);
@@ -82,7 +84,7 @@ void ReliefStream::update(const Matrix& X, std::int64_t first_row, Run& run) {
     change.finish();
 }
 
-Differences ReliefStream::differences(const Matrix& X, const Search& search, Run& run) const {
+Differences ReliefStream::scaled_differences(const Matrix& X, const Search& search, Run& run) const {
     const fastfs_margin_options plain = FASTFS_MARGIN_OPTIONS_INIT;
     return Differences(X, search.scales, plain, search.columns, nullptr, run, &search.split);
 }
@@ -96,8 +98,8 @@ void ReliefStream::next(Run& run) {
     }
     if (!n_stored_.empty()) search->split = split_by_density(n_stored_, n_rows(), search->columns);
     search->targets = target_rows_.matrix(n_cols());
-    search->differences.reset(new Differences(differences(*search->targets.matrix, *search, run)));
-    std::vector<Nearest> nearest(at(plan_->targets.size() * n_classes()));
+    search->differences.reset(new Differences(scaled_differences(*search->targets.matrix, *search, run)));
+    std::vector<NearestRows> nearest(at(plan_->targets.size() * n_classes()));
     // From here on nothing fails.
     search_ = std::move(search);
     nearest_ = std::move(nearest);
@@ -107,7 +109,7 @@ void ReliefStream::next(Run& run) {
 std::int64_t ReliefStream::memory_of_pass(int pass) const {
     const std::int64_t n_lists = plan_->targets.size() * n_classes(), of_scales = 64 * n_cols();
     if (pass == 1) return of_scales + target_rows_.memory();
-    // The targets as rows, as a matrix, and as that is taken apart.
+    // Three copies of the targets: rows, the matrix made of them, and the parts that Differences makes of it.
     return of_scales + 3 * target_rows_.memory() + n_lists * (plan_->k() * 16 + 24);
 }
 
@@ -122,7 +124,7 @@ void ReliefStream::find_nearest(const Matrix& X, std::int64_t first_row, Run& ru
                            Differences::memory(X, search_->scales, false, run.n_threads()),
                        {"a block of ", n, " rows beside ", n_targets, " targets and their neighbors so far"},
                        "give smaller blocks, or a smaller n_targets");
-    const Differences block = differences(X, *search_, run);
+    const Differences block = scaled_differences(X, *search_, run);
     Buffer<double> distances(Differences::kOthers * n);
     const std::size_t k = at(plan_->k());
     const std::int32_t* labels = plan_->labels.data() + first_row;
@@ -132,34 +134,34 @@ void ReliefStream::find_nearest(const Matrix& X, std::int64_t first_row, Run& ru
         block.distances(*search_->differences, first, last, plan_->squared(), distances.data(), run);
         if (std::any_of(distances.data(), distances.data() + (last - first) * n,
                         [](double d) { return !std::isfinite(d); })) {
-            X.row_maxima(run);  // which has changed since the first pass
+            X.row_maxima(run);  // names the value, which must have changed since the first pass
         }
         if (!change) change.emplace(intact_);
         parallel_for(run, last - first, [&](std::int64_t t, int) {
-            const std::int64_t own = plan_->targets.rows[at(first + t)] - first_row;
-            const double* from = distances.data() + t * n;
-            Nearest* lists = nearest_.data() + (first + t) * n_classes();
+            const std::int64_t target_row = plan_->targets.rows[at(first + t)] - first_row;
+            const double* to_rows = distances.data() + t * n;
+            NearestRows* lists = nearest_.data() + (first + t) * n_classes();
             for (std::int64_t j = 0; j < n; ++j) {
-                if (j != own) lists[labels[j]].add({from[j], first_row + j}, k);
+                if (j != target_row) lists[labels[j]].add({to_rows[j], first_row + j}, k);
             }
         });
     }
     const std::vector<std::int64_t> rows = listed_rows();
-    neighbors_.keep_only(rows);
+    neighbor_rows_.keep_only(rows);
     const auto begin = std::lower_bound(rows.begin(), rows.end(), first_row),
                end = std::lower_bound(begin, rows.end(), first_row + n);
     std::int64_t more = 0;
     for (auto row = begin; row != end; ++row) more += KeptRows::memory(X, *row - first_row);
     run.require_memory(kept_memory() + more, {"keeping the neighbors of ", n_targets, " targets"}, kHint);
-    for (auto row = begin; row != end; ++row) neighbors_.keep(X, *row - first_row, *row);
+    for (auto row = begin; row != end; ++row) neighbor_rows_.keep(X, *row - first_row, *row);
     rows_.add(first_row, first_row + n);
     change->finish();
 }
 
 std::vector<std::int64_t> ReliefStream::listed_rows() const {
     std::vector<std::int64_t> rows;
-    for (const Nearest& list : nearest_) {
-        for (const Near& one : list) rows.push_back(one.row);
+    for (const NearestRows& list : nearest_) {
+        for (const NearRow& one : list) rows.push_back(one.row);
     }
     std::sort(rows.begin(), rows.end());
     rows.erase(std::unique(rows.begin(), rows.end()), rows.end());
@@ -168,7 +170,7 @@ std::vector<std::int64_t> ReliefStream::listed_rows() const {
 
 void ReliefStream::merge(const ReliefStream& other) {
     rows_.require_new(other.rows_);
-    ReliefStream both = *this;  // which stays as it is if memory is missing
+    ReliefStream both = *this;  // so that this stream stays as it is if memory is missing
     both.rows_.add(other.rows_);
     if (!search_) {
         both.scales_.merge(other.scales_);
@@ -178,43 +180,43 @@ void ReliefStream::merge(const ReliefStream& other) {
     } else {
         const std::size_t k = at(plan_->k());
         for (std::size_t l = 0; l < nearest_.size(); ++l) {
-            Nearest& list = both.nearest_[l];
-            for (const Near& one : other.nearest_[l]) list.add(one, k);
-            // The same bytes, whatever was merged with what.
-            std::sort(list.begin(), list.end(), [](const Near& a, const Near& b) { return a.row < b.row; });
+            NearestRows& list = both.nearest_[l];
+            for (const NearRow& one : other.nearest_[l]) list.add(one, k);
+            // Fix the order in the heap, so that saved bytes don't depend on the order of merging.
+            std::sort(list.begin(), list.end(), [](const NearRow& a, const NearRow& b) { return a.row < b.row; });
             std::make_heap(list.begin(), list.end());
         }
-        both.neighbors_.merge(other.neighbors_);
-        both.neighbors_.keep_only(both.listed_rows());
+        both.neighbor_rows_.merge(other.neighbor_rows_);
+        both.neighbor_rows_.keep_only(both.listed_rows());
     }
     *this = std::move(both);
 }
 
-ReliefStream ReliefStream::fresh() const {
-    ReliefStream made = *this;
-    made.rows_.clear();
-    made.nearest_.assign(nearest_.size(), {});
-    made.neighbors_ = {};
+ReliefStream ReliefStream::restarted() const {
+    ReliefStream restarted = *this;
+    restarted.rows_.clear();
+    restarted.nearest_.assign(nearest_.size(), {});
+    restarted.neighbor_rows_ = {};
     if (!search_) {
-        made.scales_ = ScalesOfBlocks(n_cols(), plan_->scaling);
-        made.n_stored_.clear();
-        made.target_rows_ = {};
+        restarted.scales_ = ScalesOfBlocks(n_cols(), plan_->scaling);
+        restarted.n_stored_.clear();
+        restarted.target_rows_ = {};
     }
-    return made;
+    return restarted;
 }
 
 std::vector<std::int64_t> ReliefStream::signature() const {
     const auto& options = plan_->options;
-    std::vector<std::int64_t> found{pass(),
-                                    n_rows(),
-                                    n_cols(),
-                                    static_cast<std::int64_t>(plan_->scaling),
-                                    options.method,
-                                    plan_->k(),
-                                    plan_->targets.size(),
-                                    static_cast<std::int64_t>(options.seed)};
-    found.insert(found.end(), plan_->sizes.begin(), plan_->sizes.end());
-    return found;
+    std::vector<std::int64_t> signature{pass(),
+                                        n_rows(),
+                                        n_cols(),
+                                        static_cast<std::int64_t>(plan_->scaling),
+                                        options.method,
+                                        plan_->k(),
+                                        plan_->targets.size(),
+                                        static_cast<std::int64_t>(options.seed)};
+    signature.insert(signature.end(), plan_->class_sizes.begin(), plan_->class_sizes.end());
+    return signature;
 }
 
 void ReliefStream::save(ByteWriter& to) const {
@@ -226,15 +228,15 @@ void ReliefStream::save(ByteWriter& to) const {
         target_rows_.save(to);
         return;
     }
-    for (const Nearest& list : nearest_) to.put(list);
-    neighbors_.save(to);
+    for (const NearestRows& list : nearest_) to.put(list);
+    neighbor_rows_.save(to);
 }
 
 void ReliefStream::load(ByteReader& from) {
-    std::vector<std::int64_t> theirs;
-    from.get(theirs);
-    require(theirs == signature(), "the bytes are those of a stream with other arguments, or of another pass");
-    ReliefStream other = fresh();
+    std::vector<std::int64_t> saved_signature;
+    from.get(saved_signature);
+    require(saved_signature == signature(), "the bytes are those of a stream with other arguments, or of another pass");
+    ReliefStream other = restarted();
     other.rows_.load(from);
     const auto load_rows = [&](KeptRows& rows) {
         rows.load(from, n_rows(), n_cols(), other.scales_.is_sparse(), other.scales_.is_float32());
@@ -251,131 +253,140 @@ void ReliefStream::load(ByteReader& from) {
         }
         require_like(other);
     } else {
-        for (Nearest& list : other.nearest_) {
+        for (NearestRows& list : other.nearest_) {
             from.get(list);
             from.expect(std::ssize(list) <= plan_->k());
         }
-        load_rows(other.neighbors_);
-        for (const Nearest& list : other.nearest_) {
-            for (const Near& one : list)
-                from.expect(one.distance >= 0 && std::isfinite(one.distance) && other.neighbors_.has(one.row));
+        load_rows(other.neighbor_rows_);
+        for (const NearestRows& list : other.nearest_) {
+            for (const NearRow& one : list)
+                from.expect(one.distance >= 0 && std::isfinite(one.distance) && other.neighbor_rows_.has(one.row));
         }
     }
     from.expect_end();
     merge(other);
 }
 
-std::vector<ReliefStream::Neighbors> ReliefStream::neighbors(std::int64_t first, std::int64_t last,
-                                                             const std::vector<std::int64_t>& of_class,
-                                                             std::int64_t n_merged) const {
-    std::vector<Neighbors> found;
+std::vector<ReliefStream::RowsByGroup> ReliefStream::neighbors(std::int64_t first, std::int64_t last,
+                                                               const std::vector<std::int64_t>& merged_class,
+                                                               std::int64_t n_merged) const {
+    std::vector<RowsByGroup> neighbors;
     for (std::int64_t t = first; t < last; ++t) {
-        const std::int64_t own = of_class[at(plan_->labels[at(plan_->targets.rows[at(t)])])];
-        Neighbors& groups = found.emplace_back(at(plan_->squared() ? 2 : n_merged));
-        std::vector<Nearest> lists(groups.size());
+        const std::int64_t target_class = merged_class[at(plan_->labels[at(plan_->targets.rows[at(t)])])];
+        RowsByGroup& groups = neighbors.emplace_back(at(plan_->squared() ? 2 : n_merged));
+        std::vector<NearestRows> lists(groups.size());
         for (std::int64_t c = 0; c < n_classes(); ++c) {
-            const std::int64_t of = of_class[at(c)];
-            Nearest& list = lists[at(plan_->squared() ? of != own : of)];
-            for (const Near& one : nearest_[at(t * n_classes() + c)]) list.add(one, at(plan_->k()));
+            const std::int64_t merged = merged_class[at(c)], group = plan_->squared() ? merged != target_class : merged;
+            for (const NearRow& near : nearest_[at(t * n_classes() + c)]) lists[at(group)].add(near, at(plan_->k()));
         }
         for (std::size_t group = 0; group < groups.size(); ++group) {
-            for (const Near& one : lists[group]) groups[group].push_back(one.row);
-            std::sort(groups[group].begin(), groups[group].end());  // as in memory, for float sums
+            for (const NearRow& near : lists[group]) groups[group].push_back(near.row);
+            std::sort(groups[group].begin(), groups[group].end());  // so that float sums are those of a fit in memory
         }
         // A miss alone would only tell how far samples are apart.
         if (plan_->squared() && groups[0].empty()) groups[1].clear();
     }
-    return found;
+    return neighbors;
+}
+
+namespace {
+
+std::int64_t place_of(std::int64_t row, const std::vector<std::int64_t>& rows) {
+    return std::lower_bound(rows.begin(), rows.end(), row) - rows.begin();
+}
+
+}  // namespace
+
+GroupedNeighbors ReliefStream::group_by_target(const std::vector<RowsByGroup>& neighbors,
+                                               const std::vector<std::int64_t>& rows) {
+    GroupedNeighbors grouped{std::ssize(neighbors.front()), {0}, {}, {}, {}};
+    for (const RowsByGroup& groups : neighbors) {
+        for (const auto& group : groups) {
+            for (const std::int64_t row : group) grouped.samples.push_back(place_of(row, rows));
+            grouped.begins.push_back(std::ssize(grouped.samples));
+        }
+    }
+    grouped.strengths.assign(grouped.samples.size(), 1.0);
+    grouped.weights.assign(grouped.samples.size(), 1.0);
+    return grouped;
 }
 
 void ReliefStream::scores(const std::int64_t* merged, std::int64_t n_merged, Run& run,
                           fastfs_relief_result& result) const {
-    const auto& options = plan_->options;
     const auto& targets = plan_->targets;
-    std::vector<std::int64_t> of_class = up_to(n_classes());
+    std::vector<std::int64_t> merged_class = up_to(n_classes());
     if (merged) {
-        of_class.assign(merged, merged + n_classes());
+        merged_class.assign(merged, merged + n_classes());
     } else {
         n_merged = n_classes();
     }
-    std::vector<std::int64_t> sizes(at(n_merged));
+    std::vector<std::int64_t> class_sizes(at(n_merged));
     Numbers priors(at(n_merged));
     for (std::int64_t c = 0; c < n_classes(); ++c) {
-        sizes[at(of_class[at(c)])] += plan_->sizes[at(c)];
-        priors[at(of_class[at(c)])] += plan_->priors[at(c)];
+        class_sizes[at(merged_class[at(c)])] += plan_->class_sizes[at(c)];
+        priors[at(merged_class[at(c)])] += plan_->priors[at(c)];
     }
-    fastfs_relief_options rules = options;
-    rules.priors = priors.data();
+    fastfs_relief_options options = plan_->options;
+    options.priors = priors.data();
 
-    const bool drawn = targets.size() < n_rows();
-    const TargetMeans means(targets, Numbers(at(targets.size()), 1.0), drawn);
-    const auto n_features = static_cast<std::int64_t>(search_->columns.size());
+    const bool is_draw = targets.size() < n_rows();
+    const TargetMeans means(targets, Numbers(at(targets.size()), 1.0), is_draw);
+    const auto n_features = std::ssize(search_->columns);
     Numbers sums(at(means.n_rows() * n_features));
     KeptRows rows = target_rows_;
-    rows.merge(neighbors_);
-    bool few = false;
+    rows.merge(neighbor_rows_);
+    bool found_few = false;
     std::int64_t n_alone = 0;
     run.step("scores", 1.0);
     for (std::int64_t first = 0; first < targets.size(); first += kStreamTargets) {
         const std::int64_t last = std::min(first + kStreamTargets, targets.size());
         const Run::Part part(run, share(first, targets.size()), share(last, targets.size()));
-        const std::vector<Neighbors> found = neighbors(first, last, of_class, n_merged);
-        std::vector<std::int64_t> numbers(targets.rows.begin() + first, targets.rows.begin() + last);
-        for (const Neighbors& of_target : found) {
-            for (const auto& group : of_target) numbers.insert(numbers.end(), group.begin(), group.end());
-        }
-        std::sort(numbers.begin(), numbers.end());
-        numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
-        const auto place = [&](std::int64_t row) {
-            return std::lower_bound(numbers.begin(), numbers.end(), row) - numbers.begin();
-        };
-
-        GroupedNeighbors grouped{static_cast<std::int64_t>(found.front().size()), {0}, {}, {}, {}};
-        for (const Neighbors& of_target : found) {
-            const std::int64_t before = grouped.begins.back();
-            for (const auto& group : of_target) {
-                few = few || std::ssize(group) < plan_->k();
-                for (const std::int64_t row : group) grouped.samples.push_back(place(row));
-                grouped.begins.push_back(std::ssize(grouped.samples));
+        const std::vector<RowsByGroup> target_neighbors = neighbors(first, last, merged_class, n_merged);
+        std::vector<std::int64_t> table_rows(targets.rows.begin() + first, targets.rows.begin() + last);
+        for (const RowsByGroup& groups : target_neighbors) {
+            bool alone = true;
+            for (const auto& group : groups) {
+                table_rows.insert(table_rows.end(), group.begin(), group.end());
+                found_few = found_few || std::ssize(group) < plan_->k();
+                alone = alone && group.empty();
             }
-            n_alone += grouped.begins.back() == before;
+            n_alone += alone;
         }
-        grouped.strengths.assign(grouped.samples.size(), 1.0);
-        grouped.weights.assign(grouped.samples.size(), 1.0);
+        std::sort(table_rows.begin(), table_rows.end());
+        table_rows.erase(std::unique(table_rows.begin(), table_rows.end()), table_rows.end());
 
-        KeptRows some = rows;
-        some.keep_only(numbers);
-        run.require_memory(kept_memory() + 4 * some.memory() + means.n_rows() * n_features * 24,
+        KeptRows kept = rows;
+        kept.keep_only(table_rows);
+        run.require_memory(kept_memory() + 4 * kept.memory() + means.n_rows() * n_features * 24,
                            "targets and their neighbors", kHint);
-        const OwnedMatrix table = some.matrix(n_cols());
-        const Differences of_table = differences(*table.matrix, *search_, run);
-        std::vector<std::int64_t> labels, places;
-        for (const std::int64_t row : numbers) labels.push_back(of_class[at(plan_->labels[at(row)])]);
-        for (std::int64_t t = first; t < last; ++t) places.push_back(place(targets.rows[at(t)]));
-        const Target target(Classes(labels.data(), std::ssize(numbers), n_merged));
-        const Numbers ones(numbers.size(), 1.0);
-        const NeighborRule rule(rules, target, ones);
-        const auto add = [&](std::int64_t t, std::int64_t, std::int64_t n, const double* of_groups,
-                             const double* counts, std::int64_t ld, double* out, std::int64_t out_ld) {
-            means.add(rule, places[at(t)], first + t, n, of_groups, counts, ld, out, out_ld);
+        const OwnedMatrix table = kept.matrix(n_cols());
+        const Differences table_differences = scaled_differences(*table.matrix, *search_, run);
+        std::vector<std::int64_t> labels, target_places;
+        for (const std::int64_t row : table_rows) labels.push_back(merged_class[at(plan_->labels[at(row)])]);
+        for (std::int64_t t = first; t < last; ++t) target_places.push_back(place_of(targets.rows[at(t)], table_rows));
+        const Target target(Classes(labels.data(), std::ssize(table_rows), n_merged));
+        const Numbers ones(table_rows.size(), 1.0);
+        const NeighborRule rule(options, target, ones);
+        const auto add_target = [&](std::int64_t t, std::int64_t, std::int64_t n, const double* group_sums,
+                                    const double* counts, std::int64_t ld, double* out, std::int64_t out_ld) {
+            means.add(rule, target_places[at(t)], first + t, n, group_sums, counts, ld, out, out_ld);
         };
-        const Summed of = plan_->squared() && !options.closed_form ? Summed::kSquares : Summed::kDifferences;
-        of_table.sums(of_table.targets(places, run), 0, grouped, of, false, means.n_rows(), add, sums.data(), run);
+        const Summed summed = plan_->squared() && !options.closed_form ? Summed::kSquares : Summed::kDifferences;
+        table_differences.sums(table_differences.targets(target_places, run), 0,
+                               group_by_target(target_neighbors, table_rows), summed, false, means.n_rows(), add_target,
+                               sums.data(), run);
     }
 
-    std::fill_n(result.scores, n_cols(), 0.0);
-    if (result.scores_se) std::fill_n(result.scores_se, n_cols(), 0.0);
-    for (std::int64_t k = 0; k < n_features; ++k) {
-        const std::int64_t c = search_->columns[at(k)];
+    const auto score_of = [&](std::int64_t k) -> ScoreWithError {
         const auto [mean, error] = means.of(sums.data(), n_features, k);
-        result.scores[c] = options.closed_form ? mean * means.total_weight() : mean;
-        if (result.scores_se && drawn) result.scores_se[c] = error;
-    }
+        return {options.closed_form ? mean * means.total_weight() : mean, error};
+    };
+    write_scores(search_->columns, n_cols(), is_draw, score_of, result);
     if (options.closed_form) normalize_closed_form(n_cols(), result);
-    const bool one_sample = *std::min_element(sizes.begin(), sizes.end()) == 1;
+    const bool one_sample = *std::min_element(class_sizes.begin(), class_sizes.end()) == 1;
     result.warnings |= (search_->scales.uneven ? FASTFS_MARGIN_UNEVEN : 0) |
                        (one_sample ? FASTFS_MARGIN_ONE_SAMPLE : 0) |
-                       (few && !plan_->squared() ? FASTFS_MARGIN_FEW_NEIGHBORS : 0) |
+                       (found_few && !plan_->squared() ? FASTFS_MARGIN_FEW_NEIGHBORS : 0) |
                        (n_alone == targets.size() ? FASTFS_MARGIN_NO_NEIGHBORS : 0);
     result.n_alone = n_alone;
 }

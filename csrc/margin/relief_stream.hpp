@@ -20,10 +20,9 @@
 
 namespace fastfs::core {
 
-// The first pass finds the scales of the columns and keeps the targets; the second one keeps, for each target and each
-// class, the k nearest rows, ties going to the lowest: so neither the blocks nor the order of merging matter. Scores
-// are those of the pairs. A class may stand for a part of one: the k nearest of a union are among the k nearest of each
-// part.
+// The first pass finds the scales of the columns and keeps the targets; the second pass keeps the k nearest rows for
+// each target and class. Ties go to the lowest row, so neither the blocks nor the order of merging matter. Classes can
+// be merged afterwards, because the k nearest rows of a union are among the k nearest of each part.
 class ReliefStream {
   public:
     ReliefStream(std::int64_t n_rows, std::int64_t n_cols, const std::int64_t* labels, std::int64_t n_classes,
@@ -31,28 +30,29 @@ class ReliefStream {
 
     std::int64_t n_cols() const { return plan_->n_cols; }
     std::int64_t n_rows() const { return plan_->n_rows; }
-    std::int64_t n_classes() const { return std::ssize(plan_->sizes); }
+    std::int64_t n_classes() const { return std::ssize(plan_->class_sizes); }
     int pass() const { return search_ ? 2 : 1; }
-    // Whether both are copies of one that have come to the same pass together.
+    // Tells if both are copies of one stream, made in the current pass.
     bool is_copy_of(const ReliefStream& other) const { return plan_ == other.plan_ && search_ == other.search_; }
     void require_like(const ReliefStream& other) const;
+    // Refuses a pass that hasn't read every row.
     void require_all_rows() const { rows_.require_all(pass()); }
     // Refuses every use after an update that stopped halfway.
     void require_intact() const { intact_.require_for("an update of this stream"); }
-    // A block is refused that isn't like the first one, or if the method takes no such blocks.
+    // Refuses a block whose dtype or storage differs from the first one's, or which the method can't read.
     void require_like(const Matrix& X) const;
 
-    // Rows from first_row on, dense or CSR, all blocks of one dtype and storage, each once in a pass.
+    // Reads a block of rows, dense or CSR, that begins with first_row. Each row is read once per pass.
     void update(const Matrix& X, std::int64_t first_row, Run& run);
-    // Of other rows, in the same pass. That must be a copy of this one from the start of the pass.
+    // Adds the rows that `other`, a copy from the start of this pass, has read.
     void merge(const ReliefStream& other);
-    // What it has found in this pass, in bytes, for another one of the same arguments that has come to the same pass,
-    // which adds it.
+    // Writes the state of this pass. load adds it to a stream with equal arguments in the same pass.
     void save(ByteWriter& to) const;
     void load(ByteReader& from);
-    // Ends the first pass.
+    // Ends the first pass: fixes the scales and prepares the targets.
     void next(Run& run);
-    // Ends the second. merged: what each class is a part of, from 0; null: itself.
+    // Ends the second pass and writes the scores. merged: for each class the index of the merged class that it belongs
+    // to, or null if no classes are merged.
     void scores(const std::int64_t* merged, std::int64_t n_merged, Run& run, fastfs_relief_result& result) const;
 
   private:
@@ -60,61 +60,65 @@ class ReliefStream {
         std::int64_t n_rows, n_cols;
         Scaling scaling;
         std::vector<std::int32_t> labels;
-        std::vector<std::int64_t> sizes;  // of the classes
-        Numbers priors;                   // of the classes, not normalised
+        std::vector<std::int64_t> class_sizes;
+        Numbers priors;  // of the classes, not normalised
         DrawnTargets targets;
         fastfs_relief_options options;
 
         bool squared() const { return options.method == FASTFS_RELIEF; }
         std::int64_t k() const { return squared() ? 1 : options.n_neighbors; }
     };
-    // What the second pass needs to know.
+    // The results of the first pass.
     struct Search {
         FeatureScales scales;
-        std::vector<std::int64_t> columns;  // those that vary
+        std::vector<std::int64_t> columns;  // that vary
         DensitySplit split;
         OwnedMatrix targets;
-        std::unique_ptr<const Differences> differences;  // of these
+        std::unique_ptr<const Differences> differences;  // between targets
     };
-    struct Near {
+    struct NearRow {
         double distance;
         std::int64_t row;
 
-        bool operator<(const Near& other) const {
+        bool operator<(const NearRow& other) const {
             return equal_distances(distance, other.distance) ? row < other.row : distance < other.distance;
         }
     };
-    // At most k, a heap with the farthest on top.
-    class Nearest : public std::vector<Near> {
+    // The k nearest rows so far, as a heap with the farthest on top.
+    class NearestRows : public std::vector<NearRow> {
       public:
-        void add(const Near& one, std::size_t k);
+        void add(const NearRow& one, std::size_t k);
     };
 
-    // As it was when its pass began.
-    ReliefStream fresh() const;
-    // Of its arguments and its pass.
+    // Returns a stream in the state at the start of the current pass.
+    ReliefStream restarted() const;
+    // Returns numbers that agree if arguments and pass do.
     std::vector<std::int64_t> signature() const;
-    Differences differences(const Matrix& X, const Search& search, Run& run) const;
+    Differences scaled_differences(const Matrix& X, const Search& search, Run& run) const;
     void find_nearest(const Matrix& X, std::int64_t first_row, Run& run);
-    // In lists of the nearest, ascending.
+    // Returns the rows in any list of nearest rows, ascending.
     std::vector<std::int64_t> listed_rows() const;
-    // Bytes of what this object has in a pass, without neighbors; of all that it has now.
+    // Returns the bytes of the state in a pass without the rows of neighbors, and those of the current state with them.
     std::int64_t memory_of_pass(int pass) const;
-    std::int64_t kept_memory() const { return memory_of_pass(pass()) + neighbors_.memory(); }
-    // Of the targets first..last - 1, by group of NeighborRule, ascending.
-    using Neighbors = std::vector<std::vector<std::int64_t>>;
-    std::vector<Neighbors> neighbors(std::int64_t first, std::int64_t last, const std::vector<std::int64_t>& of_class,
-                                     std::int64_t n_merged) const;
+    std::int64_t kept_memory() const { return memory_of_pass(pass()) + neighbor_rows_.memory(); }
+    // The rows of a target's neighbors, ascending, for each group of NeighborRule.
+    using RowsByGroup = std::vector<std::vector<std::int64_t>>;
+    // Returns the neighbors of the targets first..last - 1.
+    std::vector<RowsByGroup> neighbors(std::int64_t first, std::int64_t last,
+                                       const std::vector<std::int64_t>& merged_class, std::int64_t n_merged) const;
+    // Returns these neighbors as positions in `rows`, ascending row numbers.
+    static GroupedNeighbors group_by_target(const std::vector<RowsByGroup>& neighbors,
+                                            const std::vector<std::int64_t>& rows);
 
     std::shared_ptr<const Plan> plan_;
-    RowSet rows_;  // of this pass
+    RowSet rows_;  // read in this pass
     Intact intact_;
     ScalesOfBlocks scales_;
-    Numbers n_stored_;  // in each column of a sparse matrix
+    Numbers n_stored_;  // values in each column of a sparse matrix
     KeptRows target_rows_;
     std::shared_ptr<const Search> search_;
-    std::vector<Nearest> nearest_;  // by target and class
-    KeptRows neighbors_;
+    std::vector<NearestRows> nearest_;  // by target and class
+    KeptRows neighbor_rows_;
 };
 
 }  // namespace fastfs::core
