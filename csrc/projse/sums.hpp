@@ -11,15 +11,15 @@
 
 namespace fastfs::core {
 
-// Rows that come together. Y may be null, and so may labels; at most one is given.
+// The rows of one update, with targets Y, labels, or neither (null).
 struct ProjseRows {
     const Matrix& X;
     const Matrix* Y;
     const std::int64_t* labels;
 };
 
-// What the kernels between variables need of the rows: means and centred inner products of the columns. All kernels,
-// centred or not, follow from them, and those of row chunks add up without cancellation (Chan, Golub, LeVeque 1983).
+// Means and centred inner products of the columns. All kernels between variables, centred or not, follow from them, and
+// the sums of row chunks add up without cancellation (Chan, Golub, LeVeque 1983).
 class ProjseSums {
   public:
     ProjseSums() = default;
@@ -27,43 +27,46 @@ class ProjseSums {
     static std::int64_t memory(std::int64_t n_y, std::int64_t n_x, bool with_xx);
 
     void update(const ProjseRows& rows, Run& run);
-    // Adds each row to the sums of its group, which are of one label; all of them, or none if it fails.
+    // Adds each row to the sums of its group, which have a single label. If it fails, no sums change.
     static void update_groups(const std::vector<ProjseSums*>& sums, const Matrix& X, const std::int64_t* groups,
                               Run& run);
     void merge(ProjseSums&& other, Run& run);
     ProjseSums copy() const;
-    // The same rows as rows of one class among n_y; these sums are of one label.
+    // Returns these sums, of a single label, as those of rows of one class among n_y.
     ProjseSums as_class(std::int64_t n_y, std::int64_t label) const;
 
-    // As plain numbers.
+    // Writes the sums as size() numbers. load replaces the sums by those of saved numbers.
     std::int64_t size() const;
     void save(double* numbers) const;
     void load(const double* numbers);
 
     std::int64_t n_rows() const { return n_rows_; }
     bool has_xx() const { return has_xx_; }
-    bool of_labels() const { return n_labelled_ == n_rows_; }  // the targets of all rows were labels
+    // Tells if the targets of all rows were labels.
+    bool of_labels() const { return n_labelled_ == n_rows_; }
 
     enum { kY = 0, kX = 1 };
     const ProjseColumns& columns(int side) const { return side_[side]; }
-    // Centred inner product of target i and candidate j, and of two columns of one side.
-    const double* yx() const { return yx_.data(); }  // n_y x n_x, column-major
+    // Returns the centred inner products of targets and candidates, n_y x n_x, column-major.
+    const double* yx() const { return yx_.data(); }
+    // Returns the centred inner product of two columns of one side.
     double within(int side, std::int64_t i, std::int64_t j) const;
 
   private:
     struct Task;
     struct Scratch;
+    struct SparseUpdate;
+    struct GroupUpdate;
     std::vector<Task> dense_tasks() const;
-    // False: the numbers are out of the range of T.
+    // Forms the sums of a task over rows r0..r1 - 1. Returns false if numbers are out of the range of T.
     template <class T>
     bool dense_task(const Task& task, const ProjseRows& rows, std::int64_t r0, std::int64_t r1, Scratch& scratch);
     void label_task(std::int64_t x0, std::int64_t w, const ProjseRows& rows, std::int64_t r0, std::int64_t r1,
                     Scratch& scratch);
     void count_labels(const std::int64_t* labels, std::int64_t r0, std::int64_t r1);
-    static void add_groups(const Matrix& X, std::int64_t r0, std::int64_t r1, const std::int64_t* groups,
-                           const double* shift, const double* moments, std::vector<ProjseSums>& to, Run& run);
     ProjseSums of_dense(const ProjseRows& rows, Run& run) const;
     ProjseSums of_sparse(const ProjseRows& rows, Run& run) const;
+    // Returns the place of columns p0.. of side p by columns q0.. of side q in one of the three matrices.
     double* block(int p, std::int64_t p0, int q, std::int64_t q0, std::int64_t& ld);
     void require_finite(const ProjseRows& rows, std::int64_t r0, std::int64_t r1) const;
 
