@@ -113,22 +113,26 @@ void Margin::use(const std::vector<std::int64_t>& columns, const double* weights
                         std::any_of(weights_used.begin(), weights_used.end(), [](double weight) { return weight > 0; });
     require(!used.empty() && weighs, "the columns in use need one that varies and has weight");
     // Made before anything is given up: it may lack memory.
-    auto differences =
+    auto before =
         std::make_unique<Differences>(X_, scales_, options_, used, weights ? weights_used.data() : nullptr, run);
-    const auto before = std::exchange(differences_, std::move(differences));
-    std::vector<std::int64_t> gone;
-    std::set_difference(before->columns().begin(), before->columns().end(), used.begin(), used.end(),
-                        std::back_inserter(gone));
-    const bool plain = !weights && feature_weights_.empty() && !before->ignores_gaps() && !X_.is_sparse();
+    before.swap(differences_);
+    if (keep_ != Keep::kNone) {
+        std::vector<std::int64_t> gone;
+        std::set_difference(before->columns().begin(), before->columns().end(), used.begin(), used.end(),
+                            std::back_inserter(gone));
+        const bool plain = !weights && feature_weights_.empty() && !before->ignores_gaps() && !X_.is_sparse();
+        try {
+            update_distances(*before, gone, plain, run);
+        } catch (...) {
+            before.swap(differences_);
+            keep_ = Keep::kNone;  // the distances are half updated
+            distances_ = {};
+            rounding_ = 0;
+            throw;
+        }
+    }
     feature_weights_ = weights_used;
     restricted_ = true;
-    if (keep_ == Keep::kNone) return;
-    try {
-        update_distances(*before, gone, plain, run);
-    } catch (...) {
-        keep_ = Keep::kNone;  // those that are half updated
-        throw;
-    }
 }
 
 void Margin::update_distances(const Differences& before, const std::vector<std::int64_t>& gone, bool plain, Run& run) {

@@ -650,7 +650,8 @@ FASTFS_API fastfs_status fastfs_margin_new(const fastfs_matrix* X, const fastfs_
 FASTFS_API fastfs_status fastfs_margin_scaling(const fastfs_margin* margin, double* shift, double* factor);
 /* Restricts later calls of fastfs_relief to these columns, each once; the scores of all others are 0. weights: NULL, or
  * one for each, at least 0, by which the differences are multiplied in distances, though not in scores. Distances that
- * were kept are corrected, not computed anew, if that is cheaper and as exact. No fit may use the handle meanwhile. */
+ * were kept are corrected, not computed anew, if that is cheaper and as exact. No fit may use the handle meanwhile. A
+ * call that fails or is canceled leaves the columns as they were, but may give up the distances that were kept. */
 FASTFS_API fastfs_status fastfs_margin_use(fastfs_margin* margin, const int64_t* features, int64_t n_features,
                                            const double* weights, const fastfs_run* run);
 FASTFS_API void fastfs_margin_free(fastfs_margin* margin); /* NULL is fine */

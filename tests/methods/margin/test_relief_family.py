@@ -16,7 +16,7 @@ import pytest
 import scipy.sparse as sp
 
 from fastfs._functions.relief import fit, read_samples
-from fastfs._machine.run import Run
+from fastfs._machine.run import Run, core
 from reference import relief_family as reference
 from reference.relief_library import fitted, prepared
 
@@ -318,6 +318,46 @@ def test_a_stage_that_lacks_memory_stays_as_it_is(keep):
     with pytest.raises(MemoryError):
         stage.stage.core.use(np.arange(3), None, Run(1, 100, None))
     assert stage.scores().tobytes() == before.tobytes()
+
+
+@pytest.mark.parametrize("weighs", [False, True])
+def test_a_stage_whose_call_is_canceled_stays_as_it_is(weighs):
+    """A call sees that it is canceled at a report, of which there is one each 0.05 s."""
+    rng = np.random.default_rng(7)
+    X, y = rng.normal(size=(1500, 400)), np.arange(1500) % 2
+    some, weights = np.arange(10, 400), rng.uniform(0.5, 2, 390) if weighs else None
+
+    def stage():
+        return core().Margin(X, {"scaling": "range", "keep": "manhattan"}, Run(1))
+
+    def use(stage, progress=None):
+        stage.use(some, weights, Run(1, None, progress))
+
+    def scores(stage):
+        found = stage.relief(y, 2, {"method": "relieff", "n_neighbors": 5, "n_targets": 40}, Run(1))["scores"]
+        return found / np.abs(found).max()
+
+    changed = stage()
+    use(changed)
+    before, after = scores(stage()), scores(changed)
+    assert np.abs(before - after).max() > 0.01
+    for number in range(1, 5):
+        tried, reports = stage(), []
+
+        def cancel(step, share, number=number, reports=reports):
+            reports.append(share)
+            if len(reports) == number:
+                raise InterruptedError
+
+        try:
+            use(tried, cancel)
+        except InterruptedError:
+            np.testing.assert_allclose(scores(tried), before, atol=1e-12)
+        else:
+            break  # it had ended before the report
+        use(tried)
+        np.testing.assert_allclose(scores(tried), after, atol=1e-12)
+    assert number > 1
 
 
 @pytest.mark.parametrize("keep", ["manhattan", "none"])
