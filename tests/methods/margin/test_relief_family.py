@@ -324,8 +324,8 @@ def test_a_stage_that_lacks_memory_stays_as_it_is(keep):
 def test_a_stage_whose_call_is_canceled_stays_as_it_is(weighs):
     """A call sees that it is canceled at a report, of which there is one each 0.05 s."""
     rng = np.random.default_rng(7)
-    X, y = rng.normal(size=(1500, 400)), np.arange(1500) % 2
-    some, weights = np.arange(10, 400), rng.uniform(0.5, 2, 390) if weighs else None
+    X, y = rng.normal(size=(3000, 600)), np.arange(3000) % 2
+    some, weights = np.arange(290, 600), rng.uniform(0.5, 2, 310) if weighs else None
 
     def stage():
         return core().Margin(X, {"scaling": "range", "keep": "manhattan"}, Run(1))
@@ -341,7 +341,7 @@ def test_a_stage_whose_call_is_canceled_stays_as_it_is(weighs):
     use(changed)
     before, after = scores(stage()), scores(changed)
     assert np.abs(before - after).max() > 0.01
-    for number in range(1, 5):
+    for number in (1, 2):
         tried, reports = stage(), []
 
         def cancel(step, share, number=number, reports=reports):
