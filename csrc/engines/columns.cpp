@@ -1,6 +1,7 @@
 #include "engines/columns.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <limits>
 
@@ -501,6 +502,30 @@ T Features<T>::squared_distance(std::int64_t i, const Features& right, std::int6
 
 // A sum of m products that were added one after the other has an error of at most m u (1 + m u) times the sum of their
 // magnitudes, which is at most half of |z_i|^2 + |z_j|^2; m is below 2^20 for float, and the unit roundoff u = eps / 2.
+template <class T>
+std::vector<std::uint64_t> Features<T>::hashes(Run& run) const {
+    std::vector<std::uint64_t> hashes(at(n_features_), 0);
+    parallel_for(run, ceil_div(n_features_, kTile), [&](std::int64_t task, int) {
+        for (std::int64_t i = task * kTile; i < std::min((task + 1) * kTile, n_features_); ++i) {
+            std::uint64_t& hash = hashes[at(i)];
+            auto mix = [&](std::int64_t row, T z) {
+                if (z == 0) return;  // stored or not, and of either sign
+                hash = (hash ^ std::bit_cast<std::uint64_t>(static_cast<double>(z))) * 0x9e3779b97f4a7c15u;
+                hash = (hash ^ (hash >> 32) ^ static_cast<std::uint64_t>(row)) * 0xd6e8feb86659fd93u;
+            };
+            if (sparse_) {
+                for (std::int64_t e = column_begins_[i]; e < column_begins_[i + 1]; ++e) {
+                    mix(column_rows_[e], column_values_[e]);
+                }
+            } else {
+                const T* z = feature(i);
+                for (std::int64_t n = 0; n < n_samples_; ++n) mix(n, z[n * kPanel<T>]);
+            }
+        }
+    });
+    return hashes;
+}
+
 template <class T>
 void Features<T>::product_errors(double* errors) const {
     constexpr double u = 0.55 * std::numeric_limits<T>::epsilon();

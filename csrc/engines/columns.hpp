@@ -78,6 +78,9 @@ class Features {
     // |z_i - y_j|^2 by differences: right where a Gram has lost its digits.
     T squared_distance(std::int64_t i, const Features& right, std::int64_t j) const;
 
+    // A number for each feature, which features of equal values share.
+    std::vector<std::uint64_t> hashes(Run& run) const;
+
     // errors[i] + errors[j] bounds what rounding does to twice the product of i and j, in whatever order it is summed.
     void product_errors(double* errors) const;
 

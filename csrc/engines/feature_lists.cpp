@@ -266,7 +266,7 @@ Ragged lists_of_neighbors(const FeatureLists& lists, const std::int64_t* neighbo
             for (std::int64_t a = task * kPlaces; a < std::min((task + 1) * kPlaces, d); ++a) f(a, task);
         });
     };
-    std::vector<std::int32_t> place_of(at(d));
+    std::vector<std::int32_t> place_of(at(d == 0 ? 0 : *std::max_element(lists.order.begin(), lists.order.end()) + 1));
     for (std::int64_t a = 0; a < d; ++a) place_of[at(lists.order[at(a)])] = static_cast<std::int32_t>(a);
     Ragged near{std::vector<std::int64_t>(at(d + 1)), std::vector<std::int32_t>(at(d * n_neighbors))};
     for_places([&](std::int64_t a, std::int64_t) {

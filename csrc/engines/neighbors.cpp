@@ -69,8 +69,9 @@ struct Scratch {
 // The candidates of all features; ids: their columns of X, which decide ties.
 class Candidates {
   public:
+    // left_out: of each feature, or empty; the others don't see those.
     Candidates(std::int64_t d, std::int64_t k, const std::vector<std::int64_t>& ids, std::vector<float> norms,
-               std::vector<float> errors)
+               std::vector<float> errors, const std::vector<char>& left_out)
         : k_(k),
           capacity_(capacity(k, d)),
           all_(capacity_ == d - 1),
@@ -83,6 +84,7 @@ class Candidates {
           limits_(floors_.size(), -kInfinity),
           lists_(d * capacity_) {
         for (std::size_t i = 0; i < sizes_.size(); ++i) {
+            if (!left_out.empty() && left_out[i]) continue;
             floors_[i] = (norms_[i] - errors_[i]) / 2;
             limits_[i] = kInfinity;
         }
@@ -108,9 +110,11 @@ class Candidates {
         if (end + 1 == capacity_ && !all_) make_room(i, scratch);
     }
 
+    bool left_out(std::int64_t i) const { return floors_[at(i)] == kInfinity; }
+
     // The limit of i from its products with n features, from j0 on and itself among them.
     void start(std::int64_t i, std::int64_t j0, std::int64_t n, const float* products, Scratch& scratch) {
-        if (n - 1 < k_) return;
+        if (n - 1 < k_ || left_out(i)) return;
         scratch.uppers.resize(at(n));
         float* uppers = scratch.uppers.data();
         const float *norms = &norms_[at(j0)], *errors = &errors_[at(j0)], norm = norms_[at(i)];
@@ -432,6 +436,67 @@ class Sparse {
     const Features<double>& features_;
 };
 
+// Columns of X with equal values, which are as near to each other and as far from all others. A search leaves out those
+// beyond the first `kept` of a kind: ties go to the lower column, so none is among the `kept` - 2 nearest of another.
+class Copies {
+  public:
+    template <class T, class Compare>
+    Copies(const Features<T>& features, Compare& compare, std::int64_t kept, Run& run) {
+        const std::vector<std::uint64_t> hashes = features.hashes(run);
+        std::vector<std::int64_t> order = up_to(features.n_features());
+        std::stable_sort(order.begin(), order.end(),
+                         [&](std::int64_t i, std::int64_t j) { return hashes[at(i)] < hashes[at(j)]; });
+        for (auto first = order.begin(), last = first; first != order.end(); first = last) {
+            while (last != order.end() && hashes[at(*last)] == hashes[at(*first)]) ++last;
+            if (last - first <= kept) continue;
+            std::vector<Other> others;
+            for (auto other = first + 1; other != last; ++other) others.push_back({0, *other});
+            compare({{*first, others.data(), others.data() + others.size()}}, run);
+            std::vector<std::int64_t> kind{*first};
+            for (const Other& other : others) {
+                if (other.sum == 0) kind.push_back(other.feature);
+            }
+            if (std::ssize(kind) <= kept) continue;
+            left_out_.resize(order.size());
+            for (std::size_t c = at(kept); c < kind.size(); ++c) left_out_[at(kind[c])] = 1;
+            kinds_.push_back(std::move(kind));
+        }
+        kept_ = kept;
+    }
+
+    // Of each column; empty if none is left out.
+    const std::vector<char>& left_out() const { return left_out_; }
+
+    // Writes the k nearest of columns that are left out, k < kept.
+    void write(std::int64_t k, std::int64_t* neighbors, double* distances) const {
+        for (const auto& kind : kinds_) {
+            for (std::size_t c = at(kept_); c < kind.size(); ++c) {
+                std::copy_n(kind.begin(), k, neighbors + kind[c] * k);
+                std::fill_n(distances + kind[c] * k, k, 0.0);
+            }
+        }
+    }
+
+    // Puts columns that are left out behind the first one of their kind.
+    std::vector<std::int64_t> complete(const std::vector<std::int64_t>& order) const {
+        if (kinds_.empty()) return order;
+        std::vector<std::int64_t> kind_of(left_out_.size(), -1), completed;
+        for (std::size_t kind = 0; kind < kinds_.size(); ++kind) kind_of[at(kinds_[kind][0])] = std::int64_t(kind);
+        for (std::int64_t column : order) {
+            completed.push_back(column);
+            if (kind_of[at(column)] < 0) continue;
+            const auto& kind = kinds_[at(kind_of[at(column)])];
+            completed.insert(completed.end(), kind.begin() + kept_, kind.end());
+        }
+        return completed;
+    }
+
+  private:
+    std::int64_t kept_ = 0;
+    std::vector<char> left_out_;
+    std::vector<std::vector<std::int64_t>> kinds_;  // columns of a kind, ascending
+};
+
 // What features have been compared with so far: the lists that they probed in each round, no list twice.
 struct Probed {
     const FeatureLists& lists;
@@ -576,13 +641,13 @@ class Search {
 
   public:
     Search(const Source& source, const std::vector<std::int64_t>& ids, std::int64_t k, std::vector<float> norms,
-           std::vector<float> errors, Run& run)
+           std::vector<float> errors, Run& run, const std::vector<char>& left_out = {})
         : source_(source),
           ids_(ids),
           d_(std::ssize(ids)),
           k_(k),
           run_(run),
-          candidates_(d_, k, ids, std::move(norms), std::move(errors)) {
+          candidates_(d_, k, ids, std::move(norms), std::move(errors), left_out) {
         for (int t = 0; t < run.n_threads(); ++t) {
             // Rows are searched up to the next multiple of a panel, beyond what is written.
             tiles_.emplace_back(kTile * kTile);
@@ -652,7 +717,7 @@ class Search {
             std::vector<Query> queries;
             Other* next = others.data();
             for (std::int64_t i = first; i < last; ++i) {
-                if (candidates_.overflowed(i)) continue;
+                if (candidates_.overflowed(i) || candidates_.left_out(i)) continue;
                 const Candidate* list = candidates_.list(i);
                 Other* begin = next;
                 for (std::int64_t c = 0; c < candidates_.size(i); ++c) *next++ = {0, ids_[at(list[c].other)]};
@@ -669,6 +734,7 @@ class Search {
         ties.of.assign(at(d_), {});
         std::vector<std::int64_t> wanted;
         for (std::int64_t i = 0; i < d_; ++i) {
+            if (candidates_.left_out(i)) continue;  // it has more copies than are kept
             const double* row = distances + ids_[at(i)] * k_;
             if (equal_distances(row[k_ - 1], row[ties.place])) wanted.push_back(i);
         }
@@ -891,11 +957,13 @@ void nearest_features(const Samples& X, const std::vector<std::int64_t>& rows, s
     auto search = [&](const auto& features, auto&& compare) {
         using T = std::remove_cvref_t<decltype(*features.squared_norms())>;
         const InBlocks<T> source(features);
+        const Copies copies(features, compare, std::max(n_neighbors, ties ? ties->most : 0) + 2, run);
         Search<InBlocks<T>> s(source, columns, n_neighbors, in_order(features.squared_norms(), columns),
-                              errors_of(features, grid_of(X, rows, features, run)), run);
+                              errors_of(features, grid_of(X, rows, features, run)), run, copies.left_out());
         run.step("nearest features", end);
         s.collect();
         s.decide(compare, nullptr, neighbors, distances);
+        copies.write(n_neighbors, neighbors, distances);
         if (ties) s.add_ties(compare, distances, *ties);
     };
     if (X.is_sparse()) {
@@ -912,13 +980,20 @@ ListedNeighbors nearest_features_by_lists(const Samples& X, const std::vector<st
     const double unit = common_unit(maxima_of_differences(X, run), rows);
     run.step("nearest features", end);
     Features<float> features(X, rows, unit, Shift::kRow, run);
+    Dense compare(X, rows, unit);
+    const Copies copies(features, compare, n_neighbors + 2, run);
+    std::vector<std::int64_t> searched;
+    for (std::int64_t c = 0; c < X.n_cols(); ++c) {
+        if (copies.left_out().empty() || !copies.left_out()[at(c)]) searched.push_back(c);
+    }
+    if (std::ssize(searched) < X.n_cols()) features = Features<float>(features, searched, run);
     FeatureLists lists = feature_lists(features, n_neighbors, seed, run);
     std::vector<float> norms = in_order(features.squared_norms(), lists.order),
                        errors = in_order(errors_of(features, grid_of(X, rows, features, run)).data(), lists.order);
     const OneByOne source(features, lists.order, run);
     features = {};
+    for (std::int64_t& place : lists.order) place = searched[at(place)];
     Search<OneByOne> s(source, lists.order, n_neighbors, std::move(norms), std::move(errors), run);
-    Dense compare(X, rows, unit);
     Probed probed{lists, {&lists.probes}};
     s.collect(probed);
     s.decide(compare, &probed, neighbors, distances);
@@ -927,9 +1002,10 @@ ListedNeighbors nearest_features_by_lists(const Samples& X, const std::vector<st
     s.collect(probed);
     s.decide(compare, &probed, neighbors, distances);
     Random random(seed, 3);
-    const std::int64_t d = X.n_cols();
+    const std::int64_t d = std::ssize(searched);
     const double recall = s.recall(random.subset(d, std::min(d, kRecallSample)), compare, neighbors, distances);
-    return {std::move(lists.order), recall};
+    copies.write(n_neighbors, neighbors, distances);
+    return {copies.complete(lists.order), recall};
 }
 
 std::int64_t nearest_features_memory(const Samples& X, std::int64_t n_neighbors, int n_threads) {

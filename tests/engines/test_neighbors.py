@@ -115,6 +115,20 @@ def test_sparse_entries_at_one_place_add_up():
     assert np.mean(neighbors == expected_neighbors) > 0.99  # 1e6 + x - 1e6 has lost digits of x
 
 
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix, sparse.csc_matrix, lambda X: X.astype(np.float32)])
+@pytest.mark.parametrize("shift", [0.0, 1.0])
+def test_many_copies_are_neighbors_of_each_other(form, shift):
+    """More copies than a search keeps, of zeros and of other columns, among those that have none."""
+    rng = np.random.default_rng(5)
+    X = rng.integers(-3, 4, size=(20, 900)) + shift
+    kind = rng.permutation(900) % 6
+    X[:, kind == 1] = 0.0
+    X[:, kind == 2] = X[:, :1] + 1
+    X[3, kind == 2] = -0.0
+    X[:, kind == 3] = X[:, 5:6]
+    assert_exact(form(X), 7)
+
+
 # ----------------------------------------------------------------------------------------- what rounding could confuse
 
 HARD = {
