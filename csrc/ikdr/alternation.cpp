@@ -68,7 +68,7 @@ void Alternation::S_step(const Numbers& A) {
 }
 
 void Alternation::A_step(Numbers& A, std::int64_t max_iter, double tol) {
-    Numbers Th = numbers(k_ * k_), Psi = numbers(N_ * k_), products = numbers(k_ * k_), some = numbers(N_ * k_);
+    Numbers Th = numbers(k_ * k_), Psi = numbers(N_ * k_), products = numbers(k_ * k_), half_product = numbers(N_ * k_);
     gemm('N', 'T', k_, k_, N_, 1.0, Gamma_.data(), k_, Gamma_.data(), k_, 0.0, products.data(), k_);
     gemm('N', 'T', N_, k_, N_, -2 * terms_.zeta, K_.data(), N_, Gamma_.data(), k_, 0.0, Psi.data(), N_);
     gemm('N', 'N', N_, k_, k_, -2 * terms_.tau, A_S_.data(), N_, products.data(), k_, 1.0, Psi.data(), N_);
@@ -87,23 +87,23 @@ void Alternation::A_step(Numbers& A, std::int64_t max_iter, double tol) {
     Numbers theta = numbers(k_), W = numbers(k_ * k_);
     eigh_range_lower(k_, Th.data(), 0, k_ - 1, theta.data(), W.data());
 
-    // X -> V'X W, and back
+    // Turn X into V'X W, in which the linear equations are diagonal, and back.
     const auto forward = [&](const Numbers& X, Numbers& out) {
-        gemm('T', 'N', N_, k_, N_, 1.0, V_.data(), N_, X.data(), N_, 0.0, some.data(), N_);
-        gemm('N', 'N', N_, k_, k_, 1.0, some.data(), N_, W.data(), k_, 0.0, out.data(), N_);
+        gemm('T', 'N', N_, k_, N_, 1.0, V_.data(), N_, X.data(), N_, 0.0, half_product.data(), N_);
+        gemm('N', 'N', N_, k_, k_, 1.0, half_product.data(), N_, W.data(), k_, 0.0, out.data(), N_);
     };
     const auto backward = [&](const Numbers& X, Numbers& out) {
-        gemm('N', 'T', N_, k_, k_, 1.0, X.data(), N_, W.data(), k_, 0.0, some.data(), N_);
-        gemm('N', 'N', N_, k_, N_, 1.0, V_.data(), N_, some.data(), N_, 0.0, out.data(), N_);
+        gemm('N', 'T', N_, k_, k_, 1.0, X.data(), N_, W.data(), k_, 0.0, half_product.data(), N_);
+        gemm('N', 'N', N_, k_, N_, 1.0, V_.data(), N_, half_product.data(), N_, 0.0, out.data(), N_);
     };
-    Numbers Psi_hat = Psi, hat = Psi, Z = A, U = numbers(N_ * k_), X = Z, work = numbers(N_);
+    Numbers Psi_hat = Psi, X_hat = Psi, Z = A, U = numbers(N_ * k_), X = Z, work = numbers(N_);
     forward(Psi, Psi_hat);
     const auto value = [&](const Numbers& at_Z) {
-        forward(at_Z, hat);
+        forward(at_Z, X_hat);
         double sum = 0;
         for (std::int64_t j = 0; j < k_; ++j) {
             for (std::int64_t i = 0; i < N_; ++i) {
-                const double a = hat[at(j * N_ + i)];
+                const double a = X_hat[at(j * N_ + i)];
                 sum += a * (0.5 * (w_[at(i)] + theta[at(j)]) * a + Psi_hat[at(j * N_ + i)]);
             }
         }
@@ -115,14 +115,14 @@ void Alternation::A_step(Numbers& A, std::int64_t max_iter, double tol) {
     for (std::int64_t iteration = 0; iteration < max_iter; ++iteration) {
         run_.checkpoint(share(iteration, max_iter));
         for (std::size_t e = 0; e < X.size(); ++e) X[e] = Z[e] - U[e];
-        forward(X, hat);
+        forward(X, X_hat);
         for (std::int64_t j = 0; j < k_; ++j) {
             for (std::int64_t i = 0; i < N_; ++i) {
-                double& a = hat[at(j * N_ + i)];
+                double& a = X_hat[at(j * N_ + i)];
                 a = (rho * a - Psi_hat[at(j * N_ + i)]) / (w_[at(i)] + rho + theta[at(j)]);
             }
         }
-        backward(hat, X);
+        backward(X_hat, X);
         double primal = 0, dual = 0, size = 0;
         for (std::int64_t j = 0; j < k_; ++j) {
             Numbers column = numbers(N_);
@@ -174,7 +174,7 @@ Numbers Alternation::times_kernel(const Numbers& A) const {
     return B;
 }
 
-void Alternation::decompose() {
+void Alternation::decompose_quadratic_term() {
     Numbers KH = numbers(N_ * samples_.n_classes()), K1 = numbers(N_), Om = numbers(N_ * N_);
     for (std::int64_t t = 0; t < N_; ++t) {
         for (std::int64_t i = 0; i < N_; ++i) {
@@ -197,7 +197,7 @@ void Alternation::decompose() {
     V_ = eigen.take_vectors();
 }
 
-Numbers Alternation::profile(const Numbers& A) const {  // P = H A
+Numbers Alternation::profile(const Numbers& A) const {
     Numbers P = numbers(samples_.n_classes() * k_);
     for (std::int64_t j = 0; j < k_; ++j) {
         for (std::int64_t i = 0; i < N_; ++i) P[at(samples_.classes[at(i)] * k_ + j)] += A[at(j * N_ + i)];

@@ -1,4 +1,5 @@
-// The paper's own alternation, corrected.
+// The paper's own alternation over A, the slack variables and the weights of the kernels, with its errors corrected
+// (see docs/ikdr.md, "Differences from the paper").
 #pragma once
 
 #include <cstdint>
@@ -12,47 +13,48 @@
 
 namespace fastfs::core {
 
-// F15 as a function of Gamma, of S, of A (by ADMM with one split) and of beta in turn. Matrices are column-major here,
-// as LAPACK has them: Gamma is k x n, S = A_S Gamma_S + H'E with one number e_i a sample in E, and neither S nor D is
-// formed.
+// Minimises problem (15) of the paper over Gamma, S, A (by ADMM with one split) and beta in turn. Matrices are
+// column-major here, as LAPACK has them: Gamma is k x n, S = A_S Gamma_S + H'E with one number e_i per sample in E, and
+// neither S nor D is formed.
 class Alternation {
   public:
     Alternation(const SortedSamples& samples, const Terms& terms, std::int64_t k, double rho, Run& run);
 
     static std::int64_t memory(std::int64_t n, std::int64_t n_classes, std::int64_t k);
 
-    // K (n x n) and what the A-step needs of it: Om = 2 (lambda K D K + mu L + zeta K K) = V diag(w) V', with D = 11' -
-    // H'H. The distance term has -K in the place of L.
+    // Takes K (n x n), and finds the eigenpairs of the A-step's quadratic term, Om = 2 (lambda K D K + mu L + zeta K K)
+    // = V diag(w) V', with D = 11' - H'H. The distance term has -K in the place of L.
     template <class T>
     void set_kernel(const T* K) {
         K_.assign(K, K + N_ * N_);
-        decompose();
+        decompose_quadratic_term();
     }
 
-    // Gamma and S at the minimum over both, where the iteration starts; r = 1 - P[y_i,:] . B[i,:].
+    // Sets Gamma and S to their minimum for A, where the iteration starts; r = 1 - P[y_i,:] . B[i,:].
     void start(const Numbers& A, const Numbers& r);
 
-    // Gamma = (tau A'A + zeta I)^-1 (tau A'S + zeta A'K)
+    // Sets Gamma = (tau A'A + zeta I)^-1 (tau A'S + zeta A'K).
     void Gamma_step(const Numbers& A);
 
-    // s_i = A gamma_i + u_i' e_i, e_i = (1 - P[y_i,:] gamma_i) / (tau + n_q)
+    // Sets s_i = A gamma_i + u_i' e_i, e_i = (1 - P[y_i,:] gamma_i) / (tau + n_q).
     void S_step(const Numbers& A);
 
-    // min 1/2 <A, Om A + A Th> + <Psi, A> over the simplex, Th = 2 tau Gamma Gamma', Psi = -2 (tau S Gamma' + zeta K
-    // Gamma'): (Om + rho I) A + A Th = rho (Z - U) - Psi, Z = P(A + U), U += A - Z. rho is in units of the mean
-    // eigenvalue, and large enough for the first of these to have one solution.
+    // Minimises 1/2 <A, Om A + A Th> + <Psi, A> over the simplex, Th = 2 tau Gamma Gamma', Psi = -2 (tau S Gamma' +
+    // zeta K Gamma'), by repeating (Om + rho I) A + A Th = rho (Z - U) - Psi, Z = P(A + U), U += A - Z. rho is in units
+    // of the mean eigenvalue, and large enough for the linear equations to have one solution.
     void A_step(Numbers& A, std::int64_t max_iter, double tol);
 
-    // F15 as a function of beta for this Gamma: lambda tr(A'K D K A) + zeta |Gamma - A'K|^2 + mu ip, of B = K A, whose
-    // row i is that of sample i.
+    // Returns (15) as a function of beta for the current Gamma: lambda tr(A'K D K A) + zeta |Gamma - A'K|^2 + mu ip, in
+    // terms of B = K A, with one row per sample.
     MixtureObjective objective(double scale) const;
 
-    // (K A)', k x n
+    // Returns (K A)', k x n.
     Numbers times_kernel(const Numbers& A) const;
 
   private:
-    void decompose();
+    void decompose_quadratic_term();
 
+    // Returns P = H A.
     Numbers profile(const Numbers& A) const;
 
     const SortedSamples& samples_;

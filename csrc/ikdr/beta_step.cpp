@@ -11,8 +11,8 @@
 
 namespace fastfs::core {
 
-MixtureObjective reduced_objective(const SortedSamples& samples, const Terms& terms, const Numbers& omega,
-                                   std::int64_t k) {
+MixtureObjective kernel_weight_objective(const SortedSamples& samples, const Terms& terms, const Numbers& omega,
+                                         std::int64_t k) {
     const std::int64_t N = samples.n_samples(), C = samples.n_classes();
     MixtureObjective F;
     F.size = N + C * k;
@@ -40,7 +40,7 @@ MixtureObjective reduced_objective(const SortedSamples& samples, const Terms& te
 
 namespace {
 
-// 1/2 b'Q b + p'b
+// The function 1/2 b'Q b + p'b + constant.
 class Quadratic : public SimplexFunction {
   public:
     Numbers Q, p;
@@ -63,14 +63,15 @@ class Quadratic : public SimplexFunction {
     Numbers Qb_;
 };
 
-// The beta-step, by a working set: minimise over a few kernels, price all, add the best. Larger mixtures enter as one
-// kernel, `whole` = (phi, v) of the mixture; they lose their weight to single ones.
+// The beta-step, by a working set: minimise over a few kernels, price all, add the best. Mixtures of more than kSingle
+// kernels enter the set as one kernel, with (phi, v) of the whole mixture, and lose their weight to single kernels.
 constexpr std::int64_t kSingle = 128, kAdded = 16, kRounds = 50, kSteps = 2000;
 
+// The kernels of the working set.
 struct Active {
     std::vector<std::int64_t> which;
-    Numbers phi, v, weights;  // of these and, before them, of the whole mixture, if it's there
-    bool whole = false;
+    Numbers phi, v, weights;  // of the whole mixture, if it takes part, and then of each kernel
+    bool whole = false;       // the mixture that the step starts from takes part
     std::size_t count() const { return weights.size(); }
 };
 
@@ -80,7 +81,7 @@ class BetaStep {
     BetaStep(const MixtureObjective& F, const Products<T>& products, double tol, Run& run)
         : F_(F), products_(products), tol_(tol), run_(run) {}
 
-    // Starts from `mixture`, which has this x and v.
+    // Starts from `mixture`, whose x and v are given.
     Mixture minimize(const Mixture& mixture, const Numbers& x, double v) {
         Active active;
         if (static_cast<std::int64_t>(mixture.which.size()) <= kSingle) {
@@ -123,7 +124,7 @@ class BetaStep {
     }
 
   private:
-    // Returns dF/dx at the x of the active kernels' weights; value: F there, current: their mean price.
+    // Returns dF/dx at the mixture of the active kernels. Sets value to F there, and current to their mean price.
     Numbers at_point(const Active& active, double& value, double& current) const {
         Numbers x = numbers(F_.size);
         std::vector<const double*> rows;
@@ -144,8 +145,8 @@ class BetaStep {
         return g;
     }
 
-    // The same without the whole mixture, if that costs no more than the tolerance: a remainder of its weight would
-    // keep all of its kernels.
+    // Returns the working set without the whole mixture if that costs no more than the tolerance, because a remainder
+    // of its weight would keep all of its kernels; otherwise the working set as it is.
     Active without_whole(const Active& active) const {
         Active fewer = active;
         fewer.whole = false;
@@ -161,6 +162,7 @@ class BetaStep {
         return after <= before + tol_ * std::abs(before) ? fewer : active;
     }
 
+    // Minimises F over the weights of the active kernels, and leaves those with weight in the set.
     void solve(Active& active) const {
         const auto n = static_cast<std::int64_t>(active.count());
         Quadratic f;
@@ -180,7 +182,6 @@ class BetaStep {
             for (std::int64_t b = 0; b < a; ++b) f.Q[at(a * n + b)] = f.Q[at(b * n + a)];
         }
         minimize_on_simplex(f, n, 1, 1e-3 * tol_, kSteps, run_, active.weights.data());
-        // Only those with weight stay.
         Active kept;
         for (std::size_t a = 0; a < active.count(); ++a) {
             if (active.weights[a] == 0) continue;
@@ -197,28 +198,29 @@ class BetaStep {
         active = std::move(kept);
     }
 
+    // Returns the mixture of the active kernels, in which the whole mixture counts as its kernels.
     static Mixture result(const Active& active, const Mixture& start) {
-        std::vector<std::pair<std::int64_t, double>> all;
+        std::vector<std::pair<std::int64_t, double>> weighted_kernels;
         std::size_t first = 0;
         if (active.whole) {
             for (std::size_t a = 0; a < start.which.size(); ++a) {
-                all.emplace_back(start.which[a], active.weights[0] * start.weights[a]);
+                weighted_kernels.emplace_back(start.which[a], active.weights[0] * start.weights[a]);
             }
             first = 1;
         }
         for (std::size_t a = 0; a < active.which.size(); ++a)
-            all.emplace_back(active.which[a], active.weights[first + a]);
-        std::sort(all.begin(), all.end());
-        Mixture found;
-        for (const auto& [m, weight] : all) {
-            if (!found.which.empty() && found.which.back() == m) {
-                found.weights.back() += weight;
+            weighted_kernels.emplace_back(active.which[a], active.weights[first + a]);
+        std::sort(weighted_kernels.begin(), weighted_kernels.end());
+        Mixture mixture;
+        for (const auto& [m, weight] : weighted_kernels) {
+            if (!mixture.which.empty() && mixture.which.back() == m) {
+                mixture.weights.back() += weight;
             } else {
-                found.which.push_back(m);
-                found.weights.push_back(weight);
+                mixture.which.push_back(m);
+                mixture.weights.push_back(weight);
             }
         }
-        return found;
+        return mixture;
     }
 
     const MixtureObjective& F_;

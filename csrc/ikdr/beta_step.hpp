@@ -13,7 +13,7 @@
 
 namespace fastfs::core {
 
-// A mixture of kernels: those that have weight.
+// A mixture of kernels, of which the kernels with weight are listed.
 struct Mixture {
     std::vector<std::int64_t> which;  // ascending
     Numbers weights;
@@ -34,17 +34,17 @@ struct MixtureObjective {
     }
 };
 
-// (R) as a function of beta, x = (c, T).
-MixtureObjective reduced_objective(const SortedSamples& samples, const Terms& terms, const Numbers& omega,
-                                   std::int64_t k);
+// Returns F as a function of beta, x = (c, T), for the A whose om_q are given, with k components.
+MixtureObjective kernel_weight_objective(const SortedSamples& samples, const Terms& terms, const Numbers& omega,
+                                         std::int64_t k);
 
-// Returns the weights that minimise F, starting from those of `mixture`, which has this x and v.
+// Returns the mixture that minimises F, starting from `mixture`, whose x and v are given.
 template <class T>
 Mixture beta_step(const MixtureObjective& F, const Products<T>& products, double tol, Run& run, const Mixture& mixture,
                   const Numbers& x, double v);
 
-// Bytes that beta_step takes for n_kernels kernels with `phi` numbers each; more kernels take part in the paper's own
-// step.
+// Returns the bytes that beta_step takes for n_kernels kernels with `phi` numbers each; admm: in the paper's own step,
+// in which more kernels keep weight.
 std::int64_t beta_step_memory(std::int64_t n_kernels, std::int64_t phi, bool admm);
 
 }  // namespace fastfs::core

@@ -27,12 +27,12 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-// The largest size of the stored products; the most exponentials that the start alone may take; and the number of
-// kernels in the start if all kernels would take more.
+// The most bytes of stored products; the most exponentials for the first kernel; and the number of kernels drawn for it
+// if all kernels would take more.
 constexpr std::int64_t kMostStored = std::int64_t{1} << 30, kMostExps = 1000000000, kFirstKernels = 256;
 
-// Dimensions whose coefficients differ by no more coincide; the share by which these are changed to part them, and the
-// share of the tolerance that they are minimised to.
+// The largest difference between the coefficients of dimensions that coincide; the share by which such coefficients are
+// changed to part the dimensions; and the share of the tolerance to which they are then minimised.
 constexpr double kCoincide = 1e-3, kPush = 0.01, kCloser = 0.01;
 
 // Limits of warnings: the mean of K off its diagonal; the same in units of the diagonal; the least weight of a kernel
@@ -48,7 +48,7 @@ double mean_off_diagonal(const T* K, std::int64_t n) {
     return 2 * sum / static_cast<double>(n * (n - 1));
 }
 
-// Whether all samples are alike, except perhaps one, the least similar to the others: an outlier.
+// Tells if all samples are alike, except perhaps one, the least similar to the others: an outlier.
 template <class T>
 bool nearly_constant(const T* K, std::int64_t n) {
     double sum = 0, least = kInfinity, diagonal = 0;
@@ -62,17 +62,18 @@ bool nearly_constant(const T* K, std::int64_t n) {
     return sum - 2 * least > kConstant * diagonal / static_cast<double>(n) * static_cast<double>((n - 1) * (n - 2));
 }
 
+// A fit of all lambdas, one after the other.
 template <class T>
-class Fit {
+class IkdrFit {
   public:
-    Fit(const KernelSource& source, const SortedSamples& samples, const fastfs_ikdr_options& options,
-        std::int64_t n_results, Run& run)
+    IkdrFit(const KernelSource& source, const SortedSamples& samples, const fastfs_ikdr_options& options,
+            std::int64_t n_results, Run& run)
         : options_(options),
           samples_(samples),
           run_(run),
           N_(samples.n_samples()),
           k_(options.n_components),
-          store_(ask(source, n_results)),
+          store_(has_room_for_products(source, n_results)),
           kernels_(source, samples.order, samples.begins, run),
           K_(N_ * N_) {
         if (options.solver != FASTFS_IKDR_ADMM) return;
@@ -85,42 +86,42 @@ class Fit {
         start_mixture(options_.weights);
         kernels_.sum(mixture_.which, mixture_.weights, run_, K_.data());
         if (options_.A) {
-            set(options_.A);
+            set_coefficients(options_.A);
         } else {
             A_ = class_wise_start(samples_, K_.data(), k_);
         }
-        Ikdr all;
-        all.n_samples = N_;
-        all.n_features = static_cast<std::int64_t>(kernels_.means().size());
-        all.n_kernels = kernels_.n_kernels();
-        all.n_classes = samples_.n_classes();
-        all.n_components = k_;
-        all.deltas = kernels_.deltas();
-        all.means = kernels_.means();
-        all.scales = kernels_.scales();
+        Ikdr fitted;
+        fitted.n_samples = N_;
+        fitted.n_features = static_cast<std::int64_t>(kernels_.means().size());
+        fitted.n_kernels = kernels_.n_kernels();
+        fitted.n_classes = samples_.n_classes();
+        fitted.n_components = k_;
+        fitted.deltas = kernels_.deltas();
+        fitted.means = kernels_.means();
+        fitted.scales = kernels_.scales();
         for (std::int64_t l = 0; l < options_.n_lambdas; ++l) {
             run_.step("optimization", 0.2 + 0.8 * static_cast<double>(l + 1) / static_cast<double>(options_.n_lambdas));
-            all.steps.push_back(solve(options_.lambdas[l], l == 0));
+            fitted.steps.push_back(solve(options_.lambdas[l], l == 0));
         }
-        return all;
+        return fitted;
     }
 
     Numbers prices(const double* A, const double* weights) {
         run_.step("prices", 1.0);
         start_mixture(weights);
         kernels_.sum(mixture_.which, mixture_.weights, run_, K_.data());
-        set(A);
+        set_coefficients(A);
         const Terms terms(options_, options_.lambdas[0], N_);
-        Reduced<T> F(K_.data(), samples_, terms, k_, run_);
+        CoefficientObjective<T> F(K_.data(), samples_, terms, k_, run_);
         F.value(A_.data());
         const Support support = support_of(samples_, terms, A_, F.P(), k_);
         return Products<T>(kernels_, support, true, false, run_)
-            .prices(reduced_objective(samples_, terms, F.omega(), k_).gradient(F.point()));
+            .prices(kernel_weight_objective(samples_, terms, F.omega(), k_).gradient(F.point()));
     }
 
   private:
-    // Whether there is room for the products of all kernels.
-    bool ask(const KernelSource& source, std::int64_t n_results) const {
+    // Tells if there is room for the products of all kernels. Throws OutOfMemory if there isn't room for the rest.
+    bool has_room_for_products(const KernelSource& source, std::int64_t n_results) const {
         constexpr std::int64_t size = sizeof(T);
         const bool admm = options_.solver == FASTFS_IKDR_ADMM;
         const std::int64_t d = source.n_kernels, C = samples_.n_classes(),
@@ -135,7 +136,8 @@ class Fit {
         return store;
     }
 
-    // The given weights, or equal weights of all kernels, or of a random sample if there are very many kernels.
+    // Starts from the given weights or, if null, from equal weights of all kernels, or of a random sample if there are
+    // very many kernels.
     void start_mixture(const double* weights) {
         std::vector<std::int64_t> varying;
         for (std::int64_t m = 0; m < kernels_.n_kernels(); ++m) {
@@ -145,9 +147,9 @@ class Fit {
                 "the start must give weight to a feature that varies, but gives it to constant ones alone");
         const auto n = static_cast<std::int64_t>(varying.size());
         if (!weights && n > kFirstKernels && N_ * (N_ - 1) / 2 > kMostExps / n) {
-            std::vector<std::int64_t> some;
-            for (std::int64_t m : Random(options_.seed).subset(n, kFirstKernels)) some.push_back(varying[at(m)]);
-            varying = std::move(some);
+            std::vector<std::int64_t> drawn;
+            for (std::int64_t m : Random(options_.seed).subset(n, kFirstKernels)) drawn.push_back(varying[at(m)]);
+            varying = std::move(drawn);
         }
         mixture_.which = std::move(varying);
         mixture_.weights.assign(mixture_.which.size(), 1.0);
@@ -159,9 +161,9 @@ class Fit {
         for (double& weight : mixture_.weights) weight /= sum;
     }
 
-    // Columns that sum to 1 within rounding are scaled: a projection would add something to their zeros, and all
+    // Sets A. Columns that sum to 1 within rounding are scaled, because a projection would add to their zeros, and all
     // samples would be support.
-    void set(const double* A) {
+    void set_coefficients(const double* A) {
         A_ = samples_.sorted(A, k_);
         for (std::int64_t j = 0; j < k_; ++j) {
             double* a = &A_[at(j * N_)];
@@ -171,6 +173,7 @@ class Fit {
         }
     }
 
+    // Minimises F for one lambda, starting from the current A and mixture.
     IkdrResult solve(double lambda, bool first) {
         const Terms terms(options_, lambda, N_);
         IkdrResult result;
@@ -179,15 +182,15 @@ class Fit {
         if (alternates_) {
             alternate(terms, result);
         } else if (first && !options_.weights && kernels_.n_kernels() > 1) {
-            try_both(terms, result);
+            iterate_from_both_starts(terms, result);
         } else {
             iterate(terms, options_.max_inner, result);
         }
-        finish(terms, result);
+        complete(terms, result);
         return result;
     }
 
-    // `steps` on A in the first iteration.
+    // Repeats step() until F settles; `steps` is the most steps on A in the first iteration.
     void iterate(const Terms& terms, std::int64_t steps, IkdrResult& result) {
         std::vector<double>& history = result.history;
         for (std::int64_t iteration = 0; iteration < options_.max_iter && !result.converged; ++iteration) {
@@ -201,8 +204,9 @@ class Fit {
         }
     }
 
-    // Dimensions that coincide have the same gradient, so no step parts them, though F may fall if they differ: a
-    // saddle. They are pushed apart on their samples and minimised again; true if F fell by more than the tolerance.
+    // Parts dimensions that coincide: they have equal gradients, so no step parts them, though F may fall if they
+    // differ (a saddle). They are pushed apart on their samples and minimised again. Returns whether F fell by more
+    // than the tolerance.
     bool part_dimensions(const Terms& terms, double& value) {
         Numbers pushed = A_;
         Random random(options_.seed, 1);
@@ -217,7 +221,7 @@ class Fit {
         }
         if (!any) return false;
         const Run::Part part(run_, 1, 1);
-        Reduced<T> F(K_.data(), samples_, terms, k_, run_);
+        CoefficientObjective<T> F(K_.data(), samples_, terms, k_, run_);
         minimize_on_simplex(F, N_, k_, kCloser * options_.tol, options_.max_inner, run_, pushed.data());
         const double lower = F.value(pushed.data());
         if (value - lower <= options_.tol * std::abs(value)) return false;
@@ -227,7 +231,7 @@ class Fit {
         return true;
     }
 
-    // Whether dimension j has the coefficients of an earlier one.
+    // Tells if dimension j has the coefficients of an earlier one.
     bool coincides(std::int64_t j) const {
         const double* a = &A_[at(j * N_)];
         for (const double* b = A_.data(); b != a; b += N_) {
@@ -236,16 +240,17 @@ class Fit {
         return false;
     }
 
-    // A fifth of the remaining progress: the number of iterations isn't known, but 10 are common.
+    // Gives each iteration a fifth of the remaining progress: their number isn't known, but 10 are common.
     Run::Part part_of(std::int64_t iteration) const {
         const double left = std::pow(0.8, static_cast<double>(iteration));
         return {run_, 1 - left, 1 - 0.8 * left};
     }
 
-    // The solution for equal weights locks in the consensus of all features, but a single step on A doesn't. Of 32
-    // cases (50 to 569 samples, 2 to 40 classes, 4 to 4434 features, lambda 0.1 and 1) one step at first ended lower in
-    // 13, by up to 38 %, and all steps in 6, by up to 16 %, so both are run.
-    void try_both(const Terms& terms, IkdrResult& result) {
+    // Iterates with one step on A at first, and then with all steps, and keeps the lower F. The solution for equal
+    // weights locks in the consensus of all features, but a single step on A doesn't. Of 32 cases (50 to 569 samples, 2
+    // to 40 classes, 4 to 4434 features, lambda 0.1 and 1) one step at first ended lower in 13, by up to 38 %, and all
+    // steps in 6, by up to 16 %.
+    void iterate_from_both_starts(const Terms& terms, IkdrResult& result) {
         const Numbers A = A_;
         const Mixture mixture = mixture_;
         Buffer<T> K(N_ * N_);
@@ -267,12 +272,12 @@ class Fit {
         }
     }
 
-    // The paper's alternation, which may rise: the best iterate is kept.
+    // Runs the paper's alternation and keeps the best iterate, because the objective can rise.
     void alternate(const Terms& terms, IkdrResult& result) {
         Alternation alternation(samples_, terms, k_, options_.rho, run_);
         alternation.set_kernel(K_.data());
         {
-            Reduced<T> F(K_.data(), samples_, terms, k_, run_);
+            CoefficientObjective<T> F(K_.data(), samples_, terms, k_, run_);
             F.value(A_.data());
             alternation.start(A_, F.residuals());
         }
@@ -301,47 +306,49 @@ class Fit {
         alternation.Gamma_step(A_);
         alternation.S_step(A_);
         alternation.A_step(A_, options_.max_inner, options_.tol);
-        Reduced<T> F(K_.data(), samples_, terms, k_, run_);
+        CoefficientObjective<T> F(K_.data(), samples_, terms, k_, run_);
         const double value = F.value(A_.data());
         if (kernels_.n_kernels() == 1) return value;
         Support support = support_of(samples_, terms, A_, F.P(), k_);
         support.by_class.assign(support.rows.size() * at(N_), 0.0);
         const Products<T> products(*alternates_, support, false, store_, run_);
         const MixtureObjective objective = alternation.objective(value);
-        mixture_ =
-            beta_step(objective, products, options_.tol, run_, mixture_, alternation.times_kernel(A_), F.linear());
+        mixture_ = beta_step(objective, products, options_.tol, run_, mixture_, alternation.times_kernel(A_),
+                             F.interpretability());
         kernels_.sum(mixture_.which, mixture_.weights, run_, K_.data());
         alternation.set_kernel(K_.data());
-        return Reduced<T>(K_.data(), samples_, terms, k_, run_).value(A_.data());
+        return CoefficientObjective<T>(K_.data(), samples_, terms, k_, run_).value(A_.data());
     }
 
-    void find_products(const Reduced<T>& F, const Terms& terms) {
+    // Computes the products of all kernels at A, and F as a function of their weights.
+    void find_products(const CoefficientObjective<T>& F, const Terms& terms) {
         products_.reset();
         support_ = support_of(samples_, terms, A_, F.P(), k_);
         products_.emplace(kernels_, support_, true, store_, run_);
-        objective_ = reduced_objective(samples_, terms, F.omega(), k_);
+        objective_ = kernel_weight_objective(samples_, terms, F.omega(), k_);
     }
 
-    // A, then beta. True if A is at its best and beta stays.
+    // Minimises over A, then over beta. Returns whether A is at its minimum and beta stays.
     bool step(const Terms& terms, std::int64_t steps, double& value) {
-        Reduced<T> F(K_.data(), samples_, terms, k_, run_);
-        const SimplexMinimum found = minimize_on_simplex(F, N_, k_, options_.tol, steps, run_, A_.data());
+        CoefficientObjective<T> F(K_.data(), samples_, terms, k_, run_);
+        const SimplexMinimum minimum = minimize_on_simplex(F, N_, k_, options_.tol, steps, run_, A_.data());
         value = F.value(A_.data());
-        if (kernels_.n_kernels() == 1) return found.converged;
+        if (kernels_.n_kernels() == 1) return minimum.converged;
         find_products(F, terms);
-        Mixture next = beta_step(objective_, *products_, options_.tol, run_, mixture_, F.point(), F.linear());
+        Mixture next = beta_step(objective_, *products_, options_.tol, run_, mixture_, F.point(), F.interpretability());
         Buffer<T> K(N_ * N_);
         kernels_.sum(next.which, next.weights, run_, K.data());
-        const double after = Reduced<T>(K.data(), samples_, terms, k_, run_).value(A_.data());
-        if (after > value) return found.converged;  // rounding leaves beta no descent
+        const double after = CoefficientObjective<T>(K.data(), samples_, terms, k_, run_).value(A_.data());
+        if (after > value) return minimum.converged;  // rounding leaves beta no descent
         value = after;
         mixture_ = std::move(next);
         K_ = std::move(K);
         return false;
     }
 
-    void finish(const Terms& terms, IkdrResult& result) {
-        Reduced<T> F(K_.data(), samples_, terms, k_, run_);
+    // Fills the result from the last A and mixture.
+    void complete(const Terms& terms, IkdrResult& result) {
+        CoefficientObjective<T> F(K_.data(), samples_, terms, k_, run_);
         result.objective = F.value(A_.data());
         const auto n = at(N_ * k_);
         Numbers B(n);
@@ -351,7 +358,7 @@ class Fit {
         samples_.unsort(A_.data(), k_, result.A.data());
         samples_.unsort(B.data(), k_, result.embedding.data());
         result.profile = F.P();
-        std::vector<char> stands(at(samples_.n_classes()));  // whether the class is the main one of a dimension
+        std::vector<char> is_main(at(samples_.n_classes()));  // 1 if the class is the main one of a dimension
         for (std::int64_t j = 0; j < k_; ++j) {
             double largest = 0, sum = 0;
             for (std::int64_t q = 0; q < samples_.n_classes(); ++q) {
@@ -359,7 +366,7 @@ class Fit {
                 sum += result.profile[at(q * k_ + j)];
             }
             for (std::int64_t q = 0; q < samples_.n_classes(); ++q) {
-                if (result.profile[at(q * k_ + j)] == largest) stands[at(q)] = 1;
+                if (result.profile[at(q * k_ + j)] == largest) is_main[at(q)] = 1;
             }
             result.interpretability += largest / sum / static_cast<double>(k_);
         }
@@ -376,16 +383,16 @@ class Fit {
         result.similarity = mean_off_diagonal(K_.data(), N_);
         if (!result.converged) result.warnings |= FASTFS_IKDR_NOT_CONVERGED;
         if (result.similarity < kIdentity) result.warnings |= FASTFS_IKDR_IDENTITY;
-        if (std::count(stands.begin(), stands.end(), 0) > 0) result.warnings |= FASTFS_IKDR_FEW;
+        if (std::count(is_main.begin(), is_main.end(), 0) > 0) result.warnings |= FASTFS_IKDR_FEW;
         // The first term wants similarities to the k / C dimensions of a class to add up to 1: where samples are alike,
         // they add up to more, unless dimensions are mixtures of classes.
         const double ratio = static_cast<double>(k_) / static_cast<double>(samples_.n_classes());
         if (ratio > 2 && result.similarity * ratio > 1) result.warnings |= FASTFS_IKDR_MANY;
-        Buffer<T> one(N_ * N_);
+        Buffer<T> kernel(N_ * N_);
         for (std::size_t a = 0; a < mixture_.which.size(); ++a) {
             if (mixture_.weights[a] < kNotable) continue;
-            kernels_.sum({mixture_.which[a]}, {1.0}, run_, one.data());
-            if (nearly_constant(one.data(), N_)) {
+            kernels_.sum({mixture_.which[a]}, {1.0}, run_, kernel.data());
+            if (nearly_constant(kernel.data(), N_)) {
                 result.warnings |= FASTFS_IKDR_CONSTANT;
                 break;
             }
@@ -398,16 +405,17 @@ class Fit {
     const std::int64_t N_, k_;
     const bool store_;
     SampleKernels<T> kernels_;
-    std::optional<SampleKernels<T>> alternates_;  // for the paper's alternation
+    std::optional<SampleKernels<T>> alternates_;  // products K_m A, for the paper's alternation
     Buffer<T> K_;
     Mixture mixture_;
     Numbers A_;
-    // Of the last beta-step.
+    // The state of the last beta-step.
     Support support_;
     MixtureObjective objective_;
     std::optional<Products<T>> products_;
 };
 
+// Calls f(0) with a zero of the type in which kernels are computed.
 template <class F>
 auto with_type(const KernelSource& source, F&& f) {
     if (source.X && source.X->is_float32()) return f(float{});
@@ -431,7 +439,7 @@ double ikdr_evaluate(const Matrix& K, const std::int64_t* labels, std::int64_t n
             const T* row = values + samples.order[at(i)] * d.row_stride;
             for (std::int64_t j = 0; j < n; ++j) sorted[i * n + j] = row[samples.order[at(j)] * d.col_stride];
         }
-        Reduced<T> F(sorted.data(), samples, terms, k, run);
+        CoefficientObjective<T> F(sorted.data(), samples, terms, k, run);
         const Numbers columns = samples.sorted(A, k);
         Numbers G = numbers(n * k);
         double value = 0;
@@ -460,8 +468,9 @@ Ikdr ikdr(const KernelSource& source, const std::int64_t* labels, std::int64_t n
     require_kernels(source, options.interpretability == FASTFS_IKDR_DISTANCE, run);
     const SingleThreadedBlas held;
     const SortedSamples samples(labels, source.n_samples, n_classes);
-    return with_type(
-        source, [&](auto zero) { return Fit<decltype(zero)>(source, samples, options, options.n_lambdas, run).fit(); });
+    return with_type(source, [&](auto zero) {
+        return IkdrFit<decltype(zero)>(source, samples, options, options.n_lambdas, run).fit();
+    });
 }
 
 void ikdr_prices(const KernelSource& source, const std::int64_t* labels, std::int64_t n_classes,
@@ -469,8 +478,8 @@ void ikdr_prices(const KernelSource& source, const std::int64_t* labels, std::in
     require_kernels(source, options.interpretability == FASTFS_IKDR_DISTANCE, run);
     const SortedSamples samples(labels, source.n_samples, n_classes);
     with_type(source, [&](auto zero) {
-        const Numbers found = Fit<decltype(zero)>(source, samples, options, 0, run).prices(A, weights);
-        std::copy(found.begin(), found.end(), prices);
+        const Numbers all_prices = IkdrFit<decltype(zero)>(source, samples, options, 0, run).prices(A, weights);
+        std::copy(all_prices.begin(), all_prices.end(), prices);
     });
 }
 

@@ -19,6 +19,7 @@ struct IkdrResult {
     std::vector<double> history, A, embedding, profile, weights, prices;
 };
 
+// The results of a fit for all lambdas.
 struct Ikdr {
     std::int64_t n_samples = 0, n_features = 0, n_kernels = 0, n_classes = 0, n_components = 0;
     std::vector<double> deltas, means, scales;
@@ -28,16 +29,19 @@ struct Ikdr {
 // Returns the options with defaults for n_components = 0 and for lambdas = null.
 fastfs_ikdr_options resolve(fastfs_ikdr_options options, std::int64_t n_classes);
 
+// Fits the objective for each lambda in turn, from the result of the lambda before.
 Ikdr ikdr(const KernelSource& source, const std::int64_t* labels, std::int64_t n_classes,
           const fastfs_ikdr_options& options, Run& run);
 
+// Returns the objective of one kernel K at A, and its gradient unless null. repeats: evaluations, for timing.
 double ikdr_evaluate(const Matrix& K, const std::int64_t* labels, std::int64_t n_classes,
                      const fastfs_ikdr_options& options, const double* A, int repeats, Run& run, double* gradient);
 
+// Writes the prices of all kernels, dF/dbeta at A and the weights of a mixture.
 void ikdr_prices(const KernelSource& source, const std::int64_t* labels, std::int64_t n_classes,
                  const fastfs_ikdr_options& options, const double* A, const double* weights, Run& run, double* prices);
 
-// The embedding of new samples; out: rows of X x n_components.
+// Writes the embedding of new samples; out: rows of X x n_components.
 void ikdr_embed(const fastfs_ikdr_model& model, const Matrix& X, Run& run, double* out);
 
 }  // namespace fastfs::core

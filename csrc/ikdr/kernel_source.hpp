@@ -1,4 +1,4 @@
-// Where the kernels between samples come from.
+// The source of the kernels between samples: features, or matrices of the caller.
 #pragma once
 
 #include <cstdint>
@@ -9,11 +9,12 @@
 
 namespace fastfs::core {
 
-// Either X or matrices.
+// Has either X or matrices.
 struct KernelSource {
     std::optional<Matrix> X;
-    std::int64_t n_kernels = 0;            // resolved: never 0
-    const std::int64_t* groups = nullptr;  // of n_features; nullptr: one kernel a feature, or one of all
+    std::int64_t n_kernels = 0;  // resolved: never 0
+    const std::int64_t* groups =
+        nullptr;  // per feature: its kernel; null: one kernel per feature, or one of all features
     bool standardize = true;
     int width = 0;  // FASTFS_WIDTH_*
     double delta = 0;

@@ -13,7 +13,8 @@ void require_finite_objective(double value) {
 }
 
 template <class T>
-Reduced<T>::Reduced(const T* K, const SortedSamples& samples, const Terms& terms, std::int64_t k, Run& run)
+CoefficientObjective<T>::CoefficientObjective(const T* K, const SortedSamples& samples, const Terms& terms,
+                                              std::int64_t k, Run& run)
     : samples_(samples),
       terms_(terms),
       run_(run),
@@ -34,9 +35,9 @@ Reduced<T>::Reduced(const T* K, const SortedSamples& samples, const Terms& terms
       ones_(at(N_), 1.0) {
     for (std::int64_t i = 0; i < N_; ++i) rows_[at(i)] = K + i * N_;
     class_sums(ones_, KH_);
-    std::vector<const double*> all;
-    for (std::int64_t q = 0; q < C_; ++q) all.push_back(&KH_[at(q * N_)]);
-    f64_.combine(all.data(), Numbers(at(C_), 1.0).data(), C_, N_, K1_.data());
+    std::vector<const double*> class_rows;
+    for (std::int64_t q = 0; q < C_; ++q) class_rows.push_back(&KH_[at(q * N_)]);
+    f64_.combine(class_rows.data(), Numbers(at(C_), 1.0).data(), C_, N_, K1_.data());
     for (std::int64_t q = 0; q < C_; ++q) {
         for (std::int64_t i = samples.begins[at(q)]; i < samples.begins[at(q + 1)]; i += kRows) {
             blocks_.push_back({q, i, std::min(i + kRows, samples.begins[at(q + 1)])});
@@ -45,12 +46,12 @@ Reduced<T>::Reduced(const T* K, const SortedSamples& samples, const Terms& terms
 }
 
 template <class T>
-double Reduced<T>::value(const double* A) {
+double CoefficientObjective<T>::value(const double* A) {
     A_ = A;
     columns_.clear();
     for (std::int64_t j = 0; j < k_; ++j) columns_.push_back(A + j * N_);
 
-    // P = H A, T = (K H)' A, and A P', of which sample i needs column y_i alone
+    // Set P = H A, T = (K H)' A, and A P', of which sample i needs column y_i alone.
     double similarity = 0, lambda_part = 0;
     Numbers column_sums = numbers(k_);
     std::vector<const double*> parts(at(k_));
@@ -70,21 +71,21 @@ double Reduced<T>::value(const double* A) {
     for (double sum : column_sums) lambda_part += sum * sum;
     total_ = column_sums;
 
-    // r_i = 1 - P[y_i,:] . B[i,:]
+    // Set r_i = 1 - P[y_i,:] . B[i,:].
     for_each(run_, static_cast<std::int64_t>(blocks_.size()), threads_, [&](std::int64_t task) {
         const Block& b = blocks_[at(task)];
         rows_kernels_.dots(&rows_[at(b.begin)], b.end - b.begin, &by_class_[at(b.q * N_)], N_, &r_[at(b.begin)]);
         for (std::int64_t i = b.begin; i < b.end; ++i) r_[at(i)] = 1 - r_[at(i)];
     });
     for (std::int64_t i = 0; i < N_; ++i) similarity += omega_[at(samples_.classes[at(i)])] * r_[at(i)] * r_[at(i)];
-    linear_ = interpretability_part();
-    const double value = similarity + terms_.lambda * lambda_part + linear_ + terms_.constant(k_);
+    interpretability_ = interpretability_term();
+    const double value = similarity + terms_.lambda * lambda_part + interpretability_ + terms_.constant(k_);
     require_finite_objective(value);
     return value;
 }
 
 template <class T>
-void Reduced<T>::gradient(double* G) {
+void CoefficientObjective<T>::gradient(double* G) {
     Numbers factors = numbers(N_), squares = numbers(C_);
     for (std::int64_t i = 0; i < N_; ++i) {
         const std::int64_t q = samples_.classes[at(i)];
@@ -99,29 +100,29 @@ void Reduced<T>::gradient(double* G) {
         const double factor = 2 * omega_[at(q)] * omega_[at(q)] / terms_.zeta * squares[at(q)];
         for (std::int64_t j = 0; j < k_; ++j) dP[at(q * k_ + j)] -= factor * P_[at(q * k_ + j)];
     }
-    // K dB = (K R) P + (K H) V, V_q = 2 lambda (sum_q T_q - T_q)
-    std::vector<const double*> both;
-    for (std::int64_t q = 0; q < C_; ++q) both.push_back(&KR_[at(q * N_)]);
-    for (std::int64_t q = 0; q < C_; ++q) both.push_back(&KH_[at(q * N_)]);
+    // Form K dB = (K R) P + (K H) V, V_q = 2 lambda (sum_q T_q - T_q).
+    std::vector<const double*> KR_and_KH;
+    for (std::int64_t q = 0; q < C_; ++q) KR_and_KH.push_back(&KR_[at(q * N_)]);
+    for (std::int64_t q = 0; q < C_; ++q) KR_and_KH.push_back(&KH_[at(q * N_)]);
     for (std::int64_t j = 0; j < k_; ++j) {
         double* column = G + j * N_;
         for (std::int64_t q = 0; q < C_; ++q) {
             factors_of[at(q)] = P_[at(q * k_ + j)];
             factors_of[at(C_ + q)] = 2 * terms_.lambda * (total_[at(j)] - T_[at(q * k_ + j)]);
         }
-        combine_columns(both, factors_of.data(), column);
+        combine_columns(KR_and_KH, factors_of.data(), column);
         for (std::int64_t i = 0; i < N_; ++i) column[i] += dP[at(samples_.classes[at(i)] * k_ + j)];
         if (terms_.mu == 0) continue;
         const double* B = &B_[at(j * N_)];
         for (std::int64_t i = 0; i < N_; ++i) {
-            const double own = terms_.distance ? 0 : K1_[at(i)] * A_[j * N_ + i];
-            column[i] += 2 * terms_.mu * (own - B[i]);
+            const double degree_term = terms_.distance ? 0 : K1_[at(i)] * A_[j * N_ + i];
+            column[i] += 2 * terms_.mu * (degree_term - B[i]);
         }
     }
 }
 
 template <class T>
-Numbers Reduced<T>::point() const {
+Numbers CoefficientObjective<T>::point() const {
     Numbers x = r_;
     for (double& c : x) c = 1 - c;
     x.insert(x.end(), T_.begin(), T_.end());
@@ -129,7 +130,7 @@ Numbers Reduced<T>::point() const {
 }
 
 template <class T>
-void Reduced<T>::embed(const double* A, double* B) const {
+void CoefficientObjective<T>::embed(const double* A, double* B) const {
     for_each(run_, k_, threads_, [&](std::int64_t j) {
         std::vector<const T*> rows;
         Numbers factors;
@@ -143,7 +144,7 @@ void Reduced<T>::embed(const double* A, double* B) const {
 }
 
 template <class T>
-double Reduced<T>::interpretability_part() {
+double CoefficientObjective<T>::interpretability_term() {
     if (terms_.mu == 0) return 0;
     embed(A_, B_.data());
     double sum = 0;
@@ -159,19 +160,20 @@ double Reduced<T>::interpretability_part() {
 }
 
 template <class T>
-void Reduced<T>::combine_columns(const std::vector<const double*>& columns, const double* factors, double* out) const {
-    std::vector<const double*> used;
-    Numbers with;
+void CoefficientObjective<T>::combine_columns(const std::vector<const double*>& columns, const double* factors,
+                                              double* out) const {
+    std::vector<const double*> used_columns;
+    Numbers used_factors;
     for (std::size_t c = 0; c < columns.size(); ++c) {
         if (factors[c] == 0) continue;
-        used.push_back(columns[c]);
-        with.push_back(factors[c]);
+        used_columns.push_back(columns[c]);
+        used_factors.push_back(factors[c]);
     }
-    f64_.combine(used.data(), with.data(), static_cast<std::int64_t>(used.size()), N_, out);
+    f64_.combine(used_columns.data(), used_factors.data(), std::ssize(used_columns), N_, out);
 }
 
 template <class T>
-void Reduced<T>::class_sums(const Numbers& factors, Numbers& sums) const {
+void CoefficientObjective<T>::class_sums(const Numbers& factors, Numbers& sums) const {
     const std::int64_t chunks = ceil_div(N_, kColumns);
     for_each(run_, C_ * chunks, threads_, [&](std::int64_t task) {
         const std::int64_t q = task / chunks, first = task % chunks * kColumns, begin = samples_.begins[at(q)];
@@ -182,7 +184,7 @@ void Reduced<T>::class_sums(const Numbers& factors, Numbers& sums) const {
     });
 }
 
-template class Reduced<float>;
-template class Reduced<double>;
+template class CoefficientObjective<float>;
+template class CoefficientObjective<double>;
 
 }  // namespace fastfs::core

@@ -1,4 +1,6 @@
-// The objective of I-KDR, and its gradient, as a function of A for one kernel.
+// The objective of I-KDR, and its gradient, as a function of the coefficients A for one kernel. The paper's problem
+// (15) has slack variables S and Gamma, for which the best values are known in closed form; without them, it is the
+// objective F of docs/ikdr.md. Numbers in parentheses are those of the paper (arXiv 1909.09218).
 #pragma once
 
 #include <algorithm>
@@ -15,13 +17,13 @@
 
 namespace fastfs::core {
 
-// Throws InvalidArgument unless the value, of the objective or of a part of it, is finite.
+// Throws InvalidArgument unless the value of the objective, or of a part of it, is finite.
 void require_finite_objective(double value);
 
-// The weights of its terms; lambda and mu are the paper's.
+// The weights of the objective's terms. lambda and mu are the paper's, divided by the number of samples.
 struct Terms {
     double lambda, mu, tau, zeta;
-    bool distance;  // the interpretability term of (7), not of (15)
+    bool distance;  // the interpretability term is that of (7), by distances, instead of that of (15), by the Laplacian
 
     Terms(const fastfs_ikdr_options& o, double lambda_, std::int64_t n_samples)
         : lambda(lambda_ / static_cast<double>(n_samples)),
@@ -30,45 +32,48 @@ struct Terms {
           zeta(o.zeta),
           distance(o.interpretability == FASTFS_IKDR_DISTANCE) {}
 
+    // Returns the part of the objective that doesn't depend on A, with k components.
     double constant(std::int64_t k) const { return distance ? mu * static_cast<double>(k) : 0; }
 
-    // om_q, for class q of `size` samples and |P_q|^2
+    // Returns om_q, the weight of the squared residuals of a class with `size` samples and `square` = |P_q|^2.
     double omega(std::int64_t size, double square) const {
         const double w = std::isinf(tau) ? 1 : tau / (tau + static_cast<double>(size));
         return std::isinf(zeta) ? w : w * zeta / (zeta + w * square);
     }
 };
 
-// Threads are worth waking for loops over matrices of this many values or more.
+// Matrices with fewer values are looped over by the calling thread alone.
 constexpr std::int64_t kWorthThreads = std::int64_t{1} << 20;
 
+// Calls body(task) for n tasks, on threads if `threads`.
 template <class Body>
 void for_each(Run& run, std::int64_t n, bool threads, Body&& body) {
     if (threads) return parallel_for(run, n, [&](std::int64_t task, int) { body(task); });
     for (std::int64_t task = 0; task < n; ++task) body(task);
 }
 
-// (R), the problem that F15 leaves once S and Gamma are eliminated, as a function of A for one kernel. With samples
-// sorted by class, a value and a gradient read K once each: 2 N^2 multiply-adds for any k.
+// F as a function of A (n x k). With samples sorted by class, a value and a gradient read K once each: 2 N^2
+// multiply-adds for any k.
 template <class T>
-class Reduced : public SimplexFunction {
+class CoefficientObjective : public SimplexFunction {
   public:
-    // K (n x n, both triangles) must outlive it.
-    Reduced(const T* K, const SortedSamples& samples, const Terms& terms, std::int64_t k, Run& run);
+    // K (n x n, both triangles) must outlive the object.
+    CoefficientObjective(const T* K, const SortedSamples& samples, const Terms& terms, std::int64_t k, Run& run);
 
     double value(const double* A) override;
 
     void gradient(double* G) override;
 
-    // Of the last value: its point in the space of the beta-step, c_i = P[y_i,:] . B[i,:] and T (C x k), its om_q, and
-    // mu times the interpretability term.
+    // These describe the A of the last value(): the weights om_q, P = H A, the residuals, mu times the interpretability
+    // term without its constant mu k, and x = (c, T), on which F depends in the beta-step: c_i = P[y_i,:] . B[i,:], and
+    // T (C x k) has the sums of B over each class.
     const Numbers& omega() const { return omega_; }
     const Numbers& P() const { return P_; }
     const Numbers& residuals() const { return r_; }
-    double linear() const { return linear_; }  // without the constant mu k
+    double interpretability() const { return interpretability_; }
     Numbers point() const;
 
-    // B = K A
+    // Writes B = K A, the embedding.
     void embed(const double* A, double* B) const;
 
   private:
@@ -77,12 +82,12 @@ class Reduced : public SimplexFunction {
         std::int64_t q, begin, end;
     };
 
-    double interpretability_part();
+    double interpretability_term();
 
-    // out (n) = sum of factors[c] columns[c]; many factors are 0.
+    // Sets out (n) to the sum of factors[c] columns[c]; many factors are 0.
     void combine_columns(const std::vector<const double*>& columns, const double* factors, double* out) const;
 
-    // sums[q, :] = sum over samples t of class q of factors[t] K[t, :]
+    // Sets sums[q, :] to the sum over samples t of class q of factors[t] K[t, :].
     void class_sums(const Numbers& factors, Numbers& sums) const;
 
     const SortedSamples& samples_;
@@ -95,11 +100,11 @@ class Reduced : public SimplexFunction {
     std::vector<const T*> rows_;
     std::vector<Block> blocks_;
     Numbers KH_, K1_;  // C x n; n
-    // Of the last value.
+    // The A of the last value(), and the parts of F there.
     const double* A_ = nullptr;
     std::vector<const double*> columns_;
     Numbers P_, T_, omega_, by_class_, KR_, r_, B_, total_;
-    double linear_ = 0;
+    double interpretability_ = 0;
     const Numbers ones_;
 };
 

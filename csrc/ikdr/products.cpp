@@ -19,19 +19,20 @@ Support support_of(const SortedSamples& samples, const Terms& terms, const Numbe
         support.rows.push_back(t);
         for (std::int64_t j = 0; j < k; ++j) support.A.push_back(A[at(j * N + t)]);
     }
-    const std::size_t s = support.rows.size(), width = at(k);
+    const std::size_t s = support.rows.size(), n_components = at(k);
     const auto product = [&](const double* left, const double* right) {
-        return std::inner_product(left, left + width, right, 0.0);
+        return std::inner_product(left, left + n_components, right, 0.0);
     };
     for (std::size_t t = 0; t < s; ++t) {
-        for (std::int64_t q = 0; q < C; ++q) support.by_class.push_back(product(&support.A[t * width], &P[at(q * k)]));
+        for (std::int64_t q = 0; q < C; ++q)
+            support.by_class.push_back(product(&support.A[t * n_components], &P[at(q * k)]));
     }
     if (terms.mu == 0) return support;
     for (std::size_t t = 0; t < s; ++t) {
-        const double* row = &support.A[t * width];
+        const double* row = &support.A[t * n_components];
         support.row_factors.push_back(terms.distance ? 0 : terms.mu * product(row, row));
         for (std::size_t u = 0; u < s; ++u)
-            support.pair_factors.push_back(-terms.mu * product(row, &support.A[u * width]));
+            support.pair_factors.push_back(-terms.mu * product(row, &support.A[u * n_components]));
     }
     return support;
 }
@@ -65,22 +66,24 @@ Numbers Products<T>::prices(const Numbers& g) const {
         for_each(run_, ceil_div(d, kKernels), phi_.size() >= kWorthThreads, [&](std::int64_t task) {
             const std::int64_t first = task * kKernels, count = std::min(kKernels, d - first);
             const T* rows[kKernels];
-            double of_c[kKernels] = {}, of_totals[kKernels];  // apart, as below: the budget changes no bit
+            // Sums of c and of totals are separate, as below, so that the budget changes no bit.
+            double c_price[kKernels] = {}, totals_price[kKernels];
             for (std::int64_t b = 0; b < count; ++b) rows[b] = phi_.data() + (first + b) * size();
-            if (n_c_ > 0) kernel.dots(rows, count, g.data(), n_c_, of_c);
+            if (n_c_ > 0) kernel.dots(rows, count, g.data(), n_c_, c_price);
             for (std::int64_t b = 0; b < count; ++b) rows[b] += n_c_;
-            kernel.dots(rows, count, g.data() + n_c_, n_totals_, of_totals);
-            for (std::int64_t b = 0; b < count; ++b) prices[at(first + b)] = of_c[b] + of_totals[b] + v_[at(first + b)];
+            kernel.dots(rows, count, g.data() + n_c_, n_totals_, totals_price);
+            for (std::int64_t b = 0; b < count; ++b)
+                prices[at(first + b)] = c_price[b] + totals_price[b] + v_[at(first + b)];
         });
     } else {
         kernels_.for_products(
             support_, run_, [&](std::int64_t first, std::int64_t count, const T* c, const T* totals, const double* v) {
                 for (std::int64_t b = 0; b < count; ++b) {
                     const T *c_row = c + b * n_c_, *totals_row = totals + b * n_totals_;
-                    double of_c = 0, of_totals = 0;
-                    if (n_c_ > 0) kernel.dots(&c_row, 1, g.data(), n_c_, &of_c);
-                    kernel.dots(&totals_row, 1, g.data() + n_c_, n_totals_, &of_totals);
-                    prices[at(first + b)] = of_c + of_totals + v[b];
+                    double c_price = 0, totals_price = 0;
+                    if (n_c_ > 0) kernel.dots(&c_row, 1, g.data(), n_c_, &c_price);
+                    kernel.dots(&totals_row, 1, g.data() + n_c_, n_totals_, &totals_price);
+                    prices[at(first + b)] = c_price + totals_price + v[b];
                 }
             });
     }
@@ -102,13 +105,13 @@ void Products<T>::gather(const std::vector<std::int64_t>& which, Numbers& phi, N
         return;
     }
     Buffer<T> c(count * kernels_.n_samples()), totals(count * n_totals_);
-    Numbers some = numbers(count);
-    kernels_.products(which, support_, run_, c.data(), totals.data(), some.data());
+    Numbers v_of_which = numbers(count);
+    kernels_.products(which, support_, run_, c.data(), totals.data(), v_of_which.data());
     for (std::int64_t b = 0; b < count; ++b) {
         phi.resize(phi.size() + at(size()));
         copy(b, c.data(), totals.data(), phi.data() + phi.size() - size());
     }
-    v.insert(v.end(), some.begin(), some.end());
+    v.insert(v.end(), v_of_which.begin(), v_of_which.end());
 }
 
 template class Products<float>;

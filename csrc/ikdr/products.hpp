@@ -14,11 +14,12 @@
 
 namespace fastfs::core {
 
-// The factors of the products at one A, with P = H A.
+// Returns the factors of the products at A, with P = H A.
 Support support_of(const SortedSamples& samples, const Terms& terms, const Numbers& A, const Numbers& P,
                    std::int64_t k);
 
-// phi and v of all kernels at one A: stored if there is room, and computed anew in each pass over them if not.
+// phi and v of all kernels at one A. They are stored if there is room, and otherwise computed anew in each pass over
+// the kernels.
 template <class T>
 class Products {
   public:
@@ -26,10 +27,10 @@ class Products {
 
     std::int64_t size() const { return n_c_ + n_totals_; }
 
-    // prices[m] = phi_m . g + v_m; infinite for kernels that are constant.
+    // Returns prices[m] = phi_m . g + v_m, infinite for constant kernels.
     Numbers prices(const Numbers& g) const;
 
-    // phi of some kernels, in double, one after the other; appends, as for their v.
+    // Appends phi and v of the listed kernels, in double, one after the other.
     void gather(const std::vector<std::int64_t>& which, Numbers& phi, Numbers& v) const;
 
   private:

@@ -20,10 +20,10 @@ constexpr std::int64_t kBlockKernels = 64;
 // Samples of a class whose kernel values are added up in T.
 constexpr std::int64_t kSamplesInT = 64;
 
-// Bytes of kernels of several features that are held to be weighed and added up, and how many that may be.
+// The most bytes of kernels of several features that are held to be weighed and added up, and the most kernels.
 constexpr std::int64_t kBatchBytes = std::int64_t{1} << 25, kBatch = 64;
 
-// The one of two mirrored places that is read.
+// Returns the place of K(a, b) in the lower triangle.
 std::int64_t lower(std::int64_t a, std::int64_t b, std::int64_t n) { return std::max(a, b) * n + std::min(a, b); }
 
 }  // namespace
@@ -39,7 +39,7 @@ struct SampleKernels<T>::Block {
     std::int64_t operator[](std::int64_t p) const { return which ? which[p] : first + p; }
 };
 
-// The support as the kernels read it.
+// A Support in the layout and type in which kernels read it.
 template <class T>
 struct SampleKernels<T>::Prepared {
     std::int64_t k, columns;
@@ -47,7 +47,7 @@ struct SampleKernels<T>::Prepared {
     std::vector<double> A;            // s x columns: rows of A, and row_factors as a last column, if there are any
     std::vector<T> by_class;          // C x s
     std::vector<T> pair_factors;      // s x s
-    std::vector<const T*> pair_rows;  // of each sample: its pair_factors or, if it isn't of the support, nullptr
+    std::vector<const T*> pair_rows;  // per sample: its pair_factors, or null outside the support
 
     Prepared(const SampleKernels& kernels, const Support& support)
         : k(support.k), columns(k + !support.row_factors.empty()), by_class(support.by_class.size()) {
@@ -70,7 +70,7 @@ struct SampleKernels<T>::Prepared {
     std::int64_t size() const { return static_cast<std::int64_t>(rows.size()); }
 };
 
-// The memory that a thread works in.
+// The buffers of a thread.
 template <class T>
 struct SampleKernels<T>::Scratch {
     Buffer<T> packed, c;             // n x kBlockKernels, n x a unit
@@ -144,7 +144,6 @@ void SampleKernels<T>::find_width(std::int64_t m, const std::vector<double>& dev
     }
 }
 
-// Between the samples in the features of kernel m, times factor.
 template <class T>
 double SampleKernels<T>::mean_distance(std::int64_t m, double factor, Run& run) const {
     const std::int64_t n = n_samples();
@@ -186,7 +185,6 @@ void SampleKernels<T>::add_features(std::int64_t m, double factor, ScaledFeature
 
 // ---- one kernel of several features, or a matrix -------------------------------------------------------------------
 
-// K_m between the samples in the order of the caller: the caller's matrix, or computed into `to` (n x n).
 template <class T>
 const double* SampleKernels<T>::kernel(std::int64_t m, Run& run, double* to) const {
     const std::int64_t n = n_samples();
@@ -226,7 +224,6 @@ void SampleKernels<T>::sum(const std::vector<std::int64_t>& which, const std::ve
     }
 }
 
-// The lower triangle of the sum, in the order of the caller.
 template <class T>
 void SampleKernels<T>::add_kernels(const std::vector<std::int64_t>& which, const std::vector<double>& weights, Run& run,
                                    double* total) const {
@@ -253,8 +250,8 @@ void SampleKernels<T>::add_kernels(const std::vector<std::int64_t>& which, const
 
 // ---- products ------------------------------------------------------------------------------------------------------
 
-// Kernels of one feature, side by side in the lanes of a unit: each exponential is taken once and added to all sums
-// that it is part of.
+// Computes the products of kernels of one feature, side by side in the lanes of a unit: each exponential is taken once
+// and added to all sums that it is part of.
 template <class T>
 void SampleKernels<T>::products_of_features(const Block& block, const Prepared& support, Scratch& scratch,
                                             Run& run) const {

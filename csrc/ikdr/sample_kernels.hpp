@@ -1,5 +1,5 @@
-// Many kernels between the same few samples, each of a feature, of a group of features, or a matrix of the caller. None
-// of them is stored: only sums of them are, and products with a few columns.
+// Many kernels between the same few samples, each from a feature, from a group of features, or a matrix of the caller.
+// Kernels aren't stored, only their sums, and their products with a few columns.
 #pragma once
 
 #include <cstdint>
@@ -41,29 +41,29 @@ class SampleKernels {
     std::int64_t n_samples() const { return static_cast<std::int64_t>(order_.size()); }
     std::int64_t n_kernels() const { return source_.n_kernels; }
     std::int64_t n_classes() const { return static_cast<std::int64_t>(class_begins_.size()) - 1; }
-    // All its features are constant: sums leave it out, and its products are zeros.
+    // Tells if all features of kernel m are constant. Sums then leave it out, and its products are zeros.
     bool is_constant(std::int64_t m) const { return source_.X && deltas_[at(m)] == 0; }
     const std::vector<double>& deltas() const { return deltas_; }  // n_kernels, 0 if constant; empty with matrices
     const std::vector<double>& means() const { return means_; }    // n_features
     const std::vector<double>& scales() const { return scales_; }  // n_features, 0 if constant
 
-    // K (n x n, row-major, both triangles, the same bits on both sides) = sum_w weights[w] K_which[w]. At most
-    // 192 terms are added up in T; the sum of such parts is in double.
+    // Sets K (n x n, row-major, symmetric to the bit) to sum_w weights[w] K_which[w]. At most 192 terms are added up in
+    // T; the sum of such parts is in double.
     void sum(const std::vector<std::int64_t>& which, const std::vector<double>& weights, Run& run, T* K) const;
 
-    // For each listed kernel m: c[i] = sum_s K_m(i, rows[s]) by_class[s][class of i] (n), totals[q k + j] = sum over
-    // samples i of class q and s of K_m(i, rows[s]) A[s][j] (C k), and v as above. c, totals, v: kernel after kernel in
-    // the order of `which`. Threads take fixed blocks of kernels.
+    // Computes for each listed kernel m: c[i] = sum_s K_m(i, rows[s]) by_class[s][class of i] (n), totals[q k + j] =
+    // sum over samples i of class q and s of K_m(i, rows[s]) A[s][j] (C k), and v as above. c, totals, v: kernel after
+    // kernel in the order of `which`. Threads take fixed blocks of kernels.
     void products(const std::vector<std::int64_t>& which, const Support& support, Run& run, T* c, T* totals,
                   double* v) const;
 
-    // The same for all kernels, block by block, for callers that keep a number per kernel: visit(first, count, c,
-    // totals, v) is called from any thread, once for each block.
+    // Computes the products of all kernels, block by block, for callers that keep a number per kernel: visit(first,
+    // count, c, totals, v) is called from any thread, once for each block.
     using Visit =
         std::function<void(std::int64_t first, std::int64_t count, const T* c, const T* totals, const double* v)>;
     void for_products(const Support& support, Run& run, const Visit& visit) const;
 
-    // Bytes of the object with its scratch.
+    // Returns the bytes of the object with its scratch.
     static std::int64_t memory(const KernelSource& source, std::int64_t n_classes, int n_threads);
 
   private:
@@ -72,9 +72,12 @@ class SampleKernels {
     struct Scratch;
 
     void find_width(std::int64_t m, const std::vector<double>& deviations, Run& run);
+    // Returns the mean distance of samples in the features of kernel m, times factor.
     double mean_distance(std::int64_t m, double factor, Run& run) const;
     void add_features(std::int64_t m, double factor, ScaledFeatures& data) const;
+    // Returns K_m between the samples in the order of the caller: the caller's matrix, or `to` (n x n), filled with it.
     const double* kernel(std::int64_t m, Run& run, double* to) const;
+    // Sets the lower triangle of total to the weighted sum of kernels, in the order of the caller.
     void add_kernels(const std::vector<std::int64_t>& which, const std::vector<double>& weights, Run& run,
                      double* total) const;
     void products_of_features(const Block& block, const Prepared& support, Scratch& scratch, Run& run) const;
@@ -86,7 +89,7 @@ class SampleKernels {
     std::vector<std::int64_t> order_, class_begins_;
     std::vector<double> deltas_, means_, scales_;
     std::vector<std::int64_t> begins_, features_;  // the features of each kernel that vary, kernel after kernel
-    bool one_feature_each_ = false;                // at most
+    bool one_feature_each_ = false;                // no kernel has several
 };
 
 }  // namespace fastfs::core

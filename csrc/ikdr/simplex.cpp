@@ -12,7 +12,8 @@
 namespace fastfs::core {
 namespace {
 
-// Values that the line search compares with; a sufficient decrease; steps, in units of the gradient's inverse.
+// The number of earlier values that the line search compares with, the sufficient decrease, and the bounds of a step in
+// units of the gradient's inverse.
 constexpr std::size_t kMemory = 10;
 constexpr double kSufficient = 1e-4, kShortest = 1e-12, kLongest = 1e12;
 
@@ -35,8 +36,8 @@ double frank_wolfe_gap(const Numbers& x, const Numbers& g, std::int64_t n) {
     return gap;
 }
 
-// Sets negligible values to zero.
-void tidy(double* A, std::int64_t n, std::int64_t k) {
+// Sets negligible values to zero, and the sums of columns to 1 again.
+void drop_negligible(double* A, std::int64_t n, std::int64_t k) {
     for (double* column = A; column != A + n * k; column += n) {
         double sum = 0;
         for (std::int64_t i = 0; i < n; ++i) {
@@ -75,7 +76,7 @@ void project_on_simplex(double* x, std::int64_t n, double* work) {
         m = kept;
         sum = above;
     }
-    double total = 0;  // 1 but for rounding
+    double total = 0;  // 1, apart from rounding
     for (std::int64_t i = 0; i < n; ++i) {
         x[i] = std::max(x[i] - level, 0.0);
         total += x[i];
@@ -112,11 +113,11 @@ SimplexMinimum minimize_on_simplex(SimplexFunction& f, std::int64_t n, std::int6
         return dot(direction, g);
     };
 
-    SimplexMinimum found;
+    SimplexMinimum minimum;
     double value = f.value(x.data());
     f.gradient(g.data());
-    found.value = value;
-    found.gap = frank_wolfe_gap(x, g, n);
+    minimum.value = value;
+    minimum.gap = frank_wolfe_gap(x, g, n);
     project(1.0);
     double largest = 0;
     for (double d : direction) largest = std::max(largest, std::abs(d));
@@ -124,12 +125,12 @@ SimplexMinimum minimize_on_simplex(SimplexFunction& f, std::int64_t n, std::int6
     for (double v : g) steepest = std::max(steepest, std::abs(v));
     const double shortest = kShortest / steepest, longest = kLongest / steepest;
     double step = std::clamp(1 / largest, shortest, longest);
-    while (!(found.converged = found.gap <= tol * std::abs(value)) && found.n_iter < max_iter) {
-        const Run::Part part(run, share(found.n_iter, max_iter), share(found.n_iter + 1, max_iter));
+    while (!(minimum.converged = minimum.gap <= tol * std::abs(value)) && minimum.n_iter < max_iter) {
+        const Run::Part part(run, share(minimum.n_iter, max_iter), share(minimum.n_iter + 1, max_iter));
         run.checkpoint(0);
-        recent[at(found.n_iter) % kMemory] = value;
+        recent[at(minimum.n_iter) % kMemory] = value;
         const double reference = *std::max_element(recent.begin(), recent.end()), slope = project(step);
-        ++found.n_iter;
+        ++minimum.n_iter;
         double length = 1, next_value = 0;
         for (;;) {
             for (std::size_t e = 0; e < size; ++e) next[e] = x[e] + length * direction[e];
@@ -151,14 +152,14 @@ SimplexMinimum minimize_on_simplex(SimplexFunction& f, std::int64_t n, std::int6
         std::swap(x, next);
         std::swap(g, next_g);
         value = next_value;
-        if (value <= found.value) {
-            found.value = value;
+        if (value <= minimum.value) {
+            minimum.value = value;
             std::copy(x.begin(), x.end(), A);
         }
-        found.gap = frank_wolfe_gap(x, g, n);
+        minimum.gap = frank_wolfe_gap(x, g, n);
     }
-    tidy(A, n, k);
-    return found;
+    drop_negligible(A, n, k);
+    return minimum;
 }
 
 std::int64_t simplex_memory(std::int64_t n, std::int64_t k) { return 8 * n * (6 * k + 1); }

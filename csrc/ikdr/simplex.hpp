@@ -7,36 +7,36 @@
 
 namespace fastfs::core {
 
-// x (n values) is replaced by the nearest point of the simplex (Michelot 1986, doi 10.1007/BF00938486: exact, in
+// Replaces x (n values) by the nearest point of the simplex (Michelot 1986, doi 10.1007/BF00938486: exact, in
 // finitely many passes). work: n values.
 void project_on_simplex(double* x, std::int64_t n, double* work);
 
 // Throws InvalidArgument unless the columns of A (n x k, row-major) are finite and lie on the simplex, to six digits.
 void require_on_simplex(const double* A, std::int64_t n, std::int64_t k, const char* name);
 
-// A differentiable function of A: k columns of n values, one after the other.
+// A differentiable function of A, which has k columns of n values, one after the other.
 class SimplexFunction {
   public:
     virtual ~SimplexFunction() = default;
     virtual double value(const double* A) = 0;
-    virtual void gradient(double* G) = 0;  // at the point of the last value
+    virtual void gradient(double* G) = 0;  // at the A of the last value()
 };
 
 struct SimplexMinimum {
     double value = 0;
-    double gap =
-        0;  // Frank-Wolfe gap sum_j (g_j' a_j - min g_j): an upper bound of what is left to gain, if f is convex
+    // The Frank-Wolfe gap sum_j (g_j' a_j - min g_j). If f is convex, the minimum is at most this much lower.
+    double gap = 0;
     std::int64_t n_iter = 0;
     bool converged = false;
 };
 
-// Spectral projected gradient (Birgin, Martinez and Raydan 2000, doi 10.1137/S1052623497330963): Barzilai-Borwein
-// steps, non-monotone line search. A is the start and is replaced by the best point seen. Ends when gap <= tol |f|, or
-// after max_iter steps.
+// Minimises f by spectral projected gradients (Birgin, Martinez and Raydan 2000, doi 10.1137/S1052623497330963), with
+// Barzilai-Borwein steps and a non-monotone line search. A is the start and is replaced by the best point seen. Ends
+// when gap <= tol |f|, or after max_iter steps.
 SimplexMinimum minimize_on_simplex(SimplexFunction& f, std::int64_t n, std::int64_t k, double tol,
                                    std::int64_t max_iter, Run& run, double* A);
 
-// Bytes that minimize_on_simplex takes.
+// Returns the bytes that minimize_on_simplex takes.
 std::int64_t simplex_memory(std::int64_t n, std::int64_t k);
 
 }  // namespace fastfs::core

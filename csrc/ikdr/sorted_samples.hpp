@@ -1,4 +1,4 @@
-// Samples in the order in which I-KDR computes: by class.
+// Samples sorted by class, the order in which I-KDR computes.
 #pragma once
 
 #include <cstdint>
@@ -9,16 +9,16 @@
 
 namespace fastfs::core {
 
-// Sample i is order[i] of the caller. A, B and other samples x k arrays are k columns, one after the other.
+// Sample i is the caller's sample order[i]. A, B and other samples x k arrays are k columns, one after the other.
 struct SortedSamples : Classes {
-    std::vector<std::int64_t> classes;  // of sample i
+    std::vector<std::int64_t> classes;  // by sample
 
     SortedSamples(const std::int64_t* labels_, std::int64_t n_samples_, std::int64_t n_classes_)
         : Classes(labels_, n_samples_, n_classes_) {
         for (const std::int64_t i : order) classes.push_back(labels[at(i)]);
     }
 
-    // From samples x k, row-major, in the caller's order, and back.
+    // Converts an array of samples x k, row-major, from the caller's order. unsort converts it back.
     Numbers sorted(const double* A, std::int64_t k) const {
         Numbers columns = numbers(n_samples() * k);
         for (std::int64_t i = 0; i < n_samples(); ++i) {

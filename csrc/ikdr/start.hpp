@@ -1,4 +1,4 @@
-// Where I-KDR starts.
+// The coefficients A from which I-KDR starts.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,8 @@
 
 namespace fastfs::core {
 
-// Divides each class into cells around its medoid and around the samples farthest from the earlier centres; a column is
-// the mean of a cell.
+// Returns A (k columns), each column of which is the mean of a cell. Classes are divided into cells around their medoid
+// and around the samples farthest from the earlier centres.
 template <class T>
 Numbers class_wise_start(const SortedSamples& samples, const T* K, std::int64_t k);
 
