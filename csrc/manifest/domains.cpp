@@ -26,20 +26,21 @@ namespace {
 
 constexpr std::int64_t kCore = 400, kBuffer = 150, kNeighbors = 30;
 
-// Dense X of more features than this have their neighbours found by lists, which miss some: the exact search takes
-// O(d^2) time, and as long as all domains of so many features.
+// Dense X with more features than this finds neighbours by lists, which miss some of them: the exact search takes
+// O(d^2) time, and as long as all domains together at this number of features.
 constexpr std::int64_t kMostSearched = 100'000;
 
-// The agreement with exact scores is estimated from so many domains, solved again without a buffer and with half of the
-// eigenvectors. The scores are this many times as far from exact ones as from those: fitted to the cells of
-// benchmarks/bench_manifest_wide.py, where the estimate exceeds the truth by .05 at most.
+// The agreement with exact scores is estimated from kChecked domains, which are solved again without a buffer and with
+// half of the eigenvectors. Scores are taken to be kDistanceToExact times as far from exact scores as from these
+// coarser ones: fitted to the cells of benchmarks/bench_manifest_wide.py, where the estimate exceeds the truth by at
+// most .05.
 constexpr std::int64_t kChecked = 2;
 constexpr double kDistanceToExact = 2;
 
-// The landmarks that K outside a domain rests on are those of so many times the rank that V is cut to.
+// K outside a domain is taken from the landmarks of kFinerRank times the rank that V is cut to.
 constexpr std::int64_t kFinerRank = 3;
 
-// Share of `rest` that K_UU takes: all of it would stand for features without ties between each other.
+// The share of `rest` that K_UU takes: the whole would mean that outside features have no ties with each other.
 constexpr double kShareOfRest = 0.5;
 
 // The least share of a unit vector outside the domain that makes a direction of its own, as an eigenvalue of a Gram.
@@ -72,7 +73,7 @@ std::vector<std::vector<std::int64_t>> grow_cores(const Edges& edges, std::int64
                 touched.push_back(i);
                 if (free[at(i)] && gain[at(i)] > 0) offers.emplace(gain[at(i)], -i);
             }
-            while (!offers.empty()) {  // gains only grow: what was offered for less is outdated
+            while (!offers.empty()) {  // gains only grow: an offer below the feature's gain is outdated
                 const auto& [value, negative] = offers.top();
                 if (free[at(-negative)] && value == gain[at(-negative)]) break;
                 offers.pop();
@@ -201,10 +202,10 @@ Outside describe_outside(const std::array<SideKernel<T>, 2>& sides, const std::a
     return outside;
 }
 
-// K of one side on the span of the unit vectors of B and of U = V_out R, V_out being V with its rows in B set to zero:
-// size x size, size = |B| + r, lower triangle; all_VK, all_VrV: of Outside. K between B and all others is that of F F',
-// K among these that of F F' and kShareOfRest of the rest of its diagonal. VB: the rows of V in B; R q x r,
-// column-major.
+// Projects K of one side onto the span of the unit vectors of B and of U = V_out R, with V_out = V but for zero rows in
+// B: returns size x size, size = |B| + r, lower triangle. Between B and outside features, K is taken as F F'; among
+// outside features, as F F' + kShareOfRest diag(rest). all_VK, all_VrV: members of Outside. VB: the rows of V in B. R:
+// q x r, column-major.
 template <class T>
 Buffer<double> project(const SideKernel<T>& side, const Buffer<double>& all_VK, const Buffer<double>& all_VrV,
                        std::span<const std::int64_t> B, const Buffer<double>& VB, const double* R, std::int64_t q,
@@ -244,7 +245,7 @@ Buffer<double> project(const SideKernel<T>& side, const Buffer<double>& all_VK, 
     return M;
 }
 
-// The scores of a domain's features B in the span of B and of V, whose rows in B are VB.
+// Scores a domain's features B in the span of B and of V; VB: the rows of V in B.
 template <class T>
 Outcome solve_domain(std::span<const std::int64_t> B, const Buffer<double>& VB,
                      const std::array<SideKernel<T>, 2>& sides, const Outside& outside, Run& run) {
@@ -273,7 +274,7 @@ Outcome solve_domain(std::span<const std::int64_t> B, const Buffer<double>& VB,
 
 std::span<const std::int64_t> core_of(const Domain& domain) { return {domain.features.data(), at(domain.core)}; }
 
-// Some domains to solve again, without a buffer and with fewer eigenvectors.
+// A sample of domains to solve again, without a buffer and with fewer eigenvectors.
 struct CoarserDomains {
     std::vector<std::int64_t> drawn;
     Outside outside;                 // without V
@@ -316,7 +317,7 @@ double agreement(const std::vector<Domain>& domains, const std::vector<double>& 
 
 bool by_lists(const Samples& X) { return X.n_cols() > kMostSearched && !X.is_sparse(); }
 
-// Features of a core, at most: domains of about equal sizes take less time than full ones and a rest.
+// Returns the largest size of a core: domains of about equal sizes take less time than full ones and a small last one.
 std::int64_t core_size(std::int64_t d) { return ceil_div(d, ceil_div(d, kCore)); }
 
 // The nearest features of each feature in one class, n_near of each.

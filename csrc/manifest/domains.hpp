@@ -1,4 +1,5 @@
-// Domains of features: cores that are grown over the strongest edges, each with a buffer of what it is tied to most.
+// Domains of features: cores that are grown over the strongest edges, each with a buffer of its most strongly tied
+// outside features.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +9,7 @@
 
 namespace fastfs::core {
 
-// Symmetric weights between features, by row: those of feature i are ends[begins[i]] .. ends[begins[i + 1] - 1].
+// Symmetric weights between features, by row: feature i has ends[begins[i]] .. ends[begins[i + 1] - 1].
 struct Edges {
     struct End {
         std::int32_t feature;
@@ -22,25 +23,25 @@ struct Edges {
     }
 };
 
-// An edge as it was listed; both directions count.
+// A listed edge, which counts in both directions.
 struct ListedEdge {
     std::int32_t from, to;
     float weight;
 };
 
-// Gathers edges 0 .. n_listed - 1 of d features; of an edge that is listed more than once, the largest weight counts.
+// Gathers edges 0 .. n_listed - 1 of d features; an edge that is listed repeatedly has its largest weight.
 Edges gather_edges(std::int64_t d, std::int64_t n_listed, const std::function<ListedEdge(std::int64_t)>& listed);
 
-// The features of a domain: its core first, whose scores it gives.
+// A domain: the features of its core, which get their scores from it, then the features of its buffer.
 struct Domain {
     std::vector<std::int64_t> features;
     std::int64_t core;
 };
 
-// Each feature is in one core of at most `core` features. A core starts at the free feature with the strongest edge
-// and takes the free feature with the largest summed weight to it, until none has an edge to it; those of less than
-// four fifths of the size are joined, largest first, while they fit. Its buffer: the outside features with the largest
-// summed weight to it, `buffer` at most. Ties go to the lower index.
+// Partitions the features into cores of at most `core` features. A core starts at the free feature with the strongest
+// edge and takes the free feature with the largest summed weight to the core, until no free feature has an edge to it.
+// Cores below four fifths of the size are joined, largest first, while they fit. The buffer of a core has at most
+// `buffer` outside features, with the largest summed weights to the core. Ties go to the lower index.
 std::vector<Domain> make_domains(const Edges& edges, std::int64_t core, std::int64_t buffer);
 
 }  // namespace fastfs::core

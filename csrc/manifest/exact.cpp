@@ -19,9 +19,10 @@
 namespace fastfs::core {
 namespace {
 
-// rest = all - part, upper triangles; what is no more than their rounding is 0, as between equal columns: 64 eps of the
-// squared norms, which are up to 256 times the distance where a Gram was good enough (kFewDigits of affinity.cpp).
-// False if some distance over all rows is so large beside those of the rest that too many of their digits are gone.
+// Computes rest = all - part, upper triangles of squared distances. Differences below the rounding error become 0, as
+// between equal columns: 64 eps of the squared norms, which are up to 256 times the distance where a Gram was accurate
+// enough (kFewDigits of affinity.cpp). Returns false if a distance over all rows is so much larger than the distance
+// over the rest that too many digits of the difference are lost.
 bool subtract_distances(const double* all, const double* part, std::int64_t d, Run& run, double* rest) {
     constexpr double kRounding = 256 * 64 * std::numeric_limits<double>::epsilon(), kLostBits = 256;
     std::vector<double> largest(at(d), 0.0), sum(at(d), 0.0);
@@ -38,7 +39,7 @@ bool subtract_distances(const double* all, const double* part, std::int64_t d, R
     return *std::max_element(largest.begin(), largest.end()) <= kLostBits * mean;
 }
 
-// (1): K of one side at one scale from its distances and norms, upper triangles; K may be D2.
+// Makes K of one side at one scale, equation (1), from squared distances D2 and norms, upper triangles; K may be D2.
 void kernel(const fastfs_manifest_options& options, const double* D2, const std::vector<double>& norms, std::int64_t d,
             double unit, const Side& side, int which, const fastfs_manifest_scale& scale, Run& run, double* K,
             Outcome& outcome) {
@@ -46,7 +47,7 @@ void kernel(const fastfs_manifest_options& options, const double* D2, const std:
     const double sigma = given ? scale.sigma[side.index] / unit
                                : choose_sigma(D2, d, scale, side.name, outcome.kernel_warnings[which], run);
     outcome.sigma[which] = given ? scale.sigma[side.index] : in_units_of_data(sigma, unit, side.name);
-    // Kept finite, so that distance 0 stays affinity 1 however small sigma is.
+    // The factor is kept finite, so that distance 0 gives affinity 1 for any sigma.
     const double per_distance = std::min(0.5 / sigma / sigma, std::numeric_limits<double>::max());
     parallel_for(run, ceil_div(d, kTile), [&](std::int64_t block, int) {
         for (std::int64_t i = block * kTile; i < std::min((block + 1) * kTile, d); ++i) {

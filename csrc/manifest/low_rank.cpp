@@ -17,11 +17,11 @@
 namespace fastfs::core {
 namespace {
 
-// Rows that a task of a tall matrix takes at once, and into how many groups sums are split at most.
+// Rows of a tall matrix per task, and the largest number of groups that sums are split into.
 constexpr std::int64_t kRows = kTile;
 constexpr std::int64_t kGroups = 32, kFewestRows = 4 * kRows;
 
-// Landmarks that are drawn at once: whole panels. 24 and 96 gave the same agreement with the exact ranking within 0.01
+// Landmarks per batch: whole panels. 24 and 96 gave the same agreement with the exact ranking within 0.01
 // to 0.03, 24 takes twice the passes over F.
 constexpr std::int64_t kBatch = 48;
 
@@ -45,7 +45,7 @@ void for_rows(std::int64_t d, Run& run, F&& f) {
                  [&](std::int64_t task, int slot) { f(task * kRows, std::min(kRows, d - task * kRows), slot); });
 }
 
-// As many groups as threads can use, but for wide sums fewer, whose parts together stay below a quarter of the matrix.
+// Chooses groups enough for all threads, but fewer for wide sums: parts stay below a quarter of the matrix together.
 std::int64_t rows_per_group(std::int64_t d, std::int64_t size) {
     const auto columns = static_cast<std::int64_t>(std::sqrt(static_cast<double>(size)));
     const std::int64_t rows = std::max({kFewestRows, d / kGroups, 4 * columns});
@@ -101,7 +101,7 @@ NumericError not_semidefinite() {
     return NumericError("the kernel is not positive semidefinite, as ManiFeSt needs it: choose another kernel");
 }
 
-// The trace of diag(g) K diag(g).
+// Computes the trace of diag(g) K diag(g).
 double trace_of(const std::vector<double>& diagonal, const std::vector<double>& g) {
     double trace = 0;
     for (std::size_t i = 0; i < g.size(); ++i) {
@@ -114,7 +114,7 @@ double trace_of(const std::vector<double>& diagonal, const std::vector<double>& 
     return trace;
 }
 
-// One round of normalisation for feature i.
+// Updates g of feature i by one round of normalisation.
 void divide_by_root(std::int64_t i, double& g, double Kg) {
     if (!(Kg > 0)) {
         throw NumericError({"normalize divides by the root of a kernel's row sums, but that of feature ", i,
@@ -123,7 +123,7 @@ void divide_by_root(std::int64_t i, double& g, double Kg) {
     g /= std::sqrt(g * Kg);
 }
 
-// All rounds of normalisation, in O(d^2) time.
+// Computes g by products with K, in O(d^2) time.
 template <class T>
 void normalize_by_products(const Features<T>& features, const Kernel& kernel, int times, Run& run,
                            std::vector<double>& g) {
@@ -154,8 +154,8 @@ void scale_rows(const std::vector<double>& g, std::int64_t ld, std::int64_t n, R
     });
 }
 
-// Cholesky with pivots of the b x b matrix A (destroyed; column-major, both triangles), as far as pivots exceed
-// their `least`: the rows taken, in order, and the lower factor R of A at these, column-major.
+// Factors the b x b matrix A (destroyed; column-major, both triangles) by Cholesky with pivots, as long as pivots
+// exceed their `least`. Returns the pivots in order; R is the lower factor of A at the pivots, column-major.
 std::vector<std::int64_t> pivoted_cholesky(std::int64_t b, double* A, const std::vector<double>& least,
                                            std::vector<double>& R) {
     std::vector<std::int64_t> order;
@@ -187,7 +187,7 @@ std::vector<std::int64_t> pivoted_cholesky(std::int64_t b, double* A, const std:
     return order;
 }
 
-// At most kBatch features drawn with probabilities proportional to c, each once.
+// Draws at most `count` features with probabilities proportional to c, each once.
 std::vector<std::int64_t> draw(const std::vector<double>& c, double total, std::int64_t count, Random& random) {
     std::vector<double> targets;
     for (std::int64_t i = 0; i < count; ++i) targets.push_back(random.uniform() * total);
@@ -212,8 +212,8 @@ std::vector<std::int64_t> landmark_columns(const Features<T>& features, const Ke
                                            const std::vector<double>& diagonal, const std::vector<double>& weight,
                                            std::int64_t m, std::uint64_t seed, Run& run, Buffer<double>& F,
                                            std::vector<double>& c) {
-    // What a kernel value may be wrong by, as a share of the diagonal: less of it is not worth a column. What is
-    // negative by more than kIndefinite can't be rounding.
+    // rounding: the error of a kernel value as a share of the diagonal; a smaller residual isn't worth a column.
+    // A residual below -kIndefinite can't be rounding.
     constexpr double kIndefinite = 1e-3;
     constexpr double rounding = 64 * static_cast<double>(std::numeric_limits<T>::epsilon());
     const std::int64_t d = features.n_features();
@@ -288,7 +288,7 @@ std::vector<std::int64_t> landmark_columns(const Features<T>& features, const Ke
 
 std::int64_t through_landmarks(Buffer<double>& F, const std::vector<std::int64_t>& landmarks,
                                const std::vector<double>& diagonal, std::vector<double>& c, Run& run) {
-    // Far above the rounding of sums over any number of rows, and too little to be worth a column.
+    // kLeast is far above the rounding of sums over any number of rows, and too small to be worth a column.
     constexpr double kLeast = 1e-10;
     const auto d = static_cast<std::int64_t>(diagonal.size()), m = static_cast<std::int64_t>(landmarks.size());
     Buffer<double> A(m * m);

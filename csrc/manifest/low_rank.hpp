@@ -23,9 +23,9 @@ struct LowRank {
     std::int64_t rank() const { return static_cast<std::int64_t>(w.size()); }
 };
 
-// Both factor K with its diagonal factors g from `normalize` rounds of K <- diag(q)^(-1/2) K diag(q)^(-1/2), q = K 1.
-// Less than `rank` columns come back where K has lower rank. room: memory that calls after each other
-// may share, since fresh pages cost as much as a pass over them.
+// landmarks and nystrom factor diag(g) K diag(g), with g from `normalize` rounds of K <- diag(q)^(-1/2) K
+// diag(q)^(-1/2), q = K 1. They return fewer than `rank` columns if K has lower rank. room: memory that consecutive
+// calls can share, since fresh pages cost as much as a pass over them.
 
 // From 4 rank columns of K, drawn in batches with probabilities that follow what is left of the diagonal (randomly
 // pivoted Cholesky: Chen, Epperly, Tropp, Webber 2022, arXiv 2207.06503), cut to `rank`. O(d m (N + m)) time with m = 4
@@ -69,14 +69,14 @@ template <class T>
 LowRank nystrom(const Features<T>& features, const Kernel& kernel, int normalize, std::int64_t rank, std::uint64_t seed,
                 Buffer<double>& room, Run& run);
 
-// Bytes that they take, G included and the features not.
+// Count the bytes of these calls, with G and without the features.
 std::int64_t landmarks_memory(std::int64_t d, std::int64_t rank, int n_threads);
 std::int64_t draw_landmarks_memory(std::int64_t d, std::int64_t n_samples, std::int64_t m, std::int64_t rank,
                                    int n_threads);
 std::int64_t nystrom_memory(std::int64_t d, std::int64_t rank, int n_threads);
 
-// Rows of a tall matrix, in fixed groups: add(first, n, part) adds what rows first..first + n - 1 contribute to `part`,
-// size doubles; their sums over all d rows, merged in order, are the result.
+// Sums over the d rows of a tall matrix in fixed groups: add(first, n, part) adds the contribution of rows
+// first..first + n - 1 to `part`, `size` doubles. Groups are merged in order.
 Buffer<double> sum_over_rows(std::int64_t d, std::int64_t size, Run& run,
                              const std::function<void(std::int64_t, std::int64_t, double*)>& add);
 std::int64_t sum_over_rows_memory(std::int64_t d, std::int64_t size);

@@ -15,7 +15,7 @@
 namespace fastfs::core {
 namespace {
 
-// Each class compared with each other one, or with all others.
+// Returns true if classes are compared in pairs, false if each is compared with all others together.
 bool pairwise(std::int64_t n_classes, std::int32_t multiclass) {
     return n_classes == 2 || multiclass == FASTFS_MANIFEST_OVO;
 }
@@ -24,7 +24,7 @@ std::int64_t count_problems(std::int64_t n_classes, std::int32_t multiclass) {
     return pairwise(n_classes, multiclass) ? n_classes * (n_classes - 1) / 2 : n_classes;
 }
 
-// The classes as sides.
+// Makes a side of each class, with the rows that carry its label.
 std::vector<Side> read_classes(const std::int64_t* labels, std::int64_t n_rows, std::int64_t n_classes) {
     std::vector<Side> classes;
     for (std::int64_t c = 0; c < n_classes; ++c) {
@@ -37,7 +37,7 @@ std::vector<Side> read_classes(const std::int64_t* labels, std::int64_t n_rows, 
     return classes;
 }
 
-// Class c against all others.
+// Makes the problem of class c against all other classes.
 Problem against_rest(const std::vector<Side>& classes, std::size_t c, const std::int64_t* labels, std::int64_t n_rows) {
     Side one = classes[c], rest = one;
     rest.index = rest.name.number = 2 * one.index + 1;
@@ -50,7 +50,7 @@ Problem against_rest(const std::vector<Side>& classes, std::size_t c, const std:
     return {std::move(one), std::move(rest)};
 }
 
-// The outcomes of the fit's problem p, whose components go straight into the results.
+// Prepares the outcomes of problem p of the fit, one per scale; components are written straight into the results.
 std::vector<Outcome> prepare_outcomes(std::int64_t p, std::int64_t d,
                                       const std::vector<fastfs_manifest_result>& results) {
     std::vector<Outcome> outcomes(results.size());
@@ -71,10 +71,10 @@ std::vector<Outcome> prepare_outcomes(std::int64_t p, std::int64_t d,
     return outcomes;
 }
 
-// The scores of all problems together.
+// Averages the scores of problems.
 class MeanScores {
   public:
-    // Sets scores and class_scores, unless it is null, to 0.
+    // Sets scores to 0, and class_scores unless it is null.
     MeanScores(std::int64_t d, std::int64_t n_classes, std::int32_t multiclass, double* scores, double* class_scores)
         : d_(d),
           n_classes_(n_classes),
@@ -86,7 +86,7 @@ class MeanScores {
         if (class_scores) std::fill_n(class_scores, n_classes * d, 0.0);
     }
 
-    // Of class a and class b, or of class a and the rest.
+    // Adds the scores of a problem: class a against class b, or against the rest.
     void add(const double* of_problem, std::int64_t a, std::int64_t b) const {
         add_share(of_problem, n_problems_, scores_);
         if (!class_scores_) return;
@@ -114,7 +114,7 @@ void for_problems(std::int64_t n_classes, std::int32_t multiclass, F&& f) {
     }
 }
 
-// Writes what is problem p's own, the fit's first problem being 0.
+// Writes the values of problem p into the result; the first problem of the fit is 0.
 void write_outcome(std::int64_t p, const Problem& problem, const Outcome& o, const fastfs_manifest_result& result) {
     for (std::size_t l : {0, 1}) {
         const std::int64_t k = problem[l].index;
@@ -131,7 +131,7 @@ void write_outcome(std::int64_t p, const Problem& problem, const Outcome& o, con
     }
 }
 
-// Of the features of some rows while their distances are computed.
+// Counts the bytes of the features of a class while their distances are computed.
 std::int64_t gathering_memory(const Samples& X, const Run& run) {
     return squared_distances_memory(X, X.n_rows(), run.n_threads());
 }
@@ -192,7 +192,7 @@ fastfs_manifest_plan plan_problems(std::int64_t d, std::int64_t n_classes, const
         (static_cast<double>(n_classes + 2) +
          (4.0 * static_cast<double>(n_components) + (o.first_problem > 0 || o.n_problems > 0 ? 2.0 : 0.0)) *
              static_cast<double>(plan.n_problems));
-    // Rows by class and against the rest; more than any budget is enough.
+    // Rows by class and of the rest; a sum beyond any budget will do.
     const auto results =
         static_cast<std::int64_t>(std::min(handed_out + 32.0 * static_cast<double>(needs.labels), 1e17));
     const std::int64_t squares = 2 + 2 * (n_scales > 1);
@@ -201,7 +201,7 @@ fastfs_manifest_plan plan_problems(std::int64_t d, std::int64_t n_classes, const
     plan.exact_bytes = 8 * d * d * squares + needs.exact + std::max(solving, needs.gathering) + results;
 
     const std::int32_t beyond = any ? needs.accuracy_beyond : o.accuracy;
-    // Low-rank kernels of such a rank gain nothing, nor do domains that are as large as everything.
+    // Low-rank kernels gain nothing at such a rank, nor do domains that hold all features.
     const bool full = beyond == FASTFS_MANIFEST_DOMAINS ? largest_domain(o) >= d : o.rank > d / 4;
     plan.accuracy = FASTFS_MANIFEST_EXACT;
     plan.bytes = plan.exact_bytes;
@@ -252,7 +252,7 @@ void Manifest::fit(const std::int64_t* labels, std::int64_t n_classes, const fas
             .unit_of_all = unit_};
     Buffer<double> summed;
     double begun = 0;  // share of the call before the problems
-    // Both sides of a problem together are all rows. A custom kernel needs the norms of each as well.
+    // Both sides of a problem have all rows together. A custom kernel needs the norms of both sides as well.
     if (exact && (n_classes == 2 || !pairs) && !options.custom) {
         if (distances_.size() > 0) {
             fit.all = distances_.data();

@@ -11,7 +11,7 @@
 
 namespace fastfs::core {
 
-// One a class if classes are compared in pairs, else one a class and one for the rest of it.
+// Counts the kernels of a fit: one per class if classes are compared in pairs, else two, for the class and the rest.
 std::int64_t count_kernels(std::int64_t n_classes, std::int32_t multiclass);
 
 class Manifest {
@@ -34,11 +34,11 @@ class Manifest {
     Buffer<double> distances_;  // over all rows, upper triangle in units of unit_^2; empty if not kept
 };
 
-// The scores of all problems together, from those of each. class_scores may be null.
+// Averages the scores of all problems. class_scores may be null.
 void manifest_mean_scores(std::int64_t d, std::int64_t n_classes, std::int32_t multiclass, const double* problem_scores,
                           double* scores, double* class_scores);
 
-// The scores of two d x d kernels that were computed elsewhere, and the warnings. Throws unless they are finite,
+// Compares two d x d kernels that the caller has computed; returns scores and warnings. Throws unless both are finite,
 // symmetric and semidefinite, with a positive entry on the diagonal.
 std::int32_t manifest_kernels(std::int64_t d, const double* K1, const double* K2, Run& run, double* scores);
 

@@ -105,7 +105,7 @@ void pencil_form(std::int64_t d, Buffer<double> K1, Buffer<double> S, Run& run, 
             S[i * d + j] = k1 + k2;
         }
     });
-    // Shares of the whole as measured at d = 2000.
+    // The shares of time were measured at d = 2000.
     run.step("pencil of the class kernels", 0.55);
     Pencil classes = pencil(d, K1.data(), S, run);
     const auto q = static_cast<std::int64_t>(classes.nu.size());

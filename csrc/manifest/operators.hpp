@@ -13,23 +13,23 @@
 
 namespace fastfs::core {
 
-// W <- W diag(factors), W d x q.
+// Scales the columns of W, d x q: W <- W diag(factors).
 void scale_columns(double* W, std::int64_t d, std::int64_t q, const std::vector<double>& factors);
 
-// (2): the leading eigenpairs of M = W diag(sqrt(1 - nu^2) / 2) W'. W is scaled back to what it was, but for columns
-// with nu = -1 or 1, which neither M nor D needs. M, spare: d x d scratch; spare comes back.
+// Computes the leading eigenpairs of M = W diag(sqrt(1 - nu^2) / 2) W', equation (2). W is restored, except columns
+// with nu = -1 or 1, which neither M nor D needs. M, spare: d x d scratch; returns spare.
 Buffer<double> mean_components(double* W, const std::vector<double>& nu, std::int64_t d, std::int64_t q, double* M,
                                Buffer<double> spare, Run& run, Outcome& outcome);
 
-// Lower triangle of D = W diag(weights) W' = Wp Wp' - Wn Wn': the columns of positive and negative weight, scaled by
-// the root of its magnitude. The negative ones come first; zeros may stand anywhere.
+// Computes the lower triangle of D = W diag(weights) W' = Wp Wp' - Wn Wn': the columns of positive and negative weight,
+// scaled by the root of its magnitude. The negative ones come first; zeros may stand anywhere.
 void weighted_squares(double* W, const std::vector<double>& weights, std::int64_t d, double* D, Run& run);
 
-// (3): D = W diag(sqrt(1 - nu^2) artanh(nu) / 2) W', lower triangle.
+// Computes D = W diag(sqrt(1 - nu^2) artanh(nu) / 2) W', equation (3), lower triangle.
 void difference(double* W, const std::vector<double>& nu, std::int64_t d, std::int64_t q, double* D, Run& run);
 
-// The leading eigenpairs of D by magnitude; vector(i) belongs to lam[i]. lam ascends: the largest |lam| is always at
-// one of the ends that are left. If there are fewer than asked for, the rest is 0.
+// Writes the leading eigenpairs of D by magnitude; vector(i) belongs to lam[i]. lam ascends, so that the largest |lam|
+// left is at one of its two ends. If D has fewer than wanted, the remaining are 0.
 template <class F>
 void difference_components(const std::vector<double>& lam, F&& vector, std::int64_t d, Outcome& outcome) {
     std::fill_n(outcome.difference_values, outcome.n_components, 0.0);
@@ -44,15 +44,15 @@ void difference_components(const std::vector<double>& lam, F&& vector, std::int6
     }
 }
 
-// (4): r = diag |D|, from the eigenpairs (lam, P) of D. With D = D+ - D-, |D| = 2 D+ - D = 2 D- + D: the eigenvectors
-// of one sign will do, and those of the rarer one are completed; besides, the k eigenpairs of largest |lam| on request.
+// Computes the scores r = diag |D|, equation (4), from the eigenpairs (lam, P) of D. With D = D+ - D-, |D| = 2 D+ - D =
+// 2 D- + D: the eigenvectors of the rarer sign are enough. On request, writes the k eigenpairs of largest |lam| too.
 // spare: d x d, for the eigenvectors.
 void scores(std::int64_t d, double* D, Buffer<double> spare, Run& run, Outcome& outcome);
 
-// The pencil form of (2) to (4). K1 and K2 are consumed.
+// Computes the pencil form of (2) to (4). Consumes K1 and K2.
 void pencil_form(std::int64_t d, Buffer<double> K1, Buffer<double> K2, Run& run, Outcome& outcome);
 
-// The largest |nu| of a pencil with n rows: 1 if it is cut, at eigenvalues that are rounding.
+// Returns the largest |nu| of a pencil with n rows: 1 if the pencil is cut at eigenvalues that are rounding.
 double steepest(const std::vector<double>& nu, std::int64_t n);
 
 // Warns of scores that don't exceed what rounding errors make of the weights: those of the kernels' entries, if these

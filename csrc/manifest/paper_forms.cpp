@@ -43,7 +43,7 @@ std::vector<double> clipped_log(const std::vector<double>& e) {
     return map(e, [&](double x) { return std::log(std::max(x, least)); });
 }
 
-// The same for the two forms of the paper, where log e = 1/2 log(mu / (1 - mu)) = atanh(nu).
+// Computes log e of the paper's two forms, where log e = 1/2 log(mu / (1 - mu)) = atanh(nu).
 double steepest_of_logs(const std::vector<double>& logs, std::int64_t d) {
     return static_cast<std::int64_t>(logs.size()) < d ? 1 : std::tanh(std::max(-logs.front(), logs.back()));
 }
@@ -61,7 +61,7 @@ void transpose(double* A, std::int64_t n) {
     }
 }
 
-// The leading eigenpairs of M; w ascends, V holds its vectors. Where there are fewer than asked for, the rest is 0.
+// Writes the leading eigenpairs of M from ascending w and vectors V. If M has fewer than wanted, the remaining are 0.
 void mean_components(const std::vector<double>& w, const double* V, std::int64_t d, Outcome& outcome) {
     const auto n = static_cast<std::int64_t>(w.size());
     for (std::int64_t c = 0; c < outcome.n_components; ++c) {
@@ -76,13 +76,13 @@ void mean_components(const std::vector<double>& w, const double* V, std::int64_t
     }
 }
 
-// The eigenvalues above the rounding of the largest.
+// Counts the eigenvalues above the rounding error of the largest.
 std::int64_t numerical_rank(const std::vector<double>& w, std::int64_t d) {
     const double cut = w.back() * static_cast<double>(d) * std::numeric_limits<double>::epsilon();
     return w.end() - std::upper_bound(w.begin(), w.end(), std::max(cut, 0.0));
 }
 
-// Of the inverse of a singular kernel the public program makes NaN, or noise.
+// Makes the error for a singular kernel, whose inverse the public program turns into NaN or noise.
 void require_invertible(const std::vector<double>& w, const std::string& what) {
     const auto d = static_cast<std::int64_t>(w.size());
     if (numerical_rank(w, d) == d) return;
@@ -127,8 +127,8 @@ void check_angles(std::int64_t k, const std::vector<double>& cosines, const std:
 
 void keep_last(std::vector<double>& values, std::int64_t n) { values.erase(values.begin(), values.end() - n); }
 
-// The same for the cores of two kernels, k x k, seen from principal vectors of their ranges: Vt diag(w_right) Vt' = B
-// B' and U' diag(w_left) U = B diag(e) B', for orthogonal U and Vt. A: scratch.
+// Solves the pencil of the cores of two kernels, k x k, in the principal vectors of their ranges: Vt diag(w_right) Vt'
+// = B B' and U' diag(w_left) U = B diag(e) B', for orthogonal U and Vt. A: scratch.
 std::vector<double> relate_cores(std::int64_t k, const double* U, const double* Vt, const std::vector<double>& w_left,
                                  const std::vector<double>& w_right, Buffer<double>& A, Buffer<double>& B, Run& run) {
     multiply('N', k, k, k, U, k, Vt, k, A.data(), k, run);

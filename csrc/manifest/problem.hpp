@@ -52,18 +52,18 @@ struct Outcome {
     double *mean_values = nullptr, *mean_vectors = nullptr, *difference_values = nullptr, *difference_vectors = nullptr;
 };
 
-// All problems of n rows, or groups of rows, with these labels; those with -1 stay out. solve writes the outcomes of
-// one problem, a scale each.
+// Solves all problems of n rows (or groups of rows) with these labels; rows with label -1 stay out. solve writes the
+// outcomes of one problem, one per scale.
 using Solve = std::function<void(const Problem&, Run&, std::vector<Outcome>&)>;
 void solve_problems(const std::int64_t* labels, std::int64_t n, std::int64_t d, std::int64_t n_classes,
                     const fastfs_manifest_options& options, std::int64_t n_problems, Run& run,
                     const std::vector<fastfs_manifest_result>& results, const Solve& solve);
 
-// accuracy="auto" is exact for up to so many features, if they fit the memory: there a fit takes as long as some
-// domains do. From sums over blocks of rows, which know no domains, it is for up to so many.
+// The largest numbers of features for which accuracy="auto" is exact, if memory allows: kMostExact from rows, where an
+// exact fit takes as long as a few domains; kMostExactFromSums from sums over blocks of rows, which don't have domains.
 constexpr std::int64_t kMostExact = 1500, kMostExactFromSums = 5000;
 
-// Bytes that the plan of a fit can't know by itself.
+// The bytes of a fit that depend on where its kernels come from, as the plan needs them.
 struct Needs {
     std::int64_t labels;                               // how many there are
     std::int64_t exact;                                // of the exact form, besides its kernels
@@ -76,52 +76,52 @@ fastfs_manifest_plan plan_problems(std::int64_t d, std::int64_t n_classes, const
                                    std::int64_t n_scales, std::int64_t n_components, const Needs& needs,
                                    const Run& run);
 
-// Of one side: squared distances in units of unit^2, an upper triangle; norms: for a custom kernel only.
+// Squared distances of one side in units of unit^2, an upper triangle; norms: only for a custom kernel.
 struct Distances {
     Buffer<double> D2;
     double unit = 1;
     std::vector<double> norms;
 };
 
-// One problem at all scales, which share the distances, by d x d kernels.
+// Solves one problem by d x d kernels at all scales, which share the distances.
 void compare_distances(std::int64_t d, const fastfs_manifest_options& options,
                        const std::vector<fastfs_manifest_scale>& scales, const Problem& problem,
                        std::array<Distances, 2> sides, Run& run, std::vector<Outcome>& outcomes);
 
-// Some features by themselves, drawn at random: the exact kernel of one side between them, and the low-rank one. Both
-// are made only if the agreement of the two is asked for.
+// The exact and the low-rank kernel of one side between a random sample of features, made only if `wanted`: to measure
+// how well the scores of the two agree.
 struct Excerpt {
     bool wanted;
     Buffer<double> exact;
     LowRank low_rank;
 };
 
-// The kernel of one side at one scale, whose sigma goes to the outcome; a rule takes it from the pairs of some
-// features.
+// Chooses the kernel of one side at one scale and writes its sigma to the outcome; a rule takes sigma from the pairs of
+// a sample of features.
 template <class T>
 Kernel kernel_of_side(const Features<T>& features, const fastfs_manifest_options& options, const Side& side,
                       std::size_t which, const fastfs_manifest_scale& scale, Run& run, Outcome& outcome);
 
-// (1): K of one side at one scale from its features, in the fast form.
+// Makes the low-rank K of one side at one scale, equation (1), from its features.
 LowRank low_rank_kernel(const Features<double>& features, const fastfs_manifest_options& options, const Side& side,
                         std::size_t which, const fastfs_manifest_scale& scale, Buffer<double>& room, Run& run,
                         Outcome& outcome, Excerpt& excerpt);
 
-// One problem at all scales, one after the other, by low-rank kernels: make returns that of a side, given room to
+// Solves one problem by low-rank kernels, one scale after the other. make returns the kernel of a side, given memory to
 // share, and writes its part of the outcome.
 using MakeLowRank = std::function<LowRank(std::size_t side, const fastfs_manifest_scale& scale, Buffer<double>& room,
                                           Outcome& outcome, Excerpt& excerpt)>;
 void compare_low_rank(std::int64_t d, const std::vector<fastfs_manifest_scale>& scales, const MakeLowRank& make,
                       Run& run, std::vector<Outcome>& outcomes);
 
-// One problem at one scale, by two low-rank kernels.
+// Solves one problem at one scale by two low-rank kernels.
 void low_rank_form(std::int64_t d, const LowRank& K1, const LowRank& K2, Run& run, Outcome& outcome);
 
-// Spearman's correlation; equal values share their mean rank. Where one side is constant there is nothing to rank: 1 if
-// both are.
+// Computes Spearman's correlation; equal values share their mean rank. Returns 0 if one side is constant, 1 if both
+// are.
 double rank_correlation(const std::vector<double>& a, const std::vector<double>& b);
 
-// A lower agreement than that comes with a warning.
+// An agreement below kTrustedAgreement comes with a warning.
 constexpr double kTrustedAgreement = 0.9;
 
 // The bytes of compare_low_rank: one side's low-rank kernel, and the other one's beside what it is made from; then both
@@ -129,14 +129,14 @@ constexpr double kTrustedAgreement = 0.9;
 std::int64_t low_rank_memory(std::int64_t d, std::int64_t rank, std::int64_t factor, std::int64_t features,
                              const Run& run);
 
-// One problem of rows.
+// Solve one problem of rows.
 void exact_problem(const Fit& fit, const Problem& problem, Run& run, std::vector<Outcome>& outcomes);
 void domains_problem(const Fit& fit, const Problem& problem, Run& run, std::vector<Outcome>& outcomes);
 void wide_problem(const Fit& fit, const Problem& problem, Run& run, std::vector<Outcome>& outcomes);
 
 std::int64_t domains_memory(const Samples& X, const fastfs_manifest_options& options, std::int64_t n_components,
                             const Run& run);
-// Dimensions of the space in which domains_problem solves a domain, at most.
+// Returns the largest dimension of the space in which domains_problem solves a domain.
 std::int64_t largest_domain(const fastfs_manifest_options& options);
 std::int64_t wide_memory(const Samples& X, const fastfs_manifest_options& options, std::int32_t accuracy,
                          std::int64_t n_components, const Run& run);

@@ -24,7 +24,7 @@ void for_pairs(const double* D2, std::int64_t d, Run& run, F&& f) {
     }
 }
 
-// The entries above the diagonal that lie strictly between two bounds, and how many lie below and at these.
+// Collects the entries above the diagonal strictly between two bounds; counts the entries below and at the bounds.
 struct Window {
     double low, high;
     std::int64_t below = 0, at_low = 0, at_high = 0;
@@ -48,7 +48,7 @@ struct Window {
         between.resize(n);
     }
 
-    // The value of a rank, counted from 0 among all entries, or nothing if that lies outside.
+    // Returns the entry of a 0-based rank among all entries, or nothing if it lies outside the bounds.
     std::optional<double> operator()(std::int64_t rank) {
         const auto inside = static_cast<std::int64_t>(between.size());
         if ((rank -= below) < 0) return {};
@@ -63,9 +63,9 @@ struct Window {
     }
 };
 
-// Percentile of the positive distances, or of all, by linear interpolation over ordered pairs: each of the m squared
-// distances above the diagonal counts twice. Random pairs say where the value of a rank may lie, so that one pass over
-// all finds it among few; too narrow a guess is widened.
+// Computes a percentile of the positive distances, or of all, by linear interpolation over ordered pairs: each of the m
+// squared distances above the diagonal counts twice. Random pairs bound the value of a rank, so that one pass over all
+// pairs has few candidates left; bounds that turn out too narrow are widened.
 double percentile_distance(const double* D2, std::int64_t d, double percentile, bool positive, Run& run) {
     constexpr std::int64_t kGuessed = 4096, kMargin = 128;  // 4 standard deviations of a median
     std::int64_t zeros = 0;

@@ -10,15 +10,15 @@
 
 namespace fastfs::core {
 
-// sigma by a rule, in the units of the distances, whose squares D2 are an upper triangle. If the distance of the rule
-// is 0, it is taken among the positive ones, with a warning; without positive ones it throws.
+// Chooses sigma by a rule, in the unit of the distances; D2: their squares, an upper triangle. If the rule gives
+// distance 0, it is applied to the positive distances, with a warning. Throws if no distance is positive.
 double choose_sigma(const double* D2, std::int64_t d, const fastfs_manifest_scale& scale, const Name& name,
                     std::int32_t& warnings, Run& run);
 
-// sigma x unit. Throws if that is no number any more.
+// Returns sigma x unit. Throws if the product overflows.
 double in_units_of_data(double sigma, double unit, const Name& name);
 
-// K <- diag(q)^(-1/2) K diag(q)^(-1/2), q = K 1, `times` over; only the diagonal factors are iterated.
+// Normalises K `times` times: K <- diag(q)^(-1/2) K diag(q)^(-1/2), q = K 1. Only the diagonal factors are iterated.
 void normalize(double* K, std::int64_t d, int times, Run& run);
 
 }  // namespace fastfs::core

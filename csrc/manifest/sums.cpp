@@ -80,9 +80,9 @@ ManifestSums::ManifestSums(std::int64_t n_features, std::int64_t n_groups, const
                                  Random(options.seed, ~std::uint64_t{0} - 2)
                                      .subset(n_features, count_landmarks(n_features, options)))) {}
 
-// What stands for the rows of a side: with A A' the part of the products that the landmarks explain, the distances of
-// columns of A', and of a component of its own that each feature has besides, are those of the data wherever a landmark
-// is one of the two.
+// Makes features with the distances of a side's rows: the columns of A', with A A' the part of the products that the
+// landmarks explain, and for each feature one more component that no other feature shares. Distances from landmarks are
+// exact, all others approximate.
 Features<double> ManifestSums::features_of(const Side& side, Run& run, std::int32_t& warnings) const {
     FeatureSums::Total total = sums_.total(side.rows, side.name);
     if (total.n_rows == 1) warnings |= FASTFS_MANIFEST_WARN_ONE_SAMPLE;

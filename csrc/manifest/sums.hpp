@@ -11,17 +11,17 @@
 
 namespace fastfs::core {
 
-// The exact form keeps the products of all pairs of features, the low-rank form those with its landmarks. These are
-// drawn before the pass and therefore evenly: a feature is what the landmarks explain of it, and a component of its own
-// that none shares. All distances from landmarks are then those of the data.
+// Sums over groups of rows. The exact form keeps the products of all pairs of features, the low-rank form the products
+// with landmarks. Landmarks are drawn before the pass and therefore evenly. A feature is represented by the part that
+// the landmarks explain and one component that no other feature shares, which keeps all distances from landmarks exact.
 class ManifestSums {
   public:
-    // How a fit would go: exact or fast. Throws if the sums can't serve what is asked for.
+    // Plans a fit: exact or of low rank, and its memory. Throws if sums can't serve the options.
     static fastfs_manifest_plan plan(std::int64_t n_features, std::int64_t n_groups, std::int64_t n_classes,
                                      const fastfs_manifest_options& options, std::int64_t n_scales,
                                      std::int64_t n_components, const Run& run);
 
-    // With accuracy AUTO, as the plan of a fit of two classes at one scale says.
+    // Resolves accuracy AUTO by the plan of a fit of two classes at one scale.
     static std::int32_t resolve_accuracy(std::int64_t n_features, std::int64_t n_groups,
                                          const fastfs_manifest_options& options, const Run& run);
 
@@ -41,7 +41,7 @@ class ManifestSums {
              const std::vector<fastfs_manifest_result>& results) const;
 
   private:
-    // The options with the accuracy of these sums, which those must name or leave open.
+    // Returns the options with the accuracy of these sums; throws if the options name another accuracy.
     fastfs_manifest_options resolve(const fastfs_manifest_options& options) const;
     Features<double> features_of(const Side& side, Run& run, std::int32_t& warnings) const;
 

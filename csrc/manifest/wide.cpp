@@ -20,7 +20,7 @@ namespace {
 
 constexpr std::int64_t kSampled = 2000;  // features that sigma is taken from
 
-// sigma of one side by a rule, from the pairs of some features.
+// Chooses sigma of one side by a rule, from the pairs of a sample of features.
 template <class T>
 double sampled_sigma(const Features<T>& features, const fastfs_manifest_options& o, const Side& side,
                      const fastfs_manifest_scale& scale, std::int32_t& warnings, Run& run) {
@@ -36,7 +36,7 @@ std::int64_t excerpt_size(std::int64_t d, std::int64_t rank) {
     return std::min(d, std::clamp<std::int64_t>(4 * rank, 500, 1000));
 }
 
-// What all steps of a low-rank kernel need.
+// The arguments that all steps of a low-rank kernel share.
 struct How {
     const fastfs_manifest_options& options;
     std::int32_t accuracy;
@@ -84,7 +84,7 @@ LowRank finish(const Features<T>& features, const Kernel& kernel, const How& how
     return factor(features, kernel, how, o.rank, room, run);
 }
 
-// (1): K of one side at one scale.
+// Makes K of one side at one scale, equation (1).
 LowRank kernel_of_rows(const Fit& fit, const How& how, Buffer<double>& room, Run& run, Outcome& outcome,
                        Excerpt& excerpt) {
     const std::vector<std::int64_t>& rows = how.side.rows;
@@ -163,7 +163,7 @@ JointRange joint_range(std::int64_t d, const LowRank& K1, const LowRank& K2, Run
     return joint;
 }
 
-// Q U (row-major, rows of n) for U q x n, a block of rows at a time: use(first row, rows, values).
+// Computes Q U (row-major, rows of n) for U q x n, one block of rows at a time: calls use(first row, rows, values).
 template <class F>
 void times_range(std::int64_t d, const LowRank& K1, const JointRange& joint, const double* U, std::int64_t n, Run& run,
                  F&& use) {
@@ -180,7 +180,7 @@ void times_range(std::int64_t d, const LowRank& K1, const JointRange& joint, con
     });
 }
 
-// Components that the joint range has, handed out as vectors over the features; the rest is 0.
+// Writes n components of the joint range as vectors over the features, and zeros for the others that were wanted.
 void expand_components(std::int64_t d, const LowRank& K1, const JointRange& joint, const double* U, std::int64_t n,
                        std::int64_t wanted, Run& run, double* values, double* vectors) {
     std::fill(values + n, values + wanted, 0.0);
@@ -193,8 +193,8 @@ void expand_components(std::int64_t d, const LowRank& K1, const JointRange& join
     for (std::int64_t c = 0; c < n; ++c) fix_sign(d, vectors + c * d);
 }
 
-// How far the low-rank scores can be trusted: no trace or gap of the kernels tells, since the exact scores rest on
-// their small eigenvalues too, but some features scored both ways do.
+// Measures the agreement of low-rank with exact scores on an excerpt of features. No trace or gap of the kernels would
+// tell, since exact scores rest on the small eigenvalues of the kernels too.
 double agreement(Excerpt (&excerpt)[2], Run& run) {
     const auto n = static_cast<std::int64_t>(std::sqrt(static_cast<double>(excerpt[0].exact.size())) + 0.5);
     Outcome exact, low_rank;
@@ -352,7 +352,7 @@ std::int64_t wide_memory(const Samples& X, const fastfs_manifest_options& o, std
     const bool high = accuracy == FASTFS_MANIFEST_LOW_RANK_HIGH;
     const std::int64_t factor =
         high ? nystrom_memory(d, o.rank, run.n_threads()) : landmarks_memory(d, o.rank, run.n_threads());
-    // In single precision as a rule; but a small sigma, which isn't known yet, asks for double.
+    // Features are in single precision as a rule, but a small sigma, which isn't known yet, requires double.
     return low_rank_memory(d, o.rank, factor, Features<double>::memory(X, X.n_rows()), run);
 }
 
