@@ -13,10 +13,10 @@
 namespace fastfs::core {
 namespace {
 
-// Features whose tables are held together, and targets whose sums are.
+// The features whose tables are held together, and the targets whose sums are held together.
 constexpr std::int64_t kFeaturesAtOnce = 128, kTargetsAtOnce = 32;
 
-// to += the sum of some rows of n values.
+// Adds some rows of n values to `to`.
 void add_rows(const std::vector<const double*>& rows, std::int64_t n, double* __restrict to) {
     std::size_t r = 0;
     for (; r + 4 <= rows.size(); r += 4) {
@@ -28,16 +28,16 @@ void add_rows(const std::vector<const double*>& rows, std::int64_t n, double* __
     }
 }
 
-// In the place of a class.
+// Stands for all classes in place of a class.
 constexpr std::int64_t kAll = -1;
 
-// A value that isn't missing, of a sample and its class.
+// A value that isn't missing, with its sample and class.
 struct Known {
     double x, weight;
     std::int64_t j, of_class;
 };
 
-// Ascending by x, one byte of its bits after the other.
+// Sorts values in ascending order, by radix: one byte of their bits after the other.
 void sort_by_value(std::vector<Known>& known) {
     struct Key {
         std::uint64_t bits;
@@ -60,12 +60,12 @@ void sort_by_value(std::vector<Known>& known) {
     std::transform(keys.begin(), keys.end(), known.begin(), [&](const Key& key) { return before[key.place]; });
 }
 
-// A distribution of values: their weight, and their weighted sum.
+// The values that a missing one can have: their weight, and their weighted sum.
 struct Donors {
     double weight = 0, sum = 0;
 };
 
-// row[j] = E|x_j - Z| of values in ascending order, Z being one of the donors, by weight: those of a class, or all.
+// Sets row[j] = E|x_j - Z| for values in ascending order. Z is one of the donors, by weight: those of a class, or all.
 void expected_distances(const std::vector<Known>& known, std::int64_t of_class, const Donors& donors, double* row) {
     double below = 0, sum_below = 0;
     for (const Known& one : known) {
@@ -76,7 +76,7 @@ void expected_distances(const std::vector<Known>& known, std::int64_t of_class, 
     }
 }
 
-// row[j] = P(Z differs from the code x_j).
+// Sets row[j] = P(Z differs from the code x_j), Z being one of the donors.
 void expected_mismatches(const std::vector<Known>& known, std::int64_t of_class, const Donors& donors,
                          std::int64_t n_levels, double* row) {
     Numbers share(at(n_levels));
@@ -114,8 +114,7 @@ std::int64_t ExpectedDifferences::memory(int n_threads) const {
     return 8 * std::max(of_distances, of_sums);
 }
 
-// The scaled values of some of the incomplete features, one after the other.
-Numbers ExpectedDifferences::read(std::int64_t first, std::int64_t size) const {
+Numbers ExpectedDifferences::read_features(std::int64_t first, std::int64_t size) const {
     const fastfs_matrix& m = X_.description();
     Numbers x(at(size * m.n_rows));
     std::vector<std::int64_t> columns;
@@ -137,17 +136,17 @@ Numbers ExpectedDifferences::read(std::int64_t first, std::int64_t size) const {
     return x;
 }
 
-ExpectedDifferences::OfFeature ExpectedDifferences::of_feature(std::int64_t f, const double* x) const {
+ExpectedDifferences::ExpectedOfFeature ExpectedDifferences::expected_of_feature(std::int64_t f, const double* x) const {
     const std::int64_t n = X_.n_rows(), n_classes = classes_.n_classes();
     const std::int64_t levels = levels_ ? levels_[columns_[at(incomplete_[at(f)])]] : 0;
-    OfFeature found{{}, numbers(n_classes * n)};
+    ExpectedOfFeature feature{{}, numbers(n_classes * n)};
     std::vector<Donors> donors(at(n_classes));
     std::vector<Known> known;
     known.reserve(at(n));
     Donors all;
     for (std::int64_t j = 0; j < n; ++j) {
         if (std::isnan(x[j])) {
-            found.missing.push_back(j);
+            feature.missing.push_back(j);
             continue;
         }
         const Known one{x[j], sample_weights_[at(j)], j, classes_.of(j)};
@@ -161,7 +160,7 @@ ExpectedDifferences::OfFeature ExpectedDifferences::of_feature(std::int64_t f, c
     Numbers sums(at(n_classes));
     for (std::int64_t c = 0; c < n_classes; ++c) {
         const bool any = donors[at(c)].weight > 0;
-        double* row = found.to_class.data() + c * n;
+        double* row = feature.to_class.data() + c * n;
         if (levels > 0) {
             expected_mismatches(known, any ? c : kAll, any ? donors[at(c)] : all, levels, row);
         } else {
@@ -172,12 +171,12 @@ ExpectedDifferences::OfFeature ExpectedDifferences::of_feature(std::int64_t f, c
         std::fill(sums.begin(), sums.end(), 0.0);
         for (const Known& one : known) sums[at(one.of_class)] += one.weight * row[one.j];
         const double sum = std::accumulate(sums.begin(), sums.end(), 0.0);
-        for (const std::int64_t j : found.missing) {
+        for (const std::int64_t j : feature.missing) {
             const Donors& own = donors[at(classes_.of(j))];
             row[j] = (own.weight > 0 ? sums[at(classes_.of(j))] / own.weight : sum / all.weight) / 2;
         }
     }
-    return found;
+    return feature;
 }
 
 void ExpectedDifferences::add_to_distances(const Targets& targets, std::int64_t t0, std::int64_t t1, double* out,
@@ -187,10 +186,10 @@ void ExpectedDifferences::add_to_distances(const Targets& targets, std::int64_t 
     run.require_memory(memory(run.n_threads()), "expected differences");
     for (std::int64_t first = 0; first < n_incomplete; first += kFeaturesAtOnce) {
         const std::int64_t size = std::min(kFeaturesAtOnce, n_incomplete - first);
-        const Numbers x = read(first, size);
-        std::vector<OfFeature> features(at(size));
+        const Numbers x = read_features(first, size);
+        std::vector<ExpectedOfFeature> features(at(size));
         parallel_for(run, size, [&](std::int64_t f, int) {
-            features[at(f)] = of_feature(first + f, x.data() + f * n);
+            features[at(f)] = expected_of_feature(first + f, x.data() + f * n);
             if (feature_weights_.empty()) return;
             for (double& expected : features[at(f)].to_class) {
                 expected *= feature_weights_[at(incomplete_[at(first + f)])];
@@ -202,11 +201,11 @@ void ExpectedDifferences::add_to_distances(const Targets& targets, std::int64_t 
         }
         parallel_for(run, ceil_div(t1 - t0, kTargetsAtOnce), [&](std::int64_t task, int) {
             const std::int64_t start = task * kTargetsAtOnce, n_targets = std::min(kTargetsAtOnce, t1 - t0 - start);
-            // What targets lack, and then, by sample, what others lack to the targets.
+            // The expected differences of values that targets miss and, by sample, of values that other samples miss.
             Numbers of_targets(at(n_targets * n)), of_others(at(n * n_targets)),
                 columns(at(size * n_classes * n_targets));
             double* to = columns.data();
-            for (const OfFeature& feature : features) {
+            for (const ExpectedOfFeature& feature : features) {
                 for (std::int64_t c = 0; c < n_classes; ++c) {
                     for (std::int64_t t = start; t < start + n_targets; ++t) {
                         *to++ = feature.to_class[at(c * n + targets.row(t0 + t))];
@@ -243,7 +242,7 @@ void ExpectedDifferences::add_to_sums(const Targets& targets, std::int64_t t0, s
     run.require_memory(memory(run.n_threads()), "expected differences");
     parallel_for(run, ceil_div(n_incomplete, kFeaturesAtOnce), [&](std::int64_t task, int) {
         const std::int64_t first = task * kFeaturesAtOnce, size = std::min(kFeaturesAtOnce, n_incomplete - first);
-        const Numbers x = read(first, size);
+        const Numbers x = read_features(first, size);
         std::vector<std::vector<std::int64_t>> missing(at(size));  // samples of each feature
         for (std::int64_t f = 0; f < size; ++f) {
             for (std::int64_t j = 0; j < n; ++j) {
@@ -279,7 +278,7 @@ void ExpectedDifferences::add_to_sums(const Targets& targets, std::int64_t t0, s
             }
         }
         for (std::int64_t f = 0; f < size; ++f) {
-            const Numbers expected = of_feature(first + f, x.data() + f * n).to_class;
+            const Numbers expected = expected_of_feature(first + f, x.data() + f * n).to_class;
             sums[incomplete_[at(first + f)]] +=
                 std::inner_product(expected.begin(), expected.end(), weights.begin() + f * n_classes * n, 0.0);
         }

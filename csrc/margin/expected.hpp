@@ -13,8 +13,9 @@
 
 namespace fastfs::core {
 
-// A missing value of sample j is a known one of j's class, by weight, or of any class if that has none. Differences are
-// those of sums that count 0 for a missing value, plus what this adds. O(n_missing n_samples) a feature.
+// A missing value of sample j has the distribution of the known values of j's class, by weight, or of all classes if
+// its class has none. Sums of differences count 0 for a missing value; this class adds the expected difference. Takes
+// O(n_missing n_samples) time per feature.
 class ExpectedDifferences {
   public:
     // levels: as in fastfs_margin_options. weights_of_features: null, or of the differences in distances.
@@ -22,23 +23,25 @@ class ExpectedDifferences {
                         const Numbers& sample_weights, const Classes& classes, const std::vector<std::int64_t>& columns,
                         const Numbers& feature_weights);
 
-    // out (row-major, n_samples apart) += what is missing from the distances of the targets t0..t1 - 1 to all samples.
+    // Adds to out (row-major, n_samples apart) the expected differences in the distances of the targets t0..t1 - 1 to
+    // all samples.
     void add_to_distances(const Targets& targets, std::int64_t t0, std::int64_t t1, double* out, Run& run) const;
 
-    // sums[k] += the sum of g times what is missing; g as of distances.
+    // Adds to sums[k] the sum of g times the expected differences; g is laid out as distances are.
     void add_to_sums(const Targets& targets, std::int64_t t0, std::int64_t t1, const double* g, double* sums,
                      Run& run) const;
 
     std::int64_t memory(int n_threads) const;
 
   private:
-    struct OfFeature {
+    struct ExpectedOfFeature {
         std::vector<std::int64_t> missing;  // samples, ascending
-        // Row c: the expected difference of each sample to a value of class c; of those that miss it, half of it.
+        // Row c: the expected difference of each sample to a value of class c, or half of it if the sample misses it.
         Numbers to_class;
     };
-    Numbers read(std::int64_t first, std::int64_t size) const;
-    OfFeature of_feature(std::int64_t f, const double* x) const;
+    // Returns the scaled values of some of the incomplete features, feature after feature.
+    Numbers read_features(std::int64_t first, std::int64_t size) const;
+    ExpectedOfFeature expected_of_feature(std::int64_t f, const double* x) const;
 
     const Matrix& X_;
     const FeatureScales& scales_;

@@ -18,7 +18,7 @@
 
 namespace fastfs::core {
 
-// A float holds the codes of so many.
+// The most levels of a category: a float holds their codes exactly.
 constexpr std::int64_t kMostLevels = std::int64_t{1} << 24;
 
 // The label-free stage.
@@ -34,27 +34,27 @@ class Margin {
     const std::vector<double>& factor() const { return scales_.factor; }
     const Numbers& sample_weights() const { return sample_weights_; }
     int missing() const { return options_.missing; }
-    // Whether X isn't sparse and holds complete numbers, without a ramp, and its own distances count.
+    // Tells if X isn't sparse and holds complete numbers, without a ramp and without given distances.
     bool is_plain() const;
     bool is_weighted() const { return options_.sample_weights != nullptr; }
-    // FASTFS_MARGIN_UNEVEN and FASTFS_MARGIN_ONE_SAMPLE, where they apply.
+    // Returns FASTFS_MARGIN_UNEVEN and FASTFS_MARGIN_ONE_SAMPLE if they apply.
     int warnings(const Classes& classes) const;
 
-    // All features that aren't constant, scaled.
+    // Returns all features that aren't constant, scaled.
     ScaledFeatures features() const;
-    // The same of another matrix, which must outlive the result: samples to predict.
+    // Returns these features of another matrix, which must outlive the result: samples to predict.
     ScaledFeatures features(const Matrix& other) const;
-    // The same of these columns only, constant or not.
+    // Returns the given columns of another matrix, scaled, constant or not.
     ScaledFeatures features(const Matrix& other, std::vector<std::int64_t> columns) const;
-    // n_samples x n_samples over features(), or null if not kept.
+    // Returns the stored distances over features(), n_samples x n_samples, or null if they aren't stored.
     const double* kept(Difference difference) const;
 
-    // What the RELIEF family uses: differences of the columns in use(), and the distances that are kept of these, or
-    // were given.
+    // Restricts differences() and distances(), which the RELIEF family uses, to these columns. weights: null, or
+    // factors of the columns' differences in distances.
     void use(const std::vector<std::int64_t>& columns, const double* weights, Run& run);
     const Differences& differences() const { return *differences_; }
     const double* distances(bool squared) const;
-    // What these may be off by, besides a share of them that rounding leaves to all sums.
+    // Returns the absolute error of distances that were made by subtraction, besides the relative error of all sums.
     double rounding() const { return distances_are_given() ? 0 : rounding_; }
     bool distances_are_given() const { return options_.distances != nullptr; }
     // Tells if X has missing values, and these count as the distribution of their class.
@@ -66,7 +66,8 @@ class Margin {
     enum class Keep { kNone, kManhattan, kSquaredEuclidean };
     std::vector<std::int64_t> varying() const;
     void keep_distances(Run& run);
-    // From those of the features of `before`, of which some are `gone`; plain: neither weights nor gaps.
+    // Updates stored distances from those of the features of `before`, of which some are `gone`. plain: neither weights
+    // nor gaps.
     void update_distances(const Differences& before, const std::vector<std::int64_t>& gone, bool plain, Run& run);
 
     Matrix X_;
@@ -77,7 +78,7 @@ class Margin {
     std::unique_ptr<Differences> differences_;
     Keep keep_ = Keep::kNone;
     bool on_bits_ = false;         // see Differences
-    bool restricted_ = false;      // by use()
+    bool restricted_ = false;      // use() has been called
     Numbers feature_weights_;      // of use(), or empty
     std::int64_t n_computed_ = 0;  // features in the last distances that weren't made by subtraction
     double rounding_ = 0;          // of distances that were made by subtraction

@@ -9,11 +9,11 @@ namespace {
 
 constexpr double kNone = std::numeric_limits<double>::infinity();
 
-bool radial(const fastfs_relief_options& o) {
+bool has_radius(const fastfs_relief_options& o) {
     return o.method == FASTFS_SURF || o.method == FASTFS_MULTISURF || o.method == FASTFS_SWRF;
 }
 
-bool of_all_pairs(const fastfs_relief_options& o) {
+bool has_radius_of_all_pairs(const fastfs_relief_options& o) {
     return o.method == FASTFS_SURF || (o.method == FASTFS_SWRF && o.radius == FASTFS_RADIUS_ALL);
 }
 
@@ -22,7 +22,7 @@ bool of_all_pairs(const fastfs_relief_options& o) {
 Moments row_moments(const double* distances, std::int64_t n, const Numbers& weights, double* total) {
     const auto n_samples = static_cast<std::int64_t>(weights.size());
     const auto weight = [&](std::int64_t j) { return j == n || std::isnan(distances[j]) ? 0.0 : weights[at(j)]; };
-    // From one of them on: if all are equal, none is nearer than the mean.
+    // Measure distances from one of them, so that equal distances are equal to their mean to the bit.
     std::int64_t first = 0;
     while (first < n_samples && weight(first) == 0) ++first;
     if (total) *total = 0;
@@ -63,11 +63,11 @@ NeighborRule::NeighborRule(const fastfs_relief_options& options, const Target& t
     }
 }
 
-bool NeighborRule::needs_all_pairs(const fastfs_relief_options& options) { return of_all_pairs(options); }
+bool NeighborRule::needs_all_pairs(const fastfs_relief_options& options) { return has_radius_of_all_pairs(options); }
 
-std::int64_t NeighborRule::most() const {
+std::int64_t NeighborRule::most_neighbors() const {
     if (options_.method == FASTFS_RELIEF) return 2;
-    if (radial(options_) || weighted_) return n_samples_;
+    if (has_radius(options_) || weighted_) return n_samples_;
     if (by_totals()) return 2 * options_.n_neighbors;
     const Classes* classes = target_.classes();
     if (!classes) return std::min(n_samples_, 2 * options_.n_neighbors);
@@ -76,26 +76,26 @@ std::int64_t NeighborRule::most() const {
     return sum;
 }
 
-bool NeighborRule::find(std::int64_t n, const double* distances, std::vector<Neighbor>& found) {
+bool NeighborRule::find(std::int64_t n, const double* distances, std::vector<Neighbor>& neighbors) {
     if (options_.method == FASTFS_RELIEF) {
-        find_nearest_hit_and_miss(n, distances, found);
+        find_nearest_hit_and_miss(n, distances, neighbors);
     } else if (by_totals()) {
-        find_by_rank(n, distances, found);
-    } else if (radial(options_)) {
-        find_within_radius(n, distances, found);
+        find_by_rank(n, distances, neighbors);
+    } else if (has_radius(options_)) {
+        find_within_radius(n, distances, neighbors);
     } else {
-        find_of_each_group(n, distances, found);
+        find_of_each_group(n, distances, neighbors);
     }
     const std::int64_t n_near = options_.far ? n_groups_ / 2 : n_groups_;
-    return std::any_of(found.begin(), found.end(), [&](const Neighbor& one) { return one.group < n_near; });
+    return std::any_of(neighbors.begin(), neighbors.end(), [&](const Neighbor& one) { return one.group < n_near; });
 }
 
 // ---- RELIEF: the nearest hit and the nearest miss ------------------------------------------------------------------
 
 void NeighborRule::find_nearest_hit_and_miss(std::int64_t n, const double* distances,
-                                             std::vector<Neighbor>& found) const {
+                                             std::vector<Neighbor>& neighbors) const {
     std::int64_t nearest[2] = {-1, -1};  // hit, miss
-    double limit[2] = {kNone, kNone};    // below it a distance is less than the least so far
+    double limit[2] = {kNone, kNone};    // distances below it are less than the least so far
     for (std::int64_t j = 0; j < n_samples_; ++j) {
         if (j == n) continue;
         const bool miss = target_.own(j) != target_.own(n);
@@ -105,19 +105,19 @@ void NeighborRule::find_nearest_hit_and_miss(std::int64_t n, const double* dista
         }
     }
     if (nearest[0] < 0) return;  // a miss alone would only tell how far samples are apart
-    found.push_back({nearest[1], 1, 1.0, 1.0});
-    found.push_back({nearest[0], 0, 1.0, 1.0});
+    neighbors.push_back({nearest[1], 1, 1.0, 1.0});
+    neighbors.push_back({nearest[0], 0, 1.0, 1.0});
 }
 
 // ---- SURF, MultiSURF, SWRF: all that are nearer, or farther, than most ---------------------------------------------
 
-void NeighborRule::find_within_radius(std::int64_t n, const double* distances, std::vector<Neighbor>& found) {
-    const Moments moments = of_all_pairs(options_) ? all_ : row_moments(distances, n, weights_);
+void NeighborRule::find_within_radius(std::int64_t n, const double* distances, std::vector<Neighbor>& neighbors) {
+    const Moments moments = has_radius_of_all_pairs(options_) ? all_ : row_moments(distances, n, weights_);
     const double band = moments.deviation * options_.dead_band, unit = moments.deviation > 0 ? moments.deviation : 1;
     const std::int64_t* groups = target_.groups(n, groups_);
     for (const bool far : {false, true}) {
         if (far && !options_.far) break;
-        // What is as far as the bound is neither near nor far.
+        // Samples at the bound are neither near nor far.
         const double bound = far ? moments.mean + band : moments.mean - band, rounding = tolerance(moments.mean, band),
                      limit = far ? bound + rounding : bound - rounding;
         const std::int64_t first_group = far ? n_groups_ / 2 : 0;
@@ -128,7 +128,7 @@ void NeighborRule::find_within_radius(std::int64_t n, const double* distances, s
             if (options_.method == FASTFS_SWRF) {
                 strength *= 2 / (1 + std::exp(-std::min(4 * std::abs(d - bound) / unit, 50.0))) - 1;
             }
-            found.push_back({j, first_group + groups[j], strength, w});
+            neighbors.push_back({j, first_group + groups[j], strength, w});
         }
     }
 }
@@ -147,11 +147,11 @@ void NeighborRule::sort_nearest_first(std::vector<Kept>& rows, double origin) co
 }
 
 // Leaves at most n_neighbors of a group's candidates, those with the lowest keys. Without weights rows come in
-// ascending order, so one that is at the limit has lost.
+// ascending order, so a later row at the limit isn't kept.
 void NeighborRule::keep_lowest(std::size_t group, double origin) {
     auto& rows = kept_[group];
     const auto k = static_cast<std::ptrdiff_t>(options_.n_neighbors);
-    if (weighted_) {  // up to a weight of n_neighbors in all, the last one cut
+    if (weighted_) {  // keep a total weight of n_neighbors, cutting the last weight
         sort_nearest_first(rows, origin);
         double left = static_cast<double>(options_.n_neighbors);
         std::size_t size = 0;
@@ -180,8 +180,8 @@ void NeighborRule::keep_lowest(std::size_t group, double origin) {
     limits_[group] = limit - rounding;
 }
 
-void NeighborRule::select(std::int64_t n, const double* keys, const std::int64_t* groups, std::int64_t n_groups,
-                          const Numbers& origins) {
+void NeighborRule::keep_lowest_keys(std::int64_t n, const double* keys, const std::int64_t* groups,
+                                    std::int64_t n_groups, const Numbers& origins) {
     kept_.resize(at(n_groups));
     for (auto& rows : kept_) rows.clear();
     limits_.assign(at(n_groups), kNone);
@@ -196,7 +196,7 @@ void NeighborRule::select(std::int64_t n, const double* keys, const std::int64_t
     for (std::size_t group = 0; group < kept_.size(); ++group) keep_lowest(group, origin(group));
 }
 
-void NeighborRule::find_of_each_group(std::int64_t n, const double* distances, std::vector<Neighbor>& found) {
+void NeighborRule::find_of_each_group(std::int64_t n, const double* distances, std::vector<Neighbor>& neighbors) {
     const std::int64_t* groups = target_.groups(n, groups_);
     Numbers means;
     if (options_.method == FASTFS_MU_RELIEF) {  // the farther from its class's mean, the lower the key
@@ -212,19 +212,19 @@ void NeighborRule::find_of_each_group(std::int64_t n, const double* distances, s
         for (std::int64_t j = 0; j < n_samples_; ++j) keys_[at(j)] = -std::abs(distances[j] - means[at(groups[j])]);
         distances = keys_.data();
     }
-    select(n, distances, groups, n_groups_, means);
+    keep_lowest_keys(n, distances, groups, n_groups_, means);
     for (std::int64_t group = 0; group < n_groups_; ++group) {
-        auto& rows = kept_[at(group)];  // in an order that float sums can count on
+        auto& rows = kept_[at(group)];  // sorted, so that float sums have a fixed order
         std::sort(rows.begin(), rows.end(), by_row);
-        for (const auto& [key, j, weight] : rows) found.push_back({j, group, weight, weight});
+        for (const auto& [key, j, weight] : rows) neighbors.push_back({j, group, weight, weight});
     }
 }
 
-void NeighborRule::find_by_rank(std::int64_t n, const double* distances, std::vector<Neighbor>& found) {
-    select(n, distances, nullptr, 1, {});
+void NeighborRule::find_by_rank(std::int64_t n, const double* distances, std::vector<Neighbor>& neighbors) {
+    keep_lowest_keys(n, distances, nullptr, 1, {});
     auto& rows = kept_[0];
     sort_nearest_first(rows, 0);
-    // o is proportional to exp(-(rank / sigma)^2); that of the first, taken out, can't vanish.
+    // o is proportional to exp(-(rank / sigma)^2). Relative to the first neighbor, it can't vanish for all.
     double rank = 0, first = 0, sum = 0;
     for (auto& [key, j, weight] : rows) {
         rank += weight;
@@ -235,37 +235,38 @@ void NeighborRule::find_by_rank(std::int64_t n, const double* distances, std::ve
     }
     for (const auto& [key, j, weight] : rows) {
         const double o = weights_[at(n)] * weight / sum, tau = target_.difference(n, j);
-        found.push_back({j, 0, o * tau, o * tau});
-        found.push_back({j, 1, o * (1 - tau), o * (1 - tau)});
+        neighbors.push_back({j, 0, o * tau, o * tau});
+        neighbors.push_back({j, 1, o * (1 - tau), o * (1 - tau)});
     }
 }
 
 // ---- factors -------------------------------------------------------------------------------------------------------
 
 bool NeighborRule::has_shares() const {
-    return options_.method != FASTFS_RELIEF && !by_totals() && (!radial(options_) || target_.n_groups() == 2);
+    return options_.method != FASTFS_RELIEF && !by_totals() && (!has_radius(options_) || target_.n_groups() == 2);
 }
 
 void NeighborRule::shares(std::int64_t n, double* shares) const {
     const std::int64_t n_classes = target_.n_groups(), own = target_.own(n);
-    double of_others = 0;  // added up: the difference from 1 vanishes if one class has nearly all
-    for (std::int64_t c = 0; c < n_classes; ++c) of_others += c == own ? 0.0 : priors_[at(c)];
+    // The sum, because the difference of one prior from 1 would vanish if that class has nearly all.
+    double other_priors = 0;
+    for (std::int64_t c = 0; c < n_classes; ++c) other_priors += c == own ? 0.0 : priors_[at(c)];
     for (std::int64_t group = 0; group < n_groups_; ++group) {
         const std::int64_t c = group % n_classes;
-        const double share = c == own ? -1.0 : radial(options_) ? 1.0 : priors_[at(c)] / of_others;
+        const double share = c == own ? -1.0 : has_radius(options_) ? 1.0 : priors_[at(c)] / other_priors;
         shares[group] = group < n_classes ? share : -share;
     }
 }
 
 void NeighborRule::factors(std::int64_t n, const double* weights, double* factors, std::int64_t n_features,
                            std::int64_t ld) const {
-    // Of a group, from its weight in each feature and what is in the place of the factor.
+    // Sets the factors of a group to factor(weight, k) for each feature k in which its weight isn't 0.
     const auto set = [&](std::int64_t group, auto&& factor) {
         const double* from = weights + group * ld;
         double* to = factors + group * ld;
         for (std::int64_t k = 0; k < n_features; ++k) {
-            const double found = factor(from[k], k);
-            to[k] = from[k] > 0 ? found : 0.0;
+            const double value = factor(from[k], k);
+            to[k] = from[k] > 0 ? value : 0.0;
         }
     };
     if (by_totals()) {
@@ -279,17 +280,17 @@ void NeighborRule::factors(std::int64_t n, const double* weights, double* factor
         return;
     }
     if (has_shares()) {
-        Numbers of_groups(at(n_groups_));
-        shares(n, of_groups.data());
+        Numbers group_shares(at(n_groups_));
+        shares(n, group_shares.data());
         for (std::int64_t group = 0; group < n_groups_; ++group) {
-            set(group, [share = of_groups[at(group)]](double weight, std::int64_t) { return share / weight; });
+            set(group, [share = group_shares[at(group)]](double weight, std::int64_t) { return share / weight; });
         }
         return;
     }
     const std::int64_t n_classes = target_.n_groups(), own = target_.own(n);
     for (std::int64_t first = 0; first < n_groups_; first += n_classes) {
         const double sign = first == 0 ? 1 : -1;
-        double* misses = factors + (first + own) * ld;  // until the factor of the hits is put there
+        double* misses = factors + (first + own) * ld;  // overwritten by the factor of the hits in the end
         std::fill_n(misses, n_features, 0.0);
         for (std::int64_t c = 0; c < n_classes; ++c) {
             const double* of_class = weights + (first + c) * ld;

@@ -1,4 +1,4 @@
-// The cores of the RELIEF family: which samples a target is compared with, and how much each counts.
+// The rules of the RELIEF family: the samples a target is compared with, and the weight of each.
 #pragma once
 
 #include <cmath>
@@ -12,11 +12,13 @@
 
 namespace fastfs::core {
 
-// A sample j that target n is compared with: its difference counts factor * strength, where the factor is that of its
-// group. Groups are those of the target, then the same of far samples. RReliefF has two: strengths o tau, o (1 - tau).
+// A sample j that target n is compared with. Its difference counts factor * strength, with the factor of its group.
+// Groups are those of the Target for near samples, followed by those for far samples. RReliefF has two groups, with
+// strengths o tau and o (1 - tau).
 struct Neighbor {
     std::int64_t j, group;
-    double strength, weight;  // the second of those that count in the factor: the weight of the sample
+    double strength;
+    double weight;  // from which the factor is computed: that of the sample
 };
 
 // Mean and standard deviation (ddof 0) of distances.
@@ -24,50 +26,54 @@ struct Moments {
     double mean = 0, deviation = 0;
 };
 
-// Those of a row of distances to the others, NaN being none.
+// Returns the moments of the distances from sample n to all others, of which NaN doesn't count. total: null, or set to
+// the sum of the weights.
 Moments row_moments(const double* distances, std::int64_t n, const Numbers& weights, double* total = nullptr);
 
-// One core. Each thread has its own, for its scratch.
+// The rule of one method. Each thread has a copy, because of the scratch.
 class NeighborRule {
   public:
-    // all: the distances of all pairs, if needs_all_pairs.
     NeighborRule(const fastfs_relief_options& options, const Target& target, const Numbers& weights);
+    // Tells if the rule compares distances with those of all pairs, which set_all_pairs gives.
     static bool needs_all_pairs(const fastfs_relief_options& options);
     void set_all_pairs(Moments all) { all_ = all; }
-    // What distances may be off by, besides a share of them.
+    // Sets the absolute error that distances can have besides the relative one.
     void set_rounding(double rounding) { rounding_ = rounding; }
 
     std::int64_t n_samples() const { return n_samples_; }
     std::int64_t n_groups() const { return n_groups_; }
-    // Neighbors of a target at most.
-    std::int64_t most() const;
-    // Whether factors are those of all targets together, which only the sums over all tell.
+    // Returns the most neighbors that a target can have.
+    std::int64_t most_neighbors() const;
+    // Tells if factors depend on the neighbors of all targets together (RReliefF).
     bool by_totals() const { return options_.method == FASTFS_RRELIEFF; }
 
-    // Returns whether a sample is near. distances: to all samples, NaN where there is none.
-    bool find(std::int64_t n, const double* distances, std::vector<Neighbor>& found);
+    // Appends the neighbors of sample n, and returns whether any is near. distances: from n to all samples, NaN if
+    // unknown.
+    bool find(std::int64_t n, const double* distances, std::vector<Neighbor>& neighbors);
 
-    // Whether a group of a target had fewer than n_neighbors, by weight.
+    // Tells if a group of any target so far had fewer than n_neighbors, by weight.
     bool found_few() const { return found_few_; }
 
-    // Whether all neighbors weigh 1, and factors are shares over the numbers of neighbors: a mean for each group.
+    // Tells if scores are sums of means over groups: all neighbors weigh 1, and factors are shares over the numbers of
+    // neighbors. shares() gives the share of each group.
     bool takes_means() const { return has_shares() && !weighted_ && options_.method != FASTFS_SWRF; }
     void shares(std::int64_t n, double* shares) const;
 
-    // By group, from the weights of its neighbors, 0 for a group that has none: rows of n_features values, ld apart.
+    // Computes the factor of each group from the weights of its neighbors, 0 for a group without neighbors: rows of
+    // n_features values, ld apart.
     void factors(std::int64_t n, const double* weights, double* factors, std::int64_t n_features = 1,
                  std::int64_t ld = 1) const;
 
   private:
     bool has_shares() const;
-    void find_nearest_hit_and_miss(std::int64_t n, const double* distances, std::vector<Neighbor>& found) const;
-    void find_within_radius(std::int64_t n, const double* distances, std::vector<Neighbor>& found);
-    // The n_neighbors with the lowest keys of each group, by groups from 0 on; kept_ has them. Keys are distances, or
-    // their differences from an origin of each group.
-    void select(std::int64_t n, const double* keys, const std::int64_t* groups, std::int64_t n_groups,
-                const Numbers& origins);
-    void find_of_each_group(std::int64_t n, const double* distances, std::vector<Neighbor>& found);
-    void find_by_rank(std::int64_t n, const double* distances, std::vector<Neighbor>& found);
+    void find_nearest_hit_and_miss(std::int64_t n, const double* distances, std::vector<Neighbor>& neighbors) const;
+    void find_within_radius(std::int64_t n, const double* distances, std::vector<Neighbor>& neighbors);
+    // Puts the n_neighbors samples with the lowest keys of each group into kept_. Keys are distances, or their
+    // differences from an origin of each group.
+    void keep_lowest_keys(std::int64_t n, const double* keys, const std::int64_t* groups, std::int64_t n_groups,
+                          const Numbers& origins);
+    void find_of_each_group(std::int64_t n, const double* distances, std::vector<Neighbor>& neighbors);
+    void find_by_rank(std::int64_t n, const double* distances, std::vector<Neighbor>& neighbors);
 
     struct Kept {
         double key;
@@ -76,7 +82,7 @@ class NeighborRule {
     };
     static bool by_key(const Kept& a, const Kept& b) { return a.key < b.key; }
     static bool by_row(const Kept& a, const Kept& b) { return a.j < b.j; }
-    // By how much equal keys differ at most.
+    // Returns the largest difference of keys that count as equal.
     double tolerance(double key, double origin) const { return kTie * (std::abs(key) + origin) + rounding_; }
     void sort_nearest_first(std::vector<Kept>& rows, double origin) const;
     void keep_lowest(std::size_t group, double origin);
@@ -90,7 +96,7 @@ class NeighborRule {
     Moments all_;
     double rounding_ = 0;
     bool found_few_ = false;
-    // Scratch.
+    // Scratch of find().
     std::vector<std::int64_t> groups_;
     std::vector<std::vector<Kept>> kept_;
     Numbers limits_, keys_;

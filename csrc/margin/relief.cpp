@@ -248,7 +248,9 @@ class ListedPairs final : public ReliefFit {
     using ReliefFit::ReliefFit;
 
   private:
-    std::int64_t pairs_memory(std::int64_t) const override { return neighbors_memory(targets_.size(), rule_.most()); }
+    std::int64_t pairs_memory(std::int64_t) const override {
+        return neighbors_memory(targets_.size(), rule_.most_neighbors());
+    }
     void require_pairs_memory() const override {
         run_.require_memory(pairs_memory(targets_.size()), "a list of neighbors", kSmallerFit);
     }
@@ -373,7 +375,8 @@ void ReliefFit::require_memory(std::int64_t block) const {
     if (!run_.is_question()) return require_pairs_memory();
     // With the gaps that pairs share, and the neighbors of all targets in vectors that grow.
     const Matrix& X = margin_.X();
-    const std::int64_t gaps = differences_.ignores_gaps() ? block * n_ * 4 + targets_.size() * rule_.most() * 12 : 0;
+    const std::int64_t gaps =
+        differences_.ignores_gaps() ? block * n_ * 4 + targets_.size() * rule_.most_neighbors() * 12 : 0;
     const std::int64_t genotypes =
         X.is_genotypes() ? GenotypePairs::memory(n_, X.n_cols(), gaps > 0, run_.n_threads()) + gaps : 0;
     run_.require_memory((48 + 16 * (target_scores_ ? target_scores_->n_sums() : 0)) * X.n_cols() +
@@ -431,7 +434,7 @@ void ReliefFit::set_result(bool stored, fastfs_relief_result& result) const {
 bool ReliefFit::has_short_list(const Margin& margin, const Target& target, const fastfs_relief_options& options) {
     if (target.classes() && margin.expects_missing()) return false;
     const NeighborRule rule(options, target, margin.sample_weights());
-    return rule.by_totals() || rule.most() * 8 <= margin.X().n_rows();
+    return rule.by_totals() || rule.most_neighbors() * 8 <= margin.X().n_rows();
 }
 
 }  // namespace

@@ -7,7 +7,7 @@
 namespace fastfs::core {
 namespace {
 
-// 1 - Kaplan and Meier's estimate of survival just after each of the times.
+// Returns 1 - Kaplan and Meier's estimate of survival just after each of the times.
 Numbers share_with_event(const double* times, const std::int32_t* events, const Numbers& weights) {
     std::vector<std::size_t> order(weights.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
@@ -20,7 +20,7 @@ Numbers share_with_event(const double* times, const std::int32_t* events, const 
         for (; last < order.size() && times[order[last]] == times[order[first]]; ++last) {
             (events[order[last]] ? ended : left) += weights[order[last]];
         }
-        // Rounding must not leave anybody where the last event has been seen.
+        // Set survival to exactly 0 after a last event, which rounding could miss.
         survival = ended > 0 && last == order.size() && left == 0 ? 0 : survival * (1 - ended / at_risk);
         for (; first < last; ++first) share[order[first]] = 1 - survival;
         at_risk -= ended + left;
@@ -39,7 +39,7 @@ Target::Target(const double* y, const std::int32_t* events, const Numbers& weigh
     const auto [low, high] = std::minmax_element(y_.begin(), y_.end());
     range_ = *high - *low;
     require(std::isfinite(range_), "y must have a finite range: scale it");
-    // In units of the range, so that squares neither overflow nor vanish.
+    // Measure deviations in units of the range, so that squares neither overflow nor vanish.
     double sum = 0, total = 0, squares = 0;
     for (std::size_t j = 0; j < y_.size(); ++j) {
         sum += weights[j] * ((y_[j] - y_[0]) / range_);
@@ -56,7 +56,7 @@ Target::Target(const double* y, const std::int32_t* events, const Numbers& weigh
 double Target::difference(std::int64_t n, std::int64_t j) const {
     const double u = y_[at(n)], v = y_[at(j)];
     if (event_.empty()) return std::abs(u - v) / range_;
-    // E|U - V|: an event is where it is, a sample without one uniform on what is left, from its time to 1.
+    // Return E|U - V|: an event is at its time, a sample without an event is uniform between its time and 1.
     const bool ended = event_[at(n)], other_ended = event_[at(j)];
     if (ended && other_ended) return std::abs(u - v);
     if (ended || other_ended) {

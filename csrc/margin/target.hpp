@@ -1,4 +1,4 @@
-// What the RELIEF family is to tell: classes, numbers, or times to an event.
+// The target y of the RELIEF family: classes, numbers, or times to an event.
 #pragma once
 
 #include <algorithm>
@@ -13,20 +13,20 @@
 
 namespace fastfs::core {
 
-// Seen from a sample n, each other one is in a group: its class or, if the target isn't classes, 0 for the hits and 1
-// for the misses of n.
+// Seen from a sample n, each other sample is in a group: its class or, if the target isn't classes, 0 for the hits and
+// 1 for the misses of n.
 class Target {
   public:
     explicit Target(Classes classes) : classes_(std::move(classes)) {}
 
-    // events: null, or 0 where y is a time until which no event has been seen. weights: of the samples.
+    // events: null, or for each sample 1 for an event at the time y, 0 for none until y. weights: of the samples.
     Target(const double* y, const std::int32_t* events, const Numbers& weights);
 
     const Classes* classes() const { return classes_ ? &*classes_ : nullptr; }
     std::int64_t n_groups() const { return classes_ ? classes_->n_classes() : 2; }
     std::int64_t own(std::int64_t n) const { return classes_ ? classes_->of(n) : 0; }
 
-    // Of each sample as seen from n; `scratch` may hold them.
+    // Returns the group of each sample as seen from n, in `scratch` unless they are known.
     const std::int64_t* groups(std::int64_t n, std::vector<std::int64_t>& scratch) const {
         if (classes_) return classes_->labels.data();
         scratch.resize(y_.size());
@@ -36,13 +36,13 @@ class Target {
 
     double total_weight() const { return total_weight_; }
 
-    // How far apart numbers or times are, from 0 to 1.
+    // Returns the difference of two numbers or times, from 0 to 1.
     double difference(std::int64_t n, std::int64_t j) const;
 
   private:
     std::optional<Classes> classes_;
     Numbers y_;                // with events the share of samples that had one by then: 1 - Kaplan and Meier's survival
-    std::vector<char> event_;  // empty: no times
+    std::vector<char> event_;  // empty unless y holds times
     double near_ = 0;          // the standard deviation of y, of repeated samples
     double total_weight_ = 0;
     double range_ = 1;
