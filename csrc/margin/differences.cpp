@@ -42,9 +42,9 @@ Targets::Targets(const Matrix* dense, std::int64_t n_samples, std::vector<std::i
 }
 
 ScaledFeatures Targets::of(const ScaledFeatures& features) const {
-    ScaledFeatures found = features;
-    if (copied_) found.X = &*copied_;
-    return found;
+    ScaledFeatures of_targets = features;
+    if (copied_) of_targets.X = &*copied_;
+    return of_targets;
 }
 
 std::int64_t Targets::memory(const Matrix& X, std::int64_t n_targets) {
@@ -56,7 +56,7 @@ std::int64_t Targets::memory(const Matrix& X, std::int64_t n_targets) {
 
 namespace {
 
-// Whether float sums over a panel of differences of whole numbers are exact: if all are multiples of one power of two,
+// Tells if float sums over a panel of differences of whole numbers are exact: all are multiples of one power of two,
 // and none is too large.
 bool has_exact_sums(const FeatureScales& scales, const std::int64_t* levels, bool squared) {
     constexpr double kMost = double{1 << 24} / kWidth<float>;
@@ -245,7 +245,7 @@ void Differences::distances(const Targets& targets, std::int64_t t0, std::int64_
 
 void Differences::distances(const Differences& others, std::int64_t t0, std::int64_t t1, bool squared, double* out,
                             Run& run) const {
-    // So many samples at once that panels, and with them the rounding of float sums, don't depend on their number.
+    // The samples per call: panels, and with them the rounding of float sums, then don't depend on their number.
     constexpr std::int64_t kAtOnce = 4096;
     const std::int64_t n = X_->n_rows();
     for (std::size_t p = 0; p < for_distances_.size(); ++p) {
@@ -307,7 +307,7 @@ void Differences::find_gaps(Run& run) {
     }
 }
 
-// The weight of the features whose bits are set.
+// Returns the weight of the features whose bits are set.
 double Differences::missing_weight(const std::uint64_t* words) const {
     double weight = 0;
     for (std::int64_t word = 0; word < n_words_; ++word) {
@@ -357,6 +357,7 @@ void Differences::weigh_by_shared(const Targets& targets, std::int64_t t0, std::
 
 namespace {
 
+// Adds the sums of a part's features to their places.
 void scatter(const Numbers& from, const std::vector<std::int64_t>& places, double* to) {
     for (std::size_t k = 0; k < from.size(); ++k) to[places[k]] += from[k];
 }
@@ -369,27 +370,27 @@ void Differences::sums(const Targets& targets, std::int64_t t0, std::int64_t t1,
     if (!genotypes_.empty() && of == Summed::kDifferences) {
         for (const auto& [data, places] : genotypes_) {
             if (data.gaps()) continue;
-            Numbers found(places.size());
-            data.sums(targets.rows(), t0, t1, g, found.data(), run);
-            scatter(found, places, sums);
+            Numbers part_sums(places.size());
+            data.sums(targets.rows(), t0, t1, g, part_sums.data(), run);
+            scatter(part_sums, places, sums);
         }
         return;
     }
     for (const Part& part : for_scores_) {
         if (complete_only && part.gaps) continue;
         const ScaledFeatures left = targets.of(part.data);
-        Numbers found(part.places.size());
+        Numbers part_sums(part.places.size());
         visit_dense(dense_->description(), [&]<class T>(const T*) {
             feature_sums<T>(targets.all() ? part.data : left, t0, t1, part.data, 0, n,
                             of == Summed::kSquares ? Difference::kSquared : part.difference, g, n,
-                            targets.all() && t0 == 0 && t1 == n, found.data(), run);
+                            targets.all() && t0 == 0 && t1 == n, part_sums.data(), run);
         });
-        scatter(found, part.places, sums);
+        scatter(part_sums, part.places, sums);
     }
     if (!sparse_) return;
-    Numbers found(sparse_places_.size());
-    sparse_->feature_sums(targets.rows(), t0, t1, g, n, found.data(), run);
-    scatter(found, sparse_places_, sums);
+    Numbers part_sums(sparse_places_.size());
+    sparse_->feature_sums(targets.rows(), t0, t1, g, n, part_sums.data(), run);
+    scatter(part_sums, sparse_places_, sums);
 }
 
 void Differences::sums(const std::vector<WeightedPair>& pairs, Summed of, bool complete_only, double* sums,
@@ -397,62 +398,63 @@ void Differences::sums(const std::vector<WeightedPair>& pairs, Summed of, bool c
     if (!genotypes_.empty() && of == Summed::kDifferences) {
         for (const auto& [data, places] : genotypes_) {
             if (data.gaps()) continue;
-            Numbers found(places.size());
-            data.sums(pairs, found.data(), run);
-            scatter(found, places, sums);
+            Numbers part_sums(places.size());
+            data.sums(pairs, part_sums.data(), run);
+            scatter(part_sums, places, sums);
         }
         return;
     }
     for (const Part& part : for_scores_) {
         if (complete_only && part.gaps) continue;
-        Numbers found(part.places.size());
+        Numbers part_sums(part.places.size());
         visit_dense(dense_->description(), [&]<class T>(const T*) {
             feature_sums<T>(part.data, pairs, of == Summed::kSquares ? Difference::kSquared : part.difference,
-                            found.data(), run);
+                            part_sums.data(), run);
         });
-        scatter(found, part.places, sums);
+        scatter(part_sums, part.places, sums);
     }
     if (!sparse_) return;
-    Numbers found(sparse_places_.size());
-    sparse_->feature_sums(pairs, found.data(), run);
-    scatter(found, sparse_places_, sums);
+    Numbers part_sums(sparse_places_.size());
+    sparse_->feature_sums(pairs, part_sums.data(), run);
+    scatter(part_sums, sparse_places_, sums);
 }
 
 void Differences::sums(const Targets& targets, std::int64_t t0, const GroupedNeighbors& neighbors, Summed of,
                        bool gaps_only, std::int64_t n_out, const CombineGroups& combine, double* out, Run& run) const {
-    const auto scatter_rows = [&](const Numbers& found, const std::vector<std::int64_t>& places) {
+    const auto scatter_rows = [&](const Numbers& part_sums, const std::vector<std::int64_t>& places) {
         const auto size = static_cast<std::int64_t>(places.size());
         for (std::int64_t o = 0; o < n_out; ++o) {
-            for (std::int64_t k = 0; k < size; ++k) out[o * n_features() + places[at(k)]] += found[at(o * size + k)];
+            for (std::int64_t k = 0; k < size; ++k)
+                out[o * n_features() + places[at(k)]] += part_sums[at(o * size + k)];
         }
     };
     if (!genotypes_.empty() && of == Summed::kDifferences) {
         for (const auto& [data, places] : genotypes_) {
             if (gaps_only && !data.gaps()) continue;
-            Numbers found(at(n_out) * places.size());
-            data.target_sums(targets.rows(), t0, neighbors, n_out, combine, found.data(), run);
-            scatter_rows(found, places);
+            Numbers part_sums(at(n_out) * places.size());
+            data.target_sums(targets.rows(), t0, neighbors, n_out, combine, part_sums.data(), run);
+            scatter_rows(part_sums, places);
         }
         return;
     }
     for (const Part& part : for_scores_) {
         if (gaps_only && !part.gaps) continue;
         const ScaledFeatures left = targets.of(part.data);
-        Numbers found(at(n_out) * part.places.size());
+        Numbers part_sums(at(n_out) * part.places.size());
         visit_dense(dense_->description(), [&]<class T>(const T*) {
             const auto plain = of == Summed::kSquares ? Difference::kSquared : Difference::kKnown;
             target_sums<T>(targets.all() ? part.data : left, t0, part.data, neighbors,
                            part.difference == Difference::kAbsolute ? plain : part.difference, n_out, combine,
-                           found.data(), run);
+                           part_sums.data(), run);
         });
-        scatter_rows(found, part.places);
+        scatter_rows(part_sums, part.places);
     }
     if (!sparse_ || gaps_only) return;
-    // One target after the other: sparse tables have no gaps, so this serves a draw of few targets.
+    // Sum target by target: sparse tables have no gaps, so this serves a draw of few targets.
     const auto size = static_cast<std::int64_t>(sparse_places_.size());
     const std::int64_t n_groups = neighbors.n_groups;
     const std::int64_t n_targets = static_cast<std::int64_t>(neighbors.begins.size() - 1) / n_groups;
-    Numbers found(at(n_out * size)), sums(at(n_groups * size)), counts(at(n_groups * size));
+    Numbers part_sums(at(n_out * size)), sums(at(n_groups * size)), counts(at(n_groups * size));
     for (std::int64_t t = 0; t < n_targets; ++t) {
         std::fill(sums.begin(), sums.end(), 0.0);
         for (std::int64_t group = 0; group < n_groups; ++group) {
@@ -466,17 +468,17 @@ void Differences::sums(const Targets& targets, std::int64_t t0, const GroupedNei
             if (!pairs.empty()) sparse_->feature_sums(pairs, sums.data() + group * size, run);
             std::fill_n(counts.data() + group * size, size, weight);
         }
-        combine(t0 + t, 0, size, sums.data(), counts.data(), size, found.data(), size);
+        combine(t0 + t, 0, size, sums.data(), counts.data(), size, part_sums.data(), size);
     }
-    scatter_rows(found, sparse_places_);
+    scatter_rows(part_sums, sparse_places_);
 }
 
 void Differences::add_means(const NeighborBins& bins, double* sums, Run& run) const {
     for (const auto& [data, places] : genotypes_) {
         if (!data.gaps()) continue;
-        Numbers found(places.size());
-        data.add_means(bins, found.data(), run);
-        scatter(found, places, sums);
+        Numbers part_sums(places.size());
+        data.add_means(bins, part_sums.data(), run);
+        scatter(part_sums, places, sums);
     }
 }
 

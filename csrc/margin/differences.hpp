@@ -20,12 +20,12 @@
 
 namespace fastfs::core {
 
-// What is summed over pairs: differences, their squares, or differences whose weights hardly repeat, of which numbers
-// are added up faster than bits.
+// The sums over pairs: of differences, of their squares, or of differences whose weights hardly repeat, for which
+// adding up numbers is faster than counting bits.
 enum class Summed { kDifferences, kSquares, kVaried };
 
-// The samples whose neighbors are used, ascending. If they are only some, their rows of `dense` are copied, but not
-// those of genotypes: the matrix that tiles read, or null if there is none.
+// The samples whose neighbors are used, ascending. dense: the matrix that tiles read, or null. If not all samples are
+// targets, their rows of it are copied, unless they are genotypes.
 class Targets {
   public:
     Targets(const Matrix* dense, std::int64_t n_samples, std::vector<std::int64_t> rows, Run& run);
@@ -33,7 +33,7 @@ class Targets {
     std::int64_t row(std::int64_t t) const { return rows_[at(t)]; }
     const std::vector<std::int64_t>& rows() const { return rows_; }
     bool all() const { return all_; }
-    // Those features of the targets.
+    // Returns the features of the targets alone.
     ScaledFeatures of(const ScaledFeatures& features) const;
     static std::int64_t memory(const Matrix& X, std::int64_t n_targets);
 
@@ -41,71 +41,73 @@ class Targets {
     std::vector<std::int64_t> rows_;
     bool all_;
     Buffer<char> values_;
-    std::vector<std::int64_t> places_;  // of genotypes
+    std::vector<std::int64_t> places_;  // rows of genotypes
     std::optional<Matrix> copied_;
 };
 
 class Differences {
   public:
-    // Of these columns, in any order, of which none is constant. weights: null, or by what the differences of each are
-    // multiplied in distances. split: of a sparse X, or null for that of its own zeros.
+    // Takes columns in any order, none of them constant. weights: null, or the factors of their differences in
+    // distances. split: the dense and sparse columns of a sparse X, or null to split them by their zeros.
     Differences(const Matrix& X, const FeatureScales& scales, const fastfs_margin_options& options,
                 std::vector<std::int64_t> columns, const double* weights, Run& run,
                 const DensitySplit* split = nullptr);
-    // gaps: values may be missing.
+    // Returns the bytes of the object. gaps: values can be missing.
     static std::int64_t memory(const Matrix& X, const FeatureScales& scales, bool gaps, int n_threads);
-    // Whether differences are computed on the bits of X, unless features have weights: genotypes without any option
-    // that makes other numbers of them.
+    // Tells if differences are computed on the bits of X, unless features have weights: X holds genotypes, and no
+    // option changes their numbers.
     static bool computes_on_bits(const Matrix& X, const fastfs_margin_options& options);
     Targets targets(std::vector<std::int64_t> rows, Run& run) const {
         return {dense_, X_->n_rows(), std::move(rows), run};
     }
 
-    // Positions in these are the features of all sums below.
+    // Returns the columns of X. Feature k of all sums below is columns()[k].
     const std::vector<std::int64_t>& columns() const { return columns_; }
     std::int64_t n_features() const { return static_cast<std::int64_t>(columns_.size()); }
-    // Whether distances are added up in double: always for float64, and for whole numbers in float32 unless their float
-    // sums are exact. So ties stay ties in any order of the columns, and in both precisions.
+    // Tells if distances are added up in double: always for float64, and for whole numbers in float32 unless their
+    // float sums are exact. So ties stay ties in any order of the columns, and in both precisions.
     bool adds_doubles(bool squared) const { return !dense_ || !dense_->is_float32() || widens_[squared]; }
     bool has_gaps() const { return !n_missing_.empty(); }
-    // Whether distances and factors are those of the features that samples have.
+    // Tells if distances and factors are those of the features that both samples have.
     bool ignores_gaps() const { return has_gaps() && missing_rule_ == FASTFS_MISSING_IGNORE; }
     std::int64_t n_missing(std::int64_t row) const { return n_missing_[at(row)]; }
 
-    // out (row-major, ld) = distances of the targets t0..t1 - 1 to all samples; if gaps are ignored, the mean
-    // difference of the features that both have times n_features, and NaN if there is none; otherwise a gap counts 0.
-    // squared: of the differences; only of complete numbers. Each pair is computed once if the targets are all samples.
+    // Sets out (row-major, ld) to the distances of the targets t0..t1 - 1 to all samples; if gaps are ignored, to the
+    // mean difference of the features that both have times n_features, and NaN if there is none; otherwise a gap counts
+    // 0. squared: of the differences; only of complete numbers. Each pair is computed once if the targets are all
+    // samples.
     void distances(const Targets& targets, std::int64_t t0, std::int64_t t1, bool squared, double* out, std::int64_t ld,
                    Run& run, Into into = Into::kEmpty) const;
 
-    // The same between the samples t0..t1 - 1 of `others` and all of these, as rows of n_samples: of numbers without
-    // gaps that have the same columns, scales and split. Targets are taken in steps of kOthers.
+    // Sets out to the distances between the samples t0..t1 - 1 of `others` and all samples, as rows of n_samples. Both
+    // must have numbers without gaps, and equal columns, scales and split. Call it for at most kOthers samples.
     static constexpr std::int64_t kOthers = SparseFeatures::kSide;
     void distances(const Differences& others, std::int64_t t0, std::int64_t t1, bool squared, double* out,
                    Run& run) const;
 
-    // sums[k] += sum of g |difference|, of features without gaps if `complete_only`, otherwise of all, a gap counting
-    // 0. g: those of the targets t0..t1 - 1, row-major, n_samples apart.
+    // Adds to sums[k] the sum of g |difference|, for features without gaps if `complete_only`, otherwise for all, a gap
+    // counting 0. g: the weights of the pairs of targets t0..t1 - 1, row-major, n_samples apart.
     void sums(const Targets& targets, std::int64_t t0, std::int64_t t1, const double* g, Summed of, bool complete_only,
               double* sums, Run& run) const;
     void sums(const std::vector<WeightedPair>& pairs, Summed of, bool complete_only, double* sums, Run& run) const;
 
-    // As target_sums does, of features with gaps, or of all: out is n_out x n_features. k is counted within the call.
+    // Adds to out (n_out x n_features) as target_sums does, for features with gaps, or for all. k counts from 0 in each
+    // call.
     void sums(const Targets& targets, std::int64_t t0, const GroupedNeighbors& neighbors, Summed of, bool gaps_only,
               std::int64_t n_out, const CombineGroups& combine, double* out, Run& run) const;
 
-    // Whether means of neighbors below can be added up, and the bins that they take: of genotypes with gaps.
+    // Tells if add_means works: for genotypes with gaps.
     bool adds_means() const { return !genotypes_.empty() && ignores_gaps(); }
-    // sums[k] += sum over bins of share * mean difference, of features with gaps.
+    // Adds to sums[k] the sum over bins of share * mean difference, for features with gaps.
     void add_means(const NeighborBins& bins, double* sums, Run& run) const;
 
-    // Whether feature k has gaps.
+    // Tells if feature k has gaps.
     bool incomplete(std::int64_t k) const {
         return !scales_->incomplete.empty() && scales_->incomplete[at(columns_[at(k)])];
     }
 
   private:
-    // Features that one kernel takes.
+    // The features that one kernel takes.
     struct Part {
         ScaledFeatures data;
         Difference difference;
@@ -121,7 +123,8 @@ class Differences {
     void add_genotypes(Run& run);
     void distances_on_bits(const Targets& targets, std::int64_t t0, std::int64_t t1, double* out, std::int64_t ld,
                            Run& run, Into into) const;
-    // lacking: null, or in how many features both samples have gaps.
+    // Weighs distances by the features that both samples have. lacking: null, or the numbers of features in which both
+    // have gaps.
     void weigh_by_shared(const Targets& targets, std::int64_t t0, std::int64_t t1, double* out, std::int64_t ld,
                          const std::uint32_t* lacking, Run& run) const;
 
@@ -132,20 +135,20 @@ class Differences {
     double ramp_low_, ramp_high_;
     std::vector<std::int64_t> columns_;
     std::vector<Part> for_distances_, for_scores_;
-    // If it computes on bits: SNPs with gaps, and those without.
+    // SNPs with gaps, or SNPs without, if differences are computed on bits.
     struct GenotypePart {
         GenotypePairs data;
         std::vector<std::int64_t> places;  // of its SNPs, in columns_
     };
     std::vector<GenotypePart> genotypes_;
-    // Of a sparse X the features with many zeros, once more for distances if features have weights, and a dense copy of
-    // the others.
+    // The features of a sparse X with many zeros, once more for distances if features have weights, and a dense copy of
+    // the features with few zeros.
     std::optional<SparseFeatures> sparse_, weighted_sparse_;
     std::vector<std::int64_t> sparse_places_;
     Buffer<char> gathered_;
     std::optional<Matrix> gathered_matrix_;
-    std::vector<std::int64_t> dense_columns_;  // of that copy, for each of columns_; -1 if it isn't there
-    const Matrix* dense_;                      // what tiles read
+    std::vector<std::int64_t> dense_columns_;  // in that copy, by feature; -1 for sparse ones
+    const Matrix* dense_;                      // the matrix that tiles read
     std::array<bool, 2> widens_{};             // float32 for distances, and for squared ones
     // Gaps of each sample in columns_: n_words_ words of 64 features, and how many.
     std::int64_t n_words_ = 0;

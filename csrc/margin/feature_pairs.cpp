@@ -33,7 +33,7 @@ std::int64_t strongest_pairs(std::int64_t n_features, std::int64_t rank, const d
         const double wx = std::abs(x.w), wy = std::abs(y.w);
         return wx != wy ? wx > wy : x.a != y.a ? x.a < y.a : x.b < y.b;
     };
-    // The order is total, so that it doesn't matter which tile comes first.
+    // The order is total, so the result doesn't depend on the order of tiles.
     std::vector<Entry> best;
     std::mutex mutex;
     const std::int64_t tiles = ceil_div(n, kTile);
@@ -53,20 +53,20 @@ std::int64_t strongest_pairs(std::int64_t n_features, std::int64_t rank, const d
             for (std::int64_t r = 0; r < rows; ++r) left[k * rows + r] = value * vectors[k * n + a0 + r];
         }
         gemm('N', 'T', cols, rows, rank, 1.0, vectors + b0, n, left.data(), rows, 0.0, W.data(), cols);
-        std::vector<Entry> found;
+        std::vector<Entry> candidates;
         {
             std::lock_guard lock(mutex);
-            if (static_cast<std::int64_t>(best.size()) == wanted) found.push_back(best.back());
+            if (static_cast<std::int64_t>(best.size()) == wanted) candidates.push_back(best.back());
         }
-        const double least = found.empty() ? 0 : std::abs(found.back().w);
-        found.clear();
+        const double least = candidates.empty() ? 0 : std::abs(candidates.back().w);
+        candidates.clear();
         for (std::int64_t r = 0; r < rows; ++r) {
             for (std::int64_t c = std::max<std::int64_t>(0, a0 + r + 1 - b0); c < cols; ++c) {
-                if (std::abs(W[r * cols + c]) >= least) found.push_back({W[r * cols + c], a0 + r, b0 + c});
+                if (std::abs(W[r * cols + c]) >= least) candidates.push_back({W[r * cols + c], a0 + r, b0 + c});
             }
         }
         std::lock_guard lock(mutex);
-        best.insert(best.end(), found.begin(), found.end());
+        best.insert(best.end(), candidates.begin(), candidates.end());
         const auto kept = best.begin() + std::min<std::ptrdiff_t>(wanted, static_cast<std::ptrdiff_t>(best.size()));
         std::partial_sort(best.begin(), kept, best.end(), before);
         best.erase(kept, best.end());

@@ -15,8 +15,8 @@
 namespace fastfs::core {
 namespace {
 
-// FASTFS_MARGIN_SIGMA_AUTO is this times the median distance to the nearest hit under the first weights. Of the factors
-// from 0.1 to 8, 2 for IM4E and 4 for IMMIGRATE win most often against sigma = 1, on 19 or 20 data sets: see
+// FASTFS_MARGIN_SIGMA_AUTO is kIm4eSigma times the median distance to the nearest hit under the first weights. Of the
+// factors from 0.1 to 8, 2 for IM4E and 4 for IMMIGRATE win most often against sigma = 1, on 19 or 20 data sets: see
 // benchmarks/papers/immigrate.py.
 constexpr double kIm4eSigma = 2;
 
@@ -26,10 +26,10 @@ const Name kStart = Name::of_matrix(2, "start");
 // 20,000 float32.
 constexpr std::int64_t kPackedBytes = std::int64_t{1} << 27;
 
-// Of what a draw of anchors says in the mean over draws, after the first ones.
+// The least weight of a draw of anchors in the mean over all draws so far.
 constexpr double kLeastShare = 0.25;
 
-// Equal weights, or the given ones of the features that vary, with sum 1.
+// Returns equal weights, or the given weights of the features that vary, with sum 1.
 std::vector<double> first_weights(const ScaledFeatures& varying, std::int64_t n_cols, const double* start) {
     const auto A = at(varying.n_features());
     if (!start) return std::vector<double>(A, 1.0 / static_cast<double>(A));
@@ -46,7 +46,7 @@ std::vector<double> first_weights(const ScaledFeatures& varying, std::int64_t n_
     return w;
 }
 
-// The samples whose margins one step adds up: all, or a fresh draw for each step, whose weights are averaged.
+// A step adds up the margins of the anchors: all samples, or a fresh draw for each step, over which sums are averaged.
 template <class T>
 void fit_im4e(const Margin& margin, const Classes& classes, const fastfs_im4e_options& options, Run& run,
               fastfs_im4e_result& result) {
@@ -100,14 +100,14 @@ void fit_im4e(const Margin& margin, const Classes& classes, const fastfs_im4e_op
             const Run::Part second(run, 0.5, 1);
             soften(classes, anchors->rows(), i0, i1, result.sigma, options.class_factors,
                    kRounding<T> / static_cast<double>(2 * n), blocks.f.data(), totals, run);
-            // u = -v: hits count positive
+            // Add to u = -v, in which hits count positive.
             feature_sums<T>(drawn ? left : all, i0, i1, all, 0, n, Difference::kAbsolute, f, n, blocks.stored && !drawn,
                             u.data(), run);
         });
-        // A draw's part of the mean of all so far, which forgets the first ones.
+        // Weigh this draw in a mean of all draws that forgets the first ones.
         const double share = drawn ? std::max(1 / static_cast<double>(cost.size() + 1), kLeastShare) : 1;
         for (std::size_t a = 0; a < u.size(); ++a) mean[a] = (1 - share) * mean[a] + share * u[a];
-        // (3.6)
+        // Set w by (3.6).
         double sum = 0;
         for (const double s : mean) sum += std::max(-s, 0.0);
         if (sum == 0) {
@@ -119,11 +119,11 @@ void fit_im4e(const Margin& margin, const Classes& classes, const fastfs_im4e_op
             w[a] = std::max(-mean[a], 0.0) / sum;
             linear += w[a] * u[a];
         }
-        // (3.4), without lambda, which (3.6) cancels
-        const double found = linear + result.sigma * totals.entropy, before = cost.empty() ? 0 : cost.back();
+        // Take the cost (3.4), without lambda, which (3.6) cancels.
+        const double draw_cost = linear + result.sigma * totals.entropy, before = cost.empty() ? 0 : cost.back();
         if (result.objective) result.objective[cost.size()] = totals.objective;
-        if (result.cost) result.cost[cost.size()] = (1 - share) * before + share * found;
-        cost.push_back((1 - share) * before + share * found);
+        if (result.cost) result.cost[cost.size()] = (1 - share) * before + share * draw_cost;
+        cost.push_back((1 - share) * before + share * draw_cost);
         require_finite_cost(cost.back());
         result.converged = settled(cost, options.tol);
     }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <numeric>
 #include <string>
@@ -23,21 +24,21 @@ namespace {
 
 constexpr double kEps = std::numeric_limits<double>::epsilon();
 
-// As in im4e.cpp.
+// FASTFS_MARGIN_SIGMA_AUTO is kImmigrateSigma times the median distance to the nearest hit, see kIm4eSigma.
 constexpr double kImmigrateSigma = 4;
 
-// W = sum_k values[k] v_k v_k' with the largest |value| first; but W itself where it was cut or given, and its diagonal
-// where it is that.
+// W = sum_k values[k] v_k v_k' with the largest |value| first. W itself is there if it was cut or given, and its
+// diagonal if W is diagonal.
 struct Weights {
     std::int64_t n = 0;
     std::vector<double> diagonal, values;
     Buffer<double> vectors;  // at least values.size() rows of n
-    Buffer<double> W;        // n x n, or nothing
+    Buffer<double> W;        // n x n, or empty
 
     std::int64_t rank() const { return static_cast<std::int64_t>(values.size()); }
 };
 
-// Eigenpairs of W (destroyed), the largest |value| first, without those below `cut` of that.
+// Sets the factors to the eigenpairs of W (destroyed), the largest |value| first, without those below `cut` of it.
 void factorise(Weights& weights, Buffer<double> W, double cut, Run& run) {
     const std::int64_t n = weights.n;
     SymmetricEigen eigen(n, W.data(), run);
@@ -56,12 +57,13 @@ void factorise(Weights& weights, Buffer<double> W, double cut, Run& run) {
     }
 }
 
-// Theorem 3.1: eta = max(-mu, 0) / |max(-mu, 0)| of ascending eigenvalues mu of Sigma; those below `cut` of the first
-// are left out. False, and nothing changed, if none is negative beyond rounding. trace: tr(W Sigma).
+// Sets eta = max(-mu, 0) / |max(-mu, 0)| for ascending eigenvalues mu of Sigma (Theorem 3.1), without those below `cut`
+// of the first, and trace to tr(W Sigma). Returns false, and changes nothing, if no eigenvalue is negative beyond
+// rounding.
 bool negative_part(const std::vector<double>& mu, double cut, std::vector<double>& eta, double& trace) {
     const double least = mu.front(), largest = std::max(std::abs(least), std::abs(mu.back()));
     if (!(least < -static_cast<double>(mu.size()) * kEps * largest)) return false;
-    double sum = 0;  // of squares of shares, which neither overflow nor vanish
+    double sum = 0;  // of squared ratios to the least, which neither overflow nor vanish
     for (const double m : mu) sum += m < 0 ? m / least * (m / least) : 0;
     trace = least * std::sqrt(sum);
     eta.clear();
@@ -72,12 +74,13 @@ bool negative_part(const std::vector<double>& mu, double cut, std::vector<double
     return true;
 }
 
+// A pair of samples and its weight in Sigma.
 struct Pair {
     std::int64_t i, j;
     double g;
 };
 
-// The active pairs' differences in features a0..a1, row by row.
+// Sets E to the active pairs' differences in features a0..a1, row by row.
 template <class T>
 void differences(const PackedSamples<T>& samples, const Pair* pairs, std::int64_t n_pairs, std::int64_t a0,
                  std::int64_t a1, double* E) {
@@ -91,15 +94,16 @@ void differences(const PackedSamples<T>& samples, const Pair* pairs, std::int64_
 
 constexpr std::int64_t kPairTile = 256, kFeatureChunk = 256;
 
-// Bytes of a step in the space of m pairs, and of one in that of A features.
+// Return the bytes of a step in the space of m pairs, and of a step in the space of A features.
 std::int64_t pair_step_memory(std::int64_t m, std::int64_t A, int n_threads) {
     return 8 * (6 * m * m + m * A + n_threads * kFeatureChunk * (m + 2 * kPairTile));
 }
 std::int64_t dense_step_memory(std::int64_t A) { return 8 * 6 * A * A; }
 
-// Sigma = E G E', E with a column |x_i - x_j| for each of m active pairs, G their weights. With E'E = V diag(k) V',
-// Q = E V k^(-1/2) has orthonormal columns, and Sigma = Q (k^(1/2) V' G V k^(1/2)) Q': an eigenproblem of m x m.
-// Directions with k below rounding have no part in Sigma beyond rounding.
+// Replaces the factors of W by a step in the space of pairs. Sigma = E G E', E with a column |x_i - x_j| for each of m
+// active pairs, G their weights. With E'E = V diag(k) V', Q = E V k^(-1/2) has orthonormal columns, and Sigma = Q
+// (k^(1/2) V' G V k^(1/2)) Q': an eigenproblem of m x m. Directions with k below rounding have no part in Sigma beyond
+// rounding.
 template <class T>
 bool step_of_pairs(const PackedSamples<T>& samples, const std::vector<Pair>& pairs, double cut, Weights& weights,
                    double& trace, Run& run) {
@@ -168,7 +172,7 @@ bool step_of_pairs(const PackedSamples<T>& samples, const std::vector<Pair>& pai
     return true;
 }
 
-// W below `smallest` (and below 0) becomes 0, then W has norm 1 again.
+// Sets entries of W below `smallest` (and below 0) to 0, and scales W to norm 1.
 void cut_entries(Buffer<double>& W, std::int64_t n, bool clip, double smallest) {
     const double least = clip || smallest > 0 ? smallest : -std::numeric_limits<double>::infinity();
     const double largest = *std::max_element(W.data(), W.data() + n * n);
@@ -183,10 +187,36 @@ void cut_entries(Buffer<double>& W, std::int64_t n, bool clip, double smallest) 
     for (std::int64_t k = 0; k < n * n; ++k) W[k] /= norm;
 }
 
-// Callers know it by another name.
+// Replaces W by a step in the space of features, from Sigma (A x A, lower triangle, destroyed). whole: W is formed and
+// its entries below `smallest` are cut. room: reused for eigenvectors.
+bool step_of_features(Buffer<double>& Sigma, double cut, bool whole, bool clip, double smallest, Weights& weights,
+                      Buffer<double>& room, double& trace, Run& run) {
+    const std::int64_t A = weights.n;
+    Buffer<double> copy;
+    if (whole) {
+        mirror_lower(A, Sigma.data());
+        copy = Buffer<double>(A * A);
+        std::copy_n(Sigma.data(), A * A, copy.data());
+    }
+    SymmetricEigen eigen(A, Sigma.data(), run, std::move(room));
+    std::vector<double> eta;
+    if (!negative_part(eigen.values(), cut, eta, trace)) return false;
+    eigen.make_vectors(0, std::ssize(eta), run);
+    weights.values = std::move(eta);
+    room = std::move(weights.vectors);
+    weights.vectors = eigen.take_vectors();
+    if (whole) {
+        weights.W = dense(A, weights.rank(), weights.values.data(), weights.vectors.data(), run);
+        cut_entries(weights.W, A, clip, smallest);
+        trace = std::inner_product(copy.data(), copy.data() + A * A, weights.W.data(), 0.0);
+    }
+    return true;
+}
+
+// The matrix that bindings call W0.
 const Name kStartMatrix = Name::of_matrix(2, "start_matrix");
 
-// W0, and the columns of X it is of: those asked for that aren't constant.
+// Returns the W of the start, and its columns of X: those asked for that aren't constant.
 Weights first_weights(const Margin& margin, const fastfs_immigrate_options& options, std::vector<std::int64_t>& used,
                       Run& run) {
     const std::int64_t given = options.features ? options.n_features : margin.X().n_cols();
@@ -257,8 +287,9 @@ Weights first_weights(const Margin& margin, const fastfs_immigrate_options& opti
     return weights;
 }
 
-// Is a step in the space of the active pairs, those with |g| > negligible, cheaper than one in that of the features,
-// or the only one that fits? Then collects them. Flops, an eigenproblem counted as 8 n^3 at the rate of products.
+// Collects the active pairs, those with |g| > negligible, if a step in their space is cheaper than a step in the space
+// of the features, or the only one that fits; otherwise returns false. Compares flops, an eigenproblem counting as 8
+// n^3 at the rate of products.
 bool choose_pairs(const double* g, std::int64_t n, double negligible, std::int64_t A, bool dense_fits,
                   std::vector<Pair>& pairs, Run& run) {
     std::int64_t count = 0;
@@ -282,9 +313,9 @@ bool choose_pairs(const double* g, std::int64_t n, double negligible, std::int64
     return true;
 }
 
-// What the last weights are told by: factors with signs fixed, W unless it would have to be made of more features than
-// pairs, and the scores.
-void finish(Weights& weights, bool only_factors, double cut, const Margin& margin, Immigrate& result, Run& run) {
+// Fills the result from the last weights: factors with signs fixed, the scores, and W unless only_factors, which spares
+// making it of more features than pairs.
+void set_result(Weights& weights, bool only_factors, double cut, const Margin& margin, Immigrate& result, Run& run) {
     const std::int64_t n = weights.n;
     if (!only_factors) {
         Buffer<double>& W = weights.W;
@@ -325,21 +356,21 @@ Immigrate fit_immigrate(const Margin& margin, const Classes& classes, const fast
     Immigrate result;
     run.step("distances", 0.01);
     fastfs_immigrate_options start = options;
-    if (run.is_question()) start.start_matrix = nullptr;  // whose checks need as much as a step
+    if (run.is_question()) start.start_matrix = nullptr;  // its checks take no more memory than a step
     Weights weights = first_weights(margin, start, result.features, run);
     const ScaledFeatures features = margin.features(margin.X(), result.features);
     const std::int64_t n = features.n_samples(), A = features.n_features();
     const double cut = sizeof(T) == 4 ? 1e-6 : 1e-13;
     const double smallest =
         options.smallest == double{FASTFS_SMALLEST_AUTO} ? 1 / static_cast<double>(A) : options.smallest;
-    const bool whole = options.clip || smallest > 0;  // W has to be had entry by entry
+    const bool whole = options.clip || smallest > 0;  // W is needed entry by entry
     const std::int64_t packed = PackedSamples<T>::memory(n, A) + 32 * margin.X().n_cols();
     const std::int64_t by_features = packed + dense_step_memory(A) + forms_memory(A, run.n_threads());
     if (whole && !run.is_question()) {
         run.require_memory(by_features, "a W of " + std::to_string(A) + " features",
                            "leave clip and smallest out, so that it can be kept in factors, or give fewer features");
     }
-    // Without room for A x A, steps are in the space of pairs, which needs f whole.
+    // Without room for A x A, steps are in the space of pairs, which needs all of f.
     const bool dense_fits = run.allows(8 * std::min(kTaskRows, n) * n + by_features);
     const bool only_pairs = !whole && !dense_fits && A > n && run.allows(stored_distances_memory(n) + packed);
     Blocks blocks(n, n, 8, only_pairs ? packed : by_features, "IMMIGRATE", run);
@@ -368,7 +399,8 @@ Immigrate fit_immigrate(const Margin& margin, const Classes& classes, const fast
     result.warnings = margin.warnings(classes);
     result.stored = blocks.stored;
 
-    bool in_pairs = false, only_factors = false;  // the step's space; what the last weights found stand in
+    bool in_pairs = false;      // the step is in the space of pairs
+    bool only_factors = false;  // so was the last step that found weights
     Buffer<double> Sigma, room;
     std::vector<Pair> pairs;
     while (static_cast<std::int32_t>(result.cost.size()) < options.max_iter && !result.converged) {
@@ -391,7 +423,7 @@ Immigrate fit_immigrate(const Margin& margin, const Classes& classes, const fast
             }
             if (Sigma.size() == 0) Sigma = Buffer<double>(A * A);
             if (i0 == 0) std::fill_n(Sigma.data(), A * A, 0.0);
-            // By blocks a pair comes from both sides, with half of its weight or so.
+            // By blocks, both sides of a pair come, each with about half of its weight.
             outer_sums(samples, i0, i1, samples, f, n, blocks.stored, blocks.stored ? negligible : negligible / 2,
                        Sigma.data(), run);
         });
@@ -400,26 +432,7 @@ Immigrate fit_immigrate(const Margin& margin, const Classes& classes, const fast
         if (in_pairs) {
             found = step_of_pairs(samples, pairs, cut, weights, trace, run);
         } else {
-            Buffer<double> copy;
-            if (whole) {
-                mirror_lower(A, Sigma.data());
-                copy = Buffer<double>(A * A);
-                std::copy_n(Sigma.data(), A * A, copy.data());
-            }
-            SymmetricEigen eigen(A, Sigma.data(), run, std::move(room));
-            std::vector<double> eta;
-            found = negative_part(eigen.values(), whole ? 0 : cut, eta, trace);
-            if (found) {
-                eigen.make_vectors(0, static_cast<std::int64_t>(eta.size()), run);
-                weights.values = std::move(eta);
-                room = std::move(weights.vectors);
-                weights.vectors = eigen.take_vectors();
-                if (whole) {
-                    weights.W = dense(A, weights.rank(), weights.values.data(), weights.vectors.data(), run);
-                    cut_entries(weights.W, A, options.clip, smallest);
-                    trace = std::inner_product(copy.data(), copy.data() + A * A, weights.W.data(), 0.0);
-                }
-            }
+            found = step_of_features(Sigma, whole ? 0 : cut, whole, options.clip, smallest, weights, room, trace, run);
         }
         if (!found) {
             result.warnings |= FASTFS_MARGIN_NO_WEIGHT;
@@ -435,7 +448,7 @@ Immigrate fit_immigrate(const Margin& margin, const Classes& classes, const fast
         form = whole ? QuadraticForm<T>(A, weights.W.data())
                      : form_of<T>(A, weights.rank(), weights.values.data(), weights.vectors.data(), run);
     }
-    finish(weights, only_factors, cut, margin, result, run);
+    set_result(weights, only_factors, cut, margin, result, run);
     return result;
 }
 
@@ -444,14 +457,14 @@ Immigrate fit(const Margin& margin, const Classes& classes, const fastfs_immigra
                        [&]<class T>(const T*) { return fit_immigrate<T>(margin, classes, options, run); });
 }
 
-// ---- IM4E as a filter before it -------------------------------------------------------------------------------------
+// ---- IM4E as a filter before IMMIGRATE ------------------------------------------------------------------------------
 
 // FASTFS_PREFILTER_AUTO runs IM4E on more features than this, and keeps as many at most: the time of a fit grows with
 // their square. IM4E's threshold keeps 4731 of 20,000 random features of 200 samples, for which a fit took 180 s of one
 // Zen 4 core; for 1000 it took 4 s.
 constexpr std::int64_t kPrefilterAbove = 1000;
 
-// The number of features to keep at most, or 0 for no filter.
+// Returns the largest number of features to keep, or 0 for no filter.
 std::int64_t filtered_features(const Margin& margin, const fastfs_immigrate_options& options) {
     const std::int64_t n = margin.features().n_features();
     if (options.prefilter == FASTFS_PREFILTER_IM4E) return n;
@@ -459,7 +472,7 @@ std::int64_t filtered_features(const Margin& margin, const fastfs_immigrate_opti
     return options.prefilter == FASTFS_PREFILTER_AUTO && n > kPrefilterAbove && !has_start ? kPrefilterAbove : 0;
 }
 
-// IMMIGRATE of the features that IM4E gives the mean weight or more, the `most` of largest weight.
+// Fits IMMIGRATE to the features that IM4E gives the mean weight or more, at most the `most` with the largest weights.
 Immigrate fit_filtered(const Margin& margin, const Classes& classes, const fastfs_immigrate_options& options,
                        std::int64_t most, Run& run) {
     fastfs_im4e_options filter = FASTFS_IM4E_OPTIONS_INIT;
@@ -475,7 +488,7 @@ Immigrate fit_filtered(const Margin& margin, const Classes& classes, const fastf
     const double mean = 1 / static_cast<double>(features.size());
     try {
         im4e(margin, classes, filter, run, found);
-    } catch (const Answered&) {  // then IMMIGRATE's answer comes next, of as many features as there may be
+    } catch (const Answered&) {  // IMMIGRATE answers next, for the largest number of features
         for (const auto a : features) weights[at(a)] = mean;
     }
 

@@ -11,14 +11,14 @@
 
 namespace fastfs::core {
 
-// A fitted W, as of fastfs_immigrate_result.
+// The result of a fit, with the fields of fastfs_immigrate_result.
 struct Immigrate {
     int warnings = 0;
     bool stored = false, converged = false;
     double sigma = 0;
     std::vector<std::int64_t> features;
     std::vector<double> values, vectors, scores, cost, objective, prefilter_weights;
-    Buffer<double> W;  // or nothing
+    Buffer<double> W;  // empty if W is kept in factors only
 };
 
 Immigrate immigrate(const Margin& margin, const Classes& classes, const fastfs_immigrate_options& options, Run& run);

@@ -43,7 +43,7 @@ class Distances {
         form_.emplace(form_of<T>(A, metric.rank, metric.values, metric.vectors, run));
     }
 
-    // f (rows i0..i1 of X x training samples)
+    // Sets f (rows i0..i1 of X x training samples) to distances.
     void fill(std::int64_t i0, std::int64_t i1, double* f, Run& run) const {
         const std::int64_t n = right_.n_samples();
         if (metric_.weights) {
@@ -58,7 +58,7 @@ class Distances {
         }
     }
 
-    // Before the first split.
+    // Prepares split().
     void pack(Run& run) {
         if (!metric_.weights) return;
         ld_ = round_up(metric_.n_features, kRowUnit<T>);
@@ -66,7 +66,7 @@ class Distances {
         rows_right_ = pack_samples<T>(right_, 0, right_.n_samples(), ld_, run);
     }
 
-    // to = the parts that features, or pairs of them, have in sum_n q_n f_n of row i.
+    // Sets `to` to the parts of features, or of pairs of features, in sum_n q_n f_n of row i.
     void split(std::int64_t i, const double* q, double* to, Run& run) const {
         const std::int64_t n = right_.n_samples(), A = metric_.n_features;
         if (metric_.weights) {
@@ -89,14 +89,14 @@ class Distances {
   private:
     fastfs_margin_metric metric_;
     ScaledFeatures left_, right_, seen_left_, seen_right_;
-    Buffer<T> rows_left_, rows_right_;  // all features, where w explains
+    Buffer<T> rows_left_, rows_right_;  // of all features, for split() with weights
     std::int64_t ld_ = 0;
     std::optional<PackedSamples<T>> packed_left_, packed_right_;
     std::optional<QuadraticForm<T>> form_;
 };
 
-// Calls body(row, f, expected) for each row of X: f becomes the softmax over each class by itself, expected the mean of
-// f under it. n_classes values each row.
+// Calls body(row, f, expected) for each row of X, with f as the softmax over each class by itself, and expected as the
+// mean of f under it for each class.
 template <class T, class F>
 void for_rows(const Distances<T>& distances, const Classes& classes, double sigma, std::int64_t n_rows, Run& run,
               F&& body) {
@@ -167,14 +167,14 @@ void margin_explain(const Margin& margin, const Classes& classes, const fastfs_m
         distances.pack(run);
         for_rows(distances, classes, metric.sigma, X.n_rows(), run,
                  [&](std::int64_t i, double* q, const double* expected) {
-                     const std::int64_t mine = wanted[i];
-                     std::int64_t other = mine == 0;
+                     const std::int64_t wanted_class = wanted[i];
+                     std::int64_t nearest_other = wanted_class == 0;
                      for (std::int64_t c = 0; c < classes.n_classes(); ++c) {
-                         if (c != mine && expected[c] < expected[other]) other = c;
+                         if (c != wanted_class && expected[c] < expected[nearest_other]) nearest_other = c;
                      }
                      for (std::int64_t j = 0; j < classes.n_samples(); ++j) {
                          const std::int64_t c = classes.of(j);
-                         q[j] *= c == other ? 1 : c == mine ? -1 : 0;
+                         q[j] *= c == nearest_other ? 1 : c == wanted_class ? -1 : 0;
                      }
                      double* parts = out + i * (metric.weights ? A : A * A);
                      distances.split(i, q, parts, run);

@@ -9,7 +9,7 @@
 
 namespace fastfs::core {
 
-// As the functions of fastfs.h with these names.
+// Implement the functions of fastfs.h with these names: distances to each class, and their parts by feature.
 void margin_distances(const Margin& margin, const Classes& classes, const fastfs_margin_metric& metric, const Matrix& X,
                       Run& run, double* out);
 

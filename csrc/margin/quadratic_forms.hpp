@@ -35,10 +35,10 @@ class PackedSamples {
 template <class T>
 class QuadraticForm {
   public:
-    QuadraticForm() = default;  // of nothing
-    // sum_k values[k] v_k v_k', vectors row by row.
+    QuadraticForm() = default;
+    // Takes W = sum_k values[k] v_k v_k', vectors row by row.
     QuadraticForm(std::int64_t n, std::int64_t rank, const double* values, const double* vectors);
-    // Symmetric W.
+    // Takes a symmetric W.
     QuadraticForm(std::int64_t n, const double* W);
 
     struct Block {           // kFormRows rows of W
@@ -55,29 +55,29 @@ class QuadraticForm {
     std::vector<Block> blocks_;
 };
 
-// sum_k values[k] v_k v_k', vectors row by row.
+// Returns sum_k values[k] v_k v_k', vectors row by row.
 Buffer<double> dense(std::int64_t n, std::int64_t rank, const double* values, const double* vectors, Run& run);
 
-// The form of these factors that is cheaper to apply.
+// Returns the quadratic form of these factors, as factors or as a matrix, whichever is cheaper to apply.
 template <class T>
 QuadraticForm<T> form_of(std::int64_t n, std::int64_t rank, const double* values, const double* vectors, Run& run);
 
-// out[(i - i0) * ld + j] = d'Wd for the samples i0..i1 of `left` and all of `right`. With one_triangle, left and right
-// are the same, i0..i1 are all, and each pair is computed once.
+// Sets out[(i - i0) * ld + j] to d'Wd for the samples i0..i1 of `left` and all of `right`. With one_triangle, left and
+// right are the same, i0..i1 are all, and each pair is computed once.
 template <class T>
 void quadratic_forms(const PackedSamples<T>& left, std::int64_t i0, std::int64_t i1, const PackedSamples<T>& right,
                      bool one_triangle, const QuadraticForm<T>& W, double* out, std::int64_t ld, Run& run);
 
-// g_ij += g_ji for i < j < n; entries on and below the diagonal are left as they are.
+// Adds g_ji to g_ij for i < j < n; entries on and below the diagonal stay as they are.
 void fold(std::int64_t n, double* g, std::int64_t ld, Run& run);
 
-// Sigma (n_features x n_features, lower triangle) += sum of g[(i - i0) * ld + j] d d' over the samples i0..i1 of `left`
-// and all of `right`, or those j > i with one_triangle. Pairs with |g| <= negligible are left out.
+// Adds to Sigma (n_features x n_features, lower triangle) the sum of g[(i - i0) * ld + j] d d' over the samples i0..i1
+// of `left` and all of `right`, or those j > i with one_triangle. Pairs with |g| <= negligible are left out.
 template <class T>
 void outer_sums(const PackedSamples<T>& left, std::int64_t i0, std::int64_t i1, const PackedSamples<T>& right,
                 const double* g, std::int64_t ld, bool one_triangle, double negligible, double* Sigma, Run& run);
 
-// Bytes that these take besides.
+// Returns the bytes of scratch that quadratic_forms and outer_sums take.
 std::int64_t forms_memory(std::int64_t n_features, int n_threads);
 
 }  // namespace fastfs::core

@@ -1,5 +1,5 @@
-// What IM4E and IMMIGRATE share. f_nj is the distance of samples n and j under the weights; alpha and beta are the
-// softmax of -f / sigma over the hits and over the misses of each sample.
+// Soft neighbors, which IM4E and IMMIGRATE share. f_nj is the distance of samples n and j under the weights; alpha and
+// beta are the softmax of -f / sigma over the hits and over the misses of each sample.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +15,7 @@
 
 namespace fastfs::core {
 
-// Rows of samples that one task softens, and bytes of f if it isn't stored whole.
+// The rows of f that one task softens, and the bytes of a block of f if not all of it is stored.
 constexpr std::int64_t kTaskRows = 16, kBlockBytes = std::int64_t{1} << 26;
 
 constexpr const char* kAdvice = "give fewer samples or features";
@@ -23,25 +23,26 @@ constexpr const char* kAdvice = "give fewer samples or features";
 template <class T>
 constexpr double kRounding = std::numeric_limits<T>::epsilon();
 
-// p = softmax(-f / sigma) in place of n distances f; z: scratch. With the smallest taken off first, no sigma is too
-// small. mean = sum p f, entropy = sum p log p, soft_minimum = -sigma log sum exp(-f / sigma).
+// Replaces n distances f by p = softmax(-f / sigma); z: scratch. The smallest f is subtracted first, so that no sigma
+// is too small. mean = sum p f, entropy = sum p log p, soft_minimum = -sigma log sum exp(-f / sigma).
 struct Softmax {
     double mean = 0, entropy = 0, soft_minimum = 0;
 };
 Softmax softmax(double* f, std::int64_t n, double sigma, double* z);
 
-// Over all samples: tr(W Sigma) under the weights that gave f, ent, and G, all with the class factors.
+// Sums over all samples, with the class factors: tr(W Sigma) under the weights that gave f, the entropy, and the
+// objective G.
 struct Totals {
     double linear = 0, entropy = 0, objective = 0;
 };
 
-// Rows of f (ld = n_samples), those of the samples anchors[i0..i1 - 1], become alpha on hits, -beta on misses, 0 for
-// the anchor itself, times the factor of its class. What is `negligible` in either becomes 0.
+// Replaces the rows of f (ld = n_samples) of the samples anchors[i0..i1 - 1] by alpha for hits, -beta for misses and 0
+// for the anchor itself, times the factor of its class. Values of alpha and beta up to `negligible` become 0.
 void soften(const Classes& classes, const std::vector<std::int64_t>& anchors, std::int64_t i0, std::int64_t i1,
             double sigma, const double* factors, double negligible, double* f, Totals& totals, Run& run);
 
-// f (anchors x samples) as a whole, if the budget allows that and `others`, or rows of it at a time. bytes: for each of
-// its values, with what is made of them besides.
+// Room for f (anchors x samples): for all of it if the budget allows that besides `others` bytes, or for a block of
+// rows. bytes: for each value, with those of its copies.
 struct Blocks {
     bool stored;
     std::int64_t rows;
@@ -50,7 +51,7 @@ struct Blocks {
     Blocks(std::int64_t n_anchors, std::int64_t n, std::int64_t bytes, std::int64_t others, const char* what,
            const Run& run);
 
-    // body(first, last) for each block in turn.
+    // Calls body(first, last) for each block in turn.
     template <class F>
     void for_each(std::int64_t n, Run& run, F&& body) {
         for (std::int64_t i = 0; i < n; i += rows) {
@@ -62,18 +63,19 @@ struct Blocks {
     }
 };
 
-// sigma itself, or that factor of the median distance of anchors to the nearest hit, duplicates apart; distances(i0,
-// i1) fills the block with those of anchors[i0..i1 - 1]. automatic: the factor of FASTFS_MARGIN_SIGMA_AUTO.
+// Returns sigma itself or, by the rule, a factor of the median distance of anchors to the nearest hit, without
+// duplicates. distances(i0, i1) fills the block with those of anchors[i0..i1 - 1]. automatic: the factor of
+// FASTFS_MARGIN_SIGMA_AUTO.
 double softmax_scale(double sigma, int rule, double automatic, const Classes& classes,
                      const std::vector<std::int64_t>& anchors, Blocks& blocks, Run& run,
                      const std::function<void(std::int64_t, std::int64_t)>& distances);
 
 void require_finite_cost(double cost);
 
-// Has the cost settled?
+// Tells if the last change of the cost is within the tolerance.
 bool settled(const std::vector<double>& cost, double tol);
 
-// Features with a positive weight, that weight in their factor; its `root` for squared differences.
+// Returns the features with a positive weight, multiplied by it, or by its `root` for squared differences.
 ScaledFeatures weighted(const ScaledFeatures& features, const double* weights, bool root);
 
 }  // namespace fastfs::core
