@@ -31,7 +31,7 @@ namespace {
 // in one order of summation. So what is reported has the same bits for any precision of the tiles, any instruction set
 // and any number of threads.
 
-// Correlations above 1 less this count as 1.
+// Correlations above 1 - kCopy count as 1.
 constexpr double kCopy = 1e-12;
 
 // Samples between two looks at the progress callback.
@@ -40,15 +40,15 @@ constexpr std::int64_t kSamplesPerCall = 4096;
 // Labelings are packed together until there are so many tiles, for many threads, or so many bytes.
 constexpr std::int64_t kTilesAtOnce = 64, kPackedBytes = 64 << 20;
 
-// Strongest pairs a task, under a labeling.
+// The strongest pairs that a task keeps per labeling.
 constexpr std::int64_t kPairsPerTask = 64;
 
-// Factors of a product before its logarithm is taken: (1 - |r|)^2 is at least kCopy^2, whose 12th power is 1e-288.
+// The factors of a product before its logarithm is taken: (1 - |r|)^2 is at least kCopy^2, whose 12th power is 1e-288.
 constexpr std::int64_t kFactors = 12, kLanes = kTile / kFactors;
 static_assert(kTile % kFactors == 0);
 
-// The largest |r| that z takes as it is, for a finite z: of ranks half the step from 1 to the correlation of ranks of
-// which two neighbours have changed places, otherwise 1 less what counts as 1.
+// Returns the largest |r| that z takes uncut, so that z is finite. For ranks, 1 - |r| is half the step from 1 to the
+// correlation of ranks of which two neighbours have changed places; otherwise it is kCopy.
 double largest_correlation(std::int64_t n, bool ranks) {
     const auto size = static_cast<double>(n);
     return 1 - (ranks ? std::max(kCopy, 6 / (size * (size * size - 1))) : kCopy);
@@ -58,7 +58,7 @@ double largest_correlation(std::int64_t n, bool ranks) {
 class Labeling : public Classes {
   public:
     double scale;  // infinite if a class has fewer than four samples: z is 0
-    double limit;  // of correlations, in both classes: that of the smaller one
+    double limit;  // of correlations in both classes, that of the smaller class
 
     Labeling(const Classes& classes, bool ranks, const double* values)
         : Classes(classes), limit(largest_correlation(smallest(), ranks)), values_(values) {
@@ -97,7 +97,7 @@ Difference difference(std::int64_t i, std::int64_t j, const Labeling& labeling) 
     if (std::abs(r[0] + r[1]) > 2 - kCopy) return found;  // copies
     found.defined = true;
     const double r0 = std::clamp(r[0], -limit, limit), r1 = std::clamp(r[1], -limit, limit);
-    // D of correlations near 1 and -1 is rounded to 1.
+    // D is rounded to 1 for correlations near 1 and -1.
     const double d = r0 * r1 < -0.9 ? std::atanh(r0) - std::atanh(r1) : std::atanh((r0 - r1) / (1 - r0 * r1));
     found.z = d / labeling.scale;
     return found;
@@ -118,7 +118,8 @@ class Panels {
         n_panels_ = n_panels(data);
     }
 
-    // Takes the features of a panel side by side, so that no sum waits for another; each has the bits of moments().
+    // Computes the moments of the features of a panel side by side, so that no sum waits for another, with the bits of
+    // moments().
     void pack(const StandardRows& data, std::int64_t panel) {
         constexpr std::int64_t K = kPanel<T>;
         for (std::int64_t c = 0; c < 2; ++c) {
@@ -145,7 +146,7 @@ class Panels {
         }
     }
 
-    // r[c] (kTile apart) = the correlations of features i0.. and j0.. in class c.
+    // Sets r[c] (kTile apart) to the correlations of features i0.. and j0.. in class c.
     void correlate(std::int64_t i0, std::int64_t ni, std::int64_t j0, std::int64_t nj, T* const (&r)[2],
                    Run& run) const {
         for (std::int64_t c = 0; c < 2; ++c) {
@@ -160,8 +161,8 @@ class Panels {
         }
     }
 
-    // What rounding does to a correlation at most, and so, times 4, to the two sides of the test: values are rounded
-    // once, and sums of kSamplesPerPass products are added up.
+    // Returns a bound of the rounding error of both sides of the test, 4 times that of a correlation: values are
+    // rounded once, and sums of kSamplesPerPass products are added up.
     T slack() const {
         const auto n = std::max(labeling_->size(0), labeling_->size(1));
         const auto roundings = static_cast<T>(std::min(n, kSamplesPerPass) + n / kSamplesPerPass + 8);
@@ -181,8 +182,8 @@ bool reaches(T r0, T r1, T t, T slack) {
     return std::abs(r0 - r1) + slack >= t * (1 - r0 * r1);
 }
 
-// Whether is(b) for one of the places first..n - 1: without a branch and with integers as wide as T, for the compiler
-// to vectorise.
+// Tells if is(b) for any of the places first..n - 1, without a branch and with integers as wide as T, so that the
+// compiler vectorises.
 template <class T, class F>
 bool any_of_row(std::int64_t first, std::int64_t n, F&& is) {
     std::conditional_t<sizeof(T) == 4, std::int32_t, std::int64_t> any = 0;
@@ -190,13 +191,13 @@ bool any_of_row(std::int64_t first, std::int64_t n, F&& is) {
     return any != 0;
 }
 
-// Whether pairs reach a level of |z|.
+// The test if pairs reach a level of |z|.
 template <class T>
 class Test {
   public:
     Test(const Level& level, double scale, T slack) : level_(level), scale_(scale), slack_(slack) {}
 
-    // Calls f(b) for the pairs first..n - 1 of a row that reach the level, which may rise meanwhile.
+    // Calls f(b) for the pairs first..n - 1 of a row that reach the level, which f can raise.
     template <class F>
     void visit(const T* r0, const T* r1, std::int64_t first, std::int64_t n, F&& f) {
         update();
@@ -248,8 +249,7 @@ class Copies {
 };
 
 // Adds the sums of 2 |atanh r_0 - atanh r_1|, with correlations cut to +-limit, over the columns of a tile to of_rows,
-// and over its rows to of_cols. Of each pair it is the logarithm of a ratio, and of several that of the product of
-// ratios.
+// and over its rows to of_cols. The term of a pair is the logarithm of a ratio, and a sum that of a product of ratios.
 void add_differences(const double* r0, const double* r1, std::int64_t ni, double limit, double* of_rows,
                      double* of_cols) {
     double above[kTile], below[kTile];
@@ -317,7 +317,7 @@ class Search {
     std::vector<std::int64_t> keys_;  // i p + j of these, ascending
 };
 
-// Tiles are taken row by row: what belongs to the features of a column of tiles is added up by one task at a time.
+// Takes tiles row by row, so that one task at a time adds to the sums of the features of a column of tiles.
 void Search::observe(fastfs_differential_correlation_result& result) {
     Panels<double> panels;
     panels.assign(data_, truth_);
@@ -340,7 +340,7 @@ void Search::observe(fastfs_differential_correlation_result& result) {
             for (std::int64_t a = 0; a < ni; ++a) {
                 double *x = r0 + a * kTile, *y = r1 + a * kTile;
                 const std::int64_t i = i0 + a, first = I == J ? a + 1 : 0;
-                // What is no pair, or one of copies, differs by 0.
+                // Places without a pair, and pairs of copies, differ by 0.
                 std::fill_n(x, first, 0.0);
                 std::fill_n(y, first, 0.0);
                 std::fill(x + nj, x + kTile, 0.0);

@@ -13,13 +13,13 @@
 namespace fastfs::core {
 namespace {
 
-// In mean square, where each class had 1: a feature below it is constant in a class of a labeling.
+// The mean square, 1 in each true class, below which a feature is constant in a class of a labeling.
 constexpr double kConstant = 1e-24;
 
 // Samples of a class whose mean and deviation are taken over.
 constexpr std::int64_t kFewestSamples = 4;
 
-// Features a task: several share the cache lines of a row-major X.
+// Features per task: several share the cache lines of a row-major X.
 constexpr std::int64_t kFeaturesPerTask = 64;
 
 void read_values(const Matrix& X, const std::vector<std::int64_t>& wanted, double* values, Run& run) {
@@ -58,7 +58,7 @@ void read_sparse(const Matrix& X, const std::vector<std::int64_t>& wanted, doubl
     });
 }
 
-// Ranks from 1, of which ties share the mean.
+// Replaces values by their ranks from 1, of which ties share the mean.
 void replace_by_ranks(Numbers& values) {
     const auto n = static_cast<std::int64_t>(values.size());
     std::vector<std::int64_t> order = up_to(n);
@@ -72,8 +72,8 @@ void replace_by_ranks(Numbers& values) {
     values = std::move(ranks);
 }
 
-// To mean 0 and mean square 1; false if all values are equal. In a unit near the largest difference, so that squares
-// neither overflow nor vanish.
+// Scales values to mean 0 and mean square 1, and returns false if all are equal. Works in a unit near the largest
+// difference, so that squares neither overflow nor vanish.
 bool standardise(Numbers& values) {
     const auto [low, high] = std::minmax_element(values.begin(), values.end());
     if (*low == *high) return false;
@@ -93,7 +93,7 @@ bool standardise(Numbers& values) {
     return true;
 }
 
-// The largest number of equal values.
+// Returns the largest number of equal values.
 std::int64_t most_equal(const Numbers& sorted) {
     std::int64_t most = 0, run = 0;
     for (std::size_t k = 0; k < sorted.size(); ++k) {
@@ -103,14 +103,14 @@ std::int64_t most_equal(const Numbers& sorted) {
     return most;
 }
 
-// The deviations of places from their mean, over their deviation.
+// Returns the deviations of places from their mean, divided by their standard deviation.
 double standard_place(std::int64_t place, std::int64_t n) {
     const auto size = static_cast<double>(n);
     return (2 * static_cast<double>(place) + 1 - size) * std::sqrt(3 / (size * size - 1));
 }
 
-// Puts the samples of each class in the order of the values, of which ties are in random order. Which is a matter of
-// the order of the values alone: copies get the same places in any column and unit.
+// Sorts the samples of each class by value, ties in a random order that depends on the order of the values alone:
+// copies get equal places in any column and unit.
 void draw_places(const double* values, const Classes& classes, std::int32_t* by_place) {
     const std::int64_t n = classes.n_samples();
     std::vector<std::int64_t> levels(at(n)), order;  // levels: of equal values within a class
@@ -138,7 +138,7 @@ void draw_places(const double* values, const Classes& classes, std::int32_t* by_
                });
 }
 
-// Returns moments() but for rounding: in four sums that add up side by side.
+// Returns moments(), apart from rounding, from four sums that add up side by side.
 Moments quick_moments(const double* values, std::int64_t n) {
     const auto total = [&](auto&& of) {
         double a = 0, b = 0, c = 0, d = 0, rest = 0;
@@ -238,8 +238,8 @@ StandardRows::Moves::Moves(const StandardRows& data, const Classes& labeling, co
     for (std::size_t s = 0; s < from_.size(); ++s) to_[at(from_[s])] = static_cast<std::int32_t>(s);
     if (other && other->smallest() >= kFewestSamples) other_ = places(*other);
 
-    // The classes of a labeling have the numbers by which more samples keep their own, so that to exchange the names of
-    // both changes nothing.
+    // Number the classes of a labeling so that more samples keep their class. Exchanging the names of both then changes
+    // nothing.
     const Classes& truth = data.truth_;
     std::int64_t kept = 0;
     for (std::int64_t i = 0; i < n_samples; ++i) kept += labeling.of(i) == truth.of(i) ? 1 : 0;
@@ -279,7 +279,7 @@ void StandardRows::write(std::int64_t k, const Moves& moves, double* to) const {
         for (std::int64_t s = 0; s < n_samples; ++s) to[s] = moved[moves.from_[at(s)]];
         return;
     }
-    // Merges the true classes, each of which its places have put in order.
+    // Merge the true classes, each of which is sorted by place.
     const std::int32_t *a = by_place, *end_of_a = a + truth_.size(0), *b = end_of_a, *end_of_b = a + n_samples;
     std::int64_t next[2] = {0, moves.size_};
     while (a < end_of_a || b < end_of_b) {

@@ -16,17 +16,17 @@
 namespace fastfs::core {
 namespace {
 
-// A column whose kind the sentence has named.
+// Names a column in a sentence that has said if it is of X or Y.
 Name number(std::int64_t column) { return {FASTFS_PLACE_COLUMN, column, std::to_string(column)}; }
 
-constexpr double kTie = 1e-10;          // scores closer than that, relatively, are equal: the lowest index wins
-constexpr double kNothingLeft = 1e-12;  // of the first score
+constexpr double kTie = 1e-10;          // relative difference of equal scores, of which the lowest index wins
+constexpr double kNothingLeft = 1e-12;  // share of the first score that counts as 0
 constexpr double kTinyScore = 1e-8;
-constexpr double kRecompute = 1e-6;   // a score that fell below that share of its last exact value has lost digits
-constexpr std::int64_t kBlock = 128;  // columns of R that share a bound
-constexpr std::int64_t kTargetColumns = 512;  // of R that are made at once
+constexpr double kRecompute = 1e-6;           // share of its last exact value below which a score has lost digits
+constexpr std::int64_t kBlock = 128;          // columns of R that share a bound
+constexpr std::int64_t kTargetColumns = 512;  // of R that are made together
 
-// The lowest index from `begin` on whose score nearly equals the best.
+// Returns the lowest index from `begin` on whose score nearly equals the best.
 std::int64_t lowest_of_best(const std::vector<double>& c, const std::vector<char>& chosen, std::int64_t begin,
                             double best) {
     while (chosen[at(begin)] || c[at(begin)] < best * (1 - kTie)) ++begin;
@@ -49,7 +49,7 @@ void keep_choice(fastfs_projse_result& result, std::int64_t j, double score, dou
     if (t == 0 && rival >= first * (1 - kTie)) result.warnings |= FASTFS_PROJSE_TIE;
 }
 
-// Step 4 with R0 (r x n, column-major) read only: what is left of column j after directions q_1 .. q_t is
+// Chooses by step 4 with R0 (r x n, column-major) read only: what is left of column j after directions q_1 .. q_t is
 // |r_j|^2 - sum_s (q_s' r_j)^2, which only falls. So an old value bounds a new one, and a block of columns is brought
 // up to date, for all the steps it has missed in one product, only when its bound can still win.
 class Projection {
@@ -72,7 +72,7 @@ class Projection {
         for (std::int64_t b = 0; b < n_blocks_; ++b) find_top(b);
     }
 
-    // Until nothing is left, or less than `eps` of the first score.
+    // Chooses until no score is left, or only scores below `eps` of the first.
     void choose(double eps, fastfs_projse_result& result) {
         const double total = sum_of(c_);
         double first = 0;
@@ -112,8 +112,8 @@ class Projection {
 
   private:
     struct Choice {
-        std::int64_t index;  // -1: nothing is left
-        double rival;        // the best of the others
+        std::int64_t index;  // -1: no score is left
+        double rival;        // the best score of all other columns
     };
 
     struct Block {
@@ -131,7 +131,7 @@ class Projection {
         }
     }
 
-    // q less its part in the span of the directions so far, and what is left of its square.
+    // Subtracts from q its part in the span of the directions so far, and returns the square of the remainder.
     double residual(double* q) const {
         for (int twice = 0; twice < 2; ++twice) {
             for (std::int64_t s = 0; s < t_; ++s) {
@@ -146,8 +146,8 @@ class Projection {
         return square;
     }
 
-    // h (w x k) = the products of columns j0.. with directions s0... BLAS copies the columns first, which takes longer
-    // than a few products with each: a choice of 50 of 2500 columns of 50 took 4.0 instead of 4.7 ms (Zen 3).
+    // Sets h (w x k) to the products of columns j0.. with directions s0... BLAS copies the columns first, which takes
+    // longer than a few products with each: a choice of 50 of 2500 columns of 50 took 4.0 instead of 4.7 ms (Zen 3).
     void multiply(std::int64_t j0, std::int64_t w, std::int64_t s0, std::int64_t k, double* h) const {
         constexpr std::int64_t kFew = 4, kInL1 = 32;
         if (k > kFew) {
@@ -164,7 +164,7 @@ class Projection {
         }
     }
 
-    // `choosing`: values that have lost their digits are made anew.
+    // Brings a block up to date. choosing: values that have lost digits are computed anew.
     void refresh(const std::vector<std::int64_t>& which, bool choosing) {
         parallel_for(run_, static_cast<std::int64_t>(which.size()), [&](std::int64_t index, int slot) {
             const std::int64_t b = which[at(index)], j0 = b * kBlock, w = std::min(kBlock, n_ - j0);
@@ -192,8 +192,8 @@ class Projection {
         });
     }
 
-    // Brings blocks up to date, those with the largest bounds first, until no other can hold the best, its equals or
-    // its best rival.
+    // Brings blocks up to date, those with the largest bounds first, until no other block can hold the best column,
+    // columns equal to it, or its best rival.
     Choice next() {
         std::vector<std::int64_t> stale;
         for (std::size_t batch = 8;; batch *= 2) {

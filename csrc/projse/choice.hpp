@@ -1,4 +1,4 @@
-// Steps 3 and 4 of ProjSe: the choice.
+// Steps 3 and 4 of ProjSe: projection on the targets, and the choice of candidates.
 #pragma once
 
 #include <cstdint>
@@ -12,22 +12,22 @@
 
 namespace fastfs::core {
 
-// Columns j0 .. j0 + w of K_YX into tile (n_t x w, column-major).
+// Writes columns j0 .. j0 + w of K_YX into tile (n_t x w, column-major).
 using KernelTile = std::function<void(std::int64_t j0, std::int64_t w, double* tile)>;
 
-// Steps 3 and 4 from K_YY (n_t x n_t, lower triangle, destroyed). largest_rank: that of targets that span all samples,
-// or 0.
+// Chooses from K_YY (n_t x n_t, lower triangle, destroyed). largest_rank: the rank of targets that span all samples, or
+// 0.
 void select_by_projection(std::int64_t n_t, std::int64_t n_s, Buffer<double>& K, const KernelTile& kernel_tile,
                           const fastfs_projse_options& o, std::int64_t largest_rank, Run& run,
                           fastfs_projse_result& result);
 
-// Steps 3 and 4 where the targets are the candidates and K = R'R of the columns of R (m x n, column-major), with the
-// diagonal c: what is left of a column after those that were chosen.
+// Chooses if the candidates are the targets, too, and K = R'R for the columns of R (m x n, column-major). c is the
+// diagonal of K; a score is the square of the column's part that the chosen columns don't span.
 void select_among_columns(const double* R, std::int64_t m, std::int64_t n, std::vector<double> c,
                           const fastfs_projse_options& o, Run& run, fastfs_projse_result& result);
 
-// The same from columns of any K = K_XX, one a step: c_j is the diagonal of its Schur complement, so
-// this is Cholesky with pivots.
+// Chooses if the candidates are the targets, too, from columns of any K = K_XX, one per step: scores are the diagonal
+// of its Schur complement, so this is Cholesky with pivots.
 void select_by_cholesky(std::int64_t n, std::vector<double> c, const std::function<void(std::int64_t, double*)>& column,
                         const fastfs_projse_options& o, Run& run, fastfs_projse_result& result);
 

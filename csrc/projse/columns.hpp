@@ -1,4 +1,4 @@
-// Statistics of the columns over some rows, and the checks of which columns can be used.
+// Statistics of columns over rows, and checks that columns can be used.
 #pragma once
 
 #include <cmath>
@@ -16,7 +16,7 @@ struct ProjseColumns {
     std::int64_t n = 0;
     Numbers mean;
     Numbers squares;  // about the mean
-    // The same as they were summed, about some other point: eps of it is rounding. NaN: out of range.
+    // Squares about the shift with which they were summed, of which eps is rounding. NaN: out of range.
     Numbers summed;
 
     ProjseColumns() = default;
@@ -26,8 +26,8 @@ struct ProjseColumns {
     void set(std::int64_t j, std::int64_t n_rows, double shift, double sum, double square);
 };
 
-// Whether the squares of values with that sum, and their products with those of another such column, kept their digits
-// in T: summed up they don't overflow, and on average they aren't so small that bits fell off.
+// Tells if the squares of values with this sum of squares, and their products with those of another such column, kept
+// their digits in T: their sums don't overflow, and on average they aren't so small that bits fell off.
 template <class T>
 bool in_range(double sum, double square, std::int64_t n) {
     constexpr bool single = sizeof(T) == sizeof(float);

@@ -14,18 +14,18 @@
 namespace fastfs::core {
 namespace {
 
-// One-hot columns that are multiplied at once: their products with a tile of X stay in the L2 cache, and so do they
-// themselves where the entries of a sparse X pick their rows.
+// The one-hot columns that are multiplied together. Their products with a tile of X stay in the L2 cache, and with a
+// sparse X, whose entries pick their rows, so do the columns themselves.
 constexpr std::int64_t kMostTargets = 1024;
 constexpr std::int64_t kDenseBytes = 32 << 20, kSparseBytes = 512 << 10;
-constexpr std::int64_t kSparseTile = 64;  // columns of X a task
+constexpr std::int64_t kSparseTile = 64;  // columns of X per task
 
-// One-hot columns of several labelings, side by side. Each labeling lacks that of its last class, whose products are
-// what the others leave of the sums over all rows.
+// One-hot columns of several labelings, side by side. Each labeling lacks the column of its last class, whose products
+// follow from the sums over all rows.
 struct OneHot {
     std::int64_t n_classes, n_labelings, ld;
-    Buffer<double> values;  // row by row, ld each
-    Numbers shares;         // 1 / rows of each class, or 0; n_classes a labeling
+    Buffer<double> values;  // rows of ld values
+    Numbers shares;         // 1 / rows of each class, or 0; n_classes per labeling
 
     OneHot(const std::int64_t* labels, std::int64_t count, std::int64_t n_rows, std::int64_t classes)
         : n_classes(classes),
@@ -78,8 +78,8 @@ void projse_label_scores(const Matrix& X, const std::int64_t* labels, std::int64
             (X.is_sparse() ? SparseColumns<double>::memory(X) : CenteredColumns::memory(m, n, run.n_threads())),
         "the scores of many labelings", "give fewer rows or columns");
     std::vector<Buffer<double>> scratch(at(run.n_threads()));
-    // For some labelings at a time multiply(targets, keep) calls keep(column, products, total), `total` being the sum
-    // of the column as it was multiplied: less its mean where `about_mean`.
+    // Scores all columns, some labelings at a time. multiply(targets, keep) calls keep(column, products, total) for
+    // each column, `total` being the sum of the column as it was multiplied: less its mean if `about_mean`.
     auto score = [&](const ProjseColumns& columns, bool about_mean, auto&& multiply) {
         const Variables x(columns, kX, m, center);
         require_candidates(x, kX, center);

@@ -1,4 +1,4 @@
-// Columns of some rows, packed for the inner products of engines/isa/tiles.hpp less a shift, and these products.
+// Columns of some rows less a shift, packed for the inner products of engines/isa/tiles.hpp, and these products.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +15,7 @@
 
 namespace fastfs::core {
 
-// out[i * ld + j] = x_ij
+// Copies x_ij to out[i * ld + j].
 template <class T, class S>
 void copy_rows(const S* __restrict x, std::int64_t rs, std::int64_t cs, std::int64_t n, std::int64_t w,
                T* __restrict out, std::int64_t ld) {
@@ -82,7 +82,7 @@ struct Packed {
     template <class S>
     void fill_panel(const Block<S>& block, std::int64_t r, std::int64_t rows, std::int64_t j, std::int64_t cols) {
         const auto [x, rs, cs] = block;
-        // The rows that come next. Left to itself, the processor finds them at a quarter of the memory's speed, since
+        // Prefetch the next rows. Left to itself, the processor finds them at a quarter of the memory's speed, since
         // they are read piece by piece and with the products in between. Not in a function of its own: GCC drops calls
         // of functions that only prefetch.
         const bool along_rows = by_rows(block);
@@ -103,7 +103,7 @@ struct Packed {
     }
 };
 
-// C (p.w x q.w, column-major, which is Q' P in the tile's order) = P' Q, and the lower triangle of C = P' P.
+// Set C (p.w x q.w, column-major, which is Q' P in the tile's order) to P' Q, and the lower triangle of C to P' P.
 template <class T>
 void cross(const Packed<T>& p, const Packed<T>& q, bool add, T* C, std::int64_t ld) {
     tile_kernels<T>().gram(q.panel(0), p.panel(0), p.panel_stride, p.n, add, C, ld, q.w, p.w);
@@ -123,7 +123,7 @@ void cross(const Packed<T>& p, bool add, T* C, std::int64_t ld) {
     }
 }
 
-// C += the block of a chunk; in single precision by way of a tile.
+// Adds the products of a chunk to C, in single precision by way of a tile.
 template <class T, class... Sides>
 void accumulate(bool first, std::int64_t n_rows, std::int64_t n_cols, double* C, std::int64_t ld, Buffer<float>& tile,
                 const Sides&... sides) {

@@ -19,7 +19,7 @@
 namespace fastfs::core {
 namespace {
 
-// All columns of K = K_XX on demand, from centred inner products that `inner` gives.
+// Computes columns of K = K_XX on demand, from the centred inner products that `inner` computes.
 void select_without_targets(const ProjseColumns& columns, std::int64_t n_rows,
                             const std::function<void(std::int64_t, double*)>& inner, const fastfs_projse_options& o,
                             Run& run, fastfs_projse_result& result) {
@@ -44,7 +44,7 @@ void select_without_targets(const ProjseColumns& columns, std::int64_t n_rows,
     });
     result.sigma = kernel.sigma;
     kernel.normalize(x);
-    // Of variable k as the only target, from the w inner products that `out` holds, with j0 and after.
+    // Turns the w inner products in `out`, of variable k with variables j0.., into kernel values.
     auto kernels = [&](std::int64_t k, double* out, std::int64_t w, std::int64_t j0) {
         ProjseColumns one(1);
         one.mean[0] = columns.mean[at(k)];
@@ -73,7 +73,7 @@ void select_without_targets(const ProjseColumns& columns, std::int64_t n_rows,
     select_by_cholesky(n, std::move(diagonal), column, o, run, result);
 }
 
-// FASTFS_PROJSE_CENTER_AUTO settled: about zero, a feature of positive values is explained by the one-hot columns of
+// Settles FASTFS_PROJSE_CENTER_AUTO: about zero, a feature of positive values is explained by the one-hot columns of
 // any labels, whether or not its values differ between the classes.
 fastfs_projse_options settle_center(fastfs_projse_options o, bool of_labels, fastfs_projse_result& result) {
     if (o.center == FASTFS_PROJSE_CENTER_AUTO) o.center = of_labels;
@@ -148,7 +148,7 @@ void projse_select(const ProjseSums& sums, const fastfs_projse_options& options,
 
 namespace {
 
-// The linear kernel of a few samples: columns of X take the place of those of K.
+// Chooses with the linear kernel of a few samples, from columns of X in place of columns of K.
 void select_linear(CenteredColumns& source, std::int64_t m, const fastfs_projse_options& o, Run& run,
                    fastfs_projse_result& result) {
     const ProjseColumns& columns = source.columns();

@@ -11,18 +11,18 @@
 
 namespace fastfs::core {
 
-// Chooses; the arrays of the result are the caller's.
+// Chooses from sums over the rows. The caller owns the arrays of the result.
 void projse_select(const ProjseSums& sums, const fastfs_projse_options& options, Run& run,
                    fastfs_projse_result& result);
 
-// All in one: routes to the cheapest way for the shape.
+// Sums and chooses, by the cheapest way for the shape.
 void projse(const ProjseRows& rows, std::int64_t n_classes, const fastfs_projse_options& options, Run& run,
             fastfs_projse_result& result);
 
 void projse_kernels(std::int64_t n_y, std::int64_t n_x, const double* K_YY, const double* K_YX, const double* K_XX,
                     const fastfs_projse_options& options, Run& run, fastfs_projse_result& result);
 
-// The scores before any choice, n_labelings x n_cols, of n_labelings x n_rows labels; linear kernel.
+// Writes the scores before any choice, n_labelings x n_cols, for n_labelings x n_rows labels, with the linear kernel.
 void projse_label_scores(const Matrix& X, const std::int64_t* labels, std::int64_t n_labelings, std::int64_t n_classes,
                          const fastfs_projse_options& options, Run& run, double* scores);
 

@@ -11,7 +11,7 @@
 namespace fastfs::core {
 namespace {
 
-// Of what was summed: less variance than that is a constant column's.
+// The share of the summed squares below which the variance of a column is rounding: the column is constant.
 constexpr double kRounding = 64 * std::numeric_limits<double>::epsilon();
 
 double power(double x, int p) {
@@ -78,7 +78,7 @@ void VariableKernel::distances(double* tile, std::int64_t n_t, std::int64_t w, c
 
 void VariableKernel::call_custom(double* tile, std::int64_t n_t, std::int64_t w, const Variables& t, const Variables& s,
                                  std::int64_t s0, bool same) const {
-    // Among the targets both orders are there; of the candidates the first ones are given in the other order, too.
+    // Kernels of targets are computed in both orders; of candidates, the first are computed in the other order, too.
     constexpr std::int64_t kExchanged = 16;
     const std::int64_t n_exchanged = !same && s0 == 0 ? std::min(w, kExchanged) : 0;
     Numbers exchanged(at(n_exchanged * n_t));

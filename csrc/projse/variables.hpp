@@ -11,7 +11,7 @@
 
 namespace fastfs::core {
 
-// Columns as the kernel sees them, centred or not.
+// Columns as the kernel takes them, centred or not.
 struct Variables {
     const ProjseColumns* columns = nullptr;
     Numbers norms;  // squared
@@ -22,10 +22,11 @@ struct Variables {
     Variables(const ProjseColumns& c, const Name& matrix, std::int64_t n_rows, bool center);
 };
 
-// |a - b|^2 from inner products. The two squares may add up to more than the largest number while their distance is 0.
+// Returns |a - b|^2 from inner products. The two squares can add up to more than the largest number while their
+// distance is 0.
 inline double squared_distance(double aa, double bb, double ab) { return std::max((aa - ab) + (bb - ab), 0.0); }
 
-// Refuses variables of which none has values.
+// Refuses variables that are all without values.
 void require_candidates(const Variables& v, const Name& matrix, bool center);
 
 struct VariableKernel {
@@ -41,22 +42,22 @@ struct VariableKernel {
     // Scales so that kernels have a unit diagonal.
     void normalize(Variables& v) const;
 
-    // Squared distances of row variable i from w columns, from centred inner products.
+    // Computes the squared distances of row variable i from w columns, from centred inner products.
     void distances(double* tile, std::int64_t n_t, std::int64_t w, const Variables& t, const Variables& s,
                    std::int64_t s0) const;
 
-    // Centred inner products of all targets t with candidates s0 .. s0 + w (column-major, n_t x w) -> kernel values.
-    // `same`: t and s are the same variables.
+    // Turns centred inner products of all targets t with candidates s0 .. s0 + w (column-major, n_t x w) into kernel
+    // values. same: targets and candidates are the same variables.
     void apply(double* tile, std::int64_t n_t, std::int64_t w, const Variables& t, const Variables& s, std::int64_t s0,
                bool same) const;
 
   private:
-    // Squared distances -> values of the caller's kernel, which has to be symmetric.
+    // Turns squared distances into values of the caller's kernel, which must be symmetric.
     void call_custom(double* tile, std::int64_t n_t, std::int64_t w, const Variables& t, const Variables& s,
                      std::int64_t s0, bool same) const;
 };
 
-// The mean over all pairs, a target with itself included, as the authors' scripts have it.
+// Returns the mean over all pairs, including a target with itself, as in the authors' scripts.
 double choose_sigma(const fastfs_projse_options& o, std::int64_t n_rows, const std::function<double()>& mean_distance);
 
 }  // namespace fastfs::core

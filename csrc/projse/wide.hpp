@@ -22,7 +22,7 @@
 
 namespace fastfs::core {
 
-// Columns of a dense matrix less their means, a tile at a time; kept if they are small.
+// Columns of a dense matrix less their means, made tile by tile, or kept if they are small.
 class CenteredColumns {
   public:
     static constexpr std::int64_t kWidth = 64;
@@ -70,7 +70,7 @@ class CenteredColumns {
 
     void column(std::int64_t k, double* out) { center(k, 1, out); }
 
-    // Inner products of column k with all columns.
+    // Computes the inner products of column k with all columns.
     void inner(std::int64_t k, double* out, Run& run) {
         std::vector<double> x(at(m_));
         center(k, 1, x.data());
@@ -79,7 +79,7 @@ class CenteredColumns {
         });
     }
 
-    // Whether all columns are kept.
+    // Tells if all columns are kept.
     static bool keeps(std::int64_t m, std::int64_t n) { return 8 * m * n <= kKept; }
 
     static std::int64_t memory(std::int64_t m, std::int64_t n, int n_threads) {
@@ -117,7 +117,7 @@ class CenteredColumns {
     std::vector<Buffer<double>> scratch_;
 };
 
-// Inner products of a column of a sparse matrix with all of them: O(entries) each.
+// Inner products of a column of a sparse matrix with all columns, in O(entries) time.
 template <class V>
 class SparseColumns {
   public:
@@ -161,8 +161,8 @@ class SparseColumns {
         });
     }
 
-    // out[k] = inner product of column j with column k < ld of Y, which holds rows of ld values, a multiple of
-    // kHalfBlock; neither is centred.
+    // Sets out[k] to the inner product of column j with column k < ld of Y, which has rows of ld values, a multiple of
+    // kHalfBlock. Neither column is centred.
     void products(std::int64_t j, const double* Y, std::int64_t ld, double* out) const {
         const std::int64_t begin = begins_[at(j)], end = begins_[at(j + 1)];
         sparse_products(rows_.data() + begin, values_.data() + begin, end - begin, Y, ld, out);
@@ -198,8 +198,8 @@ class SparseColumns {
     std::vector<V> values_;
 };
 
-// An orthonormal basis (m x rank, column-major) of the span of the targets, by the m x m Gram of their samples: its
-// eigenvalues are those of K_YY. Linear kernel.
+// Returns an orthonormal basis (m x rank, column-major) of the span of the targets, by the m x m Gram matrix of their
+// samples, whose eigenvalues are those of K_YY. For the linear kernel.
 struct Span {
     Buffer<double> U;
     std::int64_t rank;

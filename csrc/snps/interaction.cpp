@@ -13,7 +13,7 @@ namespace {
 constexpr int kEffects = 6;
 using Effects = std::array<double, kEffects>;
 
-// Steps gain less than this, in units of the statistic, once the fit ends.
+// The fit ends when a step gains less than this, in units of the statistic.
 constexpr double kConverged = 1e-11;
 
 // A direction with less than this share of the curvature of its effect is taken for rounding: it is redundant, or its
@@ -23,7 +23,7 @@ constexpr double kFlat = 1e-13;
 // If effects are infinite, each step takes the rest of the likelihood down to a third.
 constexpr int kMostSteps = 100, kMostHalvings = 30;
 
-// What rounding adds to a statistic at most, as a share and alone.
+// The largest rounding error of a statistic, relative and absolute.
 constexpr double kRoundingOfStatistics = 1e-9;
 
 struct Cell {
@@ -61,8 +61,8 @@ void evaluate(const Cells& cells, Fit& fit) {
     }
 }
 
-// The step that solves curvature * step = gradient, but 0 in flat directions; the effect at 3 stays as it is. Returns
-// what it gains in units of the statistic.
+// Solves curvature * step = gradient, with 0 in flat directions and for the effect at 3. Returns the gain of the step
+// in units of the statistic.
 double find_step(const Fit& fit, Effects& step) {
     std::array<Effects, kEffects> L{};
     Effects pivots{}, y{};
@@ -124,7 +124,7 @@ double interaction(const GenotypeTable& table, double level) {
         }
     }
     if (degrees_of_freedom(table) == 0) return 0;
-    // The start adds up what each genotype gives alone: the approximation of Kirkwood, given the genotypes.
+    // Start from the sum of the effects of each genotype alone: the approximation of Kirkwood, given the genotypes.
     Fit fit;
     const double other = log_odds(of_b[0].ones, of_b[0].n) - log_odds(all.ones, all.n);
     for (std::size_t g = 0; g < 3; ++g) {

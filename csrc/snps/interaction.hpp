@@ -8,13 +8,14 @@
 
 namespace fastfs::core {
 
-// Samples with genotypes a and b and class c, at 6 a + 2 b + c.
+// The numbers of samples with genotypes a and b and class c, at 6 a + 2 b + c.
 using GenotypeTable = std::array<std::int64_t, 18>;
 
-// Of chi^2 under the hypothesis: (r - 1)(s - 1) for SNPs of which r and s genotypes occur.
+// Returns the degrees of freedom of chi^2 under the hypothesis: (r - 1)(s - 1) for SNPs of which r and s genotypes
+// occur.
 std::int64_t degrees_of_freedom(const GenotypeTable& table);
 
-// The statistic G^2, within 1e-10; but any number below `level`, if G^2 is.
+// Returns the statistic G^2 within 1e-10, or any number below `level` if G^2 is below.
 double interaction(const GenotypeTable& table, double level = 0);
 
 }  // namespace fastfs::core

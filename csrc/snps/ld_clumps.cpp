@@ -15,7 +15,8 @@ namespace {
 // SNPs of the ranking between two looks at the progress callback.
 constexpr std::int64_t kSnpsPerLook = 64;
 
-// The squared correlation of copies of an allele, over the samples that have both genotypes; 0 if a SNP is constant.
+// Returns the squared correlation of the copies of an allele over the samples that have both genotypes, 0 if a SNP is
+// constant.
 double squared_correlation(const PairCounts& counts, std::int64_t k) {
     const auto n = [&](std::int64_t a, std::int64_t b) { return static_cast<double>(counts[3 * a + b][k]); };
     const double x = n(1, 0) + n(2, 0), y = n(0, 1) + n(0, 2), xx = x + 2 * n(2, 0), yy = y + 2 * n(0, 2);
@@ -31,7 +32,7 @@ void ld_clumps(const Matrix& X, const double* scores, const fastfs_ld_clumps_opt
     const std::int64_t p = X.n_cols(), n = X.n_rows();
     run.require_memory(SnpPlanes::memory(p, n, true) + 64 * p + 16 * n, {"the clumping of ", p, " SNPs"},
                        "give fewer SNPs");
-    // SNPs along the genome, so that a window is a range of them.
+    // Sort SNPs along the genome, so that a window is a range.
     using Place = std::pair<std::int64_t, std::int64_t>;
     const auto place = [&](std::int64_t s) {
         return Place{options.chromosomes ? options.chromosomes[s] : 0, options.positions[s]};

@@ -7,6 +7,7 @@
 
 namespace fastfs::core {
 
+// Assigns each SNP to the clump of the best SNP with which it is in linkage disequilibrium.
 void ld_clumps(const Matrix& X, const double* scores, const fastfs_ld_clumps_options& options, Run& run,
                fastfs_ld_clumps_result& result);
 

@@ -32,13 +32,13 @@ constexpr double kRounding = 16 * 0x1p-24;
 // Bytes of the SNPs that a tile compares with one after the other: they stay in the second cache.
 constexpr std::int64_t kTileBytes = 192 << 10;
 
-// Labelings that share the counts of all samples, at most, and the bytes that they are packed to.
+// The most labelings that share the counts of all samples, and the most bytes of their packed planes.
 constexpr std::int64_t kLabelingsAtOnce = 16, kPackedBytes = 256 << 20;
 
-// Strongest pairs a task, under a labeling.
+// The strongest pairs that a task keeps per labeling.
 constexpr std::int64_t kPairsPerTask = 64;
 
-// What X^2 must reach in float32 for G^2 to reach a level.
+// The value that X^2 must reach in float32 for G^2 to reach a level.
 float threshold_of(double level, std::int64_t n_samples) {
     const auto n = static_cast<double>(n_samples);
     const double root = std::sqrt(n * std::expm1(level / (2 * n))) * (1 - kRounding) - kRounding * std::sqrt(n);
@@ -49,7 +49,7 @@ class Threshold {
   public:
     Threshold(const Level& level, std::int64_t n_samples) : level_(level), n_samples_(n_samples) {}
     float value() const { return value_; }
-    void update() {  // the level rises
+    void update() {  // after the level has risen
         if (level_.value() == known_) return;
         known_ = level_.value();
         value_ = threshold_of(known_, n_samples_);
@@ -62,7 +62,7 @@ class Threshold {
     float value_ = 0;
 };
 
-// The table of the k-th pair of which these are counts, with genotypes as copies of allele 1.
+// Returns the table of the k-th pair from its counts, with genotypes as copies of allele 1.
 GenotypeTable table_of(const PairCounts& all, const PairCounts& first, std::int64_t k, std::int64_t first_class) {
     const auto cell = [&](const PairCounts& counts, std::int64_t a, std::int64_t b) {
         const auto plane = [&](std::int64_t x, std::int64_t y) {
@@ -86,7 +86,7 @@ struct Pair {
     double strength;  // G^2
 };
 
-// The smaller class of a labeling, and the roots of its odds given the genotypes of each SNP.
+// A labeling, as its smaller class, and the roots of the odds of that class given the genotypes of each SNP.
 class Labeling {
   public:
     Labeling() = default;
@@ -124,7 +124,7 @@ class Labeling {
     std::int64_t class_counted() const { return class_; }
     const SnpPlanes& planes() const { return planes_; }
 
-    // Calls f(j, table) for the SNPs j, from j0 + begin to j0 + n - 1, that with SNP i may reach the level.
+    // Calls f(j, table) for the SNPs j from j0 + begin to j0 + n - 1 whose pair with SNP i can reach the level.
     template <class F>
     void visit(std::int64_t i, std::int64_t j0, std::int64_t begin, std::int64_t n, const PairCounts& all,
                const PairCounts& first, Threshold& threshold, F&& f) const {
@@ -159,7 +159,7 @@ class Search {
     Search(const Genotypes& genotypes, const std::vector<GenotypeFacts>& facts, const Classes& truth,
            const fastfs_snp_pairs_options& options, Run& run);
 
-    // The bytes of a search at most.
+    // Returns the most bytes of a search.
     static std::int64_t memory(std::int64_t n_snps, const Classes& classes, const fastfs_snp_pairs_options& options,
                                int n_threads);
 
@@ -189,9 +189,9 @@ class Search {
     const std::int64_t n_, p_;
     bool some_missing_ = false;
     std::int64_t width_ = 0, n_blocks_ = 0;
-    std::vector<char> missing_;  // of each block of SNPs: whether some genotypes are
+    std::vector<char> missing_;  // per block of SNPs: 1 if it lacks genotypes
     Labeling truth_;
-    SnpPlanes others_;              // the class that the true labeling doesn't count
+    SnpPlanes others_;              // samples of the class that the true labeling doesn't count
     Buffer<std::int32_t> margins_;  // of all samples
     std::vector<Pair> top_;
     std::vector<std::int64_t> keys_;  // i p + j of these, ascending
