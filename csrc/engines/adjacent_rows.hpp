@@ -1,4 +1,4 @@
-// Some columns of some rows of a dense matrix or of genotypes, side by side.
+// Chosen columns of chosen rows of a dense matrix or of genotypes, stored contiguously.
 #pragma once
 
 #include <algorithm>
@@ -14,17 +14,18 @@ namespace fastfs::core {
 // Rows that are read together: a cache line of a column-major float matrix.
 constexpr std::int64_t kRowsRead = 16;
 
-// Rows of a row-major matrix that are picked from by one look at the list of columns: 1.3 times as fast as one at a
-// time.
+// Rows of a row-major matrix that are copied together, per look at the list of columns: 1.3 times as fast as row by
+// row.
 constexpr std::int64_t kTogether = 4;
 static_assert(kRowsRead % kTogether == 0);
 
-// Values in a row of a panel at most: 4 + 4 rows leave some of an L1 of 32 KiB. On Zen 4, with 1000 x 5000 values, rows
-// of 2 and 4 kB were 1 to 5 % slower.
+// Largest number of values in a row of a panel: 4 + 4 rows leave some of an L1 of 32 KiB. On Zen 4, with 1000 x 5000
+// values, rows of 2 and 4 kB were 1 to 5 % slower.
 template <class T>
 constexpr std::int64_t kWidth = 3072 / static_cast<std::int64_t>(sizeof(T));
 
-// n columns of row r, from columns[0] on, side by side: in X itself, or copied to `copy` (kRowsRead x kWidth).
+// A reader of n columns of X that makes each row contiguous: in X itself if it is so already, otherwise copied to
+// `copy_` (kRowsRead x kWidth).
 template <class T>
 class AdjacentRows {
   public:
@@ -41,7 +42,8 @@ class AdjacentRows {
         for (std::int64_t k = 0; k < n; ++k) snps_.push_back(snp(m, columns[k]));
     }
 
-    // Rows first..last - 1, at most kRowsRead of them; the rows of what is returned are stride() apart.
+    // Returns the values of rows first..last - 1, at most kRowsRead of them, stride() apart; the next call overwrites
+    // them.
     const T* read(std::int64_t first, std::int64_t last) {
         if (in_place_) return x_ + first * rs_ + columns_[0];
         if (m_.storage == FASTFS_GENOTYPE) {
@@ -78,7 +80,7 @@ class AdjacentRows {
     const std::int64_t* columns_;
     std::int64_t n_;
     bool in_place_;
-    std::vector<const unsigned char*> snps_;  // of genotypes
+    std::vector<const unsigned char*> snps_;  // only for genotypes
     alignas(64) T copy_[kRowsRead * kWidth<T>];
 };
 

@@ -20,14 +20,14 @@ struct Kernel {
     Shift shift() const { return kind == Kind::kLinear ? Shift::kNone : Shift::kRow; }
 };
 
-// Single tiles serve unless they'd lose what the caller can see: sums over many samples, or an RBF exponent, whose
-// error grows with |z|^2 / sigma^2. A kernel of the caller's takes double ones.
+// Tests if tiles in single precision keep all digits that the caller can see. They don't for sums over many samples,
+// and for an RBF exponent, whose error grows with |z|^2 / sigma^2. A custom kernel takes tiles in double.
 template <class T>
 bool float_tiles_serve(const Features<T>& features, const Kernel& kernel);
 
-// Calls refuse(a, b, value, its exchange) for the first value of a custom kernel in a tile (n x m, ld) that differs
-// from the one with both features exchanged, in a tile of m x n. Both may be one tile, whose lower triangle is the
-// exchange of the upper one.
+// Checks that a custom kernel is symmetric: calls refuse(a, b, value, exchanged value) for the first value in `tile` (n
+// x m, ld) that differs from the value with both features exchanged, in `exchanged` (m x n). Both may be the same tile,
+// whose lower triangle mirrors the upper one.
 using RefuseAsymmetry = std::function<void(std::int64_t a, std::int64_t b, double value, double exchanged)>;
 void require_symmetric_values(std::int64_t n, std::int64_t m, const double* tile, std::int64_t ld,
                               const double* exchanged, std::int64_t exchanged_ld, const RefuseAsymmetry& refuse);
@@ -38,11 +38,12 @@ class CustomKernel;
 template <class T>
 class KernelTiles {
   public:
-    // largest: more than that a custom kernel may not return.
+    // largest: the largest value that a custom kernel is allowed to return.
     KernelTiles(const Features<T>& left, const Features<T>& right, const Kernel& kernel, Run& run,
                 double largest = std::numeric_limits<double>::max());
 
-    // tile[a * kTile + b] = kernel of left i0 + a and right j0 + b; as Features::gram_tile.
+    // Computes tile[a * kTile + b] = kernel of left feature i0 + a and right feature j0 + b, on the terms of
+    // Features::gram_tile.
     void operator()(std::int64_t i0, std::int64_t ni, std::int64_t j0, std::int64_t nj, T* tile, Run& run) const;
 
   private:
@@ -56,21 +57,21 @@ class KernelTiles {
     std::shared_ptr<const CustomKernel> custom_;
 };
 
-// The kernel of each feature with itself.
+// Computes the kernel of each feature with itself.
 template <class T>
 std::vector<double> kernel_diagonal(const Features<T>& features, const Kernel& kernel, Run& run);
 
-// out (d x d, row-major) = kernel of all pairs.
+// Computes out (d x d, row-major) = kernel of all pairs of features.
 template <class T, class Out>
 void affinity(const Features<T>& features, const Kernel& kernel, Run& run, Out* out);
 
-// Upper triangle of out (d x d, row-major) = squared distances in units of features.unit() squared, or += them (add);
-// what lies below the diagonal is left alone. Column-major LAPACK sees a lower triangle.
+// Writes squared distances in units of features.unit() squared to the upper triangle of out (d x d, row-major), or adds
+// them to it (add); the entries below the diagonal are left alone. Column-major LAPACK sees a lower triangle.
 template <class T>
 void squared_distances_upper(const Features<T>& features, bool add, Run& run, T* out);
 
-// The same between columns of these rows of X, in units of unit^2, summed up over blocks of rows; returns the columns'
-// squared norms in that unit.
+// Computes the upper triangle of squared distances between the columns of these rows of X, in units of unit^2, summed
+// over blocks of rows; returns the columns' squared norms in that unit.
 std::vector<double> squared_distances_upper(const Samples& X, const std::vector<std::int64_t>& rows, double unit,
                                             Run& run, double* out);
 std::int64_t squared_distances_memory(const Samples& X, std::int64_t n_rows, int n_threads);  // besides out
@@ -78,19 +79,20 @@ std::int64_t squared_distances_memory(const Samples& X, std::int64_t n_rows, int
 // Copies the upper triangle of A (d x d, row-major) to the lower one.
 void mirror_upper(std::int64_t d, Run& run, double* A);
 
-// Upper triangle of K (d x d, row-major): squared distances -> values of a custom kernel, which is given them and the
-// norms |x_i|^2 as they are in the data; both are in units of unit^2 here. What lies below the diagonal is left alone.
+// Replaces the squared distances in the upper triangle of K (d x d, row-major) by values of a custom kernel. The kernel
+// receives distances and norms |x_i|^2 on the scale of the data; K and `norms` have them in units of unit^2. The
+// entries below the diagonal are left alone.
 void custom_kernel_upper(const Kernel& kernel, const std::vector<double>& norms, double unit, Run& run, double* K);
 
-// out (d x p, row-major) = K V, K never stored.
+// Computes out (d x p, row-major) = K V without storing K.
 template <class T, class Out>
 void affinity_product(const Features<T>& features, const Kernel& kernel, const Out* V, std::int64_t p, Run& run,
                       Out* out);
 
-// Bytes of scratch that a tile loop takes.
+// Returns the bytes of scratch that a tile loop takes.
 std::int64_t tile_memory(int n_threads, std::int64_t p = 0);
 
-// Gram of all features as a sum over row chunks, in double.
+// The Gram matrix of all features as a sum over row chunks, in double.
 class Gram {
   public:
     Gram(std::int64_t n_features, Run& run);

@@ -1,4 +1,4 @@
-// Engine: sums over groups of rows that come in blocks, which distances between features follow from.
+// Engine: sums over groups of rows that come in blocks. Distances between features follow from them.
 #pragma once
 
 #include <algorithm>
@@ -17,17 +17,17 @@
 
 namespace fastfs::core {
 
-// Of each group of rows: how many there are, the sums and the squared norms of the features, and the products of all
-// features with some, the landmarks. Distances follow from norms and products, and rows of a union from those of its
-// groups, so one pass serves any comparison of groups. Rows of dense blocks are taken less an offset that their values
-// share, which changes no distance and saves digits; always in double, since users divide by small differences of these
-// products.
+// Sums for each group of rows: the number of rows, the sums and squared norms of the features, and the products of all
+// features with some of them, the landmarks. Distances follow from norms and products, and the sums of a union of
+// groups from those of its groups, so one pass serves any comparison of groups. Rows of dense blocks are taken less an
+// offset that their values share, which changes no distance and saves digits; always in double, since users divide by
+// small differences of these products.
 class FeatureSums {
   public:
     // landmarks: ascending.
     FeatureSums(std::int64_t n_features, std::int64_t n_groups, std::vector<std::int64_t> landmarks)
         : FeatureSums(n_features, n_groups, std::move(landmarks), false) {}
-    // The products of all pairs.
+    // Makes sums with the products of all pairs of features.
     FeatureSums(std::int64_t n_features, std::int64_t n_groups)
         : FeatureSums(n_features, n_groups, up_to(n_features), true) {}
     FeatureSums(const FeatureSums& other);
@@ -48,17 +48,17 @@ class FeatureSums {
                is_whole_ == other.is_whole_;
     }
 
-    // Bytes that an update takes.
+    // Returns the bytes of scratch that an update takes.
     std::int64_t update_memory(const Matrix& X, int n_threads) const;
-    // Adds dense or CSR rows, with the group of each. What is refused leaves the sums as they were; after the values
-    // have been found finite, it isn't to be stopped.
+    // Adds dense or CSR rows; `groups` has the group of each row. A refused block leaves the sums as they were; once
+    // its values have been found finite, the update must not be stopped.
     void update(const Matrix& X, const std::int64_t* groups, Run& run);
     void merge(const FeatureSums& other);
 
     void counts(double* to) const;  // rows of each group
     void means(double* to) const;   // of each feature in each group; 0 for a group without rows
 
-    // As plain numbers.
+    // Access to the state as plain numbers.
     std::int64_t size() const { return numbers_.size(); }
     const Buffer<double>& numbers() const { return numbers_; }
     void save(double* numbers) const;
@@ -70,9 +70,9 @@ class FeatureSums {
         std::vector<double> sums, norms;
         Buffer<double> products;  // n_landmarks x d, row-major; of all pairs an upper triangle
 
-        // Squared distance of two features, from their product; sets lost if hardly a digit of it is left.
+        // Returns the squared distance of two features, from their product; sets lost if hardly a digit of it is left.
         double distance(std::int64_t i, std::int64_t j, double product, std::uint8_t& lost) const;
-        // Distances in place of the products of all pairs; whether some have lost their digits.
+        // Replaces the products of all pairs by distances; returns true if some have lost their digits.
         bool make_distances(Run& run);
     };
     Total total(const std::vector<std::int64_t>& groups, const Name& name) const;
@@ -104,17 +104,18 @@ class FeatureSums {
     std::int64_t d_, n_groups_;
     std::vector<std::int64_t> landmarks_;
     bool is_whole_;
-    std::vector<std::int32_t> place_;  // of each feature among them, or -1
+    std::vector<std::int32_t> place_;  // place of each feature among the landmarks, or -1
     Buffer<double> numbers_;  // of each group: count, offsets, sums, norms, products (n_landmarks x d, or of all pairs)
 };
 
-// Rows group by group, in their order.
+// Returns the rows group by group, in their order within each group.
 std::vector<std::int64_t> by_group(const std::int64_t* groups, std::int64_t n_rows, std::int64_t n_groups);
 
-// The offset that the values of each row share; 0 for sparse ones, which it would fill.
+// Returns the offset that the values of each row share; 0 for sparse rows, whose zeros it would fill.
 Numbers row_offsets(const Matrix& X, Run& run);
 
-// Calls f(values, indptr, indices) with the rows of a CSR matrix, whose columns ascend and have one entry each.
+// Calls f(values, indptr, indices) with the rows of a CSR matrix, after sorting and adding up entries if needed: the
+// columns of a row ascend and have one entry each.
 template <class F>
 void with_ascending_columns(const Matrix& X, F&& f) {
     visit_sparse(X.description(), [&](auto* values, auto* indptr, auto* indices) {

@@ -1,6 +1,6 @@
-// Engine: all pairs of samples by their genotypes, as they are stored. Sums of |x_i - x_j| over SNPs are numbers of
-// bits, and exact; sums over weighted pairs are of rounded weights, and exact but for that. Missing genotypes are
-// packed as 00, and what they add is taken off.
+// Engine: all pairs of samples by their genotypes, in the two bits as stored. Sums of |x_i - x_j| over SNPs are counts
+// of bits, and exact; sums over weighted pairs are exact up to the rounding of the weights. Missing genotypes are
+// packed as 00, and their contribution is subtracted.
 #pragma once
 
 #include <cstdint>
@@ -14,56 +14,57 @@
 
 namespace fastfs::core {
 
-// Which SNPs vary, as find_scales tells it of other tables without scaling. gaps: whether genotypes may be missing.
+// Finds the SNPs that vary, as find_scales does for other tables without scaling. gaps: genotypes can be missing.
 FeatureScales find_varying(const Matrix& X, bool gaps, Run& run);
 
-// Neighbors of targets in bins: the rows members[begins[b]..begins[b + 1] - 1] are those of the row targets[b].
+// Neighbors of targets in bins: the rows members[begins[b]..begins[b + 1] - 1] are the neighbors of row targets[b].
 struct NeighborBins {
     std::vector<std::int64_t> begins{0};
     std::vector<std::int32_t> targets, members;
-    std::vector<double> shares;  // of each bin
+    std::vector<double> shares;  // one per bin
 };
 
-// The samples of a matrix of genotypes in some of its SNPs. A difference is |x_i - x_j| or, if genotypes `differ`, 1 if
-// they aren't the same, and 0 if one of them is missing.
+// The samples of a genotype matrix, compared by some of its SNPs. A difference is |x_i - x_j| or, if `differ`, 1 for
+// unequal genotypes; it is 0 if either genotype is missing.
 class GenotypePairs {
   public:
-    // X must outlive it. gaps: genotypes may be missing.
+    // X must outlive this object. gaps: genotypes can be missing.
     GenotypePairs(const Matrix& X, std::vector<std::int64_t> snps, bool differ, bool gaps);
 
     const std::vector<std::int64_t>& snps() const { return snps_; }
     bool gaps() const { return gaps_; }
-    std::vector<std::int64_t> n_missing(Run& run) const;  // of each sample
+    std::vector<std::int64_t> n_missing(Run& run) const;  // one per sample
 
-    // out (ld) = sum over SNPs of differences, between the samples rows[t0..t1 - 1] and all; each pair is computed once
-    // if these are all samples. With gaps, which must be Into::kEmpty: lacking (n_samples apart) += in how many SNPs
-    // both are missing.
+    // Computes out (ld) = sum over SNPs of differences, between the samples rows[t0..t1 - 1] and all samples; if rows
+    // t0..t1 - 1 are all samples, each pair is computed once. With gaps, `into` must be Into::kEmpty, and lacking (rows
+    // n_samples apart) += the number of SNPs in which both genotypes are missing.
     void distances(const std::vector<std::int64_t>& rows, std::int64_t t0, std::int64_t t1, double* out,
                    std::int64_t ld, Run& run, Into into, std::uint32_t* lacking = nullptr) const;
 
-    // sums[k] += sum of g * difference in SNP k over the pairs; or, of the targets t0..t1 - 1, with g row-major.
-    // Without gaps only.
+    // Adds to sums[k] the sum over pairs of g * difference in SNP k. The pairs are listed, or join the targets t0..t1 -
+    // 1 to all samples with g row-major. Without gaps only.
     void sums(std::vector<WeightedPair> pairs, double* sums, Run& run) const;
     void sums(const std::vector<std::int64_t>& rows, std::int64_t t0, std::int64_t t1, const double* g, double* sums,
               Run& run) const;
 
-    // As target_sums: out is n_out x the number of SNPs.
+    // Computes target_sums (sample_pairs.hpp) on genotypes; out is n_out x the number of SNPs.
     void target_sums(const std::vector<std::int64_t>& rows, std::int64_t t0, const GroupedNeighbors& neighbors,
                      std::int64_t n_out, const CombineGroups& combine, double* out, Run& run) const;
 
-    // out[k] += sum over bins of share * the mean difference in SNP k between the target and those that have it; 0 if
-    // the target hasn't. With gaps only.
+    // Adds to out[k], for each bin, share * the mean difference in SNP k between the target and the members that have
+    // the SNP; 0 if the target lacks it. With gaps only.
     void add_means(const NeighborBins& bins, double* out, Run& run) const;
 
-    // Bytes that this takes at most, with one of its calls, besides the neighbors that sums are given and their order.
+    // Returns the largest number of bytes that this object takes with one of its calls, without the neighbors that are
+    // passed to the sums and their order.
     static std::int64_t memory(std::int64_t n_samples, std::int64_t n_snps, bool gaps, int n_threads);
 
-    // Sample `row` is at `place` in a SNP.
+    // A sample: its row in X, and its place in the bytes of a SNP.
     struct Sample {
         std::int64_t place, row;
     };
 
-    // Pairs of one weight.
+    // A run of pairs that have the same weight.
     struct Equal {
         double weight;
         std::int64_t begin, end;

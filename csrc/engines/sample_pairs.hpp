@@ -1,5 +1,5 @@
 // Engine: all pairs of samples, for methods that compare |x_i - x_j| elementwise. Samples are few and features many, so
-// what is kept is samples x samples, and features pass by in chunks: packed, scaled, and read by register tiles.
+// samples x samples results stay in memory, while features pass in chunks: packed, scaled, and read by register tiles.
 #pragma once
 
 #include <cstdint>
@@ -12,48 +12,49 @@
 
 namespace fastfs::core {
 
-// Some scaled features of a dense matrix: (x - shift[k]) * factor[k] of column features[k]. A factor that holds the
-// weight w_k as well makes w'|d| of sums of |d|.
+// Some features of a dense matrix, scaled: (x - shift[k]) * factor[k] of column features[k]. If the factor contains a
+// weight w_k as well, sums of |d| become w'|d|.
 struct ScaledFeatures {
     const Matrix* X;
     std::vector<std::int64_t> features;        // in any order
-    std::vector<double> shift{}, factor{};     // of these
-    std::vector<double> low{}, high{}, top{};  // of kDiffer and kRamp below
-    bool packed = false;                       // X is that of PackedPanels
+    std::vector<double> shift{}, factor{};     // one per entry of `features`
+    std::vector<double> low{}, high{}, top{};  // parameters of kDiffer and kRamp below
+    bool packed = false;                       // X is the matrix of a PackedPanels
 
     std::int64_t n_samples() const { return X->n_rows(); }
     std::int64_t n_features() const { return static_cast<std::int64_t>(features.size()); }
 };
 
-// kKnown: |difference|. kDiffer: top if values differ, otherwise 0: codes of categories. kRamp: top if |difference| >
-// high, otherwise what it exceeds low by, or 0. All three are 0 if one of the values is NaN.
+// The difference of two values. kKnown: |difference|. kDiffer: top if the values (codes of categories) differ,
+// otherwise 0. kRamp: top if |difference| > high, otherwise the excess of |difference| over low, or 0. These three are
+// 0 if either value is NaN.
 enum class Difference { kAbsolute, kSquared, kKnown, kDiffer, kRamp };
 
-// out (row-major, ld >= n) = sum over features of |difference| or its square, between the samples i0..i1 of `left` and
-// j0..j1 of `right`, which have the same features. Where both are the same samples of the same data, each pair is
-// computed once and its mirror image has the same bits. T: that of X, or double for float32; sums over chunks of
-// features are in double.
+// Sums differences over features: out (row-major, ld >= n) between the samples i0..i1 of `left` and j0..j1 of `right`,
+// which have the same features. If both ranges are the same samples of the same data, each pair is computed once and
+// its mirror image has the same bits. T: the type of X, or double for float32; sums over chunks of features are in
+// double.
 enum class Into { kEmpty, kAdd, kSubtract };
 template <class T>
 void pair_sums(const ScaledFeatures& left, std::int64_t i0, std::int64_t i1, const ScaledFeatures& right,
                std::int64_t j0, std::int64_t j1, Difference difference, double* out, std::int64_t ld, Run& run,
                Into into = Into::kEmpty);
 
-// The same between all samples for sums of weights[k] exp(-difference^2), weights being rounded to T.
+// Sums weights[k] exp(-difference^2) over features, between all samples; weights are rounded to T.
 template <class T>
 void gaussian_sums(const ScaledFeatures& data, const std::vector<double>& weights, double* out, std::int64_t ld,
                    Run& run);
 
-// The transpose of pair_sums: sums[k] += sum over pairs of g_ij |difference| or its square in feature k. g: row-major,
-// ld; tiles of 4 x 4 pairs with g == 0 cost nothing. With one_triangle (left and right the same samples of the same
-// data) g_ij and g_ji are added first, so that each pair is computed once. Takes a copy of g in T, of one triangle if
-// that is set.
+// Sums differences over pairs, the transpose of pair_sums: sums[k] += sum over pairs of g_ij |difference| or its square
+// in feature k. g: row-major, ld; tiles of 4 x 4 pairs with g == 0 cost nothing. With one_triangle (left and right are
+// the same samples of the same data) g_ij and g_ji are added first, so that each pair is computed once. Takes a copy of
+// g in T, of one triangle if one_triangle is set.
 template <class T>
 void feature_sums(const ScaledFeatures& left, std::int64_t i0, std::int64_t i1, const ScaledFeatures& right,
                   std::int64_t j0, std::int64_t j1, Difference difference, const double* g, std::int64_t ld,
                   bool one_triangle, double* sums, Run& run);
 
-// The same for some pairs of samples, where they are few.
+// A pair of samples with its weight, for sums over few pairs.
 struct WeightedPair {
     std::int64_t i, j;
     double g;
@@ -62,11 +63,11 @@ template <class T>
 void feature_sums(const ScaledFeatures& data, std::vector<WeightedPair> pairs, Difference difference, double* sums,
                   Run& run);
 
-// Neighbours of some targets in n_groups groups: those of the target t's group g are from begins[t * n_groups + g] on.
+// Neighbours of targets in n_groups groups: the neighbours in group g of target t start at begins[t * n_groups + g].
 struct GroupedNeighbors {
     std::int64_t n_groups;
-    std::vector<std::int64_t> begins, samples;  // the last of begins: their number
-    std::vector<double> strengths, weights;     // of the neighbours
+    std::vector<std::int64_t> begins, samples;  // the last entry of begins is the number of neighbours
+    std::vector<double> strengths, weights;     // one per neighbour
 };
 
 // For each target t0 + t of `left`, over features k0..k0 + n - 1: row g of sums (ld apart) is the sum over its group g
@@ -80,17 +81,17 @@ void target_sums(const ScaledFeatures& left, std::int64_t t0, const ScaledFeatur
                  const GroupedNeighbors& neighbors, Difference difference, std::int64_t n_out,
                  const CombineGroups& combine, double* out, Run& run);
 
-// The features k0..k0 + n - 1 of the samples r0..r1 - 1, as rows of ld values, with zeros after the last feature up to
-// a multiple of 64 bytes. n is at most 3072 bytes of T, which is that of X, or double for float32.
+// Packs the features k0..k0 + n - 1 of the samples r0..r1 - 1 as rows of ld values, with zeros after the last feature
+// up to a multiple of 64 bytes. n is at most 3072 bytes of T; T is the type of X, or double for float32.
 template <class T>
 void pack_features(const ScaledFeatures& data, std::int64_t k0, std::int64_t n, std::int64_t r0, std::int64_t r1, T* to,
                    std::int64_t ld);
 
-// The samples i0..i1 as rows of ld values, a multiple of 64 bytes, with zeros after the last feature.
+// Packs the samples i0..i1 as rows of ld values, a multiple of 64 bytes, with zeros after the last feature.
 template <class T>
 Buffer<T> pack_samples(const ScaledFeatures& data, std::int64_t i0, std::int64_t i1, std::int64_t ld, Run& run);
 
-// All samples as the sums above pack them, for many calls with the same features.
+// All samples, packed once in the layout of the sums above, for many calls with the same features.
 template <class T>
 class PackedPanels {
   public:
@@ -98,7 +99,8 @@ class PackedPanels {
     PackedPanels(const PackedPanels&) = delete;
     PackedPanels& operator=(const PackedPanels&) = delete;
 
-    // In the place of what was packed. Their numbers aren't those of columns, but where the values are.
+    // Returns features that stand for the packed ones in calls. Their numbers are places in the packed values, not
+    // columns.
     const ScaledFeatures& features() const { return features_; }
 
     static std::int64_t memory(std::int64_t n_samples, std::int64_t n_features);
@@ -109,9 +111,10 @@ class PackedPanels {
     ScaledFeatures features_;
 };
 
-// Bytes that tiles of so many samples take.
+// Returns the bytes that tiles of n_samples samples take.
 std::int64_t panels_memory(std::int64_t n_samples);
-// Bytes to ask for before distances between all samples are stored: them, and what pair_sums takes.
+// Returns the bytes to require before distances between all samples are stored: the distances and the scratch of
+// pair_sums.
 std::int64_t stored_distances_memory(std::int64_t n_samples);
 
 }  // namespace fastfs::core

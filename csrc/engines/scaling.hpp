@@ -1,4 +1,4 @@
-// What makes features comparable: shifts and factors of the columns of a matrix.
+// Shifts and factors of the columns of a matrix, which make features comparable.
 #pragma once
 
 #include <cstdint>
@@ -13,12 +13,12 @@ namespace fastfs::core {
 
 enum class Scaling { kNone, kRange, kStandard };
 
-// What a table may hold besides complete columns of numbers.
+// Contents that a table can have besides complete columns of numbers.
 struct TableRules {
     bool missing = false;                  // NaN is a missing value
-    const std::int64_t* levels = nullptr;  // of each column: 0 for numbers, otherwise its codes are 0..levels - 1
+    const std::int64_t* levels = nullptr;  // per column: 0 for numbers, otherwise its codes are 0..levels - 1
     const double* weights = nullptr;       // of the rows, in means and deviations; null: 1 each
-    bool deviations = false;               // are wanted
+    bool deviations = false;               // compute FeatureScales::deviation
 };
 
 // A scaled value is (x - shift) * factor, and a code itself. find_scales throws InvalidArgument if X holds infinity, or
@@ -26,22 +26,22 @@ struct TableRules {
 // shifts are 0, kStandard is refused, and there are no rules.
 struct FeatureScales {
     std::vector<double> shift, factor;  // factor 0: the feature is constant
-    std::vector<double> deviation;      // not scaled, of n_rows, not n_rows - 1; or empty
-    std::vector<double> range;          // not scaled; or empty: of genotypes
-    std::vector<char> incomplete;       // whether a value is missing; or empty: none is
+    std::vector<double> deviation;      // not scaled; divides by n_rows, not n_rows - 1; or empty
+    std::vector<double> range;          // not scaled; empty for genotypes
+    std::vector<char> incomplete;       // 1 if a value is missing; empty if none is
     bool whole = false;                 // X is float32, and features that vary hold whole numbers
     bool uneven = false;                // not scaled, and standard deviations 1e3 apart
 };
 FeatureScales find_scales(const Matrix& X, Scaling scaling, Run& run, const TableRules& rules = {});
 
-// The same of complete numbers that come in blocks of rows, all of one storage and dtype. Ranges are those of
+// Scales of complete numbers that come in blocks of rows, all of one storage and dtype. Ranges equal those of
 // find_scales to the bit, means and deviations within rounding.
 class ScalesOfBlocks {
   public:
     ScalesOfBlocks(std::int64_t n_cols, Scaling scaling);
     void add(const Matrix& X, Run& run);
     void merge(const ScalesOfBlocks& other);
-    // Whether X is of the storage and dtype of the others.
+    // Tests if X, or the blocks of `other`, have the storage and dtype of the blocks added so far.
     bool fits(const Matrix& X) const {
         return n_rows_ == 0 || (X.is_sparse() == is_sparse_ && X.is_float32() == is_float32_);
     }
@@ -54,11 +54,11 @@ class ScalesOfBlocks {
     FeatureScales scales() const;
 
     void save(ByteWriter& to) const;
-    // Of as many columns.
+    // Reads saved scales with the same number of columns.
     void load(ByteReader& from, std::int64_t n_rows);
 
   private:
-    // Adds so many rows that were described.
+    // Adds n_rows rows, given by the statistics of their columns.
     void add(std::int64_t n_rows, const Numbers& lowest, const Numbers& highest, const Numbers& mean,
              const Numbers& deviation, const std::vector<char>& broken);
 

@@ -13,22 +13,22 @@
 
 namespace fastfs::core {
 
-// Which genotypes occur in a SNP.
+// The kinds of genotypes that occur in a SNP.
 struct GenotypeFacts {
-    bool varies;   // at least two do
-    bool missing;  // some are
+    bool varies;   // at least two genotypes occur
+    bool missing;  // some genotypes are missing
 };
 
 // Some SNPs of a matrix of genotypes.
 class Genotypes {
   public:
-    // X must outlive it.
+    // X must outlive this object.
     Genotypes(const Matrix& X, std::vector<std::int64_t> snps) : X_(&X), snps_(std::move(snps)) {}
 
     std::int64_t n_snps() const { return static_cast<std::int64_t>(snps_.size()); }
     std::vector<GenotypeFacts> facts(Run& run) const;
 
-    // The bytes of a SNP, and the places of samples (rows of X) in it: two bits each.
+    // Returns the bytes of a SNP, in which each sample has two bits (see `places`).
     const unsigned char* snp(std::int64_t i) const {
         const fastfs_matrix& m = X_->description();
         const std::int64_t place = m.col_list ? m.col_list[snps_[at(i)]] : snps_[at(i)];
@@ -41,15 +41,15 @@ class Genotypes {
     std::vector<std::int64_t> snps_;
 };
 
-// The planes of some samples: kGroupSnps SNPs side by side, with the planes 1 and 2 of PairCounts, and with_known also
-// 0.
+// Bit planes of some samples: kGroupSnps SNPs side by side, with planes 1 and 2 of PairCounts, and with_known also
+// plane 0.
 class SnpPlanes {
   public:
     SnpPlanes() = default;
     SnpPlanes(std::int64_t n_snps, bool with_known) : n_snps_(n_snps), n_stored_(with_known ? 3 : 2) {}
 
     static std::int64_t n_groups(std::int64_t n_snps) { return round_up(n_snps, kSnpUnit) / kGroupSnps; }
-    // n_snps, as arrays of one value a SNP are padded.
+    // Returns n_snps, padded as arrays of one value per SNP are.
     static std::int64_t padded(std::int64_t n_snps) { return round_up(n_snps, kTableSnps); }
     static std::int64_t memory(std::int64_t n_snps, std::int64_t n_samples, bool with_known) {
         const std::int64_t words = n_groups(n_snps) * kGroupSnps * (with_known ? 3 : 2) * ceil_div(n_samples, 64);
@@ -61,11 +61,12 @@ class SnpPlanes {
     void pack(const Genotypes& genotypes, std::int64_t group);
 
     std::int64_t n_samples() const { return static_cast<std::int64_t>(places_.size()); }
-    // Samples in plane 0, 1 or 2 of each SNP.
+    // Returns the number of samples in plane 0, 1 or 2 of each SNP.
     const std::int32_t* margins(std::int64_t plane) const { return margins_.data() + plane * padded(n_snps_); }
 
-    // to = from (or 0) + the counts of SNP i with n SNPs from j0, a multiple of kSnpUnit, and with those up to the next
-    // multiple. Plane 0 is counted if some_missing, which needs that planes have it; otherwise it has all samples.
+    // Computes to = from (0 if null) + the counts of SNP i with n SNPs from j0 on, a multiple of kSnpUnit; n is rounded
+    // up to a multiple, too. Plane 0 is counted if some_missing, which requires stored planes 0; otherwise it has all
+    // samples.
     void count(std::int64_t i, std::int64_t j0, std::int64_t n, bool some_missing, const PairCounts* from,
                PairCounts* to) const;
 

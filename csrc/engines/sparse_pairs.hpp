@@ -1,5 +1,5 @@
-// Engine: all pairs of samples of a sparse matrix, by sums of |differences|, without a dense copy. A feature costs the
-// square of its nonzeros and not of the samples.
+// Engine: all pairs of samples of a sparse matrix, by sums of |differences|, without a dense copy. The cost of a
+// feature is quadratic in its nonzeros, not in the samples.
 #pragma once
 
 #include <array>
@@ -33,25 +33,25 @@ class SparseFeatures {
     std::int64_t n_samples() const { return static_cast<std::int64_t>(ends_.size()); }
     std::int64_t n_features() const { return n_features_; }
 
-    // out[(t - t0) * ld + j] += sum over features of |x_nk - x_jk| of n = rows[t], for t0 <= t < t1 and all samples j.
-    // Where these are all samples in order, each pair is computed once and added to both places.
+    // Adds to out[(t - t0) * ld + j] the sum over features of |x_nk - x_jk|, n = rows[t], for t0 <= t < t1 and all
+    // samples j. If rows t0..t1 - 1 are all samples in order, each pair is computed once and added to both places.
     void pair_sums(const std::vector<std::int64_t>& rows, std::int64_t t0, std::int64_t t1, double* out,
                    std::int64_t ld, Run& run) const;
 
-    // The same of the samples t0 .. t1 - 1 of `others`, of the same features; t0 is a multiple of kSide.
+    // Adds such sums for the samples t0 .. t1 - 1 of `others`, which has the same features; t0 is a multiple of kSide.
     void pair_sums(const SparseFeatures& others, std::int64_t t0, std::int64_t t1, double* out, std::int64_t ld,
                    Run& run) const;
 
-    // sums[k] += sum over t and j of g[(t - t0) * ld + j] |x_nk - x_jk|. The diagonal of g isn't read where the rows
-    // are all samples in order.
+    // Adds to sums[k] the sum over t and j of g[(t - t0) * ld + j] |x_nk - x_jk|. The diagonal of g isn't read if the
+    // rows are all samples in order.
     void feature_sums(const std::vector<std::int64_t>& rows, std::int64_t t0, std::int64_t t1, const double* g,
                       std::int64_t ld, double* sums, Run& run) const;
 
-    // The same for some pairs. Those of one i should follow each other.
+    // Adds to sums[k] the weighted differences of listed pairs. Pairs with the same i should be adjacent.
     void feature_sums(const std::vector<WeightedPair>& pairs, double* sums, Run& run) const;
 
-    // Bytes of such an object while it is made, and of the largest call on top of it. other_rows: calls may ask for
-    // other rows than all samples in order.
+    // Returns the bytes of such an object while it is made, and of its largest call in addition. other_rows: calls can
+    // ask for rows other than all samples in order.
     static std::int64_t memory(const Matrix& X, std::int64_t n_features, int n_threads);
     static std::int64_t sums_memory(const Matrix& X, std::int64_t n_features, bool other_rows, int n_threads);
 
@@ -64,7 +64,7 @@ class SparseFeatures {
     // Up to kSide samples, part after part, and within a part by sample.
     struct Block {
         std::int64_t n_samples, n_segments;
-        Buffer<Segment> segments;  // with one more at the end
+        Buffer<Segment> segments;  // with an extra segment at the end
         Buffer<std::uint8_t> samples;
         Buffer<double> values;             // magnitudes
         std::array<double, kSide> totals;  // of the values of each sample, added in their order
@@ -83,7 +83,7 @@ class SparseFeatures {
     std::vector<Block> other_blocks(const std::vector<std::int64_t>& rows, std::int64_t t0, std::int64_t t1,
                                     Run& run) const;
 
-    // Of n blocks `left` and all samples; same: those are all samples, too.
+    // Adds the pairs of n_left blocks `left` with all samples; same: the blocks `left` are all samples, too.
     void add_pairs(const Block* left, std::int64_t n_left, bool same, double* out, std::int64_t ld, Run& run) const;
 
     template <class F>
@@ -100,16 +100,17 @@ class SparseFeatures {
     std::vector<Block> blocks_;  // of all samples
 };
 
-// Features that are cheaper in the dense tiles, as too few of their values are zeros, and the others. X is sparse.
+// A split of the features of a sparse X into those that are cheaper in dense tiles, because too few of their values are
+// zeros, and the rest.
 struct DensitySplit {
     std::vector<std::int64_t> sparse, dense;
 };
 DensitySplit split_by_density(const Matrix& X, const std::vector<std::int64_t>& features, Run& run);
-// The same from the entries that are stored of each column, which add up over blocks of rows.
+// Splits features by the number of stored entries per column, which adds up over blocks of rows.
 DensitySplit split_by_density(const Numbers& n_stored, std::int64_t n_rows, const std::vector<std::int64_t>& features);
 Numbers stored_by_column(const Matrix& X, Run& run);
 
-// Some columns of a sparse matrix as a dense row-major one: n_rows x columns.size().
+// Copies some columns of a sparse matrix to a dense row-major one: n_rows x columns.size().
 template <class T>
 void gather_columns(const Matrix& X, const std::vector<std::int64_t>& columns, T* to, Run& run);
 

@@ -8,7 +8,7 @@
 
 namespace fastfs::core {
 
-// Aligned to a cache line, and in huge pages where it is large. May throw bad_alloc.
+// Allocates memory that is aligned to a cache line, and lies in huge pages if it is large. May throw bad_alloc.
 void* allocate(std::int64_t count, std::int64_t bytes_each);
 void release(void* p) noexcept;
 
@@ -32,7 +32,7 @@ class Buffer {
     std::unique_ptr<T[], Delete> data_;
 };
 
-// Scratch: one for each thread of a call.
+// Makes one scratch array per thread of a call.
 template <class T>
 std::vector<Buffer<T>> buffers(int n_threads, std::int64_t size) {
     std::vector<Buffer<T>> scratch;

@@ -1,4 +1,4 @@
-// States as plain bytes, for other processes on machines of the same kind.
+// Serialization of states as plain bytes, for other processes on machines of the same kind.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace fastfs::core {
 
-// Writes one value after the other; to null it counts the bytes only.
+// Writes values one after the other; if the destination is null, only counts their bytes.
 class ByteWriter {
   public:
     explicit ByteWriter(char* to) : to_(to) {}
@@ -37,7 +37,7 @@ class ByteWriter {
     std::int64_t n_bytes_ = 0;
 };
 
-// Reads them back, and never beyond the end. Throws InvalidArgument.
+// Reads the values that a ByteWriter wrote, and never beyond the end. Throws InvalidArgument.
 class ByteReader {
   public:
     ByteReader(const char* from, std::int64_t n_bytes) : from_(from), left_(n_bytes) {}
@@ -63,7 +63,7 @@ class ByteReader {
         values.resize(at(n));
         get(values.data(), n);
     }
-    // What was read must be what can have been written.
+    // Throws InvalidArgument unless `good`: a value that was read could not have been saved.
     void expect(bool good) const {
         require(good, "the bytes are damaged or n_bytes is not what was saved: save the state again");
     }

@@ -11,10 +11,10 @@
 
 namespace fastfs::core {
 
-// Whether n indices, none of them negative, ascend without repeats.
+// Tests if n nonnegative indices ascend without repeats.
 template <class I>
 bool ascends(const I* indices, std::int64_t n) {
-    I signs = 0;  // that of the difference less 1 says which is the larger one
+    I signs = 0;  // negative as soon as an index is not larger than its predecessor
     for (std::int64_t e = 1; e < n; ++e) signs |= indices[e] - indices[e - 1] - 1;
     return signs >= 0;
 }

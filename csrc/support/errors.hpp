@@ -13,10 +13,10 @@
 
 namespace fastfs::core {
 
-// A thing that messages name by number, but callers may know by another name: "set 2" is "class tumour" in Python.
+// A numbered object in a message, which callers may know by another name: "set 2" is "class tumour" in Python.
 struct Name {
     fastfs_place_kind kind;
-    std::int64_t number;  // counted from 0
+    std::int64_t number;  // 0-based
     std::string text;
 
     static Name of_matrix(std::int64_t number, std::string text) {
@@ -30,10 +30,10 @@ struct Name {
     static Name kernel(std::int64_t n) { return {FASTFS_PLACE_KERNEL, n, "matrix " + std::to_string(n)}; }
 };
 
-// A number as people write it: std::to_string would make 0.000000 of 1e-9.
+// Formats a number as people write it: std::to_string would make 0.000000 of 1e-9.
 std::string text(double value);
 
-// A sentence of texts, numbers, names and other messages, and where it names things.
+// A sentence composed of texts, numbers, names and other messages, with the places at which it names objects.
 class Message {
   public:
     Message() = default;
@@ -64,17 +64,17 @@ class Message {
     std::vector<fastfs_place> places_;
 };
 
-// What went wrong, in one sentence.
+// An error that is described in one sentence.
 class Failure : public std::exception {
   public:
     explicit Failure(Message message) : message_(message), sentence_(std::move(message)) {}
     const char* what() const noexcept override { return message_.text().c_str(); }
     const Message& message() const { return message_; }
-    // "in set 1: ...", and then "in chunk 2, set 1: ..."
+    // Prefixes the sentence by the place of the failure: "in set 1: ...", and then "in chunk 2, set 1: ..."
     void put_within(const Name& name);
 
   private:
-    Message message_, sentence_, within_;  // the whole; its parts
+    Message message_, sentence_, within_;  // the whole message; its sentence; its prefix
 };
 
 struct InvalidArgument : Failure {
@@ -97,7 +97,7 @@ struct Canceled : Failure {
     Canceled() : Failure("canceled by the progress callback") {}
 };
 
-// Calls f(); a failure says that it happened in the thing of this name.
+// Calls f(), and adds `name` to the message of a failure as the place where it happened.
 template <class F>
 decltype(auto) within(const Name& name, F&& f) {
     try {

@@ -14,7 +14,7 @@ inline std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
 inline Numbers numbers(std::int64_t size) { return Numbers(at(size)); }
 
-// 0, 1, .., n - 1.
+// Returns the numbers 0, 1, .., n - 1.
 inline std::vector<std::int64_t> up_to(std::int64_t n) {
     std::vector<std::int64_t> all(at(n));
     std::iota(all.begin(), all.end(), 0);

@@ -1,17 +1,18 @@
-// Whether the state of an object is whole.
+// A guard that refuses objects whose last change stopped halfway.
 #pragma once
 
 #include "support/errors.hpp"
 
 namespace fastfs::core {
 
-// A change that ends by an exception leaves its object broken: each later use is refused.
+// A flag for an object that a change ended by an exception leaves broken: each later use is refused.
 class Intact {
   public:
-    // what: the change and its object, as in "an update of this stream".
+    // Throws InvalidArgument if the object is broken. what: the change and its object, as in "an update of this
+    // stream".
     void require_for(const char* what) const { require(!broken_, what, " stopped halfway: free it and start again"); }
 
-    // Lives from the first write to the object on; `finish` says that the last one is done.
+    // A change in progress: it lives from the first write to the object on, and `finish` declares the last write done.
     class Change {
       public:
         explicit Change(Intact& of) : of_(of) { of_.broken_ = true; }

@@ -1,4 +1,4 @@
-// Some rows of a matrix that comes in blocks, which are gone when the next one comes.
+// Storage for some rows of a matrix that comes in blocks, each of which is gone when the next block comes.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace fastfs::core {
 
-// A matrix that has its values.
+// A matrix together with the memory of its values.
 struct OwnedMatrix {
     Buffer<char> values, indptr, indices;
     std::optional<Matrix> matrix;
@@ -21,29 +21,30 @@ struct OwnedMatrix {
 
 class KeptRows {
   public:
-    // A row of X, dense, CSR or genotypes, under a number. All have the storage and dtype of the first.
+    // Copies a row of X (dense, CSR or genotypes) and stores it under `number`. All rows must have the storage and
+    // dtype of the first.
     void keep(const Matrix& X, std::int64_t row, std::int64_t number);
     bool has(std::int64_t number) const { return rows_.contains(number); }
     bool is_sparse() const { return is_sparse_; }
     bool is_float32() const { return is_float32_; }
-    // Whether X, or the rows of another one, have the storage and dtype of these.
+    // Tests if X, or the rows of `other`, have the storage and dtype of the stored rows.
     bool fits(const Matrix& X) const { return rows_.empty() || same_form(X.is_sparse(), X.is_float32()); }
     bool fits(const KeptRows& other) const {
         return rows_.empty() || other.rows_.empty() || same_form(other.is_sparse_, other.is_float32_);
     }
-    // Keeps these only, which ascend.
+    // Drops all rows but those under `numbers`, which ascend.
     void keep_only(const std::vector<std::int64_t>& numbers);
     void merge(const KeptRows& other);
 
     std::int64_t memory() const { return memory_; }
-    // What a row of X adds to it.
+    // Returns the bytes that storing this row of X adds to memory().
     static std::int64_t memory(const Matrix& X, std::int64_t row);
     std::vector<std::int64_t> numbers() const;  // ascending
-    // All of them in that order.
+    // Returns all rows as a matrix, in ascending order of their numbers.
     OwnedMatrix matrix(std::int64_t n_cols) const;
 
     void save(ByteWriter& to) const;
-    // Rows of a matrix of this form, under numbers below n_rows.
+    // Reads saved rows of a matrix of this form; their numbers must be below n_rows.
     void load(ByteReader& from, std::int64_t n_rows, std::int64_t n_cols, bool is_sparse, bool is_float32);
 
   private:

@@ -11,49 +11,49 @@ void register_blas(const fastfs_blas& table);
 bool blas_registered();
 const fastfs_blas& blas();  // throws InvalidArgument if none is registered
 
-// C (m x n) = alpha op(A) op(B) + beta C, op given as 'N' or 'T'; k is the inner size.
+// Computes C (m x n) = alpha op(A) op(B) + beta C, op given as 'N' or 'T'; k is the inner size.
 void gemm(char ta, char tb, std::int64_t m, std::int64_t n, std::int64_t k, float alpha, const float* A,
           std::int64_t lda, const float* B, std::int64_t ldb, float beta, float* C, std::int64_t ldc);
 void gemm(char ta, char tb, std::int64_t m, std::int64_t n, std::int64_t k, double alpha, const double* A,
           std::int64_t lda, const double* B, std::int64_t ldb, double beta, double* C, std::int64_t ldc);
 
-// Lower triangle of C (n x n) = alpha op(A) op(A)' + beta C, op(A) n x k.
+// Computes the lower triangle of C (n x n) = alpha op(A) op(A)' + beta C, op(A) n x k.
 void syrk_lower(char ta, std::int64_t n, std::int64_t k, double alpha, const double* A, std::int64_t lda, double beta,
                 double* C, std::int64_t ldc);
 
-// y = A x, A symmetric with its lower triangle stored.
+// Computes y = A x, A symmetric with its lower triangle stored.
 void symv_lower(std::int64_t n, const double* A, std::int64_t lda, const double* x, double* y);
 
-// B (n x m) = L B, L lower triangular.
+// Computes B (n x m) = L B, L lower triangular.
 void trmm_lower(std::int64_t n, std::int64_t m, const double* L, std::int64_t ldl, double* B, std::int64_t ldb);
 
-// Lower Cholesky factor in place of the lower triangle; false if A isn't positive definite.
+// Replaces the lower triangle of A by its Cholesky factor; returns false if A isn't positive definite.
 bool potrf_lower(std::int64_t n, double* A, std::int64_t lda);
 
-// Reciprocal condition number of L L' in the 1-norm; norm1 is that of the matrix itself.
+// Estimates the reciprocal condition number of L L' in the 1-norm; norm1 is the 1-norm of L L' itself.
 double pocon_lower(std::int64_t n, const double* L, double norm1);
 
-// Lower triangle of A = L^-1 A L^-T; ld is that of both.
+// Computes the lower triangle of A = L^-1 A L^-T; ld is the leading dimension of A and L.
 void sygst_lower(std::int64_t n, double* A, const double* L, std::int64_t ld);
 
-// B (n x m) = T^-1 B, T triangular: 'L' for lower, 'U' for upper.
+// Computes B (n x m) = T^-1 B, T triangular: 'L' for lower, 'U' for upper.
 void trsm(char triangle, std::int64_t n, std::int64_t m, const double* T, std::int64_t ldt, double* B,
           std::int64_t ldb);
 
-// B (m x n) = B L^-1 ('N') or B L^-T ('T'), L lower triangular.
+// Computes B (m x n) = B L^-1 ('N') or B L^-T ('T'), L lower triangular.
 void trsm_right(char transposed, std::int64_t m, std::int64_t n, const double* L, std::int64_t ldl, double* B,
                 std::int64_t ldb);
 
-// Q' A Q tridiagonal with diagonal d (n) and off-diagonal e (n - 1); A (lower triangle) and tau (n - 1) hold the
-// reflectors of Q.
+// Reduces A to the tridiagonal matrix Q' A Q with diagonal d (n) and off-diagonal e (n - 1); A (lower triangle) and tau
+// (n - 1) then hold the reflectors of Q.
 void sytrd_lower(std::int64_t n, double* A, std::int64_t lda, double* d, double* e, double* tau);
 
-// Eigenvalues, ascending, of the symmetric tridiagonal matrix (d, e), into d, and its eigenvectors Z (n x n), by divide
-// and conquer. e is destroyed.
+// Solves the eigenproblem of the symmetric tridiagonal matrix (d, e) by divide and conquer: writes the eigenvalues,
+// ascending, to d and the eigenvectors to Z (n x n). e is destroyed.
 void stedc(std::int64_t n, double* d, double* e, double* Z, std::int64_t ldz);
 
-// By the MRRR algorithm, the eigenpairs first..last of A (lower triangle; 0-based, ascending, both included); A is
-// destroyed, V is n x (last - first + 1).
+// Computes the eigenpairs first..last of A (lower triangle; 0-based, ascending, both included) by the MRRR algorithm; A
+// is destroyed, V is n x (last - first + 1).
 void eigh_range_lower(std::int64_t n, double* A, std::int64_t first, std::int64_t last, double* w, double* V);
 
 }  // namespace fastfs::core

@@ -12,17 +12,17 @@
 
 namespace fastfs::core {
 
-// Keeps byte counts of square matrices within 64 bits.
+// The largest number of features, which keeps byte counts of square matrices within 64 bits.
 constexpr std::int64_t kMostFeatures = 400000000;
 
-// More values would take petabytes, and the bytes of several such matrices still fit 64 bits.
+// The largest number of values: more would take petabytes, and the bytes of several such matrices still fit 64 bits.
 constexpr std::int64_t kMostValues = std::int64_t{1} << 50;
 
 // The names of the first and second matrix of a call in messages.
 inline const Name kX = Name::of_matrix(0, "X");
 inline const Name kY = Name::of_matrix(1, "Y");
 
-// Refuses a matrix for the value at that place.
+// Throws InvalidArgument, which names the value at this row and column as NaN or infinity.
 [[noreturn]] void refuse_not_finite(const Name& matrix, std::int64_t row, std::int64_t column);
 
 class Matrix {
@@ -39,10 +39,10 @@ class Matrix {
     bool is_genotypes() const { return m_.storage == FASTFS_GENOTYPE; }
     bool is_csr() const { return m_.storage == FASTFS_CSR; }
     const fastfs_matrix& description() const { return m_; }
-    std::int64_t n_stored() const;  // values held: all, or those of a sparse matrix
+    std::int64_t n_stored() const;  // values held: all of a dense matrix, the stored entries of a sparse one
 
-    // Largest |x| of each row. Throws InvalidArgument naming the first row and column with NaN or infinity; rows count
-    // from first_row.
+    // Returns the largest |x| of each row. Throws InvalidArgument naming the first row and column with NaN or infinity;
+    // rows count from first_row.
     std::vector<double> row_maxima(Run& run, std::int64_t first_row = 0) const;
 
   private:
@@ -50,7 +50,7 @@ class Matrix {
     Name name_;
 };
 
-// The samples of a call: row chunks of equal width, all dense or all sparse. Mostly there is one.
+// The samples of a call: row chunks of equal width, all dense or all sparse. Most calls have one chunk.
 class Samples {
   public:
     explicit Samples(std::vector<Matrix> chunks);
@@ -62,11 +62,11 @@ class Samples {
     bool is_float32() const;  // all chunks are
     std::int64_t n_stored() const;
 
-    // As Matrix::row_maxima; rows count over all chunks.
+    // Returns the largest |x| of each row, as Matrix::row_maxima; rows count over all chunks.
     std::vector<double> row_maxima(Run& run) const;
 
     // Calls f(chunk, begin, end, offset) for each chunk that has some of the ascending `rows`: rows[begin] - offset ..
-    // rows[end - 1] - offset of the chunk.
+    // rows[end - 1] - offset are their numbers within the chunk.
     template <class F>
     void for_chunks(const std::vector<std::int64_t>& rows, F&& f) const {
         std::size_t begin = 0;
@@ -83,7 +83,7 @@ class Samples {
     std::vector<std::int64_t> begins_;  // the first row of each chunk, and the number of all
 };
 
-// Calls f(values, indptr, indices) with the types that the sparse matrix has.
+// Calls f(values, indptr, indices), each a pointer to the type that the sparse matrix has.
 template <class F>
 auto visit_sparse(const fastfs_matrix& m, F&& f) {
     auto with_values = [&](auto* values) {
@@ -96,19 +96,19 @@ auto visit_sparse(const fastfs_matrix& m, F&& f) {
     return with_values(static_cast<const double*>(m.values));
 }
 
-// Calls f(values) with the type that the dense matrix has, or that genotypes decode to.
+// Calls f(values), a pointer to the type that the dense matrix has, or that genotypes decode to.
 template <class F>
 auto visit_dense(const fastfs_matrix& m, F&& f) {
     if (m.dtype == FASTFS_FLOAT32) return f(static_cast<const float*>(m.values));
     return f(static_cast<const double*>(m.values));
 }
 
-// The first byte of a SNP of genotypes.
+// Returns a pointer to the first byte of a SNP.
 inline const unsigned char* snp(const fastfs_matrix& m, std::int64_t column) {
     return static_cast<const unsigned char*>(m.values) + (m.col_list ? m.col_list[column] : column) * m.col_stride;
 }
 
-// Rows r0..r1 - 1 of n SNPs of genotypes as numbers, missing ones as NaN: rows of `to`, ld apart.
+// Decodes the genotypes of rows r0..r1 - 1 in n SNPs to numbers, missing genotypes to NaN; rows of `to` are ld apart.
 template <class T>
 void decode(const fastfs_matrix& m, std::int64_t r0, std::int64_t r1, const unsigned char* const* snps, std::int64_t n,
             T* to, std::int64_t ld);
@@ -120,8 +120,8 @@ struct Block {
     std::int64_t row_stride, col_stride;
 };
 
-// The values of a matrix that isn't sparse: dense ones are read where they are, unless their rows are listed, and
-// genotypes are decoded.
+// Access to the values of a matrix that isn't sparse: dense values are read where they are, unless the matrix has a
+// row_list, and genotypes are decoded.
 template <class T>
 class Values {
   public:
@@ -135,7 +135,8 @@ class Values {
         return value;
     }
 
-    // Rows r0..r1 - 1 of columns c0..c1 - 1: in X, or in `room` until its next use.
+    // Returns rows r0..r1 - 1 of columns c0..c1 - 1: a view of X, or a copy in `room` that is valid until the next use
+    // of `room`.
     Block<T> block(std::int64_t r0, std::int64_t r1, std::int64_t c0, std::int64_t c1, Buffer<T>& room) const {
         if (stay()) return {dense(r0, c0), m_->row_stride, m_->col_stride};
         const std::int64_t n = c1 - c0;
@@ -161,8 +162,8 @@ class Values {
         return {room.data(), n, 1};
     }
 
-    // The rows that a block of so many columns may have, or the columns of so many rows: any number of values that stay
-    // where they are, and so few others that they fit a cache.
+    // Returns the largest number of rows that a block of `across` columns should have (or of columns, for `across`
+    // rows): unlimited if the values are read in place, otherwise the number whose copy fits a cache.
     std::int64_t most(std::int64_t across) const {
         return stay() ? kMostValues : std::max<std::int64_t>(kDecoded / across, 4);
     }

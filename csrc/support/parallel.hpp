@@ -1,4 +1,4 @@
-// Loops over tiles on the library's own threads, with BLAS held meanwhile.
+// Loops over tiles on the library's own threads; BLAS is held at one thread meanwhile.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,8 @@
 
 namespace fastfs::core {
 
-// What a loop calls: refers to a function of the caller's, which lives on until the loop's end. std::function would
-// copy it into memory of its own, which is a good part of a call on 8 x 8 values.
+// A reference to the function that a loop calls; the caller keeps the function alive until the loop ends. std::function
+// would copy it into separate memory, which is a good part of a call on 8 x 8 values.
 class LoopBody {
   public:
     template <class F>
@@ -29,7 +29,7 @@ class LoopBody {
 // thread. An exception of a body ends the loop and is thrown here: that of the lowest index, for any number of threads.
 void parallel_for(Run& run, std::int64_t n, LoopBody body);
 
-// The thread that made the call which this thread works for: itself, but for the library's own threads.
+// Returns the thread that made the call for which this thread works: another one only for the library's own threads.
 std::thread::id calling_thread();
 
 // While one of these is alive, BLAS keeps to the thread that calls it; the last one to go restores what was there

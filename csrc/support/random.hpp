@@ -1,5 +1,6 @@
-// Random numbers that a seed gives on every machine: xoshiro256++ (Blackman and Vigna 2019, doi 10.1145/3460772),
-// seeded by splitmix64. The standard library's engines are the same everywhere too, but its distributions aren't.
+// Random numbers that depend on the seed alone, on every machine: xoshiro256++ (Blackman and Vigna 2019, doi
+// 10.1145/3460772), seeded by splitmix64. The standard library's engines are portable too, but its distributions
+// aren't.
 #pragma once
 
 #include <bit>
@@ -35,10 +36,10 @@ class Random {
         return result;
     }
 
-    // In [0, 1).
+    // Draws a number from the uniform distribution on [0, 1).
     double uniform() { return static_cast<double>(bits() >> 11) * 0x1p-53; }
 
-    // Two standard normal numbers, by Marsaglia's polar method.
+    // Draws two standard normal numbers by Marsaglia's polar method.
     void normal_pair(double* pair) {
         double u, v, s;
         do {
@@ -51,8 +52,8 @@ class Random {
         pair[1] = v * factor;
     }
 
-    // `count` of the numbers 0..n - 1, each at most once, ascending: number i is taken with the probability that one of
-    // those still wanted is it.
+    // Draws `count` of the numbers 0..n - 1, each at most once, ascending: number i is taken with probability (numbers
+    // still to be drawn) / (n - i).
     std::vector<std::int64_t> subset(std::int64_t n, std::int64_t count) {
         std::vector<std::int64_t> taken;
         for (std::int64_t i = 0; count > 0; ++i) {

@@ -1,4 +1,4 @@
-// Which rows of a table have come, where they come in blocks.
+// The set of rows that have come in a pass over a table in blocks.
 #pragma once
 
 #include <algorithm>
@@ -12,14 +12,14 @@
 
 namespace fastfs::core {
 
-// A bit for each of n_rows rows.
+// A set of rows: one bit per row, n_rows in all.
 class RowSet {
   public:
     explicit RowSet(std::int64_t n_rows) : n_rows_(n_rows), words_(at((n_rows + 63) / 64), 0) {}
 
     static std::int64_t memory(std::int64_t n_rows) { return n_rows / 8 + 8; }
 
-    // Throws InvalidArgument if one of these rows is in the set.
+    // Throws InvalidArgument if a row of begin..end - 1, or of `other`, is in the set.
     void require_new(std::int64_t begin, std::int64_t end) const {
         visit(begin, end, [&](std::size_t w, std::uint64_t bits) { require_none(w, words_[w] & bits); });
     }
@@ -69,7 +69,7 @@ class RowSet {
         }
     }
 
-    // The bits of a word that stand for rows.
+    // Returns the bits of word w that stand for rows; the last word may have others.
     std::uint64_t bits_of(std::size_t w) const {
         const std::int64_t rest = n_rows_ % 64;
         return w + 1 < words_.size() || rest == 0 ? ~std::uint64_t{0} : (std::uint64_t{1} << rest) - 1;

@@ -16,14 +16,15 @@ namespace fastfs::core {
 int thread_count(int requested);
 std::int64_t memory_budget(std::int64_t requested);
 
-// Thrown to end a call that only asks for its memory (fastfs_run.bytes_needed) once that is known. Not an error.
+// The exception that ends a call which only asks for its memory (fastfs_run.bytes_needed) once that is known. Not an
+// error.
 struct Answered {};
 
-// The share of n that i is: what a loop has done, or a call.
+// Returns i / n, the finished share of a loop or call.
 inline double share(std::int64_t i, std::int64_t n) { return static_cast<double>(i) / static_cast<double>(n); }
 
 class Run {
-    // Shares of the call.
+    // Shares of the call, from 0 to 1.
     struct Shares {
         double whole_begin = 0, whole_end = 1;  // the part that steps divide
         double begin = 0, end = 0;              // the step, or a part before its first step: what loops divide
@@ -36,7 +37,7 @@ class Run {
     int n_threads() const { return n_threads_; }
     std::int64_t max_memory() const { return options_.max_memory; }  // 0: the default
 
-    // Whether the caller only wants to know what the call would take.
+    // Tests if the caller only asks how much memory the call would take.
     bool is_question() const { return options_.bytes_needed != nullptr; }
 
     // Throws OutOfMemory, before anything is allocated, if `bytes` exceed the budget; `what` starts the sentence and
@@ -51,7 +52,8 @@ class Run {
     // thread, where loops may be nested, it is a checkpoint, and a Part does nothing.
     void step(const char* name, double end);
 
-    // While it is alive, a share of the running step counts as a whole: steps and loops in it run from 0 to 1.
+    // A share of the running step that counts as a whole while this object is alive: steps and loops in it run from 0
+    // to 1.
     class Part {
       public:
         Part(Run& run, double begin, double end);
@@ -65,8 +67,8 @@ class Run {
         Shares outer_;
     };
 
-    // From any thread, often: throws Canceled once the call is to stop. On the calling thread it also reports, at most
-    // 20 times a second; `done` is the finished share of the running step or part.
+    // Throws Canceled once the call is to stop; any thread may call it often. On the calling thread it also reports
+    // progress, at most 20 times a second; `done` is the finished share of the running step or part.
     void checkpoint(double done);
     void checkpoint();  // without a new share
 

@@ -1,4 +1,4 @@
-// Which distances are equal, whatever rounding makes of them.
+// The comparison of distances up to rounding.
 #pragma once
 
 #include <algorithm>
@@ -6,8 +6,8 @@
 
 namespace fastfs::core {
 
-// Distances closer to each other than this share of them are equal. The rounding of sums in double is below it (some
-// 1e-13 for 1e6 terms), and two distances of numbers that aren't whole hardly ever are so close.
+// Relative difference below which two distances are equal. The rounding of sums in double is below it (some 1e-13 for
+// 1e6 terms), and two distances of numbers that aren't whole hardly ever are so close.
 constexpr double kTie = 1e-10;
 
 inline bool equal_distances(double a, double b) { return std::abs(a - b) <= kTie * std::max(a, b); }
