@@ -16,11 +16,11 @@
 
 namespace fastfs::core {
 
-// A = V diag(w) V', w ascending. Takes 2 n^2 doubles, n^2 once the vectors are taken.
+// The eigendecomposition A = V diag(w) V', w ascending. Takes 2 n^2 doubles, n^2 once the vectors are taken.
 class SymmetricEigen {
   public:
-    // A (lower triangle) is destroyed and holds the reflectors, so it must outlive the calls of make_vectors. Z: room
-    // for the vectors, n x n, if there is any: fresh pages cost as much as a pass over them.
+    // Overwrites A (lower triangle) by the reflectors, so A must outlive the calls of make_vectors. Z: optional room
+    // for the vectors, n x n: fresh pages cost as much as a pass over them.
     SymmetricEigen(std::int64_t n, double* A, Run& run, Buffer<double> Z = {}, std::int64_t whole = kWholeProblem);
 
     const std::vector<double>& values() const { return w_; }
@@ -41,23 +41,23 @@ class SymmetricEigen {
     std::optional<TridiagonalEigen> tridiagonal_;
 };
 
-// The k eigenpairs of largest w, largest first; A is destroyed. V is n x k, signs as of fix_sign. Z: room for n x n, if
-// there is any; it comes back.
+// Computes the k eigenpairs of largest w, largest first; A is destroyed. V is n x k, its signs set by fix_sign. Z:
+// optional room for n x n, which is returned.
 Buffer<double> largest_eigenpairs(std::int64_t n, double* A, std::int64_t k, double* w, double* V, Run& run,
                                   Buffer<double> Z = {});
 
-// A = U diag(s) V', n x n, s descending but for rounding; s is right to the rounding of the largest. A is destroyed.
-// Takes 2 n^2 doubles.
+// Computes A = U diag(s) V', n x n, s descending up to rounding; s is accurate to the rounding of the largest. A is
+// destroyed. Takes 2 n^2 doubles.
 void singular_vectors(std::int64_t n, double* A, double* s, double* U, double* V, Run& run);
 
-// Makes the entry of largest magnitude positive (ties: the first).
+// Flips the sign of v so that its entry of largest magnitude (ties: the first) is positive.
 void fix_sign(std::int64_t n, double* v);
 
 // Throws InvalidArgument unless K is finite, and symmetric within 1e-8 of its largest entry.
 void require_symmetric(std::int64_t n, const double* K, const char* name);
 
-// Throws NumericError if K has an eigenvalue below -1e-8 tr K: none is negative but for rounding, then. T: n x n
-// scratch.
+// Throws NumericError if K has an eigenvalue below -1e-8 tr K: eigenvalues of an accepted K are negative by rounding
+// only. T: n x n scratch.
 void require_semidefinite(std::int64_t n, const double* K, double* T, const char* name, Run& run);
 
 // With S = K1 + K2 = W W' and D = K1 - K2 = W diag(nu) W', nu ascending in [-1, 1], W has as many columns as S has
@@ -71,19 +71,19 @@ struct Pencil {
 };
 Pencil pencil(std::int64_t n, double* D, Buffer<double>& S, Run& run);
 
-// The same of kernels: K1 becomes W, nu has room for n, and the rank comes back. Throws if K1 or K2 isn't finite and
-// semidefinite.
+// Computes the pencil of two kernels: K1 becomes W, nu has room for n, and the rank is returned. Throws if K1 or K2
+// isn't finite and semidefinite.
 std::int64_t pencil(std::int64_t n, double* K1, const double* K2, double* nu, Run& run);
 
-// A becomes its eigenvectors, w its eigenvalues, ascending.
+// Replaces A by its eigenvectors and writes its eigenvalues, ascending, to w.
 void eigh(std::int64_t n, double* A, double* w, Run& run);
 
-// How far rounding errors move nu, where S is well-conditioned: up to 2 n eps was met.
+// Returns how far rounding errors can move nu if S is well-conditioned: up to 2 n eps was met.
 constexpr double nu_rounding(std::int64_t n) {
     return 8 * static_cast<double>(n) * std::numeric_limits<double>::epsilon();
 }
 
-// Bytes that make_vectors takes besides.
+// Returns the bytes of scratch that make_vectors takes.
 std::int64_t vectors_memory(std::int64_t n, int n_threads);
 
 }  // namespace fastfs::core

@@ -26,7 +26,7 @@ class Level {
     std::atomic<double> value_{0};
 };
 
-// The strongest pairs of those that were added, in any order and by any thread. A Pair has i, j and a strength.
+// A thread-safe collection of the strongest pairs among those added, in any order. A Pair has i, j and a strength.
 template <class Pair>
 class Strongest {
   public:
@@ -47,7 +47,7 @@ class Strongest {
         return std::move(pairs_);
     }
 
-    Level level;  // pairs below it aren't among them
+    Level level;  // strength below which a pair can't be among the strongest
 
   private:
     static bool stronger(const Pair& a, const Pair& b) {
@@ -65,7 +65,7 @@ class Strongest {
     std::vector<Pair> pairs_;
 };
 
-// The tiles on and above the diagonal of n x n, row by row.
+// A numbering, row by row, of the tiles on and above the diagonal of an n x n grid.
 class TilePairs {
   public:
     explicit TilePairs(std::int64_t n) {
@@ -82,15 +82,16 @@ class TilePairs {
     std::vector<std::int64_t> begins_;
 };
 
-// Step-down p-values (Westfall and Young 1993): each pair against all but the stronger ones.
+// Step-down p-values (Westfall and Young 1993): each pair is tested against all pairs but the stronger ones.
 class StepDown {
   public:
-    // strengths: of the strongest pairs, descending.
+    // strengths: the strengths of the strongest pairs, descending.
     explicit StepDown(const Numbers& strengths) : limits_(strengths), reached_(strengths.size()) {
         for (double& limit : limits_) limit *= 1 - kTie;
     }
 
-    // strengths: of these pairs under a labeling; largest: of all others. Returns the largest of all.
+    // Adds a labeling. strengths: the strengths of the strongest pairs under it; largest: the largest strength of all
+    // other pairs. Returns the largest of all.
     double add(const double* strengths, double largest) {
         for (std::size_t k = limits_.size(); k-- > 0;) {
             largest = std::max(largest, strengths[k]);
@@ -109,7 +110,7 @@ class StepDown {
     }
 
   private:
-    // As in fastfs._inference.permutation: statistics that differ by less than this share are ties.
+    // Relative difference below which statistics are ties, as in fastfs._inference.permutation.
     static constexpr double kTie = 1e-9;
 
     Numbers limits_;

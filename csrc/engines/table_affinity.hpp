@@ -1,5 +1,5 @@
-// Engine: the affinity of a whole table. Chooses the unit of its columns, which offset of a row is taken off, and
-// whether single precision serves.
+// Engine: the affinity of a whole table. Chooses the unit of its columns, the offset that is taken off each row, and
+// single or double precision.
 #pragma once
 
 #include <cstdint>
@@ -10,10 +10,10 @@
 
 namespace fastfs::core {
 
-// out (d x d, row-major) = kernel of all pairs of columns. out, V: of the dtype of X.
+// Computes out (d x d, row-major) = kernel of all pairs of columns. out has the dtype of X.
 void table_affinity(const Samples& X, const Kernel& kernel, Run& run, void* out);
 
-// out (d x p, row-major) = K V, K never stored.
+// Computes out (d x p, row-major) = K V without storing K. out and V have the dtype of X.
 void table_affinity_product(const Samples& X, const Kernel& kernel, const void* V, std::int64_t p, Run& run, void* out);
 
 }  // namespace fastfs::core

@@ -9,31 +9,31 @@ namespace fastfs::core {
 // The codes 00, 10 and 11 then differ in as many bits as the genotypes differ by. 01 is missing.
 constexpr std::int64_t kLineSnps = 256, kLineWords = 8;
 
-// Lines of a sample that are summed at once, at most.
+// Largest number of lines of a sample that are summed in one call.
 constexpr std::int64_t kPanelLines = 64;
 
-// Lines whose bits are counted at once, at most.
+// Largest number of lines whose bits are counted in one call.
 constexpr std::int64_t kMostLines = 65535;
 
-// Two samples of a table of lines.
+// A pair of samples in a table of lines.
 struct LinePair {
     std::int32_t i, j;
 };
 
-// In how many of some lines the high and the low bit of a genotype are set, and how many lack it.
+// Counts over some lines, for each SNP: lines with the high bit set, with the low bit set, and without the genotype.
 struct LineCounts {
     alignas(64) std::uint16_t high[kLineSnps], low[kLineSnps], gaps[kLineSnps];
 };
 
-// Sums of differences in the SNPs of a line, as planes of their bits, of targets that have one number of known
-// neighbors. They fit 32 bits with a sign.
+// Sums of differences in the SNPs of a line, as planes of their bits, of targets with equal numbers of known neighbors.
+// They fit 32 bits with a sign.
 constexpr int kSumPlanes = 31;
 struct KnownSums {
     alignas(64) std::uint64_t planes[kSumPlanes][kLineSnps / 64];
-    std::int64_t most;  // that a sum may be; 0: all are
+    std::int64_t most;  // upper bound on the sums; 0: all are 0
 };
 
-// What depends on whether a difference is |x - y|, the number of bits in which the codes differ, or 1 if x isn't y.
+// Kernels for one kind of difference: |x - y|, the number of bits in which the codes differ, or 1 if x isn't y.
 struct GenotypeDifference {
     // sums[j] += the differences of n_lines (at most kPanelLines) of `left` from right + j * stride (in words), for n
     // samples j.
@@ -67,7 +67,8 @@ struct GenotypeIsa {
     void (*add_means)(KnownSums& sums, std::int64_t known, double* means);
 };
 
-// Those of isa(), or with AVX-512 of a machine that counts bits (VPOPCNTDQ), which has twice the distances a second.
+// Returns the kernels of isa(), or with AVX-512 those of a machine that counts bits (VPOPCNTDQ), which has twice the
+// distances a second.
 const GenotypeIsa& genotype_isa();
 
 }  // namespace fastfs::core

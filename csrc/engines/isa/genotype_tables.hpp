@@ -1,4 +1,4 @@
-// Tables of genotypes of two SNPs, from bits that stand SNP by SNP.
+// Tables of genotypes of two SNPs, counted from bits that are stored SNP by SNP.
 #pragma once
 
 #include <cstdint>
@@ -32,7 +32,7 @@ struct TableIsa {
                    std::int64_t stride, std::int64_t n, float threshold, float* x2);
 };
 
-// Those of isa(), or with AVX-512 of a machine that counts bits (VPOPCNTDQ).
+// Returns the kernels of isa(), or with AVX-512 those of a machine that counts bits (VPOPCNTDQ).
 const TableIsa& table_isa();
 
 }  // namespace fastfs::core

@@ -11,7 +11,8 @@ template <class T>
 constexpr std::int64_t kPanel = 192 / static_cast<std::int64_t>(sizeof(T));
 
 // Samples that are summed before they are added to the tile: their 24 kB of a panel stay in L1 while all rows pass by.
-// Measured with 1000 samples in float32, Zen 4: 107 GFLOP/s, and 94 with 256. It keeps the rounding error low, too.
+// Measured with 1000 samples in float32, Zen 4: 107 GFLOP/s, and 94 with 256. A small number keeps the rounding error
+// low, too.
 constexpr std::int64_t kSamplesPerPass = 128;
 
 // Row-major tiles: row a starts at tile + a * ld. Squared distances come from a Gram tile G as n_a + n_b - 2 G_ab;
@@ -22,8 +23,8 @@ struct TileKernels {
     static constexpr T kMarkedDistance = T(-1);
     static constexpr T kMarkedAffinity = T(2);
 
-    // n samples of kPanel features, `stride` apart, less the shifts, into a panel, which may be x itself; adds what was
-    // written, and its squares, to the sums.
+    // Copies n samples of kPanel features, `stride` apart, less the shifts, to a panel, which can be x itself; adds the
+    // copied values and their squares to the sums.
     void (*shift)(const T* x, std::int64_t stride, std::int64_t n, const T* shifts, T* panel, double* sums,
                   double* squares);
     // Adds to the tile (add) or starts it with (!add) the inner products of features over n samples. Panels have kPanel
@@ -31,45 +32,46 @@ struct TileKernels {
     // of several panels, panel_stride apart. What belongs to features a, b has the same bits as what belongs to b, a.
     void (*gram)(const T* left, const T* right, std::int64_t panel_stride, std::int64_t n, bool add, T* tile,
                  std::int64_t ld, std::int64_t rows, std::int64_t cols);
-    // G -> squared distances
+    // Replaces Gram values by squared distances.
     std::int64_t (*sqdist)(T* tile, std::int64_t ld, std::int64_t rows, std::int64_t cols, const T* row_norms,
                            const T* col_norms, T tolerance);
-    // G -> exp(-scale * squared distance)
+    // Replaces Gram values by exp(-scale * squared distance).
     std::int64_t (*rbf)(T* tile, std::int64_t ld, std::int64_t rows, std::int64_t cols, const T* row_norms,
                         const T* col_norms, T tolerance, T scale);
-    // x -> exp(-scale * x), for x >= 0
+    // Replaces each x >= 0 by exp(-scale * x).
     void (*exp_neg)(T* x, std::int64_t n, T scale);
-    // Whether no |x| exceeds `largest` or is NaN.
+    // Tests if no |x| exceeds `largest` or is NaN.
     bool (*within)(const T* x, std::int64_t n, T largest);
-    // sum of (a_n - b_n)^2, in double; n is a multiple of 8
+    // Computes the sum of (a_n - b_n)^2, in double; n is a multiple of 8.
     double (*squared_distance)(const T* a, const T* b, std::int64_t n);
 };
 
-// An entry of a tile that was found.
+// An entry of a tile that passed the selection.
 struct Hit {
     std::uint16_t row, col;
     float value;
 };
 
-// Where they are written, with room for a whole tile.
+// The output range of a selection, with room for a whole tile.
 struct Hits {
     Hit *begin, *end;
 };
 
-// of_rows = the entries tile[a, b] >= col_floors[b] - row_limits[a], of_cols = those with tile[a, b] >= row_floors[a] -
-// col_limits[b], both row after row. Reads up to the next multiple of kPanel in each row, where the caller has infinite
-// col_floors and -infinite col_limits.
+// Selects entries of a tile, row after row: of_rows = the entries tile[a, b] >= col_floors[b] - row_limits[a], of_cols
+// = the entries tile[a, b] >= row_floors[a] - col_limits[b]. Reads up to the next multiple of kPanel in each row, where
+// the caller has infinite col_floors and -infinite col_limits.
 using SelectTile = void (*)(const float* tile, std::int64_t ld, std::int64_t rows, std::int64_t cols,
                             const float* row_floors, const float* row_limits, const float* col_floors,
                             const float* col_limits, Hits* of_rows, Hits* of_cols);
 
-// out = factor * tile where out is given, and mirrored = factor * tile' where that is; both have rows `out_ld` apart.
-// With stream the stores go past the caches, and are seen by other threads once the call has returned.
+// Stores out = factor * tile and mirrored = factor * tile', each unless null; both have rows `out_ld` apart. With
+// stream the stores bypass the caches, and other threads see them once the call has returned.
 template <class T, class Out>
 using StoreTile = void (*)(const T* tile, std::int64_t ld, std::int64_t rows, std::int64_t cols, Out factor, Out* out,
                            Out* mirrored, std::int64_t out_ld, bool stream);
 
-// A number that at least k of the n values don't exceed, and hardly more than the least such number: 1 <= k <= n.
+// Returns a number that at least k of the n values don't exceed, and hardly more than the least such number: 1 <= k <=
+// n.
 using BoundKth = float (*)(const float* values, std::int64_t n, std::int64_t k);
 
 // Vectors side by side, as rows of a row-major n x kBlock matrix: one entry of a matrix multiplies a register. Measured
@@ -77,16 +79,16 @@ using BoundKth = float (*)(const float* values, std::int64_t n, std::int64_t k);
 constexpr std::int64_t kBlock = 4;
 
 struct BlockKernels {
-    // Y (rows x kBlock) = factor A X, or += (add), A (rows x m) with its rows ld apart.
+    // Computes Y (rows x kBlock) = factor A X, or adds it to Y (add), A (rows x m) with its rows ld apart.
     void (*multiply)(const double* A, std::int64_t ld, std::int64_t rows, std::int64_t m, const double* X,
                      double factor, bool add, double* Y);
-    // Y (kPanel<double> x kBlock) = A' X for a panel A of m rows of kPanel<double> values, at 64 bytes.
+    // Computes Y (kPanel<double> x kBlock) = A' X for a panel A of m rows of kPanel<double> values, at 64 bytes.
     void (*multiply_panel)(const double* A, std::int64_t m, const double* X, double* Y);
-    // P (m x kBlock) = A' W
+    // Computes P (m x kBlock) = A' W.
     void (*multiply_transposed)(const double* A, std::int64_t ld, std::int64_t rows, std::int64_t m, const double* W,
                                 double* P);
-    // Y (rows x kBlock) = A X for rows of a CSR matrix: begins is that of the first of them. X may be in single
-    // precision; sums are in double.
+    // Computes Y (rows x kBlock) = A X for rows of a CSR matrix; begins[0] belongs to the first of them. X can be in
+    // single precision; sums are in double.
     void (*multiply_sparse)(const std::int64_t* begins, const std::int32_t* columns, const double* values,
                             std::int64_t rows, const double* X, double* Y);
     void (*multiply_sparse_single)(const std::int64_t* begins, const std::int32_t* columns, const double* values,
@@ -103,33 +105,33 @@ constexpr std::int64_t kRowUnit = 64 / static_cast<std::int64_t>(sizeof(T));
 // with parameters = {low, high, top}; and of pair_sums exp(-d^2) times parameters[0]. Other terms ignore them.
 template <class T>
 struct MarginKernels {
-    // sums[4 i + j] = sum_k of left[i][k] - right[j][k], for 4 x 4 samples. Any place in a tile gives the same bits,
-    // and so do (a, b) and (b, a).
+    // Computes sums[4 i + j] = sum_k of the term of left[i][k] - right[j][k], for 4 x 4 samples. Any place in a tile
+    // gives the same bits, and so do (a, b) and (b, a).
     void (*pair_sums[6])(const T* const* left, const T* const* right, const T* const* parameters, std::int64_t n,
                          T* sums);
-    // sums[k] += sum_ij g[4 i + j] (left[i][k] - right[j][k]), for 4 x 4 samples.
+    // Adds to sums[k] the sum over ij of g[4 i + j] times the term of left[i][k] - right[j][k], for 4 x 4 samples.
     void (*feature_sums[5])(const T* const* left, const T* const* right, const T* g, const T* const* parameters,
                             std::int64_t n, T* sums);
-    // The same for one sample by four.
+    // Adds such sums for one sample by four.
     void (*row_sums[5])(const T* left, const T* const* right, const T* g, const T* const* parameters, std::int64_t n,
                         T* sums);
     // The same of all terms but the first, and counts[k] += sum_j w[j] over those j that have k, if the left one has.
     void (*known_sums[4])(const T* left, const T* const* right, const T* g, const T* w, const T* const* parameters,
                           std::int64_t n, T* sums, T* counts);
-    // One bit for each of n values: 1 for NaN; 64 in a word, the rest of the last one 0.
+    // Writes one bit for each of n values, 1 for NaN; 64 bits per word, the rest of the last word 0.
     void (*missing_bits)(const T* values, std::int64_t n, std::uint64_t* words);
-    // How many bits n words have in common.
+    // Counts the bits that n words have in common.
     std::int64_t (*shared_bits)(const std::uint64_t* a, const std::uint64_t* b, std::int64_t n);
-    // to += sums, sums = 0.
+    // Adds the sums to `to` and sets them to 0.
     void (*flush)(T* sums, std::int64_t n, double* to);
-    // to = (from - shift) * factor, in double.
+    // Computes to = (from - shift) * factor, in double.
     void (*scale)(const T* from, std::int64_t n, const double* shift, const double* factor, T* to);
-    // Of each of n columns, over rows that are row_stride apart: lowest and highest are lowered and raised to its
-    // values, and poison becomes NaN where one isn't finite.
+    // Updates the ranges of n columns, over rows that are row_stride apart: lowest and highest are lowered and raised
+    // to the values of a column, and poison becomes NaN if a value isn't finite.
     void (*column_ranges)(const T* from, std::int64_t n_rows, std::int64_t row_stride, std::int64_t n, T* lowest,
                           T* highest, T* poison);
-    // The same: counts += weights of the rows, sums += weights * (values - origin) * factor, squares += weights *
-    // their squares, in double, but for NaN.
+    // Updates the moments of such columns: counts += weights of the rows, sums += weights * (values - origin) * factor,
+    // squares += weights * their squares, in double; NaN is left out.
     void (*column_moments)(const T* from, const double* weights, std::int64_t n_rows, std::int64_t row_stride,
                            std::int64_t n, const double* origin, const double* factor, double* counts, double* sums,
                            double* squares);
@@ -140,7 +142,7 @@ struct MarginIsa {
     MarginKernels<double> f64;
 };
 
-// Rows of values of any sort against vectors of doubles, summed in double.
+// Kernels for rows of values (float or double) against vectors of doubles, summed in double.
 template <class T>
 struct RowKernels {
     // out[r] = sum_j rows[r][j] x[j]
@@ -154,7 +156,8 @@ struct RowIsa {
     RowKernels<double> f64;
 };
 
-// Kernels between samples, one a feature: e_i = exp(-(x_i - y)^2) in each of the kRowUnit features of a unit.
+// Gaussian kernels between samples, one per feature: e_i = exp(-(x_i - y)^2) in each of the kRowUnit features of a
+// unit.
 template <class T>
 struct SampleTileKernels {
     static constexpr int kAtOnce = 4;
@@ -199,7 +202,8 @@ struct Isa {
     const TableIsa* tables;
 };
 
-// The best set that this machine has, or the one that FASTFS_ISA names; throws InvalidArgument if it has not.
+// Returns the best instruction set that this machine has, or the one that FASTFS_ISA names; throws InvalidArgument if
+// the machine lacks it.
 const Isa& isa();
 
 template <class T>

@@ -1,4 +1,5 @@
-// What the files compiled once per instruction set share. Internal linkage only, see tiles.cpp.
+// Registers and their operations, shared by the files compiled once per instruction set. Internal linkage only, see
+// tiles.cpp.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +25,7 @@
 namespace fastfs::core {
 namespace {
 
-// Bytes of a register, and whether there are 32 of them.
+// Bytes of a register, and whether there are 32 registers.
 #if defined(__AVX512F__)
 constexpr int kRegister = 64;
 constexpr bool kManyRegisters = true;
@@ -63,7 +64,7 @@ struct Vector {
 template <class T>
 inline typename Vector<T>::Type absolute(typename Vector<T>::Type x) {
 #if defined(FASTFS_NEON)
-    // Of a difference and this, compilers make one instruction.
+    // Compilers merge a difference and this call into one instruction.
     if constexpr (sizeof(T) == sizeof(float)) return vabsq_f32(x);
     if constexpr (sizeof(T) == sizeof(double)) return vabsq_f64(x);
 #else
@@ -92,11 +93,11 @@ inline typename Vector<T>::Type positive(typename Vector<T>::Type x) {
 #endif
 }
 
-// |x|, or 0 for NaN.
+// Returns |x|, or 0 for NaN.
 template <class T>
 inline typename Vector<T>::Type known(typename Vector<T>::Type x) {
 #if defined(__AVX512DQ__)
-    // The larger of |x| and 0, of which NaN is neither.
+    // Takes the larger of |x| and 0; NaN is neither.
     constexpr int kLargestMagnitude = 0b1011;
     const typename Vector<T>::Type zero{};
     if constexpr (sizeof(T) == sizeof(float)) return _mm512_maskz_range_ps(0xffff, x, zero, kLargestMagnitude);
@@ -106,7 +107,7 @@ inline typename Vector<T>::Type known(typename Vector<T>::Type x) {
 #endif
 }
 
-// top where x and y differ, otherwise 0, also for NaN.
+// Returns top where x and y differ, otherwise 0, also for NaN.
 template <class T>
 inline typename Vector<T>::Type differing(typename Vector<T>::Type x, typename Vector<T>::Type y,
                                           typename Vector<T>::Type top) {
@@ -135,7 +136,7 @@ inline void store(T* to, typename Vector<T>::Type x) {
     *reinterpret_cast<typename Vector<T>::InMemory*>(to) = x;
 }
 
-// A register of doubles.
+// Loads a register of doubles.
 inline Vector<double>::Type load_doubles(const double* from) { return load(from); }
 inline Vector<double>::Type load_doubles(const float* from) {
 #if defined(FASTFS_NEON)
@@ -147,7 +148,7 @@ inline Vector<double>::Type load_doubles(const float* from) {
 #endif
 }
 
-// from[i], to be multiplied by registers; from has whole registers.
+// Returns from[i], to be multiplied by registers; `from` has whole registers.
 template <class T>
 inline T factor(const T* from, int i) {
 #if defined(FASTFS_NEON)
@@ -160,8 +161,8 @@ inline T factor(const T* from, int i) {
 #endif
 }
 
-// f(0), ..., f(n - 1) without a loop, before the compiler decides what lives in registers: it keeps an array that a
-// loop goes through in memory before and after that.
+// Calls f(0), ..., f(n - 1) without a loop, before the compiler decides what lives in registers: it keeps an array that
+// a loop goes through in memory before and after the loop.
 template <int n, class F>
 inline void unrolled(F&& f) {
     if constexpr (n > 0) {

@@ -16,7 +16,7 @@ constexpr int kWords = kRegister / 8;
 
 inline Word load_words(const std::uint64_t* from) { return *reinterpret_cast<const WordInMemory*>(from); }
 
-// The bits of a where those of `where` are 1, otherwise those of b.
+// Takes the bits of a where `where` is 1, otherwise those of b.
 template <class W>
 inline W choose(W where, W a, W b) {
 #if defined(FASTFS_NEON)
@@ -27,7 +27,7 @@ inline W choose(W where, W a, W b) {
 #endif
 }
 
-// The bits of each byte.
+// Counts the 1 bits of each byte.
 inline Word bits_of_bytes(Word x) {
 #if defined(__AVX512BW__)
     const __m512i low = _mm512_set1_epi8(0x0f), bytes = __builtin_bit_cast(__m512i, x);
@@ -51,7 +51,7 @@ inline Word bits_of_bytes(Word x) {
 #endif
 }
 
-// The sums of the bytes of each word.
+// Adds up the bytes of each word.
 inline Word sum_of_bytes(Word x) {
 #if defined(__AVX512BW__)
     return __builtin_bit_cast(Word, _mm512_sad_epu8(__builtin_bit_cast(__m512i, x), _mm512_setzero_si512()));
