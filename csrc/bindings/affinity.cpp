@@ -6,7 +6,7 @@
 namespace fastfs::bindings {
 namespace {
 
-// kernel: the name of one, or the address of a fastfs_tile_kernel.
+// Makes options from a kernel: its name, or the address of a fastfs_tile_kernel.
 fastfs::affinity_options kernel_options(const py::object& kernel, double sigma) {
     if (py::isinstance<py::int_>(kernel)) {
         return fastfs::custom(reinterpret_cast<fastfs_tile_kernel>(kernel.cast<std::uintptr_t>()), sigma);
@@ -18,7 +18,7 @@ fastfs::affinity_options kernel_options(const py::object& kernel, double sigma) 
     throw std::invalid_argument("kernel must be 'rbf', 'sqeuclidean' or 'linear', not '" + name + "'");
 }
 
-// The caller's array, if it has given one that fits, or a fresh one.
+// Returns the caller's array if it fits, or a new one for None.
 py::array output(const py::object& out, const py::dtype& dtype, std::int64_t rows, std::int64_t cols) {
     if (out.is_none()) return py::array(dtype, {rows, cols});
     if (!py::isinstance<py::array>(out)) throw py::type_error("out must be an ndarray");

@@ -5,7 +5,7 @@
 namespace fastfs::bindings {
 namespace {
 
-// Views of any strides in whole elements; the core reads native, aligned numbers only.
+// Views an array of any strides in whole elements; the core reads native, aligned numbers only.
 template <class T>
 std::optional<fastfs::matrix> dense_view(const py::array& a) {
     if (!holds<T>(a) || a.ndim() != 2) return std::nullopt;
@@ -45,7 +45,7 @@ fastfs::matrix sparse_view(const py::object& X, const Matrix& m, bool csr) {
                : fastfs::matrix::csc(v, i, p, shape.first, shape.second);
 }
 
-// As fastfs.io.Genotypes holds them. The core knows how many samples a SNP has, but not how many SNPs there are.
+// Views a fastfs.io.Genotypes. The core knows how many samples a SNP has, but not how many SNPs there are.
 fastfs::matrix genotypes_view(const py::object& X, Matrix& m) {
     m.values = X.attr("bits");
     m.indices = X.attr("rows");

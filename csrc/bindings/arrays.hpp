@@ -15,15 +15,15 @@ namespace fastfs::bindings {
 
 namespace py = pybind11;
 
-// Whether the array holds native T: by equivalence, since equal dtypes may be different objects (memory maps).
+// Tests if the array holds native T: by equivalence, since equal dtypes can be different objects (memory maps).
 template <class T>
 bool holds(const py::handle& array) {
     return py::isinstance<py::array_t<T, 0>>(array);
 }
 
-// A samples x features matrix as fastfs._inputs hands it over: a 2-D float32 or float64 ndarray with any strides, or a
-// scipy.sparse CSR or CSC container of such values, or fastfs.io.Genotypes. Anything else is a TypeError: no silent
-// copies. Keeps its arrays alive.
+// A samples x features matrix in the form that fastfs._inputs passes: a 2-D float32 or float64 ndarray with any
+// strides, or a scipy.sparse CSR or CSC container of such values, or fastfs.io.Genotypes. Anything else is a TypeError:
+// no silent copies. Keeps its arrays alive.
 struct Matrix {
     explicit Matrix(const py::object& X);
     bool is_float32() const { return view.get()->dtype == FASTFS_FLOAT32; }
@@ -33,7 +33,8 @@ struct Matrix {
     fastfs::matrix view;
 };
 
-// An array of the right kind, or null for None. TypeError if it isn't one of T, ValueError if it has another shape.
+// Returns the values of an array of T, or null for None. TypeError if it isn't an array of T, ValueError if it has
+// another shape.
 template <class T>
 const T* data_or_null(const py::object& given, const char* name, std::vector<py::ssize_t> shape) {
     if (given.is_none()) return nullptr;
@@ -55,7 +56,7 @@ py::array_t<T, py::array::c_style> received(const py::handle& sent) {
     return py::module_::import("numpy").attr("require")(sent, py::dtype::of<T>(), "CA");
 }
 
-// One label for each of n_rows rows; TypeError or ValueError otherwise.
+// Returns the labels of n_rows rows, one per row; TypeError or ValueError otherwise.
 inline const std::int64_t* labels_of(const py::object& labels, py::ssize_t n_rows) {
     if (labels.is_none()) throw py::type_error("labels must be a contiguous int64 array, not None");
     return data_or_null<std::int64_t>(labels, "labels", {n_rows});

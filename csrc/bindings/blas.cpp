@@ -12,10 +12,10 @@
 namespace fastfs::bindings {
 namespace {
 
-// The file of the library in which a loaded module's calls of a routine end ("" is the program itself), whatever stands
-// before and after the routine's name: not always the library that the module is linked to, because the first one that
-// shows its names to the whole process takes its place. What the linker chose is in the module's relocations. Where
-// they can't be read, or aren't there yet, the answer is the module itself.
+// Returns the file of the library in which a loaded module's calls of a routine end ("" is the program itself), for
+// any prefix and suffix of the routine's name. It is not always the library that the module is linked to, because
+// the first library that shows its names to the whole process takes its place. The linker's choice is in the module's
+// relocations. If these can't be read, or aren't there yet, the answer is the module itself.
 std::string called_library(const std::string& module, const std::string& routine) {
 #if defined(__GLIBC__) && defined(__LP64__)
     void* handle = dlopen(module.c_str(), RTLD_LAZY | RTLD_NOLOAD);

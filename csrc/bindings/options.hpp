@@ -1,4 +1,4 @@
-// Options of a method: a dict of Python's becomes a struct of the C interface, by a table.
+// Options of a method: a table converts a Python dict to a struct of the C interface.
 //
 //     read_options(fastfs::default_disc_options(), given,
 //                  {{"graph", choice(&fastfs_disc_options::graph, kGraphs)},
@@ -43,7 +43,7 @@ template <class Options>
 struct Field {
     using Read = std::function<void(Options&, const std::string&, const py::handle&)>;
 
-    // A number, or True and False as 1 and 0.
+    // Reads a number; True and False become 1 and 0.
     template <class Number>
         requires std::is_arithmetic_v<Number>
     Field(const char* name_, Number Options::* member)
@@ -56,7 +56,7 @@ struct Field {
               }
           }) {}
 
-    // The address of a C function; 0 for none.
+    // Reads the address of a C function; 0 stands for none.
     Field(const char* name_, fastfs_tile_kernel Options::* member)
         : name(name_), read([member](Options& options, const std::string&, const py::handle& value) {
               options.*member = reinterpret_cast<fastfs_tile_kernel>(value.cast<std::uintptr_t>());
@@ -68,7 +68,7 @@ struct Field {
     Read read;
 };
 
-// A word that stands for a number.
+// Reads a word that stands for a number.
 template <class Options>
 typename Field<Options>::Read choice(std::int32_t Options::* member, Words words) {
     return [member, words](Options& options, const std::string& key, const py::handle& value) {
@@ -76,7 +76,7 @@ typename Field<Options>::Read choice(std::int32_t Options::* member, Words words
     };
 }
 
-// A contiguous array of T of this shape, or None; the dict keeps it alive.
+// Reads a contiguous array of T of this shape, or None; the dict keeps the array alive.
 template <class Options, class T>
 typename Field<Options>::Read array(const T* Options::* member, std::vector<py::ssize_t> shape) {
     return [member, shape](Options& options, const std::string& key, const py::handle& value) {
@@ -84,7 +84,8 @@ typename Field<Options>::Read array(const T* Options::* member, std::vector<py::
     };
 }
 
-// Options that the dict lacks keep their defaults; one that the table lacks is a ValueError.
+// Overwrites the options that are in the dict; options that it lacks keep their defaults, and a key that isn't in the
+// table is a ValueError.
 template <class Options>
 Options read_options(Options options, const py::dict& given, const std::vector<Field<Options>>& table) {
     for (const auto& [key_, value] : given) {

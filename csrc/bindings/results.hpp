@@ -1,4 +1,4 @@
-// Arrays of results.
+// Conversion of results to NumPy arrays.
 #pragma once
 
 #include <pybind11/numpy.h>
@@ -13,7 +13,7 @@ namespace py = pybind11;
 
 using Shape = std::vector<py::ssize_t>;
 
-// A copy of the values, or None for a null pointer.
+// Copies the values to an array; returns None for a null pointer.
 template <class T>
 py::object to_array(const T* values, Shape shape) {
     if (values == nullptr) return py::none();

@@ -1,4 +1,4 @@
-// How a call of the core runs: with the GIL released, and with the threads, the memory and the progress of a Run.
+// Calls of the core: with the GIL released, and with the threads, the memory and the progress of a Run.
 #pragma once
 
 #include <pybind11/pybind11.h>
@@ -12,8 +12,8 @@ namespace fastfs::bindings {
 
 namespace py = pybind11;
 
-// Takes fastfs._machine.run.Run: n_threads, budget and progress. Ctrl-C and the progress callable are served from the
-// calling thread while the core works.
+// A call of the core with the n_threads, budget and progress of a fastfs._machine.run.Run. Ctrl-C and the progress
+// callable are served from the calling thread while the core works.
 class Call {
   public:
     explicit Call(const py::object& run)

@@ -1,4 +1,4 @@
-// What the streams of the core that Dask's workers share have in common.
+// The common part of the core's streams that Dask's workers share.
 #pragma once
 
 #include <pybind11/pybind11.h>
@@ -12,7 +12,7 @@
 
 namespace fastfs::bindings {
 
-// A stream, with what it was made from and what its first pass has found, from which another process makes it again.
+// A stream, with the arguments and the result of the first pass from which another process can recreate it.
 template <class Core>
 struct Stream {
     py::tuple made_from;  // the arguments without the run
@@ -25,7 +25,7 @@ struct Stream {
         call([&](const fastfs::run& run) { stream.update(X.view, first_row, run); });
     }
 
-    // found: what this pass has found in all rows, which copies in other processes need.
+    // Ends a pass. found: the result of this pass over all rows, which copies in other processes need.
     void next(const py::object& run_, py::object found) {
         Call call(run_);
         call([&](const fastfs::run& run) { stream.next(run); });
@@ -50,7 +50,7 @@ struct Stream {
 
     py::tuple pickled() const { return py::make_tuple(made_from, first, save()); }
 
-    // Takes a stream that was made from the same arguments to where the pickled one was.
+    // Brings a new stream, made from the same arguments, to the state of the pickled one.
     void restore(const py::tuple& state, const py::object& run) {
         if (!state[1].is_none()) {
             load(state[1]);

@@ -16,8 +16,8 @@
 
 namespace fastfs::core {
 
-// The code of the exception being handled, whose message fastfs_last_error gives from now on. Apart from the template,
-// of which there is one a function: the handlers in each took 20 kB.
+// Returns the code of the exception being handled, and keeps its message for fastfs_last_error. Not part of the
+// template, which has one instance per function: the handlers in each took 20 kB.
 fastfs_status failure() noexcept;
 
 template <class F>
@@ -30,7 +30,7 @@ fastfs_status guarded(F&& f) noexcept {
     }
 }
 
-// Whether the struct of some header version can have this size.
+// Tests if the struct of some header version can have this size.
 template <class Struct>
 bool is_struct_size(std::size_t size) {
     return size >= sizeof(std::size_t) && size <= 4096 && size % alignof(Struct) == 0;
@@ -54,7 +54,7 @@ Struct read(const Struct* given, Struct defaults, const char* name) {
     return defaults;
 }
 
-// Lets f fill such a struct and copies it back; it stays as it was if f throws.
+// Lets f fill a struct of the caller's header version and copies it back; the struct stays as it was if f throws.
 template <class Struct, class F>
 void fill(Struct* given, const Struct& defaults, const char* name, F&& f) {
     Struct ours = read(given, defaults, name);
@@ -65,7 +65,7 @@ void fill(Struct* given, const Struct& defaults, const char* name, F&& f) {
     std::memcpy(given, &ours, std::min(size, sizeof(Struct)));
 }
 
-// An array of such structs, in steps of the first one's struct_size.
+// Reads an array of structs of the caller's header version, in steps of the first one's struct_size.
 template <class Struct>
 std::vector<Struct> read_all(const Struct* given, std::int64_t n, const Struct& defaults, const char* name) {
     require(given != nullptr, name, " must not be null");
@@ -80,7 +80,7 @@ std::vector<Struct> read_all(const Struct* given, std::int64_t n, const Struct& 
     return all;
 }
 
-// The values of an array of a result, or null if it has none.
+// Returns the values of a result's array, or null if it is empty.
 template <class T>
 const T* data_or_null(const std::vector<T>& values) {
     return values.empty() ? nullptr : values.data();

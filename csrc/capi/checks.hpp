@@ -1,4 +1,4 @@
-// The checks that several functions of the C interface make of their arguments.
+// Checks of arguments that several functions of the C interface share.
 #pragma once
 
 #include <cstddef>
@@ -9,13 +9,13 @@
 
 namespace fastfs::core {
 
-// Callers allocate this many costs.
+// Largest number of iterations, for which callers allocate an array of costs.
 constexpr std::int32_t kMostIterations = 1000000;
 
-// Keeps the bytes of a few arrays of two such sizes within 64 bits.
+// Refuses a size below `least`, or so large that the bytes of a few arrays of two such sizes exceed 64 bits.
 void require_size(std::int64_t n, std::int64_t least, const char* name);
 
-// An output, or another array as large.
+// Refuses an output, or another array, of more values than a machine can hold.
 void require_fits(std::int64_t n_rows, std::int64_t n_cols, const char* name);
 
 // Refuses an array that is null, or not aligned to its values, as kernels and compilers expect.
@@ -29,30 +29,30 @@ template <class T>
 void require_array_or_null(const T* values, const char* name) {
     if (values) require_array(values, alignof(T), name);
 }
-// Refuses such an array for an output, which only a question (fastfs_run.bytes_needed) may leave out.
+// Refuses an output array that is null or not aligned; a question (fastfs_run.bytes_needed) can leave it out.
 template <class T>
 void require_output(const Run& run, const T* values, const char* name) {
     run.is_question() ? require_array_or_null(values, name) : require_array(values, name);
 }
 
-// The length of an array for saved sums.
+// Refuses an array for saved sums whose length isn't `size`.
 void require_count_of_numbers(std::int64_t n_numbers, std::int64_t size);
 
-// One label for each row: in range, and with require_labels each class at least once.
+// Checks one label per row: each in range, and with require_labels each class at least once.
 void require_in_range(const std::int64_t* labels, std::int64_t n_rows, std::int64_t n_classes,
                       const char* name = "labels");
 void require_labels(const std::int64_t* labels, std::int64_t n_rows, std::int64_t n_classes);
 
-// Above 0 and finite.
+// Refuses a value that isn't positive and finite.
 void require_positive(double value, const char* name);
 
-// Ascending columns of X, or null for all.
+// Refuses features that aren't ascending columns of X; null stands for all columns.
 void require_features(const std::int64_t* features, std::int64_t n, std::int64_t n_cols, const char* name = "features");
 
-// Labels of two classes, n_rows in a row; none or more.
+// Checks n_labelings (0 or more) rows of n_rows labels of two classes.
 void require_labelings(const std::int64_t* labelings, std::int64_t n_labelings, std::int64_t n_rows);
 
-// Finite, and at least so large.
+// Refuses values that aren't finite and at least `least`.
 void require_numbers(const double* values, std::int64_t n, const char* name,
                      double least = std::numeric_limits<double>::lowest());
 void require_positive(const double* values, std::int64_t n, const char* name);

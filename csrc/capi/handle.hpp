@@ -16,11 +16,11 @@
 
 namespace fastfs::core {
 
-// Its address tells handles of one type from those of others.
+// A variable whose address distinguishes handles of one type from those of others.
 template <class Data>
 inline char kind_of_handle = 0;
 
-// What each handle starts with. `name` is that of its type in messages.
+// The start of each handle. `name` is the name of its type in messages.
 template <class Data>
 struct Handle {
     using Content = Data;
@@ -34,7 +34,7 @@ struct Handle {
     mutable std::atomic<std::thread::id> user{};  // the thread whose call holds the mutex
 };
 
-// Throws InvalidArgument unless it is a handle of its type. argument: its name in the function's declaration.
+// Throws InvalidArgument unless `handle` is a handle of its type. argument: its name in the function's declaration.
 template <class H>
 H& require_handle(H* handle, const char* argument) {
     require(handle != nullptr, argument, " must not be null");
@@ -43,8 +43,8 @@ H& require_handle(H* handle, const char* argument) {
     return *handle;
 }
 
-// While it is alive, other calls wait for the handle. A call from within a call that has it would wait for ever, and is
-// refused; so is every use of what a failed update left halfway.
+// A call's exclusive use of a handle: other calls wait while it is alive. Refuses a call from within a call that has
+// the handle, which would wait for ever, and a handle that a failed update left halfway.
 template <class H>
 class Use {
   public:
@@ -84,7 +84,7 @@ class Use {
     H& handle_;
 };
 
-// Calls f(data, other data) with two handles that aren't the same, in one order for all calls.
+// Calls f(data, other data) with two different handles, which are locked in one order for all calls.
 template <class H, class F>
 void use_both(H* handle, const H* other, const char* argument, F&& f) {
     require_handle(handle, argument);
@@ -101,7 +101,7 @@ void use_both(H* handle, const H* other, const char* argument, F&& f) {
     }
 }
 
-// Frees a handle, or nothing. One that must not be freed stays, and fastfs_last_error tells why.
+// Frees a handle; null is allowed. A handle that must not be freed stays, and fastfs_last_error tells why.
 template <class H>
 void free_handle(H* handle, const char* argument) noexcept {
     if (handle == nullptr) return;
@@ -112,7 +112,7 @@ void free_handle(H* handle, const char* argument) noexcept {
     });
 }
 
-// The number that f returns; -1, and an error, if it throws.
+// Returns the number that f returns, or -1, with an error, if f throws.
 template <class F>
 std::int64_t number_or_error(F&& f) noexcept {
     std::int64_t number = -1;
@@ -120,7 +120,7 @@ std::int64_t number_or_error(F&& f) noexcept {
     return number;
 }
 
-// The bytes that the save of a stream takes.
+// Returns the number of bytes that saving the stream takes.
 template <class Stream>
 std::int64_t saved_size(const Stream& stream) {
     ByteWriter counted(nullptr);

@@ -31,7 +31,7 @@ void KeptRows::keep(const Matrix& X, std::int64_t row, std::int64_t number) {
         });
     } else {
         visit_values(m, [&]<class T>(const Values<T>& x) {
-            Buffer<T> room;  // of genotypes
+            Buffer<T> room;  // scratch for decoded genotypes
             const auto [values, rs, cs] = x.block(row, row + 1, 0, m.n_cols, room);
             T* to = resize(values, m.n_cols);
             for (std::int64_t c = 0; c < m.n_cols; ++c) to[c] = values[c * cs];

@@ -32,7 +32,7 @@ void check(blas_int info, const char* routine) {
     if (info != 0) throw NumericError({routine, " failed with info = ", info});
 }
 
-// Calls routine(work, lwork) twice: it answers with the length that serves it best, and then works.
+// Calls routine(work, lwork) twice: the first call returns the best length of the workspace, the second one works.
 template <class F>
 void with_workspace(F&& routine) {
     blas_int lwork = -1;
@@ -43,8 +43,8 @@ void with_workspace(F&& routine) {
     routine(work.data(), &lwork);
 }
 
-// How long the integers of the routines are, whatever the table says: on little-endian machines both kinds read the 64
-// bits of 1 as 1, but the shorter kind overwrites only half of the -1 that it is given to write 0 to.
+// Returns the length of the routines' integers, whatever the table says: on little-endian machines both kinds read the
+// 64 bits of 1 as 1, but the shorter kind overwrites only half of the -1 that it is given to write 0 to.
 int integer_bits(const fastfs_blas& table) {
     if constexpr (std::endian::native != std::endian::little) return kIntegerBits;
     alignas(std::int64_t) unsigned char one[8] = {1}, info[8];

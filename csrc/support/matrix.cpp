@@ -109,7 +109,7 @@ template <class T>
 std::vector<double> row_maxima_of(const fastfs_matrix& m, const Values<T>& x, const Name& name, std::int64_t first_row,
                                   Run& run) {
     std::vector<double> maxima(at(m.n_rows));
-    // One sum a row, added to its maximum, tells whether it is clean.
+    // One sum per row, added to its maximum, tells if the row is finite.
     parallel_for(run, ceil_div(m.n_rows, kRowsPerTask), [&](std::int64_t task, int) {
         const std::int64_t first = task * kRowsPerTask, n = std::min(kRowsPerTask, m.n_rows - first);
         T largest[kRowsPerTask] = {}, sum[kRowsPerTask] = {};
@@ -129,7 +129,7 @@ std::vector<double> row_maxima_of(const fastfs_matrix& m, const Values<T>& x, co
     return maxima;
 }
 
-// Of a CSR matrix.
+// Computes the row maxima of a CSR matrix.
 template <class T, class I>
 std::vector<double> csr_row_maxima(const fastfs_matrix& m, const T* values, const I* indptr, const I* indices,
                                    const Name& name, std::int64_t first_row, Run& run) {
@@ -194,14 +194,14 @@ void check_genotypes(const fastfs_matrix& m, const Name& name) {
         throw InvalidArgument({"the sample ", m.row_list[r], " at position ", r, " of row_list is outside 0..",
                                n_samples - 1, ", which SNPs of ", m.col_stride, " bytes have"});
     }
-    const std::int64_t most = kMostValues / m.col_stride;  // how many there are is known to the caller alone
+    const std::int64_t most = kMostValues / m.col_stride;  // only the caller knows the number of SNPs
     for (std::int64_t c = 0; m.col_list && c < m.n_cols; ++c) {
         if (m.col_list[c] >= 0 && m.col_list[c] < most) continue;
         throw InvalidArgument({"the SNP ", m.col_list[c], " at position ", c, " of col_list is outside 0..", most - 1});
     }
 }
 
-// The numbers of the four genotypes of a byte.
+// Table of the four genotypes of each byte as numbers.
 template <class T>
 constexpr auto kOfByte = [] {
     constexpr T of_code[4] = {2, std::numeric_limits<T>::quiet_NaN(), 1, 0};
@@ -213,7 +213,7 @@ constexpr auto kOfByte = [] {
 }();
 
 #if __has_builtin(__builtin_shufflevector)
-// The genotypes of four samples in four SNPs, transposed in registers.
+// Decodes the genotypes of four samples in four SNPs, transposed in registers.
 template <class T>
 void decode_square(const unsigned char* const* of, std::int64_t byte, T* to, std::int64_t ld) {
     typedef T Four __attribute__((vector_size(4 * sizeof(T))));
@@ -247,7 +247,7 @@ void decode(const fastfs_matrix& m, std::int64_t r0, std::int64_t r1, const unsi
             for (std::int64_t i = 1; i < 4 && whole; ++i) whole = place(r + i) == first + i;
             if (whole) {
                 std::int64_t k = 0;
-#if __has_builtin(__builtin_shufflevector)  // which GCC has since version 12
+#if __has_builtin(__builtin_shufflevector)  // GCC has had this builtin since version 12
                 for (; k + 4 <= size; k += 4) decode_square<T>(of + k, byte, row + k, ld);
 #endif
                 for (; k < size; ++k) {

@@ -35,7 +35,7 @@ struct Loop {
     const LoopBody body;
     const std::thread::id caller = calling_thread();
     std::atomic<std::int64_t> next{0};
-    // The rest is guarded by Pool::mutex.
+    // Pool::mutex guards the members below.
     int helpers_wanted;
     int helpers_joined = 0;
     int helpers_active = 0;
@@ -43,8 +43,8 @@ struct Loop {
     std::int64_t failed_at = 0;
     std::condition_variable helper_left;
 
-    // Works until the indices are used up. Indices are given out in order, so when one fails, those before it are done
-    // or at work: they are let finish, and of several failures the one of the lowest index is kept.
+    // Works until the indices are used up. Indices are given out in order, so when an index fails, all smaller indices
+    // are finished or in progress: they are left to finish, and of several failures that of the lowest index is kept.
     void work(int slot, std::mutex& mutex) {
         std::int64_t i = 0;
         try {
@@ -63,8 +63,8 @@ struct Loop {
     }
 };
 
-// Persistent threads that join whatever loop still wants helpers. The caller of a loop works on it too, so a loop ends
-// even when every helper is busy with another one, and loops may be nested.
+// Persistent threads that join any loop that still wants helpers. The caller of a loop works on it too, so a loop ends
+// even when every helper is busy with another loop, and loops can be nested.
 struct Pool {
     std::mutex mutex;
     std::condition_variable loop_waits;
@@ -96,7 +96,7 @@ struct Pool {
             for (; n_workers < at(loop.helpers_wanted); ++n_workers) {
                 std::thread([this] { serve(); }).detach();
             }
-        } catch (const std::system_error&) {  // the system gives no more threads: those that are there do the work
+        } catch (const std::system_error&) {  // the system gives no more threads: the existing ones do the work
         } catch (const std::bad_alloc&) {     // nor memory for them
         }
         loop_waits.notify_all();
@@ -114,6 +114,7 @@ struct Pool {
                 loop.run.checkpoint();
             } catch (...) {  // kept, because the helpers must leave the loop before we may
                 canceled = std::current_exception();
+                // kept, because the helpers must leave the loop before this function can
             }
             lock.lock();
             if (canceled && !loop.failure) loop.failure = canceled;
@@ -128,8 +129,8 @@ struct BlasGuardState {
     std::uint64_t generation = 1;  // counts forks, so that a guard taken in the parent isn't released in the child
 };
 
-// Neither is ever destroyed: workers wait on the pool until the process ends, and a forked child, which has no worker,
-// leaves the parent's pool behind for a new one.
+// The pool and the guard state are never destroyed: workers wait on the pool until the process ends, and a forked
+// child, which has no worker, leaves the parent's pool behind for a new one.
 Pool* pool = new Pool;
 BlasGuardState& guard_state = *new BlasGuardState;
 
@@ -143,7 +144,7 @@ void after_fork_in_parent() {
     pool->mutex.unlock();
 }
 void after_fork_in_child() {
-    guard_state.holders = 0;  // they were other threads; `before` is restored when the child's next guard goes
+    guard_state.holders = 0;  // the holders were other threads; `before` is restored when the child's next guard goes
     ++guard_state.generation;
     guard_state.mutex.unlock();
     pool->mutex.unlock();

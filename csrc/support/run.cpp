@@ -19,13 +19,13 @@ namespace {
 constexpr auto kReportInterval = std::chrono::milliseconds(50);
 constexpr int kMaxThreads = 1024;
 
-// Calls that need less than this don't look at the machine: reading its state takes longer than such a call.
+// Bytes below which a call doesn't look at the machine: reading its state takes longer than such a call.
 constexpr std::int64_t kAlwaysAllowed = std::int64_t{1} << 26;
 
-// Overhead that doesn't grow with the data (tiles, panels, packed blocks): methods don't count it, answers include it.
+// Overhead that doesn't grow with the data (tiles, panels, packed blocks). Methods don't count it; answers include it.
 constexpr std::int64_t kOfAnyCall = std::int64_t{4} << 20, kOfAnyThread = std::int64_t{1} << 19;
 
-// The contents of a system file; empty if it can't be read. Streams would bring locales with them, which is a lot of
+// Reads a system file; returns an empty string if that fails. Streams would bring locales with them, which is a lot of
 // code in a library that links its own C++ library.
 std::string contents(const std::string& path) {
     std::string text;
@@ -37,14 +37,14 @@ std::string contents(const std::string& path) {
     return text;
 }
 
-// The number after a name at the start of a line; 0 if there is none.
+// Returns the number after a name at the start of a line; 0 if there is none.
 std::int64_t number_behind(const std::string& name, const std::string& lines) {
     const auto at = ("\n" + lines).find("\n" + name);
     return at == std::string::npos ? 0 : std::strtoll(lines.c_str() + at + name.size(), nullptr, 10);
 }
 
-// Calls look(folder, is_second) for the cgroups with a controller that this process is in, from the innermost outwards:
-// each may have a limit. In a container the path may be the host's, of which only the last folder is there.
+// Calls look(folder, is_second) for the cgroups of this process that have the controller, from the innermost outwards:
+// each can have a limit. In a container the path can be the host's, of which only the last folder exists there.
 template <class F>
 void for_own_groups(const std::string& controller, F&& look) {
     const std::string groups = contents("/proc/self/cgroup");  // lines of number:controllers:path
@@ -71,7 +71,7 @@ int cpus_of_affinity_mask() {
     return std::max(1u, std::thread::hardware_concurrency());
 }
 
-// CPUs that the quotas of cgroups allow, rounded up; a large number if there is no quota.
+// Returns the number of CPUs that the quotas of cgroups allow, rounded up; a large number if there is no quota.
 int cpus_of_quota() {
     int cpus = kMaxThreads;
     for_own_groups("cpu", [&](const std::string& folder, bool is_second) {
