@@ -74,8 +74,8 @@ struct DiscStream : Stream<fastfs::disc_stream> {
     }
 };
 
-// A condition as fastfs._functions.disc hands it over: of X, W, a group of a stream, and neighbors with distances, the
-// dict has those that are needed.
+// A condition in the form that fastfs._functions.disc passes. The dict has the entries that the call needs, among X, W,
+// a group of a stream, and neighbors with distances.
 struct Set {
     explicit Set(const py::dict& given) {
         if (given.contains("X")) {
@@ -138,7 +138,7 @@ py::dict to_dict(const fastfs::disc_result& r) {
     return result;
 }
 
-// The graph of a set, with indices as SciPy wants them.
+// Adds the graph of a set to `result`, with indices of the type that SciPy wants.
 template <class Index>
 void put_graph(const fastfs::disc& fitted, std::int64_t set, const py::object& run_, py::dict& result) {
     const fastfs::disc_result r = fitted.result(set);
@@ -151,7 +151,7 @@ void put_graph(const fastfs::disc& fitted, std::int64_t set, const py::object& r
     result["graph_entries"] = py::make_tuple(weights, indices, indptr);
 }
 
-// Sets, and what the core reads of them.
+// Sets, and the views of them that the core reads.
 struct Sets {
     explicit Sets(const py::list& given) {
         for (const auto& set : given) {
@@ -195,7 +195,7 @@ py::list disc(const py::list& given, const py::dict& options_, const py::object&
     return results;
 }
 
-// The normalised cut of each group, a row of 0 and 1, in each set.
+// Computes the normalised cut of each group in each set; a group is a row of 0 and 1.
 py::array_t<double> disc_cuts(const py::list& given, const py::array_t<std::int64_t, py::array::c_style>& groups,
                               const py::dict& options_, const py::object& run_) {
     const Sets sets(given);

@@ -14,8 +14,8 @@ py::ssize_t extent(const py::object& array, py::ssize_t axis) {
     return array.attr("shape").attr("__getitem__")(axis).cast<py::ssize_t>();
 }
 
-// Kernels as fastfs._functions.ikdr hands them over: of X (with groups, scaling and width), or matrices (n_kernels x n
-// x n).
+// Kernels in the form that fastfs._functions.ikdr passes: of X (with groups, scaling and width), or matrices (n_kernels
+// x n x n).
 struct Kernels {
     explicit Kernels(const py::dict& given) {
         py::dict options;

@@ -40,7 +40,7 @@ fastfs::manifest_options to_manifest_options(const py::dict& given) {
          {"n_problems", &fastfs_manifest_options::n_problems}});
 }
 
-// sigma has one number a kernel.
+// Reads a scale; its sigma has one number per kernel.
 fastfs::manifest_scale to_scale(const py::dict& given, py::ssize_t n_kernels) {
     return read_options<fastfs_manifest_scale>(
         FASTFS_MANIFEST_SCALE_INIT, given,
@@ -62,8 +62,8 @@ py::dict to_dict(const fastfs::manifest_plan& found) {
     return plan;
 }
 
-// The results of all scales, in arrays for the core to fill. A share of the problems has their scores instead of the
-// classes', and 0 for the kernels of others.
+// Results of all scales, in arrays for the core to fill. A share of the problems has their scores instead of the
+// classes', and 0 for the kernels of the other problems.
 struct Fitted {
     std::vector<fastfs::manifest_scale> scales;
     std::vector<fastfs_manifest_result> results;
@@ -111,7 +111,7 @@ struct Fitted {
     }
 };
 
-// Label-free stage; keeps the chunks' arrays alive.
+// The label-free stage; keeps the chunks' arrays alive.
 class Manifest {
   public:
     Manifest(const py::sequence& chunks, bool keep_distances, const py::object& run_) {
@@ -126,14 +126,14 @@ class Manifest {
             [&](const fastfs::run& run) { return std::make_unique<fastfs::manifest>(views_, keep_distances, run); });
     }
 
-    // The form that a fit would take, and the number of its problems.
+    // Returns the form that a fit would take, and the number of its problems.
     py::dict plan(std::int64_t n_classes, std::int64_t n_scales, const py::dict& options, std::int64_t n_components,
                   const py::object& run_) const {
         Call call(run_);
         return to_dict(plan_of(n_classes, n_scales, to_manifest_options(options), n_components, call));
     }
 
-    // The plan, and a result for each scale.
+    // Returns the plan, and a result for each scale.
     py::tuple fit(const py::object& labels_, std::int64_t n_classes, const py::list& scales_, const py::dict& options_,
                   std::int64_t n_components, bool agreement, const py::object& run_) const {
         const auto* labels = labels_of(labels_, n_rows_);
@@ -163,7 +163,7 @@ class Manifest {
     std::unique_ptr<fastfs::manifest> manifest_;
 };
 
-// Sums over blocks of rows, with what they were made for.
+// Sums over blocks of rows, with the options and sizes for which they were made.
 struct ManifestSums {
     fastfs::manifest_sums sums;
     py::dict options;
@@ -178,7 +178,7 @@ struct ManifestSums {
         call([&](const fastfs::run& run) { sums.update(X.view, groups, run); });
     }
 
-    // As of Manifest; labels has the class of each group, or -1.
+    // Returns the plan and the results, as Manifest::fit; labels has the class of each group, or -1.
     py::tuple fit(const py::object& labels_, std::int64_t n_classes, const py::list& scales_, const py::dict& options_,
                   std::int64_t n_components, bool agreement, const py::object& run_) const {
         const auto* labels = labels_of(labels_, sums.n_groups());
@@ -223,7 +223,7 @@ struct ManifestSums {
     }
 };
 
-// The scores of all problems together and those of the classes, from the scores of each problem.
+// Computes the scores of all problems together and those of the classes, from the scores of each problem.
 py::tuple manifest_mean_scores(const py::array_t<double, py::array::c_style>& problem_scores, std::int64_t n_classes,
                                const std::string& multiclass) {
     auto options = fastfs::default_manifest_options();
@@ -242,7 +242,7 @@ py::tuple manifest_mean_scores(const py::array_t<double, py::array::c_style>& pr
     return py::make_tuple(scores, class_scores);
 }
 
-// The scores, and whether they are zero up to rounding.
+// Returns the scores, and a flag that says if they are zero up to rounding.
 py::tuple manifest_kernels(const py::array_t<double, py::array::c_style>& K1,
                            const py::array_t<double, py::array::c_style>& K2, const py::object& run_) {
     if (K1.ndim() != 2 || K1.shape(0) != K1.shape(1) || K2.ndim() != 2 || K2.shape(0) != K1.shape(0) ||

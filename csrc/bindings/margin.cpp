@@ -23,7 +23,7 @@ const Words kTargets{
     {"class", FASTFS_TARGET_CLASS}, {"number", FASTFS_TARGET_NUMBER}, {"survival", FASTFS_TARGET_SURVIVAL}};
 const Words kRadii{{"all", FASTFS_RADIUS_ALL}, {"sample", FASTFS_RADIUS_SAMPLE}};
 
-// A positive number, or "auto".
+// Reads a positive number, or "auto".
 template <class Options>
 typename Field<Options>::Read sigma() {
     return [](Options& options, const std::string& key, const py::handle& value) {
@@ -38,7 +38,7 @@ typename Field<Options>::Read sigma() {
 
 py::ssize_t length(const py::object& given) { return static_cast<py::ssize_t>(py::len(given)); }
 
-// What IM4E or IMMIGRATE found, of all columns of X: w, or the factors of W. Keeps its arrays.
+// The result of IM4E or IMMIGRATE for all columns of X: w, or the factors of W. Keeps its arrays alive.
 struct Metric {
     Metric(double sigma, py::object weights_, py::object values_, py::object vectors_)
         : weights(std::move(weights_)), values(std::move(values_)), vectors(std::move(vectors_)) {
@@ -58,7 +58,7 @@ struct Metric {
     fastfs::margin_metric view = fastfs::default_margin_metric();
 };
 
-// Of n rows.
+// Reads the options of a call with n rows.
 fastfs_relief_options read_relief_options(const py::dict& given, py::ssize_t n, std::int64_t n_classes) {
     return read_options<fastfs_relief_options>(
         fastfs::default_relief_options(), given,
@@ -279,7 +279,7 @@ py::tuple immigrate_pairs(const Doubles& values, const Doubles& vectors, bool wi
     if (n_pairs < 0) throw std::invalid_argument("n_pairs must not be negative, but is " + std::to_string(n_pairs));
     const std::int64_t all = n % 2 == 0 ? n / 2 * (n - 1) : (n - 1) / 2 * n;
     const auto most = static_cast<std::size_t>(n_pairs < all ? n_pairs : all);
-    std::vector<std::int64_t> a(most + 1), b(most + 1);  // one more: pointers to arrays even of none
+    std::vector<std::int64_t> a(most + 1), b(most + 1);  // an extra entry: pointers to arrays even for no pairs
     std::vector<double> weights(most + 1);
     Call call(run_);
     const auto found = call([&](const fastfs::run& run) {

@@ -1,4 +1,4 @@
-// _core: a table of contents.
+// The module _core: a list of the functions that it binds.
 #include <pybind11/pybind11.h>
 
 #include "run.hpp"

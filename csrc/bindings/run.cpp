@@ -46,7 +46,8 @@ const char* name_of(std::int32_t kind) {
     }
 }
 
-// Messages of the core are ASCII, so that bytes are characters.
+// Sets type(message) with its `places` as the current Python error. Messages of the core are ASCII, so bytes are
+// characters.
 void raise(const py::handle& type, const char* message, const fastfs::places& where) {
     py::object error = type(message);
     py::list places;
@@ -60,8 +61,8 @@ void raise(const py::handle& type, const char* message, const fastfs::places& wh
 }  // namespace
 
 void translate_errors(py::module_&) {
-    // Of this module alone, and of all that it throws: pybind11 has one list of translators for all modules in a
-    // process, where one of another package that takes any std::runtime_error would come first.
+    // Translates errors of this module alone, all that it throws: pybind11 has one list of translators for all modules
+    // in a process, in which a translator of another package that takes any std::runtime_error would come first.
     py::register_local_exception_translator([](std::exception_ptr p) {
         try {
             if (p) std::rethrow_exception(p);

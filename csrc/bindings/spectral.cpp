@@ -6,7 +6,7 @@
 namespace fastfs::bindings {
 namespace {
 
-// Square, Fortran order, and ours to overwrite: the Python side hands over a fresh copy.
+// A square matrix in Fortran order, which calls overwrite: the Python side passes a fresh copy.
 using Square = py::array_t<double, py::array::f_style>;
 
 std::int64_t size_of(const Square& A) {

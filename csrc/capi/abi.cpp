@@ -10,7 +10,7 @@ namespace {
 
 thread_local Message last_error;
 
-// A text becomes a message within, since even that may run out of memory.
+// Stores the message of an error. The text becomes a Message in here, since even that can run out of memory.
 template <class Text>
 fastfs_status fail(fastfs_status status, const Text& message) noexcept {
     try {

@@ -26,7 +26,7 @@ namespace {
 
 using namespace fastfs::core;
 
-// It doesn't change any more.
+// Reads a group of a finished stream, which doesn't change any more.
 DiscSet read_group(const fastfs_disc_stream* stream, std::int64_t group, const Name& name) {
     const Use data(stream, "stream");
     require(data->is_finished(), "the stream of ", name, " is in pass ", data->pass(), " of ", data->n_passes(),
@@ -65,7 +65,7 @@ DiscSet read_set(const fastfs_disc_set& given, std::int64_t number) {
     return s;
 }
 
-// The paper's number of diffusion vectors.
+// The number of diffusion vectors in the paper.
 constexpr std::int64_t kComponents = 20;
 
 // Returns the default of n_components: a quarter of those that fit finds more planted features than half or all of them

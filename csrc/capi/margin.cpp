@@ -54,7 +54,7 @@ void require_iteration(const Options& o) {
     require(o.tol >= 0 && std::isfinite(o.tol), "tol must be a number of at least 0, but is " + text(o.tol));
 }
 
-// W in factors.
+// Checks a W that is given in factors.
 void require_factors(std::int64_t n_features, std::int64_t rank, const double* values, const double* vectors) {
     require(rank >= 1 && rank <= n_features, "the rank of a W must be from 1 to its " + std::to_string(n_features) +
                                                  " features, not " + std::to_string(rank));
@@ -86,10 +86,11 @@ fastfs_margin_metric read_metric(const fastfs_margin_metric* given, const Margin
     return metric;
 }
 
-// Of distances and sample weights, whose squares and products are added up.
+// Bounds of distances and sample weights, whose squares and products are added up.
 constexpr double kLargest = 1e100, kLeastWeight = 1e-100;
 
-// What IM4E, IMMIGRATE and RELIEF compute with: |x_n - x_j| of all features.
+// Refuses data other than complete tables of numbers: IM4E, IMMIGRATE and RELIEF compute with |x_n - x_j| of all
+// features.
 void require_numbers_only(const fastfs_margin* margin, const char* method) {
     require(margin->data.is_plain(), std::string(method) +
                                          " takes complete tables of numbers only, and no sparse ones: its " +
@@ -212,7 +213,7 @@ fastfs_relief_options read_stream_options(const fastfs_relief_options* given, st
     return o;
 }
 
-// The class, 0..n_merged - 1, that each of n_classes is a part of.
+// Checks `merged`: for each of n_classes classes the merged class, 0..n_merged - 1, of which it is a part.
 void require_merged(const std::int64_t* merged, std::int64_t n_classes, std::int64_t n_merged) {
     require_array(merged, "merged");
     require(n_merged >= 2 && n_merged <= n_classes, "n_merged must be from 2 to the ", n_classes, " classes, not ",

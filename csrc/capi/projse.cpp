@@ -41,7 +41,7 @@ fastfs_projse_options read_projse_options(const fastfs_projse_options* given) {
     return o;
 }
 
-// Lets choose(result) fill the result of a choice among so many.
+// Lets choose(result) fill the result of a choice among n_candidates features.
 template <class F>
 void fill_projse(fastfs_projse_result* given, const fastfs_projse_options& o, std::int64_t n_candidates, const Run& run,
                  F&& choose) {
@@ -62,7 +62,7 @@ void fill_projse(fastfs_projse_result* given, const fastfs_projse_options& o, st
     });
 }
 
-// At most one of Y and labels, with as many rows as X.
+// The rows of Y or of labels, of which at most one is given, with as many rows as X.
 struct TargetRows {
     std::optional<Matrix> Y;
 
@@ -181,7 +181,7 @@ fastfs_status fastfs_projse_update_groups(fastfs_projse_sums* const* sums, int64
         require(sums != nullptr, "sums must not be null");
         const Matrix X = read_matrix(X_);
         std::vector<fastfs_projse_sums*> handles(sums, sums + n_groups);
-        // In one order, so that two calls never wait for each other.
+        // Handles are locked in one order, so that two calls never wait for each other.
         std::sort(handles.begin(), handles.end(), std::less<>());
         require(std::adjacent_find(handles.begin(), handles.end()) == handles.end() && handles.front() != nullptr,
                 "each group needs sums of its own, but some are null or come twice");

@@ -25,20 +25,20 @@ std::int64_t block_size(std::int64_t d, std::int64_t block) { return std::min(kT
 template <class T>
 constexpr T kFewBits = T(1) / 256;
 
-// Below this share it has none left.
+// Share of that sum below which no digit is left.
 constexpr double kNoDigits = 64 * std::numeric_limits<double>::epsilon();
 
-// Values between two checkpoints of pairs that are computed again: 0.02 s or so.
+// Values between two checkpoints of recomputed pairs: 0.02 s or so.
 constexpr std::int64_t kValuesPerCheckpoint = std::int64_t{1} << 20;
 
-// 1 / (2 sigma^2) for distances in units of `unit`; kept finite, so that 0 times it stays 0.
+// Returns 1 / (2 sigma^2) for distances in units of `unit`; kept finite, so that 0 times it stays 0.
 template <class T>
 T rbf_scale(double sigma, double unit) {
     const double ratio = unit / sigma;
     return static_cast<T>(std::min(0.5 * ratio * ratio, static_cast<double>(std::numeric_limits<T>::max())));
 }
 
-// |x_i|^2 in units of the data. No kernel is given infinity.
+// Converts norms |x_i|^2 to the scale of the data; refuses infinite ones, which no kernel may be given.
 std::vector<double> data_norms(std::vector<double> norms, double square) {
     for (double& norm : norms) {
         norm *= square;
@@ -83,8 +83,8 @@ bool streamed(const Out* out, std::int64_t d) {
     return aligned && d * d * static_cast<std::int64_t>(sizeof(Out)) >= kStreamedBytes;
 }
 
-// Kernel values have no unit for RBF, and that of the data for a custom kernel; the others carry unit^2, which may not
-// fit the output.
+// Returns the factor from computed values to output values. Kernel values have no unit for RBF, and that of the data
+// for a custom kernel; all other kernels carry unit^2, which might not fit the output.
 template <class T, class Out>
 Out output_factor(const Features<T>& features, const Kernel& kernel) {
     if (kernel.kind == Kernel::Kind::kRbf || kernel.kind == Kernel::Kind::kCustom) return 1;
@@ -98,8 +98,8 @@ Out output_factor(const Features<T>& features, const Kernel& kernel) {
 
 }  // namespace
 
-// Rounding aside: of the value, and of terms as large as the largest value that cancel in it, which is looked for where
-// that matters.
+// Tolerates rounding: of the value, and of terms as large as the largest value that cancel in it. The largest value is
+// looked for only if that matters.
 void require_symmetric_values(std::int64_t n, std::int64_t m, const double* tile, std::int64_t ld,
                               const double* exchanged, std::int64_t exchanged_ld, const RefuseAsymmetry& refuse) {
     double largest = 0;
@@ -120,20 +120,21 @@ void require_symmetric_values(std::int64_t n, std::int64_t m, const double* tile
 // A custom kernel: prepares its arguments and checks its values.
 class CustomKernel {
   public:
-    // norms: |x_i|^2; largest: what the output can hold.
-    // column_norms: empty if those of the rows.
+    // norms: |x_i|^2 of the rows; column_norms: empty if the columns have the norms of the rows; largest: the largest
+    // value that the output can hold.
     CustomKernel(const Kernel& kernel, std::vector<double> norms, std::vector<double> column_norms = {},
                  double largest = std::numeric_limits<double>::max())
         : kernel_(kernel), norms_(std::move(norms)), column_norms_(std::move(column_norms)), largest_(largest) {}
 
-    // Whether this is a tile of its features with themselves, and whether it is looked at as a whole.
+    // Tests if this is a tile of its features with themselves, and if it must be evaluated as a whole.
     bool is_diagonal(std::int64_t i0, std::int64_t j0) const { return column_norms_.empty() && i0 == j0; }
     bool takes_whole(std::int64_t i0, std::int64_t j0) const {
         return is_diagonal(i0, j0) || (column_norms_.empty() && i0 == 0 && j0 == kTile);
     }
 
-    // Squared distances of features i0.. and j0.. -> values. A tile on the diagonal needs its upper triangle only. It
-    // is checked for symmetry; of the others one is, by a second call with rows and columns exchanged.
+    // Replaces squared distances of features i0.. and j0.. by values. A tile on the diagonal needs its upper triangle
+    // only, and is checked for symmetry. One of the other tiles is checked too, by a second call with rows and columns
+    // exchanged.
     void operator()(std::int64_t i0, std::int64_t ni, std::int64_t j0, std::int64_t nj, double* tile,
                     std::int64_t ld) const {
         const bool symmetric = column_norms_.empty(), diagonal = is_diagonal(i0, j0);
@@ -156,7 +157,7 @@ class CustomKernel {
     }
 
   private:
-    // The lower triangle from the upper one, to the bit: sparse sums may go in another order there.
+    // Copies the upper triangle to the lower one, to the bit: sparse sums can go in another order there.
     static void mirror(double* tile, std::int64_t ld, std::int64_t n) {
         for (std::int64_t a = 0; a < n; ++a) {
             for (std::int64_t b = 0; b < a; ++b) tile[a * ld + b] = tile[b * ld + a];
@@ -221,7 +222,7 @@ template <class T>
 void KernelTiles<T>::operator()(std::int64_t i0, std::int64_t ni, std::int64_t j0, std::int64_t nj, T* tile,
                                 Run& run) const {
     if (custom_ && custom_->is_diagonal(i0, j0)) {
-        // Its upper triangle will do, in steps from their own columns on.
+        // The upper triangle suffices, in steps from their own columns on.
         const std::int64_t step = left_.alignment();
         for (std::int64_t a = 0; a < ni; a += step) {
             const std::int64_t rows = std::min(step, ni - a);
@@ -234,7 +235,7 @@ void KernelTiles<T>::operator()(std::int64_t i0, std::int64_t ni, std::int64_t j
     }
     left_.gram_tile(i0, ni, right_, j0, nj, tile, run);
     if (kernel_.kind == Kernel::Kind::kLinear) return;
-    // Three passes of a kernel of the caller's over a strip of 24 kB, which stays in L1 meanwhile.
+    // A custom kernel makes three passes over a strip of 24 kB, which stays in L1 meanwhile.
     constexpr std::int64_t kStrip = 16;
     const std::int64_t strip = custom_ && !custom_->takes_whole(i0, j0) ? kStrip : ni;
     for (std::int64_t a = 0; a < ni; a += strip) {
@@ -244,7 +245,7 @@ void KernelTiles<T>::operator()(std::int64_t i0, std::int64_t ni, std::int64_t j
     }
 }
 
-// Inner products -> values of a built-in kernel, or what a custom one takes.
+// Replaces inner products by values of a built-in kernel, or by the distances that a custom kernel takes.
 template <class T>
 void KernelTiles<T>::make_values(std::int64_t i0, std::int64_t ni, std::int64_t j0, std::int64_t nj, T* tile,
                                  Run& run) const {
@@ -283,7 +284,7 @@ void KernelTiles<T>::make_values(std::int64_t i0, std::int64_t ni, std::int64_t 
     }
 }
 
-// Squared distances -> values; custom kernels take double ones.
+// Replaces squared distances by values of a custom kernel, which exists for double tiles only.
 template <class T>
 void KernelTiles<T>::make_custom_values(std::int64_t i0, std::int64_t ni, std::int64_t j0, std::int64_t nj,
                                         T* tile) const {
@@ -363,7 +364,7 @@ void squared_distances_upper(const Features<T>& features, bool add, Run& run, T*
 
 namespace {
 
-// Rows that are laid out at once: 64 MB of them, so that any number of samples can be summed.
+// Returns the number of rows that are laid out together: 64 MB of them, so that any number of samples can be summed.
 std::int64_t rows_at_once(const Samples& X) {
     constexpr std::int64_t kBytes = std::int64_t{64} << 20;
     return X.is_sparse() ? X.n_rows() : std::max<std::int64_t>(kBytes / 8 / X.n_cols(), 256);

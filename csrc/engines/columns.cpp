@@ -21,7 +21,7 @@ constexpr std::int64_t kSamplesPerCall = 8192;
 
 std::int64_t parts(std::int64_t n_samples) { return ceil_div(n_samples, kSamplesPerCall); }
 
-// Entries of a sparse matrix between two, which take 0.01 s or so: rows may have none or a million of them.
+// Entries of a sparse matrix between two checkpoints, which take 0.01 s or so: rows can have none or a million of them.
 constexpr std::int64_t kEntriesPerCheckpoint = std::int64_t{1} << 20;
 
 template <class T>
@@ -33,9 +33,9 @@ constexpr std::int64_t kSampled = 256;
 
 double median(double a, double b, double c) { return std::max(std::min(a, b), std::min(std::max(a, b), c)); }
 
-// Whether more than half of the n values may lie within half of one number, on either side of it. Two of different
-// signs can't, and of two with the same sign neither is three times the other: of each such pair one is counted out.
-// Centred rows end here, and their values are compared in one pass without branches.
+// Tests if more than half of the n values could lie within half of one number, on either side of it. Two values of
+// different signs can't, and of two with the same sign neither is three times the other: each such pair excludes one
+// value. Centred rows end here, and their values are compared in one pass without branches.
 bool can_share(const double* x, std::int64_t n) {
     constexpr double kApart = 3 * (1 + 0x1p-50);
     const std::int64_t half = n / 2;
@@ -56,11 +56,11 @@ bool can_share(const double* x, std::int64_t n) {
 
 }  // namespace
 
-// Taking off one that some don't share would bury their digits,
-// as the mean of lengths in millimetres does with those in kilometres; taking off one that is small beside the spread
-// gains nothing. It is one of the values, so that subtracting it from those of its size rounds nothing, in float
-// either: a median, since any offset is right, that some 256 of the values confirm. Usually the median of five
-// will do; if these five are atypical, it is the median of all 256.
+// Chooses an offset that nearly all values share. Subtracting an offset from values that don't share it would bury
+// their digits, as the mean of lengths in millimetres does with those in kilometres; subtracting an offset that is
+// small beside the spread gains nothing. The offset is one of the values, so that subtracting it from values of its
+// size rounds nothing, in float either: a median, since any offset is right, that some 256 of the values confirm.
+// Usually the median of five will do; if these five are atypical, it is the median of all 256.
 template <class T>
 double shared_offset(const Values<T>& values, std::int64_t row, std::int64_t n, double per_unit) {
     const std::int64_t step = ceil_div(n, kSampled);
@@ -78,10 +78,10 @@ double shared_offset(const Values<T>& values, std::int64_t row, std::int64_t n, 
     };
     auto quarter = [&](std::int64_t k) { return value(k * (n - 1) / 4); };
     const double a = quarter(0), b = quarter(1), c = quarter(2), d = quarter(3), e = quarter(4);
-    // If the five have one sign, an offset is likely; otherwise that there is none is looked for first.
+    // If the five have one sign, an offset is likely; otherwise test first that there is none.
     const bool likely = std::min({a, b, c, d, e}) > 0 || std::max({a, b, c, d, e}) < 0;
     if (!likely && !can_share(sample, size)) return 0;
-    // The least and the largest of four can't be the median of five; which of the others is, the fifth decides.
+    // The least and the largest of four can't be the median of five; the fifth decides between the other two.
     const double few = median(std::max(std::min(a, b), std::min(c, d)), std::min(std::max(a, b), std::max(c, d)), e);
     if (is_shared(few)) return few;
     if (likely && !can_share(sample, size)) return 0;
@@ -230,7 +230,8 @@ void Features<T>::pack_dense(const Samples& X, const std::vector<std::int64_t>& 
 
 namespace {
 
-// The entries of some rows of a sparse chunk, row after row: its own arrays, or a transposed copy of a CSC matrix.
+// Access to the entries of some rows of a sparse chunk, row after row: in its own arrays, or in a transposed copy of a
+// CSC matrix.
 class SparseRows {
   public:
     SparseRows(const Matrix& chunk, Run& run) : chunk_(chunk) {
@@ -500,8 +501,6 @@ T Features<T>::squared_distance(std::int64_t i, const Features& right, std::int6
     return static_cast<T>(sum);
 }
 
-// A sum of m products that were added one after the other has an error of at most m u (1 + m u) times the sum of their
-// magnitudes, which is at most half of |z_i|^2 + |z_j|^2; m is below 2^20 for float, and the unit roundoff u = eps / 2.
 template <class T>
 std::vector<std::uint64_t> Features<T>::hashes(Run& run) const {
     std::vector<std::uint64_t> hashes(at(n_features_), 0);
@@ -526,6 +525,8 @@ std::vector<std::uint64_t> Features<T>::hashes(Run& run) const {
     return hashes;
 }
 
+// A sum of m products that were added one after the other has an error of at most m u (1 + m u) times the sum of their
+// magnitudes, which is at most half of |z_i|^2 + |z_j|^2; m is below 2^20 for float, and the unit roundoff u = eps / 2.
 template <class T>
 void Features<T>::product_errors(double* errors) const {
     constexpr double u = 0.55 * std::numeric_limits<T>::epsilon();

@@ -24,7 +24,7 @@ constexpr std::int64_t kCentresWide = kPanel<float>;
 constexpr double kListsPerRoot = 4;
 constexpr std::int64_t kTrainedPerList = 40, kTurns = 6;
 
-// A feature probes 1 / kShare of the lists, or kFewest.
+// A feature probes 1 / kShare of the lists, at least kFewest.
 constexpr std::int64_t kShare = 64, kFewest = 16;
 
 std::int64_t list_count(std::int64_t d) {
@@ -54,7 +54,7 @@ class Centres {
     std::int64_t count() const { return count_; }
     std::int64_t n_samples() const { return n_; }
 
-    // The values, one for each sample.
+    // Sets the values of a centre, one per sample.
     void set(std::int64_t centre, const double* values) {
         double norm = 0;
         for (std::int64_t s = 0; s < n_; ++s) {
@@ -79,11 +79,11 @@ class Centres {
 
     const std::int64_t count_, n_;
     Buffer<float> values_;           // panels, as those of Features
-    std::vector<float> half_norms_;  // infinite where there is no centre
+    std::vector<float> half_norms_;  // infinite in the places without a centre
 };
 
-// The `most` nearest centres of each feature, nearest first, ties by the lower index: those of the largest products
-// less half of the norm. There are as many.
+// Finds the `most` nearest centres of each feature, nearest first, ties by the lower index. The nearest centres have
+// the largest products less half of their norms. There are at least `most` centres.
 std::vector<std::int32_t> nearest_centres(const Features<float>& features, const Centres& centres, std::int64_t most,
                                           Run& run) {
     const std::int64_t d = features.n_features(), n = features.n_samples();
@@ -134,7 +134,8 @@ std::vector<std::int32_t> nearest_centres(const Features<float>& features, const
     return nearest;
 }
 
-// The features whose first entry in `nearest` a centre is, ascending: those of centre c from begins[c] on.
+// Members of each centre: the features that have it as their first entry in `nearest`, ascending, from begins[c] on for
+// centre c.
 struct Members {
     std::vector<std::int64_t> begins, features;
 };
@@ -181,7 +182,7 @@ Centres trained_centres(const Features<float>& features, std::uint64_t seed, Run
     return centres;
 }
 
-// All centres, each followed by the nearest of those that are left.
+// Orders all centres in a chain: each is followed by the nearest of those that are left.
 std::vector<std::int64_t> chain(const Centres& centres, Run& run) {
     const std::int64_t n = centres.n_samples();
     std::vector<float> values(at(centres.count() * n));
@@ -260,7 +261,7 @@ Ragged lists_of_neighbors(const FeatureLists& lists, const std::int64_t* neighbo
                           Run& run) {
     constexpr std::int64_t kPlaces = 1024;
     const std::int64_t d = std::ssize(lists.order), tasks = ceil_div(d, kPlaces);
-    // Calls f(place) for all of them, on the threads of the run.
+    // Calls f(place, task) for all places, on the threads of the run.
     auto for_places = [&](auto&& f) {
         parallel_for(run, tasks, [&](std::int64_t task, int) {
             for (std::int64_t a = task * kPlaces; a < std::min((task + 1) * kPlaces, d); ++a) f(a, task);

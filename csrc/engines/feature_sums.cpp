@@ -12,14 +12,15 @@
 namespace fastfs::core {
 namespace {
 
-// Dense rows that are multiplied at once; with kPanelColumns columns 0.5 MB of doubles, half an L2 cache of 1 MiB.
+// Dense rows that are multiplied together; with kPanelColumns columns 0.5 MB of doubles, half an L2 cache of 1 MiB.
 constexpr std::int64_t kRowsAtOnce = 256;
 constexpr std::int64_t kRowsOfSums = 16;
 
-// The squares of 10^15 such values add up to a finite number, so that any sums can be saved and loaded.
+// Largest magnitude of a value: the squares of 10^15 such values add up to a finite number, so that any sums can be
+// saved and loaded.
 constexpr double kLargestValue = 1e145;
 
-// Below this share of the squared norms a distance has lost most of its digits.
+// Share of the squared norms below which a distance has lost most of its digits.
 constexpr double kFewDigits = 1e-10;
 
 }  // namespace
@@ -159,8 +160,8 @@ void FeatureSums::add_dense(const Matrix& X, const std::int64_t* groups, const s
     });
 }
 
-// Sparse rows stay as they are. Each sum is of one task, in the order of the rows: the same bits for any number of
-// threads, and of blocks.
+// Adds sparse rows, without filling their zeros. Each sum belongs to one task, in the order of the rows: the bits don't
+// depend on the number of threads or blocks.
 void FeatureSums::add_sparse(const Matrix& X, const std::int64_t* groups, const std::vector<std::int64_t>& order,
                              Run& run) {
     with_ascending_columns(X, [&](const auto* values, const auto* indptr, const auto* indices) {

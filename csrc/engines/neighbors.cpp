@@ -37,22 +37,22 @@ namespace {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
-// Candidates that a feature has room for. The list is cut when it is full: more room makes cuts rarer and their
-// threshold older.
+// Returns the number of candidates that a feature has room for. The list is cut when it is full: more room makes cuts
+// rarer and their threshold older.
 std::int64_t capacity(std::int64_t k, std::int64_t d) { return std::min(d - 1, k + std::max<std::int64_t>(32, k / 2)); }
 
-// Features that are searched again at a time, each of which may have all others as candidates.
+// Features that are searched again together, each of which can have all others as candidates.
 constexpr std::int64_t kSearchedAgain = 32;
 
-// Candidates that are compared at a time: 128 MB of them.
+// Candidates that are compared together: 128 MB of them.
 constexpr std::int64_t kCompared = std::int64_t{1} << 23;
 
-// Features that are searched exactly to see what lists have missed.
+// Features that are searched exactly, to estimate how many neighbours the lists have missed.
 constexpr std::int64_t kRecallSample = 1000;
 
 std::int64_t n_tiles(std::int64_t d) { return ceil_div(d, kTile); }
 
-// Columns of X that are read at a time.
+// Columns of X that are read together.
 constexpr std::int64_t kColumnsRead = 64;
 
 struct Candidate {
@@ -69,7 +69,7 @@ struct Scratch {
 // The candidates of all features; ids: their columns of X, which decide ties.
 class Candidates {
   public:
-    // left_out: of each feature, or empty; the others don't see those.
+    // left_out: a flag per feature, or empty; other features don't find the flagged ones.
     Candidates(std::int64_t d, std::int64_t k, const std::vector<std::int64_t>& ids, std::vector<float> norms,
                std::vector<float> errors, const std::vector<char>& left_out)
         : k_(k),
@@ -112,7 +112,7 @@ class Candidates {
 
     bool left_out(std::int64_t i) const { return floors_[at(i)] == kInfinity; }
 
-    // The limit of i from its products with n features, from j0 on and itself among them.
+    // Sets the limit of i from its products with n features from j0 on, i among them.
     void start(std::int64_t i, std::int64_t j0, std::int64_t n, const float* products, Scratch& scratch) {
         if (n - 1 < k_ || left_out(i)) return;
         scratch.uppers.resize(at(n));
@@ -144,7 +144,8 @@ class Candidates {
     }
 
   private:
-    // What the lower bound of a candidate may be, if some n_neighbors uppers are at most `upper`.
+    // Lowers the limit of i, and returns the largest lower bound that a candidate can have, if some n_neighbors uppers
+    // are at most `upper`.
     float lower_limit(std::int64_t i, float upper) {
         const float lower = upper + 2 * errors_[at(i)];
         // Others may read it without the lock that guards the candidates of i.
@@ -201,14 +202,14 @@ class Candidates {
     Buffer<Candidate> lists_;
 };
 
-// Pairs of blocks, I <= J: each with itself, then the rounds of a tournament, in which no block plays twice. Tiles that
-// are worked on at the same time hardly ever share a block that way.
+// Returns the number of pairs of blocks, I <= J: each block with itself, then the rounds of a tournament, in which no
+// block plays twice. In this order, tiles in progress at the same time hardly ever share a block.
 std::int64_t n_pairs(std::int64_t blocks) {
     const std::int64_t even = blocks + blocks % 2;
     return blocks + (even - 1) * (even / 2);
 }
 
-// J is `blocks` if I has no partner in this round.
+// Returns the pair at this index; J is `blocks` if I has no partner in this round.
 std::pair<std::int64_t, std::int64_t> pair_of_blocks(std::int64_t index, std::int64_t blocks) {
     if (index < blocks) return {index, index};
     const std::int64_t even = blocks + blocks % 2, n = even - 1;
@@ -217,8 +218,8 @@ std::pair<std::int64_t, std::int64_t> pair_of_blocks(std::int64_t index, std::in
     return std::minmax(a, b);
 }
 
-// The largest power of two, in units, that divides all values of X less the shifts, or 0 if it is below 2^-24; and
-// whether some values are so small that their products lose digits, or vanish, in float.
+// The grid of the values of X: the largest power of two, in units, that divides all values less the shifts, or 0 if it
+// is below 2^-24; and a flag for values so small that their products lose digits, or vanish, in float.
 struct Grid {
     double quantum = 0;
     bool tiny = false;
@@ -293,7 +294,7 @@ Grid grid_of(const Samples& X, const std::vector<std::int64_t>& rows, const Feat
     return grid;
 }
 
-// e_i as of the top.
+// Computes the error bounds e_i that the top of this file defines.
 template <class T>
 std::vector<float> errors_of(const Features<T>& features, const Grid& grid) {
     constexpr double u = 0.55 * std::numeric_limits<float>::epsilon();
@@ -334,7 +335,7 @@ struct Query {
     Other *begin, *end;
 };
 
-// Bytes of the columns that are compared at a time: they stay in L3.
+// Bytes of the columns that are compared together: they stay in L3.
 constexpr std::int64_t kComparedBytes = std::int64_t{16} << 20;
 
 std::int64_t samples_compared(std::int64_t n_samples, std::int64_t d) {
@@ -464,7 +465,7 @@ class Copies {
         kept_ = kept;
     }
 
-    // Of each column; empty if none is left out.
+    // Returns a flag per column; empty if none is left out.
     const std::vector<char>& left_out() const { return left_out_; }
 
     // Writes the k nearest of columns that are left out, k < kept.
@@ -497,20 +498,20 @@ class Copies {
     std::vector<std::vector<std::int64_t>> kinds_;  // columns of a kind, ascending
 };
 
-// What features have been compared with so far: the lists that they probed in each round, no list twice.
+// Lists that features have probed so far, round by round, no list twice.
 struct Probed {
     const FeatureLists& lists;
     std::vector<const Ragged*> rounds;
 
-    // Whether i has probed the list of j, or j that of i.
+    // Tests if i has probed the list of j, or j the list of i.
     bool meet(std::int64_t i, std::int64_t j) const {
         return std::any_of(rounds.begin(), rounds.end(), [&](const Ragged* round) {
             return round->has(i, lists.list_of[at(j)]) || round->has(j, lists.list_of[at(i)]);
         });
     }
 
-    // Of an i that probes the list of j in the last round, whether they are to be compared: they haven't been, and the
-    // other will not be for probing the list of i.
+    // Tests if i, which probes the list of j in the last round, is to be compared with j now: they haven't met before,
+    // and j won't meet i by probing the list of i.
     bool meets_now(std::int64_t i, std::int64_t j) const {
         if (i == j) return false;
         for (const Ragged* round : rounds) {
@@ -520,7 +521,7 @@ struct Probed {
     }
 };
 
-// Places of features, and what they have in tiles, for one thread.
+// Bounds of the features at some places, gathered for the tiles of one thread.
 struct Bounds {
     void set(Candidates& candidates, const std::int64_t* places, std::int64_t n) {
         for (std::int64_t a = 0; a < n; ++a) {
@@ -533,7 +534,7 @@ struct Bounds {
     float floors[kTile], limits[kTile];
 };
 
-// Features of which each block is multiplied with each.
+// Features in blocks; each block is multiplied with each other block.
 template <class T>
 class InBlocks {
   public:
@@ -545,7 +546,7 @@ class InBlocks {
     const Features<T>& all() const { return features_; }
     Features<T> some(const std::vector<std::int64_t>& places, Run& run) const { return {features_, places, run}; }
 
-    // The products of features i0.. of `left` with those from j0 on.
+    // Computes the products of features i0.. of `left` with those from j0 on.
     void multiply(const Features<T>& left, std::int64_t i0, std::int64_t ni, std::int64_t j0, std::int64_t nj, T* tile,
                   Buffer<T>&, Run& run) const {
         left.gram_tile(i0, ni, features_, j0, nj, tile, run);
@@ -555,8 +556,8 @@ class InBlocks {
     const Features<T>& features_;
 };
 
-// Dense features of which any few are multiplied with any others: the values of each stand side by side, so that
-// putting it into a panel reads no cache line of another one.
+// Dense features, any few of which can be multiplied with any others: the values of each feature stand side by side, so
+// that packing it into a panel reads no cache line of another feature.
 class OneByOne {
   public:
     using Value = float;
@@ -578,7 +579,7 @@ class OneByOne {
 
     std::int64_t n_samples() const { return n_; }
 
-    // Puts features into panels.
+    // Packs features into panels.
     template <class Place>
     void pack(const Place* places, std::int64_t all, float* panels) const {
         constexpr std::int64_t kWidth = kPanel<float>, kInLine = 64 / sizeof(float);
@@ -677,7 +678,8 @@ class Search {
         cut();
     }
 
-    // The same of features and the lists that they probe in the last round, but for pairs that have met already.
+    // Multiplies features with the lists that they probe in the last round, and collects the candidates, except for
+    // pairs that have met already.
     void collect(const Probed& probed) {
         const FeatureLists& lists = probed.lists;
         const Ragged probers = inverse(*probed.rounds.back(), lists.n_lists());
@@ -702,7 +704,7 @@ class Search {
         cut();
     }
 
-    // Compares the candidates and writes the nearest. probed: of the last collect; null if all pairs have
+    // Compares the candidates and writes the nearest. probed: the argument of the last collect; null if all pairs have
     // met.
     template <class Compare>
     void decide(Compare& compare, const Probed* probed, std::int64_t* neighbors, double* distances) {
@@ -728,7 +730,7 @@ class Search {
         search_again(again, probed, compare, neighbors, distances);
     }
 
-    // Finds what ties with one place of the lists, which decide has written.
+    // Finds the features that tie with one place of the lists, which decide has written.
     template <class Compare>
     void add_ties(Compare& compare, const double* distances, TiedFeatures& ties) {
         ties.of.assign(at(d_), {});
@@ -760,7 +762,7 @@ class Search {
         });
     }
 
-    // Searches some features among all, and returns which share of their neighbours had been found.
+    // Searches some features among all, and returns the share of their neighbours that was found before.
     template <class Compare>
     double recall(const std::vector<std::int64_t>& sample, Compare& compare, std::int64_t* neighbors,
                   double* distances) {
@@ -821,7 +823,7 @@ class Search {
         });
     }
 
-    // The products of features i0.. of `left` with those of block J, in float.
+    // Computes the products of features i0.. of `left` with block J, in float.
     template <class Left>
     const float* multiply(const Left& left, std::int64_t i0, std::int64_t ni, std::int64_t J, int slot_) {
         const auto slot = at(slot_);

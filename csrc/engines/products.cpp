@@ -12,7 +12,8 @@
 namespace fastfs::core {
 namespace {
 
-// Tiles of a product, and how much of its inner size one BLAS call takes: a cancel is seen after each, 0.05 s at most.
+// Side of the tiles of a product, and the inner size of one BLAS call: a cancel is noticed after each call, 0.05 s at
+// most.
 constexpr std::int64_t kProductSide = 512;
 constexpr std::int64_t kStep = 4096;
 
@@ -84,7 +85,7 @@ void multiply(char ta, std::int64_t m, std::int64_t n, std::int64_t k, const dou
               });
 }
 
-// Blocks of rows from the bottom up: each needs those above it as they were.
+// Multiplies blocks of rows from the bottom up: each needs the blocks above it unchanged.
 void trmm(std::int64_t n, std::int64_t m, const double* L, double* B, Run& run) {
     parallel_for(run, ceil_div(m, kProductSide), [&](std::int64_t slab, int) {
         const std::int64_t columns = std::min(kProductSide, m - slab * kProductSide);

@@ -16,18 +16,19 @@
 namespace fastfs::core {
 namespace {
 
-// Beyond it, the square of a difference or a sum of many could overflow in T; below its inverse, vanish.
+// Limit beyond which the square of a difference or a sum of many could overflow in T; below its inverse they could
+// vanish.
 template <class T>
 constexpr double kLargest = sizeof(T) == 4 ? 1e16 : 1e150;
 
-// Whole numbers below the levels, of which a float holds all.
+// Tests if a value is a whole number from 0 to below `levels`; a float holds all such numbers.
 template <class T>
 bool is_code(T value, std::int64_t levels) {
     const T inside = value >= 0 && value < static_cast<T>(levels) ? value : T(0.5);
     return inside == static_cast<T>(static_cast<std::int32_t>(inside));
 }
 
-// broken[c] becomes 1 if a value isn't whole. NaN is, and so are all from 2^23 on.
+// Sets broken[c] to 1 if a value isn't whole. NaN counts as whole, and so do all values from 2^23 on.
 void find_broken_numbers(const float* __restrict values, std::int64_t n, float* __restrict broken) {
     for (std::int64_t c = 0; c < n; ++c) {
         const float inside = std::abs(values[c]) < 0x1p23F ? values[c] : 0.0F;
@@ -35,7 +36,7 @@ void find_broken_numbers(const float* __restrict values, std::int64_t n, float* 
     }
 }
 
-// broken[c] becomes 1 if a value from 0 to below limits[c] isn't whole.
+// Sets broken[c] to 1 if a value from 0 to below limits[c] isn't whole.
 template <class T>
 void find_broken_codes(const T* __restrict values, std::int64_t n, const T* __restrict limits, T* __restrict broken) {
     for (std::int64_t c = 0; c < n; ++c) {
@@ -44,7 +45,7 @@ void find_broken_codes(const T* __restrict values, std::int64_t n, const T* __re
     }
 }
 
-// A power of two near 1 / x, so that nothing but the exponents changes.
+// Returns a power of two near 1 / x; multiplying by it changes exponents only.
 double unit_factor(double x) { return std::ldexp(1.0, -std::clamp(std::ilogb(x), -1000, 1000)); }
 
 // Refuses the first value that the rules don't allow; there is one in column c.
@@ -65,7 +66,7 @@ struct Columns {
     std::vector<double> lowest, highest;
     std::vector<double> mean, deviation;  // not of kRange, unless rules want deviations
     std::vector<char> incomplete;         // empty: no value is missing
-    std::vector<char> broken;             // whether a value of float32 isn't whole
+    std::vector<char> broken;             // 1 if a value of float32 isn't whole
     bool finite;
 
     explicit Columns(std::int64_t n)
@@ -312,7 +313,8 @@ void ScalesOfBlocks::merge(const ScalesOfBlocks& other) {
     add(other.n_rows_, other.lowest_, other.highest_, other.mean_, other.deviation_, other.broken_);
 }
 
-// Chan, Golub and LeVeque (1983), of deviations: their squares could overflow.
+// Merges means and deviations by the formulas of Chan, Golub and LeVeque (1983), on deviations: their squares could
+// overflow.
 void ScalesOfBlocks::add(std::int64_t n_rows, const Numbers& lowest, const Numbers& highest, const Numbers& mean,
                          const Numbers& deviation, const std::vector<char>& broken) {
     const auto n = static_cast<double>(n_rows_), more = static_cast<double>(n_rows), total = n + more;

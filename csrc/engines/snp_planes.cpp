@@ -8,10 +8,11 @@
 namespace fastfs::core {
 namespace {
 
-// SNPs that a task looks at.
+// SNPs per task.
 constexpr std::int64_t kSnpsPerTask = 64;
 
-// Of the two bits of a genotype, the upper one is plane 1, and both are plane 2; the lower one alone means missing.
+// Returns the two bits of a genotype: the upper bit is plane 1, both together are plane 2; the lower bit alone means
+// missing.
 unsigned code(const unsigned char* snp, std::size_t place) { return snp[place / 4] >> (2 * (place % 4)) & 3U; }
 
 }  // namespace

@@ -48,7 +48,8 @@ void with_features(const Samples& X, const Kernel& kernel, Run& run, F&& f) {
     f(all_features<double>(X, maxima, kernel, run));
 }
 
-// n_outputs values of the dtype of X are the caller's; p columns are multiplied, if any.
+// Returns the bytes of a call whose caller holds n_outputs values of the dtype of X, and which multiplies by p columns,
+// if any.
 std::int64_t affinity_memory(const Samples& X, std::int64_t n_outputs, std::int64_t p, const Run& run) {
     const std::int64_t value = X.is_float32() ? 4 : 8;
     return n_outputs * value + Features<double>::memory(X, X.n_rows()) + tile_memory(run.n_threads(), p) +
