@@ -16,7 +16,7 @@ from fastfs._functions.im4e import IM4EOptions
 from fastfs._functions.immigrate import ImmigrateOptions
 from fastfs._functions.manifest import ManiFeStOptions
 from fastfs._functions.projse import Options as ProjSeOptions
-from fastfs._functions.relief import ReliefFOptions, RReliefFOptions, SWRFOptions
+from fastfs._functions.relief_family import ReliefFOptions, RReliefFOptions, SWRFOptions
 
 LIBRARY = Path(fastfs.__file__).parent / "lib" / "libfastfs.so"
 AGAIN = "run `python -m tests.project.c_interface --write` (or `nox -s interface`) and look at what it says"

@@ -534,7 +534,7 @@ def test_permutations_of_donors_read_the_cells_once(tmp_path, word, options, for
     for case in cases:
         getattr(tl, word)(adata, "state", **how, **case)
         with monkeypatch.context() as patched:
-            patched.setattr("fastfs._functions.relief._fits", lambda *_: False)
+            patched.setattr("fastfs._functions.relief_family._fits", lambda *_: False)
             patched.setattr("fastfs._inputs.source.Source.is_small", lambda self, run, n=None: (False, self))
             patched.setattr("fastfs._inputs.source.Source.load", None)
             passes = []

@@ -10,7 +10,7 @@ from sklearn.utils import ClassifierTags, RegressorTags, Tags
 
 from fastfs._estimators.selector import _Selector
 from fastfs._functions.outcome import Outcome
-from fastfs._functions.relief import (
+from fastfs._functions.relief_family import (
     FamilyOptions,
     FamilyResult,
     GroupTargets,

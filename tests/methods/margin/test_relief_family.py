@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from fastfs._functions.relief import fit, read_samples
+from fastfs._functions.relief_family import fit, read_samples
 from fastfs._machine.run import Run, core
 from reference import relief_family as reference
 from reference.relief_library import fitted, prepared

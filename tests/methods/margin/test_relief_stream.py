@@ -113,7 +113,7 @@ SOURCES = {
 
 @pytest.mark.parametrize("name", SOURCES)
 def test_files_and_dask(tmp_path, name, monkeypatch):
-    monkeypatch.setattr("fastfs._functions.relief._fits", lambda *_: False)
+    monkeypatch.setattr("fastfs._functions.relief_family._fits", lambda *_: False)
     given = SOURCES[name](tmp_path)
     found = fitted("relieff", given, n_targets=100)
     assert found.n_passes_ == 2
@@ -125,7 +125,7 @@ def test_files_and_dask(tmp_path, name, monkeypatch):
 @pytest.mark.parametrize("method", METHODS)
 def test_dask_gives_the_bits_of_local_blocks(method, form, monkeypatch):
     """However many workers there are: shares are merged in the order of their blocks."""
-    monkeypatch.setattr("fastfs._functions.relief._fits", lambda *_: False)
+    monkeypatch.setattr("fastfs._functions.relief_family._fits", lambda *_: False)
     make = sp.csr_matrix if form == "CSR" else np.asarray
     chunks = da.from_array(COUNTS, chunks=(LENGTHS[:2] + LENGTHS[3:], 14)).map_blocks(make)
     given = {"n_targets": 120, "random_state": 1}
@@ -139,7 +139,7 @@ def test_dask_gives_the_bits_of_local_blocks(method, form, monkeypatch):
 
 
 def test_dask_blocks_that_change(monkeypatch):
-    monkeypatch.setattr("fastfs._functions.relief._fits", lambda *_: False)
+    monkeypatch.setattr("fastfs._functions.relief_family._fits", lambda *_: False)
     calls = []
 
     def changing(block):
@@ -325,7 +325,7 @@ def test_one_pass_serves_each_group_against_the_rest(tmp_path, method, form, mon
     else:
         adata.write_h5ad(tmp_path / "cells.h5ad")
         backed = anndata.read_h5ad(tmp_path / "cells.h5ad", backed="r")
-    monkeypatch.setattr("fastfs._functions.relief._fits", lambda *_: False)
+    monkeypatch.setattr("fastfs._functions.relief_family._fits", lambda *_: False)
     monkeypatch.setattr("fastfs.tl._Source.of", None)  # nothing is loaded
     call(backed, "state", **given)
     for group in "012":
