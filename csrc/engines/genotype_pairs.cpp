@@ -20,15 +20,15 @@ using Word = std::uint64_t;
 using Sample = GenotypePairs::Sample;
 using Equal = GenotypePairs::Equal;
 
-// SNPs, and samples, whose genotypes are transposed at once.
+// SNPs, and samples, whose genotypes are transposed together.
 constexpr std::int64_t kWordSnps = 64, kWordSamples = 32;
 
-// Words that tell which genotypes of a line are missing.
+// Words of missing bits per line, one bit per genotype.
 constexpr std::int64_t kGapWords = kLineWords / 2;
 
 // ---- transposition -------------------------------------------------------------------------------------------------
 
-// Bit b of word k goes to bit k of word b.
+// Transposes a square of bits: bit b of word k goes to bit k of word b.
 template <int j = 32>
 void transpose(Word* words) {
     constexpr Word mask = ~Word{0} / ((Word{1} << j) + 1);
@@ -80,8 +80,8 @@ void visit_words(const Matrix& X, const std::vector<Sample>& samples, const std:
     }
 }
 
-// The same for the line that starts at snps, written to to + row * stride (in words). If gaps isn't null, missing
-// genotypes become 00, and which are missing is written to gaps + row * stride / 2.
+// Packs the line that starts at snps, and writes it to to + row * stride (in words). If gaps isn't null, missing
+// genotypes become 00, and their bits are written to gaps + row * stride / 2.
 void pack_line(const Matrix& X, const std::vector<Sample>& samples, const std::int64_t* snps, std::int64_t n,
                std::int64_t stride, Word* to, Word* gaps = nullptr) {
     for (std::int64_t w = 0; w < kGapWords; ++w) {
@@ -97,12 +97,12 @@ void pack_line(const Matrix& X, const std::vector<Sample>& samples, const std::i
 
 // ---- gaps ----------------------------------------------------------------------------------------------------------
 
-// Samples and SNPs exchanged: lines of 256 samples for each SNP of a panel, and one without bits.
+// Lines with samples and SNPs exchanged: lines of 256 samples for each SNP of a panel, and a line without bits.
 class SnpLines {
   public:
     static constexpr std::int64_t kSamples = kLineSnps;
 
-    // For at most so many samples.
+    // Makes room for at most n_samples samples, and panels of `width` lines.
     SnpLines(std::int64_t n_samples, std::int64_t width)
         : n_snps_(width * kLineSnps),
           n_blocks_(ceil_div(n_samples, kSamples)),
@@ -112,7 +112,7 @@ class SnpLines {
         return ceil_div(n_samples, kSamples) * (width * kLineSnps + 1) * kLineWords * 8;
     }
 
-    // Of these rows of a panel of n_lines.
+    // Fills the lines from these rows of a panel of n_lines.
     void fill(const Word* panel, const Word* gaps, std::int64_t stride, std::int64_t n_lines, const std::int64_t* rows,
               std::int64_t n_rows, Run& run) {
         n_rows_ = n_rows;
@@ -146,8 +146,8 @@ class SnpLines {
         });
     }
 
-    // Calls f(owner, first, n_samples, lines, snps, n_snps) for each of some rows of the panel with gaps: those SNPs,
-    // and lines with n_samples of those of `fill` from `first` on.
+    // Calls f(owner, first, n_samples, lines, snps, n_snps) for each of some rows of the panel that has gaps: `snps`
+    // are its missing SNPs, and the lines have n_samples of the samples of `fill` from `first` on.
     template <class F>
     void visit_gaps(const Word* gaps, std::int64_t stride, std::int64_t n_lines, const std::int64_t* rows,
                     std::int64_t n_rows, Run& run, F&& f) const {
@@ -186,11 +186,12 @@ class SnpLines {
 
 // ---- rounded weights -----------------------------------------------------------------------------------------------
 
-// Splits weights into two parts, multiples of powers of two by which all products with counts, and their sums, are
-// exact in doubles: in any order, with FMA or without. What both leave is far below the precision of a double.
+// A split of weights into two parts, multiples of powers of two by which all products with counts, and their sums, are
+// exact in doubles: in any order, with FMA or without. The remainder of both parts is far below the precision of a
+// double.
 class Rounding {
   public:
-    // Of sums whose terms have at most these absolute values and counts in all.
+    // total, count: the absolute values and the counts of all terms of a sum add up to at most these.
     Rounding(double total, double count) : high_(unit(total)), low_(unit(count * high_)) {}
 
     double high(double weight) const { return std::nearbyint(weight / high_) * high_; }
@@ -203,7 +204,7 @@ class Rounding {
     double high_, low_;
 };
 
-// Puts the pair at `place` into the last run, if that has its weight, or into one of its own.
+// Appends the pair at `place` to the last run if that has the pair's weight, or starts a new run.
 void add_to_runs(std::vector<Equal>& equal, double weight, std::int64_t place) {
     if (equal.empty() || equal.back().weight != weight) equal.push_back({weight, place, place});
     ++equal.back().end;
@@ -218,7 +219,7 @@ void add_equal(const GenotypeDifference& kernels, const Word* lines, const LineP
     }
 }
 
-// Adds up the differences of a target to some that it knows, see GenotypeDifference::add_known.
+// Adds up the differences of a target to those of n members that have the SNP, see GenotypeDifference::add_known.
 void add_known(const GenotypeDifference& kernels, const Word* lines, std::int64_t n_samples, std::int64_t target,
                const std::int32_t* members, std::int64_t n, std::uint32_t* sums, std::uint32_t* known) {
     LineCounts counts;
@@ -243,15 +244,15 @@ LinePair line_pair(std::int64_t i, std::int64_t j) {
     return {static_cast<std::int32_t>(i), static_cast<std::int32_t>(j)};
 }
 
-// Pairs of targets that are summed at once, at most, but for those of one target.
+// Largest number of pairs of targets that are summed together; a single target can have more.
 constexpr std::int64_t kPairsAtOnce = std::int64_t{1} << 21;
 
-// A side of a square of distances, and the samples in it that are compared while they are in the nearest cache.
+// Side of a square of distances, and the samples in it that are compared while they are in the nearest cache.
 constexpr std::int64_t kSquare = 32, kNear = 4;
 constexpr std::int64_t kLinePassBytes = std::int64_t{2} << 20, kLinePanelBytes = std::int64_t{32} << 20;
 
-// Panels of lines of all samples, of which distances take several at once if samples are few. With gaps, these stay in
-// the second cache as SnpLines of 256 samples.
+// Sizes of panels of lines of all samples. Distances take several panels together if samples are few. With gaps, the
+// panels stay in the second cache as SnpLines of 256 samples.
 struct LinePanels {
     LinePanels(std::int64_t n_samples, std::int64_t n_snps, bool gaps)
         : n_lines(ceil_div(n_snps, kLineSnps)),
@@ -476,7 +477,7 @@ void GenotypePairs::add_runs(const std::vector<LinePair>& pairs, const std::vect
 
 void GenotypePairs::sums(std::vector<WeightedPair> given, double* sums, Run& run) const {
     if (given.empty()) return;
-    // Those of one sample next to each other, for its line is close by then.
+    // The sort is stable, which leaves pairs of one sample next to each other: its line is in a near cache by then.
     std::stable_sort(given.begin(), given.end(),
                      [](const WeightedPair& a, const WeightedPair& b) { return a.g < b.g; });
     std::vector<LinePair> pairs;
@@ -598,7 +599,7 @@ void GenotypePairs::add_means(const NeighborBins& bins, double* out, Run& run) c
     const auto size = [&](std::int32_t bin) { return bins.begins[at(bin + 1)] - bins.begins[at(bin)]; };
     std::vector<std::int32_t> order(bins.targets.size());
     std::iota(order.begin(), order.end(), 0);
-    // By size, so that the sums in use are few.
+    // Bins are sorted by size, so that few sums are in use.
     const auto key = [&](std::int32_t bin) { return std::pair(bins.shares[at(bin)], size(bin)); };
     std::stable_sort(order.begin(), order.end(), [&](std::int32_t a, std::int32_t b) { return key(a) < key(b); });
     std::int64_t largest = 0;
@@ -613,7 +614,7 @@ void GenotypePairs::add_means(const NeighborBins& bins, double* out, Run& run) c
         for (std::size_t first = 0, last = 0; first < order.size(); first = last) {
             const double share = bins.shares[at(order[first])];
             double means[kLineSnps] = {};
-            std::int64_t most = 0;  // that a sum may be
+            std::int64_t most = 0;  // upper bound on the sums
             for (; last < order.size() && bins.shares[at(order[last])] == share; ++last) {
                 const std::int32_t bin = order[last];
                 most += 2 * size(bin);

@@ -80,8 +80,8 @@ std::int64_t panel_width(std::int64_t n_rows, std::int64_t n_features, std::int6
 }
 
 // Samples, packed in panels of `width` features: within a panel the rows follow each other. One pass over the features
-// holds so many panels that a parallel loop is worth its start, and no more than stay in a cache close by, if it can.
-// packed: all of them, if they are there already.
+// holds enough panels to make a parallel loop worth its start, and no more than stay in a near cache, if possible.
+// packed: all panels, if they have been packed before.
 template <class T>
 class Panels {
   public:
@@ -102,13 +102,13 @@ class Panels {
     std::int64_t per_pass() const { return per_pass_; }
     std::int64_t n_passes() const { return ceil_div(n_features_, width_ * per_pass_); }
 
-    // What comes next is about the panels of this pass.
+    // Starts a pass; all calls that follow are about its panels.
     void start(std::int64_t pass) { first_ = pass * per_pass_ * width_; }
     std::int64_t n_panels() const { return std::min(per_pass_, ceil_div(n_features_ - first_, width_)); }
     std::int64_t first_feature(std::int64_t panel) const { return first_ + panel * width_; }
     std::int64_t n_features(std::int64_t panel) const { return std::min(width_, n_features_ - first_feature(panel)); }
 
-    // Samples r0..r1 - 1 become the rows from at_row on.
+    // Packs samples r0..r1 - 1 as the rows from at_row on.
     void pack(const ScaledFeatures& data, std::int64_t r0, std::int64_t r1, std::int64_t at_row, Run& run) {
         if (packed_) return;
         constexpr std::int64_t kRowsPerTask = 64;
@@ -120,7 +120,7 @@ class Panels {
         });
     }
 
-    // The rows of a panel, width() apart.
+    // Returns the rows of a panel, width() apart.
     const T* rows(std::int64_t panel) const {
         return packed_ ? packed_ + (first_ + panel * width_) * n_rows_ : values_.data() + panel * n_rows_ * width_;
     }
@@ -131,7 +131,7 @@ class Panels {
     Buffer<T> values_;
 };
 
-// All samples of a call: the right ones first, then the left ones, unless they are among the right ones.
+// All samples of a call: the right samples first, then the left ones, unless they are among the right ones.
 template <class T>
 struct Sides {
     const ScaledFeatures &left, &right;
@@ -150,7 +150,7 @@ struct Sides {
     }
 };
 
-// What the kernels want to know of the features: rows as long as all panels together.
+// Parameters of the features for the kernels: rows as long as all panels together.
 template <class T>
 class Parameters {
   public:
@@ -167,7 +167,7 @@ class Parameters {
         }
     }
 
-    // Of a panel, from its first feature on.
+    // Returns the parameters from feature k0 on, the first feature of a panel.
     std::array<const T*, 3> at(std::int64_t k0) const {
         std::array<const T*, 3> rows{};
         for (std::size_t r = 0; r < n_rows_; ++r) rows[r] = values_.data() + static_cast<std::int64_t>(r) * ld_ + k0;
@@ -189,13 +189,13 @@ Parameters<T> parameters_of(const ScaledFeatures& data, Difference difference, R
     return Parameters<T>(0, {}, run);
 }
 
-// Samples on the side of a block of pairs, which is a task: enough tasks for a few threads where samples are few, and
-// otherwise as many as fit L2 (1 MiB) with their 4 kB each.
+// Returns the number of samples on the side of a block of pairs, which is a task: if samples are few, it makes enough
+// tasks for a few threads, and otherwise as many samples as fit L2 (1 MiB) with their 4 kB each.
 std::int64_t block_side(std::int64_t n) { return n >= 512 ? 64 : n >= 128 ? 32 : 16; }
 
 constexpr std::int64_t kTileSide = 4;  // of a tile
 
-// Rows first..first + 3 of a panel; beyond the last row it again.
+// Returns rows first..first + 3 of a panel; the last row stands in for rows beyond it.
 template <class T>
 std::array<const T*, kTileSide> tile_rows(const T* rows, std::int64_t width, std::int64_t first, std::int64_t end) {
     std::array<const T*, kTileSide> at;
@@ -210,7 +210,7 @@ std::array<const T*, kTileSide> tile_rows(const T* rows, std::int64_t width, std
 
 namespace {
 
-// to = sign * the sums of a tile, or += them (add).
+// Sets `to` to sign * the sums of a tile, or adds them to it (add).
 template <class T>
 inline void add_sums(const T* sums, double sign, std::int64_t height, std::int64_t width, bool add, double* to,
                      std::int64_t ld) {
@@ -222,8 +222,8 @@ inline void add_sums(const T* sums, double sign, std::int64_t height, std::int64
     }
 }
 
-// out = sum over features of kernel(rows of left, rows of right, first feature of the panel, features, sums); see
-// pair_sums.
+// Computes out = sum over features of kernel(rows of left, rows of right, first feature of the panel, features, sums);
+// see pair_sums.
 template <class T, class Kernel>
 void sum_tiles(const ScaledFeatures& left, std::int64_t i0, std::int64_t i1, const ScaledFeatures& right,
                std::int64_t j0, std::int64_t j1, Kernel&& kernel, double* out, std::int64_t ld, Run& run,
@@ -319,7 +319,7 @@ namespace {
 constexpr std::int64_t kPairsPerFlush = 256;
 
 // Calls f(panel, task, sums) for each task of each panel, with sums for a panel's features in double, zeros at first,
-// and adds these up in the order of the tasks. There may be n_out rows of sums, of all n_features.
+// and adds these up in the order of the tasks. There can be n_out rows of sums, of all n_features.
 template <class T, class Pack, class F>
 void sum_panels(Panels<T>& panels, std::int64_t n_tasks, Pack&& pack, F&& f, double* sums, Run& run,
                 std::int64_t n_out = 1, std::int64_t n_features = 0) {
@@ -448,7 +448,7 @@ void feature_sums(const ScaledFeatures& left, std::int64_t i0, std::int64_t i1, 
 
 namespace {
 
-// Both directions of a pair become one, in the order of i, then j.
+// Merges both directions of a pair, and sorts pairs by i, then j.
 void sort(std::vector<WeightedPair>& pairs, std::int64_t n_samples, Run& run) {
     std::vector<std::size_t> begins(static_cast<std::size_t>(n_samples) + 1, 0);
     for (auto& pair : pairs) {
@@ -592,7 +592,7 @@ Buffer<T> pack_samples(const ScaledFeatures& data, std::int64_t i0, std::int64_t
 
 namespace {
 
-// Column c of row r is values[r * width + c].
+// Describes packed values as a matrix: column c of row r is values[r * width + c].
 template <class T>
 Matrix panels_matrix(const Buffer<T>& values, std::int64_t n_samples, std::int64_t n_features) {
     fastfs_matrix m = FASTFS_MATRIX_INIT;

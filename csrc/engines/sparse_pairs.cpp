@@ -20,13 +20,14 @@ constexpr std::int64_t kSide = SparseFeatures::kSide;
 // Entries, or pairs of them, between two checkpoints: some 0.01 s.
 constexpr std::int64_t kPerCheckpoint = std::int64_t{1} << 22;
 
-// Sums of features are added up in so many groups, for any number of threads, whose partial sums are in memory.
+// Returns the number of groups, for any number of threads, in which sums of features are added up; the partial sum of
+// each group is in memory.
 std::int64_t most_groups(std::int64_t n_features) {
     constexpr std::int64_t kBytes = std::int64_t{1} << 26;
     return std::clamp<std::int64_t>(kBytes / (8 * n_features), 4, 64);
 }
 
-// Group g of n_groups has tasks first .. last - 1 of n.
+// Returns the tasks first .. last - 1 of n that belong to group g of n_groups.
 std::pair<std::int64_t, std::int64_t> share(std::int64_t g, std::int64_t n_groups, std::int64_t n) {
     return {g * n / n_groups, (g + 1) * n / n_groups};
 }
@@ -41,7 +42,7 @@ std::int64_t longest_line(const Matrix& X) {
     });
 }
 
-// The number of each column among the chosen ones, or -1.
+// Returns the number of each column among the chosen ones, or -1.
 std::vector<std::int32_t> numbers_of(const std::vector<std::int64_t>& columns, std::int64_t n_cols) {
     std::vector<std::int32_t> numbers(at(n_cols), -1);
     for (std::size_t k = 0; k < columns.size(); ++k) numbers[at(columns[k])] = static_cast<std::int32_t>(k);
@@ -87,7 +88,7 @@ inline void for_minima(const Entries& left, const Entries& right, bool one_trian
     }
 }
 
-// Pairs of blocks; with one_triangle, where left and right are the same, one of both directions.
+// Lists the pairs of blocks; with one_triangle, for which left and right are the same, only one direction of each pair.
 std::vector<std::pair<std::int64_t, std::int64_t>> tiles_of(std::int64_t n_left, std::int64_t n_right,
                                                             bool one_triangle) {
     std::vector<std::pair<std::int64_t, std::int64_t>> tiles;
@@ -181,7 +182,7 @@ void SparseFeatures::read_columns(const Matrix& X, const std::vector<std::int64_
     });
 }
 
-// counts: the most entries that each row may get.
+// Makes room for the rows. counts: the largest number of entries that each row can get.
 void SparseFeatures::start_rows(std::vector<std::int64_t> counts) {
     begins_ = std::move(counts);
     std::int64_t total = 0;
@@ -210,7 +211,7 @@ std::vector<SparseFeatures::Block> SparseFeatures::make_blocks(const std::int64_
     return blocks;
 }
 
-// begins: scratch for as many as there are parts.
+// Makes the block of n rows. begins: scratch of one number per part.
 SparseFeatures::Block SparseFeatures::make_block(const std::int64_t* rows, std::int64_t n, std::int64_t* begins) const {
     std::fill_n(begins, 2 * n_features_, 0);
     for (std::int64_t s = 0; s < n; ++s) {
@@ -282,7 +283,7 @@ std::int64_t SparseFeatures::sums_memory(const Matrix& X, std::int64_t n_feature
            tiles_memory(n, n, n_threads) + groups_memory(n_features) + 16 * n;
 }
 
-// The blocks of rows t0 .. t1 - 1.
+// Makes the blocks of rows t0 .. t1 - 1.
 std::vector<SparseFeatures::Block> SparseFeatures::other_blocks(const std::vector<std::int64_t>& rows, std::int64_t t0,
                                                                 std::int64_t t1, Run& run) const {
     std::int64_t entries = 0;
@@ -294,7 +295,7 @@ std::vector<SparseFeatures::Block> SparseFeatures::other_blocks(const std::vecto
 
 // ---- sums ----------------------------------------------------------------------------------------------------------
 
-// Calls f(part, entries of left, entries of right) for the parts that both have.
+// Calls f(part, entries of left, entries of right) for the parts that both blocks have.
 template <class F>
 void SparseFeatures::for_shared_parts(const Block& left, const Block& right, Run& run, F&& f) {
     const Segment *a = left.segments.data(), *b = right.segments.data();
@@ -358,7 +359,7 @@ void SparseFeatures::add_pairs(const Block* left, std::int64_t n_left, bool same
     });
 }
 
-// sums[k] += sum of weights[s] |x_sk| over the samples of a block.
+// Adds to sums[k] the sum of weights[s] |x_sk| over the samples of a block.
 void SparseFeatures::add_weighted(const Block& block, const double* weights, double* sums) {
     for (std::int64_t s = 0; s < block.n_segments; ++s) {
         double sum = 0;
@@ -369,7 +370,7 @@ void SparseFeatures::add_weighted(const Block& block, const double* weights, dou
     }
 }
 
-// sums += those of all groups, to each of which f(group, n_groups, slot, to) adds its own.
+// Adds the sums of all groups to `sums`; f(group, n_groups, slot, to) adds those of a group to `to`.
 template <class F>
 void SparseFeatures::add_groups(std::int64_t n_tasks, double* sums, Run& run, F&& f) const {
     const std::int64_t n_groups = std::min(most_groups(n_features_), n_tasks);
@@ -464,7 +465,7 @@ void SparseFeatures::feature_sums(const std::vector<WeightedPair>& pairs, double
         of_samples[at(i)] += g;
         of_samples[at(j)] += g;
     }
-    Buffer<double> scratch(2 * n_features_ * run.n_threads());  // of one sample: zeros but for its own values
+    Buffer<double> scratch(2 * n_features_ * run.n_threads());  // per sample: zeros but for its values
     std::fill_n(scratch.data(), scratch.size(), 0.0);
     const auto n_pairs = static_cast<std::int64_t>(pairs.size());
     add_groups(n_pairs, sums, run, [&](std::int64_t group, std::int64_t n_groups, int slot, double* to) {

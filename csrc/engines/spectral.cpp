@@ -17,12 +17,12 @@ namespace {
 
 constexpr double kEps = std::numeric_limits<double>::epsilon();
 
-// Reflectors that are applied at once, and vectors that one task applies them to. Measured at n = 2000, one thread:
-// blocks of 64 / 96 / 128 / 192 take 0.42 / 0.40 / 0.41 / 0.43 s, against 0.46 s of dormtr; slabs of 256 take 3 % more.
+// Reflectors that are applied together, and vectors per task. Measured at n = 2000, one thread: blocks of 64 / 96 / 128
+// / 192 take 0.42 / 0.40 / 0.41 / 0.43 s, against 0.46 s of dormtr; slabs of 256 take 3 % more.
 constexpr std::int64_t kVectorBlock = 96;
 constexpr std::int64_t kSlab = 512;
 
-// Largest column sum of |A|; both triangles stored.
+// Returns the largest column sum of |A|; both triangles are stored.
 double norm1(std::int64_t n, const double* A) {
     double largest = 0;
     for (std::int64_t j = 0; j < n; ++j) {
@@ -40,7 +40,7 @@ double length(std::int64_t n, const double* x) {
 }
 
 // Scales the lower triangle by a power of two to entries near 1, so that no square inside LAPACK over- or underflows;
-// returns what the eigenvalues have to be multiplied by.
+// returns the factor by which the eigenvalues must be multiplied.
 double scale_to_one(std::int64_t n, double* A) {
     double largest = 0;
     for (std::int64_t j = 0; j < n; ++j) {
@@ -60,7 +60,8 @@ double scale_to_one(std::int64_t n, double* A) {
     return unit;
 }
 
-// S = L L', C = L^-1 D L^-T = Y diag(nu) Y', W = L Y. False, with S and D as before, if S is singular to rounding.
+// Computes the pencil by S = L L', C = L^-1 D L^-T = Y diag(nu) Y', W = L Y. Returns false, with S and D unchanged, if
+// S is singular to rounding.
 bool pencil_by_cholesky(std::int64_t n, double* D, double* S, Run& run, Pencil& result) {
     // The upper triangle keeps S, which the factor would destroy; LAPACK doesn't touch it.
     mirror_lower(n, S);
@@ -87,8 +88,8 @@ bool pencil_by_cholesky(std::int64_t n, double* D, double* S, Run& run, Pencil& 
     return true;
 }
 
-// S = V diag(w) V' with w > n eps w_max kept, Z = V diag(w)^(-1/2), C = Z' D Z = Y diag(nu) Y', W = V diag(w)^(1/2) Y.
-// S comes back with room for n x n, as it was given.
+// Computes the pencil by S = V diag(w) V' with w > n eps w_max kept, Z = V diag(w)^(-1/2), C = Z' D Z = Y diag(nu) Y',
+// W = V diag(w)^(1/2) Y. S comes back with room for n x n, as it was given.
 void pencil_by_eigenvalues(std::int64_t n, double* D, Buffer<double>& S, Run& run, Pencil& result) {
     Buffer<double> V;
     std::vector<double> root;

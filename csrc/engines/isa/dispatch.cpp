@@ -25,14 +25,14 @@ extern const Isa isa_neon;
 namespace {
 
 #if defined(FASTFS_X86)
-// The registers that the operating system saves: a CPU may have instructions that it must not use.
+// Returns the registers that the operating system saves: a CPU can have instructions that it must not use.
 unsigned saved_state() {
     unsigned low = 0, high = 0;
     __asm__("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
     return low;
 }
 
-// How many of base, avx2, avx512 this machine has, in this order.
+// Returns how many of base, avx2, avx512 this machine has, in this order.
 int levels() {
     unsigned a = 0, b = 0, c = 0, d = 0;
     if (!__get_cpuid(1, &a, &b, &c, &d)) return 1;
@@ -80,7 +80,7 @@ const Isa& isa() {
 #if defined(FASTFS_X86)
 namespace {
 
-// Whether AVX-512 is in use on a machine that counts the bits of words.
+// Tests if AVX-512 is in use on a machine that counts the bits of words.
 bool counts_bits() {
     static const bool counts = [] {
         unsigned a = 0, b = 0, c = 0, d = 0;

@@ -28,11 +28,11 @@ inline void store_as(std::uint64_t* to, W words) {
 
 // ---- carry-save adders ---------------------------------------------------------------------------------------------
 
-// The carry of plane + a + b, of which the rest stays in the plane.
+// Adds a and b to a plane, and returns the carry.
 template <class W>
 inline W add(W& plane, W a, W b) {
 #if defined(__AVX512F__)
-    // Three operations on three inputs each; of the form below GCC makes four.
+    // Three operations on three inputs each; GCC makes four of the form below.
     const W carry = (plane & a) | ((plane | a) & b);
     plane = plane ^ a ^ b;
 #elif defined(FASTFS_NEON)
@@ -63,11 +63,11 @@ constexpr int kDepth = 4, kValues = 1 << kDepth;
 
 // ---- differing bits ------------------------------------------------------------------------------------------------
 
-// Bits are of two kinds, and so are the counts of all that follows: those in which the codes of genotypes differ, or,
-// if `differ`, one for each pair of genotypes that aren't the same.
+// The functions below count bits of two kinds: those in which the codes of genotypes differ, or, if `differ`, one for
+// each pair of unequal genotypes.
 
 #if defined(__AVX512F__)
-// Of two lines, the high bits of both, and the low ones.
+// Return the high bits of two lines, and their low bits.
 inline Word high_halves(Word x, Word y) { return FASTFS_SHUFFLE(Word, x, y, 0, 1, 2, 3, 8, 9, 10, 11); }
 inline Word low_halves(Word x, Word y) { return FASTFS_SHUFFLE(Word, x, y, 4, 5, 6, 7, 12, 13, 14, 15); }
 #else
@@ -158,7 +158,7 @@ void pair_sums(const std::uint64_t* left, const std::uint64_t* right, std::int64
 #endif
 
 #if defined(__AVX512F__)
-// The same where the machine counts the bits of words, for which one table of functions is of its own.
+// Counts differing bits on machines that count the bits of words; a separate table of functions has this kernel.
 template <bool differ, int n>
 __attribute__((target("avx512vpopcntdq"))) void count_differing(const std::uint64_t* left, const std::uint64_t* right,
                                                                 std::int64_t stride, std::int64_t n_lines,
@@ -192,7 +192,7 @@ void pair_counts(const std::uint64_t* left, const std::uint64_t* right, std::int
 
 // ---- vertical counters ---------------------------------------------------------------------------------------------
 
-// A counter for each bit of a register is a column through the planes.
+// Largest number of planes. A counter for each bit of a register is a column through the planes.
 constexpr int kPlanes = 40;
 
 inline int bits_of(std::int64_t count) {
@@ -225,7 +225,7 @@ inline __attribute__((always_inline)) void count(std::int64_t n_rounds, int n_pl
     }
 }
 
-// counts = the numbers of which the planes are the bits; up to 16 of them.
+// Reads the counts whose bits the planes are; up to 16 planes.
 void read_planes(const std::uint64_t (*planes)[kHalf], int n, std::uint16_t* counts) {
 #if defined(__AVX512BW__)
     for (int group = 0; group < kLineSnps / 32; ++group) {
@@ -261,7 +261,7 @@ void snp_sums(const std::uint64_t* lines, const LinePair* pairs, std::int64_t n,
     // Pairs that a round counts: two of them, one, or half of one for each value.
     constexpr int kPairs = kValues * (differ ? 2 : 1) / (kWholeLine ? 1 : 2);
     const std::int64_t n_rounds = n / kPairs, n_last = n % kPairs;
-    LinePair last[kPairs] = {};  // filled up with pairs of one line with itself
+    LinePair last[kPairs] = {};  // filled up with pairs of a line with itself
     for (std::int64_t p = 0; p < n_last; ++p) last[p] = pairs[n_rounds * kPairs + p];
     const int n_planes = bits_of(2 * n);
     alignas(64) std::uint64_t found[kPlanes][kHalf];
@@ -284,7 +284,7 @@ void snp_sums(const std::uint64_t* lines, const LinePair* pairs, std::int64_t n,
                 return bits(pair[k / 2], k % 2 * kHalf);
             }
         });
-        if constexpr (kWholeLine) {  // of which both halves count for the same SNPs
+        if constexpr (kWholeLine) {  // both halves count for the same SNPs
             std::uint64_t carries[kHalf] = {};
             for (int p = 0; p < n_planes; ++p) {
                 for (int w = 0; w < kHalf; ++w) {
@@ -315,7 +315,7 @@ void snp_sums(const std::uint64_t* lines, const LinePair* pairs, std::int64_t n,
 
 using Planes = std::uint64_t[kSumPlanes][kHalf];
 
-// Counts in the planes in how many of the chosen lines each bit of value(line) is set, and returns how many planes.
+// Counts, in the planes, the chosen lines in which each bit of value(line) is set; returns the number of planes.
 template <class W, class Value>
 inline __attribute__((always_inline)) int count_column(const std::int32_t* chosen, std::int64_t n, std::int32_t zero,
                                                        W* planes, Value&& value) {
@@ -336,7 +336,7 @@ void copy_planes(const W* planes, int n, int from, int n_words, std::uint64_t (*
     }
 }
 
-// Of the chosen lines: in how many the high bit, the low one and both are set. Returns how many planes.
+// Counts the chosen lines in which the high bit, the low bit and both are set; returns the number of planes.
 int count_codes(const std::uint64_t* lines, const std::int32_t* chosen, std::int64_t n, std::int32_t zero, Planes high,
                 Planes low, Planes both) {
     int n_planes = 0;
@@ -386,7 +386,8 @@ void add_known(const LineCounts& counts, std::int64_t n, const std::uint64_t* li
     read_planes(halves, 1, high);
     read_planes(halves + 1, 1, low);
     for (int k = 0; k < kLineSnps; ++k) {
-        // Those that are known, have the high bit and have the low one, of which the last are some of the second.
+        // Lines that have the genotype, its high bit and its low bit; lines with the low bit are among those with the
+        // high bit.
         const auto c = static_cast<Count>(n - counts.gaps[k]), h = counts.high[k], l = counts.low[k];
         const auto not_h = static_cast<Count>(c - h), not_l = static_cast<Count>(c - l);
         std::uint32_t sum;
@@ -403,7 +404,7 @@ void add_known(const LineCounts& counts, std::int64_t n, const std::uint64_t* li
 
 // ---- sums by the number of known lines -----------------------------------------------------------------------------
 
-// The same bit of a - b, of which `borrow` takes what is lent by the next.
+// Subtracts one bit of b from that of a, and the borrow; sets `borrow` to the borrow from the next bit.
 inline HalfWord subtract(HalfWord a, HalfWord b, HalfWord& borrow) {
     const HalfWord difference = a ^ b ^ borrow;
 #if defined(FASTFS_NEON)
@@ -414,7 +415,8 @@ inline HalfWord subtract(HalfWord a, HalfWord b, HalfWord& borrow) {
     return difference;
 }
 
-// Planes of gaps up to which sums are told apart by the gaps: one division each is faster for more.
+// Largest number of planes of gaps for which sums are distinguished by their gaps: with more planes one division each
+// is faster.
 constexpr int kGapPlanes = 4;
 
 inline bool any(HalfWord x) {

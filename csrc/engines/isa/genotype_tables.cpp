@@ -12,10 +12,10 @@ static_assert(kGroupSnps % kWords == 0 && kSnpUnit % Vector<float>::kLanes == 0)
 // Words whose bits are summed in bytes.
 constexpr std::int64_t kWordsPerPass = 31;
 
-// Rows of counts of the planes as they are stored.
+// The plane in each row of stored planes.
 constexpr int kPlane[] = {1, 2, 0};
 
-// Of a register of other SNPs, the bits that each of their planes shares with each plane of the SNP.
+// Counts, for a register of other SNPs, of the bits that each of their planes shares with each plane of the SNP.
 template <int n_planes>
 using Shared = Word[n_planes][n_planes];
 
@@ -39,7 +39,7 @@ void count_bytes(const std::uint64_t* snp, const std::uint64_t* others, std::int
 }
 
 #if defined(__AVX512F__)
-// The same where the machine counts the bits of words, for which one table of functions is of its own.
+// Counts shared bits on machines that count the bits of words; a separate table of functions has this kernel.
 template <int n_planes>
 __attribute__((target("avx512vpopcntdq"))) void count_words(const std::uint64_t* snp, const std::uint64_t* others,
                                                             std::int64_t n_words, Shared<n_planes>& sums) {
@@ -91,7 +91,7 @@ typedef Vector<float>::Type Floats;
 typedef Vector<float>::Ints Ints;
 typedef std::int32_t IntsInMemory __attribute__((vector_size(kRegister), aligned(4), may_alias));
 
-// cells[a][b] = samples with a and b copies of allele 2.
+// Computes cells[a][b] = samples with a and b copies of allele 2.
 inline void read_cells(const PairCounts* counts, std::int64_t k, Ints (&cells)[3][3]) {
     Ints planes[3][3];
     for (int a = 0; a < 3; ++a) {
@@ -120,7 +120,7 @@ bool screen(const PairCounts* all, const PairCounts* first, const float* snp_roo
             for (int b = 0; b < 3; ++b) {
                 const Floats one = __builtin_convertvector(ones[a][b], Floats);
                 const Floats other = __builtin_convertvector(totals[a][b] - ones[a][b], Floats);
-                // Of an empty cell, 1: the difference is 0.
+                // An empty cell counts as 1: its difference is 0.
                 const Ints occupied = totals[a][b] > 0 ? totals[a][b] : Ints{} + 1;
                 const Floats root = snp_roots[a] * load(roots + b * stride + k);
                 const Floats inverse = snp_roots[3 + a] * load(roots + (3 + b) * stride + k);

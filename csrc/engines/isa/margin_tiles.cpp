@@ -14,7 +14,7 @@ constexpr int kPairSide = 4, kHalfSide = kManyRegisters ? kPairSide : kPairSide 
 // 42 instead of 38 G pair-features/s in L1 (Zen 3, float32). Absolute differences run at 30 either way.
 constexpr int kSquareSteps = kManyRegisters ? 1 : 2;
 
-// Sums of adjacent lanes, of a and then of b; with registers of 32 bytes within each half of them, which is one
+// Adds adjacent lanes, of a and then of b; with registers of 32 bytes within each half of them, which is one
 // instruction's reach.
 template <class T>
 inline typename Vector<T>::Type add_adjacent(typename Vector<T>::Type a, typename Vector<T>::Type b) {
@@ -42,7 +42,7 @@ inline typename Vector<T>::Type add_adjacent(typename Vector<T>::Type a, typenam
 #endif
 }
 
-// The same of the halves of registers of 32 bytes, which add_adjacent leaves apart.
+// Adds the halves of registers of 32 bytes, which add_adjacent leaves apart.
 template <class T>
 inline typename Vector<T>::Type add_halves(typename Vector<T>::Type a, typename Vector<T>::Type b) {
     using Mask [[maybe_unused]] = typename Vector<T>::Ints;
@@ -54,7 +54,7 @@ inline typename Vector<T>::Type add_halves(typename Vector<T>::Type a, typename 
     }
 }
 
-// The sums of the lanes of n registers side by side, n being their number of lanes; below that, in the recursion, a
+// Returns the lane sums of n registers side by side, n being their number of lanes; for smaller n, in the recursion, a
 // register holds parts of sums.
 template <class T, int n>
 inline typename Vector<T>::Type lane_sums(const typename Vector<T>::Type* x) {
@@ -83,8 +83,8 @@ inline typename Vector<T>::Type hidden_one() {
 
 enum class Term { kAbsolute, kSquare, kKnown, kDiffer, kRamp, kGaussian };
 
-// The term of a difference d in features k..; parameters: of kRamp low, high and top, of kGaussian the weights. A NaN
-// leaves 0 in kKnown and kRamp: a comparison with it is false.
+// Computes the term of a difference d in features k..; parameters: low, high and top for kRamp, the weights for
+// kGaussian. A NaN leaves 0 in kKnown and kRamp: a comparison with it is false.
 template <class T, Term kTerm>
 inline typename Vector<T>::Type term_of(typename Vector<T>::Type d, const T* const* parameters, std::int64_t k) {
     using V = typename Vector<T>::Type;
@@ -102,7 +102,7 @@ inline typename Vector<T>::Type term_of(typename Vector<T>::Type d, const T* con
     }
 }
 
-// The same of two values; parameters of kDiffer: top.
+// Computes the term of two values x and y; parameters of kDiffer: top.
 template <class T, Term kTerm>
 inline typename Vector<T>::Type term_of(typename Vector<T>::Type x, typename Vector<T>::Type y,
                                         const T* const* parameters, std::int64_t k) {
@@ -113,7 +113,7 @@ inline typename Vector<T>::Type term_of(typename Vector<T>::Type x, typename Vec
     }
 }
 
-// Sums of the terms of a_i - b_j, for kHalfSide x kPairSide samples: row by row if it's a whole tile, else column by
+// Sums the terms of a_i - b_j, for kHalfSide x kPairSide samples: row by row if it's a whole tile, else column by
 // column.
 template <class T, Term kTerm>
 inline void pair_tile(const T* const* left, const T* const* right, const T* const* parameters, std::int64_t n,

@@ -9,7 +9,7 @@ namespace {
 typedef Vector<double>::Type RowDoubles;
 constexpr std::int64_t kLanes = Vector<double>::kLanes;
 
-// The first of `n` values that don't fill a register, and zeros.
+// Loads the first of `n` values that don't fill a register, followed by zeros.
 template <class T>
 inline RowDoubles load_rest(const T* at, std::int64_t n) {
     RowDoubles values = {};
@@ -17,8 +17,8 @@ inline RowDoubles load_rest(const T* at, std::int64_t n) {
     return values;
 }
 
-// Each row's sum is made the same way for any number of rows. A loop over single values wouldn't: compilers fuse its
-// products and sums for four rows, and not for one.
+// Computes dot products of rows with x. Each row's sum is made in the same order for any number of rows. A loop over
+// single values wouldn't: compilers fuse its products and sums for four rows, and not for one.
 template <int rows, class T>
 inline void dot_rows(const T* const* at, const double* x, std::int64_t n, double* out) {
     RowDoubles even[rows] = {}, odd[rows] = {};
@@ -49,7 +49,8 @@ void dots(const T* const* rows, std::int64_t count, const double* x, std::int64_
     for (; r < count; ++r) dot_rows<1>(rows + r, x, n, out + r);
 }
 
-// A few rows at a time, so that out is read and written less often: each value is a chain over the rows in any case.
+// Adds a few rows together, so that out is read and written less often: each value is a chain over the rows in any
+// case.
 template <int rows, class T>
 inline void add_rows(const T* const* at, const double* factors, std::int64_t n, bool add, double* out) {
     RowDoubles f[rows];

@@ -19,7 +19,7 @@ constexpr std::int64_t kPairs = 256;
 
 typedef std::uint16_t Places __attribute__((vector_size(16), aligned(2), may_alias));
 
-// Of each byte: the places of its bits, from the lowest on.
+// Table of the places of the bits of each byte, from the lowest on.
 struct PlacesOfBits {
     std::uint16_t of[256][8] = {};
     constexpr PlacesOfBits() {
@@ -32,7 +32,7 @@ struct PlacesOfBits {
 };
 alignas(64) constexpr PlacesOfBits kPlaces;
 
-// Bit w: word w of both has a bit in common.
+// Returns a mask: bit w is set if word w of a and b have a bit in common.
 inline unsigned shared_words(const std::uint64_t* a, const std::uint64_t* b) {
     static_assert(kRowWords == 8);
 #if defined(__AVX512F__)

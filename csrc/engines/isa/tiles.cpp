@@ -13,7 +13,7 @@
 namespace fastfs::core {
 namespace {
 
-// How many rows of three registers hold sums: what the register file has room for.
+// Rows of three registers that hold sums: as many as the register file has room for.
 constexpr int kSumRows = kManyRegisters ? 8 : 4;
 
 template <class T>
@@ -43,7 +43,7 @@ void shift(const T* x, std::int64_t stride, std::int64_t n, const T* shifts, T* 
     }
 }
 
-// kRows features (at left) by kVectors registers of features (at right).
+// Multiplies kRows features (at left) by kVectors registers of features (at right).
 template <class T, int kRows, int kVectors>
 inline void gram_block(const T* __restrict left, const T* __restrict right, std::int64_t n, bool add,
                        T* __restrict tile, std::int64_t ld) {
@@ -70,7 +70,7 @@ inline void gram_block(const T* __restrict left, const T* __restrict right, std:
     }
 }
 
-// The same for up to kSumRows rows and three registers of columns, of which the tile gets what it has room for.
+// Multiplies up to kSumRows rows by three registers of columns, and writes the part that the tile has room for.
 template <class T>
 void gram_edge(const T* left, const T* right, std::int64_t n, bool add, T* tile, std::int64_t ld, std::int64_t rows,
                std::int64_t cols) {
@@ -193,8 +193,8 @@ double squared_distance(const T* a, const T* b, std::int64_t n) {
     return total;
 }
 
-// Halves the range of the values until just k are left. Some ten steps do; where values are far apart the bound is
-// poor, but never wrong.
+// Bounds the k-th value by halving the range of the values until just k are left. Some ten steps do; if values are far
+// apart the bound is poor, but never wrong.
 float bound_kth(const float* __restrict x, std::int64_t n, std::int64_t k) {
     float low = x[0], high = x[0];
     for (std::int64_t i = 0; i < n; ++i) {
@@ -216,7 +216,7 @@ float bound_kth(const float* __restrict x, std::int64_t n, std::int64_t k) {
 }
 
 #if defined(FASTFS_NEON)
-// Bit n: lane n of the registers of a panel is all ones, and not all zeros.
+// Returns a mask: bit n is set if lane n of the registers of a panel is all ones, and not all zeros.
 inline std::uint64_t panel_bits(const Vector<float>::Ints* lanes) {
     constexpr int kBytes = 4;  // registers whose lanes are one of bytes
     static_assert(kPanel<float> == 3 * kBytes * Vector<float>::kLanes);
@@ -232,7 +232,7 @@ inline std::uint64_t panel_bits(const Vector<float>::Ints* lanes) {
     return vgetq_lane_u64(vreinterpretq_u64_u8(vpaddq_u8(sums, sums)), 0);
 }
 #else
-// Bit n: lane n of x is at least that of y.
+// Returns a mask: bit n is set if lane n of x is at least that of y.
 inline unsigned at_least(Vector<float>::Type x, Vector<float>::Type y) {
 #if defined(__AVX512F__)
     return _mm512_cmp_ps_mask(x, y, _CMP_GE_OQ);
