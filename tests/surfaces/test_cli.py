@@ -1354,6 +1354,10 @@ def test_labels_that_are_whole_floats(tmp_path):
         done = run("score", "cells.parquet", *options, *more, cwd=tmp_path)
         assert done.returncode == 0, done.stderr
     read = fastfs.io.read_table(tmp_path / "cells.parquet", label="f")
+    frame = pandas.DataFrame(X, columns=NAMES).assign(f=codes)
+    frame.to_csv(tmp_path / "cells.csv", index=False)  # where they are words, such as 0.0
+    done = run("score", "cells.csv", *options, "--classes", "0,1", cwd=tmp_path)
+    assert (done.returncode, "0.0: 8, 1.0: 8" in done.stderr) == (0, True), done.stderr
     for classes in (["0", "1"], ["1.0", "0.0"]):
         assert set(fastfs.io.keep_classes(read, classes).y.tolist()) == {0, 1}
     with pytest.raises(ValueError, match="no class '7'"):
@@ -1365,3 +1369,9 @@ def test_misspelt_method_options(table, tmp_path):
     done = run("score", "cells.csv", *options, cwd=tmp_path)
     assert done.returncode != 0
     assert "n_neighbors" in done.stderr
+
+
+def test_a_list_of_parameters_has_their_names(table, inside, tmp_path):
+    options = ["--label", "status", "--method", "relief", "--method-option", "closed_from=1"]
+    said = inside("score", "cells.csv", *options, cwd=tmp_path).stderr
+    assert "(it has closed_form, n_targets, random_state, scaling); did you mean 'closed_form'?" in said

@@ -4,7 +4,7 @@ import os
 import re
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Annotated, Any
 
@@ -72,8 +72,10 @@ def run(arguments: Sequence[str]) -> int:
             message = f"Cannot use {used}: {error.strerror}" if error.errno else str(error)
         except io.TableError as error:
             message = error.spelled(_as_option)
-        except (ValueError, MemoryError) as error:
-            message = _with_options(str(error)) or "There is not enough memory"
+        except MemoryError as error:
+            message = _with_options(str(error), _OF_MEMORY) or "There is not enough memory"
+        except ValueError as error:
+            message = _with_options(str(error), {"max_memory": "--max-memory"})
         else:
             if code == 130:  # how newer versions of Typer report Ctrl-C
                 raise KeyboardInterrupt
@@ -107,9 +109,12 @@ _OF_MEMORY = {
 }
 
 
-def _with_options(message: str) -> str:
-    """Parameters that a message says to give, such as missing='ignore', as the options of the same names."""
-    for name, option in _OF_MEMORY.items():
+def _with_options(message: str, named: Mapping[str, str]) -> str:
+    """Return a message with options in place of the parameters that it says to give, such as missing='ignore'.
+
+    Parameters that it may give without a value are named, with their options.
+    """
+    for name, option in named.items():
         message = re.sub(rf"(?<!-)\b{name}\b", option, message)
     for f in FLAGS:
         message = re.sub(rf"\b{f.name}='(\w+)'", rf"{flag(f.name)} \1", message)

@@ -61,12 +61,13 @@ def keep_classes(table: Table, classes: Sequence[str]) -> Table:
     """The samples of `table` whose labels, as text, are among `classes`."""
     labels = np.array([_class_name(label) for label in table.y])
     present = np.unique(labels).tolist()
-    if table.y.dtype.kind == "f":
-        classes = [_class_name(_as_number(name)) for name in classes]
-    for name in classes:
+    # Labels that are numbers, or words for these, are found by their values too: 1 and 1.0 are one class.
+    by_value = {_as_number(name): name for name in present}
+    wanted = [name if name in present else by_value.get(_as_number(name), name) for name in classes]
+    for name in wanted:
         if name not in present:
             raise unknown("class", name, present, table.source)
-    chosen = np.isin(labels, classes)
+    chosen = np.isin(labels, wanted)
     annotations = {name: values[chosen] for name, values in table.annotations.items()}
     rows = np.flatnonzero(chosen) if table.rows is None else table.rows[chosen]
     names = None if table.sample_names is None else [table.sample_names[i] for i in np.flatnonzero(chosen)]
