@@ -29,16 +29,11 @@ py::tuple nearest_features(const py::object& X_, std::int64_t n_neighbors, const
     return py::make_tuple(neighbors, distances);
 }
 
-const Words kGraphs{{"dense", FASTFS_GRAPH_DENSE},
-                    {"knn", FASTFS_GRAPH_KNN},
-                    {"auto", FASTFS_GRAPH_AUTO},
-                    {"lists", FASTFS_GRAPH_LISTS}};
-const Words kReasons{{"asked", FASTFS_BECAUSE_ASKED}, {"size", FASTFS_BECAUSE_SIZE}, {"memory", FASTFS_BECAUSE_MEMORY}};
-
 fastfs_disc_options to_disc_options(const py::dict& given) {
     return read_options<fastfs_disc_options>(
         fastfs::default_disc_options(), given,
-        {{"graph", choice(&fastfs_disc_options::graph, kGraphs)},
+        {{"graph", choice(&fastfs_disc_options::graph,
+                          {{"dense", FASTFS_GRAPH_DENSE}, {"knn", FASTFS_GRAPH_KNN}, {"lists", FASTFS_GRAPH_LISTS}})},
          {"constant", choice(&fastfs_disc_options::constant,
                              {{"drop", FASTFS_CONSTANT_DROP}, {"project", FASTFS_CONSTANT_PROJECT}})},
          {"bandwidth_neighbors", &fastfs_disc_options::bandwidth_neighbors},
@@ -117,9 +112,6 @@ struct Set {
 py::dict to_dict(const fastfs::disc_result& r) {
     const py::ssize_t p = r.n_features, m = r.n_vectors, d = r.n_components;
     py::dict result;
-    result["graph"] = word_of(r.graph, kGraphs);
-    result["graph_reason"] = word_of(r.graph_reason, kReasons);
-    result["dense_bytes"] = r.dense_bytes;
     result["warnings"] = r.warnings;
     result["n_connected"] = r.n_connected;
     result["n_differential"] = r.n_differential;
@@ -215,7 +207,7 @@ py::array_t<double> disc_cuts(const py::list& given, const py::array_t<std::int6
 }  // namespace
 
 void bind_disc(py::module_& m) {
-    m.attr("DISC_MOST_DENSE") = int{FASTFS_DISC_MOST_DENSE};
+    m.attr("DISC_MOST_SUMS") = int{FASTFS_DISC_MOST_SUMS};
     m.attr("DISC_ONE_SAMPLE") = int{FASTFS_DISC_ONE_SAMPLE};
     m.attr("DISC_CLAMPED") = int{FASTFS_DISC_CLAMPED};
     m.attr("DISC_DUPLICATES") = int{FASTFS_DISC_DUPLICATES};

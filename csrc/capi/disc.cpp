@@ -171,9 +171,6 @@ fastfs_status fastfs_disc_get(const fastfs_disc* fitted, int64_t set, fastfs_dis
                  .bandwidths = data_or_null(f.bandwidths),
                  .scores = f.scores.data(),
                  .n_stored = f.W.values.size(),
-                 .graph = f.graph,
-                 .graph_reason = f.graph_reason,
-                 .dense_bytes = f.dense_bytes,
                  .mean = data_or_null(f.mean),
                  .scale = data_or_null(f.scale),
                  .graph_recall = f.graph_recall};
@@ -259,8 +256,8 @@ fastfs_status fastfs_disc_stream_new(int64_t n_rows, int64_t n_cols, const int64
                 "scaling='standard' needs X in memory: scale the rows before they come in blocks");
         require(o.graph != FASTFS_GRAPH_LISTS,
                 "graph lists needs X in memory, but it comes in blocks of rows: choose graph knn");
-        require(o.graph != FASTFS_GRAPH_DENSE || n_cols <= FASTFS_DISC_MOST_DENSE,
-                "graph dense of rows in blocks is for up to ", int64_t{FASTFS_DISC_MOST_DENSE}, " features, but X has ",
+        require(o.graph != FASTFS_GRAPH_DENSE || n_cols <= FASTFS_DISC_MOST_SUMS,
+                "graph dense of rows in blocks is for up to ", int64_t{FASTFS_DISC_MOST_SUMS}, " features, but X has ",
                 n_cols, ": choose graph knn");
         run.require_memory(DiscStream::memory(n_rows, n_cols, labels, n_groups),
                            {"what DiSC keeps of ", n_groups, " groups with ", n_cols, " features"});

@@ -271,10 +271,9 @@ Needs memory(const std::vector<DiscSet>& sets, const fastfs_disc_options& option
         kept += graph;
         if (!is_dense(set, options)) least += graph;
         making = std::max(making, making_memory(set, options, run) - graph);
-        const std::int64_t n_components = std::min(set.n_components, p);  // not checked yet if the graph is chosen
-        found += 8 * p * (2 * n_components + 6);                          // when the graph of the last set is made
-        vectors += 8 * p * (3 * n_components + 2 * std::min(options.n_vectors, p) + 6);
-        most_components = std::max(most_components, n_components);
+        found += 8 * p * (2 * set.n_components + 6);  // when the graph of the last set is made
+        vectors += 8 * p * (3 * set.n_components + 2 * std::min(options.n_vectors, p) + 6);
+        most_components = std::max(most_components, set.n_components);
     }
     const std::int64_t solving =
         leading_pairs_memory(p, std::max(most_components + 2, std::min(options.n_vectors, p - 1) + 1));
@@ -288,38 +287,13 @@ Needs memory(const std::vector<DiscSet>& sets, const fastfs_disc_options& option
     return {kept + given, least + given};
 }
 
-// Dense graphs of two sets take 1.6 to 2.1 s of CPU time for 4000 features, 3.2 to 5.1 s for 6000 and 6.5 to 9.7 s for
-// 8000, neighbour graphs a fourth to a seventh (planted blocks and noise, float64, two cores of an AMD EPYC of Zen 4).
-constexpr std::int64_t kMostDense = FASTFS_DISC_MOST_DENSE;
-
-// The graph of sets that have X or sums alone.
-std::int32_t choose_graph(const std::vector<DiscSet>& sets, fastfs_disc_options options, Run& run, DiscResult& result) {
-    if (options.graph != FASTFS_GRAPH_AUTO) return options.graph;
-    result.graph_reason = FASTFS_BECAUSE_SIZE;
-    if (sets.front().n_features > kMostDense) return FASTFS_GRAPH_KNN;
-    options.graph = FASTFS_GRAPH_DENSE;
-    const std::int64_t dense = memory(sets, options, run).least;
-    if (run.allows(dense)) return FASTFS_GRAPH_DENSE;
-    result.graph_reason = FASTFS_BECAUSE_MEMORY;
-    result.dense_bytes = dense;
-    return FASTFS_GRAPH_KNN;
-}
-
 }  // namespace
 
-std::vector<DiscResult> disc(const std::vector<DiscSet>& unscaled, const fastfs_disc_options& given, Run& run) {
+std::vector<DiscResult> disc(const std::vector<DiscSet>& unscaled, const fastfs_disc_options& options, Run& run) {
     const SingleThreadedBlas held;
     const std::size_t C = unscaled.size();
     const std::int64_t p = unscaled.front().n_features;
-    DiscResult empty;
-    fastfs_disc_options options = given;
-    options.graph = empty.graph = choose_graph(unscaled, given, run, empty);
     std::vector<DiscResult> results(C);
-    for (DiscResult& result : results) {
-        result.graph = empty.graph;
-        result.graph_reason = empty.graph_reason;
-        result.dense_bytes = empty.dense_bytes;
-    }
     check_sets(unscaled, options, results);
 
     const Needs needs = memory(unscaled, options, run);
@@ -432,14 +406,11 @@ void write_graph(const DiscResult& result, Run& run, Index* indptr, Index* indic
 template void write_graph(const DiscResult&, Run&, std::int32_t*, std::int32_t*, double*);
 template void write_graph(const DiscResult&, Run&, std::int64_t*, std::int64_t*, double*);
 
-void disc_cuts(const std::vector<DiscSet>& unscaled, const fastfs_disc_options& given, const std::int64_t* groups,
+void disc_cuts(const std::vector<DiscSet>& unscaled, const fastfs_disc_options& options, const std::int64_t* groups,
                std::int64_t n_groups, Run& run, double* cuts) {
     const SingleThreadedBlas held;
     const std::size_t C = unscaled.size();
     const std::int64_t p = unscaled.front().n_features;
-    DiscResult chosen;
-    fastfs_disc_options options = given;
-    options.graph = choose_graph(unscaled, given, run, chosen);
     std::vector<DiscResult> results(C);
     check_sets(unscaled, options, results);
     run.require_memory(memory(unscaled, options, run).least, {"DiSC of ", p, " features"});

@@ -15,8 +15,6 @@ namespace fastfs::core {
 // The result of one set; see fastfs_disc_result.
 struct DiscResult {
     int warnings = 0;
-    std::int32_t graph = FASTFS_GRAPH_DENSE, graph_reason = FASTFS_BECAUSE_ASKED;
-    std::int64_t dense_bytes = 0;
     std::int64_t n_connected = 0, n_differential = 0;
     double gap = 0, ratio = 0, graph_recall = 0;
     std::vector<double> significance, vectors, eigenvalues, diffusion, bandwidths, scores, mean, scale;

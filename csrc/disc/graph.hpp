@@ -72,7 +72,7 @@ class GraphProducts {
     Buffer<float> single_;
 };
 
-// options.graph is not FASTFS_GRAPH_AUTO; end: the share of the call that is finished afterwards.
+// end: the share of the call that is finished afterwards.
 Graph make_graph(const DiscSet& set, const fastfs_disc_options& options, const Name& name, double end, Run& run);
 
 std::int64_t count_components(const Graph& graph, Run& run);

@@ -121,7 +121,7 @@ AddProducts<V> add_products_of_rows() {
 DiscStream::DiscStream(std::int64_t n_rows, std::int64_t n_cols, const std::int64_t* labels, std::int64_t n_groups,
                        const fastfs_disc_options& options)
     : rows_(n_rows),
-      sums_(n_cols <= FASTFS_DISC_MOST_DENSE ? FeatureSums(n_cols, n_groups) : FeatureSums(n_cols, n_groups, {})) {
+      sums_(n_cols <= FASTFS_DISC_MOST_SUMS ? FeatureSums(n_cols, n_groups) : FeatureSums(n_cols, n_groups, {})) {
     auto plan = std::make_shared<Plan>();
     plan->n_rows = n_rows;
     plan->n_cols = n_cols;
@@ -141,7 +141,7 @@ DiscStream::DiscStream(std::int64_t n_rows, std::int64_t n_cols, const std::int6
 std::int64_t DiscStream::memory(std::int64_t n_rows, std::int64_t n_cols, const std::int64_t* labels,
                                 std::int64_t n_groups) {
     const std::int64_t bytes = 8 * (n_rows + n_groups) + RowSet::memory(n_rows);
-    if (n_cols <= FASTFS_DISC_MOST_DENSE) return bytes + FeatureSums::memory_of_all(n_cols, n_groups);
+    if (n_cols <= FASTFS_DISC_MOST_SUMS) return bytes + FeatureSums::memory_of_all(n_cols, n_groups);
     std::vector<std::int64_t> sizes(at(n_groups), 0);
     for (std::int64_t r = 0; r < n_rows; ++r) ++sizes[at(labels[r])];
     const auto n_sketches = std::count_if(sizes.begin(), sizes.end(), [](auto size) { return size > kBuckets; });

@@ -19,7 +19,7 @@
 
 namespace fastfs::core {
 
-// Up to FASTFS_DISC_MOST_DENSE features: the products of all pairs, in one pass. With more of them, groups of up to
+// Up to FASTFS_DISC_MOST_SUMS features: the products of all pairs, in one pass. With more of them, groups of up to
 // kBuckets rows are kept as they are. Of larger ones the first pass makes a sketch: each row is added, with random
 // signs, to 4 of kBuckets buckets, so that products of columns of buckets estimate those of the features. The nearest
 // features of each by these estimates are candidates, whose products the second pass computes exactly.

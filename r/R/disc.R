@@ -2,7 +2,7 @@
 
 disc_stage <- function(given, keep) {
   run <- read_run(given$n_threads, given$max_memory, given$verbose)
-  graph <- choose_word("graph", given$graph, c("auto", "dense", "knn", "lists"))
+  graph <- choose_word("graph", given$graph, c("knn", "dense", "lists"))
   options <- list(
     graph = graph,
     n_neighbors = as_whole("n_neighbors", given$n_neighbors),
@@ -65,23 +65,12 @@ disc_result <- function(found, classes, data, options) {
     eigenvalues = lapply(found, `[[`, "eigenvalues"),
     diffusion = lapply(found, `[[`, "diffusion"),
     bandwidths = lapply(found, `[[`, "bandwidths"),
-    graph = first$graph,
-    graph_reason = disc_reason(first, data$x$n_cols),
+    graph = options$graph,
     messages = disc_messages(found, paste0("class '", classes, "'"), options, data$x$n_cols)
   )
-  if (first$graph == "lists") result$graph_recall <- stacked("graph_recall")
+  if (options$graph == "lists") result$graph_recall <- stacked("graph_recall")
   if (!is.null(first$mean)) result <- c(result, list(mean = first$mean, scale = first$scale))
   result
-}
-
-disc_reason <- function(found, d) {
-  switch(found$graph_reason,
-    asked = "as asked for",
-    size = paste0(d, " features are ", if (found$graph == "dense") "no more" else "more", " than ", EXACT_AT_MOST),
-    memory = paste0(
-      "dense graphs would need ", format(found$dense_bytes / 1e9, digits = 2), " GB, more than the memory budget"
-    )
-  )
 }
 
 DISC <- c(one_sample = 1L, clamped = 2L, duplicates = 4L, disconnected = 8L, small_gap = 16L, not_converged = 32L,
@@ -135,7 +124,7 @@ disc_messages <- function(found, sets, options, d) {
   messages
 }
 
-disc <- function(x, y, n_features_to_select = NULL, n_components = NULL, graph = "auto", n_neighbors = 30,
+disc <- function(x, y, n_features_to_select = NULL, n_components = NULL, graph = "knn", n_neighbors = 30,
                  bandwidth_neighbors = 30, density = 1, constant = "drop", n_vectors = 10, n_differential = NULL,
                  scaling = NULL, random_state = 0, assay = 1, n_threads = 0, max_memory = NULL, verbose = FALSE) {
   run_method("disc", as.list(environment()))

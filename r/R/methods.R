@@ -27,7 +27,7 @@ NEEDS <- list(
     rank = list(accuracy = c("auto", "domains", "low_rank", "low_rank_high"))
   ),
   projse = list(degree = list(kernel = "poly"), sigma = list(kernel = "rbf")),
-  disc = list(n_neighbors = list(graph = c("auto", "knn", "lists"))),
+  disc = list(n_neighbors = list(graph = c("knn", "lists"))),
   ikdr = list(rho = list(solver = "admm"), interpretability = list(mu = ABOVE_0))
 )
 

@@ -475,11 +475,8 @@ static void free_disc(SEXP pointer) {
     R_ClearExternalPtr(pointer);
 }
 
-static const struct word graphs[] = {{"dense", FASTFS_GRAPH_DENSE},
-                                     {"knn", FASTFS_GRAPH_KNN},
-                                     {"auto", FASTFS_GRAPH_AUTO},
-                                     {"lists", FASTFS_GRAPH_LISTS},
-                                     {NULL, 0}};
+static const struct word graphs[] = {
+    {"dense", FASTFS_GRAPH_DENSE}, {"knn", FASTFS_GRAPH_KNN}, {"lists", FASTFS_GRAPH_LISTS}, {NULL, 0}};
 static const struct word constants[] = {
     {"drop", FASTFS_CONSTANT_DROP}, {"project", FASTFS_CONSTANT_PROJECT}, {NULL, 0}};
 static const struct word disc_scalings[] = {
@@ -512,7 +509,6 @@ static const struct output disc_outputs[] = {
     {"mean", OF(mean), DOUBLES, OF(n_features), 0, 0},
     {"scale", OF(scale), DOUBLES, OF(n_features), 0, 0},
     {"graph_recall", OF(graph_recall), F64, 0, 0, 0},
-    {"dense_bytes", OF(dense_bytes), I64, 0, 0, 0},
 };
 #undef OF
 
@@ -541,11 +537,9 @@ static SEXP disc(SEXP given_sets, SEXP n_components, SEXP given, SEXP given_run)
     for (R_xlen_t s = 0; s < n; ++s) {
         fastfs_disc_result result = FASTFS_DISC_RESULT_INIT;
         RETURN_FAILURE(call, fastfs_disc_get(fitted, s, &result));
-        SEXP found = new_list(18);
+        SEXP found = new_list(15);
         SET_VECTOR_ELT(results, s, found);
         ADD_OUTPUTS(found, result, disc_outputs, (R_xlen_t)result.n_features);
-        add(found, "graph", Rf_mkString(word_of(result.graph, graphs)));
-        add(found, "graph_reason", Rf_mkString(word_of(result.graph_reason, reasons)));
     }
     free_disc(handle);
     UNPROTECT(n_protected);

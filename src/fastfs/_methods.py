@@ -125,7 +125,7 @@ METHODS = {method.word: method for method in _ALL}
 REPORTED = ("multisurf", "manifest", "projse")
 
 # Attributes, without their underscores, that tell which form of a method ran, and what a rule came to.
-FORM = ("accuracy", "accuracy_reason", "graph", "graph_reason")
+FORM = ("accuracy", "accuracy_reason", "graph")
 RULES = ("sigma", "center")
 
 

@@ -451,10 +451,9 @@ cdef extern from "fastfs/fastfs.h" nogil:
     enum:
         FASTFS_GRAPH_DENSE
         FASTFS_GRAPH_KNN
-        FASTFS_GRAPH_AUTO
         FASTFS_GRAPH_LISTS
     enum:
-        FASTFS_DISC_MOST_DENSE
+        FASTFS_DISC_MOST_SUMS
     enum:
         FASTFS_CONSTANT_DROP
         FASTFS_CONSTANT_PROJECT
@@ -505,9 +504,6 @@ cdef extern from "fastfs/fastfs.h" nogil:
         const double *bandwidths
         const double *scores
         int64_t n_stored
-        int32_t graph
-        int32_t graph_reason
-        int64_t dense_bytes
         const double *mean
         const double *scale
         double graph_recall

@@ -21,7 +21,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 import fastfs
 from fastfs._inference.design import SIGNIFICANT, Design, nested_design
-from fastfs._inference.permutation import Scorer, permutation_test, settle
+from fastfs._inference.permutation import Scorer, permutation_test
 from fastfs._inputs.checks import as_permutations, choose, rank_features, some_of
 from fastfs._inputs.entry import require_known
 from fastfs._inputs.source import Source, is_stream
@@ -688,7 +688,7 @@ def _scores(fitted: Any, X: Any, y: Array, test: _Test, sums: _Sums | None) -> d
     z = pvalues = adjusted = largest = np.full(scores.shape, np.nan)
     of_all: dict[str, Any] = {"label_free": np.nan}
     if test.n_permutations:
-        model = settle(clone(fitted), fitted).set_params(verbose=False)
+        model = clone(fitted).set_params(verbose=False)
         tested: Any = _ByGroup(model) if hasattr(fitted, "class_scores_") else model
         if X is None:
             tested = _OfSums(model, sums, not hasattr(fitted, "class_scores_"))

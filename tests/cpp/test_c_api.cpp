@@ -524,7 +524,7 @@ void test_too_large_sizes() {
                 test_too_large("nearest_features" + shape,
                                [&, L = L](auto& how) { return fastfs_nearest_features(L, k, &how, nullptr, nullptr); });
             }
-            for (const int graph : {FASTFS_GRAPH_DENSE, FASTFS_GRAPH_KNN, FASTFS_GRAPH_AUTO, FASTFS_GRAPH_LISTS}) {
+            for (const int graph : {FASTFS_GRAPH_DENSE, FASTFS_GRAPH_KNN, FASTFS_GRAPH_LISTS}) {
                 auto options = fastfs::default_disc_options();
                 options.graph = graph;
                 options.n_neighbors = options.bandwidth_neighbors = two_to(61);
@@ -1039,7 +1039,7 @@ void test_questions() {
     test_question("nearest_features", [&](const fastfs_run& how, bool given) {
         return fastfs_nearest_features(&X, 2, &how, give(given, a.data()), give(given, out.data()));
     });
-    for (const int graph : {FASTFS_GRAPH_DENSE, FASTFS_GRAPH_KNN, FASTFS_GRAPH_AUTO, FASTFS_GRAPH_LISTS}) {
+    for (const int graph : {FASTFS_GRAPH_DENSE, FASTFS_GRAPH_KNN, FASTFS_GRAPH_LISTS}) {
         auto options = fastfs::default_disc_options();
         options.graph = graph;
         options.bandwidth_neighbors = options.n_neighbors = 2;

@@ -96,7 +96,7 @@ struct ReliefStreams {
 
 struct DiscStreams {
     using Handle = fastfs_disc_stream;
-    static constexpr int kPasses = 2;  // with more than FASTFS_DISC_MOST_DENSE features
+    static constexpr int kPasses = 2;  // with more than FASTFS_DISC_MOST_SUMS features
     std::int64_t n, d;
     std::vector<std::int64_t> labels = unequal(n);
 

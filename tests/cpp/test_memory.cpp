@@ -246,7 +246,7 @@ void test_calls(std::int64_t n, std::int64_t d, bool genotypes = false) {
 
     test("nearest_features" + shape, 160 * d,
          [&](auto& how) { return fastfs_nearest_features(X, 10, &how, lists.data(), out.data()); });
-    for (const int graph : {FASTFS_GRAPH_DENSE, FASTFS_GRAPH_KNN, FASTFS_GRAPH_AUTO, FASTFS_GRAPH_LISTS}) {
+    for (const int graph : {FASTFS_GRAPH_DENSE, FASTFS_GRAPH_KNN, FASTFS_GRAPH_LISTS}) {
         auto options = fastfs::default_disc_options();
         options.graph = graph;
         const std::vector<fastfs_disc_set> sets(2, fastfs::disc_samples(samples, 5));
@@ -660,7 +660,7 @@ int main() {
         test_states<double>(3000, 40, 4);
         test_snps(100, 3000, 20);
         test_snps(20000, 200, 3);
-        test_disc_stream(700, FASTFS_DISC_MOST_DENSE + 1);
+        test_disc_stream(700, FASTFS_DISC_MOST_SUMS + 1);
         test_updates_without_memory();
         for (const bool csr : {true, false}) {
             test_sparse_pairs(csr, 40, 100000, 20);

@@ -25,8 +25,7 @@ void diffusion(double* tile, std::int64_t ld, std::int64_t n_rows, std::int64_t 
 
 fastfs_disc_options draw_options(Input& in) {
     fastfs_disc_options o = FASTFS_DISC_OPTIONS_INIT;
-    o.graph =
-        in.mostly<std::int32_t>(in.pick({FASTFS_GRAPH_DENSE, FASTFS_GRAPH_KNN, FASTFS_GRAPH_AUTO, FASTFS_GRAPH_LISTS}));
+    o.graph = in.mostly<std::int32_t>(in.pick({FASTFS_GRAPH_DENSE, FASTFS_GRAPH_KNN, FASTFS_GRAPH_LISTS}));
     o.constant = in.mostly<std::int32_t>(static_cast<std::int32_t>(in.below(2)));
     o.bandwidth_neighbors = in.mostly<std::int64_t>(in.pick<std::int64_t>({1, 3, 30}));
     o.n_neighbors = in.mostly<std::int64_t>(in.pick<std::int64_t>({1, 3, 30}));
@@ -239,7 +238,7 @@ void expect_walks(const Sets& all, const fastfs_disc_options& o, const fastfs_di
     for (std::size_t s = 0; s < results.size(); ++s) {
         auto& r = results[s];
         fastfs_disc_get(fitted, static_cast<std::int64_t>(s), &r);
-        walks.push_back(textbook_walk(*all.tables[s], o, r.graph == FASTFS_GRAPH_KNN));
+        walks.push_back(textbook_walk(*all.tables[s], o, o.graph == FASTFS_GRAPH_KNN));
         if (!walks.back().sharp || r.warnings & FASTFS_DISC_NOT_CONVERGED) return;
         const auto& values = walks[s].of_S.values;
         for (std::int64_t k = 0; k <= r.n_components; ++k) {
@@ -394,13 +393,13 @@ void try_disc(Input& in) {
 }
 
 void try_disc_stream(Input& in) {
-    // Beyond the features of dense graphs, groups of rows are kept as they are or, if they are large, sketched.
+    // Beyond the features of sums, groups of rows are kept as they are or, if they are large, sketched.
     const bool many = in.one_in(128);
-    const std::int64_t p = many ? FASTFS_DISC_MOST_DENSE + in.from(0, 1) : draw_size(in, 4);
+    const std::int64_t p = many ? FASTFS_DISC_MOST_SUMS + in.from(0, 1) : draw_size(in, 4);
     const std::int64_t G = in.from(2, 3), n = many ? in.pick<std::int64_t>({6, 520}) : draw_size(in, 4);
     auto o = draw_options(in);
     if (!in.one_in(16)) {
-        o.graph = in.pick({FASTFS_GRAPH_DENSE, FASTFS_GRAPH_KNN, FASTFS_GRAPH_AUTO});
+        o.graph = in.pick({FASTFS_GRAPH_DENSE, FASTFS_GRAPH_KNN});
         o.scaling = 0;
     }
     if (many) {

@@ -431,30 +431,6 @@ def test_bad_data():
         fastfs.permutation_test(fastfs.ReliefF(), np.ones((4, 2)), np.zeros(4))
 
 
-@pytest.mark.parametrize("n_jobs", [None, 2])
-def test_disc_keeps_its_first_graph(n_jobs, monkeypatch):
-    """What graph="auto" has chosen for the true labels is the graph of all permutations and subsamples."""
-    X, y = problem(2)
-    asked = []
-    fit = fastfs.DiSC._fit
-
-    def record(self, X, y):
-        asked.append(self.graph)
-        fit(self, X, y)
-
-    monkeypatch.setattr(fastfs.DiSC, "_fit", record)
-    model = fastfs.DiSC(3, n_components=2, bandwidth_neighbors=3, n_differential=1)
-    with warnings.catch_warnings(), parallel_config("threading"):
-        warnings.simplefilter("ignore", fastfs.DataWarning)
-        fastfs.permutation_test(model, X, y, n_permutations=3, n_jobs=n_jobs)
-        assert asked[0] == "auto"
-        assert set(asked[1:]) == {"dense"}
-        del asked[:]
-        fastfs.stability(model, X, y, n_subsamples=3, n_jobs=n_jobs)
-    assert asked == ["auto", "dense", "dense"]
-    assert model.graph == "auto"
-
-
 # --------------------------------------------------------------------------------------------------------- designs
 
 

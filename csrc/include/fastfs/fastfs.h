@@ -338,8 +338,8 @@ typedef struct fastfs_manifest_scale {
 
 enum {                            /* the reason for the form of ManiFeSt, or for the graph of DiSC */
        FASTFS_BECAUSE_ASKED = 0,  /* options name it */
-       FASTFS_BECAUSE_SIZE = 1,   /* auto: few features are exact (dense), more by domains or low_rank (knn) */
-       FASTFS_BECAUSE_MEMORY = 2, /* auto: few enough to be exact (dense), but that exceeds the budget */
+       FASTFS_BECAUSE_SIZE = 1,   /* auto: few features are exact, more by domains or low_rank */
+       FASTFS_BECAUSE_MEMORY = 2, /* auto: few enough to be exact, but that exceeds the budget */
        FASTFS_BECAUSE_RANK = 3,   /* a rank that large saves nothing: exact */
        FASTFS_BECAUSE_FORM = 4    /* auto: this form of the method is exact only */
 };
@@ -954,10 +954,9 @@ typedef struct fastfs_disc_set {
 enum {
     FASTFS_GRAPH_DENSE = 0,
     FASTFS_GRAPH_KNN = 1,
-    FASTFS_GRAPH_AUTO = 2, /* dense for up to FASTFS_DISC_MOST_DENSE features if the budget allows it, else knn */
-    FASTFS_GRAPH_LISTS = 3 /* knn of a dense X, from lists of similar features: for many features, misses a few */
+    FASTFS_GRAPH_LISTS = 2 /* knn of a dense X, from lists of similar features: for many features, misses a few */
 };
-enum { FASTFS_DISC_MOST_DENSE = 5000 };
+enum { FASTFS_DISC_MOST_SUMS = 5000 /* features up to which a fastfs_disc_stream keeps the products of all pairs */ };
 enum { FASTFS_CONSTANT_DROP = 0, FASTFS_CONSTANT_PROJECT = 1 };
 enum { FASTFS_DISC_SCALING_NONE = 0, FASTFS_DISC_SCALING_STANDARD = 1 };
 
@@ -977,7 +976,7 @@ typedef struct fastfs_disc_options {
 } fastfs_disc_options;
 #define FASTFS_DISC_OPTIONS_INIT  \
     {sizeof(fastfs_disc_options), \
-     FASTFS_GRAPH_AUTO,           \
+     FASTFS_GRAPH_KNN,            \
      FASTFS_CONSTANT_DROP,        \
      30,                          \
      30,                          \
@@ -1023,9 +1022,6 @@ typedef struct fastfs_disc_result {
     const double* bandwidths;   /* n_features: eps_i; NULL if W was given */
     const double* scores;       /* n_features: of this set */
     int64_t n_stored;           /* entries of the graph that was used; 0 if dense */
-    int32_t graph;              /* FASTFS_GRAPH_DENSE, _KNN or _LISTS: the graph of the sets that have only X */
-    int32_t graph_reason;       /* FASTFS_BECAUSE_ASKED, _SIZE or _MEMORY */
-    int64_t dense_bytes;        /* FASTFS_BECAUSE_MEMORY: the least that the fit would take with dense graphs; else 0 */
     const double* mean;         /* n_features, of all sets: subtracted by FASTFS_DISC_SCALING_STANDARD; else NULL */
     const double* scale;        /* n_features, of all sets: divided by */
     double graph_recall; /* FASTFS_GRAPH_LISTS: share of the nearest features found, by a sample of 1000; else 0 */
@@ -1049,9 +1045,6 @@ typedef struct fastfs_disc_result {
      NULL,                       \
      NULL,                       \
      0,                          \
-     0,                          \
-     0,                          \
-     0,                          \
      NULL,                       \
      NULL,                       \
      0.0}
@@ -1073,12 +1066,12 @@ FASTFS_API fastfs_status fastfs_disc_scale(const fastfs_disc_set* sets, int64_t 
                                            double* mean, double* scale);
 FASTFS_API void fastfs_disc_free(fastfs_disc* fitted); /* NULL is fine */
 
-/* Reads rows in blocks: each row has a group, and each group becomes a set. Up to FASTFS_DISC_MOST_DENSE features: one
+/* Reads rows in blocks: each row has a group, and each group becomes a set. Up to FASTFS_DISC_MOST_SUMS features: one
  * pass, which keeps the products of all pairs of features (some 4 n_cols^2 bytes a group). With more of them, groups of
  * up to 256 rows are kept as they are; of larger ones the first pass makes a sketch of 256 rows (2 KB a feature and
  * group), by which each feature gets candidates for its nearest ones: four for each neighbor, and at least 120. If
  * there are such groups, a second pass computes the products of candidates exactly, of which the nearest are the
- * neighbors of the graph knn. options: graph AUTO, DENSE (one pass only) or KNN, without scaling; bandwidth_neighbors,
+ * neighbors of the graph knn. options: graph DENSE (one pass only) or KNN, without scaling; bandwidth_neighbors,
  * n_neighbors and seed are those of the fit. labels: the group of each of all rows, 0..n_groups - 1, each at least
  * once. */
 FASTFS_API fastfs_status fastfs_disc_stream_new(int64_t n_rows, int64_t n_cols, const int64_t* labels, int64_t n_groups,

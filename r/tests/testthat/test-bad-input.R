@@ -105,7 +105,7 @@ test_that("options without effect are named", {
          'interpretability = "distance" has no effect with mu = 0: it needs mu above 0')
   warned(projse(x, y, sigma = 2), 'sigma = 2 has no effect with kernel = "linear": it needs kernel = "rbf"')
   warned(disc(x, y, graph = "dense", n_neighbors = 3, n_components = 3, bandwidth_neighbors = 4),
-         'it needs graph = "auto" or "knn" or "lists"')
+         'it needs graph = "knn" or "lists"')
   warned(permutation_test("projse", x, y, list(degree = 7), n_permutations = 5, statistic = "score"), "degree = 7 has")
   warned(stability("projse", x, y, list(degree = 7, n_features_to_select = 2), n_subsamples = 3), "degree = 7 has no")
   expect_no_warning(manifest(x, y, sigma = "percentile", sigma_percentile = 10))

@@ -22,7 +22,7 @@ from fastfs._types import Array, Integers, Progress
 # Attributes that are called as in `DiSCResult`.
 _RESULTS = (
     *("scores", "significance", "vectors", "trivial", "statistic", "n_differential", "ratio", "gap", "eigenvalues"),
-    *("n_connected_components", "bandwidths", "graph", "graph_reason", "graph_recall", "mean", "scale"),
+    *("n_connected_components", "bandwidths", "graph", "graph_recall", "mean", "scale"),
 )
 
 
@@ -41,13 +41,12 @@ class DiSC(_KernelSelector):
     n_components : int, sequence of int or None
         Number of diffusion vectors of each class. Too many make noise look differential, too few miss structure. None:
         20, as in the paper, or if that is less, a quarter of the (n_features - 2) / (n_classes - 1) that always fit.
-    graph : {"auto", "dense", "knn", "lists", "approximate"}
-        "dense": all pairs of features, the method of the paper; up to 20,000 features. "knn": of each feature the
-        `n_neighbors` nearest, exactly. "lists": most of them, for hundreds of thousands of features, which are sorted
-        into lists of similar ones; dense X only. "approximate": the same from the package pynndescent (extra
-        ``[approximate]``). Both measure their `graph_recall_`. "auto": dense for up to 5000 features if that fits the
-        memory, else knn; `graph_` and `graph_reason_` tell. A graph of few neighbours is another method, with other
-        results: name the graph if results are to be compared.
+    graph : {"knn", "dense", "lists", "approximate"}
+        "knn": each feature and its `n_neighbors` nearest, found exactly. "dense": all pairs of features, as in the
+        paper, for up to 20,000 features; its scores are other ones, and rank features in another order. "lists": most
+        of the nearest features, for hundreds of thousands of features, which are sorted into lists of similar ones;
+        dense X only. "approximate": most of the nearest features by the package pynndescent (extra
+        ``[approximate]``). The last two measure their `graph_recall_`.
     n_neighbors : int
         For "knn", "lists" and "approximate".
     bandwidth_neighbors : int
@@ -117,8 +116,8 @@ class DiSC(_KernelSelector):
         Of the kernel of each feature.
     groups_ : ndarray of shape (n_classes, n_features), int64
         With `n_groups`: the group of each feature in each class, 0 for that of the largest mean score; -1: none.
-    graph_, graph_reason_ : str
-        The kind of graph that was used, and why.
+    graph_ : str
+        The kind of graph that was used.
     algorithm_ : {"whole", "sums", "sketch"}
         Whether X was in memory, or a stream of which products of all features were kept, or a sketch of the rows.
     n_passes_ : int
@@ -154,8 +153,8 @@ class DiSC(_KernelSelector):
         One sample in a class; more neighbours asked for than there are; so many copies of a feature that its bandwidth
         would be 0; a graph that falls apart; `n_components` cuts a cluster of eigenvalues; equal classes; no clear step
         among the significances; features of a stream so close to each other that products leave hardly a digit of their
-        distance; ``graph="lists"`` found less than 90 % of the nearest features; ``graph="auto"`` with
-        more than 300,000 features, before it starts.
+        distance; ``graph="lists"`` found less than 90 % of the nearest features; ``graph="knn"`` with
+        more than 300,000 features, before the search starts.
     sklearn.exceptions.ConvergenceWarning
         An eigensolver gave up.
 
@@ -196,7 +195,7 @@ class DiSC(_KernelSelector):
         n_features_to_select: int | float | None = None,
         *,
         n_components: Any = None,
-        graph: str = "auto",
+        graph: str = "knn",
         n_neighbors: int = 30,
         bandwidth_neighbors: int = 30,
         density: float = 1.0,
@@ -405,7 +404,7 @@ class DiSC(_KernelSelector):
         if not len(groups):
             return np.empty((0, len(classes)))
         sets = _by_class(X, classes, labels, run)
-        options = _disc.DiSCOptions.of(self.get_params() | self._choices())
+        options = _disc.DiSCOptions.of(self)
         with _naming(classes, labels):
             return _disc.cuts(sets, groups, options, run)
 
@@ -415,10 +414,6 @@ class DiSC(_KernelSelector):
             raise ValueError("there are no groups: fit with n_groups")
         members = [groups == group for groups in self.groups_ for group in range(groups.max() + 1)]
         return np.array(members, dtype=np.int64).reshape(-1, self.n_features_in_)
-
-    def _choices(self) -> dict[str, Any]:
-        """Return the parameters that repeat the choices of this fit on other labels or samples."""
-        return {"graph": self.graph_}
 
 
 def _by_class(table: Any, classes: Array, labels: Integers, run: Run) -> list[dict[str, Any]]:

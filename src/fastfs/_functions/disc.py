@@ -25,7 +25,7 @@ from fastfs._types import Array, Floats, Integers, Progress
 # graph="dense" is refused for more features: their graphs take 8 p^2 bytes each.
 DENSE_AT_MOST = 20_000
 
-# With more features, graph="auto" says before it starts that there is a faster graph: an exact search takes minutes.
+# With more features, graph="knn" says before it starts that there is a faster graph: an exact search takes minutes.
 EXACT_AT_MOST = 300_000
 
 
@@ -45,8 +45,8 @@ class DiSCOptions(Options):
     """Options of DiSC, as of :func:`fastfs.disc`."""
 
     n_components: int | tuple[int, ...] = option(_one_or_each(as_count))
-    graph: str = option(one_of("auto", "dense", "knn", "lists", "approximate"))
-    n_neighbors: int = option(as_int, needs=Needs("graph", ("auto", "knn", "lists", "approximate"), 30))
+    graph: str = option(one_of("knn", "dense", "lists", "approximate"))
+    n_neighbors: int = option(as_int, needs=Needs("graph", ("knn", "lists", "approximate"), 30))
     bandwidth_neighbors: int = option(as_int)
     density: float = option(as_float)
     constant: str = option(one_of("drop", "project"))
@@ -78,8 +78,8 @@ class DiSCResult:
         As the attributes of :class:`fastfs.DiSC`, with sets in place of classes.
     bandwidths, graph_recall, mean, scale
         The same, or None: without bandwidths are graphs of the caller's.
-    graph, graph_reason : str
-        The same; "given" for graphs of the caller's.
+    graph : str
+        The kind of graph that was asked for; "given" for graphs of the caller's.
     diffusion : list of ndarray of shape (n_features, n_components)
         Diffusion vectors of each set.
     graphs : list of scipy.sparse.csr_matrix, or None
@@ -115,7 +115,6 @@ class DiSCResult:
     mean: Floats | None
     scale: Floats | None
     graph: str
-    graph_reason: str
 
 
 @entry
@@ -124,7 +123,7 @@ def disc(
     *,
     graphs: Sequence[Any] | None = None,
     n_components: int | Sequence[int] | None = None,
-    graph: str = "auto",
+    graph: str = "knn",
     n_neighbors: int = 30,
     bandwidth_neighbors: int = 30,
     density: float = 1.0,
@@ -300,17 +299,12 @@ def fit(
     Warnings call them by `names`, errors by number. Graphs are part of the result on demand, as they are large.
     """
     recall = _complete(sets, options, run)
-    n_features = _n_features(sets[0])
     results = core().disc(sets, options.core(), run, with_graphs)
-    if "W" in sets[0]:
-        used, reason = "given", "graphs hold affinities already"
-    else:
-        used = options.graph if options.graph == "approximate" else results[0]["graph"]
-        reason = _reason(results[0], n_features)
-        if used == "lists":
-            recall = np.array([found["graph_recall"] for found in results])
-    messages, not_converged = _messages(results, names, options, used, n_features)
-    return Outcome(_collect(results, recall, used, reason), messages, not_converged)
+    graph = "given" if "W" in sets[0] else options.graph
+    if graph == "lists":
+        recall = np.array([found["graph_recall"] for found in results])
+    messages, not_converged = _messages(results, names, options, graph, _n_features(sets[0]))
+    return Outcome(_collect(results, recall, graph), messages, not_converged)
 
 
 def cuts(sets: list[dict[str, Any]], groups: Array, options: DiSCOptions, run: Run) -> Floats:
@@ -331,11 +325,11 @@ def _complete(sets: list[dict[str, Any]], options: DiSCOptions, run: Run) -> Flo
             f"graph='dense' is for up to {DENSE_AT_MOST} features, but there are {n_features}: choose graph='knn', "
             "which for few neighbors is another method with other results"
         )
-    if "X" in sets[0] and options.graph == "auto" and n_features > EXACT_AT_MOST:
+    if "X" in sets[0] and options.graph == "knn" and n_features > EXACT_AT_MOST:
         warn(
             [
-                f"graph='auto' searches the nearest of {n_features} features exactly, which takes long: graph='lists' "
-                "takes a fraction of the time and misses a few of them; name graph='knn' if all are needed"
+                f"graph='knn' searches the nearest of {n_features} features exactly, which takes long: graph='lists' "
+                "takes a fraction of the time and misses a few of them"
             ]
         )
     if "W" in sets[0] or options.graph != "approximate":
@@ -348,16 +342,6 @@ def _n_features(given: dict[str, Any]) -> int:
     if "stream" in given:
         return int(given["stream"].n_cols)
     return int((given["X"] if "X" in given else given["W"]).shape[1])
-
-
-def _reason(found: dict[str, Any], n_features: int) -> str:
-    relation = "no more" if found["graph"] == "dense" else "more"
-    reasons: dict[str, str] = {
-        "asked": "as asked for",
-        "size": f"{n_features} features are {relation} than {core().DISC_MOST_DENSE}",
-        "memory": f"dense graphs would need {found['dense_bytes'] / 1e9:.2g} GB, more than the memory budget",
-    }
-    return reasons[found["graph_reason"]]
 
 
 def _one_a_set(name: str, value: int | tuple[int, ...], n_sets: int) -> tuple[int, ...]:
@@ -523,7 +507,7 @@ def _messages(
     return messages, not_converged
 
 
-def _collect(results: list[dict[str, Any]], recall: Array | None, graph: str, reason: str) -> DiSCResult:
+def _collect(results: list[dict[str, Any]], recall: Array | None, graph: str) -> DiSCResult:
     most = max(len(found["significance"]) for found in results)
 
     def stacked(name: str, dtype: Any = np.float64) -> Array:
@@ -555,7 +539,6 @@ def _collect(results: list[dict[str, Any]], recall: Array | None, graph: str, re
         mean=results[0]["mean"],
         scale=results[0]["scale"],
         graph=graph,
-        graph_reason=reason,
     )
 
 

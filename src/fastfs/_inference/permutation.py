@@ -301,12 +301,11 @@ def permutation_test(
     if exact:
         most, may_stop = int(design.n_distinct) - 1, False
     ((scores, overall),) = scorer([labels])
-    settle(model, model)
     if not np.isfinite(scores).all():
         raise ValueError(f"the scores of {type(estimator).__name__} aren't finite, so they can't be compared")
 
     if wants_workers(n_jobs) and from_sums is None:
-        scorer = _Workers(estimator, model, X, y, params, n_jobs)
+        scorer = _Workers(estimator, X, y, params, n_jobs)
     source = _Permutations(design, scorer, seed, most, exact, max(labels.nbytes, scores.nbytes), may_stop)
     null = _compare(source, scores, overall, statistic, report, Run(0, getattr(estimator, "max_memory", None)))
     n = null.moments.n
@@ -363,8 +362,8 @@ def permutation_test(
 class _Workers:
     """A scorer that shares labelings among the workers of joblib."""
 
-    def __init__(self, estimator: Any, fitted: Any, X: Any, y: Any, params: Any, n_jobs: int | None) -> None:
-        self.estimator, self.fitted, self.of, self.n_jobs = estimator, fitted, (X, y, params), n_jobs
+    def __init__(self, estimator: Any, X: Any, y: Any, params: Any, n_jobs: int | None) -> None:
+        self.estimator, self.of, self.n_jobs = estimator, (X, y, params), n_jobs
 
     def __call__(self, labelings: Sequence[Labels]) -> Iterator[tuple[Array, float]]:
         from joblib import Parallel, delayed, effective_n_jobs
@@ -373,7 +372,7 @@ class _Workers:
         n_parts = min(effective_n_jobs(self.n_jobs), len(labelings))
         bounds = np.linspace(0, len(labelings), n_parts + 1).astype(int)
         parts = Parallel(n_jobs=self.n_jobs)(
-            delayed(_score)(settle(clone(self.estimator), self.fitted), *self.of, labelings[begin:end])
+            delayed(_score)(clone(self.estimator), *self.of, labelings[begin:end])
             for begin, end in itertools.pairwise(bounds)
         )
         return itertools.chain.from_iterable(parts)
@@ -502,13 +501,6 @@ def wants_workers(n_jobs: int | None) -> bool:
     """Whether joblib is asked for: by n_jobs, or by ``joblib.parallel_config`` around the call."""
     joblib = sys.modules.get("joblib")  # whoever configures it has imported it
     return n_jobs is not None or (joblib is not None and joblib.effective_n_jobs(None) > 1)
-
-
-def settle(model: Any, fitted: Any) -> Any:
-    """Let a model repeat the choices of a fit, such as that of DiSC's graph, on other labels or samples."""
-    if hasattr(fitted, "_choices"):
-        model.set_params(**fitted._choices())
-    return model
 
 
 def make_scorer(model: Any, X: Any, y: Any, params: Mapping[str, Any] | None = None) -> tuple[Labels, Scorer]:

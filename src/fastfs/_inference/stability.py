@@ -9,7 +9,7 @@ import numpy as np
 
 from fastfs._inference.calibration import mean_correlation
 from fastfs._inference.design import Design
-from fastfs._inference.permutation import last_step, settle, wants_workers
+from fastfs._inference.permutation import last_step, wants_workers
 from fastfs._inputs.checks import as_float, as_int, as_seed, choose, some_of
 from fastfs._inputs.entry import entry
 from fastfs._inputs.labels import encode_labels
@@ -238,19 +238,16 @@ def stability(
                 f"{some_of([f'that of row {row}' for row in single])}"
             ]
         )
-    found = []
-    model = clone(estimator)
-    # What a fit may choose is chosen by the first one.
-    n_here = int(hasattr(model, "_choices")) if wants_workers(n_jobs) else len(rows)
-    for m, part in enumerate(rows[:n_here]):
-        found.append(_select(model, X, y, params, part))
-        model = settle(clone(estimator), model)
-        if report is not None:
-            report("subsamples", (m + 1) / len(rows))
-    if n_here < len(rows):
+    if wants_workers(n_jobs):
         from joblib import Parallel, delayed
 
-        found += Parallel(n_jobs=n_jobs)(delayed(_select)(clone(model), X, y, params, part) for part in rows[n_here:])
+        found = Parallel(n_jobs=n_jobs)(delayed(_select)(clone(estimator), X, y, params, part) for part in rows)
+    else:
+        found = []
+        for m, part in enumerate(rows):
+            found.append(_select(clone(estimator), X, y, params, part))
+            if report is not None:
+                report("subsamples", (m + 1) / len(rows))
     selected = [support for support, _, _ in found]
     n_features = found[0][1]
     frequencies = np.bincount(np.concatenate(selected), minlength=n_features) / len(rows)

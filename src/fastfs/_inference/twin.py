@@ -8,7 +8,7 @@ import numpy as np
 
 from fastfs._inference.calibration import mean_correlation
 from fastfs._inference.design import Design
-from fastfs._inference.permutation import make_scorer, settle, silence
+from fastfs._inference.permutation import make_scorer, silence
 from fastfs._inputs.checks import as_int, as_seed, rank_features
 from fastfs._inputs.entry import entry
 from fastfs._inputs.values import as_values
@@ -152,7 +152,6 @@ def shuffled_twin(
             f"{_TRIES} draws gave the true labels only: the covariates nearly determine them, so give fewer covariates"
         )
     ((scores, _),) = scorer([labels])
-    settle(model, model)
     with silence():
         ((shuffled_scores, _),) = scorer([shuffled])
     if not (np.isfinite(scores).all() and np.isfinite(shuffled_scores).all()):

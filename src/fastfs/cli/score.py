@@ -446,8 +446,8 @@ def _summary(method: Method, selector: Any, data: Data, samples_of: dict[str, in
         how = f" by {accuracy}" if accuracy == "domains" else f" in the {accuracy} form"
         if "accuracy_reason" in form:
             how += f" ({form['accuracy_reason']})"
-    if form.get("graph", "dense") != "dense":
-        how = f" on the {form['graph']} graph ({form['graph_reason']})"
+    if form.get("graph", "knn") != "knn":
+        how = f" on the {form['graph']} graph"
     if getattr(selector, "prefilter_weights_", None) is not None:
         how = f", and the pairs of the {len(selector.kept_features_)} that IM4E kept (the others score 0)"
     if getattr(selector, "sigma", None) == "auto":

@@ -1,7 +1,6 @@
 """DiSC against the plain oracle, its invariances, planted groups, graphs of every kind."""
 
 import ctypes
-import re
 import sys
 import types
 
@@ -10,7 +9,7 @@ import pytest
 from scipy import sparse
 
 import fastfs
-from fastfs._core import DISC_MOST_DENSE as AUTO
+from fastfs._core import DISC_MOST_SUMS as MOST_SUMS
 from reference import disc as oracle
 from reference.kernels import as_c_function
 
@@ -87,7 +86,8 @@ def assert_agrees(found, expected, n_vectors):
 )
 def test_dense_agrees_with_the_oracle(make, d, density, constant, k):
     sets = make()
-    found = fastfs.disc(sets, n_components=d, density=density, constant=constant, bandwidth_neighbors=k, n_vectors=6)
+    how = {"n_components": d, "density": density, "constant": constant, "bandwidth_neighbors": k, "n_vectors": 6}
+    found = fastfs.disc(sets, graph="dense", **how)
     expected = oracle.disc([oracle.affinity(X, k) for X in sets], d, density, constant)
     assert_agrees(found, expected, 6)
     for X, eps in zip(sets, found.bandwidths, strict=True):
@@ -110,7 +110,7 @@ def test_nearest_neighbors_agree_with_the_oracle(K):
 def test_too_large_for_lapack(K):
     """The sizes above go to LAPACK; here are those whose eigenvectors come from our own solver."""
     sets = three_sets(n=100, p=500)
-    how = {} if K is None else {"graph": "knn", "n_neighbors": K}
+    how = {"graph": "dense"} if K is None else {"n_neighbors": K}
     found = fastfs.disc(sets, n_components=[3, 5, 4], bandwidth_neighbors=8, n_vectors=6, **how)
     assert_agrees(found, oracle.disc([oracle.affinity(X, 8, K) for X in sets], [3, 5, 4]), 6)
 
@@ -133,7 +133,7 @@ def test_islands():
 def test_as_many_neighbors_as_there_are_features_is_dense():
     sets = two_sets()
     options = {"n_components": 4, "bandwidth_neighbors": 7, "n_vectors": 5}
-    dense = fastfs.disc(sets, **options)
+    dense = fastfs.disc(sets, graph="dense", **options)
     knn = fastfs.disc(sets, graph="knn", n_neighbors=79, **options)
     np.testing.assert_allclose(knn.significance, dense.significance, rtol=0, atol=1e-12)
     np.testing.assert_allclose(knn.scores, dense.scores, rtol=0, atol=1e-10)
@@ -143,22 +143,23 @@ def test_as_many_neighbors_as_there_are_features_is_dense():
 
 def test_components_per_set():
     sets = three_sets()
-    found = fastfs.disc(sets, n_components=[2, 4, 3], bandwidth_neighbors=5, n_vectors=5)
+    found = fastfs.disc(sets, graph="dense", n_components=[2, 4, 3], bandwidth_neighbors=5, n_vectors=5)
     assert [U.shape[1] for U in found.diffusion] == [2, 4, 3]
     assert_agrees(found, oracle.disc([oracle.affinity(X, 5) for X in sets], [2, 4, 3]), 5)
 
 
 def test_two_sets_as_the_public_program_has_them():
     A, B, *_ = oracle.toy1(100, np.random.default_rng(3))
-    found = fastfs.disc([A, B])
+    found = fastfs.disc([A, B], graph="dense")
     for s, (sigma, V) in enumerate(oracle.public_algorithm([A, B])):
         np.testing.assert_allclose(found.significance[s], sigma[:10], rtol=0, atol=SIGMA)
         assert_same_spaces(found.significance[s], found.vectors[s], sigma, V, 1e-7)
         assert found.trivial[s].tolist() == [True] + 9 * [False]
 
 
-def test_vectors_are_orthogonal_to_the_diffusion_of_the_others():
-    found = fastfs.disc(three_sets(), n_components=4, bandwidth_neighbors=5)
+@pytest.mark.parametrize("graph", ["dense", "knn"])
+def test_vectors_are_orthogonal_to_the_diffusion_of_the_others(graph):
+    found = fastfs.disc(three_sets(), graph=graph, n_components=4, bandwidth_neighbors=5)
     for s in range(3):
         for t in {0, 1, 2} - {s}:
             np.testing.assert_allclose(found.diffusion[t].T @ found.vectors[s], 0, atol=1e-12)
@@ -166,7 +167,7 @@ def test_vectors_are_orthogonal_to_the_diffusion_of_the_others():
 
 def test_float32():
     sets = two_sets(dtype=np.float32)
-    found = fastfs.disc(sets, n_components=3, bandwidth_neighbors=5, n_vectors=6)
+    found = fastfs.disc(sets, graph="dense", n_components=3, bandwidth_neighbors=5, n_vectors=6)
     expected = oracle.disc([oracle.affinity(X, 5) for X in sets], 3)
     for s in range(2):  # products in single precision, as many digits as the distances have
         np.testing.assert_allclose(found.significance[s], expected.sigma[s][:6], rtol=0, atol=1e-5)
@@ -230,48 +231,35 @@ def test_a_small_budget_makes_dense_graphs_twice():
         fastfs.disc(sets, max_memory="5M", **options)
 
 
-# -------------------------------------------------------------------------------------------------- the choice of graph
+# ----------------------------------------------------------------------------------------------------------- the graph
 
 NOISE = {"n_components": 3, "n_vectors": 3, "n_threads": 1}
 
 
-@pytest.mark.parametrize("p, graph, relation", [(AUTO, "dense", "no more"), (AUTO + 1, "knn", "more")])
-def test_the_graph_follows_the_number_of_features(p, graph, relation):
-    # Little data, of few patterns, so that a dense graph of the most features takes no time.
-    sets = [np.random.default_rng(s).normal(size=(3, p)) for s in range(2)]
-    found = fastfs.disc(sets, **NOISE)
-    assert (found.graph, found.graph_reason) == (graph, f"{p} features are {relation} than {AUTO}")
-    assert (found.graphs is None) == (graph == "dense")
+@pytest.mark.parametrize("p", [31, 80, 2500, MOST_SUMS, MOST_SUMS + 1])
+def test_the_graph_is_that_of_the_nearest_for_any_number_of_features(p):
+    sets = [np.random.default_rng(s).normal(size=(20, p)) for s in range(2)]
+    found, named = fastfs.disc(sets, **NOISE), fastfs.disc(sets, graph="knn", n_neighbors=30, **NOISE)
+    assert found.graph == named.graph == "knn"
+    assert all(np.diff(W.indptr).min() > 30 for W in found.graphs)
+    np.testing.assert_array_equal(found.scores, named.scores)
 
 
 @pytest.mark.filterwarnings("ignore:more neighbours")
-def test_the_graph_follows_the_memory():
+def test_the_graph_does_not_follow_the_memory():
     sets = [np.random.default_rng(s).normal(size=(20, 2500)) for s in range(2)]
-    knn = fastfs.disc(sets, graph="knn", **NOISE)
-    assert (knn.graph, knn.graph_reason) == ("knn", "as asked for")
-    # Both dense graphs, one of them, or none has room.
-    for budget in ("200M", "80M"):
-        roomy = fastfs.disc(sets, max_memory=budget, **NOISE)
-        assert (roomy.graph, roomy.graph_reason) == ("dense", "2500 features are no more than 5000")
-    tight = fastfs.disc(sets, max_memory="40M", **NOISE)
-    assert tight.graph == "knn"
-    assert re.fullmatch(r"dense graphs would need 0\.0[5-7]\d? GB, more than the memory budget", tight.graph_reason)
-    np.testing.assert_array_equal(tight.scores, knn.scores)
+    roomy, tight = fastfs.disc(sets, **NOISE), fastfs.disc(sets, max_memory="40M", **NOISE)
+    np.testing.assert_array_equal(tight.scores, roomy.scores)
     with pytest.raises(MemoryError, match="raise max_memory") as raised:
         fastfs.disc(sets, max_memory="5M", **NOISE)
-    assert "knn" not in str(raised.value)  # it was the choice
+    assert "knn" not in str(raised.value)
     with pytest.raises(MemoryError, match=r"take graph=.knn."):
         fastfs.disc(sets, graph="dense", max_memory="40M", **NOISE)
 
 
-def test_the_graph_of_the_callers_choice():
-    sets = two_sets()
-    how = {"n_components": 3, "bandwidth_neighbors": 5}
-    dense = fastfs.disc(sets, graph="dense", **how)
-    assert (dense.graph, dense.graph_reason) == ("dense", "as asked for")
-    np.testing.assert_array_equal(fastfs.disc(sets, **how).scores, dense.scores)
-    given = fastfs.disc(graphs=[oracle.affinity(X, 5) for X in sets], n_components=3)
-    assert (given.graph, given.graph_reason) == ("given", "graphs hold affinities already")
+def test_graphs_of_the_caller_are_called_given():
+    given = fastfs.disc(graphs=[oracle.affinity(X, 5) for X in two_sets()], n_components=3)
+    assert given.graph == "given"
 
 
 # ------------------------------------------------------------------------------------------------ what must not matter
@@ -287,10 +275,11 @@ SAME = {
 }
 
 
+@pytest.mark.parametrize("graph", ["dense", "knn"])
 @pytest.mark.parametrize("case", SAME)
-def test_invariances_of_a_set(case):
+def test_invariances_of_a_set(case, graph):
     A, B = two_sets()
-    options = {"n_components": 3, "bandwidth_neighbors": 5, "n_vectors": 5}
+    options = {"graph": graph, "n_components": 3, "bandwidth_neighbors": 5, "n_vectors": 5}
     expected = fastfs.disc([A, B], **options)
     found = fastfs.disc([SAME[case](A), B], **options)
     np.testing.assert_allclose(found.significance, expected.significance, rtol=0, atol=1e-11)
@@ -373,9 +362,10 @@ def test_more_ties_than_a_graph_holds():
             np.testing.assert_allclose(found.scores[:900], found.scores[0], rtol=1e-7)
 
 
-def test_sets_in_another_order():
+@pytest.mark.parametrize("graph", ["dense", "knn"])
+def test_sets_in_another_order(graph):
     sets = three_sets()
-    options = {"n_components": 3, "bandwidth_neighbors": 5, "n_vectors": 5}
+    options = {"graph": graph, "n_components": 3, "bandwidth_neighbors": 5, "n_vectors": 5}
     expected = fastfs.disc(sets, **options)
     order = [2, 0, 1]
     found = fastfs.disc([sets[s] for s in order], **options)
@@ -383,10 +373,11 @@ def test_sets_in_another_order():
     np.testing.assert_allclose(found.set_scores, expected.set_scores[order], rtol=0, atol=1e-9)
 
 
-def test_scaled_features_do_matter():
+@pytest.mark.parametrize("graph", ["dense", "knn"])
+def test_scaled_features_do_matter(graph):
     """DiSC compares columns with each other, so units count, unless they are scaled."""
     A, B = two_sets()
-    options = {"n_components": 3, "bandwidth_neighbors": 5, "n_vectors": 5}
+    options = {"graph": graph, "n_components": 3, "bandwidth_neighbors": 5, "n_vectors": 5}
     units = np.where(np.arange(80) % 2, 1.0, 3.0)
     plain, moved = fastfs.disc([A, B], **options), fastfs.disc([A * units, B * units], **options)
     assert np.abs(plain.significance - moved.significance).max() > 0.01
@@ -437,7 +428,7 @@ def test_toy_2_splits_the_block():
     accuracies = []
     for seed in range(5):
         A, B, small, large = oracle.toy2(200, np.random.default_rng(seed))
-        result = fastfs.disc([A, B], bandwidth_neighbors=80)
+        result = fastfs.disc([A, B], graph="dense", bandwidth_neighbors=80)
         first = np.flatnonzero(~result.trivial[1])[0]
         v = result.vectors[1][:, first]
         right = np.concatenate([v[small] > 0, v[large] < 0]).mean()

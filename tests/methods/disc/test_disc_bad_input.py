@@ -66,7 +66,7 @@ BAD = {
     "density": (lambda: fastfs.disc([A, B], density=1.5, **HOW), r"density must lie in \[0, 1\], but is 1.5"),
     "graph": (
         lambda: fastfs.disc([A, B], graph="hnsw", **HOW),
-        "graph must be 'auto', 'dense', 'knn', 'lists' or 'approximate'",
+        "graph must be 'knn', 'dense', 'lists' or 'approximate'",
     ),
     "constant": (lambda: fastfs.disc([A, B], constant="keep", **HOW), "constant must be 'drop' or 'project'"),
     "kernel": (lambda: fastfs.disc([A, B], kernel="rbf", **HOW), "kernel must be 'adaptive' or a C function"),

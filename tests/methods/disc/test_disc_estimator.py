@@ -72,7 +72,7 @@ def test_clone_and_repr():
     copy = clone(estimator)
     assert copy.get_params() == estimator.get_params()
     assert not hasattr(copy, "scores_")
-    assert repr(DiSC(2, graph="knn")) == "DiSC(graph='knn', n_features_to_select=2)"
+    assert repr(DiSC(2, graph="dense")) == "DiSC(graph='dense', n_features_to_select=2)"
 
 
 def test_attributes():
@@ -389,24 +389,22 @@ def test_an_array_of_usual_size():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", fastfs.DataWarning)
         model = DiSC(n_components=2, n_vectors=2).fit(wide, np.arange(8) % 2)
-    assert (model.graph_, model.graph_reason_) == ("knn", "22283 features are more than 5000")
+    assert model.graph_ == "knn"
     assert np.isfinite(model.scores_).all()
     with pytest.raises(ValueError, match="is for up to 20000 features, but there are 22283"):
         DiSC(graph="dense").fit(wide, np.arange(8) % 2)
-    small = DiSC(**HOW).fit(X, Y)
-    assert (small.graph_, small.graph_reason_) == ("dense", "50 features are no more than 5000")
 
 
 def test_command_line_tells_the_graph(tmp_path, capsys, monkeypatch):
     from fastfs import __main__
 
     pd.DataFrame(X, columns=NAMES).assign(state=Y).to_csv(tmp_path / "table.csv", index=False)
-    command = ["fastfs", "score", str(tmp_path / "table.csv"), "--label=state", "--method=disc", "--n-components=20"]
-    monkeypatch.setattr(sys, "argv", [*command, "--method-option=graph=knn", "--out", str(tmp_path / "ranking.json")])
+    command = ["fastfs", "score", str(tmp_path / "table.csv"), "--label=state", "--method=disc", "--n-components=3"]
+    monkeypatch.setattr(sys, "argv", [*command, "--method-option=graph=dense", "--out", str(tmp_path / "ranking.json")])
     assert __main__.main() == 0
-    assert " on the knn graph (as asked for); wrote" in " ".join(capsys.readouterr().err.split())
+    assert " on the dense graph; wrote" in " ".join(capsys.readouterr().err.split())
     written = json.loads((tmp_path / "ranking.json").read_text())
-    assert (written["graph"], written["graph_reason"]) == ("knn", "as asked for")
+    assert written["graph"] == "dense"
 
 
 def test_command_line_without_pynndescent(tmp_path, monkeypatch, capsys):
@@ -426,13 +424,14 @@ def test_command_line_without_pynndescent(tmp_path, monkeypatch, capsys):
 
 @pytest.mark.parametrize(
     "options",
-    [{}, {"density": 0.3}, {"graph": "knn", "n_neighbors": 25}, {"scaling": "standard"}],
+    [{"graph": "dense"}, {"density": 0.3}, {"n_neighbors": 25}, {"scaling": "standard"}],
     ids=["dense", "density", "knn", "scaling"],
 )
 def test_cuts_of_groups(options):
     model = DiSC(**HOW, **options, n_groups=3).fit(X, Y)
     Z = (X - X.mean(axis=0)) / X.std(axis=0) if "scaling" in options else X
-    graphs = [oracle.affinity(Z[c == Y], 5, options.get("n_neighbors")) for c in (0, 1)]
+    K = None if "graph" in options else options.get("n_neighbors", 30)
+    graphs = [oracle.affinity(Z[c == Y], 5, K) for c in (0, 1)]
     groups = [of_class == group for of_class in model.groups_ for group in range(of_class.max() + 1)]
     expected = [[oracle.cut(W, members, options.get("density", 1.0)) for W in graphs] for members in groups]
     found = model.cuts(X, Y)
@@ -460,6 +459,6 @@ def test_cuts_of_other_samples_and_names():
 def test_diffusion_map():
     model = DiSC(**HOW).fit(X, Y)
     for c, found in enumerate(model.diffusion_map_):
-        lam, U = oracle.diffusion(oracle.affinity(X[c == Y], 5), 3)
+        lam, U = oracle.diffusion(oracle.affinity(X[c == Y], 5, 30), 3)
         expected = (U * lam[:4])[:, 1:]
         np.testing.assert_allclose(np.abs(found), np.abs(expected), rtol=0, atol=1e-10)

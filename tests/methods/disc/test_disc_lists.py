@@ -273,10 +273,10 @@ def test_a_small_budget():
         fastfs.disc(sets, graph="lists", max_memory="3M", **HOW)
 
 
-def test_auto_says_that_there_are_lists(monkeypatch):
+def test_knn_says_that_there_are_lists(monkeypatch):
     """Before it starts, and without taking them."""
     monkeypatch.setattr("fastfs._functions.disc.EXACT_AT_MOST", 119)
     sets = [modules(30, 120, s) for s in range(2)]
     with pytest.warns(fastfs.DataWarning, match="searches the nearest of 120 features exactly.* graph='lists' takes a"):
         found = fastfs.disc(sets, **HOW | {"n_components": 2})
-    assert found.graph == "dense"
+    assert found.graph == "knn"
