@@ -83,7 +83,7 @@ def toy1(report: Report, options: Options) -> None:
         areas, shares, ratios = [], [], []
         for seed in range(3 if n > 1000 else 10):
             A, B, *own = toys.toy1(n, np.random.default_rng(seed))
-            found = fastfs.disc([A, B])
+            found = fastfs.disc([A, B], graph="dense")
             for s, block in enumerate(own):
                 areas.append(roc_auc_score(block, (leading(found, s, 2) ** 2).sum(axis=1)))
                 shares.append(block[np.argsort(-found.set_scores[s])[:50]].mean())
@@ -99,9 +99,9 @@ def choices(report: Report, options: Options) -> None:
     """Toy 1 with other options."""
     report.heading("toy 1, 100 samples, 10 seeds: significances, and share of its own blocks among the best 50")
     variants: dict[str, dict[str, Any]] = {
-        "dense": {},
-        "dense, density 0": {"density": 0.0},
-        "dense, constant projected out": {"constant": "project"},
+        "dense": {"graph": "dense"},
+        "dense, density 0": {"graph": "dense", "density": 0.0},
+        "dense, constant projected out": {"graph": "dense", "constant": "project"},
         "30 neighbors": {"graph": "knn"},
     }
     data = [toys.toy1(100, np.random.default_rng(seed)) for seed in range(10)]
@@ -125,7 +125,7 @@ def toy2(report: Report, options: Options) -> None:
         right, over = [], []
         for seed in range(3 if n > 1000 else 10):
             A, B, small, large = toys.toy2(n, np.random.default_rng(seed))
-            found = fastfs.disc([A, B], bandwidth_neighbors=80, n_components=d)
+            found = fastfs.disc([A, B], graph="dense", bandwidth_neighbors=80, n_components=d)
             v = leading(found, 1, 1)[:, 0]
             share = np.concatenate([v[small] > 0, v[large] < 0]).mean()
             right.append(max(share, 1 - share))
@@ -142,7 +142,7 @@ def toy3(report: Report, options: Options) -> None:
     own_areas, others = [], []
     for seed in range(10):
         sets, own = toys.toy3(200, np.random.default_rng(seed))
-        found = fastfs.disc(sets, n_components=10)
+        found = fastfs.disc(sets, graph="dense", n_components=10)
         areas = np.array([[roc_auc_score(block, scores) for block in own] for scores in found.set_scores])
         own_areas.append(np.diag(areas).mean())
         others.append(areas[~np.eye(3, dtype=bool)].max())
@@ -160,7 +160,7 @@ def toy4(report: Report, options: Options) -> None:
         areas: dict[str, list[float]] = {}
         for seed in range(3 if n > 1000 or options.quick else 10):
             sets, kind = toys.toy4(n, np.random.default_rng(seed))
-            found = fastfs.disc(sets)
+            found = fastfs.disc(sets, graph="dense")
             for name, scores in zip("ABC", found.set_scores, strict=True):
                 own, has = kind == name, np.char.find(kind, name) >= 0
                 for others, word in ((~has, "what is in no block"), (has & ~own, "its shared blocks")):
@@ -207,7 +207,8 @@ def rows_of_the_table(train: Any, test: Any, seeds: int, constant: str = "drop")
     """Accuracies by where the groups of pixels come from, one a seed of k-means."""
     X, y = train
     digits = np.unique(y)
-    found = fastfs.disc([X[y == c] for c in digits], bandwidth_neighbors=10, constant=constant)
+    sets = [X[y == c] for c in digits]
+    found = fastfs.disc(sets, graph="dense", bandwidth_neighbors=10, constant=constant)
     right = [leading(found, s, 10) for s in range(len(digits))]
     left = [left_vectors(X[y == c], found.bandwidths[s], right[s]) for s, c in enumerate(digits)]
     sources = {
@@ -308,7 +309,7 @@ def draw_pair(folder: Path, X: np.ndarray, y: np.ndarray) -> None:
 
     chosen = np.isin(y, (4, 9))
     X, y = X[chosen] / 255, y[chosen]
-    selector = fastfs.DiSC(bandwidth_neighbors=10, n_groups=11, n_differential=10).fit(X, y)
+    selector = fastfs.DiSC(graph="dense", bandwidth_neighbors=10, n_groups=11, n_differential=10).fit(X, y)
     figure = Figure(figsize=(15, 6), layout="constrained")
     axes = figure.subplots(2, 5)
     for s, label in enumerate(selector.classes_):
@@ -449,7 +450,7 @@ def cells(report: Report, options: Options) -> None:
         for seed in range(seeds):
             counts, kind = make_cells(200, depth, strength, np.random.default_rng(seed))
             A, B = map(log_counts, counts)
-            found = fastfs.disc([A, B], scaling="standard", bandwidth_neighbors=30)
+            found = fastfs.disc([A, B], graph="dense", scaling="standard", bandwidth_neighbors=30)
             changed = np.char.str_len(kind) == 1
             own = np.mean([roc_auc_score(kind == s, scores) for s, scores in zip("AB", found.set_scores, strict=True)])
             areas.setdefault("DiSC", []).append(roc_auc_score(changed, found.scores))

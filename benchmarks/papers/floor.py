@@ -76,7 +76,7 @@ def methods() -> dict[str, Any]:
     return {
         "ManiFeSt": fastfs.ManiFeSt(accuracy="low_rank"),
         "ManiFeSt, factor 0.1": fastfs.ManiFeSt(accuracy="low_rank", sigma_factor=0.1),
-        "DiSC": fastfs.DiSC(),
+        "DiSC": fastfs.DiSC(graph="dense"),
         "MultiSURF": fastfs.MultiSURF(),
         "IM4E": fastfs.IM4E(),
     }

@@ -77,7 +77,7 @@ def methods(data: str) -> dict[str, Any]:
         manifest = fastfs.ManiFeSt(sigma="percentile", sigma_percentile=95, normalize=3)
     else:
         manifest = fastfs.ManiFeSt(sigma_factor=0.1)
-    return {"ManiFeSt": manifest, "DiSC": fastfs.DiSC(), "ReliefF": fastfs.ReliefF(), "pairs": Pairs()}
+    return {"ManiFeSt": manifest, "DiSC": fastfs.DiSC(graph="dense"), "ReliefF": fastfs.ReliefF(), "pairs": Pairs()}
 
 
 def rankings(estimator: Any, X: np.ndarray, y: np.ndarray, useful: set[int], n: int) -> tuple[list[int], float, int]:

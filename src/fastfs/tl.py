@@ -817,7 +817,7 @@ immigrate = _tool("immigrate", notes=_DISTANCES)
 disc = _tool(
     "disc",
     notes=f"{_ONCE} Without permutations, larger data on disk are read in one pass, or in two for over 5000 genes.",
-    call=", n_components=3, bandwidth_neighbors=5",
+    call=", n_components=3, n_neighbors=8, bandwidth_neighbors=5",
 )
 ikdr = _tool(
     "ikdr",

@@ -26,7 +26,7 @@ ESTIMATORS = {
     "MuRelief": fastfs.MuRelief(),
     "IM4E": fastfs.IM4E(),
     "Immigrate": fastfs.Immigrate(),
-    "DiSC": fastfs.DiSC(n_components=2, bandwidth_neighbors=3, n_differential=1),
+    "DiSC": fastfs.DiSC(n_components=2, n_neighbors=8, bandwidth_neighbors=3, n_differential=1),
     "IKDR": fastfs.IKDR(),
 }
 FUNCTIONS = {
