@@ -306,7 +306,7 @@ METHODS = {
     "IM4E": fastfs.IM4E(),
     "ManiFeSt": fastfs.ManiFeSt(),
     "ProjSe": fastfs.ProjSe(),
-    "DiSC": fastfs.DiSC(n_components=3, bandwidth_neighbors=5, n_differential=2),
+    "DiSC": fastfs.DiSC(n_components=3, n_neighbors=8, bandwidth_neighbors=5, n_differential=2),
     "IKDR": fastfs.IKDR(),
 }
 
