@@ -393,8 +393,8 @@ void solve_domains(const std::vector<Domain>& domains, const std::array<SideKern
 // Solves a problem with the features of its classes stored as T: double, or float for values that have no more digits.
 template <class T>
 void problem_by_domains(const Fit& fit, const Problem& problem, Run& run, std::vector<Outcome>& outcomes) {
-    const std::int64_t d = fit.X.n_cols(), n_near = std::min(kNeighbors, d - 1), n_scales = std::ssize(fit.scales);
-    const std::int64_t k = std::min(fit.options.rank, d);
+    const std::int64_t d = fit.X.n_cols(), n_near = std::min(kNeighbors, d - 1), k = std::min(fit.options.rank, d);
+    const std::int64_t n_scales = std::ssize(fit.scales);
     std::array<Features<T>, 2> features;
     std::vector<std::array<Kernel, 2>> kernels(fit.scales.size());
     for (std::size_t l : {0, 1}) {
