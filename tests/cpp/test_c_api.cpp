@@ -1316,6 +1316,8 @@ void test_kernels_without_numbers() {
     auto graph = fastfs::default_disc_options();
     graph.bandwidth_neighbors = 2;
     fastfs_disc* disc = nullptr;
+    CHECK(fastfs_disc_fit(sets.data(), 2, &graph, nullptr, &disc) == FASTFS_EINVAL && says("have nan"));
+    graph.graph = FASTFS_GRAPH_DENSE;
     CHECK(fastfs_disc_fit(sets.data(), 2, &graph, nullptr, &disc) == FASTFS_EINVAL && says("NaN"));
     CHECK(disc == nullptr);
 }
