@@ -196,11 +196,10 @@ fastfs_status fastfs_manifest_sums_new(int64_t n_features, int64_t n_groups, con
         const Run run = read_run(run_);
         require_output(run, sums, "sums");
         check_sizes(n_features, n_groups);
-        auto how = read(options, FASTFS_MANIFEST_OPTIONS_INIT, "options");
+        const auto how = read(options, FASTFS_MANIFEST_OPTIONS_INIT, "options");
         check_options(how, 1, 0, n_features);
-        how.accuracy = ManifestSums::resolve_accuracy(n_features, n_groups, how, run);
         require(how.accuracy != FASTFS_MANIFEST_LOW_RANK_HIGH,
-                "accuracy must be FASTFS_MANIFEST_AUTO, FASTFS_MANIFEST_EXACT or FASTFS_MANIFEST_LOW_RANK for sums");
+                "accuracy must not be FASTFS_MANIFEST_LOW_RANK_HIGH for sums");
         run.require_memory(ManifestSums::memory(n_features, n_groups, how),
                            {"the sums of ", n_groups, " groups of rows with ", n_features, " features"},
                            "give fewer features or groups");

@@ -4,7 +4,9 @@
 #include <bit>
 #include <cmath>
 #include <limits>
+#include <utility>
 
+#include "engines/feature_sums.hpp"
 #include "support/errors.hpp"
 #include "support/index.hpp"
 #include "support/parallel.hpp"
@@ -135,6 +137,25 @@ Features<T>::Features(const Samples& X, const std::vector<std::int64_t>& rows, d
 }
 
 template <class T>
+Features<T>::Features(std::shared_ptr<const PairProducts> products)
+    : n_features_(products->n_features()),
+      unit_(common_unit(
+          {std::sqrt(*std::max_element(products->totals().norms.begin(), products->totals().norms.end()))}, {0})),
+      squared_norms_(n_features_),
+      products_(std::move(products)),
+      names_(up_to(n_features_)) {
+    take_norms();
+}
+
+template <class T>
+void Features<T>::take_norms() {
+    for (std::int64_t i = 0; i < n_features_; ++i) {
+        squared_norms_[i] = static_cast<T>(products_->totals().norms[at(names_[at(i)])] / unit_ / unit_);
+    }
+    largest_squared_norm_ = *std::max_element(squared_norms_.data(), squared_norms_.data() + n_features_);
+}
+
+template <class T>
 template <class From>
 Features<T>::Features(const Features<From>& all, const std::vector<std::int64_t>& columns, Run& run)
     : n_features_(static_cast<std::int64_t>(columns.size())),
@@ -142,7 +163,13 @@ Features<T>::Features(const Features<From>& all, const std::vector<std::int64_t>
       sparse_(all.sparse_),
       unit_(all.unit_),
       row_shifts_(all.row_shifts_),
-      squared_norms_(n_features_) {
+      squared_norms_(n_features_),
+      products_(all.products_) {
+    if (products_) {
+        for (std::int64_t c : columns) names_.push_back(all.names_[at(c)]);
+        take_norms();
+        return;
+    }
     if (sparse_) {
         copy_sparse(all, columns);
     } else {
@@ -440,6 +467,15 @@ void Features<T>::add_original_norms(double* norms, Run& run) const {
 template <class T>
 void Features<T>::gram_tile(std::int64_t i0, std::int64_t ni, const Features& right, std::int64_t j0, std::int64_t nj,
                             T* tile, Run& run) const {
+    if (products_) {
+        for (std::int64_t a = 0; a < ni; ++a) {
+            const std::int64_t i = names_[at(i0 + a)];
+            for (std::int64_t b = 0; b < nj; ++b) {
+                tile[a * kTile + b] = static_cast<T>(products_->product(i, right.names_[at(j0 + b)]) / unit_ / unit_);
+            }
+        }
+        return;
+    }
     if (!sparse_) {
         for (std::int64_t n0 = 0; n0 < n_samples_; n0 += kSamplesPerCall) {
             if (n0 > 0) run.checkpoint();
@@ -476,6 +512,9 @@ void Features<T>::gram_tile(std::int64_t i0, std::int64_t ni, const Features& ri
 
 template <class T>
 T Features<T>::squared_distance(std::int64_t i, const Features& right, std::int64_t j) const {
+    if (products_) {
+        return static_cast<T>(products_->squared_distance(names_[at(i)], right.names_[at(j)]) / unit_ / unit_);
+    }
     double sum = 0;
     if (!sparse_) {
         const T *a = feature(i), *b = right.feature(j);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "engines/isa/tiles.hpp"
@@ -32,6 +33,8 @@ std::vector<double> maxima_of_differences(const Samples& X, Run& run);
 // Returns the power of two near the largest |x| of these rows, given row_maxima of all rows.
 double common_unit(const std::vector<double>& row_maxima, const std::vector<std::int64_t>& rows);
 
+class PairProducts;
+
 // A copy of the columns of X. Feature i is z_i = (x_i - row shifts) / unit, with unit a power of two near the largest
 // |x|: squares neither overflow nor vanish at any scale of the data, and no bit changes. Dense data are stored in
 // panels (isa/tiles.hpp); sparse data by column, and a second time by blocks of kTile columns, row after row, for the
@@ -47,6 +50,10 @@ class Features {
     // Copies some features of `all`, in the order of `columns`, with the same unit and row shifts.
     template <class From>
     Features(const Features<From>& all, const std::vector<std::int64_t>& columns, Run& run);
+
+    // Stands for features of which only the products of all pairs are known. Such features have Gram tiles, norms and
+    // distances, but neither samples nor values.
+    explicit Features(std::shared_ptr<const PairProducts> products);
 
     // Returns the bytes that such an object takes, with the temporary memory of its construction.
     static std::int64_t memory(const Samples& X, std::int64_t n_rows);
@@ -102,6 +109,7 @@ class Features {
     void pack_sparse(const Samples& X, const std::vector<std::int64_t>& rows, Run& run);
     void copy_sparse(const auto& all, const std::vector<std::int64_t>& columns);
     void sum_squares(Run& run);
+    void take_norms();  // of products_
     // Returns the product of the components that add_own gave to features i and j of `right`: nonzero only if both are
     // the same feature.
     double own_product(std::int64_t i, const Features& right, std::int64_t j) const {
@@ -114,8 +122,9 @@ class Features {
     std::vector<double> row_shifts_;
     Buffer<T> squared_norms_;
     T largest_squared_norm_ = 0;
-    std::vector<double> own_;          // squares from add_own, in units of unit_^2, or empty
-    std::vector<std::int64_t> names_;  // with own_: numbers of these features in the first object
+    std::vector<double> own_;  // squares from add_own, in units of unit_^2, or empty
+    std::shared_ptr<const PairProducts> products_;
+    std::vector<std::int64_t> names_;  // with own_ or products_: numbers of these features in the first object
     std::int64_t panel_stride() const { return n_samples_ * kPanel<T>; }
     Buffer<T> dense_;  // panels of n_samples x kPanel; zeros where the last one has no features
 

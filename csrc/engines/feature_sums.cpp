@@ -12,7 +12,8 @@
 namespace fastfs::core {
 namespace {
 
-// Dense rows that are multiplied together; with kPanelColumns columns 0.5 MB of doubles, half an L2 cache of 1 MiB.
+// Dense rows that are multiplied together; with PairPanels::kColumns columns 0.5 MB of doubles, half an L2 cache of 1
+// MiB.
 constexpr std::int64_t kRowsAtOnce = 256;
 constexpr std::int64_t kRowsOfSums = 16;
 
@@ -46,7 +47,7 @@ Numbers row_offsets(const Matrix& X, Run& run) {
     return offsets;
 }
 
-double FeatureSums::Total::distance(std::int64_t i, std::int64_t j, double product, std::uint8_t& lost) const {
+double RowTotals::distance(std::int64_t i, std::int64_t j, double product, std::uint8_t& lost) const {
     const double q = norms[at(i)] + norms[at(j)], d2 = q - 2 * product;
     if (d2 >= kFewDigits * q) return d2;
     if (i == j || (norms[at(i)] == norms[at(j)] && sums[at(i)] == sums[at(j)])) return 0;  // equal columns
@@ -60,6 +61,15 @@ bool FeatureSums::Total::make_distances(Run& run) {
     parallel_for(run, d, [&](std::int64_t i, int) {
         double* row = products.data() + i * d;
         for (std::int64_t j = i; j < d; ++j) row[j] = distance(i, j, row[j], lost[at(i)]);
+    });
+    return std::count(lost.begin(), lost.end(), 1) > 0;
+}
+
+bool PairProducts::has_lost_digits(Run& run) const {
+    const std::int64_t d = n_features();
+    std::vector<std::uint8_t> lost(at(d), 0);
+    parallel_for(run, d, [&](std::int64_t i, int) {
+        for (std::int64_t j = i; j < d; ++j) totals_.distance(i, j, product(i, j), lost[at(i)]);
     });
     return std::count(lost.begin(), lost.end(), 1) > 0;
 }
@@ -88,8 +98,8 @@ FeatureSums::FeatureSums(const FeatureSums& other)
 
 std::int64_t FeatureSums::update_memory(const Matrix& X, int n_threads) const {
     const std::int64_t n = X.n_rows(), m = n_landmarks(), rows = std::min(n, kRowsAtOnce);
-    return 8 * 3 * n +
-           (X.is_sparse() ? 32 * X.n_stored() * m / d_ : 8 * rows * (m + n_threads * std::min(d_, kPanelColumns)));
+    return 8 * 3 * n + (X.is_sparse() ? 32 * X.n_stored() * m / d_
+                                      : 8 * rows * (m + n_threads * std::min(d_, PairPanels::kColumns)));
 }
 
 void FeatureSums::update(const Matrix& X, const std::int64_t* groups, Run& run) {
@@ -116,10 +126,10 @@ void FeatureSums::add_dense(const Matrix& X, const std::int64_t* groups, const s
                             Run& run) {
     const std::int64_t n = X.n_rows(), m = n_landmarks();
     Buffer<double> landmarks(std::min(n, kRowsAtOnce) * m);
-    auto panels = buffers<double>(run.n_threads(), std::min(n, kRowsAtOnce) * std::min(d_, kPanelColumns));
+    auto panels = buffers<double>(run.n_threads(), std::min(n, kRowsAtOnce) * std::min(d_, PairPanels::kColumns));
     const Numbers offsets = row_offsets(X, run);
     visit_values(X.description(), [&]<class T>(const Values<T>& x) {
-        auto room = buffers<T>(run.n_threads(), std::min(d_, kPanelColumns));  // of genotypes
+        auto room = buffers<T>(run.n_threads(), std::min(d_, PairPanels::kColumns));  // of genotypes
         for (std::int64_t r = 0; r < n; ++r) group(groups[r])[1] += offsets[at(r)];
         for (std::int64_t first = 0; first < n; first += kRowsAtOnce) {
             const std::int64_t rows = std::min(kRowsAtOnce, n - first);
@@ -133,8 +143,8 @@ void FeatureSums::add_dense(const Matrix& X, const std::int64_t* groups, const s
                     }
                 }
             });
-            parallel_for(run, ceil_div(d_, kPanelColumns), [&](std::int64_t task, int slot) {
-                const std::int64_t j0 = task * kPanelColumns, width = std::min(kPanelColumns, d_ - j0);
+            parallel_for(run, ceil_div(d_, PairPanels::kColumns), [&](std::int64_t task, int slot) {
+                const std::int64_t j0 = task * PairPanels::kColumns, width = std::min(PairPanels::kColumns, d_ - j0);
                 double* panel = panels[at(slot)].data();
                 for (std::int64_t i = 0; i < rows; ++i) {
                     const std::int64_t r = which[i];
@@ -148,7 +158,7 @@ void FeatureSums::add_dense(const Matrix& X, const std::int64_t* groups, const s
                     }
                 }
                 const std::int64_t n_products = is_whole() ? j0 + width : m;
-                const std::int64_t to = is_whole() ? panel_begin(j0) : j0, ld = is_whole() ? width : d_;
+                const std::int64_t to = is_whole() ? PairPanels::begin(j0) : j0, ld = is_whole() ? width : d_;
                 for (std::int64_t i = 0, end = 0; i < rows && m > 0; i = end) {
                     const std::int64_t g = groups[which[i]];
                     while (end < rows && groups[which[end]] == g) ++end;
@@ -179,8 +189,8 @@ void FeatureSums::add_sparse(const Matrix& X, const std::int64_t* groups, const 
             std::int64_t begin, width;  // begin is less by the panel's first feature
         };
         std::vector<Panel> panels;
-        for (std::int64_t j = 0; is_whole() && j < d_; j += kPanelColumns) {
-            panels.push_back({panel_begin(j) - j, panel_width(j, d_)});
+        for (std::int64_t j = 0; is_whole() && j < d_; j += PairPanels::kColumns) {
+            panels.push_back({PairPanels::begin(j) - j, PairPanels::width(j, d_)});
         }
         std::vector<std::int64_t> next = begins;
         const std::int64_t width = ceil_div(d_, std::min<std::int64_t>(run.n_threads(), d_));
@@ -211,7 +221,7 @@ void FeatureSums::add_sparse(const Matrix& X, const std::int64_t* groups, const 
                 if (is_whole()) {
                     for (std::int64_t e = entry.place; e < end; ++e) {
                         const std::int64_t j = indices[e];
-                        const Panel& panel = panels[at(j / kPanelColumns)];
+                        const Panel& panel = panels[at(j / PairPanels::kColumns)];
                         to[panel.begin + l * panel.width + j] += value * static_cast<double>(values[e]);
                     }
                     continue;
@@ -244,12 +254,10 @@ void FeatureSums::save(double* numbers) const { std::copy_n(numbers_.data(), num
 
 void FeatureSums::load(const double* numbers) { std::copy_n(numbers, numbers_.size(), numbers_.data()); }
 
-FeatureSums::Total FeatureSums::total(const std::vector<std::int64_t>& groups, const Name& name) const {
-    Total total;
+RowTotals FeatureSums::row_totals(const std::vector<std::int64_t>& groups, const Name& name) const {
+    RowTotals total;
     total.sums.assign(at(d_), 0.0);
     total.norms = total.sums;
-    total.products = Buffer<double>(n_landmarks() * d_);
-    std::fill_n(total.products.data(), total.products.size(), 0.0);
     for (std::int64_t g : groups) {
         const double* of = group(g);
         total.n_rows += of[0];
@@ -257,19 +265,6 @@ FeatureSums::Total FeatureSums::total(const std::vector<std::int64_t>& groups, c
         for (std::int64_t j = 0; j < d_; ++j) {
             total.sums[at(j)] += of[2 + j];
             total.norms[at(j)] += of[2 + d_ + j];
-        }
-        of += 2 + 2 * d_;
-        for (std::int64_t l = 0; l < n_landmarks(); ++l) {
-            double* row = total.products.data() + l * d_;
-            if (!is_whole()) {
-                for (std::int64_t j = 0; j < d_; ++j) row[j] += of[l * d_ + j];
-                continue;
-            }
-            for (std::int64_t j0 = l / kPanelColumns * kPanelColumns; j0 < d_; j0 += kPanelColumns) {
-                const std::int64_t width = panel_width(j0, d_);
-                const double* from = of + panel_begin(j0) + l * width;
-                for (std::int64_t j = 0; j < width; ++j) row[j0 + j] += from[j];
-            }
         }
     }
     require(total.n_rows > 0, name, " has no rows");
@@ -279,6 +274,39 @@ FeatureSums::Total FeatureSums::total(const std::vector<std::int64_t>& groups, c
                 " are too large: their squares overflow float64; divide X by a constant first");
     }
     return total;
+}
+
+FeatureSums::Total FeatureSums::total(const std::vector<std::int64_t>& groups, const Name& name) const {
+    Total total{row_totals(groups, name), Buffer<double>(n_landmarks() * d_)};
+    std::fill_n(total.products.data(), total.products.size(), 0.0);
+    for (std::int64_t g : groups) {
+        const double* of = products(g);
+        for (std::int64_t l = 0; l < n_landmarks(); ++l) {
+            double* row = total.products.data() + l * d_;
+            if (!is_whole()) {
+                for (std::int64_t j = 0; j < d_; ++j) row[j] += of[l * d_ + j];
+                continue;
+            }
+            for (std::int64_t j0 = l / PairPanels::kColumns * PairPanels::kColumns; j0 < d_;
+                 j0 += PairPanels::kColumns) {
+                const std::int64_t width = PairPanels::width(j0, d_);
+                const double* from = of + PairPanels::begin(j0) + l * width;
+                for (std::int64_t j = 0; j < width; ++j) row[j0 + j] += from[j];
+            }
+        }
+    }
+    return total;
+}
+
+PairProducts FeatureSums::pair_products(const std::vector<std::int64_t>& groups, const Name& name) const {
+    RowTotals totals = row_totals(groups, name);
+    Buffer<double> panels(PairPanels::size(d_));
+    std::copy_n(products(groups.front()), panels.size(), panels.data());
+    for (std::size_t g = 1; g < groups.size(); ++g) {
+        const double* of = products(groups[g]);
+        for (std::int64_t e = 0; e < panels.size(); ++e) panels[e] += of[e];
+    }
+    return {std::move(totals), std::move(panels)};
 }
 
 }  // namespace fastfs::core

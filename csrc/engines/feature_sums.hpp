@@ -17,6 +17,57 @@
 
 namespace fastfs::core {
 
+// The places of the pairs i <= j of d features in an array: in panels of kColumns features, each with the features up
+// to its last one, row by row.
+struct PairPanels {
+    static constexpr std::int64_t kColumns = 256;
+
+    static std::int64_t begin(std::int64_t j) {  // of the panel of feature j
+        const std::int64_t t = j / kColumns;
+        return kColumns * kColumns * (t * (t + 1) / 2);
+    }
+    static std::int64_t width(std::int64_t j, std::int64_t d) {
+        return std::min(kColumns, d - j / kColumns * kColumns);
+    }
+    static std::int64_t place(std::int64_t i, std::int64_t j, std::int64_t d) {
+        return begin(j) + i * width(j, d) + j % kColumns;
+    }
+    static std::int64_t size(std::int64_t d) { return begin(d - 1) + d * width(d - 1, d); }
+};
+
+// Sums over rows from which distances between features follow.
+struct RowTotals {
+    double n_rows = 0, offsets = 0;  // offsets of all rows, added up
+    std::vector<double> sums, norms;
+
+    // Returns the squared distance of two features, from their product; sets lost if hardly a digit of it is left.
+    double distance(std::int64_t i, std::int64_t j, double product, std::uint8_t& lost) const;
+};
+
+// The products of all pairs of features, summed over rows.
+class PairProducts {
+  public:
+    PairProducts(RowTotals totals, Buffer<double> panels) : totals_(std::move(totals)), panels_(std::move(panels)) {}
+
+    static std::int64_t memory(std::int64_t d) { return 8 * (2 * d + PairPanels::size(d)); }
+
+    std::int64_t n_features() const { return std::ssize(totals_.norms); }
+    const RowTotals& totals() const { return totals_; }
+    double product(std::int64_t i, std::int64_t j) const {
+        return panels_[PairPanels::place(std::min(i, j), std::max(i, j), n_features())];
+    }
+    double squared_distance(std::int64_t i, std::int64_t j) const {
+        std::uint8_t lost = 0;
+        return totals_.distance(i, j, product(i, j), lost);
+    }
+    // Tests if hardly a digit is left of the distance of any two features.
+    bool has_lost_digits(Run& run) const;
+
+  private:
+    RowTotals totals_;
+    Buffer<double> panels_;
+};
+
 // Sums for each group of rows: the number of rows, the sums and squared norms of the features, and the products of all
 // features with some of them, the landmarks. Distances follow from norms and products, and the sums of a union of
 // groups from those of its groups, so one pass serves any comparison of groups. Rows of dense blocks are taken less an
@@ -36,7 +87,7 @@ class FeatureSums {
         return 8 * n_groups * (2 + n_features * (2 + n_landmarks));
     }
     static std::int64_t memory_of_all(std::int64_t n_features, std::int64_t n_groups) {
-        return 8 * n_groups * (2 + 2 * n_features + triangle(n_features));
+        return 8 * n_groups * (2 + 2 * n_features + PairPanels::size(n_features));
     }
 
     std::int64_t n_features() const { return d_; }
@@ -65,38 +116,27 @@ class FeatureSums {
     void load(const double* numbers);
 
     // The sums over some groups.
-    struct Total {
-        double n_rows = 0, offsets = 0;  // offsets of all rows, added up
-        std::vector<double> sums, norms;
+    struct Total : RowTotals {
         Buffer<double> products;  // n_landmarks x d, row-major; of all pairs an upper triangle
 
-        // Returns the squared distance of two features, from their product; sets lost if hardly a digit of it is left.
-        double distance(std::int64_t i, std::int64_t j, double product, std::uint8_t& lost) const;
         // Replaces the products of all pairs by distances; returns true if some have lost their digits.
         bool make_distances(Run& run);
     };
     Total total(const std::vector<std::int64_t>& groups, const Name& name) const;
+    // Returns the products of all pairs over some groups, of sums that have them.
+    PairProducts pair_products(const std::vector<std::int64_t>& groups, const Name& name) const;
 
   private:
     FeatureSums(std::int64_t n_features, std::int64_t n_groups, std::vector<std::int64_t> landmarks, bool is_whole);
     std::int64_t n_landmarks() const { return static_cast<std::int64_t>(landmarks_.size()); }
-    std::int64_t group_size() const { return 2 + 2 * d_ + (is_whole_ ? triangle(d_) : d_ * n_landmarks()); }
+    std::int64_t group_size() const { return 2 + 2 * d_ + (is_whole_ ? PairPanels::size(d_) : d_ * n_landmarks()); }
     double* group(std::int64_t g) { return numbers_.data() + g * group_size(); }
     const double* group(std::int64_t g) const { return numbers_.data() + g * group_size(); }
     double* sums(std::int64_t g) { return group(g) + 2; }
     double* products(std::int64_t g) { return sums(g) + 2 * d_; }
 
-    // Products of all pairs are kept in panels of kPanelColumns features, each with the features up to its last one,
-    // row by row: where the panel of feature j begins, how many features it has, and the size of all.
-    static constexpr std::int64_t kPanelColumns = 256;
-    static std::int64_t panel_begin(std::int64_t j) {
-        const std::int64_t t = j / kPanelColumns;
-        return kPanelColumns * kPanelColumns * (t * (t + 1) / 2);
-    }
-    static std::int64_t panel_width(std::int64_t j, std::int64_t d) {
-        return std::min(kPanelColumns, d - j / kPanelColumns * kPanelColumns);
-    }
-    static std::int64_t triangle(std::int64_t d) { return panel_begin(d - 1) + d * panel_width(d - 1, d); }
+    RowTotals row_totals(const std::vector<std::int64_t>& groups, const Name& name) const;
+    const double* products(std::int64_t g) const { return group(g) + 2 + 2 * d_; }
 
     void add_dense(const Matrix& X, const std::int64_t* groups, const std::vector<std::int64_t>& order, Run& run);
     void add_sparse(const Matrix& X, const std::int64_t* groups, const std::vector<std::int64_t>& order, Run& run);
@@ -105,7 +145,7 @@ class FeatureSums {
     std::vector<std::int64_t> landmarks_;
     bool is_whole_;
     std::vector<std::int32_t> place_;  // place of each feature among the landmarks, or -1
-    Buffer<double> numbers_;  // of each group: count, offsets, sums, norms, products (n_landmarks x d, or of all pairs)
+    Buffer<double> numbers_;  // of each group: count, offsets, sums, norms, products (n_landmarks x d, or PairPanels)
 };
 
 // Returns the rows group by group, in their order within each group.

@@ -10,8 +10,10 @@
 #include <utility>
 
 #include "engines/affinity.hpp"
+#include "engines/feature_sums.hpp"
 #include "engines/neighbors.hpp"
 #include "engines/spectral.hpp"
+#include "engines/tile_neighbors.hpp"
 #include "manifest/low_rank.hpp"
 #include "manifest/operators.hpp"
 #include "manifest/problem.hpp"
@@ -326,18 +328,16 @@ struct NearFeatures {
     std::vector<float> distances;
 };
 
-NearFeatures find_near(const Fit& fit, const std::vector<std::int64_t>& rows, std::int64_t n_near, Run& run,
-                       double end) {
-    const std::size_t size = at(fit.X.n_cols() * n_near);
-    std::vector<std::int64_t> features(size);
-    std::vector<double> distances(size);
-    if (by_lists(fit.X)) {
-        nearest_features_by_lists(fit.X, rows, n_near, fit.options.seed, run, features.data(), distances.data(), end);
-    } else {
-        nearest_features(fit.X, rows, n_near, run, features.data(), distances.data(), end);
-    }
+// Calls find(features, distances), which writes n_near of each of the d features.
+template <class Find>
+NearFeatures find_near(std::int64_t d, std::int64_t n_near, Find&& find) {
+    std::vector<std::int64_t> features(at(d * n_near));
+    std::vector<double> distances(features.size());
+    find(features.data(), distances.data());
     return {{features.begin(), features.end()}, {distances.begin(), distances.end()}};
 }
+
+std::int64_t count_near(std::int64_t d) { return std::min(kNeighbors, d - 1); }
 
 // Lists an edge from each feature to each of its neighbours in either class, with the value of that class's kernel.
 template <class T>
@@ -390,23 +390,32 @@ void solve_domains(const std::vector<Domain>& domains, const std::array<SideKern
     check_contrast(largest, diagonal, std::numeric_limits<double>::epsilon(), outcome);
 }
 
-// Solves a problem with the features of its classes stored as T: double, or float for values that have no more digits.
+// What all scales of a problem share: the features of both classes, and their neighbors.
 template <class T>
-void problem_by_domains(const Fit& fit, const Problem& problem, Run& run, std::vector<Outcome>& outcomes) {
-    const std::int64_t d = fit.X.n_cols(), n_near = std::min(kNeighbors, d - 1), k = std::min(fit.options.rank, d);
-    const std::int64_t n_scales = std::ssize(fit.scales);
+struct Sides {
     std::array<Features<T>, 2> features;
-    std::vector<std::array<Kernel, 2>> kernels(fit.scales.size());
-    for (std::size_t l : {0, 1}) {
-        run.step("features of a class", l == 0 ? 0.01 : 0.02);
-        const auto& rows = problem[l].rows;
-        features[l] = Features<T>(fit.X, rows, common_unit(fit.row_maxima, rows), Shift::kRow, run);
-        for (std::size_t s = 0; s < fit.scales.size(); ++s) {  // before the search, which may take long: it may refuse
-            kernels[s][l] = kernel_of_side(features[l], fit.options, problem[l], l, fit.scales[s], run, outcomes[s]);
-        }
+    std::array<NearFeatures, 2> near;
+};
+
+using Kernels = std::vector<std::array<Kernel, 2>>;  // by scale and class
+
+// Chooses the kernels of one class at all scales. Kernels are chosen before neighbors are searched for, which may take
+// long: the features may be refused here.
+template <class T>
+void choose_kernels(const Features<T>& features, const ScaledOptions& how, const Problem& problem, std::size_t l,
+                    Run& run, std::vector<Outcome>& outcomes, Kernels& kernels) {
+    for (std::size_t s = 0; s < how.scales.size(); ++s) {
+        kernels[s][l] = kernel_of_side(features, how.options, problem[l], l, how.scales[s], run, outcomes[s]);
     }
-    std::array<NearFeatures, 2> near{find_near(fit, problem[0].rows, n_near, run, 0.06),
-                                     find_near(fit, problem[1].rows, n_near, run, 0.1)};
+}
+
+// Solves a problem at all scales, given the kernels.
+template <class T>
+void solve_scales(Sides<T> both, const Kernels& kernels, const ScaledOptions& how, Run& run,
+                  std::vector<Outcome>& outcomes) {
+    const auto& [features, near] = both;
+    const std::int64_t d = features[0].n_features(), k = std::min(how.options.rank, d);
+    const std::int64_t n_scales = std::ssize(how.scales);
     run.step("scales", 1.0);
     for (std::int64_t s = 0; s < n_scales; ++s) {
         const Run::Part part(run, share(s, n_scales), share(s + 1, n_scales));
@@ -417,8 +426,8 @@ void problem_by_domains(const Fit& fit, const Problem& problem, Run& run, std::v
         for (std::size_t l : {0, 1}) {
             run.step("landmarks of a class", l == 0 ? 0.15 : 0.3);
             sides[l].landmarks = draw_landmarks(
-                features[l], sides[l].kernel, fit.scales[at(s)].normalize, kColumnsPerRank * kFinerRank * k,
-                outcome.n_components > 0 ? kFinerRank * k : k, fit.options.seed, run, spans[l]);
+                features[l], sides[l].kernel, how.scales[at(s)].normalize, kColumnsPerRank * kFinerRank * k,
+                outcome.n_components > 0 ? kFinerRank * k : k, how.options.seed, run, spans[l]);
         }
         run.step("joint range of the classes", 0.35);
         if (outcome.n_components > 0) {
@@ -426,11 +435,11 @@ void problem_by_domains(const Fit& fit, const Problem& problem, Run& run, std::v
             Outcome components = outcome;  // its scores aren't used
             low_rank_form(d, spans[0], spans[1], run, components);
         }
-        const auto domains = make_domains(gather_near(near, sides, n_near, d), core_size(d), kBuffer);
-        if (s + 1 == n_scales) near = {};
+        const auto domains = make_domains(gather_near(near, sides, count_near(d), d), core_size(d), kBuffer);
+        if (s + 1 == n_scales) both.near = {};
         CoarserDomains coarser;
         if (outcome.measures_agreement) {
-            coarser = draw_coarser(domains, sides, spans, (k + 1) / 2, fit.options.seed, run);
+            coarser = draw_coarser(domains, sides, spans, (k + 1) / 2, how.options.seed, run);
         }
         const Outside outside = describe_outside(sides, spans, k, run);
         spans = {};
@@ -443,6 +452,34 @@ void problem_by_domains(const Fit& fit, const Problem& problem, Run& run, std::v
         outcome.agreement = agreement(domains, outcome.scores, sides, coarser, run);
         if (outcome.agreement < kTrustedAgreement) outcome.warnings |= FASTFS_MANIFEST_WARN_AGREEMENT;
     }
+}
+
+// Solves a problem of rows, with the features of its classes stored as T: double, or float for values that have no more
+// digits.
+template <class T>
+void problem_by_domains(const Fit& fit, const Problem& problem, Run& run, std::vector<Outcome>& outcomes) {
+    const ScaledOptions how{fit.options, fit.scales};
+    const std::int64_t d = fit.X.n_cols(), n_near = count_near(d);
+    Sides<T> both;
+    Kernels kernels(fit.scales.size());
+    for (std::size_t l : {0, 1}) {
+        run.step("features of a class", l == 0 ? 0.01 : 0.02);
+        const auto& rows = problem[l].rows;
+        both.features[l] = Features<T>(fit.X, rows, common_unit(fit.row_maxima, rows), Shift::kRow, run);
+        choose_kernels(both.features[l], how, problem, l, run, outcomes, kernels);
+    }
+    for (std::size_t l : {0, 1}) {
+        const double end = l == 0 ? 0.06 : 0.1;
+        both.near[l] = find_near(d, n_near, [&](std::int64_t* features, double* distances) {
+            if (by_lists(fit.X)) {
+                nearest_features_by_lists(fit.X, problem[l].rows, n_near, fit.options.seed, run, features, distances,
+                                          end);
+            } else {
+                nearest_features(fit.X, problem[l].rows, n_near, run, features, distances, end);
+            }
+        });
+    }
+    solve_scales(std::move(both), kernels, how, run, outcomes);
 }
 
 bool stored_in_single(const Samples& X, const fastfs_manifest_options& o) {
@@ -521,22 +558,57 @@ void domains_problem(const Fit& fit, const Problem& problem, Run& run, std::vect
     }
 }
 
-std::int64_t domains_memory(const Samples& X, const fastfs_manifest_options& o, std::int64_t n_components,
-                            const Run& run) {
-    const std::int64_t d = X.n_cols(), N = X.n_rows(), k = std::min(o.rank, d), q = 2 * k, threads = run.n_threads();
-    const std::int64_t near = std::min(kNeighbors, d - 1), m = std::min(kColumnsPerRank * kFinerRank * k, d);
+void domains_of_products(std::array<std::shared_ptr<const PairProducts>, 2> products, const Problem& problem,
+                         const ScaledOptions& how, Run& run, std::vector<Outcome>& outcomes) {
+    Sides<double> both;
+    Kernels kernels(how.scales.size());
+    for (std::size_t l : {0, 1}) {
+        both.features[l] = Features<double>(std::move(products[l]));
+        choose_kernels(both.features[l], how, problem, l, run, outcomes, kernels);
+    }
+    const std::int64_t d = both.features[0].n_features(), n_near = count_near(d);
+    for (std::size_t l : {0, 1}) {
+        both.near[l] = find_near(d, n_near, [&](std::int64_t* features, double* distances) {
+            nearest_features_by_tiles(both.features[l], n_near, run, features, distances, l == 0 ? 0.06 : 0.1);
+        });
+    }
+    solve_scales(std::move(both), kernels, how, run, outcomes);
+}
+
+namespace {
+
+// Counts the bytes of domains of d features in N samples, besides the features. searching: the bytes of the search for
+// neighbors, besides its results.
+std::int64_t count_bytes(std::int64_t d, std::int64_t N, std::int64_t searching, const fastfs_manifest_options& o,
+                         std::int64_t n_components, const Run& run) {
+    const std::int64_t k = std::min(o.rank, d), q = 2 * k, threads = run.n_threads();
+    const std::int64_t near = count_near(d), m = std::min(kColumnsPerRank * kFinerRank * k, d);
     const std::int64_t n = std::min(kCore + kBuffer, d) + q, cut_to = n_components > 0 ? kFinerRank * k : k;
-    const std::int64_t stored = stored_in_single(X, o) ? Features<float>::memory(X, N) : Features<double>::memory(X, N);
     const std::int64_t lists = 2 * d * near * 8, landmarks = 2 * 8 * (2 * d + m * (m + N));
     const std::int64_t spans = 2 * 8 * d * cut_to, joint = n_components > 0 ? spans / 2 : 0;
-    const std::int64_t searching = 16 * d * near + (by_lists(X) ? nearest_features_by_lists_memory
-                                                                : nearest_features_memory)(X, near, run.n_threads());
     const std::int64_t gathering = 4 * d * near * static_cast<std::int64_t>(sizeof(Edges::End)) + 24 * d;
     const std::int64_t describing = 8 * d * q + sum_over_rows_memory(d, m * q) + threads * 8 * kTile * (m + q + N);
     const std::int64_t solving = 8 * d * q + threads * 8 * (6 * n * n + 3 * m * n + n * N);
-    return stored + lists +
-           std::max({searching, spans / 2 + draw_landmarks_memory(d, N, m, cut_to, run.n_threads()),
-                     landmarks + spans + std::max({joint, gathering, describing}), landmarks + solving});
+    return lists + std::max({searching + 16 * d * near, spans / 2 + draw_landmarks_memory(d, N, m, cut_to, threads),
+                             landmarks + spans + std::max({joint, gathering, describing}), landmarks + solving});
+}
+
+}  // namespace
+
+std::int64_t domains_memory(const Samples& X, const fastfs_manifest_options& o, std::int64_t n_components,
+                            const Run& run) {
+    const std::int64_t d = X.n_cols(), N = X.n_rows(), near = count_near(d);
+    const std::int64_t stored = stored_in_single(X, o) ? Features<float>::memory(X, N) : Features<double>::memory(X, N);
+    const std::int64_t searching =
+        (by_lists(X) ? nearest_features_by_lists_memory : nearest_features_memory)(X, near, run.n_threads());
+    return stored + count_bytes(d, N, searching, o, n_components, run);
+}
+
+std::int64_t domains_of_products_memory(std::int64_t d, const fastfs_manifest_options& o, std::int64_t n_components,
+                                        const Run& run) {
+    constexpr std::int64_t kCandidate = 16;
+    const std::int64_t searching = tile_memory(run.n_threads()) + run.n_threads() * kTile * count_near(d) * kCandidate;
+    return 2 * (PairProducts::memory(d) + 16 * d) + count_bytes(d, 1, searching, o, n_components, run);
 }
 
 }  // namespace fastfs::core

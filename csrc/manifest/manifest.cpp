@@ -200,7 +200,7 @@ fastfs_manifest_plan plan_problems(std::int64_t d, std::int64_t n_classes, const
     const std::int64_t solving = 8 * arrays[o.form] * d * d + vectors_memory(d, run.n_threads());
     plan.exact_bytes = 8 * d * d * squares + needs.exact + std::max(solving, needs.gathering) + results;
 
-    const std::int32_t beyond = any ? needs.accuracy_beyond : o.accuracy;
+    const std::int32_t beyond = any ? FASTFS_MANIFEST_DOMAINS : o.accuracy;
     // Low-rank kernels gain nothing at such a rank, nor do domains that hold all features.
     const bool full = beyond == FASTFS_MANIFEST_DOMAINS ? largest_domain(o) >= d : o.rank > d / 4;
     plan.accuracy = FASTFS_MANIFEST_EXACT;
@@ -209,13 +209,13 @@ fastfs_manifest_plan plan_problems(std::int64_t d, std::int64_t n_classes, const
         plan.reason = FASTFS_BECAUSE_ASKED;
     } else if (o.form != FASTFS_MANIFEST_PENCIL) {
         plan.reason = FASTFS_BECAUSE_FORM;
-    } else if (full && (low_rank || d > needs.most_exact)) {
+    } else if (full && (low_rank || d > kMostExact)) {
         plan.reason = FASTFS_BECAUSE_RANK;
-    } else if (any && d <= needs.most_exact && (full || run.allows(plan.exact_bytes))) {
+    } else if (any && d <= kMostExact && (full || run.allows(plan.exact_bytes))) {
         plan.reason = FASTFS_BECAUSE_SIZE;
     } else {
         plan.accuracy = beyond;
-        plan.reason = !any ? FASTFS_BECAUSE_ASKED : d <= needs.most_exact ? FASTFS_BECAUSE_MEMORY : FASTFS_BECAUSE_SIZE;
+        plan.reason = !any ? FASTFS_BECAUSE_ASKED : d <= kMostExact ? FASTFS_BECAUSE_MEMORY : FASTFS_BECAUSE_SIZE;
         require(n_components <= 2 * o.rank, "n_components must not exceed twice the rank of the low-rank kernels, ",
                 2 * o.rank, ", but is ", n_components);
         plan.bytes = needs.beyond(plan.accuracy) + results;

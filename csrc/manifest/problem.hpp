@@ -4,8 +4,10 @@
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <vector>
 
+#include "engines/feature_sums.hpp"
 #include "fastfs/fastfs.h"
 #include "manifest/low_rank.hpp"
 #include "support/buffer.hpp"
@@ -37,6 +39,12 @@ struct Fit {
     double unit_of_all;
 };
 
+// The options of a fit with its scales.
+struct ScaledOptions {
+    const fastfs_manifest_options& options;
+    const std::vector<fastfs_manifest_scale>& scales;
+};
+
 // The result of a problem at one scale.
 struct Outcome {
     std::vector<double> scores;
@@ -59,9 +67,9 @@ void solve_problems(const std::int64_t* labels, std::int64_t n, std::int64_t d, 
                     const fastfs_manifest_options& options, std::int64_t n_problems, Run& run,
                     const std::vector<fastfs_manifest_result>& results, const Solve& solve);
 
-// The largest numbers of features for which accuracy="auto" is exact, if memory allows: kMostExact from rows, where an
-// exact fit takes as long as a few domains; kMostExactFromSums from sums over blocks of rows, which don't have domains.
-constexpr std::int64_t kMostExact = 1500, kMostExactFromSums = 5000;
+// The largest number of features for which accuracy="auto" is exact, if memory allows: an exact fit of as many takes as
+// long as a few domains.
+constexpr std::int64_t kMostExact = 1500;
 
 // The bytes of a fit that depend on where its kernels come from, as the plan needs them.
 struct Needs {
@@ -69,8 +77,6 @@ struct Needs {
     std::int64_t exact;                                // of the exact form, besides its kernels
     std::int64_t gathering;                            // of the exact form, before the kernels are solved
     std::function<std::int64_t(std::int32_t)> beyond;  // of the form of that accuracy, which isn't exact
-    std::int64_t most_exact = kMostExact;
-    std::int32_t accuracy_beyond = FASTFS_MANIFEST_DOMAINS;  // what "auto" chooses for more features
 };
 fastfs_manifest_plan plan_problems(std::int64_t d, std::int64_t n_classes, const fastfs_manifest_options& options,
                                    std::int64_t n_scales, std::int64_t n_components, const Needs& needs,
@@ -134,6 +140,12 @@ void exact_problem(const Fit& fit, const Problem& problem, Run& run, std::vector
 void domains_problem(const Fit& fit, const Problem& problem, Run& run, std::vector<Outcome>& outcomes);
 void wide_problem(const Fit& fit, const Problem& problem, Run& run, std::vector<Outcome>& outcomes);
 
+// Solves one problem by domains, given the products of all pairs of features in each class.
+void domains_of_products(std::array<std::shared_ptr<const PairProducts>, 2> products, const Problem& problem,
+                         const ScaledOptions& how, Run& run, std::vector<Outcome>& outcomes);
+
+std::int64_t domains_of_products_memory(std::int64_t d, const fastfs_manifest_options& options,
+                                        std::int64_t n_components, const Run& run);
 std::int64_t domains_memory(const Samples& X, const fastfs_manifest_options& options, std::int64_t n_components,
                             const Run& run);
 // Returns the largest dimension of the space in which domains_problem solves a domain.

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <iterator>
+#include <memory>
 #include <utility>
 
 #include "engines/columns.hpp"
@@ -17,7 +17,7 @@ namespace fastfs::core {
 namespace {
 
 bool keeps_all(std::int64_t d, const fastfs_manifest_options& o) {
-    return o.accuracy == FASTFS_MANIFEST_EXACT || o.rank > d / kColumnsPerRank;
+    return o.accuracy != FASTFS_MANIFEST_LOW_RANK || o.rank > d / kColumnsPerRank;
 }
 
 std::int64_t count_landmarks(std::int64_t d, const fastfs_manifest_options& o) {
@@ -29,32 +29,23 @@ std::int64_t count_landmarks(std::int64_t d, const fastfs_manifest_options& o) {
 fastfs_manifest_plan ManifestSums::plan(std::int64_t d, std::int64_t n_groups, std::int64_t n_classes,
                                         const fastfs_manifest_options& o, std::int64_t n_scales,
                                         std::int64_t n_components, const Run& run) {
-    require(o.accuracy != FASTFS_MANIFEST_DOMAINS,
-            "accuracy=\"domains\" takes the features themselves, not sums over blocks of rows: choose "
-            "accuracy=\"low_rank\", or give X in memory");
     require(o.accuracy != FASTFS_MANIFEST_LOW_RANK_HIGH,
             "accuracy=\"low_rank_high\" multiplies kernels, which sums over blocks of rows don't give: choose "
             "accuracy=\"low_rank\"");
     require(!o.custom,
             "a kernel of your own takes the features themselves, not sums over blocks of rows: take the "
             "Gaussian kernel, or give X in memory");
-    const bool only_exact = keeps_all(d, o) || o.form != FASTFS_MANIFEST_PENCIL;
-    require(d <= kMostExactFromSums || !only_exact,
-            "the exact form keeps the products of all pairs of features, which blocks ", "of rows have for at most ",
-            kMostExactFromSums, " features, but X has ", d,
-            ": choose accuracy=\"low_rank\" with form=\"pencil\" and a rank of at most a quarter of the features");
     const std::int64_t m = count_landmarks(d, o);
-    auto low_rank = [&](std::int32_t) {
+    auto beyond = [&](std::int32_t accuracy) {
+        if (accuracy == FASTFS_MANIFEST_DOMAINS) {
+            return FeatureSums::memory_of_all(d, n_groups) + domains_of_products_memory(d, o, n_components, run);
+        }
         const std::int64_t features = 3 * 8 * d * (m + 3);  // of both sides, and what they are made from
         return FeatureSums::memory(d, n_groups, m) +
                low_rank_memory(d, o.rank, landmarks_memory(d, o.rank, run.n_threads()), features, run);
     };
-    const Needs needs{.labels = n_groups,
-                      .exact = FeatureSums::memory_of_all(d, n_groups),
-                      .gathering = 16 * d,
-                      .beyond = low_rank,
-                      .most_exact = kMostExactFromSums,
-                      .accuracy_beyond = FASTFS_MANIFEST_LOW_RANK};
+    const Needs needs{
+        .labels = n_groups, .exact = FeatureSums::memory_of_all(d, n_groups), .gathering = 16 * d, .beyond = beyond};
     return plan_problems(d, n_classes, o, n_scales, n_components, needs, run);
 }
 
@@ -63,22 +54,13 @@ std::int64_t ManifestSums::memory(std::int64_t d, std::int64_t n_groups, const f
                            : FeatureSums::memory(d, n_groups, count_landmarks(d, o));
 }
 
-std::int32_t ManifestSums::resolve_accuracy(std::int64_t d, std::int64_t n_groups, const fastfs_manifest_options& o,
-                                            const Run& run) {
-    if (o.accuracy != FASTFS_MANIFEST_AUTO) return o.accuracy;
-    fastfs_run limits = FASTFS_RUN_INIT;  // without the question that this call may be
-    limits.n_threads = run.n_threads();
-    limits.max_memory = run.max_memory();
-    return plan(d, n_groups, 2, o, 1, 0, Run(limits)).accuracy;
-}
-
 ManifestSums::ManifestSums(std::int64_t n_features, std::int64_t n_groups, const fastfs_manifest_options& options)
-    : exact_(keeps_all(n_features, options)),
-      rank_(options.rank),
-      sums_(exact_ ? FeatureSums(n_features, n_groups)
-                   : FeatureSums(n_features, n_groups,
-                                 Random(options.seed, ~std::uint64_t{0} - 2)
-                                     .subset(n_features, count_landmarks(n_features, options)))) {}
+    : rank_(options.rank),
+      sums_(keeps_all(n_features, options)
+                ? FeatureSums(n_features, n_groups)
+                : FeatureSums(n_features, n_groups,
+                              Random(options.seed, ~std::uint64_t{0} - 2)
+                                  .subset(n_features, count_landmarks(n_features, options)))) {}
 
 // Makes features with the distances of a side's rows: the columns of A', with A A' the part of the products that the
 // landmarks explain, and for each feature one more component that no other feature shares. Distances from landmarks are
@@ -121,19 +103,19 @@ Features<double> ManifestSums::features_of(const Side& side, Run& run, std::int3
 
 fastfs_manifest_options ManifestSums::resolve(const fastfs_manifest_options& options) const {
     fastfs_manifest_options o = options;
-    const char* made_for = exact_ ? "exact" : "low_rank";
-    const bool open = o.accuracy == FASTFS_MANIFEST_AUTO;
-    if (open) o.accuracy = exact_ ? FASTFS_MANIFEST_EXACT : FASTFS_MANIFEST_LOW_RANK;
-    require(o.accuracy == FASTFS_MANIFEST_EXACT || o.accuracy == FASTFS_MANIFEST_LOW_RANK,
-            "accuracy must be \"auto\" or \"", made_for, "\", which these sums were made for, not \"low_rank_high\"");
-    require(exact_ || o.form == FASTFS_MANIFEST_PENCIL,
+    require(o.accuracy != FASTFS_MANIFEST_LOW_RANK_HIGH, "accuracy must not be \"low_rank_high\" for sums");
+    if (sums_.is_whole()) {
+        require(keeps_all(n_features(), o), "accuracy must be \"auto\", \"exact\" or \"domains\", which these sums ",
+                "were made for, not \"low_rank\" of rank ", o.rank, ": make other sums for that");
+        return o;
+    }
+    if (o.accuracy == FASTFS_MANIFEST_AUTO) o.accuracy = FASTFS_MANIFEST_LOW_RANK;
+    require(o.accuracy == FASTFS_MANIFEST_LOW_RANK, "accuracy must be \"auto\" or \"low_rank\", which these sums ",
+            "were made for, not \"", o.accuracy == FASTFS_MANIFEST_EXACT ? "exact" : "domains",
+            "\": make other sums for that");
+    require(o.form == FASTFS_MANIFEST_PENCIL,
             "form must be \"pencil\" for sums of accuracy=\"low_rank\": make the sums with accuracy=\"exact\"");
-    require(exact_ || o.accuracy == FASTFS_MANIFEST_LOW_RANK,
-            "accuracy must be \"auto\" or \"low_rank\", which these sums ",
-            "were made for, not \"exact\": make other sums for that");
-    require(exact_ || o.rank == rank_, "rank must be ", rank_, ", which these sums were made for, not ", o.rank);
-    require(!exact_ || keeps_all(n_features(), o), "accuracy must be \"auto\" or \"exact\", which these sums were ",
-            "made for, not \"low_rank\" of rank ", o.rank, ": make other sums for that");
+    require(o.rank == rank_, "rank must be ", rank_, ", which these sums were made for, not ", o.rank);
     return o;
 }
 
@@ -159,6 +141,19 @@ void ManifestSums::fit(const std::int64_t* labels, std::int64_t n_classes, const
         }
         compare_distances(d, o, scales, problem, std::move(sides), of_problem, outcomes);
     };
+    auto by_domains = [&](const Problem& problem, Run& of_problem, std::vector<Outcome>& outcomes) {
+        of_problem.step("products of the features", 0.02);
+        std::array<std::shared_ptr<const PairProducts>, 2> products;
+        for (std::size_t l : {0, 1}) {
+            products[l] = std::make_shared<const PairProducts>(sums_.pair_products(problem[l].rows, problem[l].name));
+            const bool lost = products[l]->has_lost_digits(of_problem);
+            for (Outcome& outcome : outcomes) {
+                if (products[l]->totals().n_rows == 1) outcome.kernel_warnings[l] |= FASTFS_MANIFEST_WARN_ONE_SAMPLE;
+                if (lost) outcome.kernel_warnings[l] |= FASTFS_MANIFEST_WARN_DIGITS;
+            }
+        }
+        domains_of_products(std::move(products), problem, {o, scales}, of_problem, outcomes);
+    };
     auto by_landmarks = [&](const Problem& problem, Run& of_problem, std::vector<Outcome>& outcomes) {
         std::array<Features<double>, 2> features;
         for (std::size_t l : {0, 1}) {
@@ -173,7 +168,9 @@ void ManifestSums::fit(const std::int64_t* labels, std::int64_t n_classes, const
         compare_low_rank(d, scales, make, of_problem, outcomes);
     };
     solve_problems(labels, n_groups(), d, n_classes, o, plan.n_problems, run, results,
-                   exact_ ? Solve(exactly) : Solve(by_landmarks));
+                   plan.accuracy == FASTFS_MANIFEST_DOMAINS ? Solve(by_domains)
+                   : sums_.is_whole()                       ? Solve(exactly)
+                                                            : Solve(by_landmarks));
 }
 
 }  // namespace fastfs::core

@@ -11,21 +11,17 @@
 
 namespace fastfs::core {
 
-// Sums over groups of rows. The exact form keeps the products of all pairs of features, the low-rank form the products
-// with landmarks. Landmarks are drawn before the pass and therefore evenly. A feature is represented by the part that
-// the landmarks explain and one component that no other feature shares, which keeps all distances from landmarks exact.
+// Sums over groups of rows: the products of all pairs of features, from which fits are exact or by domains, or for
+// accuracy LOW_RANK the products with landmarks. Landmarks are drawn before the pass and therefore evenly. A feature is
+// represented by the part that the landmarks explain and one component that no other feature shares, which keeps all
+// distances from landmarks exact.
 class ManifestSums {
   public:
-    // Plans a fit: exact or of low rank, and its memory. Throws if sums can't serve the options.
+    // Plans a fit, and its memory. Throws if sums can't serve the options.
     static fastfs_manifest_plan plan(std::int64_t n_features, std::int64_t n_groups, std::int64_t n_classes,
                                      const fastfs_manifest_options& options, std::int64_t n_scales,
                                      std::int64_t n_components, const Run& run);
 
-    // Resolves accuracy AUTO by the plan of a fit of two classes at one scale.
-    static std::int32_t resolve_accuracy(std::int64_t n_features, std::int64_t n_groups,
-                                         const fastfs_manifest_options& options, const Run& run);
-
-    // options.accuracy is EXACT or LOW_RANK.
     ManifestSums(std::int64_t n_features, std::int64_t n_groups, const fastfs_manifest_options& options);
 
     static std::int64_t memory(std::int64_t n_features, std::int64_t n_groups, const fastfs_manifest_options& options);
@@ -41,11 +37,10 @@ class ManifestSums {
              const std::vector<fastfs_manifest_result>& results) const;
 
   private:
-    // Returns the options with the accuracy of these sums; throws if the options name another accuracy.
+    // Returns the options with the accuracy of sums with landmarks; throws if these sums don't serve the options.
     fastfs_manifest_options resolve(const fastfs_manifest_options& options) const;
     Features<double> features_of(const Side& side, Run& run, std::int32_t& warnings) const;
 
-    bool exact_;
     std::int64_t rank_;  // that the landmarks were drawn for
     FeatureSums sums_;
 };

@@ -35,8 +35,8 @@ GRID_NORMALIZE = (0, 3)
 # A scale as the core takes it.
 Scale = dict[str, Any]
 
-# accuracy="auto" is exact for up to so many features (the core's numbers), if they fit the memory; and from sums.
-EXACT_AT_MOST, EXACT_FROM_SUMS_AT_MOST = 1500, 5000
+# The largest number of features for which accuracy="auto" is exact (the core's number), if that fits the memory.
+EXACT_AT_MOST = 1500
 
 
 def _as_given(name: str, value: Any) -> Any:
@@ -287,7 +287,7 @@ class Stage:
     smaller side left to do. `chunks` are as of `as_chunks`; `run` is that of the fits, too.
     """
 
-    algorithm, n_passes, exact_at_most = "whole", 0, EXACT_AT_MOST
+    algorithm, n_passes = "whole", 0
 
     def __init__(self, chunks: Sequence[Any], run: Run, *, keep_distances: bool = False) -> None:
         self._run, self._chunks, self._keeps_distances = run, chunks, keep_distances
@@ -346,7 +346,7 @@ class Stage:
         for name in ("sigma", "kept_trace"):
             fitted[name] = fitted[name].reshape(kernels)
         fitted["accuracy"] = plan["accuracy"]
-        fitted["reason"] = _reason(plan, self.n_features, options, self.exact_at_most)
+        fitted["reason"] = _reason(plan, self.n_features, options)
         return Outcome(fitted, messages)
 
     def other_scores(self, combine: Any, y: Array) -> Floats:
@@ -398,7 +398,7 @@ class SumsStage(Stage):
     one out. `rows` and `columns` are as for `Passes`, and `check` as its `see`.
     """
 
-    algorithm, n_passes, exact_at_most = "sums", 1, EXACT_FROM_SUMS_AT_MOST
+    algorithm, n_passes = "sums", 1
 
     def __init__(
         self,
@@ -546,11 +546,11 @@ def _joined(shares: Sequence[dict[str, Any]], n_classes: int, multiclass: str) -
     return joined
 
 
-def _reason(plan: dict[str, Any], n_features: int, options: ManiFeStOptions, exact_at_most: int) -> str:
+def _reason(plan: dict[str, Any], n_features: int, options: ManiFeStOptions) -> str:
     relation = "no more" if plan["accuracy"] == "exact" else "more"
     return {
         "asked": "as asked for",
-        "size": f"{n_features} features are {relation} than {exact_at_most}",
+        "size": f"{n_features} features are {relation} than {EXACT_AT_MOST}",
         "memory": f"the exact form would need {plan['exact_bytes'] / 1e9:.1f} GB, more than the memory budget",
         "rank": _too_large(options.rank, n_features),
         "form": f"form='{options.form}' exists as an exact one only",

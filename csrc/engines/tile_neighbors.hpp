@@ -1,0 +1,16 @@
+// Engine: the nearest features of each feature by tiles of distances, for features that have no values to search by.
+#pragma once
+
+#include <cstdint>
+
+#include "engines/columns.hpp"
+#include "support/run.hpp"
+
+namespace fastfs::core {
+
+// Finds the nearest features of each feature, nearest first and of equal distances the lower index first. n_neighbors <
+// n_features; end: the share of the call that is finished afterwards. neighbors, distances: n_features x n_neighbors.
+void nearest_features_by_tiles(const Features<double>& features, std::int64_t n_neighbors, Run& run,
+                               std::int64_t* neighbors, double* distances, double end);
+
+}  // namespace fastfs::core
