@@ -6,6 +6,7 @@
     python -m benchmarks.bench_manifest_wide --large
     python -m benchmarks.bench_manifest_wide --many
     python -m benchmarks.bench_manifest_wide --lists
+    python -m benchmarks.bench_manifest_wide --disk
 
 ``--array`` adds 200 x 850,000 float32 values, the size of a methylation array. Floors are CPU time of one core, from
 ceilings measured in the same run: flops at the rate of a large gemm, and exponentials. With d features, N_l samples of
@@ -33,6 +34,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+import tempfile
 import warnings
 from collections.abc import Mapping
 from typing import Any
@@ -423,6 +425,58 @@ def wide_lists(report: Report) -> None:
     report.row("agreement_", float(found.result[1]))
 
 
+def sparse_cells(n: int, d: int, density: float) -> tuple[scipy.sparse.csr_matrix, np.ndarray]:
+    """Draw cells of two classes; in one of these, genes 5 to 9 follow genes 0 to 4."""
+    rng = np.random.default_rng(0)
+    y = np.arange(n) % 2
+    blocks = []
+    for first in range(0, n, 5000):
+        uniform = rng.random((min(5000, n - first), d), dtype=np.float32)
+        values = np.where(uniform < density, 1 + uniform / density, 0)
+        values[:, 5:10] = np.where(y[first : first + len(values), None] == 1, values[:, :5], values[:, 5:10])
+        blocks.append(scipy.sparse.csr_matrix(values))
+    return scipy.sparse.vstack(blocks, format="csr"), y
+
+
+def from_disk(report: Report, n: int = 100_000, d: int = 20_000) -> None:
+    """Measure a fit from a file of sparse cells, and the same fit of the cells in memory."""
+    import anndata
+
+    report.heading(f"{n:,} cells x {d:,} genes, CSR at 9 %, five pairs, median x 0.1, two threads")
+    X, y = sparse_cells(n, d, 0.09)
+    with tempfile.TemporaryDirectory() as folder:
+        path, labels, found_scores = (os.path.join(folder, name) for name in ("cells.h5ad", "y.npy", "scores.npy"))
+        anndata.AnnData(X).write_h5ad(path)
+        np.save(labels, y)
+        del X
+        kept = {}
+        # The file has 1.4 GB; one of a quarter of the budget or less would be loaded.
+        for name, load, budget in (("from the file", "X = path", "'5.5G'"), ("in memory", "X = read(path)", "None")):
+            setup = (
+                "import warnings; warnings.simplefilter('ignore')\n"
+                "import anndata, fastfs, numpy as np\n"
+                "read = lambda path: anndata.read_h5ad(path).X\n"
+                f"path, y = {path!r}, np.load({labels!r})\n{load}\n"
+                "fastfs.ManiFeSt(n_jobs=2).fit(np.random.default_rng(0).normal(size=(20, 2000)), np.arange(20) % 2)"
+            )
+            call = (
+                f"m = fastfs.ManiFeSt(sigma_factor=0.1, n_jobs=2, max_memory={budget}).fit(X, y)\n"
+                f"np.save({found_scores!r}, m.scores_)\n"
+                "result = [m.algorithm_, int((np.argsort(-m.scores_)[:10] < 10).sum())]"
+            )
+            found = harness.alone(setup, call)
+            if isinstance(found, str):
+                report.row(f"{name}: failed", found)
+                continue
+            kept[name] = np.load(found_scores)
+            report.row(f"{name} ({found.result[0]}): wall", found.wall, unit=" s", note=f"CPU {found.cpu:.0f} s")
+            report.row(f"{name}: peak memory of the process", found.peak / 1e9, unit=" GB")
+            report.row(f"{name}: of the pairs' features in the best ten", found.result[1], at_least=9)
+        if len(kept) == 2:
+            here, there = kept.values()
+            report.row("largest difference over the largest score", float(np.abs(here - there).max() / here.max()))
+
+
 def main() -> int:
     """Run the timings or the comparisons; the exit code says whether every target was reached."""
     parser = argparse.ArgumentParser(description="ManiFeSt of many features")
@@ -435,6 +489,7 @@ def main() -> int:
     parser.add_argument("--large", action="store_true", help="domains against exact scores on three large sets")
     parser.add_argument("--many", action="store_true", help="permutations and ten classes")
     parser.add_argument("--lists", action="store_true", help="more than 100,000 features, minutes and 4 GB")
+    parser.add_argument("--disk", action="store_true", help="10^5 cells in a file, minutes and 12 GB")
     parser.add_argument("--seeds", type=int, default=10)
     args = parser.parse_args()
     harness.machine()
@@ -443,7 +498,7 @@ def main() -> int:
         quality(report, args.seeds)
         real_data(report)
         return report.finish()
-    if args.domains or args.large or args.many or args.lists:
+    if args.domains or args.large or args.many or args.lists or args.disk:
         if args.domains:
             domains(report, args.seeds)
         if args.large:
@@ -452,6 +507,8 @@ def main() -> int:
             many_fits(report)
         if args.lists:
             wide_lists(report)
+        if args.disk:
+            from_disk(report)
         return report.finish()
     rate = harness.ceilings()
     for dtype in ("float64", "float32"):

@@ -300,6 +300,7 @@ FeatureSums::Total FeatureSums::total(const std::vector<std::int64_t>& groups, c
 
 PairProducts FeatureSums::pair_products(const std::vector<std::int64_t>& groups, const Name& name) const {
     RowTotals totals = row_totals(groups, name);
+    if (groups.size() == 1) return {std::move(totals), products(groups.front())};
     Buffer<double> panels(PairPanels::size(d_));
     std::copy_n(products(groups.front()), panels.size(), panels.data());
     for (std::size_t g = 1; g < groups.size(); ++g) {

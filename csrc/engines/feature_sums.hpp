@@ -47,7 +47,10 @@ struct RowTotals {
 // The products of all pairs of features, summed over rows.
 class PairProducts {
   public:
-    PairProducts(RowTotals totals, Buffer<double> panels) : totals_(std::move(totals)), panels_(std::move(panels)) {}
+    // Takes the panels, or refers to panels that outlive this object.
+    PairProducts(RowTotals totals, Buffer<double> panels)
+        : totals_(std::move(totals)), taken_(std::move(panels)), panels_(taken_.data()) {}
+    PairProducts(RowTotals totals, const double* panels) : totals_(std::move(totals)), panels_(panels) {}
 
     static std::int64_t memory(std::int64_t d) { return 8 * (2 * d + PairPanels::size(d)); }
 
@@ -65,7 +68,8 @@ class PairProducts {
 
   private:
     RowTotals totals_;
-    Buffer<double> panels_;
+    Buffer<double> taken_;
+    const double* panels_;
 };
 
 // Sums for each group of rows: the number of rows, the sums and squared norms of the features, and the products of all
@@ -123,7 +127,8 @@ class FeatureSums {
         bool make_distances(Run& run);
     };
     Total total(const std::vector<std::int64_t>& groups, const Name& name) const;
-    // Returns the products of all pairs over some groups, of sums that have them.
+    // Returns the products of all pairs over some groups, of sums that have them. Products of a single group stay in
+    // these sums.
     PairProducts pair_products(const std::vector<std::int64_t>& groups, const Name& name) const;
 
   private:

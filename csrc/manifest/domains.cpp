@@ -608,7 +608,7 @@ std::int64_t domains_of_products_memory(std::int64_t d, const fastfs_manifest_op
                                         const Run& run) {
     constexpr std::int64_t kCandidate = 16;
     const std::int64_t searching = tile_memory(run.n_threads()) + run.n_threads() * kTile * count_near(d) * kCandidate;
-    return 2 * (PairProducts::memory(d) + 16 * d) + count_bytes(d, 1, searching, o, n_components, run);
+    return 2 * 8 * 4 * d + count_bytes(d, 1, searching, o, n_components, run);
 }
 
 }  // namespace fastfs::core

@@ -15,11 +15,6 @@
 namespace fastfs::core {
 namespace {
 
-// Returns true if classes are compared in pairs, false if each is compared with all others together.
-bool pairwise(std::int64_t n_classes, std::int32_t multiclass) {
-    return n_classes == 2 || multiclass == FASTFS_MANIFEST_OVO;
-}
-
 std::int64_t count_problems(std::int64_t n_classes, std::int32_t multiclass) {
     return pairwise(n_classes, multiclass) ? n_classes * (n_classes - 1) / 2 : n_classes;
 }
@@ -137,6 +132,10 @@ std::int64_t gathering_memory(const Samples& X, const Run& run) {
 }
 
 }  // namespace
+
+bool pairwise(std::int64_t n_classes, std::int32_t multiclass) {
+    return n_classes == 2 || multiclass == FASTFS_MANIFEST_OVO;
+}
 
 std::int64_t count_kernels(std::int64_t n_classes, std::int32_t multiclass) {
     return pairwise(n_classes, multiclass) ? n_classes : 2 * n_classes;

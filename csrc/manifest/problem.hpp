@@ -60,6 +60,9 @@ struct Outcome {
     double *mean_values = nullptr, *mean_vectors = nullptr, *difference_values = nullptr, *difference_vectors = nullptr;
 };
 
+// Tests if classes are compared in pairs, not each with the rest.
+bool pairwise(std::int64_t n_classes, std::int32_t multiclass);
+
 // Solves all problems of n rows (or groups of rows) with these labels; rows with label -1 stay out. solve writes the
 // outcomes of one problem, one per scale.
 using Solve = std::function<void(const Problem&, Run&, std::vector<Outcome>&)>;
@@ -144,6 +147,7 @@ void wide_problem(const Fit& fit, const Problem& problem, Run& run, std::vector<
 void domains_of_products(std::array<std::shared_ptr<const PairProducts>, 2> products, const Problem& problem,
                          const ScaledOptions& how, Run& run, std::vector<Outcome>& outcomes);
 
+// Counts the bytes of domains_of_products, besides the products.
 std::int64_t domains_of_products_memory(std::int64_t d, const fastfs_manifest_options& options,
                                         std::int64_t n_components, const Run& run);
 std::int64_t domains_memory(const Samples& X, const fastfs_manifest_options& options, std::int64_t n_components,

@@ -38,7 +38,10 @@ fastfs_manifest_plan ManifestSums::plan(std::int64_t d, std::int64_t n_groups, s
     const std::int64_t m = count_landmarks(d, o);
     auto beyond = [&](std::int32_t accuracy) {
         if (accuracy == FASTFS_MANIFEST_DOMAINS) {
-            return FeatureSums::memory_of_all(d, n_groups) + domains_of_products_memory(d, o, n_components, run);
+            // The products of a class of one group stay in the sums.
+            const std::int64_t added_up = n_groups > n_classes ? 2 : pairwise(n_classes, o.multiclass) ? 0 : 1;
+            return FeatureSums::memory_of_all(d, n_groups) + added_up * PairProducts::memory(d) +
+                   domains_of_products_memory(d, o, n_components, run);
         }
         const std::int64_t features = 3 * 8 * d * (m + 3);  // of both sides, and what they are made from
         return FeatureSums::memory(d, n_groups, m) +

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <map>
 #include <new>
 #include <random>
 #include <string>
@@ -418,10 +419,12 @@ void test_states(std::int64_t n, std::int64_t d, std::int64_t stored_of_row) {
          [&](auto& how) { return fastfs_projse_update_groups(sums, 2, &X, groups.data(), &how); });
     for (auto* one : sums) fastfs_projse_free(one);
 
-    for (const int accuracy : {FASTFS_MANIFEST_EXACT, FASTFS_MANIFEST_LOW_RANK}) {
+    for (const auto& [accuracy, name] : std::map<int, std::string>{{FASTFS_MANIFEST_EXACT, ", exact"},
+                                                                   {FASTFS_MANIFEST_DOMAINS, ", domains"},
+                                                                   {FASTFS_MANIFEST_LOW_RANK, ", low rank"}}) {
         auto options = fastfs::default_manifest_options();
         options.accuracy = accuracy;
-        const std::string which = (accuracy == FASTFS_MANIFEST_LOW_RANK ? ", fast" : ", exact") + shape;
+        const std::string which = name + shape;
         fastfs_manifest_sums* of_groups = nullptr;
         test("manifest_sums_new" + which, 0,
              [&](auto& how) { return fastfs_manifest_sums_new(d, 2, &options, &how, &of_groups); });
@@ -654,7 +657,7 @@ int main() {
         test_calls<double>(60, 400, true);
         test_many_rows<double>(1000000, 4);
         test_many_rows<float>(1000000, 4);
-        test_states<double>(60, 400, 400);
+        test_states<double>(60, 700, 700);
         test_states<float>(1000, 40, 40);
         test_states<float>(1000, 400, 20);
         test_states<double>(3000, 40, 4);

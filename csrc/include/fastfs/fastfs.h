@@ -420,12 +420,10 @@ FASTFS_API fastfs_status fastfs_manifest_mean_scores(int64_t n_features, int64_t
                                                      double* class_scores);
 
 /* fastfs_manifest for tables larger than memory, in one pass over blocks of rows. Of each group of rows a handle keeps
- * how many there are, the sums and the squared norms of the features, and the products of all features with some: in
- * the exact form with all of them (4 d^2 bytes a group; d up to 5000), in the low-rank one with 4 rank landmarks, which
- * options.seed draws (32 d rank bytes). So the sums of one pass serve any comparison of groups. Double precision; rows
- * of dense blocks are moved by an offset that their values share, which changes no distance. The
- * accuracy is EXACT or LOW_RANK; AUTO does what the plan of a fit of two classes at one scale says. No custom kernel.
- */
+ * how many there are, the sums and the squared norms of the features, and the products of all pairs of features (4 d^2
+ * bytes a group), or with accuracy LOW_RANK the products with 4 rank landmarks, which options.seed draws (32 d rank
+ * bytes). So the sums of one pass serve any comparison of groups. Double precision; rows of dense blocks are moved by
+ * an offset that their values share, which changes no distance. Neither accuracy LOW_RANK_HIGH nor custom kernels. */
 typedef struct fastfs_manifest_sums fastfs_manifest_sums;
 /* The plan of such a fit, before the pass: FASTFS_EINVAL if sums can't serve what options ask for. */
 FASTFS_API fastfs_status fastfs_manifest_sums_plan(int64_t n_features, int64_t n_groups, int64_t n_classes,
@@ -443,8 +441,8 @@ FASTFS_API fastfs_status fastfs_manifest_sums_merge(fastfs_manifest_sums* sums, 
 /* counts: n_groups; means: n_groups x n_features, 0 for groups without rows. Either may be NULL. */
 FASTFS_API fastfs_status fastfs_manifest_sums_means(const fastfs_manifest_sums* sums, double* counts, double* means);
 /* Fits as fastfs_manifest_fit does. labels: the class of each group, or -1 for those that stay out; each class has
- * rows. Options: accuracy is AUTO or that of the sums; rank, of sums in the fast form, is theirs. The landmarks are
- * those that the sums were made with, whatever the seed. */
+ * rows. Sums with the products of all pairs serve accuracy AUTO, EXACT and DOMAINS; sums with landmarks AUTO and
+ * LOW_RANK, with the rank and the landmarks that they were made with, whatever the seed. */
 FASTFS_API fastfs_status fastfs_manifest_sums_fit(const fastfs_manifest_sums* sums, const int64_t* labels,
                                                   int64_t n_classes, const fastfs_manifest_options* options,
                                                   const fastfs_manifest_scale* scales, int64_t n_scales,

@@ -49,8 +49,8 @@ class ManiFeSt(_KernelSelector):
     accuracy : {"auto", "exact", "domains", "low_rank", "low_rank_high"}
         "exact": kernels of n_features x n_features. "domains": exact problems of a few hundred near features each,
         joined with `rank` leading eigenvectors of each kernel; the ranking follows the exact one closely.
-        "auto": exact up to 1500 features if that fits the memory, else domains; from a stream exact up to 5000, else
-        low_rank; `accuracy_` and `accuracy_reason_` name the choice. "low_rank" and "low_rank_high": kernels of rank
+        "auto": exact up to 1500 features if that fits the memory, else domains; `accuracy_` and `accuracy_reason_` name
+        the choice. "low_rank" and "low_rank_high": kernels of rank
         `rank`, from landmark features or from random projections; they find what changes on a large scale, and of
         what changes between few features nothing.
     rank : int
@@ -127,10 +127,9 @@ class ManiFeSt(_KernelSelector):
     ValueError
         Fewer than two classes; NaN or infinity in X (the first one is named); fewer than two features; a parameter out
         of range; all features equal within a class; a scale that exceeds the largest float64 number; a stream larger
-        than a quarter of the budget with ``accuracy="domains"`` or "low_rank_high", the exact form of more than 5000
-        features, a kernel of your own, or `combine` that needs X.
+        than a quarter of the budget with ``accuracy="low_rank_high"``, a kernel of your own, or `combine` that needs X.
     MemoryError
-        The fit would exceed the budget; nothing was allocated.
+        The fit would exceed the budget; nothing was allocated. Of a stream the products of all pairs of features count.
     numpy.linalg.LinAlgError
         LAPACK failed; a kernel is singular (form "spd") or not positive semidefinite.
 
@@ -152,11 +151,12 @@ class ManiFeSt(_KernelSelector):
     The result doesn't depend on the number of threads. With ``sigma="median"`` or "percentile" and more than 2000
     features, forms that aren't exact take the distances of 2000 features drawn at random.
 
-    A stream of more than a quarter of `max_memory` is read once. Of each class sums are kept: for up to 5000 features
-    the products of all pairs (8 n_features^2 bytes a class), from which the exact form follows; else, or with
-    ``accuracy="low_rank"``, the products with 4 rank landmarks, drawn evenly before the pass (32 n_features rank bytes
-    a class; sparse blocks take O(n_stored density 4 rank) time). There a feature is what the landmarks explain of it,
-    and a component of its own: distances from landmarks are those of the data, others are approximated.
+    A stream of more than a quarter of `max_memory` is read once. Of each class the products of all pairs of features
+    are kept (4 n_features^2 bytes), from which all distances follow: scores, exact or by domains, are those of X in
+    memory up to rounding. With ``accuracy="low_rank"`` only the products with 4 rank landmarks are kept, drawn evenly
+    before the pass (32 n_features rank bytes a class; sparse blocks take O(n_stored density 4 rank) time). There a
+    feature is what the landmarks explain of it, and a component of its own: distances from landmarks are those of the
+    data, others are approximated.
 
     With K1 + K2 = L L', L^-1 (K1 - K2) L^-T = Y diag(nu) Y' and W = L Y, D = W diag(h(nu)) W' with
     h(nu) = sqrt(1 - nu^2) artanh(nu) / 2, which is the paper's D without the inverse of a kernel; singular kernels are
