@@ -12,6 +12,14 @@ nox.options.sessions = ["tests", "lint"]
 nox.options.default_venv_backend = "venv"
 
 
+@nox.session(python=False)
+def nightly(session: nox.Session) -> None:
+    """Hours that the gate (.ci/run) leaves out: sanitizers, slow tests, oldest packages, R, the site, fuzzers."""
+    for name in ("sanitize", "slow", "oldest", "r", "docs"):
+        session.notify(name)
+    session.notify("fuzz", posargs=["20"])
+
+
 @nox.session
 def tests(session: nox.Session) -> None:
     """The test suite against an installed wheel, as the README says."""
