@@ -4,10 +4,10 @@ import dataclasses
 import inspect
 
 import numpy as np
-import pytest
 from scipy.sparse import csr_array
 
 import fastfs
+from covering import rotating
 from fastfs._machine.brief import brief
 
 CLASSES = [getattr(fastfs, name) for name in fastfs.__all__] + [fastfs.io.Table]
@@ -35,8 +35,7 @@ def holding(cls, value):
     return result
 
 
-@pytest.mark.parametrize("what", LARGE)
-@pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: cls.__name__)
+@rotating(3, cls=CLASSES, what=LARGE.keys())
 def test_results_print_briefly(cls, what):
     shown = [f for f in dataclasses.fields(cls) if f.repr]
     text = repr(holding(cls, LARGE[what]))

@@ -12,6 +12,7 @@ import scipy.sparse
 from sklearn.base import clone
 
 import fastfs
+from covering import covering, rotating
 from reference.kernels import SIGNATURE
 from sentences import assert_one_sentence
 
@@ -161,8 +162,7 @@ NUMBERS_ARE_FINE = {
 }
 
 
-@pytest.mark.parametrize("call", CALLS)
-@pytest.mark.parametrize("mistake", X_MISTAKES)
+@rotating(6, mistake=X_MISTAKES.keys(), call=CALLS.keys())
 def test_mistakes_in_X(call, mistake):
     bad, error, message = X_MISTAKES[mistake]
     with pytest.raises(error, match=message):
@@ -212,8 +212,7 @@ NO_NUMBERS = {
 }
 
 
-@pytest.mark.parametrize("call", CALLS)
-@pytest.mark.parametrize("mistake", NO_NUMBERS)
+@rotating(5, mistake=NO_NUMBERS.keys(), call=CALLS.keys())
 def test_what_is_no_table_of_numbers(call, mistake):
     """One short sentence, which names the column and prints no array."""
     bad, message = NO_NUMBERS[mistake]
@@ -223,12 +222,11 @@ def test_what_is_no_table_of_numbers(call, mistake):
     assert len(str(raised.value)) < 200
 
 
-@pytest.mark.parametrize("mistake", ["the same name", "1-D", "ragged"])
-@pytest.mark.parametrize("method", ["transform", "inverse_transform"])
-def test_no_table_to_transform(estimator, method, mistake):
+@covering(name=ESTIMATORS.keys(), mistake=["the same name", "1-D", "ragged"], method=["transform", "inverse_transform"])
+def test_no_table_to_transform(name, method, mistake):
     bad, message = NO_NUMBERS[mistake]
     with pytest.raises(ValueError, match=message) as raised:
-        getattr(estimator.fit(X, y), method)(bad)
+        getattr(clone(ESTIMATORS[name]).fit(X, y), method)(bad)
     assert_one_sentence(raised)
 
 
@@ -243,8 +241,7 @@ def test_tables_of_numbers_that_need_a_conversion(estimator):
         np.testing.assert_array_equal(estimator.fit(table, y).scores_, expected)
 
 
-@pytest.mark.parametrize("call", CALLS)
-@pytest.mark.parametrize("mistake", Y_MISTAKES)
+@rotating(9, mistake=Y_MISTAKES.keys(), call=CALLS.keys())
 def test_mistakes_in_y(call, mistake):
     bad, message = Y_MISTAKES[mistake]
     with pytest.raises(ValueError, match=message):

@@ -11,6 +11,7 @@ import scipy.sparse
 from sklearn.base import clone
 
 import fastfs
+from covering import covering, rotating
 from sentences import assert_one_sentence
 
 rng = np.random.default_rng(0)
@@ -205,8 +206,7 @@ def test_arrow_tables():
 # --------------------------------------------------------------------------------------------------------------- labels
 
 
-@pytest.mark.parametrize("call", OF_LABELS)
-@pytest.mark.parametrize("kind", [list, tuple, partial(np.array, dtype=object)])
+@rotating(1, call=OF_LABELS.keys(), kind={"list": list, "tuple": tuple, "array": partial(np.array, dtype=object)})
 def test_labels_of_two_kinds(call, kind):
     labels = ["1", "2"] * 13 + [2, 2, 1, 1]
     with pytest.raises(ValueError, match=r"^y must hold labels of one kind") as raised:
@@ -214,8 +214,7 @@ def test_labels_of_two_kinds(call, kind):
     assert_one_sentence(raised)
 
 
-@pytest.mark.parametrize("call", OF_LABELS)
-@pytest.mark.parametrize("missing", [np.nan, None, pd.NA, pd.NaT])
+@rotating(2, call=OF_LABELS.keys(), missing=[np.nan, None, pd.NA, pd.NaT])
 def test_labels_that_are_missing_in_a_list(call, missing):
     with pytest.raises(ValueError, match=r"^y has no label \(.*\) for sample 29") as raised:
         OF_LABELS[call](X, [*y[:29], missing])
@@ -238,8 +237,7 @@ def test_covariates_of_two_kinds_in_a_list():
     assert np.array_equal(found.pvalues, expected.pvalues)
 
 
-@pytest.mark.parametrize("call", OF_LABELS)
-@pytest.mark.parametrize("dtype", ["U", "S", "T"])
+@rotating(1, call=OF_LABELS.keys(), dtype=["U", "S", "T"])
 def test_numbers_as_strings_in_X(call, dtype):
     digits = np.round(X, 3).astype("U").astype(np.dtypes.StringDType() if dtype == "T" else dtype)
     with pytest.raises(ValueError, match=r"^X must hold numbers, but column 0 .* holds strings"):
@@ -410,9 +408,11 @@ def test_misaligned_arrays(name):
     np.testing.assert_array_equal(call(misaligned(array)), call(array))
 
 
-@pytest.mark.parametrize("part", ["data", "indices", "indptr"])
-@pytest.mark.parametrize("form", [scipy.sparse.csr_matrix, scipy.sparse.csc_matrix])
-@pytest.mark.parametrize("call", ["projse_scores", "manifest_scores", "relieff_scores", "differential_correlation"])
+@covering(
+    call=["projse_scores", "manifest_scores", "relieff_scores", "differential_correlation"],
+    part=["data", "indices", "indptr"],
+    form=[scipy.sparse.csr_matrix, scipy.sparse.csc_matrix],
+)
 def test_misaligned_parts_of_sparse_matrices(call, form, part):
     matrix = form(np.where(np.abs(X) > 0.5, X, 0))
     if call == "differential_correlation":

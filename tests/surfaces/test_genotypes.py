@@ -10,6 +10,7 @@ import scipy.sparse
 
 import fastfs
 import fastfs.cli
+from covering import rotating
 from fastfs.io import Genotypes, pack_genotypes, read_plink, read_table
 
 RNG = np.random.default_rng(0)
@@ -517,8 +518,7 @@ SELECTIONS = {
 }
 
 
-@pytest.mark.parametrize("selection", SELECTIONS)
-@pytest.mark.parametrize("name", EVERY)
+@rotating(1, name=EVERY.keys(), selection=SELECTIONS.keys())
 @pytest.mark.filterwarnings("ignore::UserWarning")
 def test_every_method_reads_genotypes(name, selection):
     G = pack_genotypes(table(61, 40, missing=0))[SELECTIONS[selection]]

@@ -12,6 +12,7 @@ from scipy.stats import false_discovery_control
 from sklearn.base import clone
 
 import fastfs
+from covering import covering
 from fastfs import tl
 from fastfs._inference.design import Design
 from fastfs._inputs.streams import Passes
@@ -951,12 +952,15 @@ def test_strings_become_categories():
 # ----------------------------------------------------------------------------------------------------------- bad input
 
 
-@pytest.mark.parametrize("make", [np.asarray, csr_matrix, csc_matrix])
-@pytest.mark.parametrize("word", CALLS)
-@pytest.mark.parametrize(
-    "part",
-    [{}, {"mask_var": np.arange(20) > 9}, {"groups": ["beta"], "reference": "gamma"}, {"groups": ["beta"]}],
-    ids=["all", "mask_var", "reference", "groups"],
+@covering(
+    word=CALLS.keys(),
+    part={
+        "all": {},
+        "mask_var": {"mask_var": np.arange(20) > 9},
+        "reference": {"groups": ["beta"], "reference": "gamma"},
+        "groups": {"groups": ["beta"]},
+    },
+    make=[np.asarray, csr_matrix, csc_matrix],
 )
 def test_bad_values_are_named_by_cell_and_gene(word, make, part):
     adata = cells(make=make)

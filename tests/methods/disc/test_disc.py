@@ -9,6 +9,7 @@ import pytest
 from scipy import sparse
 
 import fastfs
+from covering import covering
 from fastfs._core import DISC_MOST_SUMS as MOST_SUMS
 from reference import disc as oracle
 from reference.kernels import as_c_function
@@ -315,9 +316,7 @@ def tied_sets(kind, seed, n=40, p=70, n_copies=8):
     return [np.hstack([X, X[:, copied]]) for X in sets], copied, rng.permutation(p + n_copies)
 
 
-@pytest.mark.parametrize("K", [4, 10, 77])
-@pytest.mark.parametrize("form", [np.asarray, np.float32, sparse.csr_matrix, sparse.csc_matrix])
-@pytest.mark.parametrize("kind", TIED)
+@covering(kind=TIED.keys(), form=[np.asarray, np.float32, sparse.csr_matrix, sparse.csc_matrix], K=[4, 10, 77])
 def test_copies_have_equal_scores(kind, form, K):
     """Of two copies both are among the nearest of a feature or none, in any order of the features."""
     options = {"graph": "knn", "n_components": 4, "bandwidth_neighbors": 6, "n_neighbors": K, "n_differential": 3}

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import fastfs
+from covering import covering, rotating
 from sentences import assert_one_sentence
 
 pytestmark = pytest.mark.filterwarnings("ignore::fastfs.DataWarning", "ignore:.*converge")
@@ -16,8 +17,7 @@ def table(n_features, n_classes):
     return rng.normal(size=(12 * n_classes, n_features)), np.repeat(np.arange(n_classes), 12)
 
 
-@pytest.mark.parametrize("n_classes", range(2, 6))
-@pytest.mark.parametrize("n_features", range(2, 31))
+@rotating(2, n_features=range(2, 31), n_classes=range(2, 6))
 def test_defaults_fit_or_say_what_does(n_features, n_classes):
     X, y = table(n_features, n_classes)
     if n_features >= max(4, n_classes + 1):
@@ -32,9 +32,7 @@ def test_defaults_fit_or_say_what_does(n_features, n_classes):
     assert_one_sentence(raised)
 
 
-@pytest.mark.parametrize("constant", ["drop", "project"])
-@pytest.mark.parametrize("n_classes", range(2, 6))
-@pytest.mark.parametrize("n_features", range(6, 31, 3))
+@covering(n_features=range(6, 31, 3), n_classes=range(2, 6), constant=["drop", "project"])
 def test_following_the_advice_fits(n_features, n_classes, constant):
     X, y = table(n_features, n_classes)
     for given in (n_features, 20, [n_features - 1] + [1] * (n_classes - 1)):

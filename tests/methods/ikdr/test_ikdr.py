@@ -16,6 +16,7 @@ from scipy.optimize import minimize
 from sklearn.exceptions import ConvergenceWarning
 
 import fastfs
+from covering import covering
 from fastfs import _core
 from fastfs._machine.run import Run
 from reference import ikdr as oracle
@@ -207,10 +208,9 @@ def evaluate(p, K, A, n_threads=1, repeats=1):
     return _core.ikdr_evaluate(K, labels, n_classes, A, core_options(p, len(A)), repeats, Run(n_threads))
 
 
-@pytest.mark.parametrize("n, n_classes, k", [(3, 2, 1), (17, 2, 2), (33, 3, 5), (64, 4, 4), (130, 7, 20)])
-@pytest.mark.parametrize("slack", SLACKS)
-@pytest.mark.parametrize("kind", KINDS)
-def test_evaluation(kind, slack, n, n_classes, k):
+@covering(sizes=[(3, 2, 1), (17, 2, 2), (33, 3, 5), (64, 4, 4), (130, 7, 20)], slack=SLACKS.keys(), kind=KINDS)
+def test_evaluation(kind, slack, sizes):
+    n, n_classes, k = sizes
     X, y = blobs(n, 4, n_classes)
     p, _ = problem(X, y, 0.3, 0.4, *SLACKS[slack], kind, groups="all")
     K = p.kernels[0]
@@ -274,10 +274,7 @@ def assert_prices(found, p, A, weights, dtype):
 GROUPS = {"single": None, "groups": np.arange(37) // 5, "unequal": np.r_[np.zeros(20, int), np.arange(17) % 3 + 1]}
 
 
-@pytest.mark.parametrize("groups", GROUPS)
-@pytest.mark.parametrize("width", ["mean_squared", "mean", 1.7])
-@pytest.mark.parametrize("scaling", ["standard", None])
-@pytest.mark.parametrize("dtype", DTYPES)
+@covering(groups=GROUPS.keys(), width=["mean_squared", "mean", 1.7], scaling=["standard", None], dtype=DTYPES)
 def test_prices(dtype, scaling, width, groups):
     X, y = blobs(45, 37)
     X[:, 5] /= X[:, 5].std()  # without scaling, too, some kernels must vary
@@ -291,9 +288,7 @@ def test_prices(dtype, scaling, width, groups):
         assert again.tobytes() == found.tobytes()
 
 
-@pytest.mark.parametrize("slack", SLACKS)
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("mu", [0.0, 0.4])
+@covering(slack=SLACKS.keys(), kind=KINDS, mu=[0.0, 0.4])
 def test_prices_of_all_terms(mu, kind, slack):
     X, y = blobs(31, 70, 4)
     p, _ = problem(X, y, 0.3, mu, *SLACKS[slack], kind)
@@ -306,10 +301,7 @@ def test_prices_of_all_terms(mu, kind, slack):
 # ---------------------------------------------------------------------------------------------------------------- fits
 
 
-@pytest.mark.parametrize("slack", SLACKS)
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("groups", [None, "all", "pairs"])
+@covering(slack=SLACKS.keys(), groups=[None, "all", "pairs"], kind=KINDS, dtype=DTYPES)
 def test_fit(groups, dtype, kind, slack):
     X, y = blobs(50, 24)
     groups = np.arange(24) // 2 if groups == "pairs" else groups

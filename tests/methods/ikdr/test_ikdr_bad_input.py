@@ -10,6 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics.pairwise import cosine_similarity, rbf_kernel
 
 import fastfs
+from covering import rotating
 from sentences import assert_one_sentence
 
 RNG = np.random.default_rng(0)
@@ -56,8 +57,7 @@ BAD_DATA = {
 }
 
 
-@every
-@pytest.mark.parametrize("name", BAD_DATA)
+@rotating(1, name=BAD_DATA.keys(), call=CALLS.keys())
 def test_bad_data(call, name):
     bad_X, bad_y, error, parts = BAD_DATA[name]
     with pytest.raises(error) as raised:
@@ -112,9 +112,9 @@ BAD_PARAMETERS = [
 ]
 
 
-@every
-@pytest.mark.parametrize("options, error, parts", BAD_PARAMETERS, ids=lambda value: str(value)[:40])
-def test_bad_parameters(call, options, error, parts):
+@rotating(1, case=BAD_PARAMETERS, call=CALLS.keys())
+def test_bad_parameters(call, case):
+    options, error, parts = case
     with pytest.raises(error) as raised:
         CALLS[call](X, Y, **options)
     assert_one_sentence(raised, *parts)
@@ -220,8 +220,7 @@ BAD_KERNELS = {
 }
 
 
-@every
-@pytest.mark.parametrize("case", BAD_KERNELS)
+@rotating(1, case=BAD_KERNELS.keys(), call=CALLS.keys())
 def test_bad_precomputed_kernels(call, case):
     kernels, parts = BAD_KERNELS[case]
     with pytest.raises(ValueError) as raised:  # noqa: PT011 (the parts are compared)
@@ -277,8 +276,7 @@ BAD_CALLABLES = {
 }
 
 
-@every
-@pytest.mark.parametrize("case", BAD_CALLABLES)
+@rotating(1, case=BAD_CALLABLES.keys(), call=CALLS.keys())
 def test_bad_callables(call, case):
     change, parts = BAD_CALLABLES[case]
     with pytest.raises(ValueError) as raised:  # noqa: PT011

@@ -17,10 +17,10 @@ from sklearn.metrics.pairwise import cosine_similarity, rbf_kernel
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import fastfs
 from fastfs import IKDR, pl
+from sklearn_checks import assert_passes_checks
 
 RNG = np.random.default_rng(0)
 Y = np.arange(60) % 3
@@ -59,9 +59,13 @@ class Rbf:
 
 @pytest.mark.filterwarnings("ignore::fastfs.DataWarning")  # the checks use tiny data
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@parametrize_with_checks([IKDR(), IKDR(1, interpretability="distance", mu=0.5), IKDR(kernel=Rbf(), max_iter=2)])
-def test_scikit_learn_checks(estimator, check):
-    check(estimator)
+@pytest.mark.parametrize(
+    "estimator",
+    [IKDR(), IKDR(1, interpretability="distance", mu=0.5), IKDR(kernel=Rbf(), max_iter=2)],
+    ids=["default", "distance", "kernel"],
+)
+def test_scikit_learn_checks(estimator):
+    assert_passes_checks(estimator)
 
 
 def test_parameters_are_stored_untouched():

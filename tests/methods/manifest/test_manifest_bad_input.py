@@ -11,6 +11,7 @@ import pytest
 import scipy.sparse as sp
 
 import fastfs
+from covering import rotating
 from fastfs import ManiFeSt
 from sentences import assert_one_sentence
 
@@ -35,7 +36,8 @@ def fit(X, y, **options):
     return ManiFeSt(**options).fit(X, y).scores_
 
 
-both = pytest.mark.parametrize("call", [fastfs.manifest_scores, fit], ids=["function", "estimator"])
+BOTH = {"function": fastfs.manifest_scores, "estimator": fit}
+both = pytest.mark.parametrize("call", BOTH.values(), ids=BOTH.keys())
 
 # -------------------------------------------------------------------------------------------------------------------- X
 
@@ -132,8 +134,7 @@ BAD_Y = {
 }
 
 
-@both
-@pytest.mark.parametrize("name", BAD_Y)
+@rotating(1, name=BAD_Y.keys(), call=BOTH)
 def test_bad_y(call, name):
     bad, part = BAD_Y[name]
     with pytest.raises(ValueError, match=re.escape(part)) as raised:
@@ -211,9 +212,9 @@ def name_of(options):
     return ", ".join(f"{k}={v}" for k, v in options.items())
 
 
-@both
-@pytest.mark.parametrize("options, error, parts", BAD_PARAMETERS, ids=[name_of(case[0]) for case in BAD_PARAMETERS])
-def test_bad_parameters(call, options, error, parts):
+@rotating(1, case=BAD_PARAMETERS, call=BOTH)
+def test_bad_parameters(call, case):
+    options, error, parts = case
     with pytest.raises(error) as raised:
         call(X, Y, **options)
     assert_one_sentence(raised, *parts)
@@ -357,8 +358,7 @@ BAD_CHUNKS = {
 }
 
 
-@both
-@pytest.mark.parametrize("name", BAD_CHUNKS)
+@rotating(1, name=BAD_CHUNKS.keys(), call=BOTH)
 def test_bad_chunks(call, name):
     make, parts = BAD_CHUNKS[name]
     with pytest.raises((ValueError, TypeError)) as raised:

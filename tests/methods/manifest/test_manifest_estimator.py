@@ -15,12 +15,12 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import fastfs
 from fastfs import ManiFeSt
 from fastfs._functions import manifest as _manifest
 from fastfs._machine import run as _run
+from sklearn_checks import assert_passes_checks
 
 RNG = np.random.default_rng(0)
 # Two computations of the same scores that add up in another order: (40 + 12) eps times a condition below 1e4.
@@ -39,9 +39,11 @@ def planted(n_features_to_select=2, **options):
 
 
 @pytest.mark.filterwarnings("ignore::fastfs.DataWarning")  # the checks use tiny data
-@parametrize_with_checks([ManiFeSt(), ManiFeSt(n_features_to_select=1, normalize=3, n_components=1)])
-def test_scikit_learn_checks(estimator, check):
-    check(estimator)
+@pytest.mark.parametrize(
+    "estimator", [ManiFeSt(), ManiFeSt(n_features_to_select=1, normalize=3, n_components=1)], ids=str
+)
+def test_scikit_learn_checks(estimator):
+    assert_passes_checks(estimator)
 
 
 def test_parameters_are_stored_untouched():

@@ -19,6 +19,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 
 import fastfs
+from covering import covering
 from fastfs import ManiFeSt, _core
 from fastfs._functions.manifest import ManiFeStOptions, Stage
 from fastfs._machine.run import Run
@@ -62,10 +63,7 @@ def xor(seed):
 # ------------------------------------------------------------------------------------------------------------ full rank
 
 
-@pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("normalize", [0, 3])
-@pytest.mark.parametrize("factor", [0.3, 0.5, 1.0])
-@pytest.mark.parametrize("d", [2, 3, 40, 200])
+@covering(d=[2, 3, 40, 200], factor=[0.3, 0.5, 1.0], form=FORMS.keys(), normalize=[0, 3])
 def test_full_rank(d, factor, normalize, form):
     X, y = two_classes(d=d)
     options = {"sigma": (2.0, 3.0)} if d == 2 else {"sigma_factor": factor}

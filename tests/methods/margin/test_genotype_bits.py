@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import fastfs
+from covering import covering, rotating
 from fastfs.io import Genotypes, pack_genotypes
 
 METHODS = {
@@ -55,8 +56,7 @@ SHAPES = [*((n, 70) for n in range(2, 10)), (63, 1), (64, 255), (65, 256), (255,
 SHAPES += [(20, 8192), (21, 8193), (33, 16385), (6, 600_000)]
 
 
-@pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("shape", SHAPES)
+@rotating(4, shape=SHAPES, method=METHODS.keys())
 def test_bits_give_the_scores_of_numbers(shape, method):
     X, y = table(*shape), np.arange(shape[0]) % 2
     G = garbled(pack_genotypes(X))
@@ -65,9 +65,11 @@ def test_bits_give_the_scores_of_numbers(shape, method):
     assert not found[np.ptp(X, axis=0) == 0].any()
 
 
-@pytest.mark.parametrize("rate", [0.02, 0.4])
-@pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("shape", [(5, 70), (30, 255), (65, 300), (257, 700), (21, 16_500), (33, 33_000), (600, 64)])
+@covering(
+    shape=[(5, 70), (30, 255), (65, 300), (257, 700), (21, 16_500), (33, 33_000), (600, 64)],
+    method=METHODS.keys(),
+    rate=[0.02, 0.4],
+)
 def test_missing_genotypes_are_ignored_as_in_numbers(shape, method, rate):
     X, y = with_gaps(table(*shape), rate), np.arange(shape[0]) % 2
     G = garbled(pack_genotypes(X))

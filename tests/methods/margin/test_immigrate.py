@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from test_relief import FORMS, PEAK, SHAPES
 
 import fastfs
+from covering import covering
 from fastfs._functions.margin import Stage
 from fastfs._machine.run import Run
 from reference import immigrate as oracle
@@ -268,9 +269,7 @@ VARIANTS = {
 }
 
 
-@pytest.mark.parametrize("n_classes", [2, 3])
-@pytest.mark.parametrize("dtype", ["float64", "float32"])
-@pytest.mark.parametrize("variant", VARIANTS)
+@covering(variant=VARIANTS.keys(), dtype=["float64", "float32"], n_classes=[2, 3])
 def test_immigrate_variants(variant, dtype, n_classes):
     X, y = classes_that_differ(70, 14, n_classes, dtype=dtype)
     options = dict(VARIANTS[variant])

@@ -10,6 +10,7 @@ import pytest
 import scipy.sparse as sp
 
 import fastfs
+from covering import rotating, turns
 from fastfs._functions.immigrate import top_pairs
 from fastfs._functions.margin import Stage
 from fastfs._machine.run import Run, core
@@ -17,25 +18,33 @@ from reference.data import classes_that_differ
 from sentences import assert_one_sentence
 
 X, Y = classes_that_differ(40, 6)
-CALLS = {
-    "relief": lambda X, y, **o: fastfs.relief_scores(X, y, **o),
-    "relieff": lambda X, y, **o: fastfs.relieff_scores(X, y, **o),
-    "surf": lambda X, y, **o: fastfs.surf_scores(X, y, **o),
-    "multisurf": lambda X, y, **o: fastfs.multisurf_scores(X, y, **o),
-    "swrf": lambda X, y, **o: fastfs.swrf_scores(X, y, **o),
-    "murelief": lambda X, y, **o: fastfs.mu_relief_scores(X, y, **o),
+FUNCTIONS = {
+    "relief": fastfs.relief_scores,
+    "relieff": fastfs.relieff_scores,
+    "surf": fastfs.surf_scores,
+    "multisurf": fastfs.multisurf_scores,
+    "swrf": fastfs.swrf_scores,
+    "murelief": fastfs.mu_relief_scores,
     "im4e": lambda X, y, **o: fastfs.im4e(X, y, **o).weights,
     "immigrate": lambda X, y, **o: fastfs.immigrate(X, y, **o).scores,
-    "Relief": lambda X, y, **o: fastfs.Relief(**o).fit(X, y).scores_,
-    "ReliefF": lambda X, y, **o: fastfs.ReliefF(**o).fit(X, y).scores_,
-    "SURF": lambda X, y, **o: fastfs.SURF(**o).fit(X, y).scores_,
-    "MultiSURF": lambda X, y, **o: fastfs.MultiSURF(**o).fit(X, y).scores_,
-    "SWRF": lambda X, y, **o: fastfs.SWRF(**o).fit(X, y).scores_,
-    "MuRelief": lambda X, y, **o: fastfs.MuRelief(**o).fit(X, y).scores_,
-    "IM4E": lambda X, y, **o: fastfs.IM4E(**o).fit(X, y).scores_,
-    "Immigrate": lambda X, y, **o: fastfs.Immigrate(**o).fit(X, y).scores_,
 }
+ESTIMATORS = {
+    method.__name__: lambda X, y, method=method, **o: method(**o).fit(X, y).scores_
+    for method in (
+        fastfs.Relief,
+        fastfs.ReliefF,
+        fastfs.SURF,
+        fastfs.MultiSURF,
+        fastfs.SWRF,
+        fastfs.MuRelief,
+        fastfs.IM4E,
+        fastfs.Immigrate,
+    )
+}
+# A function and its estimator after each other, so that turns of two take one of both.
+CALLS = dict(call for both in zip(FUNCTIONS.items(), ESTIMATORS.items(), strict=True) for call in both)
 every = pytest.mark.parametrize("call", CALLS)
+functions = pytest.mark.parametrize("call", FUNCTIONS)  # estimators call them: scores are the same
 # All of these take tables with categories, missing values and targets that are numbers.
 OF_TABLES = ("relieff", "surf", "multisurf", "swrf", "murelief")
 
@@ -91,8 +100,7 @@ BAD_DATA = {
 }
 
 
-@every
-@pytest.mark.parametrize("name", BAD_DATA)
+@rotating(4, name=BAD_DATA.keys(), call=CALLS.keys())
 def test_bad_data(call, name):
     bad_X, bad_y, error, parts = BAD_DATA[name]
     bad_X = iter([X[:20], X[20:]]) if name == "chunks" else bad_X
@@ -129,24 +137,25 @@ OF_ITERATION = [
     *(({"tol": t}, ValueError, ["tol"]) for t in (-1e-9, np.nan, np.inf)),
 ]
 INDEFINITE = np.diag([1.0, 1, 1, 1, 1, -0.1])
-BAD_PARAMETERS = [
-    *((call, *case) for call in CALLS for case in COMMON),
-    *((call, *case) for call in of("im4e", "immigrate") for case in OF_ITERATION),
-    *(
-        (call, *case)
-        for call in of("relief", *OF_TABLES)
-        for case in [
+# Mistakes, and the methods that refuse them: each mistake is made in so many of their functions and estimators.
+MISTAKES = [
+    (8, list(CALLS), COMMON),
+    (2, of("im4e", "immigrate"), OF_ITERATION),
+    (
+        3,
+        of("relief", *OF_TABLES),
+        [
             ({"n_targets": 0}, ValueError, ["n_targets", "0"]),
             ({"n_targets": 41}, ValueError, ["n_targets", "40", "41"]),
             ({"n_targets": 2.5}, TypeError, ["n_targets", "2.5"]),
             ({"random_state": -1}, ValueError, []),
-        ]
+        ],
     ),
-    *((call, {"closed_form": 1}, TypeError, ["closed_form", "1"]) for call in of("relief")),
-    *(
-        (call, *case)
-        for call in of(*OF_TABLES)
-        for case in [
+    (1, of("relief"), [({"closed_form": 1}, TypeError, ["closed_form", "1"])]),
+    (
+        3,
+        of(*OF_TABLES),
+        [
             ({"missing": "drop"}, ValueError, ["missing", "'drop'", "'ignore'"]),
             ({"missing": None}, ValueError, ["missing", "None"]),
             ({"target_type": "numbers"}, ValueError, ["target_type", "'numbers'", "'number'"]),
@@ -166,50 +175,50 @@ BAD_PARAMETERS = [
             ({"categorical_features": ["a"]}, ValueError, ["categorical_features", "'a'"]),
             ({"categorical_features": [1.5]}, TypeError, ["categorical_features", "1.5"]),
             ({"categorical_features": 1}, ValueError, ["categorical_features", "0-D"]),
-        ]
+        ],
     ),
-    *(
-        (call, *case)
-        for call in of("surf", "multisurf", "swrf")
-        for case in [({"far": 1}, TypeError, ["far", "1"]), ({"far": "both"}, TypeError, ["far", "'both'"])]
+    (
+        2,
+        of("surf", "multisurf", "swrf"),
+        [({"far": 1}, TypeError, ["far", "1"]), ({"far": "both"}, TypeError, ["far", "'both'"])],
     ),
-    *(
-        (call, *case)
-        for call in of("swrf")
-        for case in [
+    (
+        1,
+        of("swrf"),
+        [
             ({"radius": "each"}, ValueError, ["radius", "'each'", "'sample'"]),
             ({"dead_band": -0.5}, ValueError, ["dead_band", "-0.5"]),
             ({"dead_band": np.inf}, ValueError, ["dead_band", "inf"]),
             ({"dead_band": "half"}, TypeError, ["dead_band", "'half'"]),
-        ]
+        ],
     ),
-    *(
-        (call, *case)
-        for call in of("relieff", "murelief")
-        for case in [
+    (
+        2,
+        of("relieff", "murelief"),
+        [
             ({"priors": "equal"}, ValueError, ["priors", "'equal'", "'uniform'"]),
             ({"priors": [0.5, 0.5]}, TypeError, ["priors", "[0.5, 0.5]"]),
             ({"priors": {0: 1.0}}, ValueError, ["priors", "0, 1", "but 1 is"]),
             ({"priors": {0: 1.0, 1: 1.0, 2: 1.0}}, ValueError, ["priors", "0, 1", "but 2 is"]),
             ({"priors": {0: 1.0, 1: "x"}}, TypeError, ["priors", "'x'"]),
             ({"priors": {0: 1.0, 1: 0.0}}, ValueError, ["priors", "0"]),
-        ]
+        ],
     ),
-    *(
-        (call, *case)
-        for call in of("relieff", "murelief")
-        for case in [
+    (
+        2,
+        of("relieff", "murelief"),
+        [
             ({"n_neighbors": 0}, ValueError, ["n_neighbors", "0"]),
             ({"n_neighbors": -3}, ValueError, ["n_neighbors", "-3"]),
             ({"n_neighbors": True}, TypeError, ["n_neighbors", "True"]),
             ({"n_neighbors": 2.0}, TypeError, ["n_neighbors", "2.0"]),
             ({"n_neighbors": None}, TypeError, ["n_neighbors", "None"]),
-        ]
+        ],
     ),
-    *(
-        (call, *case)
-        for call in of("im4e")
-        for case in [
+    (
+        1,
+        of("im4e"),
+        [
             ({"class_weight": {0: 0.0}}, ValueError, ["class_weight", "0"]),
             ({"class_weight": {1: -2.0}}, ValueError, ["class_weight", "-2.0"]),
             ({"class_weight": {1: np.nan}}, ValueError, ["class_weight", "nan"]),
@@ -224,12 +233,12 @@ BAD_PARAMETERS = [
             ({"w0": [1, 1, -1, 1, 1, 1]}, ValueError, ["w0 must hold finite numbers", "column 2 is -1"]),
             ({"w0": [1, 1, 1, np.nan, 1, 1]}, ValueError, ["w0 must hold finite numbers", "column 3 is nan"]),
             ({"w0": ["a"] * 6}, ValueError, ["w0 must hold numbers only"]),
-        ]
+        ],
     ),
-    *(
-        (call, *case)
-        for call in of("immigrate")
-        for case in [
+    (
+        1,
+        of("immigrate"),
+        [
             ({"prefilter": "relief"}, ValueError, ["prefilter", "'relief'"]),
             ({"clip": "yes"}, TypeError, ["clip", "'yes'"]),
             ({"smallest": -0.1}, ValueError, ["smallest", "-0.1"]),
@@ -244,9 +253,10 @@ BAD_PARAMETERS = [
             ({"W0": changed(np.eye(6), 2, 2, np.nan)}, ValueError, ["W0", "NaN"]),
             ({"W0": INDEFINITE}, ValueError, ["W0", "semidefinite"]),
             ({"W0": np.eye(6), "prefilter": "im4e"}, ValueError, ["W0", "prefilter"]),
-        ]
+        ],
     ),
 ]
+BAD_PARAMETERS = [(call, *case) for times, calls, cases in MISTAKES for case, call in turns(times, cases, calls)]
 
 
 @pytest.mark.parametrize("call, options, error, parts", BAD_PARAMETERS, ids=lambda v: str(v)[:40])
@@ -280,7 +290,7 @@ def test_semidefinite_up_to_rounding_will_do():
 UNITS = [1e-300, 1e-150, 1e-30, 1e30, 1e150, 1e300, 5e307]
 
 
-@every
+@functions
 @pytest.mark.parametrize("unit", UNITS)
 def test_units_make_no_difference_or_an_error(call, unit):
     """One column in another unit: the same scores, or a refusal that names the column; never NaN."""
@@ -296,7 +306,7 @@ def test_units_make_no_difference_or_an_error(call, unit):
     np.testing.assert_allclose(found, CALLS[call](X, Y), rtol=0, atol=1e-10)
 
 
-@every
+@functions
 @pytest.mark.parametrize("unit", [1e-44, 1e-38, 1e38, 3e38])
 def test_units_of_float32(call, unit):
     bad = X.astype(np.float32)
@@ -309,7 +319,7 @@ def test_units_of_float32(call, unit):
     np.testing.assert_allclose(found, CALLS[call](exact, Y), rtol=0, atol=1e-5)
 
 
-@every
+@functions
 def test_not_scaled_and_uneven(call):
     uneven = X / X.std(axis=0) * np.r_[1, 1, 1, 1e4, 1, 1]
     with pytest.warns(fastfs.DataWarning, match="1000 times apart"):
@@ -317,14 +327,14 @@ def test_not_scaled_and_uneven(call):
     assert CALLS[call](uneven, Y) is not None  # no warning where they are scaled
 
 
-@every
+@functions
 @pytest.mark.parametrize("largest, dtype", [(1e20, "f4"), (1e200, "f8")])
 def test_not_scaled_and_too_large(call, largest, dtype):
     with pytest.raises(ValueError, match="column 2"):
         CALLS[call](changed(X, 3, 2, largest).astype(dtype), Y, scaling=None)
 
 
-@every
+@functions
 @pytest.mark.parametrize("largest, dtype", [(1e-17, "f4"), (1e-151, "f8"), (1e-300, "f8")])
 def test_not_scaled_and_too_small(call, largest, dtype):
     """Squares would vanish, and with them all scores."""
@@ -333,7 +343,7 @@ def test_not_scaled_and_too_small(call, largest, dtype):
     assert_one_sentence(raised)
 
 
-@every
+@functions
 @pytest.mark.parametrize("unit", [1e-148, 1e-100, 1e100, 1e148])
 def test_not_scaled_in_any_unit(call, unit):
     """All features in one unit: squares of sums of squares of differences are beyond the range of numbers."""
@@ -365,7 +375,7 @@ def test_nothing_but_negligible_pairs(n_features):
     assert found.n_iter == 0
 
 
-@every
+@functions
 def test_integers_and_bools(call):
     counts = np.random.default_rng(0).integers(0, 200, size=(40, 6))
     counts[:, 0] += 50 * Y
@@ -429,7 +439,7 @@ def test_prediction_beyond_numbers(method):
 # ----------------------------------------------------------------------------------------- memory, progress, and cancel
 
 
-@every
+@functions
 def test_refused_before_it_is_tried(call):
     wide = np.broadcast_to(np.arange(50_000.0)[:, None], (50_000, 4))
     with pytest.raises(MemoryError, match=r"max_memory|FASTFS_MAX_MEMORY"):

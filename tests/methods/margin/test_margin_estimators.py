@@ -11,7 +11,6 @@ import pandas as pd
 import polars as pl
 import pytest
 import scipy.sparse as sp
-import sklearn
 from sklearn.base import clone, is_classifier
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics import get_scorer
@@ -19,10 +18,10 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import fastfs
 from fastfs import IM4E, SURF, SWRF, Immigrate, MultiSURF, MuRelief, Relief, ReliefF, RReliefF
+from sklearn_checks import assert_passes_checks
 
 ALL = [Relief, ReliefF, SURF, MultiSURF, SWRF, MuRelief, IM4E, Immigrate]
 CLASSIFIERS = [IM4E, Immigrate]
@@ -52,37 +51,28 @@ FUNCTIONS = {
 
 # --------------------------------------------------------------------------------------------------------- scikit-learn
 
+# Of the RELIEF family.
+COPIES = "the copies that a weight stands for are no neighbours of each other"
+WEIGHTED = {f"check_sample_weight_equivalence_on_{kind}_data": COPIES for kind in ("dense", "sparse")}
 EXPECTED = {
     IM4E: {
         "check_class_weight_classifiers": "factors of classes weigh margins; how prediction compares classes is left"
     },
     Immigrate: {},
 }
-# Of the RELIEF family.
-COPIES = "the copies that a weight stands for are no neighbours of each other"
-WEIGHTED = {f"check_sample_weight_equivalence_on_{kind}_data": COPIES for kind in ("dense", "sparse")}
-
-
-def expected(estimator):
-    return EXPECTED.get(type(estimator), WEIGHTED)
+VARIANTS = [
+    Immigrate(1, clip=True, sigma="auto"),
+    Relief(closed_form=True),
+    ReliefF(missing="ignore"),
+    RReliefF(n_neighbors=100),
+    SURF(target_type="number"),
+]
 
 
 @pytest.mark.filterwarnings("ignore::fastfs.DataWarning")  # the checks use tiny data
-@parametrize_with_checks(
-    [method() for method in ALL]
-    + [
-        Immigrate(1, clip=True, sigma="auto"),
-        Relief(closed_form=True),
-        ReliefF(missing="ignore"),
-        RReliefF(n_neighbors=100),
-    ]
-    + [SURF(target_type="number")],
-    expected_failed_checks=expected,
-)
-def test_scikit_learn_checks(estimator, check):
-    if sklearn.__version__.startswith("1.6.") and check.func.__name__ == "check_positive_only_tag_during_fit":
-        pytest.skip("scikit-learn 1.6 makes this check with a y that the RELIEF family refuses")
-    check(estimator)
+@pytest.mark.parametrize("estimator", [*(method() for method in ALL), *VARIANTS], ids=str)
+def test_scikit_learn_checks(estimator):
+    assert_passes_checks(estimator, EXPECTED.get(type(estimator), WEIGHTED))
 
 
 @every

@@ -15,6 +15,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import fastfs
+from covering import covering
 from reference import relief as oracle
 from reference.data import classes_that_differ
 
@@ -107,10 +108,7 @@ def test_agrees_with_oracle(method, n, n_features, n_classes, seed, scaling, n_t
     assert_agrees(scores(method, FORMS[form](X), y, scaling=scaling, n_threads=n_threads), method, X, y, scaling)
 
 
-@pytest.mark.parametrize("scaling", ["range", "standard", None])
-@pytest.mark.parametrize("n_classes", [2, 3])
-@pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@covering(method=METHODS.keys(), scaling=["range", "standard", None], n_classes=[2, 3], dtype=["float64", "float32"])
 def test_dtypes(dtype, method, n_classes, scaling):
     candidates = (classes_that_differ(40, 9, n_classes, seed, dtype) for seed in range(50))
     X, y = next(c for c in candidates if gap(method, *c, scaling) > DECIDED[dtype])
@@ -119,9 +117,7 @@ def test_dtypes(dtype, method, n_classes, scaling):
     assert_agrees(found, method, X, y, scaling, dtype)
 
 
-@pytest.mark.parametrize("scaling", ["range", "standard"])
-@pytest.mark.parametrize("dtype", ["float64", "float32"])
-@pytest.mark.parametrize("method", METHODS)
+@covering(method=METHODS.keys(), dtype=["float64", "float32"], scaling=["range", "standard"])
 def test_memory_layout_changes_no_bit(method, dtype, scaling):
     for shape in ((70, 33), (19, 1700)):  # the latter are several panels of features
         X, y = classes_that_differ(*shape, dtype=dtype)
@@ -171,9 +167,11 @@ def test_by_blocks_of_rows(method, dtype):
 # ---------------------------------------------------------------------------------------------------- ties and few hits
 
 
-@pytest.mark.parametrize("dtype", ["float64", "float32"])
-@pytest.mark.parametrize("memory", [None, "3M"])
-@pytest.mark.parametrize("method", [method for method in METHODS if method != "multisurf"])  # which takes no number
+@covering(
+    method=[method for method in METHODS if method != "multisurf"],  # which takes no number
+    memory=[None, "3M"],
+    dtype=["float64", "float32"],
+)
 @pytest.mark.filterwarnings("ignore:no feature:fastfs.DataWarning")
 def test_ties_go_to_the_lowest_row(method, memory, dtype):
     """Distances between small integers are exact, whatever the order of the sums, and nearly all tied."""

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from covering import covering, rotating
 from fastfs._functions.relief_family import fit, read_samples
 from fastfs._machine.run import Run, core
 from reference import relief_family as reference
@@ -158,7 +159,7 @@ def assert_close(found, expected, relative, case):
 # ---------------------------------------------------------------------------------------------------------- definitions
 
 
-@pytest.mark.parametrize("number", range(4))
+@pytest.mark.parametrize("number", range(2))
 @pytest.mark.parametrize("name, table", EVERY)
 def test_float64(name, table, number):
     case, expected = decided(name, table, number)
@@ -236,9 +237,11 @@ def test_blocks_of_rows(name, table):
     np.testing.assert_allclose(blocks[0].scores_, stored.scores_, rtol=0, atol=1e-13 * unit)
 
 
-@pytest.mark.parametrize("name", [name for name in CORES if name not in ("relieff all", "swrf dead band")])
-@pytest.mark.parametrize("table", ["numbers", "mixed gaps"])
-@pytest.mark.parametrize("weighted", [False, True])
+@covering(
+    name=[name for name in CORES if name not in ("relieff all", "swrf dead band")],
+    table=["numbers", "mixed gaps"],
+    weighted=[False, True],
+)
 def test_draws_of_targets(name, table, weighted):
     """60 draws: their mean is within 4.5 standard errors of the score, and they spread as far as the fit says."""
     if (CORES[name][0], table) in IMPOSSIBLE:
@@ -360,11 +363,10 @@ def test_a_stage_whose_call_is_canceled_stays_as_it_is(weighs):
     assert number > 1
 
 
-@pytest.mark.parametrize("keep", ["manhattan", "none"])
-@pytest.mark.parametrize("name, table", OF_STAGES)
-def test_weights_of_features(name, table, keep):
+@rotating(1, case=OF_STAGES, keep=["manhattan", "none"])
+def test_weights_of_features(case, keep):
     """They multiply differences in distances, not in scores; a feature of weight 0 is scored, too."""
-    case = without_distances(name, table, 3)
+    case = without_distances(*case, 3)
     stage, columns = Stage(case, keep), np.array([0, 1, 2, 4, 5, 6, 7, 8])
     weights = np.random.default_rng(4).uniform(0.2, 2, 8)
     weights[2] = 0

@@ -11,6 +11,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import fastfs
+from covering import covering, rotating
 from fastfs import SURF, SWRF, MultiSURF, MuRelief, Relief, ReliefF, RReliefF
 from sentences import assert_one_sentence
 
@@ -81,8 +82,7 @@ FRAMES = {
 }
 
 
-@every
-@pytest.mark.parametrize("kind", FRAMES)
+@rotating(3, kind=FRAMES.keys(), method=EVERY)
 def test_categories_in_tables(method, kind):
     """However they are spelled: codes in any order are the same categories."""
     expected = method(categorical_features=MASK).fit(X, target(method)).scores_
@@ -232,9 +232,7 @@ def test_a_missing_value_is_named(method, value):
     assert np.isfinite(method(missing="ignore").fit(frame, target(method)).scores_).all()
 
 
-@every
-@pytest.mark.parametrize("missing", ["error", "ignore", "class"])
-@pytest.mark.parametrize("column", [2, 4])
+@covering(method=EVERY, missing=["error", "ignore", "class"], column=[2, 4])
 def test_infinity_is_an_error_always(method, missing, column):
     if method is RReliefF and missing == "class":
         pytest.skip("it has no classes")
@@ -355,8 +353,7 @@ BAD_NUMBERS = {
 }
 
 
-@every
-@pytest.mark.parametrize("name", BAD_NUMBERS)
+@rotating(2, name=BAD_NUMBERS.keys(), method=EVERY)
 def test_bad_numbers(method, name):
     y, parts = BAD_NUMBERS[name]
     with pytest.raises(ValueError) as raised:  # noqa: PT011
@@ -498,8 +495,7 @@ BAD_WEIGHTS = {
 }
 
 
-@pytest.mark.parametrize("method", [Relief, *TABLE_METHODS], ids=lambda method: method.__name__)
-@pytest.mark.parametrize("name", BAD_WEIGHTS)
+@rotating(2, name=BAD_WEIGHTS.keys(), method=[Relief, *TABLE_METHODS])
 def test_bad_weights(method, name):
     weights, error, parts = BAD_WEIGHTS[name]
     with pytest.raises(error) as raised:
@@ -558,8 +554,7 @@ BAD_DISTANCES = {
 }
 
 
-@every
-@pytest.mark.parametrize("name", BAD_DISTANCES)
+@rotating(2, name=BAD_DISTANCES.keys(), method=EVERY)
 def test_bad_distances(method, name):
     distances, parts = BAD_DISTANCES[name]
     with pytest.raises(ValueError) as raised:  # noqa: PT011
@@ -576,9 +571,7 @@ SPARSE[:, 25:] *= -1
 SPARSE[:, 2] += Y
 
 
-@every
-@pytest.mark.parametrize("scaling", ["range", None])
-@pytest.mark.parametrize("make", [sp.csr_matrix, sp.csc_matrix, sp.coo_matrix, sp.csr_array])
+@covering(method=EVERY, make=[sp.csr_matrix, sp.csc_matrix, sp.coo_matrix, sp.csr_array], scaling=["range", None])
 def test_sparse_is_dense(method, make, scaling, monkeypatch):
     y = SPARSE[:, 2] if method is RReliefF else Y
     expected = method(scaling=scaling).fit(SPARSE, y).scores_

@@ -13,6 +13,7 @@ from sklearn.base import clone
 
 import fastfs
 import fastfs.tl
+from covering import covering
 from fastfs import _core
 from fastfs._machine.run import Run
 from reference import relief as oracle
@@ -55,10 +56,12 @@ def test_all_targets_are_the_oracle(method):
     assert not found.scores_se_.any()
 
 
-@pytest.mark.parametrize("scaling", ["range", "standard", None])
-@pytest.mark.parametrize("dtype", ["float64", "float32"])
-@pytest.mark.parametrize("table", [X, COUNTS], ids=["numbers", "counts"])
-@pytest.mark.parametrize("method", METHODS)
+@covering(
+    method=METHODS.keys(),
+    table={"numbers": X, "counts": COUNTS},
+    dtype=["float64", "float32"],
+    scaling=["range", "standard", None],
+)
 def test_blocks_are_memory(method, table, dtype, scaling):
     given = {"scaling": scaling, "n_targets": 170, "random_state": 5}
     table = table.astype(dtype)
@@ -67,10 +70,12 @@ def test_blocks_are_memory(method, table, dtype, scaling):
     assert_same(fitted(method, blocks(table), **given), in_memory)
 
 
-@pytest.mark.parametrize("lengths", [(N,), LENGTHS, (1,) * N], ids=["one", "seven", "rows"])
-@pytest.mark.parametrize("table", [X, COUNTS], ids=["numbers", "counts"])
-@pytest.mark.parametrize("make", [np.asarray, sp.csr_matrix, sp.csc_matrix], ids=["dense", "CSR", "CSC"])
-@pytest.mark.parametrize("scaling", ["range", None])
+@covering(
+    scaling=["range", None],
+    make={"dense": np.asarray, "CSR": sp.csr_matrix, "CSC": sp.csc_matrix},
+    table={"numbers": X, "counts": COUNTS},
+    lengths={"one": (N,), "seven": LENGTHS, "rows": (1,) * N},
+)
 def test_partitions_and_containers(scaling, make, table, lengths):
     """Ties of counts go to the lowest row, in whatever block it is."""
     given = {"scaling": scaling, "n_targets": 120}

@@ -15,12 +15,12 @@ from sklearn.feature_selection import SelectKBest
 from sklearn.model_selection import GridSearchCV
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import fastfs
 from fastfs import IM4E, VLS, IterativeRelief, ManiFeSt, MultiSURF, ProjSe, ReliefF, TuRF
 from fastfs._machine.errors import about_targets, places
 from reference.data import exclusive_or
+from sklearn_checks import assert_passes_checks
 
 RNG = np.random.default_rng(0)
 Y = np.arange(60) % 2
@@ -80,13 +80,9 @@ around_relief = pytest.mark.parametrize("wrap", [turf, vls, both, iterative])
 # --------------------------------------------------------------------------------------------------------- scikit-learn
 
 
-def guesses_not(estimator):
-    """Whether it, or what it wraps, takes targets of several kinds."""
-    return any(name.endswith("target_type") for name in estimator.get_params())
-
-
 @pytest.mark.filterwarnings("ignore::fastfs.DataWarning")  # the checks use tiny data
-@parametrize_with_checks(
+@pytest.mark.parametrize(
+    "estimator",
     [
         TuRF(ReliefF()),
         TuRF(IM4E(), n_features_to_select=1, step=0.3),
@@ -94,13 +90,11 @@ def guesses_not(estimator):
         VLS(ManiFeSt(), subsets="pairs"),
         TuRF(VLS(ReliefF(), subset_size=1)),
         IterativeRelief(ReliefF()),
-    ]
+    ],
+    ids=str,
 )
-def test_scikit_learn_checks(estimator, check):
-    of_1_6 = sklearn.__version__.startswith("1.6.") and check.func.__name__ == "check_positive_only_tag_during_fit"
-    if of_1_6 and guesses_not(estimator.estimator):
-        pytest.skip("scikit-learn 1.6 makes this check with a y that the RELIEF family refuses")
-    check(estimator)
+def test_scikit_learn_checks(estimator):
+    assert_passes_checks(estimator)
 
 
 @pytest.mark.parametrize("wrapper", [TuRF, VLS, IterativeRelief])

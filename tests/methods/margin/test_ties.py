@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import fastfs
+from covering import covering
 from fastfs.io import pack_genotypes
 from reference import relief_family as reference
 from reference.relief_library import prepared
@@ -67,9 +68,7 @@ def assert_rounding(found, expected, dtype="float64", what=""):
     np.testing.assert_allclose(found, expected, rtol=0, atol=ROUNDING[dtype] * np.abs(expected).max(), err_msg=what)
 
 
-@pytest.mark.parametrize("scaling", SCALINGS)
-@pytest.mark.parametrize("table", TABLES)
-@pytest.mark.parametrize("name", CORES)
+@covering(name=CORES.keys(), table=TABLES.keys(), scaling=SCALINGS)
 def test_storage_precision_order_and_threads(name, table, scaling):
     core, options = CORES[name]
     for seed in range(2):
@@ -151,9 +150,7 @@ def test_genotypes_in_two_bits(name):
         assert_rounding(found, fit(X), "float32")
 
 
-@pytest.mark.parametrize("scaling", SCALINGS)
-@pytest.mark.parametrize("table", TABLES)
-@pytest.mark.parametrize("name", ["relief", "relieff"])
+@covering(name=["relief", "relieff"], table=TABLES.keys(), scaling=SCALINGS)
 def test_streams(name, table, scaling):
     """Blocks of rows, permuted columns and float32 have the neighbours of the table in memory."""
     core, options = CORES[name]

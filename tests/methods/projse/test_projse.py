@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from sklearn.feature_selection import f_classif
 
 import fastfs
+from covering import covering
 from fastfs._machine.run import Run, core
 from reference import projse as oracle
 from reference.kernels import as_c_function
@@ -81,10 +82,7 @@ KERNELS = {
 }
 
 
-@pytest.mark.parametrize("center", [False, True])
-@pytest.mark.parametrize("kernel", KERNELS)
-@pytest.mark.parametrize("dtype", ["float64", "float32"])
-@pytest.mark.parametrize("form", FORMS)
+@covering(kernel=KERNELS.keys(), form=FORMS.keys(), dtype=["float64", "float32"], center=[False, True])
 def test_figure(form, dtype, kernel, center):
     X, Y = (A.astype(dtype) for A in data())
     options = KERNELS[kernel] | {"center": center}
@@ -116,10 +114,12 @@ def test_mixed_dtypes_are_summed_in_double(dtypes):
     assert_agrees(fastfs.projse(X, Y, n_features_to_select=4), oracle.select(X, Y, 4))
 
 
-@pytest.mark.parametrize("center", [False, True])
-@pytest.mark.parametrize("form", [sp.csr_matrix, sp.csc_matrix, sp.csr_array, sp.coo_matrix])
-@pytest.mark.parametrize("dtype", ["float64", "float32"])
-@pytest.mark.parametrize("kernel", KERNELS)
+@covering(
+    kernel=KERNELS.keys(),
+    form=[sp.csr_matrix, sp.csc_matrix, sp.csr_array, sp.coo_matrix],
+    dtype=["float64", "float32"],
+    center=[False, True],
+)
 def test_sparse(kernel, dtype, form, center):
     X, Y = data(m=400, n_x=90, n_y=20)
     X = np.where(np.random.default_rng(1).random(X.shape) < 0.2, X, 0).astype(dtype)
@@ -173,9 +173,7 @@ def test_sparse_entries_at_one_place_add_up_in_any_order(form):
     assert found.selected.tolist() == unsupervised.selected.tolist()
 
 
-@pytest.mark.parametrize("center", [False, True])
-@pytest.mark.parametrize("form", [*FORMS.values(), sp.csr_matrix, sp.csc_matrix])
-@pytest.mark.parametrize("m", [70, 5000])
+@covering(form=FORMS | {"CSR": sp.csr_matrix, "CSC": sp.csc_matrix}, m=[70, 5000], center=[False, True])
 def test_labels_are_one_hot_targets(m, form, center):
     X, _ = data(m=m, n_x=25)
     y = np.array(["ill", "well", "other"])[np.random.default_rng(0).integers(0, 3, m)]
@@ -209,9 +207,11 @@ def test_given_kernels_are_normalized():
 
 
 @pytest.mark.filterwarnings("ignore:the first choice is a tie")
-@pytest.mark.parametrize("center", [False, True])
-@pytest.mark.parametrize("form", [*FORMS.values(), sp.csr_matrix, sp.csc_matrix])
-@pytest.mark.parametrize("shape", [(30, 80), (80, 30), (30, 30)])
+@covering(
+    form=FORMS | {"CSR": sp.csr_matrix, "CSC": sp.csc_matrix},
+    shape=[(30, 80), (80, 30), (30, 30)],
+    center=[False, True],
+)
 def test_without_target_it_is_qr_with_pivots(shape, form, center):
     X, _ = data(*shape)
     X = X * np.random.default_rng(0).random(shape[1])
@@ -231,9 +231,7 @@ def test_without_target_it_is_qr_with_pivots(shape, form, center):
 
 
 @pytest.mark.filterwarnings("ignore:the first choice is a tie")
-@pytest.mark.parametrize("center", [False, True])
-@pytest.mark.parametrize("kernel", KERNELS)
-@pytest.mark.parametrize("shape", [(30, 40), (60, 20)])
+@covering(kernel=KERNELS.keys(), shape=[(30, 40), (60, 20)], center=[False, True])
 def test_without_target_it_equals_its_own_target(shape, kernel, center):
     X, _ = data(*shape)
     n = 6
@@ -330,9 +328,11 @@ def test_columns_may_be_scaled(kernel, scale):
     np.testing.assert_allclose(scaled.scores, found(X, Y, kernel=kernel).scores, rtol=0, atol=1e-12)
 
 
-@pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("y_scale", [1.0, 2.0**-70, 2.0**70])
-@pytest.mark.parametrize("scale", [2.0**-110, 2.0**-75, 2.0**-50, 2.0**50, 2.0**62, 2.0**110])
+@covering(
+    scale=[2.0**-110, 2.0**-75, 2.0**-50, 2.0**50, 2.0**62, 2.0**110],
+    y_scale=[1.0, 2.0**-70, 2.0**70],
+    form=FORMS.keys(),
+)
 def test_single_precision_may_be_scaled(scale, y_scale, form):
     """Where squares overflow or lose bits in single precision, sums are in double."""
     X, Y = (A.astype("float32") for A in data(m=5000))
@@ -474,12 +474,15 @@ def test_scores_alone():
         np.testing.assert_array_equal(scores, chosen.scores)
 
 
-@pytest.mark.parametrize("form", [np.asarray, np.asfortranarray, sp.csr_matrix, sp.csc_matrix])
-@pytest.mark.parametrize("center", [True, False])
-@pytest.mark.parametrize("normalize", [True, False])
-@pytest.mark.parametrize("m, n, n_classes, n_labelings", [(30, 150, 2, 5), (41, 7, 4, 1300), (25, 70, 9, 1)])
-def test_scores_of_many_labelings(form, center, normalize, m, n, n_classes, n_labelings):
+@covering(
+    form=[np.asarray, np.asfortranarray, sp.csr_matrix, sp.csc_matrix],
+    sizes=[(30, 150, 2, 5), (41, 7, 4, 1300), (25, 70, 9, 1)],
+    center=[True, False],
+    normalize=[True, False],
+)
+def test_scores_of_many_labelings(form, sizes, center, normalize):
     """Of each column the part that the means of the classes explain; a class may have no rows."""
+    m, n, n_classes, n_labelings = sizes
     rng = np.random.default_rng(m)
     X = rng.poisson(1.0, size=(m, n)) * rng.normal(1, 1, size=(m, n))
     X[:, 3] = 0
@@ -556,9 +559,7 @@ def test_a_kernel_of_the_wrong_scale_is_told():
         fastfs.projse(X, Y, kernel="rbf", sigma=0.5)
 
 
-@pytest.mark.parametrize("kernel", KERNELS)
-@pytest.mark.parametrize("center", [False, True])
-@pytest.mark.parametrize("form", [np.asarray, sp.csr_matrix, sp.csc_matrix])
+@covering(kernel=KERNELS.keys(), form=[np.asarray, sp.csr_matrix, sp.csc_matrix], center=[False, True])
 def test_columns_without_values_are_no_candidates(form, center, kernel):
     X, Y = data()
     X[:, 3] = 0

@@ -9,11 +9,12 @@ import scipy.sparse as sp
 from sklearn.model_selection import GridSearchCV
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import fastfs
+from covering import rotating
 from fastfs import ProjSe
 from sentences import assert_one_sentence
+from sklearn_checks import assert_passes_checks
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(40, 6))
@@ -40,9 +41,11 @@ both = pytest.mark.parametrize("call", [function, estimator])
 
 
 @pytest.mark.filterwarnings("ignore::fastfs.DataWarning")  # the checks use tiny data
-@parametrize_with_checks([ProjSe(), ProjSe(1, kernel="rbf", center=True), ProjSe(1, kernel="poly", eps=0.0)])
-def test_scikit_learn_checks(estimator, check):
-    check(estimator)
+@pytest.mark.parametrize(
+    "estimator", [ProjSe(), ProjSe(1, kernel="rbf", center=True), ProjSe(1, kernel="poly", eps=0.0)], ids=str
+)
+def test_scikit_learn_checks(estimator):
+    assert_passes_checks(estimator)
 
 
 BAD_DATA = {
@@ -93,8 +96,7 @@ BAD_DATA = {
 }
 
 
-@both
-@pytest.mark.parametrize("name", BAD_DATA)
+@rotating(1, name=BAD_DATA.keys(), call=[function, estimator])
 def test_bad_data(call, name):
     bad_X, bad_y, error, parts = BAD_DATA[name]
     if name == "strings as targets":
@@ -145,9 +147,9 @@ BAD_PARAMETERS = [
 ]
 
 
-@both
-@pytest.mark.parametrize("options, error, parts", BAD_PARAMETERS, ids=[str(case[0]) for case in BAD_PARAMETERS])
-def test_bad_parameters(call, options, error, parts):
+@rotating(1, case=BAD_PARAMETERS, call=[function, estimator])
+def test_bad_parameters(call, case):
+    options, error, parts = case
     with pytest.raises(error) as raised:
         call(X, Y, **options)
     assert_one_sentence(raised, *parts)

@@ -1,0 +1,41 @@
+"""The covering arrays that other tests are parametrised by."""
+
+from itertools import combinations, product
+
+import pytest
+
+from covering import covering, pairwise, rotating
+
+SIZES = [(2, 2), (3, 1, 4), (2, 2, 2), (6, 5, 4, 2), (13, 9, 4), (2, 2, 2, 2, 2, 2, 2), (3, 3, 3, 3)]
+
+
+@pytest.mark.parametrize("sizes", SIZES)
+def test_every_pair_of_values_occurs(sizes):
+    axes = [[f"{axis}{value}" for value in range(size)] for axis, size in enumerate(sizes)]
+    cases = pairwise(axes)
+    assert all(value in axis for case in cases for value, axis in zip(case, axes, strict=True))
+    together = {pair for case in cases for pair in combinations(case, 2)}
+    assert together == {pair for one, other in combinations(axes, 2) for pair in product(one, other)}
+    largest, second = sorted(sizes)[:-3:-1]
+    assert largest * second <= len(cases) == len(set(cases)) <= 1.5 * largest * second + 2
+    assert cases == pairwise(axes)
+
+
+def test_parametrisation_of_a_test():
+    names, cases = (mark := covering(n=[1, 2], kind={"words": str.split, "letters": list}, form=(dict, tuple))).args
+    assert names == ["n", "kind", "form"]
+    assert dict(zip(mark.kwargs["ids"], cases, strict=True))["1-words-dict"] == [1, str.split, dict]
+    assert len(cases) == len(set(mark.kwargs["ids"])) == 4
+
+
+@pytest.mark.parametrize("n, m, times", [(30, 16, 8), (19, 25, 5), (7, 7, 7), (5, 3, 1)])
+def test_values_of_the_second_axis_take_turns(n, m, times):
+    names, cases = rotating(times, mistake=range(n), call=range(m)).args
+    assert names == ["mistake", "call"]
+    assert len({tuple(case) for case in cases}) == len(cases) == n * times
+    assert {mistake: sum(case[0] == mistake for case in cases) for mistake in range(n)} == dict.fromkeys(
+        range(n), times
+    )
+    asked = [sum(case[1] == call for case in cases) for call in range(m)]
+    assert max(asked) - min(asked) <= times
+    assert min(asked) >= 1
