@@ -76,7 +76,8 @@ def methods() -> dict[str, Any]:
     return {
         "ManiFeSt": fastfs.ManiFeSt(accuracy="low_rank"),
         "ManiFeSt, factor 0.1": fastfs.ManiFeSt(accuracy="low_rank", sigma_factor=0.1),
-        "DiSC": fastfs.DiSC(graph="dense"),
+        "DiSC": fastfs.DiSC(),
+        "DiSC, dense graph": fastfs.DiSC(graph="dense"),
         "MultiSURF": fastfs.MultiSURF(),
         "IM4E": fastfs.IM4E(),
     }

@@ -277,6 +277,23 @@ def test_the_advice_about_numbers_works():
 
 
 @pytest.mark.filterwarnings("ignore::fastfs.DataWarning")
+def test_the_advice_about_numbers_as_text_works():
+    text = rng.permutation(30).astype(str)
+    with pytest.raises(ValueError, match=r"if they are numbers, convert them to floats and give target_type='number'$"):
+        fastfs.ReliefF().fit(X, text)
+    fastfs.ReliefF(target_type="number").fit(X, text.astype(float))
+    with pytest.raises(ValueError, match=r"convert them to floats and give np\.reshape\(y, \(-1, 1\)\)$"):
+        fastfs.ProjSe().fit(X, text)
+    fastfs.ProjSe().fit(X, np.reshape(text.astype(float), (-1, 1)))
+
+
+@pytest.mark.parametrize("call", OF_LABELS)
+def test_words_are_never_taken_for_numbers(call):
+    with pytest.raises(ValueError, match=r": if these are ids, give the labels in their place$"):
+        OF_LABELS[call](X, NAMES)
+
+
+@pytest.mark.filterwarnings("ignore::fastfs.DataWarning")
 def test_half_of_the_samples_may_be_alone():
     fastfs.ReliefF().fit(X, [*NAMES[:15], *"a" * 15])
 

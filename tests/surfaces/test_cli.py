@@ -467,6 +467,16 @@ BAD_TABLES = {
         ["24 different numbers for 24 samples", "no classes", "--targets in place of --label"],
     ),
     "numbers as labels": (lambda path: write_text(path, y=range(24)), ["--method", "projse"], ["24 different numbers"]),
+    "twelve numbers as labels": (
+        lambda path: write_text(path, X[:12], range(12)),
+        ["--method", "surf"],
+        ["12 different numbers for 12 samples", "--targets in place of --label"],
+    ),
+    "ids as labels": (
+        lambda path: write_text(path, y=[f"s{i}" for i in range(24)]),
+        ["--method", "relieff"],
+        ["24 of the 24 samples are alone", "if these are ids, give the labels in their place."],
+    ),
     "transposed by mistake": (write_text, ["--transpose"], ["'status' as a column", "leave out --transpose"]),
     "layer of CSV": (
         write_text,

@@ -92,33 +92,48 @@ def require_classes(classes: Array) -> None:
 def require_shared(classes: Array, labels: Integers, of_number: str = BIN) -> None:
     """Refuse labels that most samples don't share with any other, which are ids or numbers.
 
-    Errors end with `of_number`, what to do with a number.
+    Errors about labels that can be numbers end with `of_number`, what to do with a number.
     """
-    alone = np.flatnonzero(np.bincount(labels, minlength=len(classes)) == 1)
-    if 2 * len(alone) > len(labels) and len(classes) > 2:
-        raise ValueError(
-            f"y must hold labels that samples share, but {len(alone)} of the {len(labels)} samples are alone in their "
-            f"class, such as {classes.tolist()[alone[0]]!r}: if these are ids, give the labels in their place, and if "
-            f"they are numbers, {of_number}"
-        )
+    if (n_alone := _count_alone(labels, len(classes))) == 0:
+        return
+    advice = "if these are ids, give the labels in their place"
+    if _are_numbers(classes):
+        as_floats = "" if classes.dtype.kind in "biuf" else "convert them to floats and "
+        advice += f", and if they are numbers, {as_floats}{of_number}"
+    first = classes.tolist()[np.flatnonzero(np.bincount(labels, minlength=len(classes)) == 1)[0]]
+    raise ValueError(
+        f"y must hold labels that samples share, but {n_alone} of the {len(labels)} samples are alone in their class, "
+        f"such as {first!r}: {advice}"
+    )
 
 
 def require_few_classes(labels: Array, otherwise: str = "") -> None:
-    """Refuse numbers that differ in nearly all samples: a measurement, which no method can take for classes.
+    """Refuse numbers that differ in most samples: a measurement, which no method can take for classes.
 
     Errors end with `otherwise`, what else to do.
     """
-    different = np.unique(labels)
-    if len(different) <= max(20, len(labels) / 2):
-        return
+    different, codes = np.unique(labels, return_inverse=True)
+    are_many = len(different) > max(20, len(labels) / 2) or _count_alone(codes, len(different)) > 0
+    if are_many and _are_numbers(different):
+        raise ValueError(
+            f"The labels are {len(different)} different numbers for {len(labels)} samples, such as {different[0]}, and "
+            f"no classes: bin them first{otherwise}"
+        )
+
+
+def _count_alone(labels: Integers, n_classes: int) -> int:
+    """Return how many samples are alone in their class, if most are and there are more than two classes, else 0."""
+    n_alone = np.count_nonzero(np.bincount(labels, minlength=n_classes) == 1)
+    return n_alone if 2 * n_alone > len(labels) and n_classes > 2 else 0
+
+
+def _are_numbers(classes: Array) -> bool:
+    """Return whether classes are numbers, or text that reads as numbers."""
     try:
-        different.astype(float)
-    except ValueError:
-        return
-    raise ValueError(
-        f"The labels are {len(different)} different numbers for {len(labels)} samples, such as {different[0]}, and no "
-        f"classes: bin them first{otherwise}"
-    )
+        classes.astype(float)
+    except (TypeError, ValueError):
+        return False
+    return True
 
 
 def is_missing(label: Any) -> bool:
