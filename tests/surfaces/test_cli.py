@@ -541,6 +541,18 @@ def test_bad_values_are_counted_as_the_file_does(tmp_path, capsys, command):
     assert "row 26 's26', column 'g3'" in capsys.readouterr().err
 
 
+@pytest.mark.filterwarnings("always::fastfs.DataWarning")
+def test_advice_about_a_parameter_names_an_option(tmp_path, capsys):
+    arguments = ["score", str(write_text(tmp_path / "three.csv", y=["a", "b", "c"] * 8)), "--label", "status"]
+    arguments += ["--method", "manifest", "--out", str(tmp_path / "r.csv")]
+    assert fastfs.cli.run([*arguments, "--method-option", "multiclass=raise"]) == 2
+    assert "choose --method-option multiclass=ovr or 'ovo'" in capsys.readouterr().err
+    assert fastfs.cli.run([*arguments, "--method-option", "multiclass=ovr"]) == 0
+    arguments[5] = "disc"
+    assert fastfs.cli.run([*arguments, "--method-option", "graph=dense", "--method-option", "n_neighbors=3"]) == 0
+    assert "it needs --method-option graph=knn or" in capsys.readouterr().err
+
+
 def test_missing_values_with_features_in_rows(tmp_path, inside):
     lines = ["gene," + ",".join(f"s{i}" for i in range(24)), "status," + ",".join(Y)]
     lines += [",".join([name, *map(repr, row)]) for name, row in zip(NAMES, with_value(np.nan).T.tolist(), strict=True)]
@@ -1061,7 +1073,13 @@ def test_codes_and_missing_values(tmp_path, capsys):
     message = capsys.readouterr().err
     assert "row 5, column 'z'" in message
     assert message.endswith("or choose --missing ignore.\n")
-    assert fastfs.cli.run([*arguments, "--categorical-features", "kodes"]) == 2
+    arguments[0], arguments[4:] = "report", ["--methods", "relieff,surf", "--out", str(tmp_path / "r.html")]
+    assert fastfs.cli.run(arguments) == 2
+    assert capsys.readouterr().err.endswith("or choose --method-option METHOD.missing=ignore.\n")
+    arguments += [f"--method-option={method}.missing=ignore" for method in ("relieff", "surf")]
+    assert fastfs.cli.run([*arguments, "--permutations", "0", "--subsamples", "2"]) == 0
+    score = ["score", str(file), "--label", "label", "--method", "surf"]
+    assert fastfs.cli.run([*score, "--categorical-features", "kodes"]) == 2
     assert "--categorical-features holds 'kodes', which isn't a column name" in capsys.readouterr().err
 
 

@@ -12,9 +12,8 @@ import typer
 
 import fastfs
 from fastfs import io
-from fastfs._methods import FLAGS
 from fastfs.cli import convert, demo, info, pairs, report, score
-from fastfs.cli.method import flag
+from fastfs.cli.method import flag, with_options
 from fastfs.cli.terminal import prepare_streams, say_kind
 
 __all__ = ["run"]
@@ -57,7 +56,8 @@ def run(arguments: Sequence[str]) -> int:
     """Run one command. Wrong input ends in one sentence on stderr and 2; a fault of fastfs itself, in a traceback."""
     prepare_streams()
     with warnings.catch_warnings():
-        warnings.showwarning = _OnceEach()
+        command = next(iter(arguments), "")
+        warnings.showwarning = _OnceEach(command)
         try:
             code = _app(list(arguments), prog_name="fastfs", standalone_mode=False)
         except _UsageError as error:
@@ -73,9 +73,9 @@ def run(arguments: Sequence[str]) -> int:
         except io.TableError as error:
             message = error.spelled(_as_option)
         except MemoryError as error:
-            message = _with_options(str(error), _OF_MEMORY) or "There is not enough memory"
+            message = with_options(_named(str(error), _OF_MEMORY), command) or "There is not enough memory"
         except ValueError as error:
-            message = _with_options(str(error), {"max_memory": "--max-memory"})
+            message = with_options(_named(str(error), {"max_memory": "--max-memory"}), command)
         else:
             if code == 130:  # how newer versions of Typer report Ctrl-C
                 raise KeyboardInterrupt
@@ -109,25 +109,21 @@ _OF_MEMORY = {
 }
 
 
-def _with_options(message: str, named: Mapping[str, str]) -> str:
-    """Return a message with options in place of the parameters that it says to give, such as missing='ignore'.
-
-    Parameters that it may give without a value are named, with their options.
-    """
-    for name, option in named.items():
+def _named(message: str, options: Mapping[str, str]) -> str:
+    """Return a message with options in place of parameters that it names without a value."""
+    for name, option in options.items():
         message = re.sub(rf"(?<!-)\b{name}\b", option, message)
-    for f in FLAGS:
-        message = re.sub(rf"\b{f.name}='(\w+)'", rf"{flag(f.name)} \1", message)
     return message
 
 
 class _OnceEach:
     """Print each warning of a command once: a test of p-values fits the same estimator again."""
 
-    def __init__(self) -> None:
+    def __init__(self, command: str) -> None:
+        self._command = command
         self._said: set[str] = set()
 
     def __call__(self, message: Warning | str, *_: Any, **__: Any) -> None:
         if str(message) not in self._said:
             self._said.add(str(message))
-            say_kind("Warning", "yellow", str(message))
+            say_kind("Warning", "yellow", with_options(str(message), self._command))

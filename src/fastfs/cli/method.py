@@ -3,6 +3,7 @@
 import ast
 import csv
 import difflib
+import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import field, make_dataclass
@@ -12,7 +13,7 @@ import typer
 
 import fastfs
 from fastfs import _methods
-from fastfs._methods import FLAGS, Method
+from fastfs._methods import FLAGS, METHODS, Method
 
 # Parameters of all estimators that options of the command set.
 _SET_BY_OPTION = {
@@ -80,6 +81,27 @@ def make_selector(method: Method, given: MethodOptions) -> Any:
         if f.name in options and f.sigmas and options.setdefault("sigma", f.sigmas[0]) not in f.sigmas:
             raise ValueError(f"{flag(f.name)} needs --sigma {f.sigmas[0]}, not --sigma {options['sigma']}")
     return make(**options)
+
+
+def with_options(message: str, command: str) -> str:
+    """Return a message with options of a command in place of parameters of methods and their values.
+
+    So missing='ignore' becomes an option of its own, or a value of --method-option.
+    """
+    if command not in ("score", "report"):
+        return message
+    flags = {f.name for f in FLAGS} if command == "score" else set()
+    of_methods = {name for method in METHODS.values() for name in getattr(fastfs, method.estimator)().get_params()}
+    known = "|".join(sorted(of_methods - _SET_BY_OPTION.keys()))
+
+    def option(found: re.Match[str]) -> str:
+        name, value = found[1], found[2].strip("'")
+        if name in flags:
+            return f"{flag(name)} {value}"
+        return f"--method-option {'METHOD.' if command == 'report' else ''}{name}={value}"
+
+    # What was given to --method-option is an option already.
+    return re.sub(rf"(?<![\w.-])(?<!--method-option )({known})=('\w+'|\d+(?:\.\d+)?)", option, message)
 
 
 def names(text: str, option: str) -> list[str]:
