@@ -46,7 +46,10 @@ refuse_unshared <- function(classes, values) {
   if (2 * length(alone) > length(values) && length(classes) > 2) {
     refuse("y must hold labels that samples share, but ", length(alone), " of the ", length(values),
            " samples are alone in their class, such as ", quoted(as.character(classes[alone[1]])),
-           ": if these are ids, give the labels in their place, and if they are numbers, cut them into classes")
+           ": if these are ids, give the labels in their place",
+           if (!anyNA(suppressWarnings(as.numeric(as.character(classes))))) {
+             ", and if they are numbers, cut them into classes"
+           })
   }
 }
 

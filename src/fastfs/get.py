@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from fastfs._inputs.checks import some_of
+from fastfs._inputs.entry import named_arguments
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -17,6 +18,7 @@ __all__ = ["df"]
 _COLUMNS = ("names", "scores", "z", "logfoldchanges", "pvals", "pvals_adj", "pvals_max")
 
 
+@named_arguments
 def df(adata: AnnData, key: str, *, group: str | None = None) -> pd.DataFrame:
     """Return the genes that a function of :mod:`fastfs.tl` has ranked, with all their p-values.
 

@@ -1,6 +1,7 @@
 """Every public call looks at its arguments first: names of rows, kinds of tables, labels of one kind, known words."""
 
 import inspect
+import pickle
 import warnings
 from functools import partial
 
@@ -11,6 +12,8 @@ import scipy.sparse
 from sklearn.base import clone
 
 import fastfs
+import fastfs.get
+import fastfs.pl
 from covering import covering, rotating
 from sentences import assert_one_sentence
 
@@ -348,6 +351,30 @@ def test_misspelt_parameters_of_estimators():
         fastfs.ReliefF().fit(X, y, sample_weights=np.ones(30))
     with pytest.raises(TypeError, match=r"^ReliefF\(\) got too many .*: give all but n_features_to_select by name$"):
         fastfs.ReliefF(3, 10)
+
+
+# Public functions that read, write, draw or list.
+OTHERS = {
+    f"{module.__name__}.{name}": getattr(module, name)
+    for module in (fastfs.io, fastfs.pl, fastfs.get)
+    for name in module.__all__
+    if inspect.isfunction(getattr(module, name))
+}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_misspelt_arguments_of_other_functions(name):
+    *_, last = inspect.signature(OTHERS[name]).parameters
+    with pytest.raises(TypeError, match=rf"^\w+\(\) got an .* '{last}z': did you mean {last}\?$"):
+        OTHERS[name](**{f"{last}z": 1})
+    assert pickle.loads(pickle.dumps(OTHERS[name])) is OTHERS[name]
+
+
+def test_misspelt_arguments_of_methods():
+    with pytest.raises(TypeError, match=r"^Immigrate\.top_pairs\(\) got an .* 'bye': did you mean by\?$"):
+        fastfs.Immigrate().top_pairs(bye="residual")
+    with pytest.raises(TypeError, match=r"^GramAccumulator\(\) got an .*'n_feature': did you mean n_features\?$"):
+        fastfs.GramAccumulator(n_feature=3)
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)

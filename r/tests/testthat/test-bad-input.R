@@ -49,7 +49,9 @@ test_that("y must be labels of all samples", {
   refused(relieff(x, as.list(y)), "must be a vector or a factor")
   refused(relief(x, x[, 1]), "must hold classes, but has values such as")
   refused(relieff(x, rep(c(0, 1, 2, 3), 10)), "which may be classes or numbers: give factor\\(y\\)")
-  refused(relieff(x, paste0("id", 1:40)), "40 of the 40 samples are alone in their class, such as 'id1': if these are")
+  ids <- "40 of the 40 samples are alone in their class, such as '(id)?1': if these are ids, give the labels in their place"
+  refused(relieff(x, paste0("id", 1:40)), paste0(ids, "$"))
+  refused(relieff(x, as.character(1:40)), paste0(ids, ", and if they are numbers, cut them into classes$"))
   refused(rrelieff(x, y), "use relieff for classes")
 })
 

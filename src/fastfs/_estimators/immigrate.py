@@ -9,6 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 from fastfs._estimators.margin import _MarginClassifier
 from fastfs._functions.immigrate import ImmigrateOptions, ImmigrateResult, fit, matrix, top_pairs
 from fastfs._functions.margin import Labels
+from fastfs._inputs.entry import named_arguments
 from fastfs._machine.run import core
 from fastfs._types import Array, Progress
 
@@ -187,6 +188,7 @@ class Immigrate(_MarginClassifier):
         eigenvalues = self.eigenvalues_  # an AttributeError of its own before the fit
         return matrix(eigenvalues, self.eigenvectors_.T) if self._W is None else self._W
 
+    @named_arguments
     def top_pairs(self, n: int = 20, by: str = "weight") -> Array:
         """The strongest pairs of features.
 

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fastfs._inputs.checks import as_float, as_int, kernel_address
-from fastfs._inputs.entry import entry
+from fastfs._inputs.entry import entry, named_arguments
 from fastfs._inputs.matrix import as_floats, as_matrix, not_finite
 from fastfs._inputs.values import for_core
 from fastfs._machine.run import Run, core
@@ -194,10 +194,12 @@ class GramAccumulator:
            [25.,  0.]])
     """
 
+    @named_arguments
     def __init__(self, n_features: int, *, n_threads: int = 0, max_memory: int | str | None = None) -> None:
         self._how: dict[str, Any] = {"n_threads": n_threads, "max_memory": max_memory}
         self._gram = core().Gram(as_int("n_features", n_features), Run(**self._how))
 
+    @named_arguments
     def update(self, chunk: Any, *, progress: Progress | None = None) -> None:
         """Add the rows of a chunk, of shape (n_rows, n_features), dense, CSR or CSC.
 
@@ -206,10 +208,12 @@ class GramAccumulator:
         run = Run(**self._how, progress=progress)
         self._gram.update(as_matrix(chunk, run), run)
 
+    @named_arguments
     def merge(self, other: "GramAccumulator") -> None:
         """Add what another accumulator of the same features has summed."""
         self._gram.merge(other._gram)
 
+    @named_arguments
     def affinity(self, *, kernel: Any = "rbf", sigma: float | None = None, progress: Progress | None = None) -> Array:
         """Kernel over all rows given so far, as :func:`affinity`; float64."""
         result: Array = self._gram.affinity(*_checked_kernel(kernel, sigma), Run(**self._how, progress=progress))

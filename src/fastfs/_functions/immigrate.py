@@ -14,7 +14,7 @@ from fastfs._functions.margin import IterationOptions, Labels, Stage, algorithm,
 from fastfs._functions.options import option
 from fastfs._functions.outcome import Outcome, like
 from fastfs._inputs.checks import as_bool, as_int, as_not_negative, choose
-from fastfs._inputs.entry import entry
+from fastfs._inputs.entry import entry, named_arguments
 from fastfs._inputs.matrix import as_floats
 from fastfs._inputs.values import for_core
 from fastfs._machine.brief import brief
@@ -98,6 +98,7 @@ class ImmigrateResult:
     algorithm: str
     prefilter_weights: npt.NDArray[np.float64] | None
 
+    @named_arguments
     def top_pairs(self, n: int = 20, by: str = "weight") -> Array:
         """The strongest pairs of features.
 

@@ -33,10 +33,7 @@ def entry(function: _Function) -> _Function:
 
     @wraps(function)
     def checked(*args: Any, **kwargs: Any) -> Any:
-        try:
-            arguments = signature.bind(*args, **kwargs).arguments
-        except TypeError as error:
-            raise TypeError(_refusal(_called(function, args), signature, len(args), kwargs, error)) from None
+        arguments = _bound(function, signature, args, kwargs)
         _check_tables(arguments)
         called = _called(function, args)
         if sys._getframe(1).f_globals.get("__name__", "").startswith("fastfs."):
@@ -51,6 +48,31 @@ def entry(function: _Function) -> _Function:
             raise
 
     return cast(_Function, checked)
+
+
+def named_arguments(function: _Function) -> _Function:
+    """Decorate a public function that isn't an `entry`, so that the error about an unknown argument names the nearest.
+
+    It is for functions that read, write, draw or list; `entry` looks at tables and their rows as well.
+    """
+    signature = inspect.signature(function)
+
+    @wraps(function)
+    def checked(*args: Any, **kwargs: Any) -> Any:
+        _bound(function, signature, args, kwargs)
+        return function(*args, **kwargs)
+
+    return cast(_Function, checked)
+
+
+def _bound(
+    function: Callable[..., Any], signature: inspect.Signature, args: tuple[Any, ...], kwargs: Mapping[str, Any]
+) -> Mapping[str, Any]:
+    """Return the arguments of a call by their names, or refuse what a function doesn't take."""
+    try:
+        return signature.bind(*args, **kwargs).arguments
+    except TypeError as error:
+        raise TypeError(_refusal(_called(function, args), signature, len(args), kwargs, error)) from None
 
 
 @contextmanager

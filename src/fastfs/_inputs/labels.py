@@ -123,7 +123,7 @@ def require_few_classes(labels: Array, otherwise: str = "") -> None:
 
 def _count_alone(labels: Integers, n_classes: int) -> int:
     """Return how many samples are alone in their class, if most are and there are more than two classes, else 0."""
-    n_alone = np.count_nonzero(np.bincount(labels, minlength=n_classes) == 1)
+    n_alone = int(np.count_nonzero(np.bincount(labels, minlength=n_classes) == 1))
     return n_alone if 2 * n_alone > len(labels) and n_classes > 2 else 0
 
 

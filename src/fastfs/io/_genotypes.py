@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from fastfs._inputs.entry import named_arguments
 from fastfs._inputs.matrix import as_array, as_numbers, column_names
 from fastfs._machine.run import Run
 
@@ -197,6 +198,7 @@ def _chosen(key: Any, n: int, what: str) -> npt.NDArray[np.int64]:
     return found
 
 
+@named_arguments
 def pack_genotypes(
     X: Any,
     *,

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
+from fastfs._inputs.entry import named_arguments
 from fastfs.io._cells import SampleColumn
 from fastfs.io._errors import Parameter, TableError, short, unknown
 from fastfs.io._expand import TEXT_BYTES, Held
@@ -28,6 +29,7 @@ _UNKNOWN = ("NA", "nan", "NaN")
 _UNKNOWN_NUMBER = -9
 
 
+@named_arguments
 def read_plink(path: str | os.PathLike[str]) -> Genotypes:
     """Open a PLINK file of genotypes.
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from fastfs._inputs.entry import named_arguments
 from fastfs._machine.run import parse_memory, warn
 from fastfs._types import Integers
 from fastfs.io._anndata import read_h5ad, read_h5mu, read_zarr
@@ -68,6 +69,7 @@ _ONLY_FOR = {
 }
 
 
+@named_arguments
 def read_table(
     path: str | os.PathLike[str],
     label: str | None = None,

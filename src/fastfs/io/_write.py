@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from fastfs._inputs.entry import named_arguments
 from fastfs.io._files import UNPRINTABLE, check_output, printable, replacing
 
 TABLE_ENDINGS = (".csv", ".json", ".parquet")
@@ -17,6 +18,7 @@ RANKING_ENDINGS = (*TABLE_ENDINGS, ".txt", ".rnk")
 _OF_LISTS = {".txt": ("feature",), ".rnk": ("feature", "score")}
 
 
+@named_arguments
 def write_ranking(
     path: str | os.PathLike[str], ranking: Mapping[str, Sequence[Any]], about: Mapping[str, Any] | None = None
 ) -> None:

@@ -6,9 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from fastfs._inputs.entry import named_arguments
 from fastfs.pl._drawing import Axes, axes, colour_bar, literal, middle_cut, set_title
 
 
+@named_arguments
 def class_profile(source: Any, *, ax: Axes | None = None, title: str | None = None) -> Axes:
     """Draw the share of each class in each dimension of I-KDR, as a heat map.
 

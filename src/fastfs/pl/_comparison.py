@@ -8,10 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from fastfs._inputs.entry import named_arguments
 from fastfs._types import Floats
 from fastfs.pl._drawing import BAR, PALE, QUIET, Axes, axes, check_names, names_of, scores_of, set_title
 
 
+@named_arguments
 def comparison(
     a: ArrayLike | Any,
     b: ArrayLike | Any,

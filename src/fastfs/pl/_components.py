@@ -7,10 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from fastfs._inputs.entry import named_arguments
 from fastfs.pl._drawing import BAR, QUIET, Axes, Figure, SubFigure, literal, names_of, names_of_fit, new_figure
 from fastfs.pl._image import image
 
 
+@named_arguments
 def components(
     selector: Any,
     *,

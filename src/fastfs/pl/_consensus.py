@@ -7,9 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from fastfs._inference.consensus import ConsensusResult
+from fastfs._inputs.entry import named_arguments
 from fastfs.pl._drawing import Axes, axes, check_names, literal, names_of, set_label, set_title
 
 
+@named_arguments
 def consensus(
     result: ConsensusResult,
     feature_names: Sequence[str] | None = None,

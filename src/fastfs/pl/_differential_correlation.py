@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from fastfs._functions.correlation import DifferentialCorrelation
+from fastfs._inputs.entry import named_arguments
 from fastfs.pl._drawing import (
     AGAINST,
     BAR,
@@ -23,6 +24,7 @@ from fastfs.pl._drawing import (
 )
 
 
+@named_arguments
 def differential_correlation(
     result: DifferentialCorrelation,
     feature_names: Sequence[str] | None = None,

@@ -6,9 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from fastfs._inputs.entry import named_arguments
 from fastfs.pl._drawing import AGAINST, BAR, Axes, axes, bars, check_top, decimals_of, middle_cut, set_label, set_title
 
 
+@named_arguments
 def explanation(
     found: Any, *, of: str | None = None, top: int = 15, ax: Axes | None = None, title: str | None = None
 ) -> Axes:

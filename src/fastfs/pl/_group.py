@@ -8,11 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from fastfs._inputs.entry import named_arguments
 from fastfs._inputs.sparse import check_structure
 from fastfs._inputs.values import as_values
 from fastfs.pl._drawing import QUIET, Figure, SubFigure, check_top, literal, names_of, names_of_fit, new_figure
 
 
+@named_arguments
 def group(
     selector: Any,
     X: Any,

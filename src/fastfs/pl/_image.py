@@ -7,9 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from fastfs._inputs.entry import named_arguments
 from fastfs.pl._drawing import Axes, axes, colour_bar
 
 
+@named_arguments
 def image(
     values: ArrayLike, shape: tuple[int, int], *, ax: Axes | None = None, title: str | None = None, signed: bool = False
 ) -> Axes:

@@ -7,9 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from fastfs._inputs.entry import named_arguments
 from fastfs.pl._drawing import Axes, axes, check_top, colour_bar, literal, names_of, names_of_fit, set_title
 
 
+@named_arguments
 def interactions(
     source: Any,
     feature_names: Sequence[str] | None = None,

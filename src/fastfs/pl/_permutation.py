@@ -5,9 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from fastfs._inference.permutation import PermutationResult
+from fastfs._inputs.entry import named_arguments
 from fastfs.pl._drawing import AGAINST, PALE, Axes, axes, set_label, set_title
 
 
+@named_arguments
 def permutation(result: PermutationResult, *, ax: Axes | None = None, title: str | None = None) -> Axes:
     """Draw the statistic under permuted labels, and mark its value for the true labels.
 

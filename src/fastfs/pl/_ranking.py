@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from fastfs._inputs.entry import named_arguments
 from fastfs.pl._drawing import (
     BAR,
     PALE,
@@ -25,6 +26,7 @@ from fastfs.pl._drawing import (
 )
 
 
+@named_arguments
 def ranking(
     scores: ArrayLike | Any,
     feature_names: Sequence[str] | None = None,

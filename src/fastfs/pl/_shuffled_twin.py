@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from fastfs._inference.twin import TwinResult
+from fastfs._inputs.entry import named_arguments
 from fastfs.pl._drawing import (
     BAR,
     PALE,
@@ -23,6 +24,7 @@ from fastfs.pl._drawing import (
 )
 
 
+@named_arguments
 def shuffled_twin(
     result: TwinResult,
     feature_names: Sequence[str] | None = None,

@@ -7,9 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from fastfs._inputs.entry import named_arguments
 from fastfs.pl._drawing import BAR, Axes, axes, literal, set_title
 
 
+@named_arguments
 def significance(
     found: Any, *, names: Sequence[str] | None = None, ax: Axes | None = None, title: str | None = None
 ) -> Axes:

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from fastfs._inference.stability import StabilityResult
+from fastfs._inputs.entry import named_arguments
 from fastfs.pl._drawing import Axes, set_label
 from fastfs.pl._ranking import ranking
 
 
+@named_arguments
 def stability(
     result: StabilityResult,
     feature_names: Sequence[str] | None = None,
