@@ -108,7 +108,8 @@ double choose_sigma(const double* D2, std::int64_t d, const fastfs_manifest_scal
         bool distinct = false;
         for_pairs(D2, d, run, [&](double d2) { distinct |= d2 > 0; });
         require(distinct, "all features have equal values in every sample of ", name,
-                ": there are no distances between features to set sigma from");
+                ", or values that are nothing beside the largest of X: there are no distances between features to set "
+                "sigma from");
         warnings |= FASTFS_MANIFEST_WARN_SIGMA;
         sigma = percentile_distance(D2, d, percentile, true, run);
     }

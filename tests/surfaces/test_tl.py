@@ -401,6 +401,16 @@ def test_a_bad_value_on_disk_is_named_by_its_cell_and_gene(tmp_path, form):
     assert "projse" not in other.uns
 
 
+@pytest.mark.parametrize("method", ["projse", "relief", "multisurf"])
+def test_a_value_that_overflows_is_named_by_its_gene(method):
+    adata = cells()
+    adata.obs["state"] = np.where(np.arange(len(adata)) % 3, adata.obs["state"], "other")
+    adata.X = adata.X.astype(np.float64)
+    adata.X[:, 13] *= 1.5e308 / np.abs(adata.X[:, 13]).max()
+    with pytest.raises(ValueError, match=r"gene 13 'gene13' of X.*(overflow|the range of doubles)"):
+        getattr(tl, method)(adata, "state", groups=["other"], mask_var=np.arange(20) > 9)
+
+
 def test_dask_gives_the_same_bits_whoever_computes():
     dask = pytest.importorskip("dask")
     import dask.array as da
