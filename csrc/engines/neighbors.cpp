@@ -2,21 +2,14 @@
 // while it is in L2: what may be among the nearest of a row or of a column is added to that feature's candidates. Their
 // distances are then computed by differences in double.
 //
-// From a Gram, d_ij^2 is known up to e_i + e_j: between g_ij - e_i - e_j and g_ij + e_i + e_j. With u_i the
-// n_neighbors-th smallest g_ij + e_j, at least so many features are no farther from i than u_i + e_i, and j may be
-// among the nearest only if g_ij - e_j <= u_i + 2 e_i. As g_ij = |z_i|^2 + |z_j|^2 - 2 G_ij, this is
-//
-//     G_ij >= floor_j - limit_i,   floor_j = (|z_j|^2 - e_j) / 2,   limit_i = (u_i + 2 e_i - |z_i|^2) / 2.
-//
-// Counts and other whole numbers have exact products up to 2^24; there e_i is 0 and ties are decided at once.
+// The bounds that decide stand in candidates.hpp.
 //
 // The search by lists multiplies each list with the features that probe it only, in two rounds.
 #include "engines/neighbors.hpp"
 
 #include <algorithm>
-#include <atomic>
 #include <cmath>
-#include <limits>
+#include <functional>
 #include <mutex>
 #include <numeric>
 #include <span>
@@ -24,8 +17,12 @@
 #include <utility>
 #include <vector>
 
+#include "engines/candidates.hpp"
 #include "engines/columns.hpp"
+#include "engines/copies.hpp"
 #include "engines/feature_lists.hpp"
+#include "engines/listed_distances.hpp"
+#include "engines/product_errors.hpp"
 #include "support/errors.hpp"
 #include "support/index.hpp"
 #include "support/parallel.hpp"
@@ -34,12 +31,6 @@
 
 namespace fastfs::core {
 namespace {
-
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
-
-// Returns the number of candidates that a feature has room for. The list is cut when it is full: more room makes cuts
-// rarer and their threshold older.
-std::int64_t capacity(std::int64_t k, std::int64_t d) { return std::min(d - 1, k + std::max<std::int64_t>(32, k / 2)); }
 
 // Features that are searched again together, each of which can have all others as candidates.
 constexpr std::int64_t kSearchedAgain = 32;
@@ -51,156 +42,6 @@ constexpr std::int64_t kCompared = std::int64_t{1} << 23;
 constexpr std::int64_t kRecallSample = 1000;
 
 std::int64_t n_tiles(std::int64_t d) { return ceil_div(d, kTile); }
-
-// Columns of X that are read together.
-constexpr std::int64_t kColumnsRead = 64;
-
-struct Candidate {
-    float lower, upper;  // g_ij - e_j and g_ij + e_j
-    std::int32_t other;  // j
-};
-
-// Scratch of a thread besides its tile.
-struct Scratch {
-    std::vector<float> uppers;
-    std::vector<std::int64_t> ties;
-};
-
-// The candidates of all features; ids: their columns of X, which decide ties.
-class Candidates {
-  public:
-    // left_out: a flag per feature, or empty; other features don't find the flagged ones.
-    Candidates(std::int64_t d, std::int64_t k, const std::vector<std::int64_t>& ids, std::vector<float> norms,
-               std::vector<float> errors, const std::vector<char>& left_out)
-        : k_(k),
-          capacity_(capacity(k, d)),
-          all_(capacity_ == d - 1),
-          ids_(ids),
-          norms_(std::move(norms)),
-          errors_(std::move(errors)),
-          sizes_(at(d), 0),
-          overflowed_(at(d), 0),
-          floors_(at(n_tiles(d) * kTile), kInfinity),
-          limits_(floors_.size(), -kInfinity),
-          lists_(d * capacity_) {
-        for (std::size_t i = 0; i < sizes_.size(); ++i) {
-            if (!left_out.empty() && left_out[i]) continue;
-            floors_[i] = (norms_[i] - errors_[i]) / 2;
-            limits_[i] = kInfinity;
-        }
-    }
-
-    static std::int64_t memory(std::int64_t d, std::int64_t k) {
-        return d * (static_cast<std::int64_t>(sizeof(Candidate)) * capacity(k, d) + 24);
-    }
-
-    const float* floors() const { return floors_.data(); }
-    const float* limits() const { return limits_.data(); }
-    float limit(std::int64_t i) { return std::atomic_ref(limits_[at(i)]).load(std::memory_order_relaxed); }
-    const Candidate* list(std::int64_t i) const { return &lists_[i * capacity_]; }
-    std::int64_t size(std::int64_t i) const { return sizes_[at(i)]; }
-    bool overflowed(std::int64_t i) const { return overflowed_[at(i)] != 0; }
-
-    // Adds j to the candidates of i, if its product with i allows it.
-    void offer(std::int64_t i, std::int64_t j, float product, Scratch& scratch) {
-        if (product < floors_[at(j)] - limits_[at(i)]) return;
-        const float value = norms_[at(i)] + norms_[at(j)] - 2 * product, error = errors_[at(j)];
-        const std::int64_t end = sizes_[at(i)]++;
-        lists_[i * capacity_ + end] = {value - error, value + error, static_cast<std::int32_t>(j)};
-        if (end + 1 == capacity_ && !all_) make_room(i, scratch);
-    }
-
-    bool left_out(std::int64_t i) const { return floors_[at(i)] == kInfinity; }
-
-    // Sets the limit of i from its products with n features from j0 on, i among them.
-    void start(std::int64_t i, std::int64_t j0, std::int64_t n, const float* products, Scratch& scratch) {
-        if (n - 1 < k_ || left_out(i)) return;
-        scratch.uppers.resize(at(n));
-        float* uppers = scratch.uppers.data();
-        const float *norms = &norms_[at(j0)], *errors = &errors_[at(j0)], norm = norms_[at(i)];
-        for (std::int64_t b = 0; b < n; ++b) uppers[b] = (norm + norms[b] - 2 * products[b]) + errors[b];
-        uppers[i - j0] = uppers[n - 1];
-        lower_limit(i, isa().bound_kth(uppers, n - 1, k_));
-    }
-
-    // Drops candidates that can't be among the nearest.
-    void cut(std::int64_t i, Scratch& scratch) {
-        if (size(i) <= k_) return;
-        const float upper = kth_upper(i, scratch), limit = lower_limit(i, upper);
-        keep(i, [&](const Candidate& c) { return c.lower <= limit; });
-        if (size(i) <= k_ || errors_[at(i)] > 0) return;
-        // Exact ties go to the lower index: a candidate that is dropped can't come back.
-        auto exact_tie = [&](const Candidate& c) { return c.upper == upper && errors_[at(c.other)] == 0; };
-        scratch.ties.clear();
-        std::int64_t nearer = 0;
-        std::for_each_n(list(i), size(i), [&](const Candidate& c) {
-            nearer += c.upper < upper;
-            if (exact_tie(c)) scratch.ties.push_back(ids_[at(c.other)]);
-        });
-        if (static_cast<std::int64_t>(scratch.ties.size()) <= k_ - nearer) return;
-        const auto last = scratch.ties.begin() + (k_ - nearer - 1);
-        std::nth_element(scratch.ties.begin(), last, scratch.ties.end());
-        keep(i, [&, highest = *last](const Candidate& c) { return ids_[at(c.other)] <= highest || !exact_tie(c); });
-    }
-
-  private:
-    // Lowers the limit of i, and returns the largest lower bound that a candidate can have, if some n_neighbors uppers
-    // are at most `upper`.
-    float lower_limit(std::int64_t i, float upper) {
-        const float lower = upper + 2 * errors_[at(i)];
-        // Others may read it without the lock that guards the candidates of i.
-        const float limit = std::min(limits_[at(i)], (lower - norms_[at(i)]) / 2);
-        std::atomic_ref(limits_[at(i)]).store(limit, std::memory_order_relaxed);
-        return lower;
-    }
-
-    float* uppers(std::int64_t i, Scratch& scratch) {
-        scratch.uppers.resize(at(size(i)));
-        std::transform(list(i), list(i) + size(i), scratch.uppers.begin(), [](const Candidate& c) { return c.upper; });
-        return scratch.uppers.data();
-    }
-
-    float kth_upper(std::int64_t i, Scratch& scratch) {
-        float* all = uppers(i, scratch);
-        std::nth_element(all, all + k_ - 1, all + size(i));
-        return all[k_ - 1];
-    }
-
-    void make_room(std::int64_t i, Scratch& scratch) {
-        const std::int64_t enough = (k_ + capacity_) / 2;
-        const float limit = lower_limit(i, isa().bound_kth(uppers(i, scratch), capacity_, k_));
-        keep(i, [&](const Candidate& c) { return c.lower <= limit; });
-        if (size(i) > enough) cut(i, scratch);
-        if (size(i) <= enough) return;
-        // More that rounding could confuse than there is room for. Some n_neighbors of the smallest uppers are kept, so
-        // that the limit stays right; the feature is searched again when all limits are known.
-        overflowed_[at(i)] = 1;
-        const float upper = kth_upper(i, scratch);
-        std::int64_t ties = k_ - std::count_if(list(i), list(i) + size(i), [&](auto& c) { return c.upper < upper; });
-        keep(i, [&](const Candidate& c) { return c.upper < upper || (c.upper == upper && ties-- > 0); });
-    }
-
-    template <class F>
-    void keep(std::int64_t i, F&& wanted) {
-        Candidate* list = &lists_[i * capacity_];
-        std::int64_t kept = 0;
-        for (std::int64_t c = 0, n = size(i); c < n; ++c) {
-            const Candidate candidate = list[c];
-            list[kept] = candidate;
-            kept += wanted(candidate);
-        }
-        sizes_[at(i)] = static_cast<std::int32_t>(kept);
-    }
-
-    const std::int64_t k_, capacity_;
-    const bool all_;  // there is room for all other features
-    const std::vector<std::int64_t>& ids_;
-    const std::vector<float> norms_, errors_;
-    std::vector<std::int32_t> sizes_;
-    std::vector<std::uint8_t> overflowed_;
-    std::vector<float> floors_, limits_;  // up to a multiple of kTile
-    Buffer<Candidate> lists_;
-};
 
 // Returns the number of pairs of blocks, I <= J: each block with itself, then the rounds of a tournament, in which no
 // block plays twice. In this order, tiles in progress at the same time hardly ever share a block.
@@ -218,285 +59,12 @@ std::pair<std::int64_t, std::int64_t> pair_of_blocks(std::int64_t index, std::in
     return std::minmax(a, b);
 }
 
-// The grid of the values of X: the largest power of two, in units, that divides all values less the shifts, or 0 if it
-// is below 2^-24; and a flag for values so small that their products lose digits, or vanish, in float.
-struct Grid {
-    double quantum = 0;
-    bool tiny = false;
-};
-
-template <class T>
-Grid grid_of(const Samples& X, const std::vector<std::int64_t>& rows, const Features<T>& features, Run& run) {
-    constexpr double kFine = 0x1p24, kTiny = 0x1p-60;
-    const double per_unit = 1 / features.unit();
-    struct Found {
-        std::int64_t bits = 0;
-        bool fractions = false, tiny = false;
-        void add(double z) {
-            const double fine = z * kFine;
-            const auto whole = static_cast<std::int64_t>(fine);
-            bits |= whole;
-            fractions |= static_cast<double>(whole) != fine;
-            tiny |= z != 0 && std::abs(z) < kTiny;
-        }
-        void add(const Found& other) {
-            bits |= other.bits;
-            fractions |= other.fractions;
-            tiny |= other.tiny;
-        }
-    };
-    Found all;
-    X.for_chunks(rows, [&](const Matrix& chunk, std::size_t begin, std::size_t end, std::int64_t offset) {
-        const fastfs_matrix& m = chunk.description();
-        constexpr std::int64_t kRowsPerTask = 16;
-        const std::int64_t tasks = ceil_div(static_cast<std::int64_t>(end - begin), kRowsPerTask);
-        std::vector<Found> found(at(tasks));
-        if (chunk.is_sparse()) {
-            visit_sparse(m, [&](auto* values, auto*, auto*) {
-                const std::int64_t n = chunk.n_stored();
-                parallel_for(run, tasks, [&](std::int64_t task, int) {
-                    for (std::int64_t e = n * task / tasks; e < n * (task + 1) / tasks; ++e) {
-                        found[at(task)].add(static_cast<double>(values[e]) * per_unit);
-                    }
-                });
-            });
-        } else {
-            visit_values(m, [&]<class V>(const Values<V>& x) {
-                parallel_for(run, tasks, [&](std::int64_t task, int) {
-                    const std::size_t first = begin + at(task * kRowsPerTask),
-                                      last = std::min(first + at(kRowsPerTask), end);
-                    Found in_rows;
-                    Buffer<V> room;
-                    for_runs(rows, first, last, x.most(kColumnsRead), [&](std::size_t run_begin, std::size_t run_end) {
-                        const std::int64_t top = rows[run_begin];
-                        for (std::int64_t c0 = 0; c0 < chunk.n_cols(); c0 += kColumnsRead) {
-                            const std::int64_t c1 = std::min(c0 + kColumnsRead, chunk.n_cols());
-                            const auto [values, rs, cs] =
-                                x.block(top - offset, rows[run_end - 1] + 1 - offset, c0, c1, room);
-                            for (std::size_t r = run_begin; r < run_end; ++r) {
-                                const V* row = values + (rows[r] - top) * rs;
-                                const double shift = features.row_shifts()[r] * per_unit;
-                                for (std::int64_t c = 0; c < c1 - c0; ++c) {
-                                    in_rows.add(static_cast<double>(row[c * cs]) * per_unit - shift);
-                                }
-                            }
-                        }
-                    });
-                    found[at(task)] = in_rows;
-                });
-            });
-        }
-        for (const Found& part : found) all.add(part);
-    });
-    Grid grid;
-    grid.tiny = all.tiny;
-    if (!all.fractions && all.bits != 0) grid.quantum = static_cast<double>(all.bits & -all.bits) / kFine;
-    return grid;
-}
-
-// Computes the error bounds e_i that the top of this file defines.
-template <class T>
-std::vector<float> errors_of(const Features<T>& features, const Grid& grid) {
-    constexpr double u = 0.55 * std::numeric_limits<float>::epsilon();
-    const std::int64_t d = features.n_features();
-    std::vector<double> errors(at(d));
-    features.product_errors(errors.data());
-    const double exact = 0x1p22 * grid.quantum * grid.quantum;
-    std::vector<float> result(errors.size());
-    for (std::int64_t i = 0; i < d; ++i) {
-        const double norm = static_cast<double>(features.squared_norms()[i]);
-        // The second condition is about sparse entries at one place that cancel.
-        const bool no_cancellation = sizeof(T) == sizeof(float) || errors[at(i)] <= exact / 0x1p24;
-        if (grid.quantum > 0 && norm <= exact && no_cancellation) continue;
-        // Values in float cost 4 u, the norms 1, and each step from G to a comparison about as much.
-        double error = errors[at(i)] + 24 * u * norm;
-        if (grid.quantum > 0) error *= 2;  // it covers a smaller partner that has none
-        if (grid.tiny) error += static_cast<double>(features.n_samples()) * 0x1p-120;
-        result[at(i)] = static_cast<float>(error);
-    }
-    return result;
-}
-
 std::vector<float> in_order(const auto& values, const std::vector<std::int64_t>& order) {
     std::vector<float> result;
     result.reserve(order.size());
     for (std::int64_t i : order) result.push_back(static_cast<float>(values[i]));
     return result;
 }
-
-// Another feature, and its squared distance.
-struct Other {
-    double sum = 0;
-    std::int64_t feature;
-};
-
-struct Query {
-    std::int64_t feature;
-    Other *begin, *end;
-};
-
-// Bytes of the columns that are compared together: they stay in L3.
-constexpr std::int64_t kComparedBytes = std::int64_t{16} << 20;
-
-std::int64_t samples_compared(std::int64_t n_samples, std::int64_t d) {
-    const std::int64_t fit = std::max<std::int64_t>(16, kComparedBytes / (8 * d));
-    return round_up(std::min(fit, n_samples), 8);
-}
-
-// Squared distances by differences of the values as they are in X, in units.
-class Dense {
-  public:
-    Dense(const Samples& X, const std::vector<std::int64_t>& rows, double unit)
-        : X_(X), rows_(rows), unit_(X.is_float32() ? 1 : unit) {}
-
-    double unit() const { return unit_; }
-
-    void operator()(const std::vector<Query>& queries, Run& run) {
-        if (X_.is_float32()) {
-            compare(single_, queries, run);
-        } else {
-            compare(double_, queries, run);
-        }
-    }
-
-  private:
-    template <class T>
-    void compare(Buffer<T>& columns, const std::vector<Query>& queries, Run& run) {
-        constexpr std::int64_t kInLine = 64 / sizeof(T);
-        const auto n = static_cast<std::int64_t>(rows_.size()), d = X_.n_cols(), width = samples_compared(n, d);
-        for (std::int64_t first = 0; first < n; first += width) {
-            if (columns.size() == 0 || width < n) pack(columns, first, std::min(width, n - first), width, run);
-            parallel_for(run, static_cast<std::int64_t>(queries.size()), [&](std::int64_t task, int) {
-                const Query& q = queries[at(task)];
-                const T* own = &columns[q.feature * width];
-                for (Other* other = q.begin; other < q.end; ++other) {
-                    // They lie anywhere in L3: fetching two ahead took a third off.
-                    const T* ahead = &columns[(q.end - other > 2 ? other + 2 : other)->feature * width];
-                    for (std::int64_t s = 0; s < width; s += kInLine) __builtin_prefetch(ahead + s);
-                    other->sum += tile_kernels<T>().squared_distance(own, &columns[other->feature * width], width);
-                }
-            });
-        }
-    }
-
-    // columns[i * width + s] = sample first + s of feature i, with zeros from n_now on.
-    template <class T>
-    void pack(Buffer<T>& columns, std::int64_t first, std::int64_t n_now, std::int64_t width, Run& run) {
-        const std::int64_t d = X_.n_cols();
-        if (columns.size() == 0) columns = Buffer<T>(d * width);
-        const std::vector<std::int64_t> rows(rows_.begin() + first, rows_.begin() + first + n_now);
-        const double per_unit = 1 / unit_;
-        X_.for_chunks(rows, [&](const Matrix& chunk, std::size_t begin, std::size_t end, std::int64_t offset) {
-            visit_values(chunk.description(), [&]<class V>(const Values<V>& x) {
-                parallel_for(run, ceil_div(d, kColumnsRead), [&](std::int64_t task, int) {
-                    const std::int64_t i0 = task * kColumnsRead, i1 = std::min(i0 + kColumnsRead, d);
-                    Buffer<V> room;
-                    for_runs(rows, begin, end, x.most(i1 - i0), [&](std::size_t run_begin, std::size_t run_end) {
-                        const std::int64_t top = rows[run_begin];
-                        const auto [values, rs, cs] =
-                            x.block(top - offset, rows[run_end - 1] + 1 - offset, i0, i1, room);
-                        for (std::size_t r = run_begin; r < run_end; ++r) {
-                            const V* row = values + (rows[r] - top) * rs;
-                            for (std::int64_t i = i0; i < i1; ++i) {
-                                columns[i * width + static_cast<std::int64_t>(r)] =
-                                    static_cast<T>(static_cast<double>(row[(i - i0) * cs]) * per_unit);
-                            }
-                        }
-                    });
-                    for (std::int64_t i = i0; i < i1; ++i) {
-                        std::fill(&columns[i * width + n_now], &columns[i * width] + width, T(0));
-                    }
-                });
-            });
-        });
-    }
-
-    const Samples& X_;
-    const std::vector<std::int64_t>& rows_;
-    const double unit_;
-    Buffer<float> single_;
-    Buffer<double> double_;
-};
-
-class Sparse {
-  public:
-    explicit Sparse(const Features<double>& features) : features_(features) {}
-
-    double unit() const { return features_.unit(); }
-
-    void operator()(const std::vector<Query>& queries, Run& run) {
-        parallel_for(run, static_cast<std::int64_t>(queries.size()), [&](std::int64_t task, int) {
-            const Query& q = queries[at(task)];
-            for (Other& other : std::span(q.begin, q.end)) {
-                other.sum = features_.squared_distance(q.feature, features_, other.feature);
-            }
-        });
-    }
-
-  private:
-    const Features<double>& features_;
-};
-
-// Columns of X with equal values, which are as near to each other and as far from all others. A search leaves out those
-// beyond the first `kept` of a kind: ties go to the lower column, so none is among the `kept` - 2 nearest of another.
-class Copies {
-  public:
-    template <class T, class Compare>
-    Copies(const Features<T>& features, Compare& compare, std::int64_t kept, Run& run) {
-        const std::vector<std::uint64_t> hashes = features.hashes(run);
-        std::vector<std::int64_t> order = up_to(features.n_features());
-        std::stable_sort(order.begin(), order.end(),
-                         [&](std::int64_t i, std::int64_t j) { return hashes[at(i)] < hashes[at(j)]; });
-        for (auto first = order.begin(), last = first; first != order.end(); first = last) {
-            while (last != order.end() && hashes[at(*last)] == hashes[at(*first)]) ++last;
-            if (last - first <= kept) continue;
-            std::vector<Other> others;
-            for (auto other = first + 1; other != last; ++other) others.push_back({0, *other});
-            compare({{*first, others.data(), others.data() + others.size()}}, run);
-            std::vector<std::int64_t> kind{*first};
-            for (const Other& other : others) {
-                if (other.sum == 0) kind.push_back(other.feature);
-            }
-            if (std::ssize(kind) <= kept) continue;
-            left_out_.resize(order.size());
-            for (std::size_t c = at(kept); c < kind.size(); ++c) left_out_[at(kind[c])] = 1;
-            kinds_.push_back(std::move(kind));
-        }
-        kept_ = kept;
-    }
-
-    // Returns a flag per column; empty if none is left out.
-    const std::vector<char>& left_out() const { return left_out_; }
-
-    // Writes the k nearest of columns that are left out, k < kept.
-    void write(std::int64_t k, std::int64_t* neighbors, double* distances) const {
-        for (const auto& kind : kinds_) {
-            for (std::size_t c = at(kept_); c < kind.size(); ++c) {
-                std::copy_n(kind.begin(), k, neighbors + kind[c] * k);
-                std::fill_n(distances + kind[c] * k, k, 0.0);
-            }
-        }
-    }
-
-    // Puts columns that are left out behind the first one of their kind.
-    std::vector<std::int64_t> complete(const std::vector<std::int64_t>& order) const {
-        if (kinds_.empty()) return order;
-        std::vector<std::int64_t> kind_of(left_out_.size(), -1), completed;
-        for (std::size_t kind = 0; kind < kinds_.size(); ++kind) kind_of[at(kinds_[kind][0])] = std::int64_t(kind);
-        for (std::int64_t column : order) {
-            completed.push_back(column);
-            if (kind_of[at(column)] < 0) continue;
-            const auto& kind = kinds_[at(kind_of[at(column)])];
-            completed.insert(completed.end(), kind.begin() + kept_, kind.end());
-        }
-        return completed;
-    }
-
-  private:
-    std::int64_t kept_ = 0;
-    std::vector<char> left_out_;
-    std::vector<std::vector<std::int64_t>> kinds_;  // columns of a kind, ascending
-};
 
 // Lists that features have probed so far, round by round, no list twice.
 struct Probed {
@@ -844,7 +412,7 @@ class Search {
 
     void search(std::int64_t I, std::int64_t J, const float* tile, int slot) {
         const std::int64_t i0 = I * kTile, j0 = J * kTile, ni = block_size(I), nj = block_size(J);
-        Scratch& scratch = scratch_[at(slot)];
+        CandidateScratch& scratch = scratch_[at(slot)];
         for (std::int64_t a = 0; a < ni && I == J; ++a) candidates_.start(i0 + a, i0, ni, tile + a * kTile, scratch);
         const float *floors = candidates_.floors(), *limits = candidates_.limits();
         Hit* hits = hits_[at(slot)].data();
@@ -942,7 +510,7 @@ class Search {
     std::vector<Buffer<T>> tiles_, rooms_;
     std::vector<Buffer<float>> singles_;
     std::vector<Buffer<Hit>> hits_;
-    std::vector<Scratch> scratch_;
+    std::vector<CandidateScratch> scratch_;
 };
 
 }  // namespace
@@ -959,9 +527,10 @@ void nearest_features(const Samples& X, const std::vector<std::int64_t>& rows, s
     auto search = [&](const auto& features, auto&& compare) {
         using T = std::remove_cvref_t<decltype(*features.squared_norms())>;
         const InBlocks<T> source(features);
-        const Copies copies(features, compare, std::max(n_neighbors, ties ? ties->most : 0) + 2, run);
+        const Copies copies(features.hashes(run), std::ref(compare), std::max(n_neighbors, ties ? ties->most : 0) + 2,
+                            run);
         Search<InBlocks<T>> s(source, columns, n_neighbors, in_order(features.squared_norms(), columns),
-                              errors_of(features, grid_of(X, rows, features, run)), run, copies.left_out());
+                              product_error_bounds(X, rows, features, run), run, copies.left_out());
         run.step("nearest features", end);
         s.collect();
         s.decide(compare, nullptr, neighbors, distances);
@@ -970,9 +539,9 @@ void nearest_features(const Samples& X, const std::vector<std::int64_t>& rows, s
     };
     if (X.is_sparse()) {
         const Features<double> features(X, rows, unit, Shift::kNone, run);
-        search(features, Sparse(features));
+        search(features, SparseDistances(features));
     } else {
-        search(Features<float>(X, rows, unit, Shift::kRow, run), Dense(X, rows, unit));
+        search(Features<float>(X, rows, unit, Shift::kRow, run), DenseDistances(X, rows, unit));
     }
 }
 
@@ -982,8 +551,8 @@ ListedNeighbors nearest_features_by_lists(const Samples& X, const std::vector<st
     const double unit = common_unit(maxima_of_differences(X, run), rows);
     run.step("nearest features", end);
     Features<float> features(X, rows, unit, Shift::kRow, run);
-    Dense compare(X, rows, unit);
-    const Copies copies(features, compare, n_neighbors + 2, run);
+    DenseDistances compare(X, rows, unit);
+    const Copies copies(features.hashes(run), std::ref(compare), n_neighbors + 2, run);
     std::vector<std::int64_t> searched;
     for (std::int64_t c = 0; c < X.n_cols(); ++c) {
         if (copies.left_out().empty() || !copies.left_out()[at(c)]) searched.push_back(c);
@@ -991,7 +560,7 @@ ListedNeighbors nearest_features_by_lists(const Samples& X, const std::vector<st
     if (std::ssize(searched) < X.n_cols()) features = Features<float>(features, searched, run);
     FeatureLists lists = feature_lists(features, n_neighbors, seed, run);
     std::vector<float> norms = in_order(features.squared_norms(), lists.order),
-                       errors = in_order(errors_of(features, grid_of(X, rows, features, run)).data(), lists.order);
+                       errors = in_order(product_error_bounds(X, rows, features, run).data(), lists.order);
     const OneByOne source(features, lists.order, run);
     features = {};
     for (std::int64_t& place : lists.order) place = searched[at(place)];
@@ -1011,12 +580,12 @@ ListedNeighbors nearest_features_by_lists(const Samples& X, const std::vector<st
 }
 
 std::int64_t nearest_features_memory(const Samples& X, std::int64_t n_neighbors, int n_threads) {
-    const std::int64_t d = X.n_cols(), n = X.n_rows(), room = capacity(n_neighbors, d);
+    const std::int64_t d = X.n_cols(), n = X.n_rows(), room = candidate_capacity(n_neighbors, d);
     const std::int64_t others = std::max(std::min(d * room, kCompared + room), d * 2 * kSearchedAgain);
     const std::int64_t candidates = Search<InBlocks<double>>::memory(d, n_neighbors, n_threads) + 64 * d +
                                     static_cast<std::int64_t>(sizeof(Other)) * others;
     if (X.is_sparse()) return Features<double>::memory(X, n) + candidates;
-    return Features<float>::memory(X, n) + candidates + 8 * n + 8 * d * samples_compared(n, d);
+    return Features<float>::memory(X, n) + candidates + DenseDistances::memory(n, d);
 }
 
 std::int64_t nearest_features_by_lists_memory(const Samples& X, std::int64_t n_neighbors, int n_threads) {

@@ -14,7 +14,7 @@ namespace fastfs::core {
 
 void nearest_features_by_tiles(const Features<double>& features, std::int64_t n_neighbors, Run& run,
                                std::int64_t* neighbors, double* distances, double end) {
-    using Candidate = std::pair<double, std::int64_t>;  // squared distance, feature: the order of the result
+    using Near = std::pair<double, std::int64_t>;  // squared distance, feature: the order of the result
     const std::int64_t d = features.n_features(), n_blocks = ceil_div(d, kTile);
     const KernelTiles<double> distance_tile(features, features, {.kind = Kernel::Kind::kSquaredDistance}, run);
     auto tiles = buffers<double>(run.n_threads(), kTile * kTile);
@@ -22,23 +22,23 @@ void nearest_features_by_tiles(const Features<double>& features, std::int64_t n_
     parallel_for(run, n_blocks, [&](std::int64_t block, int slot) {
         const std::int64_t i0 = block * kTile, ni = std::min(kTile, d - i0);
         double* tile = tiles[at(slot)].data();
-        std::vector<std::vector<Candidate>> nearest(at(ni));  // of each feature a heap, farthest first
+        std::vector<std::vector<Near>> nearest(at(ni));  // of each feature a heap, farthest first
         for (std::int64_t j0 = 0; j0 < d; j0 += kTile) {
             run.checkpoint();
             const std::int64_t nj = std::min(kTile, d - j0);
             distance_tile(i0, ni, j0, nj, tile, run);
             for (std::int64_t a = 0; a < ni; ++a) {
-                std::vector<Candidate>& heap = nearest[at(a)];
+                std::vector<Near>& heap = nearest[at(a)];
                 for (std::int64_t b = 0; b < nj; ++b) {
                     if (i0 + a == j0 + b) continue;
-                    const Candidate candidate(tile[a * kTile + b], j0 + b);
+                    const Near near(tile[a * kTile + b], j0 + b);
                     const bool full = std::ssize(heap) == n_neighbors;
-                    if (full && !(candidate < heap.front())) continue;
+                    if (full && !(near < heap.front())) continue;
                     if (full) {
                         std::pop_heap(heap.begin(), heap.end());
                         heap.pop_back();
                     }
-                    heap.push_back(candidate);
+                    heap.push_back(near);
                     std::push_heap(heap.begin(), heap.end());
                 }
             }

@@ -581,7 +581,8 @@ namespace {
 // neighbors, besides its results.
 std::int64_t count_bytes(std::int64_t d, std::int64_t N, std::int64_t searching, const fastfs_manifest_options& o,
                          std::int64_t n_components, const Run& run) {
-    const std::int64_t k = std::min(o.rank, d), q = 2 * k, threads = run.n_threads();
+    const std::int64_t k = std::min(o.rank, d), q = 2 * k;
+    const int threads = run.n_threads();
     const std::int64_t near = count_near(d), m = std::min(kColumnsPerRank * kFinerRank * k, d);
     const std::int64_t n = std::min(kCore + kBuffer, d) + q, cut_to = n_components > 0 ? kFinerRank * k : k;
     const std::int64_t lists = 2 * d * near * 8, landmarks = 2 * 8 * (2 * d + m * (m + N));

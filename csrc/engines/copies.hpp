@@ -1,0 +1,37 @@
+// Columns of equal values, which a search among features leaves out.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "engines/listed_distances.hpp"
+#include "support/run.hpp"
+
+namespace fastfs::core {
+
+// Columns of X with equal values, which are as near to each other and as far from all others. A search leaves out those
+// beyond the first `kept` of a kind: ties go to the lower column, so none is among the `kept` - 2 nearest of another.
+class Copies {
+  public:
+    using Compare = std::function<void(const std::vector<Query>&, Run&)>;
+
+    // hashes: those of the columns (Features::hashes); compare: adds squared distances to the sums of queries.
+    Copies(const std::vector<std::uint64_t>& hashes, const Compare& compare, std::int64_t kept, Run& run);
+
+    // Returns a flag per column; empty if none is left out.
+    const std::vector<char>& left_out() const { return left_out_; }
+
+    // Writes the k nearest of columns that are left out, k < kept.
+    void write(std::int64_t k, std::int64_t* neighbors, double* distances) const;
+
+    // Puts columns that are left out behind the first one of their kind.
+    std::vector<std::int64_t> complete(const std::vector<std::int64_t>& order) const;
+
+  private:
+    std::int64_t kept_;
+    std::vector<char> left_out_;
+    std::vector<std::vector<std::int64_t>> kinds_;  // columns of a kind, ascending
+};
+
+}  // namespace fastfs::core
