@@ -28,10 +28,6 @@ constexpr std::int64_t kBatch = 48;
 // Test vectors per rank of nystrom.
 constexpr std::int64_t kTestsPerRank = 2;
 
-// Landmarks of more features than this are drawn among so many of them, since all columns of the factor wouldn't fit
-// the memory.
-constexpr std::int64_t kMostDrawnFrom = 100'000;
-
 // The least that delta or a kept eigenvalue may be, and the least share of the largest eigenvalue that is more than
 // rounding.
 constexpr double kSmallestShift = 1e-12, kSmallestShare = 1e-12;
@@ -397,20 +393,70 @@ Buffer<double> kernel_with_landmarks(const Features<double>& features, const Lan
     return K;
 }
 
+namespace {
+
+// Copies some features that follow each other.
+template <class T>
+Features<double> features_from(const Features<T>& features, std::int64_t first, std::int64_t n, Run& run) {
+    std::vector<std::int64_t> places(at(n));
+    std::iota(places.begin(), places.end(), first);
+    return {features, places, run};
+}
+
+// Computes g from what landmarks tell of K, F F' and the rest of the diagonal, for more features than products with K
+// have time for. plain: landmarks with g = 1.
+template <class T>
+void normalize_by_landmarks(const Features<T>& features, const Kernel& kernel, int times, const Landmarks& plain,
+                            Run& run, std::vector<double>& g) {
+    const std::int64_t d = features.n_features(), n = plain.n();
+    auto rows_of_K = [&](std::int64_t first, std::int64_t rows) {
+        return kernel_with_landmarks(features_from(features, first, rows, run), plain, kernel, run);
+    };
+    for (int time = 0; time < times; ++time) {
+        // F F' g = K_P u, u = L^-T L^-1 K_P' g, with P the landmarks.
+        Buffer<double> u = sum_over_rows(d, n, run, [&](std::int64_t first, std::int64_t rows, double* part) {
+            const Buffer<double> K = rows_of_K(first, rows);
+            for (std::int64_t i = 0; i < rows; ++i) {
+                for (std::int64_t j = 0; j < n; ++j) part[j] += g[at(first + i)] * K[i * n + j];
+            }
+        });
+        trsm_right('T', 1, n, plain.L.data(), n, u.data(), 1);
+        trsm_right('N', 1, n, plain.L.data(), n, u.data(), 1);
+        for_rows(d, run, [&](std::int64_t first, std::int64_t rows, int) {
+            const Buffer<double> K = rows_of_K(first, rows);
+            for (std::int64_t i = 0; i < rows; ++i) {
+                double& gi = g[at(first + i)];
+                double Kg = plain.rest[at(first + i)] * gi;
+                for (std::int64_t j = 0; j < n; ++j) Kg += K[i * n + j] * u[j];
+                divide_by_root(first + i, gi, Kg);
+            }
+        });
+    }
+}
+
+}  // namespace
+
 template <class T>
 Landmarks draw_landmarks(const Features<T>& features, const Kernel& kernel, int normalize, std::int64_t m,
-                         std::int64_t rank, std::uint64_t seed, Run& run, LowRank& cut_to_rank) {
+                         std::int64_t rank, std::uint64_t seed, Run& run, LowRank& cut_to_rank,
+                         std::int64_t most_drawn_from) {
     constexpr std::uint64_t kStream = ~std::uint64_t{0} - 4;
-    const std::int64_t d = features.n_features(), drawn_from = std::min(d, kMostDrawnFrom);
+    const std::int64_t d = features.n_features(), drawn_from = std::min(d, most_drawn_from);
     m = std::min(m, drawn_from);
     Landmarks landmarks;
     std::vector<double>&g = landmarks.g, &rest = landmarks.rest;
     g.assign(at(d), 1.0);
-    normalize_by_products(features, kernel, normalize, run, g);
+    const bool stored = drawn_from == d;
+    if (stored) {
+        normalize_by_products(features, kernel, normalize, run, g);
+    } else if (normalize > 0) {
+        const Landmarks plain = draw_landmarks(features, kernel, 0, m, rank, seed, run, cut_to_rank, most_drawn_from);
+        cut_to_rank = {};
+        normalize_by_landmarks(features, kernel, normalize, plain, run, g);
+    }
     const std::vector<double> diagonal = kernel_diagonal(features, kernel, run);
 
     // Columns of K between the features that landmarks are drawn from: all, if F is stored.
-    const bool stored = drawn_from == d;
     const std::vector<std::int64_t> candidates = Random(seed, kStream).subset(d, drawn_from);
     Buffer<double> F(drawn_from * m);
     std::vector<std::int64_t> chosen;
@@ -443,9 +489,7 @@ Landmarks draw_landmarks(const Features<T>& features, const Kernel& kernel, int 
     F = Buffer<double>();
     rest.assign(at(d), 0.0);
     auto made_rows = [&](std::int64_t first, std::int64_t rows, Buffer<double>& scratch) -> const double* {
-        std::vector<std::int64_t> these(at(rows));
-        std::iota(these.begin(), these.end(), first);
-        scratch = kernel_with_landmarks(Features<double>(features, these, run), landmarks, kernel, run);
+        scratch = kernel_with_landmarks(features_from(features, first, rows, run), landmarks, kernel, run);
         trsm('L', n, rows, landmarks.L.data(), n, scratch.data(), n);
         for (std::int64_t i = 0; i < rows; ++i) {
             double square = 0;
@@ -557,9 +601,9 @@ template LowRank landmarks(const Features<float>&, const Kernel&, int, std::int6
 template LowRank landmarks(const Features<double>&, const Kernel&, int, std::int64_t, std::uint64_t, Buffer<double>&,
                            Run&);
 template Landmarks draw_landmarks(const Features<float>&, const Kernel&, int, std::int64_t, std::int64_t, std::uint64_t,
-                                  Run&, LowRank&);
+                                  Run&, LowRank&, std::int64_t);
 template Landmarks draw_landmarks(const Features<double>&, const Kernel&, int, std::int64_t, std::int64_t,
-                                  std::uint64_t, Run&, LowRank&);
+                                  std::uint64_t, Run&, LowRank&, std::int64_t);
 template LowRank nystrom(const Features<float>&, const Kernel&, int, std::int64_t, std::uint64_t, Buffer<double>&,
                          Run&);
 template LowRank nystrom(const Features<double>&, const Kernel&, int, std::int64_t, std::uint64_t, Buffer<double>&,

@@ -47,11 +47,16 @@ struct Landmarks {
     std::int64_t n() const { return points.n_features(); }
 };
 
-// Draws at most m landmarks, as above, among all features or kMostDrawnFrom of them, and cuts K to `rank` by them. g
-// comes from products with K, in O(d^2) time.
+// Landmarks of more features than this are drawn among so many of them, since all columns of the factor wouldn't fit
+// the memory.
+constexpr std::int64_t kMostDrawnFrom = 100'000;
+
+// Draws at most m landmarks, as above, among all features or most_drawn_from of them, and cuts K to `rank` by them. g
+// comes from products with K, in O(d^2) time; for more than most_drawn_from features from F F' + diag(rest), in O(d).
 template <class T>
 Landmarks draw_landmarks(const Features<T>& features, const Kernel& kernel, int normalize, std::int64_t m,
-                         std::int64_t rank, std::uint64_t seed, Run& run, LowRank& cut_to_rank);
+                         std::int64_t rank, std::uint64_t seed, Run& run, LowRank& cut_to_rank,
+                         std::int64_t most_drawn_from = kMostDrawnFrom);
 
 // k(features, points), row by row.
 Buffer<double> kernel_with_landmarks(const Features<double>& features, const Landmarks& landmarks, const Kernel& kernel,

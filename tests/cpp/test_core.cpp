@@ -789,19 +789,44 @@ void test_low_rank() {
     }
 }
 
+// One normalization from landmarks of some features: row sums are those of K up to what F F' + diag(rest) leave out,
+// whose entries are at most sqrt(rest_i rest_j), as those of any semidefinite matrix.
+void test_row_sums_from_landmarks() {
+    namespace core = fastfs::core;
+    const std::int64_t n = 4, d = 3000, most = 1000;
+    const auto X = random_values<double>(static_cast<std::size_t>(n * d), 16);
+    const core::Kernel kernel{core::Kernel::Kind::kRbf, 1.5};
+    core::Run run(threads(2));
+    const auto features = features_of<double>({X.data(), n, d}, run);
+    core::LowRank cut;
+    auto draw = [&](int normalize, std::int64_t most_drawn_from) {
+        return core::draw_landmarks(features, kernel, normalize, 60, 5, 7, run, cut, most_drawn_from);
+    };
+    const std::vector<double> rest = draw(0, most).rest, found = draw(1, most).g, exact = draw(1, d).g;
+    double roots = 0, largest = 0;
+    for (const double r : rest) roots += std::sqrt(r);
+    for (std::size_t i = 0; i < rest.size(); ++i) {
+        const double error = std::abs(1 / (found[i] * found[i]) - 1 / (exact[i] * exact[i]));
+        CHECK(error <= std::sqrt(rest[i]) * roots + 1e-8);
+        largest = std::max(largest, error);
+    }
+    CHECK(largest > 0);
+}
+
 // Landmarks drawn among all features, or (more than 100,000) among some: K less F F' is semidefinite with the diagonal
 // `rest`, and the cut has the leading eigenpairs of F F'.
 template <class T>
-void test_drawn_landmarks(std::int64_t d, int normalize) {
+void test_drawn_landmarks(std::int64_t most_drawn_from, int normalize) {
     namespace core = fastfs::core;
-    const std::int64_t n = 4, rank = 5;
+    const std::int64_t n = 4, rank = 5, d = 3000;
     const auto X = random_values<T>(static_cast<std::size_t>(n * d), 15);
     const core::Kernel kernel{core::Kernel::Kind::kRbf, 3.0};
     core::Run run(threads(1)), more(threads(3));
     const auto features = features_of<T>({X.data(), n, d}, run);
     core::LowRank cut, again;
-    const core::Landmarks drawn = core::draw_landmarks(features, kernel, normalize, 60, rank, 7, run, cut);
-    core::draw_landmarks(features, kernel, normalize, 60, rank, 7, more, again);
+    const core::Landmarks drawn =
+        core::draw_landmarks(features, kernel, normalize, 60, rank, 7, run, cut, most_drawn_from);
+    core::draw_landmarks(features, kernel, normalize, 60, rank, 7, more, again, most_drawn_from);
     CHECK(same(cut, again));
     CHECK(drawn.n() == 60);
     CHECK(cut.rank() == rank);
@@ -1451,9 +1476,11 @@ int main() {
     test_some_features<double>();
     test_low_rank<float>();
     test_low_rank<double>();
-    test_drawn_landmarks<float>(3000, 2);
-    test_drawn_landmarks<double>(3000, 0);
-    test_drawn_landmarks<float>(100'001, 0);
+    for (const int normalize : {0, 1, 2}) {
+        test_drawn_landmarks<float>(1000, normalize);
+        test_drawn_landmarks<double>(4000, normalize);
+    }
+    test_row_sums_from_landmarks();
     test_manifest();
     test_shares_of_manifest();
     test_wide_manifest();
