@@ -85,14 +85,14 @@ def cells(report: Report, path: Path, repeats: int) -> None:
     from sklearn.base import clone
 
     import fastfs
-    from fastfs._functions.disc import GroupsInBlocks
+    from fastfs._functions.disc import StreamedGroups
     from fastfs._functions.manifest import SumsStage
     from fastfs._inputs.source import BLOCK_BYTES, Source
     from fastfs._inputs.streams import LARGE_BLOCK_BYTES
 
     warnings.simplefilter("ignore")
     adata = anndata.read_h5ad(path, backed="r")
-    source = Source.of(adata.X)
+    source = Source.from_data(adata.X)
     n, n_bytes = adata.n_obs, source.n_bytes
     report.heading(f"{n:,} cells x {GENES:,} genes, CSR, {n_bytes / 1e9:.2f} GB, {harness.load()}")
 
@@ -115,12 +115,12 @@ def cells(report: Report, path: Path, repeats: int) -> None:
         clone(model)._fit_groups(of_groups, np.arange(n), np.arange(n))
 
     def blocks(n_bytes: int = BLOCK_BYTES) -> None:
-        for _ in Source.of(adata.X).blocks(n_bytes=n_bytes):
+        for _ in Source.from_data(adata.X).blocks(n_bytes=n_bytes):
             pass
 
     tall = fastfs.DiSC(max_memory="2G")
 
-    def in_blocks() -> GroupsInBlocks:
+    def in_blocks() -> StreamedGroups:
         return tall._sum_groups(adata.X, np.unique(adata.obs["two"], return_inverse=True)[1], 2, None, None)
 
     targets = {"n_targets": 1000, "max_memory": min(4 * n_bytes - 1, 2 << 30)}  # too little to load the file

@@ -27,7 +27,7 @@ from benchmarks import harness
 from benchmarks.harness import Report
 from fastfs._functions.correlation import CorrelationOptions
 from fastfs._inference.design import Design
-from fastfs._machine.run import Run, core
+from fastfs._machine.run import Run, load_core
 
 N, P, CORES = 100, 20_000, 2
 
@@ -47,7 +47,7 @@ def speed(n_labelings: int) -> int:
     labelings = np.array([rng.permutation(y) for _ in range(n_labelings)])
 
     def call(labelings: np.ndarray | None) -> Any:
-        return core().differential_correlation(X, y, None, labelings, {}, Run(CORES))
+        return load_core().differential_correlation(X, y, None, labelings, {}, Run(CORES))
 
     report.heading(f"{N} x {P}, seconds of CPU time over {CORES} cores")
     times = harness.compare({"observed": lambda: call(None)}, 3)["observed"].cpu
@@ -70,7 +70,7 @@ def speed(n_labelings: int) -> int:
     report.heading("copies, which are computed anew under each labeling: 2000 features, 19,000 pairs of copies")
     copies = np.repeat(X[:, :100], 20, axis=1)
     few = {
-        name: harness.measure(lambda A=A: core().differential_correlation(A, y, None, labelings, {}, Run(1)), 3)
+        name: harness.measure(lambda A=A: load_core().differential_correlation(A, y, None, labelings, {}, Run(1)), 3)
         for name, A in (("apart", X[:, :2000].copy()), ("copies", copies))
     }
     each = (min(few["copies"].cpu) - min(few["apart"].cpu)) / n_labelings / 19_000
@@ -243,11 +243,13 @@ def tied_data(share: float, effect: float, seed: int) -> tuple[np.ndarray, np.nd
 def level_of_rule(share: float, effect: float, wholes: int, correlation: str, n_sets: int) -> float:
     """Return the share of sets with p <= .05 if labelings move values (wholes), or as they move samples."""
     rejected = 0
-    of_core = CorrelationOptions.of({"correlation": correlation, "n_pairs": 1}).core() | {"wholes": wholes}
+    of_core = CorrelationOptions.from_arguments({"correlation": correlation, "n_pairs": 1}).core_options() | {
+        "wholes": wholes
+    }
     for seed in range(n_sets):
         X, labels, donor = tied_data(share, effect, seed)
-        labelings, _ = Design(labels, groups=donor if effect else None).labelings(99, seed, Run(1))
-        found = core().differential_correlation(X, labels, None, labelings, of_core, Run(1))
+        labelings, _ = Design(labels, groups=donor if effect else None).make_labelings(99, seed, Run(1))
+        found = load_core().differential_correlation(X, labels, None, labelings, of_core, Run(1))
         rejected += found["pvalues"][0] <= 0.05
     return rejected / n_sets
 

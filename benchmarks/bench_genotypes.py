@@ -30,7 +30,7 @@ import numpy as np
 import fastfs
 from benchmarks import harness
 from benchmarks.harness import Report
-from fastfs._functions.margin import Stage
+from fastfs._functions.margin import MarginStage
 from fastfs._machine.run import Run
 from fastfs.io import Genotypes, pack_genotypes
 
@@ -45,7 +45,7 @@ def dosages(n: int, p: int) -> np.ndarray:
 
 def stage(X: Any, keep: str = "none") -> Any:
     """The core's label-free stage on one thread."""
-    return Stage(X, {"scaling": "none"}, Run(1), keep).core
+    return MarginStage(X, {"scaling": "none"}, Run(1), keep).core_margin
 
 
 def rates(X: np.ndarray | Genotypes, repeats: int) -> dict[str, float]:

@@ -44,7 +44,7 @@ from benchmarks import harness
 from benchmarks.harness import Report
 from fastfs._inference.calibration import Moments, StepDown
 from fastfs._inference.design import Design
-from fastfs._inference.permutation import _compare, _Permutations, make_scorer
+from fastfs._inference.permutation import _Permutations, _score_permutations, make_scorer
 from fastfs._machine.run import Run
 
 N_SAMPLES, N_FEATURES = 60, 30
@@ -59,12 +59,12 @@ def step_down(S: np.ndarray) -> np.ndarray:
     """Family-wise p-values of the first row, by z."""
     moments = Moments(S[0])
     for row in S[1:]:
-        moments.add(row)
-    scale = moments.scale(with_true=True)
-    tested = StepDown(scale.of(S[0]), scale.reach(S[0]))
+        moments.add_scores(row)
+    scale = moments.make_scale(with_true=True)
+    tested = StepDown(scale.standardize(S[0]), scale.standardized_limits(S[0]))
     for row in S[1:]:
-        tested.add(scale.of(row))
-    return tested.pvalues()
+        tested.add_scores(scale.standardize(row))
+    return tested.step_down_pvalues()
 
 
 def overhead(report: Report, repeats: int) -> None:
@@ -101,7 +101,7 @@ def overhead(report: Report, repeats: int) -> None:
         "1000, one case": lambda: Design(np.arange(1000) < 1),
         "720 of six numbers": lambda: Design(np.arange(6.0)),
     }.items():
-        spent = min(harness.measure(lambda make=design: list(make().enumerate()), repeats).cpu)  # type: ignore[misc]
+        spent = min(harness.measure(lambda make=design: list(make().enumerate_labelings()), repeats).cpu)  # type: ignore[misc]
         report.row(name, 1e3 * spent, at_most=50, unit=" ms")
 
 
@@ -260,7 +260,7 @@ def pvalues(estimator: Any, study: Study, seed: int, design: dict[str, Any]) -> 
         labelings = Labelings(drawn)
         found = []
         for statistic in ("z", "score"):
-            null = _compare(labelings, scores, overall, statistic, None, Run(0, None))  # type: ignore[arg-type]
+            null = _score_permutations(labelings, scores, overall, statistic, None, Run(0, None))  # type: ignore[arg-type]
             of_features = (1 + null.exceeding) / (1 + N_PERMUTATIONS)
             chosen = np.flatnonzero(false_discovery_control(of_features) <= 0.1)
             false = float(np.mean(chosen >= SHIFTED)) if len(chosen) else 0.0

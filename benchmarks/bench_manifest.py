@@ -159,8 +159,8 @@ def classes(report: Report) -> None:
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(1000, 784)), np.arange(1000) % 10
     two = (y == 0).astype(np.int64)
-    kept = _manifest.Stage([X], Run(1), keep_distances=True)
-    options = _manifest.ManiFeStOptions.of(fastfs.ManiFeSt())
+    kept = _manifest.ManiFeStStage([X], Run(1), keep_distances=True)
+    options = _manifest.ManiFeStOptions.from_arguments(fastfs.ManiFeSt())
     t = harness.compare(
         {
             "one": lambda: fastfs.manifest_scores(X, two, n_threads=1),

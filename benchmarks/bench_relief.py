@@ -36,7 +36,7 @@ import fastfs
 from benchmarks import harness
 from benchmarks.baselines import relief as plain
 from benchmarks.harness import Report, Timing
-from fastfs._functions.margin import Stage
+from fastfs._functions.margin import MarginStage
 from fastfs._machine.run import Run
 
 K = 10
@@ -81,8 +81,8 @@ def distance_seconds(X: np.ndarray, keep: str, repeats: int, **options: Any) -> 
     options = {"scaling": "range"} | options
     t = harness.compare(
         {
-            "all": lambda: Stage(X, options, Run(1), keep).core,
-            "rest": lambda: Stage(X, options, Run(1)).core,
+            "all": lambda: MarginStage(X, options, Run(1), keep).core_margin,
+            "rest": lambda: MarginStage(X, options, Run(1)).core_margin,
         },
         repeats,
     )

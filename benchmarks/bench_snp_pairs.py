@@ -27,7 +27,7 @@ import numpy as np
 import fastfs
 from benchmarks import harness
 from benchmarks.harness import Report
-from fastfs._machine.run import Run, core
+from fastfs._machine.run import Run, load_core
 from fastfs.io import Genotypes, pack_genotypes
 
 N, CORES = 1600, 2
@@ -61,7 +61,7 @@ def made_up(n: int, p: int, missing: float = 0.0, copies: int = 1) -> tuple[Geno
 
 
 def call(G: Genotypes, y: np.ndarray, labelings: np.ndarray | None = None) -> Any:
-    return core().snp_pairs(G, y, None, labelings, {}, Run(CORES))
+    return load_core().snp_pairs(G, y, None, labelings, {}, Run(CORES))
 
 
 def cpu(G: Genotypes, y: np.ndarray, labelings: np.ndarray | None = None) -> float:

@@ -44,7 +44,7 @@ from benchmarks import harness
 from benchmarks.harness import Report
 from benchmarks.papers.protocol import keep, read
 from fastfs._inference.calibration import mean_correlation
-from fastfs._inference.stability import nogueira
+from fastfs._inference.stability import nogueira_index
 
 
 class Options(argparse.Namespace):
@@ -158,7 +158,7 @@ def mnist(report: Report, options: Options) -> None:
 def prefixes(orders: Sequence[np.ndarray], D: int) -> tuple[float, float]:
     """Nogueira's index of the first D choices among 392 pixels, and its standard error."""
     selected = [order[:D] for order in orders]
-    index, variance = nogueira(selected, np.bincount(np.concatenate(selected), minlength=392) / len(selected))
+    index, variance = nogueira_index(selected, np.bincount(np.concatenate(selected), minlength=392) / len(selected))
     return index, float(np.sqrt(variance))
 
 

@@ -22,7 +22,7 @@ from sklearn.exceptions import ConvergenceWarning
 import fastfs
 from fastfs._inference.design import SIGNIFICANT, Design, nested_design
 from fastfs._inference.permutation import Scorer, permutation_test
-from fastfs._inputs.checks import as_permutations, choose, rank_features, some_of
+from fastfs._inputs.checks import as_permutations, check_choice, rank_features, some_of
 from fastfs._inputs.entry import require_known
 from fastfs._inputs.source import Source, is_stream
 from fastfs._inputs.sparse import check_structure
@@ -204,7 +204,7 @@ def _tool(word: str, *, notes: str, call: str = "") -> Callable[..., AnnData | N
         require_known(f"fastfs.tl.{word}", [name for name in known if name != "parameters"], parameters)
         model = estimator(**parameters)
         as_permutations(n_permutations, low=0)
-        choose("ranking", ranking, ("score", "z"))
+        check_choice("ranking", ranking, ("score", "z"))
         if not n_permutations and (ranking == "z" or samples or donors or batch or covariates):
             raise ValueError(
                 "samples, donors, batch, covariates and ranking='z' need permutations: give n_permutations='auto'"
@@ -303,13 +303,13 @@ class _Source:
 
     def is_large(self, run: Run) -> bool:
         """Whether it is a stream that takes more than a quarter of the budget."""
-        return is_stream(self.X) and not Source.of(self.X).is_small(run)[0]
+        return is_stream(self.X) and not Source.from_data(self.X).is_small(run)[0]
 
     def of(self, cells: Array, run: Run | None = None) -> Any:
         """What the estimator is given; cells ascending. Those on disk and Dask arrays are loaded, if they fit."""
         every = len(cells) == self.X.shape[0]
         if is_stream(self.X):
-            return Source.of(self.X).load(run or Run(), rows=None if every else cells, columns=self.genes)
+            return Source.from_data(self.X).load_rows(run or Run(), rows=None if every else cells, columns=self.genes)
         part = self.X if every else self.X[cells]
         if self.genes is not None:
             part = part[:, self.genes]
@@ -398,9 +398,9 @@ class _Design:
         design = nested_design(labels, **self.columns)
         return design if self.covariates is None else design | {"covariates": self.covariates}
 
-    def wholes(self, labels: Array) -> Array | None:
+    def moving_groups(self, labels: Array) -> Array | None:
         """Return the donor or sample of each cell, if these change labels as wholes."""
-        return Design(labels, **nested_design(labels, **self.columns)).wholes
+        return Design(labels, **nested_design(labels, **self.columns)).moving_groups
 
     def warn(self, labels: Array, groupby: str) -> None:
         """Warn of samples that may hide in donors."""
@@ -510,9 +510,9 @@ def _compare(
     names, numbers = np.unique(labels, return_inverse=True)
     # What is kept of the groups serves all comparisons, and only permutations need the cells; or else what is kept of
     # the donors or samples that move as wholes, if the cells don't fit in memory.
-    serve = hasattr(model, "_sum_groups") and model._sums_serve(source.X, pairs[0][1] is None)
-    run = Run.of(model)
-    wholes = test.design.wholes(labels) if serve and test.n_permutations and source.is_large(run) else None
+    serve = hasattr(model, "_sum_groups") and model._wants_sums(source.X, pairs[0][1] is None)
+    run = Run.from_estimator(model)
+    wholes = test.design.moving_groups(labels) if serve and test.n_permutations and source.is_large(run) else None
     X = None if wholes is not None or (serve and not test.n_permutations) else source.of(cells, run)
     sums = None
     if serve:
@@ -602,7 +602,7 @@ def _warn_of_tests(estimator: str, found: dict[str, dict[str, Any]], ranking: st
 def _means(X: Any, groups: Array, n_groups: int) -> Array:
     """Means of the genes in each group."""
     total = np.zeros((n_groups, X.shape[1]))
-    for first, rows in Source.of(X).blocks():
+    for first, rows in Source.from_data(X).blocks():
         total += sum_groups(rows, groups[first : first + rows.shape[0]], n_groups)
     found: Array = total / np.bincount(groups)[:, None]
     return found
@@ -722,7 +722,7 @@ class _OfSums:
     def __init__(self, model: Any, sums: Any, ignores_names: bool) -> None:
         self.model, self.sums, self._ignores_names = model, sums, ignores_names
 
-    def _scorer(self, _: Any, y: Any) -> tuple[Array, Scorer]:
+    def _make_scorer(self, _: Any, y: Any) -> tuple[Array, Scorer]:
         names, labels = np.unique(y, return_inverse=True)
         units, first = np.unique(self.sums.units, return_index=True)
 

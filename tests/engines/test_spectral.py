@@ -21,7 +21,7 @@ SIZES = [1, 2, 3, 10, 65, 300, 700]  # the last is cut in two
 
 @pytest.fixture(scope="module")
 def core():
-    return run.core()
+    return run.load_core()
 
 
 def fresh(A):

@@ -63,12 +63,12 @@ DESIGNS = {
 def test_enumeration_is_brute_force(columns):
     y, *others = columns
     design = Design(y, *others)
-    found = [tuple(labeling.tolist()) for labeling in design.enumerate()]
+    found = [tuple(labeling.tolist()) for labeling in design.enumerate_labelings()]
     rows = np.asarray(y).tolist()
     assert found[0] == tuple(rows)
     assert len(found) == len(set(found)) == design.n_distinct
     assert set(found) == brute_force(rows, *others)
-    drawn = {tuple(design.draw(seed).tolist()) for seed in SEEDS.spawn(3000)}
+    drawn = {tuple(design.draw_labeling(seed).tolist()) for seed in SEEDS.spawn(3000)}
     assert drawn == set(found)
 
 
@@ -78,19 +78,19 @@ def test_specimens_that_may_hide_in_groups_are_told():
     treated, batch = specimen % 2, donor // 3
     said = "labels vary within groups, so samples are permuted singly .* give the specimens as groups, and {} as blocks"
     with pytest.warns(fastfs.DataWarning, match=said.format("the present groups")):
-        Design(treated, groups=donor).check()
+        Design(treated, groups=donor).check_labelings()
     combined = "combinations of the present blocks and groups"
     with pytest.warns(fastfs.DataWarning, match=said.format(combined)):
-        Design(treated, batch, donor).check()
+        Design(treated, batch, donor).check_labelings()
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         both = list(zip(batch, donor, strict=True))
         for blocks in (donor, both):
-            Design(treated, blocks, specimen).check()
-            Design(treated, blocks).check()
+            Design(treated, blocks, specimen).check_labelings()
+            Design(treated, blocks).check_labelings()
         assert Design(treated, donor, specimen).n_distinct == Design(treated, both, specimen).n_distinct == 64
-        Design(np.arange(48) % 2, groups=np.arange(48) // 2).check()  # no two of a group with one label
-        Design(np.arange(48.0), groups=donor).check()
+        Design(np.arange(48) % 2, groups=np.arange(48) // 2).check_labelings()  # no two of a group with one label
+        Design(np.arange(48.0), groups=donor).check_labelings()
 
 
 @pytest.mark.filterwarnings("ignore::fastfs.DataWarning")
@@ -99,7 +99,7 @@ def test_smallest_pvalue_is_that_of_brute_force(columns):
     """A score of the partition alone, all different otherwise: the smallest p-value of any labeling against all."""
     y, *others = columns
     design = Design(y, *others)
-    labelings = [tuple(labeling.tolist()) for labeling in design.enumerate()]
+    labelings = [tuple(labeling.tolist()) for labeling in design.enumerate_labelings()]
     if design._is_class:
         names = {labeling: tuple(map(labeling.index, labeling)) for labeling in labelings}  # of samples, not of classes
     else:
@@ -129,7 +129,7 @@ def test_draws_keep_the_labels_of_blocks(kind):
     y, blocks = rng.integers(3, size=50).astype(kind), rng.integers(4, size=50)
     design = Design(y, blocks)
     for seed in SEEDS.spawn(20):
-        labeling = design.draw(seed)
+        labeling = design.draw_labeling(seed)
         assert labeling.dtype == y.dtype
         assert not np.array_equal(labeling, y)
         for b in range(4):
@@ -152,7 +152,7 @@ def test_draws_keep_the_labels_of_blocks(kind):
 def test_draws_are_uniform(columns):
     design = Design(*columns)
     n = 60 * design.n_distinct
-    counts = Counter(design.draw(seed).tobytes() for seed in np.random.SeedSequence(1).spawn(n))
+    counts = Counter(design.draw_labeling(seed).tobytes() for seed in np.random.SeedSequence(1).spawn(n))
     assert len(counts) == design.n_distinct
     assert chisquare(list(counts.values())).pvalue > 0.001
 
@@ -162,9 +162,9 @@ def test_draws_depend_on_their_seed_alone():
     design = Design(y, blocks)
     few, many = np.random.SeedSequence(7).spawn(3), np.random.SeedSequence(7).spawn(9)
     for one, other in zip(few, many, strict=False):
-        assert np.array_equal(design.draw(one), Design(y, blocks).draw(other))
-    assert np.array_equal(design.draw(5), design.draw(5))
-    assert not np.array_equal(design.draw(few[0]), design.draw(few[1]))
+        assert np.array_equal(design.draw_labeling(one), Design(y, blocks).draw_labeling(other))
+    assert np.array_equal(design.draw_labeling(5), design.draw_labeling(5))
+    assert not np.array_equal(design.draw_labeling(few[0]), design.draw_labeling(few[1]))
 
 
 @pytest.mark.filterwarnings("ignore::fastfs.DataWarning")
@@ -176,8 +176,8 @@ def test_names_of_blocks_and_a_block_of_one_class_change_nothing():
     longer = Design(np.append(y, [1, 1, 1]), np.append(blocks, [9, 9, 9]))
     assert longer.n_distinct == plain.n_distinct
     for seed in SEEDS.spawn(5):
-        assert np.array_equal(renamed.draw(seed), plain.draw(seed))
-        assert np.array_equal(longer.draw(seed), np.append(plain.draw(seed), [1, 1, 1]))
+        assert np.array_equal(renamed.draw_labeling(seed), plain.draw_labeling(seed))
+        assert np.array_equal(longer.draw_labeling(seed), np.append(plain.draw_labeling(seed), [1, 1, 1]))
 
 
 @pytest.mark.filterwarnings("ignore::fastfs.DataWarning")
@@ -186,8 +186,8 @@ def test_the_order_of_samples_changes_nothing(columns):
     y, *others = columns
     order = np.random.default_rng(0).permutation(len(y))
     moved = Design(np.asarray(y)[order], *(None if c is None else np.asarray(c)[order] for c in others))
-    expected = {tuple(labeling[order].tolist()) for labeling in Design(y, *others).enumerate()}
-    assert {tuple(labeling.tolist()) for labeling in moved.enumerate()} == expected
+    expected = {tuple(labeling[order].tolist()) for labeling in Design(y, *others).enumerate_labelings()}
+    assert {tuple(labeling.tolist()) for labeling in moved.enumerate_labelings()} == expected
 
 
 # ------------------------------------------------------------------------------------------------------- covariates
@@ -195,7 +195,7 @@ def test_the_order_of_samples_changes_nothing(columns):
 
 def law_of_the_star(design, y):
     """Probabilities of all labelings of six samples: products of q, scaled to 1."""
-    labelings = list(design.enumerate())
+    labelings = list(design.enumerate_labelings())
     logits = np.empty((len(y), 2))
     logits[design._order] = design._logits
     q = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
@@ -211,7 +211,7 @@ def test_the_star_sampler_against_its_law(blocks):
     assert law.max() > 3 * law.min()
     # Each parent has a hub of its own, which has the law, too; so draws of different parents are independent.
     n = 2000
-    counts = Counter(design.draw(np.random.SeedSequence(i).spawn(1)[0]).tobytes() for i in range(n))
+    counts = Counter(design.draw_labeling(np.random.SeedSequence(i).spawn(1)[0]).tobytes() for i in range(n))
     observed = [counts[labeling.tobytes()] for labeling in labelings]
     assert sum(observed) == n
     assert chisquare(observed, n * law).pvalue > 0.001
@@ -237,8 +237,8 @@ def test_classes_keep_their_relation_to_covariates():
     y = (rng.random(300) < 1 / (1 + np.exp(-1.5 * z))).astype(int)
     design = Design(y, covariates=pd.DataFrame({"age": z, "sex": np.array(["f", "m"])[rng.integers(2, size=300)]}))
     assert not design.is_uniform
-    assert design.describe() == f"{np.sum(y == y[0])} + {np.sum(y != y[0])} samples, given 2 covariates"
-    drawn = [design.draw(seed) for seed in SEEDS.spawn(200)]
+    assert design.describe_design() == f"{np.sum(y == y[0])} + {np.sum(y != y[0])} samples, given 2 covariates"
+    drawn = [design.draw_labeling(seed) for seed in SEEDS.spawn(200)]
     differences = [z[labeling == 1].mean() - z[labeling == 0].mean() for labeling in drawn]
     true = z[y == 1].mean() - z[y == 0].mean()
     assert abs(np.mean(differences) - true) < 4 * np.std(differences)
@@ -259,11 +259,11 @@ def test_freedman_and_lane(blocks):
     H = np.column_stack([np.eye(cells.max() + 1)[cells], Z])
     fitted = H @ np.linalg.lstsq(H, y, rcond=None)[0]
     for seed in SEEDS.spawn(5):
-        residuals = design.draw(seed) - fitted
+        residuals = design.draw_labeling(seed) - fitted
         for b in range(cells.max() + 1):
             np.testing.assert_allclose(np.sort(residuals[cells == b]), np.sort((y - fitted)[cells == b]), atol=1e-13)
         assert np.abs(residuals - (y - fitted)).max() > 0.1
-    assert np.array_equal(next(design.enumerate()), y)
+    assert np.array_equal(next(design.enumerate_labelings()), y)
 
 
 def test_enumeration_of_residuals():
@@ -272,7 +272,7 @@ def test_enumeration_of_residuals():
     design = Design(y, covariates=z)
     H = np.column_stack([np.ones(4), z])
     fitted = H @ np.linalg.lstsq(H, y, rcond=None)[0]
-    found = np.array(list(design.enumerate()))
+    found = np.array(list(design.enumerate_labelings()))
     assert len(found) == design.n_distinct == 24
     expected = [fitted + np.array(residuals) for residuals in itertools.permutations(y - fitted)]
     np.testing.assert_allclose(np.array(sorted(found.tolist())), np.array(sorted(map(list, expected))), atol=1e-13)
@@ -283,7 +283,7 @@ def test_covariates_of_donors():
     z = np.random.default_rng(0).normal(size=12)[groups]
     design = Design(groups % 2, groups=groups, covariates=z)
     for seed in SEEDS.spawn(5):
-        labeling = design.draw(seed)
+        labeling = design.draw_labeling(seed)
         assert np.array_equal(labeling, labeling[groups * 3])
         assert labeling.sum() == 18
 
@@ -294,22 +294,22 @@ def test_covariates_of_donors():
 def test_units_of_subsamples():
     y = np.array([0, 0, 1, 1, 0, 1])
     free = Design(y)
-    assert free.units.tolist() == [0, 1, 2, 3, 4, 5]
-    assert free.strata.tolist() == [0, 0, 1, 1, 0, 1]
+    assert free.unit_of_sample.tolist() == [0, 1, 2, 3, 4, 5]
+    assert free.stratum_of_unit.tolist() == [0, 0, 1, 1, 0, 1]
     blocks = Design(y, [1, 1, 1, 2, 2, 2])
-    assert blocks.strata.tolist() == [0, 0, 1, 2, 3, 2]
+    assert blocks.stratum_of_unit.tolist() == [0, 0, 1, 2, 3, 2]
     donors = Design(y, groups=list("aabbcd"))
-    assert donors.units.tolist() == [0, 0, 1, 1, 2, 3]
-    assert donors.strata.tolist() == [0, 1, 0, 1]
+    assert donors.unit_of_sample.tolist() == [0, 0, 1, 1, 2, 3]
+    assert donors.stratum_of_unit.tolist() == [0, 1, 0, 1]
     varying = Design(y, groups=list("abaabb"))
-    assert varying.units.tolist() == [0, 1, 0, 0, 1, 1]
-    assert varying.strata.tolist() == [0, 0]
+    assert varying.unit_of_sample.tolist() == [0, 1, 0, 0, 1, 1]
+    assert varying.stratum_of_unit.tolist() == [0, 0]
     pairs = Design([0, 1, 1, 0, 1, 0], list("xxyyzz"))
-    assert pairs.units.tolist() == [0, 0, 1, 1, 2, 2]
-    assert pairs.strata.tolist() == [0, 0, 0]
+    assert pairs.unit_of_sample.tolist() == [0, 0, 1, 1, 2, 2]
+    assert pairs.stratum_of_unit.tolist() == [0, 0, 0]
     numbers = Design(np.arange(6.0), [1, 1, 1, 2, 2, 2])
-    assert numbers.units.tolist() == [0, 1, 2, 3, 4, 5]
-    assert numbers.strata.tolist() == [0, 0, 0, 1, 1, 1]
+    assert numbers.unit_of_sample.tolist() == [0, 1, 2, 3, 4, 5]
+    assert numbers.stratum_of_unit.tolist() == [0, 0, 0, 1, 1, 1]
 
 
 # ------------------------------------------------------------------------------------------------------- bad input
@@ -377,9 +377,9 @@ def test_scale_of_covariates(scale):
     age = rng.normal(size=60)
     y = (age + rng.normal(size=60) > 0).astype(int)
     plain, scaled = Design(y, covariates=age), Design(y, covariates=age * scale)
-    agreement = [np.mean(plain.draw(seed) == scaled.draw(seed)) for seed in range(20)]
+    agreement = [np.mean(plain.draw_labeling(seed) == scaled.draw_labeling(seed)) for seed in range(20)]
     assert np.mean(agreement) > 0.95  # free draws agree in half of the samples
-    ages = [np.corrcoef(age, scaled.draw(seed))[0, 1] for seed in range(20)]
+    ages = [np.corrcoef(age, scaled.draw_labeling(seed))[0, 1] for seed in range(20)]
     assert np.mean(ages) > 0.3
 
 
@@ -390,12 +390,14 @@ def test_categories_as_covariates():
     named = Design(y, covariates=site.map("site {}".format))
     coded = Design(y, covariates=site.astype("category"))
     linear = Design(y, covariates=site)
-    assert named.describe() == coded.describe() != linear.describe()
-    np.testing.assert_array_equal([named.draw(i) for i in range(5)], [coded.draw(i) for i in range(5)])
+    assert named.describe_design() == coded.describe_design() != linear.describe_design()
+    np.testing.assert_array_equal(
+        [named.draw_labeling(i) for i in range(5)], [coded.draw_labeling(i) for i in range(5)]
+    )
 
 
 def test_description_has_the_order_of_the_classes():
-    assert Design([1, 1, 1, 0, 0, 1]).describe() == "2 + 4 samples"
+    assert Design([1, 1, 1, 0, 0, 1]).describe_design() == "2 + 4 samples"
 
 
 @pytest.mark.parametrize(
@@ -423,7 +425,7 @@ def test_confounded(columns, message):
     if columns["y"] is not None and not isinstance(columns["y"], np.ndarray):
         columns["names"] = None
     with pytest.raises(ValueError, match=message):
-        Design(**columns).check()
+        Design(**columns).check_labelings()
 
 
 @pytest.mark.parametrize(
@@ -464,20 +466,20 @@ def test_confounded(columns, message):
 def test_warnings(columns, message):
     design = Design(**columns)
     with pytest.warns(fastfs.DataWarning, match=message):
-        design.check()
+        design.check_labelings()
 
 
 def test_no_warning_without_need():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        Design(np.arange(8) % 2).check()
-        Design(np.arange(40) % 2, np.arange(40) // 2).check()
+        Design(np.arange(8) % 2).check_labelings()
+        Design(np.arange(40) % 2, np.arange(40) // 2).check_labelings()
 
 
 def test_descriptions():
     y = np.arange(12) % 2
-    assert Design(y).describe() == "6 + 6 samples"
-    assert Design(y, np.arange(12) // 4).describe() == "6 + 6 samples within 3 blocks"
-    assert Design(np.arange(12) // 6, groups=np.arange(12) // 2).describe() == "3 + 3 groups"
-    assert Design(y, groups=np.arange(12) // 4).describe() == "6 + 6 samples within 3 groups"
-    assert Design(np.arange(12.0)).describe() == "12 samples"
+    assert Design(y).describe_design() == "6 + 6 samples"
+    assert Design(y, np.arange(12) // 4).describe_design() == "6 + 6 samples within 3 blocks"
+    assert Design(np.arange(12) // 6, groups=np.arange(12) // 2).describe_design() == "3 + 3 groups"
+    assert Design(y, groups=np.arange(12) // 4).describe_design() == "6 + 6 samples within 3 groups"
+    assert Design(np.arange(12.0)).describe_design() == "12 samples"

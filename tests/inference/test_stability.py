@@ -10,7 +10,7 @@ from sklearn.feature_selection import RFE, SelectKBest
 from sklearn.linear_model import LogisticRegression
 
 import fastfs
-from fastfs._inference.stability import nogueira, rare_bounds
+from fastfs._inference.stability import nogueira_index, rare_bounds
 
 pytestmark = pytest.mark.filterwarnings("ignore::fastfs.DataWarning")
 
@@ -44,7 +44,7 @@ def nogueira_of_matrix(Z):
 def test_nogueira(seed):
     rng = np.random.default_rng(seed)
     Z = rng.random((12, 40)) < rng.random(40)  # selections of different sizes
-    index, variance = nogueira([np.flatnonzero(z) for z in Z], Z.mean(axis=0))
+    index, variance = nogueira_index([np.flatnonzero(z) for z in Z], Z.mean(axis=0))
     np.testing.assert_allclose([index, variance], nogueira_of_matrix(Z.astype(float)), rtol=1e-12)
 
 
@@ -52,14 +52,14 @@ def test_nogueira_of_random_selections_is_near_zero():
     rng = np.random.default_rng(0)
     selected = [rng.choice(200, 20, replace=False) for _ in range(100)]
     frequencies = np.bincount(np.concatenate(selected), minlength=200) / 100
-    index, variance = nogueira(selected, frequencies)
+    index, variance = nogueira_index(selected, frequencies)
     assert abs(index) < 4 * np.sqrt(variance) < 0.05
 
 
 def test_nogueira_of_equal_selections_is_one():
     frequencies = np.zeros(9)
     frequencies[[1, 4]] = 1
-    assert nogueira([np.array([1, 4])] * 5, frequencies) == (1.0, 0.0)
+    assert nogueira_index([np.array([1, 4])] * 5, frequencies) == (1.0, 0.0)
 
 
 def test_subsamples():

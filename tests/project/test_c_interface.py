@@ -15,7 +15,7 @@ from fastfs._functions.ikdr import IKDROptions
 from fastfs._functions.im4e import IM4EOptions
 from fastfs._functions.immigrate import ImmigrateOptions
 from fastfs._functions.manifest import ManiFeStOptions
-from fastfs._functions.projse import Options as ProjSeOptions
+from fastfs._functions.projse import ProjSeOptions
 from fastfs._functions.relief_family import ReliefFOptions, RReliefFOptions, SWRFOptions
 
 LIBRARY = Path(fastfs.__file__).parent / "lib" / "libfastfs.so"
@@ -202,9 +202,9 @@ def constant(defaults, words, field, value):
 @pytest.mark.parametrize("name", OPTIONS)
 def test_init_values_are_pythons_defaults(name, defaults):
     struct, options, estimator, words = OPTIONS[name]
-    made = options.of(estimator())
+    made = options.from_arguments(estimator())
     compared = 0
-    for field, value in made.core().items():
+    for field, value in made.core_options().items():
         if (name, field) in BY_METHOD:
             continue
         expected = defaults[struct][field]

@@ -73,7 +73,7 @@ def test_all_public_functions_are_entries():
     for name in fastfs.__all__:
         public = getattr(fastfs, name)
         if inspect.isfunction(public) and inspect.signature(public).parameters and name not in ("info", "link_blas"):
-            assert public.__code__.co_name == "checked", name
+            assert public.__code__.co_name == "checked_call", name
 
 
 # -------------------------------------------------------------------------------------------------------- names of rows

@@ -6,7 +6,7 @@ import pytest
 import fastfs
 from fastfs import _core
 from fastfs._machine.errors import Place, about_targets, naming, places, rename, renumber, within
-from fastfs._machine.run import Run, core
+from fastfs._machine.run import Run, load_core
 
 X = np.random.default_rng(0).normal(size=(6, 4))
 
@@ -87,7 +87,7 @@ def test_the_core_tells_its_places():
     bad = X.copy()
     bad[2, 3] = np.nan
     with pytest.raises(ValueError, match=r"^X contains NaN or infinity: first at row 2, column 3 ") as caught:
-        core().affinity(bad, "linear", 1.0, None, Run())
+        load_core().affinity(bad, "linear", 1.0, None, Run())
     message = str(caught.value)
     assert [(p.kind, p.number, message[p.begin : p.end]) for p in places(caught.value)] == [
         ("matrix", 0, "X"),
@@ -99,19 +99,19 @@ def test_the_core_tells_its_places():
         pytest.raises(ValueError, match=r"^X contains NaN or infinity: first at row 2, gene 'd' "),
         naming({"column": lambda j: f"gene {'abcd'[j]!r}"}),
     ):
-        core().affinity(bad, "linear", 1.0, None, Run())
+        load_core().affinity(bad, "linear", 1.0, None, Run())
 
 
 @pytest.mark.parametrize(
     "call",
     [
-        lambda options: core().disc([], options, Run()),
-        lambda options: core().projse(X, None, None, 0, options, Run()),
-        lambda options: core().Margin(X, {}, Run()).relief(np.arange(6) % 2, 2, options, Run()),
-        lambda options: core().Margin(X, {}, Run()).im4e(np.arange(6) % 2, 2, options, Run()),
-        lambda options: core().Margin(X, {}, Run()).immigrate(np.arange(6) % 2, 2, options, Run()),
-        lambda options: core().Manifest([X], False, Run()).fit(np.arange(6) % 2, 2, [], options, 0, True, Run()),
-        lambda options: core().ikdr_fit({"X": X, "n_kernels": 0}, np.arange(6) % 2, 2, options, Run()),
+        lambda options: load_core().disc([], options, Run()),
+        lambda options: load_core().projse(X, None, None, 0, options, Run()),
+        lambda options: load_core().Margin(X, {}, Run()).relief(np.arange(6) % 2, 2, options, Run()),
+        lambda options: load_core().Margin(X, {}, Run()).im4e(np.arange(6) % 2, 2, options, Run()),
+        lambda options: load_core().Margin(X, {}, Run()).immigrate(np.arange(6) % 2, 2, options, Run()),
+        lambda options: load_core().Manifest([X], False, Run()).fit(np.arange(6) % 2, 2, [], options, 0, True, Run()),
+        lambda options: load_core().ikdr_fit({"X": X, "n_kernels": 0}, np.arange(6) % 2, 2, options, Run()),
     ],
     ids=["disc", "projse", "relief", "im4e", "immigrate", "manifest", "ikdr"],
 )
@@ -122,11 +122,11 @@ def test_unknown_options_are_errors(call):
 
 def test_unknown_words_are_errors():
     with pytest.raises(ValueError, match=r"^graph must be one of 'dense', 'knn', 'lists', not 'some'"):
-        core().disc([], {"graph": "some"}, Run())
+        load_core().disc([], {"graph": "some"}, Run())
     with pytest.raises(ValueError, match=r"^scaling must be one of 'none', 'range', 'standard', not 'log'"):
         _core.Margin(X, {"scaling": "log"}, Run())
     with pytest.raises(TypeError, match=r"^density must be a number, not 'much'"):
-        core().disc([], {"density": "much"}, Run())
+        load_core().disc([], {"density": "much"}, Run())
 
 
 def test_other_packages_do_not_translate_our_errors():

@@ -12,7 +12,7 @@ import fastfs
 from fastfs._functions.disc import DiSCOptions
 from fastfs._functions.ikdr import FunctionOptions, IKDROptions, KernelOptions
 from fastfs._functions.manifest import ManiFeStOptions
-from fastfs._functions.projse import Options as ProjSeOptions
+from fastfs._functions.projse import ProjSeOptions
 
 X = np.random.default_rng(0).normal(size=(40, 45))
 Y = np.arange(40) % 2

@@ -92,7 +92,7 @@ def dense(block):
 @pytest.mark.parametrize("name", SOURCES)
 @pytest.mark.parametrize("n_bytes", [1, 900, 1 << 26])
 def test_blocks_are_the_rows_in_order(tmp_path, name, n_bytes):
-    found = Source.of(SOURCES[name](tmp_path))
+    found = Source.from_data(SOURCES[name](tmp_path))
     assert found.can_repeat
     assert found.shape in ((300, 12), (None, None))
     rng = np.random.default_rng(1)
@@ -106,7 +106,7 @@ def test_blocks_are_the_rows_in_order(tmp_path, name, n_bytes):
         whole = np.concatenate([dense(block) for _, block in blocks])
         np.testing.assert_array_equal(whole, expected if columns is None else expected[:, columns])
     order = rng.integers(0, 300, 25)
-    np.testing.assert_array_equal(dense(found.take(order)), X[order])
+    np.testing.assert_array_equal(dense(found.take_rows(order)), X[order])
 
 
 @pytest.mark.parametrize("name", SOURCES | BY_COLUMNS)
@@ -185,18 +185,18 @@ def test_a_bed_file(tmp_path):
     (tmp_path / "toy.bed").write_bytes(b"\x6c\x1b\x01" + packed.bits.tobytes())
     (tmp_path / "toy.bim").write_text("".join(f"1 rs{j} 0 {j} A G\n" for j in range(8)))
     (tmp_path / "toy.fam").write_text("".join(f"f{i} s{i} 0 0 0 1\n" for i in range(30)))
-    blocks = [block for _, block in Source.of(tmp_path / "toy.bed").blocks(n_bytes=20)]
+    blocks = [block for _, block in Source.from_data(tmp_path / "toy.bed").blocks(n_bytes=20)]
     assert len(blocks) > 1
     np.testing.assert_array_equal(np.concatenate(blocks), table)
 
 
 def test_rows_far_apart_are_read_in_runs(tmp_path, monkeypatch):
     monkeypatch.setattr(source, "_GAP_BYTES", 100)
-    found = Source.of(hdf5(tmp_path, (64, 5)))
+    found = Source.from_data(hdf5(tmp_path, (64, 5)))
     read, asked = found.read, []
     found.read = lambda begin, end: (asked.append((begin, end)), read(begin, end))[1]
     rows = np.array([3, 4, 6, 150, 299])
-    np.testing.assert_array_equal(found.take(rows), X[rows])
+    np.testing.assert_array_equal(found.take_rows(rows), X[rows])
     assert asked == [(3, 7), (150, 151), (299, 300)]
 
 
@@ -207,7 +207,7 @@ def collect(passes, number=1):
     """All rows that the passes read, the last time."""
     for _ in range(number):
         blocks = []
-        passes.run(lambda first, block, _, blocks=blocks: blocks.append(dense(block)))
+        passes.run_pass(lambda first, block, _, blocks=blocks: blocks.append(dense(block)))
     return np.concatenate(blocks)
 
 
@@ -364,7 +364,7 @@ def test_the_thread_that_reads_ahead_ends_with_the_pass(tmp_path, error):
             raise error
 
     with pytest.raises(error):
-        passes.run(update)
+        passes.run_pass(update)
     assert seen[0][1] == 1  # it reads beside
     assert n_readers() == 0
     np.testing.assert_array_equal(collect(Passes(hdf5(tmp_path, None), Run(1))), X)

@@ -224,7 +224,7 @@ def test_pvalues_are_of_the_groups_own_scores(n_groups):
     true = model.fit(adata.X, y).class_scores_
     reached = np.zeros(true.shape)
     for seed in np.random.SeedSequence(0).spawn(9):
-        reached += model.fit(adata.X, Design(y).draw(seed)).class_scores_ >= true
+        reached += model.fit(adata.X, Design(y).draw_labeling(seed)).class_scores_ >= true
     for row, group in enumerate("ABC"[:n_groups]):
         table = pd.DataFrame(
             {c: adata.uns["disc"][c][group] for c in ("pvals", "pvals_adj")}, adata.uns["disc"]["names"][group]
@@ -365,8 +365,8 @@ def test_projse_reads_the_cells_once_for_all_groups(tmp_path, form, monkeypatch)
         if form == "sparse Dask":
             other.X = other.X.map_blocks(csr_matrix)
     passes = []
-    run = Passes.run
-    monkeypatch.setattr(Passes, "run", lambda self, update: (passes.append(self), run(self, update))[1])
+    run = Passes.run_pass
+    monkeypatch.setattr(Passes, "run_pass", lambda self, update: (passes.append(self), run(self, update))[1])
     for options in ({}, {"reference": "alpha"}, {"groups": ["beta"]}, {"mask_var": np.arange(20) % 3 > 0}):
         for column in ("state", "some"):
             options = options | {"drop_unlabelled": column == "some", "key_added": "found", "center": True}
@@ -545,13 +545,13 @@ def test_permutations_of_donors_read_the_cells_once(tmp_path, word, options, for
     for case in cases:
         getattr(tl, word)(adata, "state", **how, **case)
         with monkeypatch.context() as patched:
-            patched.setattr("fastfs._functions.relief_family._fits", lambda *_: False)
+            patched.setattr("fastfs._functions.relief_family._fits_in_memory", lambda *_: False)
             patched.setattr("fastfs._inputs.source.Source.is_small", lambda self, run, n=None: (False, self))
-            patched.setattr("fastfs._inputs.source.Source.load", None)
+            patched.setattr("fastfs._inputs.source.Source.load_rows", None)
             passes = []
-            run = Passes.run
+            run = Passes.run_pass
             patched.setattr(
-                Passes, "run", lambda self, update, n=passes, run=run: (n.append(self), run(self, update))[1]
+                Passes, "run_pass", lambda self, update, n=passes, run=run: (n.append(self), run(self, update))[1]
             )
             getattr(tl, word)(other, "state", **how, **case)
         assert len(passes) == (form == "h5ad") * (2 if word == "relieff" else 1)

@@ -10,16 +10,16 @@ from sklearn.utils.validation import check_is_fitted
 from fastfs._estimators.selector import _KernelSelector
 from fastfs._functions import disc as _disc
 from fastfs._functions.outcome import Outcome
-from fastfs._inputs.checks import as_bool, as_int, choose, count_selected, rank_features
+from fastfs._inputs.checks import as_bool, as_int, check_choice, count_selected, rank_features
 from fastfs._inputs.labels import encode_labels, require_classes
-from fastfs._inputs.matrix import as_matrix, decoded, not_finite
-from fastfs._inputs.source import stack
+from fastfs._inputs.matrix import as_decoded, as_matrix, not_finite
+from fastfs._inputs.source import stack_blocks
 from fastfs._inputs.streams import classes_in_blocks, is_large
 from fastfs._machine.errors import places, rename
 from fastfs._machine.run import Run
 from fastfs._types import Array, Integers, Progress
 
-# Attributes that are called as in `DiSCResult`.
+# Attributes named after fields of `DiSCResult`.
 _RESULTS = (
     *("scores", "significance", "vectors", "trivial", "statistic", "n_differential", "ratio", "gap", "eigenvalues"),
     *("n_connected_components", "bandwidths", "graph", "graph_recall", "mean", "scale"),
@@ -29,10 +29,11 @@ _RESULTS = (
 class DiSC(_KernelSelector):
     """Find groups of features that are connected in one class and not in the others.
 
-    In each class, features are nodes of a graph of their similarities, and a random walk on it has diffusion vectors. A
-    class's differential vectors are what its random walk keeps most of after everything along the other classes'
-    diffusion vectors has been taken out; k-means on their entries gives groups, weighted sums of features give
-    meta-features. It sees similarity between features, not shifts of single ones, and needs no matching of samples.
+    In each class, features are nodes of a graph of their similarities, and a random walk on it has diffusion vectors.
+    Directions along the other classes' diffusion vectors are projected out; the vectors that the class's random walk
+    then keeps most of are its differential vectors. k-means on their entries gives groups, weighted sums of features
+    give meta-features. The method sees similarity between features, not shifts of single ones, and needs no matching
+    of samples.
 
     Parameters
     ----------
@@ -57,9 +58,9 @@ class DiSC(_KernelSelector):
     constant : {"drop", "project"}
         "drop": the constant diffusion vector isn't among those projected out, as in the public program; a trivial
         differential vector results. "project": it is.
-    kernel : "adaptive", a C function, or a sequence of these, one a class
-        Of squared distances, as for :func:`fastfs.affinity`; its sigma is the median bandwidth. Clones share functions;
-        an estimator that has one can't be pickled.
+    kernel : "adaptive", a C function, or a sequence of these, one per class
+        Function of squared distances, as for :func:`fastfs.affinity`; its sigma is the median bandwidth. Clones share
+        functions; an estimator that has one can't be pickled.
     n_vectors : int
         Differential vectors of each class.
     n_differential : int or None
@@ -73,7 +74,7 @@ class DiSC(_KernelSelector):
         "standard": each feature is centred and scaled by its mean and standard deviation over all samples. None:
         as it is.
     random_state : int, Generator, RandomState or None
-        Of start vectors, lists, k-means and pynndescent. The same int gives the same vectors, to the bit (not with
+        Seed of start vectors, lists, k-means and pynndescent. The same int gives the same vectors, to the bit (not with
         "approximate").
     n_jobs : int or None
         Threads. None means all cores that this process may use (here fastfs differs from scikit-learn), and one inside
@@ -97,29 +98,31 @@ class DiSC(_KernelSelector):
     vectors_ : ndarray of shape (n_classes, n_features, n_vectors)
         Differential vectors. The entry of largest magnitude is positive.
     trivial_ : ndarray of shape (n_classes, n_vectors), bool
-        Whether a vector is nearly constant, and says nothing.
+        True for a vector that is nearly constant, and so says nothing.
     statistic_ : ndarray of shape (n_classes,)
         The largest significance that is not trivial: what a permutation test compares.
     n_differential_ : ndarray of shape (n_classes,)
         How many vectors make scores, groups and meta-features.
     ratio_ : ndarray of shape (n_classes,)
-        Of the significance of the last of these to the next one; 0 if there is none. Near 1 the cut is arbitrary.
+        Significance of the last of these vectors over that of the next one; 0 if there is none. Near 1 the cut is
+        arbitrary.
     gap_ : ndarray of shape (n_classes,)
         Between the last eigenvalue used and the next. Near 0 the choice of `n_components` is arbitrary.
     eigenvalues_ : list of ndarray of shape (n_components + 1,)
-        Of each class's random walk, descending from 1.
+        Eigenvalues of each class's random walk, descending from 1.
     diffusion_map_ : list of ndarray of shape (n_features, n_components)
-        Of each class: the diffusion vectors, each times its eigenvalue.
+        Diffusion vectors of each class, each times its eigenvalue.
     n_connected_components_ : ndarray of shape (n_classes,)
         Pieces into which the graph falls.
     bandwidths_ : ndarray of shape (n_classes, n_features)
-        Of the kernel of each feature.
+        Bandwidth of the kernel of each feature.
     groups_ : ndarray of shape (n_classes, n_features), int64
         With `n_groups`: the group of each feature in each class, 0 for that of the largest mean score; -1: none.
     graph_ : str
         The kind of graph that was used.
     algorithm_ : {"whole", "sums", "sketch"}
-        Whether X was in memory, or a stream of which products of all features were kept, or a sketch of the rows.
+        "whole": X was in memory. From a stream, "sums": products of all features were kept, or "sketch": a sketch of
+        the rows.
     n_passes_ : int
         How often X was read in blocks: 1 for sums, 2 for a sketch (1 if no class has more than 256 samples), 0 for what
         was in memory or has been taken there.
@@ -130,7 +133,7 @@ class DiSC(_KernelSelector):
     classes_ : ndarray of shape (n_classes,)
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,)
-        If X had column names.
+        Column names of X, if it had any.
 
     Raises
     ------
@@ -164,7 +167,7 @@ class DiSC(_KernelSelector):
     "knn": O(n_features^2 n_samples) time, O(n_features n_neighbors) bytes. "lists": the same for a twentieth of the
     pairs. A stream of more than a quarter of `max_memory`: up to 5000 features, 8 n_features^2 bytes a class; with more
     of them, 2 KB a feature and class, and "knn" with exact distances to most of the nearest features. The result
-    doesn't depend on the number of threads. For sets that are no classes of one table, and for graphs of your own, see
+    doesn't depend on the number of threads. For sets that are no classes of one table, and for custom graphs, see
     :func:`fastfs.disc`.
 
     References
@@ -248,33 +251,36 @@ class DiSC(_KernelSelector):
             Itself.
         """
         with self._all_or_nothing():
-            self._fit(X, y)
+            self._fit_sets(X, y)
         return self
 
-    def _fit(self, X: Any, y: Any) -> None:
-        options, run = _disc.DiSCOptions.of(self), Run.of(self)
+    def _fit_sets(self, X: Any, y: Any) -> None:
+        """Make one set per class, from X in memory or from a stream, and compare the sets."""
+        options, run = _disc.DiSCOptions.from_arguments(self), Run.from_estimator(self)
         X, of_rows = classes_in_blocks(X, y, run)
         if of_rows is not None:
             classes, labels = of_rows
             self.n_features_in_ = X.shape[1]
-            self._require(classes, X.shape[1])
-            with _naming(classes, labels):
-                blocks = _disc.GroupsInBlocks(
+            self._check_parameters(classes, X.shape[1])
+            with _naming_classes(classes, labels):
+                blocks = _disc.StreamedGroups(
                     X, labels, len(classes), options, run, see=lambda block: self._validate_matrix(block, run)
                 )
-                found = _disc.fit([blocks.set(c) for c in range(len(classes))], _names(classes), options, run)
+                outcome = _disc.fit_disc(
+                    [blocks.arguments_of_group(c) for c in range(len(classes))], _class_names(classes), options, run
+                )
             self.algorithm_, self.n_passes_ = blocks.algorithm, blocks.n_passes
         else:
-            chunks, classes, labels = self._validate(X, y, run)
-            self._require(classes, chunks[0].shape[1])
-            sets = _by_class(stack(chunks), classes, labels, run)
-            with _naming(classes, labels):
-                found = _disc.fit(sets, _names(classes), options, run)
+            chunks, classes, labels = self._read_chunks_and_labels(X, y, run)
+            self._check_parameters(classes, chunks[0].shape[1])
+            sets = _by_class(stack_blocks(chunks), classes, labels, run)
+            with _naming_classes(classes, labels):
+                outcome = _disc.fit_disc(sets, _class_names(classes), options, run)
             self.algorithm_, self.n_passes_ = "whole", 0
-        self._take(found, classes, options)
+        self._set_outcome(outcome, classes, options)
 
-    def _require(self, classes: Array, n_features: int) -> None:
-        """Refuse bad numbers before the work, not after."""
+    def _check_parameters(self, classes: Array, n_features: int) -> None:
+        """Raise ValueError for bad numbers before the work starts."""
         count_selected(self.n_features_to_select, n_features)
         require_classes(classes)
         if n_features < 4:
@@ -283,50 +289,51 @@ class DiSC(_KernelSelector):
             raise ValueError(f"n_groups must lie between 1 and the {n_features} features, but is {self.n_groups}")
         as_bool("drop_largest", self.drop_largest)
 
-    def _take(self, outcome: Outcome[_disc.DiSCResult], classes: Array, options: _disc.DiSCOptions) -> None:
-        found = outcome.deliver()
+    def _set_outcome(self, outcome: Outcome[_disc.DiSCResult], classes: Array, options: _disc.DiSCOptions) -> None:
+        """Set the attributes of a fit, issue its warnings, and group the features."""
+        result = outcome.warn_and_return()
         self.classes_ = classes
-        self.class_scores_ = found.set_scores
-        self.ranking_ = rank_features(found.scores)
-        self._set_results(found, _RESULTS)
-        self.diffusion_map_ = [U * lam[1:] for U, lam in zip(found.diffusion, found.eigenvalues, strict=True)]
+        self.class_scores_ = result.set_scores
+        self.ranking_ = rank_features(result.scores)
+        self._set_results(result, _RESULTS)
+        self.diffusion_map_ = [U * lam[1:] for U, lam in zip(result.diffusion, result.eigenvalues, strict=True)]
         if self.n_groups is not None:
-            self.groups_ = np.array([self._group(s, options.random_state) for s in range(len(classes))])
+            self.groups_ = np.array([self._group_features(s, options.random_state) for s in range(len(classes))])
 
-    def _sums_serve(self, X: Any, with_rest: bool) -> bool:
-        """Whether `_sum_groups` is to read X, whatever groups are compared with."""
-        return is_large(X, Run.of(self))
+    def _wants_sums(self, X: Any, with_rest: bool) -> bool:
+        """Return True if X is a stream that is too large to load, so that `_sum_groups` must read it."""
+        return is_large(X, Run.from_estimator(self))
 
     def _sum_groups(
         self, X: Any, groups: Integers, n_groups: int, rows: Integers | None, columns: Integers | None
-    ) -> _disc.GroupsInBlocks:
-        """Return what `_fit_groups` needs to know of the groups of X."""
-        options = _disc.DiSCOptions.of(self)
-        return _disc.GroupsInBlocks(X, groups, n_groups, options, Run.of(self), rows=rows, columns=columns)
+    ) -> _disc.StreamedGroups:
+        """Return statistics of the groups of X, for `_fit_groups`."""
+        options = _disc.DiSCOptions.from_arguments(self)
+        return _disc.StreamedGroups(X, groups, n_groups, options, Run.from_estimator(self), rows=rows, columns=columns)
 
-    def _fit_groups(self, sums: _disc.GroupsInBlocks, labels: Integers, classes: Array) -> "DiSC":
-        """Fit with these labels of the groups, places among the classes, of which each has one group."""
+    def _fit_groups(self, sums: _disc.StreamedGroups, labels: Integers, classes: Array) -> "DiSC":
+        """Fit with a label for each group, its position among the classes; each class has one group."""
         with self._all_or_nothing():
-            options, run = _disc.DiSCOptions.of(self), Run.of(self)
+            options, run = _disc.DiSCOptions.from_arguments(self), Run.from_estimator(self)
             self.n_features_in_ = sums.n_features
-            self._require(classes, sums.n_features)
-            sets = [sums.set(int(np.flatnonzero(labels == c)[0])) for c in range(len(classes))]
-            with _naming(classes, labels):
-                found = _disc.fit(sets, _names(classes), options, run)
+            self._check_parameters(classes, sums.n_features)
+            sets = [sums.arguments_of_group(int(np.flatnonzero(labels == c)[0])) for c in range(len(classes))]
+            with _naming_classes(classes, labels):
+                outcome = _disc.fit_disc(sets, _class_names(classes), options, run)
             self.algorithm_, self.n_passes_ = sums.algorithm, sums.n_passes
-            self._take(found, classes, options)
+            self._set_outcome(outcome, classes, options)
         return self
 
-    def _leading(self, s: int) -> Array:
-        """Return the differential vectors of class s that count."""
+    def _leading_vectors(self, s: int) -> Array:
+        """Return the differential vectors of class s that make scores, groups and meta-features."""
         vectors: Array = self.vectors_[s][:, np.flatnonzero(~self.trivial_[s])[: self.n_differential_[s]]]
         return vectors
 
-    def _group(self, s: int, seed: int) -> Array:
+    def _group_features(self, s: int, seed: int) -> Array:
         """Cluster the rows of the leading vectors; the first group has the largest mean score."""
         from sklearn.cluster import KMeans
 
-        vectors = self._leading(s)
+        vectors = self._leading_vectors(s)
         groups = np.full(len(vectors), -1)
         if not vectors.shape[1]:
             return groups
@@ -342,7 +349,7 @@ class DiSC(_KernelSelector):
         return groups
 
     def meta_features(self, X: Any, by: str = "vectors") -> Array:
-        """Return weighted sums of the features: few columns in place of many.
+        """Return weighted sums of the features, which replace many columns by few.
 
         Parameters
         ----------
@@ -357,23 +364,23 @@ class DiSC(_KernelSelector):
             The classes in order; of each its `n_differential_` vectors, or its groups.
         """
         check_is_fitted(self, "vectors_")
-        run = Run.of(self)
-        X = decoded(self._validate_matrix(X, run, reset=False), run)
+        run = Run.from_estimator(self)
+        X = as_decoded(self._validate_matrix(X, run, reset=False), run)
         if said := not_finite(X):
             raise ValueError(said)
         if hasattr(self, "mean_"):
             if hasattr(X, "tocsr"):
                 raise ValueError("the fit has centred the features, which would fill sparse X: give a dense X")
             X = (X - self.mean_) / self.scale_
-        if choose("by", by, ("vectors", "groups")) == "vectors":
-            weights = np.hstack([self._leading(s) for s in range(len(self.classes_))])
+        if check_choice("by", by, ("vectors", "groups")) == "vectors":
+            weights = np.hstack([self._leading_vectors(s) for s in range(len(self.classes_))])
         else:
-            members = self._memberships()
+            members = self._group_memberships()
             weights = (members / members.sum(axis=1, keepdims=True)).T
         return np.asarray(X @ weights)
 
     def cuts(self, X: Any, y: Any) -> Array:
-        """Return how well each group is cut off from the other features in each class.
+        """Return the normalised cut of each group of features in the graph of each class.
 
         Parameters
         ----------
@@ -395,8 +402,8 @@ class DiSC(_KernelSelector):
         The graphs are made once more, with the parameters of the fit.
         """
         check_is_fitted(self, "vectors_")
-        groups = self._memberships()
-        run = Run.of(self)
+        groups = self._group_memberships()
+        run = Run.from_estimator(self)
         X = as_matrix(self._validate_matrix(X, run, reset=False), run)
         classes, labels = encode_labels(y, *X.shape)
         if not np.array_equal(classes, self.classes_):
@@ -404,11 +411,11 @@ class DiSC(_KernelSelector):
         if not len(groups):
             return np.empty((0, len(classes)))
         sets = _by_class(X, classes, labels, run)
-        options = _disc.DiSCOptions.of(self)
-        with _naming(classes, labels):
-            return _disc.cuts(sets, groups, options, run)
+        options = _disc.DiSCOptions.from_arguments(self)
+        with _naming_classes(classes, labels):
+            return _disc.normalized_cuts(sets, groups, options, run)
 
-    def _memberships(self) -> Array:
+    def _group_memberships(self) -> Array:
         """Return a row of 0 and 1 for each group of each class."""
         if not hasattr(self, "groups_"):
             raise ValueError("there are no groups: fit with n_groups")
@@ -417,21 +424,22 @@ class DiSC(_KernelSelector):
 
 
 def _by_class(table: Any, classes: Array, labels: Integers, run: Run) -> list[dict[str, Any]]:
-    """Return the samples of each class as a set, of sparse X a copy."""
+    """Return the samples of each class as a set; sparse X is copied."""
     if isinstance(table, np.ndarray):
         return [{"X": table, "rows": np.flatnonzero(labels == c)} for c in range(len(classes))]
     if hasattr(table, "tocsr"):
-        run.take(table.data.nbytes, "a copy of X by classes", "give float32")
+        run.reserve_memory(table.data.nbytes, "a copy of X by classes", "give float32")
     return [{"X": table[labels == c]} for c in range(len(classes))]
 
 
-def _names(classes: Array) -> list[str]:
+def _class_names(classes: Array) -> list[str]:
+    """Return a name for each class, for messages."""
     return [f"class {c}" for c in classes]
 
 
 @contextmanager
-def _naming(classes: Array, labels: Integers) -> Iterator[None]:
-    """Let errors of the core name classes for sets, and rows of X for those of a set."""
+def _naming_classes(classes: Array, labels: Integers) -> Iterator[None]:
+    """Let errors of the core name classes instead of sets, and rows of X instead of rows of a set."""
     try:
         yield
     except ValueError as error:
@@ -440,5 +448,5 @@ def _naming(classes: Array, labels: Integers) -> Iterator[None]:
             rows = np.flatnonzero(labels == number["set"])
             rename(error, {"set": lambda _: "X", "row": lambda row: f"row {row}"}, {"row": rows})
         else:
-            rename(error, {"set": lambda s: _names(classes)[s]})
+            rename(error, {"set": lambda s: _class_names(classes)[s]})
         raise

@@ -7,14 +7,23 @@ from sklearn.utils import ClassifierTags, Tags
 from sklearn.utils.validation import check_is_fitted
 
 from fastfs._estimators.selector import _Selector
-from fastfs._functions.ikdr import IKDROptions, IKDRResult, KernelOptions, check_start, drawn, fit, make_kernels, read
+from fastfs._functions.ikdr import (
+    IKDROptions,
+    IKDRResult,
+    KernelOptions,
+    check_start,
+    draw_rows,
+    fit_ikdr,
+    make_kernels,
+    read_data,
+)
 from fastfs._inputs.checks import as_float, count_selected, rank_features
 from fastfs._inputs.labels import encode_labels, require_classes
 from fastfs._machine.errors import in_rows
 from fastfs._machine.run import Run
 from fastfs._types import Array, Floats, Progress
 
-# Attributes that are called as in `IKDRResult`.
+# Attributes named after fields of `IKDRResult`.
 _RESULTS = (
     *("scores", "feature_weights", "embedding", "class_profile", "classes", "interpretability", "objective", "history"),
     *("similarity", "n_iter", "converged", "deltas", "constant_features", "group_labels"),
@@ -80,7 +89,7 @@ class IKDR(_Selector):
         was 1.19, 1.10, 1.045 and 1.013 times as large, but selected features of which only 0.26 to 0.75 were the same
         (Jaccard index): compare several draws.
     random_state : int, Generator, RandomState or None
-        Of the features that make the first kernel when there are very many, and of the rows. The same int gives the
+        Seed for drawing the rows, and the features of the first kernel if there are very many. The same int gives the
         same result, to the bit.
     n_jobs : int or None
         Threads. None means all cores that this process may use (here fastfs differs from scikit-learn), and one inside
@@ -101,7 +110,7 @@ class IKDR(_Selector):
         Not negative, with sum 1; the weight of a group is spread over its features that aren't constant. Not there with
         precomputed kernels.
     kernel_weights_ : ndarray of shape (n_kernels,)
-        Of the features or the groups, in the order of `group_labels_`, or of the matrices.
+        Weights of the features, of the groups in the order of `group_labels_`, or of the matrices.
     group_labels_ : ndarray of shape (n_kernels,)
         With `groups` given as labels.
     n_selected_ : int
@@ -128,7 +137,7 @@ class IKDR(_Selector):
         Mean of the kernel off its diagonal: near 0 samples are all unlike each other, near 1 all alike.
     n_iter_ : int
     converged_ : bool
-        Whether F fell by no more than the share `tol` of it in the end.
+        True if F fell by at most the share `tol` of it in the last turn.
     deltas_ : ndarray of shape (n_kernels,)
         Widths of the Gaussian kernels, 0 for those of constant features.
     constant_features_ : ndarray of int
@@ -136,7 +145,7 @@ class IKDR(_Selector):
     classes_ : ndarray of shape (n_classes,)
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,)
-        If X had column names.
+        Column names of X, if it had any.
 
     Raises
     ------
@@ -154,7 +163,7 @@ class IKDR(_Selector):
     fastfs.DataWarning
         A class that is the main one of no dimension, as with fewer dimensions than classes; more than twice as many
         dimensions where samples are alike; ``lam=0``; samples that are hardly similar to each other; a kernel with
-        weight that hardly varies, but for one sample; kernels of your own whose diagonals are far from 1.
+        weight that hardly varies, but for one sample; custom kernels with diagonals far from 1.
     sklearn.exceptions.ConvergenceWarning
         `max_iter` turns weren't enough.
 
@@ -238,7 +247,7 @@ class IKDR(_Selector):
         Parameters
         ----------
         X : array-like, DataFrame or sparse of shape (n_samples, n_features)
-            Sparse X is made dense, unless the kernel is your own. With ``kernel="precomputed"`` a matrix of shape
+            Sparse X is made dense, unless the kernel is custom. With ``kernel="precomputed"`` a matrix of shape
             (n_samples, n_samples), or a list of such.
         y : array-like of shape (n_samples,)
             Labels, of any sortable type.
@@ -248,36 +257,37 @@ class IKDR(_Selector):
         IKDR
             Itself.
         """
-        options, of_kernels = IKDROptions.of(self), KernelOptions.of(self)
-        lam, run = as_float("lam", self.lam), Run.of(self)
+        options, of_kernels = IKDROptions.from_arguments(self), KernelOptions.from_arguments(self)
+        lam, run = as_float("lam", self.lam), Run.from_estimator(self)
         with self._all_or_nothing():
-            X, y, rows = drawn(X, y, options, of_kernels, run)
+            X, y, rows = draw_rows(X, y, options, of_kernels, run)
             with in_rows(rows):
-                data = self._read(X, of_kernels.kernel, run)
+                data = self._read_data(X, of_kernels.kernel, run)
                 classes, labels = encode_labels(y, *data.shape[-2:])
                 require_classes(classes)
-                if self._selects() and self.n_features_to_select is not None:
+                if self._selects_features() and self.n_features_to_select is not None:
                     count_selected(self.n_features_to_select, data.shape[1])
                 kernels = make_kernels(data, of_kernels, run)
                 start = check_start(self.start, len(labels), options.n_components or len(classes), kernels.n_kernels)
-                (found,) = fit(kernels, classes, labels, [lam], options, run, start).deliver()
-            self._keep(found)
+                (result,) = fit_ikdr(kernels, classes, labels, [lam], options, run, start).warn_and_return()
+            self._set_result(result)
             if rows is not None:
                 self.rows_ = rows
         return self
 
-    def _keep(self, found: IKDRResult) -> None:
-        self._set_results(found, _RESULTS)
-        self.ranking_ = rank_features(found.scores)
-        self.kernel_weights_ = found.weights
-        self.dual_coef_ = found.A
-        self.support_samples_ = found.support
-        if self._selects():
+    def _set_result(self, result: IKDRResult) -> None:
+        """Set the attributes of a fit."""
+        self._set_results(result, _RESULTS)
+        self.ranking_ = rank_features(result.scores)
+        self.kernel_weights_ = result.weights
+        self.dual_coef_ = result.A
+        self.support_samples_ = result.support
+        if self._selects_features():
             self.n_selected_ = int(np.count_nonzero(self._get_support_mask()))
-        self._embedder = found.embedder
+        self._embedder = result.embedder
 
     def embed(self, X: Any) -> Floats:
-        """Embed samples: their similarity to the mixtures of training samples.
+        """Embed samples by their similarity to the mixtures of training samples.
 
         Parameters
         ----------
@@ -290,24 +300,26 @@ class IKDR(_Selector):
         ndarray of shape (n_samples, n_components)
         """
         check_is_fitted(self, "embedding_")
-        run = Run.of(self)
-        return self._embedder.embed(self._read(X, self._embedder.kernel, run, reset=False), run)
+        run = Run.from_estimator(self)
+        return self._embedder.embed_data(self._read_data(X, self._embedder.kernel, run, reset=False), run)
 
-    def _read(self, X: Any, kernel: Any, run: Run, *, reset: bool = True) -> Any:
+    def _read_data(self, X: Any, kernel: Any, run: Run, *, reset: bool = True) -> Any:
+        """Return X validated in the form that the kernel needs."""
         if isinstance(kernel, str) and kernel == "precomputed":
-            data = read(X, kernel, run)
+            data = read_data(X, kernel, run)
             if reset:
                 self.n_features_in_ = data.shape[2]
             return data
-        return read(X if hasattr(X, "__next__") else self._validate_matrix(X, run, reset=reset), kernel, run)
+        return read_data(X if hasattr(X, "__next__") else self._validate_matrix(X, run, reset=reset), kernel, run)
 
-    def _selects(self) -> bool:
+    def _selects_features(self) -> bool:
+        """Return True unless there is one kernel of all features, or kernels are precomputed."""
         of_all = isinstance(self.groups, str) and self.groups == "all"
         return not of_all and not (isinstance(self.kernel, str) and self.kernel == "precomputed")
 
     def _get_support_mask(self) -> Array:
         check_is_fitted(self, "ranking_")
-        if not self._selects():
+        if not self._selects_features():
             how = "groups='all'" if isinstance(self.groups, str) else "kernel='precomputed'"
             raise ValueError(f"IKDR selects no features with {how}: embed(X) returns its dimensions")
         if self.n_features_to_select is None:

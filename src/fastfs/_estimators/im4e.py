@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 
 from fastfs._estimators.margin import _MarginClassifier
-from fastfs._functions.im4e import IM4EOptions, IM4EResult, fit
+from fastfs._functions.im4e import IM4EOptions, IM4EResult, fit_im4e
 from fastfs._functions.margin import Labels
-from fastfs._machine.run import core
+from fastfs._machine.run import load_core
 from fastfs._types import Progress
 
 
@@ -50,7 +50,7 @@ class IM4E(_MarginClassifier):
         Features are scaled to mean 0 and standard deviation 1, to [0, 1], or taken as they are; those of new samples
         the same way.
     random_state : int, Generator, RandomState or None
-        Of the rows and anchors.
+        Seed for drawing the rows and anchors.
     n_jobs : int or None
         Threads. None means all cores that this process may use (here fastfs differs from scikit-learn), and one inside
         a joblib worker.
@@ -62,22 +62,22 @@ class IM4E(_MarginClassifier):
     Attributes
     ----------
     weights_, scores_ : ndarray of shape (n_features,), float64
-        The same array: not negative, with sum 1; 0 for constant features.
+        One array under both names: not negative, with sum 1; 0 for constant features.
     ranking_ : ndarray of shape (n_features,), int64
         1 is best.
     sigma_ : float
         The scale used.
     cost_, objective_ : ndarray of shape (n_iter,)
-        Of each step: the paper's cost after it, and G before it. Neither has to fall.
+        The paper's cost after each step, and G before it. Neither must fall.
     n_iter_ : int
     converged_ : bool
-        Whether the cost came to rest within `tol`. There is no warning if it didn't.
+        True if the cost came to rest within `tol`. There is no warning if it didn't.
     classes_ : ndarray of shape (n_classes,)
     algorithm_ : {"stored", "blocks"}
-        Whether the distances of all samples were stored or, to stay within the memory, made by blocks of rows.
+        "stored": distances between all samples were stored. "blocks": made by blocks of rows, to save memory.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,)
-        If X had column names.
+        Column names of X, if it had any.
 
     Raises
     ------
@@ -153,16 +153,16 @@ class IM4E(_MarginClassifier):
 
     _OPTIONS = IM4EOptions
     _KEEP = "manhattan"
-    _fit = staticmethod(fit)
+    _fit_function = staticmethod(fit_im4e)
 
     @property
     def _ignores_names(self) -> bool:  # type: ignore[override]
         return self.class_weight is None
 
-    def _take(self, result: IM4EResult) -> Labels:
+    def _set_attributes(self, result: IM4EResult) -> Labels:
         self.weights_ = result.weights
-        self._take_iteration(result)
+        self._set_iteration_attributes(result)
         return np.flatnonzero(result.weights)
 
-    def _metric(self) -> Any:
-        return core().MarginMetric(self.sigma_, self.weights_[self._used], None, None)
+    def _core_metric(self) -> Any:
+        return load_core().MarginMetric(self.sigma_, self.weights_[self._used], None, None)

@@ -7,10 +7,10 @@ import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
 from fastfs._estimators.margin import _MarginClassifier
-from fastfs._functions.immigrate import ImmigrateOptions, ImmigrateResult, fit, matrix, top_pairs
+from fastfs._functions.immigrate import ImmigrateOptions, ImmigrateResult, fit_immigrate, matrix_from_factors, top_pairs
 from fastfs._functions.margin import Labels
 from fastfs._inputs.entry import named_arguments
-from fastfs._machine.run import core
+from fastfs._machine.run import load_core
 from fastfs._types import Array, Progress
 
 
@@ -58,7 +58,7 @@ class Immigrate(_MarginClassifier):
         Features are scaled to mean 0 and standard deviation 1, to [0, 1], or taken as they are; those of new samples
         the same way.
     random_state : int, Generator, RandomState or None
-        Of the rows.
+        Seed for drawing the rows.
     n_jobs : int or None
         Threads. None means all cores that this process may use (here fastfs differs from scikit-learn), and one inside
         a joblib worker.
@@ -78,27 +78,27 @@ class Immigrate(_MarginClassifier):
     kept_features_ : ndarray of shape (n_kept,)
         The columns of X that W is of: all but the constant ones, or those that the prefilter kept.
     eigenvalues_ : ndarray of shape (rank,)
-        Of W, largest magnitude first.
+        Eigenvalues of W, largest magnitude first.
     eigenvectors_ : ndarray of shape (n_kept, rank)
         The entry of largest magnitude is positive.
     interactions_ : structured array
         The pairs a < b (columns of X) with the largest \\|weight\\| = \\|W_ab\\|, 100 at most, largest first, with the
         `residual` that is left of W_ab without the leading eigenpair.
     prefilter_weights_ : ndarray of shape (n_features,) or None
-        Of IM4E, if it ran first.
+        Weights of IM4E, if it ran first.
     sigma_ : float
         The scale used.
     cost_, objective_ : ndarray of shape (n_iter,)
-        Of each step: the paper's cost after it, and G before it. Neither has to fall.
+        The paper's cost after each step, and G before it. Neither must fall.
     n_iter_ : int
     converged_ : bool
-        Whether the cost came to rest within `tol`. There is no warning if it didn't.
+        True if the cost came to rest within `tol`. There is no warning if it didn't.
     classes_ : ndarray of shape (n_classes,)
     algorithm_ : {"stored", "blocks"}
-        Whether the distances of all samples were stored or, to stay within the memory, made by blocks of rows.
+        "stored": distances between all samples were stored. "blocks": made by blocks of rows, to save memory.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,)
-        If X had column names.
+        Column names of X, if it had any.
 
     Raises
     ------
@@ -185,8 +185,8 @@ class Immigrate(_MarginClassifier):
 
     @property
     def W_(self) -> npt.NDArray[np.float64]:
-        eigenvalues = self.eigenvalues_  # an AttributeError of its own before the fit
-        return matrix(eigenvalues, self.eigenvectors_.T) if self._W is None else self._W
+        eigenvalues = self.eigenvalues_  # before the fit, raises an AttributeError that names it
+        return matrix_from_factors(eigenvalues, self.eigenvectors_.T) if self._W is None else self._W
 
     @named_arguments
     def top_pairs(self, n: int = 20, by: str = "weight") -> Array:
@@ -210,15 +210,17 @@ class Immigrate(_MarginClassifier):
 
     _OPTIONS = ImmigrateOptions
     _KEEP = "sqeuclidean"
-    _fit = staticmethod(fit)
+    _fit_function = staticmethod(fit_immigrate)
 
-    def _take(self, result: ImmigrateResult) -> Labels:
+    def _set_attributes(self, result: ImmigrateResult) -> Labels:
         self.kept_features_ = result.features
         self.eigenvalues_, self.eigenvectors_, self._W = result.eigenvalues, result.eigenvectors, result.W
         self.interactions_ = result.top_pairs(self._INTERACTIONS)
         self.prefilter_weights_ = result.prefilter_weights
-        self._take_iteration(result)
+        self._set_iteration_attributes(result)
         return result.features
 
-    def _metric(self) -> Any:
-        return core().MarginMetric(self.sigma_, None, self.eigenvalues_, np.ascontiguousarray(self.eigenvectors_.T))
+    def _core_metric(self) -> Any:
+        return load_core().MarginMetric(
+            self.sigma_, None, self.eigenvalues_, np.ascontiguousarray(self.eigenvectors_.T)
+        )

@@ -4,7 +4,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from fastfs._estimators.relief import _Rounds
+from fastfs._estimators.relief import _ReliefRounds
 from fastfs._estimators.rounds import _Wrapper
 from fastfs._inputs.checks import as_float, as_int, as_not_negative, count_selected, rank_features
 from fastfs._machine.run import as_progress, warn
@@ -37,7 +37,7 @@ class IterativeRelief(_Wrapper):
     Attributes
     ----------
     scores_ : ndarray of shape (n_features,), float64
-        Those of the last round: means of plain differences between samples that are near by weighted distances.
+        Scores of the last round: means of plain differences between samples that are near by weighted distances.
     ranking_ : ndarray of shape (n_features,), int64
         1 is best.
     weights_ : ndarray of shape (n_features,), float64
@@ -46,12 +46,12 @@ class IterativeRelief(_Wrapper):
         Number of rounds.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,)
-        If X had column names.
+        Column names of X, if it had any.
 
     Raises
     ------
     ValueError
-        A parameter out of range; distances of your own, which can't be weighed by features; what the estimator raises.
+        A parameter out of range; custom distances, which can't be weighed by features; errors of the estimator.
     TypeError
         The estimator isn't one of the RELIEF family, or is :class:`fastfs.Relief`; a parameter is of another type; X is
         an iterator.
@@ -110,9 +110,9 @@ class IterativeRelief(_Wrapper):
         Parameters
         ----------
         X : array-like, DataFrame or sparse of shape (n_samples, n_features)
-            Whatever the estimator takes.
+            Data in any form that the estimator takes.
         y : array-like
-            The same.
+            Target in any form that the estimator takes.
         **fit_params
             For the estimator's ``fit``, such as sample weights.
 
@@ -121,7 +121,7 @@ class IterativeRelief(_Wrapper):
         self
         """
         with self._all_or_nothing():
-            X = self._take(X)
+            X = self._read_table(X)
             n_features = X.shape[1]
             count_selected(self.n_features_to_select, n_features)  # a bad number is refused before the work
             n_iter, tol = as_int("n_iter", self.n_iter, low=1), as_not_negative("tol", self.tol)
@@ -130,7 +130,7 @@ class IterativeRelief(_Wrapper):
                 raise ValueError(f"rate must be above 0 and at most 1, but is {self.rate}")
             report = as_progress(self.verbose)
             rounds = self._inner_rounds(X, y, fit_params)
-            if not isinstance(rounds, _Rounds):
+            if not isinstance(rounds, _ReliefRounds):
                 raise TypeError(
                     "IterativeRelief needs an estimator that can weigh the features in its distances, but "
                     f"{type(self.estimator).__name__} can't: give one of the RELIEF family other than Relief, such as "
@@ -138,7 +138,7 @@ class IterativeRelief(_Wrapper):
                 )
             columns, weights = np.arange(n_features), np.ones(n_features)
             for number in range(1, n_iter + 1):
-                scores = rounds.scores(columns, weights)
+                scores = rounds.score_columns(columns, weights)
                 if report is not None:
                     report(f"round {number} of {n_iter}", number / n_iter)
                 best = scores.max()

@@ -1,4 +1,4 @@
-"""The scikit-learn estimator of ManiFeSt, over the functions in ``_manifest.py``."""
+"""The scikit-learn estimator of ManiFeSt, over the functions in ``_functions/manifest.py``."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -30,7 +30,7 @@ class ManiFeSt(_KernelSelector):
     n_features_to_select : int, float or None
         Number or fraction of the features to keep; None: half of them.
     kernel : "rbf" or a C function
-        The Gaussian kernel, or one of your own, as for :func:`fastfs.affinity`; it must be positive semidefinite.
+        The Gaussian kernel, or a custom one, as for :func:`fastfs.affinity`; it must be positive semidefinite.
         Clones share the function; an estimator that has one can't be pickled.
     sigma : {"median", "percentile", "grid"} or array-like of float
         Scale of the kernel of each class: `sigma_factor` times the median distance between features, the
@@ -54,8 +54,8 @@ class ManiFeSt(_KernelSelector):
         `rank`, from landmark features or from random projections; they find what changes on a large scale, and of
         what changes between few features nothing.
     rank : int
-        Of the kernels in "low_rank" and "low_rank_high"; the number of eigenvectors of each kernel in "domains". A rank
-        that saves nothing gives the exact form, with a warning.
+        Rank of the kernels in "low_rank" and "low_rank_high"; number of eigenvectors of each kernel in "domains". A
+        rank that saves nothing gives the exact form, with a warning.
     multiclass : {"ovr", "ovo", "raise"}
         More than two classes: each against the rest, all pairs, or an error. Scores are means over the comparisons.
     combine : "f", array-like of shape (n_features,), estimator or None
@@ -80,7 +80,7 @@ class ManiFeSt(_KernelSelector):
         Diagonal of \\|D\\|, D the difference of the kernels (eq. 4); not negative, larger is better. With several
         comparisons their mean; with `combine` the sum of both scores.
     class_scores_ : ndarray of shape (n_classes, n_features)
-        The same for each class: its comparison with the rest, or the mean over the pairs with it. Without `combine`.
+        Scores of each class: from its comparison with the rest, or the mean over the pairs with it. Without `combine`.
     manifest_scores_ : ndarray of shape (n_features,)
         With `combine`: the scores before it.
     ranking_ : ndarray of shape (n_features,), int64
@@ -101,7 +101,7 @@ class ManiFeSt(_KernelSelector):
     accuracy_, accuracy_reason_ : str
         The form that was used, and why.
     algorithm_ : {"whole", "sums"}
-        Whether X was in memory, or a stream of which sums over the rows were kept.
+        "whole": X was in memory. "sums": X was a stream, and only sums over its rows were kept.
     n_passes_ : int
         How often X was read: 1 for sums, 0 for what was in memory or has been taken there.
     classes_ : ndarray of shape (n_classes,)
@@ -120,14 +120,14 @@ class ManiFeSt(_KernelSelector):
         `contrast`, the largest score over the median one.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,)
-        If X had column names.
+        Column names of X, if it had any.
 
     Raises
     ------
     ValueError
         Fewer than two classes; NaN or infinity in X (the first one is named); fewer than two features; a parameter out
         of range; all features equal within a class; a scale that exceeds the largest float64 number; a stream larger
-        than a quarter of the budget with ``accuracy="low_rank_high"``, a kernel of your own, or `combine` that needs X.
+        than a quarter of the budget with ``accuracy="low_rank_high"``, a custom kernel, or `combine` that needs X.
     MemoryError
         The fit would exceed the budget; nothing was allocated. Of a stream the products of all pairs of features count.
     numpy.linalg.LinAlgError
@@ -240,45 +240,47 @@ class ManiFeSt(_KernelSelector):
             Itself.
         """
         with self._all_or_nothing():
-            self._fit(X, y)
+            self._fit_stage(X, y)
         return self
 
-    def _fit(self, X: Any, y: Any) -> None:
-        options, run = _manifest.ManiFeStOptions.of(self), Run.of(self)
+    def _fit_stage(self, X: Any, y: Any) -> None:
+        """Read X, or sum it in one pass, and set the scores."""
+        options, run = _manifest.ManiFeStOptions.from_arguments(self), Run.from_estimator(self)
 
-        def whole(X: Any) -> tuple[list[Any], Array, Array]:
-            found = self._validate(X, y, run)
-            self._count()
-            return found
+        def read_whole(X: Any) -> tuple[list[Any], Array, Array]:
+            data_and_labels = self._read_chunks_and_labels(X, y, run)
+            self._n_to_select()
+            return data_and_labels
 
-        def check(block: Any) -> None:
+        def check_block(block: Any) -> None:
             self._validate_matrix(block, run)
-            self._count()
+            self._n_to_select()
 
         if is_dask(X) and X.ndim == 2:
             self.n_features_in_ = X.shape[1]
-            self._count()
+            self._n_to_select()
         more = {"n_components": self.n_components, "combine": self.combine}
-        stage, classes, labels = _manifest.prepare(X, y, options, run, whole, check=check, **more)
+        stage, classes, labels = _manifest.prepare_stage(X, y, options, run, read_whole, check=check_block, **more)
         self._set_scores(stage, classes, labels, options)
 
-    def _count(self) -> int:
-        """Return how many features to select: a bad number is refused before the work, not after."""
+    def _n_to_select(self) -> int:
+        """Return the number of features to select, which raises an error for a bad number before the work."""
         return count_selected(self.n_features_to_select, self.n_features_in_)
 
     def _set_scores(
-        self, stage: _manifest.Stage, classes: Array, labels: Integers, options: _manifest.ManiFeStOptions
+        self, stage: _manifest.ManiFeStStage, classes: Array, labels: Integers, options: _manifest.ManiFeStOptions
     ) -> None:
-        others = None if self.combine is None else stage.other_scores(self.combine, classes[labels])
-        best = None if self.n_features_to_select is None else self._count()
-        fitted = stage.fit(labels, classes, options, n_components=self.n_components, top=best).deliver()
+        """Fit the stage, and set the attributes."""
+        others = None if self.combine is None else stage.scores_to_blend(self.combine, classes[labels])
+        best = None if self.n_features_to_select is None else self._n_to_select()
+        fitted = stage.fit_scales(labels, classes, options, n_components=self.n_components, top=best).warn_and_return()
         self.classes_ = classes
         self.algorithm_, self.n_passes_ = stage.algorithm, stage.n_passes
         self.scores_ = fitted["scores"]
         self.class_scores_ = fitted["class_scores"]
         if others is not None:
             self.manifest_scores_ = self.scores_
-            self.scores_ = _manifest.blend(self.scores_, others)
+            self.scores_ = _manifest.blend_scores(self.scores_, others)
         self.ranking_ = rank_features(self.scores_)
         self.sigma_ = fitted["sigma"]
         self.kept_trace_ = fitted["kept_trace"]
@@ -294,46 +296,50 @@ class ManiFeSt(_KernelSelector):
         if "sensitivity" in fitted:
             self.sensitivity_ = fitted["sensitivity"]
 
-    def _sums_serve(self, X: Any, with_rest: bool) -> bool:
-        """Whether `_sum_groups` is to read X, a stream that is too large to load, whatever groups are compared with."""
-        return is_large(X, Run.of(self))
+    def _wants_sums(self, X: Any, with_rest: bool) -> bool:
+        """Return True if X is a stream that is too large to load, so that `_sum_groups` must read it."""
+        return is_large(X, Run.from_estimator(self))
 
     def _sum_groups(
         self, X: Any, groups: Integers, n_groups: int, rows: Integers | None, columns: Integers | None
     ) -> _manifest.SumsStage:
         """Return sums over the groups of X, for `_fit_groups`."""
-        options = _manifest.ManiFeStOptions.of(self)
+        options = _manifest.ManiFeStOptions.from_arguments(self)
         more = {"n_components": self.n_components, "combine": self.combine}
-        return _manifest.SumsStage(X, groups, n_groups, options, Run.of(self), rows=rows, columns=columns, **more)
+        return _manifest.SumsStage(
+            X, groups, n_groups, options, Run.from_estimator(self), rows=rows, columns=columns, **more
+        )
 
     def _fit_groups(self, sums: _manifest.SumsStage, labels: Integers, classes: Array) -> "ManiFeSt":
-        """Fit with these labels of the groups, places among the classes; groups with -1 stay out."""
+        """Fit with a label for each group, its position among the classes; a group with -1 stays out."""
         with self._all_or_nothing():
             self.n_features_in_ = sums.n_features
-            self._set_scores(sums, classes, labels, _manifest.ManiFeStOptions.of(self))
+            self._set_scores(sums, classes, labels, _manifest.ManiFeStOptions.from_arguments(self))
         return self
 
-    def _scorer(self, X: Any, y: Any) -> tuple[Array, Scorer]:
-        options, run = _manifest.ManiFeStOptions.of(self), Run.of(self)
-        chunks, classes, own = self._validate(X, y, run)
+    def _make_scorer(self, X: Any, y: Any) -> tuple[Array, Scorer]:
+        options, run = _manifest.ManiFeStOptions.from_arguments(self), Run.from_estimator(self)
+        chunks, classes, true_labels = self._read_chunks_and_labels(X, y, run)
         # Low-rank kernels take no distances between all features.
         exact = self.accuracy == "exact" or (self.accuracy == "auto" and chunks[0].shape[1] <= _manifest.EXACT_AT_MOST)
         run.progress = None
-        stage = _manifest.Stage(chunks, run, keep_distances=exact)
+        stage = _manifest.ManiFeStStage(chunks, run, keep_distances=exact)
 
-        def solve(labels: Array, run: Run) -> Outcome[dict[str, Any]]:
-            # Of other labels, nobody hears how far low-rank scores agree with exact ones.
-            return stage.under(run).fit(labels, classes, options, agreement=labels is own)
+        def fit_labels(labels: Array, run: Run) -> Outcome[dict[str, Any]]:
+            # Skip the agreement check for permuted labels.
+            return stage.with_run(run).fit_scales(labels, classes, options, agreement=labels is true_labels)
 
-        def scorer(labelings: Sequence[Array]) -> Iterator[tuple[Array, float]]:
+        def score_labelings(labelings: Sequence[Array]) -> Iterator[tuple[Array, float]]:
             n_bytes = stage.n_bytes(classes, options)
-            for labels, fitted in zip(labelings, beside(solve, labelings, run, n_bytes), strict=True):
-                scores = fitted.deliver()["scores"]
+            for labels, fitted in zip(labelings, beside(fit_labels, labelings, run, n_bytes), strict=True):
+                scores = fitted.warn_and_return()["scores"]
                 if self.combine is not None:
-                    scores = _manifest.blend(scores, _manifest.other_scores(self.combine, chunks, classes[labels]))
+                    scores = _manifest.blend_scores(
+                        scores, _manifest.scores_to_blend(self.combine, chunks, classes[labels])
+                    )
                 yield scores, float(scores.max())
 
-        return own, scorer
+        return true_labels, score_labelings
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

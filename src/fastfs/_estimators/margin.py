@@ -1,4 +1,4 @@
-"""What the scikit-learn estimators of the margin methods share."""
+"""Base of the scikit-learn estimators of IM4E and IMMIGRATE."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
@@ -10,8 +10,8 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from fastfs._estimators.selector import _Selector
-from fastfs._functions.explanation import Explanation, explain
-from fastfs._functions.margin import IterationOptions, Labels, Stage
+from fastfs._functions.explanation import Explanation, explain_rows
+from fastfs._functions.margin import IterationOptions, Labels, MarginStage
 from fastfs._inference.permutation import Scorer
 from fastfs._inputs.checks import as_int, count_selected, rank_features
 from fastfs._inputs.labels import encode_labels, require_classes
@@ -24,16 +24,16 @@ from fastfs._types import Array, Integers
 
 
 class _MarginClassifier(ClassifierMixin, _Selector, ABC):  # type: ignore[misc]
-    """What IM4E and Immigrate share, which need all rows at once, as dense values.
+    """Base of IM4E and Immigrate, which need all rows in memory, as dense values.
 
-    They predict by the expected distance to the training samples of each class. Of the training data, only the
-    features that have weight are kept, for they alone tell distances.
+    They predict by the expected distance to the training samples of each class. Only features with weight affect
+    distances, so only their training values are kept.
     """
 
     sigma_: float
     _OPTIONS: ClassVar[type[IterationOptions]]
-    _KEEP: ClassVar[str]  # the distances that fits with different labels have in common
-    _fit: ClassVar[Any]  # stage, labels, classes, options -> Outcome
+    _KEEP: ClassVar[str]  # distances that fits with different labels share
+    _fit_function: ClassVar[Any]  # stage, labels, classes, options -> Outcome
 
     def fit(self, X: Any, y: Any) -> Self:
         """Score the features of X.
@@ -50,24 +50,24 @@ class _MarginClassifier(ClassifierMixin, _Selector, ABC):  # type: ignore[misc]
         self
         """
         with self._all_or_nothing():
-            options, run = self._OPTIONS.of(self), Run.of(self)
-            data, self.classes_, labels, rows = self._read(X, y, options, run)
-            stage = Stage(data, options.stage(), run)
+            options, run = self._OPTIONS.from_arguments(self), Run.from_estimator(self)
+            data, self.classes_, labels, rows = self._read_samples(X, y, options, run)
+            stage = MarginStage(data, options.stage_options(), run)
             with in_rows(rows):
-                outcome = self._fit(stage, labels, self.classes_, options)
+                outcome = self._fit_function(stage, labels, self.classes_, options)
             self.scores_ = outcome.result.scores
             self.ranking_ = rank_features(self.scores_)
             self.algorithm_ = outcome.result.algorithm
-            self._keep(outcome.result, stage, labels)
-            outcome.deliver()
+            self._set_result(outcome.result, stage, labels)
+            outcome.warn_and_return()
         return self
 
-    def _read(
+    def _read_samples(
         self, X: Any, y: Any, options: IterationOptions, run: Run
     ) -> tuple[Array, Array, Labels, Integers | None]:
-        """Return X as of `as_dense`, the classes, the label of each sample, and the rows as of `sample_rows`."""
+        """Return X as a dense array, the classes, the label of each sample, and the rows that were drawn, if any."""
         X, y, rows = sample_rows(X, y, options.n_rows, options.random_state, run)
-        data = self._dense(X, run)
+        data = self._as_dense(X, run)
         classes, labels = encode_labels(y, *data.shape)
         require_classes(classes)
         count_selected(self.n_features_to_select, data.shape[1])
@@ -75,43 +75,53 @@ class _MarginClassifier(ClassifierMixin, _Selector, ABC):  # type: ignore[misc]
             column_or_1d(y, warn=True)  # warns, as classifiers do; mere selectors take a column in silence
         return data, classes, labels, rows
 
-    def _dense(self, X: Any, run: Run, reset: bool = True) -> Any:
+    def _as_dense(self, X: Any, run: Run, reset: bool = True) -> Any:
+        """Return X as a dense array after validation."""
         if not hasattr(X, "__next__"):
             X = self._validate_matrix(X, run, reset=reset)
         return as_dense(X, run)
 
-    def _scorer(self, X: Any, y: Any) -> tuple[Array, Scorer]:
-        run = Run.of(self)
+    def _make_scorer(self, X: Any, y: Any) -> tuple[Array, Scorer]:
+        run = Run.from_estimator(self)
         run.progress = None
-        data, classes, labels, _ = self._read(X, y, self._OPTIONS.of(self), run)
-        stage = Stage(data, self._OPTIONS.of(self).stage(), run, self._KEEP)
+        data, classes, labels, _ = self._read_samples(X, y, self._OPTIONS.from_arguments(self), run)
+        stage = MarginStage(data, self._OPTIONS.from_arguments(self).stage_options(), run, self._KEEP)
 
-        def scorer(labelings: Sequence[Array]) -> Iterator[tuple[Array, float]]:
+        def score_labelings(labelings: Sequence[Array]) -> Iterator[tuple[Array, float]]:
             for permuted in labelings:
-                scores = self._fit(stage, permuted, classes, self._OPTIONS.of(self)).deliver().scores
+                scores = (
+                    self._fit_function(stage, permuted, classes, self._OPTIONS.from_arguments(self))
+                    .warn_and_return()
+                    .scores
+                )
                 yield scores, float(scores.max())
 
-        return labels, scorer
+        return labels, score_labelings
 
-    def _keep(self, result: Any, stage: Stage, labels: Labels) -> None:
-        self._used, self._labels, self._stage = self._take(result), labels, self._OPTIONS.of(self).stage()
+    def _set_result(self, result: Any, stage: MarginStage, labels: Labels) -> None:
+        """Keep the training values of the used features, which prediction needs."""
+        self._used, self._labels, self._stage = (
+            self._set_attributes(result),
+            labels,
+            self._OPTIONS.from_arguments(self).stage_options(),
+        )
         train = stage.X
         self._train = train[:, self._used].copy() if is_genotypes(train) else np.take(train, self._used, axis=1)
 
     @abstractmethod
-    def _take(self, result: Any) -> Labels:
-        """Set the attributes of the method, and return the features that its metric is of."""
+    def _set_attributes(self, result: Any) -> Labels:
+        """Set the attributes of the method, and return the features that its metric uses."""
 
-    def _take_iteration(self, result: Any) -> None:
+    def _set_iteration_attributes(self, result: Any) -> None:
         for name in ("sigma", "cost", "objective", "n_iter", "converged"):
             setattr(self, f"{name}_", getattr(result, name))
 
     @abstractmethod
-    def _metric(self) -> Any:
-        """Return the core's metric between samples, of the features `_used`."""
+    def _core_metric(self) -> Any:
+        """Return the core's metric between samples, over the features `_used`."""
 
     def expected_distance(self, X: Any) -> npt.NDArray[np.float64]:
-        """Expected distances to the classes; smaller is nearer, and none is a probability.
+        """Return the expected distance of samples to each class; smaller is nearer, and none is a probability.
 
         Parameters
         ----------
@@ -122,11 +132,11 @@ class _MarginClassifier(ClassifierMixin, _Selector, ABC):  # type: ignore[misc]
         ndarray of shape (n_samples, n_classes), float64
             Mean distance to the training samples of the class, weighted by softmax(-distance / sigma).
         """
-        data, stage = self._new(X)
-        return self._distances(data, stage)
+        data, stage = self._read_new_samples(X)
+        return self._class_distances(data, stage)
 
     def predict(self, X: Any) -> Array:
-        """The class of the smallest expected distance; of equal ones, the first in `classes_`.
+        """Return the class with the smallest expected distance; of equal distances, the first in `classes_`.
 
         Parameters
         ----------
@@ -141,7 +151,7 @@ class _MarginClassifier(ClassifierMixin, _Selector, ABC):  # type: ignore[misc]
         return predicted
 
     def decision_function(self, X: Any) -> npt.NDArray[np.float64]:
-        """Expected distances with the sign that scikit-learn's scorers expect, such as ``scoring="roc_auc"``.
+        """Return expected distances with the sign that scikit-learn's scorers expect, such as ``scoring="roc_auc"``.
 
         Parameters
         ----------
@@ -150,14 +160,14 @@ class _MarginClassifier(ClassifierMixin, _Selector, ABC):  # type: ignore[misc]
         Returns
         -------
         ndarray of shape (n_samples,) or, with more than two classes, (n_samples, n_classes), float64
-            By how much the first of two classes is farther than the second: above 0 where that is predicted. With more
-            classes, the negative distances. None is a probability.
+            With two classes, the distance to the first minus the distance to the second: above 0 if the second class is
+            predicted. With more classes, the negative distances. None is a probability.
         """
         distances = self.expected_distance(X)
         return distances[:, 0] - distances[:, 1] if distances.shape[1] == 2 else -distances
 
     def explain(self, X: Any, y: Any = None, *, top: int = 20) -> list[Explanation]:
-        """What the distances of samples to classes rest on.
+        """Explain the distances of samples to the classes by features and pairs.
 
         Parameters
         ----------
@@ -172,22 +182,22 @@ class _MarginClassifier(ClassifierMixin, _Selector, ABC):  # type: ignore[misc]
         list of Explanation
             One for each sample: its margin, the strongest parts of it, and a text for people (``print``).
         """
-        data, stage = self._new(X)
+        data, stage = self._read_new_samples(X)
         top = as_int("top", top, low=1)
-        distances = self._distances(data, stage)
+        distances = self._class_distances(data, stage)
         if y is None:
             wanted = distances.argmin(axis=1)
         else:
             y = np.asarray(y).reshape(-1)
             if len(y) != len(data):
                 raise ValueError(f"y must have one label for each of the {len(data)} samples of X, but has {len(y)}")
-            wanted = self._positions(y)
+            wanted = self._encode_labels(y)
         names = getattr(self, "feature_names_in_", None)
-        return explain(
+        return explain_rows(
             stage,
             self._labels,
             self.classes_,
-            self._metric(),
+            self._core_metric(),
             self._used,
             lambda j: f"x{j}" if names is None else str(names[j]),
             data,
@@ -196,26 +206,30 @@ class _MarginClassifier(ClassifierMixin, _Selector, ABC):  # type: ignore[misc]
             top,
         )
 
-    def _positions(self, labels: Array) -> Labels:
+    def _encode_labels(self, labels: Array) -> Labels:
+        """Return the position of each label in `classes_`."""
         places = {label: k for k, label in enumerate(self.classes_.tolist())}
         unknown = [label for label in labels.tolist() if label not in places]
         if unknown:
             raise ValueError(f"y has the label {unknown[0]!r}, which isn't one of the classes {list(places)}")
         return np.array([places[label] for label in labels.tolist()], dtype=np.int64)
 
-    def _new(self, X: Any) -> tuple[Array, Stage]:
-        """Return the used columns of samples to predict, and the stage of the training data."""
+    def _read_new_samples(self, X: Any) -> tuple[Array, MarginStage]:
+        """Return the used columns of new samples, and the stage of the training data."""
         check_is_fitted(self, "ranking_")
-        run = Run.of(self)
-        data = self._dense(X, run, reset=False)
+        run = Run.from_estimator(self)
+        data = self._as_dense(X, run, reset=False)
         if said := not_finite(data):  # the core sees the used columns only
             raise ValueError(said)
         if is_genotypes(data) and is_genotypes(self._train):
-            return data[:, self._used], Stage(self._train, self._stage, run)
-        with np.errstate(over="ignore"):  # what doesn't fit float32 is found by the core
+            return data[:, self._used], MarginStage(self._train, self._stage, run)
+        with np.errstate(over="ignore"):  # the core finds values that overflow float32
             data = take_columns(data, self._used).astype(self._train.dtype, copy=False)
-        return data, Stage(self._train, self._stage, run)
+        return data, MarginStage(self._train, self._stage, run)
 
-    def _distances(self, data: Array, stage: Stage) -> npt.NDArray[np.float64]:
-        found: Array = stage.core.distances(self._labels, len(self.classes_), self._metric(), data, stage.run)
-        return found
+    def _class_distances(self, data: Array, stage: MarginStage) -> npt.NDArray[np.float64]:
+        """Return the expected distance of each sample to each class."""
+        distances: Array = stage.core_margin.distances(
+            self._labels, len(self.classes_), self._core_metric(), data, stage.run
+        )
+        return distances

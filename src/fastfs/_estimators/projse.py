@@ -12,14 +12,14 @@ from sklearn.utils.validation import check_is_fitted
 from fastfs._estimators.selector import _KernelSelector
 from fastfs._functions import projse as _projse
 from fastfs._functions.outcome import Outcome
-from fastfs._inference.permutation import Scorer, refit
+from fastfs._inference.permutation import Scorer, make_refitting_scorer
 from fastfs._inputs.matrix import as_matrix
 from fastfs._inputs.source import Source, is_dask, is_stream
 from fastfs._inputs.targets import as_records, as_rows, read_chunk, read_classes, read_target
-from fastfs._machine.run import Run, core
+from fastfs._machine.run import Run, load_core
 from fastfs._types import Array, Integers, Progress
 
-_SCORES_BYTES = 1 << 26  # of the scores of several labelings that are held at once
+_SCORES_BYTES = 1 << 26  # size of the scores that are held together, of several labelings
 
 
 class ProjSe(_KernelSelector):
@@ -39,8 +39,8 @@ class ProjSe(_KernelSelector):
     n_features_to_select : int, float or None
         Number or fraction of the features; None: 10, or as many as there are. Fewer come back if the rank is less.
     kernel : {"linear", "poly", "rbf"} or a C function
-        Between variables. "poly" is (a' b)^degree. Only "linear" is invariant to an invertible mixing of the targets. A
-        function of your own as for :func:`fastfs.affinity`: clones share it.
+        Kernel between variables. "poly" is (a' b)^degree. Only "linear" is invariant to an invertible mixing of the
+        targets. Clones share a C function, which is as for :func:`fastfs.affinity`.
     degree : int
         For ``kernel="poly"``.
     sigma : {"mean", "sqrt_m"} or float
@@ -65,27 +65,27 @@ class ProjSe(_KernelSelector):
     Attributes
     ----------
     scores_ : ndarray of shape (n_features,), float64
-        Of every feature before any choice; 0 for columns without values (constant ones, if centred).
+        Score of every feature before any choice; 0 for columns without values (constant ones, if centred).
     ranking_ : ndarray of shape (n_features,), int64
         1 is best: the selected ones in order, then the others by `scores_`.
     selected_ : ndarray of shape (n_selected,), int64
         Indices of the selected features in order of choice.
     n_selected_ : int
     selection_scores_, gaps_, captured_ : ndarray of shape (n_selected,)
-        Of each choice: its score at that moment; that score less the best rival's, which tells how arbitrary it was;
-        and the share of the sum of all `scores_` explained by then.
+        For each choice: its score at that moment; its lead over the best rival's score, which tells how arbitrary the
+        choice was; and the share of the sum of all `scores_` explained so far.
     kernel_rank_ : int or None
         Rank of the target's kernel. Without a target the number of features after which nothing is left, or None if
         more could be selected.
     sigma_ : float or None
         The scale used, if the kernel has one.
     center_ : bool
-        Whether columns were centred, which ``center="auto"`` decides.
+        True if columns were centred, which ``center="auto"`` decides.
     classes_ : ndarray of shape (n_classes,)
         If y held labels.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,)
-        If X had column names.
+        Column names of X, if it had any.
 
     Raises
     ------
@@ -180,20 +180,20 @@ class ProjSe(_KernelSelector):
         ProjSe
             Itself.
         """
-        options, run = _projse.Options.of(self), Run.of(self)
+        options, run = _projse.ProjSeOptions.from_arguments(self), Run.from_estimator(self)
         with self._all_or_nothing():
-            self._forget()
+            self._forget_fit()
             check = None
             if not is_stream(X):
                 X = self._validate_matrix(X, run)
             elif is_dask(X):
-                self.n_features_in_ = Source.of(X).shape[1]
+                self.n_features_in_ = Source.from_data(X).shape[1]
             else:
                 check = partial(self._validate_matrix, run=run)
-            outcome, classes = _projse.fit(X, y, self.n_features_to_select, options, run, check=check)
+            outcome, classes = _projse.fit_projse(X, y, self.n_features_to_select, options, run, check=check)
             if classes is not None:
                 self.classes_ = classes
-            self._deliver(outcome)
+            self._set_outcome(outcome)
         return self
 
     def partial_fit(self, X: Any, y: Any = None, classes: Any = None) -> "ProjSe":
@@ -214,35 +214,36 @@ class ProjSe(_KernelSelector):
         ProjSe
             Itself.
         """
-        _projse.Options.of(self)  # its checks
+        _projse.ProjSeOptions.from_arguments(self)  # raises an error for a bad parameter
         with self._all_or_nothing(forget=False):
-            self._add(X, y, classes, Run.of(self))
+            self._add_rows(X, y, classes, Run.from_estimator(self))
         return self
 
-    def _add(self, X: Any, y: Any, classes: Any, run: Run) -> None:
-        own = self.__dict__
-        first = "_sums" not in own
+    def _add_rows(self, X: Any, y: Any, classes: Any, run: Run) -> None:
+        """Add rows to the sums of `partial_fit`."""
+        attributes = self.__dict__
+        first = "_sums" not in attributes
         if first:
-            self._forget()
-        known = own.get("_classes")
+            self._forget_fit()
+        known = attributes.get("_classes")
         if classes is not None:
-            given = read_classes(classes)
-            if not first and (known is None or not np.array_equal(known, given)):
+            classes_of_call = read_classes(classes)
+            if not first and (known is None or not np.array_equal(known, classes_of_call)):
                 raise ValueError("classes must be those of the first call of partial_fit")
-            known = given
+            known = classes_of_call
         read = partial(read_chunk, classes=known)
         if is_stream(X):
             check = partial(self._validate_matrix, run=run) if first else None
-            names = None if first else own.get("feature_names_in_")
-            sums, _ = _projse.collect(X, y, run, whole=read, chunk=read, check=check, names=names)
+            names = None if first else attributes.get("feature_names_in_")
+            sums, _ = _projse.collect_sums(X, y, run, whole=read, chunk=read, check=check, names=names)
             if not first:
-                own["_sums"].merge(sums)
+                attributes["_sums"].merge(sums)
         else:
             X = as_matrix(self._validate_matrix(X, run, reset=first), run)
-            if hasattr(y, "columns") and own.setdefault("_target_names", list(y.columns)) != list(y.columns):
+            if hasattr(y, "columns") and attributes.setdefault("_target_names", list(y.columns)) != list(y.columns):
                 raise ValueError("y must have the columns of the first chunk, in the same order")
             target = read(y, X.shape, run)
-            sums = core().ProjseSums(target.n_columns, X.shape[1], False, run) if first else own["_sums"]
+            sums = load_core().ProjseSums(target.n_columns, X.shape[1], False, run) if first else attributes["_sums"]
             sums.update(X, target.numbers, target.labels, run)
         if first:
             self._sums = sums
@@ -251,82 +252,84 @@ class ProjSe(_KernelSelector):
                 self.classes_ = known
         else:
             for name in self._RESULTS:
-                own.pop(name, None)
+                attributes.pop(name, None)
 
     def __getattr__(self, name: str) -> Any:
         if name not in ProjSe._RESULTS or "_sums" not in self.__dict__:
             raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
-        options, run = _projse.Options.of(self), Run.of(self)
-        self._deliver(_projse.select(self.__dict__["_sums"], self.n_features_to_select, options, run))
+        options, run = _projse.ProjSeOptions.from_arguments(self), Run.from_estimator(self)
+        self._set_outcome(_projse.select_from_sums(self.__dict__["_sums"], self.n_features_to_select, options, run))
         return self.__dict__[name]
 
-    def _scorer(self, X: Any, y: Any) -> tuple[Array, Scorer]:
-        options, run = _projse.Options.of(self), Run.of(self)
+    def _make_scorer(self, X: Any, y: Any) -> tuple[Array, Scorer]:
+        options, run = _projse.ProjSeOptions.from_arguments(self), Run.from_estimator(self)
         if is_stream(X):
-            return refit(self, X, y)
+            return make_refitting_scorer(self, X, y)
         data = as_matrix(self._validate_matrix(X, run), run)
-        classes, values = self._response(y, data.shape)
+        classes, values = self._encode_target(y, data.shape)
         if classes is None or not options.is_linear:
-            return values, self._fits(data, classes)
-        at_once = max(1, _SCORES_BYTES // (8 * data.shape[1]))
+            return values, self._make_refitting_scorer(data, classes)
+        n_together = max(1, _SCORES_BYTES // (8 * data.shape[1]))
 
-        def scorer(labelings: Sequence[Array]) -> Iterator[tuple[Array, float]]:
-            for begin in range(0, len(labelings), at_once):
-                some = np.stack(labelings[begin : begin + at_once])
-                for scores in core().projse_label_scores(data, some, len(classes), options.core(), run):
+        def score_labelings(labelings: Sequence[Array]) -> Iterator[tuple[Array, float]]:
+            for begin in range(0, len(labelings), n_together):
+                batch = np.stack(labelings[begin : begin + n_together])
+                for scores in load_core().projse_label_scores(data, batch, len(classes), options.core_options(), run):
                     yield scores, float(scores.max())
 
-        return values, scorer
+        return values, score_labelings
 
-    def _fits(self, data: Any, classes: Array | None) -> Scorer:
+    def _make_refitting_scorer(self, data: Any, classes: Array | None) -> Scorer:
         """Return the scorer that fits each labeling, or each order of the rows of numbers."""
 
-        def scorer(permutations: Sequence[Array]) -> Iterator[tuple[Array, float]]:
+        def score_labelings(permutations: Sequence[Array]) -> Iterator[tuple[Array, float]]:
             for values in permutations:
                 target = as_rows(values) if classes is None else classes[values]
                 scores = self.fit(data, target).scores_
                 yield scores, float(scores.max())
 
-        return scorer
+        return score_labelings
 
-    def _sums_serve(self, X: Any, with_rest: bool) -> bool:
-        """Whether `_sum_groups` is to read X: any, whatever groups are compared with."""
+    def _wants_sums(self, X: Any, with_rest: bool) -> bool:
+        """Return True: sums serve any X and any comparison of groups."""
         return True
 
     def _sum_groups(
         self, X: Any, groups: Integers, n_groups: int, rows: Integers | None, columns: Integers | None
     ) -> _projse.GroupSums:
         """Return sums over the groups of X, for `_fit_groups`."""
-        return _projse.GroupSums(X, groups, n_groups, Run.of(self), rows=rows, columns=columns)
+        return _projse.GroupSums(X, groups, n_groups, Run.from_estimator(self), rows=rows, columns=columns)
 
     def _fit_groups(self, sums: _projse.GroupSums, labels: Integers, classes: Array) -> "ProjSe":
-        """Fit with these labels of the groups, places among the classes; groups with -1 stay out."""
-        options, run = _projse.Options.of(self), Run.of(self)
+        """Fit with a label for each group, its position among the classes; a group with -1 stays out."""
+        options, run = _projse.ProjSeOptions.from_arguments(self), Run.from_estimator(self)
         with self._all_or_nothing():
-            self._forget()
+            self._forget_fit()
             self.classes_ = classes
-            self._deliver(sums.select(labels, self.n_features_to_select, options, run))
+            self._set_outcome(sums.select_features(labels, self.n_features_to_select, options, run))
             self.n_features_in_ = len(self.scores_)
         return self
 
-    def _response(self, y: Any, shape: tuple[int, int]) -> tuple[Array | None, Array]:
-        """Return the classes, if there are any, and the target of each sample: several numbers are one record."""
-        target = read_target(y, shape, Run.of(self))
+    def _encode_target(self, y: Any, shape: tuple[int, int]) -> tuple[Array | None, Array]:
+        """Return the classes, if there are any, and the target of each sample; several numbers form one record."""
+        target = read_target(y, shape, Run.from_estimator(self))
         if target.classes is not None:
             return target.classes, target.labels
         if target.numbers is None:
             return None, np.zeros(shape[0])
         return None, as_records(target.numbers)
 
-    def _forget(self) -> None:
+    def _forget_fit(self) -> None:
+        """Remove the results of an earlier fit and the sums of `partial_fit`."""
         for name in (*self._RESULTS, "classes_", "_sums", "_classes", "_target_names"):
             self.__dict__.pop(name, None)
 
-    def _deliver(self, outcome: Outcome[_projse.ProjSeResult]) -> None:
+    def _set_outcome(self, outcome: Outcome[_projse.ProjSeResult]) -> None:
+        """Set the fields of a result as attributes, and issue the warnings."""
         for field in fields(outcome.result):
             setattr(self, f"{field.name}_", getattr(outcome.result, field.name))
         self.n_selected_ = len(self.selected_)
-        outcome.deliver()
+        outcome.warn_and_return()
 
     def _get_support_mask(self) -> Array:
         check_is_fitted(self, "ranking_")

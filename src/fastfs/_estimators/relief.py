@@ -13,20 +13,20 @@ from fastfs._functions.outcome import Outcome
 from fastfs._functions.relief_family import (
     FamilyOptions,
     FamilyResult,
-    GroupTargets,
     MultiSURFOptions,
     MuReliefOptions,
     ReliefFOptions,
     ReliefOptions,
     RReliefFOptions,
     Samples,
+    StreamedGroupTargets,
     SURFOptions,
     SWRFOptions,
-    fit,
-    fit_in_blocks,
-    in_blocks,
+    fit_relief,
+    fit_relief_in_blocks,
     in_words_of_the_caller,
     read_samples,
+    source_for_blocks,
 )
 from fastfs._inference.permutation import Scorer
 from fastfs._inputs.checks import count_selected, rank_features
@@ -37,104 +37,124 @@ from fastfs._types import Array, Progress
 
 
 class _ReliefFamily(_Selector):
-    """What the family shares: a fit of all rows at once."""
+    """Base of the family: fits all rows together, in memory or in blocks."""
 
     _OPTIONS: ClassVar[type[FamilyOptions]]
 
-    def _fit(self, X: Any, y: Any, sample_weight: Any, distances: Any = None) -> Self:
+    def _fit_samples(self, X: Any, y: Any, sample_weight: Any, distances: Any = None) -> Self:
         with self._all_or_nothing():
-            options, run = self._OPTIONS.of(self), Run.of(self)
-            source = in_blocks(X, options, run)
+            options, run = self._OPTIONS.from_arguments(self), Run.from_estimator(self)
+            source = source_for_blocks(X, options, run)
             if source is not None:
-                see = partial(self._see, run=run)
+                see = partial(self._check_block, run=run)
                 others = (sample_weight, distances)
                 if source.dask is not None and source.shape[1] is not None:
                     self.n_features_in_ = source.shape[1]
                     count_selected(self.n_features_to_select, self.n_features_in_)
-                outcome, response = fit_in_blocks(source, y, options, run, others=others, see=see)
+                outcome, response = fit_relief_in_blocks(source, y, options, run, others=others, see=see)
             else:
-                samples = self._read(X, y, sample_weight, distances, options, run)
+                samples = self._read_samples(X, y, sample_weight, distances, options, run)
                 response = samples.response
-                outcome = fit(samples.stage(options, run), samples, response, options)
-            self._take(outcome, response.kind, response.classes)
+                outcome = fit_relief(samples.make_stage(options, run), samples, response, options)
+            self._set_outcome(outcome, response.kind, response.classes)
         return self
 
-    def _take(self, outcome: Outcome[FamilyResult], kind: str, classes: Array | None) -> None:
+    def _set_outcome(self, outcome: Outcome[FamilyResult], kind: str, classes: Array | None) -> None:
+        """Set the attributes of a fit, and issue its warnings."""
         self.ranking_ = rank_features(outcome.result.scores)
         self.target_type_ = kind
         if classes is not None:
             self.classes_ = classes
         self._set_results(outcome.result, ("scores", "scores_se", "algorithm", "n_passes"))
-        outcome.deliver()
+        outcome.warn_and_return()
 
-    def _see(self, block: Any, run: Run) -> None:
+    def _check_block(self, block: Any, run: Run) -> None:
         """Check the first block of a source."""
         self._check_values(block, as_array(block, run))
         count_selected(self.n_features_to_select, block.shape[1])
 
-    def _read(self, X: Any, y: Any, sample_weight: Any, distances: Any, options: FamilyOptions, run: Run) -> Samples:
+    def _read_samples(
+        self, X: Any, y: Any, sample_weight: Any, distances: Any, options: FamilyOptions, run: Run
+    ) -> Samples:
+        """Return validated samples for a fit in memory."""
         samples = read_samples(X, y, sample_weight, distances, options, run, self._check_values)
         count_selected(self.n_features_to_select, samples.X.shape[1])
         return samples
 
-    def _sums_serve(self, X: Any, with_rest: bool) -> bool:
-        """Whether `_sum_groups` is to read X, in blocks, each of whose groups is compared with all others."""
-        return with_rest and in_blocks(X, self._OPTIONS.of(self), Run.of(self)) is not None
+    def _wants_sums(self, X: Any, with_rest: bool) -> bool:
+        """Return True if `_sum_groups` must read X in blocks; each group is then compared with all other groups."""
+        return (
+            with_rest and source_for_blocks(X, self._OPTIONS.from_arguments(self), Run.from_estimator(self)) is not None
+        )
 
     def _sum_groups(
         self, X: Any, groups: Array, n_groups: int, rows: Array | None, columns: Array | None
-    ) -> GroupTargets:
-        """Return what `_fit_groups` needs to know of the groups of X."""
-        return GroupTargets(Source.of(X), groups, n_groups, self._OPTIONS.of(self), Run.of(self), rows, columns)
+    ) -> StreamedGroupTargets:
+        """Return drawn targets and their neighbours in the groups of X, for `_fit_groups`."""
+        return StreamedGroupTargets(
+            Source.from_data(X),
+            groups,
+            n_groups,
+            self._OPTIONS.from_arguments(self),
+            Run.from_estimator(self),
+            rows,
+            columns,
+        )
 
-    def _fit_groups(self, sums: GroupTargets, labels: Array, classes: Array) -> Self:
-        """Fit with these labels of the groups, places among the classes."""
+    def _fit_groups(self, sums: StreamedGroupTargets, labels: Array, classes: Array) -> Self:
+        """Fit with a label for each group, its position among the classes."""
         with self._all_or_nothing():
-            self._take(sums.fit(labels, classes, self._OPTIONS.of(self)), "class", classes)
+            self._set_outcome(
+                sums.score_features(labels, classes, self._OPTIONS.from_arguments(self)), "class", classes
+            )
             self.n_features_in_ = len(self.scores_)
         return self
 
-    def _scorer(self, X: Any, y: Any) -> tuple[Array, Scorer]:
-        run = Run.of(self)
+    def _make_scorer(self, X: Any, y: Any) -> tuple[Array, Scorer]:
+        run = Run.from_estimator(self)
         run.progress = None
-        options = self._OPTIONS.of(self)
-        samples = self._read(X, y, None, None, options, run)
-        stage = samples.stage(options, run, options.KEEP)
+        options = self._OPTIONS.from_arguments(self)
+        samples = self._read_samples(X, y, None, None, options, run)
+        stage = samples.make_stage(options, run, options.KEEP)
 
-        def scorer(permutations: Sequence[Array]) -> Iterator[tuple[Array, float]]:
+        def score_permutations(permutations: Sequence[Array]) -> Iterator[tuple[Array, float]]:
             for values in permutations:
-                scores = fit(stage, samples, samples.response.of(values), self._OPTIONS.of(self)).deliver().scores
+                scores = (
+                    fit_relief(stage, samples, samples.response.with_values(values), self._OPTIONS.from_arguments(self))
+                    .warn_and_return()
+                    .scores
+                )
                 yield scores, float(scores.max())
 
-        return samples.response.values, scorer
+        return samples.response.values, score_permutations
 
-    def _response(self, y: Any, shape: tuple[int, int]) -> tuple[Array | None, Array]:
+    def _encode_target(self, y: Any, shape: tuple[int, int]) -> tuple[Array | None, Array]:
         """Return the classes, if there are any, and the target of each sample."""
-        response = self._OPTIONS.of(self).response(y, *shape)
+        response = self._OPTIONS.from_arguments(self).as_response(y, *shape)
         return response.classes, response.values
 
 
-class _Rounds:
-    """Scores for one set of columns after another: distances are kept, and change with the columns."""
+class _ReliefRounds:
+    """Rounds of the RELIEF family: distances are kept, and updated when the columns change."""
 
     def __init__(self, samples: Samples, options: FamilyOptions, run: Run) -> None:
         self.samples, self.options = samples, options
-        self.stage = samples.stage(options, run, options.KEEP)
+        self.stage = samples.make_stage(options, run, options.KEEP)
 
-    def scores(
+    def score_columns(
         self, columns: npt.NDArray[np.int64], weights: npt.NDArray[np.float64] | None = None
     ) -> npt.NDArray[np.float64]:
-        """Return a score for each of these columns; weights, one for each, multiply the differences in distances."""
+        """Return a score for each of these columns. A weight per column multiplies its differences in distances."""
         if weights is not None and self.samples.distances is not None:
             raise ValueError("distances of your own can't be weighed by features: leave distances out")
         with in_words_of_the_caller(self.samples, self.options):
-            self.stage.core.use(columns, weights, self.stage.run)
-        found = fit(self.stage, self.samples, self.samples.response, self.options).deliver()
-        return found.scores[columns]
+            self.stage.core_margin.use(columns, weights, self.stage.run)
+        result = fit_relief(self.stage, self.samples, self.samples.response, self.options).warn_and_return()
+        return result.scores[columns]
 
 
 class _TableSelector(_ReliefFamily):
-    """All but RELIEF: tables with categories and missing values, targets of several kinds."""
+    """Base of all methods except RELIEF: tables with categories and missing values, targets of several kinds."""
 
     categorical_features: Any
     missing: str
@@ -155,7 +175,7 @@ class _TableSelector(_ReliefFamily):
         y : array-like of shape (n_samples,)
             Labels, of any sortable type, or numbers: see `target_type`.
         sample_weight : array-like of shape (n_samples,), optional
-            A sample of weight 2 counts as two such samples, which are no neighbours of each other. Samples of weight 0
+            A sample of weight 2 counts as two such samples, which never count as neighbours. Samples of weight 0
             are left out before anything else.
         distances : array-like of shape (n_samples, n_samples), optional
             Distances between the samples, to be used instead of those of X: symmetric, with zeros on the diagonal.
@@ -164,12 +184,12 @@ class _TableSelector(_ReliefFamily):
         -------
         self
         """
-        return self._fit(X, y, sample_weight, distances)
+        return self._fit_samples(X, y, sample_weight, distances)
 
-    def _rounds(self, X: Any, y: Any, sample_weight: Any = None, distances: Any = None) -> _Rounds:
-        """Return what the wrappers ask for scores of some of the columns."""
-        options, run = self._OPTIONS.of(self), Run.of(self)
-        return _Rounds(self._read(X, y, sample_weight, distances, options, run), options, run)
+    def _make_rounds(self, X: Any, y: Any, sample_weight: Any = None, distances: Any = None) -> _ReliefRounds:
+        """Return the scorer that wrappers call with some of the columns."""
+        options, run = self._OPTIONS.from_arguments(self), Run.from_estimator(self)
+        return _ReliefRounds(self._read_samples(X, y, sample_weight, distances, options, run), options, run)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -185,7 +205,7 @@ class _TableSelector(_ReliefFamily):
 
 
 class _NearestSelector(_TableSelector):
-    """A selector with so many neighbours of each class."""
+    """Base of selectors with a fixed number of neighbours per class."""
 
     def __init__(
         self,
@@ -220,7 +240,7 @@ class _NearestSelector(_TableSelector):
 
 
 class _RadiusSelector(_TableSelector):
-    """A selector whose neighbours lie within a distance; those beyond another one may count, too."""
+    """Base of selectors with all neighbours within a distance; samples beyond another distance can count, too."""
 
     def __init__(
         self,
@@ -275,7 +295,7 @@ class Relief(_ReliefFamily):
         Features are scaled to [0, 1], to mean 0 and standard deviation 1, or taken as they are. "auto": "range", but
         genotypes (:class:`fastfs.io.Genotypes`) are taken as they are.
     random_state : int, Generator, RandomState or None
-        Of the draw of targets.
+        Seed for drawing the targets.
     n_jobs : int or None
         Threads. None means all cores that this process may use (here fastfs differs from scikit-learn), and one inside
         a joblib worker.
@@ -302,7 +322,7 @@ class Relief(_ReliefFamily):
         How often a stream was read, if it was larger than memory.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,)
-        If X had column names.
+        Column names of X, if it had any.
 
     Raises
     ------
@@ -375,14 +395,14 @@ class Relief(_ReliefFamily):
         y : array-like of shape (n_samples,)
             Labels, of any sortable type.
         sample_weight : array-like of shape (n_samples,), optional
-            A sample of weight 2 counts as two such samples, which are no neighbours of each other. Samples of weight 0
+            A sample of weight 2 counts as two such samples, which never count as neighbours. Samples of weight 0
             are left out before anything else.
 
         Returns
         -------
         self
         """
-        return self._fit(X, y, sample_weight)
+        return self._fit_samples(X, y, sample_weight)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -412,7 +432,7 @@ class ReliefF(_NearestSelector):
         neighbours that have the feature. "class" takes a missing value for all values of its class at once, each with
         its share, which makes gaps of one class look alike.
     target_type : {"auto", "class", "number"}
-        What y holds. "auto": classes if it holds bools, strings, categories, integers of at most 20 different values,
+        Kind of target. "auto": classes if it holds bools, strings, categories, integers of at most 20 different values,
         or two whole floats; numbers if it holds floats that aren't all whole; otherwise you must say it. Two samples
         whose numbers differ by less than their standard deviation are hits, and all others misses.
     ramp : "sd", (low, high) or None
@@ -427,7 +447,7 @@ class ReliefF(_NearestSelector):
         Numbers are scaled to [0, 1], to mean 0 and standard deviation 1, or taken as they are. "auto": "range", but
         genotypes (:class:`fastfs.io.Genotypes`) are taken as they are.
     random_state : int, Generator, RandomState or None
-        Of the draw of targets.
+        Seed for drawing the targets.
     n_jobs : int or None
         Threads. None means all cores that this process may use (here fastfs differs from scikit-learn), and one inside
         a joblib worker.
@@ -447,7 +467,7 @@ class ReliefF(_NearestSelector):
     classes_ : ndarray of shape (n_classes,)
         If y holds classes.
     target_type_ : {"class", "number"}
-        What y was taken for.
+        Kind of target that y was read as.
     algorithm_ : {"stored", "blocks", "targets"}
         Whether the distances of all samples were stored or, to stay within the memory, made by blocks of rows; or those
         of `n_targets` to a stream of rows.
@@ -455,7 +475,7 @@ class ReliefF(_NearestSelector):
         How often a stream was read, if it was larger than memory.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,)
-        If X had column names.
+        Column names of X, if it had any.
 
     Raises
     ------
@@ -537,12 +557,12 @@ class SURF(_RadiusSelector):
     classes_ : ndarray of shape (n_classes,)
         If y holds classes.
     target_type_ : {"class", "number"}
-        What y was taken for.
+        Kind of target that y was read as.
     algorithm_ : {"stored", "blocks"}
-        Whether the distances of all samples were stored or, to stay within the memory, made by blocks of rows.
+        "stored": distances between all samples were stored. "blocks": made by blocks of rows, to save memory.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,)
-        If X had column names.
+        Column names of X, if it had any.
 
     Raises
     ------
@@ -627,12 +647,12 @@ class MultiSURF(_RadiusSelector):
     classes_ : ndarray of shape (n_classes,)
         If y holds classes.
     target_type_ : {"class", "number"}
-        What y was taken for.
+        Kind of target that y was read as.
     algorithm_ : {"stored", "blocks"}
-        Whether the distances of all samples were stored or, to stay within the memory, made by blocks of rows.
+        "stored": distances between all samples were stored. "blocks": made by blocks of rows, to save memory.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,)
-        If X had column names.
+        Column names of X, if it had any.
 
     Raises
     ------
@@ -719,12 +739,12 @@ class SWRF(_TableSelector):
     classes_ : ndarray of shape (n_classes,)
         If y holds classes.
     target_type_ : {"class", "number"}
-        What y was taken for.
+        Kind of target that y was read as.
     algorithm_ : {"stored", "blocks"}
-        Whether the distances of all samples were stored or, to stay within the memory, made by blocks of rows.
+        "stored": distances between all samples were stored. "blocks": made by blocks of rows, to save memory.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,)
-        If X had column names.
+        Column names of X, if it had any.
 
     Raises
     ------
@@ -835,12 +855,12 @@ class MuRelief(_NearestSelector):
     classes_ : ndarray of shape (n_classes,)
         If y holds classes.
     target_type_ : {"class", "number"}
-        What y was taken for.
+        Kind of target that y was read as.
     algorithm_ : {"stored", "blocks"}
-        Whether the distances of all samples were stored or, to stay within the memory, made by blocks of rows.
+        "stored": distances between all samples were stored. "blocks": made by blocks of rows, to save memory.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,)
-        If X had column names.
+        Column names of X, if it had any.
 
     Raises
     ------
@@ -882,7 +902,7 @@ class MuRelief(_NearestSelector):
 
 
 class RReliefF(_TableSelector):
-    """Select features by RReliefF: those that differ between near samples whose numbers differ.
+    """Select features by RReliefF, which favours features that differ between near samples with different numbers.
 
     The nearest samples of each sample weigh the more the nearer they are, by rank. Times to an event may be censored.
 
@@ -895,7 +915,7 @@ class RReliefF(_TableSelector):
     sigma : float
         The r-th nearest sample weighs exp(-(r / sigma)^2).
     target_type : {"auto", "number", "survival"}
-        What y holds: numbers, or records of an event and a time, such as scikit-survival's: a structured array whose
+        Kind of target: numbers, or records of an event and a time, such as scikit-survival's: a structured array whose
         fields are a bool, `event`, and a number, `time`, which is that of the end of observation if there was no
         event. "auto": records are times, and all else must be numbers. Times are experimental: one that is censored
         counts as any later one, by the Kaplan-Meier estimate.
@@ -918,12 +938,12 @@ class RReliefF(_TableSelector):
     ranking_ : ndarray of shape (n_features,), int64
         1 is best.
     target_type_ : {"number", "survival"}
-        What y was taken for.
+        Kind of target that y was read as.
     algorithm_ : {"stored", "blocks"}
-        Whether the distances of all samples were stored or, to stay within the memory, made by blocks of rows.
+        "stored": distances between all samples were stored. "blocks": made by blocks of rows, to save memory.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,)
-        If X had column names.
+        Column names of X, if it had any.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""What the estimators that score the features over and over share: how any other estimator is asked for scores."""
+"""Base of the estimators that score features repeatedly with another estimator."""
 
 from collections.abc import Mapping
 from typing import Any, Protocol
@@ -13,7 +13,7 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, proces
 
 from fastfs._estimators.selector import _Selector
 from fastfs._inputs.columns import column_numbers
-from fastfs._inputs.matrix import column_names, loaded, require_table
+from fastfs._inputs.matrix import column_names, load_stream, require_table
 from fastfs._machine.errors import about_targets, renumber
 from fastfs._machine.run import Run
 
@@ -21,29 +21,30 @@ Columns = npt.NDArray[np.int64]
 
 
 class Rounds(Protocol):
-    """Scores of one table and one target, for one set of columns after another."""
+    """Scorer of one table and one target, called with one set of columns after another."""
 
-    def scores(self, columns: Columns) -> npt.NDArray[np.float64]:
-        """Return a finite score for each of these columns (ascending), by themselves: the others aren't there."""
+    def score_columns(self, columns: Columns) -> npt.NDArray[np.float64]:
+        """Return a finite score for each of these columns (ascending), computed without all other columns."""
 
 
 def rounds_of(estimator: Any, X: Any, y: Any, fit_params: Mapping[str, Any]) -> Rounds:
-    """Return the estimator's own rounds, ``_rounds(X, y, **fit_params)``, if it has cheaper ones than fits.
+    """Return the rounds that the estimator makes itself, ``_make_rounds(X, y, **fit_params)``, or one fit per round.
 
-    What doesn't depend on the columns is then done once, and what changes little from round to round is kept.
-    The estimator may be changed.
+    An estimator makes its own rounds if they are cheaper than fits: work that doesn't depend on the columns is done
+    once,
+    and distances that change little from round to round are kept. The estimator may be changed.
     """
-    own = getattr(estimator, "_rounds", None)
-    return _Fits(estimator, X, y, fit_params) if own is None else own(X, y, **fit_params)
+    make_rounds = getattr(estimator, "_make_rounds", None)
+    return _FitPerRound(estimator, X, y, fit_params) if make_rounds is None else make_rounds(X, y, **fit_params)
 
 
-class _Fits:
-    """The rounds of an estimator that has none of its own: a fit each."""
+class _FitPerRound:
+    """Rounds of any estimator, with one fit per round."""
 
     def __init__(self, estimator: Any, X: Any, y: Any, fit_params: Mapping[str, Any]) -> None:
         self.estimator, self.X, self.y, self.fit_params = estimator, X, y, fit_params
 
-    def scores(self, columns: Columns) -> npt.NDArray[np.float64]:
+    def score_columns(self, columns: Columns) -> npt.NDArray[np.float64]:
         n_features = self.X.shape[1]
         model, part = clone(self.estimator), self.X
         if len(columns) < n_features:
@@ -70,9 +71,9 @@ class _Fits:
 
 
 def _subset_params(model: Any, columns: Columns, n_features: int, names: Any) -> dict[str, Any]:
-    """Return those parameters of a model that name or count columns, translated from all columns to some of them."""
+    """Return the parameters of a model that name or count columns, translated from all columns to some of them."""
     translated: dict[str, Any] = {}
-    for path, value in model.get_params().items():  # also of an estimator inside the model, which has the same columns
+    for path, value in model.get_params().items():  # includes estimators inside the model, which see equal columns
         name = path.rpartition("__")[2]
         if (
             name == "n_features_to_select"
@@ -86,38 +87,39 @@ def _subset_params(model: Any, columns: Columns, n_features: int, names: Any) ->
 
 
 class _Wrapper(_Selector):
-    """A selector that scores by another estimator, `estimator`."""
+    """Base of selectors that score by another estimator, `estimator`."""
 
     estimator: Any
 
-    def _take(self, X: Any) -> Any:
-        """Return X in a form of which columns can be taken, its values as they are; its columns are set."""
+    def _read_table(self, X: Any) -> Any:
+        """Return X in a form whose columns can be selected, without changing its values; set its columns."""
         if hasattr(X, "__next__"):
             raise TypeError(
                 f"X is an iterator of row chunks, which can be read once, but {type(self).__name__} scores it several "
                 "times: give it as one array"
             )
-        X = loaded(X, Run())
+        X = load_stream(X, Run())
         require_table(X)
         if hasattr(X, "tocsr"):
-            X = X if X.format in ("csr", "csc") else X.tocsc()  # others have no columns to take
+            X = X if X.format in ("csr", "csc") else X.tocsc()  # other formats can't select columns
         elif not hasattr(X, "shape"):
             values = np.asarray(X)
-            # NumPy makes strings of the numbers beside one.
+            # NumPy would turn numbers into strings if the table also holds strings.
             X = np.asarray(X, dtype=object) if values.dtype.kind in "OSUT" else values
-        if X.shape[1] == 0:  # in the words that scikit-learn's checks of estimators look for
+        if X.shape[1] == 0:  # scikit-learn's checks of estimators look for this sentence
             raise ValueError(f"X has 0 feature(s) (shape={X.shape}) while a minimum of 1 is required.")
         self._check_columns(X)
         return X
 
     def _inner_rounds(self, X: Any, y: Any, fit_params: Mapping[str, Any]) -> Rounds:
-        """Return the rounds of the wrapped estimator, with those of the parameters that are for it."""
+        """Return the rounds of the wrapped estimator, with the fit parameters that are routed to it."""
         if get_config()["enable_metadata_routing"]:
             fit_params = process_routing(self, "fit", **fit_params)["estimator"]["fit"] if fit_params else {}
         return rounds_of(clone(self.estimator), X, y, fit_params)
 
     def get_metadata_routing(self) -> MetadataRouter:
-        """How scikit-learn passes sample weights and the like on: from ``fit`` to that of the wrapped estimator.
+        """Return how scikit-learn passes sample weights and similar parameters from ``fit`` to the wrapped
+        estimator.
 
         Returns
         -------
@@ -128,7 +130,11 @@ class _Wrapper(_Selector):
         return MetadataRouter(owner=type(self).__name__).add(estimator=self.estimator, method_mapping=mapping)
 
     def __sklearn_tags__(self) -> Tags:
-        tags, own = super().__sklearn_tags__(), get_tags(self.estimator)
-        tags.input_tags, tags.target_tags, tags.classifier_tags = own.input_tags, own.target_tags, own.classifier_tags
-        tags.non_deterministic = own.non_deterministic
+        tags, estimator_tags = super().__sklearn_tags__(), get_tags(self.estimator)
+        tags.input_tags, tags.target_tags, tags.classifier_tags = (
+            estimator_tags.input_tags,
+            estimator_tags.target_tags,
+            estimator_tags.classifier_tags,
+        )
+        tags.non_deterministic = estimator_tags.non_deterministic
         return tags

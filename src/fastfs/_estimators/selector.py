@@ -1,4 +1,4 @@
-"""What the scikit-learn estimators share."""
+"""Base classes of the scikit-learn estimators."""
 
 import copy
 import inspect
@@ -15,21 +15,21 @@ from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 from fastfs._inputs.checks import count_selected
 from fastfs._inputs.entry import entry
 from fastfs._inputs.labels import encode_labels
-from fastfs._inputs.matrix import as_array, column_names, loaded, require_table
-from fastfs._inputs.source import Source, is_genotypes, is_stream, opened
+from fastfs._inputs.matrix import as_array, column_names, load_stream, require_table
+from fastfs._inputs.source import Source, is_genotypes, is_stream, open_path
 from fastfs._inputs.streams import as_chunks, same_columns
 from fastfs._machine.run import Run
 from fastfs._types import Array
 
 
 class _Selector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
-    """What the estimators share: input validation, and a support cut from `ranking_`."""
+    """Base of the estimators: validates input, and selects features by `ranking_`."""
 
     n_features_to_select: int | float | None
-    _ignores_names = True  # scores depend on which samples are of one class, not on the names of the classes
+    _ignores_names = True  # scores depend on which samples share a class, not on the names of the classes
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
-        """Make entries of `__init__` and of the public methods that take X."""
+        """Wrap `__init__` and the public methods that take X with `entry`."""
         super().__init_subclass__(**kwargs)
         for name, method in list(vars(cls).items()):
             if not inspect.isfunction(method):
@@ -38,15 +38,15 @@ class _Selector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
             if name == "__init__" or takes_X:
                 setattr(cls, name, entry(method))
 
-    def _validate(self, X: Any, y: Any, run: Run) -> tuple[list[Any], Array, Array]:
-        """Return X as of `as_chunks`, the classes and each sample's place among them as of `encode_labels`."""
+    def _read_chunks_and_labels(self, X: Any, y: Any, run: Run) -> tuple[list[Any], Array, Array]:
+        """Return X as row chunks, the classes, and the class of each sample as a number."""
         X = self._validate_chunks(X, run) if hasattr(X, "__next__") else self._validate_matrix(X, run)
         chunks = as_chunks(X, run, y)
         return chunks, *encode_labels(y, sum(chunk.shape[0] for chunk in chunks), chunks[0].shape[1])
 
     @contextmanager
     def _all_or_nothing(self, *, forget: bool = True) -> Iterator[None]:
-        """Forget an earlier fit; and bring it back, whole, if this one fails."""
+        """Forget an earlier fit, but restore it completely if this fit fails."""
         before = self.__dict__.copy()
         for name in [name for name in before if forget and name.endswith("_")]:
             delattr(self, name)
@@ -57,34 +57,36 @@ class _Selector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
             self.__dict__.update(before)
             raise
 
-    def _set_results(self, found: Any, names: Sequence[str]) -> None:
-        """Set these results as attributes; those that are None stay unset."""
+    def _set_results(self, result: Any, names: Sequence[str]) -> None:
+        """Set these fields of a result as attributes, except fields that are None."""
         for name in names:
-            if (value := getattr(found, name)) is not None:
+            if (value := getattr(result, name)) is not None:
                 setattr(self, f"{name}_", value)
 
     def _validate_chunks(self, X: Iterator[Any], run: Run) -> Iterator[Any]:
-        """Validate the first chunk, which sets the number and the names of the features; later ones have the same."""
+        """Validate the first chunk, which sets the number and names of the features; later chunks must have equal
+        columns.
+        """
         for number, chunk in enumerate(same_columns(chunk for chunk in X if np.shape(chunk)[:1] != (0,))):
             yield chunk if number else self._validate_matrix(chunk, run)
 
     def _validate_matrix(self, X: Any, run: Run, *, reset: bool = True) -> Any:
-        """Return X as of `as_array`; its columns are set, or compared with those of the fit."""
-        X = loaded(X, run)
+        """Return X as an array, a sparse matrix or genotypes; set its columns, or compare them with the fit's."""
+        X = load_stream(X, run)
         return self._check_values(X, as_array(X, run), reset=reset)
 
     def _check_values(self, X: Any, values: Any, *, reset: bool = True) -> Any:
-        """Return the values of X, if they will do; its columns are set, or compared with those of the fit."""
+        """Return the values of X after scikit-learn's checks; set the columns, or compare them with the fit's."""
         self._check_columns(X, reset=reset)
-        if is_genotypes(values):  # an array of that shape, which takes no memory
+        if is_genotypes(values):  # checks a stand-in of equal shape, which takes no memory
             check_array(np.broadcast_to(np.float32(0), values.shape), estimator=self)
             return values
-        # Finiteness is left to the core, which looks at every value anyway and names the first bad one.
+        # The core checks finiteness: it reads every value anyway, and names the first bad one.
         return check_array(values, accept_sparse=("csr", "csc"), dtype=None, ensure_all_finite=False, estimator=self)
 
     def _check_columns(self, X: Any, *, reset: bool = True) -> None:
-        """Set the number and the names of the columns, or compare them with those of the fit."""
-        names = column_names(X) if is_genotypes(X) else None  # which scikit-learn doesn't know
+        """Set the number and the names of the columns, or compare them with the fit's."""
+        names = column_names(X) if is_genotypes(X) else None  # scikit-learn finds names of DataFrames only
         fitted = None if reset else getattr(self, "feature_names_in_", None)
         if names is None or fitted is None:
             validate_data(self, X, skip_check_array=True, reset=reset)
@@ -104,18 +106,18 @@ class _Selector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         ----------
         X : array-like, DataFrame or sparse of shape (n_samples, n_features), or Genotypes
             Or a path, data on disk, a Dask array, a function or an iterator of blocks of rows, as for `fit`: blocks are
-            read, of which the selected columns stay in memory.
+            read, and only their selected columns stay in memory.
 
         Returns
         -------
         array of shape (n_samples, n_selected_features)
             Genotypes are decoded to float32; ``X[:, selector.get_support()]`` keeps them at two bits.
         """
-        mask = self._get_support_mask()  # a selector that has none says so before X is looked at
-        X = opened(X)
+        mask = self._get_support_mask()  # raises an error before X is read if nothing is selected
+        X = open_path(X)
         if is_stream(X):
             try:
-                return Source.of(X).load(Run(), columns=mask)
+                return Source.from_data(X).load_rows(Run(), columns=mask)
             except IndexError:
                 raise ValueError(f"X must have the {len(mask)} features of the fit, but has others") from None
         require_table(X)
@@ -126,7 +128,7 @@ class _Selector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
 
     @entry
     def inverse_transform(self, X: Any) -> Any:
-        """Put the selected columns back in their places, and zeros in the others'.
+        """Put the selected columns back in their places, with zeros in all other columns.
 
         Parameters
         ----------
@@ -152,7 +154,7 @@ class _Selector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
 
 
 class _KernelSelector(_Selector):
-    """A selector whose kernel may be a C function, which can't be copied: clones share it."""
+    """Base of selectors with a kernel that can be a C function; clones share it, because it can't be copied."""
 
     kernel: Any
 

@@ -34,18 +34,18 @@ class TuRF(_Wrapper):
     Attributes
     ----------
     scores_ : ndarray of shape (n_features,), float64
-        Of the features kept, those of a last round among themselves. Those of the others are tiers, below the
-        smallest of these: by 1 % of the range of the scores for features that were taken out last, 2 % for those of the
-        round before, and so on. The scores that were measured are in `score_at_removal_`.
+        Features that were kept have their scores in the last round. Features that were removed have tiers below the
+        smallest of these scores: lower by 1 % of their range for features of the last removal, by 2 % for features of
+        the removal before, and so on. The scores that were measured are in `score_at_removal_`.
     ranking_ : ndarray of shape (n_features,), int64
         1 is best: the features kept by score; then the others, from the last round to the first, by score.
     removed_at_ : ndarray of shape (n_features,), int64
-        The round that took the feature out, counted from 1; 0: kept.
+        The 1-based round that took the feature out; 0: kept.
     score_at_removal_ : ndarray of shape (n_features,), float64
         The score that it had then; NaN: kept. Scores of different rounds rest on different distances.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,)
-        If X had column names.
+        Column names of X, if it had any.
 
     Raises
     ------
@@ -98,9 +98,9 @@ class TuRF(_Wrapper):
         Parameters
         ----------
         X : array-like, DataFrame or sparse of shape (n_samples, n_features)
-            Whatever the estimator takes.
+            Data in any form that the estimator takes.
         y : array-like
-            The same.
+            Target in any form that the estimator takes.
         **fit_params
             For the estimator's ``fit``, such as sample weights.
 
@@ -109,10 +109,10 @@ class TuRF(_Wrapper):
         self
         """
         with self._all_or_nothing():
-            X = self._take(X)
+            X = self._read_table(X)
             n_features = X.shape[1]
             n_kept = count_selected(self.n_features_to_select, n_features)
-            step = _step(self.step, n_features)
+            step = _n_to_remove(self.step, n_features)
             left = [*range(n_features, n_kept, -step), n_kept]  # features of each round
             report = as_progress(self.verbose)
             rounds = self._inner_rounds(X, y, fit_params)
@@ -121,7 +121,7 @@ class TuRF(_Wrapper):
             removed_at = np.zeros(n_features, dtype=np.int64)
             for number, n_next in enumerate([*left[1:], n_kept], 1):
                 with within("round", number):
-                    scores[columns] = rounds.scores(columns)
+                    scores[columns] = rounds.score_columns(columns)
                 order = columns[np.argsort(-scores[columns], kind="stable")]
                 removed_at[order[n_next:]] = number
                 columns = np.sort(order[:n_next])
@@ -138,7 +138,7 @@ class TuRF(_Wrapper):
         return self
 
 
-def _step(step: Any, n_features: int) -> int:
+def _n_to_remove(step: Any, n_features: int) -> int:
     """Return how many features to take out each round."""
     if isinstance(step, float | np.floating):
         if not 0 < as_float("step", step) < 1:

@@ -8,13 +8,13 @@ import numpy as np
 import numpy.typing as npt
 
 from fastfs._estimators.rounds import Columns, Rounds, _Wrapper
-from fastfs._inputs.checks import as_int, as_seed, choose, count_selected, rank_features, some_of
+from fastfs._inputs.checks import as_int, as_seed, check_choice, count_selected, rank_features, some_of
 from fastfs._inputs.columns import column_numbers
 from fastfs._machine.errors import within
 from fastfs._machine.run import as_progress
 from fastfs._types import Progress
 
-# Neither the default nor a later round of TuRF makes smaller subsets: few features form few pairs.
+# Smallest subset by default and in later rounds of TuRF, since few features form few pairs.
 FEWEST = 10
 
 
@@ -43,7 +43,7 @@ class VLS(_Wrapper):
         that every pair of features meets. Or the subsets themselves, each a mask, column numbers or column names. With
         either, `n_subsets` isn't used.
     random_state : int, Generator, RandomState or None
-        Of the subsets; the estimator has its own.
+        Seed of the subsets; the estimator has a separate one.
     verbose : bool or callable
         True prints the subsets on stderr once a fit takes over two seconds; a callable gets ``(step, fraction)``.
 
@@ -64,7 +64,7 @@ class VLS(_Wrapper):
         1 - (1 - (q - 1) / (A - 1))^(n_subsets q / A).
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,)
-        If X had column names.
+        Column names of X, if it had any.
 
     Raises
     ------
@@ -127,9 +127,9 @@ class VLS(_Wrapper):
         Parameters
         ----------
         X : array-like, DataFrame or sparse of shape (n_samples, n_features)
-            Whatever the estimator takes.
+            Data in any form that the estimator takes.
         y : array-like
-            The same.
+            Target in any form that the estimator takes.
         **fit_params
             For the estimator's ``fit``, such as sample weights.
 
@@ -138,81 +138,84 @@ class VLS(_Wrapper):
         self
         """
         with self._all_or_nothing():
-            rounds = self._rounds(X, y, **fit_params)
+            rounds = self._make_rounds(X, y, **fit_params)
             n_features = self.n_features_in_
             count_selected(self.n_features_to_select, n_features)  # a bad number is refused before the work
-            self.scores_ = rounds.scores(np.arange(n_features))
+            self.scores_ = rounds.score_columns(np.arange(n_features))
             self.ranking_ = rank_features(self.scores_)
             self.subsets_ = rounds.subsets
             self.n_scored_ = np.bincount(np.concatenate(self.subsets_), minlength=n_features)
             self.pair_probability_ = rounds.pair_probability
         return self
 
-    def _rounds(self, X: Any, y: Any, **fit_params: Any) -> "_SubsetRounds":
-        X = self._take(X)
+    def _make_rounds(self, X: Any, y: Any, **fit_params: Any) -> "_SubsetRounds":
+        X = self._read_table(X)
         return _SubsetRounds(self, self._inner_rounds(X, y, fit_params), X.shape[1])
 
 
 class _SubsetRounds:
-    """The rounds of a VLS, each with subsets of its own.
+    """Rounds of a VLS, each with newly drawn subsets.
 
     Attributes
     ----------
     subsets : list of ndarray
-        Of the last round: positions among its columns, ascending.
+        Subsets of the last round, as ascending positions among its columns.
     pair_probability : float
-        That of the last round.
+        Probability that two features met in a subset of the last round.
     """
 
     def __init__(self, vls: VLS, inner: Rounds, n_features: int) -> None:
-        self._inner, self._report, self._draw = inner, as_progress(vls.verbose), _drawer(vls, n_features)
+        self._inner, self._report, self._draw = inner, as_progress(vls.verbose), _make_drawer(vls, n_features)
         self.subsets: list[Columns] = []
         self.pair_probability = np.nan
 
-    def scores(self, columns: Columns) -> npt.NDArray[np.float64]:
+    def score_columns(self, columns: Columns) -> npt.NDArray[np.float64]:
         drawn, self.pair_probability = self._draw(columns)
         self.subsets = list({subset.tobytes(): subset for subset in drawn}.values())
         best = np.full(len(columns), -np.inf)
         for number, subset in enumerate(self.subsets):
             with within("subset", number):
-                scores = self._inner.scores(columns[subset])
+                scores = self._inner.score_columns(columns[subset])
             best[subset] = np.maximum(best[subset], scores)
             if self._report is not None:
                 self._report(f"subset {number + 1} of {len(self.subsets)}", (number + 1) / len(self.subsets))
         return best
 
 
-def _drawer(vls: VLS, n_features: int) -> Callable[[Columns], tuple[list[Columns], float]]:
-    """Return what draws the subsets of some of the features, and tells the probability that a pair of them meets."""
+def _make_drawer(vls: VLS, n_features: int) -> Callable[[Columns], tuple[list[Columns], float]]:
+    """Return a function that draws subsets of some features, and the probability that a pair of them meets in one."""
     if hasattr(vls.subsets, "__iter__") and not isinstance(vls.subsets, str):
-        given = _read_subsets(vls.subsets, n_features, getattr(vls, "feature_names_in_", None))
-        return lambda columns: ([left for subset in given if len(left := _places(subset, columns))], np.nan)
+        given_subsets = _read_subsets(vls.subsets, n_features, getattr(vls, "feature_names_in_", None))
+        return lambda columns: (
+            [columns_left for subset in given_subsets if len(columns_left := _positions_in(subset, columns))],
+            np.nan,
+        )
     all_pairs = vls.subsets is not None and bool(
-        choose("subsets", vls.subsets, ("pairs",), "None", "a list of subsets")
+        check_choice("subsets", vls.subsets, ("pairs",), "None", "a list of subsets")
     )
     n_subsets = as_int("n_subsets", vls.n_subsets, low=1)
     if vls.subset_size is None:
-        whole = min(n_features, max(FEWEST, -(-n_features // 5)))
+        full_size = min(n_features, max(FEWEST, -(-n_features // 5)))
     else:
-        whole = as_int("subset_size", vls.subset_size, low=2 if all_pairs else 1)
-        if whole > n_features:
-            raise ValueError(f"subset_size must be at most the {n_features} features of X, but is {whole}")
+        full_size = as_int("subset_size", vls.subset_size, low=2 if all_pairs else 1)
+        if full_size > n_features:
+            raise ValueError(f"subset_size must be at most the {n_features} features of X, but is {full_size}")
     rng = np.random.default_rng(as_seed(vls.random_state))
 
-    def draw(columns: Columns) -> tuple[list[Columns], float]:
+    def draw_subsets(columns: Columns) -> tuple[list[Columns], float]:
         n = len(columns)
-        size = min(n, max(-(-whole * n // n_features), min(whole, FEWEST)))
+        size = min(n, max(-(-full_size * n // n_features), min(full_size, FEWEST)))
         if size == n:
             return [np.arange(n)], 1.0
         if all_pairs:
-            return unions(n, size, rng), 1.0
-        return deals(n, size, n_subsets, rng), pair_probability(n, size, n_subsets)
+            return union_subsets(n, size, rng), 1.0
+        return deal_subsets(n, size, n_subsets, rng), pair_probability(n, size, n_subsets)
 
-    return draw
+    return draw_subsets
 
 
-def deals(n: int, size: int, n_subsets: int, rng: np.random.Generator) -> list[Columns]:
-    """Deal n features out to subsets of that size; the last one of a deal is filled up by the first features dealt."""
+def deal_subsets(n: int, size: int, n_subsets: int, rng: np.random.Generator) -> list[Columns]:
+    """Deal n features out to subsets of `size`; the first features dealt also fill up the last subset of a deal."""
     per_deal = -(-n // size)
     if n_subsets < per_deal:
         raise ValueError(
@@ -226,39 +229,41 @@ def deals(n: int, size: int, n_subsets: int, rng: np.random.Generator) -> list[C
 
 
 def pair_probability(n: int, size: int, n_subsets: int) -> float:
-    """The probability that two features meet in one of the subsets of `deals`."""
+    """Return the probability that two features meet in one of the subsets of `deal_subsets`."""
     per_deal = -(-n // size)
     n_deals, rest = divmod(n_subsets, per_deal)
     filled = per_deal * size - n
-    # Of all ordered pairs, those in a subset; two features that fill up the last subset are in the first one, too.
+    # Counts ordered pairs that share a subset. Two features that fill up the last subset are in the first one, too.
     in_subset = size * (size - 1)
     in_deal = per_deal * in_subset - filled * (filled - 1)
     total = n * (n - 1)
     return 1 - float((1 - in_deal / total) ** n_deals * (1 - rest * in_subset / total))
 
 
-def unions(n: int, size: int, rng: np.random.Generator) -> list[Columns]:
-    """Return all unions of two out of random groups that are half as large as a subset: every two features meet."""
+def union_subsets(n: int, size: int, rng: np.random.Generator) -> list[Columns]:
+    """Return all unions of two random groups, each half as large as a subset, so that every pair of features meets."""
     groups = np.array_split(rng.permutation(n), -(-n // (size // 2)))
     return [np.sort(np.concatenate(two)) for two in itertools.combinations(groups, 2)]
 
 
-def _places(subset: Columns, columns: Columns) -> Columns:
-    """Return where the columns are that belong to a subset."""
+def _positions_in(subset: Columns, columns: Columns) -> Columns:
+    """Return the positions of the columns that belong to a subset."""
     return np.flatnonzero(np.isin(columns, subset))
 
 
 def _read_subsets(subsets: Any, n_features: int, names: Any) -> list[Columns]:
-    """Return the columns of each subset given; all together they must be those of X."""
-    found = [column_numbers(f"subsets[{k}]", subset, n_features, names) for k, subset in enumerate(subsets)]
-    for k, columns in enumerate(found):
+    """Return the columns of each given subset; together the subsets must hold all columns of X."""
+    columns_of_subsets = [
+        column_numbers(f"subsets[{k}]", subset, n_features, names) for k, subset in enumerate(subsets)
+    ]
+    for k, columns in enumerate(columns_of_subsets):
         if not len(columns):
             raise ValueError(f"subsets[{k}] is empty: leave it out, or name its columns")
-    left_out = np.setdiff1d(np.arange(n_features), np.concatenate([*found, np.empty(0, dtype=np.int64)]))
+    left_out = np.setdiff1d(np.arange(n_features), np.concatenate([*columns_of_subsets, np.empty(0, dtype=np.int64)]))
     if len(left_out):
         missing = left_out.tolist() if names is None else np.asarray(names)[left_out].tolist()
         raise ValueError(
             f"subsets must hold each feature of X, but leave out {len(left_out)} of {n_features}, columns "
             f"{some_of(missing)}: add a subset of them, or drop them from X"
         )
-    return found
+    return columns_of_subsets

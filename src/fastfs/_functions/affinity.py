@@ -1,4 +1,4 @@
-"""All pairs of features: the engine behind the feature-space methods, for direct use."""
+"""Kernels between all pairs of features, for direct use of the engine behind the feature-space methods."""
 
 from typing import Any
 
@@ -9,12 +9,12 @@ from fastfs._inputs.checks import as_float, as_int, kernel_address
 from fastfs._inputs.entry import entry, named_arguments
 from fastfs._inputs.matrix import as_floats, as_matrix, not_finite
 from fastfs._inputs.values import for_core
-from fastfs._machine.run import Run, core
+from fastfs._machine.run import Run, load_core
 from fastfs._types import Array, Progress
 
 
 def _checked_kernel(kernel: Any, sigma: float | None) -> tuple[str | int, float]:
-    """Return the kernel and its sigma as the core takes them: a name or an address, and a number."""
+    """Return the kernel and its sigma in the form of the core: a name or an address, and a number."""
     if not isinstance(kernel, str):
         return kernel_address(kernel), 1.0 if sigma is None else as_float("sigma", sigma)
     if kernel not in ("rbf", "sqeuclidean", "linear"):
@@ -39,7 +39,7 @@ def affinity(
     max_memory: int | str | None = None,
     progress: Progress | None = None,
 ) -> Array:
-    r"""Kernel between all pairs of features.
+    r"""Compute a kernel between all pairs of features.
 
     Parameters
     ----------
@@ -47,13 +47,13 @@ def affinity(
         float32 and float64 are taken as they are, with any strides; CSR and CSC are not densified. Other numbers are
         converted to float64 (float16 to float32).
     kernel : {"rbf", "sqeuclidean", "linear"} or C function
-        With x_i the i-th column of X: exp(-\|x_i - x_j\|^2 / (2 sigma^2)), \|x_i - x_j\|^2, or x_i' x_j. Or a function
-        of your own that turns a tile of squared distances into kernel values: a Numba ``@cfunc`` or a ctypes function
+        With x_i the i-th column of X: exp(-\|x_i - x_j\|^2 / (2 sigma^2)), \|x_i - x_j\|^2, or x_i' x_j. Or a custom
+        function that turns a tile of squared distances into kernel values: a Numba ``@cfunc`` or a ctypes function
         with the signature ``void(CPointer(double), int64, int64, int64, CPointer(double), CPointer(double), double,
         voidptr)``, whose arguments are tile, distance between its rows, n_rows, n_cols, \|x_i\|^2 of the rows,
-        \|x_j\|^2 of the columns, sigma, and NULL. Several threads call it at once.
+        \|x_j\|^2 of the columns, sigma, and NULL. Several threads call it at the same time.
     sigma : float
-        Scale of the rbf kernel, in units of the distances; also handed to a kernel of your own, 1.0 by default.
+        Scale of the rbf kernel, in units of the distances; also handed to a custom kernel, 1.0 by default.
     out : ndarray of shape (n_features, n_features), optional
         Where to write; C-contiguous, of the dtype of the result.
     n_threads : int
@@ -71,8 +71,8 @@ def affinity(
     Raises
     ------
     ValueError
-        X holds NaN or infinity (the first one is named), a parameter is out of its range, or a kernel of your own
-        returns NaN, infinity, or different values for i, j and j, i.
+        X holds NaN or infinity (the first one is named), a parameter is out of its range, or a custom kernel returns
+        NaN, infinity, or different values for i, j and j, i.
     TypeError
         The kernel is neither a name nor a C function with that signature.
     MemoryError
@@ -84,8 +84,8 @@ def affinity(
     only the upper triangle is computed. Time O(n_features^2 n_samples), for sparse X O(sum of squares of the entries a
     row); memory: the result, a copy of X in feature order, and about half a megabyte a thread. What nearly all values
     of a row share is subtracted first, which leaves distances as they are and keeps their digits; a squared distance
-    below 1/256 of \|x_i\|^2 + \|x_j\|^2 is computed by differences. The result doesn't depend on n_threads. A kernel of
-    your own gets its tiles in float64, also if X is float32; its symmetry is checked within blocks of 192 features and
+    below 1/256 of \|x_i\|^2 + \|x_j\|^2 is computed by differences. The result doesn't depend on n_threads. A custom
+    kernel gets its tiles in float64, also if X is float32; its symmetry is checked within blocks of 192 features and
     between the first two of them.
 
     Examples
@@ -104,7 +104,7 @@ def affinity(
     """
     run = Run(n_threads, max_memory, progress)
     X = as_matrix(X, run)
-    result: Array = core().affinity(X, *_checked_kernel(kernel, sigma), out, run)
+    result: Array = load_core().affinity(X, *_checked_kernel(kernel, sigma), out, run)
     return result
 
 
@@ -119,7 +119,7 @@ def affinity_product(
     max_memory: int | str | None = None,
     progress: Progress | None = None,
 ) -> Array:
-    """Product of the kernel of :func:`affinity` with V, the kernel never being stored.
+    """Multiply the kernel of :func:`affinity` by V without storing the kernel.
 
     Parameters
     ----------
@@ -158,12 +158,12 @@ def affinity_product(
     columns = for_core(as_floats(V.reshape(V.shape[0], -1), "V"), dtype=X.dtype)
     if said := not_finite(columns, "V"):
         raise ValueError(said)
-    product: Array = core().affinity_product(X, columns, *_checked_kernel(kernel, sigma), run)
+    product: Array = load_core().affinity_product(X, columns, *_checked_kernel(kernel, sigma), run)
     return product.reshape(V.shape)
 
 
 class GramAccumulator:
-    """Kernels of all pairs of features from row chunks: data that come in pieces, or don't fit in memory.
+    """Accumulate kernels of all pairs of features from row chunks, for data in pieces or too large for memory.
 
     Parameters
     ----------
@@ -197,7 +197,7 @@ class GramAccumulator:
     @named_arguments
     def __init__(self, n_features: int, *, n_threads: int = 0, max_memory: int | str | None = None) -> None:
         self._how: dict[str, Any] = {"n_threads": n_threads, "max_memory": max_memory}
-        self._gram = core().Gram(as_int("n_features", n_features), Run(**self._how))
+        self._gram = load_core().Gram(as_int("n_features", n_features), Run(**self._how))
 
     @named_arguments
     def update(self, chunk: Any, *, progress: Progress | None = None) -> None:
@@ -210,12 +210,12 @@ class GramAccumulator:
 
     @named_arguments
     def merge(self, other: "GramAccumulator") -> None:
-        """Add what another accumulator of the same features has summed."""
+        """Add the sums of another accumulator of the same features."""
         self._gram.merge(other._gram)
 
     @named_arguments
     def affinity(self, *, kernel: Any = "rbf", sigma: float | None = None, progress: Progress | None = None) -> Array:
-        """Kernel over all rows given so far, as :func:`affinity`; float64."""
+        """Return the kernel over all rows added so far, as :func:`affinity` does, in float64."""
         result: Array = self._gram.affinity(*_checked_kernel(kernel, sigma), Run(**self._how, progress=progress))
         return result
 

@@ -1,12 +1,12 @@
-"""How much two tables of the same samples have in common: kernel alignment and canonical correlations."""
+"""Agreement of two tables of the same samples: kernel alignment and canonical correlations."""
 
 from typing import Any
 
 import numpy as np
 
-from fastfs._inputs.checks import as_float, as_not_negative, choose
+from fastfs._inputs.checks import as_float, as_not_negative, check_choice
 from fastfs._inputs.entry import entry
-from fastfs._inputs.matrix import as_dense, decoded, not_finite
+from fastfs._inputs.matrix import as_decoded, as_dense, not_finite
 from fastfs._inputs.targets import read_chunk, read_target
 from fastfs._machine.run import Run
 from fastfs._types import Array, Floats
@@ -28,7 +28,7 @@ def kernel_alignment(X: Any, y: Any, *, kernel: str = "linear", sigma: str | flo
     kernel : {"linear", "rbf"}
         x'x', or exp(-\\|x - x'\\|^2 / (2 sigma^2)); for both tables.
     sigma : "mean" or float
-        Of the rbf kernel: the mean distance over all n_samples^2 pairs, of each table its own, or a number.
+        Scale of the rbf kernel: the mean distance over all n_samples^2 pairs of each table, or a number.
 
     Returns
     -------
@@ -56,17 +56,17 @@ def kernel_alignment(X: Any, y: Any, *, kernel: str = "linear", sigma: str | flo
     >>> [round(fastfs.kernel_alignment(X[:, [j]], y), 2) for j in (0, 1)]
     [0.64, 0.01]
     """
-    choose("kernel", kernel, ("linear", "rbf"))
+    check_choice("kernel", kernel, ("linear", "rbf"))
     if isinstance(sigma, str):
-        choose("sigma", sigma, ("mean",), "a positive number")
+        check_choice("sigma", sigma, ("mean",), "a positive number")
     elif not 0 < as_float("sigma", sigma) < np.inf:
         raise ValueError(f"sigma must be 'mean' or a positive number, not {sigma!r}")
     run = Run()
-    (A, a), (B, b) = (_centred(Z, name, run) for Z, name in zip(_tables(X, y, run)[:2], "XY", strict=True))
+    (A, a), (B, b) = (_center_table(Z, name, run) for Z, name in zip(_read_tables(X, y, run)[:2], "XY", strict=True))
     n = len(A)
     if kernel == "rbf" or n <= max(A.shape[1], B.shape[1]):
-        run.take(24 * n * n, "kernels of samples x samples", "give fewer samples")
-        K, L = (_kernel(Z, kernel, sigma, exponent) for Z, exponent in ((A, a), (B, b)))
+        run.reserve_memory(24 * n * n, "kernels of samples x samples", "give fewer samples")
+        K, L = (_centered_kernel(Z, kernel, sigma, exponent) for Z, exponent in ((A, a), (B, b)))
         products = [np.vdot(*pair) for pair in ((K, L), (K, K), (L, L))]
     else:
         products = [np.linalg.norm(P.T @ Q) ** 2 for P, Q in ((A, B), (A, A), (B, B))]
@@ -87,7 +87,7 @@ def canonical_correlations(X: Any, Y: Any, *, ridge: float = 1e-3, test: tuple[A
         Is added to the variances of each table, in units of their mean; not negative. With 0 and no more samples than
         columns all correlations are 1.
     test : tuple of two tables, optional
-        Of the same columns: the directions are those of X and Y, the correlations those of these samples.
+        New samples of the same columns: directions come from X and Y, correlations from these samples.
 
     Returns
     -------
@@ -110,37 +110,40 @@ def canonical_correlations(X: Any, Y: Any, *, ridge: float = 1e-3, test: tuple[A
     >>> X, Y = rng.normal(size=(2, 200, 3))
     >>> Y[:, 0] += X[:, 1]
     >>> half = slice(0, 100), slice(100, 200)
-    >>> found = fastfs.canonical_correlations(X[half[0]], Y[half[0]], test=(X[half[1]], Y[half[1]]))
-    >>> bool(found[0] > 0.6), len(found)
+    >>> result = fastfs.canonical_correlations(X[half[0]], Y[half[0]], test=(X[half[1]], Y[half[1]]))
+    >>> bool(result[0] > 0.6), len(result)
     (True, 3)
     """
     share, run = as_not_negative("ridge", ridge), Run()
-    *given, classes = _tables(X, Y, run)
-    tables = [_centred(Z, name, run)[0] for Z, name in zip(given, "XY", strict=True)]
+    *tables, classes = _read_tables(X, Y, run)
+    tables = [_center_table(Z, name, run)[0] for Z, name in zip(tables, "XY", strict=True)]
     widest = max(Z.shape[1] for Z in tables)
-    run.take(32 * widest * widest, "covariances of columns x columns", "give fewer columns")
-    left, right = (_whitening(Z, share) for Z in tables)
+    run.reserve_memory(32 * widest * widest, "covariances of columns x columns", "give fewer columns")
+    left, right = (_whitening_matrix(Z, share) for Z in tables)
     U, _, Vt = np.linalg.svd(left.T @ (tables[0].T @ tables[1]) @ right, full_matrices=False)
     if test is not None:
         if not isinstance(test, tuple | list) or len(test) != 2:
             raise TypeError("test must be a tuple of two tables, of other samples of X and Y")
         widths = [Z.shape[1] for Z in tables]
-        *given, _ = _tables(*test, run, classes)
-        if [Z.shape[1] for Z in given] != widths:
-            found = " and ".join(str(Z.shape[1]) for Z in given)
+        *tables, _ = _read_tables(*test, run, classes)
+        if [Z.shape[1] for Z in tables] != widths:
+            found = " and ".join(str(Z.shape[1]) for Z in tables)
             raise ValueError(
                 f"the tables of test must have the {widths[0]} and {widths[1]} columns of X and Y, not {found}"
             )
-        tables = [_centred(Z, f"{name} of test", run)[0] for Z, name in zip(given, "XY", strict=True)]
+        tables = [_center_table(Z, f"{name} of test", run)[0] for Z, name in zip(tables, "XY", strict=True)]
     a, b = tables[0] @ (left @ U), tables[1] @ (right @ Vt.T)
     a, b = (Z / np.where(found > 0, found, 1.0) for Z in (a, b) for found in [np.linalg.norm(Z, axis=0)])
     correlations: Floats = (a * b).sum(axis=0)
     return correlations
 
 
-def _tables(X: Any, Y: Any, run: Run, classes: Array | None = None) -> tuple[Array, Array, Array | None]:
-    """Return both tables, a column for each class if Y holds labels, and the classes: those given, if any."""
-    X = decoded(as_dense(X, run), run)
+def _read_tables(X: Any, Y: Any, run: Run, classes: Array | None = None) -> tuple[Array, Array, Array | None]:
+    """Return both tables and the classes; labels become one column per class.
+
+    `classes` are those of an earlier table, if any.
+    """
+    X = as_decoded(as_dense(X, run), run)
     if Y is None:
         raise ValueError("two tables are needed, but the second is None")
     target = read_target(Y, X.shape, run) if classes is None else read_chunk(Y, X.shape, run, classes=classes)
@@ -149,22 +152,24 @@ def _tables(X: Any, Y: Any, run: Run, classes: Array | None = None) -> tuple[Arr
     return X, target.labels[:, None] == np.arange(len(target.classes)), target.classes
 
 
-def _centred(values: Array, name: str, run: Run) -> tuple[Floats, int]:
-    """Return a table as float64 with columns of mean 0, over a power of two near its largest value, and the power."""
+def _center_table(values: Array, name: str, run: Run) -> tuple[Floats, int]:
+    """Return a table as float64 with columns of mean 0, divided by a power of two near its largest value, and the
+    exponent.
+    """
     if said := not_finite(values, name):
         raise ValueError(said)
-    run.take(16 * values.size, f"copies of {name} as float64", "give fewer samples or columns")
+    run.reserve_memory(16 * values.size, f"copies of {name} as float64", "give fewer samples or columns")
     columns = np.asarray(values, dtype=np.float64)
     varies = (columns != columns[:1]).any(axis=0)
     if not varies.any():
         raise ValueError(f"{name} needs a column that varies, but all its samples are alike")
     exponent = int(np.frexp(np.abs(columns[:, varies]).max())[1])
-    columns = np.ldexp(columns, -exponent)  # whose squares neither overflow nor vanish
+    columns = np.ldexp(columns, -exponent)  # squares of the scaled values neither overflow nor vanish
     return np.where(varies, columns - columns.mean(axis=0), 0.0), exponent
 
 
-def _kernel(Z: Floats, kernel: str, sigma: str | float, exponent: int) -> Floats:
-    """Return the centred kernel between the rows of a table of `_centred`."""
+def _centered_kernel(Z: Floats, kernel: str, sigma: str | float, exponent: int) -> Floats:
+    """Return the centred kernel between the rows of a table from `_center_table`."""
     K: Floats = Z @ Z.T
     if kernel == "rbf":
         norms = np.diag(K).copy()
@@ -173,15 +178,15 @@ def _kernel(Z: Floats, kernel: str, sigma: str | float, exponent: int) -> Floats
         distances = np.sqrt(K)
         scale = distances.mean() if isinstance(sigma, str) else max(np.ldexp(sigma, -exponent), np.finfo(float).tiny)
         with np.errstate(over="ignore", under="ignore"):
-            K = np.expm1(-((distances / scale) ** 2) / 2)  # what centring removes anyway is left out, unrounded
+            K = np.expm1(-((distances / scale) ** 2) / 2)  # K - 1, since centring removes a constant: keeps digits
     means = K.mean(axis=0)
     K -= means
     K -= means[:, None] - means.mean()
     return K
 
 
-def _whitening(Z: Floats, ridge: float) -> Floats:
-    """Return W with W' (Z'Z + ridge of its mean diagonal) W = I, without directions that are rounding."""
+def _whitening_matrix(Z: Floats, ridge: float) -> Floats:
+    """Return W with W' (Z'Z + ridge times its mean diagonal) W = I, without directions that are only rounding."""
     S = Z.T @ Z
     values, vectors = np.linalg.eigh(S)
     kept = values > len(S) * np.finfo(float).eps * values[-1]

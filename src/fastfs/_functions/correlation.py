@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from fastfs._functions.options import option
+from fastfs._functions.options import option_field
 from fastfs._functions.outcome import Outcome
 from fastfs._functions.pairs import (
     PairsOptions,
@@ -21,23 +21,25 @@ from fastfs._inputs.checks import as_permutations, as_seed, one_of, some_of
 from fastfs._inputs.entry import entry
 from fastfs._inputs.matrix import as_matrix, column_names
 from fastfs._machine.brief import brief
-from fastfs._machine.run import Run, core
+from fastfs._machine.run import Run, load_core
 from fastfs._types import Array, Floats, Integers, Progress
 
-# n_permutations="auto" ends after so many labelings if the p-value is above this share then: ten have reached the
-# strongest pair. Smaller p-values are those of all labelings, and so as right as without the end.
-_FIRST, _NOTHING = 99, 0.1
+# n_permutations="auto" ends after _FIRST permutations if the p-value is then above _NOTHING: ten permutations have
+# reached the strongest pair. A smaller p-value comes from all permutations, and so isn't affected by the early end.
+_N_BEFORE_EARLY_END, _PVALUE_OF_EARLY_END = 99, 0.1
 
 
 @dataclass(frozen=True, kw_only=True)
 class CorrelationOptions(PairsOptions):
-    correlation: str = option(one_of("pearson", "spearman"))
+    """Options of `differential_correlation`."""
+
+    correlation: str = option_field(one_of("pearson", "spearman"))
 
 
 @brief
 @dataclass(frozen=True)
 class DifferentialCorrelation:
-    """The pairs that :func:`fastfs.differential_correlation` found, the strongest first.
+    """Pairs of features found by :func:`fastfs.differential_correlation`, the strongest first.
 
     Parameters
     ----------
@@ -53,7 +55,7 @@ class DifferentialCorrelation:
         Against the largest \\|z\\| of all pairs but the stronger ones under each labeling (step-down), which controls
         the family-wise error rate: no other correction is needed. None without permutations.
     pvalue : float or None
-        Of the strongest pair, and so of all pairs together.
+        p-value of the strongest pair, and so of all pairs together.
     null_maxima : ndarray of shape (n_permutations,)
         The largest \\|z\\| of all pairs under each labeling.
     scores : ndarray of shape (n_features,)
@@ -73,14 +75,14 @@ class DifferentialCorrelation:
     n_distinct : int or float
         Labelings that the design allows, the true one included; infinity from 10^6 on.
     exact : bool
-        Whether all of them were compared, rather than draws.
+        True if all labelings of the design were compared, not a random draw of them.
     resolution : float
         No p-value can be smaller: 1 / (1 + n_permutations), or, if all labelings were compared and the classes may be
         exchanged as wholes, 2 / n_distinct. 1 without permutations.
     stopped : bool
-        Whether the test ended early, since the labels are clearly no better than permuted ones.
+        True if the test ended early, because the labels are clearly no better than permuted ones.
     design : str
-        What was permuted, in a few words.
+        Description of the permutations in a few words.
     feature_names : list or None
         Names of the columns of X, if they were given or X is a DataFrame.
 
@@ -90,8 +92,8 @@ class DifferentialCorrelation:
     >>> import fastfs
     >>> X, y = np.random.default_rng(0).normal(size=(60, 8)), np.repeat(["case", "control"], 30)
     >>> X[:30, 1] += 3 * X[:30, 0]  # tied to each other in cases only
-    >>> found = fastfs.differential_correlation(X, y, n_permutations=99)
-    >>> found.pairs[0].tolist(), found.correlations[0].round(2).tolist(), found.pvalues_max[0].item()
+    >>> result = fastfs.differential_correlation(X, y, n_permutations=99)
+    >>> result.pairs[0].tolist(), result.correlations[0].round(2).tolist(), result.pvalues_max[0].item()
     ([0, 1], [0.95, -0.22], 0.01)
     """
 
@@ -163,7 +165,7 @@ def differential_correlation(
         stay together if the group has one label, and exchange labels within it otherwise; to covariates labels keep
         their relation.
     random_state : int, Generator, RandomState or None
-        Of the permutations.
+        Seed of the permutations.
     n_threads, max_memory, progress
         As for :func:`fastfs.affinity`.
 
@@ -210,11 +212,11 @@ def differential_correlation(
     >>> import fastfs
     >>> X, y = np.random.default_rng(0).normal(size=(60, 8)), np.repeat([0, 1], 30)
     >>> X[:30, 1] += 3 * X[:30, 0]  # tied to each other in class 0 only
-    >>> found = fastfs.differential_correlation(X, y, n_pairs=2)
-    >>> found.pairs[found.pvalues_max <= 0.05].tolist()
+    >>> result = fastfs.differential_correlation(X, y, n_pairs=2)
+    >>> result.pairs[result.pvalues_max <= 0.05].tolist()
     [[0, 1]]
     """
-    options = CorrelationOptions.of(locals())
+    options = CorrelationOptions.from_arguments(locals())
     n_permutations, may_stop = as_permutations(n_permutations, low=0)
     run = Run(n_threads, max_memory, progress)
     names = column_names(X) if feature_names is None else list(feature_names)
@@ -230,65 +232,69 @@ def differential_correlation(
     design = Design(labels, blocks, groups, covariates, names=classes[labels])
     labelings, exact, stopped, begin = None, False, False, 0.0
     if n_permutations:
-        labelings, exact = design.labelings(n_permutations, as_seed(random_state), run)
-    of_core = options.core() | {"wholes": int(design.moves_together)}
+        labelings, exact = design.make_labelings(n_permutations, as_seed(random_state), run)
+    core_options = options.core_options() | {"wholes": int(design.moves_together)}
 
-    def compare(some: Array | None, begin: float, end: float) -> dict[str, Any]:
+    def compare_labelings(labelings: Array | None, begin: float, end: float) -> dict[str, Any]:
         if progress is not None:
             run.progress = lambda step, fraction: progress(step, begin + (end - begin) * fraction)
         with naming_classes(classes):
-            compared: dict[str, Any] = core().differential_correlation(X, labels, chosen, some, of_core, run)
+            compared: dict[str, Any] = load_core().differential_correlation(
+                X, labels, chosen, labelings, core_options, run
+            )
         return compared
 
     rare: Integers | None = None
     if labelings is not None and design.moves_together:
-        rare = np.flatnonzero(compare(None, 0.0, 0.0)["rare"])
+        rare = np.flatnonzero(compare_labelings(None, 0.0, 0.0)["rare"])
         if len(rare):
             labelings, exact = None, False
 
     if may_stop and not exact and labelings is not None:
-        begin = _FIRST / len(labelings)
-        found = compare(labelings[:_FIRST], 0.0, begin)
-        stopped = bool((found["pvalues"][:1] > _NOTHING).any())
+        begin = _N_BEFORE_EARLY_END / len(labelings)
+        core_result = compare_labelings(labelings[:_N_BEFORE_EARLY_END], 0.0, begin)
+        stopped = bool((core_result["pvalues"][:1] > _PVALUE_OF_EARLY_END).any())
     if not stopped:
-        found = compare(labelings, begin, 1.0)
+        core_result = compare_labelings(labelings, begin, 1.0)
     result = DifferentialCorrelation(
-        pairs=found["pairs"],
-        correlations=found["correlations"],
-        z=found["z"],
-        scores=found["scores"],
+        pairs=core_result["pairs"],
+        correlations=core_result["correlations"],
+        z=core_result["z"],
+        scores=core_result["scores"],
         classes=classes,
-        excluded_features=np.flatnonzero(found["constant"]),
-        excluded_pairs=found["copies"],
-        n_excluded_pairs=found["n_copies"],
+        excluded_features=np.flatnonzero(core_result["constant"]),
+        excluded_pairs=core_result["copies"],
+        n_excluded_pairs=core_result["n_copies"],
         correlation=options.correlation,
         stopped=stopped,
         feature_names=names,
-        **outcome_of_test(found, design, exact=exact),
+        **outcome_of_test(core_result, design, exact=exact),
     )
-    return Outcome(result, _messages(result, rare, names)).deliver()
+    return Outcome(result, _describe_warnings(result, rare, names)).warn_and_return()
 
 
-def _messages(result: DifferentialCorrelation, rare: Integers | None, names: list[Any] | None) -> list[str]:
-    def name(column: Any) -> str:
+def _describe_warnings(result: DifferentialCorrelation, rare: Integers | None, names: list[Any] | None) -> list[str]:
+    """Return a sentence for each group of features or pairs that were left out, and for missing p-values."""
+
+    def column_name(column: Any) -> str:
         return str(column) if names is None else repr(names[column])
 
     messages = []
     if n := len(result.excluded_features):
-        columns = some_of([name(column) for column in result.excluded_features.tolist()])
+        columns = some_of([column_name(column) for column in result.excluded_features.tolist()])
         messages.append(
             f"{n} feature{'s are' if n > 1 else ' is'} constant in a class and left out, having no correlation: column"
             f"{'s' if n > 1 else ''} {columns}"
         )
     if n := result.n_excluded_pairs:
-        first = [f"{name(a)} and {name(b)}" for a, b in result.excluded_pairs[:3].tolist()]
+        first = [f"{column_name(a)} and {column_name(b)}" for a, b in result.excluded_pairs[:3].tolist()]
         more = f" and {n - len(first)} more" if n > len(first) else ""
         messages.append(
             f"{n} pair{'s of features are copies' if n > 1 else ' of features is a copy'}, perfectly correlated alike "
             f"in both classes, and {'are' if n > 1 else 'is'} left out: columns {'; '.join(first)}{more}"
         )
     if rare is not None and (n := len(rare)):
-        columns, have = some_of([name(column) for column in rare.tolist()]), "s have" if n > 1 else " has"
+        columns, have = some_of([column_name(column) for column in rare.tolist()]), "s have" if n > 1 else " has"
         messages.append(
             f"there are no p-values, since groups are permuted as wholes and {n} feature{have} one value in "
             f"more than three fourths of a class, so that few groups decide on the correlation: leave "

@@ -1,4 +1,4 @@
-"""DiSC, and the nearest features of each feature, from which it makes its sparse graphs."""
+"""DiSC: differential vectors over the features of several sets; and the nearest features of each feature."""
 
 import copy
 import warnings
@@ -9,66 +9,66 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fastfs._functions.options import Needs, Options, option
+from fastfs._functions.options import Needs, Options, option_field
 from fastfs._functions.outcome import Outcome
 from fastfs._inputs.checks import as_count, as_float, as_int, as_seed, named_kernel, one_of, some_of, word_or_none
 from fastfs._inputs.entry import entry
-from fastfs._inputs.matrix import as_matrix, column_names, decoded
+from fastfs._inputs.matrix import as_decoded, as_matrix, column_names
 from fastfs._inputs.source import Source
 from fastfs._inputs.streams import LARGE_BLOCK_BYTES, Passes
 from fastfs._inputs.values import for_core
 from fastfs._inputs.workers import PassesOnWorkers
 from fastfs._machine.brief import brief
-from fastfs._machine.run import Run, core, warn
+from fastfs._machine.run import Run, load_core, warn
 from fastfs._types import Array, Floats, Integers, Progress
 
-# graph="dense" is refused for more features: their graphs take 8 p^2 bytes each.
+# Largest number of features for graph="dense", which takes 8 p^2 bytes per set.
 DENSE_AT_MOST = 20_000
 
-# With more features, graph="knn" says before it starts that there is a faster graph: an exact search takes minutes.
+# Above this number of features, graph="knn" first warns that graph="lists" is faster: an exact search takes minutes.
 EXACT_AT_MOST = 300_000
 
 
-def _one_or_each(convert: Callable[[str, Any], int]) -> Callable[[str, Any], int | tuple[int, ...]]:
-    """Return a converter of one value for all sets, or of a sequence of one a set."""
+def _one_or_sequence(convert: Callable[[str, Any], int]) -> Callable[[str, Any], int | tuple[int, ...]]:
+    """Return a converter of one value for all sets, or of a sequence with one value per set."""
 
-    def of(name: str, value: Any) -> int | tuple[int, ...]:
+    def convert_one_or_each(name: str, value: Any) -> int | tuple[int, ...]:
         if isinstance(value, str) or not hasattr(value, "__len__"):
             return convert(name, value)
         return tuple(convert(name, one) for one in value)
 
-    return of
+    return convert_one_or_each
 
 
 @dataclass(frozen=True, kw_only=True)
 class DiSCOptions(Options):
-    """Options of DiSC, as of :func:`fastfs.disc`."""
+    """Options of DiSC, as in :func:`fastfs.disc`."""
 
-    n_components: int | tuple[int, ...] = option(_one_or_each(as_count))
-    graph: str = option(one_of("knn", "dense", "lists", "approximate"))
-    n_neighbors: int = option(as_int, needs=Needs("graph", ("knn", "lists", "approximate"), 30))
-    bandwidth_neighbors: int = option(as_int)
-    density: float = option(as_float)
-    constant: str = option(one_of("drop", "project"))
-    kernel: int | tuple[int, ...] = option(_one_or_each(named_kernel("adaptive")))
-    n_vectors: int = option(as_int)
-    n_differential: int = option(as_count)
-    scaling: str = option(word_or_none("standard"))
-    random_state: int = option(lambda _, value: as_seed(value), "seed")
+    n_components: int | tuple[int, ...] = option_field(_one_or_sequence(as_count))
+    graph: str = option_field(one_of("knn", "dense", "lists", "approximate"))
+    n_neighbors: int = option_field(as_int, needs=Needs("graph", ("knn", "lists", "approximate"), 30))
+    bandwidth_neighbors: int = option_field(as_int)
+    density: float = option_field(as_float)
+    constant: str = option_field(one_of("drop", "project"))
+    kernel: int | tuple[int, ...] = option_field(_one_or_sequence(named_kernel("adaptive")))
+    n_vectors: int = option_field(as_int)
+    n_differential: int = option_field(as_count)
+    scaling: str = option_field(word_or_none("standard"))
+    random_state: int = option_field(lambda _, value: as_seed(value), "seed")
 
-    def core(self) -> dict[str, Any]:
-        """Return the options that the core takes for all sets together."""
-        options = super().core()
+    def core_options(self) -> dict[str, Any]:
+        """Return the options that apply to all sets together, under the names of the core."""
+        options = super().core_options()
         del options["n_components"], options["kernel"]
         if self.graph == "approximate":
-            options["graph"] = "knn"  # of neighbours that the sets bring along
+            options["graph"] = "knn"  # each set brings its approximate neighbours along
         return options
 
 
 @brief
 @dataclass(frozen=True)
 class DiSCResult:
-    """Result of :func:`fastfs.disc`: what DiSC found in each set.
+    """Result of :func:`fastfs.disc` for all sets.
 
     Parameters
     ----------
@@ -77,9 +77,9 @@ class DiSCResult:
     scores, significance, vectors, trivial, statistic, n_differential, ratio, gap, eigenvalues, n_connected_components
         As the attributes of :class:`fastfs.DiSC`, with sets in place of classes.
     bandwidths, graph_recall, mean, scale
-        The same, or None: without bandwidths are graphs of the caller's.
+        As the attributes of :class:`fastfs.DiSC`, or None; custom graphs have no bandwidths.
     graph : str
-        The kind of graph that was asked for; "given" for graphs of the caller's.
+        The option `graph` of the call; "given" for custom graphs.
     diffusion : list of ndarray of shape (n_features, n_components)
         Diffusion vectors of each set.
     graphs : list of scipy.sparse.csr_matrix, or None
@@ -92,8 +92,8 @@ class DiSCResult:
     >>> rng = np.random.default_rng(0)
     >>> A, B = rng.normal(size=(2, 100, 60))
     >>> A[:, :10] += 3 * rng.normal(size=(100, 1))  # tied to each other in A only
-    >>> found = fastfs.disc([A, B], n_components=3, bandwidth_neighbors=5, n_differential=1)
-    >>> sorted(np.argsort(-found.set_scores[0])[:10].tolist())
+    >>> result = fastfs.disc([A, B], n_components=3, bandwidth_neighbors=5, n_differential=1)
+    >>> sorted(np.argsort(-result.set_scores[0])[:10].tolist())
     [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]
     """
 
@@ -144,8 +144,8 @@ def disc(
     sets : sequence of array-like, DataFrame or sparse of shape (n_samples, n_features)
         Two or more conditions with the same features in the same order; samples needn't match, nor their numbers.
     graphs : sequence of sparse or array-like of shape (n_features, n_features)
-        Affinities between features of your own, in place of `sets`: symmetric, not negative, one matrix a set. They are
-        taken as they are: a self loop is there only if it is on the diagonal.
+        Custom affinities between features, instead of `sets`: one symmetric, non-negative matrix per set. They aren't
+        changed: a feature has a self loop only if its diagonal entry isn't 0.
     other parameters
         As for :class:`fastfs.DiSC`, with sets in place of classes. `scaling` takes the rows of all sets together.
     n_threads, progress
@@ -175,7 +175,7 @@ def disc(
 
     For each set, affinities W_ij = (exp(-D_ij^2 / eps_i^2) + exp(-D_ij^2 / eps_j^2)) / 2 give a random walk P; the
     vectors are right singular vectors of P Q, where Q projects onto what is orthogonal to all diffusion vectors of the
-    other sets. The singular value is called significance, as in the paper; it is no p-value.
+    other sets. The singular value is called significance, as in the paper; it isn't a p-value.
 
     References
     ----------
@@ -189,11 +189,11 @@ def disc(
     >>> rng = np.random.default_rng(0)
     >>> A, B = rng.normal(size=(2, 100, 60))
     >>> A[:, :10] += 3 * rng.normal(size=(100, 1))  # tied to each other in A only
-    >>> found = fastfs.disc([A, B], n_components=3, bandwidth_neighbors=5, n_differential=1)
-    >>> found.statistic.round(2).tolist()
+    >>> result = fastfs.disc([A, B], n_components=3, bandwidth_neighbors=5, n_differential=1)
+    >>> result.statistic.round(2).tolist()
     [0.96, 0.38]
     """
-    options = DiSCOptions.of(locals())
+    options = DiSCOptions.from_arguments(locals())
     run = Run(n_threads, max_memory, progress)
     if (sets is None) == (graphs is None):
         raise TypeError("give either sets or graphs")
@@ -206,17 +206,19 @@ def disc(
         raise ValueError(f"DiSC compares two sets or more, but {name} has {len(given)}")
     names = [f"set {s}" for s in range(len(given))]  # as the core calls them
     if graphs is not None:
-        return fit([{"W": _as_graph(W, run)} for W in graphs], names, options, run, with_graphs=True).deliver()
-    return fit([{"X": X} for X in _as_sets(given, run)], names, options, run, with_graphs=True).deliver()
+        return fit_disc(
+            [{"W": _as_graph(W, run)} for W in graphs], names, options, run, with_graphs=True
+        ).warn_and_return()
+    return fit_disc([{"X": X} for X in _as_sets(given, run)], names, options, run, with_graphs=True).warn_and_return()
 
 
 def _as_sets(sets: Sequence[Any], run: Run) -> list[Any]:
-    """Return sets as the core takes them, whose columns have the same names if they have any."""
+    """Return the sets as matrices for the core; columns that have names must have the same names in all sets."""
     matrices, columns = [], None
     for s, X in enumerate(sets):
-        own = column_names(X)
-        columns = own if columns is None else columns
-        if own is not None and columns is not None and own != columns:
+        names_of_set = column_names(X)
+        columns = names_of_set if columns is None else columns
+        if names_of_set is not None and columns is not None and names_of_set != columns:
             raise ValueError(f"all sets must have the same features in the same order, but those of set {s} differ")
         X = as_matrix(X, run)
         if X.shape[0] == 0:
@@ -225,11 +227,13 @@ def _as_sets(sets: Sequence[Any], run: Run) -> list[Any]:
     return matrices
 
 
-class GroupsInBlocks:
-    """Groups of rows of a stream, each of which can be a set: products of features, or sketches and the candidates.
+class StreamedGroups:
+    """Statistics of groups of rows, any of which can serve as a set, read from a stream in one or two passes.
 
-    `groups` are the groups, from 0, of the rows that are read; `rows` and `columns` are as for `Passes`, as is `see`,
-    which gets no block of a Dask array.
+    A group keeps the products of all pairs of features, or sketches and the products of candidate pairs, which is all
+    that its graph needs. `groups` holds the group (0-based) of each row that is read. `rows`, `columns` and `see` are
+    as
+    for `Passes`; `see` gets no block of a Dask array.
     """
 
     def __init__(
@@ -244,7 +248,7 @@ class GroupsInBlocks:
         columns: Integers | None = None,
         see: Callable[[Any], Any] | None = None,
     ) -> None:
-        source = Source.of(X)
+        source = Source.from_data(X)
         if options.graph == "approximate":
             raise ValueError(f"graph='approximate' needs X in memory, but it is {source.kind}: choose graph='knn'")
         if np.any(options.kernel):
@@ -256,69 +260,70 @@ class GroupsInBlocks:
         kept = copy.copy(run)
         kept.budget = run.available() * 3 // 4  # blocks take a quarter
         kept.progress = None
-        self._core = core().DiscStream(groups, n_groups, width, options.core(), kept)
+        self._core = load_core().DiscStream(groups, n_groups, width, options.core_options(), kept)
         self.n_features, self.n_passes = width, self._core.n_passes
         self.algorithm = "sketch" if self._core.sketches else "sums"
         if source.dask is not None:
             on_workers = PassesOnWorkers(source, run, _by_rows, rows=rows, columns=columns)
             for _ in range(self.n_passes):
-                found = on_workers.run(self._core).found
-                self._core.next(kept, found if self.n_passes > 1 else None)
+                core_results = on_workers.run_pass(self._core).state
+                self._core.next(kept, core_results if self.n_passes > 1 else None)
             return
         passes = Passes(
             source, run, "DiSC", self.n_passes, rows=rows, columns=columns, see=see, block_bytes=LARGE_BLOCK_BYTES
         )
 
-        def update(first: int, block: Any, own: Run) -> None:
-            self._core.update(_by_rows(block, own), first, own)
+        def add_block(first: int, block: Any, block_run: Run) -> None:
+            self._core.update(_by_rows(block, block_run), first, block_run)
 
         for _ in range(self.n_passes):
-            passes.run(update)
+            passes.run_pass(add_block)
             self._core.next(kept)
 
     @property
     def means(self) -> Floats:
         """Means of the features in each group."""
-        found: Floats = self._core.means
-        return found
+        core_results: Floats = self._core.means
+        return core_results
 
-    def set(self, group: int) -> dict[str, Any]:
-        """Return a group for `fit`."""
+    def arguments_of_group(self, group: int) -> dict[str, Any]:
+        """Return a group as a set for `fit_disc`."""
         return {"stream": self._core, "group": group}
 
 
 def _by_rows(block: Any, run: Run) -> Any:
+    """Return a sparse block as CSR, and a dense one unchanged."""
     return block.tocsr() if hasattr(block, "tocsr") else block
 
 
-def fit(
+def fit_disc(
     sets: list[dict[str, Any]], names: Sequence[str], options: DiSCOptions, run: Run, *, with_graphs: bool = False
 ) -> Outcome[DiSCResult]:
-    """Compare sets, each with its samples `X`, of which `rows` may name some, or its graph `W`.
+    """Compare sets. Each has its samples `X`, from which `rows` may select, a group of a stream, or its graph `W`.
 
-    Warnings call them by `names`, errors by number. Graphs are part of the result on demand, as they are large.
+    Warnings call the sets by `names`, errors by number. The result contains the graphs only on demand: they are large.
     """
-    recall = _complete(sets, options, run)
-    results = core().disc(sets, options.core(), run, with_graphs)
+    recall = _complete_sets(sets, options, run)
+    results = load_core().disc(sets, options.core_options(), run, with_graphs)
     graph = "given" if "W" in sets[0] else options.graph
     if graph == "lists":
-        recall = np.array([found["graph_recall"] for found in results])
-    messages, not_converged = _messages(results, names, options, graph, _n_features(sets[0]))
-    return Outcome(_collect(results, recall, graph), messages, not_converged)
+        recall = np.array([result["graph_recall"] for result in results])
+    messages, not_converged = _describe_warnings(results, names, options, graph, _n_features(sets[0]))
+    return Outcome(_make_result(results, recall, graph), messages, not_converged)
 
 
-def cuts(sets: list[dict[str, Any]], groups: Array, options: DiSCOptions, run: Run) -> Floats:
-    """Return the normalised cut of each group, a row of 0 and 1, in the graph of each set."""
-    _complete(sets, options, run)
-    found: Floats = core().disc_cuts(sets, for_core(groups, np.int64), options.core(), run)
-    return found
+def normalized_cuts(sets: list[dict[str, Any]], groups: Array, options: DiSCOptions, run: Run) -> Floats:
+    """Return the normalised cut of each group of features, a row of 0 and 1, in the graph of each set."""
+    _complete_sets(sets, options, run)
+    normalized: Floats = load_core().disc_cuts(sets, for_core(groups, np.int64), options.core_options(), run)
+    return normalized
 
 
-def _complete(sets: list[dict[str, Any]], options: DiSCOptions, run: Run) -> Floats | None:
-    """Put the rest of what the core reads of a set into each; return the recall of approximate neighbours."""
+def _complete_sets(sets: list[dict[str, Any]], options: DiSCOptions, run: Run) -> Floats | None:
+    """Add to each set its own options and, with graph="approximate", neighbours; return the recall of these."""
     for name in ("n_components", "kernel"):
-        for given, value in zip(sets, _one_a_set(name, getattr(options, name), len(sets)), strict=True):
-            given[name] = value
+        for entries, value in zip(sets, _one_per_set(name, getattr(options, name), len(sets)), strict=True):
+            entries[name] = value
     n_features = _n_features(sets[0])
     if "X" in sets[0] and options.graph == "dense" and n_features > DENSE_AT_MOST:
         raise ValueError(
@@ -334,17 +339,19 @@ def _complete(sets: list[dict[str, Any]], options: DiSCOptions, run: Run) -> Flo
         )
     if "W" in sets[0] or options.graph != "approximate":
         return None
-    scaling = core().disc_scale(sets, run) if options.scaling == "standard" else None
-    return np.array([_approximate(given, scaling, options, run) for given in sets])
+    scaling = load_core().disc_scale(sets, run) if options.scaling == "standard" else None
+    return np.array([_add_approximate_neighbors(entries, scaling, options, run) for entries in sets])
 
 
-def _n_features(given: dict[str, Any]) -> int:
-    if "stream" in given:
-        return int(given["stream"].n_cols)
-    return int((given["X"] if "X" in given else given["W"]).shape[1])
+def _n_features(entries: dict[str, Any]) -> int:
+    """Return the number of features of a set."""
+    if "stream" in entries:
+        return int(entries["stream"].n_cols)
+    return int((entries["X"] if "X" in entries else entries["W"]).shape[1])
 
 
-def _one_a_set(name: str, value: int | tuple[int, ...], n_sets: int) -> tuple[int, ...]:
+def _one_per_set(name: str, value: int | tuple[int, ...], n_sets: int) -> tuple[int, ...]:
+    """Return one value of an option for each set."""
     if not isinstance(value, tuple):
         return (value,) * n_sets
     if len(value) != n_sets:
@@ -353,7 +360,7 @@ def _one_a_set(name: str, value: int | tuple[int, ...], n_sets: int) -> tuple[in
 
 
 def _as_graph(W: Any, run: Run) -> Any:
-    """Return affinities as a CSR matrix of floats; a copy if they aren't one."""
+    """Return affinities as a CSR matrix of floats; other formats are copied."""
     from scipy.sparse import csr_matrix
 
     if not hasattr(W, "tocsr"):
@@ -363,12 +370,14 @@ def _as_graph(W: Any, run: Run) -> Any:
     return csr_matrix(as_matrix(W, run))
 
 
-# Features whose exact neighbours an approximate graph is compared with.
+# Number of features drawn to estimate the recall of an approximate graph from their exact neighbours.
 RECALL_SAMPLE = 200
 
 
-def _approximate(given: dict[str, Any], scaling: tuple[Array, Array] | None, options: DiSCOptions, run: Run) -> float:
-    """Put approximate neighbours with exact distances into the set; return their recall on a sample."""
+def _add_approximate_neighbors(
+    entries: dict[str, Any], scaling: tuple[Array, Array] | None, options: DiSCOptions, run: Run
+) -> float:
+    """Add approximate neighbours with exact distances to the set; return their recall on a sample of features."""
     try:
         from pynndescent import NNDescent
     except ModuleNotFoundError as error:
@@ -376,15 +385,15 @@ def _approximate(given: dict[str, Any], scaling: tuple[Array, Array] | None, opt
             "graph='approximate' needs the package pynndescent, which the extra [approximate] of scikit-fastfs brings",
             name="pynndescent",
         ) from error
-    X = decoded(given["X"], run)
-    if "rows" in given:
-        run.take(len(given["rows"]) * X[:1].nbytes, "a copy of X by classes", "give float32")
-        X = X[given["rows"]]
+    X = as_decoded(entries["X"], run)
+    if "rows" in entries:
+        run.reserve_memory(len(entries["rows"]) * X[:1].nbytes, "a copy of X by classes", "give float32")
+        X = X[entries["rows"]]
     p = X.shape[1]
     k = min(max(options.n_neighbors, options.bandwidth_neighbors), p - 1)
     with np.errstate(all="ignore"):
         is_finite = np.isfinite(X.sum(dtype=np.float64))
-    if p < 4 or k < 1 or not is_finite:  # the core says so
+    if p < 4 or k < 1 or not is_finite:  # the core raises the error
         return np.nan
     if scaling is not None:
         mean, scale = scaling
@@ -395,45 +404,48 @@ def _approximate(given: dict[str, Any], scaling: tuple[Array, Array] | None, opt
         index_of = columns.astype(np.float32)
     else:
         columns = X.T.astype(np.float64, order="C")
-        columns -= columns.mean(axis=0)  # what all features share only costs digits
+        columns -= columns.mean(axis=0)  # a profile that all features share only costs digits
         index_of = columns.astype(np.float32)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of neighbours it didn't find, which are looked up below
+        warnings.simplefilter("ignore")  # neighbours that it didn't find are searched for below
         index = NNDescent(index_of, n_neighbors=k + 1, random_state=seed, n_jobs=run.n_threads or None)
-    found = np.asarray(index.neighbor_graph[0], dtype=np.int64)
-    found = np.where(found == np.arange(p)[:, None], -1, found)  # itself, anywhere in its row
-    order = np.argsort(found < 0, axis=1, kind="stable")
-    found = np.take_along_axis(found, order, axis=1)[:, :k]
+    neighbors = np.asarray(index.neighbor_graph[0], dtype=np.int64)
+    neighbors = np.where(
+        neighbors == np.arange(p)[:, None], -1, neighbors
+    )  # the feature itself may be anywhere in its row
+    order = np.argsort(neighbors < 0, axis=1, kind="stable")
+    neighbors = np.take_along_axis(neighbors, order, axis=1)[:, :k]
     norms = _squared_norms(columns)
-    for i in np.flatnonzero((found < 0).any(axis=1)):
-        found[i] = np.argsort(_squared_to(columns, norms, np.array([i]))[0], kind="stable")[:k]
+    for i in np.flatnonzero((neighbors < 0).any(axis=1)):
+        neighbors[i] = np.argsort(_squared_distances(columns, norms, np.array([i]))[0], kind="stable")[:k]
     distances = np.empty((p, k))
     step = max(1, (1 << 22) // max(1, k * X.shape[0]))
     for first in range(0, p, step):
         rows = np.arange(first, min(first + step, p))
-        their = columns[found[rows].ravel()]
-        own = columns[np.repeat(rows, k)]
-        difference = own - their
+        neighbor_columns = columns[neighbors[rows].ravel()]
+        own_columns = columns[np.repeat(rows, k)]
+        difference = own_columns - neighbor_columns
         squares = difference.multiply(difference) if hasattr(difference, "multiply") else difference**2
         distances[rows] = np.sqrt(np.asarray(squares.sum(axis=1)).reshape(len(rows), k))
-    order = np.lexsort((found, distances), axis=1)
-    given["neighbors"] = for_core(np.take_along_axis(found, order, axis=1))
-    given["distances"] = for_core(np.take_along_axis(distances, order, axis=1))
+    order = np.lexsort((neighbors, distances), axis=1)
+    entries["neighbors"] = for_core(np.take_along_axis(neighbors, order, axis=1))
+    entries["distances"] = for_core(np.take_along_axis(distances, order, axis=1))
     sample = np.random.default_rng(seed).choice(p, min(p, RECALL_SAMPLE), replace=False)
-    exact = np.partition(_squared_to(columns, norms, sample), k - 1, axis=1)[:, k - 1]
+    exact = np.partition(_squared_distances(columns, norms, sample), k - 1, axis=1)[:, k - 1]
     rounding = 1e-10 * (norms[sample] + norms.max())
-    return float(np.mean(given["distances"][sample] ** 2 <= (exact + rounding)[:, None]))
+    return float(np.mean(entries["distances"][sample] ** 2 <= (exact + rounding)[:, None]))
 
 
 def _squared_norms(columns: Any) -> Array:
+    """Return the squared norm of each row."""
     if hasattr(columns, "multiply"):
         return np.asarray(columns.multiply(columns).sum(axis=1)).ravel()
     norms: Array = np.einsum("ij,ij->i", columns, columns)
     return norms
 
 
-def _squared_to(columns: Any, norms: Array, rows: Array) -> Array:
-    """Squared distances of some features to all, infinite to themselves."""
+def _squared_distances(columns: Any, norms: Array, rows: Array) -> Array:
+    """Return the squared distances of some features to all features, infinite to themselves."""
     products = columns[rows] @ columns.T
     if hasattr(products, "toarray"):
         products = products.toarray()
@@ -442,99 +454,100 @@ def _squared_to(columns: Any, norms: Array, rows: Array) -> Array:
     return squares
 
 
-def _messages(
+def _describe_warnings(
     results: list[dict[str, Any]], names: Sequence[str], options: DiSCOptions, graph: str, n_features: int
 ) -> tuple[list[str], list[str]]:
-    """Return the warnings of the data, and those of eigensolvers that gave up."""
+    """Return a sentence for each warning about the data, and a sentence if an eigensolver didn't converge."""
     from fastfs import _core
 
     messages: list[str] = []
 
-    def where(bit: int) -> list[int]:
-        return [s for s, found in enumerate(results) if found["warnings"] & bit]
+    def sets_with_flag(bit: int) -> list[int]:
+        return [s for s, result in enumerate(results) if result["warnings"] & bit]
 
-    def named(bit: int) -> str:
-        return some_of([names[s] for s in where(bit)])
+    def names_with_flag(bit: int) -> str:
+        return some_of([names[s] for s in sets_with_flag(bit)])
 
-    if who := named(_core.DISC_ONE_SAMPLE):
+    if who := names_with_flag(_core.DISC_ONE_SAMPLE):
         messages.append(f"one sample only in {who}: distances between features are differences of single values")
-    if where(_core.DISC_CLAMPED):
+    if sets_with_flag(_core.DISC_CLAMPED):
         asked = ["bandwidth_neighbors"] if graph == "dense" else ["bandwidth_neighbors", "n_neighbors"]
         high = [f"{name}={n}" for name in asked if (n := getattr(options, name)) >= n_features]
         verb = "exceeds" if len(high) == 1 else "exceed"
         messages.append(f"{' and '.join(high)} {verb} the {n_features - 1} other features: all of them are taken")
-    if who := named(_core.DISC_DUPLICATES):
+    if who := names_with_flag(_core.DISC_DUPLICATES):
         messages.append(
             f"some features have {options.bandwidth_neighbors} copies or more in {who}, so that their bandwidth would "
             "be 0: it is their smallest positive distance instead"
         )
-    if who := named(_core.DISC_DISCONNECTED):
-        pieces = max(results[s]["n_connected"] for s in where(_core.DISC_DISCONNECTED))
+    if who := names_with_flag(_core.DISC_DISCONNECTED):
+        pieces = max(results[s]["n_connected"] for s in sets_with_flag(_core.DISC_DISCONNECTED))
         messages.append(
             f"the graph of {who} falls apart, into up to {pieces} pieces: eigenvalue 1 is repeated, its constant "
             "vectors were projected out with the others, and which single diffusion vectors come first is arbitrary"
             + ("" if graph in ("given", "dense") else "; a larger n_neighbors may connect it")
         )
-    if who := named(_core.DISC_SMALL_GAP):
-        gap = min(results[s]["gap"] for s in where(_core.DISC_SMALL_GAP))
+    if who := names_with_flag(_core.DISC_SMALL_GAP):
+        gap = min(results[s]["gap"] for s in sets_with_flag(_core.DISC_SMALL_GAP))
         messages.append(
             f"n_components cuts a cluster of eigenvalues in {who} (the least gap is {gap:.1e}): the result depends on "
             "where, so try other numbers"
         )
-    if where(_core.DISC_LOW_RECALL):
-        least = min(results[s]["graph_recall"] for s in where(_core.DISC_LOW_RECALL))
+    if sets_with_flag(_core.DISC_LOW_RECALL):
+        least = min(results[s]["graph_recall"] for s in sets_with_flag(_core.DISC_LOW_RECALL))
         messages.append(
-            f"graph='lists' found only {least:.0%} of the nearest features in {named(_core.DISC_LOW_RECALL)}: "
-            "significances may be off by some .03, and graph='knn' finds all"
+            f"graph='lists' found only {least:.0%} of the nearest features in "
+            f"{names_with_flag(_core.DISC_LOW_RECALL)}: significances may be off by some .03, and graph='knn' finds all"
         )
-    if who := named(_core.DISC_DIGITS):
+    if who := names_with_flag(_core.DISC_DIGITS):
         messages.append(
             f"some features are so close to each other, beside their size, in {who} that sums over rows leave hardly a "
             "digit of their distance: subtract from each feature what all its values share"
         )
-    if who := named(_core.DISC_IDENTICAL):
+    if who := names_with_flag(_core.DISC_IDENTICAL):
         messages.append(f"the graph of {who} is that of another set too: nothing is differential between these")
-    if nothing := [names[s] for s, found in enumerate(results) if found["n_differential"] == 0]:
+    if nothing := [names[s] for s, result in enumerate(results) if result["n_differential"] == 0]:
         messages.append(f"all vectors of {some_of(nothing)} are trivial, so that there are no scores: raise n_vectors")
-    if options.n_differential == 0 and (who := named(_core.DISC_FLAT)):  # else it is the caller's choice
-        ratio = min(results[s]["ratio"] for s in where(_core.DISC_FLAT))
+    if options.n_differential == 0 and (who := names_with_flag(_core.DISC_FLAT)):  # the caller chose no number
+        ratio = min(results[s]["ratio"] for s in sets_with_flag(_core.DISC_FLAT))
         messages.append(
             f"the significances have no clear step in {who} (the largest ratio of successive ones is down to "
             f"{ratio:.2f}): how many vectors matter is arbitrary, so set n_differential"
         )
-    failed = named(_core.DISC_NOT_CONVERGED)
+    failed = names_with_flag(_core.DISC_NOT_CONVERGED)
     not_converged = [f"an eigensolver gave up before its vectors of {failed} were exact"] if failed else []
     return messages, not_converged
 
 
-def _collect(results: list[dict[str, Any]], recall: Array | None, graph: str) -> DiSCResult:
-    most = max(len(found["significance"]) for found in results)
+def _make_result(results: list[dict[str, Any]], recall: Array | None, graph: str) -> DiSCResult:
+    """Turn the core's results, one per set, into a DiSCResult."""
+    most = max(len(result["significance"]) for result in results)
 
-    def stacked(name: str, dtype: Any = np.float64) -> Array:
-        return np.array([found[name] for found in results], dtype=dtype)
+    def stack_field(name: str, dtype: Any = np.float64) -> Array:
+        return np.array([result[name] for result in results], dtype=dtype)
 
-    def padded(name: str, dtype: Any) -> Array:
-        # A set whose others take more directions may have fewer vectors.
-        rows = [found[name] for found in results]
+    def pad_field(name: str, dtype: Any) -> Array:
+        # A set has fewer vectors if the diffusion vectors of other sets span more directions.
+        rows = [result[name] for result in results]
         return np.array([np.concatenate([r, np.zeros((most - len(r), *r.shape[1:]))]) for r in rows], dtype=dtype)
 
-    significance, trivial = padded("significance", np.float64), padded("trivial", bool)
-    set_scores = stacked("scores")
+    significance, trivial = pad_field("significance", np.float64), pad_field("trivial", bool)
+    set_scores = stack_field("scores")
     return DiSCResult(
         scores=set_scores.max(axis=0),
         set_scores=set_scores,
         significance=significance,
-        vectors=padded("vectors", np.float64).swapaxes(1, 2),
+        vectors=pad_field("vectors", np.float64).swapaxes(1, 2),
         trivial=trivial,
         statistic=np.where(trivial, 0.0, significance).max(axis=1),
-        n_differential=stacked("n_differential", np.int64),
-        ratio=stacked("ratio"),
-        eigenvalues=[found["eigenvalues"] for found in results],
-        diffusion=[found["diffusion"].T for found in results],
-        gap=stacked("gap"),
-        n_connected_components=stacked("n_connected", np.int64),
-        bandwidths=None if results[0]["bandwidths"] is None else stacked("bandwidths"),
-        graphs=[_to_csr(found) for found in results] if "graph_entries" in results[0] else None,
+        n_differential=stack_field("n_differential", np.int64),
+        ratio=stack_field("ratio"),
+        eigenvalues=[result["eigenvalues"] for result in results],
+        diffusion=[result["diffusion"].T for result in results],
+        gap=stack_field("gap"),
+        n_connected_components=stack_field("n_connected", np.int64),
+        bandwidths=None if results[0]["bandwidths"] is None else stack_field("bandwidths"),
+        graphs=[_to_csr(result) for result in results] if "graph_entries" in results[0] else None,
         graph_recall=recall,
         mean=results[0]["mean"],
         scale=results[0]["scale"],
@@ -542,11 +555,12 @@ def _collect(results: list[dict[str, Any]], recall: Array | None, graph: str) ->
     )
 
 
-def _to_csr(found: dict[str, Any]) -> Any:
+def _to_csr(core_result: dict[str, Any]) -> Any:
+    """Return the graph of a set as a CSR matrix."""
     from scipy.sparse import csr_matrix
 
-    p = len(found["scores"])
-    return csr_matrix(found["graph_entries"], shape=(p, p))
+    p = len(core_result["scores"])
+    return csr_matrix(core_result["graph_entries"], shape=(p, p))
 
 
 @entry
@@ -558,7 +572,7 @@ def nearest_features(
     max_memory: int | str | None = None,
     progress: Progress | None = None,
 ) -> tuple[Integers, Floats]:
-    r"""Nearest other features of each feature, exactly.
+    r"""Find the nearest other features of each feature, exactly.
 
     Parameters
     ----------
@@ -614,5 +628,5 @@ def nearest_features(
            [1.   , 1.   ]])
     """
     run = Run(n_threads, max_memory, progress)
-    neighbors, distances = core().nearest_features(as_matrix(X, run), as_int("n_neighbors", n_neighbors), run)
+    neighbors, distances = load_core().nearest_features(as_matrix(X, run), as_int("n_neighbors", n_neighbors), run)
     return neighbors, distances

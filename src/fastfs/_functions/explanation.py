@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from fastfs._functions.margin import Labels, Stage
+from fastfs._functions.margin import Labels, MarginStage
 from fastfs._machine.brief import brief
 from fastfs._types import Array
 
-# Parts of as many samples at a time as fill 64 MB.
+# Number of parts computed together: 64 MB.
 EXPLAINED_AT_ONCE = 1 << 23
 
 FEATURE_PART = np.dtype([("feature", np.int64), ("part", np.float64)])
@@ -20,10 +20,10 @@ PAIR_PART = np.dtype([("a", np.int64), ("b", np.int64), ("part", np.float64)])
 @brief
 @dataclass(frozen=True)
 class Explanation:
-    """Why a sample is nearer to one class than to the nearest other, as ``explain`` of an estimator returns it.
+    """Explanation why a sample is nearer to one class than to the nearest other, as returned by ``explain``.
 
-    The margin, that is by how much the other class is farther off, is the sum of the parts of all features, and also of
-    all pairs. Parts are positive where they speak for the class.
+    The margin is the distance to the other class minus the distance to the class. It is the sum of the parts of all
+    features, and also of all pairs. A part is positive if it speaks for the class.
 
     Parameters
     ----------
@@ -36,9 +36,9 @@ class Explanation:
     pairs : ndarray with the fields a <= b (columns of X) and part
         The strongest, in order; a = b is a feature by itself. Empty for IM4E, which has no pairs.
     n_features, n_pairs : int
-        How many have parts.
+        Numbers of features and pairs that have parts.
     names : dict of int to str
-        Of the features that are listed.
+        Names of the features in the tables.
 
     Examples
     --------
@@ -46,10 +46,10 @@ class Explanation:
     >>> import fastfs
     >>> X = np.random.default_rng(0).normal(size=(100, 3))
     >>> model = fastfs.IM4E().fit(X, np.where(X[:, 1] > 0, "high", "low"))
-    >>> found = model.explain([[0.0, 2.0, 0.0]])[0]
-    >>> print(str(found).split(":")[0], found.names[int(found.features["feature"][0])])
+    >>> result = model.explain([[0.0, 2.0, 0.0]])[0]
+    >>> print(str(result).split(":")[0], result.names[int(result.features["feature"][0])])
     high, not low x1
-    >>> bool(abs(found.features["part"].sum() - found.margin) < 1e-9)
+    >>> bool(abs(result.features["part"].sum() - result.margin) < 1e-9)
     True
     """
 
@@ -65,7 +65,7 @@ class Explanation:
 
     @property
     def margin(self) -> float:
-        """By how much the other class is farther off."""
+        """Distance to the other class minus distance to the class."""
         return self.other_distance - self.distance
 
     def __str__(self) -> str:
@@ -82,7 +82,9 @@ class Explanation:
         return "\n".join(lines)
 
     def tables(self) -> Iterator[tuple[str, list[str], Array, int]]:
-        """Of features and of pairs: the word, the names of those listed, their parts, and how many there are."""
+        """Yield the word, the names in the table, their parts and the number of all parts, for features and for
+        pairs.
+        """
         features = [self.names[j] for j in self.features["feature"].tolist()]
         yield "features", features, self.features["part"], self.n_features
         names = [
@@ -92,8 +94,8 @@ class Explanation:
         yield "pairs", names, self.pairs["part"], self.n_pairs
 
 
-def explain(
-    stage: Stage,
+def explain_rows(
+    stage: MarginStage,
     labels: Labels,
     classes: Array,
     metric: Any,
@@ -104,25 +106,25 @@ def explain(
     distances: Array,
     top: int,
 ) -> list[Explanation]:
-    """Explain the rows of X, whose columns, as those of the stage, are the given features."""
+    """Explain the rows of X; its columns, like the columns of the stage, are the given features."""
     others = distances.copy()
     others[np.arange(len(X)), wanted] = np.inf
     nearest = others.argmin(axis=1)
     rows = max(1, EXPLAINED_AT_ONCE // len(features) ** (2 if metric.is_matrix else 1))
-    found = []
+    explanations = []
     for begin in range(0, len(X), rows):
         part = slice(begin, begin + rows)
-        parts = stage.core.explain(labels, len(classes), metric, X[part], wanted[part], stage.run)
+        parts = stage.core_margin.explain(labels, len(classes), metric, X[part], wanted[part], stage.run)
         for row, values in enumerate(parts, start=begin):
             pairs = np.empty(0, PAIR_PART)
             n_pairs = 0
             if metric.is_matrix:
-                values, pairs, n_pairs = _pairs_of(values, features, top)
+                values, pairs, n_pairs = _strongest_pairs(values, features, top)
             strongest = np.argsort(-np.abs(values), kind="stable")[:top]
             listed = np.empty(len(strongest), FEATURE_PART)
             listed["feature"], listed["part"] = features[strongest], values[strongest]
             shown = {*listed["feature"].tolist(), *pairs["a"].tolist(), *pairs["b"].tolist()}
-            found.append(
+            explanations.append(
                 Explanation(
                     label=classes[wanted[row]],
                     other=classes[nearest[row]],
@@ -135,17 +137,17 @@ def explain(
                     names={j: name_of(j) for j in sorted(shown)},
                 )
             )
-    return found
+    return explanations
 
 
-def _pairs_of(parts: Array, features: Labels, top: int) -> tuple[Array, Array, int]:
-    """The parts of the features, the strongest pairs a <= b, and how many of these there are."""
+def _strongest_pairs(parts: Array, features: Labels, top: int) -> tuple[Array, Array, int]:
+    """Return the parts of the features, the strongest pairs a <= b, and the number of all pairs."""
     n = len(features)
     both = np.triu(parts) + np.tril(parts, -1).T
     flat = np.abs(both).ravel()
     strongest = np.argpartition(-flat, min(top, flat.size) - 1)[:top] if top else np.empty(0, np.int64)
     strongest = strongest[np.lexsort((strongest, -flat[strongest]))]
-    strongest = strongest[strongest // n <= strongest % n]  # zeros below the diagonal are no pairs
+    strongest = strongest[strongest // n <= strongest % n]  # drops zeros below the diagonal, which aren't pairs
     pairs = np.empty(len(strongest), PAIR_PART)
     pairs["a"], pairs["b"] = features[strongest // n], features[strongest % n]
     pairs["part"] = both.ravel()[strongest]

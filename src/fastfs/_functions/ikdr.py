@@ -7,29 +7,29 @@ from typing import Any
 
 import numpy as np
 
-from fastfs._functions.options import Needs, Options, option
+from fastfs._functions.options import Needs, Options, option_field
 from fastfs._functions.outcome import Outcome
-from fastfs._inputs.checks import as_count, as_float, as_int, as_seed, choose, one_of, some_of, word_or_none
+from fastfs._inputs.checks import as_count, as_float, as_int, as_seed, check_choice, one_of, some_of, word_or_none
 from fastfs._inputs.entry import entry, require_known
 from fastfs._inputs.labels import encode_labels, number_labels, require_classes
-from fastfs._inputs.matrix import as_dense, as_floats, decoded, not_finite, take_columns, take_rows
+from fastfs._inputs.matrix import as_decoded, as_dense, as_floats, not_finite, take_columns, take_rows
 from fastfs._inputs.streams import sample_rows
 from fastfs._inputs.values import for_core
 from fastfs._machine.brief import brief
 from fastfs._machine.errors import in_rows, naming
-from fastfs._machine.run import Run, core
+from fastfs._machine.run import Run, load_core
 from fastfs._types import Array, Floats, Integers, Progress
 
 # ------------------------------------------------------------------------------------------------------------- options
 
 
 def _as_kernel(name: str, value: Any) -> Any:
-    return value if callable(value) else choose(name, value, ("rbf", "precomputed"), "a callable")
+    return value if callable(value) else check_choice(name, value, ("rbf", "precomputed"), "a callable")
 
 
 def _as_width(name: str, value: Any) -> float | str:
     if isinstance(value, str):
-        return choose(name, value, ("mean_squared", "mean"), "a positive number")
+        return check_choice(name, value, ("mean_squared", "mean"), "a positive number")
     if not 0 < (width := as_float(name, value)) < np.inf:
         raise ValueError(f"{name} must be 'mean_squared', 'mean' or a positive number, not {width!r}")
     return width
@@ -37,41 +37,44 @@ def _as_width(name: str, value: Any) -> float | str:
 
 @dataclass(frozen=True, kw_only=True)
 class IKDROptions(Options):
-    """The options of a fit, but for lambda, of which a path has several."""
+    """Options of a fit, except lambda, of which a path has several values."""
 
-    n_components: int = option(as_count)  # 0: as many as classes
-    mu: float = option(as_float)
-    tau: float = option(as_float)
-    zeta: float = option(as_float)
-    interpretability: str = option(one_of("laplacian", "distance"), needs=Needs("mu", (), "laplacian", or_other=True))
-    solver: str = option(one_of("projected_gradient", "admm"))
-    max_iter: int = option(as_int)
-    max_inner: int = option(as_int)
-    tol: float = option(as_float)
-    random_state: int = option(lambda _, value: as_seed(value), key="seed")
-    n_rows: int = option(as_count)
+    n_components: int = option_field(as_count)  # 0: one per class
+    mu: float = option_field(as_float)
+    tau: float = option_field(as_float)
+    zeta: float = option_field(as_float)
+    interpretability: str = option_field(
+        one_of("laplacian", "distance"), needs=Needs("mu", (), "laplacian", or_other=True)
+    )
+    solver: str = option_field(one_of("projected_gradient", "admm"))
+    max_iter: int = option_field(as_int)
+    max_inner: int = option_field(as_int)
+    tol: float = option_field(as_float)
+    random_state: int = option_field(lambda _, value: as_seed(value), key="seed")
+    n_rows: int = option_field(as_count)
 
-    def core(self) -> dict[str, Any]:
-        return {key: value for key, value in super().core().items() if key != "n_rows"}
+    def core_options(self) -> dict[str, Any]:
+        """Return the options of a fit under the names of the core."""
+        return {key: value for key, value in super().core_options().items() if key != "n_rows"}
 
 
 @dataclass(frozen=True, kw_only=True)
 class FunctionOptions(IKDROptions):
-    """The options that the functions have, but not the estimator."""
+    """Options of the functions, which have `rho` besides the options of the estimator."""
 
-    rho: float = option(as_float, needs=Needs("solver", ("admm",), 1.0))
+    rho: float = option_field(as_float, needs=Needs("solver", ("admm",), 1.0))
 
 
 @dataclass(frozen=True, kw_only=True)
 class KernelOptions(Options):
-    """The options that make the kernels."""
+    """Options that define the kernels."""
 
-    kernel: Any = option(_as_kernel)
-    groups: Any = option(lambda _, value: value)  # the number of features isn't known yet
-    width: float | str = option(_as_width, needs=Needs("kernel", ("rbf",), "mean_squared"))
-    scaling: str = option(word_or_none("standard"))
+    kernel: Any = option_field(_as_kernel)
+    groups: Any = option_field(lambda _, value: value)  # checked by _encode_groups, when n_features is known
+    width: float | str = option_field(_as_width, needs=Needs("kernel", ("rbf",), "mean_squared"))
+    scaling: str = option_field(word_or_none("standard"))
 
-    def core(self) -> dict[str, Any]:
+    def core_options(self) -> dict[str, Any]:
         """Return the options of Gaussian kernels under the names of the core."""
         width = {"width": self.width} if isinstance(self.width, str) else {"width": "given", "delta": self.width}
         return {"scaling": self.scaling} | width
@@ -83,7 +86,7 @@ class KernelOptions(Options):
 @brief
 @dataclass(frozen=True)
 class IKDRResult:
-    """What I-KDR found for one lambda, as :func:`fastfs.ikdr` returns it.
+    """Result of I-KDR for one lambda, returned by :func:`fastfs.ikdr`.
 
     Parameters
     ----------
@@ -92,10 +95,10 @@ class IKDRResult:
     scores, embedding, class_profile, classes, interpretability, objective, history, similarity, n_iter, converged
         As the attributes of :class:`fastfs.IKDR`.
     feature_weights, constant_features, group_labels, deltas
-        The same, or None: the first two with precomputed kernels, the third without groups, the last unless
-        ``kernel="rbf"``.
+        As the attributes of :class:`fastfs.IKDR`, or None: the first two with precomputed kernels, the third without
+        groups, the last unless ``kernel="rbf"``.
     lam : float
-        In units of 1 / n_samples, as it was given.
+        Argument of the call, in units of 1 / n_samples.
     embedder : object
         The part of the training data that :meth:`embed` needs.
 
@@ -143,7 +146,7 @@ class IKDRResult:
         The other parameters are those of :func:`fastfs.ikdr`.
         """
         run = Run(n_threads, max_memory, progress)
-        return self.embedder.embed(read(X, self.embedder.kernel, run), run)
+        return self.embedder.embed_data(read_data(X, self.embedder.kernel, run), run)
 
 
 @entry
@@ -180,8 +183,8 @@ def ikdr(
     Parameters
     ----------
     X : array-like of shape (n_samples, n_features)
-        Sparse X is made dense, unless the kernel is your own. With ``kernel="precomputed"`` one matrix of shape
-        (n_samples, n_samples) or a list of such: a kernel each.
+        Sparse X is made dense, unless the kernel is a custom function. With ``kernel="precomputed"`` one matrix of
+        shape (n_samples, n_samples), or a list of them, one per kernel.
     y : array-like of shape (n_samples,)
         Labels of any sortable type.
     rho : float
@@ -212,9 +215,9 @@ def ikdr(
     >>> bool(np.allclose(result.embed(X), result.embedding))
     True
     """
-    options, kernels = FunctionOptions.of(locals()), KernelOptions.of(locals())
+    options, kernels = FunctionOptions.from_arguments(locals()), KernelOptions.from_arguments(locals())
     run = Run(n_threads, max_memory, progress)
-    (result,) = _solve(X, y, [lam], options, kernels, start, run)
+    (result,) = _solve_path(X, y, [lam], options, kernels, start, run)
     return result
 
 
@@ -261,31 +264,34 @@ def ikdr_path(X: Any, y: Any, lams: Iterable[float], **options: Any) -> list[IKD
     if not steps:
         raise ValueError("lams has no lambda: give at least one")
     require_known("ikdr_path", list(inspect.signature(ikdr).parameters), options)
-    given = inspect.signature(ikdr).bind(X, y, lam=steps[0], **options)
-    given.apply_defaults()
-    values = given.arguments
+    arguments = inspect.signature(ikdr).bind(X, y, lam=steps[0], **options)
+    arguments.apply_defaults()
+    values = arguments.arguments
     run = Run(values["n_threads"], values["max_memory"], values["progress"])
-    return _solve(X, y, steps, FunctionOptions.of(values), KernelOptions.of(values), values["start"], run)
+    return _solve_path(
+        X, y, steps, FunctionOptions.from_arguments(values), KernelOptions.from_arguments(values), values["start"], run
+    )
 
 
-def _solve(
+def _solve_path(
     X: Any, y: Any, lams: list[float], options: FunctionOptions, of_kernels: KernelOptions, start: Any, run: Run
 ) -> list[IKDRResult]:
+    """Read the data, make the kernels and fit I-KDR for each lambda."""
     lams = [as_float("lam", lam) for lam in lams]
-    X, y, rows = drawn(X, y, options, of_kernels, run)
+    X, y, rows = draw_rows(X, y, options, of_kernels, run)
     with in_rows(rows):
-        data = read(X, of_kernels.kernel, run)
+        data = read_data(X, of_kernels.kernel, run)
         classes, labels = encode_labels(y, *data.shape[-2:])
         require_classes(classes)
         kernels = make_kernels(data, of_kernels, run)
         first = check_start(start, len(labels), options.n_components or len(classes), kernels.n_kernels)
-        return fit(kernels, classes, labels, lams, options, run, first).deliver()
+        return fit_ikdr(kernels, classes, labels, lams, options, run, first).warn_and_return()
 
 
-def drawn(
+def draw_rows(
     X: Any, y: Any, options: IKDROptions, of_kernels: KernelOptions, run: Run
 ) -> tuple[Any, Any, Integers | None]:
-    """Return the rows of X and y to fit, and their numbers, as of `sample_rows`."""
+    """Return the rows of X and y to fit, and their numbers, as `sample_rows` does."""
     if options.n_rows and isinstance(of_kernels.kernel, str) and of_kernels.kernel == "precomputed":
         raise ValueError("n_rows draws rows of features, which kernel='precomputed' has none of: leave it out")
     return sample_rows(X, y, options.n_rows, options.random_state, run)
@@ -295,7 +301,7 @@ Start = tuple[Floats | None, Floats | None]
 
 
 def check_start(start: Any, n_samples: int, n_components: int, n_kernels: int) -> Start:
-    """Return A and the weights to start from; the core checks their values."""
+    """Return A and the kernel weights to start from, with the right shapes; the core checks their values."""
     if start is None:
         return None, None
     pair = isinstance(start, list | tuple) and len(start) == 2 and np.ndim(start[0]) != 1
@@ -315,18 +321,18 @@ def check_start(start: Any, n_samples: int, n_components: int, n_kernels: int) -
 
 @dataclass(frozen=True)
 class Kernels:
-    """The kernels between samples as the core takes them: Gaussian ones of features, or matrices."""
+    """Kernels between samples in the form of the core: Gaussian kernels of features, or matrices."""
 
     options: KernelOptions
     n_kernels: int
     X: Any = None  # None with precomputed kernels
     matrices: Array | None = None
-    which: Integers | None = None  # the kernel of each matrix: constant features have none
-    kernel_of: Integers | None = None  # of each feature
+    which: Integers | None = None  # the kernel that each matrix is; constant features have no matrix
+    kernel_of: Integers | None = None  # the kernel that each feature belongs to
     group_labels: Array | None = None
-    constant: Array | None = None  # of each feature; None: the core finds out
+    constant: Array | None = None  # True for each constant feature; None: the core finds them
 
-    def core(self) -> dict[str, Any]:
+    def core_arguments(self) -> dict[str, Any]:
         """Return the kernels under the names of the core."""
         if self.matrices is not None:
             return {"matrices": self.matrices, "n_kernels": len(self.matrices)}
@@ -336,41 +342,43 @@ class Kernels:
             source = {"n_kernels": self.n_kernels, "groups": self.kernel_of}
         else:
             source = {"n_kernels": 0}
-        return {"X": self.X} | source | self.options.core()
+        return {"X": self.X} | source | self.options.core_options()
 
     def name_in_core(self, m: int) -> str:
         """Return the name of kernel or matrix m of the core."""
-        return self.name(m if self.which is None else self.which[m])
+        return self.kernel_name(m if self.which is None else self.which[m])
 
-    def name(self, m: Any) -> str:
+    def kernel_name(self, m: Any) -> str:
+        """Return the name of kernel m for messages."""
         if self.X is None:
             return f"matrix {m}"
         if self.group_labels is not None:
             return f"the kernel of group {self.group_labels[m]}"
         return f"the kernel of feature {m}" if self.n_kernels > 1 else "the kernel of all features"
 
-    def columns(self, chosen: Integers, constant: Array) -> list[Integers]:
-        """The columns of X of each of the chosen kernels, without constant ones."""
+    def columns_of_kernels(self, chosen: Integers, constant: Array) -> list[Integers]:
+        """Return the columns of X that belong to each chosen kernel, without constant columns."""
         assert self.kernel_of is not None
         features = np.flatnonzero(~constant & np.isin(self.kernel_of, chosen))
         features = features[np.argsort(self.kernel_of[features], kind="stable")]
         return np.split(features, np.searchsorted(self.kernel_of[features], chosen[1:]))
 
 
-def read(X: Any, kernel: Any, run: Run) -> Any:
-    """Return X, or with "precomputed" the matrices as one array; copies are taken off the budget of the run."""
+def read_data(X: Any, kernel: Any, run: Run) -> Any:
+    """Return X, or with "precomputed" all matrices as one array. Copies are charged to the budget of the run."""
     if callable(kernel):
-        return as_dense(X, run) if hasattr(X, "__next__") else decoded(X, run)
+        return as_dense(X, run) if hasattr(X, "__next__") else as_decoded(X, run)
     return _as_matrices(X, run) if kernel == "precomputed" else as_dense(X, run)
 
 
 def _as_matrices(K: Any, run: Run) -> Array:
+    """Return precomputed kernels as one array of shape (n_kernels, n_samples, n_samples)."""
     several = getattr(K, "ndim", 0) == 3 or (isinstance(K, list | tuple) and all(np.ndim(k) == 2 for k in K))
-    given = list(K) if several else [K]
-    if not given:
+    kernels = list(K) if several else [K]
+    if not kernels:
         raise ValueError("X has no kernel: give at least one matrix of samples x samples")
     matrices: list[Array] = []
-    for k in given:
+    for k in kernels:
         matrices.append(as_dense(k, run))
         if matrices[-1].shape != matrices[0].shape:
             raise ValueError(
@@ -379,17 +387,18 @@ def _as_matrices(K: Any, run: Run) -> Array:
             )
     if len(matrices) == 1:
         return for_core(matrices[0], dtype=np.float64)[None]
-    _take_matrices(run, len(matrices), matrices[0].size)
+    _reserve_matrices(run, len(matrices), matrices[0].size)
     return np.array(matrices, dtype=np.float64)
 
 
-def _take_matrices(run: Run, number: int, size: int) -> None:
+def _reserve_matrices(run: Run, number: int, size: int) -> None:
+    """Charge kernels of n_samples x n_samples to the budget of the run."""
     advice = "take fewer of them, each of a group of features"
-    run.take(8 * number * size, f"{number} kernels of samples x samples", advice)
+    run.reserve_memory(8 * number * size, f"{number} kernels of samples x samples", advice)
 
 
 def make_kernels(data: Any, options: KernelOptions, run: Run) -> Kernels:
-    """Return the kernels of data as of `read`; those of the caller's function are computed here."""
+    """Return the kernels of data from `read_data`, and evaluate a custom kernel on each group of features."""
     groups = options.groups
     if options.kernel == "precomputed":
         if groups is not None:
@@ -405,7 +414,7 @@ def make_kernels(data: Any, options: KernelOptions, run: Run) -> Kernels:
     if groups is None:
         kernel_of = np.arange(d)
     elif isinstance(groups, str):
-        choose("groups", groups, ("all",), "one label for each feature")
+        check_choice("groups", groups, ("all",), "one label for each feature")
         kernel_of = np.zeros(d, dtype=np.int64)
     else:
         labels, kernel_of = _encode_groups(groups, d)
@@ -415,18 +424,19 @@ def make_kernels(data: Any, options: KernelOptions, run: Run) -> Kernels:
 
 
 def _encode_groups(groups: Any, n_features: int) -> tuple[Array, Integers]:
+    """Return the labels of the groups of features, and the number of each feature's group."""
     try:
-        given = np.asarray(groups)
-        came = f"has the shape {given.shape}"
+        group_labels = np.asarray(groups)
+        came = f"has the shape {group_labels.shape}"
     except ValueError:  # of NumPy, for sequences of different lengths
-        given, came = np.empty(0), "holds sequences"
-    if given.shape != (n_features,):
+        group_labels, came = np.empty(0), "holds sequences"
+    if group_labels.shape != (n_features,):
         raise ValueError(f"groups must be None, 'all' or one label for each of the {n_features} features, but {came}")
-    return number_labels(given, "groups", "for feature", any_number=True)
+    return number_labels(group_labels, "groups", "for feature", any_number=True)
 
 
 def _with_matrices(kernels: Kernels, run: Run) -> Kernels:
-    """Call the caller's kernel on the columns of each group that has any but constant ones."""
+    """Evaluate a custom kernel on the columns of each group that has a feature which varies."""
     X = kernels.X
     if said := not_finite(X):
         raise ValueError(said)
@@ -437,32 +447,32 @@ def _with_matrices(kernels: Kernels, run: Run) -> Kernels:
     assert kernels.kernel_of is not None
     which = np.unique(kernels.kernel_of[~constant])
     n = X.shape[0]
-    _take_matrices(run, len(which), n * n)
+    _reserve_matrices(run, len(which), n * n)
     matrices = np.empty((len(which), n, n))
-    columns = kernels.columns(which, constant)
+    columns = kernels.columns_of_kernels(which, constant)
     by_column = X.tocsc() if hasattr(X, "tocsc") else X
-    for matrix, m, own in zip(matrices, which, columns, strict=True):
-        part = by_column[:, own]
-        matrix[:] = evaluate(kernels.options.kernel, part, part, kernels.name(m))
+    for matrix, m, columns_of_group in zip(matrices, which, columns, strict=True):
+        part = by_column[:, columns_of_group]
+        matrix[:] = call_kernel(kernels.options.kernel, part, part, kernels.kernel_name(m))
     return replace(kernels, matrices=matrices, which=which, constant=constant)
 
 
-def evaluate(kernel: Callable[[Any, Any], Any], A: Any, B: Any, what: str) -> Array:
-    """The caller's kernel between the rows of A and those of B."""
+def call_kernel(kernel: Callable[[Any, Any], Any], A: Any, B: Any, name: str) -> Array:
+    """Call a custom kernel on the rows of A and the rows of B, and check its result."""
     K = kernel(A, B)
     K = np.asarray(K.toarray() if hasattr(K, "toarray") else K)
     if K.shape != (A.shape[0], B.shape[0]):
         raise ValueError(
-            f"{what} must return an array of shape {(A.shape[0], B.shape[0])} for the samples given, but returned "
+            f"{name} must return an array of shape {(A.shape[0], B.shape[0])} for the samples given, but returned "
             f"one of {K.shape}"
         )
-    return as_floats(K, f"what {what} returns")
+    return as_floats(K, f"what {name} returns")
 
 
 # ---------------------------------------------------------------------------------------------------------------- fits
 
 
-def fit(
+def fit_ikdr(
     kernels: Kernels,
     classes: Array,
     labels: Integers,
@@ -471,28 +481,29 @@ def fit(
     run: Run,
     start: Start = (None, None),
 ) -> Outcome[list[IKDRResult]]:
-    """Call the core, and tell features from kernels."""
+    """Fit I-KDR for each lambda, from the solution of the lambda before."""
     A, weights = start
     if weights is not None and kernels.which is not None:
         weights = weights[kernels.which]
-    given = options.core() | {"lambdas": np.array(lams, dtype=np.float64), "A": A, "weights": weights}
+    core_options = options.core_options() | {"lambdas": np.array(lams, dtype=np.float64), "A": A, "weights": weights}
     with naming({"kernel": kernels.name_in_core}):
-        found = core().ikdr_fit(kernels.core(), labels, len(classes), given, run)
+        core_results = load_core().ikdr_fit(kernels.core_arguments(), labels, len(classes), core_options, run)
     return Outcome(
-        [_collect(kernels, classes, step) for step in found],
-        _messages(kernels, found, classes, lams, options),
-        _not_converged(found, options.max_iter),
+        [_make_result(kernels, classes, step) for step in core_results],
+        _describe_warnings(kernels, core_results, classes, lams, options),
+        _not_converged(core_results, options.max_iter),
     )
 
 
-def _lams_with(found: list[dict[str, Any]], bit: int) -> str:
-    """The lambdas that some warning of the core is about."""
-    return some_of([f"lam={step['lambda']:g}" for step in found if step["warnings"] & bit])
+def _lams_with(core_results: list[dict[str, Any]], bit: int) -> str:
+    """List the lambdas that have a warning of the core."""
+    return some_of([f"lam={step['lambda']:g}" for step in core_results if step["warnings"] & bit])
 
 
-def _messages(
-    kernels: Kernels, found: list[dict[str, Any]], classes: Array, lams: list[float], options: IKDROptions
+def _describe_warnings(
+    kernels: Kernels, core_results: list[dict[str, Any]], classes: Array, lams: list[float], options: IKDROptions
 ) -> list[str]:
+    """Return a sentence for each warning of the core, with the lambdas that it is about."""
     from fastfs import _core
 
     n_classes, k = len(classes), options.n_components
@@ -505,13 +516,13 @@ def _messages(
         messages.append(
             f"n_components={k} is less than the {n_classes} classes, so that some class has no dimension of its own"
         )
-    if some := _lams_with(found, _core.IKDR_MANY):
+    if some := _lams_with(core_results, _core.IKDR_MANY):
         messages.append(
             f"n_components={k} is more than twice the {n_classes} classes, and samples are too much alike for so many "
             f"(mean similarity above {n_classes / k:.2g} for {some}): surplus dimensions tend to stand for outliers, "
             "and the features they select with them; take fewer, or with one kernel a smaller width"
         )
-    if some := _lams_with(found, _core.IKDR_IDENTITY):
+    if some := _lams_with(core_results, _core.IKDR_IDENTITY):
         wider = (
             "width='mean_squared' or a larger width" if kernels.matrices is None else "kernels that fall more slowly"
         )
@@ -519,29 +530,30 @@ def _messages(
             f"samples are hardly similar to each other (mean similarity below 0.01 for {some}), so that dimensions "
             f"stand for single samples: take {wider}"
         )
-    if some := _lams_with(found, _core.IKDR_CONSTANT):
+    if some := _lams_with(core_results, _core.IKDR_CONSTANT):
         messages.append(
             f"a kernel with weight is nearly constant, but for one sample at most (for {some}), as that of a feature "
             "with an outlier is: look at its values"
         )
     if kernels.matrices is not None:
         diagonals = kernels.matrices.diagonal(axis1=1, axis2=2).mean(axis=1)
-        size = float(found[0]["weights"] @ diagonals)
+        size = float(core_results[0]["weights"] @ diagonals)
         if not 0.1 <= size <= 10:
             messages.append(
                 f"the kernels' diagonals are about {size:.3g}, but similarities to a sample's own class are meant to "
                 "be about 1: divide each kernel by the mean of its diagonal"
             )
-    few = [step for step in found if step["warnings"] & _core.IKDR_FEW and step["converged"]]
-    if few and not messages:  # of the others it is a consequence
+    few = [step for step in core_results if step["warnings"] & _core.IKDR_FEW and step["converged"]]
+    if few and not messages:  # each other message explains a class without a dimension
         messages.append(_without_dimension(kernels, few, classes, options.mu))
     return messages
 
 
-def _not_converged(found: list[dict[str, Any]], max_iter: int) -> list[str]:
+def _not_converged(core_results: list[dict[str, Any]], max_iter: int) -> list[str]:
+    """Return a sentence that lists the lambdas whose fit didn't converge, if any."""
     from fastfs import _core
 
-    some = _lams_with(found, _core.IKDR_NOT_CONVERGED)
+    some = _lams_with(core_results, _core.IKDR_NOT_CONVERGED)
     if not some:
         return []
     return [
@@ -550,12 +562,12 @@ def _not_converged(found: list[dict[str, Any]], max_iter: int) -> list[str]:
     ]
 
 
-def _without_dimension(kernels: Kernels, found: list[dict[str, Any]], classes: Array, mu: float) -> str:
-    """Name the classes that are the main one of no dimension, though there are enough, and say what may help."""
+def _without_dimension(kernels: Kernels, core_results: list[dict[str, Any]], classes: Array, mu: float) -> str:
+    """Name the classes without a main dimension, though there are enough dimensions, and say what may help."""
     have = np.ones(len(classes), dtype=bool)
-    for profile in (step["profile"] for step in found):
+    for profile in (step["profile"] for step in core_results):
         have &= (profile == profile.max(axis=0)).any(axis=1)
-    lams, less = [step["lambda"] for step in found], 0.1 / (len(classes) - 1)
+    lams, less = [step["lambda"] for step in core_results], 0.1 / (len(classes) - 1)
     advice = [f"a smaller lam, such as {less:.2g}"] if max(lams) > less else []
     advice += ["a smaller mu"] if mu > 0.1 else []
     advice.append("groups of features, a kernel each" if kernels.n_kernels > 1 else "two dimensions for each class")
@@ -566,41 +578,44 @@ def _without_dimension(kernels: Kernels, found: list[dict[str, Any]], classes: A
     )
 
 
-def _collect(kernels: Kernels, classes: Array, found: dict[str, Any]) -> IKDRResult:
-    weights, prices = found["weights"], found["prices"]
+def _make_result(kernels: Kernels, classes: Array, core_result: dict[str, Any]) -> IKDRResult:
+    """Turn the core's result for one lambda into an IKDRResult, with scores and weights of all features."""
+    weights, prices = core_result["weights"], core_result["prices"]
     if kernels.which is not None:
         weights, prices = np.zeros(kernels.n_kernels), np.full(kernels.n_kernels, np.inf)
-        weights[kernels.which], prices[kernels.which] = found["weights"], found["prices"]
+        weights[kernels.which], prices[kernels.which] = core_result["weights"], core_result["prices"]
     constant = kernels.constant
     if constant is None and kernels.X is not None:
-        constant = found["scales"] == 0
+        constant = core_result["scales"] == 0
     feature_weights = None
-    own, price = weights, prices
+    feature_score, price = weights, prices
     if constant is not None:
         assert kernels.kernel_of is not None
         sizes = np.bincount(kernels.kernel_of[~constant], minlength=kernels.n_kernels)
         feature_weights = np.where(constant, 0.0, (weights / np.maximum(sizes, 1))[kernels.kernel_of])
-        own, price = feature_weights, np.where(constant, np.inf, prices[kernels.kernel_of])
-    support = np.flatnonzero(found["A"].any(axis=1))
+        feature_score, price = feature_weights, np.where(constant, np.inf, prices[kernels.kernel_of])
+    support = np.flatnonzero(core_result["A"].any(axis=1))
     same = ("A", "embedding", "interpretability", "objective", "history", "similarity", "n_iter", "deltas")
     return IKDRResult(
-        **{name: found[name] for name in same},
-        scores=np.where(own > 0, own, 0.0 - _share(price, abs(found["objective"]))),
+        **{name: core_result[name] for name in same},
+        scores=np.where(
+            feature_score > 0, feature_score, 0.0 - _share_of_objective(price, abs(core_result["objective"]))
+        ),
         weights=weights,
         feature_weights=feature_weights,
         support=support,
-        class_profile=found["profile"],
+        class_profile=core_result["profile"],
         classes=classes,
-        converged=bool(found["converged"]),
-        lam=found["lambda"],
+        converged=bool(core_result["converged"]),
+        lam=core_result["lambda"],
         constant_features=None if constant is None else np.flatnonzero(constant),
         group_labels=kernels.group_labels,
-        embedder=_embedder(kernels, found, weights, constant, support),
+        embedder=_make_embedder(kernels, core_result, weights, constant, support),
     )
 
 
-def _share(price: Array, objective: float) -> Array:
-    """p / (p + F), 1 for infinite prices."""
+def _share_of_objective(price: Array, objective: float) -> Array:
+    """Return p / (p + F) for each price p and the objective F; 1 for an infinite price."""
     share = np.ones_like(price)
     finite = np.isfinite(price)
     price = np.maximum(price[finite], 0.0)
@@ -613,38 +628,41 @@ def _share(price: Array, objective: float) -> Array:
 
 @dataclass(frozen=True)
 class Embedder:
-    """The samples with coefficients, in the columns with weight: all that it takes to embed new ones."""
+    """Samples with coefficients, in the columns with weight, from which new samples are embedded."""
 
     kernel: Any
-    n_columns: int  # of X, or samples of the fit
+    n_columns: int  # columns of X, or samples of the fit if kernels are precomputed
     n_kernels: int
     which: Integers  # kernels with weight
-    weights: Floats  # of these
-    columns: list[Integers] | None  # of each of these
+    weights: Floats  # of the kernels in `which`
+    columns: list[Integers] | None  # of each kernel in `which`
     names: list[str]
-    support: Any  # values of the samples, as the core takes them or as the caller's kernel does; or their numbers
+    support: Any  # values of the samples, in the form of the core or of a custom kernel; or their numbers
     coefficients: Floats
     deltas: Floats | None = None
     means: Floats | None = None
     scales: Floats | None = None
 
-    def embed(self, data: Any, run: Run) -> Floats:
-        """Data as of `read`."""
+    def embed_data(self, data: Any, run: Run) -> Floats:
+        """Embed data that `read_data` returned."""
         if data.shape[-1] != self.n_columns:
             raise ValueError(f"X must have the {self.n_columns} columns of the fit, but has {data.shape[-1]}")
         if self.columns is None:
             if len(data) != self.n_kernels:
                 raise ValueError(f"X must hold {self.n_kernels} kernels as in the fit, but holds {len(data)}")
-            return self._mix((data[m][:, self.support] for m in self.which), data.shape[1])
+            return self._combine_kernels((data[m][:, self.support] for m in self.which), data.shape[1])
         if callable(self.kernel):
             by_column = data.tocsc() if hasattr(data, "tocsc") else data
-            ends = np.cumsum([len(own) for own in self.columns])
-            theirs = [np.arange(end - len(own), end) for own, end in zip(self.columns, ends, strict=True)]
+            ends = np.cumsum([len(columns_of_kernel) for columns_of_kernel in self.columns])
+            support_positions = [
+                np.arange(end - len(columns_of_kernel), end)
+                for columns_of_kernel, end in zip(self.columns, ends, strict=True)
+            ]
             parts = (
-                evaluate(self.kernel, by_column[:, own], self.support[:, place], name)
-                for own, place, name in zip(self.columns, theirs, self.names, strict=True)
+                call_kernel(self.kernel, by_column[:, columns_of_kernel], self.support[:, place], name)
+                for columns_of_kernel, place, name in zip(self.columns, support_positions, self.names, strict=True)
             )
-            return self._mix(parts, data.shape[0])
+            return self._combine_kernels(parts, data.shape[0])
         model = {
             "weights": self.weights,
             "deltas": self.deltas,
@@ -655,11 +673,14 @@ class Embedder:
             "support": self.support,
             "coefficients": self.coefficients,
         }
-        embedded: Floats = core().ikdr_embed(model, data, run)
+        embedded: Floats = load_core().ikdr_embed(model, data, run)
         return embedded
 
-    def _mix(self, parts: Iterable[Array], n_rows: int) -> Floats:
-        """Of kernels that come one at a time, as the caller's function may return the same array again."""
+    def _combine_kernels(self, parts: Iterable[Array], n_rows: int) -> Floats:
+        """Return the sum of weight x (K @ coefficients) over kernels that come one at a time.
+
+        A custom kernel may return the same array at each call.
+        """
         embedded = np.zeros((n_rows, self.coefficients.shape[1]))
         for weight, K, name in zip(self.weights, parts, self.names, strict=True):
             rows = np.flatnonzero(~np.isfinite(K).all(axis=1))
@@ -673,23 +694,24 @@ class Embedder:
         return embedded
 
 
-def _embedder(
-    kernels: Kernels, found: dict[str, Any], weights: Array, constant: Array | None, support: Integers
+def _make_embedder(
+    kernels: Kernels, core_result: dict[str, Any], weights: Array, constant: Array | None, support: Integers
 ) -> Embedder:
+    """Collect the samples, columns and coefficients that embed new samples."""
     which = np.flatnonzero(weights > 0)
     common = {
         "kernel": kernels.options.kernel,
         "n_kernels": kernels.n_kernels,
         "which": which,
         "weights": weights[which],
-        "names": [kernels.name(m) for m in which],
-        "coefficients": found["A"][support],
+        "names": [kernels.kernel_name(m) for m in which],
+        "coefficients": core_result["A"][support],
     }
     if kernels.X is None:
-        return Embedder(n_columns=len(found["A"]), columns=None, support=support, **common)
+        return Embedder(n_columns=len(core_result["A"]), columns=None, support=support, **common)
     assert constant is not None
     X = kernels.X
-    columns = kernels.columns(which, constant)
+    columns = kernels.columns_of_kernels(which, constant)
     features = np.concatenate(columns)
     common |= {"n_columns": X.shape[1], "columns": columns}
     if hasattr(X, "tocsr"):
@@ -697,10 +719,10 @@ def _embedder(
     values = take_columns(take_rows(X, support), features)
     if callable(kernels.options.kernel):
         return Embedder(support=values, **common)
-    means, scales = found["means"][features], found["scales"][features]
+    means, scales = core_result["means"][features], core_result["scales"][features]
     return Embedder(
         support=for_core((values - means) / scales),
-        deltas=found["deltas"][which],
+        deltas=core_result["deltas"][which],
         means=means,
         scales=scales,
         **common,

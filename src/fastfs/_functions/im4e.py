@@ -10,9 +10,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fastfs._functions.margin import IterationOptions, Labels, Stage, algorithm, messages, read
-from fastfs._functions.options import option
-from fastfs._functions.outcome import Outcome, like
+from fastfs._functions.margin import (
+    IterationOptions,
+    Labels,
+    MarginStage,
+    algorithm_name,
+    describe_warnings,
+    read_labelled_samples,
+)
+from fastfs._functions.options import option_field
+from fastfs._functions.outcome import Outcome, with_signature_of
 from fastfs._inputs.checks import as_count, as_float, some_of
 from fastfs._inputs.entry import entry
 from fastfs._inputs.matrix import as_floats
@@ -30,6 +37,7 @@ def as_class_weight(name: str, class_weight: Any) -> Mapping[Any, Any] | None:
 
 
 def as_start(name: str, w0: Any) -> npt.NDArray[np.float64] | None:
+    """Return the weights to start from as the core takes them."""
     if w0 is None:
         return None
     w: npt.NDArray[np.float64] = for_core(as_floats(np.asarray(w0), name), dtype=np.float64)
@@ -38,30 +46,30 @@ def as_start(name: str, w0: Any) -> npt.NDArray[np.float64] | None:
 
 @dataclass(frozen=True, kw_only=True)
 class IM4EOptions(IterationOptions):
-    class_weight: Mapping[Any, Any] | None = option(as_class_weight, key="class_factors")
-    w0: Array | None = option(as_start, key="start")
-    n_anchors: int = option(as_count)
+    class_weight: Mapping[Any, Any] | None = option_field(as_class_weight, key="class_factors")
+    w0: Array | None = option_field(as_start, key="start")
+    n_anchors: int = option_field(as_count)
 
 
 @brief
 @dataclass(frozen=True)
 class IM4EResult:
-    """What IM4E found, as :func:`fastfs.im4e` returns it.
+    """Result of IM4E, returned by :func:`fastfs.im4e`.
 
     Parameters
     ----------
     weights : ndarray of shape (n_features,)
         Not negative, with sum 1; also as `scores`, the name that every method's result has.
     sigma : float
-        Of the softmax.
+        Scale of the softmax.
     cost, objective : ndarray of shape (n_iter,)
-        Of each step: the paper's cost after it (3.4, without lambda), and G, of which the cost is the part linear in
-        the weights, before it. Neither has to fall.
+        The paper's cost (3.4, without lambda) after each step, and G before it, whose part linear in the weights is the
+        cost. Neither must fall.
     n_iter : int
     converged : bool
-        Whether the cost changed by no more than `tol` in the end.
+        True if the cost changed by at most `tol` in the last step.
     algorithm : {"stored", "blocks"}
-        Whether the distances of all samples were stored or, to stay within the memory, made by blocks of rows.
+        "stored": distances between all samples were stored. "blocks": made by blocks of rows, to save memory.
 
     Examples
     --------
@@ -140,14 +148,14 @@ def im4e(
     >>> int(result.weights.argmax()), round(float(result.weights.sum()), 6)
     (3, 1.0)
     """
-    options, run = IM4EOptions.of(locals()), Run(n_threads, max_memory, progress)
-    data, classes, labels, rows = read(X, y, options, run)
+    options, run = IM4EOptions.from_arguments(locals()), Run(n_threads, max_memory, progress)
+    data, classes, labels, rows = read_labelled_samples(X, y, options, run)
     with in_rows(rows):
-        return fit(Stage(data, options.stage(), run), labels, classes, options).deliver()
+        return fit_im4e(MarginStage(data, options.stage_options(), run), labels, classes, options).warn_and_return()
 
 
 @entry
-@like(im4e)
+@with_signature_of(im4e)
 def im4e_scores(X: Any, y: Any, **options: Any) -> npt.NDArray[np.float64]:
     """Score features by IM4E: the weights of :func:`fastfs.im4e` alone.
 
@@ -174,28 +182,29 @@ def im4e_scores(X: Any, y: Any, **options: Any) -> npt.NDArray[np.float64]:
     return im4e(X, y, **options).scores
 
 
-def fit(stage: Stage, labels: Labels, classes: Array, options: IM4EOptions) -> Outcome[IM4EResult]:
+def fit_im4e(stage: MarginStage, labels: Labels, classes: Array, options: IM4EOptions) -> Outcome[IM4EResult]:
+    """Fit IM4E on the samples of a stage."""
     shape = (stage.X.shape[1],)
     if options.w0 is not None and options.w0.shape != shape:
         raise ValueError(f"w0 must have the shape {shape}, one weight for each feature, not {options.w0.shape}")
-    given = options.core() | {"class_factors": class_factors(options.class_weight, classes)}
-    margin = stage.core
+    core_options = options.core_options() | {"class_factors": class_factors(options.class_weight, classes)}
+    margin = stage.core_margin
     with naming({"matrix": lambda _: "w0"}):
-        found = margin.im4e(labels, len(classes), given, stage.run)
+        core_result = margin.im4e(labels, len(classes), core_options, stage.run)
     result = IM4EResult(
-        weights=found["weights"],
-        sigma=found["sigma"],
-        cost=found["cost"],
-        objective=found["objective"],
-        n_iter=len(found["cost"]),
-        converged=found["converged"],
-        algorithm=algorithm(found),
+        weights=core_result["weights"],
+        sigma=core_result["sigma"],
+        cost=core_result["cost"],
+        objective=core_result["objective"],
+        n_iter=len(core_result["cost"]),
+        converged=core_result["converged"],
+        algorithm=algorithm_name(core_result),
     )
-    return Outcome(result, messages(found["warnings"], classes, labels, method="im4e"))
+    return Outcome(result, describe_warnings(core_result["warnings"], classes, labels, method="im4e"))
 
 
 def class_factors(class_weight: Mapping[Any, Any] | None, classes: Array) -> npt.NDArray[np.float64] | None:
-    """Return the factor of each class, 1 if it has none in class_weight."""
+    """Return the factor of each class; a class that class_weight doesn't name has factor 1."""
     if class_weight is None:
         return None
     places = {label: k for k, label in enumerate(classes.tolist())}
@@ -206,9 +215,9 @@ def class_factors(class_weight: Mapping[Any, Any] | None, classes: Array) -> npt
             f"{some_of([*map(repr, places)])}: give a factor for some or all of these"
         )
     factors = np.ones(len(classes))
-    for label, given in class_weight.items():
-        factor = as_float("each factor of class_weight", given)
+    for label, value in class_weight.items():
+        factor = as_float("each factor of class_weight", value)
         if not 0 < factor < np.inf:
-            raise ValueError(f"the factors of class_weight must be positive numbers, but that of {label} is {given!r}")
+            raise ValueError(f"the factors of class_weight must be positive numbers, but that of {label} is {value!r}")
         factors[places[label]] = factor
     return factors

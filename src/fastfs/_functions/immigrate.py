@@ -10,26 +10,33 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fastfs._functions.margin import IterationOptions, Labels, Stage, algorithm, messages, read
-from fastfs._functions.options import option
-from fastfs._functions.outcome import Outcome, like
-from fastfs._inputs.checks import as_bool, as_int, as_not_negative, choose
+from fastfs._functions.margin import (
+    IterationOptions,
+    Labels,
+    MarginStage,
+    algorithm_name,
+    describe_warnings,
+    read_labelled_samples,
+)
+from fastfs._functions.options import option_field
+from fastfs._functions.outcome import Outcome, with_signature_of
+from fastfs._inputs.checks import as_bool, as_int, as_not_negative, check_choice
 from fastfs._inputs.entry import entry, named_arguments
 from fastfs._inputs.matrix import as_floats
 from fastfs._inputs.values import for_core
 from fastfs._machine.brief import brief
 from fastfs._machine.errors import in_rows, naming
-from fastfs._machine.run import Run, core
+from fastfs._machine.run import Run, load_core
 from fastfs._types import Array, Progress
 
 
 def as_prefilter(name: str, prefilter: Any) -> str:
-    return "none" if prefilter is None else choose(name, prefilter, ("auto", "im4e"), "None")
+    return "none" if prefilter is None else check_choice(name, prefilter, ("auto", "im4e"), "None")
 
 
 def as_smallest(name: str, smallest: Any) -> float | str:
     if isinstance(smallest, str):
-        return choose(name, smallest, ("auto",), "a number", "None")
+        return check_choice(name, smallest, ("auto",), "a number", "None")
     return 0.0 if smallest is None else as_not_negative(name, smallest)
 
 
@@ -42,20 +49,21 @@ def as_start_matrix(name: str, W0: Any) -> npt.NDArray[np.float64] | None:
 
 @dataclass(frozen=True, kw_only=True)
 class ImmigrateOptions(IterationOptions):
-    prefilter: str = option(as_prefilter)
-    clip: bool = option(as_bool)
-    smallest: float | str = option(as_smallest)
-    negligible: float = option(as_not_negative)
-    W0: Array | None = option(as_start_matrix, key="start_matrix")
+    prefilter: str = option_field(as_prefilter)
+    clip: bool = option_field(as_bool)
+    smallest: float | str = option_field(as_smallest)
+    negligible: float = option_field(as_not_negative)
+    W0: Array | None = option_field(as_start_matrix, key="start_matrix")
 
-    def core(self) -> dict[str, Any]:
-        return {key: value for key, value in super().core().items() if key != "seed"}
+    def core_options(self) -> dict[str, Any]:
+        """Return the options of a fit under the names of the core."""
+        return {key: value for key, value in super().core_options().items() if key != "seed"}
 
 
 @brief
 @dataclass(frozen=True)
 class ImmigrateResult:
-    """What IMMIGRATE found, as :func:`fastfs.immigrate` returns it.
+    """Result of IMMIGRATE, returned by :func:`fastfs.immigrate`.
 
     Parameters
     ----------
@@ -64,15 +72,15 @@ class ImmigrateResult:
     features : ndarray of shape (n_kept,)
         The columns of X that W is of: all but the constant ones, or those that the prefilter kept.
     eigenvalues : ndarray of shape (rank,)
-        Of W, largest magnitude first.
+        Eigenvalues of W, largest magnitude first.
     eigenvectors : ndarray of shape (n_kept, rank)
         W = eigenvectors diag(eigenvalues) eigenvectors'. The entry of largest magnitude is positive.
     W : ndarray of shape (n_kept, n_kept) or None
-        Symmetric, of Frobenius norm 1; None where features are so many that only its factors were made.
+        Symmetric, of Frobenius norm 1; None if there are so many features that only its factors were made.
     sigma, cost, objective, n_iter, converged, algorithm
-        As of :class:`fastfs.IM4EResult`; the cost is tr(W Sigma) + sigma times the entropies.
+        As in :class:`fastfs.IM4EResult`; the cost is tr(W Sigma) + sigma times the entropies.
     prefilter_weights : ndarray of shape (n_features,) or None
-        Of IM4E, if it ran first.
+        Weights of IM4E, if it ran first.
 
     Examples
     --------
@@ -170,14 +178,16 @@ def immigrate(
     >>> sorted(np.argsort(-result.scores)[:2].tolist()), result.W.shape
     ([1, 3], (5, 5))
     """
-    options, run = ImmigrateOptions.of(locals()), Run(n_threads, max_memory, progress)
-    data, classes, labels, rows = read(X, y, options, run)
+    options, run = ImmigrateOptions.from_arguments(locals()), Run(n_threads, max_memory, progress)
+    data, classes, labels, rows = read_labelled_samples(X, y, options, run)
     with in_rows(rows):
-        return fit(Stage(data, options.stage(), run), labels, classes, options).deliver()
+        return fit_immigrate(
+            MarginStage(data, options.stage_options(), run), labels, classes, options
+        ).warn_and_return()
 
 
 @entry
-@like(immigrate)
+@with_signature_of(immigrate)
 def immigrate_scores(X: Any, y: Any, **options: Any) -> npt.NDArray[np.float64]:
     """Score features by IMMIGRATE: the scores of :func:`fastfs.immigrate` alone.
 
@@ -204,30 +214,33 @@ def immigrate_scores(X: Any, y: Any, **options: Any) -> npt.NDArray[np.float64]:
     return immigrate(X, y, **options).scores
 
 
-def fit(stage: Stage, labels: Labels, classes: Array, options: ImmigrateOptions) -> Outcome[ImmigrateResult]:
+def fit_immigrate(
+    stage: MarginStage, labels: Labels, classes: Array, options: ImmigrateOptions
+) -> Outcome[ImmigrateResult]:
+    """Fit IMMIGRATE on the samples of a stage."""
     shape = (stage.X.shape[1],) * 2
     if options.W0 is not None and options.W0.shape != shape:
         raise ValueError(f"W0 must have the shape {shape}, features x features, not {options.W0.shape}")
     if options.W0 is not None and options.prefilter == "im4e":
         raise ValueError("W0 and prefilter='im4e' exclude each other, because the prefilter makes the start: give one")
-    margin = stage.core
+    margin = stage.core_margin
     with naming({"matrix": lambda _: "W0"}):
-        found = margin.immigrate(labels, len(classes), options.core(), stage.run)
+        core_result = margin.immigrate(labels, len(classes), options.core_options(), stage.run)
     result = ImmigrateResult(
-        scores=found["scores"],
-        features=found["features"],
-        eigenvalues=found["values"],
-        eigenvectors=found["vectors"].T,
-        W=found["W"],
-        sigma=found["sigma"],
-        cost=found["cost"],
-        objective=found["objective"],
-        n_iter=len(found["cost"]),
-        converged=found["converged"],
-        algorithm=algorithm(found),
-        prefilter_weights=found["prefilter_weights"],
+        scores=core_result["scores"],
+        features=core_result["features"],
+        eigenvalues=core_result["values"],
+        eigenvectors=core_result["vectors"].T,
+        W=core_result["W"],
+        sigma=core_result["sigma"],
+        cost=core_result["cost"],
+        objective=core_result["objective"],
+        n_iter=len(core_result["cost"]),
+        converged=core_result["converged"],
+        algorithm=algorithm_name(core_result),
+        prefilter_weights=core_result["prefilter_weights"],
     )
-    return Outcome(result, messages(found["warnings"], classes, labels, method="immigrate"))
+    return Outcome(result, describe_warnings(core_result["warnings"], classes, labels, method="immigrate"))
 
 
 # ------------------------------------------------------------------------------------------------- pairs of features
@@ -236,13 +249,13 @@ PAIR = np.dtype([("a", np.int64), ("b", np.int64), ("weight", np.float64), ("res
 
 
 def top_pairs(features: Labels, values: Array, vectors: Array, n: Any, by: Any) -> Array:
-    """The n pairs of features with the largest |weight|, or |residual|, of W = vectors' diag(values) vectors.
+    """Return the n pairs of features with the largest |weight| or |residual| of W = vectors' diag(values) vectors.
 
-    `features` are the columns of X that W is of; the residual is what is left of W without its leading eigenpair.
+    `features` are the columns of X that W covers. The residual is W without its leading eigenpair.
     """
     n = as_int("n", n, low=0, high=(1 << 63) - 1)
-    residual = choose("by", by, ("weight", "residual")) == "residual"
-    a, b, _ = core().immigrate_pairs(values, vectors, residual, n, Run())
+    residual = check_choice("by", by, ("weight", "residual")) == "residual"
+    a, b, _ = load_core().immigrate_pairs(values, vectors, residual, n, Run())
     pairs = np.empty(len(a), PAIR)
     pairs["a"], pairs["b"] = features[a], features[b]
     parts = values[:, None] * vectors[:, a] * vectors[:, b]
@@ -250,8 +263,8 @@ def top_pairs(features: Labels, values: Array, vectors: Array, n: Any, by: Any) 
     return pairs
 
 
-def matrix(values: Array, vectors: Array, rows: Sequence[int] | Labels | None = None) -> Array:
-    """W from its factors, or its part with the given rows and columns."""
+def matrix_from_factors(values: Array, vectors: Array, rows: Sequence[int] | Labels | None = None) -> Array:
+    """Return W from its factors, or its submatrix of the given rows and columns."""
     V = vectors if rows is None else vectors[:, rows]
     W: Array = (V.T * values) @ V
     return W

@@ -13,96 +13,97 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from fastfs._functions.options import Needs, Options, option
+from fastfs._functions.options import Needs, Options, option_field
 from fastfs._functions.outcome import Outcome
-from fastfs._inputs.checks import as_float, as_int, as_seed, choose, named_kernel, one_of, rank_features, some_of
+from fastfs._inputs.checks import as_float, as_int, as_seed, check_choice, named_kernel, one_of, rank_features, some_of
 from fastfs._inputs.entry import entry
 from fastfs._inputs.labels import encode_labels, require_classes
 from fastfs._inputs.matrix import as_matrix, as_numbers
-from fastfs._inputs.source import Source, chosen, is_dask, stack
+from fastfs._inputs.source import Source, choose_part, is_dask, stack_blocks
 from fastfs._inputs.streams import LARGE_BLOCK_BYTES, Passes, as_chunks, classes_in_blocks, merge_pairwise
 from fastfs._inputs.values import for_core
 from fastfs._machine.errors import in_rows, naming
-from fastfs._machine.run import Run, core, inside_joblib, warn
+from fastfs._machine.run import Run, inside_joblib, load_core, warn
 from fastfs._types import Array, Floats, Integers, Progress
 
-# The scales of `sigma="grid"`, each without and with three symmetric normalisations (guide of the paper's experiments).
+# Scales of `sigma="grid"`, each without and with three symmetric normalisations (guide of the paper's experiments).
 GRID = [("median", factor) for factor in (0.1, 0.2, 0.5, 1.0)] + [
     ("percentile", q) for q in (5.0, 10.0, 30.0, 50.0, 70.0, 90.0, 95.0)
 ]
 GRID_NORMALIZE = (0, 3)
 
-# A scale as the core takes it.
+# One scale of the kernels under the core's names: rule, value, normalize, and sigma if numbers were given.
 Scale = dict[str, Any]
 
-# The largest number of features for which accuracy="auto" is exact (the core's number), if that fits the memory.
+# Largest number of features for which accuracy="auto" is exact, if the memory suffices. The core has the same number.
 EXACT_AT_MOST = 1500
 
 
-def _as_given(name: str, value: Any) -> Any:
+def _unchecked(name: str, value: Any) -> Any:
     return value
 
 
 def _as_sigma(name: str, sigma: Any) -> Any:
     if isinstance(sigma, str):
-        choose(name, sigma, ("median", "percentile", "grid"), "numbers, one for each kernel")
+        check_choice(name, sigma, ("median", "percentile", "grid"), "numbers, one for each kernel")
     return sigma
 
 
 @dataclass(frozen=True, kw_only=True)
 class ManiFeStOptions(Options):
-    """Options of ManiFeSt; those of the scale go to the core as scales."""
+    """Options of ManiFeSt; the core takes those of the scale apart, as scales."""
 
-    kernel: int = option(named_kernel("rbf"), key="custom")
-    sigma: Any = option(_as_sigma)
-    # Only the parameter that the rule of sigma uses has to be a number.
-    sigma_factor: Any = option(_as_given, needs=Needs("sigma", ("median", "grid"), 0.5))
-    sigma_percentile: Any = option(_as_given, needs=Needs("sigma", ("percentile",), 50.0))
-    normalize: int = option(as_int)
-    form: str = option(one_of("pencil", "spd", "spsd"))
-    accuracy: str = option(one_of("auto", "exact", "domains", "low_rank", "low_rank_high"))
-    rank: int = option(
+    kernel: int = option_field(named_kernel("rbf"), key="custom")
+    sigma: Any = option_field(_as_sigma)
+    # sigma_factor and sigma_percentile are checked in `chosen_scale`, and only if the rule of sigma uses them.
+    sigma_factor: Any = option_field(_unchecked, needs=Needs("sigma", ("median", "grid"), 0.5))
+    sigma_percentile: Any = option_field(_unchecked, needs=Needs("sigma", ("percentile",), 50.0))
+    normalize: int = option_field(as_int)
+    form: str = option_field(one_of("pencil", "spd", "spsd"))
+    accuracy: str = option_field(one_of("auto", "exact", "domains", "low_rank", "low_rank_high"))
+    rank: int = option_field(
         lambda name, value: as_int(name, value, low=1, high=(1 << 63) - 1),
         needs=Needs("accuracy", ("auto", "domains", "low_rank", "low_rank_high"), 50),
     )
-    multiclass: str = option(one_of("ovr", "ovo", "raise"))
-    random_state: int = option(lambda name, value: as_seed(value), key="seed")
+    multiclass: str = option_field(one_of("ovr", "ovo", "raise"))
+    random_state: int = option_field(lambda name, value: as_seed(value), key="seed")
 
-    def core(self) -> dict[str, Any]:
-        """Return the options of a fit under the names of the core, without those of the scale."""
+    def core_options(self) -> dict[str, Any]:
+        """Return the options of a fit under the core's names, without the options of the scale."""
         scale = ("sigma", "sigma_factor", "sigma_percentile", "normalize")
-        given = {name: value for name, value in super().core().items() if name not in scale}
-        return given | {"multiclass": "ovr" if self.multiclass == "raise" else self.multiclass}
+        core_options = {name: value for name, value in super().core_options().items() if name not in scale}
+        return core_options | {"multiclass": "ovr" if self.multiclass == "raise" else self.multiclass}
 
-    def scale(self, kernels: tuple[int, ...]) -> Scale:
-        """Return the scale of the scores; kernels have this shape."""
+    def chosen_scale(self, kernels: tuple[int, ...]) -> Scale:
+        """Return the scale that the scores come from; `kernels` is the shape of the array of kernels."""
         if isinstance(self.sigma, str):
             if self.sigma == "percentile":
-                return self._rule("percentile", as_float("sigma_percentile", self.sigma_percentile))
-            return self._rule("median", as_float("sigma_factor", self.sigma_factor))
+                return self._make_scale("percentile", as_float("sigma_percentile", self.sigma_percentile))
+            return self._make_scale("median", as_float("sigma_factor", self.sigma_factor))
         try:
-            given = np.asarray(self.sigma, dtype=float)
+            sigmas = np.asarray(self.sigma, dtype=float)
         except (TypeError, ValueError):
-            given = np.empty(())
-        if given.shape != kernels:
-            wanted = f"{kernels[0]} numbers, one for each class"
+            sigmas = np.empty(())
+        if sigmas.shape != kernels:
+            expected = f"{kernels[0]} numbers, one for each class"
             if len(kernels) == 2:
-                wanted = f"an array of {kernels[0]} x 2 numbers, for each class and the rest of it"
-            raise ValueError(f"sigma must be 'median', 'percentile', 'grid' or {wanted}, not {self.sigma!r}")
-        return self._rule("given", 0.0) | {"sigma": for_core(given.ravel())}
+                expected = f"an array of {kernels[0]} x 2 numbers, for each class and the rest of it"
+            raise ValueError(f"sigma must be 'median', 'percentile', 'grid' or {expected}, not {self.sigma!r}")
+        return self._make_scale("given", 0.0) | {"sigma": for_core(sigmas.ravel())}
 
-    def _rule(self, rule: str, value: float) -> Scale:
+    def _make_scale(self, rule: str, value: float) -> Scale:
+        """Return a scale under the core's names."""
         return {"rule": rule, "value": value, "normalize": self.normalize}
 
-    def scales(self, kernels: tuple[int, ...]) -> tuple[list[Scale], int]:
-        """Return the scales to fit, and the place of the one of the scores among them."""
-        own = self.scale(kernels)
+    def scales_to_fit(self, kernels: tuple[int, ...]) -> tuple[list[Scale], int]:
+        """Return all scales to fit, and the position among them of the scale that the scores come from."""
+        scale_of_scores = self.chosen_scale(kernels)
         if not (isinstance(self.sigma, str) and self.sigma == "grid"):
-            return [own], 0
+            return [scale_of_scores], 0
         grid = [{"rule": rule, "value": value, "normalize": times} for times in GRID_NORMALIZE for rule, value in GRID]
-        if own not in grid:
-            grid.append(own)
-        return grid, grid.index(own)
+        if scale_of_scores not in grid:
+            grid.append(scale_of_scores)
+        return grid, grid.index(scale_of_scores)
 
 
 @entry
@@ -161,19 +162,19 @@ def manifest_scores(
     >>> np.argsort(-scores)[:2].tolist()
     [0, 1]
     """
-    options = ManiFeStOptions.of(locals())
+    options = ManiFeStOptions.from_arguments(locals())
     run = Run(n_threads, max_memory, progress)
 
-    def whole(X: Any) -> tuple[list[Any], Array, Integers]:
+    def read_whole(X: Any) -> tuple[list[Any], Array, Integers]:
         chunks = as_chunks(X, run, y)
         return chunks, *encode_labels(y, sum(chunk.shape[0] for chunk in chunks), chunks[0].shape[1])
 
     if isinstance(sigma, str) and sigma == "grid":
         raise ValueError("sigma='grid' compares scales, which scores alone can't show: use the estimator ManiFeSt")
-    stage, classes, labels = prepare(X, y, options, run, whole, combine=combine)
-    others = None if combine is None else stage.other_scores(combine, classes[labels])
-    scores: Floats = stage.fit(labels, classes, options).deliver()["scores"]
-    return scores if others is None else blend(scores, others)
+    stage, classes, labels = prepare_stage(X, y, options, run, read_whole, combine=combine)
+    others = None if combine is None else stage.scores_to_blend(combine, classes[labels])
+    scores: Floats = stage.fit_scales(labels, classes, options).warn_and_return()["scores"]
+    return scores if others is None else blend_scores(scores, others)
 
 
 @entry
@@ -185,7 +186,7 @@ def manifest_from_kernels(
     max_memory: int | str | None = None,
     progress: Progress | None = None,
 ) -> Floats:
-    """Score features by kernels between them that you have computed, one of each class.
+    """Score features by two custom kernels between features, one of each class.
 
     Parameters
     ----------
@@ -199,7 +200,7 @@ def manifest_from_kernels(
     Returns
     -------
     ndarray of shape (n_features,), float64
-        As of :func:`fastfs.manifest_scores` of two classes in its exact form.
+        Scores as from :func:`fastfs.manifest_scores` with two classes in its exact form.
 
     Raises
     ------
@@ -226,36 +227,36 @@ def manifest_from_kernels(
     >>> bool(np.allclose(scores, fastfs.manifest_scores(X, y, sigma=(5.0, 5.0))))
     True
     """
-    given = [as_numbers(K, name) for K, name in ((K1, "K1"), (K2, "K2"))]
-    shapes = [K.shape for K in given]
+    kernels = [as_numbers(K, name) for K, name in ((K1, "K1"), (K2, "K2"))]
+    shapes = [K.shape for K in kernels]
     if shapes[0] != shapes[1] or len(shapes[0]) != 2 or shapes[0][0] != shapes[0][1]:
         raise ValueError(
             f"K1 and K2 must be square matrices of one size, but have the shapes {shapes[0]} and {shapes[1]}"
         )
-    if len(given[0]) < 2:
-        raise ValueError(f"K1 and K2 must be of at least two features, but are of {len(given[0])}")
-    scores, is_flat = core().manifest_kernels(*given, Run(n_threads, max_memory, progress))
-    found: Floats = scores
+    if len(kernels[0]) < 2:
+        raise ValueError(f"K1 and K2 must be of at least two features, but are of {len(kernels[0])}")
+    scores, is_flat = load_core().manifest_kernels(*kernels, Run(n_threads, max_memory, progress))
+    checked_scores: Floats = scores
     if is_flat:
         warn(["the scores are zero up to rounding: K1 and K2 hardly differ, or are hardly more than their diagonals"])
-    return found
+    return checked_scores
 
 
-def prepare(
+def prepare_stage(
     X: Any,
     y: Any,
     options: ManiFeStOptions,
     run: Run,
-    whole: Callable[[Any], tuple[list[Any], Array, Integers]],
+    read_whole: Callable[[Any], tuple[list[Any], Array, Integers]],
     *,
     n_components: Any = 0,
     combine: Any = None,
     check: Callable[[Any], Any] | None = None,
-) -> tuple["Stage", Array, Integers]:
-    """Return the stage of X, the classes, and the labels of what the stage has: rows, or their sums by class.
+) -> tuple["ManiFeStStage", Array, Integers]:
+    """Return the label-free stage of X, the classes, and the labels of its rows, or of the groups of rows that it sums.
 
-    A stream that takes more than a quarter of the budget is summed. `whole` returns the chunks of anything else, the
-    classes and the labels; `check` sees the first block of a stream, as `see` of `Passes`.
+    A stream that takes more than a quarter of the budget is summed by class in one pass. `read_whole` returns the
+    chunks of any other X, the classes and the labels. `check` gets the first block of a stream, like `see` of `Passes`.
     """
     X, of_rows = classes_in_blocks(X, y, run)
     if of_rows is not None:
@@ -263,11 +264,12 @@ def prepare(
         require_comparable(classes, options)
         more = {"n_components": n_components, "combine": combine}
         return SumsStage(X, groups, len(classes), options, run, check=check, **more), classes, np.arange(len(classes))
-    chunks, classes, labels = whole(X)
-    return Stage(chunks, run), classes, labels
+    chunks, classes, labels = read_whole(X)
+    return ManiFeStStage(chunks, run), classes, labels
 
 
 def require_comparable(classes: Array, options: ManiFeStOptions) -> None:
+    """Raise ValueError unless y has two classes, or more and a rule to compare them."""
     require_classes(classes)
     if len(classes) > 2 and options.multiclass == "raise":
         raise ValueError(
@@ -277,14 +279,15 @@ def require_comparable(classes: Array, options: ManiFeStOptions) -> None:
 
 
 def _shape_of_kernels(n_classes: int, options: ManiFeStOptions) -> tuple[int, ...]:
+    """Return (n_classes,), or (n_classes, 2) if each class is compared with all other classes together."""
     return (n_classes, 2) if n_classes > 2 and options.multiclass != "ovo" else (n_classes,)
 
 
-class Stage:
-    """The label-free stage: what fits of the same X with different labels have in common.
+class ManiFeStStage:
+    """The label-free stage: all that fits of one X with different labels share.
 
-    With `keep_distances` the distances over all rows are computed once, so that each exact fit has only those of the
-    smaller side left to do. `chunks` are as of `as_chunks`; `run` is that of the fits, too.
+    With `keep_distances` the distances over all rows are computed once. Each exact fit then computes only the distances
+    of its smaller side. `chunks` come from `as_chunks`; the fits use `run` too.
     """
 
     algorithm, n_passes = "whole", 0
@@ -292,10 +295,10 @@ class Stage:
     def __init__(self, chunks: Sequence[Any], run: Run, *, keep_distances: bool = False) -> None:
         self._run, self._chunks, self._keeps_distances = run, chunks, keep_distances
         self.n_features = int(chunks[0].shape[1])
-        self._core = core().Manifest(list(chunks), keep_distances, run)
+        self._core = load_core().Manifest(list(chunks), keep_distances, run)
 
-    def under(self, run: Run) -> Self:
-        """Return the same stage for fits under another run."""
+    def with_run(self, run: Run) -> Self:
+        """Return this stage for fits under another run."""
         other = copy.copy(self)
         other._run = run
         return other
@@ -303,10 +306,10 @@ class Stage:
     def n_bytes(self, classes: Array, options: ManiFeStOptions) -> int:
         """Return the memory that a fit takes."""
         require_comparable(classes, options)
-        n_scales = len(options.scales(_shape_of_kernels(len(classes), options))[0])
-        return int(self._core.plan(len(classes), n_scales, options.core(), 0, self._run)["bytes"])
+        n_scales = len(options.scales_to_fit(_shape_of_kernels(len(classes), options))[0])
+        return int(self._core.plan(len(classes), n_scales, options.core_options(), 0, self._run)["bytes"])
 
-    def fit(
+    def fit_scales(
         self,
         labels: Integers,
         classes: Array,
@@ -316,7 +319,7 @@ class Stage:
         top: int | None = None,
         agreement: bool = True,
     ) -> Outcome[dict[str, Any]]:
-        """Fit all scales; without `agreement` low-rank scores aren't compared with exact ones, which takes time.
+        """Fit all scales. Without `agreement`, low-rank scores aren't compared with exact ones, which takes time.
 
         Returns the core's arrays for the chosen scale, `accuracy` and its `reason` in words, and with ``sigma="grid"``
         the `sensitivity` of the `top` features. Kernels have the shape (n_classes,), or (n_classes, 2) for each class
@@ -328,39 +331,39 @@ class Stage:
         kernels = _shape_of_kernels(n_classes, options)
         if len(kernels) == 2:
             names = [name for c in classes for name in (f"class {c}", f"all classes but {c}")]
-        scales, own = options.scales(kernels)
-        request = (labels, n_classes, scales, options.core(), as_int("n_components", n_components), agreement)
+        scales, position = options.scales_to_fit(kernels)
+        request = (labels, n_classes, scales, options.core_options(), as_int("n_components", n_components), agreement)
         with naming({"kernel": names.__getitem__}):
             if n_classes > 2 and self._wants_workers(options):
                 plan, results = self._fit_on_workers(*request)
             else:
-                plan, results = self._solve(*request)
-        fitted: dict[str, Any] = results[own]
-        messages = _messages(fitted, names, self.n_features, plan["accuracy"])
+                plan, results = self._solve_scales(*request)
+        fitted: dict[str, Any] = results[position]
+        messages = _describe_warnings(fitted, names, self.n_features, plan["accuracy"])
         if plan["reason"] == "rank":
-            messages.append(f"{_too_large(options.rank, self.n_features)}: the exact form was used")
+            messages.append(f"{_rank_too_large(options.rank, self.n_features)}: the exact form was used")
         if len(scales) > 1:
             best = min(50, max(1, self.n_features // 2)) if top is None else top
-            fitted["sensitivity"], unstable = _sensitivity(scales, results, kernels, best)
+            fitted["sensitivity"], unstable = _compare_scales(scales, results, kernels, best)
             messages += unstable
         for name in ("sigma", "kept_trace"):
             fitted[name] = fitted[name].reshape(kernels)
         fitted["accuracy"] = plan["accuracy"]
-        fitted["reason"] = _reason(plan, self.n_features, options)
+        fitted["reason"] = _explain_accuracy(plan, self.n_features, options)
         return Outcome(fitted, messages)
 
-    def other_scores(self, combine: Any, y: Array) -> Floats:
-        """Return the scores to blend with, as of the function."""
-        return other_scores(combine, self._chunks, y)
+    def scores_to_blend(self, combine: Any, y: Array) -> Floats:
+        """Return the scores to blend with, as the function `scores_to_blend` does."""
+        return scores_to_blend(combine, self._chunks, y)
 
-    def _solve(self, *request: Any) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    def _solve_scales(self, *request: Any) -> tuple[dict[str, Any], list[dict[str, Any]]]:
         plan, results = self._core.fit(*request, self._run)
         return plan, results
 
     def _wants_workers(self, options: ManiFeStOptions) -> bool:
-        """Whether the comparisons of several classes go through joblib: if its configuration asks for workers.
+        """Return True if joblib is configured to use workers, so that they share the comparisons of several classes.
 
-        A C function stays in its process, and so do the distances that permutations share.
+        A custom kernel (a C function) stays in its process, and so do the distances that permutations share.
         """
         from fastfs._inference.permutation import wants_workers
 
@@ -375,27 +378,29 @@ class Stage:
         n_components: int,
         agreement: bool,
     ) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-        """Return what the core's fit returns, to the bit, from workers that each take a share of the comparisons."""
+        """Return the core's result, equal to the bit, from workers that each fit a share of the comparisons."""
         from joblib import Parallel, delayed, effective_n_jobs
 
         plan = self._core.plan(n_classes, len(scales), options, n_components, self._run)
         options = options | {"accuracy": plan["accuracy"]}
         n_shares = min(effective_n_jobs(None), plan["n_problems"])
         bounds = np.linspace(0, plan["n_problems"], n_shares + 1).astype(int).tolist()
-        X, how = stack(self._chunks), (self._run.n_threads, self._run.budget or None)
+        X, how = stack_blocks(self._chunks), (self._run.n_threads, self._run.budget or None)
         ranges = [{"first_problem": begin, "n_problems": end - begin} for begin, end in itertools.pairwise(bounds)]
         shares = Parallel()(
-            delayed(_solve)(X, labels, n_classes, scales, options | share, n_components, agreement, how)
+            delayed(_solve_share)(X, labels, n_classes, scales, options | share, n_components, agreement, how)
             for share in ranges
         )
-        return plan, [_joined(of_scale, n_classes, options["multiclass"]) for of_scale in zip(*shares, strict=True)]
+        return plan, [
+            _join_shares(of_scale, n_classes, options["multiclass"]) for of_scale in zip(*shares, strict=True)
+        ]
 
 
-class SumsStage(Stage):
-    """Sums over groups of the rows of a stream, from one pass, which serve any comparison of these groups.
+class SumsStage(ManiFeStStage):
+    """Sums over groups of the rows of a stream, read in one pass, which serve any comparison of these groups.
 
-    `groups` are the groups, from 0, of the rows that are read; labels of a fit are those of the groups, and -1 leaves
-    one out. `rows` and `columns` are as for `Passes`, and `check` as its `see`.
+    `groups` holds the group (0-based) of each row that is read. A fit takes labels of the groups, and -1 leaves a group
+    out. `rows` and `columns` are as for `Passes`, and `check` is its `see`.
     """
 
     algorithm, n_passes = "sums", 1
@@ -425,62 +430,62 @@ class SumsStage(Stage):
         passes = Passes(X, run, "ManiFeSt", rows=rows, columns=columns, see=check, block_bytes=LARGE_BLOCK_BYTES)
         width = passes.source.shape[1] if columns is None else len(columns)
         if width is not None:
-            self._start(width)
+            self._make_sums(width)
         if is_dask(X):
-            self._core = self._of_dask(X, groups, rows, columns)
+            self._core = self._sum_on_workers(X, groups, rows, columns)
             return
 
-        def update(first: int, block: Any, own: Run) -> None:
+        def add_block(first: int, block: Any, block_run: Run) -> None:
             if self._core is None:
-                self._start(block.shape[1])
+                self._make_sums(block.shape[1])
             n = first + block.shape[0]
             if n > len(groups):
                 raise ValueError(f"X and y must have the same rows, but y has {len(groups)} and X has more")
-            self._core.update(_by_rows(block), groups[first:n], own)
+            self._core.update(_by_rows(block), groups[first:n], block_run)
 
-        n = passes.run(update)
+        n = passes.run_pass(add_block)
         if n != len(groups):
             raise ValueError(f"X and y must have the same rows, but have {n} and {len(groups)}")
 
-    def _start(self, width: int) -> None:
-        """Make the sums; blocks take a quarter of the budget."""
+    def _make_sums(self, width: int) -> None:
+        """Make empty sums of `width` features in three quarters of the budget; blocks of rows take the last quarter."""
         self.n_features = width
         run = copy.copy(self._run)
         run.budget = run.available() * 3 // 4
-        # Scales that are given are of the classes that will be compared, which may be fewer than the groups.
+        # An array `sigma` has one number per class of the later comparison, which may have fewer classes than groups.
         by_rule = isinstance(self._options.sigma, str)
-        n_scales = len(self._options.scales((self._n_groups,))[0]) if by_rule else 1
-        given = self._options.core()
-        plan = core().ManifestSums.plan
-        self._plan = plan(width, self._n_groups, self._n_groups, n_scales, given, self._n_components, run)
-        self._how = given | {"accuracy": self._plan["accuracy"]}
-        self._core = core().ManifestSums(width, self._n_groups, self._how, run)
+        n_scales = len(self._options.scales_to_fit((self._n_groups,))[0]) if by_rule else 1
+        core_options = self._options.core_options()
+        plan = load_core().ManifestSums.plan
+        self._plan = plan(width, self._n_groups, self._n_groups, n_scales, core_options, self._n_components, run)
+        self._how = core_options | {"accuracy": self._plan["accuracy"]}
+        self._core = load_core().ManifestSums(width, self._n_groups, self._how, run)
 
-    def _of_dask(self, X: Any, groups: Integers, rows: Integers | None, columns: Integers | None) -> Any:
-        """Each worker sums its row blocks; the sums, not the rows, travel and are merged pairwise."""
+    def _sum_on_workers(self, X: Any, groups: Integers, rows: Integers | None, columns: Integers | None) -> Any:
+        """Sum the row blocks of a Dask array on its workers; the sums, not the rows, travel and are merged pairwise."""
         from dask.delayed import delayed
 
-        part, merge = delayed(_sums_of_block, pure=False), delayed(_merged, pure=False)
+        part, merge = delayed(_sum_block, pure=False), delayed(_merge_sums, pure=False)
         how = (self.n_features, self._n_groups, self._how)
         parts = [
             part(first, block, which, groups[places], columns, how, self._run.budget)
-            for first, block, which, places in Source.of(X).delayed(rows)
+            for first, block, which, places in Source.from_data(X).delayed_blocks(rows)
         ]
         return merge_pairwise(parts, merge)
 
     @property
     def means(self) -> Floats:
         """Means of the features in each group."""
-        found: Floats = self._core.means
-        return found
+        class_means: Floats = self._core.means
+        return class_means
 
-    def other_scores(self, combine: Any, y: Array) -> Floats:
-        return other_scores(combine, [np.empty((0, self.n_features))], y)
+    def scores_to_blend(self, combine: Any, y: Array) -> Floats:
+        return scores_to_blend(combine, [np.empty((0, self.n_features))], y)
 
     def _wants_workers(self, options: ManiFeStOptions) -> bool:
         return False
 
-    def _solve(self, *request: Any) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    def _solve_scales(self, *request: Any) -> tuple[dict[str, Any], list[dict[str, Any]]]:
         labels, n_classes, scales, options, *others = request
         options = options | {"accuracy": self._how["accuracy"]}
         plan, results = self._core.fit(labels, n_classes, scales, options, *others, self._run)
@@ -491,7 +496,7 @@ def _by_rows(block: Any) -> Any:
     return block.tocsr() if hasattr(block, "tocsr") else block
 
 
-def _sums_of_block(
+def _sum_block(
     first: int,
     X: Any,
     rows: range | Integers,
@@ -500,21 +505,22 @@ def _sums_of_block(
     how: tuple[int, int, dict[str, Any]],
     budget: int,
 ) -> Any:
-    run = Run(1, budget or None)  # a block is a task of its own: one thread each
-    sums = core().ManifestSums(*how, run)
+    """Return the sums over one block of a Dask array, computed on a worker."""
+    run = Run(1, budget or None)  # Dask runs one task per block, so each takes one thread
+    sums = load_core().ManifestSums(*how, run)
     if len(rows):
         with in_rows(first + np.asarray(rows)):
-            sums.update(_by_rows(as_matrix(chosen(X, rows, columns), run)), for_core(groups), run)
+            sums.update(_by_rows(as_matrix(choose_part(X, rows, columns), run)), for_core(groups), run)
     return sums
 
 
-def _merged(a: Any, b: Any) -> Any:
+def _merge_sums(a: Any, b: Any) -> Any:
     sums = copy.deepcopy(a)  # Dask may hand the same object to another task
     sums.merge(b)
     return sums
 
 
-def _solve(
+def _solve_share(
     X: Any,
     labels: Integers,
     n_classes: int,
@@ -524,10 +530,10 @@ def _solve(
     agreement: bool,
     how: tuple[int, int | None],
 ) -> list[dict[str, Any]]:
-    """Solve a share of the comparisons."""
+    """Fit a range of the comparisons on a worker of joblib."""
     run = Run(*how)
     # Arrays that Dask has sent aren't aligned.
-    stage = Stage([as_matrix(X, run)], run)
+    stage = ManiFeStStage([as_matrix(X, run)], run)
     aligned = [scale | ({"sigma": for_core(scale["sigma"])} if "sigma" in scale else {}) for scale in scales]
     results: list[dict[str, Any]] = stage._core.fit(
         for_core(labels), n_classes, aligned, options, n_components, agreement, run
@@ -535,37 +541,38 @@ def _solve(
     return results
 
 
-def _joined(shares: Sequence[dict[str, Any]], n_classes: int, multiclass: str) -> dict[str, Any]:
-    """Write the shares of one scale into one result; kernels that a share doesn't have are 0 there."""
+def _join_shares(shares: Sequence[dict[str, Any]], n_classes: int, multiclass: str) -> dict[str, Any]:
+    """Join the shares of the comparisons for one scale; a kernel that a share didn't compute is 0 in that share."""
     joined = {name: np.concatenate([share[name] for share in shares]) for name in shares[0] if name != "scores"}
     for name in ("sigma", "kept_trace", "kernel_warnings"):
         joined[name] = np.maximum.reduce([share[name] for share in shares])
-    joined["scores"], joined["class_scores"] = core().manifest_mean_scores(
+    joined["scores"], joined["class_scores"] = load_core().manifest_mean_scores(
         joined.pop("problem_scores"), n_classes, multiclass
     )
     return joined
 
 
-def _reason(plan: dict[str, Any], n_features: int, options: ManiFeStOptions) -> str:
+def _explain_accuracy(plan: dict[str, Any], n_features: int, options: ManiFeStOptions) -> str:
+    """Say in words why the core chose its accuracy."""
     relation = "no more" if plan["accuracy"] == "exact" else "more"
     return {
         "asked": "as asked for",
         "size": f"{n_features} features are {relation} than {EXACT_AT_MOST}",
         "memory": f"the exact form would need {plan['exact_bytes'] / 1e9:.1f} GB, more than the memory budget",
-        "rank": _too_large(options.rank, n_features),
+        "rank": _rank_too_large(options.rank, n_features),
         "form": f"form='{options.form}' exists as an exact one only",
     }[plan["reason"]]
 
 
-def _too_large(rank: int, n_features: int) -> str:
+def _rank_too_large(rank: int, n_features: int) -> str:
     return f"rank {rank} saves nothing with {n_features} features"
 
 
-def _messages(fitted: dict[str, Any], names: list[str], n_features: int, accuracy: str) -> list[str]:
-    """Return what a fit's scores say less than they seem to; `names` are those of the kernels."""
+def _describe_warnings(fitted: dict[str, Any], names: list[str], n_features: int, accuracy: str) -> list[str]:
+    """Return a sentence for each warning of the core about the scores; `names` names the kernels."""
     from fastfs import _core
 
-    def named(bit: int) -> str:
+    def names_with_flag(bit: int) -> str:
         return some_of([name for name, flags in zip(names, fitted["kernel_warnings"], strict=True) if flags & bit])
 
     messages = []
@@ -580,21 +587,21 @@ def _messages(fitted: dict[str, Any], names: list[str], n_features: int, accurac
             f"correlation is {poor.min():.2f}, and on all of them it is much lower as a rule; choose "
             "accuracy='domains' or 'exact', or raise rank"
         )
-    if found := named(_core.MANIFEST_WARN_ONE_SAMPLE):
-        messages.append(f"one sample only in {found}: its distances between features are differences of single values")
-    if found := named(_core.MANIFEST_WARN_SIGMA):
+    if which := names_with_flag(_core.MANIFEST_WARN_ONE_SAMPLE):
+        messages.append(f"one sample only in {which}: its distances between features are differences of single values")
+    if which := names_with_flag(_core.MANIFEST_WARN_SIGMA):
         messages.append(
-            f"so many features are equal in {found} that the distance its sigma is taken from is 0: sigma comes from "
+            f"so many features are equal in {which} that the distance its sigma is taken from is 0: sigma comes from "
             "the positive distances instead"
         )
-    if found := named(_core.MANIFEST_WARN_TRACE):
+    if which := names_with_flag(_core.MANIFEST_WARN_TRACE):
         messages.append(
-            f"the low-rank kernel keeps less than half of the trace in {found}: sigma is too small for this accuracy, "
+            f"the low-rank kernel keeps less than half of the trace in {which}: sigma is too small for this accuracy, "
             "so raise sigma or rank, or choose accuracy='exact'"
         )
-    if found := named(_core.MANIFEST_WARN_DIGITS):
+    if which := names_with_flag(_core.MANIFEST_WARN_DIGITS):
         messages.append(
-            f"some features are so close to each other, beside their size, in {found} that sums over rows leave hardly "
+            f"some features are so close to each other, beside their size, in {which} that sums over rows leave hardly "
             "a digit of their distance: subtract a typical value from each feature, or give X in memory"
         )
     if (fitted["problem_warnings"] & _core.MANIFEST_WARN_ANGLE).any():
@@ -615,10 +622,10 @@ def _messages(fitted: dict[str, Any], names: list[str], n_features: int, accurac
     return messages
 
 
-def _sensitivity(
+def _compare_scales(
     scales: list[Scale], results: list[dict[str, Any]], kernels: tuple[int, ...], top: int
 ) -> tuple[dict[str, Any], list[str]]:
-    """Return how the scores move along the scales, in ascending order for each normalisation, and a warning if much."""
+    """Compare scores of neighbouring scales, in ascending order; return a table, and a warning if rankings differ."""
     from scipy.stats import spearmanr
 
     order = sorted(range(len(scales)), key=lambda i: (scales[i]["normalize"], np.log(results[i]["sigma"]).mean()))
@@ -634,7 +641,7 @@ def _sensitivity(
     median = np.median(scores, axis=1)
     contrast = np.divide(scores.max(axis=1), median, out=np.full(n, np.inf), where=median > 0)
     names = [_scale_name(scales[i]) for i in order]
-    found = {
+    table = {
         "scale": names,
         "normalize": np.array([scales[i]["normalize"] for i in order]),
         "sigma": np.array([results[i]["sigma"].reshape(kernels) for i in order]),
@@ -644,62 +651,65 @@ def _sensitivity(
         "contrast": contrast,
     }
     if not (overlap < 0.5).any():
-        return found, []
+        return table, []
     worst = int(np.nanargmin(overlap))
-    return found, [
+    return table, [
         f"the ranking depends on sigma: of the best {top} features, {names[worst]} and {names[worst + 1]} share "
         f"{overlap[worst]:.0%} (sensitivity_ has all); choose sigma by cross-validation, or by what you know"
     ]
 
 
 def _scale_name(scale: Scale) -> str:
+    """Return a scale in words, such as "median x 0.5"."""
     name = f"{scale['rule']} {'x ' if scale['rule'] == 'median' else ''}{scale['value']:g}"
     return f"{name}, normalized {scale['normalize']} times" if scale["normalize"] else name
 
 
-def other_scores(combine: Any, chunks: Sequence[Any], y: Array) -> Floats:
-    """Return the scores to blend with: those of the F test, of an estimator fitted to X and y, or given ones."""
+def scores_to_blend(combine: Any, chunks: Sequence[Any], y: Array) -> Floats:
+    """Return the scores that `combine` asks for: of the F test, of an estimator fitted to X and y, or an array."""
     n_features = chunks[0].shape[1]
     if isinstance(combine, str):
-        choose("combine", combine, ("f",), "an array of scores", "an estimator with scores_", "None")
+        check_choice("combine", combine, ("f",), "an array of scores", "an estimator with scores_", "None")
         from sklearn.feature_selection import f_classif
 
         with np.errstate(all="ignore"), warnings.catch_warnings():
             warnings.simplefilter("ignore")  # constant features, whose score is 0 below
-            found = f_classif(stack(chunks), y)[0]
+            other_scores = f_classif(stack_blocks(chunks), y)[0]
     elif hasattr(combine, "fit") and not isinstance(combine, type):
         from sklearn.base import clone
 
-        fitted = clone(combine).fit(stack(chunks), y)
+        fitted = clone(combine).fit(stack_blocks(chunks), y)
         if not hasattr(fitted, "scores_"):
             raise TypeError(f"combine must be an estimator that has scores_ once fitted, but {combine!r} hasn't")
-        found = fitted.scores_
+        other_scores = fitted.scores_
     else:
         try:
-            found = np.asarray(combine, dtype=float)
+            other_scores = np.asarray(combine, dtype=float)
         except (TypeError, ValueError):
             raise TypeError(
                 f"combine must be 'f', an array of scores, an estimator with scores_ or None, not {combine!r}"
             ) from None
-        if not np.isfinite(found).all():
+        if not np.isfinite(other_scores).all():
             raise ValueError("the scores given as combine contain NaN or infinity")
-    found = np.asarray(found, dtype=float)
-    if found.shape != (n_features,):
+    other_scores = np.asarray(other_scores, dtype=float)
+    if other_scores.shape != (n_features,):
         raise ValueError(
-            f"combine must give one score for each of the {n_features} features, but has the shape {found.shape}"
+            f"combine must give one score for each of the {n_features} features, but has the shape {other_scores.shape}"
         )
-    finite = np.isfinite(found)
-    largest = found[finite].max(initial=0.0) or 1.0
+    finite = np.isfinite(other_scores)
+    largest = other_scores[finite].max(initial=0.0) or 1.0
     # A constant feature has no F statistic, and one that separates the classes perfectly an infinite one.
-    filled: Floats = np.where(finite, found, np.where(found > 0, largest, found[finite].min(initial=0)))
+    filled: Floats = np.where(
+        finite, other_scores, np.where(other_scores > 0, largest, other_scores[finite].min(initial=0))
+    )
     return filled
 
 
-def blend(scores: Floats, others: Floats) -> Floats:
-    """Add both, each moved and scaled to [0, 1]; all equal ones become 0."""
+def blend_scores(scores: Floats, others: Floats) -> Floats:
+    """Add two arrays of scores, each shifted and scaled to [0, 1]; a constant array becomes 0."""
 
-    def unit(values: Floats) -> Floats:
+    def scale_to_unit(values: Floats) -> Floats:
         low, span = values.min(), np.ptp(values)
         return (values - low) / span if span > 0 else np.zeros_like(values)
 
-    return unit(scores) + unit(others)
+    return scale_to_unit(scores) + scale_to_unit(others)

@@ -1,4 +1,4 @@
-"""The RELIEF family, IM4E and IMMIGRATE: the options, the label-free stage and the warnings that they share."""
+"""Options, label-free stage and warnings that the RELIEF family, IM4E and IMMIGRATE share."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -8,19 +8,19 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fastfs._functions.options import Options, option
-from fastfs._inputs.checks import as_count, as_float, as_int, as_not_negative, as_seed, choose, some_of
+from fastfs._functions.options import Options, option_field
+from fastfs._inputs.checks import as_count, as_float, as_int, as_not_negative, as_seed, check_choice, some_of
 from fastfs._inputs.labels import encode_labels, require_classes
 from fastfs._inputs.matrix import as_dense
 from fastfs._inputs.streams import sample_rows
-from fastfs._machine.run import Run, core
+from fastfs._machine.run import Run, load_core
 from fastfs._types import Array, Integers
 
 Labels = npt.NDArray[np.int64]
 
 
 def as_scaling(name: str, scaling: Any, words: tuple[str, ...] = ("range", "standard")) -> str:
-    return "none" if scaling is None else choose(name, scaling, words, "None")
+    return "none" if scaling is None else check_choice(name, scaling, words, "None")
 
 
 def as_positive(name: str, value: Any) -> float:
@@ -33,7 +33,7 @@ def as_positive(name: str, value: Any) -> float:
 
 def as_sigma(name: str, sigma: Any) -> float | str:
     if isinstance(sigma, str):
-        return choose(name, sigma, ("auto",), "a positive number")
+        return check_choice(name, sigma, ("auto",), "a positive number")
     value = as_float(name, sigma)
     if not 0 < value < np.inf:
         raise ValueError(f"{name} must be 'auto' or a positive number, not {sigma!r}")
@@ -42,14 +42,15 @@ def as_sigma(name: str, sigma: Any) -> float | str:
 
 @dataclass(frozen=True, kw_only=True)
 class MarginOptions(Options):
-    """Options of every margin method; `scaling` is that of the label-free stage."""
+    """Options of every margin method; `scaling` belongs to the label-free stage."""
 
-    scaling: str = option(as_scaling)
+    scaling: str = option_field(as_scaling)
 
-    def core(self) -> dict[str, Any]:
-        return {key: value for key, value in super().core().items() if key not in self.stage()}
+    def core_options(self) -> dict[str, Any]:
+        """Return the options of a fit under the names of the core."""
+        return {key: value for key, value in super().core_options().items() if key not in self.stage_options()}
 
-    def stage(self) -> dict[str, Any]:
+    def stage_options(self) -> dict[str, Any]:
         """Return the options of the label-free stage under the names of the core."""
         return {"scaling": self.scaling}
 
@@ -58,18 +59,21 @@ class MarginOptions(Options):
 class IterationOptions(MarginOptions):
     """Options of IM4E and IMMIGRATE."""
 
-    sigma: float | str = option(as_sigma)
-    max_iter: int = option(lambda name, value: as_int(name, value, low=1, high=1_000_000))
-    tol: float = option(as_not_negative)
-    n_rows: int = option(as_count)
-    random_state: int = option(lambda _, value: as_seed(value), key="seed")
+    sigma: float | str = option_field(as_sigma)
+    max_iter: int = option_field(lambda name, value: as_int(name, value, low=1, high=1_000_000))
+    tol: float = option_field(as_not_negative)
+    n_rows: int = option_field(as_count)
+    random_state: int = option_field(lambda _, value: as_seed(value), key="seed")
 
-    def core(self) -> dict[str, Any]:
-        return {key: value for key, value in super().core().items() if key != "n_rows"}
+    def core_options(self) -> dict[str, Any]:
+        """Return the options of a fit under the names of the core."""
+        return {key: value for key, value in super().core_options().items() if key != "n_rows"}
 
 
-def read(X: Any, y: Any, options: IterationOptions, run: Run) -> tuple[Array, Array, Labels, Integers | None]:
-    """Return X as of `as_dense`, the classes, the label of each sample, and the rows as of `sample_rows`."""
+def read_labelled_samples(
+    X: Any, y: Any, options: IterationOptions, run: Run
+) -> tuple[Array, Array, Labels, Integers | None]:
+    """Return X as a dense array, the classes, the label of each sample, and the rows that were drawn, if any."""
     X, y, rows = sample_rows(X, y, options.n_rows, options.random_state, run)
     data = as_dense(X, run)
     classes, labels = encode_labels(y, *data.shape)
@@ -77,55 +81,58 @@ def read(X: Any, y: Any, options: IterationOptions, run: Run) -> tuple[Array, Ar
     return data, classes, labels, rows
 
 
-class Stage:
-    """The label-free stage: fits of the same X with different labels repeat only what depends on them.
+class MarginStage:
+    """The label-free stage: fits of one X with different labels repeat only the work that depends on labels.
 
     Parameters
     ----------
     X : ndarray or sparse matrix
-        As of `as_matrix`; sparse for the RELIEF family but RELIEF only.
+        From `as_matrix`; RELIEF, IM4E and IMMIGRATE don't take sparse matrices.
     options : dict
-        Of `MarginOptions.stage`, and what else the core takes.
+        From `MarginOptions.stage_options`, with further options of the core.
     run : Run
-        Also of the calls that use the stage.
+        Run of the stage and of all calls that use it.
     keep : {"none", "manhattan", "sqeuclidean"}
-        Distances to compute once, 8 n_samples^2 bytes, unless that exceeds the budget: those of the RELIEF family and
-        the first iteration of IM4E, or those of RELIEF and the first iteration of IMMIGRATE.
+        Distances to compute once, in 8 n_samples^2 bytes, unless they exceed the budget: "manhattan" for the RELIEF
+        family and the first iteration of IM4E, "sqeuclidean" for RELIEF and the first iteration of IMMIGRATE.
     """
 
     def __init__(self, X: Any, options: Mapping[str, Any], run: Run, keep: str = "none") -> None:
         self.X, self.options, self.run = X, {**options, "keep": keep}, run
 
     @cached_property
-    def core(self) -> Any:
-        """The core's object, made when it is first needed: bad options are found before."""
-        return core().Margin(self.X, self.options, self.run)
+    def core_margin(self) -> Any:
+        """The core's object, made at its first use, so that wrong options are found before."""
+        return load_core().Margin(self.X, self.options, self.run)
 
 
-def algorithm(found: dict[str, Any]) -> str:
-    return "stored" if found["stored"] else "blocks"
+def algorithm_name(core_result: dict[str, Any]) -> str:
+    """Return "stored" if the core stored all distances, "blocks" if it computed them by blocks of rows."""
+    return "stored" if core_result["stored"] else "blocks"
 
 
-def messages(flags: int, classes: Array | None, labels: Labels | None, *, method: str) -> list[str]:
-    """Return the warnings of the core that several methods have, in words."""
+def describe_warnings(flags: int, classes: Array | None, labels: Labels | None, *, method: str) -> list[str]:
+    """Return a sentence for each warning of the core that several methods share."""
     from fastfs import _core
 
-    found = []
+    sentences = []
     if flags & _core.MARGIN_ONE_SAMPLE and classes is not None and labels is not None:
         alone = some_of([f"class {c}" for c in classes[np.bincount(labels, minlength=len(classes)) == 1]])
         effect = "is skipped as a target" if method == "relief" else "counts by its misses only"
-        found.append(f"one sample only in {alone}: it has no other of its class to be compared with, so it {effect}")
+        sentences.append(
+            f"one sample only in {alone}: it has no other of its class to be compared with, so it {effect}"
+        )
     if flags & _core.MARGIN_NO_WEIGHT:
         if method == "relief":
-            found.append("no feature is nearer among hits than among misses, so all scores are 0")
+            sentences.append("no feature is nearer among hits than among misses, so all scores are 0")
         else:
-            found.append(
+            sentences.append(
                 "hits came to lie no nearer than misses, which leaves nothing to weigh, so the weights of the "
                 "iteration before stay: the classes don't differ locally, or sigma is too small or too large"
             )
     if flags & _core.MARGIN_UNEVEN:
-        found.append(
+        sentences.append(
             "the standard deviations of the features lie more than 1000 times apart, so that those with the largest "
             "decide alone: choose scaling='standard' or 'range', or scale the features"
         )
-    return found
+    return sentences

@@ -1,4 +1,4 @@
-"""The result of a method and the warnings that belong to it."""
+"""Result of a fit together with its warnings."""
 
 import inspect
 from collections.abc import Callable
@@ -12,13 +12,13 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True)
 class Outcome(Generic[Result]):
-    """What every method's internal function returns; `deliver` is the one place that issues its warnings."""
+    """Result and warnings of a fit; only `warn_and_return` issues the warnings."""
 
     result: Result
-    messages: list[str] = field(default_factory=list)  # of `fastfs.DataWarning`
-    not_converged: list[str] = field(default_factory=list)  # of scikit-learn's `ConvergenceWarning`
+    messages: list[str] = field(default_factory=list)  # issued as `fastfs.DataWarning`
+    not_converged: list[str] = field(default_factory=list)  # issued as scikit-learn's `ConvergenceWarning`
 
-    def deliver(self) -> Result:
+    def warn_and_return(self) -> Result:
         """Issue the warnings, which point to the caller of the library, and return the result."""
         warn(self.messages)
         if self.not_converged:
@@ -28,12 +28,12 @@ class Outcome(Generic[Result]):
         return self.result
 
 
-def like(function: Callable[..., Any]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Decorate a function ``f(X, y, **options)`` that passes its arguments to `function`: it gets its signature."""
+def with_signature_of(function: Callable[..., Any]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Return a decorator that gives a function the signature of `function`, to which it passes its arguments."""
 
-    def decorate(f: Callable[..., Any]) -> Callable[..., Any]:
+    def set_signature(f: Callable[..., Any]) -> Callable[..., Any]:
         given = inspect.signature(function).replace(return_annotation=inspect.signature(f).return_annotation)
         f.__signature__ = given  # type: ignore[attr-defined]
         return f
 
-    return decorate
+    return set_signature

@@ -1,9 +1,9 @@
-"""What functions share that find pairs of columns by how two classes differ in them, and test them by permutation."""
+"""Shared checks and results of functions that find pairs of columns which differ between two classes."""
 
 from dataclasses import dataclass
 from typing import Any
 
-from fastfs._functions.options import Options, option
+from fastfs._functions.options import Options, option_field
 from fastfs._inference.design import Design
 from fastfs._inputs.checks import as_int, some_of
 from fastfs._inputs.columns import column_numbers
@@ -14,11 +14,13 @@ from fastfs._types import Array, Integers
 
 @dataclass(frozen=True, kw_only=True)
 class PairsOptions(Options):
-    n_pairs: int = option(lambda name, value: as_int(name, value, low=1))
+    """Options of every function that finds pairs."""
+
+    n_pairs: int = option_field(lambda name, value: as_int(name, value, low=1))
 
 
 def two_classes(what: str, y: Any, n_samples: int, n_columns: int) -> tuple[Array, Integers]:
-    """Return the classes of y and the codes of the samples; `what` begins the sentence that refuses more than two."""
+    """Return the classes of y and the class of each sample; `what` begins the error message for more classes."""
     classes, labels = encode_labels(y, n_samples, n_columns)
     require_classes(classes)
     if len(classes) > 2:
@@ -29,12 +31,12 @@ def two_classes(what: str, y: Any, n_samples: int, n_columns: int) -> tuple[Arra
 
 
 def naming_classes(classes: Array) -> Any:
-    """Let errors of the core name classes as y does."""
+    """Return a context in which errors of the core name classes as y does."""
     return naming({"class": lambda c: f"class {classes.tolist()[c]!r}"})
 
 
 def chosen_columns(parameter: str, chosen: Any, n_columns: int, names: list[Any] | None) -> Integers | None:
-    """Return the numbers of the columns to pair; None for all."""
+    """Return the numbers of the columns to pair, or None for all columns."""
     if chosen is None:
         return None
     numbers = column_numbers(parameter, chosen, n_columns, names)
@@ -44,25 +46,25 @@ def chosen_columns(parameter: str, chosen: Any, n_columns: int, names: list[Any]
 
 
 def require_permutations(**design: Any) -> None:
-    """Refuse columns of a design, by parameter, of a call without permutations, in which they have no effect."""
-    if given := [name for name, column in design.items() if column is not None]:
+    """Raise ValueError if a design is given without permutations, where it has no effect."""
+    if named := [name for name, column in design.items() if column is not None]:
         raise ValueError(
-            f"{' and '.join(given)} {'say' if len(given) > 1 else 'says'} which labels may be permuted, but "
+            f"{' and '.join(named)} {'say' if len(named) > 1 else 'says'} which labels may be permuted, but "
             "n_permutations is 0: give a number of permutations, or leave the design out"
         )
 
 
-def outcome_of_test(found: dict[str, Any], design: Design, *, exact: bool) -> dict[str, Any]:
-    """Return the fields of a result that tell of its test."""
-    n_labelings = len(found["null_maxima"])
-    pvalues = found["pvalues"] if n_labelings else None
+def outcome_of_test(core_result: dict[str, Any], design: Design, *, exact: bool) -> dict[str, Any]:
+    """Return the fields of a result that describe its permutation test."""
+    n_labelings = len(core_result["null_maxima"])
+    pvalues = core_result["pvalues"] if n_labelings else None
     return {
         "pvalues_max": pvalues,
         "pvalue": None if pvalues is None or not len(pvalues) else float(pvalues[0]),
-        "null_maxima": found["null_maxima"],
+        "null_maxima": core_result["null_maxima"],
         "n_permutations": n_labelings,
         "n_distinct": design.n_distinct,
         "exact": exact,
         "resolution": design.smallest_pvalue(ignores_names=True) if exact else 1 / (1 + n_labelings),
-        "design": design.describe(),
+        "design": design.describe_design(),
     }

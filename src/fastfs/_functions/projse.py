@@ -1,4 +1,4 @@
-"""ProjSe: few features that together explain a target, by projections between variables.
+"""ProjSe: select few features that together explain a target, by projections between variables.
 
 Arrays in, arrays out, without scikit-learn; the estimator is :class:`fastfs.ProjSe`.
 """
@@ -11,49 +11,51 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fastfs._functions.options import Needs, option
+from fastfs._functions.options import Needs, option_field
 from fastfs._functions.options import Options as _Options
 from fastfs._functions.outcome import Outcome
-from fastfs._inputs.checks import as_bool, as_float, as_int, choose, count_selected, kernel_address
+from fastfs._inputs.checks import as_bool, as_float, as_int, check_choice, count_selected, kernel_address
 from fastfs._inputs.entry import entry
 from fastfs._inputs.matrix import as_floats, as_matrix
-from fastfs._inputs.source import Source, chosen, is_dask, is_stream
+from fastfs._inputs.source import Source, choose_part, is_dask, is_stream
 from fastfs._inputs.streams import Passes, TargetRows, dask_blocks, merge_pairwise
 from fastfs._inputs.targets import Reader, Target, as_columns, as_target, read_chunk, read_target
 from fastfs._inputs.values import for_core
 from fastfs._machine.brief import brief
 from fastfs._machine.errors import in_rows
-from fastfs._machine.run import Run, core
+from fastfs._machine.run import Run, load_core
 from fastfs._types import Array, Floats, Integers, Progress
 
 
-def _kernel(name: str, value: Any) -> Any:
+def _as_kernel(name: str, value: Any) -> Any:
     if isinstance(value, str):
-        return choose(name, value, ("linear", "poly", "rbf"), "a C function")
-    kernel_address(value)  # its checks
+        return check_choice(name, value, ("linear", "poly", "rbf"), "a C function")
+    kernel_address(value)  # raises TypeError unless value is a C function
     return value
 
 
-def _sigma(name: str, value: Any) -> str | float:
+def _as_sigma(name: str, value: Any) -> str | float:
     if isinstance(value, str):
-        return choose(name, value, ("mean", "sqrt_m"), "a positive number")
+        return check_choice(name, value, ("mean", "sqrt_m"), "a positive number")
     return as_float(name, value)
 
 
-def _center(name: str, value: Any) -> bool | str:
+def _as_center(name: str, value: Any) -> bool | str:
     if isinstance(value, bool | np.bool_):
         return bool(value)
-    return choose(name, value, ("auto",), "True", "False")
+    return check_choice(name, value, ("auto",), "True", "False")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options(_Options):
-    kernel: Any = option(_kernel)
-    degree: int = option(as_int, needs=Needs("kernel", ("poly",), 3))
-    sigma: str | float = option(_sigma, needs=Needs("kernel", ("rbf",), "mean", or_other=True))
-    center: bool | str = option(_center)
-    normalize: bool = option(as_bool)
-    eps: float = option(as_float)
+class ProjSeOptions(_Options):
+    """Options of ProjSe."""
+
+    kernel: Any = option_field(_as_kernel)
+    degree: int = option_field(as_int, needs=Needs("kernel", ("poly",), 3))
+    sigma: str | float = option_field(_as_sigma, needs=Needs("kernel", ("rbf",), "mean", or_other=True))
+    center: bool | str = option_field(_as_center)
+    normalize: bool = option_field(as_bool)
+    eps: float = option_field(as_float)
 
     @property
     def is_linear(self) -> bool:
@@ -63,17 +65,18 @@ class Options(_Options):
     def has_sigma(self) -> bool:
         return not isinstance(self.kernel, str) or self.kernel == "rbf"
 
-    def core(self) -> dict[str, Any]:
-        given = super().core()
+    def core_options(self) -> dict[str, Any]:
+        """Return the options under the names of the core."""
+        core_options = super().core_options()
         if not isinstance(self.kernel, str):
-            given |= {"kernel": "linear", "custom": kernel_address(self.kernel)}
+            core_options |= {"kernel": "linear", "custom": kernel_address(self.kernel)}
         if not isinstance(self.sigma, str):
-            given["sigma_rule"] = "given"
+            core_options["sigma_rule"] = "given"
         else:
-            given |= {"sigma_rule": self.sigma, "sigma": 0.0}
+            core_options |= {"sigma_rule": self.sigma, "sigma": 0.0}
         if isinstance(self.center, bool):
-            given["center"] = "yes" if self.center else "no"
-        return given
+            core_options["center"] = "yes" if self.center else "no"
+        return core_options
 
 
 @brief
@@ -158,9 +161,9 @@ def projse(
     >>> result.selected.tolist(), result.scores.round(2).tolist()
     ([0, 1], [0.99, 0.78, 0.95])
     """
-    options = Options.of(locals())
+    options = ProjSeOptions.from_arguments(locals())
     run = Run(n_threads, max_memory, progress)
-    return fit(X, y, n_features_to_select, options, run)[0].deliver()
+    return fit_projse(X, y, n_features_to_select, options, run)[0].warn_and_return()
 
 
 @entry
@@ -210,9 +213,9 @@ def projse_scores(
     >>> fastfs.projse_scores(X, X[:, [1]]).round(3).tolist()
     [0.0, 1.0]
     """
-    options = Options.of(locals())
+    options = ProjSeOptions.from_arguments(locals())
     run = Run(n_threads, max_memory, progress)
-    return fit(X, y, 1, options, run, scores_only=True)[0].deliver().scores
+    return fit_projse(X, y, 1, options, run, scores_only=True)[0].warn_and_return().scores
 
 
 @entry
@@ -246,7 +249,7 @@ def projse_two_view(
     Returns
     -------
     tuple of two ProjSeResult
-        Of X and of Y.
+        Results for X and for Y.
 
     Raises
     ------
@@ -269,7 +272,7 @@ def projse_two_view(
     >>> of_x.selected.tolist(), of_y.selected.tolist()
     ([1], [2])
     """
-    options = Options.of(locals())
+    options = ProjSeOptions.from_arguments(locals())
     run = Run(n_threads, max_memory, progress)
     if Y is None:
         raise ValueError("two views need Y, but it is None")
@@ -277,8 +280,8 @@ def projse_two_view(
         if hasattr(view, "tocsr"):
             raise ValueError(f"{name} must be dense for two views: give {name}.toarray()")
 
-    def counts(n_x: int, n_y: int) -> tuple[int | float | None, int | float | None]:
-        count(n_features_to_select, max(n_x, n_y))
+    def n_of_each_view(n_x: int, n_y: int) -> tuple[int | float | None, int | float | None]:
+        n_to_select(n_features_to_select, max(n_x, n_y))
         if n_features_to_select is None or isinstance(n_features_to_select, float | np.floating):
             return n_features_to_select, n_features_to_select
         return min(n_features_to_select, n_x), min(n_features_to_select, n_y)
@@ -288,13 +291,13 @@ def projse_two_view(
         if X.shape[0] != Y.shape[0]:
             raise ValueError(f"X and Y must have the same rows, but have {X.shape[0]} and {Y.shape[0]}")
         if options.is_linear and X.shape[0] < max(X.shape[1], Y.shape[1]):
-            n_x, n_y = counts(X.shape[1], Y.shape[1])
-            of_x, of_y = fit(X, Y, n_x, options, run)[0], fit(Y, X, n_y, options, run)[0]
-            return of_x.deliver(), of_y.deliver()
-    sums, _ = collect(X, Y, run, two_views=True)
-    n_x, n_y = counts(sums.n_x, sums.n_y)
-    of_x, of_y = select(sums, n_x, options, run), select(sums, n_y, options, run, from_y=True)
-    return of_x.deliver(), of_y.deliver()
+            n_x, n_y = n_of_each_view(X.shape[1], Y.shape[1])
+            of_x, of_y = fit_projse(X, Y, n_x, options, run)[0], fit_projse(Y, X, n_y, options, run)[0]
+            return of_x.warn_and_return(), of_y.warn_and_return()
+    sums, _ = collect_sums(X, Y, run, two_views=True)
+    n_x, n_y = n_of_each_view(sums.n_x, sums.n_y)
+    of_x, of_y = select_from_sums(sums, n_x, options, run), select_from_sums(sums, n_y, options, run, from_y=True)
+    return of_x.warn_and_return(), of_y.warn_and_return()
 
 
 @entry
@@ -309,7 +312,7 @@ def projse_from_kernels(
     n_threads: int = 0,
     max_memory: int | str | None = None,
 ) -> ProjSeResult:
-    """Select features by kernels between variables that you have computed.
+    """Select features by custom kernels between variables.
 
     Parameters
     ----------
@@ -318,7 +321,7 @@ def projse_from_kernels(
     K_YX : array-like of shape (n_targets, n_features)
         Between targets and features.
     K_XX : array-like of shape (n_features,)
-        Of each feature with itself; features where it is 0 are never selected.
+        Kernel of each feature with itself; a feature with 0 is never selected.
     n_features_to_select, normalize, eps, max_memory
         As for :class:`fastfs.ProjSe`.
     n_threads : int
@@ -345,8 +348,15 @@ def projse_from_kernels(
     >>> bool(np.all(result.selected == fastfs.projse(X, Y).selected))
     True
     """
-    given = {"kernel": "linear", "degree": 3, "sigma": "mean", "center": False, "normalize": normalize, "eps": eps}
-    options = Options.of(given)
+    arguments = {
+        "kernel": "linear",
+        "degree": 3,
+        "sigma": "mean",
+        "center": False,
+        "normalize": normalize,
+        "eps": eps,
+    }
+    options = ProjSeOptions.from_arguments(arguments)
     arrays = [
         for_core(as_floats(np.asarray(K), name), dtype=np.float64)
         for K, name in ((K_YY, "K_YY"), (K_YX, "K_YX"), (K_XX, "K_XX"))
@@ -358,44 +368,46 @@ def projse_from_kernels(
             f"(n_features,), not {shapes}"
         )
     run = Run(n_threads, max_memory)
-    n = count(n_features_to_select, arrays[1].shape[1])
-    found = core().projse_kernels(*arrays, options.core() | {"n_select": n}, run)
-    return _outcome(found, n_features_to_select, options).deliver()
+    n = n_to_select(n_features_to_select, arrays[1].shape[1])
+    core_result = load_core().projse_kernels(*arrays, options.core_options() | {"n_select": n}, run)
+    return _make_outcome(core_result, n_features_to_select, options).warn_and_return()
 
 
-# ------------------------------------------------------------------------------------------------- from data to outcome
+# ------------------------------------------------------------------------------------------- fits to data and to sums
 
 
-def count(n_features_to_select: int | float | None, n_features: int) -> int:
-    """Return how many features to select: None is at most 10."""
+def n_to_select(n_features_to_select: int | float | None, n_features: int) -> int:
+    """Return the number of features to select; for None at most 10."""
     if n_features_to_select is None:
         return min(10, n_features)
     return count_selected(n_features_to_select, n_features)
 
 
-def fit(
+def fit_projse(
     X: Any,
     y: Any,
     n_features_to_select: int | float | None,
-    options: Options,
+    options: ProjSeOptions,
     run: Run,
     *,
     check: Callable[[Any], Any] | None = None,
     scores_only: bool = False,
 ) -> tuple[Outcome[ProjSeResult], Array | None]:
-    """Return the outcome, and the classes if y holds labels; `check` sees the first chunk of a stream."""
+    """Return the outcome of a fit, and the classes if y holds labels. `check` sees the first chunk of a stream."""
     if is_stream(X):
-        sums, classes = collect(X, y, run, check=check)
-        return select(sums, n_features_to_select, options, run, scores_only=scores_only), classes
+        sums, classes = collect_sums(X, y, run, check=check)
+        return select_from_sums(sums, n_features_to_select, options, run, scores_only=scores_only), classes
     X = as_matrix(X, run)
     target = read_target(y, X.shape, run)
-    n = count(n_features_to_select, X.shape[1])
-    found = core().projse(X, target.numbers, target.labels, target.n_columns, options.core() | {"n_select": n}, run)
+    n = n_to_select(n_features_to_select, X.shape[1])
+    core_result = load_core().projse(
+        X, target.numbers, target.labels, target.n_columns, options.core_options() | {"n_select": n}, run
+    )
     has_target = target.n_columns > 0
-    return _outcome(found, n_features_to_select, options, has_target, scores_only), target.classes
+    return _make_outcome(core_result, n_features_to_select, options, has_target, scores_only), target.classes
 
 
-def collect(
+def collect_sums(
     X: Any,
     y: Any,
     run: Run,
@@ -406,60 +418,61 @@ def collect(
     check: Callable[[Any], Any] | None = None,
     names: Any = None,
 ) -> tuple[Any, Array | None]:
-    """Return the sums over the rows of X and y, which may be streams, and the classes.
+    """Sum over the rows of X and y, which can be streams; return the sums and the classes.
 
     `whole` and `chunk` are as for `TargetRows`, `names` and `check` as `names` and `see` of `Passes`.
     """
     if is_dask(X):
-        return _collect_dask(X, y, run, two_views, whole)
+        return _sum_on_workers(X, y, run, two_views, whole)
     passes = Passes(X, run, names=names, see=check)
     targets = TargetRows(y, passes.source, run, whole, chunk)
     sums = classes = None
 
-    def update(first: int, rows: Any, own: Run) -> None:
+    def add_rows(first: int, rows: Any, block_run: Run) -> None:
         nonlocal sums, classes
-        target = targets.rows(first, rows)
+        target = targets.read_rows(first, rows)
         if sums is None:
             classes = target.classes
-            sums = core().ProjseSums(target.n_columns, rows.shape[1], two_views, run)
-        sums.update(rows, target.numbers, target.labels, own)
+            sums = load_core().ProjseSums(target.n_columns, rows.shape[1], two_views, run)
+        sums.update(rows, target.numbers, target.labels, block_run)
 
-    targets.finish(passes.run(update))
+    targets.check_end(passes.run_pass(add_rows))
     return sums, classes
 
 
-def _collect_dask(X: Any, y: Any, run: Run, two_views: bool, read: Reader) -> tuple[Any, Array | None]:
-    """Each worker sums its row blocks; the sums, not the rows, travel and are merged pairwise."""
+def _sum_on_workers(X: Any, y: Any, run: Run, two_views: bool, read: Reader) -> tuple[Any, Array | None]:
+    """Sum the row blocks of a Dask array on its workers; the sums, not the rows, travel and are merged pairwise."""
     from dask.delayed import delayed
 
     blocks, classes = dask_blocks(X, y, run, read)
-    part, merge = delayed(_sums_of_block, pure=False), delayed(_merged, pure=False)
+    part, merge = delayed(_sum_block, pure=False), delayed(_merge_sums, pure=False)
     return merge_pairwise([part(*block, two_views, run.budget) for block in blocks], merge), classes
 
 
-def _sums_of_block(first: int, X: Any, target: Target, two_views: bool, budget: int) -> Any:
-    run = Run(1, budget or None)  # a block is a task of its own: one thread each
+def _sum_block(first: int, X: Any, target: Target, two_views: bool, budget: int) -> Any:
+    """Return the sums over one block of a Dask array, computed on a worker."""
+    run = Run(1, budget or None)  # Dask runs one task per block, so each takes one thread
     with in_rows(range(first, first + X.shape[0])):
         X = as_matrix(X, run)
-        if target.numbers is not None:  # not as the core takes them, and without alignment on another machine
+        if target.numbers is not None:  # numbers that another machine sent aren't aligned as the core needs them
             target = Target(numbers=as_columns(as_target(target.numbers), run))
-        sums = core().ProjseSums(target.n_columns, X.shape[1], two_views, run)
+        sums = load_core().ProjseSums(target.n_columns, X.shape[1], two_views, run)
         if X.shape[0]:
             labels = None if target.labels is None else for_core(target.labels)
             sums.update(X, target.numbers, labels, run)
     return sums
 
 
-def _merged(a: Any, b: Any) -> Any:
+def _merge_sums(a: Any, b: Any) -> Any:
     sums = copy.deepcopy(a)  # Dask may hand the same object to another task
     sums.merge(b)
     return sums
 
 
 class GroupSums:
-    """The sums over each group of rows, from one pass, which serve any comparison of groups.
+    """Sums over each group of the rows of a stream, read in one pass, which serve any comparison of these groups.
 
-    `groups` are the groups, from 0, of the rows that are read; `rows` and `columns` as for `Passes`.
+    `groups` holds the group (0-based) of each row that is read. `rows` and `columns` are as for `Passes`.
     """
 
     def __init__(
@@ -474,119 +487,124 @@ class GroupSums:
     ) -> None:
         self._sums: list[Any] = []
         if is_dask(X):
-            self._sums = _groups_of_dask(X, groups, n_groups, run, rows, columns)
+            self._sums = _sum_groups_on_workers(X, groups, n_groups, run, rows, columns)
         else:
 
-            def update(first: int, block: Any, own: Run) -> None:
+            def add_block(first: int, block: Any, block_run: Run) -> None:
                 end = first + block.shape[0]
                 if end > len(groups):
                     raise ValueError(f"X and y must have the same rows, but y has {len(groups)} and X has more")
-                self._sums = self._sums or _no_groups(n_groups, block, run)
-                _add_groups(self._sums, block, groups[first:end], own)
+                self._sums = self._sums or _empty_group_sums(n_groups, block, run)
+                _add_to_group_sums(self._sums, block, groups[first:end], block_run)
 
-            n = Passes(X, run, rows=rows, columns=columns).run(update)
+            n = Passes(X, run, rows=rows, columns=columns).run_pass(add_block)
             if n != len(groups):
                 raise ValueError(f"X and y must have the same rows, but have {n} and {len(groups)}")
 
     @property
     def means(self) -> Floats:
         """Means of the features in each group."""
-        found: Floats = np.array([sums.means for sums in self._sums])
-        return found
+        group_means: Floats = np.array([sums.means for sums in self._sums])
+        return group_means
 
-    def select(
-        self, labels: Integers, n_features_to_select: int | float | None, options: Options, run: Run
+    def select_features(
+        self, labels: Integers, n_features_to_select: int | float | None, options: ProjSeOptions, run: Run
     ) -> Outcome[ProjSeResult]:
-        """Choose with these labels of the groups, from 0; groups with -1 stay out."""
-        of_labels = core().ProjseSums(int(max(labels)) + 1, self._sums[0].n_x, False, run)
+        """Select features that explain these labels of the groups, from 0; a group with -1 stays out."""
+        of_labels = load_core().ProjseSums(int(max(labels)) + 1, self._sums[0].n_x, False, run)
         for sums, label in zip(self._sums, labels.tolist(), strict=True):
             if label >= 0:
                 of_labels.merge_class(sums, label)
-        return select(of_labels, n_features_to_select, options, run)
+        return select_from_sums(of_labels, n_features_to_select, options, run)
 
 
-def _no_groups(n_groups: int, block: Any, run: Run) -> list[Any]:
-    return [core().ProjseSums(1, block.shape[1], False, run) for _ in range(n_groups)]
+def _empty_group_sums(n_groups: int, block: Any, run: Run) -> list[Any]:
+    """Return empty sums, one object per group."""
+    return [load_core().ProjseSums(1, block.shape[1], False, run) for _ in range(n_groups)]
 
 
-def _add_groups(sums: list[Any], block: Any, groups: Integers, run: Run) -> None:
-    """Add the rows of a block, each to the sums of its group."""
+def _add_to_group_sums(sums: list[Any], block: Any, groups: Integers, run: Run) -> None:
+    """Add each row of a block to the sums of its group."""
     rows = block.tocsr() if hasattr(block, "tocsr") else block
-    core().ProjseSums.update_groups(sums, rows, for_core(groups, np.int64), run)
+    load_core().ProjseSums.update_groups(sums, rows, for_core(groups, np.int64), run)
 
 
-def _groups_of_dask(
+def _sum_groups_on_workers(
     X: Any, groups: Integers, n_groups: int, run: Run, rows: Integers | None, columns: Integers | None
 ) -> list[Any]:
+    """Sum the groups of rows of a Dask array on its workers, and merge the sums pairwise."""
     from dask.delayed import delayed
 
-    part, merge = delayed(_groups_of_block, pure=False), delayed(_merged_groups, pure=False)
+    part, merge = delayed(_sum_groups_of_block, pure=False), delayed(_merge_group_sums, pure=False)
     parts = [
         part(first, block, which, groups[places], n_groups, columns, run.budget)
-        for first, block, which, places in Source.of(X).delayed(rows)
+        for first, block, which, places in Source.from_data(X).delayed_blocks(rows)
     ]
-    found: list[Any] = merge_pairwise(parts, merge)
-    return found
+    group_sums: list[Any] = merge_pairwise(parts, merge)
+    return group_sums
 
 
-def _groups_of_block(
+def _sum_groups_of_block(
     first: int, X: Any, rows: range | Integers, groups: Integers, n_groups: int, columns: Integers | None, budget: int
 ) -> list[Any]:
+    """Return the sums over each group in one block of a Dask array, computed on a worker."""
     run = Run(1, budget or None)
-    block = chosen(X, rows, columns)
-    sums = _no_groups(n_groups, block, run)
+    block = choose_part(X, rows, columns)
+    sums = _empty_group_sums(n_groups, block, run)
     if len(rows):
         with in_rows(first + np.asarray(rows)):
-            _add_groups(sums, as_matrix(block, run), groups, run)
+            _add_to_group_sums(sums, as_matrix(block, run), groups, run)
     return sums
 
 
-def _merged_groups(a: list[Any], b: list[Any]) -> list[Any]:
-    return [_merged(own, other) for own, other in zip(a, b, strict=True)]
+def _merge_group_sums(a: list[Any], b: list[Any]) -> list[Any]:
+    return [_merge_sums(own, other) for own, other in zip(a, b, strict=True)]
 
 
-def select(
+def select_from_sums(
     sums: Any,
     n_features_to_select: int | float | None,
-    options: Options,
+    options: ProjSeOptions,
     run: Run,
     *,
     from_y: bool = False,
     scores_only: bool = False,
 ) -> Outcome[ProjSeResult]:
-    """Choose from sums over the rows."""
-    n = count(n_features_to_select, sums.n_y if from_y else sums.n_x)
-    core()  # sums that came from another process haven't brought a BLAS along
-    found = sums.select(options.core() | {"n_select": n, "from_y": from_y}, run)
-    return _outcome(found, n_features_to_select, options, sums.n_y > 0, scores_only)
+    """Select features of X, or of Y with `from_y`, from sums over the rows."""
+    n = n_to_select(n_features_to_select, sums.n_y if from_y else sums.n_x)
+    load_core()  # registers a BLAS, which unpickled sums don't bring with them
+    core_result = sums.select(options.core_options() | {"n_select": n, "from_y": from_y}, run)
+    return _make_outcome(core_result, n_features_to_select, options, sums.n_y > 0, scores_only)
 
 
-def _outcome(
-    found: dict[str, Any],
+def _make_outcome(
+    core_result: dict[str, Any],
     n_features_to_select: int | float | None,
-    options: Options,
+    options: ProjSeOptions,
     has_target: bool = True,
     scores_only: bool = False,
 ) -> Outcome[ProjSeResult]:
-    scores, selected = found["scores"], found["selected"]
+    """Turn the core's result into a ProjSeResult, with a ranking of all features, and its warnings."""
+    scores, selected = core_result["scores"], core_result["selected"]
     order = np.argsort(-scores, kind="stable")
     order = np.concatenate([selected, order[~np.isin(order, selected)]])
     ranking = np.empty(len(scores), dtype=np.int64)
     ranking[order] = np.arange(1, len(scores) + 1)
     same = ("scores", "selected", "selection_scores", "gaps", "captured", "center")
     result = ProjSeResult(
-        **{name: found[name] for name in same},
+        **{name: core_result[name] for name in same},
         ranking=ranking,
-        kernel_rank=None if found["rank"] < 0 else found["rank"],
-        sigma=found["sigma"] if options.has_sigma else None,
+        kernel_rank=None if core_result["rank"] < 0 else core_result["rank"],
+        sigma=core_result["sigma"] if options.has_sigma else None,
     )
-    n = None if n_features_to_select is None else count(n_features_to_select, len(scores))
-    return Outcome(result, _messages(result, found["warnings"], options, has_target, n, scores_only))
+    n = None if n_features_to_select is None else n_to_select(n_features_to_select, len(scores))
+    return Outcome(result, _describe_warnings(result, core_result["warnings"], options, has_target, n, scores_only))
 
 
-def _messages(
-    result: ProjSeResult, flags: int, options: Options, has_target: bool, n_asked: int | None, scores_only: bool
+def _describe_warnings(
+    result: ProjSeResult, flags: int, options: ProjSeOptions, has_target: bool, n_asked: int | None, scores_only: bool
 ) -> list[str]:
+    """Return a sentence for each warning of the core."""
     from fastfs import _core
 
     messages = []

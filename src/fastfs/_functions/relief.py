@@ -1,7 +1,7 @@
 """The RELIEF family: features that differ between near samples of different classes, or with different numbers.
 
-Arrays in, arrays out, without scikit-learn; the estimators are :class:`fastfs.Relief`, :class:`fastfs.ReliefF` and
-their kin. Fits are those of `fastfs._functions.relief_family`.
+Arrays in, arrays out, without scikit-learn; the estimators are :class:`fastfs.Relief`, :class:`fastfs.ReliefF` and the
+other classes of `fastfs._estimators.relief`. The fits are in `fastfs._functions.relief_family`.
 """
 
 from collections.abc import Mapping
@@ -19,24 +19,27 @@ from fastfs._functions.relief_family import (
     RReliefFOptions,
     SURFOptions,
     SWRFOptions,
-    fit,
-    fit_in_blocks,
-    in_blocks,
+    fit_relief,
+    fit_relief_in_blocks,
     read_samples,
+    source_for_blocks,
 )
 from fastfs._inputs.entry import entry
 from fastfs._machine.run import Run
 from fastfs._types import Progress
 
 
-def _scores(
+def _compute_scores(
     X: Any, y: Any, options: FamilyOptions, run: Run, sample_weight: Any, distances: Any = None
 ) -> npt.NDArray[np.float64]:
-    source = in_blocks(X, options, run)
+    """Score features in memory, or in blocks of rows if X is a stream that doesn't fit in memory."""
+    source = source_for_blocks(X, options, run)
     if source is not None:
-        return fit_in_blocks(source, y, options, run, others=(sample_weight, distances))[0].deliver().scores
+        return (
+            fit_relief_in_blocks(source, y, options, run, others=(sample_weight, distances))[0].warn_and_return().scores
+        )
     samples = read_samples(X, y, sample_weight, distances, options, run)
-    return fit(samples.stage(options, run), samples, samples.response, options).deliver().scores
+    return fit_relief(samples.make_stage(options, run), samples, samples.response, options).warn_and_return().scores
 
 
 @entry
@@ -91,7 +94,7 @@ def relief_scores(
     3
     """
     run = Run(n_threads, max_memory, progress)
-    return _scores(X, y, ReliefOptions.of(locals()), run, sample_weight)
+    return _compute_scores(X, y, ReliefOptions.from_arguments(locals()), run, sample_weight)
 
 
 @entry
@@ -153,7 +156,7 @@ def relieff_scores(
     [0, 1]
     """
     run = Run(n_threads, max_memory, progress)
-    return _scores(X, y, ReliefFOptions.of(locals()), run, sample_weight, distances)
+    return _compute_scores(X, y, ReliefFOptions.from_arguments(locals()), run, sample_weight, distances)
 
 
 @entry
@@ -213,7 +216,7 @@ def surf_scores(
     [0, 1]
     """
     run = Run(n_threads, max_memory, progress)
-    return _scores(X, y, SURFOptions.of(locals()), run, sample_weight, distances)
+    return _compute_scores(X, y, SURFOptions.from_arguments(locals()), run, sample_weight, distances)
 
 
 @entry
@@ -236,7 +239,7 @@ def multisurf_scores(
     max_memory: int | str | None = None,
     progress: Progress | None = None,
 ) -> npt.NDArray[np.float64]:
-    """Score features by MultiSURF, from all samples that are nearer than a threshold of each sample's own.
+    """Score features by MultiSURF, from all samples that are nearer than a separate threshold for each sample.
 
     The function behind :class:`fastfs.MultiSURF`, which describes the parameters.
 
@@ -273,7 +276,7 @@ def multisurf_scores(
     [0, 1]
     """
     run = Run(n_threads, max_memory, progress)
-    return _scores(X, y, MultiSURFOptions.of(locals()), run, sample_weight, distances)
+    return _compute_scores(X, y, MultiSURFOptions.from_arguments(locals()), run, sample_weight, distances)
 
 
 @entry
@@ -337,7 +340,7 @@ def swrf_scores(
     [0, 1]
     """
     run = Run(n_threads, max_memory, progress)
-    return _scores(X, y, SWRFOptions.of(locals()), run, sample_weight, distances)
+    return _compute_scores(X, y, SWRFOptions.from_arguments(locals()), run, sample_weight, distances)
 
 
 @entry
@@ -396,7 +399,7 @@ def mu_relief_scores(
     3
     """
     run = Run(n_threads, max_memory, progress)
-    return _scores(X, y, MuReliefOptions.of(locals()), run, sample_weight, distances)
+    return _compute_scores(X, y, MuReliefOptions.from_arguments(locals()), run, sample_weight, distances)
 
 
 @entry
@@ -419,7 +422,7 @@ def rrelieff_scores(
     max_memory: int | str | None = None,
     progress: Progress | None = None,
 ) -> npt.NDArray[np.float64]:
-    """Score features by RReliefF: those that differ between near samples whose numbers differ.
+    """Score features by RReliefF, which favours features that differ between near samples with different numbers.
 
     The function behind :class:`fastfs.RReliefF`, which describes the parameters.
 
@@ -455,4 +458,4 @@ def rrelieff_scores(
     3
     """
     run = Run(n_threads, max_memory, progress)
-    return _scores(X, y, RReliefFOptions.of(locals()), run, sample_weight, distances)
+    return _compute_scores(X, y, RReliefFOptions.from_arguments(locals()), run, sample_weight, distances)

@@ -1,4 +1,4 @@
-"""Fits of the RELIEF family: options of its methods, data in memory or in blocks of rows, results and messages."""
+"""Fits of the RELIEF family: options of its methods, data in memory or in blocks of rows, results and warnings."""
 
 from collections.abc import Callable, Mapping
 from contextlib import contextmanager
@@ -9,19 +9,19 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from fastfs._functions.margin import MarginOptions, Stage, algorithm, as_scaling, messages
-from fastfs._functions.options import option
+from fastfs._functions.margin import MarginOptions, MarginStage, algorithm_name, as_scaling, describe_warnings
+from fastfs._functions.options import option_field
 from fastfs._functions.outcome import Outcome
-from fastfs._inputs.checks import as_bool, as_float, as_int, as_seed, choose, some_of
-from fastfs._inputs.matrix import as_array, as_dense, as_matrix, loaded, require_table, take_rows
+from fastfs._inputs.checks import as_bool, as_float, as_int, as_seed, check_choice, some_of
+from fastfs._inputs.matrix import as_array, as_dense, as_matrix, load_stream, require_table, take_rows
 from fastfs._inputs.response import Response, read_response
-from fastfs._inputs.source import Source, is_genotypes, is_stream, opened
+from fastfs._inputs.source import Source, is_genotypes, is_stream, open_path
 from fastfs._inputs.streams import Passes, sample_rows, sum_groups
 from fastfs._inputs.table import Table, as_categorical_features, read_table
 from fastfs._inputs.values import for_core
 from fastfs._inputs.workers import PassesOnWorkers
 from fastfs._machine.errors import places, renumber
-from fastfs._machine.run import Run, core
+from fastfs._machine.run import Run, load_core
 from fastfs._types import Array, Integers
 
 
@@ -30,10 +30,11 @@ def as_count(name: str, value: Any) -> int:
 
 
 def as_ramp(name: str, ramp: Any) -> str | tuple[float, float]:
+    """Return "none", "sd", or the lower and upper end of the ramp."""
     if ramp is None:
         return "none"
     if isinstance(ramp, str):
-        return choose(name, ramp, ("sd",), "two numbers", "None")
+        return check_choice(name, ramp, ("sd",), "two numbers", "None")
     try:
         low, high = ramp
     except (TypeError, ValueError):
@@ -42,44 +43,47 @@ def as_ramp(name: str, ramp: Any) -> str | tuple[float, float]:
 
 
 def as_priors(name: str, priors: Any) -> str | Mapping[Any, Any] | None:
+    """Return the priors if they have a valid type; `class_priors` checks their values."""
     if priors is None or isinstance(priors, Mapping):
         return priors
     if isinstance(priors, str):
-        return choose(name, priors, ("uniform",), "a dict of labels and shares", "None")
+        return check_choice(name, priors, ("uniform",), "a dict of labels and shares", "None")
     raise TypeError(f"{name} must be 'uniform', a dict of labels and shares, or None, not {priors!r}")
 
 
 @dataclass(frozen=True, kw_only=True)
 class FamilyOptions(MarginOptions):
-    """Options of the whole family, whose methods the core tells apart by a word; RELIEF has no others of the table."""
+    """Options that all methods of the family share. RELIEF adds only `closed_form` to them."""
 
     METHOD: ClassVar[str]
-    KEEP: ClassVar[str]  # the distances that fits with different targets have in common
-    IN_BLOCKS: ClassVar[str] = ""  # its name, if draws of targets can be compared with rows that come in blocks
-    FOR_STREAMS: ClassVar[str] = "use ReliefF with n_targets=2000, which reads blocks"  # that are too large to load
-    scaling: str = option(lambda name, value: as_scaling(name, value, ("auto", "range", "standard")))
-    n_targets: int = option(lambda name, n: 0 if n is None else as_count(name, n))
-    random_state: int = option(lambda _, value: as_seed(value), key="seed")
+    KEEP: ClassVar[str]  # distances between samples, which fits with different targets share
+    IN_BLOCKS: ClassVar[str] = ""  # name of the method if it can compare drawn targets with rows read in blocks
+    FOR_STREAMS: ClassVar[str] = "use ReliefF with n_targets=2000, which reads blocks"  # advice if X is too large
+    scaling: str = option_field(lambda name, value: as_scaling(name, value, ("auto", "range", "standard")))
+    n_targets: int = option_field(lambda name, n: 0 if n is None else as_count(name, n))
+    random_state: int = option_field(lambda _, value: as_seed(value), key="seed")
 
-    def table(self, X: Any, run: Run) -> Table:
-        """Return X as numbers."""
+    def make_table(self, X: Any, run: Run) -> Table:
+        """Return X as a table of numbers."""
         return Table(as_array(X, run))
 
-    def floats(self, X: Any, run: Run) -> Any:
-        """Return the values of a table as the core takes them for this method."""
+    def values_for_core(self, X: Any, run: Run) -> Any:
+        """Return the values of a table in the form that the method needs."""
         return as_dense(X, run)
 
     def scaling_of(self, X: Any) -> str:
-        """Return the scaling of a table: genotypes are comparable as they are."""
+        """Return the scaling of a table. Genotypes need none with "auto", because they are comparable already."""
         if self.scaling != "auto":
             return self.scaling
         return "none" if is_genotypes(X) else "range"
 
-    def response(self, y: Any, n_samples: int, n_features: int) -> Response:
+    def as_response(self, y: Any, n_samples: int, n_features: int) -> Response:
+        """Return y as the target of the method."""
         return read_response(y, n_samples, n_features, "class")
 
-    def core(self) -> dict[str, Any]:
-        return super().core() | {"method": self.METHOD}
+    def core_options(self) -> dict[str, Any]:
+        """Return the options of a fit under the names of the core."""
+        return super().core_options() | {"method": self.METHOD}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,28 +92,28 @@ class ReliefOptions(FamilyOptions):
     KEEP = "sqeuclidean"
     IN_BLOCKS = "Relief"
     FOR_STREAMS = "give n_targets=2000, which reads blocks"
-    closed_form: bool = option(as_bool)
+    closed_form: bool = option_field(as_bool)
 
 
 @dataclass(frozen=True, kw_only=True)
 class TableOptions(FamilyOptions):
-    """Options of all but RELIEF."""
+    """Options of all methods except RELIEF."""
 
     KEEP = "manhattan"
     NUMBERS_ONLY: ClassVar[bool] = False
-    categorical_features: Any = option(as_categorical_features)
-    missing: str = option(lambda name, value: choose(name, value, ("error", "ignore", "class")))
-    target_type: str = option(lambda name, value: choose(name, value, ("auto", "class", "number")))
-    ramp: str | tuple[float, float] = option(as_ramp)
+    categorical_features: Any = option_field(as_categorical_features)
+    missing: str = option_field(lambda name, value: check_choice(name, value, ("error", "ignore", "class")))
+    target_type: str = option_field(lambda name, value: check_choice(name, value, ("auto", "class", "number")))
+    ramp: str | tuple[float, float] = option_field(as_ramp)
 
-    def table(self, X: Any, run: Run) -> Table:
+    def make_table(self, X: Any, run: Run) -> Table:
         return read_table(X, self.categorical_features, run)
 
-    def floats(self, X: Any, run: Run) -> Any:
+    def values_for_core(self, X: Any, run: Run) -> Any:
         return as_matrix(X, run)
 
-    def response(self, y: Any, n_samples: int, n_features: int) -> Response:
-        found = read_response(
+    def as_response(self, y: Any, n_samples: int, n_features: int) -> Response:
+        response = read_response(
             y,
             n_samples,
             n_features,
@@ -117,30 +121,30 @@ class TableOptions(FamilyOptions):
             numbers_only=self.NUMBERS_ONLY,
             of_number="give target_type='number'",
         )
-        if self.NUMBERS_ONLY and found.kind == "class":
+        if self.NUMBERS_ONLY and response.kind == "class":
             raise ValueError("y holds classes, but RReliefF is for numbers and times: use ReliefF for classes")
-        if not self.NUMBERS_ONLY and found.kind == "survival":
+        if not self.NUMBERS_ONLY and response.kind == "survival":
             raise ValueError("y holds events and times, which only RReliefF takes: use that")
-        if self.missing == "class" and found.kind != "class":
+        if self.missing == "class" and response.kind != "class":
             raise ValueError("missing='class' needs classes as y: choose missing='ignore' for numbers and times")
         if self.missing == "class" and self.n_targets:
             raise ValueError("missing='class' uses all samples as targets: choose missing='ignore' with n_targets")
         if self.missing == "class" and self.ramp != "none":
             raise ValueError("missing='class' takes expected differences, which have no ramp: leave ramp out")
-        return found
+        return response
 
-    def stage(self) -> dict[str, Any]:
-        given = super().stage() | {"missing": self.missing}
+    def stage_options(self) -> dict[str, Any]:
+        stage_options = super().stage_options() | {"missing": self.missing}
         if isinstance(self.ramp, str):
-            return given | {"ramp": self.ramp}
-        return given | {"ramp": "given", "ramp_low": self.ramp[0], "ramp_high": self.ramp[1]}
+            return stage_options | {"ramp": self.ramp}
+        return stage_options | {"ramp": "given", "ramp_low": self.ramp[0], "ramp_high": self.ramp[1]}
 
-    def core(self) -> dict[str, Any]:
-        return {key: value for key, value in super().core().items() if key not in _READ}
+    def core_options(self) -> dict[str, Any]:
+        return {key: value for key, value in super().core_options().items() if key not in _PYTHON_ONLY}
 
 
-# Options that are used before the core is called.
-_READ = ("categorical_features", "target_type", "ramp", "priors", "n_rows")
+# Options that Python uses before it calls the core.
+_PYTHON_ONLY = ("categorical_features", "target_type", "ramp", "priors", "n_rows")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -148,8 +152,8 @@ class ReliefFOptions(TableOptions):
     METHOD = "relieff"
     IN_BLOCKS = "ReliefF"
     FOR_STREAMS = "give n_targets=2000, which reads blocks"
-    n_neighbors: int = option(as_count)
-    priors: str | Mapping[Any, Any] | None = option(as_priors)
+    n_neighbors: int = option_field(as_count)
+    priors: str | Mapping[Any, Any] | None = option_field(as_priors)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -163,8 +167,8 @@ class MuReliefOptions(ReliefFOptions):
 class SURFOptions(TableOptions):
     METHOD = "surf"
     FOR_STREAMS = "give n_rows=2000, which draws a sample"
-    far: bool = option(as_bool)
-    n_rows: int = option(lambda name, n: 0 if n is None else as_count(name, n))
+    far: bool = option_field(as_bool)
+    n_rows: int = option_field(lambda name, n: 0 if n is None else as_count(name, n))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -175,45 +179,45 @@ class MultiSURFOptions(SURFOptions):
 @dataclass(frozen=True, kw_only=True)
 class SWRFOptions(SURFOptions):
     METHOD = "swrf"
-    radius: str = option(lambda name, value: choose(name, value, ("all", "sample")))
-    dead_band: float = option(as_float)
+    radius: str = option_field(lambda name, value: check_choice(name, value, ("all", "sample")))
+    dead_band: float = option_field(as_float)
 
 
 @dataclass(frozen=True, kw_only=True)
 class RReliefFOptions(TableOptions):
     METHOD = "rrelieff"
     NUMBERS_ONLY = True
-    target_type: str = option(lambda name, value: choose(name, value, ("auto", "number", "survival")))
-    n_neighbors: int = option(as_count)
-    sigma: float = option(as_float)
+    target_type: str = option_field(lambda name, value: check_choice(name, value, ("auto", "number", "survival")))
+    n_neighbors: int = option_field(as_count)
+    sigma: float = option_field(as_float)
 
 
 @dataclass(frozen=True)
 class FamilyResult:
-    """The result of a fit of any method of the family."""
+    """Result of a fit by any method of the family."""
 
     scores: npt.NDArray[np.float64]
     scores_se: npt.NDArray[np.float64] | None
     algorithm: str
-    n_passes: int | None = None  # over blocks of X
+    n_passes: int | None = None  # passes over the blocks of X; None if X was in memory
 
 
 @dataclass(frozen=True)
 class Samples:
-    """A table, its target, and weights and distances of the samples, as the core takes them.
+    """Table, target, weights and distances of the samples, in the form of the core.
 
     Parameters
     ----------
     X : ndarray or sparse matrix
     levels : ndarray of int64, optional
-        As of `Table`.
+        Levels of categorical features, as in `Table`.
     response : Response
     weights : ndarray, optional
     distances : ndarray, optional
     rows : ndarray of int64, optional
-        The rows of the caller's table, if samples of weight 0 were left out.
+        Rows of the caller's table that are left, if samples of weight 0 were dropped.
     scaling : str
-        Of X.
+        Scaling of X.
     """
 
     X: Any
@@ -224,9 +228,10 @@ class Samples:
     rows: npt.NDArray[np.int64] | None
     scaling: str
 
-    def stage(self, options: FamilyOptions, run: Run, keep: str = "none") -> Stage:
-        given = {"levels": self.levels, "distances": self.distances, "sample_weights": self.weights}
-        return Stage(self.X, options.stage() | given | {"scaling": self.scaling}, run, keep)
+    def make_stage(self, options: FamilyOptions, run: Run, keep: str = "none") -> MarginStage:
+        """Return the label-free stage of these samples, which keeps distances if asked to."""
+        sample_options = {"levels": self.levels, "distances": self.distances, "sample_weights": self.weights}
+        return MarginStage(self.X, options.stage_options() | sample_options | {"scaling": self.scaling}, run, keep)
 
 
 def read_samples(
@@ -238,7 +243,7 @@ def read_samples(
     run: Run,
     check: Callable[[Any, Any], Any] = lambda X, values: values,
 ) -> Samples:
-    """Read the data of a fit; ``check(X, values)`` returns the values, or refuses them."""
+    """Read the data of a fit. ``check(X, values)`` returns the values, or raises an error."""
     if hasattr(X, "__next__") and not (isinstance(options, SURFOptions) and options.n_rows):
         raise TypeError(
             "X is an iterator of row chunks, but this method compares all pairs of samples: give it as one array"
@@ -249,7 +254,7 @@ def read_samples(
             raise ValueError("n_rows draws samples, without weights and distances: leave n_rows or these out")
         X, y, rows = sample_rows(X, y, n_rows, options.random_state, run)
     else:
-        X, rows = loaded(X, run, advice=options.FOR_STREAMS), None
+        X, rows = load_stream(X, run, advice=options.FOR_STREAMS), None
     require_table(X)
     n_samples = (X if hasattr(X, "shape") else np.asarray(X)).shape[0]
     weights = None if sample_weight is None else as_weights(sample_weight, n_samples)
@@ -258,25 +263,25 @@ def read_samples(
         rows = np.flatnonzero(weights)
         X, y, weights = take_rows(X, rows), take_rows(y, rows), weights[rows]
         distances = None if distances is None else distances[np.ix_(rows, rows)]
-    table = options.table(X, run)
-    values = options.floats(check(X, table.values), run)
-    response = options.response(y, *values.shape)
+    table = options.make_table(X, run)
+    values = options.values_for_core(check(X, table.values), run)
+    response = options.as_response(y, *values.shape)
     return Samples(values, table.levels, response, weights, distances, rows, options.scaling_of(X))
 
 
 def as_weights(sample_weight: Any, n_samples: int) -> npt.NDArray[np.float64]:
-    """Return the weights of the samples, of which some may be 0."""
-    given = np.asarray(sample_weight)
-    if given.dtype.kind == "c":
+    """Return the weights of the samples; some can be 0."""
+    array = np.asarray(sample_weight)
+    if array.dtype.kind == "c":
         raise TypeError("sample_weight must hold real numbers, not complex ones")
-    if given.shape != (n_samples,):
+    if array.shape != (n_samples,):
         raise ValueError(
-            f"sample_weight must have one number for each of the {n_samples} samples of X, but has shape {given.shape}"
+            f"sample_weight must have one number for each of the {n_samples} samples of X, but has shape {array.shape}"
         )
     try:
-        weights = for_core(given, dtype=np.float64)
+        weights = for_core(array, dtype=np.float64)
     except (TypeError, ValueError):
-        raise TypeError(f"sample_weight must hold numbers, not {given.dtype}") from None
+        raise TypeError(f"sample_weight must hold numbers, not {array.dtype}") from None
     if not weights.any():
         raise ValueError("sample_weight is zero for all samples, so that none is left: give some of them a weight")
     return weights
@@ -284,38 +289,40 @@ def as_weights(sample_weight: Any, n_samples: int) -> npt.NDArray[np.float64]:
 
 def as_distances(distances: Any, n_samples: int, run: Run) -> npt.NDArray[np.float64]:
     """Return distances between all samples; the core checks their values."""
-    found = as_matrix(distances, run, "distances")
-    if hasattr(found, "tocsr"):
+    matrix = as_matrix(distances, run, "distances")
+    if hasattr(matrix, "tocsr"):
         raise ValueError("distances are sparse, but must be known between all samples: give distances.toarray()")
-    if found.shape != (n_samples, n_samples):
+    if matrix.shape != (n_samples, n_samples):
         raise ValueError(
             f"distances must have shape ({n_samples}, {n_samples}), a row and a column for each sample of X, but has "
-            f"{found.shape}"
+            f"{matrix.shape}"
         )
-    return for_core(found, dtype=np.float64)
+    return for_core(matrix, dtype=np.float64)
 
 
-def fit(stage: Stage, samples: Samples, response: Response, options: FamilyOptions) -> Outcome[FamilyResult]:
-    """Score the features; `response` is that of the samples, or a permutation of it."""
-    given = options.core() | response.core()
+def fit_relief(
+    stage: MarginStage, samples: Samples, response: Response, options: FamilyOptions
+) -> Outcome[FamilyResult]:
+    """Score the features; `response` is the target of the samples, or a permutation of it."""
+    core_options = options.core_options() | response.core_arguments()
     if isinstance(options, ReliefFOptions) and options.priors is not None:
-        given["priors"] = class_priors(options.priors, response.classes)
+        core_options["priors"] = class_priors(options.priors, response.classes)
     with in_words_of_the_caller(samples, options):
-        found = stage.core.relief(response.labels, response.n_classes, given, stage.run)
-    result = FamilyResult(found["scores"], found["scores_se"], algorithm(found))
-    return Outcome(result, family_messages(found, response, samples.weights, options))
+        core_result = stage.core_margin.relief(response.labels, response.n_classes, core_options, stage.run)
+    result = FamilyResult(core_result["scores"], core_result["scores_se"], algorithm_name(core_result))
+    return Outcome(result, describe_family_warnings(core_result, response, samples.weights, options))
 
 
-def in_blocks(X: Any, options: FamilyOptions, run: Run) -> Source | None:
-    """Return X as a source if it is to be read in blocks: `n_targets` was given, and X isn't known to fit in memory."""
-    if not (options.IN_BLOCKS and options.n_targets and is_stream(X)) or is_genotypes(X := opened(X)):
+def source_for_blocks(X: Any, options: FamilyOptions, run: Run) -> Source | None:
+    """Return X as a source if it must be read in blocks: `n_targets` was given, and X isn't known to fit in memory."""
+    if not (options.IN_BLOCKS and options.n_targets and is_stream(X)) or is_genotypes(X := open_path(X)):
         return None
-    source = Source.of(X)
-    return None if _fits(source, options, run) else source
+    source = Source.from_data(X)
+    return None if _fits_in_memory(source, options, run) else source
 
 
-def _fits(source: Source, options: FamilyOptions, run: Run) -> bool:
-    """Tell if X, in the form that the method takes, is known to fit in a quarter of the budget."""
+def _fits_in_memory(source: Source, options: FamilyOptions, run: Run) -> bool:
+    """Return True if X, in the form that the method needs, is known to fit in a quarter of the budget."""
     n, d = source.shape
     if source.n_bytes is None or n is None or d is None:
         return False
@@ -324,11 +331,12 @@ def _fits(source: Source, options: FamilyOptions, run: Run) -> bool:
     return bool(n_bytes <= run.available() // 4)
 
 
-class InBlocks:
-    """Targets drawn from the rows of a source, and the nearest of all rows to them, found in two passes.
+class StreamedTargets:
+    """Targets drawn from the rows of a source, and their nearest neighbours among all rows, found in two passes.
 
-    `rows`, ascending, and `columns` are those to read; `see` gets the first block as it is, but not of a Dask array.
-    With `with_sums`, `sums` are those of the rows of each class.
+    `rows` (ascending) and `columns` select the part to read. `see` gets the first block before it is converted, except
+    of
+    a Dask array. With `with_sums`, `sums` has the sum of the rows of each class.
     """
 
     N_PASSES = 2
@@ -354,58 +362,61 @@ class InBlocks:
                     "so that X is loaded"
                 )
         self._run = run
-        self._core: Any = None  # until the width is known
+        self._core: Any = None  # made when the number of columns is known
         self._makes_dense = isinstance(options, ReliefOptions)
         self.sums: Any = 0.0
-        given = options.core() | {"priors": priors}
+        core_options = options.core_options() | {"priors": priors}
         scaling = "range" if options.scaling == "auto" else options.scaling
 
-        def begin(width: int) -> None:
-            self._core = core().ReliefStream(labels, n_classes, width, scaling, given, run)
+        def start_stream(width: int) -> None:
+            self._core = load_core().ReliefStream(labels, n_classes, width, scaling, core_options, run)
 
         if source.dask is not None:
-            begin(source.shape[1] if columns is None else len(columns))  # type: ignore[arg-type]
+            start_stream(source.shape[1] if columns is None else len(columns))  # type: ignore[arg-type]
             prepare = partial(_by_rows, makes_dense=self._makes_dense)
             on_workers = PassesOnWorkers(source, run, prepare, rows=rows, columns=columns)
             stream: Any = self._core
-            self.sums = on_workers.run(stream, labels if with_sums else None, n_classes).sums
+            self.sums = on_workers.run_pass(stream, labels if with_sums else None, n_classes).sums
             stream.next(run)
-            on_workers.run(stream)
+            on_workers.run_pass(stream)
             return
 
-        def update(first: int, block: Any, own: Run) -> None:
+        def add_block(first: int, block: Any, block_run: Run) -> None:
             if self._core is None:
-                begin(block.shape[1])
-            self._core.update(_by_rows(block, own, makes_dense=self._makes_dense), first, own)
+                start_stream(block.shape[1])
+            self._core.update(_by_rows(block, block_run, makes_dense=self._makes_dense), first, block_run)
 
-        def first_pass(first: int, block: Any, own: Run) -> None:
+        def add_block_and_sums(first: int, block: Any, block_run: Run) -> None:
             if with_sums:
                 self.sums = self.sums + sum_groups(block, labels[first : first + block.shape[0]], n_classes)
-            update(first, block, own)
+            add_block(first, block, block_run)
 
         passes = Passes(source, run, options.IN_BLOCKS, self.N_PASSES, rows=rows, columns=columns, see=see)
-        passes.run(first_pass)
+        passes.run_pass(add_block_and_sums)
         made: Any = self._core
         made.next(run)
-        passes.run(update)
+        passes.run_pass(add_block)
 
-    def fit(self, response: Response, options: FamilyOptions, merged: Integers | None = None) -> Outcome[FamilyResult]:
-        """Score the features; `merged` has the class of the response to which each class belongs."""
-        found = self._core.scores(np.empty(0, np.int64) if merged is None else merged, self._run)
-        result = FamilyResult(found["scores"], found["scores_se"], "targets", self.N_PASSES)
-        return Outcome(result, family_messages(found, response, None, options))
+    def score_features(
+        self, response: Response, options: FamilyOptions, merged: Integers | None = None
+    ) -> Outcome[FamilyResult]:
+        """Score the features; `merged` maps each class of the stream to a class of the response."""
+        core_result = self._core.scores(np.empty(0, np.int64) if merged is None else merged, self._run)
+        result = FamilyResult(core_result["scores"], core_result["scores_se"], "targets", self.N_PASSES)
+        return Outcome(result, describe_family_warnings(core_result, response, None, options))
 
 
 def _by_rows(block: Any, run: Run, *, makes_dense: bool) -> Any:
+    """Return a sparse block as a dense array or as CSR, and a dense one unchanged."""
     if not hasattr(block, "tocsr"):
         return block
     return as_dense(block, run) if makes_dense else block.tocsr()
 
 
-class GroupTargets:
-    """Targets drawn from groups of rows, which serve any comparison of some groups with all others.
+class StreamedGroupTargets:
+    """Targets drawn from groups of rows, which serve any comparison of these groups.
 
-    `groups` are the groups, from 0, of the rows that are read.
+    `groups` holds the group (0-based) of each row that is read.
     """
 
     def __init__(
@@ -419,27 +430,27 @@ class GroupTargets:
         columns: Integers | None,
     ) -> None:
         self._groups = groups
-        given = getattr(options, "priors", None)
-        self._found = InBlocks(
+        priors = getattr(options, "priors", None)
+        self._targets = StreamedTargets(
             source,
             groups,
             n_groups,
             options,
             run,
-            priors=None if given is None else class_priors(given, np.arange(n_groups)),
+            priors=None if priors is None else class_priors(priors, np.arange(n_groups)),
             rows=rows,
             columns=columns,
             with_sums=True,
         )
-        self.means = self._found.sums / np.bincount(groups)[:, None]
+        self.means = self._targets.sums / np.bincount(groups)[:, None]
 
-    def fit(self, labels: Integers, classes: Array, options: FamilyOptions) -> Outcome[FamilyResult]:
+    def score_features(self, labels: Integers, classes: Array, options: FamilyOptions) -> Outcome[FamilyResult]:
         """Score the features with these labels of the groups, from 0."""
         response = Response("class", labels[self._groups], classes)
-        return self._found.fit(response, options, for_core(labels, dtype=np.int64))
+        return self._targets.score_features(response, options, for_core(labels, dtype=np.int64))
 
 
-def fit_in_blocks(
+def fit_relief_in_blocks(
     source: Source,
     y: Any,
     options: FamilyOptions,
@@ -448,7 +459,7 @@ def fit_in_blocks(
     others: tuple[Any, ...] = (),
     see: Callable[[Any], Any] | None = None,
 ) -> tuple[Outcome[FamilyResult], Response]:
-    """Score the features of a source, read in blocks; `others` are sample weights and distances."""
+    """Score the features of a source that is read in blocks; `others` are sample weights and distances."""
     if any(other is not None for other in others):
         raise ValueError(
             f"X is {source.kind} that is read in blocks, without sample_weight and distances: leave them out"
@@ -456,7 +467,7 @@ def fit_in_blocks(
     if hasattr(y, "__next__") or (callable(y) and not hasattr(y, "shape")):
         raise ValueError("y must be an array of the labels of all rows if X is read in blocks")
     n_known = len(y) if source.shape[0] is None and hasattr(y, "__len__") else source.shape[0]
-    response = options.response(y, n_known or 0, source.shape[1] or 0)
+    response = options.as_response(y, n_known or 0, source.shape[1] or 0)
     if response.labels is None:
         raise ValueError(
             f"X is {source.kind} that is read in blocks, for which y must hold classes, but it holds numbers: raise "
@@ -464,8 +475,8 @@ def fit_in_blocks(
         )
     priors = getattr(options, "priors", None)
     priors = None if priors is None else class_priors(priors, response.classes)
-    found = InBlocks(source, response.labels, response.n_classes, options, run, priors=priors, see=see)
-    return found.fit(response, options), response
+    targets = StreamedTargets(source, response.labels, response.n_classes, options, run, priors=priors, see=see)
+    return targets.score_features(response, options), response
 
 
 def class_priors(priors: str | Mapping[Any, Any], classes: Array | None) -> npt.NDArray[np.float64]:
@@ -486,7 +497,7 @@ def class_priors(priors: str | Mapping[Any, Any], classes: Array | None) -> npt.
 
 @contextmanager
 def in_words_of_the_caller(samples: Samples, options: FamilyOptions) -> Any:
-    """Let errors of the core count rows as the caller does, and say what to do with missing values."""
+    """Number rows in errors of the core as the caller does, and add advice on missing values."""
     try:
         yield
     except ValueError as error:
@@ -500,28 +511,28 @@ def in_words_of_the_caller(samples: Samples, options: FamilyOptions) -> Any:
         raise
 
 
-def family_messages(
-    found: dict[str, Any], response: Response, weights: npt.NDArray[np.float64] | None, options: FamilyOptions
+def describe_family_warnings(
+    core_result: dict[str, Any], response: Response, weights: npt.NDArray[np.float64] | None, options: FamilyOptions
 ) -> list[str]:
-    """Return the warnings of the core in words."""
+    """Return a sentence for each warning of the core."""
     from fastfs import _core
 
-    flags = found["warnings"]
-    said = messages(flags, response.classes, response.labels, method=options.METHOD)
+    flags = core_result["warnings"]
+    sentences = describe_warnings(flags, response.classes, response.labels, method=options.METHOD)
     if flags & _core.MARGIN_FEW_NEIGHBORS and isinstance(options, ReliefFOptions):
         k, classes, labels = options.n_neighbors, response.classes, response.labels
         if classes is None or labels is None:
-            said.append(f"n_neighbors = {k} is more than the hits or the misses of some samples, so all were used")
+            sentences.append(f"n_neighbors = {k} is more than the hits or the misses of some samples, so all were used")
         else:
             sizes = np.bincount(labels, weights, minlength=len(classes))
             small = [f"class {c} ({n:g})" for c, n in zip(classes, sizes, strict=True) if n <= k]
             text = f"n_neighbors = {k} is more than some classes have to offer, so all their samples were used"
-            said.append(f"{text}: {some_of(small)}" if small else text)
+            sentences.append(f"{text}: {some_of(small)}" if small else text)
     if flags & _core.MARGIN_NO_NEIGHBORS:
-        said.append("no sample has a neighbour nearer than its threshold, so all scores are 0")
+        sentences.append("no sample has a neighbour nearer than its threshold, so all scores are 0")
     if flags & _core.MARGIN_APART:
-        said.append(
-            f"{found['n_apart']} pairs of samples have no feature that both know, so that they can't be neighbours: "
-            "impute, or drop the samples with most values missing"
+        sentences.append(
+            f"{core_result['n_apart']} pairs of samples have no feature that both know, so that they can't be "
+            "neighbours: impute, or drop the samples with most values missing"
         )
-    return said
+    return sentences

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from fastfs._functions.options import Options, option
+from fastfs._functions.options import Options, option_field
 from fastfs._functions.outcome import Outcome
 from fastfs._functions.pairs import (
     PairsOptions,
@@ -22,7 +22,7 @@ from fastfs._inputs.labels import as_labels, is_missing
 from fastfs._inputs.matrix import as_array, as_numbers, column_names
 from fastfs._inputs.values import for_core
 from fastfs._machine.brief import brief
-from fastfs._machine.run import Run, core
+from fastfs._machine.run import Run, load_core
 from fastfs._types import Array, Floats, Integers, Progress
 from fastfs.io._genotypes import Genotypes, pack_genotypes
 
@@ -30,7 +30,7 @@ from fastfs.io._genotypes import Genotypes, pack_genotypes
 @brief
 @dataclass(frozen=True)
 class SnpPairs:
-    """The pairs that :func:`fastfs.snp_pairs` found, the strongest first.
+    """Pairs of SNPs found by :func:`fastfs.snp_pairs`, the strongest first.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ class SnpPairs:
         Against the largest G^2 of all pairs but the stronger ones under each labeling (step-down), which controls the
         family-wise error rate: no other correction is needed. None without permutations.
     pvalue : float or None
-        Of the strongest pair, and so of all pairs together.
+        p-value of the strongest pair, and so of all pairs together.
     null_maxima : ndarray of shape (n_permutations,)
         The largest G^2 of all pairs under each labeling.
     n_tested : int
@@ -63,12 +63,12 @@ class SnpPairs:
     n_distinct : int or float
         Labelings that the design allows, the true one included; infinity from 10^6 on.
     exact : bool
-        Whether all of them were compared, rather than draws.
+        True if all labelings of the design were compared, not a random draw of them.
     resolution : float
         No p-value can be smaller: 1 / (1 + n_permutations), or, if all labelings were compared and the classes may be
         exchanged as wholes, 2 / n_distinct. 1 without permutations.
     design : str
-        What was permuted, in a few words.
+        Description of the permutations in a few words.
 
     Examples
     --------
@@ -76,10 +76,10 @@ class SnpPairs:
     >>> import fastfs
     >>> G = np.random.default_rng(0).integers(0, 3, (400, 30))
     >>> y = (G[:, 4] == 1) ^ (G[:, 9] == 1)
-    >>> found = fastfs.snp_pairs(G, y, n_permutations=19)
-    >>> found.pairs[0].tolist(), found.degrees[0].item(), found.pvalues_max[0].item()
+    >>> result = fastfs.snp_pairs(G, y, n_permutations=19)
+    >>> result.pairs[0].tolist(), result.degrees[0].item(), result.pvalues_max[0].item()
     ([4, 9], 4, 0.05)
-    >>> found.tables[0, 1].tolist()  # the first SNP heterozygous: samples by the second one and by class
+    >>> result.tables[0, 1].tolist()  # the first SNP heterozygous: samples by the second one and by class
     [[0, 29], [38, 0], [0, 46]]
     """
 
@@ -143,7 +143,7 @@ def snp_pairs(
         stay together if the group has one label, and exchange labels within it otherwise; to covariates labels keep
         their relation.
     random_state : int, Generator, RandomState or None
-        Of the permutations.
+        Seed of the permutations.
     n_threads, max_memory, progress
         As for :func:`fastfs.affinity`.
 
@@ -188,14 +188,14 @@ def snp_pairs(
     >>> import fastfs
     >>> G = np.random.default_rng(0).integers(0, 3, (400, 30))
     >>> y = np.where((G[:, 4] == 1) ^ (G[:, 9] == 1), "case", "control")  # either SNP alone says nothing
-    >>> found = fastfs.snp_pairs(G, y)
-    >>> found.pairs[0].tolist(), found.n_tested
+    >>> result = fastfs.snp_pairs(G, y)
+    >>> result.pairs[0].tolist(), result.n_tested
     ([4, 9], 435)
     """
-    options = PairsOptions.of(locals())
+    options = PairsOptions.from_arguments(locals())
     n_permutations = as_int("n_permutations", n_permutations, low=0)
     run = Run(n_threads, max_memory, progress)
-    G, names = _genotypes(G, run)
+    G, names = _pack_with_names(G, run)
     _require_labels(y, *G.shape)
     classes, labels = two_classes("pairs of SNPs are compared between", y, *G.shape)
     chosen = chosen_columns("snps", snps, G.shape[1], None if names is None else names.tolist())
@@ -204,25 +204,25 @@ def snp_pairs(
     design = Design(labels, blocks, groups, covariates, names=classes[labels])
     labelings, exact = None, False
     if n_permutations:
-        labelings, exact = design.labelings(n_permutations, as_seed(random_state), run)
+        labelings, exact = design.make_labelings(n_permutations, as_seed(random_state), run)
     with naming_classes(classes):
-        found = core().snp_pairs(G, labels, chosen, labelings, options.core(), run)
+        core_result = load_core().snp_pairs(G, labels, chosen, labelings, options.core_options(), run)
     result = SnpPairs(
-        pairs=found["pairs"],
-        names=None if names is None else names[found["pairs"]],
-        statistic=found["statistics"],
-        degrees=found["degrees"],
-        tables=found["tables"],
-        n_tested=found["n_tested"],
+        pairs=core_result["pairs"],
+        names=None if names is None else names[core_result["pairs"]],
+        statistic=core_result["statistics"],
+        degrees=core_result["degrees"],
+        tables=core_result["tables"],
+        n_tested=core_result["n_tested"],
         classes=classes,
-        excluded_snps=np.flatnonzero(found["constant"]),
-        **outcome_of_test(found, design, exact=exact),
+        excluded_snps=np.flatnonzero(core_result["constant"]),
+        **outcome_of_test(core_result, design, exact=exact),
     )
-    return Outcome(result, _messages(result, names)).deliver()
+    return Outcome(result, _describe_warnings(result, names)).warn_and_return()
 
 
-def _genotypes(G: Any, run: Run) -> tuple[Genotypes, Array | None]:
-    """Return G at two bits each, and the names of its SNPs if it has some."""
+def _pack_with_names(G: Any, run: Run) -> tuple[Genotypes, Array | None]:
+    """Return G packed at two bits per genotype, and the names of its SNPs if it has any."""
     names = column_names(G)
     G = as_array(G, run, "G")
     if isinstance(G, Genotypes):
@@ -231,7 +231,7 @@ def _genotypes(G: Any, run: Run) -> tuple[Genotypes, Array | None]:
 
 
 def _require_labels(y: Any, n_samples: int, n_snps: int) -> None:
-    """Refuse samples without a phenotype, and say how to drop them."""
+    """Raise ValueError if a sample has no phenotype, and say how to drop these samples."""
     missing = [i for i, label in enumerate(as_labels(y, n_samples, n_snps)) if is_missing(label)]
     if missing:
         raise ValueError(
@@ -240,7 +240,8 @@ def _require_labels(y: Any, n_samples: int, n_snps: int) -> None:
         )
 
 
-def _messages(result: SnpPairs, names: Array | None) -> list[str]:
+def _describe_warnings(result: SnpPairs, names: Array | None) -> list[str]:
+    """Return a sentence that lists the SNPs that were left out, if any."""
     if not (n := len(result.excluded_snps)):
         return []
     columns = some_of([str(j) if names is None else repr(str(names[j])) for j in result.excluded_snps.tolist()])
@@ -252,15 +253,17 @@ def _messages(result: SnpPairs, names: Array | None) -> list[str]:
 
 @dataclass(frozen=True, kw_only=True)
 class LdClumpsOptions(Options):
-    r2: float = option(as_not_negative)
-    window: int = option(lambda name, value: as_int(name, value, low=0, high=1 << 50))
-    n_clumps: int = option(as_count)
+    """Options of `ld_clumps`."""
+
+    r2: float = option_field(as_not_negative)
+    window: int = option_field(lambda name, value: as_int(name, value, low=0, high=1 << 50))
+    n_clumps: int = option_field(as_count)
 
 
 @brief
 @dataclass(frozen=True)
 class LdClumps:
-    """The clumps that :func:`fastfs.ld_clumps` found.
+    """Clumps of SNPs found by :func:`fastfs.ld_clumps`.
 
     Parameters
     ----------
@@ -277,8 +280,8 @@ class LdClumps:
     >>> import fastfs
     >>> G = np.random.default_rng(0).integers(0, 3, (50, 4))
     >>> G[:, 2] = 2 - G[:, 0]  # the same SNP, counted by its other allele
-    >>> found = fastfs.ld_clumps(G, scores=[0.1, 0.9, 0.4, 0.2])
-    >>> found.leads.tolist(), found.clump.tolist()
+    >>> result = fastfs.ld_clumps(G, scores=[0.1, 0.9, 0.4, 0.2])
+    >>> result.leads.tolist(), result.clump.tolist()
     ([1, 2, 3], [1, 0, 1, 2])
     """
 
@@ -301,7 +304,7 @@ def ld_clumps(
 ) -> LdClumps:
     """Group SNPs in linkage disequilibrium into clumps, each led by its SNP of the largest score.
 
-    The first SNPs of a ranking may all say the same: of each clump, its lead is enough.
+    The first SNPs of a ranking can be copies of one signal; one lead per clump represents it.
 
     Parameters
     ----------
@@ -310,11 +313,11 @@ def ld_clumps(
         array, all SNPs are within the window of each other, and time grows with the square of their number: for a
         window in SNPs, give their numbers as positions to :func:`fastfs.io.pack_genotypes`.
     scores : array-like of shape (n_snps,)
-        Such as the ``scores_`` of an estimator: larger is better.
+        Scores of the SNPs, for example the ``scores_`` of an estimator; larger is better.
     r2 : float
         A SNP joins a clump if its squared correlation with the lead is above this.
     window : int
-        And if it is no further from the lead than so many base pairs, on the same chromosome.
+        Largest distance from the lead, in base pairs, at which a SNP on the same chromosome joins a clump.
     n_clumps : int, optional
         Stop after so many clumps. Default: when each SNP is in one.
     n_threads, max_memory, progress
@@ -352,12 +355,16 @@ def ld_clumps(
     >>> fastfs.ld_clumps(G, scores=[1, 3, 2]).leads.tolist()
     [1, 2]
     """
-    options = LdClumpsOptions.of(locals())
+    options = LdClumpsOptions.from_arguments(locals())
     run = Run(n_threads, max_memory, progress)
-    G, names = _genotypes(G, run)
+    G, names = _pack_with_names(G, run)
     values = as_numbers(scores, "scores")
     if values.shape != (G.shape[1],):
         raise ValueError(f"scores must be one for each of the {G.shape[1]} SNPs, but has the shape {values.shape}")
     chromosomes = np.unique(G.chromosome, return_inverse=True)[1].astype(np.int64)
-    found = core().ld_clumps(G, values, for_core(G.position), chromosomes, options.core(), run)
-    return LdClumps(leads=found["leads"], names=None if names is None else names[found["leads"]], clump=found["clumps"])
+    core_result = load_core().ld_clumps(G, values, for_core(G.position), chromosomes, options.core_options(), run)
+    return LdClumps(
+        leads=core_result["leads"],
+        names=None if names is None else names[core_result["leads"]],
+        clump=core_result["clumps"],
+    )

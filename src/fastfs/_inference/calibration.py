@@ -1,4 +1,4 @@
-"""Scores under permuted labels as a scale for the true ones: moments, ties, step-down p-values, correlation."""
+"""Statistics of scores under permuted labels, which give true scores a scale: moments, ties, step-down p-values."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,39 +8,40 @@ import numpy as np
 
 from fastfs._types import Floats, Integers
 
-# Scores that differ by less than this share are ties: a partition of the samples that comes back as itself may be
-# summed in another order. So are those that differ by less than rounding leaves of the largest one: a feature without
-# any relation to the others has scores around 1e-17 in place of 0.
+# Scores that differ by less than the share TIE are ties, because a permutation that gives an equal partition of the
+# samples may sum it in another order. Scores that differ by less than ROUNDING times the largest score are ties too: a
+# feature without any relation to other features has scores around 1e-17 instead of 0.
 TIE = 1e-9
 ROUNDING = 1e-14
 
 
-def reach(scores: Floats) -> Floats:
-    """Return what another score must reach to be as large as each of these."""
+def tie_limits(scores: Floats) -> Floats:
+    """Return for each score the smallest value that counts as at least as large."""
     limits: Floats = scores - np.maximum(TIE * np.abs(scores), ROUNDING * np.abs(scores).max())
     return limits
 
 
 @dataclass(frozen=True)
 class Scale:
-    """Centers and spreads of the features' scores; the spread of a score that never changes is infinite."""
+    """Centers and spreads of the features' scores; a score that never changes has an infinite spread."""
 
     center: Floats
     spread: Floats
 
-    def of(self, scores: Floats) -> Floats:
-        found: Floats = (scores - self.center) / self.spread
-        return found
+    def standardize(self, scores: Floats) -> Floats:
+        """Return the scores minus their centers, divided by their spreads."""
+        standardized: Floats = (scores - self.center) / self.spread
+        return standardized
 
-    def reach(self, scores: Floats) -> Floats:
-        """Return what another standardized score must reach to be as large as each of these scores."""
-        z = self.of(scores)
-        limits: Floats = z - np.maximum(TIE * np.abs(z), (scores - reach(scores)) / self.spread)
+    def standardized_limits(self, scores: Floats) -> Floats:
+        """Return for each score the smallest standardized value that counts as at least as large."""
+        z = self.standardize(scores)
+        limits: Floats = z - np.maximum(TIE * np.abs(z), (scores - tie_limits(scores)) / self.spread)
         return limits
 
 
 class Moments:
-    """Mean, standard deviation and skewness of each feature's scores, from rows that come one by one.
+    """Mean, standard deviation and skewness of each feature's scores, from rows added one by one.
 
     Sums are taken about the first row, in the order of the rows.
     """
@@ -51,7 +52,8 @@ class Moments:
         self._sums = np.zeros((3, len(true)))
         self._largest = np.abs(true)
 
-    def add(self, scores: Floats) -> None:
+    def add_scores(self, scores: Floats) -> None:
+        """Add the scores under one permutation."""
         if self.n == 0:
             self._about = scores
         self.n += 1
@@ -61,8 +63,8 @@ class Moments:
             power = power * difference
         np.maximum(self._largest, np.abs(scores), out=self._largest)
 
-    def scale(self, *, with_true: bool) -> Scale:
-        """Return means and standard deviations of the rows, and the true scores among them if asked for."""
+    def make_scale(self, *, with_true: bool) -> Scale:
+        """Return the means and standard deviations of the rows, with the true scores as another row if asked for."""
         first, second, _ = self._sums
         n = self.n + with_true
         if with_true:
@@ -73,21 +75,23 @@ class Moments:
         constant = sd <= np.maximum(TIE * self._largest, ROUNDING * np.abs(self.true).max())
         return Scale(self._about + mean, np.where(constant, np.inf, sd))
 
-    def mean(self) -> Floats:
-        """Return the means of the rows without the true scores."""
-        found: Floats = self._about + self._sums[0] / self.n
-        return found
+    def mean_scores(self) -> Floats:
+        """Return the means of the rows, without the true scores."""
+        means: Floats = self._about + self._sums[0] / self.n
+        return means
 
-    def skewness(self) -> Floats:
-        """Return the skewness of the rows without the true scores; 0 for scores that never change."""
+    def score_skewness(self) -> Floats:
+        """Return the skewness of the rows, without the true scores; 0 for scores that never change."""
         first, second, third = self._sums / self.n
-        spread = self.scale(with_true=False).spread
-        found: Floats = (third - 3 * first * second + 2 * first**3) / spread**3
-        return found
+        spread = self.make_scale(with_true=False).spread
+        skewness: Floats = (third - 3 * first * second + 2 * first**3) / spread**3
+        return skewness
 
 
 class StepDown:
-    """Family-wise p-values of Westfall and Young: each feature against the largest of those that aren't above it."""
+    """Family-wise p-values of Westfall and Young: each feature is compared with the largest of the features not
+    above it.
+    """
 
     def __init__(self, true: Floats, limits: Floats) -> None:
         self._order: Integers = np.argsort(-true, kind="stable")[::-1]
@@ -95,20 +99,23 @@ class StepDown:
         self._counts = np.ones(len(true))  # the true scores reach themselves
         self._n = 1
 
-    def add(self, scores: Floats) -> None:
+    def add_scores(self, scores: Floats) -> None:
+        """Count the features that the scores under one permutation reach."""
         self._counts += np.maximum.accumulate(scores[self._order]) >= self._limits
         self._n += 1
 
-    def pvalues(self) -> Floats:
-        found = np.empty(len(self._counts))
-        found[self._order] = np.maximum.accumulate((self._counts / self._n)[::-1])[::-1]
-        return found
+    def step_down_pvalues(self) -> Floats:
+        """Return the p-value of each feature."""
+        pvalues = np.empty(len(self._counts))
+        pvalues[self._order] = np.maximum.accumulate((self._counts / self._n)[::-1])[::-1]
+        return pvalues
 
 
 def mean_correlation(scores: Sequence[Floats | None], *, ranks: bool = True) -> float:
-    """Mean of Spearman's correlation over all pairs, or of Pearson's, from the sum of the standardised ranks or scores.
+    """Return the mean of Spearman's (or Pearson's) correlation over all pairs, from the sum of standardised ranks
+    (scores).
 
-    NaN if some scores are missing or all equal.
+    The result is NaN if some scores are missing or all equal.
     """
     from scipy.stats import rankdata
 
@@ -116,7 +123,7 @@ def mean_correlation(scores: Sequence[Floats | None], *, ranks: bool = True) -> 
     for one in scores:
         if one is None or np.all(one == one[0]):
             return float("nan")
-        values = rankdata(one) if ranks else one / np.abs(one).max()  # whose squares neither overflow nor vanish
+        values = rankdata(one) if ranks else one / np.abs(one).max()  # scaled so that squares don't overflow or vanish
         values = values - values.mean()
         total = total + values / np.linalg.norm(values)
     M = len(scores)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from fastfs._inputs.checks import choose, rank_features
+from fastfs._inputs.checks import check_choice, rank_features
 from fastfs._inputs.entry import entry
 from fastfs._machine.brief import brief
 from fastfs._types import Array, Floats, Integers
@@ -15,7 +15,7 @@ from fastfs._types import Array, Floats, Integers
 @brief
 @dataclass(frozen=True)
 class ConsensusResult:
-    """What :func:`fastfs.consensus` found.
+    """Result of :func:`fastfs.consensus`.
 
     Parameters
     ----------
@@ -36,8 +36,8 @@ class ConsensusResult:
     Examples
     --------
     >>> import fastfs
-    >>> found = fastfs.consensus({"one": [3.0, 2.0, 1.0], "other": [2.0, 3.0, 0.0]})
-    >>> found.scores.tolist(), found.ranking.tolist()
+    >>> result = fastfs.consensus({"one": [3.0, 2.0, 1.0], "other": [2.0, 3.0, 0.0]})
+    >>> result.scores.tolist(), result.ranking.tolist()
     ([0.75, 0.75, 0.0], [1, 2, 3])
     """
 
@@ -84,17 +84,17 @@ def consensus(methods: Mapping[str, Any], *, method: str = "mean") -> ConsensusR
     >>> from sklearn.datasets import load_wine
     >>> X, y = load_wine(return_X_y=True)
     >>> fitted = {m.__class__.__name__: m.fit(X, y) for m in (fastfs.ReliefF(), fastfs.MultiSURF(), fastfs.IM4E())}
-    >>> found = fastfs.consensus(fitted)
-    >>> int(found.ranking.argmin()), found.ranks[:, 12].tolist()
+    >>> result = fastfs.consensus(fitted)
+    >>> int(result.ranking.argmin()), result.ranks[:, 12].tolist()
     (12, [3.0, 1.0, 2.0])
     """
-    choose("method", method, ("mean", "rra"))
+    check_choice("method", method, ("mean", "rra"))
     if not isinstance(methods, Mapping):
         raise TypeError(f"methods must be a mapping of names to scores or estimators, not {type(methods).__name__}")
     if len(methods) < 2:
         raise ValueError(f"a consensus needs two methods or more, but there is {len(methods)}")
     names = [str(name) for name in methods]
-    rows = [_ranks(name, given) for name, given in methods.items()]
+    rows = [_rank_features(name, given) for name, given in methods.items()]
     for name, row in zip(names, rows, strict=True):
         if len(row) != len(rows[0]):
             raise ValueError(
@@ -108,7 +108,7 @@ def consensus(methods: Mapping[str, Any], *, method: str = "mean") -> ConsensusR
 
         ordered = np.sort(ranks / n_features, axis=0)
         place = np.arange(1, n_methods + 1)[:, None]
-        # Under random orders the k-th smallest of n uniform ranks is Beta(k, n - k + 1).
+        # Under random orders, the k-th smallest of n uniform ranks is Beta(k, n - k + 1) distributed.
         rho = beta.cdf(ordered, place, n_methods + 1 - place).min(axis=0)
         pvalues = np.minimum(rho * n_methods, 1)
         scores = -np.log10(pvalues) + 0.0
@@ -118,8 +118,8 @@ def consensus(methods: Mapping[str, Any], *, method: str = "mean") -> ConsensusR
 
 
 def _in_one_order(methods: Mapping[str, Any], rows: list[Array]) -> list[Array]:
-    """Return the ranks of each method in the order of the first one that names its features."""
-    named = {name: found for name, given in methods.items() if (found := _feature_names(given)) is not None}
+    """Return the ranks of each method in the feature order of the first method that names its features."""
+    named = {name: names for name, given in methods.items() if (names := _feature_names(given)) is not None}
     if not named:
         return rows
     first, order = next(iter(named.items()))
@@ -143,26 +143,36 @@ def _in_one_order(methods: Mapping[str, Any], rows: list[Array]) -> list[Array]:
     ]
 
 
-def _feature_names(given: Any) -> list[Any] | None:
-    """Return the features of a Series, but for their numbers alone, or of a fit; None if they have no names."""
-    names = list(given.index) if hasattr(given, "to_frame") else getattr(given, "feature_names_in_", None)
+def _feature_names(scores_or_estimator: Any) -> list[Any] | None:
+    """Return the feature names of a Series or of a fit; None if they are only numbers or missing."""
+    names = (
+        list(scores_or_estimator.index)
+        if hasattr(scores_or_estimator, "to_frame")
+        else getattr(scores_or_estimator, "feature_names_in_", None)
+    )
     return None if names is None or list(names) == list(range(len(names))) else list(names)
 
 
-def _ranks(name: str, given: Any) -> Array:
-    """1 is best; ties at their mean."""
+def _rank_features(name: str, scores_or_estimator: Any) -> Array:
+    """Return the rank of each feature, 1 for the best; ties share their mean rank."""
     from scipy.stats import rankdata
 
-    if hasattr(given, "selected_") or (hasattr(given, "ranking_") and not hasattr(given, "scores_")):
-        values = -given.ranking_  # ProjSe's order of choice isn't that of its scores
+    if hasattr(scores_or_estimator, "selected_") or (
+        hasattr(scores_or_estimator, "ranking_") and not hasattr(scores_or_estimator, "scores_")
+    ):
+        values = -scores_or_estimator.ranking_  # ProjSe's order of choice isn't that of its scores
     else:
-        values = getattr(given, "scores_", given)
+        values = getattr(scores_or_estimator, "scores_", scores_or_estimator)
     try:
         values = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError):
-        raise TypeError(f"{name} must be scores or a fitted estimator, not {type(given).__name__}") from None
+        raise TypeError(
+            f"{name} must be scores or a fitted estimator, not {type(scores_or_estimator).__name__}"
+        ) from None
     if values.ndim != 1 or len(values) == 0:
-        raise TypeError(f"{name} must be scores of all features or a fitted estimator, not {type(given).__name__}")
+        raise TypeError(
+            f"{name} must be scores of all features or a fitted estimator, not {type(scores_or_estimator).__name__}"
+        )
     if not np.isfinite(values).all():
         bad = int(np.flatnonzero(~np.isfinite(values))[0])
         raise ValueError(f"the scores of {name} must be finite, but that of feature {bad} isn't")

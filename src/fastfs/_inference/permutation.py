@@ -1,4 +1,4 @@
-"""Permutation tests: p-values for the scores of any method, from the same method on shuffled labels."""
+"""Permutation tests: p-values for the scores of any method, from its scores under permuted labels."""
 
 import contextlib
 import itertools
@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from fastfs._inference.calibration import TIE, Moments, Scale, StepDown, mean_correlation, reach
+from fastfs._inference.calibration import TIE, Moments, Scale, StepDown, mean_correlation, tie_limits
 from fastfs._inference.design import SIGNIFICANT, Design
-from fastfs._inputs.checks import as_bool, as_permutations, as_seed, choose, rank_features
+from fastfs._inputs.checks import as_bool, as_permutations, as_seed, check_choice, rank_features
 from fastfs._inputs.entry import entry
 from fastfs._inputs.source import Source, is_stream
 from fastfs._inputs.values import as_values
@@ -22,52 +22,52 @@ from fastfs._types import Array, Floats, Integers, Progress
 
 Labels = Integers
 
-# Scores and overall statistic for each of several labelings of the same samples. What doesn't depend on labels is done
-# once, by whoever made the function.
+# Function that yields the scores and the overall statistic for each of several permutations of the labels. Work that
+# doesn't depend on labels is done once, when the function is made.
 Scorer = Callable[[Sequence[Labels]], Iterator[tuple[Array, float]]]
 
-# A test stops once so many statistics have reached the true one; z is first given a scale by so many draws.
-_ENOUGH = 10
-_PILOT = 49
+# A test stops when _N_TO_STOP statistics have reached the true one; _N_FOR_SCALE permutations before give z its scale.
+_N_TO_STOP = 10
+_N_FOR_SCALE = 49
 
-# z of skewed scores needs so many permutations.
-_ENOUGH_FOR_SKEWED = 999
+# Number of permutations that z of skewed scores needs.
+_N_FOR_SKEWED = 999
 
-# Labelings that are scored at once: a test that may stop begins with few.
-_FEW, _MANY = 64, 1024
+# Number of permutations that are scored together; a test that may stop early begins with the smaller one.
+_FIRST_BATCH, _LARGEST_BATCH = 64, 1024
 _BATCH_BYTES = 1 << 28
 
 
 @brief
 @dataclass(frozen=True)
 class PermutationResult:
-    """What :func:`fastfs.permutation_test` found.
+    """Result of :func:`fastfs.permutation_test`.
 
     Parameters
     ----------
     scores : ndarray of shape (n_features,)
-        Under the true labels.
+        Scores under the true labels.
     z : ndarray of shape (n_features,)
-        (scores - null_mean) / null_sd, and 0 for degenerate features. No normal deviate: it can't exceed
-        sqrt(n_permutations).
+        (scores - null_mean) / null_sd, and 0 for degenerate features. It isn't a normal deviate, because it can't
+        exceed sqrt(n_permutations).
     ranking : ndarray of shape (n_features,)
-        By scores or z, as asked for; 1 is best.
+        Ranking by scores or by z, depending on the option `ranking`; 1 is best.
     pvalues : ndarray of shape (n_features,)
         (1 + number of permutations with as large a score for this feature) / (1 + n_permutations).
     pvalues_adjusted : ndarray of shape (n_features,)
-        The same after control of the false discovery rate (see `fdr`).
+        `pvalues` after control of the false discovery rate (see `fdr`).
     pvalues_max : ndarray of shape (n_features,)
-        Against the largest z, or score, of the features that aren't better, which controls the family-wise error rate
-        if the labels say nothing about X: no other correction is needed.
+        p-values against the largest z, or score, of the features that aren't better. They control the family-wise error
+        rate if the labels say nothing about X, without any other correction.
     statistic : float
-        Of all features together: the largest z, or the largest score; the latter for :class:`fastfs.DiSC` is the
+        Statistic of all features together: the largest z, or the largest score, which for :class:`fastfs.DiSC` is the
         largest significance.
     pvalue : float
-        Of `statistic`: whether the labels have anything to do with X.
+        p-value of `statistic`, for the hypothesis that the labels have nothing to do with X.
     null_statistics : ndarray of shape (n_permutations,)
-        The same statistic under permuted labels.
+        `statistic` under permuted labels.
     null_mean, null_sd : ndarray of shape (n_features,)
-        Of each feature's scores under all labelings, the true one included.
+        Mean and standard deviation of each feature's scores under all labelings, the true one included.
     null_skew : ndarray of shape (n_features,)
         Skewness of the scores under permuted labels.
     degenerate : ndarray
@@ -80,11 +80,11 @@ class PermutationResult:
     n_permutations : int
         The number of labelings compared with the true one.
     exact : bool
-        Whether these are all labelings of the design, so that chance has no part in the p-values.
+        True if these are all labelings of the design, so that chance has no part in the p-values.
     stopped : bool
-        Whether the test ended early, since the labels are clearly no better than permuted ones.
+        True if the test ended early, because the labels are clearly no better than permuted ones.
     design : str
-        What was permuted.
+        Description of the permutations.
     resolution : float
         No p-value can be smaller: 1 / (1 + n_permutations), or, if all labelings were taken, the share of those that
         differ from the true one in the names of the classes alone, under which the estimators of this library give the
@@ -98,10 +98,10 @@ class PermutationResult:
     >>> X = np.random.default_rng(0).normal(size=(40, 20))
     >>> y = np.arange(40) % 2
     >>> X[:, 3] += 3 * y
-    >>> found = fastfs.permutation_test(fastfs.ReliefF(), X, y, n_permutations=99)
-    >>> found.pvalues[3].item(), found.pvalues_adjusted[3].round(2).item(), found.resolution
+    >>> result = fastfs.permutation_test(fastfs.ReliefF(), X, y, n_permutations=99)
+    >>> result.pvalues[3].item(), result.pvalues_adjusted[3].round(2).item(), result.resolution
     (0.01, 0.2, 0.01)
-    >>> found.ranking[3].item(), found.design
+    >>> result.ranking[3].item(), result.design
     (1, '20 + 20 samples')
     """
 
@@ -147,7 +147,7 @@ def permutation_test(
     n_jobs: int | None = None,
     verbose: bool | Progress = False,
 ) -> PermutationResult:
-    """P-values of the scores of a feature selector, under the hypothesis that the labels say nothing about X.
+    """Compute p-values of a feature selector's scores, under the hypothesis that the labels say nothing about X.
 
     Parameters
     ----------
@@ -171,11 +171,12 @@ def permutation_test(
         For the estimator's ``fit``, such as ``{"sample_weight": weights}``, which stay with their samples: as in
         scikit-learn's ``cross_validate``. A pipeline passes them on by metadata routing.
     statistic : {"z", "score"}
-        What `pvalues_max` and `pvalue` compare between features. "z": scores standardized by their mean and standard
-        deviation under permuted labels, so that no feature sets the maximum by its scale alone. "score": as they are.
+        Values that `pvalues_max` and `pvalue` compare between features. "z": scores standardized by their mean and
+        standard deviation under permuted labels, so that no feature sets the maximum by its scale alone. "score": the
+        scores themselves.
     ranking : {"score", "z"}
-        What features are ranked by. "z" takes out what the scores would be without labels, and costs power where
-        scores follow the labels already.
+        Values that features are ranked by. "z" removes the part of a score that doesn't depend on labels, and costs
+        power if the scores follow the labels already.
     n_permutations : int or "auto"
         How often the labels are permuted; all labelings of the design are taken once if there are no more. "auto": all
         if there are at most 1000, otherwise 999 with `stop`. P-values can't be below `resolution` of the result; to
@@ -187,7 +188,7 @@ def permutation_test(
     fdr : {"bh", "by"}
         Benjamini-Hochberg, or Benjamini-Yekutieli, which holds under any dependence between features.
     random_state : int, Generator, RandomState or None
-        Of the permutations; the estimator has its own.
+        Seed of the permutations; the estimator has a separate one.
     n_jobs : int or None
         Joblib workers, each of which takes a share of the permutations on one thread: processes, or machines under
         ``joblib.parallel_config("dask")``. None: what that says about `n_jobs`, else this process alone, with the
@@ -256,32 +257,32 @@ def permutation_test(
     >>> X = np.random.default_rng(0).normal(size=(40, 20))
     >>> y = np.arange(40) % 2
     >>> X[:, 3] += 3 * y
-    >>> found = fastfs.permutation_test(fastfs.ProjSe(1), X, y)
-    >>> found.pvalue, np.flatnonzero(found.pvalues_max < 0.05).tolist()
+    >>> result = fastfs.permutation_test(fastfs.ProjSe(1), X, y)
+    >>> result.pvalue, np.flatnonzero(result.pvalues_max < 0.05).tolist()
     (0.001, [3])
 
     Eight samples of each of 12 donors: the donors' labels are permuted.
 
     >>> donors = np.repeat(np.arange(12), 8)
     >>> X = np.random.default_rng(0).normal(size=(96, 10)) + np.random.default_rng(1).normal(size=(12, 10))[donors]
-    >>> found = fastfs.permutation_test(fastfs.ProjSe(1), X, donors % 2, groups=donors)
-    >>> found.design, found.n_distinct, found.exact, found.pvalue > 0.05
+    >>> result = fastfs.permutation_test(fastfs.ProjSe(1), X, donors % 2, groups=donors)
+    >>> result.design, result.n_distinct, result.exact, result.pvalue > 0.05
     ('6 + 6 groups', 924, True, True)
 
     Each donor gives a treated and a control specimen: their labels are exchanged within the donor.
 
     >>> specimens, treated = np.arange(96) // 4, np.arange(96) // 4 % 2
-    >>> found = fastfs.permutation_test(fastfs.ProjSe(1), X, treated, groups=specimens, blocks=donors)
-    >>> found.design, found.n_distinct
+    >>> result = fastfs.permutation_test(fastfs.ProjSe(1), X, treated, groups=specimens, blocks=donors)
+    >>> result.design, result.n_distinct
     ('12 + 12 groups within 12 blocks', 4096)
     """
     from scipy.stats import false_discovery_control
     from sklearn.base import clone
 
-    choose("statistic", statistic, ("z", "score"))
-    choose("ranking", ranking, ("score", "z"))
-    choose("fdr", fdr, ("bh", "by"))
-    most, is_auto = as_permutations(n_permutations, low=1)
+    check_choice("statistic", statistic, ("z", "score"))
+    check_choice("ranking", ranking, ("score", "z"))
+    check_choice("fdr", fdr, ("bh", "by"))
+    max_permutations, is_auto = as_permutations(n_permutations, low=1)
     may_stop = is_auto if stop is None else as_bool("stop", stop)
     report = as_progress(verbose)
     seed = as_seed(random_state)
@@ -296,25 +297,27 @@ def permutation_test(
     names = as_values(y).reshape(-1) if labels.dtype.kind == "i" else None
     design = Design(labels, blocks, groups, covariates, names=names)
     ignores_names = bool(getattr(last_step(model), "_ignores_names", False))
-    design.check(ignores_names=ignores_names)
-    exact = design.has_at_most(1 + most)
+    design.check_labelings(ignores_names=ignores_names)
+    exact = design.has_at_most(1 + max_permutations)
     if exact:
-        most, may_stop = int(design.n_distinct) - 1, False
+        max_permutations, may_stop = int(design.n_distinct) - 1, False
     ((scores, overall),) = scorer([labels])
     if not np.isfinite(scores).all():
         raise ValueError(f"the scores of {type(estimator).__name__} aren't finite, so they can't be compared")
 
     if wants_workers(n_jobs) and from_sums is None:
-        scorer = _Workers(estimator, X, y, params, n_jobs)
-    source = _Permutations(design, scorer, seed, most, exact, max(labels.nbytes, scores.nbytes), may_stop)
-    null = _compare(source, scores, overall, statistic, report, Run(0, getattr(estimator, "max_memory", None)))
+        scorer = _ScorerOnWorkers(estimator, X, y, params, n_jobs)
+    source = _Permutations(design, scorer, seed, max_permutations, exact, max(labels.nbytes, scores.nbytes), may_stop)
+    null = _score_permutations(
+        source, scores, overall, statistic, report, Run(0, getattr(estimator, "max_memory", None))
+    )
     n = null.moments.n
-    scale = null.moments.scale(with_true=True)
+    scale = null.moments.make_scale(with_true=True)
     is_degenerate = np.isinf(scale.spread)
-    z = scale.of(scores)
+    z = scale.standardize(scores)
     pvalues = np.where(is_degenerate, 1.0, (1 + null.exceeding) / (1 + n))
-    skewness = null.moments.skewness()
-    found = PermutationResult(
+    skewness = null.moments.score_skewness()
+    result = PermutationResult(
         scores=scores,
         z=z,
         ranking=rank_features(z if ranking == "z" else scores),
@@ -328,39 +331,39 @@ def permutation_test(
         null_sd=np.where(is_degenerate, 0.0, scale.spread),
         null_skew=skewness,
         degenerate=np.flatnonzero(is_degenerate),
-        label_free=mean_correlation([scores, null.moments.mean()]),
+        label_free=mean_correlation([scores, null.moments.mean_scores()]),
         n_distinct=design.n_distinct,
         n_permutations=n,
         exact=exact,
         stopped=null.stopped,
-        design=design.describe(),
+        design=design.describe_design(),
         resolution=design.smallest_pvalue(ignores_names=ignores_names) if exact else 1 / (1 + n),
         fdr=fdr,
     )
     messages = []
-    # Of few features, independent ranks may correlate by more than 0.5, too. So may few labelings, of which there was a
-    # warning: one of them may be the exchange of two classes, which hardly changes scores.
+    # With few features, independent ranks may also correlate by more than 0.5. So may scores under few labelings, about
+    # which `check_labelings` has warned: one of them may exchange two classes, which hardly changes scores.
     if (
         ranking == "score"
         and design.smallest_pvalue(ignores_names=ignores_names) <= SIGNIFICANT
-        and found.label_free > max(0.5, 2.5 / np.sqrt(max(1, len(scores) - 1)))
+        and result.label_free > max(0.5, 2.5 / np.sqrt(max(1, len(scores) - 1)))
     ):
         messages.append(
             f"{type(estimator).__name__} ranks features much as without labels: its scores and their means under "
-            f"permuted labels have a rank correlation of {found.label_free:.2f} (label_free): rank by z instead"
+            f"permuted labels have a rank correlation of {result.label_free:.2f} (label_free): rank by z instead"
         )
     skew = float(np.median(skewness[~is_degenerate])) if not is_degenerate.all() else 0.0
-    if "z" in (statistic, ranking) and skew > 2 and n < _ENOUGH_FOR_SKEWED and not (exact or null.stopped):
+    if "z" in (statistic, ranking) and skew > 2 and n < _N_FOR_SKEWED and not (exact or null.stopped):
         messages.append(
             f"scores under permuted labels are skewed (null_skew has the median {skew:.1f}), so z needs "
-            f"{_ENOUGH_FOR_SKEWED} permutations or more, but there are {n}: raise n_permutations"
+            f"{_N_FOR_SKEWED} permutations or more, but there are {n}: raise n_permutations"
         )
     warn(messages)
-    return found
+    return result
 
 
-class _Workers:
-    """A scorer that shares labelings among the workers of joblib."""
+class _ScorerOnWorkers:
+    """Scorer that distributes permutations among the workers of joblib."""
 
     def __init__(self, estimator: Any, X: Any, y: Any, params: Any, n_jobs: int | None) -> None:
         self.estimator, self.of, self.n_jobs = estimator, (X, y, params), n_jobs
@@ -372,20 +375,21 @@ class _Workers:
         n_parts = min(effective_n_jobs(self.n_jobs), len(labelings))
         bounds = np.linspace(0, len(labelings), n_parts + 1).astype(int)
         parts = Parallel(n_jobs=self.n_jobs)(
-            delayed(_score)(clone(self.estimator), *self.of, labelings[begin:end])
+            delayed(_score_on_worker)(clone(self.estimator), *self.of, labelings[begin:end])
             for begin, end in itertools.pairwise(bounds)
         )
         return itertools.chain.from_iterable(parts)
 
 
-def _score(model: Any, X: Any, y: Any, params: Any, labelings: Sequence[Labels]) -> list[tuple[Array, float]]:
-    with silence():
+def _score_on_worker(model: Any, X: Any, y: Any, params: Any, labelings: Sequence[Labels]) -> list[tuple[Array, float]]:
+    """Score some permutations on a worker."""
+    with silence_warnings():
         return list(make_scorer(model, X, y, params)[1](labelings))
 
 
 @contextlib.contextmanager
-def silence() -> Iterator[None]:
-    """Ignore what an estimator warns of under permuted labels."""
+def silence_warnings() -> Iterator[None]:
+    """Ignore the warnings of an estimator under permuted labels."""
     from sklearn.exceptions import ConvergenceWarning
 
     with warnings.catch_warnings():
@@ -396,27 +400,27 @@ def silence() -> Iterator[None]:
 
 @dataclass(frozen=True)
 class _Permutations:
-    """The scores and overall statistics under the labelings of a design, in their order, as often as asked for."""
+    """Iterable over the scores and overall statistics under the permutations of a design, in a fixed order."""
 
     design: Design
     scorer: Scorer
     seed: int
     n: int
     exact: bool
-    n_bytes: int  # of a labeling or its scores
+    n_bytes: int  # size of a labeling or of its scores
     may_stop: bool
 
     def __iter__(self) -> Iterator[tuple[Array, float]]:
-        labelings = self.design.others(self.n, self.seed, exact=self.exact)
-        size = _FEW if self.may_stop else _MANY
+        labelings = self.design.other_labelings(self.n, self.seed, exact=self.exact)
+        size = _FIRST_BATCH if self.may_stop else _LARGEST_BATCH
         while batch := list(itertools.islice(labelings, max(1, min(size, _BATCH_BYTES // self.n_bytes)))):
             yield from self.scorer(batch)
-            size = min(2 * size, _MANY)
+            size = min(2 * size, _LARGEST_BATCH)
 
 
 @dataclass(frozen=True)
 class _Null:
-    """What the scores under permuted labels say about the true ones."""
+    """Results of the comparison between the scores under permuted labels and the true scores."""
 
     moments: Moments
     exceeding: Integers
@@ -427,22 +431,23 @@ class _Null:
     stopped: bool
 
 
-def _compare(
+def _score_permutations(
     source: _Permutations, scores: Floats, overall: float, statistic: str, report: Progress | None, run: Run
 ) -> _Null:
-    limits = reach(scores)
+    """Score the permutations, and compare their scores and statistics with the true ones."""
+    limits = tie_limits(scores)
     exceeding = np.zeros(len(scores), dtype=np.int64)
     moments = Moments(scores)
     kept: list[Array] | None = [] if scores.nbytes * (source.n + 1) <= run.available() // 2 else None
     n_steps = source.n if kept is not None else 2 * source.n
-    own: list[float] = []
-    watch = _Watch(scores, overall, statistic) if source.may_stop else None
+    overall_statistics: list[float] = []
+    watch = _EarlyStop(scores, overall, statistic) if source.may_stop else None
     stopped = False
-    with silence():
+    with silence_warnings():
         for row, value in source:
             exceeding += row >= limits
-            moments.add(row)
-            own.append(value)
+            moments.add_scores(row)
+            overall_statistics.append(value)
             if kept is not None:
                 kept.append(row)
             if report is not None:
@@ -451,31 +456,31 @@ def _compare(
                 stopped = True
                 break
         n = moments.n
-        scale = moments.scale(with_true=True) if statistic == "z" else Scale(np.zeros(1), np.ones(1))
-        true = scale.of(scores)
-        tested = StepDown(true, scale.reach(scores))
+        scale = moments.make_scale(with_true=True) if statistic == "z" else Scale(np.zeros(1), np.ones(1))
+        true = scale.standardize(scores)
+        tested = StepDown(true, scale.standardized_limits(scores))
         largest = []
         for b, row in enumerate(kept if kept is not None else (row for row, _ in itertools.islice(source, n))):
-            z = scale.of(row)
-            tested.add(z)
+            z = scale.standardize(row)
+            tested.add_scores(z)
             largest.append(float(z.max()))
             if kept is None and report is not None:
                 report("permutations", (n + b + 1) / n_steps)
-    pvalues_max = tested.pvalues()
+    pvalues_max = tested.step_down_pvalues()
     if statistic == "z":
         value, values, pvalue = float(true.max()), np.array(largest), float(pvalues_max.min())
     else:
-        value, values = overall, np.array(own)
+        value, values = overall, np.array(overall_statistics)
         pvalue = float((1 + np.count_nonzero(values >= value - TIE * abs(value))) / (1 + n))
     if watch is not None and stopped:
-        pvalue = _ENOUGH / watch.n
+        pvalue = _N_TO_STOP / watch.n
     return _Null(moments, exceeding, pvalues_max, value, values, pvalue, stopped)
 
 
-class _Watch:
+class _EarlyStop:
     """Counts the permutations whose statistic reaches the true one.
 
-    z gets its scale from the first permutations, which don't count.
+    z gets its scale from the first permutations, which aren't counted.
     """
 
     def __init__(self, scores: Floats, overall: float, statistic: str) -> None:
@@ -484,60 +489,63 @@ class _Watch:
         self.n = self.count = 0
 
     def is_enough(self, row: Floats, value: float, moments: Moments) -> bool:
+        """Add a permutation; return True if enough statistics have reached the true one to stop."""
         if self.is_z:
-            if moments.n == _PILOT:
-                self.scale = moments.scale(with_true=False)
-                best = self.scale.of(self.scores).argmax()
-                self.limit = float(self.scale.reach(self.scores)[best])
-            if moments.n <= _PILOT:
+            if moments.n == _N_FOR_SCALE:
+                self.scale = moments.make_scale(with_true=False)
+                best = self.scale.standardize(self.scores).argmax()
+                self.limit = float(self.scale.standardized_limits(self.scores)[best])
+            if moments.n <= _N_FOR_SCALE:
                 return False
-            value = float(self.scale.of(row).max())
+            value = float(self.scale.standardize(row).max())
         self.n += 1
         self.count += value >= self.limit
-        return self.count == _ENOUGH
+        return self.count == _N_TO_STOP
 
 
 def wants_workers(n_jobs: int | None) -> bool:
-    """Whether joblib is asked for: by n_jobs, or by ``joblib.parallel_config`` around the call."""
-    joblib = sys.modules.get("joblib")  # whoever configures it has imported it
+    """Return True if n_jobs or ``joblib.parallel_config`` around the call asks for workers."""
+    joblib = sys.modules.get("joblib")  # a caller that configures joblib has imported it
     return n_jobs is not None or (joblib is not None and joblib.effective_n_jobs(None) > 1)
 
 
 def make_scorer(model: Any, X: Any, y: Any, params: Mapping[str, Any] | None = None) -> tuple[Labels, Scorer]:
-    """Return the labels as numbers, and the scorer of a model that may be changed."""
-    own = getattr(model, "_scorer", None)
-    found: tuple[Labels, Scorer] = refit(model, X, y, params) if own is None or params else own(X, y)
-    return found
+    """Return the labels as numbers, and the scorer of a model; the model may be changed."""
+    make_own_scorer = getattr(model, "_make_scorer", None)
+    scorer: tuple[Labels, Scorer] = (
+        make_refitting_scorer(model, X, y, params) if make_own_scorer is None or params else make_own_scorer(X, y)
+    )
+    return scorer
 
 
 def sums_scorer(model: Any, X: Any, y: Any, groups: Any) -> tuple[Labels, Scorer] | None:
-    """The scorer of a stream whose labels move with whole groups, from sums over each of these, which one pass gives.
+    """Return labels and scorer for a stream with labels of whole groups: one pass gives sums over each group.
 
-    None if labels move otherwise, or if the model keeps no such sums, or loads X.
+    Return None if labels aren't permuted among groups, or if the model keeps no such sums, or loads X.
     """
-    serves = getattr(model, "_sums_serve", None)
-    if groups is None or y is None or not is_stream(X) or serves is None or not serves(X, True):
+    wants_sums = getattr(model, "_wants_sums", None)
+    if groups is None or y is None or not is_stream(X) or wants_sums is None or not wants_sums(X, True):
         return None
     classes, labels = _as_labels(y)
-    units = None if classes is None else Design(labels, groups=groups).wholes
+    units = None if classes is None else Design(labels, groups=groups).moving_groups
     if units is None:
         return None
-    n_samples = Source.of(X).shape[0]
+    n_samples = Source.from_data(X).shape[0]
     if n_samples not in (None, len(units)):
         raise ValueError(f"X and y must have the same rows, but have {n_samples} and {len(units)}")
     first = np.unique(units, return_index=True)[1]
     sums = model._sum_groups(X, units, len(first), None, None)
 
-    def scorer(labelings: Sequence[Labels]) -> Iterator[tuple[Array, float]]:
+    def score_labelings(labelings: Sequence[Labels]) -> Iterator[tuple[Array, float]]:
         for labeling in labelings:
             scores = np.array(model._fit_groups(sums, labeling[first], classes).scores_, dtype=np.float64)
             yield scores, float(scores.max())
 
-    return labels, scorer
+    return labels, score_labelings
 
 
 def _as_labels(y: Any) -> tuple[Array | None, Array]:
-    """Return the classes and the place of each label among them, or None and the target if it is numbers."""
+    """Return the classes and the position of each label among them, or None and the target if it is numbers."""
     y = as_values(y)
     if y.dtype.names or (y.dtype.kind == "f" and not np.array_equal(y, np.floor(y))):
         return None, y.reshape(-1)
@@ -550,11 +558,11 @@ def last_step(model: Any) -> Any:
     return model.steps[-1][1] if hasattr(model, "steps") else model
 
 
-def refit(model: Any, X: Any, y: Any, params: Mapping[str, Any] | None = None) -> tuple[Labels, Scorer]:
-    """The scorer of a model without a label-free stage: fits."""
+def make_refitting_scorer(model: Any, X: Any, y: Any, params: Mapping[str, Any] | None = None) -> tuple[Labels, Scorer]:
+    """Return the labels as numbers, and a scorer that fits a model without a label-free stage to each permutation."""
     classes, labels = _as_labels(y)
 
-    def scorer(labelings: Sequence[Labels]) -> Iterator[tuple[Array, float]]:
+    def score_labelings(labelings: Sequence[Labels]) -> Iterator[tuple[Array, float]]:
         for labeling in labelings:
             model.fit(X, labeling if classes is None else classes[labeling], **(params or {}))
             scored = last_step(model)
@@ -563,4 +571,4 @@ def refit(model: Any, X: Any, y: Any, params: Mapping[str, Any] | None = None) -
             scores = np.array(scored.scores_, dtype=np.float64)
             yield scores, float(np.max(getattr(scored, "statistic_", scores)))
 
-    return labels, scorer
+    return labels, score_labelings

@@ -1,4 +1,4 @@
-"""Stability: how much of a selection comes back on other samples of the same population."""
+"""Stability of a selection: the agreement of selections on different samples of one population."""
 
 import warnings
 from collections.abc import Mapping
@@ -10,10 +10,10 @@ import numpy as np
 from fastfs._inference.calibration import mean_correlation
 from fastfs._inference.design import Design
 from fastfs._inference.permutation import last_step, wants_workers
-from fastfs._inputs.checks import as_float, as_int, as_seed, choose, some_of
+from fastfs._inputs.checks import as_float, as_int, as_seed, check_choice, some_of
 from fastfs._inputs.entry import entry
 from fastfs._inputs.labels import encode_labels
-from fastfs._inputs.matrix import loaded, require_table, take_rows
+from fastfs._inputs.matrix import load_stream, require_table, take_rows
 from fastfs._machine.brief import brief
 from fastfs._machine.errors import renumber
 from fastfs._machine.run import DataWarning, Run, as_progress, warn
@@ -23,7 +23,7 @@ from fastfs._types import Array, Floats, Integers, Progress
 @brief
 @dataclass(frozen=True)
 class StabilityResult:
-    """What :func:`fastfs.stability` found.
+    """Result of :func:`fastfs.stability`.
 
     Parameters
     ----------
@@ -65,8 +65,8 @@ class StabilityResult:
     >>> X = np.random.default_rng(0).normal(size=(60, 30))
     >>> y = np.arange(60) % 2
     >>> X[:, :3] += 3 * y[:, None]
-    >>> found = fastfs.stability(fastfs.ReliefF(3), X, y, n_subsamples=20)
-    >>> found.stability, found.frequencies[:3].tolist()
+    >>> result = fastfs.stability(fastfs.ReliefF(3), X, y, n_subsamples=20)
+    >>> result.stability, result.frequencies[:3].tolist()
     (1.0, [1.0, 1.0, 1.0])
     """
 
@@ -185,17 +185,17 @@ def stability(
     >>> import fastfs
     >>> X = np.random.default_rng(0).normal(size=(60, 30))
     >>> y = np.arange(60) % 2
-    >>> found = fastfs.stability(fastfs.ReliefF(3), X, y, n_subsamples=20)  # nothing to find
-    >>> found.stability < 0.4
+    >>> result = fastfs.stability(fastfs.ReliefF(3), X, y, n_subsamples=20)  # nothing to find
+    >>> result.stability < 0.4
     True
     >>> X[:, 3] += 2 * y
-    >>> found = fastfs.stability(fastfs.ReliefF(3), X, y, scheme="complementary", n_pairs=10)
-    >>> found.selected_stable.tolist(), round(found.rare_bound, 2)
+    >>> result = fastfs.stability(fastfs.ReliefF(3), X, y, scheme="complementary", n_pairs=10)
+    >>> result.selected_stable.tolist(), round(result.rare_bound, 2)
     ([3], 0.6)
     """
     from sklearn.base import clone
 
-    choose("scheme", scheme, ("subsamples", "complementary"))
+    check_choice("scheme", scheme, ("subsamples", "complementary"))
     n_subsamples, n_pairs = as_int("n_subsamples", n_subsamples, low=2), as_int("n_pairs", n_pairs, low=1)
     for name, share in (("fraction", fraction), ("confidence", confidence)):
         if not 0 < as_float(name, share) < 1:
@@ -205,32 +205,32 @@ def stability(
     report = as_progress(verbose)
     if hasattr(X, "__next__"):
         raise ValueError("X is an iterator, which can be read once, but each subsample reads it: give an array")
-    X = loaded(X, Run())
+    X = load_stream(X, Run())
     require_table(X)
     if hasattr(X, "tocsr"):
         X = X.tocsr()  # other sparse formats have no rows to take
     shape = np.shape(X)
     if shape[0] == 0:
         raise ValueError("X needs samples, but has none")
-    own = getattr(last_step(estimator), "_response", None)  # targets that may be no labels
-    classes, values = encode_labels(y, *shape) if own is None else own(y, shape)
+    encode_target = getattr(last_step(estimator), "_encode_target", None)  # for estimators that also take numbers
+    classes, values = encode_labels(y, *shape) if encode_target is None else encode_target(y, shape)
     design = Design(values, blocks, groups)
     word = design.unit_word
-    strata = [np.flatnonzero(design.strata == stratum) for stratum in range(design.strata.max() + 1)]
+    strata = [np.flatnonzero(design.stratum_of_unit == stratum) for stratum in range(design.stratum_of_unit.max() + 1)]
     seed = np.random.SeedSequence(as_seed(random_state))
     if scheme == "complementary":
         sizes = [len(units) // 2 for units in strata]
         _require_halves(design, sizes, values, classes, word, blocks is not None)
-        rows = _draw(design, strata, sizes, 2, seed.spawn(n_pairs))
+        rows = _draw_subsamples(design, strata, sizes, 2, seed.spawn(n_pairs))
     else:
         sizes = [max(1, round(fraction * len(units))) for units in strata]
-        if sum(sizes) == len(design.strata):
+        if sum(sizes) == len(design.stratum_of_unit):
             raise ValueError(
                 f"subsamples must leave out some of the {sum(sizes)} {word}s, but hold all with fraction={fraction} of "
                 f"each class and block: give more {word}s, or a smaller fraction"
             )
-        rows = _draw(design, strata, sizes, 1, seed.spawn(n_subsamples))
-    if single := [int(np.argmax(design.units == units[0])) for units in strata if len(units) == 1]:
+        rows = _draw_subsamples(design, strata, sizes, 1, seed.spawn(n_subsamples))
+    if single := [int(np.argmax(design.unit_of_sample == units[0])) for units in strata if len(units) == 1]:
         place = "in no half" if scheme == "complementary" else "in every subsample"
         warn(
             [
@@ -241,17 +241,19 @@ def stability(
     if wants_workers(n_jobs):
         from joblib import Parallel, delayed
 
-        found = Parallel(n_jobs=n_jobs)(delayed(_select)(clone(estimator), X, y, params, part) for part in rows)
+        results = Parallel(n_jobs=n_jobs)(
+            delayed(_select_on_rows)(clone(estimator), X, y, params, part) for part in rows
+        )
     else:
-        found = []
+        results = []
         for m, part in enumerate(rows):
-            found.append(_select(clone(estimator), X, y, params, part))
+            results.append(_select_on_rows(clone(estimator), X, y, params, part))
             if report is not None:
                 report("subsamples", (m + 1) / len(rows))
-    selected = [support for support, _, _ in found]
-    n_features = found[0][1]
+    selected = [support for support, _, _ in results]
+    n_features = results[0][1]
     frequencies = np.bincount(np.concatenate(selected), minlength=n_features) / len(rows)
-    index, variance = nogueira(selected, frequencies)
+    index, variance = nogueira_index(selected, frequencies)
     from scipy.stats import norm
 
     bounds = (np.nan, np.nan)
@@ -262,8 +264,8 @@ def stability(
         frequencies=frequencies,
         stability=index,
         interval=(index - half, index + half),
-        relevance_correlation=mean_correlation([scores for _, _, scores in found]),
-        relevance_pearson=mean_correlation([scores for _, _, scores in found], ranks=False),
+        relevance_correlation=mean_correlation([scores for _, _, scores in results]),
+        relevance_pearson=mean_correlation([scores for _, _, scores in results], ranks=False),
         selected=selected,
         selected_stable=np.flatnonzero(frequencies >= threshold),
         rare_bound=bounds[0],
@@ -271,8 +273,8 @@ def stability(
     )
 
 
-def nogueira(selected: list[Array], frequencies: Array) -> tuple[float, float]:
-    """The index of Nogueira et al. (definition 4) and its variance (theorem 7)."""
+def nogueira_index(selected: list[Array], frequencies: Array) -> tuple[float, float]:
+    """Return the stability index of Nogueira et al. (definition 4) and its variance (theorem 7)."""
     M, d = len(selected), len(frequencies)
     sizes = np.array([len(support) for support in selected])
     k = sizes.mean()
@@ -289,7 +291,7 @@ def nogueira(selected: list[Array], frequencies: Array) -> tuple[float, float]:
 
 
 def rare_bounds(q: float, n_features: int, threshold: float, n_pairs: int) -> tuple[float, float]:
-    """The bounds of Shah and Samworth, of theorems 1 and 2, on the number of rarely selected features."""
+    """Return the bounds of Shah and Samworth (theorems 1 and 2) on the number of rarely selected features."""
     rare = q / n_features
     always = rare * q / (2 * threshold - 1)
     step = 1 / (2 * n_pairs)
@@ -305,8 +307,8 @@ def rare_bounds(q: float, n_features: int, threshold: float, n_pairs: int) -> tu
 def _require_halves(
     design: Design, sizes: list[int], values: Array, classes: Array | None, word: str, has_blocks: bool
 ) -> None:
-    """Refuse a design whose halves have none of a class."""
-    stays = np.array(sizes)[design.strata][design.units] > 0
+    """Raise ValueError if a class would be missing in the halves of the samples."""
+    stays = np.array(sizes)[design.stratum_of_unit][design.unit_of_sample] > 0
     codes = np.zeros(len(values), np.int64) if classes is None else values
     lost = np.setdiff1d(codes, codes[stays])
     if len(lost):
@@ -315,20 +317,24 @@ def _require_halves(
         raise ValueError(f"halves need two {word}s{of_class}{where}, but {there}: give more {word}s")
 
 
-def _draw(design: Design, strata: list[Integers], sizes: list[int], n_parts: int, seeds: list[Any]) -> list[Integers]:
-    """The rows of each subsample, ascending: for each seed disjoint parts, of so many units of each stratum."""
-    found = []
+def _draw_subsamples(
+    design: Design, strata: list[Integers], sizes: list[int], n_parts: int, seeds: list[Any]
+) -> list[Integers]:
+    """Return the rows of each subsample, ascending: for each seed disjoint parts, with a fixed number of units per
+    stratum.
+    """
+    subsamples = []
     for seed in seeds:
         rng = np.random.default_rng(seed)
         orders = [rng.permutation(units) for units in strata]
         for part in range(n_parts):
             drawn = [order[part * size : (part + 1) * size] for order, size in zip(orders, sizes, strict=True)]
-            found.append(np.flatnonzero(np.isin(design.units, np.concatenate(drawn))))
-    return found
+            subsamples.append(np.flatnonzero(np.isin(design.unit_of_sample, np.concatenate(drawn))))
+    return subsamples
 
 
-def _select(model: Any, X: Any, y: Any, params: Any, rows: Array) -> tuple[Array, int, Array | None]:
-    """Selected features, their number in all, and their scores, if there are any."""
+def _select_on_rows(model: Any, X: Any, y: Any, params: Any, rows: Array) -> tuple[Array, int, Array | None]:
+    """Return the features selected on some rows, the number of all features, and their scores, if there are any."""
     from sklearn.utils import _safe_indexing
     from sklearn.utils.validation import _check_method_params
 

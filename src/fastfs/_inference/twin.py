@@ -1,4 +1,4 @@
-"""A shuffled-label twin: the ranking of the same method under other labels, beside the true one."""
+"""Shuffled-label twin: the ranking of a method under permuted labels, next to its true ranking."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ import numpy as np
 
 from fastfs._inference.calibration import mean_correlation
 from fastfs._inference.design import Design
-from fastfs._inference.permutation import make_scorer, silence
+from fastfs._inference.permutation import make_scorer, silence_warnings
 from fastfs._inputs.checks import as_int, as_seed, rank_features
 from fastfs._inputs.entry import entry
 from fastfs._inputs.values import as_values
@@ -16,21 +16,21 @@ from fastfs._machine.brief import brief
 from fastfs._machine.run import warn
 from fastfs._types import Floats, Integers
 
-# A labeling is drawn so often until it isn't the true one. Covariates may make that one far more likely than others.
-_TRIES = 100
+# Largest number of draws until a labeling isn't the true one, which covariates may make far more likely than others.
+_MAX_DRAWS = 100
 
 
 @brief
 @dataclass(frozen=True)
 class TwinResult:
-    """What :func:`fastfs.shuffled_twin` found.
+    """Result of :func:`fastfs.shuffled_twin`.
 
     Parameters
     ----------
     scores, shuffled_scores : ndarray of shape (n_features,)
-        Under the true and under the shuffled labels. Larger is better.
+        Scores under the true and under the shuffled labels. Larger is better.
     ranking, shuffled_ranking : ndarray of shape (n_features,)
-        By these scores; 1 is best.
+        Rankings by these scores; 1 is best.
     rank_correlation : float
         Spearman's, between the scores: near 1, the method ranks features much as without labels. NaN if all scores are
         equal.
@@ -46,8 +46,8 @@ class TwinResult:
     >>> import numpy as np
     >>> import fastfs
     >>> X = np.random.default_rng(0).normal(size=(60, 40)) * np.exp(np.linspace(-1, 1, 40))  # variances differ
-    >>> found = fastfs.shuffled_twin(fastfs.ManiFeSt(), X, np.arange(60) % 2)  # labels say nothing
-    >>> found.rank_correlation > 0.5, found.design
+    >>> result = fastfs.shuffled_twin(fastfs.ManiFeSt(), X, np.arange(60) % 2)  # labels say nothing
+    >>> result.rank_correlation > 0.5, result.design
     (True, '30 + 30 samples')
     """
 
@@ -121,14 +121,14 @@ def shuffled_twin(
     >>> import fastfs
     >>> X, y = np.random.default_rng(0).normal(size=(60, 30)), np.arange(60) % 2
     >>> X[:, :3] += 2 * y[:, None]
-    >>> found = fastfs.shuffled_twin(fastfs.ReliefF(), X, y, top=3)
-    >>> np.flatnonzero(found.ranking <= 3).tolist(), found.overlap, abs(found.rank_correlation) < 0.5
+    >>> result = fastfs.shuffled_twin(fastfs.ReliefF(), X, y, top=3)
+    >>> np.flatnonzero(result.ranking <= 3).tolist(), result.overlap, abs(result.rank_correlation) < 0.5
     ([0, 1, 2], 0.0, True)
     """
     from sklearn.base import clone
 
     top = as_int("top", top, low=1)
-    seeds = np.random.SeedSequence(as_seed(random_state)).spawn(_TRIES)
+    seeds = np.random.SeedSequence(as_seed(random_state)).spawn(_MAX_DRAWS)
     if y is None:
         raise ValueError("a twin has the samples' labels shuffled, but y is None: give them")
     if hasattr(X, "__next__"):
@@ -137,22 +137,25 @@ def shuffled_twin(
     labels, scorer = make_scorer(model, X, y, params)
     names = as_values(y).reshape(-1) if labels.dtype.kind == "i" else None
     design = Design(labels, blocks, groups, covariates, names=names)
-    with silence():  # about p-values
-        design.check()
+    with silence_warnings():  # its warnings are about p-values
+        design.check_labelings()
     if design.n_distinct == 2:
         warn(
             [
-                f"only one other labeling is possible ({design.describe()}), which exchanges two classes and so hardly "
-                "changes scores: a high rank correlation says nothing here"
+                f"only one other labeling is possible ({design.describe_design()}), which exchanges two classes and so "
+                "hardly changes scores: a high rank correlation says nothing here"
             ]
         )
-    shuffled = next((found for found in map(design.draw, seeds) if not np.array_equal(found, labels)), None)
+    shuffled = next(
+        (labeling for labeling in map(design.draw_labeling, seeds) if not np.array_equal(labeling, labels)), None
+    )
     if shuffled is None:
         raise ValueError(
-            f"{_TRIES} draws gave the true labels only: the covariates nearly determine them, so give fewer covariates"
+            f"{_MAX_DRAWS} draws gave the true labels only: the covariates nearly determine them, so give fewer "
+            "covariates"
         )
     ((scores, _),) = scorer([labels])
-    with silence():
+    with silence_warnings():
         ((shuffled_scores, _),) = scorer([shuffled])
     if not (np.isfinite(scores).all() and np.isfinite(shuffled_scores).all()):
         raise ValueError(f"the scores of {type(estimator).__name__} aren't finite, so they can't be compared")
@@ -166,12 +169,12 @@ def shuffled_twin(
         rank_correlation=mean_correlation([scores, shuffled_scores]),
         overlap=float(_among_the_best(scores, top) @ _among_the_best(shuffled_scores, top)),
         top=top,
-        design=design.describe(),
+        design=design.describe_design(),
     )
 
 
 def _among_the_best(scores: Floats, top: int) -> Floats:
-    """1 for features among the best, and shares for those that are tied for the last places."""
+    """Return 1 for features among the best, and a share of 1 for features that tie for the last places."""
     limit = np.partition(scores, -top)[-top]
     tied = scores == limit
     share = (top - np.count_nonzero(scores > limit)) / np.count_nonzero(tied)

@@ -1,4 +1,4 @@
-"""Parameters: types, ranges, choices."""
+"""Checks of parameters: types, ranges, choices."""
 
 import ctypes
 import operator
@@ -11,31 +11,31 @@ from fastfs._types import Array, Integers
 
 
 def some_of(names: Any) -> str:
-    """Return a list for people: all of a few names, or the first three and how many more there are."""
+    """Return a list for messages: all names if they are few, else the first three and the number of the remaining."""
     shown = [str(name) for name in names[:3]]
     return ", ".join(shown) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
 
 
-def choose(name: str, value: Any, options: tuple[str, ...], *otherwise: str) -> str:
-    """Return value if it is one of the options, or say which there are, and what else would do."""
+def check_choice(name: str, value: Any, options: tuple[str, ...], *otherwise: str) -> str:
+    """Return value if it is one of the options, or raise ValueError with the options and the alternatives to them."""
     if isinstance(value, str) and value in options:
         return value
-    *most, last = [*map(repr, options), *otherwise]
-    raise ValueError(f"{name} must be {', '.join(most)}{' or ' if most else ''}{last}, not {value!r}")
+    *alternatives, last = [*map(repr, options), *otherwise]
+    raise ValueError(f"{name} must be {', '.join(alternatives)}{' or ' if alternatives else ''}{last}, not {value!r}")
 
 
 def one_of(*options: str) -> Callable[[str, Any], str]:
-    """Return a converter that lets one of the options pass."""
-    return lambda name, value: choose(name, value, options)
+    """Return a converter that accepts only the given options."""
+    return lambda name, value: check_choice(name, value, options)
 
 
 def word_or_none(*options: str) -> Callable[[str, Any], str]:
-    """Return a converter that lets one of the options pass, and takes None for "none"."""
-    return lambda name, value: "none" if value is None else choose(name, value, options, "None")
+    """Return a converter that accepts only the given options, and takes None for "none"."""
+    return lambda name, value: "none" if value is None else check_choice(name, value, options, "None")
 
 
 def as_int(name: str, value: Any, low: int = -(1 << 31), high: int = (1 << 31) - 1) -> int:
-    """Return value as an int, or say which parameter isn't one; tighter bounds are the core's to check."""
+    """Return value as an int, or raise an error that names the parameter; the core checks tighter bounds."""
     try:
         number = operator.index(value)
     except TypeError:
@@ -49,30 +49,31 @@ def as_int(name: str, value: Any, low: int = -(1 << 31), high: int = (1 << 31) -
 
 
 def as_count(name: str, value: Any) -> int:
-    """Return value as an int of at least 1, or 0 for None."""
+    """Return value as an int of at least 1; return 0 for None."""
     return 0 if value is None else as_int(name, value, low=1)
 
 
-# n_permutations="auto": all labelings if there are no more others, or so many draws.
+# Number of permutations for n_permutations="auto"; all permutations if there are no more.
 _AUTO_PERMUTATIONS = 999
 
 
 def as_permutations(value: Any, low: int) -> tuple[int, bool]:
-    """Return n_permutations as an int of at least `low`, and whether it was "auto", so that a test may end early."""
+    """Return n_permutations as an int of at least `low`, and True if it was "auto", so that a test can end early."""
     if isinstance(value, str):
-        choose("n_permutations", value, ("auto",), "an integer")
+        check_choice("n_permutations", value, ("auto",), "an integer")
         return _AUTO_PERMUTATIONS, True
     return as_int("n_permutations", value, low=low), False
 
 
 def as_bool(name: str, value: Any) -> bool:
+    """Return value as a bool, or raise TypeError with the name of the parameter."""
     if not isinstance(value, bool | np.bool_):
         raise TypeError(f"{name} must be True or False, not {value!r}")
     return bool(value)
 
 
 def as_float(name: str, value: Any) -> float:
-    """Return value as a float, or say which parameter isn't one."""
+    """Return value as a float, or raise TypeError with the name of the parameter."""
     try:
         number = float(value)
     except (TypeError, ValueError, OverflowError):
@@ -83,7 +84,7 @@ def as_float(name: str, value: Any) -> float:
 
 
 def as_not_negative(name: str, value: Any) -> float:
-    """Return value as a finite float of at least 0, or say which parameter isn't one."""
+    """Return value as a finite float of at least 0, or raise an error with the name of the parameter."""
     number = as_float(name, value)
     if not 0 <= number < np.inf:
         raise ValueError(f"{name} must be a number of at least 0, not {value!r}")
@@ -94,18 +95,18 @@ KERNEL_SIGNATURE = "void(CPointer(double), int64, int64, int64, CPointer(double)
 
 
 def kernel_address(kernel: Any) -> int:
-    """Return the address of a kernel of the caller's, a Numba cfunc or a ctypes function; who holds it keeps it alive.
+    """Return the address of a custom kernel, a Numba cfunc or a ctypes function. The caller must keep the kernel alive.
 
-    Raises TypeError for anything else, and where the signature is declared and isn't `KERNEL_SIGNATURE`.
+    Raises TypeError for anything else, and for a declared signature other than `KERNEL_SIGNATURE`.
     """
-    function = getattr(kernel, "ctypes", kernel)  # of a cfunc
+    function = getattr(kernel, "ctypes", kernel)  # a cfunc has its ctypes function as an attribute
     if not isinstance(function, ctypes._CFuncPtr):  # type: ignore[attr-defined]
         raise TypeError(
             f"a kernel of your own must be a C function, not {kernel!r}: compile it with "
             f'@numba.cfunc("{KERNEL_SIGNATURE}"), or give a ctypes function'
         )
-    if function.argtypes is not None:  # a function of a ctypes library may have none declared
-        kinds = "".join(map(_kind, function.argtypes))
+    if function.argtypes is not None:  # None: a ctypes library doesn't declare its arguments
+        kinds = "".join(map(_argument_code, function.argtypes))
         if kinds != "piiippdp" or function.restype is not None:
             takes = ", ".join(t.__name__ for t in function.argtypes)
             returns = getattr(function.restype, "__name__", "nothing")
@@ -119,18 +120,18 @@ def kernel_address(kernel: Any) -> int:
 
 
 def named_kernel(word: str) -> Callable[[str, Any], int]:
-    """Return a converter of a kernel to the address of a C function, or 0 for the one with this name."""
+    """Return a converter of a kernel to the address of a C function, or to 0 for the kernel called `word`."""
 
-    def convert(name: str, value: Any) -> int:
+    def kernel_or_zero(name: str, value: Any) -> int:
         if isinstance(value, str):
-            choose(name, value, (word,), "a C function")
+            check_choice(name, value, (word,), "a C function")
             return 0
         return kernel_address(value)
 
-    return convert
+    return kernel_or_zero
 
 
-def _kind(argument: Any) -> str:
+def _argument_code(argument: Any) -> str:
     """Return p for a pointer to doubles or to anything, i for a 64-bit integer, d for a double."""
     if argument is ctypes.c_void_p or getattr(argument, "_type_", None) is ctypes.c_double:
         return "p"
@@ -141,7 +142,7 @@ def _kind(argument: Any) -> str:
 
 
 def as_seed(random_state: Any) -> int:
-    """Return a seed for the core: an int is its own, None a fresh one, a generator of NumPy's draws one."""
+    """Return a seed for the core: an int unchanged, a fresh one for None, or one drawn from a generator of NumPy."""
     if random_state is None:
         return int(np.random.SeedSequence().generate_state(1, np.uint64)[0])
     if isinstance(random_state, np.random.Generator):
@@ -159,7 +160,7 @@ def rank_features(scores: Array) -> Integers:
 
 
 def count_selected(n_features_to_select: int | float | None, n_features: int) -> int:
-    """Return how many features to keep: a number, a fraction, or half of them."""
+    """Return the number of features to keep, from a number, a fraction, or None for half of them."""
     n = n_features_to_select
     if n is None:
         return max(1, n_features // 2)

@@ -1,4 +1,4 @@
-"""The door of every public call: names of arguments, kinds of tables, and which rows belong together."""
+"""Checks at the entry of every public call: names of arguments, kinds of tables, order of rows."""
 
 import difflib
 import inspect
@@ -16,68 +16,70 @@ from fastfs._machine.run import warn
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
-# Parameters with one entry for each row of X, and those that hold others by their names.
+# Parameters with one entry per row of X, and parameters that are dicts of such parameters.
 _OF_ROWS = ("y", "Y", "sample_weight", "blocks", "groups", "covariates", "distances")
 _MAPPINGS = ("params", "fit_params")
 
 
 def entry(function: _Function) -> _Function:
-    """Decorate a public function or method, so that it looks at its arguments before any work.
+    """Decorate a public function or method with checks of its arguments before any work.
 
-    An unknown argument is an error that names the nearest one; X must not be an AnnData or a LazyFrame; a warning says
-    if another argument names the rows of X in another order, since all are paired with X by position. Errors about a
-    cell of a table name its row and its column; a MemoryError names the function or the method that was called, and
-    the option that draws a sample of the rows, if there is one.
+    An unknown argument is an error that names the nearest one. X must not be an AnnData or a LazyFrame. A warning says
+    if another argument names the rows of X in another order, because arguments are paired with X by position. Errors
+    about
+    a cell of a table name its row and its column. A MemoryError names the function or the method that was called, and
+    the
+    option that draws a sample of the rows, if there is one.
     """
     signature = inspect.signature(function)
 
     @wraps(function)
-    def checked(*args: Any, **kwargs: Any) -> Any:
-        arguments = _bound(function, signature, args, kwargs)
+    def checked_call(*args: Any, **kwargs: Any) -> Any:
+        arguments = _bind_arguments(function, signature, args, kwargs)
         _check_tables(arguments)
-        called = _called(function, args)
+        call_name = _call_name(function, args)
         if sys._getframe(1).f_globals.get("__name__", "").startswith("fastfs."):
-            with _naming_call(called, args, arguments):
+            with _naming_call(call_name, args, arguments):
                 return function(*args, **kwargs)
         _check_rows(arguments)
         try:
-            with _naming_call(called, args, arguments):
+            with _naming_call(call_name, args, arguments):
                 return function(*args, **kwargs)
         except (ValueError, LinAlgError) as error:
             _name_places(error, arguments)
             raise
 
-    return cast(_Function, checked)
+    return cast(_Function, checked_call)
 
 
 def named_arguments(function: _Function) -> _Function:
-    """Decorate a public function that isn't an `entry`, so that the error about an unknown argument names the nearest.
+    """Decorate a public function with a check of its argument names; an unknown one is an error that names the nearest.
 
-    It is for functions that read, write, draw or list; `entry` looks at tables and their rows as well.
+    Functions that read, write, draw or list need no more than this check; `entry` also checks tables and their rows.
     """
     signature = inspect.signature(function)
 
     @wraps(function)
-    def checked(*args: Any, **kwargs: Any) -> Any:
-        _bound(function, signature, args, kwargs)
+    def checked_call(*args: Any, **kwargs: Any) -> Any:
+        _bind_arguments(function, signature, args, kwargs)
         return function(*args, **kwargs)
 
-    return cast(_Function, checked)
+    return cast(_Function, checked_call)
 
 
-def _bound(
+def _bind_arguments(
     function: Callable[..., Any], signature: inspect.Signature, args: tuple[Any, ...], kwargs: Mapping[str, Any]
 ) -> Mapping[str, Any]:
-    """Return the arguments of a call by their names, or refuse what a function doesn't take."""
+    """Return the arguments of a call by name, or raise TypeError if they don't fit the signature."""
     try:
         return signature.bind(*args, **kwargs).arguments
     except TypeError as error:
-        raise TypeError(_refusal(_called(function, args), signature, len(args), kwargs, error)) from None
+        raise TypeError(_describe_misfit(_call_name(function, args), signature, len(args), kwargs, error)) from None
 
 
 @contextmanager
-def _naming_call(called: str, args: tuple[Any, ...], arguments: Mapping[str, Any]) -> Iterator[None]:
-    """Let a MemoryError begin with the name of the call; the innermost call that a user can make wins."""
+def _naming_call(call_name: str, args: tuple[Any, ...], arguments: Mapping[str, Any]) -> Iterator[None]:
+    """Let a MemoryError begin with the name of the call; the innermost public call wins."""
     try:
         yield
     except MemoryError as error:
@@ -85,43 +87,46 @@ def _naming_call(called: str, args: tuple[Any, ...], arguments: Mapping[str, Any
             message = str(error) or "the system gave no more memory"
             if getattr(args[0] if args else None, "n_rows", arguments.get("n_rows", 0)) is None:
                 message += "" if "n_rows" in message else ", or give n_rows, which draws a sample"
-            error.args = (f"{called}: {message}",)
+            error.args = (f"{call_name}: {message}",)
             error.names_call = True  # type: ignore[attr-defined]
         raise
 
 
-def _called(function: Callable[..., Any], args: tuple[Any, ...]) -> str:
-    """Return the public name of a function, of a class, or of a method with that of its class."""
+def _call_name(function: Callable[..., Any], args: tuple[Any, ...]) -> str:
+    """Return the public name of a function or a class, or of a method with its class."""
     if "." not in function.__qualname__ or "<locals>" in function.__qualname__ or not args:
         return function.__name__
     name = type(args[0]).__name__
     return name if function.__name__ == "__init__" else f"{name}.{function.__name__}"
 
 
-def require_known(called: str, known: Sequence[str], given: Iterable[str]) -> None:
-    """Refuse a keyword argument that a function, which messages call `called`, doesn't know, and name the nearest."""
-    for name in given:
+def require_known(call_name: str, known: Sequence[str], arguments: Iterable[str]) -> None:
+    """Raise TypeError for a keyword argument that a function, called `call_name` in messages, doesn't know.
+
+    The message names the nearest parameter.
+    """
+    for name in arguments:
         if name not in known:
-            near = difflib.get_close_matches(name, known, n=1)
-            advice = f"did you mean {near[0]}?" if near else f"it takes {', '.join(known)}"
-            raise TypeError(f"{called}() got an unexpected keyword argument '{name}': {advice}")
+            nearest = difflib.get_close_matches(name, known, n=1)
+            advice = f"did you mean {nearest[0]}?" if nearest else f"it takes {', '.join(known)}"
+            raise TypeError(f"{call_name}() got an unexpected keyword argument '{name}': {advice}")
 
 
-def _refusal(
-    called: str, signature: inspect.Signature, n_given: int, given: Mapping[str, Any], error: TypeError
+def _describe_misfit(
+    call_name: str, signature: inspect.Signature, n_given: int, given: Mapping[str, Any], error: TypeError
 ) -> str:
-    """Return what to say of arguments that don't fit a signature, of which `n_given` came by position."""
+    """Say why arguments don't fit a signature; `n_given` arguments came by position."""
     known = [name for name in signature.parameters if name != "self"]
-    require_known(called, known, given)
+    require_known(call_name, known, given)
     kinds = {name: parameter.kind for name, parameter in signature.parameters.items()}
     by_position = [name for name, kind in kinds.items() if kind is inspect.Parameter.POSITIONAL_OR_KEYWORD]
     if n_given > len(by_position) and inspect.Parameter.VAR_POSITIONAL not in kinds.values():
-        return f"{called}() got {error}: give all but {', '.join(n for n in by_position if n != 'self')} by name"
-    return f"{called}() {error}"
+        return f"{call_name}() got {error}: give all but {', '.join(n for n in by_position if n != 'self')} by name"
+    return f"{call_name}() {error}"
 
 
 def _check_tables(arguments: Mapping[str, Any]) -> None:
-    """Refuse tables that have to be asked for their values first."""
+    """Raise TypeError for tables without direct access to their values: AnnData and LazyFrame."""
     for name, value in arguments.items():
         if hasattr(value, "obs_names") and hasattr(value, "var_names"):
             raise TypeError(f"{name} is an AnnData, but must be an array or a table: give adata.X, or use fastfs.tl")
@@ -130,12 +135,12 @@ def _check_tables(arguments: Mapping[str, Any]) -> None:
 
 
 def _check_rows(arguments: Mapping[str, Any]) -> None:
-    """Warn if an argument names the rows of {table} in another order, or names others."""
+    """Warn if an argument names the rows in another order than X or G, or names different rows."""
     table = "G" if "G" in arguments else "X"
     rows = _row_names(arguments.get(table))
     if rows is None:
         return
-    for name, value in _of_rows(arguments):
+    for name, value in _arguments_of_rows(arguments):
         names = _row_names(value)
         if names is None or len(names) != len(rows) or names == rows:
             continue
@@ -143,9 +148,9 @@ def _check_rows(arguments: Mapping[str, Any]) -> None:
         if Counter(names) == Counter(rows):
             order = f"{table}.index" if hasattr(arguments[table], "iloc") else f"{table}.samples"
             is_unique = len(set(names)) == len(names)
-            how = f"{name}.loc[{order}]" if is_unique else f"{name} in the order of {order}"
+            reordered = f"{name}.loc[{order}]" if is_unique else f"{name} in the order of {order}"
             other = f"{name} names the rows of {table} in another order, but is paired by position"
-            warn([f"{other}: give {how}, or {by_position}"])
+            warn([f"{other}: give {reordered}, or {by_position}"])
         elif list(range(len(rows))) not in (names, rows):
             warn(
                 [
@@ -156,25 +161,26 @@ def _check_rows(arguments: Mapping[str, Any]) -> None:
 
 
 def _name_places(error: BaseException, arguments: Mapping[str, Any]) -> None:
-    """Let an error of the core name the row and the column of a table that has names, beside their numbers."""
+    """Let an error of the core name the row and the column of a table that has names, besides their numbers."""
     table = arguments.get("Y" if "Y" in arguments else "y") if about_targets(error) else arguments.get("X")
     columns = list(getattr(table, "columns", ())) if hasattr(table, "iloc") else None
     named = {"row": _row_names(table), "column": columns}
-    rename(error, {kind: _described(kind, names) for kind, names in named.items() if _say_more(names)})
+    rename(error, {kind: _place_describer(kind, names) for kind, names in named.items() if _say_more(names)})
 
 
 def _say_more(names: list[Any] | None) -> bool:
-    """Return whether names say more than numbers do."""
+    """Return True if names say more than numbers."""
     return bool(names) and names != list(range(len(names or [])))
 
 
-def _described(kind: str, names: list[Any] | None) -> Callable[[int], str]:
-    """Return a function that calls a row or a column by its number and its name."""
+def _place_describer(kind: str, names: list[Any] | None) -> Callable[[int], str]:
+    """Return a function that describes a row or a column by its number and its name."""
     known = names or []
     return lambda number: f"{kind} {number} ({known[number]!r})" if number < len(known) else f"{kind} {number}"
 
 
-def _of_rows(arguments: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+def _arguments_of_rows(arguments: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Yield the arguments that have one entry per row."""
     for name, value in arguments.items():
         if name in _OF_ROWS:
             yield name, value
@@ -183,7 +189,7 @@ def _of_rows(arguments: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
 
 
 def _row_names(table: Any) -> list[Any] | None:
-    """Return the names of the rows of a table of pandas, or of genotypes; None if there are none."""
+    """Return the names of the rows of a pandas table or of genotypes; None if there are none."""
     if hasattr(table, "iloc"):
         return list(table.index)
     return table.samples.tolist() if hasattr(table, "bits") and hasattr(table, "samples") else None

@@ -1,4 +1,4 @@
-"""Labels of the samples."""
+"""Checks and encoding of labels."""
 
 import itertools
 from typing import Any
@@ -8,14 +8,14 @@ import numpy as np
 from fastfs._inputs.values import as_values
 from fastfs._types import Array, Integers
 
-# What to do with a number that a method can't take.
+# Advice for numbers if a method needs labels.
 BIN = "bin them"
 
 
 def encode_labels(y: Any, n_samples: int, n_features: int, of_number: str = BIN) -> tuple[Array, Integers]:
     """Return the classes in sorted order and each sample's position among them.
 
-    The error about a number in place of a label ends with `of_number`, what to do with it.
+    `of_number` ends the error about a number instead of a label: advice on numbers.
     """
     classes, labels = number_labels(as_labels(y, n_samples, n_features), "y", "for sample")
     require_shared(classes, labels, of_number)
@@ -23,7 +23,7 @@ def encode_labels(y: Any, n_samples: int, n_features: int, of_number: str = BIN)
 
 
 def as_labels(y: Any, n_samples: int, n_features: int, item: str = "label") -> Array:
-    """Return y as a 1-D array, one value a sample. Errors call a value `item`."""
+    """Return y as a 1-D array, one value per sample. Errors call a value `item`."""
     if y is None:
         raise ValueError(f"this method requires y to be passed, but the target y is None: give the samples' {item}s")
     if hasattr(y, "tocsr"):
@@ -53,8 +53,8 @@ def as_labels(y: Any, n_samples: int, n_features: int, item: str = "label") -> A
 def number_labels(y: Array, name: str, where: str, *, any_number: bool = False) -> tuple[Array, Integers]:
     """Return the classes in sorted order and the number of each label's class.
 
-    Errors call the 1-D array `name`, and the position of a label `where`. Fractions are refused, as measurements rather
-    than labels, unless `any_number` will do.
+    Errors call the 1-D array `name`, and the position of a label `where`. Fractions raise ValueError, as measurements
+    rather than labels, unless `any_number` is True.
     """
     for position, label in enumerate(y):
         if is_missing(label):
@@ -71,10 +71,10 @@ def number_labels(y: Array, name: str, where: str, *, any_number: bool = False) 
 
 
 def sort_values(y: Array, expected: str) -> tuple[Array, Integers]:
-    """Return the different values of a 1-D array in sorted order, and the number of each; all present."""
+    """Return the distinct values of a 1-D array in sorted order, and the number of each; none may be missing."""
     try:
         values, positions = np.unique(y, return_inverse=True)
-        in_order = y.dtype != object or all(a < b for a, b in itertools.pairwise(values))  # sets compare without one
+        in_order = y.dtype != object or all(a < b for a, b in itertools.pairwise(values))  # False for sets
     except TypeError:
         in_order = False
     if not in_order:
@@ -83,6 +83,7 @@ def sort_values(y: Array, expected: str) -> tuple[Array, Integers]:
 
 
 def require_classes(classes: Array) -> None:
+    """Raise ValueError unless there are at least two classes."""
     if len(classes) == 0:
         raise ValueError("X needs samples, but has none")
     if len(classes) < 2:
@@ -90,9 +91,9 @@ def require_classes(classes: Array) -> None:
 
 
 def require_shared(classes: Array, labels: Integers, of_number: str = BIN) -> None:
-    """Refuse labels that most samples don't share with any other, which are ids or numbers.
+    """Raise ValueError if most labels belong to one sample only: they are ids or numbers.
 
-    Errors about labels that can be numbers end with `of_number`, what to do with a number.
+    `of_number` ends errors about labels that can be numbers: advice on numbers.
     """
     if (n_alone := _count_alone(labels, len(classes))) == 0:
         return
@@ -108,9 +109,9 @@ def require_shared(classes: Array, labels: Integers, of_number: str = BIN) -> No
 
 
 def require_few_classes(labels: Array, otherwise: str = "") -> None:
-    """Refuse numbers that differ in most samples: a measurement, which no method can take for classes.
+    """Raise ValueError for numbers that differ in most samples, which are a measurement, not classes.
 
-    Errors end with `otherwise`, what else to do.
+    `otherwise` ends the error: further advice.
     """
     different, codes = np.unique(labels, return_inverse=True)
     are_many = len(different) > max(20, len(labels) / 2) or _count_alone(codes, len(different)) > 0
@@ -122,13 +123,15 @@ def require_few_classes(labels: Array, otherwise: str = "") -> None:
 
 
 def _count_alone(labels: Integers, n_classes: int) -> int:
-    """Return how many samples are alone in their class, if most are and there are more than two classes, else 0."""
+    """Return the number of samples alone in their class, if they are most and there are more than two classes, else
+    0.
+    """
     n_alone = int(np.count_nonzero(np.bincount(labels, minlength=n_classes) == 1))
     return n_alone if 2 * n_alone > len(labels) and n_classes > 2 else 0
 
 
 def _are_numbers(classes: Array) -> bool:
-    """Return whether classes are numbers, or text that reads as numbers."""
+    """Return True if classes are numbers, or text that can be read as numbers."""
     try:
         classes.astype(float)
     except (TypeError, ValueError):
@@ -137,9 +140,10 @@ def _are_numbers(classes: Array) -> bool:
 
 
 def is_missing(label: Any) -> bool:
+    """Return True for None, NaN, NaT and pandas.NA."""
     if label is None:
         return True
     try:
         return bool(label != label)  # NaN and NaT are not equal to themselves
-    except TypeError:  # pandas.NA doesn't say whether it is
+    except TypeError:  # raised by pandas.NA
         return True

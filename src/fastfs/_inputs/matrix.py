@@ -1,4 +1,4 @@
-"""A samples x features table as the core takes it."""
+"""Conversion of a samples x features table for the core."""
 
 import contextlib
 from collections import Counter
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from fastfs._inputs.checks import some_of
-from fastfs._inputs.source import Source, is_genotypes, is_stream, opened
+from fastfs._inputs.source import Source, is_genotypes, is_stream, open_path
 from fastfs._inputs.sparse import check_structure, index_arrays
 from fastfs._inputs.values import as_values, exact_floats, for_core
 from fastfs._machine.run import Run
@@ -16,51 +16,52 @@ from fastfs._types import Array
 
 
 def as_matrix(X: Any, run: Run, name: str = "X") -> Any:
-    """Return X as the core takes it; a copy is taken off the budget of the run. Errors call it `name`.
+    """Return X as a matrix for the core, and charge a copy to the budget of the run. Errors call X `name`.
 
-    The core takes 2-D float32 or float64 arrays with any strides, CSR or CSC containers of such values, and genotypes.
-    Those that are one already are not copied. Raises MemoryError before a copy that would exceed the budget.
+    The core takes 2-D float32 or float64 arrays with any strides, CSR or CSC containers of such values, and genotypes;
+    these aren't copied. Raises MemoryError before a copy that would exceed the budget.
     """
     X = as_array(X, run, name)
     if is_genotypes(X):
         return X
     if hasattr(X, "tocsr"):
         if X.format not in ("csr", "csc"):
-            _take_copy(run, X.nnz * (X.dtype.itemsize + 8), name)
+            _reserve_copy(run, X.nnz * (X.dtype.itemsize + 8), name)
             X = X.tocsr()
         if not _is_native_float(X.dtype):
-            _take_copy(run, 8 * X.nnz, name)
+            _reserve_copy(run, 8 * X.nnz, name)
         data = for_core(as_floats(X.data, name))
         indices, indptr = index_arrays(X)
         if data is X.data and indices is X.indices and indptr is X.indptr:
             return X
         return type(X)((data, indices, indptr), shape=X.shape, copy=False)
     if not _is_native_float(X.dtype):
-        _take_copy(run, 8 * X.size, name)
+        _reserve_copy(run, 8 * X.size, name)
         X = as_floats(X, name)
     repeats = any(step == 0 and length > 1 for step, length in zip(X.strides, X.shape, strict=True))
     if repeats or not X.flags.aligned or any(s % X.itemsize for s in X.strides):
         advice = f"give {name} as a contiguous array, or fewer samples or features"
-        run.take(X.nbytes, f"a copy of {name}, whose values overlap or aren't aligned,", advice)
+        run.reserve_memory(X.nbytes, f"a copy of {name}, whose values overlap or aren't aligned,", advice)
         X = X.copy()
     return X
 
 
-def decoded(X: Any, run: Run) -> Any:
-    """Return X as of `as_matrix`, and genotypes as an array: for what is computed in Python."""
+def as_decoded(X: Any, run: Run) -> Any:
+    """Return X as a matrix for the core, but genotypes as an array, for computations in Python."""
     X = as_matrix(X, run)
     if is_genotypes(X):
-        run.take(4 * X.size, "a copy of X as floats", "select fewer samples or SNPs")
+        run.reserve_memory(4 * X.size, "a copy of X as floats", "select fewer samples or SNPs")
         X = np.asarray(X)
     return X
 
 
-def _take_copy(run: Run, n_bytes: int, name: str) -> None:
-    run.take(n_bytes, f"a copy of {name} as floats", f"give {name} as float32 or float64")
+def _reserve_copy(run: Run, n_bytes: int, name: str) -> None:
+    """Charge a copy of X as floats to the budget."""
+    run.reserve_memory(n_bytes, f"a copy of {name} as floats", f"give {name} as float32 or float64")
 
 
 def as_dense(X: Any, run: Run) -> Any:
-    """As `as_matrix`, but never sparse: such X is made dense if the budget allows it."""
+    """Return X as a dense matrix for the core; sparse X is made dense if the budget allows it."""
     if hasattr(X, "__next__"):
         raise TypeError(
             "X is an iterator of row chunks, but this method compares all pairs of samples: give it as one array"
@@ -68,7 +69,7 @@ def as_dense(X: Any, run: Run) -> Any:
     X = as_matrix(X, run)
     if hasattr(X, "tocsr"):
         n_bytes = X.shape[0] * X.shape[1] * X.dtype.itemsize
-        run.take(
+        run.reserve_memory(
             n_bytes,
             "a copy of X as dense values",
             "give fewer samples or features, or use ReliefF or ProjSe, which take sparse X as it is",
@@ -83,14 +84,15 @@ CONVERT = "convert it to numbers, or drop it"
 def as_array(
     X: Any, run: Run, name: str = "X", *, advice: str = CONVERT, describe: Callable[[int], str] | None = None
 ) -> Any:
-    """Return X, if it is sparse or genotypes, or else a 2-D array of it.
+    """Return X as a 2-D array, unless it is sparse or genotypes.
 
-    Only tables and arrays of Python's objects are converted. Columns that don't hold numbers are named, by `describe`
-    (default: `describing` X), and the error says what to do with them, `advice`.
+    Only tables and arrays of Python objects are converted. An error about a column without numbers calls it by
+    `describe`
+    (default: `column_describer` of X) and ends with `advice`.
     """
-    X = loaded(X, run, name)
+    X = load_stream(X, run, name)
     require_table(X, name)
-    if hasattr(getattr(X, "sparse", None), "to_coo"):  # a table of pandas' sparse columns
+    if hasattr(getattr(X, "sparse", None), "to_coo"):  # a pandas table of sparse columns
         X = X.sparse.to_coo()
     if hasattr(X, "tocsr"):
         _require_real(X, name)
@@ -98,7 +100,7 @@ def as_array(
     if is_genotypes(X):
         X.check_file()
         return X
-    describe = describe or describing(X)
+    describe = describe or column_describer(X)
     for column, dtype in enumerate(getattr(X, "dtypes", ())):
         if getattr(dtype, "kind", "") in ("m", "M") or getattr(dtype, "is_temporal", bool)():  # pandas', Polars'
             held = f"{describe(column)} holds dates or durations ({dtype})"
@@ -107,20 +109,22 @@ def as_array(
     _require_real(values, name)
     if values.dtype.kind in "OSUT":
         if not isinstance(X, np.ndarray):
-            values = np.asarray(X, dtype=object)  # NumPy makes strings of the numbers beside one
-        _take_copy(run, 8 * values.size, name)
+            values = np.asarray(X, dtype=object)  # else NumPy would turn numbers into strings, if there is a string
+        _reserve_copy(run, 8 * values.size, name)
         values = _as_numbers(X, values, describe, name, advice)
     return values
 
 
-def loaded(X: Any, run: Run, name: str = "X", **given: Any) -> Any:
-    """Return X whole, as of `Source.load`, if it is on disk, a Dask array or a function; an array as it is."""
-    X = opened(X)
-    return Source.of(X).load(run, name, **given) if is_stream(X) and not hasattr(X, "__next__") else X
+def load_stream(X: Any, run: Run, name: str = "X", **given: Any) -> Any:
+    """Return X in memory, by `Source.load_rows`, if it is on disk, a Dask array or a function; return an array
+    unchanged.
+    """
+    X = open_path(X)
+    return Source.from_data(X).load_rows(run, name, **given) if is_stream(X) and not hasattr(X, "__next__") else X
 
 
 def require_table(X: Any, name: str = "X") -> None:
-    """Refuse a table that isn't 2-D, has masked values, points outside itself, or names two columns alike."""
+    """Raise ValueError for a table that isn't 2-D, has masked values or invalid indices, or repeats a column name."""
     if np.ma.is_masked(X):
         raise ValueError(f"{name} has masked values: impute or drop them first")
     try:
@@ -134,28 +138,28 @@ def require_table(X: Any, name: str = "X") -> None:
     check_structure(X)
     names = None if is_genotypes(X) else column_names(X)
     if names is not None and len(set(names)) < len(names):
-        twice = [name for name, count in Counter(names).items() if count > 1]
-        raise ValueError(f"{name} must have unique column names, but repeats {some_of(twice)}: rename or drop them")
+        repeated = [name for name, count in Counter(names).items() if count > 1]
+        raise ValueError(f"{name} must have unique column names, but repeats {some_of(repeated)}: rename or drop them")
 
 
 def column_names(X: Any) -> list[Any] | None:
-    """Return the names of the columns of a table, or of SNPs, unless these share some; None for an array."""
+    """Return the column names of a table, or the names of SNPs if they are unique; None for an array."""
     if is_genotypes(X):
         names: list[Any] = X.names.tolist()
         return names if len(set(names)) == len(names) else None
-    if hasattr(X, "column_names") and hasattr(X, "schema"):  # of Arrow
+    if hasattr(X, "column_names") and hasattr(X, "schema"):  # a table of Arrow
         return list(X.column_names)
     return list(X.columns) if hasattr(X, "columns") and hasattr(X, "dtypes") else None
 
 
-def describing(X: Any) -> Callable[[int], str]:
-    """Return a function that describes a column of a table to people, by its number and its name."""
+def column_describer(X: Any) -> Callable[[int], str]:
+    """Return a function that describes a column of a table in messages, by its number and its name."""
     names = column_names(X)
     return lambda number: f"column {number} " + ("(counted from 0)" if names is None else f"({names[number]!r})")
 
 
 def take_rows(X: Any, rows: Array) -> Any:
-    """Return these rows of a table, or elements of a target, as what it is; a list becomes an array."""
+    """Return the given rows of a table, or elements of a target, in their own type; a list becomes an array."""
     if hasattr(X, "iloc"):
         return X.iloc[rows]
     check_structure(X)
@@ -165,21 +169,22 @@ def take_rows(X: Any, rows: Array) -> Any:
 
 
 def take_columns(X: Any, columns: Array) -> Array:
-    """Return these columns of an array, or of genotypes, as an array."""
+    """Return the given columns of an array or of genotypes as an array."""
     return np.asarray(X[:, columns]) if is_genotypes(X) else np.take(X, columns, axis=1)
 
 
 def _require_real(values: Any, name: str) -> None:
+    """Raise ValueError if the values are complex."""
     if values.dtype.kind == "c":  # the first words are those that scikit-learn's checks of estimators look for
         raise ValueError(f"Complex data not supported: {name} must be real, but holds complex numbers")
 
 
 def _as_numbers(X: Any, values: Array, describe: Callable[[int], str], name: str, advice: str) -> Array:
-    """Objects as float64: those of X, or of the array that was made of it."""
-    # Words first: beside one, NumPy makes strings of the numbers, too.
-    if (found := _find(values, _is_text)) is not None:
-        column, text = _find(values, _is_word) or found
-        # "category" of pandas, "Categorical" and "Enum" of Polars
+    """Convert Python objects to float64: the columns of X, or the array that was made from it."""
+    # Look for words first: if there is one, NumPy has also turned numbers into strings.
+    if (cell := _first_cell(values, _is_text)) is not None:
+        column, text = _first_cell(values, _is_word) or cell
+        # pandas says "category", Polars "Categorical" and "Enum"
         dtype = str(list(X.dtypes)[column]) if hasattr(X, "dtypes") else ""
         what = "categories" if dtype.lower().startswith(("categor", "enum")) else "strings"
         held = f"{describe(column)} holds {what}, such as {str(text)[:30]!r}"
@@ -201,16 +206,18 @@ def _as_numbers(X: Any, values: Array, describe: Callable[[int], str], name: str
     return columns
 
 
-def _find(values: Array, wanted: Callable[[Any], bool]) -> tuple[int, Any] | None:
-    """The first column that has such a value, and the value."""
+def _first_cell(values: Array, wanted: Callable[[Any], bool]) -> tuple[int, Any] | None:
+    """Return the first column that has a value with the wanted property, and this value."""
     return next(((j, value) for j in range(values.shape[1]) for value in filter(wanted, values[:, j])), None)
 
 
 def _is_text(value: Any) -> bool:
+    """Return True for a string."""
     return isinstance(value, str | bytes)
 
 
 def _is_word(value: Any) -> bool:
+    """Return True for a string that isn't a number."""
     if not _is_text(value):
         return False
     try:
@@ -225,7 +232,7 @@ def _is_native_float(dtype: Any) -> bool:
 
 
 def as_floats(values: Array, name: str = "X") -> Array:
-    """Return the values as native float32 if they have no more than its digits, float64 else; no copy if they are."""
+    """Return the values as native float32 if it holds all their digits, else as float64; copy only if necessary."""
     if values.dtype.kind == "c":
         raise ValueError(f"{name} must be real, but holds complex numbers")
     if values.dtype.kind in "mM":
@@ -242,7 +249,7 @@ def as_floats(values: Array, name: str = "X") -> Array:
 
 
 def as_numbers(values: Any, name: str) -> Array:
-    """Return numbers beside the data, such as a score for each column, as a contiguous array of float64."""
+    """Return numbers that come with the data, such as a score for each column, as a contiguous array of float64."""
     if hasattr(values, "toarray"):
         values = values.toarray()
     if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
@@ -255,15 +262,15 @@ def as_numbers(values: Any, name: str) -> Array:
 
 
 def not_finite(X: Any, name: str = "X") -> str | None:
-    """Say in the core's words which value is the first, row by row, that isn't finite; None if all are."""
+    """Describe the first value, row by row, that isn't finite, with the core's words; return None if all are finite."""
     first: Any
     if is_genotypes(X):
-        step, found = max(1, (1 << 22) // max(1, X.shape[0])), []
+        step, first_per_block = max(1, (1 << 22) // max(1, X.shape[0])), []
         for begin in range(0, X.shape[1], step):
             rows, columns = np.nonzero(np.isnan(np.asarray(X[:, begin : begin + step])))
-            found += [(rows[0], begin + columns[0])] if len(rows) else []
-        first = min(found, default=None)
-    elif np.isfinite(_sum(X)):
+            first_per_block += [(rows[0], begin + columns[0])] if len(rows) else []
+        first = min(first_per_block, default=None)
+    elif np.isfinite(_sum_of_values(X)):
         return None
     elif hasattr(X, "tocoo"):
         entries = X.tocoo()
@@ -280,6 +287,7 @@ def not_finite(X: Any, name: str = "X") -> str | None:
     )
 
 
-def _sum(X: Any) -> float:
+def _sum_of_values(X: Any) -> float:
+    """Return the sum of all values, which is finite only if all of them are."""
     with np.errstate(all="ignore"):
         return float(X.sum(dtype=np.float64))

@@ -1,4 +1,4 @@
-"""Targets of the RELIEF family: classes, numbers or times to an event."""
+"""Targets of the RELIEF family: classes, numbers, or times to an event."""
 
 from dataclasses import dataclass, replace
 from numbers import Real
@@ -11,7 +11,7 @@ from fastfs._inputs.labels import BIN, as_labels, encode_labels, is_missing, num
 from fastfs._inputs.values import exact_floats, for_core
 from fastfs._types import Array
 
-# With so many different values, integers are classes.
+# Largest number of distinct integers that are taken for classes.
 MOST_CLASSES = 20
 
 _TIMES = np.dtype([("event", np.int32), ("time", np.float64)])
@@ -19,48 +19,50 @@ _TIMES = np.dtype([("event", np.int32), ("time", np.float64)])
 
 @dataclass(frozen=True)
 class Response:
-    """A target as the core takes it.
+    """Target of the RELIEF family in the form of the core.
 
     Parameters
     ----------
     kind : {"class", "number", "survival"}
     values : ndarray of shape (n_samples,)
-        Labels from 0, numbers, or records of an event (0 or 1) and a time. In another order, they are another target
-        of this kind: see `of`.
+        Labels from 0, numbers, or records of an event (0 or 1) and a time. A permutation of them is another target of
+        this kind: see `with_values`.
     classes : ndarray, optional
-        In sorted order, if there are any.
+        Classes in sorted order, if there are any.
     """
 
     kind: str
     values: Array
     classes: Array | None = None
 
-    def of(self, values: Array) -> Self:
+    def with_values(self, values: Array) -> Self:
+        """Return a target of this kind with other values."""
         return replace(self, values=values)
 
     @property
     def labels(self) -> npt.NDArray[np.int64] | None:
+        """Labels of the samples if the target is of classes."""
         return self.values if self.kind == "class" else None
 
     @property
     def n_classes(self) -> int:
         return 0 if self.classes is None else len(self.classes)
 
-    def core(self) -> dict[str, Any]:
+    def core_arguments(self) -> dict[str, Any]:
         """Return the target under the names of the core's options."""
-        given: dict[str, Any] = {"target": self.kind}
+        options: dict[str, Any] = {"target": self.kind}
         if self.kind == "number":
-            given["y"] = self.values
+            options["y"] = self.values
         if self.kind == "survival":
-            given |= {"y": for_core(self.values["time"])}
-            given |= {"events": for_core(self.values["event"])}
-        return given
+            options |= {"y": for_core(self.values["time"])}
+            options |= {"events": for_core(self.values["event"])}
+        return options
 
 
 def read_response(
     y: Any, n_samples: int, n_features: int, kind: str, *, numbers_only: bool = False, of_number: str = BIN
 ) -> Response:
-    """Return the target of n_samples.
+    """Read y as a target of n_samples samples.
 
     Parameters
     ----------
@@ -68,9 +70,9 @@ def read_response(
         "auto": records are times; bools, strings, categories and integers of at most 20 different values are classes;
         floats that aren't all whole are numbers, and two whole ones classes; anything else is an error.
     numbers_only : bool
-        There can be no classes, so that "auto" takes all numbers for numbers.
+        True if the method takes no classes, so that "auto" reads all numbers as numbers.
     of_number : str
-        As of `encode_labels`.
+        Advice on numbers, as for `encode_labels`.
     """
     if hasattr(y, "columns") and hasattr(y, "to_records") and len(y.columns) == 2:
         raise ValueError(
@@ -78,7 +80,7 @@ def read_response(
             "y.to_records(index=False) of an event and a time"
         )
     if kind == "auto":
-        kind = _kind(y, n_samples, n_features, numbers_only)
+        kind = _detect_kind(y, n_samples, n_features, numbers_only)
     if kind != "class" and n_samples == 1:
         raise ValueError("y must hold different numbers or times, but X has only one sample: give more")
     if kind == "survival":
@@ -90,13 +92,13 @@ def read_response(
     return Response(kind, labels, classes)
 
 
-def _kind(y: Any, n_samples: int, n_features: int, numbers_only: bool) -> str:
-    """Tell classes from numbers and times, or say that it can't be told."""
+def _detect_kind(y: Any, n_samples: int, n_features: int, numbers_only: bool) -> str:
+    """Return the kind of target that y holds, or raise ValueError if classes and numbers can't be told apart."""
     dtype = getattr(y, "dtype", None)
     if getattr(dtype, "names", None):
         return "survival"
     values = as_labels(y, n_samples, n_features)
-    if hasattr(dtype, "categories"):  # of pandas, whose values may be numbers
+    if hasattr(dtype, "categories"):  # a categorical of pandas, even one of numbers
         return "class"
     if values.dtype.kind == "O" and all(isinstance(value, Real) for value in values):
         values = np.array(values.tolist())
@@ -115,13 +117,16 @@ def _kind(y: Any, n_samples: int, n_features: int, numbers_only: bool) -> str:
             return "class"
     classes, _ = number_labels(values, "y", "for sample")
     require_classes(classes)
-    held = f"{n_different} different integers" if values.dtype.kind in "iu" else f"whole floats, such as {classes[0]:g}"
+    description = (
+        f"{n_different} different integers" if values.dtype.kind in "iu" else f"whole floats, such as {classes[0]:g}"
+    )
     raise ValueError(
-        f"y holds {held}, which may be classes or numbers: give target_type='class' or target_type='number'"
+        f"y holds {description}, which may be classes or numbers: give target_type='class' or target_type='number'"
     )
 
 
 def _as_numbers(values: Array) -> npt.NDArray[np.float64]:
+    """Return y as finite float64."""
     for sample, value in enumerate(values):
         if is_missing(value):
             raise ValueError(f"y has no number ({value}) for sample {sample}")
@@ -142,7 +147,9 @@ def _require_finite(numbers: Array, what: str) -> None:
 
 
 def as_events(values: Array, name: str) -> npt.NDArray[np.bool_]:
-    """Return whether events happened, of bools, 1 and 0, or TRUE and FALSE; errors call the values `name`."""
+    """Return True for each event that happened, from bools, 1 and 0, or TRUE and FALSE; errors call the values
+    `name`.
+    """
     words = np.array([str(value).upper() for value in values.tolist()])
     happened = np.isin(words, ("TRUE", "1", "1.0"))
     if not (happened | np.isin(words, ("FALSE", "0", "0.0"))).all():
@@ -151,7 +158,7 @@ def as_events(values: Array, name: str) -> npt.NDArray[np.bool_]:
 
 
 def _as_times(y: Any, n_samples: int) -> Array:
-    """Return events and times of an array of records, whose fields are of these names, or a bool and a number."""
+    """Return events and times from records with fields of these names, or with a bool and a number."""
     values = np.asarray(y)
     names = values.dtype.names or ()
     kinds = {name: values.dtype[name].kind for name in names}

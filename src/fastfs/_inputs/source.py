@@ -1,4 +1,4 @@
-"""X from anywhere, in blocks of rows: arrays, files, Dask arrays, functions and iterators."""
+"""Uniform access to X in blocks of rows: arrays, files, Dask arrays, functions and iterators."""
 
 import os
 from collections import deque
@@ -13,42 +13,42 @@ from fastfs._inputs.sparse import check_structure
 from fastfs._machine.run import Run, human
 from fastfs._types import Array, Integers
 
-# Stored bytes of a block: few enough for four of them, enough for the calls that read one not to matter.
+# Stored bytes of a block: small enough to hold four blocks, large enough that the cost of a read call doesn't matter.
 BLOCK_BYTES = 1 << 24
-# Rows that aren't wanted are read along if they take no more: less time than another call.
+# A gap between selected rows is read along if it takes at most this many bytes, which is faster than another call.
 _GAP_BYTES = 1 << 18
 
-# Reads rows begin..end - 1.
+# Function that reads rows begin..end - 1.
 _Read = Callable[[int, int], Any]
 
 
 class Source:
-    """X in blocks of rows, whatever it is.
+    """Uniform access to X in blocks of rows.
 
     Parameters
     ----------
     shape : tuple of int or None
-        Rows and columns; None if they aren't known before all blocks were read.
+        Rows and columns; a number is None if it is unknown before all blocks were read.
     dtype : dtype or None
     kind : str
-        What it is, for messages.
+        Description of X for messages.
     is_sparse : bool
     read : callable, optional
         Returns rows ``begin`` to ``end - 1``.
     ends : callable, optional
         Returns the last row of each block, plus one, given the stored bytes that a block may have.
     start : callable, optional
-        Returns an iterator of blocks, in place of `read` and `ends`.
+        Returns an iterator of blocks; replaces `read` and `ends`.
     can_repeat : bool
-        Whether it can be read more than once.
+        True if X can be read more than once.
     is_stored : bool
-        Whether it isn't in memory, so that reading it beside computing saves time.
+        True if X isn't in memory, so that reading ahead while computing saves time.
     by_columns : bool
-        Whether it is stored by columns, so that rows can be read all at once only.
+        True if X is stored by columns, so that only all rows together can be read.
     n_bytes : int, optional
-        Bytes that it takes in memory.
+        Bytes that X takes in memory.
     dask : Dask array, optional
-        That it is, in blocks of whole rows.
+        The Dask array that X is, rechunked into blocks of complete rows.
     """
 
     def __init__(
@@ -72,38 +72,40 @@ class Source:
         self.read, self._ends, self._start, self.dask = read, ends, start, dask
 
     @classmethod
-    def of(cls, X: Any) -> "Source":
-        """Return X as a source. Raises ValueError or TypeError if it is none."""
+    def from_data(cls, X: Any) -> "Source":
+        """Return X as a source. Raises ValueError or TypeError if X can't be read."""
         if isinstance(X, Source):
             return X
-        X = opened(X)
+        X = open_path(X)
         if hasattr(X, "__next__"):
             return cls((None, None), None, "an iterator", start=lambda: X, can_repeat=False)
         if _is_function(X):
-            return cls((None, None), None, "a function", start=lambda: _called(X))
+            return cls((None, None), None, "a function", start=lambda: _call_function(X))
         if is_dask(X):
-            return _of_dask(X)
+            return _source_of_dask(X)
         if _is_sparse_group(X):
-            return _of_sparse_group(X)
-        return _of_rows(X)
+            return _source_of_sparse_group(X)
+        return _source_of_rows(X)
 
     def blocks(
         self, rows: Integers | None = None, columns: Array | None = None, n_bytes: int = BLOCK_BYTES
     ) -> Iterator[tuple[int, Any]]:
-        """Yield blocks, each with the place of its first row among those read; empty ones are left out.
+        """Yield blocks, each with the position of its first row among the rows read; empty blocks are left out.
 
-        `rows` are those to read, ascending, and `columns` those to keep; default: all. `n_bytes` are the stored bytes
-        of a block, where X doesn't come in blocks of its own.
+        `rows` (ascending) and `columns` select the part to read; default: all. `n_bytes` is the stored size of a block,
+        unless
+        X itself comes in blocks.
         """
         if self.by_columns:
             raise ValueError(
                 f"X is {self.kind} by columns (CSC) that is larger than a quarter of the memory budget, but is read by "
                 "rows: raise max_memory, or write it by rows (`fastfs convert cells.h5ad --out rows.h5ad`)"
             )
-        for first, block in self._some(rows, n_bytes):
-            yield first, block if columns is None else _choose(block, (slice(None), columns))
+        for first, block in self._read_blocks(rows, n_bytes):
+            yield first, block if columns is None else _index_block(block, (slice(None), columns))
 
-    def _some(self, rows: Integers | None, n_bytes: int) -> Iterator[tuple[int, Any]]:
+    def _read_blocks(self, rows: Integers | None, n_bytes: int) -> Iterator[tuple[int, Any]]:
+        """Yield blocks of the selected rows, with all columns."""
         if self.read is None:
             begin = 0
             for block in self._start():  # type: ignore[misc]
@@ -111,7 +113,7 @@ class Source:
                 if rows is not None:
                     low, high = np.searchsorted(rows, (begin, begin + n))
                     if low < high:
-                        yield int(low), _choose(block, rows[low:high] - begin)
+                        yield int(low), _index_block(block, rows[low:high] - begin)
                 elif n:
                     yield begin, block
                 begin += n
@@ -124,16 +126,16 @@ class Source:
                 continue
             low, high = np.searchsorted(rows, (begin, end))
             if low < high:
-                yield int(low), self._pick(rows[low:high])
+                yield int(low), self._read_rows(rows[low:high])
 
-    def _pick(self, rows: Integers) -> Any:
-        """Rows of a block, read in as few runs as their gaps are worth."""
+    def _read_rows(self, rows: Integers) -> Any:
+        """Return the given rows of a block, in as few reads as the gaps between them allow."""
         read: Any = self.read
         if len(rows) == rows[-1] + 1 - rows[0]:
             return read(int(rows[0]), int(rows[-1]) + 1)
         widest = _GAP_BYTES * (self.shape[0] or 1) / max(1, self.n_bytes or 1)
         runs = np.split(rows, np.flatnonzero(np.diff(rows) > 1 + widest) + 1)
-        return stack([_choose(read(int(run[0]), int(run[-1]) + 1), run - run[0]) for run in runs])
+        return stack_blocks([_index_block(read(int(run[0]), int(run[-1]) + 1), run - run[0]) for run in runs])
 
     def __getitem__(self, key: Any) -> "Source":
         """Return some rows and columns, in the order of X, as a source: ``[rows]`` or ``[rows, columns]``."""
@@ -151,38 +153,38 @@ class Source:
             is_stored=self.is_stored,
         )
 
-    def take(self, rows: Integers) -> Any:
-        """Return these rows, in their order; some may come twice."""
+    def take_rows(self, rows: Integers) -> Any:
+        """Return these rows in the given order; a row can be repeated."""
         ascending, places = np.unique(rows, return_inverse=True)
-        found = stack([block for _, block in self.blocks(ascending)])
-        return found if np.array_equal(ascending, rows) else found[places]
+        table = stack_blocks([block for _, block in self.blocks(ascending)])
+        return table if np.array_equal(ascending, rows) else table[places]
 
     def is_small(self, run: Run, n_labels: int | None = None) -> tuple[bool, Any]:
-        """Tell whether it takes no more than a quarter of the budget, and return what to read in its place.
+        """Return True if X takes at most a quarter of the budget, and the object to read instead of X.
 
         Blocks that come one by one are read to find out, as far as there are labels.
         """
-        most = run.available() // 4
+        max_bytes = run.available() // 4
         if self.n_bytes is not None:
-            return self.n_bytes <= most, self
-        blocks, kept, taken, n = self.blocks(), deque[Any](), 0, 0
+            return self.n_bytes <= max_bytes, self
+        blocks, kept_blocks, n_bytes_read, n = self.blocks(), deque[Any](), 0, 0
         for _, block in blocks:
-            if not kept and np.ndim(block) == 2:
+            if not kept_blocks and np.ndim(block) == 2:
                 self.shape = (self.shape[0], block.shape[1])
-            kept.append(block)
-            taken, n = taken + _bytes_of(block), n + n_rows(block)
-            if taken > most or (n_labels is not None and n > n_labels):
+            kept_blocks.append(block)
+            n_bytes_read, n = n_bytes_read + _bytes_of(block), n + n_rows(block)
+            if n_bytes_read > max_bytes or (n_labels is not None and n > n_labels):
                 break
 
-        def again() -> Iterator[Any]:
-            while kept:
-                yield kept.popleft()
+        def replay_blocks() -> Iterator[Any]:
+            while kept_blocks:
+                yield kept_blocks.popleft()
             for _, block in blocks:
                 yield block
 
-        return taken <= most, self if self.can_repeat else again()
+        return n_bytes_read <= max_bytes, self if self.can_repeat else replay_blocks()
 
-    def load(
+    def load_rows(
         self,
         run: Run,
         name: str = "X",
@@ -190,13 +192,13 @@ class Source:
         columns: Array | None = None,
         advice: str = "use ProjSe without permutations, or with those of whole groups, which reads blocks",
     ) -> Any:
-        """Return these rows and columns, as an array, or a CSR or CSC container.
+        """Return the selected rows and columns as an array, or a CSR or CSC container.
 
         Raises MemoryError, which ends with `advice`, if they take more than a quarter of the budget.
         """
         available = run.available()
 
-        def require(n_bytes: int, more: str = "") -> None:
+        def require_memory(n_bytes: int, more: str = "") -> None:
             if n_bytes > available // 4:
                 raise MemoryError(
                     f"{name} is {self.kind}, of which {human(n_bytes)}{more} must be in memory, more than a quarter of "
@@ -205,40 +207,40 @@ class Source:
                 )
 
         if self.n_bytes is not None and rows is None and columns is None:
-            require(self.n_bytes)
-            run.take(self.n_bytes, name, "give fewer rows or features")
+            require_memory(self.n_bytes)
+            run.reserve_memory(self.n_bytes, name, "give fewer rows or features")
             return self.read(0, self.shape[0])  # type: ignore[misc, arg-type]
         if self.by_columns:
-            whole = self.load(run, name, advice=advice)
-            some = whole if rows is None else whole.tocsr()[rows]
-            return some if columns is None else some[:, columns]
+            matrix = self.load_rows(run, name, advice=advice)
+            selected = matrix if rows is None else matrix.tocsr()[rows]
+            return selected if columns is None else selected[:, columns]
         if rows is not None and self.n_bytes is not None and self.shape[0]:
-            require(self.n_bytes * len(rows) // self.shape[0])
-        blocks, taken = [], 0
-        for block in self._wanted(rows, columns):
-            taken += _bytes_of(block)
-            require(taken, " or more")
+            require_memory(self.n_bytes * len(rows) // self.shape[0])
+        blocks, n_bytes_read = [], 0
+        for block in self._wanted_blocks(rows, columns):
+            n_bytes_read += _bytes_of(block)
+            require_memory(n_bytes_read, " or more")
             blocks.append(block)
         if not blocks:
             raise ValueError(f"{name} is {self.kind} that yielded no rows")
-        run.take(taken, name, "give fewer rows or features")
-        return stack(blocks)
+        run.reserve_memory(n_bytes_read, name, "give fewer rows or features")
+        return stack_blocks(blocks)
 
-    def _wanted(self, rows: Integers | None, columns: Array | None) -> Iterator[Any]:
-        """Yield these rows and columns of each block; Dask's workers choose rows, so that no others leave them."""
+    def _wanted_blocks(self, rows: Integers | None, columns: Array | None) -> Iterator[Any]:
+        """Yield the selected part of each block; Dask's workers select rows, so that no other rows leave them."""
         if self.dask is None or rows is None:
             return (block for _, block in self.blocks(rows, columns))
         from dask.base import compute
         from dask.delayed import delayed
 
-        part = delayed(chosen, pure=False)
-        return iter(compute(*(part(X, which, columns) for _, X, which, _ in self.delayed(rows) if len(which))))
+        part = delayed(choose_part, pure=False)
+        return iter(compute(*(part(X, which, columns) for _, X, which, _ in self.delayed_blocks(rows) if len(which))))
 
-    def delayed(self, rows: Integers | None = None) -> list[tuple[int, Any, range | Integers, slice]]:
-        """Return the row blocks of a Dask array, delayed; `rows` are those wanted, ascending, default: all.
+    def delayed_blocks(self, rows: Integers | None = None) -> list[tuple[int, Any, range | Integers, slice]]:
+        """Return the row blocks of a Dask array, delayed; `rows` (ascending) selects rows, default: all.
 
-        Of each block come its first row, the block, which of its rows are wanted, as of `chosen`, and their places
-        among all of these.
+        Each entry has the first row of the block, the block, the selected rows in it (for `choose_part`), and their
+        positions among all selected rows.
         """
         ends = np.cumsum(self.dask.chunks[0]).tolist()
         parts: list[tuple[int, Any, range | Integers, slice]] = []
@@ -251,23 +253,23 @@ class Source:
         return parts
 
 
-def chosen(block: Any, rows: range | Integers, columns: Array | None) -> Any:
-    """Return these rows of a block, a range being all that it must have, and these columns; default: all."""
+def choose_part(block: Any, rows: range | Integers, columns: Array | None) -> Any:
+    """Return the given rows and columns of a block, by default all columns; a range only checks the number of rows."""
     if not isinstance(rows, range):
-        block = _choose(block, rows)
+        block = _index_block(block, rows)
     elif n_rows(block) != len(rows):
         raise ValueError(f"a block of X must have {len(rows)} rows, as its array says, but has {n_rows(block)}")
-    return block if columns is None else _choose(block, (slice(None), columns))
+    return block if columns is None else _index_block(block, (slice(None), columns))
 
 
-def _choose(block: Any, key: Any) -> Any:
-    """Return these rows, or rows and columns, of a block."""
+def _index_block(block: Any, key: Any) -> Any:
+    """Return the given rows, or rows and columns, of a block."""
     check_structure(block)
     return (block.iloc if hasattr(block, "iloc") else block)[key]
 
 
-def stack(blocks: Sequence[Any]) -> Any:
-    """Return blocks of rows as one table; a single one isn't copied."""
+def stack_blocks(blocks: Sequence[Any]) -> Any:
+    """Stack blocks of rows to one table; a single block isn't copied."""
     if len(blocks) == 1:
         return blocks[0]
     if hasattr(blocks[0], "tocsr"):
@@ -278,12 +280,13 @@ def stack(blocks: Sequence[Any]) -> Any:
 
 
 def n_rows(block: Any) -> int:
+    """Return the number of rows of a block; a scalar counts as one."""
     return int(np.shape(block)[0]) if np.ndim(block) or hasattr(block, "tocsr") else 1
 
 
 def is_stream(X: Any) -> bool:
-    """Whether X isn't an array in memory: a path, a function, an iterator, a Dask array, or data on disk."""
-    if hasattr(X, "to_dask_array"):  # which np.asarray would compute as a whole
+    """Return True if X isn't an array in memory: a path, a function, an iterator, a Dask array, or data on disk."""
+    if hasattr(X, "to_dask_array"):  # np.asarray would load the entire frame
         raise ValueError("a Dask DataFrame isn't supported: give X.to_dask_array(lengths=True)")
     return (
         isinstance(X, Source | str | os.PathLike)
@@ -295,8 +298,8 @@ def is_stream(X: Any) -> bool:
     )
 
 
-def opened(X: Any) -> Any:
-    """Return the memory map, array on disk, group or genotypes that a path names; anything else as it is."""
+def open_path(X: Any) -> Any:
+    """Return the memory map, array on disk, group or genotypes that a path names; return any other X unchanged."""
     if not isinstance(X, str | os.PathLike):
         return X
     path = Path(X)
@@ -314,55 +317,60 @@ def opened(X: Any) -> Any:
         if path.suffix == ".h5ad":
             import h5py
 
-            found = h5py.File(path, "r")
+            file = h5py.File(path, "r")
         else:
             import zarr
 
-            found = zarr.open(str(path), mode="r")
+            file = zarr.open(str(path), mode="r")
     except (OSError, ValueError, EOFError) as error:
         raise ValueError(f"X is a path, but '{path}' can't be read as {path.suffix}: {error}") from error
-    return _X_of(found, path)
+    return _array_in_file(file, path)
 
 
-def _called(function: Any) -> Iterator[Any]:
-    """Return the blocks that a function yields."""
-    found = function()
-    if hasattr(found, "shape") or not hasattr(found, "__iter__"):
-        raise TypeError(f"X is a function, which must return an iterator of blocks of rows, not {type(found).__name__}")
-    return iter(found)
+def _call_function(function: Any) -> Iterator[Any]:
+    """Call a function and return its iterator of blocks."""
+    blocks = function()
+    if hasattr(blocks, "shape") or not hasattr(blocks, "__iter__"):
+        raise TypeError(
+            f"X is a function, which must return an iterator of blocks of rows, not {type(blocks).__name__}"
+        )
+    return iter(blocks)
 
 
 def is_dask(X: Any) -> bool:
+    """Return True if X is a Dask array."""
     return hasattr(X, "to_delayed") and hasattr(X, "rechunk")
 
 
 def is_on_disk(X: Any) -> bool:
-    """Whether X is an array with chunks that isn't in memory; h5py has chunks None for contiguous ones."""
+    """Return True if X is an array with chunks that isn't in memory. A contiguous array of h5py has chunks None."""
     return not isinstance(X, np.ndarray) and all(hasattr(X, a) for a in ("chunks", "dtype", "shape", "__getitem__"))
 
 
 def is_genotypes(X: Any) -> bool:
-    """Whether X is a :class:`fastfs.io.Genotypes`, whose module imports this one."""
+    """Return True if X is a :class:`fastfs.io.Genotypes`, which this module can't import."""
     return hasattr(X, "bits") and hasattr(X, "check_file")
 
 
 def _is_function(X: Any) -> bool:
+    """Return True if X is a function, not a callable array."""
     return callable(X) and not hasattr(X, "shape") and not hasattr(X, "__array__")
 
 
-def _encoding(X: Any) -> str:
-    """How anndata has stored a group of an HDF5 or Zarr file."""
+def _encoding_type(X: Any) -> str:
+    """Return how anndata has encoded a group of an HDF5 or Zarr file."""
     return str(getattr(X, "attrs", {}).get("encoding-type", ""))
 
 
 def _is_sparse_group(X: Any) -> bool:
-    """Whether X is a sparse matrix on disk, as backed AnnData has it, or the group of a file that holds one."""
+    """Return True if X is a sparse matrix on disk: the X of a backed AnnData, or the group of a file that holds one."""
     return (hasattr(X, "group") and hasattr(X, "format") and hasattr(X, "to_memory")) or (
-        not hasattr(X, "dtype") and _encoding(X) in ("csr_matrix", "csc_matrix")
+        not hasattr(X, "dtype") and _encoding_type(X) in ("csr_matrix", "csc_matrix")
     )
 
 
 def _bytes_of(block: Any) -> int:
+    """Return the bytes that a block takes."""
     if is_genotypes(block):
         return int(block.bits.nbytes)
     if hasattr(block, "tocsr"):
@@ -370,8 +378,8 @@ def _bytes_of(block: Any) -> int:
     return int(np.asarray(block).nbytes)
 
 
-def _X_of(opened: Any, path: Path) -> Any:
-    """The X of a file of AnnData, or the array that the file is."""
+def _array_in_file(opened: Any, path: Path) -> Any:
+    """Return the X of a file of AnnData, or the array that the file itself is."""
     if hasattr(opened, "dtype"):
         return opened
     if "X" not in opened:
@@ -379,20 +387,23 @@ def _X_of(opened: Any, path: Path) -> Any:
     return opened["X"]
 
 
-def _ends(n: int, row_bytes: int, chunk: int, block_bytes: int) -> Integers:
-    """Ends of blocks of whole chunks of rows."""
+def _block_ends(n: int, row_bytes: int, chunk: int, block_bytes: int) -> Integers:
+    """Return the ends of blocks that consist of complete chunks of rows."""
     step = max(1, block_bytes // max(1, row_bytes))
     step = max(chunk, step // chunk * chunk)
     return np.minimum(np.arange(step, n + step, step), n)
 
 
 def _require_2d(X: Any) -> None:
+    """Raise ValueError unless X has two dimensions."""
     if len(X.shape) != 2:
         raise ValueError(f"X must be a 2-D array of samples x features, not {len(X.shape)}-D")
 
 
-def _of_rows(X: Any) -> Source:
-    """Of a table of which rows can be taken: an array, a memory map, a sparse matrix, an array on disk, genotypes."""
+def _source_of_rows(X: Any) -> Source:
+    """Return a source for a table that can be indexed by rows: an array, a sparse matrix, an array on disk,
+    genotypes.
+    """
     if not hasattr(X, "shape") or hasattr(X, "iloc"):
         X = np.asarray(X)
     _require_2d(X)
@@ -401,9 +412,9 @@ def _of_rows(X: Any) -> Source:
         n_bytes = _bytes_of(X)
         X = X.tocsr()
         ends = partial(_sparse_ends, X.indptr, n_bytes)
-        return Source(X.shape, X.dtype, "a matrix", is_sparse=True, read=_rows_of(X), ends=ends, n_bytes=n_bytes)
+        return Source(X.shape, X.dtype, "a matrix", is_sparse=True, read=_csr_reader(X), ends=ends, n_bytes=n_bytes)
     if is_genotypes(X):
-        ends, n_bytes = partial(_ends, n, -(-d // 4), 1), X.bits.nbytes
+        ends, n_bytes = partial(_block_ends, n, -(-d // 4), 1), X.bits.nbytes
         return Source(X.shape, X.dtype, "genotypes", read=lambda begin, end: X[begin:end], ends=ends, n_bytes=n_bytes)
     stored = is_on_disk(X)
     chunk = X.chunks[0] if stored and X.chunks else 1
@@ -412,37 +423,39 @@ def _of_rows(X: Any) -> Source:
         X.dtype,
         "an array on disk" if stored else "an array",
         read=lambda begin, end: np.asarray(X[begin:end]),
-        ends=partial(_ends, n, d * X.dtype.itemsize, chunk),
+        ends=partial(_block_ends, n, d * X.dtype.itemsize, chunk),
         is_stored=stored or isinstance(X, np.memmap),
         n_bytes=n * d * X.dtype.itemsize,
     )
 
 
 def _sparse_ends(indptr: Integers, n_bytes: int, block_bytes: int) -> Integers:
-    """Ends of blocks of about as many stored bytes."""
+    """Return the ends of blocks with about equal numbers of stored bytes."""
     n_blocks = max(1, -(-n_bytes // block_bytes))
     n_stored = int(indptr[-1])
     inner = np.searchsorted(indptr, np.arange(1, n_blocks) * (n_stored / n_blocks))
     return np.unique(np.append(inner, len(indptr) - 1))
 
 
-def _rows_of(X: Any) -> _Read:
-    """Rows of a CSR matrix in memory, without a copy."""
+def _csr_reader(X: Any) -> _Read:
+    """Return a function that reads rows of a CSR matrix in memory without a copy."""
 
-    def read(begin: int, end: int) -> Any:
+    def read_rows(begin: int, end: int) -> Any:
         low, high = int(X.indptr[begin]), int(X.indptr[end])
         parts = (X.data[low:high], X.indices[low:high], X.indptr[begin : end + 1] - X.indptr[begin])
         return type(X)(parts, shape=(end - begin, X.shape[1]), copy=False)
 
-    return read
+    return read_rows
 
 
-def _of_sparse_group(X: Any) -> Source:
-    """Of a sparse matrix on disk. `indptr` is read once, and of `data` and `indices` what each block needs."""
+def _source_of_sparse_group(X: Any) -> Source:
+    """Return a source for a sparse matrix on disk. It reads `indptr` once, and parts of `data` and `indices` per
+    block.
+    """
     from scipy.sparse import csc_matrix, csr_matrix
 
     group = getattr(X, "group", X)
-    by_columns = _encoding(group) == "csc_matrix" if group is X else X.format == "csc"
+    by_columns = _encoding_type(group) == "csc_matrix" if group is X else X.format == "csc"
     n, d = (int(size) for size in (group.attrs["shape"] if group is X else X.shape))
     data, indices, indptr = group["data"], group["indices"], np.asarray(group["indptr"][:])
     for part, kinds in (("data", "biufc"), ("indices", "iu"), ("indptr", "iu")):
@@ -454,7 +467,7 @@ def _of_sparse_group(X: Any) -> Source:
     narrow = indices.dtype.itemsize <= 4
     n_bytes = int(indptr[-1]) * (data.dtype.itemsize + indices.dtype.itemsize) + indptr.nbytes
 
-    def read(begin: int, end: int) -> Any:
+    def read_slice(begin: int, end: int) -> Any:
         low, high = int(indptr[begin]), int(indptr[end])
         places = (indptr[begin : end + 1] - low).astype(np.int32 if narrow and high - low < 1 << 31 else np.int64)
         form = csc_matrix if by_columns else csr_matrix
@@ -466,7 +479,7 @@ def _of_sparse_group(X: Any) -> Source:
         data.dtype,
         "a sparse matrix on disk",
         is_sparse=True,
-        read=(lambda _, __: read(0, d)) if by_columns else read,
+        read=(lambda _, __: read_slice(0, d)) if by_columns else read_slice,
         ends=partial(_sparse_ends, indptr, n_bytes),
         is_stored=True,
         by_columns=by_columns,
@@ -474,7 +487,8 @@ def _of_sparse_group(X: Any) -> Source:
     )
 
 
-def _of_dask(X: Any) -> Source:
+def _source_of_dask(X: Any) -> Source:
+    """Return a source for a Dask array."""
     if X.ndim != 2:
         raise ValueError(f"X must be a 2-D array of samples x features, not {X.ndim}-D")
     if np.isnan(X.shape[0]):

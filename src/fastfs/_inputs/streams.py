@@ -1,4 +1,4 @@
-"""Passes over X: what each of them checks and reports, the target of each block, and Dask's blocks."""
+"""Passes over X with their checks and progress, the target of each block, and Dask's blocks."""
 
 import copy
 import threading
@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from fastfs._inputs.labels import as_labels, encode_labels
-from fastfs._inputs.matrix import as_matrix, column_names, loaded, take_rows
+from fastfs._inputs.matrix import as_matrix, column_names, load_stream, take_rows
 from fastfs._inputs.source import (
     BLOCK_BYTES,
     Source,
@@ -21,24 +21,25 @@ from fastfs._inputs.source import (
     is_on_disk,
     is_stream,
     n_rows,
-    opened,
-    stack,
+    open_path,
+    stack_blocks,
 )
 from fastfs._inputs.targets import Reader, Target, as_target
 from fastfs._machine.errors import in_rows, within
 from fastfs._machine.run import Run, human, inside_joblib
 from fastfs._types import Array, Integers
 
-# Stored bytes of a block for a method that goes through tens of MB of sums once a block.
+# Stored bytes of a block for a method that updates tens of MB of sums once per block.
 LARGE_BLOCK_BYTES = 1 << 26
-# Blocks that are read beside the one that is worked on.
-_AHEAD = 2
+# Number of blocks read ahead of the block that is worked on.
+_N_READ_AHEAD = 2
 
 
 def as_chunks(X: Any, run: Run, y: Any = None) -> list[Any]:
-    """Return the row chunks of X, each as of `as_matrix`: those that an iterator yields, or X as the only one.
+    """Return the row chunks of X as matrices for the core: the chunks of an iterator, or X as the only chunk.
 
-    An iterator is left as soon as it has yielded more rows than y has labels, or more bytes than the budget allows.
+    An iterator is abandoned as soon as it has yielded more rows than y has labels, or more bytes than the budget
+    allows.
     """
     if not hasattr(X, "__next__"):
         return [as_matrix(X, run)]
@@ -70,35 +71,37 @@ def as_chunks(X: Any, run: Run, y: Any = None) -> list[Any]:
 
 
 def is_large(X: Any, run: Run) -> bool:
-    """Whether X is a stream of more than a quarter of the budget."""
-    return is_stream(X) and not Source.of(X).is_small(run)[0]
+    """Return True if X is a stream that takes more than a quarter of the budget."""
+    return is_stream(X) and not Source.from_data(X).is_small(run)[0]
 
 
 def classes_in_blocks(X: Any, y: Any, run: Run) -> tuple[Any, tuple[Array, Integers] | None]:
-    """Return what to read in place of X, and, if it is to be read in blocks, the classes and the label of each row.
+    """Return the object to read instead of X, and, if it must be read in blocks, the classes and the label of each row.
 
-    A stream of more than a quarter of the budget is.
+    A stream that takes more than a quarter of the budget must be read in blocks.
     """
     if not is_stream(X):
         return X, None
-    source = Source.of(X)
+    source = Source.from_data(X)
     n_labels = len(y) if hasattr(y, "__len__") else None
-    small, begun = source.is_small(run, n_labels)
+    small, remaining = source.is_small(run, n_labels)
     if small:
-        return (X if is_dask(X) else begun), None
+        return (X if is_dask(X) else remaining), None
     n, d = source.shape
     if d is None:
         raise ValueError("blocks of X must have two dimensions, rows and features")
     of_rows = encode_labels(y, (n_labels or 0) if n is None else n, d)
     if is_dask(X):
         return X, of_rows
-    source = Source.of(begun)
+    source = Source.from_data(remaining)
     source.shape = (n, d)
     return source, of_rows
 
 
 def same_columns(chunks: Iterable[Any], name: str = "X", names: Any = None) -> Iterator[Any]:
-    """Pass chunks on; those that name their columns must name the same ones, `names` if they are known before."""
+    """Yield the chunks, and require that all chunks with column names have equal ones: `names`, if they are known
+    before.
+    """
     for number, chunk in enumerate(chunks):
         columns = column_names(chunk)
         if columns is not None:
@@ -111,10 +114,10 @@ def same_columns(chunks: Iterable[Any], name: str = "X", names: Any = None) -> I
 
 
 class Passes:
-    """Reads a source once or several times, with a thread that reads ahead of the work on files.
+    """Reads a source once or several times; a thread reads files ahead of the work.
 
-    Each pass must have the rows of the first one, and the same first and last block. Errors about a block count its
-    rows as X does. A callback of progress gets "pass 1 of 2" and the share of all passes.
+    Each pass must have the rows of the first pass, and an equal first and last block. Errors about a block count its
+    rows as X does. A progress callback gets "pass 1 of 2" and the share of all passes.
     """
 
     def __init__(
@@ -130,63 +133,67 @@ class Passes:
         see: Callable[[Any], Any] | None = None,
         block_bytes: int | None = None,
     ) -> None:
-        """`method` reads X; `rows`, ascending, and `columns` are those to read; `see` gets the first block as it is.
+        """Prepare to read X for `method`, which messages name.
 
-        `block_bytes` are the stored bytes of a block, if the budget allows them; default: those of `Source`.
+        `rows` (ascending) and `columns` select the part to read. `see` gets the first block before it is converted.
+        `block_bytes` is the stored size of a block, if the budget allows it; default: `BLOCK_BYTES`.
         """
-        source = Source.of(X)
+        source = Source.from_data(X)
         if n_passes > 1 and not source.can_repeat:
             times = "twice" if n_passes == 2 else f"{n_passes} times"
             raise TypeError(
                 f"{method} reads X {times}, but an iterator can be read once: give a function that returns a new one"
             )
         if source.by_columns and source.n_bytes and source.n_bytes <= run.available() // 4:
-            source = Source.of(source.load(run))
+            source = Source.from_data(source.load_rows(run))
         self.source, self.n_passes = source, n_passes
         self.rows, self.columns, self._names, self._see = rows, columns, names, see
-        self._run = copy.copy(run)  # of a block, which gives its memory back before the next one comes
+        self._run = copy.copy(run)  # copied per block, since a block's memory is free before the next one comes
         self._run.progress = None
         self._progress = run.progress
-        # Four blocks are there at a time, and copies of some.
+        # Four blocks are in memory at a time, and copies of some.
         self._block_bytes = min(block_bytes or BLOCK_BYTES, max(1 << 20, run.available() // 16))
         self._done = 0
-        self._first_pass: tuple[int, ...] = ()  # rows and checksums
+        self._first_pass: tuple[int, ...] = ()  # number of rows and checksums
 
-    def run(self, update: Callable[[int, Any, Run], Any]) -> int:
-        """Call ``update(first, block, run)`` for each block, as of `as_matrix`; return the number of rows."""
+    def run_pass(self, update: Callable[[int, Any, Run], Any]) -> int:
+        """Call ``update(first, block, run)`` with each block as a matrix for the core; return the number of rows."""
         number, n, last = self._done + 1, 0, None
         checks: list[int] = []
-        blocks = self._blocks()
+        blocks = self._checked_blocks()
         if self.source.is_stored and not inside_joblib():
-            blocks = _ahead(blocks)
+            blocks = _read_ahead(blocks)
         with closing(blocks):
             for first, block in blocks:
-                self._require(n + block.shape[0] <= self._n_expected(), n + block.shape[0], "or more")
-                with in_rows(self._numbers(first, block.shape[0])):
+                self._require_same_rows(n + block.shape[0] <= self._n_expected(), n + block.shape[0], "or more")
+                with in_rows(self._row_numbers(first, block.shape[0])):
                     update(first, block, copy.copy(self._run))
                 if self.n_passes > 1 and not checks:
-                    checks.append(checksum(block))
+                    checks.append(block_checksum(block))
                 n += block.shape[0]
                 last = block if self.n_passes > 1 else None
-                self._report(number, n)
+                self._report_progress(number, n)
         if n == 0:
             raise ValueError("X yielded no rows: has the iterator been used up before?")
-        self._require(self._n_expected() in (n, np.inf), n)
+        self._require_same_rows(self._n_expected() in (n, np.inf), n)
         if self.n_passes > 1:
-            found = (n, *checks, checksum(last))
-            if self._first_pass and found != self._first_pass:
-                raise changed(n, number)
-            self._first_pass = found
+            fingerprint = (n, *checks, block_checksum(last))
+            if self._first_pass and fingerprint != self._first_pass:
+                raise changed_error(n, number)
+            self._first_pass = fingerprint
         self._done = number
         return n
 
     def _n_known(self) -> int | None:
+        """Return the number of rows that will be read, or None if it is unknown."""
         return self.source.shape[0] if self.rows is None else len(self.rows)
 
     def _n_expected(self) -> float:
+        """Return the number of rows that this pass must have, infinity if it is unknown."""
         return self._first_pass[0] if self._first_pass else self._n_known() or np.inf
 
-    def _require(self, good: bool, n: int, more: str = "") -> None:
+    def _require_same_rows(self, good: bool, n: int, more: str = "") -> None:
+        """Raise ValueError if the number of rows differs from the number before."""
         if not good:
             before = f"pass 1 ({self._n_expected():,} rows)" if self._first_pass else f"{self._n_expected():,} rows"
             counted = f"{n:,} {more}".rstrip()
@@ -194,17 +201,19 @@ class Passes:
                 f"X changed between {before} and pass {self._done + 1} ({counted}): it must stay the same until the end"
             )
 
-    def _numbers(self, first: int, n: int) -> Any:
+    def _row_numbers(self, first: int, n: int) -> Any:
+        """Return the numbers of n rows in X, from the given position on."""
         return range(first, first + n) if self.rows is None else self.rows[first : first + n]
 
-    def _report(self, number: int, n: int) -> None:
+    def _report_progress(self, number: int, n: int) -> None:
+        """Report the share of all passes, up to 0.9."""
         total = self._n_known()
         if self._progress is not None and total:
             share = (number - 1 + min(1.0, n / total)) / self.n_passes
             self._progress(f"pass {number} of {self.n_passes}", 0.9 * share)
 
-    def _blocks(self) -> Generator[tuple[int, Any]]:
-        """Blocks as the core takes them, of the width of the first one."""
+    def _checked_blocks(self) -> Generator[tuple[int, Any]]:
+        """Yield blocks as matrices for the core, all with the columns of the first block."""
         for first, block in self.source.blocks(self.rows, self.columns, self._block_bytes):
             columns = column_names(block)
             if columns is not None:
@@ -228,83 +237,84 @@ class Passes:
             yield first, block
 
 
-def _ahead(blocks: Iterator[Any]) -> Generator[Any]:
-    """Read blocks in a thread of its own while the caller works on others."""
-    ready: Queue[tuple[Any, BaseException | None]] = Queue(_AHEAD)
-    left = threading.Event()
+def _read_ahead(blocks: Iterator[Any]) -> Generator[Any]:
+    """Read blocks in a separate thread while the caller works on earlier blocks."""
+    queue: Queue[tuple[Any, BaseException | None]] = Queue(_N_READ_AHEAD)
+    abandoned = threading.Event()
 
-    def put(block: Any, error: BaseException | None = None) -> None:
-        while not left.is_set():
+    def put_block(block: Any, error: BaseException | None = None) -> None:
+        while not abandoned.is_set():
             try:
-                return ready.put((block, error), timeout=0.1)
+                return queue.put((block, error), timeout=0.1)
             except Full:
                 continue
 
-    def read() -> None:
+    def read_blocks() -> None:
         try:
             for block in blocks:
-                put(block)
-                if left.is_set():
+                put_block(block)
+                if abandoned.is_set():
                     return
-        except BaseException as error:  # the caller's to raise
-            put(None, error)
+        except BaseException as error:  # raised in the caller's thread
+            put_block(None, error)
         else:
-            put(None)
+            put_block(None)
 
-    thread = threading.Thread(target=read, name="fastfs-reader", daemon=True)
+    thread = threading.Thread(target=read_blocks, name="fastfs-reader", daemon=True)
     thread.start()
     try:
         while True:
-            block, error = ready.get()
+            block, error = queue.get()
             if error is not None:
                 raise error
             if block is None:
                 return
             yield block
     finally:
-        left.set()
+        abandoned.set()
         thread.join()
 
 
-def changed(n: int, number: int) -> ValueError:
+def changed_error(n: int, number: int) -> ValueError:
+    """Return the error for a pass that read other values than pass 1."""
     return ValueError(
         f"X changed between pass 1 and pass {number}: its {n:,} rows hold other values; it must stay the same until "
         "the end"
     )
 
 
-def checksum(block: Any) -> int:
-    """Of the values of a block, and of their places if it is sparse."""
+def block_checksum(block: Any) -> int:
+    """Return a checksum of the values of a block, and of their positions if it is sparse."""
     parts = (block.indptr, block.indices, block.data) if hasattr(block, "tocsr") else (block,)
-    found = 0
+    crc = 0
     for part in parts:
-        found = zlib.crc32(np.ascontiguousarray(part).view(np.uint8).data, found)
-    return found
+        crc = zlib.crc32(np.ascontiguousarray(part).view(np.uint8).data, crc)
+    return crc
 
 
-def reservoir(X: Any, size: int, seed: int, run: Run) -> tuple[Any, Integers, int]:
-    """Return rows of X, drawn at random in one pass, their numbers, ascending, and how many rows there are.
+def draw_rows(X: Any, size: int, seed: int, run: Run) -> tuple[Any, Integers, int]:
+    """Draw rows of X at random in one pass; return them, their numbers (ascending), and the number of all rows.
 
-    A row's number makes its random key, and the `size` rows with the smallest keys are taken: so it doesn't matter in
-    which blocks X comes. All are taken if there are no more.
+    A row's number determines its random key, and the `size` rows with the smallest keys are drawn, so the draw doesn't
+    depend on the blocks in which X comes. All rows are taken if there are at most `size`.
     """
-    X = opened(X)
+    X = open_path(X)
     if not is_stream(X):
         X = X if hasattr(X, "shape") else np.asarray(X)
         rows = _smallest_keys(np.arange(X.shape[0]), size, seed)
         return take_rows(X, rows), rows, X.shape[0]
-    source = Source.of(X)
+    source = Source.from_data(X)
     if source.shape[0] is not None:
         rows = _smallest_keys(np.arange(source.shape[0]), size, seed)
-        return source.load(run, rows=rows), rows, source.shape[0]
+        return source.load_rows(run, rows=rows), rows, source.shape[0]
     parts: list[Any] = []
     rows, n = np.empty(0, np.int64), 0
     for first, block in source.blocks():
         n = first + n_rows(block)
-        # What isn't among the smallest keys of its own block isn't among those of all.
-        some = _smallest_keys(np.arange(first, n), size, seed)
-        parts.append(take_rows(block, some - first))
-        rows = np.append(rows, some)
+        # A key beyond the `size` smallest of its block is also beyond the `size` smallest of all.
+        drawn = _smallest_keys(np.arange(first, n), size, seed)
+        parts.append(take_rows(block, drawn - first))
+        rows = np.append(rows, drawn)
         if len(rows) > 2 * size:
             parts, rows = _smallest_rows(parts, rows, size, seed)
     if n == 0:
@@ -314,21 +324,22 @@ def reservoir(X: Any, size: int, seed: int, run: Run) -> tuple[Any, Integers, in
 
 
 def sample_rows(X: Any, y: Any, size: int, seed: int, run: Run) -> tuple[Any, Any, Integers | None]:
-    """Return `size` rows of X and of y, as of `reservoir`, and their numbers; if size is 0, X, loaded, y and None."""
+    """Return `size` rows of X and y from `draw_rows`, and their numbers. With size 0 return X in memory, y and None."""
     if not size:
-        return loaded(X, run, advice="give n_rows=5000, which draws a sample"), y, None
-    X, rows, n = reservoir(X, size, seed, run)
-    as_labels(y, n, X.shape[1])  # its checks
+        return load_stream(X, run, advice="give n_rows=5000, which draws a sample"), y, None
+    X, rows, n = draw_rows(X, size, seed, run)
+    as_labels(y, n, X.shape[1])  # raises an error if y doesn't fit X
     return X, take_rows(y, rows), rows
 
 
 def _smallest_rows(parts: list[Any], rows: Integers, size: int, seed: int) -> tuple[list[Any], Integers]:
+    """Return the rows with the smallest keys among the given parts, as one part, and their numbers."""
     kept = _smallest_keys(rows, size, seed)
-    return [take_rows(stack(parts), np.searchsorted(rows, kept))], kept
+    return [take_rows(stack_blocks(parts), np.searchsorted(rows, kept))], kept
 
 
 def _smallest_keys(rows: Integers, size: int, seed: int) -> Integers:
-    """Return those of the rows that have the smallest keys, ascending; a key is made by splitmix64."""
+    """Return the rows that have the `size` smallest keys, ascending; splitmix64 makes a key from a row number."""
     if len(rows) <= size:
         return rows
     keys = rows.astype(np.uint64) + np.uint64(1) + np.random.SeedSequence(seed).generate_state(1, np.uint64)[0]
@@ -341,19 +352,19 @@ def _smallest_keys(rows: Integers, size: int, seed: int) -> Integers:
 
 
 def sum_groups(block: Any, groups: Integers, n_groups: int) -> Array:
-    """Return the sums of the rows of each group."""
+    """Return the sum of the rows of each group."""
     from scipy.sparse import csr_matrix
 
     n = block.shape[0]
-    found = csr_matrix((np.ones(n), (groups, np.arange(n))), shape=(n_groups, n)) @ block
-    sums: Array = found.toarray() if hasattr(found, "tocsr") else found
+    group_sums = csr_matrix((np.ones(n), (groups, np.arange(n))), shape=(n_groups, n)) @ block
+    sums: Array = group_sums.toarray() if hasattr(group_sums, "tocsr") else group_sums
     return sums
 
 
 class TargetRows:
-    """The target of the rows of a source, block by block.
+    """Reads the target of a source's rows, block by block.
 
-    `whole` and `chunk` read a target given for all rows and for some.
+    `whole` reads a target that was given for all rows, `chunk` a target for some rows.
     """
 
     def __init__(self, y: Any, source: Source, run: Run, whole: Reader, chunk: Reader) -> None:
@@ -372,7 +383,7 @@ class TargetRows:
         if self._n is not None and len(self._y) != self._n:
             raise ValueError(f"X and y must have the same rows, but have {self._n} and {len(self._y)}")
 
-    def rows(self, first: int, block: Any) -> Target:
+    def read_rows(self, first: int, block: Any) -> Target:
         """Return the target of a block."""
         end = first + block.shape[0]
         if self._y is None:
@@ -388,10 +399,10 @@ class TargetRows:
             return self._chunk(np.asarray(self._y[first:end]), block.shape, copy.copy(self._run))
         if self._target is None:
             self._target = self._whole(self._y, (len(self._y), block.shape[1]), self._run)
-        return self._target.rows(first, end)
+        return self._target.slice_rows(first, end)
 
-    def finish(self, n: int) -> None:
-        """Check that the target has no more rows than the n of X."""
+    def check_end(self, n: int) -> None:
+        """Check that the target has no more rows than the n rows of X."""
         if self._comes_in_chunks:
             if next(self._chunks, None) is not None:
                 raise ValueError("the chunks of X ended before those of the other")
@@ -400,20 +411,21 @@ class TargetRows:
 
 
 def dask_blocks(X: Any, y: Any, run: Run, read: Reader) -> tuple[list[tuple[int, Any, Target]], Array | None]:
-    """Return the row blocks of a Dask array, each with its first row, delayed, with the target, and the classes.
+    """Return the row blocks of a Dask array, and the classes. Each entry has the first row, the delayed block, the
+    target.
 
-    Numbers are delayed too if y is a Dask array of them, and may be of any type.
+    Targets are delayed too if y is a 2-D Dask array, and can then have any numeric type.
     """
-    parts, classes = Source.of(X).delayed(), None
+    parts, classes = Source.from_data(X).delayed_blocks(), None
     if is_dask(y) and y.ndim == 2:
         if y.shape[0] != X.shape[0]:
             raise ValueError(f"X and y must have the same rows, but have {X.shape[0]} and {y.shape[0]}")
         lengths = tuple(len(rows) for _, _, rows, _ in parts)
         targets = [Target(numbers=block) for block in y.rechunk({0: lengths, 1: -1}).to_delayed().ravel()]
     else:
-        whole = read(y, X.shape, run)
-        classes = whole.classes
-        targets = [whole.rows(places.start, places.stop) for *_, places in parts]
+        target = read(y, X.shape, run)
+        classes = target.classes
+        targets = [target.slice_rows(places.start, places.stop) for *_, places in parts]
     return [(first, block, target) for (first, block, *_), target in zip(parts, targets, strict=True)], classes
 
 

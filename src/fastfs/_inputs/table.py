@@ -1,4 +1,4 @@
-"""Tables with categories."""
+"""Tables with categorical columns."""
 
 import re
 from dataclasses import dataclass
@@ -11,13 +11,13 @@ from fastfs._inputs.checks import as_int
 from fastfs._inputs.columns import column_numbers
 from fastfs._inputs.entry import entry
 from fastfs._inputs.labels import is_missing, sort_values
-from fastfs._inputs.matrix import as_array, as_floats, column_names, describing, require_table
+from fastfs._inputs.matrix import as_array, as_floats, column_describer, column_names, require_table
 from fastfs._inputs.source import is_genotypes
 from fastfs._machine.run import Run
 from fastfs._types import Array
 
 FROM_DTYPE, ALL = "from_dtype", "all"
-# Codes that are taken as they are; what is tried at once stays in a cache.
+# Largest code that is kept unchanged, and number of values that are checked together, so that they stay in a cache.
 _MOST_CODES, _VALUES_AT_ONCE = 1 << 15, 1 << 16
 _DECLARE = "convert it to numbers, drop it, or declare it in categorical_features"
 # Types of columns that hold categories, as pandas, Arrow and Polars spell them.
@@ -28,14 +28,14 @@ _CATEGORIES = re.compile(
 
 @dataclass(frozen=True)
 class Table:
-    """A table of numbers and codes.
+    """Table of numbers and codes.
 
     Parameters
     ----------
     values : ndarray or sparse matrix
-        As of `as_array`. Categories are codes 0, 1, ..., and missing values NaN.
+        Values from `as_array`. Categories are codes 0, 1, ..., and missing values NaN.
     levels : ndarray of int64, optional
-        How many categories each column has, 0 for columns of numbers; None if all hold numbers.
+        Number of categories of each column, 0 for columns of numbers; None if all columns hold numbers.
     """
 
     values: Any
@@ -43,7 +43,7 @@ class Table:
 
 
 def as_categorical_features(name: str, columns: Any) -> Any:
-    """Return what `read_table` takes: None, "from_dtype", "all", or a mask, numbers or names of columns."""
+    """Return None, "from_dtype", "all", or the mask, numbers or names of columns for `read_table`."""
     if isinstance(columns, str) and columns not in (FROM_DTYPE, ALL):
         raise ValueError(
             f"{name} must be a mask, a list of column numbers or names, {FROM_DTYPE!r}, {ALL!r} or None, "
@@ -53,10 +53,7 @@ def as_categorical_features(name: str, columns: Any) -> Any:
 
 
 def read_table(X: Any, categorical_features: Any, run: Run) -> Table:
-    """Return X with its categories as codes.
-
-    X is a 2-D table. A copy is taken off the budget of the run.
-    """
+    """Return X with its categories as codes; a copy is charged to the budget of the run."""
     require_table(X)
     if hasattr(X, "to_pandas") and hasattr(X, "column_names"):  # a table of Arrow, whose columns can't be chosen
         X = X.to_pandas()
@@ -64,7 +61,7 @@ def read_table(X: Any, categorical_features: Any, run: Run) -> Table:
     if mask is None or not mask.any():
         return Table(as_array(X, run, advice=_DECLARE))
     if hasattr(X, "tocsr"):
-        return Table(X, mask.astype(np.int64))  # which the core refuses
+        return Table(X, mask.astype(np.int64))  # the core raises the error
     if is_genotypes(X):
         return Table(as_array(X, run), np.where(mask, 3, 0))
     X = _as_columns(X)
@@ -73,31 +70,35 @@ def read_table(X: Any, categorical_features: Any, run: Run) -> Table:
         levels = _levels_of_codes(values, mask)
         if levels is not None:
             return Table(values, levels)
-    describe, numbers = describing(X), np.flatnonzero(~mask)
+    describe, numbers = column_describer(X), np.flatnonzero(~mask)
     dtype = _type_of_codes(X)
     if len(numbers):
-        part = as_array(_columns(X, numbers), run, advice=_DECLARE, describe=lambda j: describe(numbers[j]))
+        part = as_array(_take_columns(X, numbers), run, advice=_DECLARE, describe=lambda j: describe(numbers[j]))
         part = as_floats(part)
         dtype = part.dtype
-    run.take(X.shape[0] * X.shape[1] * np.dtype(dtype).itemsize, "a copy of X as floats", "give fewer features")
+    run.reserve_memory(
+        X.shape[0] * X.shape[1] * np.dtype(dtype).itemsize, "a copy of X as floats", "give fewer features"
+    )
     values, levels = np.empty(X.shape, dtype), np.zeros(X.shape[1], np.int64)
     if len(numbers):
         values[:, numbers] = part
     for column in np.flatnonzero(mask).tolist():
-        codes, known = _encode(np.asarray(_column(X, column)), describe(column))
+        codes, known = _encode_categories(np.asarray(_take_column(X, column)), describe(column))
         values[:, column], levels[column] = codes, max(1, len(known))
     return Table(values, levels)
 
 
 def _levels_of_codes(values: Array, mask: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64] | None:
-    """Return the levels of columns that hold codes already, whole numbers from 0 on, some perhaps unused; or None."""
+    """Return the numbers of levels if the columns hold codes already: whole numbers from 0, some perhaps unused;
+    else None.
+    """
     rows = max(1, _VALUES_AT_ONCE // values.shape[1])
     low, high = np.full(values.shape[1], np.inf), np.full(values.shape[1], -np.inf)
     for first in range(0, len(values), rows):
         part = values[first : first + rows]
         if not mask.all():
             part = np.where(mask, part, 0)
-        with np.errstate(invalid="ignore"):  # casts of NaN, and of what is out of range
+        with np.errstate(invalid="ignore"):  # casts of NaN and of values out of range
             whole = part.astype(np.int32) == part
         if not whole.all() and not (whole | np.isnan(part)).all():
             return None
@@ -110,7 +111,7 @@ def _levels_of_codes(values: Array, mask: npt.NDArray[np.bool_]) -> npt.NDArray[
 
 @entry
 def few_valued(X: Any, at_most: int = 10) -> npt.NDArray[np.bool_]:
-    """Find columns that may hold codes of categories: those with few different values.
+    """Find columns that may hold codes of categories, because they have few distinct values.
 
     Which columns do hold categories is for you to say: a count of children is a number though it has few values.
 
@@ -123,12 +124,12 @@ def few_valued(X: Any, at_most: int = 10) -> npt.NDArray[np.bool_]:
     Returns
     -------
     ndarray of shape (n_features,), bool
-        A mask, as ``categorical_features`` of :class:`fastfs.ReliefF` and its kin takes it.
+        A mask for ``categorical_features`` of :class:`fastfs.ReliefF` and similar estimators.
 
     Raises
     ------
     ValueError, TypeError
-        X is no table; a column holds values that can't be sorted; `at_most` is no integer of at least 1.
+        X isn't a table; a column holds values that can't be sorted; `at_most` isn't an integer of at least 1.
 
     Examples
     --------
@@ -148,20 +149,20 @@ def few_valued(X: Any, at_most: int = 10) -> npt.NDArray[np.bool_]:
         stored = (X.data[begin:end] for begin, end in zip(X.indptr[:-1], X.indptr[1:], strict=True))
         return np.array([_n_different(values, X.shape[0]) <= at_most for values in stored], dtype=bool)
     X = np.asarray(X) if is_genotypes(X) else _as_columns(X)
-    describe = describing(X)
-    columns = (np.asarray(_column(X, column)) for column in range(X.shape[1]))
-    found = [len(_encode(values, describe(column))[1]) <= at_most for column, values in enumerate(columns)]
-    return np.array(found, dtype=bool)
+    describe = column_describer(X)
+    columns = (np.asarray(_take_column(X, column)) for column in range(X.shape[1]))
+    is_few = [len(_encode_categories(values, describe(column))[1]) <= at_most for column, values in enumerate(columns)]
+    return np.array(is_few, dtype=bool)
 
 
 def _n_different(stored: Array, n_rows: int) -> int:
-    """Return how many different values a sparse column has."""
+    """Return the number of distinct values of a sparse column."""
     known = np.unique(stored[~np.isnan(stored)])
     return len(known) + int(len(stored) < n_rows and 0 not in known)
 
 
 def _as_columns(X: Any) -> Any:
-    """Return a table of which columns can be taken: numbers beside strings stay numbers."""
+    """Return a table that can be indexed by columns, without turning numbers into strings."""
     if hasattr(X, "dtypes") or hasattr(X, "tocsr") or is_genotypes(X):
         return X
     values = np.asarray(X)
@@ -186,21 +187,21 @@ def _categorical_mask(X: Any, columns: Any) -> npt.NDArray[np.bool_]:
 
 
 def _type_of_codes(X: Any) -> Any:
-    """Return the dtype for a table of categories alone: that of `as_floats`, and float64 for categories in words."""
+    """Return the dtype for a table of categories only: as `as_floats` would choose, and float64 for words."""
     dtypes = X.dtypes if hasattr(X, "dtypes") else [X.dtype]
     return np.float32 if all(str(dtype).lower() in ("float16", "float32") for dtype in dtypes) else np.float64
 
 
-def _columns(X: Any, columns: Array) -> Any:
+def _take_columns(X: Any, columns: Array) -> Any:
     return X.iloc[:, columns] if hasattr(X, "iloc") else X[:, columns.tolist()]
 
 
-def _column(X: Any, column: int) -> Any:
+def _take_column(X: Any, column: int) -> Any:
     return X.iloc[:, column] if hasattr(X, "iloc") else X[:, column]
 
 
-def _encode(values: Array, described: str) -> tuple[npt.NDArray[np.float64], Array]:
-    """Return the code of each value, NaN for missing ones, and the different values in sorted order."""
+def _encode_categories(values: Array, described: str) -> tuple[npt.NDArray[np.float64], Array]:
+    """Return the code of each value, NaN for missing values, and the distinct values in sorted order."""
     if values.dtype.kind == "f":
         present = ~np.isnan(values)
         if np.isinf(values).any():

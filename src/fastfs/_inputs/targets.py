@@ -1,4 +1,4 @@
-"""Targets: labels, columns of numbers, or none."""
+"""Targets of ProjSe: labels, columns of numbers, or none."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from fastfs._types import Array, Integers
 
 @dataclass(frozen=True)
 class Target:
-    """A target as the core takes it: ``numbers`` (2-D), or ``labels`` below the number of ``classes``, or nothing."""
+    """Target in the form of the core: ``numbers`` (2-D), or ``labels`` below the number of ``classes``, or nothing."""
 
     numbers: Any = None
     labels: Any = None
@@ -25,23 +25,24 @@ class Target:
 
     @property
     def n_columns(self) -> int:
-        """Columns of numbers, or of the one-hot labels."""
+        """Number of columns of numbers, or of one-hot labels."""
         if self.classes is not None:
             return len(self.classes)
         return 0 if self.numbers is None else int(self.numbers.shape[1])
 
-    def rows(self, begin: int, end: int) -> "Target":
+    def slice_rows(self, begin: int, end: int) -> "Target":
+        """Return the target of a range of rows."""
         numbers = None if self.numbers is None else self.numbers[begin:end]
         labels = None if self.labels is None else self.labels[begin:end]
         return Target(numbers, labels, self.classes)
 
 
-# Reads a target of samples whose X has that shape.
+# Function that reads a target for samples with an X of the given shape.
 Reader = Callable[[Any, tuple[int, int], Run], Target]
 
 
 def as_target(y: Any, name: str = "y") -> Array:
-    """Return y as a 1-D or 2-D array of whatever it holds."""
+    """Return y as a 1-D or 2-D array of any values."""
     if hasattr(y, "tocsr"):
         raise ValueError(f"a sparse target isn't supported: give {name}.toarray()")
     if hasattr(y, "__next__"):
@@ -60,7 +61,7 @@ def as_target(y: Any, name: str = "y") -> Array:
 
 
 def as_columns(y: Array, run: Run, name: str = "y") -> Any:
-    """Return an array of `as_target` as the core takes columns of numbers: 2-D."""
+    """Return an array from `as_target` as a 2-D matrix of numbers for the core."""
     try:
         return as_matrix(y[:, None] if y.ndim == 1 else y, run, name)
     except (TypeError, ValueError) as error:
@@ -70,7 +71,7 @@ def as_columns(y: Array, run: Run, name: str = "y") -> Any:
 
 
 def as_records(numbers: Array) -> Array:
-    """Return rows of numbers as a 1-D array that moves them as wholes: of floats, or of records of several."""
+    """Return rows of numbers as a 1-D array with one element per row: a float, or a record of several floats."""
     rows = for_core(numbers, dtype=np.float64)
     if rows.shape[1] == 1:
         return rows[:, 0]
@@ -78,13 +79,13 @@ def as_records(numbers: Array) -> Array:
 
 
 def as_rows(records: Array) -> Array:
-    """Undo `as_records`."""
+    """Return the rows of numbers from which `as_records` made records."""
     rows: Array = for_core(records).view(np.float64).reshape(len(records), -1)
     return rows
 
 
 def read_target(y: Any, shape: tuple[int, int], run: Run) -> Target:
-    """Tell labels from numbers as scikit-learn's `type_of_target` does: 1-D and not fractional are labels."""
+    """Read a target; like scikit-learn's `type_of_target`, take a 1-D array without fractions for labels."""
     if y is None:
         return Target()
     y = as_target(y)
@@ -103,14 +104,14 @@ def read_target(y: Any, shape: tuple[int, int], run: Run) -> Target:
 
 
 def read_chunk(y: Any, shape: tuple[int, int], run: Run, *, classes: Array | None = None) -> Target:
-    """Read the target of a chunk that isn't the last: labels if the classes are known, else numbers."""
+    """Read the target of a chunk that isn't the last one: labels if the classes are known, else numbers."""
     if y is None:
         if classes is not None:
             raise ValueError("y is None, but needed with every chunk: its classes were given")
         return Target()
     y = as_target(y)
     if classes is not None:
-        number_labels(as_labels(y, *shape), "y", "for sample")  # their checks
+        number_labels(as_labels(y, *shape), "y", "for sample")  # raises an error for a bad label
         return Target(labels=_encode_known(y, classes), classes=classes)
     how = "give classes at the first call of partial_fit, or y as one array of all labels"
     if y.ndim == 1 and y.dtype.kind in "OSUT" and not all(isinstance(value, Real) for value in y):
@@ -141,12 +142,12 @@ def _read_numbers(y: Array, shape: tuple[int, int], run: Run) -> Target:
 
 
 def _is_labels(y: Array) -> bool:
-    """Whether a 1-D target holds labels: anything but floats of which one is fractional or infinite."""
+    """Return True if a 1-D target holds labels: anything except floats of which one is fractional or infinite."""
     if y.dtype.kind == "O" and all(isinstance(value, Real) for value in y):
         y = y.astype(np.float64)
     if y.dtype.kind != "f":
         return True
-    y = y[~np.isnan(y)]  # labels that are missing
+    y = y[~np.isnan(y)]  # NaN is a missing label
     return bool(np.all(np.isfinite(y) & (y == np.floor(y))))
 
 

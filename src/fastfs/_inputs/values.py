@@ -1,4 +1,4 @@
-"""Arrays of the caller's, before anything is known about them."""
+"""Conversion of arrays from the caller, before anything is known about them."""
 
 from typing import Any
 
@@ -6,12 +6,14 @@ import numpy as np
 
 from fastfs._types import Array
 
-# Integers beyond this have neighbours that float64 can't tell from them.
+# Largest integer up to which float64 represents every integer.
 _MOST_EXACT = 1 << 53
 
 
 def as_values(values: Any) -> Array:
-    """Return values as an array. Lists of strings and other things, all of which NumPy makes strings, hold objects."""
+    """Return values as an array. A list that mixes strings with other things becomes an array of objects, not of
+    strings.
+    """
     array = np.asarray(values)
     if array.dtype.kind not in "SU" or hasattr(values, "dtype"):
         return array
@@ -21,13 +23,13 @@ def as_values(values: Any) -> Array:
 
 
 def for_core(values: Any, dtype: Any = None) -> Array:
-    """Return values as an array that the core can read in place: contiguous, aligned and at least 1-D."""
+    """Return values as an array that the core can read without a copy: contiguous, aligned and at least 1-D."""
     array: Array = np.require(np.atleast_1d(values), dtype, ["C", "A", "E"])
     return array
 
 
 def exact_floats(values: Array, name: str) -> Array:
-    """Return numbers as float64, or say that some are integers too large to be told apart as such."""
+    """Return numbers as float64, or raise ValueError for integers that float64 can't tell apart."""
     floats = values.astype(np.float64)
     is_wide = values.dtype.kind in "iu" and values.dtype.itemsize == 8 and values.size > 0
     if is_wide and max(-int(values.min()), int(values.max())) > _MOST_EXACT:

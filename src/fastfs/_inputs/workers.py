@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from fastfs._inputs.matrix import as_matrix
-from fastfs._inputs.source import Source, chosen
-from fastfs._inputs.streams import changed, checksum, merge_pairwise, sum_groups
+from fastfs._inputs.source import Source, choose_part
+from fastfs._inputs.streams import block_checksum, changed_error, merge_pairwise, sum_groups
 from fastfs._machine.errors import in_rows
 from fastfs._machine.run import Run
 from fastfs._types import Array, Integers
@@ -18,18 +18,18 @@ from fastfs._types import Array, Integers
 
 @dataclass(frozen=True)
 class Share:
-    """What a pass has found in some blocks."""
+    """State of a stream after a pass over some blocks, with the sums of their rows."""
 
-    found: bytes
+    state: bytes
     sums: Array | None
     checksum: int
     n_rows: int
 
 
 class PassesOnWorkers:
-    """Each worker reads its row blocks; what they found, not the rows, travels and is merged pairwise.
+    """Passes over a Dask array: each worker reads its row blocks; states, not rows, travel and are merged pairwise.
 
-    `prepare` makes a block what the stream takes; `rows`, ascending, and `columns` are those to read.
+    `prepare` converts a block for the stream. `rows` (ascending) and `columns` select the part to read.
     """
 
     def __init__(
@@ -43,25 +43,27 @@ class PassesOnWorkers:
     ) -> None:
         self._source, self._rows = source, rows
         self._how = (columns, prepare, run.budget)
-        self._checksum: int | None = None  # of the first pass
+        self._checksum: int | None = None  # checksum of the first pass
 
-    def run(self, stream: Any, groups: Integers | None = None, n_groups: int = 0) -> Share:
-        """Load what all blocks hold into the stream; with `groups`, of each row, come the sums of their rows."""
+    def run_pass(self, stream: Any, groups: Integers | None = None, n_groups: int = 0) -> Share:
+        """Pass all blocks to copies of the stream and merge them into it; with `groups` (one per row) also sum their
+        rows.
+        """
         from dask.delayed import delayed
 
-        part, merge = delayed(_share_of_block, pure=False), delayed(_merged, pure=False)
-        there = delayed(stream, pure=False, traverse=False)  # sent to each worker once
+        part, merge = delayed(_share_of_block, pure=False), delayed(_merge_shares, pure=False)
+        remote_stream = delayed(stream, pure=False, traverse=False)  # sent to each worker once
         shares = []
-        for first, block, which, span in self._source.delayed(self._rows):
+        for first, block, which, span in self._source.delayed_blocks(self._rows):
             of_block = None if groups is None else groups[span]
             if len(which):
-                shares.append(part(there, first, block, which, span.start, of_block, n_groups, *self._how))
-        share: Share = merge_pairwise(shares, partial(merge, there))
+                shares.append(part(remote_stream, first, block, which, span.start, of_block, n_groups, *self._how))
+        share: Share = merge_pairwise(shares, partial(merge, remote_stream))
         if self._checksum is None:
             self._checksum = share.checksum
         elif share.checksum != self._checksum:
-            raise changed(share.n_rows, 2)
-        stream.load(share.found)
+            raise changed_error(share.n_rows, 2)
+        stream.load(share.state)
         return share
 
 
@@ -77,18 +79,20 @@ def _share_of_block(
     prepare: Callable[[Any, Run], Any],
     budget: int,
 ) -> Share:
-    run = Run(1, budget or None)  # a block is a task of its own: one thread each
-    own = copy.copy(stream)
+    """Pass one block to a copy of the stream, on a worker."""
+    run = Run(1, budget or None)  # Dask runs one task per block, so each takes one thread
+    stream_of_block = copy.copy(stream)
     with in_rows(first + np.asarray(rows)):
-        block = as_matrix(chosen(X, rows, columns), run)
-        own.update(prepare(block, run), place, run)
+        block = as_matrix(choose_part(X, rows, columns), run)
+        stream_of_block.update(prepare(block, run), place, run)
     sums = None if groups is None else sum_groups(block, groups, n_groups)
-    return Share(own.save(), sums, checksum(block), block.shape[0])
+    return Share(stream_of_block.save(), sums, block_checksum(block), block.shape[0])
 
 
-def _merged(stream: Any, a: Share, b: Share) -> Share:
-    own = copy.copy(stream)
+def _merge_shares(stream: Any, a: Share, b: Share) -> Share:
+    """Merge two shares, on a worker."""
+    merged = copy.copy(stream)
     for share in (a, b):
-        own.load(share.found)
+        merged.load(share.state)
     sums = None if a.sums is None or b.sums is None else a.sums + b.sums
-    return Share(own.save(), sums, a.checksum + b.checksum, a.n_rows + b.n_rows)
+    return Share(merged.save(), sums, a.checksum + b.checksum, a.n_rows + b.n_rows)

@@ -16,7 +16,7 @@ class DataWarning(UserWarning):
     """The data make a result, or a part of it, say less than it seems to."""
 
 
-def core() -> ModuleType:
+def load_core() -> ModuleType:
     """The compiled core, with SciPy's BLAS registered."""
     from fastfs import _core
     from fastfs._machine import lapack as _lapack
@@ -43,11 +43,11 @@ class Run:
         self.progress = progress
 
     @classmethod
-    def of(cls, estimator: Any) -> "Run":
+    def from_estimator(cls, estimator: Any) -> "Run":
         """Take n_jobs, max_memory and verbose of an estimator."""
         return cls(count_threads(estimator.n_jobs), estimator.max_memory, as_progress(estimator.verbose))
 
-    def take(self, n_bytes: int, what: str, advice: str) -> None:
+    def reserve_memory(self, n_bytes: int, what: str, advice: str) -> None:
         """Take bytes off the budget: MemoryError if they exceed it, f"{what} would need 4.86 GB, but ..., or {advice}".
 
         A few bytes off the default budget aren't worth asking the machine for it.

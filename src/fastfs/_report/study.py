@@ -10,7 +10,7 @@ import numpy as np
 
 import fastfs
 from fastfs import _findings
-from fastfs._inference.permutation import silence
+from fastfs._inference.permutation import silence_warnings
 from fastfs._inputs.columns import column_numbers
 from fastfs._machine.errors import naming, naming_of_a_file
 from fastfs._methods import FLAGS, METHODS, Method
@@ -300,7 +300,7 @@ def _sensitivity(method: Method, selector: Any, data: Data, n_selected: int) -> 
     rows = []
     for factor in _FACTORS:
         value = max(1, round(used * factor)) if isinstance(used, int) else float(used) * factor
-        with silence():
+        with silence_warnings():
             other = clone(selector).set_params(**{name: value}).fit(data.X, data.y)
         best = [_best(fitted.ranking_, n_selected) for fitted in (selector, other)]
         rows.append(

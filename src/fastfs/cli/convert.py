@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from fastfs import io
-from fastfs._inputs.matrix import loaded
+from fastfs._inputs.matrix import load_stream
 from fastfs._machine.run import Run
 from fastfs.cli.effects import Needs, given_options, require_effects
 from fastfs.cli.grouping import grouped
@@ -35,7 +35,9 @@ def convert(
             by_rows(source.file, temporary, Run(max_memory=max_memory).available(), report)
         else:
             label, table = _labelled(source, max_memory)
-            X = loaded(table.X, Run(max_memory=max_memory), advice="read the file as it is: it can be read by rows")
+            X = load_stream(
+                table.X, Run(max_memory=max_memory), advice="read the file as it is: it can be read by rows"
+            )
             write_h5ad(replace(table, X=X), label, temporary)
     say(f"Wrote {out}.")
 

@@ -58,7 +58,7 @@ class PairsOptions:
             "max_memory": self.max_memory,
         }
 
-    def deliver(self, columns: dict[str, list[Any]], about: dict[str, Any]) -> list[str]:
+    def warn_and_return(self, columns: dict[str, list[Any]], about: dict[str, Any]) -> list[str]:
         """Print the pairs, or write them and return a part of a sentence that says so."""
         if self.out is None:
             print_pairs(columns, self.top or ROWS_SHOWN)
@@ -100,7 +100,7 @@ def pairs(
                 feature_names=names,
                 correlation=correlation,
                 n_permutations=n_permutations,
-                **design.of(data.table),
+                **design.design_arguments(data.table),
                 **options.of_call(),
                 progress=report,
             )
@@ -115,7 +115,7 @@ def pairs(
         "n_excluded_pairs": found.n_excluded_pairs,
     }
     with signals_as_exits():
-        written = options.deliver(
+        written = options.warn_and_return(
             _columns(found, names, own | {"z": found.z.tolist()}),
             _about("differential_correlation", found, data, about),
         )
@@ -154,14 +154,14 @@ def snp_pairs(
                 data.table.y,
                 snps=None if chosen is None else column_numbers("--snps", chosen, len(names), names),
                 n_permutations=permutations,
-                **design.of(data.table),
+                **design.design_arguments(data.table),
                 **options.of_call(),
                 progress=report,
             )
     own = {"statistic": found.statistic.tolist(), "degrees": found.degrees.tolist()}
     about = {"n_tested": found.n_tested, "excluded_snps": [names[j] for j in found.excluded_snps]}
     with signals_as_exits():
-        written = options.deliver(_columns(found, names, own), _about("snp_pairs", found, data, about))
+        written = options.warn_and_return(_columns(found, names, own), _about("snp_pairs", found, data, about))
     _conclude(f"Compared {found.n_tested} pairs of SNPs", found, data, written)
 
 

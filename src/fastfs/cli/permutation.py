@@ -43,7 +43,7 @@ class DesignOptions:
         """The columns about samples that the test needs."""
         return [name for name in (self.blocks, self.groups, *(self.covariate or [])) if name is not None]
 
-    def of(self, table: Table) -> dict[str, Any]:
+    def design_arguments(self, table: Table) -> dict[str, Any]:
         """The arguments of tests."""
         from fastfs._inference.design import design_of
 
@@ -97,7 +97,7 @@ class PermutationOptions:
 
         if self.number == 0:
             return None
-        given = design.of(table)
+        given = design.design_arguments(table)
         given |= {"statistic": self.statistic or "z", "ranking": self.rank_by or "score"}
         found = fastfs.permutation_test(
             clone(selector).set_params(verbose=False),

@@ -36,7 +36,7 @@ def loaded_or_source(stored: Any, wanted: Wanted, path: Path, load: Callable[[An
     if wanted.most_bytes is None:
         held.add_stored(*([stored] if hasattr(stored, "dtype") else [stored["data"], stored["indices"]]))
     else:
-        source = Source.of(stored)
+        source = Source.from_data(stored)
         if (source.n_bytes or 0) > wanted.most_bytes:
             return source
     return load(stored)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from fastfs._inputs.matrix import loaded
+from fastfs._inputs.matrix import load_stream
 from fastfs._machine.brief import brief
 from fastfs._machine.run import Run
 from fastfs.io._errors import Parameter, TableError, unknown
@@ -102,7 +102,7 @@ def take_targets(table: Table, names: Sequence[str]) -> Table:
         first = np.asarray(table.y).astype(np.float64)
     except (TypeError, ValueError):
         raise TableError(f"The target '{names[0]}' must hold numbers only; text is for ", Parameter("label")) from None
-    others = loaded(table.X[:, columns], Run())
+    others = load_stream(table.X[:, columns], Run())
     others = others.toarray() if hasattr(others, "toarray") else others
     kept = [j for j in range(len(table.feature_names)) if j not in set(columns)]
     feature_names = [table.feature_names[j] for j in kept]

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 import fastfs
 from fastfs._inference.design import Design
-from fastfs._machine.run import Run, core
+from fastfs._machine.run import Run, load_core
 from reference import correlation as oracle
 
 PROMISED = 1e-10
@@ -35,7 +35,7 @@ def draw(labels, n, seed=0):
 
 
 def call(X, labels, labelings=None, features=None, n_threads=1, **options):
-    return core().differential_correlation(X, labels, features, labelings, options, Run(n_threads))
+    return load_core().differential_correlation(X, labels, features, labelings, options, Run(n_threads))
 
 
 def assert_agrees(found, expected, n_pairs=10**9):
@@ -193,9 +193,10 @@ def test_float32_is_what_it_holds():
 IN_A_PROCESS = """
 import sys
 import numpy as np
-from fastfs._machine.run import Run, core
+from fastfs._machine.run import Run, load_core
 given = np.load(sys.argv[1])
-found = core().differential_correlation(given["X"], given["labels"], None, given["labelings"], {"n_pairs": 50}, Run(2))
+X, labels, labelings = given["X"], given["labels"], given["labelings"]
+found = load_core().differential_correlation(X, labels, None, labelings, {"n_pairs": 50}, Run(2))
 np.savez(sys.argv[2], **{name: value for name, value in found.items()})
 """
 
@@ -242,7 +243,7 @@ def test_all_labelings_of_a_small_design_by_brute_force():
     everything = [
         np.isin(np.arange(8), chosen).astype(np.int64) for chosen in itertools.combinations(range(8), labels.sum())
     ]
-    others, is_exact = Design(labels).labelings(69, 0, Run(1))
+    others, is_exact = Design(labels).make_labelings(69, 0, Run(1))
     assert is_exact
     assert {tuple(b) for b in others} == {tuple(b) for b in everything} - {tuple(labels)}
     expected = oracle.DifferentialCorrelation(X, labels, others)
@@ -260,7 +261,7 @@ def test_pairs_of_samples_are_enumerated():
     found = fastfs.differential_correlation(X, labels, blocks=np.repeat(np.arange(6), 2))
     assert (found.exact, found.n_permutations, found.n_distinct) == (True, 63, 64)
     swaps = np.array(list(itertools.product([0, 1], repeat=6))).repeat(2, axis=1) ^ labels
-    null, _ = Design(labels, np.repeat(np.arange(6), 2)).labelings(63, 0, Run(1))
+    null, _ = Design(labels, np.repeat(np.arange(6), 2)).make_labelings(63, 0, Run(1))
     assert {tuple(b) for b in null} == {tuple(b) for b in swaps} - {tuple(labels)}
     assert found.resolution == 2 / 64
     expected = oracle.DifferentialCorrelation(X, labels, null)

@@ -16,7 +16,7 @@ import fastfs
 import fastfs.cli
 import fastfs.tl
 from fastfs import DiSC
-from fastfs._machine.run import Run, core
+from fastfs._machine.run import Run, load_core
 from reference import disc as oracle
 
 RNG = np.random.default_rng(4)
@@ -102,7 +102,7 @@ def test_sources(tmp_path, name):
 
 def stream(table, groups=GROUPS, n_groups=3, **options):
     given = {"graph": "knn", "bandwidth_neighbors": 5, "n_neighbors": 8, "seed": 3} | options
-    return core().DiscStream(groups, n_groups, table.shape[1], given, Run(1))
+    return load_core().DiscStream(groups, n_groups, table.shape[1], given, Run(1))
 
 
 def read(state, table, lengths, n_threads=1):
@@ -122,7 +122,7 @@ def read(state, table, lengths, n_threads=1):
 def fit(state, n_groups=3, n_threads=1):
     sets = [{"stream": state, "group": g, "n_components": 3, "kernel": 0} for g in range(n_groups)]
     given = {"graph": "knn", "bandwidth_neighbors": 5, "n_neighbors": 8, "n_vectors": 5, "n_differential": 2}
-    return core().disc(sets, given, Run(n_threads))
+    return load_core().disc(sets, given, Run(n_threads))
 
 
 def assert_equal_fits(found, expected, tolerance=0.0):
@@ -222,17 +222,17 @@ SHARED_ROWS = """
 import sys
 import numpy as np
 import scipy.sparse as sp
-from fastfs._machine.run import Run, core
+from fastfs._machine.run import Run, load_core
 
 table, groups = sp.load_npz(sys.argv[1]), np.load(sys.argv[2])
 options = {"graph": "knn", "bandwidth_neighbors": 5, "n_neighbors": 8, "n_vectors": 1, "n_differential": 1}
 for dtype in ("float32", "float64"):
-    stream = core().DiscStream(groups, 2, table.shape[1], options | {"seed": 3}, Run(1))
+    stream = load_core().DiscStream(groups, 2, table.shape[1], options | {"seed": 3}, Run(1))
     for _ in range(2):
         stream.update(table.astype(dtype), 0, Run(2))
         stream.next(Run(2))
     sets = [{"stream": stream, "group": g, "n_components": 1, "kernel": 0} for g in range(2)]
-    np.save(f"{sys.argv[3]}.{dtype}.npy", [found["bandwidths"] for found in core().disc(sets, options, Run(1))])
+    np.save(f"{sys.argv[3]}.{dtype}.npy", [found["bandwidths"] for found in load_core().disc(sets, options, Run(1))])
 """
 
 
@@ -305,7 +305,7 @@ def test_small_groups_are_kept(sketched):
     assert (state.n_passes, state.sketches) == (1, False)
     sets = [{"X": table[few][labels[few] == g], "n_components": 3, "kernel": 0} for g in (0, 1)]
     given = {"graph": "knn", "bandwidth_neighbors": 5, "n_neighbors": 8, "n_vectors": 5, "n_differential": 2}
-    assert_equal_fits(fit(state, 2), core().disc(sets, given, Run(1)), PROMISED)
+    assert_equal_fits(fit(state, 2), load_core().disc(sets, given, Run(1)), PROMISED)
 
 
 def test_genotypes_of_small_groups_are_decoded():
@@ -527,7 +527,7 @@ def test_states_of_the_core():
     with pytest.raises(ValueError, match="the stream has come to its end"):
         state.next(Run(1))
     with pytest.raises(MemoryError, match="what DiSC keeps of 3 groups with 60 features"):
-        core().DiscStream(GROUPS, 3, P, {"graph": "knn"}, Run(1, 1 << 16))
+        load_core().DiscStream(GROUPS, 3, P, {"graph": "knn"}, Run(1, 1 << 16))
 
 
 class Stop(Exception):

@@ -15,7 +15,7 @@ from threadpoolctl import threadpool_limits
 
 import fastfs
 from fastfs import ManiFeSt
-from fastfs._machine.run import Run, core
+from fastfs._machine.run import Run, load_core
 from reference import manifest as oracle
 from reference.tolerance import EPS, PROMISED, SINGULAR, assert_close, full_rank_tolerance, singular_noise
 
@@ -171,7 +171,7 @@ def test_fifty_digits(d, factor):
 
 def difference_of(K1, K2):
     """D of two kernels through the core's pencil."""
-    nu, W, rank = core().pencil(np.array(K1, order="F"), np.array(K2, order="F"), Run(1))
+    nu, W, rank = load_core().pencil(np.array(K1, order="F"), np.array(K2, order="F"), Run(1))
     nu, W = nu[:rank], W[:, :rank]
     inside = np.abs(nu) < 1
     h = np.zeros(rank)

@@ -38,8 +38,8 @@ def fit(X, y, *, n_jobs=1, **options):
 
 
 def fit_stage(stage, labels, **options):
-    options = _manifest.ManiFeStOptions.of(ManiFeSt(**options))
-    return stage.fit(labels.astype(np.int64), np.unique(labels), options).deliver()
+    options = _manifest.ManiFeStOptions.from_arguments(ManiFeSt(**options))
+    return stage.fit_scales(labels.astype(np.int64), np.unique(labels), options).warn_and_return()
 
 
 def tolerance_of(expected, n):
@@ -323,7 +323,7 @@ def test_components(data, multiclass):
 def test_many_labels_of_one_stage(keep_distances, form):
     """What permutations and grids repeat: fits of other labels on data that were prepared once."""
     X, y = several_classes(60, 40, 4)
-    stage = _manifest.Stage([form(X)], Run(), keep_distances=keep_distances)
+    stage = _manifest.ManiFeStStage([form(X)], Run(), keep_distances=keep_distances)
     rng = np.random.default_rng(0)
     for labels in (y, rng.permutation(y), y % 2, rng.permutation(y % 2), (y == 0) * 1, rng.permutation(y % 3)):
         for options in ({}, {"multiclass": "ovo"}, {"normalize": 3}, {"sigma": "percentile", "sigma_percentile": 20.0}):
@@ -339,7 +339,7 @@ def test_kept_distances_keep_their_digits(ratio):
     X, y = several_classes(50, 12, 2)
     for small in (0, 1):
         Z = np.where((y == small)[:, None], ratio * X, X)
-        stage = _manifest.Stage([Z], Run(), keep_distances=True)
+        stage = _manifest.ManiFeStStage([Z], Run(), keep_distances=True)
         found = fit_stage(stage, y)["scores"]
         assert_close(found, oracle.manifest(Z, y).scores, PROMISED)
 
@@ -349,7 +349,7 @@ def test_fits_of_one_stage_at_once():
     rng = np.random.default_rng(0)
     labels = [rng.permutation(y).astype(np.int64) for _ in range(12)]
     for keep_distances in (False, True):
-        stage = _manifest.Stage([X], Run(2), keep_distances=keep_distances)
+        stage = _manifest.ManiFeStStage([X], Run(2), keep_distances=keep_distances)
 
         def scores(own, stage=stage):
             return fit_stage(stage, own)["scores"].tobytes()

@@ -281,7 +281,7 @@ def test_grid_search(n_jobs):
 
 def default_threads():
     """Those that a fit without n_jobs asks the core for."""
-    return _manifest.Stage([X], _run.Run.of(ManiFeSt()))._run.n_threads
+    return _manifest.ManiFeStStage([X], _run.Run.from_estimator(ManiFeSt()))._run.n_threads
 
 
 @pytest.mark.parametrize("backend", ["loky", "threading"])

@@ -21,7 +21,7 @@ from sklearn.pipeline import make_pipeline
 import fastfs
 from covering import covering
 from fastfs import ManiFeSt, _core
-from fastfs._functions.manifest import ManiFeStOptions, Stage
+from fastfs._functions.manifest import ManiFeStOptions, ManiFeStStage
 from fastfs._machine.run import Run
 from reference import manifest as oracle
 from reference.kernels import as_c_function
@@ -374,8 +374,8 @@ def test_clones_share_the_kernel():
 def test_kept_distances_do_not_change_custom_kernels():
     X, y = two_classes()
     kernel = as_c_function(laplacian)
-    stage = Stage([X], Run(), keep_distances=True)
-    kept = stage.fit(y, np.array([0, 1]), ManiFeStOptions.of(ManiFeSt(kernel=kernel))).result
+    stage = ManiFeStStage([X], Run(), keep_distances=True)
+    kept = stage.fit_scales(y, np.array([0, 1]), ManiFeStOptions.from_arguments(ManiFeSt(kernel=kernel))).result
     assert_close(kept["scores"], fastfs.manifest_scores(X, y, kernel=kernel))
 
 

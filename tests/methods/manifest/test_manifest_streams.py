@@ -21,7 +21,7 @@ from scipy.stats import spearmanr
 import fastfs
 from fastfs import ManiFeSt, tl
 from fastfs._functions.manifest import ManiFeStOptions, SumsStage
-from fastfs._machine.run import Run, core
+from fastfs._machine.run import Run, load_core
 from reference import manifest as oracle
 from reference.tolerance import PROMISED, assert_close
 
@@ -49,7 +49,7 @@ def options(accuracy, rank=5, **more):
 
 def sums_of(blocks, accuracy, groups=GROUPS, n_threads=1, **more):
     blocks = list(blocks)
-    sums = core().ManifestSums(blocks[0].shape[1], 3, options(accuracy, **more), Run())
+    sums = load_core().ManifestSums(blocks[0].shape[1], 3, options(accuracy, **more), Run())
     first = 0
     for block in blocks:
         if block.shape[0]:
@@ -295,7 +295,7 @@ def test_fast_is_the_fit_of_what_stands_for_the_rows(form, normalize):
     given = form(wide)
     wide = given.toarray() if hasattr(given, "tocsr") else np.asarray(given, dtype=float)
     groups = np.arange(400) % 2
-    sums = core().ManifestSums(200, 2, options("low_rank", rank=20), Run())
+    sums = load_core().ManifestSums(200, 2, options("low_rank", rank=20), Run())
     sums.update(given, groups, Run())
     gram = wide[groups == 0].T @ wide[groups == 0]
     landmarks = np.array([np.abs(gram - row).sum(axis=1).argmin() for row in products_of(sums, 200)])
@@ -370,11 +370,15 @@ def from_sums(table, y, parameters, n_threads=1):
     """Fit from blocks of 90 rows, whatever the budget."""
     model = ManiFeSt(random_state=3, n_jobs=n_threads, **parameters)
     classes, groups = np.unique(y, return_inverse=True)
-    options = ManiFeStOptions.of(model)
+    options = ManiFeStOptions.from_arguments(model)
     stage = SumsStage(
-        lambda: (table[i : i + 90] for i in range(0, table.shape[0], 90)), groups, len(classes), options, Run.of(model)
+        lambda: (table[i : i + 90] for i in range(0, table.shape[0], 90)),
+        groups,
+        len(classes),
+        options,
+        Run.from_estimator(model),
     )
-    return stage.fit(np.arange(len(classes)), np.arange(len(classes)), options, agreement=True).deliver()
+    return stage.fit_scales(np.arange(len(classes)), np.arange(len(classes)), options, agreement=True).warn_and_return()
 
 
 @pytest.mark.filterwarnings("ignore:the scores by domains:fastfs.DataWarning")
@@ -542,8 +546,8 @@ def test_one_pass_serves_all_groups(tmp_path, form, how, monkeypatch):
         here.write_h5ad(tmp_path / "cells.h5ad")
         there = anndata.read_h5ad(tmp_path / "cells.h5ad", backed="r")
     passes = []
-    run = fastfs._inputs.streams.Passes.run
-    monkeypatch.setattr(fastfs._inputs.streams.Passes, "run", lambda self, f: (passes.append(1), run(self, f))[1])
+    run = fastfs._inputs.streams.Passes.run_pass
+    monkeypatch.setattr(fastfs._inputs.streams.Passes, "run_pass", lambda self, f: (passes.append(1), run(self, f))[1])
     for adata, more in ((here, {}), (there, {"max_memory": BUDGET})):
         tl.manifest(adata, "state", drop_unlabelled=True, **how, **more)
     assert len(passes) == (form == "h5ad")

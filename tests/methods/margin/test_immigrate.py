@@ -16,7 +16,7 @@ from test_relief import FORMS, PEAK, SHAPES
 
 import fastfs
 from covering import covering
-from fastfs._functions.margin import Stage
+from fastfs._functions.margin import MarginStage
 from fastfs._machine.run import Run
 from reference import immigrate as oracle
 from reference.data import classes_that_differ
@@ -197,7 +197,7 @@ def test_im4e_starts(sigma, keep):
         options = {"auto": 2.0} if sigma == "auto" else {"sigma": sigma}
         expected = oracle.im4e(X, y, w0=w0, max_iter=3, **options)
         if keep:  # distances under equal weights are at hand, and of no use
-            labels, scorer = fastfs.IM4E(sigma=sigma, w0=w0, max_iter=3)._scorer(X, y)
+            labels, scorer = fastfs.IM4E(sigma=sigma, w0=w0, max_iter=3)._make_scorer(X, y)
             ((scores, _),) = scorer([labels])
             np.testing.assert_allclose(scores, expected.scores, rtol=1e-9, atol=1e-12)
         else:
@@ -377,7 +377,7 @@ def test_one_stage_serves_many_labels(keep):
     """Permutation tests repeat only what depends on the labels."""
     X, y = classes_that_differ(60, 20)
     run = Run()
-    stage = Stage(X, {"scaling": "standard"}, run, keep).core
+    stage = MarginStage(X, {"scaling": "standard"}, run, keep).core_margin
     iteration = {"sigma": 1.0, "max_iter": 5, "tol": 0.0}
     for seed in range(3):
         labels = np.random.default_rng(seed).permutation(y).astype(np.int64)

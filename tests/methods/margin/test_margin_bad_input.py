@@ -12,8 +12,8 @@ import scipy.sparse as sp
 import fastfs
 from covering import rotating, turns
 from fastfs._functions.immigrate import top_pairs
-from fastfs._functions.margin import Stage
-from fastfs._machine.run import Run, core
+from fastfs._functions.margin import MarginStage
+from fastfs._machine.run import Run, load_core
 from reference.data import classes_that_differ
 from sentences import assert_one_sentence
 
@@ -402,10 +402,10 @@ METRICS = {
 def test_metrics_from_elsewhere(name):
     """The C interface takes those that no fit of ours has made."""
     weights, values, vectors, message = METRICS[name]
-    stage = Stage(X, {"scaling": "range"}, Run())
-    metric = core().MarginMetric(1.0, weights, values, vectors)
+    stage = MarginStage(X, {"scaling": "range"}, Run())
+    metric = load_core().MarginMetric(1.0, weights, values, vectors)
     with pytest.raises(ValueError, match=message) as raised:
-        stage.core.distances(Y.astype(np.int64), 2, metric, X, stage.run)
+        stage.core_margin.distances(Y.astype(np.int64), 2, metric, X, stage.run)
     assert_one_sentence(raised)
     if values is not None:
         with pytest.raises(ValueError, match=message):

@@ -16,8 +16,8 @@ import pytest
 import scipy.sparse as sp
 
 from covering import covering, rotating
-from fastfs._functions.relief_family import fit, read_samples
-from fastfs._machine.run import Run, core
+from fastfs._functions.relief_family import fit_relief, read_samples
+from fastfs._machine.run import Run, load_core
 from reference import relief_family as reference
 from reference.relief_library import fitted, prepared
 
@@ -272,17 +272,17 @@ class Stage:
 
     def __init__(self, case, keep="manhattan", dtype="float64"):
         estimator, given = prepared(case.core, **case.options)
-        self.options, run = estimator._OPTIONS.of(estimator), Run(0, None, None)
+        self.options, run = estimator._OPTIONS.from_arguments(estimator), Run(0, None, None)
         weights = given.get("sample_weight")
         X = case.container(case.X.astype(dtype))
         self.samples = read_samples(X, case.y, weights, None, self.options, run)
-        self.stage = self.samples.stage(self.options, run, keep)
+        self.stage = self.samples.make_stage(self.options, run, keep)
 
     def use(self, columns, weights=None):
-        self.stage.core.use(np.asarray(columns, dtype=np.int64), weights, self.stage.run)
+        self.stage.core_margin.use(np.asarray(columns, dtype=np.int64), weights, self.stage.run)
 
     def scores(self):
-        return fit(self.stage, self.samples, self.samples.response, self.options).result.scores
+        return fit_relief(self.stage, self.samples, self.samples.response, self.options).result.scores
 
 
 OF_STAGES = [(name, table) for name, table in EVERY if name in ("relieff", "multisurf", "swrf far", "rrelieff")]
@@ -319,7 +319,7 @@ def test_a_stage_that_lacks_memory_stays_as_it_is(keep):
     stage.use([0, 1, 2, 3, 4])
     before = stage.scores()
     with pytest.raises(MemoryError):
-        stage.stage.core.use(np.arange(3), None, Run(1, 100, None))
+        stage.stage.core_margin.use(np.arange(3), None, Run(1, 100, None))
     assert stage.scores().tobytes() == before.tobytes()
 
 
@@ -331,7 +331,7 @@ def test_a_stage_whose_call_is_canceled_stays_as_it_is(weighs):
     some, weights = np.arange(290, 600), rng.uniform(0.5, 2, 310) if weighs else None
 
     def stage():
-        return core().Margin(X, {"scaling": "range", "keep": "manhattan"}, Run(1))
+        return load_core().Margin(X, {"scaling": "range", "keep": "manhattan"}, Run(1))
 
     def use(stage, progress=None):
         stage.use(some, weights, Run(1, None, progress))

@@ -637,11 +637,11 @@ def test_rounds_are_fits_of_some_columns(method, missing):
     """What TuRF and VLS ask for: distances change with the columns, and come out as if these were alone."""
     data = X if missing == "error" else gaps()
     y, weights = target(method), np.random.default_rng(1).uniform(0.5, 2, N)
-    rounds = method(missing=missing, categorical_features=MASK)._rounds(data, y, sample_weight=weights)
+    rounds = method(missing=missing, categorical_features=MASK)._make_rounds(data, y, sample_weight=weights)
     for columns in ([0, 1, 2, 3, 4, 5], [1, 2, 3, 4, 5], [1, 3, 5], [0, 1, 2, 4]):
         alone = method(missing=missing, categorical_features=MASK[columns])
         expected = alone.fit(data[:, columns], y, sample_weight=weights).scores_
-        assert_same(rounds.scores(np.array(columns)), expected)
+        assert_same(rounds.score_columns(np.array(columns)), expected)
 
 
 @pytest.mark.parametrize("y", [NUMBERS[:, 1], TIMES], ids=["numbers", "times"])

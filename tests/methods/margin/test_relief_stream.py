@@ -118,7 +118,7 @@ SOURCES = {
 
 @pytest.mark.parametrize("name", SOURCES)
 def test_files_and_dask(tmp_path, name, monkeypatch):
-    monkeypatch.setattr("fastfs._functions.relief_family._fits", lambda *_: False)
+    monkeypatch.setattr("fastfs._functions.relief_family._fits_in_memory", lambda *_: False)
     given = SOURCES[name](tmp_path)
     found = fitted("relieff", given, n_targets=100)
     assert found.n_passes_ == 2
@@ -130,7 +130,7 @@ def test_files_and_dask(tmp_path, name, monkeypatch):
 @pytest.mark.parametrize("method", METHODS)
 def test_dask_gives_the_bits_of_local_blocks(method, form, monkeypatch):
     """However many workers there are: shares are merged in the order of their blocks."""
-    monkeypatch.setattr("fastfs._functions.relief_family._fits", lambda *_: False)
+    monkeypatch.setattr("fastfs._functions.relief_family._fits_in_memory", lambda *_: False)
     make = sp.csr_matrix if form == "CSR" else np.asarray
     chunks = da.from_array(COUNTS, chunks=(LENGTHS[:2] + LENGTHS[3:], 14)).map_blocks(make)
     given = {"n_targets": 120, "random_state": 1}
@@ -144,7 +144,7 @@ def test_dask_gives_the_bits_of_local_blocks(method, form, monkeypatch):
 
 
 def test_dask_blocks_that_change(monkeypatch):
-    monkeypatch.setattr("fastfs._functions.relief_family._fits", lambda *_: False)
+    monkeypatch.setattr("fastfs._functions.relief_family._fits_in_memory", lambda *_: False)
     calls = []
 
     def changing(block):
@@ -330,7 +330,7 @@ def test_one_pass_serves_each_group_against_the_rest(tmp_path, method, form, mon
     else:
         adata.write_h5ad(tmp_path / "cells.h5ad")
         backed = anndata.read_h5ad(tmp_path / "cells.h5ad", backed="r")
-    monkeypatch.setattr("fastfs._functions.relief_family._fits", lambda *_: False)
+    monkeypatch.setattr("fastfs._functions.relief_family._fits_in_memory", lambda *_: False)
     monkeypatch.setattr("fastfs.tl._Source.of", None)  # nothing is loaded
     call(backed, "state", **given)
     for group in "012":
@@ -433,10 +433,10 @@ def test_samples_of_rows(method, lengths):
 
 def test_every_row_may_be_drawn():
     """Each of 20 rows is in a quarter of 400 samples: 100, of which the standard deviation is 8.7."""
-    from fastfs._inputs.streams import reservoir
+    from fastfs._inputs.streams import draw_rows
 
     table = np.arange(20.0)[:, None]
-    drawn = [reservoir(table, 5, seed, Run(1)) for seed in range(400)]
+    drawn = [draw_rows(table, 5, seed, Run(1)) for seed in range(400)]
     for some, rows, n in drawn:
         np.testing.assert_array_equal(some[:, 0], rows)
         assert n == 20
@@ -449,7 +449,7 @@ def test_every_row_may_be_drawn():
 @pytest.mark.parametrize("make", [np.asarray, sp.csr_matrix], ids=["dense", "CSR"])
 def test_workers_choose_rows(make, monkeypatch):
     """Of a Dask array no others reach the process that fits, and blocks without any aren't even computed."""
-    from fastfs._inputs.streams import reservoir
+    from fastfs._inputs.streams import draw_rows
 
     computed = []
 
@@ -457,34 +457,34 @@ def test_workers_choose_rows(make, monkeypatch):
         computed.append(block_info[0]["chunk-location"][0])
         return make(block)
 
-    expected, rows, _ = reservoir(X, 30, 1, Run(1))
+    expected, rows, _ = draw_rows(X, 30, 1, Run(1))
     chunks = da.from_array(X, chunks=(10, 14)).map_blocks(watched, meta=make(np.empty((0, 0))))
     monkeypatch.setattr("fastfs._inputs.source.Source.blocks", None)
-    found, numbers, n = reservoir(chunks, 30, 1, Run(1))
+    found, numbers, n = draw_rows(chunks, 30, 1, Run(1))
     np.testing.assert_array_equal(found.toarray() if make is sp.csr_matrix else found, expected)
     np.testing.assert_array_equal(numbers, rows)
     assert n == N
     assert sorted(computed) == sorted(set((rows // 10).tolist()))
     with pytest.raises(MemoryError, match=r"a Dask array, of which .* bytes.* must be in memory"):
-        reservoir(chunks, 30, 1, Run(1, 8000))
+        draw_rows(chunks, 30, 1, Run(1, 8000))
 
 
 def test_errors_of_samples_count_all_rows():
     broken = np.full_like(X, np.nan)
     with pytest.raises(ValueError, match=r"row (\d+), column 0") as said:
         fastfs.SURF(n_rows=10).fit(broken, LABELS)
-    from fastfs._inputs.streams import reservoir
+    from fastfs._inputs.streams import draw_rows
 
-    assert f"row {reservoir(X, 10, 0, Run(1))[1][0]}," in str(said.value)
+    assert f"row {draw_rows(X, 10, 0, Run(1))[1][0]}," in str(said.value)
     with pytest.raises(ValueError, match=r"one label for each of the 400 samples"):
         fastfs.SURF(n_rows=10).fit(X, LABELS[1:])
 
 
 @pytest.mark.parametrize("method", [fastfs.IM4E, fastfs.Immigrate, fastfs.IKDR])
 def test_fits_of_a_sample(method):
-    from fastfs._inputs.streams import reservoir
+    from fastfs._inputs.streams import draw_rows
 
-    rows = reservoir(X, 80, 3, Run(1))[1]
+    rows = draw_rows(X, 80, 3, Run(1))[1]
     expected = method(random_state=3).fit(X[rows], LABELS[rows])
     for table in (X, blocks(X), blocks(X)(), da.from_array(X, chunks=(90, 5))):
         found = method(n_rows=80, random_state=3).fit(table, LABELS)

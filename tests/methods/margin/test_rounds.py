@@ -306,9 +306,9 @@ class Cheap(BaseEstimator):
     def fit(self, X, y):
         raise AssertionError("a fit, where rounds are cheaper")
 
-    def _rounds(self, X, y, **fit_params):
+    def _make_rounds(self, X, y, **fit_params):
         class Rounds:
-            def scores(self, columns):
+            def score_columns(self, columns):
                 return X[0, columns]
 
         return Rounds()

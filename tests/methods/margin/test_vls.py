@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator
 
 import fastfs
 from fastfs import IM4E, VLS, MultiSURF, ReliefF, TuRF
-from fastfs._estimators.vls import deals, pair_probability, unions
+from fastfs._estimators.vls import deal_subsets, pair_probability, union_subsets
 from reference import relief as oracle
 from reference.data import classes_that_differ
 
@@ -77,7 +77,7 @@ def test_the_default_is_eight_deals_of_fifths():
 
 
 def test_the_last_subset_of_a_deal_is_filled_up():
-    subsets = deals(10, 4, 3, np.random.default_rng(0))
+    subsets = deal_subsets(10, 4, 3, np.random.default_rng(0))
     assert_is_cover(subsets, 10, 4)
     assert [len(subset) for subset in subsets] == [4, 4, 4]
     assert len(np.intersect1d(subsets[0], subsets[2])) == 2
@@ -92,7 +92,7 @@ def test_pair_probability_within_a_deal(n, size):
     """Any deal lets the same number of pairs meet."""
     per_deal = -(-n // size)
     for seed in range(5):
-        subsets = deals(n, size, per_deal, np.random.default_rng(seed))
+        subsets = deal_subsets(n, size, per_deal, np.random.default_rng(seed))
         for n_subsets in range(1, per_deal + 1):
             share = len(pairs_met(subsets[:n_subsets])) / (n * (n - 1) / 2)
             assert pair_probability(n, size, n_subsets) == pytest.approx(share)
@@ -102,7 +102,7 @@ def test_pair_probability_within_a_deal(n, size):
 def test_pair_probability_of_several_deals(n, size, n_subsets):
     """The mean share over draws, within four standard errors."""
     shares = [
-        len(pairs_met(deals(n, size, n_subsets, np.random.default_rng(seed)))) / (n * (n - 1) / 2)
+        len(pairs_met(deal_subsets(n, size, n_subsets, np.random.default_rng(seed)))) / (n * (n - 1) / 2)
         for seed in range(2000)
     ]
     error = np.std(shares) / np.sqrt(len(shares))
@@ -111,7 +111,7 @@ def test_pair_probability_of_several_deals(n, size, n_subsets):
 
 @pytest.mark.parametrize("n, size", [(3, 2), (23, 5), (23, 22), (24, 6), (100, 20), (101, 21)])
 def test_unions_hold_every_pair(n, size):
-    subsets = unions(n, size, np.random.default_rng(0))
+    subsets = union_subsets(n, size, np.random.default_rng(0))
     assert_is_cover(subsets, n, size)
     assert len(pairs_met(subsets)) == n * (n - 1) / 2
     groups = -(-n // (size // 2))

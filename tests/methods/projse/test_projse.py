@@ -15,7 +15,7 @@ from sklearn.feature_selection import f_classif
 
 import fastfs
 from covering import covering
-from fastfs._machine.run import Run, core
+from fastfs._machine.run import Run, load_core
 from reference import projse as oracle
 from reference.kernels import as_c_function
 
@@ -489,7 +489,7 @@ def test_scores_of_many_labelings(form, sizes, center, normalize):
     labels = rng.integers(n_classes, size=(n_labelings, m))
     labels[-1, labels[-1] == 1] = 0
     options = {"center": "yes" if center else "no", "normalize": normalize}
-    found = [core().projse_label_scores(form(X), labels, n_classes, options, Run(threads)) for threads in (1, 2)]
+    found = [load_core().projse_label_scores(form(X), labels, n_classes, options, Run(threads)) for threads in (1, 2)]
     values = X - X.mean(axis=0) if center else X
     norms = (values**2).sum(axis=0)
     for b in rng.permutation(n_labelings)[:20]:
@@ -520,7 +520,7 @@ def test_labelings_that_are_refused(change, part):
         "options": {"center": "yes"},
     }
     with pytest.raises(ValueError, match=part):
-        core().projse_label_scores(**given | change, run=Run())
+        load_core().projse_label_scores(**given | change, run=Run())
 
 
 # ------------------------------------------------------------------------------------------------- limits and warnings

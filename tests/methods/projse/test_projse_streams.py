@@ -20,7 +20,7 @@ from sklearn.base import clone
 import fastfs
 from fastfs import ProjSe
 from fastfs._inputs import streams
-from fastfs._machine.run import Run, core
+from fastfs._machine.run import Run, load_core
 
 RNG = np.random.default_rng(0)
 Y = RNG.normal(size=(500, 4)) + 5
@@ -150,7 +150,7 @@ def test_numbers_in_chunks_that_could_be_labels():
 @pytest.mark.parametrize("rows", [0, 123])
 def test_saved_sums_are_all_written(rows):
     """Of the symmetric ones a triangle is summed; the other one was what happened to lie in memory."""
-    sums = core().ProjseSums(4, 20, True, Run())
+    sums = load_core().ProjseSums(4, 20, True, Run())
     if rows:
         sums.update(X[:rows], Y[:rows], None, Run(1))
     numbers = sums.__getstate__()[-1][2 + 3 * 24 :]
@@ -164,7 +164,7 @@ def test_saved_sums_are_all_written(rows):
 @pytest.mark.parametrize("size", [1e160, 1.7e308])
 def test_a_chunk_out_of_range_changes_no_sums(view, size):
     """Columns that are constant in each chunk: only the distance between the chunks overflows."""
-    sums, other = (core().ProjseSums(4, 20, True, Run()) for _ in range(2))
+    sums, other = (load_core().ProjseSums(4, 20, True, Run()) for _ in range(2))
     sums.update(X[:250], Y[:250], None, Run(1))
     before = sums.__getstate__()[-1]
     far_X, far_Y = X[250:].copy(), Y[250:].copy()
@@ -180,19 +180,19 @@ def test_a_chunk_out_of_range_changes_no_sums(view, size):
 
 
 def test_merged_sums_and_pickles():
-    a, b = (core().ProjseSums(4, 20, False, Run()) for _ in range(2))
+    a, b = (load_core().ProjseSums(4, 20, False, Run()) for _ in range(2))
     a.update(X[:123], Y[:123], None, Run(1))
     b.update(X[123:], Y[123:], None, Run(1))
     a = pickle.loads(pickle.dumps(a))
-    empty = pickle.loads(pickle.dumps(core().ProjseSums(4, 20, False, Run())))
+    empty = pickle.loads(pickle.dumps(load_core().ProjseSums(4, 20, False, Run())))
     empty.merge(a)
-    empty.merge(core().ProjseSums(4, 20, False, Run()))
+    empty.merge(load_core().ProjseSums(4, 20, False, Run()))
     empty.merge(b)
     assert (empty.n_rows, empty.n_y, empty.n_x) == (500, 4, 20)
     model = pickle.loads(pickle.dumps(ProjSe(center=True).partial_fit(X[:300], Y[:300])))
     assert_same(model.partial_fit(X[300:], Y[300:]))
     assert not hasattr(clone(model), "scores_")
-    for other in (core().ProjseSums(3, 20, False, Run()), core().ProjseSums(4, 20, True, Run())):
+    for other in (load_core().ProjseSums(3, 20, False, Run()), load_core().ProjseSums(4, 20, True, Run())):
         with pytest.raises(ValueError, match=r"can't be merged|two views"):
             a.merge(other)
     with pytest.raises(ValueError, match="must not be merged with itself"):
@@ -200,7 +200,7 @@ def test_merged_sums_and_pickles():
 
 
 def of_class(rows, form=np.asarray):
-    sums = core().ProjseSums(1, 20, False, Run())
+    sums = load_core().ProjseSums(1, 20, False, Run())
     if len(rows):
         sums.update(form(rows), None, np.zeros(len(rows), np.int64), Run(1))
     return sums
@@ -210,12 +210,12 @@ def of_class(rows, form=np.asarray):
 def test_sums_of_classes_serve_any_comparison(form):
     parts = {name: of_class(X[name == LABELS] - 99, form) for name in BY_CLASSES}
     for labels in ({"ill": 0, "other": 1, "well": 2}, {"ill": 0, "other": 1, "well": 1}, {"other": 1, "well": 0}):
-        sums = core().ProjseSums(max(labels.values()) + 1, 20, False, Run())
+        sums = load_core().ProjseSums(max(labels.values()) + 1, 20, False, Run())
         sums.merge_class(of_class(X[:0]), 0)
         for name, label in labels.items():
             sums.merge_class(parts[name], label)
         kept = np.isin(LABELS, list(labels))
-        whole = core().ProjseSums(max(labels.values()) + 1, 20, False, Run())
+        whole = load_core().ProjseSums(max(labels.values()) + 1, 20, False, Run())
         whole.update(X[kept] - 99, None, np.array([labels[name] for name in LABELS[kept]]), Run(1))
         n = sums.n_y
         rounding = np.r_[2 + 2 * n : 2 + 3 * n, 2 + 3 * n + 40 : 2 + 3 * n + 60]  # of the summation, which differs
@@ -257,13 +257,13 @@ def test_groups_in_one_reading(form, threads):
     sums = [of_class(X[:0]) for _ in range(4)]
     for begin, end in ((0, 4999), (4999, 5000)):
         rows = FORMS[form](table[begin:end])
-        core().ProjseSums.update_groups(sums, rows, groups[begin:end], Run(threads))
+        load_core().ProjseSums.update_groups(sums, rows, groups[begin:end], Run(threads))
     assert [one.n_rows for one in sums] == np.bincount(groups).tolist()
     for group, one in enumerate(sums):
         rows = table[groups == group]
         if len(rows):
             np.testing.assert_allclose(one.means, rows.mean(axis=0), rtol=1e-13)
-            of_all = core().ProjseSums(2, 20, False, Run())
+            of_all = load_core().ProjseSums(2, 20, False, Run())
             of_all.merge_class(one, 1)
             squares = of_all.__getstate__()[-1][2 + 6 + 20 : 2 + 6 + 40]
             np.testing.assert_allclose(squares, ((rows - rows.mean(axis=0)) ** 2).sum(axis=0), rtol=1e-10)
@@ -277,20 +277,20 @@ def test_groups_that_fail_leave_all_as_they_were():
     groups = np.array([0, 0, 0, 1, 1, 1])
     for data in (rows, sp.csr_matrix(rows)):
         with pytest.raises(ValueError, match="NaN") as caught:
-            core().ProjseSums.update_groups(sums, data, groups, Run(1))
+            load_core().ProjseSums.update_groups(sums, data, groups, Run(1))
         assert "7" in str(caught.value)
     for one, was in zip(sums, before, strict=True):
         np.testing.assert_array_equal(one.__getstate__()[-1], was)
     good = np.ones((6, 20))
     for given, data, labels, message in (
         ([sums[0], sums[0]], good, groups, "sums of its own"),
-        ([sums[0], core().ProjseSums(2, 20, False, Run())], good, groups, "n_y = 1 and labels"),
+        ([sums[0], load_core().ProjseSums(2, 20, False, Run())], good, groups, "n_y = 1 and labels"),
         (sums, good[:, :3], groups, "has 3 columns, not 20"),
         (sums, good, groups + 1, r"must lie in 0\.\.1, but that of row 3 is 2"),
         (sums, sp.csc_matrix(good), groups, "CSR"),
     ):
         with pytest.raises(ValueError, match=message):
-            core().ProjseSums.update_groups(given, data, labels, Run(1))
+            load_core().ProjseSums.update_groups(given, data, labels, Run(1))
 
 
 @pytest.mark.parametrize("n_classes", [1, 3])
@@ -303,11 +303,11 @@ def test_rows_of_csr_need_no_order(n_classes):
     found = []
     for rows in (table, backwards(table), halves, table.tocsc()):
         for threads in (1, 3):
-            sums = core().ProjseSums(n_classes, 50, False, Run())
+            sums = load_core().ProjseSums(n_classes, 50, False, Run())
             sums.update(rows, None, labels, Run(threads))
             found.append(sums.__getstate__()[-1])
     assert all(np.array_equal(found[0], one) for one in found[1:])
-    dense = core().ProjseSums(n_classes, 50, False, Run())
+    dense = load_core().ProjseSums(n_classes, 50, False, Run())
     dense.update(table.toarray(), None, labels, Run(1))
     n = n_classes
     products = slice(2 + 3 * n + 150 + n * n, None)
@@ -320,12 +320,12 @@ def test_rows_of_csr_need_no_order(n_classes):
         ((3, 20), of_class(X), 3, r"label must be in 0\.\.2, but is 3"),
         ((3, 20), of_class(X), -1, r"label must be in 0\.\.2, but is -1"),
         ((3, 19), of_class(X), 0, "of 19 and 20 variables and can't be merged"),
-        ((3, 20), core().ProjseSums(2, 20, False, Run()), 0, "n_y = 1 and labels"),
+        ((3, 20), load_core().ProjseSums(2, 20, False, Run()), 0, "n_y = 1 and labels"),
         ((0, 20), of_class(X), 0, "have no classes"),
     ],
 )
 def test_sums_that_are_no_class_are_refused(sums, other, label, message):
-    sums = core().ProjseSums(*sums, False, Run())
+    sums = load_core().ProjseSums(*sums, False, Run())
     with pytest.raises(ValueError, match=message):
         sums.merge_class(other, label)
     assert sums.n_rows == 0

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import fastfs
-from fastfs._machine.run import Run, core
+from fastfs._machine.run import Run, load_core
 from fastfs.io import Genotypes, pack_genotypes
 from reference import snp_pairs as oracle
 
@@ -44,7 +44,7 @@ def garbled(G):
 
 def call(X, labels, labelings=None, snps=None, n_threads=1, **options):
     G = X if isinstance(X, Genotypes) else pack_genotypes(X)
-    return core().snp_pairs(garbled(G), labels, snps, labelings, options, Run(n_threads))
+    return load_core().snp_pairs(garbled(G), labels, snps, labelings, options, Run(n_threads))
 
 
 def assert_agrees(found, expected, n_pairs=10**9):
@@ -211,13 +211,13 @@ def test_chosen_snps_are_a_table_of_their_own():
 IN_A_PROCESS = """
 import sys
 import numpy as np
-from fastfs._machine.run import Run, core
+from fastfs._machine.run import Run, load_core
 from fastfs.io import pack_genotypes
 given = np.load(sys.argv[1])
 for n_threads in (1, 2, 4):
     for name in ("whole", "missing"):
         G = pack_genotypes(given[name])
-        found = core().snp_pairs(G, given["labels"], None, given["labelings"], {"n_pairs": 70}, Run(n_threads))
+        found = load_core().snp_pairs(G, given["labels"], None, given["labelings"], {"n_pairs": 70}, Run(n_threads))
         np.savez(f"{sys.argv[2]}-{name}-{n_threads}.npz", **found)
 """
 
@@ -288,7 +288,7 @@ def test_labels_move_within_blocks():
     found = fastfs.snp_pairs(X, labels, blocks=blocks, n_permutations=9, random_state=3)
     assert "within 2 blocks" in found.design
     design = fastfs._inference.design.Design(labels, blocks)
-    labelings = design.labelings(9, 3, Run())[0]
+    labelings = design.make_labelings(9, 3, Run())[0]
     assert all(np.bincount(b[:30]).tolist() == np.bincount(labels[:30]).tolist() for b in labelings)
     expected = oracle.SnpPairs(X, labels, labelings)
     np.testing.assert_allclose(found.null_maxima, expected.null_maxima, rtol=0, atol=PROMISED)

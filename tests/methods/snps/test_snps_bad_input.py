@@ -8,7 +8,7 @@ import pytest
 import scipy.sparse
 
 import fastfs
-from fastfs._machine.run import Run, core
+from fastfs._machine.run import Run, load_core
 from fastfs.io import pack_genotypes
 from sentences import assert_one_sentence
 
@@ -84,7 +84,7 @@ def test_a_path_is_its_genotypes(tmp_path):
 
 def test_numbers_are_refused_by_the_core():
     with pytest.raises(ValueError, match="needs genotypes of two bits, but the storage of X is 0"):
-        core().snp_pairs(X, np.arange(20) % 2, None, None, {}, Run())
+        load_core().snp_pairs(X, np.arange(20) % 2, None, None, {}, Run())
 
 
 def test_snps_without_two_genotypes_are_left_out():
