@@ -577,10 +577,10 @@ void domains_of_products(std::array<std::shared_ptr<const PairProducts>, 2> prod
 
 namespace {
 
-// Counts the bytes of domains of d features in N samples, besides the features. searching: the bytes of the search for
-// neighbors, besides its results.
-std::int64_t count_bytes(std::int64_t d, std::int64_t N, std::int64_t searching, const fastfs_manifest_options& o,
-                         std::int64_t n_components, const Run& run) {
+// Counts the bytes of domains of d features in N samples, besides the features, which are stored in double or in float.
+// searching: the bytes of the search for neighbors, besides its results.
+std::int64_t count_bytes(std::int64_t d, std::int64_t N, bool in_double, std::int64_t searching,
+                         const fastfs_manifest_options& o, std::int64_t n_components, const Run& run) {
     const std::int64_t k = std::min(o.rank, d), q = 2 * k;
     const int threads = run.n_threads();
     const std::int64_t near = count_near(d), m = std::min(kColumnsPerRank * kFinerRank * k, d);
@@ -590,8 +590,9 @@ std::int64_t count_bytes(std::int64_t d, std::int64_t N, std::int64_t searching,
     const std::int64_t gathering = 4 * d * near * static_cast<std::int64_t>(sizeof(Edges::End)) + 24 * d;
     const std::int64_t describing = 8 * d * q + sum_over_rows_memory(d, m * q) + threads * 8 * kTile * (m + q + N);
     const std::int64_t solving = 8 * d * q + threads * 8 * (6 * n * n + 3 * m * n + n * N);
-    return lists + std::max({searching + 16 * d * near, spans / 2 + draw_landmarks_memory(d, N, m, cut_to, threads),
-                             landmarks + spans + std::max({joint, gathering, describing}), landmarks + solving});
+    return lists +
+           std::max({searching + 16 * d * near, spans / 2 + draw_landmarks_memory(d, N, m, cut_to, in_double, threads),
+                     landmarks + spans + std::max({joint, gathering, describing}), landmarks + solving});
 }
 
 }  // namespace
@@ -599,17 +600,18 @@ std::int64_t count_bytes(std::int64_t d, std::int64_t N, std::int64_t searching,
 std::int64_t domains_memory(const Samples& X, const fastfs_manifest_options& o, std::int64_t n_components,
                             const Run& run) {
     const std::int64_t d = X.n_cols(), N = X.n_rows(), near = count_near(d);
-    const std::int64_t stored = stored_in_single(X, o) ? Features<float>::memory(X, N) : Features<double>::memory(X, N);
+    const bool in_single = stored_in_single(X, o);
+    const std::int64_t stored = in_single ? Features<float>::memory(X, N) : Features<double>::memory(X, N);
     const std::int64_t searching =
         (by_lists(X) ? nearest_features_by_lists_memory : nearest_features_memory)(X, near, run.n_threads());
-    return stored + count_bytes(d, N, searching, o, n_components, run);
+    return stored + count_bytes(d, N, !in_single, searching, o, n_components, run);
 }
 
 std::int64_t domains_of_products_memory(std::int64_t d, const fastfs_manifest_options& o, std::int64_t n_components,
                                         const Run& run) {
     constexpr std::int64_t kCandidate = 16;
     const std::int64_t searching = tile_memory(run.n_threads()) + run.n_threads() * kTile * count_near(d) * kCandidate;
-    return 2 * 8 * 4 * d + count_bytes(d, 1, searching, o, n_components, run);
+    return 2 * 8 * 4 * d + count_bytes(d, 1, true, searching, o, n_components, run);
 }
 
 }  // namespace fastfs::core

@@ -585,9 +585,10 @@ std::int64_t landmarks_memory(std::int64_t d, std::int64_t rank, int n_threads) 
 }
 
 std::int64_t draw_landmarks_memory(std::int64_t d, std::int64_t n_samples, std::int64_t m, std::int64_t rank,
-                                   int n_threads) {
+                                   bool in_double, int n_threads) {
     const std::int64_t drawn_from = std::min(d, kMostDrawnFrom), made = d > drawn_from ? n_threads * kRows * m : 0;
-    return 8 * (drawn_from * (m + n_samples + 2) + d * (rank + 4) + 5 * m * m + made) + sum_over_rows_memory(d, m * m) +
+    const std::int64_t copied = in_double && drawn_from == d ? 0 : drawn_from * n_samples;
+    return 8 * (drawn_from * (m + 2) + copied + d * (rank + 4) + 5 * m * m + made) + sum_over_rows_memory(d, m * m) +
            tile_memory(n_threads);
 }
 

@@ -77,7 +77,7 @@ LowRank nystrom(const Features<T>& features, const Kernel& kernel, int normalize
 // Count the bytes of these calls, with G and without the features.
 std::int64_t landmarks_memory(std::int64_t d, std::int64_t rank, int n_threads);
 std::int64_t draw_landmarks_memory(std::int64_t d, std::int64_t n_samples, std::int64_t m, std::int64_t rank,
-                                   int n_threads);
+                                   bool in_double, int n_threads);
 std::int64_t nystrom_memory(std::int64_t d, std::int64_t rank, int n_threads);
 
 // Sums over the d rows of a tall matrix in fixed groups: add(first, n, part) adds the contribution of rows
