@@ -37,8 +37,6 @@ FACTORS = (0.05, 0.1, 0.25, 0.5, 1.0, 2.0)
 SETS = (
     "colon", "colon_discrete", "lung_discrete", "srbct_khan", "glioma", "madelon", "sc_pbmc68k_reduced", "papers/cns",
     "papers/prostate_ge", "papers/dbworld", "fashion_10x200", "mnist_10x500", "mnist_4v9", "news_pcmac", "orl_faces32",
-    "sc_worm_neuron", "papers/carcinoma_su_filtered", "papers/news_comp", "papers/prostate_singh",
-    "papers/ucr_shapesall", "papers/yale_faces32",
 )  # fmt: skip
 N_BEST = 20
 
