@@ -109,6 +109,13 @@ def faults(session: nox.Session) -> None:
 
 
 @nox.session
+def mutants(session: nox.Session) -> None:
+    """Change one token of csrc/engines at a time, and list the changes that no test notices: `nox -s mutants -- 20`."""
+    session.install(".[test]")
+    session.run("python", "-m", "tests.project.mutants", *session.posargs)
+
+
+@nox.session
 def oldest(session: nox.Session) -> None:
     """The tests with the oldest packages that pyproject.toml allows; `nox -s tests` takes the newest."""
     project = nox.project.load_toml("pyproject.toml")["project"]

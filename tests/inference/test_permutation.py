@@ -544,7 +544,7 @@ def test_designs_hold_the_level_that_free_shuffling_loses(how):
     assert np.mean(np.array(within) <= 0.05) < 0.05 + 3 * error
 
 
-@pytest.mark.parametrize("kind", ["classes", "numbers"])
+@pytest.mark.parametrize("kind", [pytest.param("classes", marks=pytest.mark.slow), "numbers"])
 def test_covariates_hold_the_level_that_free_shuffling_loses(kind):
     free, given = [], []
     for seed in range(100):
@@ -578,6 +578,7 @@ def test_numbers_with_covariates():
 # ------------------------------------------------------------------------------------------------- z and its moments
 
 
+@pytest.mark.slow
 def test_null_only_moments_of_z_break_the_family_wise_level():
     """The textbook's z, with mean and standard deviation of the permutations alone, finds too much: so row 0 counts."""
     n_sets, B, p = 400, 99, 1000
@@ -647,7 +648,7 @@ def test_degenerate_features():
 
 def test_labels_that_say_nothing_take_few_permutations():
     """Of 9999 allowed, 49 for the scale of z and some 79 more on average; the level is kept."""
-    n_sets, sizes, pvalues, best = 300, [], [], []
+    n_sets, sizes, pvalues, best = 100, [], [], []
     for seed in range(n_sets):
         X, y = np.random.default_rng(seed).normal(size=(24, 50)), np.arange(24) % 2
         found = fastfs.permutation_test(Differences(), X, y, n_permutations=9999, stop=True, random_state=seed)

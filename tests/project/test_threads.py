@@ -275,9 +275,11 @@ print(resident("VmHWM") - before, announced)
 """
 
 # The slow ones go through the same requests of memory as a case beside them.
-PEAK_CASES = ["pencil singular", "pencil chunks", "spd", "spsd singular", "ovr", "ovo", "low_rank_high"]
-PEAK_CASES += ["low_rank sparse", "domains", "domains float32"]
-PEAK_CASES += [pytest.param(case, marks=pytest.mark.slow) for case in ("pencil", "spsd", "low_rank")]
+PEAK_CASES = ["pencil singular", "pencil chunks", "spd", "ovr", "low_rank_high", "low_rank sparse", "domains"]
+PEAK_CASES += [
+    pytest.param(case, marks=pytest.mark.slow)
+    for case in ("pencil", "spsd", "spsd singular", "ovo", "low_rank", "domains float32")
+]
 
 
 @pytest.mark.skipif(not os.access("/proc/self/clear_refs", os.W_OK), reason="needs Linux' peak of resident memory")
@@ -336,6 +338,17 @@ def test_ctrl_c_ends_calls_beside_each_other(interrupt):
     with pytest.raises(KeyboardInterrupt):
         list(beside(wait_for_the_end, range(5), Run(2, 1000), 1))
     assert time.monotonic() - begin < 5
+
+
+@pytest.mark.slow  # it starts pytest
+@pytest.mark.skipif(os.name != "posix", reason="needs a shell")
+def test_ctrl_c_is_heard_where_the_parent_ignores_it():
+    """As a shell lets a command in the background ignore it."""
+    ignoring = ["/bin/sh", "-c", "trap '' INT TERM HUP; exec \"$@\"", "sh"]
+    tests = [f"{__file__}::test_ctrl_c_ends_calls_beside_each_other"]
+    command = [*ignoring, sys.executable, "-m", "pytest", "-q", "-n", "0", "-p", "no:cacheprovider", *tests]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout
 
 
 def test_who_has_enough_ends_calls_beside_each_other():

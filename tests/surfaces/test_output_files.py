@@ -113,7 +113,7 @@ except ValueError as error: print(error)
 
 
 @posix
-@pytest.mark.parametrize("out", ["r.json", "r.parquet", "r.csv", "r.png", "r.html"])
+@pytest.mark.parametrize("out", ["r.json", "r.csv", "r.png", "r.html"])
 def test_input_names_of_any_bytes(table, tmp_path, out):
     source = os.fsencode(tmp_path) + b"/caf\xe9.csv"
     try:
@@ -122,8 +122,8 @@ def test_input_names_of_any_bytes(table, tmp_path, out):
         pytest.skip("this file system takes UTF-8 alone")
     command = [sys.executable, "-m", "fastfs"]
     if out == "r.html":
-        command += ["report", source, "--label", "y", "--methods", "relieff,projse", "--permutations", "9"]
-        command += ["--subsamples", "3", "--out", out]
+        command += ["report", source, "--label", "y", "--methods", "relieff,projse", "--permutations", "3"]
+        command += ["--subsamples", "2", "--out", out]
     else:
         command += ["score", source, *SCORE, "--plot" if out == "r.png" else "--out", out]
     finished = subprocess.run(command, cwd=tmp_path, capture_output=True)

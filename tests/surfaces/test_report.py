@@ -224,7 +224,7 @@ def test_sparse_and_genotypes_are_described_as_dense_ones():
     import scipy.sparse
 
     counts = np.random.default_rng(1).integers(0, 3, (40, 12)).astype(np.float64)
-    arguments = ARGUMENTS | {"methods": ("multisurf", "projse")}
+    arguments = ARGUMENTS | {"methods": ("multisurf", "projse"), "n_permutations": 3, "n_subsamples": 2}
     dense, sparse, packed = (
         fastfs.report(table, Y, **arguments).numbers
         for table in (counts, scipy.sparse.csr_matrix(counts), fastfs.io.pack_genotypes(counts))
@@ -276,7 +276,8 @@ def test_pairs_and_groups_of_features():
     tied = X.copy()
     tied[20:, 5] = tied[20:, 6] + 0.05 * tied[20:, 5]
     params = {"disc": {"n_components": 3, "bandwidth_neighbors": 5, "n_groups": 3}}
-    found = fastfs.report(tied, Y, methods=("immigrate", "disc"), params=params, **ARGUMENTS)
+    few = ARGUMENTS | {"n_permutations": 3, "n_subsamples": 2}
+    found = fastfs.report(tied, Y, methods=("immigrate", "disc"), params=params, **few)
     immigrate, disc = found.numbers["methods"]
     pairs = fastfs.Immigrate(5, random_state=3).fit(tied, Y).interactions_
     assert [row["weight"] for row in immigrate["findings"]["pairs"]] == pairs["weight"].tolist()
@@ -496,12 +497,6 @@ def change(path, **parts):
     path.write_text(json.dumps(json.loads(path.read_text()) | parts))
 
 
-def test_repeat_says_that_all_came_back(copied):
-    done = run("repeat", "report.json", cwd=copied)
-    assert done.returncode == 0, done.stderr
-    assert re.fullmatch(r"All [\d]{3,4} numbers came back to the bit\.\n", done.stdout)
-
-
 def test_repeat_names_the_number_that_differs(copied):
     path = copied / "report.json"
     methods = json.loads(path.read_text())["methods"]
@@ -543,10 +538,11 @@ def test_repeat_of_other_data_does_no_work(copied):
     assert done.stdout.startswith("The data are others: their SHA-256 is ")
 
 
-def test_repeat_finds_the_table_beside_the_report(copied, tmp_path_factory):
+def test_repeat_finds_the_table_beside_the_report_and_says_that_all_came_back(copied, tmp_path_factory):
     elsewhere = tmp_path_factory.mktemp("elsewhere")
     done = run("repeat", copied / "report.json", "--threads", 1, "--max-memory", "1G", cwd=elsewhere)
     assert done.returncode == 0, done.stderr
+    assert re.fullmatch(r"All [\d]{3,4} numbers came back to the bit\.\n", done.stdout)
 
 
 def test_repeat_refuses_what_is_no_report(tmp_path, monkeypatch):

@@ -716,9 +716,7 @@ def test_hardly_useful_features(load, name):
     assert np.isfinite(found.embedding).all()
 
 
-@pytest.mark.parametrize(
-    "name", ["colon", *(pytest.param(n, marks=pytest.mark.slow) for n in ("glioma", "srbct_khan"))]
-)
+@pytest.mark.parametrize("name", [pytest.param(n, marks=pytest.mark.slow) for n in ("colon", "glioma", "srbct_khan")])
 def test_wide_real_data(load, name):
     """Few features. Local minima differ: plain NumPy's, from another start, is 2 % lower or 1 % higher."""
     X, y = load(name)

@@ -541,6 +541,7 @@ def test_selection_in_a_pipeline_keeps_names():
     assert {"gene 0", "gene 11"} <= set(pipeline.fit(table, y).get_feature_names_out())
 
 
+@pytest.mark.slow
 def test_wide_data_of_several_classes(load):
     """40 people, 10 images each."""
     X, y = load("orl_faces32")

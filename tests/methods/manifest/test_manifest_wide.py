@@ -313,6 +313,7 @@ def quality_on_factor_data(accuracy, rank, seed):
 TARGET = np.array([0.95, 0.985])
 
 
+@pytest.mark.slow
 def test_quality():
     assert np.all(quality_on_factor_data(("low_rank", "low_rank_high"), (50, 200), 0) >= TARGET)
 

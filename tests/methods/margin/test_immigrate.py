@@ -312,11 +312,10 @@ def test_immigrate_across_tiles(n_samples, n_features):
         assert other.eigenvectors.tobytes() == found[0].eigenvectors.tobytes()
 
 
-@pytest.mark.parametrize("n_classes", [2, 3])
-@pytest.mark.parametrize("dtype", ["float64", "float32"])
-@pytest.mark.parametrize("n_samples, n_features, factors", [(12, 100, True), (25, 530, True), (31, 530, False)])
-def test_immigrate_in_the_space_of_pairs(n_samples, n_features, factors, dtype, n_classes):
+@covering(sizes=[(12, 100, True), (25, 530, True), (31, 530, False)], dtype=["float64", "float32"], n_classes=[2, 3])
+def test_immigrate_in_the_space_of_pairs(sizes, dtype, n_classes):
     """Far fewer pairs of samples than features: W stays in factors and is never made."""
+    n_samples, n_features, factors = sizes
     X, y = classes_that_differ(n_samples, n_features, n_classes, dtype=dtype)
     sigma = n_features**0.5
     found = [immigrate(X, y, sigma=sigma, prefilter=None, max_iter=5, n_threads=n) for n in (1, 3)]
@@ -816,6 +815,7 @@ def test_pairs_are_columns_of_X():
 # ------------------------------------------------------------------------------------------------- figures of the guide
 
 
+@pytest.mark.slow
 def test_course_on_wdbc(load):
     """As published in the guide: neither cost nor G falls steadily."""
     X, y = load("wdbc")
@@ -880,6 +880,7 @@ def test_monks2_is_beyond_the_method(load, sigma):
     assert 0.57 <= accuracy <= 0.63 < 0.67
 
 
+@pytest.mark.slow
 def test_im4e_on_madelon(load):
     X, y = load("madelon")
     useful = {28, 48, 64, 105, 128, 153, 241, 281, 318, 336, 338, 378, 433, 442, 451, 453, 455, 472, 475, 493}
@@ -909,6 +910,7 @@ def test_noise_figure():
             np.testing.assert_allclose(clipped.W, found.W, rtol=0, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_colon(load):
     """2000 features: IM4E first, W of what it keeps, in factors."""
     X, y = load("colon")
@@ -925,7 +927,9 @@ def test_colon(load):
     assert model.score(X, y) > 0.7
 
 
-@pytest.mark.parametrize("name", ["ecoli", "lymphography", "heart_statlog", "haberman"])
+@pytest.mark.parametrize(
+    "name", ["ecoli", "haberman", *(pytest.param(n, marks=pytest.mark.slow) for n in ("lymphography", "heart_statlog"))]
+)
 def test_small_classes_and_ties(load, name):
     """Classes of two samples; integers with duplicates of both classes."""
     X, y = load(name)

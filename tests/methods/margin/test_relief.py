@@ -15,7 +15,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import fastfs
-from covering import covering
+from covering import covering, rotating
 from reference import relief as oracle
 from reference.data import classes_that_differ
 
@@ -144,8 +144,7 @@ def test_across_tiles_and_chunks(method, shape):
         assert scores(method, X, y, n_threads=n_threads).tobytes() == found.tobytes()
 
 
-@pytest.mark.parametrize("dtype", ["float64", "float32"])
-@pytest.mark.parametrize("method", METHODS)
+@rotating(1, method=METHODS.keys(), dtype=["float64", "float32"])
 def test_by_blocks_of_rows(method, dtype):
     """Distances of 700 samples would take 3.9 MB."""
     pytest.importorskip("sklearn")

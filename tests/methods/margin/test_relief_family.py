@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from covering import covering, rotating
+from covering import covering, rotating, turns
 from fastfs._functions.relief_family import fit_relief, read_samples
 from fastfs._machine.run import Run, load_core
 from reference import relief_family as reference
@@ -191,7 +191,7 @@ with open(sys.argv[2], "wb") as file:
 def test_instruction_sets(isa, isas, python, tmp_path):
     if isa not in isas:
         pytest.skip(f"this machine has no {isa}")
-    chosen = [(dtype, *decided(*one, 0, dtype)) for one in EVERY for dtype in PROMISED]
+    chosen = [(dtype, *decided(*one, 0, dtype)) for one, dtype in turns(1, EVERY, PROMISED)]
     given = [
         (estimator, case.container(case.X.astype(dtype)), case.y, of_fit)
         for dtype, case, _ in chosen

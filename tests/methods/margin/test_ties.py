@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import fastfs
-from covering import covering
+from covering import covering, pairwise
 from fastfs.io import pack_genotypes
 from reference import relief_family as reference
 from reference.relief_library import prepared
@@ -228,13 +228,12 @@ def test_instruction_sets(isa, isas, python, tmp_path):
     if isa not in isas:
         pytest.skip(f"this machine has no {isa}")
     cases, expected = [], []
-    for core, options in CORES.values():
-        for table in TABLES:
-            X, classes, numbers, _ = draw(table, 0)
-            y = numbers if core == "rrelieff" else classes
-            for dtype in ROUNDING:
-                cases.append((prepared(core, **options)[0], X.astype(dtype), y))
-                expected.append((scores(core, X, y, **options), dtype))
+    for name, table, dtype in pairwise([CORES, TABLES, ROUNDING]):
+        core, options = CORES[name]
+        X, classes, numbers, _ = draw(table, 0)
+        y = numbers if core == "rrelieff" else classes
+        cases.append((prepared(core, **options)[0], X.astype(dtype), y))
+        expected.append((scores(core, X, y, **options), dtype))
     (tmp_path / "given").write_bytes(pickle.dumps(cases))
     finished = python(IN_A_PROCESS, tmp_path / "given", tmp_path / "found", FASTFS_ISA=isa)
     assert finished.returncode == 0, finished.stderr
