@@ -65,11 +65,17 @@ def build():
     return done.returncode == 0
 
 
+def copy_if_changed(source, target):
+    """Copy a file; one with the same content keeps its time, which is later than that of a mutant's object."""
+    if not Path(target).exists() or Path(source).read_bytes() != Path(target).read_bytes():
+        shutil.copy(source, target)
+
+
 def prepare():
     """A copy of the sources with its build folder, and one of the installed package that will load its library."""
     for name in ("csrc", "cmake"):
-        shutil.copytree(ROOT / name, WORK / "source" / name, dirs_exist_ok=True)
-    shutil.copy(ROOT / "CMakeLists.txt", WORK / "source")
+        shutil.copytree(ROOT / name, WORK / "source" / name, dirs_exist_ok=True, copy_function=copy_if_changed)
+    copy_if_changed(ROOT / "CMakeLists.txt", WORK / "source" / "CMakeLists.txt")
     # Without -O3's time, and a file at a time: each mutant compiles one.
     command = ["cmake", "-G", "Ninja", "-S", WORK / "source", "-B", WORK / "build", "-DFASTFS_UNITY=OFF"]
     subprocess.run([*command, "-DCMAKE_BUILD_TYPE=Release"], check=True, stdout=subprocess.DEVNULL)
