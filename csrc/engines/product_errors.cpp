@@ -63,21 +63,22 @@ Grid grid_of(const Samples& X, const std::vector<std::int64_t>& rows, const Feat
                                       last = std::min(first + at(kRowsPerTask), end);
                     Found in_rows;
                     Buffer<V> room;
-                    for_runs(rows, first, last, x.most(kColumnsChecked), [&](std::size_t run_begin, std::size_t run_end) {
-                        const std::int64_t top = rows[run_begin];
-                        for (std::int64_t c0 = 0; c0 < chunk.n_cols(); c0 += kColumnsChecked) {
-                            const std::int64_t c1 = std::min(c0 + kColumnsChecked, chunk.n_cols());
-                            const auto [values, rs, cs] =
-                                x.block(top - offset, rows[run_end - 1] + 1 - offset, c0, c1, room);
-                            for (std::size_t r = run_begin; r < run_end; ++r) {
-                                const V* row = values + (rows[r] - top) * rs;
-                                const double shift = features.row_shifts()[r] * per_unit;
-                                for (std::int64_t c = 0; c < c1 - c0; ++c) {
-                                    in_rows.add(static_cast<double>(row[c * cs]) * per_unit - shift);
-                                }
-                            }
-                        }
-                    });
+                    for_runs(rows, first, last, x.most(kColumnsChecked),
+                             [&](std::size_t run_begin, std::size_t run_end) {
+                                 const std::int64_t top = rows[run_begin];
+                                 for (std::int64_t c0 = 0; c0 < chunk.n_cols(); c0 += kColumnsChecked) {
+                                     const std::int64_t c1 = std::min(c0 + kColumnsChecked, chunk.n_cols());
+                                     const auto [values, rs, cs] =
+                                         x.block(top - offset, rows[run_end - 1] + 1 - offset, c0, c1, room);
+                                     for (std::size_t r = run_begin; r < run_end; ++r) {
+                                         const V* row = values + (rows[r] - top) * rs;
+                                         const double shift = features.row_shifts()[r] * per_unit;
+                                         for (std::int64_t c = 0; c < c1 - c0; ++c) {
+                                             in_rows.add(static_cast<double>(row[c * cs]) * per_unit - shift);
+                                         }
+                                     }
+                                 }
+                             });
                     found[at(task)] = in_rows;
                 });
             });
