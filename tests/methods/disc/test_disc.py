@@ -607,7 +607,10 @@ def test_progress_and_stop():
     fastfs.disc(sets, n_components=5, progress=lambda step, share: seen.append((step, share)))
     shares = [share for _, share in seen]
     assert shares == sorted(shares)
-    assert {"graph of the features", "diffusion vectors"} & {step for step, _ in seen}
+    assert seen
+    # Which of them are reported depends on the machine: a report is due each 0.05 s.
+    steps = {"nearest features", "graph of the features", "diffusion vectors", "differential vectors"}
+    assert {step for step, _ in seen} <= steps
 
     class Stop(Exception):
         pass
