@@ -622,7 +622,7 @@ def test_kinds_of_matrices_side_by_side(make, multiclass):
 def test_only_where_joblib_is_asked_for(monkeypatch):
     """Not by n_jobs, which are threads; not within a worker; not with two classes."""
     X, y = several_classes(60, 12, 3)
-    monkeypatch.setattr(_manifest, "_solve", None)
+    monkeypatch.setattr(_manifest, "_solve_share", None)
     ManiFeSt(n_jobs=2).fit(X, y)
     Parallel(2, "threading")(delayed(ManiFeSt().fit)(X, y) for _ in range(2))
     with parallel_config("threading", n_jobs=2):
