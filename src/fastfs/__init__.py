@@ -88,7 +88,7 @@ if TYPE_CHECKING:
 
     __version__: str
 
-# Every public name, by the module that has it. mypy reads the imports above, which a test compares with this table.
+# Every public name, by the module that defines it. mypy reads the imports above; a test compares them with this table.
 _NAMES = {
     "_estimators.manifest": ["ManiFeSt"],
     "_functions.manifest": ["manifest_scores", "manifest_from_kernels"],

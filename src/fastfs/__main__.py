@@ -4,7 +4,7 @@ import sys
 
 from fastfs._machine.embed import ANSWERS
 
-# Which extra brings what the command line may need.
+# The extra that installs each package that the command line may need.
 _EXTRAS = {
     "typer": "cli",
     "rich": "cli",
@@ -20,12 +20,12 @@ _EXTRAS = {
 
 
 def _answer(arguments: list[str]) -> int:
-    """Say on one line what a build asks for, as pybind11-config and others do; needs none of the extras."""
+    """Print a path that a build asks for on one line, as pybind11-config does; needs none of the extras."""
     for unknown in arguments:
         if unknown not in ANSWERS:
             print(f"Error: {unknown} can't stand beside {', '.join(ANSWERS)}.", file=sys.stderr)
             return 2
-    # --includes and --cflags say the same, once.
+    # --includes and --cflags have one answer, which is printed once.
     print(*dict.fromkeys(ANSWERS[argument]() for argument in arguments))
     return 0
 

@@ -1,4 +1,4 @@
-"""What a fitted estimator has found beside its scores, as columns of tables and entries of JSON."""
+"""Findings of a fitted estimator besides its scores, as columns of tables and entries of JSON."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -9,7 +9,7 @@ from fastfs._methods import FORM, RULES, Method
 
 
 def pairs(selector: Any, feature_names: Sequence[str]) -> dict[str, list[Any]]:
-    """The strongest pairs of features as columns, if the method has any."""
+    """Return the strongest pairs of features as columns, if the method has any."""
     found = getattr(selector, "interactions_", None)
     if found is None:
         return {}
@@ -23,7 +23,7 @@ def pairs(selector: Any, feature_names: Sequence[str]) -> dict[str, list[Any]]:
 
 
 def parameters(selector: Any) -> dict[str, Any]:
-    """The parameters of an estimator and of those inside it for JSON, which has no infinity."""
+    """Return the parameters of an estimator and of estimators inside it for JSON, which has no infinity."""
 
     def plain(value: Any) -> Any:
         if hasattr(value, "get_params"):
@@ -35,7 +35,7 @@ def parameters(selector: Any) -> dict[str, Any]:
 
 
 def title(method: Method, selector: Any) -> str:
-    """The name of the estimator and, in front of it, of those around it."""
+    """Return the name of the estimator, with the estimators around it in front."""
     around = []
     while (inner := getattr(selector, "estimator", None)) is not None:
         around.append(type(selector).__name__)
@@ -44,18 +44,18 @@ def title(method: Method, selector: Any) -> str:
 
 
 def form(selector: Any) -> dict[str, Any]:
-    """Which form of its method ran, and why."""
+    """Return the form of the method that ran, and the reason for it."""
     return {name: value for name in FORM if (value := getattr(selector, f"{name}_", None))}
 
 
 def rules(selector: Any) -> dict[str, Any]:
-    """The values of parameters that may be rules."""
+    """Return the values of parameters that can be rules."""
     used = {name: getattr(selector, f"{name}_", None) for name in RULES}
     return {name: np.asarray(value).tolist() for name, value in used.items() if value is not None}
 
 
 def findings(method: Method, selector: Any, feature_names: Sequence[str]) -> dict[str, Any]:
-    """What the method has found beside the ranking."""
+    """Return the findings of the method besides the ranking."""
     found: dict[str, Any] = {name: getattr(selector, f"{name}_") for name in method.of_fit}
     for name in method.by_class:
         rows = zip(selector.classes_, getattr(selector, f"{name}_").tolist(), strict=True)
@@ -78,6 +78,6 @@ def findings(method: Method, selector: Any, feature_names: Sequence[str]) -> dic
 
 
 def _plain(value: Any) -> Any:
-    """A value for JSON, which has no NaN: the last scale of each row has no next one."""
+    """Return a value for JSON, which has no NaN; the last scale of each row has no next one."""
     value = value.item() if hasattr(value, "item") else value
     return None if value != value or value == np.inf else value

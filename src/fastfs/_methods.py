@@ -1,11 +1,11 @@
-"""What the command line, the tools for AnnData, reports and the demo need to know about each method."""
+"""Facts about each method that the command line, the tools for AnnData, reports and the demo use."""
 
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 
 class Picture(NamedTuple):
-    """A plot of `fastfs.pl` beside the ranking."""
+    """A plot of `fastfs.pl` that is drawn next to the ranking."""
 
     function: str
     title: str
@@ -14,23 +14,23 @@ class Picture(NamedTuple):
 
 @dataclass(frozen=True)
 class Method:
-    """The facts about one method. Attributes of estimators are named without their underscore."""
+    """Facts about one method. Attributes of estimators are named without their final underscore."""
 
     word: str  # its name on the command line and in `fastfs.tl`
     estimator: str  # its class in `fastfs`, whose parameters are the options of the method
-    genes: str = ""  # those that it finds, in one sentence
+    genes: str = ""  # the genes that it finds, in one sentence
     sparse: bool = False  # sparse data stay sparse
     streams: bool = False  # reads data in chunks, in one pass
     class_scores: bool = False  # one fit scores the features for each class
     targets: bool = False  # explains columns of numbers, too
     classes: bool = True  # tells classes apart; otherwise it explains numbers only
-    selects: bool = False  # looks for as many features as it is asked for; the others rank all
+    selects: bool = False  # looks for n_features_to_select features; other methods rank all
     pairs: bool = False  # finds pairs of features
     pair_of_sigmas: bool = False  # sigma may be two numbers
     unranked: tuple[tuple[str, Any], ...] = ()  # values of parameters that leave no features to rank
     table: tuple[str, ...] = ()  # columns of its `sensitivity_` that JSON holds
     of_fit: tuple[str, ...] = ()  # attributes that JSON holds under the word of the method
-    by_class: tuple[str, ...] = ()  # the same, with a row a class
+    by_class: tuple[str, ...] = ()  # attributes of this kind with one row per class
     of_classes: tuple[str, ...] = ()  # attributes that JSON holds under the word of the method and the class
     picture: Picture | None = None
     scale: str = ""  # the parameter that a report halves and doubles: how far a sample or a feature sees
@@ -38,12 +38,12 @@ class Method:
 
     @property
     def only_ranks(self) -> bool:
-        """Whether scores are all that it finds, so that it may be wrapped."""
+        """True if the method finds nothing but scores, so that it can be wrapped."""
         return not self.selects and self.picture is None
 
 
 def _table_method(word: str, estimator: str, genes: str = "", **facts: Any) -> Method:
-    """Return a method of the RELIEF family but RELIEF."""
+    """Return a method of the RELIEF family other than RELIEF."""
     return Method(word, estimator, genes, sparse=True, targets=True, **facts)
 
 
@@ -121,18 +121,18 @@ _ALL = (
 
 METHODS = {method.word: method for method in _ALL}
 
-# Those of a report, unless others are asked for: one of each family.
+# Default methods of a report: one of each family.
 REPORTED = ("multisurf", "manifest", "projse")
 
-# Attributes, without their underscores, that tell which form of a method ran, and what a rule came to.
+# Attributes, without their final underscores, for the form of a method that ran, and for the value of a rule.
 FORM = ("accuracy", "accuracy_reason", "graph")
 RULES = ("sigma", "center")
 
 
 class Flag(NamedTuple):
-    """A parameter of estimators that is an option of the command line, for each method that has the parameter.
+    """A parameter of estimators that is an option of the command line, for each method that has it.
 
-    All others are within reach of ``--method-option``.
+    All other parameters can be set by ``--method-option``.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Types that many modules name."""
+"""Types that many modules use."""
 
 from collections.abc import Callable
 from typing import Any

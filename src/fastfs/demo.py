@@ -110,7 +110,7 @@ def _relieff(figure: "SubFigure", X: np.ndarray, y: np.ndarray, report: Report |
     )
     *images, curves = figure.subplots(1, 5)
     for ax, (name, selector) in zip(images, fitted.items(), strict=True):
-        # Pixels with scores below 0 tell nothing: all colours are for the others.
+        # Pixels with scores below 0 say nothing, so all colours are for positive scores.
         pl.image(np.maximum(selector.scores_, 0), SHAPE, ax=ax, title=f"{name}, the best 5 numbered")
         _number(ax, np.argsort(selector.ranking_)[:5])
         curves.plot(np.arange(1, 65), np.sort(selector.scores_)[::-1] / selector.scores_.max(), label=name)
@@ -199,7 +199,7 @@ def _ikdr(figure: "SubFigure", X: np.ndarray, y: np.ndarray, report: Report | No
     return selector
 
 
-# One row of pictures per method. A row fits its method, draws into its part of the figure and returns the estimator.
+# Functions that fit a method, draw its row of pictures into a part of the figure, and return the estimator.
 ROWS: dict[str, Callable[["SubFigure", np.ndarray, np.ndarray, Report | None], Any]] = {
     "manifest": _manifest,
     "projse": _projse,

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 __all__ = ["df"]
 
-# Those with a value for each gene of a group.
+# Columns with a value for each gene of a group.
 _COLUMNS = ("names", "scores", "z", "logfoldchanges", "pvals", "pvals_adj", "pvals_max")
 
 
@@ -80,7 +80,7 @@ def df(adata: AnnData, key: str, *, group: str | None = None) -> pd.DataFrame:
 
 
 def _method_of(kept: Any) -> str:
-    """Return the method of results as scanpy keeps it, or nothing."""
+    """Return the method that results in scanpy's layout name, or an empty string."""
     params = kept.get("params") if isinstance(kept, Mapping) else None
     return str(params.get("method", "")) if isinstance(params, Mapping) else ""
 

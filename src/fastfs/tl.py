@@ -51,13 +51,13 @@ __all__ = [
     "swrf",
 ]
 
-# The columns of `permutations` in `adata.uns`, which `PermutationResult` explains.
-_OF_TEST = ("pvalue", "n_permutations", "exact", "stopped", "n_distinct", "resolution", "design")
+# Columns of `permutations` in `adata.uns`; `PermutationResult` explains them.
+_TEST_FIELDS = ("pvalue", "n_permutations", "exact", "stopped", "n_distinct", "resolution", "design")
 
-# Rank correlations of scores with those without labels that are worth a warning.
+# Rank correlation between scores with and without labels above which a warning is issued.
 _LABEL_FREE = 0.5
 
-# No count of a cell has a larger natural logarithm.
+# Upper bound on the natural logarithm of a count in a cell.
 _LARGEST_LOG = 30
 
 _ONCE = "All groups against their rests come from one fit."
@@ -67,11 +67,11 @@ _TARGETS = (
     "``n_targets``, data on disk that don't fit are read twice, which serves all groups against their rests."
 )
 
-# The scores of a group.
-_OWN = """its own, `class_scores_`, from the fit of all
+# Two descriptions of a group's scores, for the docstrings.
+_OWN_SCORES = """its own, `class_scores_`, from the fit of all
     groups or, with a `reference`, of these two."""
-_SHARED = """`scores_` of this comparison, which both sides share:
-    two groups have the same."""
+_SHARED_SCORES = """`scores_` of this comparison, which both sides share:
+    two groups have equal scores."""
 
 _DOC = """{summary}
 
@@ -86,11 +86,11 @@ _DOC = """{summary}
     groupby : str
         Column of `adata.obs` with the groups.
     groups : sequence of str, optional
-        Those to compare; default: all. With ``reference="rest"`` the others stay in the rest.
+        Groups to compare; default: all. With ``reference="rest"`` the other groups stay in the rest.
     reference : str
         "rest", or the group that each of `groups` is compared with.
     layer : str, optional
-        Of `adata.layers`, in place of `adata.X`.
+        Layer in `adata.layers` to read instead of `adata.X`.
     use_raw : bool, optional
         Take `adata.raw`; default: if there is one and `layer` isn't given, as in scanpy.
     mask_var : str or array-like of bool, optional
@@ -120,7 +120,7 @@ _DOC = """{summary}
     copy : bool
         Return a copy with the results, rather than write them into `adata`.
     **parameters
-        Of :class:`fastfs.{estimator}`; `verbose` is for the permutations of each group, too.
+        Parameters of :class:`fastfs.{estimator}`; `verbose` also applies to the permutations of each group.
 
     Returns
     -------
@@ -144,7 +144,7 @@ _DOC = """{summary}
         `covariates` or ``ranking="z"`` without permutations; a design that leaves nothing to permute; what the
         estimator raises, with the names of cells and genes.
     TypeError
-        `adata` is no AnnData; `groups` or `covariates` is no list; `key_added` is no string.
+        `adata` isn't an AnnData; `groups` or `covariates` isn't a list; `key_added` isn't a string.
     MemoryError
         X would have to be made dense, and exceeds `max_memory`; or X is on disk or a Dask array, has to be loaded, and
         exceeds a quarter of it.
@@ -175,7 +175,8 @@ _DOC = """{summary}
     """
 
 
-def _tool(word: str, *, notes: str, call: str = "") -> Callable[..., AnnData | None]:
+def _make_tool(word: str, *, notes: str, call: str = "") -> Callable[..., AnnData | None]:
+    """Return the function of `fastfs.tl` for a method, with its docstring."""
     method = METHODS[word]
 
     def tool(
@@ -211,18 +212,18 @@ def _tool(word: str, *, notes: str, call: str = "") -> Callable[..., AnnData | N
             )
         if not isinstance(key_added, str | None):
             raise TypeError(f"key_added must be a string, not {key_added!r}")
-        _check(adata, copy)
+        _require_writable(adata, copy)
         adata = adata.copy() if copy else adata
         source = _Source(adata, layer, use_raw, mask_var)
-        cells, labels, wanted, reference = _grouping(adata, groupby, groups, reference, drop_unlabelled)
-        design = _Design.read(adata, cells, samples, donors, batch, covariates)
-        test = _Test(n_permutations, ranking, design)
+        cells, labels, wanted, reference = _read_grouping(adata, groupby, groups, reference, drop_unlabelled)
+        design = _CellDesign.from_columns(adata, cells, samples, donors, batch, covariates)
+        test = _PermutationPlan(n_permutations, ranking, design)
         if n_permutations:
-            design.warn(labels, groupby)
+            design.warn_of_samples(labels, groupby)
             warn(Design(labels, **nested_design(labels, **design.columns)).weaknesses)
         other = None if reference == "rest" else reference
         pairs = [(group, other) for group in wanted if group != reference]
-        result = _compare(model, source, cells, labels, pairs, test)
+        result = _compare_groups(model, source, cells, labels, pairs, test)
         params = {
             "groupby": groupby,
             "reference": reference,
@@ -239,7 +240,7 @@ def _tool(word: str, *, notes: str, call: str = "") -> Callable[..., AnnData | N
             "estimator": " ".join(repr(model).split()),
             "fastfs_version": fastfs.__version__,
         }
-        _write(adata, key_added or word, source, result, params)
+        _write_results(adata, key_added or word, source, result, params)
         _as_categories(adata, groupby)
         return adata if copy else None
 
@@ -255,7 +256,7 @@ def _tool(word: str, *, notes: str, call: str = "") -> Callable[..., AnnData | N
         word=word,
         data=data,
         notes=notes,
-        score=_OWN if method.class_scores else _SHARED,
+        score=_OWN_SCORES if method.class_scores else _SHARED_SCORES,
         together=" of all groups together" if method.class_scores else "",
         call=call,
     )
@@ -263,14 +264,14 @@ def _tool(word: str, *, notes: str, call: str = "") -> Callable[..., AnnData | N
 
 
 class _Source:
-    """The matrix that is compared: where it is, which genes, and how to hand some cells of it to an estimator."""
+    """The matrix to compare: its place in `adata`, its genes, and the conversion of some cells for an estimator."""
 
     def __init__(self, adata: AnnData, layer: str | None, use_raw: bool | None, mask_var: Any) -> None:
         if layer is not None:
             if use_raw:
                 raise ValueError("layer and use_raw=True exclude each other: choose one")
             if layer not in adata.layers:
-                raise KeyError(f"adata has no layer {layer!r}; there are {_names(adata.layers)}")
+                raise KeyError(f"adata has no layer {layer!r}; there are {_list_names(adata.layers)}")
             self.X, names, self.use_raw = adata.layers[layer], adata.var_names, False
         else:
             if use_raw and adata.raw is None:
@@ -283,17 +284,17 @@ class _Source:
             raise ValueError("adata must have genes to compare, but has none")
         check_structure(self.X)
         if not names.is_unique:
-            twice = names[names.duplicated()].unique()
+            repeated = names[names.duplicated()].unique()
             raise ValueError(
-                f"gene names must be unique, but {some_of(list(twice))} occur more than once: call "
+                f"gene names must be unique, but {some_of(list(repeated))} occur more than once: call "
                 "adata.var_names_make_unique()"
             )
-        self.genes = None if mask_var is None else _mask(adata, mask_var, names, self.use_raw)
+        self.genes = None if mask_var is None else _read_mask(adata, mask_var, names, self.use_raw)
         self.names = names if self.genes is None else names[self.genes]
         self.all_names, self.cell_names = names, adata.obs_names
 
-    def naming(self, cells: Array | None) -> AbstractContextManager[None]:
-        """Let errors about some cells, and the genes that are compared, name them as `adata` does."""
+    def naming_cells(self, cells: Array | None) -> AbstractContextManager[None]:
+        """Let errors about some cells and the compared genes use their names in `adata`."""
         names: dict[str, Callable[[int], str]] = {
             "row": lambda i: f"cell {i} '{self.cell_names[i]}'",
             "column": lambda j: f"gene {j} '{self.all_names[j]}'",
@@ -302,11 +303,11 @@ class _Source:
         return naming(names, {kind: numbers for kind, numbers in parts.items() if numbers is not None})
 
     def is_large(self, run: Run) -> bool:
-        """Whether it is a stream that takes more than a quarter of the budget."""
+        """Return True if the matrix is a stream that takes more than a quarter of the budget."""
         return is_stream(self.X) and not Source.from_data(self.X).is_small(run)[0]
 
-    def of(self, cells: Array, run: Run | None = None) -> Any:
-        """What the estimator is given; cells ascending. Those on disk and Dask arrays are loaded, if they fit."""
+    def estimator_input(self, cells: Array, run: Run | None = None) -> Any:
+        """Return the given cells (ascending) for an estimator; data on disk and Dask arrays are loaded if they fit."""
         every = len(cells) == self.X.shape[0]
         if is_stream(self.X):
             return Source.from_data(self.X).load_rows(run or Run(), rows=None if every else cells, columns=self.genes)
@@ -320,7 +321,8 @@ class _Source:
         return part
 
 
-def _check(adata: Any, copy: bool) -> None:
+def _require_writable(adata: Any, copy: bool) -> None:
+    """Raise an error unless results can be written into `adata`."""
     from anndata import AnnData
 
     if not isinstance(adata, AnnData):
@@ -329,14 +331,16 @@ def _check(adata: Any, copy: bool) -> None:
         raise ValueError("results can't be kept in a copy or a view of a file: call adata.to_memory() first")
 
 
-def _names(mapping: Any) -> str:
+def _list_names(mapping: Any) -> str:
+    """Return the names of a mapping as a list for messages."""
     return ", ".join(repr(name) for name in mapping if name is not None) or "none"  # None is anndata 0.13's layer of X
 
 
-def _mask(adata: AnnData, mask_var: Any, names: Any, use_raw: bool) -> Array:
+def _read_mask(adata: AnnData, mask_var: Any, names: Any, use_raw: bool) -> Array:
+    """Return the positions of the genes that `mask_var` selects."""
     if isinstance(mask_var, str):
         if mask_var not in adata.var:
-            raise KeyError(f"adata.var has no column {mask_var!r}; there are {_names(adata.var)}")
+            raise KeyError(f"adata.var has no column {mask_var!r}; there are {_list_names(adata.var)}")
         column = adata.var[mask_var]
         mask = column.reindex(names, fill_value=False).to_numpy() if use_raw else column.to_numpy()
     else:
@@ -354,15 +358,15 @@ def _mask(adata: AnnData, mask_var: Any, names: Any, use_raw: bool) -> Array:
 
 
 @dataclass(frozen=True)
-class _Design:
-    """What is known of each cell that takes part: its sample, donor, batch and covariates, as far as they are given."""
+class _CellDesign:
+    """Sample, donor, batch and covariates of each cell that takes part, as far as the caller named their columns."""
 
-    columns: dict[str, Any]  # by parameter of `nested_design`
-    names: dict[str, str]  # of these columns in adata.obs
+    columns: dict[str, Any]  # values by parameter of `nested_design`
+    names: dict[str, str]  # names of these columns in adata.obs
     covariates: Any = None
 
     @classmethod
-    def read(
+    def from_columns(
         cls,
         adata: AnnData,
         cells: Array,
@@ -370,39 +374,40 @@ class _Design:
         donors: str | None,
         batch: str | None,
         covariates: Sequence[str] | None,
-    ) -> _Design:
+    ) -> _CellDesign:
+        """Read the named columns of `adata.obs` for some cells."""
         import pandas as pd
 
         if covariates is not None and (isinstance(covariates, str) or not hasattr(covariates, "__iter__")):
             raise TypeError(f"covariates must be a list of columns of adata.obs, not {covariates!r}")
 
-        def read(name: str) -> Any:
-            column = _column(adata, name).iloc[cells]
+        def read_column(name: str) -> Any:
+            column = _obs_column(adata, name).iloc[cells]
             missing = cells[column.isna().to_numpy()]
             if len(missing):
-                raise ValueError(f"{_without(adata, missing, name)}; leave them out")
+                raise ValueError(f"{_missing_in_words(adata, missing, name)}; leave them out")
             return column
 
         given = {"samples": samples, "donors": donors, "batch": batch}
         names = {word: name for word, name in given.items() if name is not None}
-        table = pd.DataFrame({name: read(name) for name in covariates}) if covariates else None
-        return cls({word: read(name).to_numpy() for word, name in names.items()}, names, table)
+        table = pd.DataFrame({name: read_column(name) for name in covariates}) if covariates else None
+        return cls({word: read_column(name).to_numpy() for word, name in names.items()}, names, table)
 
-    def of(self, kept: Array) -> _Design:
-        """The same for some of the cells."""
+    def select_cells(self, kept: Array) -> _CellDesign:
+        """Return the design of some of the cells."""
         columns = {word: column[kept] for word, column in self.columns.items()}
-        return _Design(columns, self.names, None if self.covariates is None else self.covariates.iloc[kept])
+        return _CellDesign(columns, self.names, None if self.covariates is None else self.covariates.iloc[kept])
 
-    def arguments(self, labels: Array) -> dict[str, Any]:
-        """Return `blocks`, `groups` and `covariates` of tests of these labels."""
+    def test_arguments(self, labels: Array) -> dict[str, Any]:
+        """Return `blocks`, `groups` and `covariates` for tests of these labels."""
         design = nested_design(labels, **self.columns)
         return design if self.covariates is None else design | {"covariates": self.covariates}
 
     def moving_groups(self, labels: Array) -> Array | None:
-        """Return the donor or sample of each cell, if these change labels as wholes."""
+        """Return the donor or sample of each cell if donors or samples change labels as wholes, else None."""
         return Design(labels, **nested_design(labels, **self.columns)).moving_groups
 
-    def warn(self, labels: Array, groupby: str) -> None:
+    def warn_of_samples(self, labels: Array, groupby: str) -> None:
         """Warn of samples that may hide in donors."""
         donors = self.columns.get("donors")
         if donors is None or "samples" in self.columns or not Design(labels, groups=donors).hides_specimens:
@@ -416,41 +421,43 @@ class _Design:
 
 
 @dataclass(frozen=True)
-class _Test:
-    """How groups of cells are permuted, and which of scores and z ranks the genes."""
+class _PermutationPlan:
+    """Number and design of the permutations, and the choice between scores and z for the ranking."""
 
     n_permutations: int | str
     ranking: str
-    design: _Design
+    design: _CellDesign
 
-    def of(self, kept: Array) -> _Test:
-        """The same for some of the cells."""
-        return _Test(self.n_permutations, self.ranking, self.design.of(kept))
+    def select_cells(self, kept: Array) -> _PermutationPlan:
+        """Return the plan for some of the cells."""
+        return _PermutationPlan(self.n_permutations, self.ranking, self.design.select_cells(kept))
 
 
-def _without(adata: AnnData, cells: Array, name: str) -> str:
+def _missing_in_words(adata: AnnData, cells: Array, name: str) -> str:
+    """Return a sentence that lists cells without a value."""
     n = len(cells)
     return f"{n} cell{'s have' if n > 1 else ' has'} no {name}: {some_of([adata.obs_names[i] for i in cells])}"
 
 
-def _column(adata: AnnData, name: str) -> Any:
+def _obs_column(adata: AnnData, name: str) -> Any:
+    """Return a column of `adata.obs`, or raise KeyError with the columns there are."""
     if name not in list(adata.obs):
-        raise KeyError(f"adata.obs has no column {name!r}; there are {_names(adata.obs)}")
+        raise KeyError(f"adata.obs has no column {name!r}; there are {_list_names(adata.obs)}")
     column = adata.obs[name]
-    return column.to_series() if hasattr(column, "to_series") else column  # of a lazy AnnData
+    return column.to_series() if hasattr(column, "to_series") else column  # a lazy AnnData has other columns
 
 
-def _grouping(
+def _read_grouping(
     adata: AnnData, groupby: str, groups: Sequence[Any] | None, reference: Any, drop_unlabelled: bool
 ) -> tuple[Array, Array, list[str], str]:
-    """Return the cells that take part, ascending, their groups, and the groups that are compared with the reference.
+    """Return the cells that take part (ascending), their groups, the groups to compare, and the reference.
 
-    Groups are strings; 1 and "1" are also the group 1.0 of a column of numbers.
+    Groups are strings; 1 and "1" also name the group 1.0 of a column of numbers.
     """
-    column = _column(adata, groupby)
+    column = _obs_column(adata, groupby)
     missing = np.flatnonzero(column.isna().to_numpy())
     if len(missing) and not drop_unlabelled:
-        raise ValueError(f"{_without(adata, missing, groupby)}; give drop_unlabelled=True to leave them out")
+        raise ValueError(f"{_missing_in_words(adata, missing, groupby)}; give drop_unlabelled=True to leave them out")
     cells = np.flatnonzero(column.notna().to_numpy())
     if column.dtype.kind == "f" and len(fractions := column[column % 1 != 0].dropna()):
         raise ValueError(
@@ -464,32 +471,32 @@ def _grouping(
         raise ValueError(f"{groupby} must have at least two groups with cells, but has {present}")
     if groups is not None and (isinstance(groups, str) or not hasattr(groups, "__iter__")):
         raise TypeError(f"groups must be a list of groups, not {groups!r}")
-    reference = _among(present, reference)
+    reference = _match_group(present, reference)
     if reference == "rest" and "rest" in present:
         raise ValueError(f'a group of {groupby} is called "rest", which stands for all other groups: rename it')
-    wanted = present if groups is None else [_among(present, group) for group in groups]
-    if not wanted:
+    compared_groups = present if groups is None else [_match_group(present, group) for group in groups]
+    if not compared_groups:
         raise ValueError(f"groups must name one of {', '.join(present)}, but is empty")
-    for group in [*wanted, *([] if reference == "rest" else [reference])]:
+    for group in [*compared_groups, *([] if reference == "rest" else [reference])]:
         if group not in present:
             raise KeyError(f"{groupby} has no cells in group {group!r}; its groups are {', '.join(present)}")
-    if "" in wanted:  # no field of a record array
+    if "" in compared_groups:  # fields of record arrays need a name
         raise ValueError(f"a group of {groupby} has an empty name, under which results can't be kept: rename it")
-    if reference != "rest" and not [group for group in wanted if group != reference]:
+    if reference != "rest" and not [group for group in compared_groups if group != reference]:
         raise ValueError(f"groups must name one other than the reference {reference!r}")
     if reference != "rest":
-        kept = np.isin(labels, [*wanted, reference])
+        kept = np.isin(labels, [*compared_groups, reference])
         cells, labels = cells[kept], labels[kept]
-    for group in sorted({*wanted, *([] if reference == "rest" else [reference])}):
+    for group in sorted({*compared_groups, *([] if reference == "rest" else [reference])}):
         if np.count_nonzero(labels == group) < 2:
             raise ValueError(f"each group must have at least two cells, but {group!r} has one: leave it out of groups")
         if np.count_nonzero(labels != group) < 2:
             raise ValueError(f"the rest of {group!r} must have at least two cells, but has one")
-    return cells, labels, wanted, reference
+    return cells, labels, compared_groups, reference
 
 
-def _among(present: Sequence[str], group: Any) -> str:
-    """Return the name of a group among those present, of which 1.0 is also called 1."""
+def _match_group(present: Sequence[str], group: Any) -> str:
+    """Return the name of a group as it is present; 1 also names the group 1.0."""
     name = str(group)
     if name not in present:
         with suppress(ValueError):
@@ -498,34 +505,34 @@ def _among(present: Sequence[str], group: Any) -> str:
     return name
 
 
-def _compare(
+def _compare_groups(
     model: Any,
     source: _Source,
     cells: Array,
     labels: Array,
     pairs: Sequence[tuple[str, str | None]],
-    test: _Test,
+    test: _PermutationPlan,
 ) -> dict[str, Any]:
-    """Fit all groups together and compare each pair; scores, p-values and mean values of each pair's first group."""
+    """Fit all groups together and compare each pair; return scores, p-values and means of each pair's first group."""
     names, numbers = np.unique(labels, return_inverse=True)
-    # What is kept of the groups serves all comparisons, and only permutations need the cells; or else what is kept of
-    # the donors or samples that move as wholes, if the cells don't fit in memory.
+    # Sums over the groups serve all comparisons; only permutations need the cells. If the cells don't fit in memory, sums
+    # over the donors or samples that move as wholes also serve permutations.
     serve = hasattr(model, "_sum_groups") and model._wants_sums(source.X, pairs[0][1] is None)
     run = Run.from_estimator(model)
     wholes = test.design.moving_groups(labels) if serve and test.n_permutations and source.is_large(run) else None
-    X = None if wholes is not None or (serve and not test.n_permutations) else source.of(cells, run)
+    X = None if wholes is not None or (serve and not test.n_permutations) else source.estimator_input(cells, run)
     sums = None
     if serve:
-        with source.naming(None):  # passes count cells as adata does
-            sums = _Sums.over(model, source, cells, numbers, wholes)
-            means, whole = sums.means(), clone(model)._fit_groups(sums.found, sums.group_of_unit, names)
+        with source.naming_cells(None):  # passes count cells as adata does
+            sums = _UnitSums.read_units(model, source, cells, numbers, wholes)
+            means, fitted = sums.group_means(), clone(model)._fit_groups(sums.statistics, sums.group_of_unit, names)
     else:
-        with source.naming(cells):
-            means, whole = _means(X, numbers, len(names)), clone(model).fit(X, labels)
-    if len(names) == 2 or (hasattr(whole, "class_scores_") and pairs[0][1] is None):
-        with source.naming(cells):
-            of_groups = _scores(whole, X, labels, test, sums)
-        found = [of_groups[group] for group, _ in pairs]
+        with source.naming_cells(cells):
+            means, fitted = _group_means(X, numbers, len(names)), clone(model).fit(X, labels)
+    if len(names) == 2 or (hasattr(fitted, "class_scores_") and pairs[0][1] is None):
+        with source.naming_cells(cells):
+            of_groups = _scores_by_group(fitted, X, labels, test, sums)
+        results_of_pairs = [of_groups[group] for group, _ in pairs]
     else:
         sides = [
             np.where(names == group, 0, 1 if other is None else np.where(names == other, 1, -1))
@@ -535,46 +542,49 @@ def _compare(
         tasks = (
             (
                 clone(model),
-                X if X is None or len(some) == len(cells) else X[some],
-                some,
+                X if X is None or len(selected) == len(cells) else X[selected],
+                selected,
                 of_group,
-                numbers[some],
-                test.of(some),
-                None if sums is None else sums.of(some),
+                numbers[selected],
+                test.select_cells(selected),
+                None if sums is None else sums.select_cells(selected),
             )
-            for some, of_group in zip(kept, sides, strict=True)
+            for selected, of_group in zip(kept, sides, strict=True)
         )
-        with source.naming(cells):
-            if X is None:  # sums are compared at once
+        with source.naming_cells(cells):
+            if X is None:  # comparing sums takes no time
                 compared = [_compare_pair(*task) for task in tasks]
             else:
                 from joblib import Parallel, delayed
 
                 compared = Parallel()(delayed(_compare_pair)(*task) for task in tasks)
-        found = [scores for scores, _ in compared]
+        results_of_pairs = [scores for scores, _ in compared]
         unfinished = [group for (group, _), (_, converged) in zip(pairs, compared, strict=True) if not converged]
         if unfinished:
             message = f"{type(model).__name__} did not converge for {some_of(unfinished)} against the others: its "
             warn([message + "parameters say how long it may take"], ConvergenceWarning)
     if test.n_permutations:
-        _warn_of_tests(type(model).__name__, dict(zip((group for group, _ in pairs), found, strict=True)), test.ranking)
+        _warn_of_tests(
+            type(model).__name__, dict(zip((group for group, _ in pairs), results_of_pairs, strict=True)), test.ranking
+        )
     sizes = np.bincount(numbers)
     _warn_of_changes(means, sizes, X)
     by_group = {}
-    for (group, other), one in zip(pairs, found, strict=True):
+    for (group, other), result_of_pair in zip(pairs, results_of_pairs, strict=True):
         ours = names == group
         theirs = ~ours if other is None else names == other
         both = [np.average(means[which], axis=0, weights=sizes[which]) for which in (ours, theirs)]
-        by_group[group] = one | dict(zip(("mean", "mean_rest"), both, strict=True))
-    return {"whole": whole, "groups": by_group}
+        by_group[group] = result_of_pair | dict(zip(("mean", "mean_rest"), both, strict=True))
+    return {"whole": fitted, "groups": by_group}
 
 
-def _warn_of_tests(estimator: str, found: dict[str, dict[str, Any]], ranking: str) -> None:
+def _warn_of_tests(estimator: str, results: dict[str, dict[str, Any]], ranking: str) -> None:
+    """Warn of groups with few permutations, of rankings that don't depend on labels, and of hidden discoveries."""
     messages = []
-    tests = {group: one["test"] for group, one in found.items()}
+    tests = {group: one["test"] for group, one in results.items()}
     few = {group: test for group, test in tests.items() if test["exact"] and test["resolution"] > SIGNIFICANT}
-    free = {group: one["label_free"] for group, one in found.items() if one["label_free"] > _LABEL_FREE}
-    free = {group: share for group, share in free.items() if group not in few}  # one may be the exchange of two groups
+    free = {group: one["label_free"] for group, one in results.items() if one["label_free"] > _LABEL_FREE}
+    free = {group: share for group, share in free.items() if group not in few}  # a labeling may exchange two groups
     if free and ranking == "score":
         messages.append(
             f"{estimator} ranks genes much as without groups for {some_of(list(free))}: its scores and their means "
@@ -585,11 +595,11 @@ def _warn_of_tests(estimator: str, found: dict[str, dict[str, Any]], ranking: st
             f"the design allows only {min(test['n_distinct'] for test in few.values())} labelings for "
             f"{some_of(list(few))}, so no p-value is below {max(test['resolution'] for test in few.values()):.2g}"
         )
-    # What scanpy's table would hide.
-    family_wise = {group: int(np.count_nonzero(one["pvals_max"] <= SIGNIFICANT)) for group, one in found.items()}
-    hidden = [group for group, n in family_wise.items() if n and found[group]["pvals_adj"].min() > SIGNIFICANT]
+    # Genes that pvals_max finds but scanpy's table doesn't show.
+    family_wise = {group: int(np.count_nonzero(one["pvals_max"] <= SIGNIFICANT)) for group, one in results.items()}
+    hidden = [group for group, n in family_wise.items() if n and results[group]["pvals_adj"].min() > SIGNIFICANT]
     if hidden:
-        test, n_genes = tests[hidden[0]], len(found[hidden[0]]["pvals_adj"])
+        test, n_genes = tests[hidden[0]], len(results[hidden[0]]["pvals_adj"])
         messages.append(
             f"pvals_adj, the p-value that scanpy shows, is above 0.05 for all genes of {some_of(hidden)}, because no "
             f"p-value of {test['n_permutations']} permutations is below {test['resolution']:.2g} and {n_genes} genes "
@@ -599,116 +609,124 @@ def _warn_of_tests(estimator: str, found: dict[str, dict[str, Any]], ranking: st
     warn(messages)
 
 
-def _means(X: Any, groups: Array, n_groups: int) -> Array:
-    """Means of the genes in each group."""
+def _group_means(X: Any, groups: Array, n_groups: int) -> Array:
+    """Return the means of the genes in each group."""
     total = np.zeros((n_groups, X.shape[1]))
     for first, rows in Source.from_data(X).blocks():
         total += sum_groups(rows, groups[first : first + rows.shape[0]], n_groups)
-    found: Array = total / np.bincount(groups)[:, None]
-    return found
+    group_means: Array = total / np.bincount(groups)[:, None]
+    return group_means
 
 
 def _warn_of_changes(means: Array, sizes: Array, X: Any) -> None:
-    """Warn of values that aren't logarithms of counts, from which fold changes say nothing."""
+    """Warn if X doesn't hold logarithms of counts, because fold changes then say nothing."""
     sums = means * sizes[:, None]
     if means.min() < 0:
-        how = "means below 0, as after scaling, of which they are NaN or meaningless: give the values before as a layer"
-        how += ", or as adata.raw"
+        problem = (
+            "means below 0, as after scaling, of which they are NaN or meaningless: give the values before as a layer"
+        )
+        problem += ", or as adata.raw"
     elif sums.any() and np.allclose(sums, np.rint(sums), rtol=1e-12, atol=1e-9):
-        how = "whole numbers: normalise and log counts first"
-    elif (largest := _largest(means if X is None else X)) > _LARGEST_LOG:
-        how = f"values up to {largest:.4g}: call scanpy.pp.log1p first, or give a layer that holds logs"
+        problem = "whole numbers: normalise and log counts first"
+    elif (largest := _largest_value(means if X is None else X)) > _LARGEST_LOG:
+        problem = f"values up to {largest:.4g}: call scanpy.pp.log1p first, or give a layer that holds logs"
     else:
         return
-    warn([f"logfoldchanges take X for log1p values, but it holds {how}"])
+    warn([f"logfoldchanges take X for log1p values, but it holds {problem}"])
 
 
-def _largest(X: Any) -> float:
-    """Return the largest value; missing ones don't count."""
+def _largest_value(X: Any) -> float:
+    """Return the largest value; missing values don't count."""
     values = X.data if hasattr(X, "tocsr") else X
     return float(np.nanmax(values)) if values.size else 0.0
 
 
 @dataclass(frozen=True)
-class _Sums:
-    """What an estimator has found in units of cells, from which it fits any comparison of them."""
+class _UnitSums:
+    """Statistics of units of cells, from which an estimator fits any comparison of the units."""
 
-    found: Any
-    units: Array  # of the cells: their groups, or the donors or samples that move as wholes
+    statistics: Any
+    units: Array  # unit of each cell: its group, or the donor or sample that moves as a whole
     group_of_unit: Array
 
     @classmethod
-    def over(cls, model: Any, source: _Source, cells: Array, groups: Array, wholes: Array | None) -> _Sums:
+    def read_units(cls, model: Any, source: _Source, cells: Array, groups: Array, wholes: Array | None) -> _UnitSums:
+        """Read the cells, and keep the estimator's statistics of each unit."""
         units = groups if wholes is None else wholes
         group_of_unit = groups[np.unique(units, return_index=True)[1]]
         every = len(cells) == source.X.shape[0]
-        found = model._sum_groups(source.X, units, len(group_of_unit), None if every else cells, source.genes)
-        return cls(found, units, group_of_unit)
+        statistics = model._sum_groups(source.X, units, len(group_of_unit), None if every else cells, source.genes)
+        return cls(statistics, units, group_of_unit)
 
-    def of(self, kept: Array) -> _Sums:
-        """The same for some of the cells."""
-        return _Sums(self.found, self.units[kept], self.group_of_unit)
+    def select_cells(self, kept: Array) -> _UnitSums:
+        """Return the statistics with the units of some of the cells."""
+        return _UnitSums(self.statistics, self.units[kept], self.group_of_unit)
 
-    def means(self) -> Array:
-        """Means of the genes in each group."""
+    def group_means(self) -> Array:
+        """Return the means of the genes in each group."""
         if np.array_equal(self.group_of_unit, np.arange(len(self.group_of_unit))):
-            means: Array = self.found.means
+            means: Array = self.statistics.means
             return means
         sizes = np.bincount(self.units)
         parts = [self.group_of_unit == group for group in range(self.group_of_unit.max() + 1)]
-        return np.array([np.average(self.found.means[part], axis=0, weights=sizes[part]) for part in parts])
+        return np.array([np.average(self.statistics.means[part], axis=0, weights=sizes[part]) for part in parts])
 
 
 def _compare_pair(
-    model: Any, X: Any, rows: Array, of_group: Array, groups: Array, test: _Test, sums: _Sums | None
+    model: Any, X: Any, rows: Array, of_group: Array, groups: Array, test: _PermutationPlan, sums: _UnitSums | None
 ) -> tuple[dict[str, Any], bool]:
-    """Scores and p-values of cells in one group against others, and whether the method came to its end.
+    """Compare the cells of two sides; return scores and p-values, and True if the method converged.
 
-    ``rows`` are the numbers of these cells among all that take part, by which errors call them. ``of_group`` is 0 for
-    the groups on the one side, 1 for those on the other and -1 for the rest; ``groups`` are those of the cells. The fit
-    takes `sums` over all groups if they are known, otherwise X.
+    ``rows`` are the numbers of these cells among all that take part, for errors. ``of_group`` maps a group to 0 for the
+    first side, 1 for the second and -1 for neither; ``groups`` has the group of each cell. The fit takes `sums` if they
+    are given, otherwise X.
     """
     sides = np.array(["group", "rest"])
     y = sides[of_group[groups]]
-    with warnings.catch_warnings(record=True) as said, in_rows(rows):
+    with warnings.catch_warnings(record=True) as recorded, in_rows(rows):
         warnings.simplefilter("always")
         if sums is None:
             fitted = model.fit(X, y)
         else:
-            fitted = model._fit_groups(sums.found, of_group[sums.group_of_unit], sides)
-        found = _scores(fitted, X, y, test, sums)["group"]
-    # All groups together have warned of the data.
-    return found, not any(issubclass(w.category, ConvergenceWarning) for w in said)
+            fitted = model._fit_groups(sums.statistics, of_group[sums.group_of_unit], sides)
+        scores_of_groups = _scores_by_group(fitted, X, y, test, sums)["group"]
+    # The fit of all groups together has issued warnings about the data.
+    return scores_of_groups, not any(issubclass(w.category, ConvergenceWarning) for w in recorded)
 
 
-def _scores(fitted: Any, X: Any, y: Array, test: _Test, sums: _Sums | None) -> dict[str, dict[str, Any]]:
-    """Scores and p-values of each group of y, to which the estimator has been fitted; without X they come from sums."""
+def _scores_by_group(
+    fitted: Any, X: Any, y: Array, test: _PermutationPlan, sums: _UnitSums | None
+) -> dict[str, dict[str, Any]]:
+    """Return scores and p-values of each group of y, to which the estimator has been fitted; without X, from sums."""
     names = fitted.classes_.tolist()
-    scores = np.atleast_2d(getattr(fitted, "class_scores_", fitted.scores_))  # or a single row that the groups share
+    scores = np.atleast_2d(getattr(fitted, "class_scores_", fitted.scores_))  # a single row if the groups share it
     z = pvalues = adjusted = largest = np.full(scores.shape, np.nan)
     of_all: dict[str, Any] = {"label_free": np.nan}
     if test.n_permutations:
         model = clone(fitted).set_params(verbose=False)
-        tested: Any = _ByGroup(model) if hasattr(fitted, "class_scores_") else model
+        tested: Any = _ModelByGroup(model) if hasattr(fitted, "class_scores_") else model
         if X is None:
-            tested = _OfSums(model, sums, not hasattr(fitted, "class_scores_"))
+            tested = _ModelOfSums(model, sums, not hasattr(fitted, "class_scores_"))
         with warnings.catch_warnings():
             for category in (DataWarning, ConvergenceWarning):  # the fit has issued them
                 warnings.simplefilter("ignore", category)
-            found = permutation_test(
+            tested_scores = permutation_test(
                 tested,
                 X,
                 y,
                 n_permutations=test.n_permutations,
                 verbose=fitted.verbose,
-                **test.design.arguments(y),
+                **test.design.test_arguments(y),
             )
-        pvalues, largest = found.pvalues.reshape(scores.shape), found.pvalues_max.reshape(scores.shape)
+        pvalues, largest = tested_scores.pvalues.reshape(scores.shape), tested_scores.pvalues_max.reshape(scores.shape)
         adjusted = false_discovery_control(pvalues, axis=1)
-        z = found.z.reshape(scores.shape)
+        z = tested_scores.z.reshape(scores.shape)
         if test.ranking == "z":
             scores = z
-        of_all = {"label_free": found.label_free, "test": {name: getattr(found, name) for name in _OF_TEST}}
+        of_all = {
+            "label_free": tested_scores.label_free,
+            "test": {name: getattr(tested_scores, name) for name in _TEST_FIELDS},
+        }
     columns = {"scores": scores, "z": z, "pvals": pvalues, "pvals_adj": adjusted, "pvals_max": largest}
     return {
         name: of_all | {column: values[row % len(scores)] for column, values in columns.items()}
@@ -716,8 +734,8 @@ def _scores(fitted: Any, X: Any, y: Array, test: _Test, sums: _Sums | None) -> d
     }
 
 
-class _OfSums:
-    """An estimator from sums over the cells of each donor, with the scores of all groups as of `_ByGroup`, if any."""
+class _ModelOfSums:
+    """An estimator that fits from sums over units of cells, with the scores of all groups in one row if it has them."""
 
     def __init__(self, model: Any, sums: Any, ignores_names: bool) -> None:
         self.model, self.sums, self._ignores_names = model, sums, ignores_names
@@ -726,35 +744,36 @@ class _OfSums:
         names, labels = np.unique(y, return_inverse=True)
         units, first = np.unique(self.sums.units, return_index=True)
 
-        def scorer(labelings: Sequence[Array]) -> Iterator[tuple[Array, float]]:
+        def score_labelings(labelings: Sequence[Array]) -> Iterator[tuple[Array, float]]:
             of_unit = np.full(len(self.sums.group_of_unit), -1)
             for labeling in labelings:
                 of_unit[units] = labeling[first]
-                fitted = self.model._fit_groups(self.sums.found, of_unit, names)
+                fitted = self.model._fit_groups(self.sums.statistics, of_unit, names)
                 scores = np.array(getattr(fitted, "class_scores_", fitted.scores_), dtype=np.float64).reshape(-1)
                 yield scores, float(scores.max())
 
-        return labels, scorer
+        return labels, score_labelings
 
-    def __sklearn_clone__(self) -> _OfSums:
-        return _OfSums(clone(self.model), self.sums, self._ignores_names)
+    def __sklearn_clone__(self) -> _ModelOfSums:
+        return _ModelOfSums(clone(self.model), self.sums, self._ignores_names)
 
 
-class _ByGroup:
-    """An estimator with the scores of all groups, one after the other, in place of those of all groups together."""
+class _ModelByGroup:
+    """An estimator whose scores are those of each group, one group after another, for tests of each of them."""
 
     def __init__(self, model: Any) -> None:
         self.model = model
 
-    def fit(self, X: Any, y: Any) -> _ByGroup:
+    def fit(self, X: Any, y: Any) -> _ModelByGroup:
         self.scores_ = self.model.fit(X, y).class_scores_.reshape(-1)
         return self
 
-    def __sklearn_clone__(self) -> _ByGroup:
-        return _ByGroup(clone(self.model))
+    def __sklearn_clone__(self) -> _ModelByGroup:
+        return _ModelByGroup(clone(self.model))
 
 
-def _write(adata: AnnData, key: str, source: _Source, result: dict[str, Any], params: dict[str, Any]) -> None:
+def _write_results(adata: AnnData, key: str, source: _Source, result: dict[str, Any], params: dict[str, Any]) -> None:
+    """Write results into `adata.var` and `adata.uns` in scanpy's layout."""
     import pandas as pd
 
     genes = np.asarray(source.names, dtype=object)
@@ -762,29 +781,32 @@ def _write(adata: AnnData, key: str, source: _Source, result: dict[str, Any], pa
     columns: dict[str, dict[str, Array]] = {
         name: {} for name in ("names", "scores", "z", "logfoldchanges", "pvals", "pvals_adj", "pvals_max", "label_free")
     }
-    for group, found in result["groups"].items():
-        order = np.argsort(-found["scores"], kind="stable")
-        with np.errstate(all="ignore"):  # values that aren't logarithms of counts give whatever they give in scanpy
-            means = [mean if base is None else mean * np.log(base) for mean in (found["mean"], found["mean_rest"])]
+    for group, group_result in result["groups"].items():
+        order = np.argsort(-group_result["scores"], kind="stable")
+        with np.errstate(all="ignore"):  # other values than logarithms of counts give the results that scanpy gives
+            means = [
+                mean if base is None else mean * np.log(base)
+                for mean in (group_result["mean"], group_result["mean_rest"])
+            ]
             changes = np.log2((np.expm1(means[0]) + 1e-9) / (np.expm1(means[1]) + 1e-9))
         for name, values in (
             ("names", genes),
-            ("scores", found["scores"].astype(np.float32)),
-            ("z", found["z"]),
+            ("scores", group_result["scores"].astype(np.float32)),
+            ("z", group_result["z"]),
             ("logfoldchanges", changes.astype(np.float32)),
-            ("pvals", found["pvals"]),
-            ("pvals_adj", found["pvals_adj"]),
-            ("pvals_max", found["pvals_max"]),
+            ("pvals", group_result["pvals"]),
+            ("pvals_adj", group_result["pvals_adj"]),
+            ("pvals_max", group_result["pvals_max"]),
         ):
             columns[name][group] = values[order]
-        columns["label_free"][group] = np.array([found["label_free"]])
+        columns["label_free"][group] = np.array([group_result["label_free"]])
     results: dict[str, Any] = {}
     for name, by_group in columns.items():
         fields = [(group, values.dtype) for group, values in by_group.items()]
         results[name] = np.rec.fromarrays([*by_group.values()], dtype=fields)
     results["params"] = params
     if params["n_permutations"]:
-        tests = {group: found["test"] for group, found in result["groups"].items()}
+        tests = {group: group_result["test"] for group, group_result in result["groups"].items()}
         results["permutations"] = pd.DataFrame.from_dict(tests, orient="index")
     whole = result["whole"]
     ranks = getattr(whole, "ranking_", rank_features(whole.scores_))
@@ -796,7 +818,7 @@ def _write(adata: AnnData, key: str, source: _Source, result: dict[str, Any], pa
 
 
 def _as_categories(adata: AnnData, name: str) -> None:
-    """Turn strings into categories, as scanpy does, whose pictures need them."""
+    """Turn strings into categories, as scanpy does for its plots."""
     import pandas as pd
 
     column = adata.obs[name]
@@ -804,22 +826,22 @@ def _as_categories(adata: AnnData, name: str) -> None:
         adata.obs[name] = column.astype("category")
 
 
-manifest = _tool("manifest", notes=f"{_ONCE} Without permutations, larger data on disk are read in one pass.")
-projse = _tool("projse", notes="One pass over the cells serves all groups.")
-relief = _tool("relief", notes=_TARGETS)
-relieff = _tool("relieff", notes=_TARGETS)
-surf = _tool("surf", notes=_DISTANCES)
-multisurf = _tool("multisurf", notes=_DISTANCES)
-swrf = _tool("swrf", notes=_DISTANCES)
-murelief = _tool("murelief", notes=_DISTANCES)
-im4e = _tool("im4e", notes=_DISTANCES)
-immigrate = _tool("immigrate", notes=_DISTANCES)
-disc = _tool(
+manifest = _make_tool("manifest", notes=f"{_ONCE} Without permutations, larger data on disk are read in one pass.")
+projse = _make_tool("projse", notes="One pass over the cells serves all groups.")
+relief = _make_tool("relief", notes=_TARGETS)
+relieff = _make_tool("relieff", notes=_TARGETS)
+surf = _make_tool("surf", notes=_DISTANCES)
+multisurf = _make_tool("multisurf", notes=_DISTANCES)
+swrf = _make_tool("swrf", notes=_DISTANCES)
+murelief = _make_tool("murelief", notes=_DISTANCES)
+im4e = _make_tool("im4e", notes=_DISTANCES)
+immigrate = _make_tool("immigrate", notes=_DISTANCES)
+disc = _make_tool(
     "disc",
     notes=f"{_ONCE} Without permutations, larger data on disk are read in one pass, or in two for over 5000 genes.",
     call=", n_components=3, n_neighbors=8, bandwidth_neighbors=5",
 )
-ikdr = _tool(
+ikdr = _make_tool(
     "ikdr",
     notes="Weights, which are positive for few genes, also go to genes that hardly any cell has, whose kernels are 1 "
     f"nearly everywhere: leave these out, by ``scanpy.pp.filter_genes``. `groups` are of cells here: kernels of "
@@ -847,7 +869,7 @@ def differential_correlation(
 ) -> AnnData | None:
     """Find the pairs of genes whose correlation differs between two groups of cells.
 
-    Runs :func:`fastfs.differential_correlation`. Cells of one donor are no independent samples: name the column of the
+    Runs :func:`fastfs.differential_correlation`. Cells of one donor aren't independent samples: name the column of the
     donors, or compare sums over the cells of each donor.
 
     Parameters
@@ -857,19 +879,19 @@ def differential_correlation(
     groupby : str
         Column of `adata.obs` with the groups.
     groups : sequence of two str, optional
-        Which groups to compare; needed if there are more than two.
+        Groups to compare; needed if there are more than two.
     samples, donors, batch : str, optional
-        Columns of `adata.obs`: what changes groups together, and within what, as for :func:`fastfs.tl.manifest`.
+        Columns of `adata.obs` that say which cells may change groups, as for :func:`fastfs.tl.manifest`.
     covariates : sequence of str, optional
         Columns of `adata.obs` to which labels keep their relation.
     layer, use_raw, mask_var, drop_unlabelled, copy
         As for :func:`fastfs.tl.manifest`.
     key_added : str
-        Where in `adata.uns` and `adata.var` the results are kept.
+        Key of the results in `adata.uns` and `adata.var`.
     verbose : bool or callable
         True prints progress on stderr once the call takes over two seconds; a callable gets ``(step, fraction)``.
     **parameters
-        Of :func:`fastfs.differential_correlation`, such as `n_permutations`, or `features` by their names.
+        Parameters of :func:`fastfs.differential_correlation`, such as `n_permutations`, or `features` by their names.
 
     Returns
     -------
@@ -908,47 +930,47 @@ def differential_correlation(
         *inspect.signature(fastfs.differential_correlation).parameters,
     ]
     require_known("fastfs.tl.differential_correlation", [name for name in known if name != "parameters"], parameters)
-    _check(adata, copy)
+    _require_writable(adata, copy)
     adata = adata.copy() if copy else adata
     source = _Source(adata, layer, use_raw, mask_var)
     if groups is None:
-        cells, labels, *_ = _grouping(adata, groupby, None, "rest", drop_unlabelled)
+        cells, labels, *_ = _read_grouping(adata, groupby, None, "rest", drop_unlabelled)
     elif isinstance(groups, str) or len(groups) != 2:
         raise ValueError(f"groups must be a list of two groups of {groupby}, not {groups!r}")
     else:
-        cells, labels, *_ = _grouping(adata, groupby, groups[:1], groups[1], drop_unlabelled)
-    design = _Design.read(adata, cells, samples, donors, batch, covariates)
+        cells, labels, *_ = _read_grouping(adata, groupby, groups[:1], groups[1], drop_unlabelled)
+    design = _CellDesign.from_columns(adata, cells, samples, donors, batch, covariates)
     if parameters.get("n_permutations", "auto") != 0:
-        design.warn(labels, groupby)
-    with source.naming(cells):
-        found = fastfs.differential_correlation(
-            source.of(cells),
+        design.warn_of_samples(labels, groupby)
+    with source.naming_cells(cells):
+        result = fastfs.differential_correlation(
+            source.estimator_input(cells),
             labels,
             feature_names=source.names,
-            **design.arguments(labels),
+            **design.test_arguments(labels),
             progress=as_progress(verbose),
             **parameters,
         )
-    genes = np.asarray(source.names, dtype=object)[found.pairs]
+    genes = np.asarray(source.names, dtype=object)[result.pairs]
     pairs = pd.DataFrame({"gene_a": genes[:, 0], "gene_b": genes[:, 1]})
-    for name, values in zip(found.classes.tolist(), found.correlations.T, strict=True):
+    for name, values in zip(result.classes.tolist(), result.correlations.T, strict=True):
         pairs[f"r_{name}"] = values
-    pairs["z"] = found.z
-    pairs["pvals_max"] = np.nan if found.pvalues_max is None else found.pvalues_max
+    pairs["z"] = result.z
+    pairs["pvals_max"] = np.nan if result.pvalues_max is None else result.pvalues_max
     params = {
         "groupby": groupby,
-        "groups": found.classes.tolist(),
+        "groups": result.classes.tolist(),
         "method": "fastfs.differential_correlation",
-        "correlation": found.correlation,
+        "correlation": result.correlation,
         "layer": layer,
         "use_raw": source.use_raw,
-        "n_permutations": found.n_permutations,
-        "design": found.design,
+        "n_permutations": result.n_permutations,
+        "design": result.design,
         "fastfs_version": fastfs.__version__,
     }
-    scores = pd.Series(found.scores, index=source.names).reindex(adata.var_names, fill_value=np.nan)
+    scores = pd.Series(result.scores, index=source.names).reindex(adata.var_names, fill_value=np.nan)
     adata.var[f"{key_added}_scores"] = scores.to_numpy()
-    adata.uns[key_added] = {"pairs": pairs, "null_maxima": found.null_maxima, "params": params}
+    adata.uns[key_added] = {"pairs": pairs, "null_maxima": result.null_maxima, "params": params}
     return adata if copy else None
 
 

@@ -1,4 +1,4 @@
-"""Calls of the core beside each other: what one call can't share among its threads, several can."""
+"""Calls of the core side by side, for work that one call can't distribute among its threads."""
 
 import itertools
 import threading
@@ -14,10 +14,11 @@ R = TypeVar("R")
 
 
 def beside(call: Callable[[T, Run], R], items: Sequence[T], run: Run, n_bytes: int) -> Iterator[R]:
-    """Yield ``call(item, its run)`` for each item in their order, on so many threads at once as `run` has.
+    """Yield ``call(item, its run)`` for each item in order, with as many calls at the same time as `run` has threads.
 
-    A call takes `n_bytes`, and fewer run at once if the budget holds no more. Where there is room for one only, it has
-    all threads. A call warns of nothing: the warnings filter of a process isn't made for threads.
+    A call takes `n_bytes`; fewer calls run at the same time if the budget holds no more. A single call gets all
+    threads.
+    Calls must issue no warnings, because the warnings filter of a process isn't made for threads.
     """
     at_once = min(run.count_threads(), len(items), max(1, run.available() // max(1, n_bytes)))
     if at_once < 2:
@@ -38,11 +39,11 @@ def beside(call: Callable[[T, Run], R], items: Sequence[T], run: Run, n_bytes: i
             while waiting:
                 first = waiting.popleft()
                 while not wait([first], timeout=0.1).done:
-                    pass  # Ctrl-C is heard between two waits, whichever thread the system tells
+                    pass  # Python handles Ctrl-C between two waits, even if another thread got the signal
                 found = first.result()
                 waiting.extend(pool.submit(call, item, own) for item in itertools.islice(rest, 1))
                 yield found
-        finally:  # by Ctrl-C, an error, or a caller who has enough
+        finally:  # reached by Ctrl-C, an error, or a caller that stops early
             ended.set()
             for future in waiting:
                 future.cancel()

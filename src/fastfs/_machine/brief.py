@@ -1,4 +1,4 @@
-"""How results print: the shapes and the first values of arrays, in place of thousands of numbers."""
+"""Short printed forms of results: shapes and first values of arrays instead of thousands of numbers."""
 
 from dataclasses import fields
 from itertools import islice
@@ -6,12 +6,12 @@ from typing import Any, TypeVar
 
 Class = TypeVar("Class", bound=type)
 
-# Values of an array, a list or a dict that are shown, and characters of a string.
+# Number of values of an array, a list or a dict that are shown, and of characters of a string.
 _SHOWN, _LETTERS = 3, 80
 
 
 def brief(cls: Class) -> Class:
-    """Decorate a dataclass: its repr stays short, whatever its fields hold."""
+    """Decorate a dataclass with a short repr."""
 
     def __repr__(self: Any) -> str:
         shown = [f"{f.name}={_brief(getattr(self, f.name))}" for f in fields(self) if f.repr]
@@ -22,6 +22,7 @@ def brief(cls: Class) -> Class:
 
 
 def _brief(value: Any) -> str:
+    """Return a short form of a value."""
     if getattr(value, "shape", ()) and hasattr(value, "dtype"):
         size = " x ".join(map(str, value.shape))
         return f"<{size} {value.dtype}{_first(value)}>"
@@ -40,7 +41,7 @@ def _brief(value: Any) -> str:
 
 
 def _first(array: Any) -> str:
-    """Return the first values of a vector, as Python writes them."""
+    """Return the first values of a vector in Python's notation."""
     if array.ndim != 1 or array.dtype.names or not hasattr(array, "tolist"):
         return ""
     values = array[:_SHOWN].tolist()

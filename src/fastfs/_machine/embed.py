@@ -1,4 +1,4 @@
-"""Where the headers, the library and its CMake and pkg-config files lie, for programs that embed the core."""
+"""Folders of the headers, the library and its CMake and pkg-config files, for programs that embed the core."""
 
 import importlib.util
 import shlex
@@ -6,6 +6,7 @@ from pathlib import Path
 
 
 def _prefix() -> Path:
+    """Return the folder that holds the compiled parts."""
     # Compiled parts share a folder with their headers; in an editable install the Python files have another.
     spec = importlib.util.find_spec("fastfs._core")
     if spec is None or spec.origin is None:
@@ -16,7 +17,7 @@ def _prefix() -> Path:
 
 
 def get_include() -> str:
-    """The folder to give to a compiler's ``-I``.
+    """Return the folder for a compiler's ``-I``.
 
     Returns
     -------
@@ -34,7 +35,7 @@ def get_include() -> str:
 
 
 def get_cmake_dir() -> str:
-    """The folder of the CMake package, for ``-Dfastfs_DIR=``.
+    """Return the folder of the CMake package, for ``-Dfastfs_DIR=``.
 
     Projects that scikit-build-core builds find it by themselves when their ``build-system.requires`` has
     ``scikit-fastfs``.
@@ -54,7 +55,7 @@ def get_cmake_dir() -> str:
 
 
 def get_pkgconfig_dir() -> str:
-    """The folder of ``fastfs.pc``, for the environment variable ``PKG_CONFIG_PATH``.
+    """Return the folder of ``fastfs.pc``, for the environment variable ``PKG_CONFIG_PATH``.
 
     Returns
     -------
@@ -75,7 +76,7 @@ def _includes() -> str:
 
 
 def _libs() -> str:
-    # No dynamic linker looks there by itself.
+    # The dynamic linker needs the folder as rpath.
     folder = shlex.quote(str(_prefix() / "lib"))
     return f"-L{folder} -Wl,-rpath,{folder} -lfastfs"
 

@@ -1,4 +1,4 @@
-"""Errors of the core by the caller's names: the core knows classes, sets and columns by number only."""
+"""Errors of the core in the caller's names: the core knows classes, sets and columns by number only."""
 
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -12,7 +12,7 @@ Numbers = Sequence[int] | npt.NDArray[np.int64]
 
 
 class Place(NamedTuple):
-    """A thing that a message names by number, counted from 0: ``message[begin:end]`` is its name there."""
+    """A thing that a message names by its 0-based number; ``message[begin:end]`` is its name in the message."""
 
     kind: str  # "matrix" (0: X, 1: Y), "row", "column", "class", "set", "chunk" or "kernel"
     number: int
@@ -21,12 +21,12 @@ class Place(NamedTuple):
 
 
 def places(error: BaseException) -> list[Place]:
-    """Return what the message of an error of the core names, in its order."""
+    """Return the things that the message of an error of the core names, in order."""
     return [Place(*place) for place in getattr(error, "places", ())]
 
 
 def about_targets(error: BaseException) -> bool:
-    """Whether the columns that an error of the core names are those of Y."""
+    """Return True if the columns that an error of the core names are columns of Y."""
     return any(place.kind == "matrix" and place.number == 1 for place in places(error))
 
 
@@ -49,18 +49,18 @@ def naming_of_a_file(
     *,
     transposed: bool = False,
 ) -> Iterator[None]:
-    """Let errors about a table that was read call its features by their names, and its samples as the file counts them.
+    """Let errors about a table from a file call its features by name, and number its samples as the file does.
 
     Parameters
     ----------
     features, targets : sequence of str
-        The names of the columns of X and of Y. Their numbers say nothing: columns of the file may have left X.
+        Names of the columns of X and of Y. Their numbers say nothing: columns of the file may have left X.
     rows : sequence of int or None
-        The places of the samples in the file, ascending; None: they are all of these.
+        Positions of the samples in the file, ascending; None: all samples.
     samples : sequence of str or None
-        The names of these samples.
+        Names of these samples.
     transposed : bool
-        Whether samples are the columns of the file.
+        True if samples are the columns of the file.
     """
 
     def sample(number: int) -> str:
@@ -80,7 +80,7 @@ def naming_of_a_file(
 
 @contextmanager
 def within(kind: str, number: int) -> Iterator[None]:
-    """Let errors say where they happened: "in chunk 2: ...", and of a nested one "in matrix 1, chunk 2: ..."."""
+    """Let errors say where they happened: "in chunk 2: ...", or "in matrix 1, chunk 2: ..." for a nested block."""
     try:
         yield
     except (ValueError, TypeError, LinAlgError) as error:
@@ -98,10 +98,11 @@ def within(kind: str, number: int) -> Iterator[None]:
 def rename(
     error: BaseException, names: Mapping[str, Callable[[int], str]], numbers: Mapping[str, Numbers] | None = None
 ) -> None:
-    """Put names into the message of an error, and its places where they are then.
+    """Put names into the message of an error, and update its places.
 
-    A thing of a kind is called ``names[kind](number)``; kinds that are missing stay as they are. In an error about a
-    part of the data, number k of a kind is first taken for ``numbers[kind][k]`` of all.
+    A thing of a kind is called ``names[kind](number)``; kinds without an entry keep their words. If the error is about
+    a
+    part of the data, number k of a kind is first replaced by ``numbers[kind][k]``.
     """
 
     def of_all(place: Place) -> tuple[int, str]:
@@ -113,7 +114,9 @@ def rename(
 
 
 def renumber(error: BaseException, numbers: Mapping[str, Numbers]) -> None:
-    """Let an error of a part of the data count as the caller does: number k of a kind becomes ``numbers[kind][k]``."""
+    """Let an error about a part of the data use the caller's numbers: number k of a kind becomes
+    ``numbers[kind][k]``.
+    """
 
     def of_all(place: Place) -> tuple[int, str]:
         number = int(numbers[place.kind][place.number])
@@ -124,7 +127,7 @@ def renumber(error: BaseException, numbers: Mapping[str, Numbers]) -> None:
 
 @contextmanager
 def in_rows(rows: Numbers | None) -> Iterator[None]:
-    """Let errors about some rows count as the caller does: row k of these is row ``rows[k]``; None: they are all."""
+    """Let errors about some rows use the caller's numbers: row k becomes row ``rows[k]``; None: all rows are there."""
     try:
         yield
     except (ValueError, LinAlgError) as error:
@@ -134,7 +137,7 @@ def in_rows(rows: Numbers | None) -> Iterator[None]:
 
 
 def _rewrite(error: BaseException, kinds: Container[str], change: Callable[[Place], tuple[int, str]]) -> None:
-    """Give things of these kinds the number and the name that ``change`` returns."""
+    """Replace the number and name of each thing of these kinds by those that ``change`` returns."""
     message, text, end, moved = str(error), "", 0, []
     for place in places(error):
         number, name = place.number, message[place.begin : place.end]

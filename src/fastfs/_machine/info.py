@@ -1,4 +1,4 @@
-"""What fastfs found on this machine."""
+"""Facts about this machine and this build."""
 
 import os
 import timeit
@@ -8,7 +8,7 @@ from typing import Any
 
 
 def info(*, ceilings: bool = False) -> dict[str, Any]:
-    """What fastfs found on this machine, and on request how fast the machine is.
+    """Return facts about this machine and this build, and on request the machine's speed.
 
     Parameters
     ----------
@@ -77,10 +77,12 @@ def link_blas() -> bool:
 
 
 def _best(task: Callable[[], object]) -> float:
+    """Return the best of several measurements."""
     return min(timeit.repeat(task, number=1, repeat=3))
 
 
 def _ceilings() -> dict[str, float]:
+    """Measure the speed of the machine."""
     import numpy as np
 
     from fastfs import _core, affinity

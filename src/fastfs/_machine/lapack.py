@@ -1,4 +1,4 @@
-"""The bridge to BLAS and LAPACK: hands the routines that SciPy exports to the core, which links none of its own.
+"""Bridge to BLAS and LAPACK: passes the routines that SciPy exports to the core, which links no BLAS.
 
 SciPy publishes them as capsules whose names are their C signatures. A signature that isn't the one known here is
 refused: calling it with other integers would corrupt memory.
@@ -24,7 +24,7 @@ _ROUTINES = (
     ("cython_lapack", "dsyevr", "cccididdiididdiidiiii"),
 )
 
-# Setter and getter of the BLAS libraries that SciPy is built with, by the names that threadpoolctl knows.
+# Names of the thread setter and getter in the BLAS libraries that SciPy is built with, as threadpoolctl has them.
 _THREAD_CONTROLS = (
     ("scipy_openblas_set_num_threads", "scipy_openblas_get_num_threads"),
     ("openblas_set_num_threads", "openblas_get_num_threads"),
@@ -39,14 +39,14 @@ _registered: tuple[bool, str | None] | None = None  # what register() returns, o
 
 
 def expected_signature(module: str, arguments: str) -> str:
-    """The capsule name of a routine, as Cython writes it for SciPy's LP64 build."""
+    """Return the capsule name of a routine, as Cython writes it for SciPy's LP64 build."""
     prefix = f"__pyx_t_5scipy_6linalg_{len(module)}{module}_"
     types = {"c": "char *", "i": "int *", "s": f"{prefix}s *", "d": f"{prefix}d *"}
     return f"void ({', '.join(types[a] for a in arguments)})"
 
 
 def check_signature(name: str, found: str, expected: str) -> None:
-    """Raise ImportError unless the signatures are the same."""
+    """Raise ImportError unless the signatures are equal."""
     if found != expected:
         raise ImportError(
             f"scipy.linalg exports {name} as '{found}', but fastfs knows only '{expected}': "
@@ -56,12 +56,14 @@ def check_signature(name: str, found: str, expected: str) -> None:
 
 
 def thread_controls() -> tuple[int, int, str | None]:
-    """Addresses of the setter and getter in the BLAS that SciPy calls, and the setter's name; 0, 0, None if unknown."""
+    """Return the addresses of the thread setter and getter in SciPy's BLAS, and the setter's name; 0, 0, None if
+    unknown.
+    """
     from scipy.linalg import cython_blas
 
     from fastfs import _core
 
-    # A lookup on it searches what it is linked to as well, and nothing else: NumPy's copy is left alone.
+    # A lookup searches this library and the libraries that it links, so it doesn't find NumPy's copy.
     library = ctypes.CDLL(_core.called_library(cython_blas.__file__, "dgemm") or None)
     for setter, getter in _THREAD_CONTROLS:
         try:

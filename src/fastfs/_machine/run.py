@@ -1,4 +1,4 @@
-"""How a call runs: threads, memory budget, progress, warnings."""
+"""Settings of a call: threads, memory budget, progress, warnings."""
 
 import contextlib
 import re
@@ -17,7 +17,7 @@ class DataWarning(UserWarning):
 
 
 def load_core() -> ModuleType:
-    """The compiled core, with SciPy's BLAS registered."""
+    """Return the compiled core, with SciPy's BLAS registered."""
     from fastfs import _core
     from fastfs._machine import lapack as _lapack
 
@@ -26,9 +26,10 @@ def load_core() -> ModuleType:
 
 
 class Run:
-    """How one call runs, as the core reads it: threads, the bytes of the budget that are left, and progress.
+    """Settings of one call for the core: threads, bytes left of the budget, and progress.
 
-    0 threads are all cores that this process may use, or 1 inside a joblib worker; a budget of 0 is the core's default.
+    0 threads stand for all cores that this process may use, or 1 inside a joblib worker; a budget of 0 is the core's
+    default.
     """
 
     __slots__ = ("budget", "n_threads", "progress")
@@ -44,11 +45,11 @@ class Run:
 
     @classmethod
     def from_estimator(cls, estimator: Any) -> "Run":
-        """Take n_jobs, max_memory and verbose of an estimator."""
+        """Return the run for n_jobs, max_memory and verbose of an estimator."""
         return cls(count_threads(estimator.n_jobs), estimator.max_memory, as_progress(estimator.verbose))
 
     def reserve_memory(self, n_bytes: int, what: str, advice: str) -> None:
-        """Take bytes off the budget: MemoryError if they exceed it, f"{what} would need 4.86 GB, but ..., or {advice}".
+        """Subtract bytes from the budget; raise MemoryError if they exceed it.
 
         A few bytes off the default budget aren't worth asking the machine for it.
         """
@@ -64,20 +65,20 @@ class Run:
             self.budget -= n_bytes
 
     def count_threads(self) -> int:
-        """Return how many threads a call has, asking the machine if need be."""
+        """Return the number of threads of a call; ask the machine if necessary."""
         from fastfs import _core
 
         return self.n_threads or int(_core.info()["n_threads"])
 
     def available(self) -> int:
-        """Return the bytes that are left, asking the machine if need be."""
+        """Return the bytes that are left of the budget; ask the machine if necessary."""
         from fastfs import _core
 
         return self.budget or int(_core.info()["max_memory"])
 
 
 def human(n_bytes: int) -> str:
-    """Return a number of bytes as the core writes it."""
+    """Return a number of bytes in words, as the core writes it."""
     if n_bytes < 10**6:
         return f"{n_bytes} bytes"
     short = f"{n_bytes / 1e9:.2f} GB" if n_bytes >= 10**9 else f"{n_bytes / 1e6:.2f} MB"
@@ -102,7 +103,7 @@ def parse_memory(max_memory: int | str | None) -> int:
 
 
 def as_threads(n_threads: int) -> int:
-    """Return n_threads as the core takes it: 0 is all cores that this process may use, or 1 inside a joblib worker."""
+    """Return n_threads for the core: 0 is all cores that this process may use, or 1 inside a joblib worker."""
     n_threads = as_int("n_threads", n_threads)
     return 1 if n_threads == 0 and inside_joblib() else n_threads
 
@@ -122,21 +123,21 @@ def count_threads(n_jobs: int | None) -> int:
 
 
 def inside_joblib() -> bool:
-    """Whether this is a task of joblib's, or of Dask's, beside which others run."""
-    # A task, in a thread or a process, knows its nesting level, but not Dask's; without a module loaded there is none.
+    """Return True inside a task of joblib or Dask, which runs next to other tasks."""
+    # joblib's tasks have a nesting level, but Dask's don't. If a module isn't loaded, this isn't one of its tasks.
     parallel = sys.modules.get("joblib.parallel")
     if parallel is not None and parallel.get_active_backend()[0].nesting_level:
         return True
     distributed = sys.modules.get("distributed")
     if distributed is not None:
-        with contextlib.suppress(ValueError):  # no worker
+        with contextlib.suppress(ValueError):  # raised outside a worker
             distributed.get_worker()
             return True
     return False
 
 
 def as_progress(verbose: bool | Progress) -> Progress | None:
-    """Return the progress callback that `verbose` asks for: its own, lines on stderr, or none."""
+    """Return the progress callback that `verbose` asks for: the callable itself, one that prints lines, or None."""
     if callable(verbose):
         return verbose
     return _Report() if verbose else None
