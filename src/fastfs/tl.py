@@ -513,10 +513,10 @@ def _compare_groups(
     pairs: Sequence[tuple[str, str | None]],
     test: _PermutationPlan,
 ) -> dict[str, Any]:
-    """Fit all groups together and compare each pair; return scores, p-values and means of each pair's first group."""
+    """Fit all groups together, and compare each pair: scores, p-values and means of its first group."""
     names, numbers = np.unique(labels, return_inverse=True)
-    # Sums over the groups serve all comparisons; only permutations need the cells. If the cells don't fit in memory, sums
-    # over the donors or samples that move as wholes also serve permutations.
+    # Sums over the groups serve all comparisons; only permutations need the cells. If the cells don't fit in memory,
+    # sums over the donors or samples that move as wholes serve permutations too.
     serve = hasattr(model, "_sum_groups") and model._wants_sums(source.X, pairs[0][1] is None)
     run = Run.from_estimator(model)
     wholes = test.design.moving_groups(labels) if serve and test.n_permutations and source.is_large(run) else None
