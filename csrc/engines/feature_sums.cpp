@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 #include <utility>
 
@@ -20,6 +21,9 @@ constexpr std::int64_t kRowsOfSums = 16;
 // Largest magnitude of a value: the squares of 10^15 such values add up to a finite number, so that any sums can be
 // saved and loaded.
 constexpr double kLargestValue = 1e145;
+
+// Squared norms below this have lost digits, if not all of them, to underflow.
+constexpr double kSmallestNorm = std::numeric_limits<double>::min() / std::numeric_limits<double>::epsilon();
 
 // Share of the squared norms below which a distance has lost most of its digits.
 constexpr double kFewDigits = 1e-10;
@@ -273,6 +277,9 @@ RowTotals FeatureSums::row_totals(const std::vector<std::int64_t>& groups, const
         require(std::isfinite(4 * total.norms[at(j)]), "the values of feature ", j,
                 " are too large: their squares overflow float64; divide X by a constant first");
     }
+    const double largest = *std::max_element(total.norms.begin(), total.norms.end());
+    require(largest == 0 || largest >= kSmallestNorm, "the values of ", name,
+            " are too small: their squares underflow in float64; multiply X by a constant first");
     return total;
 }
 

@@ -500,6 +500,14 @@ def test_values_whose_squares_overflow():
         ManiFeSt(max_memory=BUDGET).fit(lambda: [1e160 * X], Y)
 
 
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_matrix])
+def test_values_whose_squares_underflow(form):
+    expected = ManiFeSt().fit(X, Y).scores_
+    assert_close(ManiFeSt(max_memory=BUDGET).fit(lambda: [form(1e-140 * X)], Y).scores_, expected, EXACT)
+    with pytest.raises(ValueError, match="class a are too small: their squares underflow in float64; multiply X by"):
+        ManiFeSt(max_memory=BUDGET).fit(lambda: [form(1e-160 * X)], Y)
+
+
 def test_features_whose_distance_has_no_digits_left():
     near = X.copy()
     near[:, 1] = 1e6 * near[:, 0]
