@@ -26,7 +26,7 @@ import fastfs
 from benchmarks import harness
 from benchmarks.harness import Report
 from fastfs._functions.correlation import CorrelationOptions
-from fastfs._inference.design import Design
+from fastfs._inputs.design import Design
 from fastfs._machine.run import Run, load_core
 
 N, P, CORES = 100, 20_000, 2

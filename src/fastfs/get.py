@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from fastfs._inputs.checks import some_of
 from fastfs._inputs.entry import named_arguments
+from fastfs._machine.params import some_of
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -19,7 +19,7 @@ try:
 except ImportError as error:
     raise ImportError("fastfs.numba needs numba: python -m pip install 'scikit-fastfs[numba]'") from error
 
-from fastfs._inputs.checks import KERNEL_SIGNATURE
+from fastfs._machine.params import KERNEL_SIGNATURE
 
 __all__ = ["TileKernel", "cosine_power", "exp", "kernel", "laplacian", "rational_quadratic"]
 

@@ -19,15 +19,17 @@ from scipy.stats import false_discovery_control
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
-import fastfs
-from fastfs._inference.design import SIGNIFICANT, Design, nested_design
+from fastfs._estimators.methods import ESTIMATORS
+from fastfs._functions.correlation import differential_correlation as correlation_by_group
 from fastfs._inference.permutation import Scorer, permutation_test
-from fastfs._inputs.checks import as_permutations, check_choice, rank_features, some_of
+from fastfs._inputs.design import SIGNIFICANT, Design, nested_design
 from fastfs._inputs.entry import require_known
 from fastfs._inputs.source import Source, is_stream
 from fastfs._inputs.sparse import check_structure
 from fastfs._inputs.streams import sum_groups
 from fastfs._machine.errors import in_rows, naming
+from fastfs._machine.info import info
+from fastfs._machine.params import as_permutations, check_choice, rank_features, some_of
 from fastfs._machine.run import DataWarning, Run, as_progress, warn
 from fastfs._methods import METHODS
 from fastfs._types import Array, Progress
@@ -200,7 +202,7 @@ def _make_tool(word: str, *, notes: str, call: str = "") -> Callable[..., AnnDat
         **parameters: Any,
     ) -> AnnData | None:
 
-        estimator = getattr(fastfs, method.estimator)
+        estimator = ESTIMATORS[method.estimator]
         known = [*inspect.signature(tool).parameters, *inspect.signature(estimator).parameters]
         require_known(f"fastfs.tl.{word}", [name for name in known if name != "parameters"], parameters)
         model = estimator(**parameters)
@@ -238,7 +240,7 @@ def _make_tool(word: str, *, notes: str, call: str = "") -> Callable[..., AnnDat
             "covariates": None if covariates is None else list(covariates),
             "ranking": ranking,
             "estimator": " ".join(repr(model).split()),
-            "fastfs_version": fastfs.__version__,
+            "fastfs_version": info()["version"],
         }
         _write_results(adata, key_added or word, source, result, params)
         _as_categories(adata, groupby)
@@ -927,7 +929,7 @@ def differential_correlation(
 
     known = [
         *inspect.signature(differential_correlation).parameters,
-        *inspect.signature(fastfs.differential_correlation).parameters,
+        *inspect.signature(correlation_by_group).parameters,
     ]
     require_known("fastfs.tl.differential_correlation", [name for name in known if name != "parameters"], parameters)
     _require_writable(adata, copy)
@@ -943,7 +945,7 @@ def differential_correlation(
     if parameters.get("n_permutations", "auto") != 0:
         design.warn_of_samples(labels, groupby)
     with source.naming_cells(cells):
-        result = fastfs.differential_correlation(
+        result = correlation_by_group(
             source.estimator_input(cells),
             labels,
             feature_names=source.names,
@@ -966,7 +968,7 @@ def differential_correlation(
         "use_raw": source.use_raw,
         "n_permutations": result.n_permutations,
         "design": result.design,
-        "fastfs_version": fastfs.__version__,
+        "fastfs_version": info()["version"],
     }
     scores = pd.Series(result.scores, index=source.names).reindex(adata.var_names, fill_value=np.nan)
     adata.var[f"{key_added}_scores"] = scores.to_numpy()

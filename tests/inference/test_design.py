@@ -12,7 +12,7 @@ from scipy.optimize import minimize_scalar
 from scipy.stats import chisquare
 
 import fastfs
-from fastfs._inference.design import Design
+from fastfs._inputs.design import Design
 
 SEEDS = np.random.SeedSequence(0)
 

@@ -7,7 +7,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import fastfs
-from fastfs._inference.design import Design
+from fastfs._inputs.design import Design
 
 RNG = np.random.default_rng(0)
 N = 40

@@ -15,8 +15,8 @@ from sklearn.linear_model import LogisticRegression
 
 import fastfs
 from fastfs._inference.calibration import Moments, StepDown
-from fastfs._inference.design import Design
 from fastfs._inference.permutation import make_scorer
+from fastfs._inputs.design import Design
 from fastfs._machine.run import as_threads
 
 MODELS = [

@@ -2,6 +2,7 @@
 
 import ast
 import doctest
+import graphlib
 import importlib
 import inspect
 import os
@@ -70,6 +71,65 @@ def test_rooms_of_the_core(room):
     for path in paths:
         rooms = {i.split("/")[0] for i in includes(path) if (ROOT / "csrc" / i).exists()}
         assert rooms <= set(MAY_INCLUDE[room]), path
+
+
+# Rooms of the package from the lowest floor up; a room imports rooms below its floor only. The package itself imports
+# everything on demand, so it is a floor, which only the rooms above it may ask.
+FLOORS = (
+    ("_types", "_methods"),
+    ("_machine", "_findings"),
+    ("_files", "numba"),
+    ("_inputs",),
+    ("io", "get"),
+    ("_functions",),
+    ("_inference",),
+    ("_estimators", "pl"),
+    ("tl", "_report"),
+    ("fastfs",),
+    ("demo",),
+    ("cli",),
+    ("__main__",),
+)
+PACKAGE = {
+    ".".join(path.relative_to(ROOT / "src").with_suffix("").parts).removesuffix(".__init__"): path
+    for path in sorted((ROOT / "src" / "fastfs").rglob("*.py"))
+}
+
+
+def imported_modules(path):
+    """Return the modules of the package that a file imports, also in its functions, but not for type checkers only."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    typed = [node for node in ast.walk(tree) if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)]
+    skipped = {id(inner) for node in typed for inner in ast.walk(node)}
+    for node in ast.walk(tree):
+        if id(node) in skipped:
+            continue
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names if alias.name.partition(".")[0] == "fastfs")
+        elif isinstance(node, ast.ImportFrom) and node.level:
+            yield from (f"fastfs.{node.module or alias.name}" for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and str(node.module).partition(".")[0] == "fastfs":
+            for alias in node.names:
+                if alias.name not in ("_core", "_scipy_blas"):  # extension modules
+                    name = f"{node.module}.{alias.name}"
+                    yield name if name in PACKAGE else node.module
+
+
+def room_of(module):
+    return [*module.split("."), "fastfs"][1]
+
+
+def test_floors_of_the_package():
+    floor = {room: number for number, rooms in enumerate(FLOORS) for room in rooms}
+    assert floor.keys() == {room_of(name) for name in PACKAGE}
+    for name, path in PACKAGE.items():
+        rooms = {room_of(module) for module in imported_modules(path)} - {room_of(name)}
+        assert not [room for room in rooms if floor[room] >= floor[room_of(name)]], name
+
+
+def test_no_circle_of_imports():
+    graph = {name: set(imported_modules(path)) - {name} for name, path in PACKAGE.items()}
+    graphlib.TopologicalSorter(graph).prepare()  # raises CycleError
 
 
 def test_sizes_meet_int64_by_name():

@@ -14,8 +14,8 @@ import pytest
 
 import fastfs
 from fastfs import io
+from fastfs._files.paths import _LEFTOVER
 from fastfs.io import write_ranking
-from fastfs.io._files import _LEFTOVER
 
 posix = pytest.mark.skipif(os.name != "posix", reason="Windows has neither these files nor these modes")
 as_root = pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root gives files away")

@@ -14,7 +14,7 @@ from sklearn.base import clone
 import fastfs
 from covering import covering
 from fastfs import tl
-from fastfs._inference.design import Design
+from fastfs._inputs.design import Design
 from fastfs._inputs.streams import Passes
 
 anndata = pytest.importorskip("anndata")

@@ -10,12 +10,12 @@ from sklearn.utils.validation import check_is_fitted
 from fastfs._estimators.selector import _KernelSelector
 from fastfs._functions import disc as _disc
 from fastfs._functions.outcome import Outcome
-from fastfs._inputs.checks import as_bool, as_int, check_choice, count_selected, rank_features
 from fastfs._inputs.labels import encode_labels, require_classes
 from fastfs._inputs.matrix import as_decoded, as_matrix, not_finite
 from fastfs._inputs.source import stack_blocks
 from fastfs._inputs.streams import classes_in_blocks, is_large
 from fastfs._machine.errors import places, rename
+from fastfs._machine.params import as_bool, as_int, check_choice, count_selected, rank_features
 from fastfs._machine.run import Run
 from fastfs._types import Array, Integers, Progress
 

@@ -17,9 +17,9 @@ from fastfs._functions.ikdr import (
     make_kernels,
     read_data,
 )
-from fastfs._inputs.checks import as_float, count_selected, rank_features
 from fastfs._inputs.labels import encode_labels, require_classes
 from fastfs._machine.errors import in_rows
+from fastfs._machine.params import as_float, count_selected, rank_features
 from fastfs._machine.run import Run
 from fastfs._types import Array, Floats, Progress
 

@@ -9,10 +9,10 @@ from fastfs._estimators.selector import _KernelSelector
 from fastfs._functions import manifest as _manifest
 from fastfs._functions.outcome import Outcome
 from fastfs._inference.permutation import Scorer
-from fastfs._inputs.checks import count_selected, rank_features
 from fastfs._inputs.source import is_dask
 from fastfs._inputs.streams import is_large
 from fastfs._machine.beside import beside
+from fastfs._machine.params import count_selected, rank_features
 from fastfs._machine.run import Run
 from fastfs._types import Array, Integers, Progress
 

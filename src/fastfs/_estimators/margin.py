@@ -13,12 +13,12 @@ from fastfs._estimators.selector import _Selector
 from fastfs._functions.explanation import Explanation, explain_rows
 from fastfs._functions.margin import IterationOptions, Labels, MarginStage
 from fastfs._inference.permutation import Scorer
-from fastfs._inputs.checks import as_int, count_selected, rank_features
 from fastfs._inputs.labels import encode_labels, require_classes
 from fastfs._inputs.matrix import as_dense, not_finite, take_columns
 from fastfs._inputs.source import is_genotypes
 from fastfs._inputs.streams import sample_rows
 from fastfs._machine.errors import in_rows
+from fastfs._machine.params import as_int, count_selected, rank_features
 from fastfs._machine.run import Run
 from fastfs._types import Array, Integers
 

@@ -29,9 +29,9 @@ from fastfs._functions.relief_family import (
     source_for_blocks,
 )
 from fastfs._inference.permutation import Scorer
-from fastfs._inputs.checks import count_selected, rank_features
 from fastfs._inputs.matrix import as_array
 from fastfs._inputs.source import Source
+from fastfs._machine.params import count_selected, rank_features
 from fastfs._machine.run import Run
 from fastfs._types import Array, Progress
 

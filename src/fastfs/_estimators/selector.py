@@ -12,12 +12,13 @@ from sklearn.feature_selection import SelectorMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
-from fastfs._inputs.checks import count_selected
 from fastfs._inputs.entry import entry
 from fastfs._inputs.labels import encode_labels
 from fastfs._inputs.matrix import as_array, column_names, load_stream, require_table
-from fastfs._inputs.source import Source, is_genotypes, is_stream, open_path
+from fastfs._inputs.paths import open_path
+from fastfs._inputs.source import Source, is_genotypes, is_stream
 from fastfs._inputs.streams import as_chunks, same_columns
+from fastfs._machine.params import count_selected
 from fastfs._machine.run import Run
 from fastfs._types import Array
 

@@ -8,9 +8,9 @@ import numpy as np
 import numpy.typing as npt
 
 from fastfs._estimators.rounds import Columns, Rounds, _Wrapper
-from fastfs._inputs.checks import as_int, as_seed, check_choice, count_selected, rank_features, some_of
 from fastfs._inputs.columns import column_numbers
 from fastfs._machine.errors import within
+from fastfs._machine.params import as_int, as_seed, check_choice, count_selected, rank_features, some_of
 from fastfs._machine.run import as_progress
 from fastfs._types import Progress
 

@@ -5,10 +5,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fastfs._inputs.checks import as_float, as_int, kernel_address
 from fastfs._inputs.entry import entry, named_arguments
 from fastfs._inputs.matrix import as_floats, as_matrix, not_finite
 from fastfs._inputs.values import for_core
+from fastfs._machine.params import as_float, as_int, kernel_address
 from fastfs._machine.run import Run, load_core
 from fastfs._types import Array, Progress
 

@@ -4,10 +4,10 @@ from typing import Any
 
 import numpy as np
 
-from fastfs._inputs.checks import as_float, as_not_negative, check_choice
 from fastfs._inputs.entry import entry
 from fastfs._inputs.matrix import as_decoded, as_dense, not_finite
 from fastfs._inputs.targets import read_chunk, read_target
+from fastfs._machine.params import as_float, as_not_negative, check_choice
 from fastfs._machine.run import Run
 from fastfs._types import Array, Floats
 

@@ -16,11 +16,11 @@ from fastfs._functions.pairs import (
     require_permutations,
     two_classes,
 )
-from fastfs._inference.design import Design
-from fastfs._inputs.checks import as_permutations, as_seed, one_of, some_of
+from fastfs._inputs.design import Design
 from fastfs._inputs.entry import entry
 from fastfs._inputs.matrix import as_matrix, column_names
 from fastfs._machine.brief import brief
+from fastfs._machine.params import as_permutations, as_seed, one_of, some_of
 from fastfs._machine.run import Run, load_core
 from fastfs._types import Array, Floats, Integers, Progress
 

@@ -11,7 +11,6 @@ import numpy.typing as npt
 
 from fastfs._functions.options import Needs, Options, option_field
 from fastfs._functions.outcome import Outcome
-from fastfs._inputs.checks import as_count, as_float, as_int, as_seed, named_kernel, one_of, some_of, word_or_none
 from fastfs._inputs.entry import entry
 from fastfs._inputs.matrix import as_decoded, as_matrix, column_names
 from fastfs._inputs.source import Source
@@ -19,6 +18,7 @@ from fastfs._inputs.streams import LARGE_BLOCK_BYTES, Passes
 from fastfs._inputs.values import for_core
 from fastfs._inputs.workers import PassesOnWorkers
 from fastfs._machine.brief import brief
+from fastfs._machine.params import as_count, as_float, as_int, as_seed, named_kernel, one_of, some_of, word_or_none
 from fastfs._machine.run import Run, load_core, warn
 from fastfs._types import Array, Floats, Integers, Progress
 

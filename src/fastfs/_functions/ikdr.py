@@ -9,7 +9,6 @@ import numpy as np
 
 from fastfs._functions.options import Needs, Options, option_field
 from fastfs._functions.outcome import Outcome
-from fastfs._inputs.checks import as_count, as_float, as_int, as_seed, check_choice, one_of, some_of, word_or_none
 from fastfs._inputs.entry import entry, require_known
 from fastfs._inputs.labels import encode_labels, number_labels, require_classes
 from fastfs._inputs.matrix import as_decoded, as_dense, as_floats, not_finite, take_columns, take_rows
@@ -17,6 +16,7 @@ from fastfs._inputs.streams import sample_rows
 from fastfs._inputs.values import for_core
 from fastfs._machine.brief import brief
 from fastfs._machine.errors import in_rows, naming
+from fastfs._machine.params import as_count, as_float, as_int, as_seed, check_choice, one_of, some_of, word_or_none
 from fastfs._machine.run import Run, load_core
 from fastfs._types import Array, Floats, Integers, Progress
 

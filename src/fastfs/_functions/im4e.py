@@ -20,12 +20,12 @@ from fastfs._functions.margin import (
 )
 from fastfs._functions.options import option_field
 from fastfs._functions.outcome import Outcome, with_signature_of
-from fastfs._inputs.checks import as_count, as_float, some_of
 from fastfs._inputs.entry import entry
 from fastfs._inputs.matrix import as_floats
 from fastfs._inputs.values import for_core
 from fastfs._machine.brief import brief
 from fastfs._machine.errors import in_rows, naming
+from fastfs._machine.params import as_count, as_float, some_of
 from fastfs._machine.run import Run
 from fastfs._types import Array, Progress
 

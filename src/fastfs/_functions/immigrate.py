@@ -20,12 +20,12 @@ from fastfs._functions.margin import (
 )
 from fastfs._functions.options import option_field
 from fastfs._functions.outcome import Outcome, with_signature_of
-from fastfs._inputs.checks import as_bool, as_int, as_not_negative, check_choice
 from fastfs._inputs.entry import entry, named_arguments
 from fastfs._inputs.matrix import as_floats
 from fastfs._inputs.values import for_core
 from fastfs._machine.brief import brief
 from fastfs._machine.errors import in_rows, naming
+from fastfs._machine.params import as_bool, as_int, as_not_negative, check_choice
 from fastfs._machine.run import Run, load_core
 from fastfs._types import Array, Progress
 

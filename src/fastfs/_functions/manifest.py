@@ -15,7 +15,6 @@ import numpy.typing as npt
 
 from fastfs._functions.options import Needs, Options, option_field
 from fastfs._functions.outcome import Outcome
-from fastfs._inputs.checks import as_float, as_int, as_seed, check_choice, named_kernel, one_of, rank_features, some_of
 from fastfs._inputs.entry import entry
 from fastfs._inputs.labels import encode_labels, require_classes
 from fastfs._inputs.matrix import as_matrix, as_numbers
@@ -23,7 +22,8 @@ from fastfs._inputs.source import Source, choose_part, is_dask, stack_blocks
 from fastfs._inputs.streams import LARGE_BLOCK_BYTES, Passes, as_chunks, classes_in_blocks, merge_pairwise
 from fastfs._inputs.values import for_core
 from fastfs._machine.errors import in_rows, naming
-from fastfs._machine.run import Run, inside_joblib, load_core, warn
+from fastfs._machine.params import as_float, as_int, as_seed, check_choice, named_kernel, one_of, rank_features, some_of
+from fastfs._machine.run import Run, inside_joblib, load_core, wants_workers, warn
 from fastfs._types import Array, Floats, Integers, Progress
 
 # Scales of `sigma="grid"`, each without and with three symmetric normalisations (guide of the paper's experiments).
@@ -365,8 +365,6 @@ class ManiFeStStage:
 
         A custom kernel (a C function) stays in its process, and so do the distances that permutations share.
         """
-        from fastfs._inference.permutation import wants_workers
-
         return not options.kernel and not self._keeps_distances and not inside_joblib() and wants_workers(None)
 
     def _fit_on_workers(

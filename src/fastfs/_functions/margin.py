@@ -9,10 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from fastfs._functions.options import Options, option_field
-from fastfs._inputs.checks import as_count, as_float, as_int, as_not_negative, as_seed, check_choice, some_of
 from fastfs._inputs.labels import encode_labels, require_classes
 from fastfs._inputs.matrix import as_dense
 from fastfs._inputs.streams import sample_rows
+from fastfs._machine.params import as_count, as_float, as_int, as_not_negative, as_seed, check_choice, some_of
 from fastfs._machine.run import Run, load_core
 from fastfs._types import Array, Integers
 

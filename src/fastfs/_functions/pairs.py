@@ -4,11 +4,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from fastfs._functions.options import Options, option_field
-from fastfs._inference.design import Design
-from fastfs._inputs.checks import as_int, some_of
 from fastfs._inputs.columns import column_numbers
+from fastfs._inputs.design import Design
 from fastfs._inputs.labels import encode_labels, require_classes
 from fastfs._machine.errors import naming
+from fastfs._machine.params import as_int, some_of
 from fastfs._types import Array, Integers
 
 

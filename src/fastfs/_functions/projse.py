@@ -14,7 +14,6 @@ import numpy.typing as npt
 from fastfs._functions.options import Needs, option_field
 from fastfs._functions.options import Options as _Options
 from fastfs._functions.outcome import Outcome
-from fastfs._inputs.checks import as_bool, as_float, as_int, check_choice, count_selected, kernel_address
 from fastfs._inputs.entry import entry
 from fastfs._inputs.matrix import as_floats, as_matrix
 from fastfs._inputs.source import Source, choose_part, is_dask, is_stream
@@ -23,6 +22,7 @@ from fastfs._inputs.targets import Reader, Target, as_columns, as_target, read_c
 from fastfs._inputs.values import for_core
 from fastfs._machine.brief import brief
 from fastfs._machine.errors import in_rows
+from fastfs._machine.params import as_bool, as_float, as_int, check_choice, count_selected, kernel_address
 from fastfs._machine.run import Run, load_core
 from fastfs._types import Array, Floats, Integers, Progress
 

@@ -12,15 +12,16 @@ import numpy.typing as npt
 from fastfs._functions.margin import MarginOptions, MarginStage, algorithm_name, as_scaling, describe_warnings
 from fastfs._functions.options import option_field
 from fastfs._functions.outcome import Outcome
-from fastfs._inputs.checks import as_bool, as_float, as_int, as_seed, check_choice, some_of
 from fastfs._inputs.matrix import as_array, as_dense, as_matrix, load_stream, require_table, take_rows
+from fastfs._inputs.paths import open_path
 from fastfs._inputs.response import Response, read_response
-from fastfs._inputs.source import Source, is_genotypes, is_stream, open_path
+from fastfs._inputs.source import Source, is_genotypes, is_stream
 from fastfs._inputs.streams import Passes, sample_rows, sum_groups
 from fastfs._inputs.table import Table, as_categorical_features, read_table
 from fastfs._inputs.values import for_core
 from fastfs._inputs.workers import PassesOnWorkers
 from fastfs._machine.errors import places, renumber
+from fastfs._machine.params import as_bool, as_float, as_int, as_seed, check_choice, some_of
 from fastfs._machine.run import Run, load_core
 from fastfs._types import Array, Integers
 

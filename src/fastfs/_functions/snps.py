@@ -15,16 +15,17 @@ from fastfs._functions.pairs import (
     require_permutations,
     two_classes,
 )
-from fastfs._inference.design import Design
-from fastfs._inputs.checks import as_count, as_int, as_not_negative, as_seed, some_of
+from fastfs._inputs.design import Design
 from fastfs._inputs.entry import entry
+from fastfs._inputs.genotypes import Genotypes
 from fastfs._inputs.labels import as_labels, is_missing
 from fastfs._inputs.matrix import as_array, as_numbers, column_names
 from fastfs._inputs.values import for_core
 from fastfs._machine.brief import brief
+from fastfs._machine.params import as_count, as_int, as_not_negative, as_seed, some_of
 from fastfs._machine.run import Run, load_core
 from fastfs._types import Array, Floats, Integers, Progress
-from fastfs.io._genotypes import Genotypes, pack_genotypes
+from fastfs.io._genotypes import pack_genotypes
 
 
 @brief

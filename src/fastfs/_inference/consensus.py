@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from fastfs._inputs.checks import check_choice, rank_features
 from fastfs._inputs.entry import entry
 from fastfs._machine.brief import brief
+from fastfs._machine.params import check_choice, rank_features
 from fastfs._types import Array, Floats, Integers
 
 

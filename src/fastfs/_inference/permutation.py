@@ -2,7 +2,6 @@
 
 import contextlib
 import itertools
-import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,13 +10,13 @@ from typing import Any
 import numpy as np
 
 from fastfs._inference.calibration import TIE, Moments, Scale, StepDown, mean_correlation, tie_limits
-from fastfs._inference.design import SIGNIFICANT, Design
-from fastfs._inputs.checks import as_bool, as_permutations, as_seed, check_choice, rank_features
+from fastfs._inputs.design import SIGNIFICANT, Design
 from fastfs._inputs.entry import entry
 from fastfs._inputs.source import Source, is_stream
 from fastfs._inputs.values import as_values
 from fastfs._machine.brief import brief
-from fastfs._machine.run import DataWarning, Run, as_progress, warn
+from fastfs._machine.params import as_bool, as_permutations, as_seed, check_choice, rank_features
+from fastfs._machine.run import DataWarning, Run, as_progress, wants_workers, warn
 from fastfs._types import Array, Floats, Integers, Progress
 
 Labels = Integers
@@ -501,12 +500,6 @@ class _EarlyStop:
         self.n += 1
         self.count += value >= self.limit
         return self.count == _N_TO_STOP
-
-
-def wants_workers(n_jobs: int | None) -> bool:
-    """Return True if n_jobs or ``joblib.parallel_config`` around the call asks for workers."""
-    joblib = sys.modules.get("joblib")  # a caller that configures joblib has imported it
-    return n_jobs is not None or (joblib is not None and joblib.effective_n_jobs(None) > 1)
 
 
 def make_scorer(model: Any, X: Any, y: Any, params: Mapping[str, Any] | None = None) -> tuple[Labels, Scorer]:

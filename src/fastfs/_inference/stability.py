@@ -8,15 +8,15 @@ from typing import Any
 import numpy as np
 
 from fastfs._inference.calibration import mean_correlation
-from fastfs._inference.design import Design
-from fastfs._inference.permutation import last_step, wants_workers
-from fastfs._inputs.checks import as_float, as_int, as_seed, check_choice, some_of
+from fastfs._inference.permutation import last_step
+from fastfs._inputs.design import Design
 from fastfs._inputs.entry import entry
 from fastfs._inputs.labels import encode_labels
 from fastfs._inputs.matrix import load_stream, require_table, take_rows
 from fastfs._machine.brief import brief
 from fastfs._machine.errors import renumber
-from fastfs._machine.run import DataWarning, Run, as_progress, warn
+from fastfs._machine.params import as_float, as_int, as_seed, check_choice, some_of
+from fastfs._machine.run import DataWarning, Run, as_progress, wants_workers, warn
 from fastfs._types import Array, Floats, Integers, Progress
 
 

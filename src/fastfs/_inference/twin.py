@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 
 from fastfs._inference.calibration import mean_correlation
-from fastfs._inference.design import Design
 from fastfs._inference.permutation import make_scorer, silence_warnings
-from fastfs._inputs.checks import as_int, as_seed, rank_features
+from fastfs._inputs.design import Design
 from fastfs._inputs.entry import entry
 from fastfs._inputs.values import as_values
 from fastfs._machine.brief import brief
+from fastfs._machine.params import as_int, as_seed, rank_features
 from fastfs._machine.run import warn
 from fastfs._types import Floats, Integers
 

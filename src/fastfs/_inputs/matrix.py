@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from fastfs._inputs.checks import some_of
-from fastfs._inputs.source import Source, is_genotypes, is_stream, open_path
+from fastfs._inputs.paths import open_path
+from fastfs._inputs.source import Source, is_genotypes, is_stream
 from fastfs._inputs.sparse import check_structure, index_arrays
 from fastfs._inputs.values import as_values, exact_floats, for_core
+from fastfs._machine.params import some_of
 from fastfs._machine.run import Run
 from fastfs._types import Array
 

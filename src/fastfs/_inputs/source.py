@@ -4,11 +4,11 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from fastfs._inputs.paths import open_path
 from fastfs._inputs.sparse import check_structure
 from fastfs._machine.run import Run, human
 from fastfs._types import Array, Integers
@@ -298,35 +298,6 @@ def is_stream(X: Any) -> bool:
     )
 
 
-def open_path(X: Any) -> Any:
-    """Return the memory map, array on disk, group or genotypes that a path names; return any other X unchanged."""
-    if not isinstance(X, str | os.PathLike):
-        return X
-    path = Path(X)
-    if path.suffix not in (".h5ad", ".zarr", ".npy", ".bed"):
-        raise ValueError(f"X as a path must end with .h5ad, .zarr, .npy or .bed, but is '{path}': give its table")
-    if not path.exists():
-        raise FileNotFoundError(f"X is a path, but '{path}' doesn't exist")
-    if path.suffix == ".bed":
-        from fastfs.io import read_plink
-
-        return read_plink(path)
-    try:
-        if path.suffix == ".npy":
-            return np.lib.format.open_memmap(path, mode="r")
-        if path.suffix == ".h5ad":
-            import h5py
-
-            file = h5py.File(path, "r")
-        else:
-            import zarr
-
-            file = zarr.open(str(path), mode="r")
-    except (OSError, ValueError, EOFError) as error:
-        raise ValueError(f"X is a path, but '{path}' can't be read as {path.suffix}: {error}") from error
-    return _array_in_file(file, path)
-
-
 def _call_function(function: Any) -> Iterator[Any]:
     """Call a function and return its iterator of blocks."""
     blocks = function()
@@ -376,15 +347,6 @@ def _bytes_of(block: Any) -> int:
     if hasattr(block, "tocsr"):
         return int(block.data.nbytes + block.indices.nbytes + block.indptr.nbytes)
     return int(np.asarray(block).nbytes)
-
-
-def _array_in_file(opened: Any, path: Path) -> Any:
-    """Return the X of a file of AnnData, or the array that the file itself is."""
-    if hasattr(opened, "dtype"):
-        return opened
-    if "X" not in opened:
-        raise ValueError(f"'{path}' has no X: open it, and give the array to read")
-    return opened["X"]
 
 
 def _block_ends(n: int, row_bytes: int, chunk: int, block_bytes: int) -> Integers:

@@ -13,6 +13,7 @@ import numpy as np
 
 from fastfs._inputs.labels import as_labels, encode_labels
 from fastfs._inputs.matrix import as_matrix, column_names, load_stream, take_rows
+from fastfs._inputs.paths import open_path
 from fastfs._inputs.source import (
     BLOCK_BYTES,
     Source,
@@ -21,7 +22,6 @@ from fastfs._inputs.source import (
     is_on_disk,
     is_stream,
     n_rows,
-    open_path,
     stack_blocks,
 )
 from fastfs._inputs.targets import Reader, Target, as_target

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fastfs._inputs.checks import as_int
 from fastfs._inputs.columns import column_numbers
 from fastfs._inputs.entry import entry
 from fastfs._inputs.labels import is_missing, sort_values
 from fastfs._inputs.matrix import as_array, as_floats, column_describer, column_names, require_table
 from fastfs._inputs.source import is_genotypes
+from fastfs._machine.params import as_int
 from fastfs._machine.run import Run
 from fastfs._types import Array
 

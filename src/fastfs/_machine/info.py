@@ -6,6 +6,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from fastfs._machine.run import Run, load_core
+
 
 def info(*, ceilings: bool = False) -> dict[str, Any]:
     """Return facts about this machine and this build, and on request the machine's speed.
@@ -85,17 +87,16 @@ def _ceilings() -> dict[str, float]:
     """Measure the speed of the machine."""
     import numpy as np
 
-    from fastfs import _core, affinity
-
+    core = load_core()
     found: dict[str, float] = {}
     n, d = 2048, 1024
     for name in ("float64", "float32"):
         X = np.random.default_rng(0).standard_normal((n, d)).astype(name)
-        gram = partial(affinity, X, kernel="linear", out=np.empty((d, d), name), n_threads=1)
+        gram = partial(core.affinity, X, "linear", 1.0, np.empty((d, d), name), Run(1))
         found[f"gram_{name}_gflops"] = n * d * (d + 1) / _best(gram) / 1e9
     size, repeats = 1 << 14, 200
     for name in ("float64", "float32"):
-        seconds = min(_core.exp_seconds(name, size, repeats) for _ in range(3))
+        seconds = min(core.exp_seconds(name, size, repeats) for _ in range(3))
         found[f"exp_{name}_gelems"] = size * repeats / seconds / 1e9
     found["write_gbytes"] = 8 * (1 << 24) / _best(lambda: np.empty(1 << 24).fill(1.0)) / 1e9
     return found

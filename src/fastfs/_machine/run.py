@@ -8,7 +8,7 @@ import warnings
 from types import ModuleType
 from typing import Any
 
-from fastfs._inputs.checks import as_int
+from fastfs._machine.params import as_int
 from fastfs._types import Progress
 
 
@@ -134,6 +134,12 @@ def inside_joblib() -> bool:
             distributed.get_worker()
             return True
     return False
+
+
+def wants_workers(n_jobs: int | None) -> bool:
+    """Return True if n_jobs or ``joblib.parallel_config`` around the call asks for workers."""
+    joblib = sys.modules.get("joblib")  # a caller that configures joblib has imported it
+    return n_jobs is not None or (joblib is not None and joblib.effective_n_jobs(None) > 1)
 
 
 def as_progress(verbose: bool | Progress) -> Progress | None:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from fastfs import io
-from fastfs._inference.design import Design, design_of
+from fastfs._inputs.design import Design, design_of
 from fastfs._inputs.labels import encode_labels, require_classes, require_few_classes
 from fastfs._inputs.matrix import as_matrix, column_names
 from fastfs._machine.run import Run

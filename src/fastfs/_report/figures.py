@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-import fastfs
 from fastfs import pl
+from fastfs._inference.consensus import consensus
 from fastfs._report.study import Study
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ class Figures:
         return found
 
     def consensus(self, studies: Sequence[Study], names: Sequence[str], top: int) -> str:
-        found = fastfs.consensus({study.method.estimator: study.selector for study in studies})
+        found = consensus({study.method.estimator: study.selector for study in studies})
         top = min(top, _BARS_AT_MOST)
         height = 0.75 + 0.16 * min(top, len(names))
         return self._draw(lambda ax: pl.consensus(found, names, top=top, ax=ax), _COLUMN, height)

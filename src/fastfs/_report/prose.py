@@ -10,7 +10,9 @@ from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from typing import Any
 
-import fastfs
+from fastfs._inference.permutation import permutation_test
+from fastfs._inference.stability import stability
+from fastfs._machine.info import info
 from fastfs._machine.run import count_threads
 from fastfs._methods import METHODS
 
@@ -43,11 +45,13 @@ class _Citations:
 
 def methods_paragraph(numbers: Mapping[str, Any]) -> tuple[list[str], list[str]]:
     """What a paper would say about the analysis, a string a paragraph, and the references that it cites."""
+    from fastfs._estimators.methods import ESTIMATORS  # needs scikit-learn
+
     cite, data, plan, env = _Citations(), numbers["data"], numbers["arguments"], numbers["environment"]
     classes = _listed([f"{count} {name}" for name, count in data["classes"].items()])
     ranked = _listed(
         [
-            f"{METHODS[word].estimator} {cite(getattr(fastfs, METHODS[word].estimator))}{_set_params(plan, word)}"
+            f"{METHODS[word].estimator} {cite(ESTIMATORS[METHODS[word].estimator])}{_set_params(plan, word)}"
             for word in plan["methods"]
         ]
     )
@@ -64,13 +68,13 @@ def methods_paragraph(numbers: Mapping[str, Any]) -> tuple[list[str], list[str]]
             how = f"up to {max(test['n_permutations'] for test in tested)} random permutations of the labels"
         places = [1] + [3] * ("given" in tested[0]["design"])
         text = (
-            f"P-values come from {how} of {tested[0]['design']} {cite(fastfs.permutation_test, *places)}. Family-wise "
-            f"p-values are those of the step-down procedure {cite(fastfs.permutation_test, 2)} on scores standardized "
+            f"P-values come from {how} of {tested[0]['design']} {cite(permutation_test, *places)}. Family-wise "
+            f"p-values are those of the step-down procedure {cite(permutation_test, 2)} on scores standardized "
             "by their means and standard deviations under permuted labels; false discovery rates are by Benjamini and "
             "Hochberg."
         )
         if any(test["stopped"] for test in tested):
-            ended = cite(fastfs.permutation_test, 5)
+            ended = cite(permutation_test, 5)
             text += f" Tests ended once ten permutations had reached the statistic of the true labels {ended}."
         texts.append(text)
     stable = [found["stability"] for found in numbers["methods"] if "stability" in found["stability"]]
@@ -81,9 +85,9 @@ def methods_paragraph(numbers: Mapping[str, Any]) -> tuple[list[str], list[str]]
         within = f" and {design['blocks']['column']}" if "blocks" in design else ""
         of_each = "" if drawn == "block" else f" of each class{within}"
         texts.append(
-            f"Selection frequencies and the stability index {cite(fastfs.stability)} rest on "
+            f"Selection frequencies and the stability index {cite(stability)} rest on "
             f"{stable[0]['n_subsamples']} subsamples, each with half of the {units}{of_each}, of which "
-            f"every method selected at most {numbers['n_selected']} features {cite(fastfs.stability, 2)}."
+            f"every method selected at most {numbers['n_selected']} features {cite(stability, 2)}."
         )
     texts.append(
         f"The seed of all random numbers was {plan['random_state']}. Software: Python {env['python']}, NumPy "
@@ -97,12 +101,12 @@ def environment(n_jobs: int | None) -> dict[str, Any]:
     """What the bits of a result may depend on."""
     import scipy
 
-    info = fastfs.info()
+    facts = info()
     blas = scipy.show_config(mode="dicts")["Build Dependencies"]["blas"]  # the one that fastfs calls
     return {
-        "fastfs": fastfs.__version__,
-        "instruction_set": info["isa"],
-        "threads": count_threads(n_jobs) or info["n_threads"],
+        "fastfs": facts["version"],
+        "instruction_set": facts["isa"],
+        "threads": count_threads(n_jobs) or facts["n_threads"],
         "blas": f"{blas['name']} {blas['version']}",
         "python": platform.python_version(),
         **{name: version(name) for name in ("numpy", "scipy", "scikit-learn", "matplotlib", "jinja2")},

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from fastfs._files.errors import short
 from fastfs._inputs.entry import entry
 from fastfs._machine.brief import brief
 from fastfs._machine.run import Run, as_progress
 from fastfs._report.prose import environment
 from fastfs._report.report import LAYOUT, report
 from fastfs._types import Progress
-from fastfs.io._errors import short
 
 # The parts of the numbers that a run computes; the others are what was asked for, where, and words.
 _COMPUTED = ("data", "n_selected", "methods", "agreement")

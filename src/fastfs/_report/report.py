@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from fastfs import io
-from fastfs._inputs.checks import as_int, as_permutations, as_seed
 from fastfs._inputs.entry import entry
 from fastfs._machine.brief import brief
+from fastfs._machine.params import as_int, as_permutations, as_seed
 from fastfs._machine.run import Run, as_progress
 from fastfs._methods import METHODS, REPORTED
 from fastfs._report.data import Data, file_sha256

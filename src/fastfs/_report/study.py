@@ -8,9 +8,12 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-import fastfs
 from fastfs import _findings
-from fastfs._inference.permutation import silence_warnings
+from fastfs._functions.agreement import kernel_alignment
+from fastfs._inference.consensus import consensus
+from fastfs._inference.permutation import PermutationResult, permutation_test, silence_warnings
+from fastfs._inference.stability import StabilityResult, stability
+from fastfs._inference.twin import TwinResult, shuffled_twin
 from fastfs._inputs.columns import column_numbers
 from fastfs._machine.errors import naming, naming_of_a_file
 from fastfs._methods import FLAGS, METHODS, Method
@@ -42,8 +45,10 @@ class Plan:
 
     def make(self, word: str, data: Data) -> Any:
         """The estimator of a method."""
+        from fastfs._estimators.methods import ESTIMATORS  # needs scikit-learn
+
         method = METHODS[word]
-        selector = getattr(fastfs, method.estimator)()
+        selector: Any = ESTIMATORS[method.estimator]()
         own = selector.get_params()
         given = {"n_jobs": self.n_jobs, "max_memory": self.max_memory, "random_state": self.random_state}
         if not method.selects:  # such a method knows how many features it can tell apart
@@ -67,9 +72,9 @@ class Study:
 
     method: Method
     selector: Any
-    test: "fastfs.PermutationResult | None"
-    twin: "fastfs.TwinResult | None"
-    stability: "fastfs.StabilityResult | None"
+    test: PermutationResult | None
+    twin: TwinResult | None
+    stability: StabilityResult | None
     sensitivity: list[dict[str, Any]] | None
     reasons: dict[str, str]
     warnings: list[str]
@@ -94,10 +99,10 @@ class Study:
                     reasons[what] = f"{error}."
                     return None
 
-            def permuted() -> fastfs.PermutationResult:
+            def permuted() -> PermutationResult:
                 if plan.n_permutations == 0:
                     raise ValueError("n_permutations is 0, so there are no p-values")
-                return fastfs.permutation_test(
+                return permutation_test(
                     clone(selector), X, y, n_permutations=plan.n_permutations, random_state=seed, **data.design,
                     verbose=lambda step, share: report(f"{word}: {step}", share),
                 )  # fmt: skip
@@ -106,20 +111,18 @@ class Study:
             report(f"{word}: shuffled labels", 0.0)
             twin = attempt(
                 "shuffled_twin",
-                lambda: fastfs.shuffled_twin(
-                    clone(selector), X, y, top=min(plan.top, n), random_state=seed, **data.design
-                ),
+                lambda: shuffled_twin(clone(selector), X, y, top=min(plan.top, n), random_state=seed, **data.design),
             )
-            stability = attempt(
+            stable = attempt(
                 "stability",
-                lambda: fastfs.stability(
+                lambda: stability(
                     clone(selector), X, y, n_subsamples=plan.n_subsamples, random_state=seed, **data.for_stability,
                     verbose=lambda step, share: report(f"{word}: {step}", share),
                 ),
             )  # fmt: skip
             report(f"{word}: other scales", 0.0)
             sensitivity = attempt("sensitivity", lambda: _sensitivity(method, selector, data, plan.n_selected(data)))
-        return cls(method, selector, test, twin, stability, sensitivity, reasons, said)
+        return cls(method, selector, test, twin, stable, sensitivity, reasons, said)
 
     @property
     def word(self) -> str:
@@ -214,7 +217,7 @@ class Study:
 
 def agreement(studies: Sequence[Study], data: Data, n_selected: int, top: int) -> dict[str, Any]:
     """How far the methods agree, pair by pair, and the features that they like best together."""
-    ranked = fastfs.consensus({study.method.estimator: study.selector for study in studies})
+    ranked = consensus({study.method.estimator: study.selector for study in studies})
     pairs = []
     for i, a in enumerate(studies):
         for j, b in enumerate(studies[:i]):
@@ -280,7 +283,7 @@ def _alignment(data: Data, a: Integers, b: Integers) -> float | None:
     """Of the similarities of samples by the features that two methods select."""
     X, Y = (np.asarray(part.toarray() if hasattr(part, "toarray") else part) for part in (data.X[:, a], data.X[:, b]))
     try:
-        return fastfs.kernel_alignment(X, Y.astype(np.float64))
+        return kernel_alignment(X, Y.astype(np.float64))
     except ValueError:  # missing values, or samples that are all alike by one method's features
         return None
 

@@ -7,7 +7,7 @@ import numpy as np
 import typer
 
 import fastfs
-from fastfs._inputs.checks import rank_features
+from fastfs._machine.params import rank_features
 from fastfs._methods import Method
 from fastfs._types import Integers
 from fastfs.io import Table
@@ -45,7 +45,7 @@ class DesignOptions:
 
     def design_arguments(self, table: Table) -> dict[str, Any]:
         """The arguments of tests."""
-        from fastfs._inference.design import design_of
+        from fastfs._inputs.design import design_of
 
         return design_of(table.annotations, self.blocks, self.groups, [*(self.covariate or []), *table.covariates])
 

@@ -1,12 +1,13 @@
 """Tables in, rankings out: the files that the command line reads and writes."""
 
-from fastfs.io._errors import Parameter as Parameter
-from fastfs.io._errors import TableError as TableError
-from fastfs.io._files import check_output as check_output
-from fastfs.io._files import printable as printable
-from fastfs.io._files import replacing as replacing
-from fastfs.io._files import resolved as resolved
-from fastfs.io._genotypes import Genotypes, pack_genotypes
+from fastfs._files.errors import Parameter as Parameter
+from fastfs._files.errors import TableError as TableError
+from fastfs._files.paths import check_output as check_output
+from fastfs._files.paths import printable as printable
+from fastfs._files.paths import replacing as replacing
+from fastfs._files.paths import resolved as resolved
+from fastfs._inputs.genotypes import Genotypes
+from fastfs.io._genotypes import pack_genotypes
 from fastfs.io._plink import read_plink
 from fastfs.io._read import read_table
 from fastfs.io._read import read_unlabelled as read_unlabelled

@@ -5,10 +5,10 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
+from fastfs._files.errors import TRANSPOSE, Parameter, TableError, damage_of, some_of, unknown
+from fastfs._files.expand import Held
 from fastfs._inputs.source import Source
 from fastfs.io._cells import SampleColumn
-from fastfs.io._errors import TRANSPOSE, Parameter, TableError, damage_of, some_of, unknown
-from fastfs.io._expand import Held
 from fastfs.io._layout import Content, Wanted, features_of
 from fastfs.io._matrices import as_matrix, columns_of, loaded_or_source
 

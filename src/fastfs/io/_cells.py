@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from fastfs.io._errors import Parameter, TableError, short
+from fastfs._files.errors import Parameter, TableError, short
 
 # Cells that are no numbers to Python. "None" isn't among the missing: it can well be a class, such as no treatment.
 _MISSING = ("", "NA", "N/A", "n/a", "#N/A", "<NA>", "NaN", "nan", "NULL", "null")

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from operator import itemgetter
 from pathlib import Path
 
-from fastfs.io._errors import Parameter, TableError, short, some_of, unknown
+from fastfs._files.errors import Parameter, TableError, short, some_of, unknown
 from fastfs.io._layout import OR_LABELS, Content, Wanted, require_labels_file, require_no_transpose
 from fastfs.io._text import open_text, read_features, stripped
 

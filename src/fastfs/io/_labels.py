@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+from fastfs._files.errors import Parameter, TableError, short, some_of, unknown
+from fastfs._files.expand import TEXT_BYTES, Held
 from fastfs._types import Integers
 from fastfs.io._cells import SampleColumn
-from fastfs.io._errors import Parameter, TableError, short, some_of, unknown
-from fastfs.io._expand import TEXT_BYTES, Held
 from fastfs.io._matching import MatchRule, SampleFile, Samples, match_samples, require_length
 from fastfs.io._plink import missing_codes
 from fastfs.io._text import open_table, open_text, read_lines, stripped

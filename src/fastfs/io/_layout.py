@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from fastfs._files.errors import TRANSPOSE, Parameter, TableError, short, some_of, unknown
 from fastfs.io._cells import SampleColumn
-from fastfs.io._errors import TRANSPOSE, Parameter, TableError, short, some_of, unknown
 
 # Names take about 100 bytes each. Ten times as many features as any array of methylation probes has.
 MOST_COLUMNS = 10_000_000

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from fastfs._files.errors import Parameter, TableError, damage_of, some_of, unknown
+from fastfs._files.expand import Held
 from fastfs._inputs.source import Source
 from fastfs.io._cells import SampleColumn
-from fastfs.io._errors import Parameter, TableError, damage_of, some_of, unknown
-from fastfs.io._expand import Held
 from fastfs.io._layout import Content, Wanted, features_by_name, features_of, require_no_transpose
 from fastfs.io._matrices import as_float, columns_of, loaded_or_source
 

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import numpy as np
 
+from fastfs._files.errors import TRANSPOSE, Parameter, TableError, short, some_of, unknown
 from fastfs._types import Integers
-from fastfs.io._errors import TRANSPOSE, Parameter, TableError, short, some_of, unknown
 
 
 def _as_r_name(name: str) -> str:

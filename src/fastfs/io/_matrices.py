@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from fastfs._files.expand import Held
 from fastfs._inputs.source import Source
-from fastfs.io._expand import Held
 from fastfs.io._layout import Wanted
 
 

@@ -8,8 +8,8 @@ import zlib
 from pathlib import Path
 from typing import Any
 
-from fastfs.io._errors import TRANSPOSE, Parameter, TableError, one_line
-from fastfs.io._expand import Held, open_expanded
+from fastfs._files.errors import TRANSPOSE, Parameter, TableError, one_line
+from fastfs._files.expand import Held, open_expanded
 from fastfs.io._layout import MOST_COLUMNS, Content, Wanted, features_of, require_labels_file
 from fastfs.io._matrices import as_csr_or_csc, as_float, columns_of
 from fastfs.io._text import read_names

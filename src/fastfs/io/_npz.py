@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from fastfs._files.errors import unknown
+from fastfs._files.expand import TEXT_BYTES, Held
 from fastfs.io._cells import SampleColumn
-from fastfs.io._errors import unknown
-from fastfs.io._expand import TEXT_BYTES, Held
 from fastfs.io._layout import MOST_COLUMNS, Content, Wanted, features_of
 from fastfs.io._matrices import as_float, columns_of, csr
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from fastfs._files.errors import one_line, short
+from fastfs._files.expand import TEXT_BYTES, Held
 from fastfs.io._cells import NotANumber, SampleColumn, column_not_numeric, column_of_kind, numbers, row_not_numeric
-from fastfs.io._errors import one_line, short
-from fastfs.io._expand import TEXT_BYTES, Held
 from fastfs.io._layout import Content, Wanted, check_rows, feature_columns, sample_columns
 
 

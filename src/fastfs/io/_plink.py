@@ -2,31 +2,24 @@
 
 import os
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
+from fastfs._files.errors import Parameter, TableError, unknown
 from fastfs._inputs.entry import named_arguments
+from fastfs._inputs.genotypes import Genotypes
+from fastfs._inputs.plink import fam_rows, open_plink
 from fastfs.io._cells import SampleColumn
-from fastfs.io._errors import Parameter, TableError, short, unknown
-from fastfs.io._expand import TEXT_BYTES, Held
-from fastfs.io._files import check_input, naming
-from fastfs.io._genotypes import MAGIC, Genotypes, is_position, map_bits
 from fastfs.io._layout import Content, Wanted, features_of
 from fastfs.io._matrices import columns_of
-
-_SAMPLE_MAJOR = b"\x6c\x1b\x00"
-
-_FAM = "family, sample, father, mother, sex, phenotype"
-_BIM = "chromosome, name, centimorgans, position, allele 1, allele 2"
 
 # What the last column of .fam is called as a label.
 PHENOTYPE = "phenotype"
 
-# Phenotypes that stand for an unknown one, as text and as a number.
+# Phenotypes that stand for an unknown one.
 _UNKNOWN = ("NA", "nan", "NaN")
-_UNKNOWN_NUMBER = -9
 
 
 @named_arguments
@@ -69,54 +62,14 @@ def read_plink(path: str | os.PathLike[str]) -> Genotypes:
     >>> np.asarray(G).tolist(), G.phenotype.tolist(), G.alleles.tolist()
     ([[2.0], [1.0], [0.0]], [1.0, 2.0, nan], [['A', 'G']])
     """
-    return _read_plink(Path(path), None)
-
-
-def _read_plink(given: Path, budget: int | None) -> Genotypes:
-    """Return the genotypes of a .bed file; its .fam and .bim must fit the budget (None: the machine's)."""
-    stem = given.with_suffix("") if given.suffix.lower() == ".bed" else given
-    bed = given if given.suffix.lower() == ".bed" else given.with_name(given.name + ".bed")
-    fam, bim = stem.with_name(stem.name + ".fam"), stem.with_name(stem.name + ".bim")
-    for file in (bed, bim, fam):
-        check_input(file)
-    with naming(bed), bed.open("rb") as opened:
-        first = opened.read(len(MAGIC))
-    if first == _SAMPLE_MAJOR:
-        raise ValueError(f"'{bed}' has its genotypes sample by sample: turn it with plink --make-bed")
-    if first != MAGIC:
-        raise ValueError(
-            f"'{bed}' is no .bed file of PLINK: it must begin with the bytes 6c 1b 01, not {first.hex(' ')}"
-        )
-
-    samples, phenotype = _read_fam(fam, budget)
-    chromosome, names, position, alleles = _read_bim(bim, budget)
-    n_samples, n_snps = len(samples), len(names)
-    stride = -(-n_samples // 4)
-    size, expected = bed.stat().st_size, len(MAGIC) + n_snps * stride
-    if size != expected:
-        raise ValueError(
-            f"'{bed}' must have {expected} bytes for the {n_snps} SNPs of '{bim.name}' and the {n_samples} samples of "
-            f"'{fam.name}', but has {size}: it is damaged, or these aren't its own"
-        )
-    return Genotypes(
-        map_bits(bed, n_snps, stride),
-        np.arange(n_samples),
-        np.arange(n_snps),
-        samples=samples,
-        names=names,
-        alleles=alleles,
-        chromosome=chromosome,
-        position=position,
-        phenotype=phenotype,
-        path=str(bed.resolve()),
-    )
+    return open_plink(Path(path), None)
 
 
 def read_bed(path: Path, wanted: Wanted) -> Content:
     """A PLINK file as a table; samples without a phenotype are left out if that is the label."""
     if wanted.transpose:
         raise TableError(f"'{path}' has its samples told apart by .fam: leave out ", Parameter("transpose", True))
-    genotypes = _read_plink(path, wanted.budget)
+    genotypes = open_plink(path, wanted.budget)
     for name in wanted.aside:
         if name != PHENOTYPE:
             raise TableError(
@@ -124,7 +77,7 @@ def read_bed(path: Path, wanted: Wanted) -> Content:
                 ": give a table of them with ",
                 Parameter("labels"),
             )
-    fam = list(_lines(path.with_suffix(".fam"), 6, _FAM, wanted.budget))
+    fam = fam_rows(path.with_suffix(".fam"), wanted.budget)
     aside = {PHENOTYPE: _phenotype([row[5] for row in fam], path, wanted)} if wanted.has_labels else {}
     genotypes = genotypes[:, _of_chromosomes(genotypes.chromosome, wanted, path)]
     names = _unique_names(genotypes)
@@ -203,65 +156,3 @@ def _unique_names(genotypes: Genotypes) -> list[str]:
         return names
     places = zip(genotypes.chromosome, genotypes.position, *genotypes.alleles.T, strict=True)
     return [name if count[name] == 1 else ":".join(map(str, place)) for name, place in zip(names, places, strict=True)]
-
-
-def _read_fam(path: Path, budget: int | None) -> tuple[np.ndarray, np.ndarray]:
-    """Return the names of the samples, and their phenotypes."""
-    rows = list(_lines(path, 6, _FAM, budget))
-    names = [row[1] for row in rows]
-    if max(Counter(names).values()) > 1:
-        names = [f"{row[0]}:{row[1]}" for row in rows]
-    phenotype = np.array([_number_or_nan(row[5]) for row in rows])
-    phenotype[phenotype == _UNKNOWN_NUMBER] = np.nan
-    if np.isin(phenotype[~np.isnan(phenotype)], (0, 1, 2)).all():
-        phenotype[phenotype == 0] = np.nan
-    return np.array(names), phenotype
-
-
-def _read_bim(path: Path, budget: int | None) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Return chromosomes, names, positions, and pairs of alleles."""
-    rows = list(_lines(path, 6, _BIM, budget))
-    position = np.array([_position(path, i, row[3]) for i, row in enumerate(rows)], np.int64)
-    return (
-        np.array([row[0] for row in rows]),
-        np.array([row[1] for row in rows]),
-        position,
-        np.array([row[4:6] for row in rows]),
-    )
-
-
-def _lines(path: Path, n_columns: int, columns: str, budget: int | None) -> Iterator[list[str]]:
-    held = Held(path, budget)
-    with naming(path), path.open(encoding="utf-8-sig") as file:
-        try:
-            for i, line in enumerate(file):
-                row = line.split()
-                if len(row) != n_columns:
-                    raise ValueError(
-                        f"line {i + 1} of '{path}' must have {n_columns} columns ({columns}), but has {len(row)}"
-                    )
-                held.add(TEXT_BYTES * n_columns)
-                yield row
-        except UnicodeDecodeError as error:
-            raise ValueError(f"'{path}' must be UTF-8 text, but {error}") from error
-
-
-def _number_or_nan(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        return np.nan
-
-
-def _number(path: Path, line: int, text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        raise ValueError(f"line {line + 1} of '{path}' must have a number, but has '{short(text)}'") from None
-
-
-def _position(path: Path, line: int, text: str) -> int:
-    number = _number(path, line, text)
-    if not is_position(number):
-        raise ValueError(f"line {line + 1} of '{path}' must have a whole number as position, but has '{short(text)}'")
-    return int(number)

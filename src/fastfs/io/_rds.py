@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from fastfs._files.errors import Parameter, TableError, damage_of, some_of, unknown
+from fastfs._files.expand import Bounded, Held
 from fastfs.io._cells import NotANumber, SampleColumn, column_not_numeric, column_of_kind, numbers
-from fastfs.io._errors import Parameter, TableError, damage_of, some_of, unknown
-from fastfs.io._expand import Bounded, Held
 from fastfs.io._layout import (
     OR_LABELS,
     Content,

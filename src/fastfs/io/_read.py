@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from fastfs._files.errors import Parameter, TableError, any_of
+from fastfs._files.paths import check_input, naming
 from fastfs._inputs.entry import named_arguments
 from fastfs._machine.run import parse_memory, warn
 from fastfs._types import Integers
 from fastfs.io._anndata import read_h5ad, read_h5mu, read_zarr
 from fastfs.io._cells import SampleColumn
-from fastfs.io._errors import Parameter, TableError, any_of
-from fastfs.io._files import check_input, naming
 from fastfs.io._gct import read_gct
 from fastfs.io._labels import read_covariates, read_label
 from fastfs.io._layout import Content, Wanted, check_names, unique_features

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from fastfs._files.errors import Parameter, TableError, unknown
 from fastfs._inputs.matrix import load_stream
 from fastfs._machine.brief import brief
 from fastfs._machine.run import Run
-from fastfs.io._errors import Parameter, TableError, unknown
 
 
 @brief

@@ -12,10 +12,10 @@ from typing import IO, TextIO
 
 import numpy as np
 
+from fastfs._files.errors import unknown
+from fastfs._files.expand import TEXT_BYTES, Held, open_expanded, too_large
 from fastfs._machine.run import Run
 from fastfs.io._cells import NotANumber, SampleColumn, column_not_numeric, numbers, row_not_numeric
-from fastfs.io._errors import unknown
-from fastfs.io._expand import TEXT_BYTES, Held, open_expanded, too_large
 from fastfs.io._layout import Content, Wanted, check_rows, feature_columns, sample_columns
 
 

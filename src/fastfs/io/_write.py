@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from fastfs._files.paths import UNPRINTABLE, check_output, printable, replacing
 from fastfs._inputs.entry import named_arguments
-from fastfs.io._files import UNPRINTABLE, check_output, printable, replacing
 
 TABLE_ENDINGS = (".csv", ".json", ".parquet")
 RANKING_ENDINGS = (*TABLE_ENDINGS, ".txt", ".rnk")

@@ -10,7 +10,7 @@ import pytest
 import scipy.sparse as sp
 
 import fastfs
-from fastfs._inference.design import Design
+from fastfs._inputs.design import Design
 from fastfs._machine.run import Run, load_core
 from reference import correlation as oracle
 

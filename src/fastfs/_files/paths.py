@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from fastfs.io._errors import any_of
+from fastfs._files.errors import any_of
 
 # Names of temporaries, with a random part that no other process, thread, container or host draws.
 _TEMPORARY = re.compile(r"\.fastfs-[0-9a-f]{16}(\.\w+)?")

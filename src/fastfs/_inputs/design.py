@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 from scipy.special import gammaln
 
-from fastfs._inputs.checks import some_of
 from fastfs._inputs.labels import is_missing
 from fastfs._inputs.values import as_values, exact_floats
+from fastfs._machine.params import some_of
 from fastfs._machine.run import Run, warn
 from fastfs._types import Array, Floats, Integers
 
