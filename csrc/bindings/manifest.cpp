@@ -242,20 +242,29 @@ py::tuple manifest_mean_scores(const py::array_t<double, py::array::c_style>& pr
     return py::make_tuple(scores, class_scores);
 }
 
-// Returns the scores, and a flag that says if they are zero up to rounding.
-py::tuple manifest_kernels(const py::array_t<double, py::array::c_style>& K1,
-                           const py::array_t<double, py::array::c_style>& K2, const py::object& run_) {
+// Compares two precomputed kernels; returns scores, agreement and problem_warnings.
+py::dict manifest_kernels(const py::array_t<double, py::array::c_style>& K1,
+                          const py::array_t<double, py::array::c_style>& K2, const py::dict& options_,
+                          const py::object& run_) {
     if (K1.ndim() != 2 || K1.shape(0) != K1.shape(1) || K2.ndim() != 2 || K2.shape(0) != K1.shape(0) ||
         K2.shape(1) != K1.shape(0)) {
         throw std::invalid_argument("K1 and K2 must be square matrices of one size");
     }
-    const auto d = K1.shape(0);
-    py::array_t<double> scores(d);
+    const auto options = to_manifest_options(options_);
+    py::array_t<double> scores(K1.shape(0)), agreement(1);
+    py::array_t<std::int32_t> problem_warnings(1);
+    fastfs_manifest_result result = FASTFS_MANIFEST_RESULT_INIT;
+    result.scores = scores.mutable_data();
+    result.agreement = agreement.mutable_data();
+    result.problem_warnings = problem_warnings.mutable_data();
     const double *a = K1.data(), *b = K2.data();
-    double* out = scores.mutable_data();
     Call call(run_);
-    const auto warnings = call([&](const fastfs::run& run) { return fastfs::manifest_kernels(d, a, b, out, run); });
-    return py::make_tuple(scores, (warnings & FASTFS_MANIFEST_WARN_NO_CONTRAST) != 0);
+    call([&](const fastfs::run& run) { fastfs::manifest_kernels(scores.size(), a, b, options, result, run); });
+    py::dict fitted;
+    fitted["scores"] = scores;
+    fitted["agreement"] = agreement;
+    fitted["problem_warnings"] = problem_warnings;
+    return fitted;
 }
 
 }  // namespace
@@ -270,7 +279,8 @@ void bind_manifest(py::module_& m) {
     m.attr("MANIFEST_WARN_AGREEMENT") = int{FASTFS_MANIFEST_WARN_AGREEMENT};
     m.def("manifest_mean_scores", &manifest_mean_scores, py::arg("problem_scores").noconvert(), py::arg("n_classes"),
           py::arg("multiclass"));
-    m.def("manifest_kernels", &manifest_kernels, py::arg("K1").noconvert(), py::arg("K2").noconvert(), py::arg("run"));
+    m.def("manifest_kernels", &manifest_kernels, py::arg("K1").noconvert(), py::arg("K2").noconvert(),
+          py::arg("options"), py::arg("run"));
     py::class_<Manifest>(m, "Manifest")
         .def(py::init<const py::sequence&, bool, const py::object&>(), py::arg("chunks"), py::arg("keep_distances"),
              py::arg("run"))

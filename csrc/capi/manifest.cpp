@@ -299,18 +299,20 @@ fastfs_status fastfs_manifest_mean_scores(int64_t n_features, int64_t n_classes,
     });
 }
 
-fastfs_status fastfs_manifest_kernels(int64_t n_features, const double* K1, const double* K2, const fastfs_run* run_,
-                                      double* scores, int32_t* warnings) {
+fastfs_status fastfs_manifest_kernels(int64_t n_features, const double* K1, const double* K2,
+                                      const fastfs_manifest_options* options, const fastfs_run* run_,
+                                      fastfs_manifest_result* result) {
     return guarded([&] {
         require_size(n_features, 2, "n_features");
         require_fits(n_features, n_features, "a kernel");
+        const auto how = read(options, FASTFS_MANIFEST_OPTIONS_INIT, "options");
         Run run = read_run(run_);
         require_array(K1, "K1");
         require_array(K2, "K2");
-        require_output(run, scores, "scores");
-        require_array_or_null(warnings, "warnings");
-        const std::int32_t found = manifest_kernels(n_features, K1, K2, run, scores);
-        if (warnings) *warnings = found;
+        const auto out = read(result, FASTFS_MANIFEST_RESULT_INIT, "result");
+        check_options(how, 1, out.n_components, n_features);
+        if (!run.is_question()) check_result(out, out.n_components);
+        manifest_kernels(n_features, K1, K2, how, run, out);
     });
 }
 

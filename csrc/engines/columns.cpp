@@ -444,7 +444,7 @@ T Features<T>::largest_value() const {
 
 template <class T>
 void Features<T>::add_original_norms(double* norms, Run& run) const {
-    if (sparse_) {  // never shifted
+    if (sparse_ || products_) {  // never shifted
         for (std::int64_t i = 0; i < n_features_; ++i) norms[i] += static_cast<double>(squared_norms_[i]);
         return;
     }

@@ -1,4 +1,4 @@
-// Engine: the nearest features of each feature by tiles of distances, for features that have no values to search by.
+// Engine: the nearest features of each feature by tiles of products, for features that have no values to search by.
 #pragma once
 
 #include <cstdint>
@@ -12,5 +12,10 @@ namespace fastfs::core {
 // n_features; end: the share of the call that is finished afterwards. neighbors, distances: n_features x n_neighbors.
 void nearest_features_by_tiles(const Features<double>& features, std::int64_t n_neighbors, Run& run,
                                std::int64_t* neighbors, double* distances, double end);
+
+// Finds the features with the largest products in magnitude with each feature, on the same terms; products in units of
+// features.unit() squared.
+void largest_products_by_tiles(const Features<double>& features, std::int64_t n_neighbors, Run& run,
+                               std::int64_t* neighbors, double* products, double end);
 
 }  // namespace fastfs::core

@@ -109,11 +109,22 @@ std::vector<std::vector<std::int64_t>> pack_cores(std::vector<std::vector<std::i
     return packed;
 }
 
-// One side at one scale: K = diag(g) k(x, x) diag(g), which outside of domains is taken from landmarks.
+// The kernel of one side at one scale, K = diag(g) k(x, x) diag(g).
+template <class T>
+struct ScaledKernel {
+    const Features<T>& features;
+    Kernel k;
+    std::vector<double> g;
+    // What errors call a kernel of the caller's, which is checked to be semidefinite on each domain; or null.
+    const char* name = nullptr;
+};
+
+// Such a kernel, which outside of domains is taken from landmarks.
 template <class T>
 struct SideKernel {
     const Features<T>& features;
     Kernel kernel;
+    const char* name;
     Landmarks landmarks;
 };
 
@@ -218,6 +229,10 @@ Buffer<double> project(const SideKernel<T>& side, const Buffer<double>& all_VK, 
     const Features<double> of_domain(side.features, {B.begin(), B.end()}, run);
     Buffer<double> KBB(nB * nB);
     affinity(of_domain, side.kernel, run, KBB.data());
+    if (side.name) {
+        Buffer<double> scratch(nB * nB);
+        require_semidefinite(nB, KBB.data(), scratch.data(), side.name, run);
+    }
     Buffer<double> M(size * size);
     for (std::int64_t j = 0; j < nB; ++j) {
         for (std::int64_t i = j; i < nB; ++i) M[j * size + i] = KBB[j * nB + i] * g[at(B[at(i)])] * g[at(B[at(j)])];
@@ -322,37 +337,38 @@ bool by_lists(const Samples& X) { return X.n_cols() > kMostSearched && !X.is_spa
 // Returns the largest size of a core: domains of about equal sizes take less time than full ones and a small last one.
 std::int64_t core_size(std::int64_t d) { return ceil_div(d, ceil_div(d, kCore)); }
 
-// The nearest features of each feature in one class, n_near of each.
+// The nearest features of each feature in one class, n_near of each, and their distances (or kernel values).
 struct NearFeatures {
     std::vector<std::int32_t> features;
-    std::vector<float> distances;
+    std::vector<float> values;
 };
 
-// Calls find(features, distances), which writes n_near of each of the d features.
+// Calls find(features, values), which writes n_near of each of the d features.
 template <class Find>
 NearFeatures find_near(std::int64_t d, std::int64_t n_near, Find&& find) {
     std::vector<std::int64_t> features(at(d * n_near));
-    std::vector<double> distances(features.size());
-    find(features.data(), distances.data());
-    return {{features.begin(), features.end()}, {distances.begin(), distances.end()}};
+    std::vector<double> values(features.size());
+    find(features.data(), values.data());
+    return {{features.begin(), features.end()}, {values.begin(), values.end()}};
 }
 
 std::int64_t count_near(std::int64_t d) { return std::min(kNeighbors, d - 1); }
 
-// Lists an edge from each feature to each of its neighbours in either class, with the value of that class's kernel.
-template <class T>
-Edges gather_near(const std::array<NearFeatures, 2>& near, const std::array<SideKernel<T>, 2>& sides,
-                  std::int64_t n_near, std::int64_t d) {
-    const std::int64_t n_listed = d * n_near;  // of a class
-    return gather_edges(d, 2 * n_listed, [&](std::int64_t e) {
+// Makes domains over edges from each feature to each of its neighbours in either class. k(class, value): the kernel of
+// two features, from the value that is listed with them.
+template <class T, class F>
+std::vector<Domain> domains_of_near(const std::array<NearFeatures, 2>& near,
+                                    const std::array<ScaledKernel<T>, 2>& kernels, F&& k) {
+    const std::int64_t d = kernels[0].features.n_features(), n_near = count_near(d), n_listed = d * n_near;
+    const Edges edges = gather_edges(d, 2 * n_listed, [&](std::int64_t e) {
         const std::size_t l = e < n_listed ? 0 : 1;
         const std::int64_t place = e % n_listed, i = place / n_near;
         const std::int32_t j = near[l].features[at(place)];
-        const double scaled = near[l].distances[at(place)] / sides[l].kernel.sigma;
-        const std::vector<double>& g = sides[l].landmarks.g;
+        const std::vector<double>& g = kernels[l].g;
         return ListedEdge{static_cast<std::int32_t>(i), j,
-                          static_cast<float>(g[at(i)] * g[at(j)] * std::exp(-scaled * scaled / 2))};
+                          static_cast<float>(g[at(i)] * g[at(j)] * k(l, near[l].values[at(place)]))};
     });
+    return make_domains(edges, core_size(d), kBuffer);
 }
 
 // Solves all domains; writes the scores of their cores.
@@ -409,49 +425,92 @@ void choose_kernels(const Features<T>& features, const ScaledOptions& how, const
     }
 }
 
+// Counts the landmarks of a kernel.
+std::int64_t count_landmarks(const fastfs_manifest_options& o, std::int64_t d) {
+    return kColumnsPerRank * kFinerRank * std::min(o.rank, d);
+}
+
+// Compares two kernels, given the domains.
+template <class T>
+void compare_by_domains(std::array<ScaledKernel<T>, 2> kernels, const std::vector<Domain>& domains,
+                        const fastfs_manifest_options& o, Run& run, Outcome& outcome) {
+    const std::int64_t d = kernels[0].features.n_features(), k = std::min(o.rank, d);
+    auto without_landmarks = [&](std::size_t l) {
+        return SideKernel<T>{kernels[l].features, kernels[l].k, kernels[l].name, {}};
+    };
+    std::array<SideKernel<T>, 2> sides{without_landmarks(0), without_landmarks(1)};
+    std::array<LowRank, 2> spans;
+    for (std::size_t l : {0, 1}) {
+        run.step("landmarks of a class", l == 0 ? 0.15 : 0.3);
+        sides[l].landmarks =
+            draw_landmarks(sides[l].features, sides[l].kernel, std::move(kernels[l].g), count_landmarks(o, d),
+                           outcome.n_components > 0 ? kFinerRank * k : k, o.seed, run, spans[l]);
+    }
+    run.step("joint range of the classes", 0.35);
+    if (outcome.n_components > 0) {
+        const Run::Part of_components(run, 0.5, 1);
+        Outcome components = outcome;  // its scores aren't used
+        low_rank_form(d, spans[0], spans[1], run, components);
+    }
+    CoarserDomains coarser;
+    if (outcome.measures_agreement) coarser = draw_coarser(domains, sides, spans, (k + 1) / 2, o.seed, run);
+    const Outside outside = describe_outside(sides, spans, k, run);
+    spans = {};
+    run.step("domains", 1.0);
+    {
+        const Run::Part of_domains(run, 0, outcome.measures_agreement ? 0.9 : 1);
+        solve_domains(domains, sides, outside, run, outcome);
+    }
+    if (!outcome.measures_agreement) return;
+    outcome.agreement = agreement(domains, outcome.scores, sides, coarser, run);
+    if (outcome.agreement < kTrustedAgreement) outcome.warnings |= FASTFS_MANIFEST_WARN_AGREEMENT;
+}
+
 // Solves a problem at all scales, given the kernels.
 template <class T>
 void solve_scales(Sides<T> both, const Kernels& kernels, const ScaledOptions& how, Run& run,
                   std::vector<Outcome>& outcomes) {
     const auto& [features, near] = both;
-    const std::int64_t d = features[0].n_features(), k = std::min(how.options.rank, d);
     const std::int64_t n_scales = std::ssize(how.scales);
     run.step("scales", 1.0);
     for (std::int64_t s = 0; s < n_scales; ++s) {
         const Run::Part part(run, share(s, n_scales), share(s + 1, n_scales));
-        Outcome& outcome = outcomes[at(s)];
-        std::array<SideKernel<T>, 2> sides{SideKernel<T>{features[0], kernels[at(s)][0], {}},
-                                           SideKernel<T>{features[1], kernels[at(s)][1], {}}};
-        std::array<LowRank, 2> spans;
-        for (std::size_t l : {0, 1}) {
-            run.step("landmarks of a class", l == 0 ? 0.15 : 0.3);
-            sides[l].landmarks = draw_landmarks(
-                features[l], sides[l].kernel, how.scales[at(s)].normalize, kColumnsPerRank * kFinerRank * k,
-                outcome.n_components > 0 ? kFinerRank * k : k, how.options.seed, run, spans[l]);
-        }
-        run.step("joint range of the classes", 0.35);
-        if (outcome.n_components > 0) {
-            const Run::Part of_components(run, 0.5, 1);
-            Outcome components = outcome;  // its scores aren't used
-            low_rank_form(d, spans[0], spans[1], run, components);
-        }
-        const auto domains = make_domains(gather_near(near, sides, count_near(d), d), core_size(d), kBuffer);
+        auto scaled = [&](std::size_t l) {
+            const Kernel& k = kernels[at(s)][l];
+            run.step("row sums of a class kernel", l == 0 ? 0.05 : 0.1);
+            return ScaledKernel<T>{
+                .features = features[l],
+                .k = k,
+                .g = normalizing_factors(features[l], k, how.scales[at(s)].normalize,
+                                         count_landmarks(how.options, features[l].n_features()), how.options.seed, run),
+                .name = k.kind == Kernel::Kind::kCustom ? "a kernel" : nullptr};
+        };
+        std::array<ScaledKernel<T>, 2> both_scaled{scaled(0), scaled(1)};
+        const auto domains = domains_of_near(near, both_scaled, [&](std::size_t l, double distance) {
+            const double scaled_distance = distance / both_scaled[l].k.sigma;
+            return std::exp(-scaled_distance * scaled_distance / 2);
+        });
         if (s + 1 == n_scales) both.near = {};
-        CoarserDomains coarser;
-        if (outcome.measures_agreement) {
-            coarser = draw_coarser(domains, sides, spans, (k + 1) / 2, how.options.seed, run);
-        }
-        const Outside outside = describe_outside(sides, spans, k, run);
-        spans = {};
-        run.step("domains", 1.0);
-        {
-            const Run::Part of_domains(run, 0, outcome.measures_agreement ? 0.9 : 1);
-            solve_domains(domains, sides, outside, run, outcome);
-        }
-        if (!outcome.measures_agreement) continue;
-        outcome.agreement = agreement(domains, outcome.scores, sides, coarser, run);
-        if (outcome.agreement < kTrustedAgreement) outcome.warnings |= FASTFS_MANIFEST_WARN_AGREEMENT;
+        compare_by_domains(std::move(both_scaled), domains, how.options, run, outcomes[at(s)]);
     }
+}
+
+// Divides a kernel by the roots of its diagonal, on both sides: K[i, j] / (roots[i] roots[j]), or 0 if a root is.
+PairProducts divide_by_roots(std::int64_t d, const double* K, const std::vector<double>& roots, Run& run) {
+    RowTotals totals{.sums = std::vector<double>(at(d), 0.0), .norms = std::vector<double>(at(d), 0.0)};
+    for (std::int64_t i = 0; i < d; ++i) totals.norms[at(i)] = roots[at(i)] > 0 ? 1 : 0;
+    Buffer<double> panels(PairPanels::size(d));
+    parallel_for(run, ceil_div(d, PairPanels::kColumns), [&](std::int64_t panel, int) {
+        const std::int64_t j0 = panel * PairPanels::kColumns, j1 = std::min(j0 + PairPanels::kColumns, d);
+        for (std::int64_t i = 0; i < j1; ++i) {
+            if (i % kTile == 0) run.checkpoint();
+            for (std::int64_t j = j0; j < j1; ++j) {
+                const double product = roots[at(i)] * roots[at(j)];
+                panels[PairPanels::place(i, j0, d) + j - j0] = product > 0 ? K[i * d + j] / product : 0;
+            }
+        }
+    });
+    return {std::move(totals), std::move(panels)};
 }
 
 // Solves a problem of rows, with the features of its classes stored as T: double, or float for values that have no more
@@ -575,6 +634,40 @@ void domains_of_products(std::array<std::shared_ptr<const PairProducts>, 2> prod
     solve_scales(std::move(both), kernels, how, run, outcomes);
 }
 
+void domains_of_kernels(std::int64_t d, const std::array<const double*, 2>& K, const fastfs_manifest_options& o,
+                        Run& run, Outcome& outcome) {
+    // K / largest = diag(g) k diag(g) with 1 on the diagonal of k: scores grow as K does.
+    double largest = 0;
+    for (const double* values : K) {
+        for (std::int64_t i = 0; i < d; ++i) largest = std::max(largest, values[i * d + i]);
+    }
+    std::array<Features<double>, 2> features;
+    std::array<std::vector<double>, 2> g;
+    std::array<NearFeatures, 2> near;
+    for (std::size_t l : {0, 1}) {
+        run.step("ties of the features", l == 0 ? 0.05 : 0.1);
+        std::vector<double> roots(at(d));
+        for (std::int64_t i = 0; i < d; ++i) roots[at(i)] = std::sqrt(std::max(K[l][i * d + i], 0.0));
+        features[l] = Features<double>(std::make_shared<const PairProducts>(divide_by_roots(d, K[l], roots, run)));
+        for (const double root : roots) g[l].push_back(root / std::sqrt(largest));
+        near[l] = find_near(d, count_near(d), [&](std::int64_t* neighbors, double* products) {
+            largest_products_by_tiles(features[l], count_near(d), run, neighbors, products, l == 0 ? 0.05 : 0.1);
+        });
+    }
+    const Kernel product{.kind = Kernel::Kind::kLinear};
+    std::array<ScaledKernel<double>, 2> kernels{
+        ScaledKernel<double>{.features = features[0], .k = product, .g = std::move(g[0]), .name = "K1"},
+        ScaledKernel<double>{.features = features[1], .k = product, .g = std::move(g[1]), .name = "K2"}};
+    const auto domains = domains_of_near(near, kernels, [](std::size_t, double value) { return value; });
+    near = {};
+    compare_by_domains(std::move(kernels), domains, o, run, outcome);
+    for (double& score : outcome.scores) score *= largest;
+    for (std::int64_t c = 0; c < outcome.n_components; ++c) {
+        outcome.mean_values[c] *= largest;
+        outcome.difference_values[c] *= largest;
+    }
+}
+
 namespace {
 
 // Counts the bytes of domains of d features in N samples, besides the features, which are stored in double or in float.
@@ -590,9 +683,9 @@ std::int64_t count_bytes(std::int64_t d, std::int64_t N, bool in_double, std::in
     const std::int64_t gathering = 4 * d * near * static_cast<std::int64_t>(sizeof(Edges::End)) + 24 * d;
     const std::int64_t describing = 8 * d * q + sum_over_rows_memory(d, m * q) + threads * 8 * kTile * (m + q + N);
     const std::int64_t solving = 8 * d * q + threads * 8 * (6 * n * n + 3 * m * n + n * N);
-    return lists +
-           std::max({searching + 16 * d * near, spans / 2 + draw_landmarks_memory(d, N, m, cut_to, in_double, threads),
-                     landmarks + spans + std::max({joint, gathering, describing}), landmarks + solving});
+    return lists + std::max({searching + 16 * d * near, gathering,
+                             spans / 2 + draw_landmarks_memory(d, N, m, cut_to, in_double, threads),
+                             landmarks + spans + std::max(joint, describing), landmarks + solving});
 }
 
 }  // namespace
@@ -605,6 +698,11 @@ std::int64_t domains_memory(const Samples& X, const fastfs_manifest_options& o, 
     const std::int64_t searching =
         (by_lists(X) ? nearest_features_by_lists_memory : nearest_features_memory)(X, near, run.n_threads());
     return stored + count_bytes(d, N, !in_single, searching, o, n_components, run);
+}
+
+std::int64_t domains_of_kernels_memory(std::int64_t d, const fastfs_manifest_options& o, std::int64_t n_components,
+                                       const Run& run) {
+    return 2 * PairProducts::memory(d) + domains_of_products_memory(d, o, n_components, run);
 }
 
 std::int64_t domains_of_products_memory(std::int64_t d, const fastfs_manifest_options& o, std::int64_t n_components,

@@ -98,7 +98,7 @@ void compare_distances(std::int64_t d, const fastfs_manifest_options& options,
         const Run::Part part(run, static_cast<double>(s) / n_scales, static_cast<double>(s + 1) / n_scales);
         run.step("kernels of the classes", 0.02);
         const bool last = s + 1 == scales.size();  // the distances have served: the kernels take their place
-        Buffer<double> K[2];
+        std::array<Buffer<double>, 2> K;
         for (std::size_t l : {0, 1}) {
             Buffer<double> fresh = last ? Buffer<double>() : Buffer<double>(d * d);
             auto& [D2, unit, norms] = sides[l];
@@ -106,39 +106,16 @@ void compare_distances(std::int64_t d, const fastfs_manifest_options& options,
                    last ? D2.data() : fresh.data(), outcomes[s]);
             K[l] = last ? std::move(D2) : std::move(fresh);
         }
-        double diagonal = 0;
-        for (std::int64_t i = 0; i < d; ++i) diagonal = std::max({diagonal, K[0][i * d + i], K[1][i * d + i]});
-        constexpr decltype(&pencil_form) forms[] = {pencil_form, spd_form, spsd_form};
-        forms[options.form](d, std::move(K[0]), std::move(K[1]), run, outcomes[s]);
-        check_contrast(d, diagonal, std::numeric_limits<double>::epsilon(), outcomes[s]);
+        compare_kernels(d, options.form, std::move(K), run, outcomes[s]);
     }
 }
 
-std::int32_t manifest_kernels(std::int64_t d, const double* K1, const double* K2, Run& run, double* scores) {
-    run.require_memory(32 * d * d + vectors_memory(d, run.n_threads()),
-                       {"ManiFeSt of two kernels of ", d, " features"});
-    const SingleThreadedBlas held;
-    run.step("given kernels", 0.05);
-    Buffer<double> K[2];
+void compare_kernels(std::int64_t d, std::int32_t form, std::array<Buffer<double>, 2> K, Run& run, Outcome& outcome) {
     double diagonal = 0;
-    for (std::size_t l : {0, 1}) {
-        const double* given = l == 0 ? K1 : K2;
-        const char* name = l == 0 ? "K1" : "K2";
-        require_symmetric(d, given, name);
-        double largest = 0;
-        for (std::int64_t i = 0; i < d; ++i) largest = std::max(largest, given[i * d + i]);
-        require(largest > 0, name, " needs a positive entry on its diagonal, but the largest is ", largest);
-        diagonal = std::max(diagonal, largest);
-        K[l] = Buffer<double>(d * d);
-        require_semidefinite(d, given, K[l].data(), name, run);
-        std::copy_n(given, d * d, K[l].data());
-    }
-    Outcome outcome;
-    outcome.scores.resize(at(d));
-    pencil_form(d, std::move(K[0]), std::move(K[1]), run, outcome);
+    for (std::int64_t i = 0; i < d; ++i) diagonal = std::max({diagonal, K[0][i * d + i], K[1][i * d + i]});
+    constexpr decltype(&pencil_form) forms[] = {pencil_form, spd_form, spsd_form};
+    forms[form](d, std::move(K[0]), std::move(K[1]), run, outcome);
     check_contrast(d, diagonal, std::numeric_limits<double>::epsilon(), outcome);
-    std::copy(outcome.scores.begin(), outcome.scores.end(), scores);
-    return outcome.warnings;
 }
 
 }  // namespace fastfs::core

@@ -6,6 +6,7 @@
 #include <numeric>
 #include <string>
 #include <type_traits>
+#include <utility>
 
 #include "engines/spectral.hpp"
 #include "support/errors.hpp"
@@ -437,23 +438,33 @@ void normalize_by_landmarks(const Features<T>& features, const Kernel& kernel, i
 }  // namespace
 
 template <class T>
-Landmarks draw_landmarks(const Features<T>& features, const Kernel& kernel, int normalize, std::int64_t m,
+std::vector<double> normalizing_factors(const Features<T>& features, const Kernel& kernel, int normalize,
+                                        std::int64_t m, std::uint64_t seed, Run& run, std::int64_t most_drawn_from) {
+    std::vector<double> g(at(features.n_features()), 1.0);
+    if (normalize == 0) return g;
+    if (features.n_features() <= most_drawn_from) {
+        normalize_by_products(features, kernel, normalize, run, g);
+    } else {
+        LowRank unused;
+        const Landmarks plain = draw_landmarks(features, kernel, g, m, 1, seed, run, unused, most_drawn_from);
+        unused = {};
+        normalize_by_landmarks(features, kernel, normalize, plain, run, g);
+    }
+    return g;
+}
+
+template <class T>
+Landmarks draw_landmarks(const Features<T>& features, const Kernel& kernel, std::vector<double> g_, std::int64_t m,
                          std::int64_t rank, std::uint64_t seed, Run& run, LowRank& cut_to_rank,
                          std::int64_t most_drawn_from) {
     constexpr std::uint64_t kStream = ~std::uint64_t{0} - 4;
     const std::int64_t d = features.n_features(), drawn_from = std::min(d, most_drawn_from);
     m = std::min(m, drawn_from);
     Landmarks landmarks;
-    std::vector<double>&g = landmarks.g, &rest = landmarks.rest;
-    g.assign(at(d), 1.0);
+    landmarks.g = std::move(g_);
+    const std::vector<double>& g = landmarks.g;
+    std::vector<double>& rest = landmarks.rest;
     const bool stored = drawn_from == d;
-    if (stored) {
-        normalize_by_products(features, kernel, normalize, run, g);
-    } else if (normalize > 0) {
-        const Landmarks plain = draw_landmarks(features, kernel, 0, m, rank, seed, run, cut_to_rank, most_drawn_from);
-        cut_to_rank = {};
-        normalize_by_landmarks(features, kernel, normalize, plain, run, g);
-    }
     const std::vector<double> diagonal = kernel_diagonal(features, kernel, run);
 
     // Columns of K between the features that landmarks are drawn from: all, if F is stored.
@@ -601,10 +612,14 @@ template LowRank landmarks(const Features<float>&, const Kernel&, int, std::int6
                            Run&);
 template LowRank landmarks(const Features<double>&, const Kernel&, int, std::int64_t, std::uint64_t, Buffer<double>&,
                            Run&);
-template Landmarks draw_landmarks(const Features<float>&, const Kernel&, int, std::int64_t, std::int64_t, std::uint64_t,
-                                  Run&, LowRank&, std::int64_t);
-template Landmarks draw_landmarks(const Features<double>&, const Kernel&, int, std::int64_t, std::int64_t,
-                                  std::uint64_t, Run&, LowRank&, std::int64_t);
+template Landmarks draw_landmarks(const Features<float>&, const Kernel&, std::vector<double>, std::int64_t,
+                                  std::int64_t, std::uint64_t, Run&, LowRank&, std::int64_t);
+template Landmarks draw_landmarks(const Features<double>&, const Kernel&, std::vector<double>, std::int64_t,
+                                  std::int64_t, std::uint64_t, Run&, LowRank&, std::int64_t);
+template std::vector<double> normalizing_factors(const Features<float>&, const Kernel&, int, std::int64_t,
+                                                 std::uint64_t, Run&, std::int64_t);
+template std::vector<double> normalizing_factors(const Features<double>&, const Kernel&, int, std::int64_t,
+                                                 std::uint64_t, Run&, std::int64_t);
 template LowRank nystrom(const Features<float>&, const Kernel&, int, std::int64_t, std::uint64_t, Buffer<double>&,
                          Run&);
 template LowRank nystrom(const Features<double>&, const Kernel&, int, std::int64_t, std::uint64_t, Buffer<double>&,

@@ -40,8 +40,8 @@ constexpr std::int64_t kColumnsPerRank = 4;
 // K ~ F F' + diag(rest) with F = diag(g) k(all features, points) L^-T, which isn't stored.
 struct Landmarks {
     Features<double> points;
-    Buffer<double> L;          // n x n, lower triangle, column-major: L L' = k(points, points)
-    std::vector<double> g;     // of `normalize`
+    Buffer<double> L;  // n x n, lower triangle, column-major: L L' = k(points, points)
+    std::vector<double> g;
     std::vector<double> rest;  // the diagonal of K - F F'
 
     std::int64_t n() const { return points.n_features(); }
@@ -51,12 +51,19 @@ struct Landmarks {
 // the memory.
 constexpr std::int64_t kMostDrawnFrom = 100'000;
 
-// Draws at most m landmarks, as above, among all features or most_drawn_from of them, and cuts K to `rank` by them. g
-// comes from products with K, in O(d^2) time; for more than most_drawn_from features from F F' + diag(rest), in O(d).
+// Draws at most m landmarks of K = diag(g) k diag(g), as above, among all features or most_drawn_from of them, and cuts
+// K to `rank` by them.
 template <class T>
-Landmarks draw_landmarks(const Features<T>& features, const Kernel& kernel, int normalize, std::int64_t m,
+Landmarks draw_landmarks(const Features<T>& features, const Kernel& kernel, std::vector<double> g, std::int64_t m,
                          std::int64_t rank, std::uint64_t seed, Run& run, LowRank& cut_to_rank,
                          std::int64_t most_drawn_from = kMostDrawnFrom);
+
+// Computes g of `normalize` rounds from products with k, in O(d^2) time; for more than most_drawn_from features from
+// F F' + diag(rest) of m landmarks, in O(d).
+template <class T>
+std::vector<double> normalizing_factors(const Features<T>& features, const Kernel& kernel, int normalize,
+                                        std::int64_t m, std::uint64_t seed, Run& run,
+                                        std::int64_t most_drawn_from = kMostDrawnFrom);
 
 // k(features, points), row by row.
 Buffer<double> kernel_with_landmarks(const Features<double>& features, const Landmarks& landmarks, const Kernel& kernel,

@@ -97,6 +97,9 @@ void compare_distances(std::int64_t d, const fastfs_manifest_options& options,
                        const std::vector<fastfs_manifest_scale>& scales, const Problem& problem,
                        std::array<Distances, 2> sides, Run& run, std::vector<Outcome>& outcomes);
 
+// Compares two d x d kernels in one of the forms FASTFS_MANIFEST_PENCIL, _SPD, _SPSD.
+void compare_kernels(std::int64_t d, std::int32_t form, std::array<Buffer<double>, 2> K, Run& run, Outcome& outcome);
+
 // The exact and the low-rank kernel of one side between a random sample of features, made only if `wanted`: to measure
 // how well the scores of the two agree.
 struct Excerpt {
@@ -150,6 +153,12 @@ void domains_of_products(std::array<std::shared_ptr<const PairProducts>, 2> prod
 // Counts the bytes of domains_of_products, besides the products.
 std::int64_t domains_of_products_memory(std::int64_t d, const fastfs_manifest_options& options,
                                         std::int64_t n_components, const Run& run);
+
+// Compares two d x d kernels by domains.
+void domains_of_kernels(std::int64_t d, const std::array<const double*, 2>& K, const fastfs_manifest_options& options,
+                        Run& run, Outcome& outcome);
+std::int64_t domains_of_kernels_memory(std::int64_t d, const fastfs_manifest_options& options,
+                                       std::int64_t n_components, const Run& run);
 std::int64_t domains_memory(const Samples& X, const fastfs_manifest_options& options, std::int64_t n_components,
                             const Run& run);
 // Returns the largest dimension of the space in which domains_problem solves a domain.

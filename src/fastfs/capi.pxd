@@ -206,7 +206,7 @@ cdef extern from "fastfs/fastfs.h" nogil:
     fastfs_status fastfs_manifest_sums_save(const fastfs_manifest_sums *sums, double *numbers, int64_t n_numbers)
     fastfs_status fastfs_manifest_sums_load(fastfs_manifest_sums *sums, const double *numbers, int64_t n_numbers)
     void fastfs_manifest_sums_free(fastfs_manifest_sums *sums)
-    fastfs_status fastfs_manifest_kernels(int64_t n_features, const double *K1, const double *K2, const fastfs_run *run, double *scores, int32_t *warnings)
+    fastfs_status fastfs_manifest_kernels(int64_t n_features, const double *K1, const double *K2, const fastfs_manifest_options *options, const fastfs_run *run, fastfs_manifest_result *result)
     enum:
         FASTFS_POLY
     enum:

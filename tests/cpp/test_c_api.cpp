@@ -270,7 +270,7 @@ void test_negative_sizes() {
         fastfs_manifest_sums* of_groups = nullptr;
         CHECK(fastfs_manifest_sums_new(size, 2, &exact, nullptr, &of_groups) == FASTFS_EINVAL && !of_groups);
         CHECK(fastfs_manifest_sums_new(d, size, &exact, nullptr, &of_groups) == FASTFS_EINVAL && !of_groups);
-        CHECK(fastfs_manifest_kernels(size, out.data(), out.data(), nullptr, out.data(), nullptr) == FASTFS_EINVAL);
+        CHECK(fastfs_manifest_kernels(size, out.data(), out.data(), nullptr, nullptr, nullptr) == FASTFS_EINVAL);
         CHECK(fastfs_projse_kernels(size, 1, out.data(), out.data(), out.data(), nullptr, nullptr, nullptr) ==
               FASTFS_EINVAL);
         fastfs_projse_sums* sums = nullptr;
@@ -887,7 +887,9 @@ void test_questions() {
     std::vector<double> ridge(d * d, 0.0);
     for (std::int64_t i = 0; i < d; ++i) ridge[static_cast<std::size_t>(i * d + i)] = 1 + static_cast<double>(i);
     test_question("manifest_kernels", [&](const fastfs_run& how, bool given) {
-        return fastfs_manifest_kernels(d, B.data(), ridge.data(), &how, give(given, scores.data()), nullptr);
+        fastfs_manifest_result result = FASTFS_MANIFEST_RESULT_INIT;
+        result.scores = give(given, scores.data());
+        return fastfs_manifest_kernels(d, B.data(), ridge.data(), nullptr, &how, &result);
     });
     for (const int keep : {0, 1}) {
         fastfs_manifest* manifest = nullptr;

@@ -799,10 +799,13 @@ void test_row_sums_from_landmarks() {
     core::Run run(threads(2));
     const auto features = features_of<double>({X.data(), n, d}, run);
     core::LowRank cut;
-    auto draw = [&](int normalize, std::int64_t most_drawn_from) {
-        return core::draw_landmarks(features, kernel, normalize, 60, 5, 7, run, cut, most_drawn_from);
+    auto factors = [&](std::int64_t most_drawn_from) {
+        return core::normalizing_factors(features, kernel, 1, 60, 7, run, most_drawn_from);
     };
-    const std::vector<double> rest = draw(0, most).rest, found = draw(1, most).g, exact = draw(1, d).g;
+    const std::vector<double> found = factors(most), exact = factors(d),
+                              rest = core::draw_landmarks(features, kernel, std::vector<double>(found.size(), 1.0), 60,
+                                                          5, 7, run, cut, most)
+                                         .rest;
     double roots = 0, largest = 0;
     for (const double r : rest) roots += std::sqrt(r);
     for (std::size_t i = 0; i < rest.size(); ++i) {
@@ -824,9 +827,13 @@ void test_drawn_landmarks(std::int64_t most_drawn_from, int normalize) {
     core::Run run(threads(1)), more(threads(3));
     const auto features = features_of<T>({X.data(), n, d}, run);
     core::LowRank cut, again;
-    const core::Landmarks drawn =
-        core::draw_landmarks(features, kernel, normalize, 60, rank, 7, run, cut, most_drawn_from);
-    core::draw_landmarks(features, kernel, normalize, 60, rank, 7, more, again, most_drawn_from);
+    auto draw = [&](core::Run& of_threads, core::LowRank& cut_to_rank) {
+        auto g = core::normalizing_factors(features, kernel, normalize, 60, 7, of_threads, most_drawn_from);
+        return core::draw_landmarks(features, kernel, std::move(g), 60, rank, 7, of_threads, cut_to_rank,
+                                    most_drawn_from);
+    };
+    const core::Landmarks drawn = draw(run, cut);
+    draw(more, again);
     CHECK(same(cut, again));
     CHECK(drawn.n() == 60);
     CHECK(cut.rank() == rank);

@@ -166,8 +166,10 @@ void test_calls(std::int64_t n, std::int64_t d, bool genotypes = false) {
     test("pencil" + shape, 0, [&](auto& how) { return fastfs_pencil(n, K2.data(), K.data(), nu.data(), &rank, &how); });
 
     std::vector<double> of_samples(labels.size());
+    fastfs_manifest_result of_kernels = FASTFS_MANIFEST_RESULT_INIT;
+    of_kernels.scores = of_samples.data();
     test("manifest_kernels" + shape, 0,
-         [&](auto& how) { return fastfs_manifest_kernels(n, K.data(), K.data(), &how, of_samples.data(), nullptr); });
+         [&](auto& how) { return fastfs_manifest_kernels(n, K.data(), K.data(), nullptr, &how, &of_kernels); });
 
     for (const int keep : {0, 1}) {
         fastfs_manifest* manifest = nullptr;

@@ -13,8 +13,8 @@ namespace {
 fastfs_manifest_options draw_options(Input& in, std::int64_t d) {
     fastfs_manifest_options o = FASTFS_MANIFEST_OPTIONS_INIT;
     if (in.one_in(4)) o.form = in.mostly<std::int32_t>(in.pick({FASTFS_MANIFEST_SPD, FASTFS_MANIFEST_SPSD}));
-    o.accuracy = in.mostly<std::int32_t>(
-        in.pick({FASTFS_MANIFEST_AUTO, FASTFS_MANIFEST_EXACT, FASTFS_MANIFEST_LOW_RANK, FASTFS_MANIFEST_LOW_RANK_HIGH}));
+    o.accuracy = in.mostly<std::int32_t>(in.pick(
+        {FASTFS_MANIFEST_AUTO, FASTFS_MANIFEST_EXACT, FASTFS_MANIFEST_LOW_RANK, FASTFS_MANIFEST_LOW_RANK_HIGH}));
     o.rank = in.mostly<std::int64_t>(in.pick<std::int64_t>({1, 2, 5, d, 50}));
     o.multiclass = in.mostly<std::int32_t>(in.pick({FASTFS_MANIFEST_OVR, FASTFS_MANIFEST_OVO}));
     o.seed = in.byte();
@@ -330,18 +330,20 @@ void try_manifest(Input& in) {
         const auto K1 = draw(), K2 = draw();
         std::vector<double> scores(static_cast<std::size_t>(d));
         std::int32_t warnings = 0;
-        status =
-            attempt(in, {"fastfs_manifest_kernels",
-                         [&](const fastfs_run* run) {
-                             return fastfs_manifest_kernels(d, K1.data(), K2.data(), run, scores.data(), &warnings);
-                         },
-                         [&] {
-                             Bytes bytes;
-                             bytes.add(scores);
-                             bytes.add(warnings);
-                             return bytes;
-                         },
-                         [&] { scores.assign(scores.size(), 0.0), warnings = 0; }});
+        fastfs_manifest_result of_kernels = FASTFS_MANIFEST_RESULT_INIT;
+        of_kernels.scores = scores.data();
+        of_kernels.problem_warnings = &warnings;
+        status = attempt(in, {"fastfs_manifest_kernels",
+                              [&](const fastfs_run* run) {
+                                  return fastfs_manifest_kernels(d, K1.data(), K2.data(), nullptr, run, &of_kernels);
+                              },
+                              [&] {
+                                  Bytes bytes;
+                                  bytes.add(scores);
+                                  bytes.add(warnings);
+                                  return bytes;
+                              },
+                              [&] { scores.assign(scores.size(), 0.0), warnings = 0; }});
         if (status == FASTFS_OK) expect_finite(scores.data(), d, "fastfs_manifest_kernels", "score");
         if (status == FASTFS_OK && d <= 12 && kind != Values::kSpecial) {
             Square first(d), second(d);

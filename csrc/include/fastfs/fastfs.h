@@ -457,11 +457,13 @@ FASTFS_API fastfs_status fastfs_manifest_sums_load(fastfs_manifest_sums* sums, c
                                                    int64_t n_numbers);
 FASTFS_API void fastfs_manifest_sums_free(fastfs_manifest_sums* sums); /* NULL is fine */
 
-/* The scores of two classes in the pencil form from kernels of your own, n_features x n_features: symmetric, positive
- * semidefinite, of non-zero diagonals. scores: n_features; warnings: FASTFS_MANIFEST_WARN_NO_CONTRAST or 0; NULL is
- * fine. O(n_features^3) time and 32 n_features^2 bytes. */
+/* Compares two precomputed kernels, n_features x n_features: symmetric, positive semidefinite, with a positive entry on
+ * the diagonal. Options and result are those of a fit with two classes at one scale, without sigma, custom and the
+ * low-rank accuracies. By domains a kernel is checked to be semidefinite on each domain only, and takes 4 n_features^2
+ * bytes. */
 FASTFS_API fastfs_status fastfs_manifest_kernels(int64_t n_features, const double* K1, const double* K2,
-                                                 const fastfs_run* run, double* scores, int32_t* warnings);
+                                                 const fastfs_manifest_options* options, const fastfs_run* run,
+                                                 fastfs_manifest_result* result);
 
 /* ---- ProjSe ---------------------------------------------------------------------------------------------------- */
 

@@ -409,12 +409,11 @@ inline void manifest_mean_scores(std::int64_t n_features, std::int64_t n_classes
     check(fastfs_manifest_mean_scores(n_features, n_classes, options.multiclass, problem_scores, scores, class_scores));
 }
 
-// Of two kernels of features, K1 and K2. Returns the warnings; scores has room for n_features.
-inline std::int32_t manifest_kernels(std::int64_t n_features, const double* K1, const double* K2, double* scores,
-                                     const run& how = default_run()) {
-    std::int32_t warnings = 0;
-    check(fastfs_manifest_kernels(n_features, K1, K2, &how, scores, &warnings));
-    return warnings;
+// Compares two precomputed kernels; writes the arrays of result.
+inline void manifest_kernels(std::int64_t n_features, const double* K1, const double* K2,
+                             const manifest_options& options, fastfs_manifest_result& result,
+                             const run& how = default_run()) {
+    check(fastfs_manifest_kernels(n_features, K1, K2, &options, &how, &result));
 }
 
 // ---- ProjSe ---------------------------------------------------------------------------------------------------------

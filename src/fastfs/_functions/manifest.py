@@ -182,25 +182,30 @@ def manifest_from_kernels(
     K1: npt.ArrayLike,
     K2: npt.ArrayLike,
     *,
+    accuracy: str = "auto",
+    rank: int = 50,
+    random_state: Any = 0,
     n_threads: int = 0,
     max_memory: int | str | None = None,
     progress: Progress | None = None,
 ) -> Floats:
-    """Score features by two custom kernels between features, one of each class.
+    """Score features by two precomputed kernels between features, one of each class.
 
     Parameters
     ----------
     K1, K2 : array-like of shape (n_features, n_features)
         Symmetric and positive semidefinite, with positive values on the diagonal.
-    max_memory
-        As for :class:`fastfs.ManiFeSt`.
+    accuracy : {"auto", "exact", "domains"}, default "auto"
+        As for :class:`fastfs.ManiFeSt`: "auto" is exact up to 1500 features.
+    rank, random_state, max_memory
+        As for :class:`fastfs.ManiFeSt`; for domains only.
     n_threads, progress
         As for :func:`fastfs.affinity`.
 
     Returns
     -------
     ndarray of shape (n_features,), float64
-        Scores as from :func:`fastfs.manifest_scores` with two classes in its exact form.
+        Scores as from :func:`fastfs.manifest_scores` with two classes.
 
     Raises
     ------
@@ -208,14 +213,20 @@ def manifest_from_kernels(
         K1 and K2 aren't square matrices of one size, at least 2 x 2; one contains NaN or infinity, isn't symmetric
         within 1e-8 of its largest value, or has no positive value on its diagonal.
     numpy.linalg.LinAlgError
-        One isn't positive semidefinite: it has an eigenvalue below -1e-8 of its trace.
+        One isn't positive semidefinite: it has an eigenvalue below -1e-8 of its trace. By domains each of them is
+        checked, which doesn't find every such kernel.
     MemoryError
         The fit would exceed the budget; nothing was allocated.
 
     Warns
     -----
     fastfs.DataWarning
-        The kernels agree up to rounding.
+        The kernels agree up to rounding, or scores by domains may rank features otherwise than the exact ones.
+
+    Notes
+    -----
+    The exact form takes O(n_features^3) time and 32 n_features^2 bytes; domains take O(n_features^2) time and
+    8 n_features^2 bytes, besides the kernels.
 
     Examples
     --------
@@ -235,11 +246,24 @@ def manifest_from_kernels(
         )
     if len(kernels[0]) < 2:
         raise ValueError(f"K1 and K2 must be of at least two features, but are of {len(kernels[0])}")
-    scores, is_flat = load_core().manifest_kernels(*kernels, Run(n_threads, max_memory, progress))
-    checked_scores: Floats = scores
-    if is_flat:
-        warn(["the scores are zero up to rounding: K1 and K2 hardly differ, or are hardly more than their diagonals"])
-    return checked_scores
+    options = {
+        "accuracy": one_of("auto", "exact", "domains")("accuracy", accuracy),
+        "rank": as_int("rank", rank, low=1, high=(1 << 63) - 1),
+        "seed": as_seed(random_state),
+    }
+    core = load_core()
+    fitted = core.manifest_kernels(*kernels, options, Run(n_threads, max_memory, progress))
+    flags = fitted["problem_warnings"][0]
+    messages = []
+    if flags & core.MANIFEST_WARN_AGREEMENT:
+        messages.append(_poor_agreement("domains", fitted["agreement"][0]))
+    if flags & core.MANIFEST_WARN_NO_CONTRAST:
+        messages.append(
+            "the scores are zero up to rounding: K1 and K2 hardly differ, or are hardly more than their diagonals"
+        )
+    warn(messages)
+    scores: Floats = fitted["scores"]
+    return scores
 
 
 def prepare_stage(
@@ -576,15 +600,7 @@ def _describe_warnings(fitted: dict[str, Any], names: list[str], n_features: int
     messages = []
     disagreeing = (fitted["problem_warnings"] & _core.MANIFEST_WARN_AGREEMENT) > 0
     if disagreeing.any():
-        poor = fitted["agreement"][disagreeing]
-        messages.append(
-            "the scores by domains may rank features otherwise than the exact ones: their rank correlation is "
-            f"estimated as {poor.min():.2f}; raise rank or choose accuracy='exact'"
-            if accuracy == "domains"
-            else "the low-rank scores rank features otherwise than the exact ones: on some drawn at random the rank "
-            f"correlation is {poor.min():.2f}, and on all of them it is much lower as a rule; choose "
-            "accuracy='domains' or 'exact', or raise rank"
-        )
+        messages.append(_poor_agreement(accuracy, fitted["agreement"][disagreeing].min()))
     if which := names_with_flag(_core.MANIFEST_WARN_ONE_SAMPLE):
         messages.append(f"one sample only in {which}: its distances between features are differences of single values")
     if which := names_with_flag(_core.MANIFEST_WARN_SIGMA):
@@ -618,6 +634,20 @@ def _describe_warnings(fitted: dict[str, Any], names: list[str], n_features: int
         where = "the scores" if n_problems == 1 else f"the scores of {flat} of the {n_problems} comparisons"
         messages.append(f"{where} are zero up to rounding: {reason}")
     return messages
+
+
+def _poor_agreement(accuracy: str, agreement: float) -> str:
+    """Return the message about scores that don't agree with exact ones."""
+    if accuracy == "domains":
+        return (
+            "the scores by domains may rank features otherwise than the exact ones: their rank correlation is "
+            f"estimated as {agreement:.2f}; raise rank or choose accuracy='exact'"
+        )
+    return (
+        "the low-rank scores rank features otherwise than the exact ones: on some drawn at random the rank "
+        f"correlation is {agreement:.2f}, and on all of them it is much lower as a rule; choose "
+        "accuracy='domains' or 'exact', or raise rank"
+    )
 
 
 def _compare_scales(

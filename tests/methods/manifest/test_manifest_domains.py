@@ -181,3 +181,96 @@ def test_neighbours_by_lists_find_what_exact_neighbours_find() -> None:
     assert set(np.argsort(-exact)[:10]) == set(range(10))
     assert set(np.argsort(-listed)[:10]) == set(range(10))
     assert oracle.spearman(exact, listed) > 0.8
+
+
+# ------------------------------------------------------------------------------------------------ precomputed kernels
+
+
+def gaussian_kernels(d: int, n: int = 40) -> tuple[np.ndarray, np.ndarray, np.ndarray, list[np.ndarray]]:
+    """Samples, labels, sigma of both classes, and their kernels."""
+    X, y = sample(d, n)
+    sigma = np.array([3.0, 3.5])
+    return X, y, sigma, [fastfs.affinity(X[y == c], sigma=sigma[c]) for c in (0, 1)]
+
+
+@pytest.mark.parametrize("normalize", [0, 3])
+def test_domains_of_kernels_are_those_of_the_samples(normalize: int) -> None:
+    X, y, sigma, kernels = gaussian_kernels(900)
+    for K in kernels:
+        for _ in range(normalize):
+            roots = np.sqrt(K.sum(axis=1))
+            K /= np.outer(roots, roots)
+    expected = fastfs.manifest_scores(X, y, sigma=sigma, normalize=normalize, accuracy="domains")
+    found = fastfs.manifest_from_kernels(*kernels, accuracy="domains")
+    if normalize == 0:
+        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-8 * expected.max())
+    else:  # neighbours by kernels with a unit diagonal, not by distances: other domains
+        assert oracle.spearman(found, expected) > 0.99
+    exact = fastfs.manifest_from_kernels(*kernels, accuracy="exact")
+    assert oracle.spearman(found, exact) > 0.95
+
+
+def test_kernels_take_domains_beyond_1500_features() -> None:
+    kernels = gaussian_kernels(1501)[-1]
+    automatic = fastfs.manifest_from_kernels(*kernels)
+    np.testing.assert_array_equal(automatic, fastfs.manifest_from_kernels(*kernels, accuracy="domains"))
+    smaller = [np.ascontiguousarray(K[:1500, :1500]) for K in kernels]
+    exact = fastfs.manifest_from_kernels(*smaller, accuracy="exact")
+    np.testing.assert_array_equal(fastfs.manifest_from_kernels(*smaller), exact)
+    assert oracle.spearman(automatic[:1500], exact) > 0.95
+
+
+@pytest.mark.filterwarnings("ignore::fastfs.DataWarning")  # ranks of scores that are nothing but rounding
+def test_domains_of_kernels_with_negative_values_follow_exact_scores() -> None:
+    """Products of features that share factors, on scales that differ by a thousand: unlike any Gaussian kernel."""
+    rng = np.random.default_rng(5)
+    modules = [np.repeat(np.eye(30), 30, axis=0) * rng.choice([-1, 1], size=(900, 1))] * 2
+    modules[1] = np.vstack([modules[1][rng.permutation(60)], modules[1][60:]])
+    scales = np.exp(rng.uniform(-3.5, 3.5, size=900))
+    kernels = [np.outer(scales, scales) * (0.8 * A @ A.T + 0.2 * np.eye(900)) for A in modules]
+    exact, found = (fastfs.manifest_from_kernels(*kernels, accuracy=accuracy) for accuracy in ("exact", "domains"))
+    np.testing.assert_allclose(found, exact, rtol=0, atol=1e-9 * exact.max())
+    assert np.count_nonzero(exact > 1e-6 * exact.max()) > 30
+
+
+@pytest.mark.parametrize("factor", [1e-290, 1e-30, 1e100])
+def test_scores_by_domains_grow_as_the_kernels_do(factor: float) -> None:
+    kernels = gaussian_kernels(700)[-1]
+    expected = fastfs.manifest_from_kernels(*kernels, accuracy="domains")
+    found = fastfs.manifest_from_kernels(*(factor * K for K in kernels), accuracy="domains")
+    np.testing.assert_allclose(found / factor, expected, rtol=0, atol=1e-9 * expected.max())
+
+
+def test_domains_of_kernels_give_the_same_bits_for_any_number_of_threads() -> None:
+    kernels = gaussian_kernels(900)[-1]
+    found = fastfs.manifest_from_kernels(*kernels, accuracy="domains", n_threads=1)
+    np.testing.assert_array_equal(fastfs.manifest_from_kernels(*kernels, accuracy="domains", n_threads=3), found)
+
+
+@pytest.mark.filterwarnings("ignore::fastfs.DataWarning")
+def test_a_feature_that_a_kernel_leaves_out_has_no_score() -> None:
+    kernels = gaussian_kernels(900)[-1]
+    for K in kernels:
+        K[7] = K[:, 7] = 0
+    found = fastfs.manifest_from_kernels(*kernels, accuracy="domains")
+    assert np.all(np.isfinite(found))
+    assert found[7] < 1e-12 * found.max()
+
+
+def test_an_indefinite_kernel_is_refused_by_domains() -> None:
+    K1, K2 = gaussian_kernels(900)[-1]
+    K2[3, 4] = K2[4, 3] = -1.2
+    with pytest.raises(np.linalg.LinAlgError, match="K2 is not positive semidefinite"):
+        fastfs.manifest_from_kernels(K1, K2, accuracy="domains")
+
+
+def test_options_and_memory_of_precomputed_kernels() -> None:
+    kernels = gaussian_kernels(900)[-1]
+    with pytest.raises(ValueError, match="accuracy must be 'auto', 'exact' or 'domains', not 'low_rank'"):
+        fastfs.manifest_from_kernels(*kernels, accuracy="low_rank")
+    with pytest.raises(ValueError, match="rank must be at least 1, but is 0"):
+        fastfs.manifest_from_kernels(*kernels, rank=0)
+    with pytest.raises(MemoryError, match="ManiFeSt by domains on 900 features"):
+        fastfs.manifest_from_kernels(*kernels, accuracy="domains", max_memory="8M")
+    with pytest.warns(fastfs.DataWarning, match="may rank features otherwise than the exact ones"):
+        fastfs.manifest_from_kernels(*kernels, accuracy="domains", rank=1)

@@ -466,7 +466,7 @@ def test_bad_given_kernels(name):
 
 
 def test_given_kernels_beyond_the_budget():
-    with pytest.raises(MemoryError, match="ManiFeSt of two kernels of 12 features"):
+    with pytest.raises(MemoryError, match="ManiFeSt in its exact form on 12 features"):
         fastfs.manifest_from_kernels(*GIVEN, max_memory=1000)
 
 

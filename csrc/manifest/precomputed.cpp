@@ -1,0 +1,55 @@
+#include <algorithm>
+#include <array>
+#include <vector>
+
+#include "engines/spectral.hpp"
+#include "manifest/manifest.hpp"
+#include "manifest/problem.hpp"
+#include "support/buffer.hpp"
+#include "support/errors.hpp"
+#include "support/lapack.hpp"
+
+namespace fastfs::core {
+namespace {
+
+void check_kernel(std::int64_t d, const double* K, const char* name) {
+    require_symmetric(d, K, name);
+    double largest = 0;
+    for (std::int64_t i = 0; i < d; ++i) largest = std::max(largest, K[i * d + i]);
+    require(largest > 0, name, " needs a positive entry on its diagonal, but the largest is ", largest);
+}
+
+}  // namespace
+
+void manifest_kernels(std::int64_t d, const double* K1, const double* K2, const fastfs_manifest_options& o, Run& run,
+                      const fastfs_manifest_result& result) {
+    require(!o.custom, "a custom kernel takes features, not precomputed kernels: give one or the other");
+    require(o.accuracy != FASTFS_MANIFEST_LOW_RANK && o.accuracy != FASTFS_MANIFEST_LOW_RANK_HIGH,
+            "accuracy must be \"auto\", \"exact\" or \"domains\" for precomputed kernels");
+    const Needs needs{.labels = 2, .exact = 0, .gathering = 0, .beyond = [&](std::int32_t) {
+                          return domains_of_kernels_memory(d, o, result.n_components, run);
+                      }};
+    const auto plan = plan_problems(d, 2, o, 1, result.n_components, needs, run);
+    const SingleThreadedBlas held;
+    run.step("checks of the kernels", 0.02);
+    const std::array<const double*, 2> kernels{K1, K2};
+    for (std::size_t l : {0, 1}) check_kernel(d, kernels[l], l == 0 ? "K1" : "K2");
+
+    auto exactly = [&](const Problem&, Run& of_problem, std::vector<Outcome>& outcomes) {
+        std::array<Buffer<double>, 2> K;
+        for (std::size_t l : {0, 1}) {
+            K[l] = Buffer<double>(d * d);
+            require_semidefinite(d, kernels[l], K[l].data(), l == 0 ? "K1" : "K2", of_problem);
+            std::copy_n(kernels[l], d * d, K[l].data());
+        }
+        compare_kernels(d, o.form, std::move(K), of_problem, outcomes.front());
+    };
+    auto by_domains = [&](const Problem&, Run& of_problem, std::vector<Outcome>& outcomes) {
+        domains_of_kernels(d, kernels, o, of_problem, outcomes.front());
+    };
+    const std::array<std::int64_t, 2> labels{0, 1};  // of the kernels, in place of rows
+    solve_problems(labels.data(), 2, d, 2, o, plan.n_problems, run, {result},
+                   plan.accuracy == FASTFS_MANIFEST_DOMAINS ? Solve(by_domains) : Solve(exactly));
+}
+
+}  // namespace fastfs::core
