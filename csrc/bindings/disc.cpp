@@ -46,7 +46,7 @@ fastfs_disc_options to_disc_options(const py::dict& given) {
                             {{"none", FASTFS_DISC_SCALING_NONE}, {"standard", FASTFS_DISC_SCALING_STANDARD}})}});
 }
 
-struct DiscStream : Stream<fastfs::disc_stream> {
+struct DiscStream : Stream {
     static DiscStream make(const Labels& labels, std::int64_t n_groups, std::int64_t n_cols, const py::dict& given,
                            const py::object& run_) {
         const auto options = to_disc_options(given);
@@ -57,7 +57,13 @@ struct DiscStream : Stream<fastfs::disc_stream> {
                  })}};
     }
 
-    DiscStream copy() const { return {{made_from, first, stream.copy()}}; }
+    // Ends a pass, the last one included.
+    void next(const py::object& run_, py::object found) {
+        const fastfs::stream_state state = stream.state();
+        if (state.pass_number < state.n_passes) return Stream::next(run_, std::move(found));
+        Call call(run_);
+        call([&](const fastfs::run& run) { fastfs::disc_stream_finish(stream, run); });
+    }
 
     static DiscStream unpickled(const py::tuple& state) {
         const py::tuple args = state[0];
@@ -222,25 +228,16 @@ void bind_disc(py::module_& m) {
     m.def("disc", &disc, py::arg("sets"), py::arg("options"), py::arg("run"), py::arg("with_graphs") = true);
     m.def("disc_cuts", &disc_cuts, py::arg("sets"), py::arg("groups").noconvert(), py::arg("options"), py::arg("run"));
     m.def("disc_scale", &disc_scale, py::arg("sets"), py::arg("run"));
-    py::class_<DiscStream>(m, "DiscStream")
+    bind_stream<DiscStream>(m, "DiscStream")
         .def(py::init(&DiscStream::make), py::arg("labels").noconvert(), py::arg("n_groups"), py::arg("n_cols"),
              py::arg("options"), py::arg("run"))
-        .def("__copy__", &DiscStream::copy)
-        .def(py::pickle([](const DiscStream& self) { return self.pickled(); }, &DiscStream::unpickled))
-        .def_property_readonly("n_cols", [](const DiscStream& self) { return self.stream.n_cols(); })
-        .def_property_readonly("n_passes", [](const DiscStream& self) { return self.stream.n_passes(); })
-        .def_property_readonly("sketches", [](const DiscStream& self) { return self.stream.sketches(); })
+        .def_property_readonly("n_cols", [](const DiscStream& self) { return self.stream.state().n_cols; })
+        .def_property_readonly("n_passes", [](const DiscStream& self) { return self.stream.state().n_passes; })
         .def_property_readonly("means",
                                [](const DiscStream& self) {
-                                   const auto means = self.stream.means();
-                                   return to_array(means.data(), {self.stream.n_groups(), self.stream.n_cols()});
+                                   const auto state = self.stream.state();
+                                   return to_array(self.stream.means(), {state.n_groups, state.n_cols});
                                })
-        .def("update", &DiscStream::update, py::arg("X"), py::arg("first_row"), py::arg("run"))
-        .def(
-            "merge", [](DiscStream& self, const DiscStream& other) { self.stream.merge(other.stream); },
-            py::arg("other"), py::call_guard<py::gil_scoped_release>())
-        .def("save", &DiscStream::save)
-        .def("load", &DiscStream::load, py::arg("found"))
         .def("next", &DiscStream::next, py::arg("run"), py::arg("found") = py::none());
     m.def("nearest_features", &nearest_features, py::arg("X"), py::arg("n_neighbors"), py::arg("run"));
 }

@@ -88,7 +88,7 @@ py::dict to_dict(const fastfs::relief_result& r) {
     return result;
 }
 
-struct ReliefStream : Stream<fastfs::relief_stream> {
+struct ReliefStream : Stream {
     static ReliefStream make(const Labels& labels, std::int64_t n_classes, std::int64_t n_cols,
                              const std::string& scaling, const py::dict& given, const py::object& run_) {
         const auto options = read_relief_options(given, labels.size(), n_classes);
@@ -100,8 +100,6 @@ struct ReliefStream : Stream<fastfs::relief_stream> {
                  return fastfs::relief_stream(n_rows, n_cols, values, n_classes, scale, options, run);
              })}};
     }
-
-    ReliefStream copy() const { return {{made_from, first, stream.copy()}}; }
 
     static ReliefStream unpickled(const py::tuple& state) {
         const py::tuple args = state[0];
@@ -317,17 +315,9 @@ void bind_margin(py::module_& m) {
              py::arg("run"))
         .def("explain", &Margin::explain, py::arg("labels"), py::arg("n_classes"), py::arg("metric"), py::arg("X"),
              py::arg("wanted"), py::arg("run"));
-    py::class_<ReliefStream>(m, "ReliefStream")
+    bind_stream<ReliefStream>(m, "ReliefStream")
         .def(py::init(&ReliefStream::make), py::arg("labels").noconvert(), py::arg("n_classes"), py::arg("n_cols"),
              py::arg("scaling"), py::arg("options"), py::arg("run"))
-        .def("__copy__", &ReliefStream::copy)
-        .def(py::pickle([](const ReliefStream& self) { return self.pickled(); }, &ReliefStream::unpickled))
-        .def("update", &ReliefStream::update, py::arg("X"), py::arg("first_row"), py::arg("run"))
-        .def(
-            "merge", [](ReliefStream& self, const ReliefStream& other) { self.stream.merge(other.stream); },
-            py::arg("other"), py::call_guard<py::gil_scoped_release>())
-        .def("save", &ReliefStream::save)
-        .def("load", &ReliefStream::load, py::arg("found"))
         .def(
             "next", [](ReliefStream& self, const py::object& run) { self.next(run, self.save()); }, py::arg("run"))
         .def(
@@ -335,7 +325,8 @@ void bind_margin(py::module_& m) {
             [](const ReliefStream& self, const Labels& merged_, const py::object& run_) {
                 const std::vector<std::int64_t> merged(merged_.data(), merged_.data() + merged_.size());
                 Call call(run_);
-                return to_dict(call([&](const fastfs::run& run) { return self.stream.scores(merged, run); }));
+                return to_dict(call(
+                    [&](const fastfs::run& run) { return fastfs::relief_stream_finish(self.stream, merged, run); }));
             },
             py::arg("merged").noconvert(), py::arg("run"));
     m.def("immigrate_pairs", &immigrate_pairs, py::arg("values").noconvert(), py::arg("vectors").noconvert(),

@@ -13,11 +13,10 @@
 namespace fastfs::bindings {
 
 // A stream, with the arguments and the result of the first pass from which another process can recreate it.
-template <class Core>
 struct Stream {
     py::tuple made_from;  // the arguments without the run
     py::object first;     // bytes, or None
-    Core stream;
+    fastfs::stream stream;
 
     void update(const py::object& X_, std::int64_t first_row, const py::object& run_) {
         const Matrix X(X_);
@@ -25,7 +24,10 @@ struct Stream {
         call([&](const fastfs::run& run) { stream.update(X.view, first_row, run); });
     }
 
-    // Ends a pass. found: the result of this pass over all rows, which copies in other processes need.
+    void merge(const Stream& other) { stream.merge(other.stream); }
+
+    // Ends a pass that isn't the last one. found: the state of this pass over all rows, which copies in other processes
+    // need.
     void next(const py::object& run_, py::object found) {
         Call call(run_);
         call([&](const fastfs::run& run) { stream.next(run); });
@@ -59,5 +61,19 @@ struct Stream {
         load(state[2]);
     }
 };
+
+// Binds what all streams can do.
+template <class Derived>
+py::class_<Derived> bind_stream(py::module_& m, const char* name) {
+    return py::class_<Derived>(m, name)
+        .def("__copy__", [](const Derived& self) { return Derived{{self.made_from, self.first, self.stream.copy()}}; })
+        .def(py::pickle([](const Derived& self) { return self.pickled(); }, &Derived::unpickled))
+        .def("update", &Derived::update, py::arg("X"), py::arg("first_row"), py::arg("run"))
+        .def(
+            "merge", [](Derived& self, const Derived& other) { self.merge(other); }, py::arg("other"),
+            py::call_guard<py::gil_scoped_release>())
+        .def("save", &Derived::save)
+        .def("load", &Derived::load, py::arg("found"));
+}
 
 }  // namespace fastfs::bindings

@@ -6,6 +6,7 @@
 #include "capi/abi.hpp"
 #include "capi/checks.hpp"
 #include "capi/handle.hpp"
+#include "capi/stream.hpp"
 #include "disc/disc.hpp"
 #include "disc/scaling.hpp"
 #include "disc/stream.hpp"
@@ -17,23 +18,63 @@ struct fastfs_disc : fastfs::core::Handle<std::vector<fastfs::core::DiscResult>>
     static constexpr const char* kType = "fastfs_disc";
 };
 
-struct fastfs_disc_stream : fastfs::core::Handle<fastfs::core::DiscStream> {
-    using Handle::Handle;
-    static constexpr const char* kType = "fastfs_disc_stream";
-};
-
 namespace {
 
 using namespace fastfs::core;
 
+class DiscBlocks : public Stream {
+  public:
+    static constexpr auto kMethod = FASTFS_STREAM_DISC;
+
+    template <class... Arguments>
+    explicit DiscBlocks(Arguments&&... arguments) : data_(std::forward<Arguments>(arguments)...) {}
+
+    fastfs_stream_method method() const override { return kMethod; }
+    std::int64_t n_cols() const override { return data_.n_cols(); }
+    std::int64_t n_rows() const override { return data_.n_rows_read(); }
+    std::int64_t n_groups() const override { return data_.n_groups(); }
+    int n_passes() const override { return data_.n_passes(); }
+    int pass() const override { return data_.pass(); }
+    std::uint64_t fingerprint() const override { return data_.fingerprint(); }
+    std::uint64_t fingerprint_of_passes() const override { return data_.fingerprint_of_passes(); }
+    void require_intact() const override { data_.require_intact(); }
+
+    void update(const RowBlock& block, Run& run) override {
+        const Matrix& X = block.X;
+        require_only_X(block);
+        require(!X.is_sparse() || X.is_csr(), "a sparse block of X must be CSR, but is CSC: give X.tocsr()");
+        require_rows(block, data_.n_rows());
+        if (X.n_rows() > 0) data_.update(X, block.first_row, run);
+    }
+    void merge(const Stream& other) override { data_.merge(static_cast<const DiscBlocks&>(other).data_); }
+    // Ends a pass, the last one included.
+    void next(Run& run) override {
+        data_.require_all_rows();
+        data_.next(run);
+    }
+    void means(double* counts, double* means) const override {
+        if (counts) data_.counts(counts);
+        if (means) data_.means(means);
+    }
+    std::unique_ptr<Stream> copy() const override { return std::make_unique<DiscBlocks>(data_); }
+    void save(ByteWriter& to) const override { data_.save(to); }
+    void load(ByteReader& from) override { data_.load(from); }
+
+    const DiscStream& data() const { return data_; }
+
+  private:
+    DiscStream data_;
+};
+
 // Reads a group of a finished stream, which doesn't change any more.
-DiscSet read_group(const fastfs_disc_stream* stream, std::int64_t group, const Name& name) {
-    const Use data(stream, "stream");
-    require(data->is_finished(), "the stream of ", name, " is in pass ", data->pass(), " of ", data->n_passes(),
-            ": end it by fastfs_disc_stream_next first");
-    require(group >= 0 && group < data->n_groups(), "the stream of ", name, " has ", data->n_groups(),
+DiscSet read_group(const fastfs_stream* stream, std::int64_t group, const Name& name) {
+    const UseStream<DiscBlocks> use(stream, "stream");
+    const DiscStream& data = use->data();
+    require(data.is_finished(), "the stream of ", name, " is in pass ", data.pass(), " of ", data.n_passes(),
+            ": end it by fastfs_disc_stream_finish first");
+    require(group >= 0 && group < data.n_groups(), "the stream of ", name, " has ", data.n_groups(),
             " groups, and none is number ", group);
-    return data->set(group);
+    return data.set(group);
 }
 
 DiscSet read_set(const fastfs_disc_set& given, std::int64_t number) {
@@ -108,10 +149,6 @@ const DiscResult& result_of(const fastfs_disc* fitted, std::int64_t set) {
 
 void require_count(std::int64_t value, const char* name) {
     require(value >= 1, name, " must be at least 1, but is ", value);
-}
-
-void require_unfinished(const DiscStream& stream) {
-    require(!stream.is_finished(), "the stream has come to its end: make another one to read more rows");
 }
 
 fastfs_disc_options read_disc_options(const fastfs_disc_options* options) {
@@ -244,7 +281,7 @@ void fastfs_disc_free(fastfs_disc* fitted) { free_handle(fitted, "fitted"); }
 
 fastfs_status fastfs_disc_stream_new(int64_t n_rows, int64_t n_cols, const int64_t* labels, int64_t n_groups,
                                      const fastfs_disc_options* options, const fastfs_run* run_,
-                                     fastfs_disc_stream** stream) {
+                                     fastfs_stream** stream) {
     return guarded([&] {
         const Run run = read_run(run_);
         require_output(run, stream, "stream");
@@ -261,99 +298,18 @@ fastfs_status fastfs_disc_stream_new(int64_t n_rows, int64_t n_cols, const int64
                 n_cols, ": choose graph knn");
         run.require_memory(DiscStream::memory(n_rows, n_cols, labels, n_groups),
                            {"what DiSC keeps of ", n_groups, " groups with ", n_cols, " features"});
-        *stream = new fastfs_disc_stream(n_rows, n_cols, labels, n_groups, o);
+        *stream = new fastfs_stream(std::make_unique<DiscBlocks>(n_rows, n_cols, labels, n_groups, o));
     });
 }
 
-fastfs_status fastfs_disc_stream_copy(const fastfs_disc_stream* stream, fastfs_disc_stream** copy) {
+fastfs_status fastfs_disc_stream_finish(fastfs_stream* stream, const fastfs_run* run_) {
     return guarded([&] {
-        const Use data(stream, "stream");
-        require_array(copy, "copy");
-        *copy = new fastfs_disc_stream(*data);
-    });
-}
-
-fastfs_status fastfs_disc_stream_plan(const fastfs_disc_stream* stream, int32_t* n_passes, int32_t* sketches) {
-    return guarded([&] {
-        const DiscStream& data = require_handle(stream, "stream").data;  // these never change
-        if (n_passes) *n_passes = data.n_passes();
-        if (sketches) *sketches = data.is_sketch();
-    });
-}
-
-fastfs_status fastfs_disc_stream_update(fastfs_disc_stream* stream, const fastfs_matrix* X_, int64_t first_row,
-                                        const fastfs_run* run_) {
-    return guarded([&] {
-        const Use use(stream, "stream");
-        DiscStream& data = *use;
+        const UseStream<DiscBlocks> use(stream, "stream");
         Run run = read_run(run_);
-        const Matrix X = read_matrix(X_);
-        require_unfinished(data);
-        require(!X.is_sparse() || X.is_csr(), "a sparse block of X must be CSR, but is CSC: give X.tocsr()");
-        require(X.n_cols() == data.n_cols(), "a block of X must have ", data.n_cols(), " columns, but this one has ",
-                X.n_cols());
-        require(first_row >= 0 && X.n_rows() <= data.n_rows() - first_row, "X must have ", data.n_rows(),
-                " rows, but this block of ", X.n_rows(), " begins with row ", first_row);
-        if (X.n_rows() > 0) data.update(X, first_row, run);
+        require(!use->data().is_finished(), "the stream has come to its end: it can be given to fastfs_disc_fit");
+        require_last_pass(*use);
+        use->next(run);
     });
 }
-
-fastfs_status fastfs_disc_stream_merge(fastfs_disc_stream* stream, const fastfs_disc_stream* other) {
-    return guarded([&] {
-        use_both(stream, other, "stream", [](DiscStream& mine, const DiscStream& others) {
-            require_unfinished(mine);
-            require(mine.is_copy_of(others), "streams can be merged if they are copies of one, in one pass");
-            mine.merge(others);
-        });
-    });
-}
-
-int64_t fastfs_disc_stream_size(const fastfs_disc_stream* stream) {
-    return number_or_error([&] { return saved_size(*Use(stream, "stream")); });
-}
-
-fastfs_status fastfs_disc_stream_save(const fastfs_disc_stream* stream, void* bytes, int64_t n_bytes) {
-    return guarded([&] {
-        const Use data(stream, "stream");
-        require(bytes != nullptr, "bytes must not be null");
-        require_unfinished(*data);
-        const std::int64_t size = saved_size(*data);
-        require(n_bytes == size, "n_bytes must be ", size, ", the size of this stream now, not ", n_bytes,
-                ": ask fastfs_disc_stream_size again");
-        ByteWriter to(static_cast<char*>(bytes));
-        data->save(to);
-    });
-}
-
-fastfs_status fastfs_disc_stream_load(fastfs_disc_stream* stream, const void* bytes, int64_t n_bytes) {
-    return guarded([&] {
-        const Use data(stream, "stream");
-        require(bytes != nullptr, "bytes must not be null");
-        require_unfinished(*data);
-        require(n_bytes >= 0, "n_bytes must be at least 0, not ", n_bytes);
-        ByteReader from(static_cast<const char*>(bytes), n_bytes);
-        data->load(from);
-    });
-}
-
-fastfs_status fastfs_disc_stream_next(fastfs_disc_stream* stream, const fastfs_run* run_) {
-    return guarded([&] {
-        const Use data(stream, "stream");
-        Run run = read_run(run_);
-        require_unfinished(*data);
-        data->require_all_rows();
-        data->next(run);
-    });
-}
-
-fastfs_status fastfs_disc_stream_means(const fastfs_disc_stream* stream, double* means) {
-    return guarded([&] {
-        const Use data(stream, "stream");
-        require_array(means, "means");
-        data->means(means);
-    });
-}
-
-void fastfs_disc_stream_free(fastfs_disc_stream* stream) { free_handle(stream, "stream"); }
 
 }  // extern "C"

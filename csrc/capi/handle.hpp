@@ -10,7 +10,6 @@
 #include <utility>
 
 #include "capi/abi.hpp"
-#include "support/bytes.hpp"
 #include "support/errors.hpp"
 #include "support/parallel.hpp"
 
@@ -52,9 +51,9 @@ class Use {
         require_free(handle_, argument);
         handle_.mutex.lock();
         handle_.user.store(calling_thread(), std::memory_order_relaxed);
-        if constexpr (requires { handle_.data.require_intact(); }) {
+        if constexpr (requires { handle_.data->require_intact(); }) {
             try {
-                handle_.data.require_intact();
+                handle_.data->require_intact();
             } catch (...) {
                 release();
                 throw;
@@ -118,14 +117,6 @@ std::int64_t number_or_error(F&& f) noexcept {
     std::int64_t number = -1;
     guarded([&] { number = f(); });
     return number;
-}
-
-// Returns the number of bytes that saving the stream takes.
-template <class Stream>
-std::int64_t saved_size(const Stream& stream) {
-    ByteWriter counted(nullptr);
-    stream.save(counted);
-    return counted.n_bytes();
 }
 
 }  // namespace fastfs::core

@@ -14,7 +14,6 @@
 #include "margin/margin.hpp"
 #include "margin/predict.hpp"
 #include "margin/relief.hpp"
-#include "margin/relief_stream.hpp"
 #include "margin/target.hpp"
 #include "support/classes.hpp"
 #include "support/errors.hpp"
@@ -22,11 +21,6 @@
 struct fastfs_margin : fastfs::core::Handle<fastfs::core::Margin> {
     using Handle::Handle;
     static constexpr const char* kType = "fastfs_margin";
-};
-
-struct fastfs_relief_stream : fastfs::core::Handle<fastfs::core::ReliefStream> {
-    using Handle::Handle;
-    static constexpr const char* kType = "fastfs_relief_stream";
 };
 
 struct fastfs_immigrate : fastfs::core::Handle<fastfs::core::Immigrate> {
@@ -195,40 +189,6 @@ fastfs_relief_options read_relief_options(const fastfs_relief_options* given, co
     return o;
 }
 
-fastfs_relief_options read_stream_options(const fastfs_relief_options* given, std::int64_t n_rows,
-                                          std::int64_t n_classes, int scaling) {
-    const auto o = read(given, FASTFS_RELIEF_OPTIONS_INIT, "options");
-    require(o.method == FASTFS_RELIEF || o.method == FASTFS_RELIEFF,
-            "method must be FASTFS_RELIEF or FASTFS_RELIEFF for a stream, not ", o.method);
-    require(o.target == FASTFS_TARGET_CLASS, "target must be FASTFS_TARGET_CLASS for a stream, not ", o.target);
-    require(o.far == 0, "far must be 0 for a stream, not ", o.far);
-    require(o.closed_form == 0 || (o.closed_form == 1 && o.method == FASTFS_RELIEF),
-            "closed_form must be 0, or 1 with FASTFS_RELIEF, not ", o.closed_form);
-    require(o.n_neighbors >= 1, "n_neighbors must be at least 1, but is ", o.n_neighbors);
-    require(o.n_targets >= 0 && o.n_targets <= n_rows, "n_targets must be from 1 to the ", n_rows,
-            " samples, or not given for all, not ", o.n_targets);
-    require(scaling >= FASTFS_SCALE_NONE && scaling <= FASTFS_SCALE_STANDARD,
-            "scaling must be one of FASTFS_SCALE_*, not ", scaling);
-    if (o.priors) require_positive(o.priors, n_classes, "priors");
-    return o;
-}
-
-// Checks `merged`: for each of n_classes classes the merged class, 0..n_merged - 1, of which it is a part.
-void require_merged(const std::int64_t* merged, std::int64_t n_classes, std::int64_t n_merged) {
-    require_array(merged, "merged");
-    require(n_merged >= 2 && n_merged <= n_classes, "n_merged must be from 2 to the ", n_classes, " classes, not ",
-            n_merged);
-    std::vector<bool> seen(at(n_merged));
-    for (std::int64_t c = 0; c < n_classes; ++c) {
-        if (merged[c] < 0 || merged[c] >= n_merged) {
-            refuse({"merged must lie in 0..", n_merged - 1, ", but that of ", Name::class_(c), " is ", merged[c]});
-        }
-        seen[at(merged[c])] = true;
-    }
-    const auto missing = std::find(seen.begin(), seen.end(), false) - seen.begin();
-    require(missing == n_merged, "merged must name each of 0..", n_merged - 1, ", but no class has ", missing);
-}
-
 Matrix read_new_samples(const fastfs_matrix* X_, const Margin& margin) {
     const Matrix X = read_matrix(X_);
     require(!X.is_sparse(), "X must be dense");
@@ -300,112 +260,6 @@ fastfs_status fastfs_relief(const fastfs_margin* margin, const int64_t* labels, 
         });
     });
 }
-
-fastfs_status fastfs_relief_stream_new(int64_t n_rows, int64_t n_cols, const int64_t* labels, int64_t n_classes,
-                                       int32_t scaling, const fastfs_relief_options* options, const fastfs_run* run_,
-                                       fastfs_relief_stream** stream) {
-    return guarded([&] {
-        const Run run = read_run(run_);
-        require_output(run, stream, "stream");
-        require_size(n_rows, 2, "n_rows");
-        require_size(n_cols, 1, "n_cols");
-        require(n_cols <= kMostFeatures, "n_cols must be at most ", kMostFeatures, ", but is ", n_cols);
-        require_labels(labels, n_rows, n_classes);
-        const auto o = read_stream_options(options, n_rows, n_classes, scaling);
-        run.require_memory(24 * n_rows + 48 * n_cols, {"the labels of ", n_rows, " rows"});
-        *stream = new fastfs_relief_stream(n_rows, n_cols, labels, n_classes, static_cast<Scaling>(scaling), o);
-    });
-}
-
-fastfs_status fastfs_relief_stream_copy(const fastfs_relief_stream* stream, fastfs_relief_stream** copy) {
-    return guarded([&] {
-        const Use data(stream, "stream");
-        require_array(copy, "copy");
-        *copy = new fastfs_relief_stream(*data);
-    });
-}
-
-fastfs_status fastfs_relief_stream_update(fastfs_relief_stream* stream, const fastfs_matrix* X_, int64_t first_row,
-                                          const fastfs_run* run_) {
-    return guarded([&] {
-        const Use use(stream, "stream");
-        ReliefStream& data = *use;
-        Run run = read_run(run_);
-        const Matrix X = read_matrix(X_);
-        require(X.is_dense() || X.is_csr(), "a block of X must be dense or CSR: convert it");
-        require(X.n_cols() == data.n_cols(), "a block of X must have ", data.n_cols(), " columns, but this one has ",
-                X.n_cols());
-        require(first_row >= 0 && X.n_rows() <= data.n_rows() - first_row, "X must have ", data.n_rows(),
-                " rows, but this block of ", X.n_rows(), " begins with row ", first_row);
-        data.require_like(X);
-        if (X.n_rows() > 0) data.update(X, first_row, run);
-    });
-}
-
-fastfs_status fastfs_relief_stream_merge(fastfs_relief_stream* stream, const fastfs_relief_stream* other) {
-    return guarded([&] {
-        use_both(stream, other, "stream", [](ReliefStream& mine, const ReliefStream& others) {
-            require(mine.is_copy_of(others), "streams can be merged if they are copies of one, in one pass");
-            mine.require_like(others);
-            mine.merge(others);
-        });
-    });
-}
-
-int64_t fastfs_relief_stream_size(const fastfs_relief_stream* stream) {
-    return number_or_error([&] { return saved_size(*Use(stream, "stream")); });
-}
-
-fastfs_status fastfs_relief_stream_save(const fastfs_relief_stream* stream, void* bytes, int64_t n_bytes) {
-    return guarded([&] {
-        const Use data(stream, "stream");
-        require(bytes != nullptr, "bytes must not be null");
-        const std::int64_t size = saved_size(*data);
-        require(n_bytes == size, "n_bytes must be ", size, ", the size of this stream now, not ", n_bytes,
-                ": ask fastfs_relief_stream_size again");
-        ByteWriter to(static_cast<char*>(bytes));
-        data->save(to);
-    });
-}
-
-fastfs_status fastfs_relief_stream_load(fastfs_relief_stream* stream, const void* bytes, int64_t n_bytes) {
-    return guarded([&] {
-        const Use data(stream, "stream");
-        require(bytes != nullptr, "bytes must not be null");
-        require(n_bytes >= 0, "n_bytes must be at least 0, not ", n_bytes);
-        ByteReader from(static_cast<const char*>(bytes), n_bytes);
-        data->load(from);
-    });
-}
-
-fastfs_status fastfs_relief_stream_next(fastfs_relief_stream* stream, const fastfs_run* run_) {
-    return guarded([&] {
-        const Use data(stream, "stream");
-        Run run = read_run(run_);
-        require(data->pass() == 1, "the stream is in its second pass, which fastfs_relief_stream_scores ends");
-        data->require_all_rows();
-        data->next(run);
-    });
-}
-
-fastfs_status fastfs_relief_stream_scores(const fastfs_relief_stream* stream, const int64_t* merged, int64_t n_merged,
-                                          const fastfs_run* run_, fastfs_relief_result* result) {
-    return guarded([&] {
-        const Use data(stream, "stream");
-        Run run = read_run(run_);
-        require_output(run, result, "result");
-        require(data->pass() == 2, "the stream is in its first pass, which fastfs_relief_stream_next ends");
-        data->require_all_rows();
-        if (merged) require_merged(merged, data->n_classes(), n_merged);
-        fill(result, FASTFS_RELIEF_RESULT_INIT, "result", [&](fastfs_relief_result& r) {
-            require_output(run, r.scores, "scores of the result");
-            require_array_or_null(r.scores_se, "scores_se of the result");
-            data->scores(merged, n_merged, run, r);
-        });
-    });
-}
-
-void fastfs_relief_stream_free(fastfs_relief_stream* stream) { free_handle(stream, "stream"); }
 
 fastfs_status fastfs_im4e(const fastfs_margin* margin, const int64_t* labels, int64_t n_classes,
                           const fastfs_im4e_options* options, const fastfs_run* run_, fastfs_im4e_result* result) {

@@ -11,6 +11,7 @@
 #include "engines/isa/tiles.hpp"
 #include "engines/neighbors.hpp"
 #include "support/errors.hpp"
+#include "support/fingerprint.hpp"
 #include "support/parallel.hpp"
 #include "support/random.hpp"
 
@@ -134,6 +135,15 @@ DiscStream::DiscStream(std::int64_t n_rows, std::int64_t n_cols, const std::int6
     plan->n_neighbors = std::min(std::max(options.bandwidth_neighbors, options.n_neighbors), n_cols - 1);
     plan->n_candidates = std::min(std::max(kCandidates, kCandidatesPerNeighbor * plan->n_neighbors), n_cols - 1);
     plan->seed = options.seed;
+    plan->fingerprint = Fingerprint()
+                            .add(n_rows)
+                            .add(n_cols)
+                            .add(plan->labels)
+                            .add(n_groups)
+                            .add(plan->n_neighbors)
+                            .add(plan->n_candidates)
+                            .add(&plan->seed, 1)
+                            .value();
     for (std::int64_t s = 0; s < plan->n_sketches; ++s) sketches_.push_back(numbers(kBuckets * (n_cols + 1)));
     plan_ = std::move(plan);
 }
@@ -264,15 +274,7 @@ void DiscStream::merge(const DiscStream& other) {
     }
 }
 
-std::vector<std::int64_t> DiscStream::signature() const {
-    std::vector<std::int64_t> found{
-        pass_, n_rows(), n_cols(), plan_->n_neighbors, plan_->n_candidates, static_cast<std::int64_t>(plan_->seed)};
-    found.insert(found.end(), plan_->sizes.begin(), plan_->sizes.end());
-    return found;
-}
-
 void DiscStream::save(ByteWriter& to) const {
-    to.put(signature());
     rows_.save(to);
     if (pass_ == 1) {
         to.put(sums_.numbers().data(), sums_.size());
@@ -286,9 +288,6 @@ void DiscStream::save(ByteWriter& to) const {
 }
 
 void DiscStream::load(ByteReader& from) {
-    std::vector<std::int64_t> theirs;
-    from.get(theirs);
-    require(theirs == signature(), "the bytes are those of a stream with other arguments, or of another pass");
     DiscStream other = *this;
     other.rows_.load(from);
     const auto expect_finite = [&](const double* numbers, std::int64_t n) {
@@ -302,8 +301,8 @@ void DiscStream::load(ByteReader& from) {
             expect_finite(numbers.data(), std::ssize(numbers));
         }
     };
+    Buffer<double> numbers(pass_ == 1 ? sums_.size() : 0);
     if (pass_ == 1) {
-        Buffer<double> numbers(sums_.size());
         from.get(numbers.data(), numbers.size());
         expect_finite(numbers.data(), numbers.size());
         other.sums_.load(numbers.data());
@@ -323,7 +322,12 @@ void DiscStream::load(ByteReader& from) {
         get(other.products_);
     }
     from.expect_end();
-    merge(other);
+    // From here on nothing fails.
+    rows_ = std::move(other.rows_);
+    if (pass_ == 1) sums_.load(numbers.data());
+    sketches_ = std::move(other.sketches_);
+    kept_rows_ = std::move(other.kept_rows_);
+    products_ = std::move(other.products_);
 }
 
 std::int64_t DiscStream::memory_of_next(const Run& run) const {
@@ -360,6 +364,9 @@ void DiscStream::next(Run& run) {
                 search->kept[at(g)] = rows.matrix(n_cols());
             }
         }
+        Fingerprint fingerprint;
+        for (const Pairs& pairs : search->pairs) fingerprint.add(pairs.first).add(pairs.second);
+        search->fingerprint = fingerprint.value();
         // From here on nothing fails: a call that is canceled can be made again.
         sketches_ = {};
         kept_rows_ = {};

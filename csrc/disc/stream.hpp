@@ -44,19 +44,19 @@ class DiscStream {
     int n_passes() const { return is_sketch() ? 2 : 1; }
     int pass() const { return pass_; }
     bool is_finished() const { return pass_ > n_passes(); }
-    // Whether both are copies of one that have come to the same pass together.
-    bool is_copy_of(const DiscStream& other) const {
-        return plan_ == other.plan_ && search_ == other.search_ && pass_ == other.pass_;
-    }
+    std::int64_t n_rows_read() const { return rows_.size(); }
+    // Return hashes of the arguments and of the results of the first pass; the latter is 0 in that pass.
+    std::uint64_t fingerprint() const { return plan_->fingerprint; }
+    std::uint64_t fingerprint_of_passes() const { return search_ ? search_->fingerprint : 0; }
     void require_all_rows() const { rows_.require_all(pass_); }
     // Refuses every use after an update that stopped halfway.
     void require_intact() const { intact_.require_for("an update of this stream"); }
 
     // Rows from first_row on, dense or CSR, each once in a pass.
     void update(const Matrix& X, std::int64_t first_row, Run& run);
-    // Of other rows, in the same pass. That must be a copy of this one from the start of the pass.
+    // Adds the rows that `other`, with the same fingerprints, has read.
     void merge(const DiscStream& other);
-    // What this pass has found, for a stream with the same arguments that has come to it, to which load adds it.
+    // Writes the state of this pass. load restores it in a stream with the same fingerprints that has read no rows.
     void save(ByteWriter& to) const;
     void load(ByteReader& from);
     // Ends a pass.
@@ -64,7 +64,8 @@ class DiscStream {
 
     // A group, after the last pass; it points to what this object has.
     DiscSet set(std::int64_t group) const;
-    void means(double* to) const { sums_.means(to); }  // of each group
+    void counts(double* to) const { sums_.counts(to); }  // rows of each group in the first pass
+    void means(double* to) const { sums_.means(to); }    // of each group
 
   private:
     struct Plan {
@@ -72,7 +73,7 @@ class DiscStream {
         std::vector<std::int64_t> labels, sizes;
         std::vector<std::int64_t> sketch_of;  // of each group, or -1
         std::int64_t n_neighbors, n_candidates;
-        std::uint64_t seed;
+        std::uint64_t seed, fingerprint;
     };
     // Each pair of a feature and a candidate, once, by blocks of second features.
     struct Pairs {
@@ -85,6 +86,7 @@ class DiscStream {
     struct Search {
         std::vector<Pairs> pairs;       // of each sketch
         std::vector<OwnedMatrix> kept;  // the rows of each group without one
+        std::uint64_t fingerprint;
     };
     struct Found {
         Buffer<std::int64_t> neighbors;
@@ -92,7 +94,6 @@ class DiscStream {
         bool lost;
     };
 
-    std::vector<std::int64_t> signature() const;
     struct Signed;
     // Of a group without a sketch.
     bool is_kept(std::int64_t row) const { return plan_->sketch_of[at(plan_->labels[at(row)])] < 0; }

@@ -9,6 +9,7 @@
 #include "margin/relief.hpp"
 #include "margin/target_scores.hpp"
 #include "support/errors.hpp"
+#include "support/fingerprint.hpp"
 #include "support/parallel.hpp"
 
 namespace fastfs::core {
@@ -50,6 +51,18 @@ ReliefStream::ReliefStream(std::int64_t n_rows, std::int64_t n_cols, const std::
     plan->options = options;
     plan->options.n_neighbors = std::min(options.n_neighbors, n_rows);
     plan->options.priors = nullptr;
+    plan->fingerprint = Fingerprint()
+                            .add(n_rows)
+                            .add(n_cols)
+                            .add(plan->labels)
+                            .add(n_classes)
+                            .add(static_cast<std::int64_t>(scaling))
+                            .add(options.method)
+                            .add(options.closed_form)
+                            .add(plan->k())
+                            .add(options.priors ? plan->priors : Numbers())
+                            .add(plan->targets.rows)
+                            .value();
     plan_ = std::move(plan);
 }
 
@@ -99,6 +112,11 @@ void ReliefStream::next(Run& run) {
     if (!n_stored_.empty()) search->split = split_by_density(n_stored_, n_rows(), search->columns);
     search->targets = target_rows_.matrix(n_cols());
     search->differences.reset(new Differences(scaled_differences(*search->targets.matrix, *search, run)));
+    search->fingerprint = Fingerprint()
+                              .add(search->scales.shift)
+                              .add(search->scales.factor)
+                              .add(search->targets.values.data(), search->targets.values.size())
+                              .value();
     std::vector<NearestRows> nearest(at(plan_->targets.size() * n_classes()));
     // From here on nothing fails.
     search_ = std::move(search);
@@ -205,22 +223,7 @@ ReliefStream ReliefStream::restarted() const {
     return restarted;
 }
 
-std::vector<std::int64_t> ReliefStream::signature() const {
-    const auto& options = plan_->options;
-    std::vector<std::int64_t> signature{pass(),
-                                        n_rows(),
-                                        n_cols(),
-                                        static_cast<std::int64_t>(plan_->scaling),
-                                        options.method,
-                                        plan_->k(),
-                                        plan_->targets.size(),
-                                        static_cast<std::int64_t>(options.seed)};
-    signature.insert(signature.end(), plan_->class_sizes.begin(), plan_->class_sizes.end());
-    return signature;
-}
-
 void ReliefStream::save(ByteWriter& to) const {
-    to.put(signature());
     rows_.save(to);
     if (!search_) {
         scales_.save(to);
@@ -233,9 +236,6 @@ void ReliefStream::save(ByteWriter& to) const {
 }
 
 void ReliefStream::load(ByteReader& from) {
-    std::vector<std::int64_t> saved_signature;
-    from.get(saved_signature);
-    require(saved_signature == signature(), "the bytes are those of a stream with other arguments, or of another pass");
     ReliefStream other = restarted();
     other.rows_.load(from);
     const auto load_rows = [&](KeptRows& rows) {
@@ -258,13 +258,14 @@ void ReliefStream::load(ByteReader& from) {
             from.expect(std::ssize(list) <= plan_->k());
         }
         load_rows(other.neighbor_rows_);
-        for (const NearestRows& list : other.nearest_) {
+        for (NearestRows& list : other.nearest_) {
             for (const NearRow& one : list)
                 from.expect(one.distance >= 0 && std::isfinite(one.distance) && other.neighbor_rows_.has(one.row));
+            std::make_heap(list.begin(), list.end());  // whatever the bytes hold
         }
     }
     from.expect_end();
-    merge(other);
+    *this = std::move(other);
 }
 
 std::vector<ReliefStream::RowsByGroup> ReliefStream::neighbors(std::int64_t first, std::int64_t last,

@@ -32,8 +32,10 @@ class ReliefStream {
     std::int64_t n_rows() const { return plan_->n_rows; }
     std::int64_t n_classes() const { return std::ssize(plan_->class_sizes); }
     int pass() const { return search_ ? 2 : 1; }
-    // Tells if both are copies of one stream, made in the current pass.
-    bool is_copy_of(const ReliefStream& other) const { return plan_ == other.plan_ && search_ == other.search_; }
+    std::int64_t n_rows_read() const { return rows_.size(); }
+    // Return hashes of the arguments and of the results of the first pass; the latter is 0 in that pass.
+    std::uint64_t fingerprint() const { return plan_->fingerprint; }
+    std::uint64_t fingerprint_of_passes() const { return search_ ? search_->fingerprint : 0; }
     void require_like(const ReliefStream& other) const;
     // Refuses a pass that hasn't read every row.
     void require_all_rows() const { rows_.require_all(pass()); }
@@ -44,9 +46,9 @@ class ReliefStream {
 
     // Reads a block of rows, dense or CSR, that begins with first_row. Each row is read once per pass.
     void update(const Matrix& X, std::int64_t first_row, Run& run);
-    // Adds the rows that `other`, a copy from the start of this pass, has read.
+    // Adds the rows that `other`, with the same fingerprints, has read.
     void merge(const ReliefStream& other);
-    // Writes the state of this pass. load adds it to a stream with equal arguments in the same pass.
+    // Writes the state of this pass. load restores it in a stream with the same fingerprints that has read no rows.
     void save(ByteWriter& to) const;
     void load(ByteReader& from);
     // Ends the first pass: fixes the scales and prepares the targets.
@@ -64,6 +66,7 @@ class ReliefStream {
         Numbers priors;  // of the classes, not normalised
         DrawnTargets targets;
         fastfs_relief_options options;
+        std::uint64_t fingerprint;
 
         bool squared() const { return options.method == FASTFS_RELIEF; }
         std::int64_t k() const { return squared() ? 1 : options.n_neighbors; }
@@ -75,6 +78,7 @@ class ReliefStream {
         DensitySplit split;
         OwnedMatrix targets;
         std::unique_ptr<const Differences> differences;  // between targets
+        std::uint64_t fingerprint;
     };
     struct NearRow {
         double distance;
@@ -92,8 +96,6 @@ class ReliefStream {
 
     // Returns a stream in the state at the start of the current pass.
     ReliefStream restarted() const;
-    // Returns numbers that agree if arguments and pass do.
-    std::vector<std::int64_t> signature() const;
     Differences scaled_differences(const Matrix& X, const Search& search, Run& run) const;
     void find_nearest(const Matrix& X, std::int64_t first_row, Run& run);
     // Returns the rows in any list of nearest rows, ascending.

@@ -156,9 +156,6 @@ class DiscStream:
     @property
     def n_passes(self) -> int:
         ...
-    @property
-    def sketches(self) -> bool:
-        ...
 def affinity(X: typing.Any, kernel: typing.Any, sigma: typing.SupportsFloat | typing.SupportsIndex, out: typing.Any, run: typing.Any) -> numpy.ndarray:
     ...
 def affinity_product(X: typing.Any, V: numpy.ndarray, kernel: typing.Any, sigma: typing.SupportsFloat | typing.SupportsIndex, run: typing.Any) -> numpy.ndarray:

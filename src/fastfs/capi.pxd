@@ -88,6 +88,36 @@ cdef extern from "fastfs/fastfs.h" nogil:
         fastfs_progress progress
         void *user
         int64_t *bytes_needed
+    ctypedef struct fastfs_stream:
+        pass
+    ctypedef enum fastfs_stream_method:
+        FASTFS_STREAM_RELIEF
+        FASTFS_STREAM_DISC
+    ctypedef struct fastfs_block:
+        size_t struct_size
+        const fastfs_matrix *X
+        const fastfs_matrix *Y
+        const int64_t *labels
+        int64_t first_row
+    ctypedef struct fastfs_stream_state:
+        size_t struct_size
+        int32_t method
+        int32_t pass_number
+        int32_t n_passes
+        int32_t reserved
+        int64_t n_rows
+        int64_t n_cols
+        int64_t n_groups
+    fastfs_status fastfs_stream_copy(const fastfs_stream *stream, fastfs_stream **copy)
+    fastfs_status fastfs_stream_update(fastfs_stream *stream, const fastfs_block *block, const fastfs_run *run)
+    fastfs_status fastfs_stream_merge(fastfs_stream *stream, const fastfs_stream *other)
+    fastfs_status fastfs_stream_next(fastfs_stream *stream, const fastfs_run *run)
+    fastfs_status fastfs_stream_get(const fastfs_stream *stream, fastfs_stream_state *state)
+    fastfs_status fastfs_stream_means(const fastfs_stream *stream, double *counts, double *means)
+    int64_t fastfs_stream_size(const fastfs_stream *stream)
+    fastfs_status fastfs_stream_save(const fastfs_stream *stream, void *bytes, int64_t n_bytes)
+    fastfs_status fastfs_stream_load(fastfs_stream *stream, const void *bytes, int64_t n_bytes)
+    void fastfs_stream_free(fastfs_stream *stream)
     enum:
         FASTFS_RBF
         FASTFS_SQEUCLIDEAN
@@ -341,18 +371,8 @@ cdef extern from "fastfs/fastfs.h" nogil:
         int64_t n_alone
         int64_t n_apart
     fastfs_status fastfs_relief(const fastfs_margin *margin, const int64_t *labels, int64_t n_classes, const fastfs_relief_options *options, const fastfs_run *run, fastfs_relief_result *result)
-    ctypedef struct fastfs_relief_stream:
-        pass
-    fastfs_status fastfs_relief_stream_new(int64_t n_rows, int64_t n_cols, const int64_t *labels, int64_t n_classes, int32_t scaling, const fastfs_relief_options *options, const fastfs_run *run, fastfs_relief_stream **stream)
-    fastfs_status fastfs_relief_stream_copy(const fastfs_relief_stream *stream, fastfs_relief_stream **copy)
-    fastfs_status fastfs_relief_stream_update(fastfs_relief_stream *stream, const fastfs_matrix *X, int64_t first_row, const fastfs_run *run)
-    fastfs_status fastfs_relief_stream_merge(fastfs_relief_stream *stream, const fastfs_relief_stream *other)
-    int64_t fastfs_relief_stream_size(const fastfs_relief_stream *stream)
-    fastfs_status fastfs_relief_stream_save(const fastfs_relief_stream *stream, void *bytes, int64_t n_bytes)
-    fastfs_status fastfs_relief_stream_load(fastfs_relief_stream *stream, const void *bytes, int64_t n_bytes)
-    fastfs_status fastfs_relief_stream_next(fastfs_relief_stream *stream, const fastfs_run *run)
-    fastfs_status fastfs_relief_stream_scores(const fastfs_relief_stream *stream, const int64_t *merged, int64_t n_merged, const fastfs_run *run, fastfs_relief_result *result)
-    void fastfs_relief_stream_free(fastfs_relief_stream *stream)
+    fastfs_status fastfs_relief_stream_new(int64_t n_rows, int64_t n_cols, const int64_t *labels, int64_t n_classes, int32_t scaling, const fastfs_relief_options *options, const fastfs_run *run, fastfs_stream **stream)
+    fastfs_status fastfs_relief_stream_finish(const fastfs_stream *stream, const int64_t *merged, int64_t n_merged, const fastfs_run *run, fastfs_relief_result *result)
     enum:
         FASTFS_MARGIN_SIGMA_GIVEN
         FASTFS_MARGIN_SIGMA_NEAREST
@@ -433,8 +453,6 @@ cdef extern from "fastfs/fastfs.h" nogil:
     fastfs_status fastfs_margin_distances(const fastfs_margin *margin, const int64_t *labels, int64_t n_classes, const fastfs_margin_metric *metric, const fastfs_matrix *X, const fastfs_run *run, double *out)
     fastfs_status fastfs_margin_explain(const fastfs_margin *margin, const int64_t *labels, int64_t n_classes, const fastfs_margin_metric *metric, const fastfs_matrix *X, const int64_t *wanted, const fastfs_run *run, double *out)
     fastfs_status fastfs_nearest_features(const fastfs_matrix *X, int64_t n_neighbors, const fastfs_run *run, int64_t *neighbors, double *distances)
-    ctypedef struct fastfs_disc_stream:
-        pass
     ctypedef struct fastfs_disc_set:
         size_t struct_size
         const fastfs_matrix *X
@@ -446,7 +464,7 @@ cdef extern from "fastfs/fastfs.h" nogil:
         int64_t n_components
         fastfs_tile_kernel custom
         void *user
-        const fastfs_disc_stream *stream
+        const fastfs_stream *stream
         int64_t group
     enum:
         FASTFS_GRAPH_DENSE
@@ -512,17 +530,8 @@ cdef extern from "fastfs/fastfs.h" nogil:
     fastfs_status fastfs_disc_graph(const fastfs_disc *fitted, int64_t set, int32_t index_bits, const fastfs_run *run, void *indptr, void *indices, double *weights)
     fastfs_status fastfs_disc_scale(const fastfs_disc_set *sets, int64_t n_sets, const fastfs_run *run, double *mean, double *scale)
     void fastfs_disc_free(fastfs_disc *fitted)
-    fastfs_status fastfs_disc_stream_new(int64_t n_rows, int64_t n_cols, const int64_t *labels, int64_t n_groups, const fastfs_disc_options *options, const fastfs_run *run, fastfs_disc_stream **stream)
-    fastfs_status fastfs_disc_stream_copy(const fastfs_disc_stream *stream, fastfs_disc_stream **copy)
-    fastfs_status fastfs_disc_stream_plan(const fastfs_disc_stream *stream, int32_t *n_passes, int32_t *sketches)
-    fastfs_status fastfs_disc_stream_update(fastfs_disc_stream *stream, const fastfs_matrix *X, int64_t first_row, const fastfs_run *run)
-    fastfs_status fastfs_disc_stream_merge(fastfs_disc_stream *stream, const fastfs_disc_stream *other)
-    int64_t fastfs_disc_stream_size(const fastfs_disc_stream *stream)
-    fastfs_status fastfs_disc_stream_save(const fastfs_disc_stream *stream, void *bytes, int64_t n_bytes)
-    fastfs_status fastfs_disc_stream_load(fastfs_disc_stream *stream, const void *bytes, int64_t n_bytes)
-    fastfs_status fastfs_disc_stream_next(fastfs_disc_stream *stream, const fastfs_run *run)
-    fastfs_status fastfs_disc_stream_means(const fastfs_disc_stream *stream, double *means)
-    void fastfs_disc_stream_free(fastfs_disc_stream *stream)
+    fastfs_status fastfs_disc_stream_new(int64_t n_rows, int64_t n_cols, const int64_t *labels, int64_t n_groups, const fastfs_disc_options *options, const fastfs_run *run, fastfs_stream **stream)
+    fastfs_status fastfs_disc_stream_finish(fastfs_stream *stream, const fastfs_run *run)
     fastfs_status fastfs_disc_cuts(const fastfs_disc_set *sets, int64_t n_sets, const fastfs_disc_options *options, const int64_t *groups, int64_t n_groups, const fastfs_run *run, double *cuts)
     enum:
         FASTFS_WIDTH_MEAN_SQUARED
@@ -677,6 +686,8 @@ cdef extern from *:
     static CYTHON_INLINE fastfs_place fastfs_place_init(void) { fastfs_place v = FASTFS_PLACE_INIT; return v; }
     static CYTHON_INLINE fastfs_matrix fastfs_matrix_init(void) { fastfs_matrix v = FASTFS_MATRIX_INIT; return v; }
     static CYTHON_INLINE fastfs_run fastfs_run_init(void) { fastfs_run v = FASTFS_RUN_INIT; return v; }
+    static CYTHON_INLINE fastfs_block fastfs_block_init(void) { fastfs_block v = FASTFS_BLOCK_INIT; return v; }
+    static CYTHON_INLINE fastfs_stream_state fastfs_stream_state_init(void) { fastfs_stream_state v = FASTFS_STREAM_STATE_INIT; return v; }
     static CYTHON_INLINE fastfs_affinity_options fastfs_affinity_options_init(void) { fastfs_affinity_options v = FASTFS_AFFINITY_OPTIONS_INIT; return v; }
     static CYTHON_INLINE fastfs_manifest_options fastfs_manifest_options_init(void) { fastfs_manifest_options v = FASTFS_MANIFEST_OPTIONS_INIT; return v; }
     static CYTHON_INLINE fastfs_manifest_scale fastfs_manifest_scale_init(void) { fastfs_manifest_scale v = FASTFS_MANIFEST_SCALE_INIT; return v; }
@@ -709,6 +720,8 @@ cdef extern from *:
     fastfs_place fastfs_place_init() noexcept nogil
     fastfs_matrix fastfs_matrix_init() noexcept nogil
     fastfs_run fastfs_run_init() noexcept nogil
+    fastfs_block fastfs_block_init() noexcept nogil
+    fastfs_stream_state fastfs_stream_state_init() noexcept nogil
     fastfs_affinity_options fastfs_affinity_options_init() noexcept nogil
     fastfs_manifest_options fastfs_manifest_options_init() noexcept nogil
     fastfs_manifest_scale fastfs_manifest_scale_init() noexcept nogil

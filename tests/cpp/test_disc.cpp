@@ -119,20 +119,21 @@ void test_routes(int graph) {
 
 // Passes over rows of three groups, of which each share goes to a copy, merged in this order of the shares.
 template <class T>
-fastfs::disc_stream read(const std::vector<T>& X, std::int64_t n_features, const std::vector<std::int64_t>& groups,
-                         const std::vector<std::int64_t>& ends, const std::vector<std::size_t>& order,
-                         const fastfs::disc_options& options, int n_threads) {
-    fastfs::disc_stream stream(ends.back(), n_features, groups.data(), 3, options, threads(n_threads));
-    for (int pass = 0; pass < stream.n_passes(); ++pass) {
-        std::vector<fastfs::disc_stream> shares;
+fastfs::stream read(const std::vector<T>& X, std::int64_t n_features, const std::vector<std::int64_t>& groups,
+                    const std::vector<std::int64_t>& ends, const std::vector<std::size_t>& order,
+                    const fastfs::disc_options& options, int n_threads) {
+    fastfs::stream stream = fastfs::disc_stream(ends.back(), n_features, groups.data(), 3, options, threads(n_threads));
+    for (int left = stream.state().n_passes; left > 0; --left) {
+        std::vector<fastfs::stream> shares;
         for (std::size_t s = 0; s < ends.size(); ++s) {
             const std::int64_t first = s == 0 ? 0 : ends[s - 1];
             shares.push_back(stream.copy());
             shares[s].update({X.data() + first * n_features, ends[s] - first, n_features}, first, threads(n_threads));
         }
         for (const std::size_t s : order) stream.merge(shares[s]);
-        stream.next(threads(n_threads));
+        if (left > 1) stream.next(threads(n_threads));
     }
+    fastfs::disc_stream_finish(stream, threads(n_threads));
     return stream;
 }
 
@@ -151,7 +152,7 @@ std::vector<T> rows(const std::vector<std::int64_t>& groups, std::int64_t n_feat
     return X;
 }
 
-fastfs::disc fit(const fastfs::disc_stream& stream, const fastfs::disc_options& options, int n_threads) {
+fastfs::disc fit(const fastfs::stream& stream, const fastfs::disc_options& options, int n_threads) {
     std::vector<fastfs::disc_set> sets;
     for (std::int64_t g = 0; g < 3; ++g) sets.push_back(fastfs::disc_group(stream, g, 4));
     return fastfs::disc(sets, options, threads(n_threads));
@@ -181,7 +182,7 @@ void test_streams(std::int64_t n_rows, std::int64_t n_features, int graph, bool 
     options.n_vectors = 5;
     const std::vector<std::int64_t> ends = {1, n_rows / 3, n_rows - 7, n_rows};
     const auto in_shares = read(X, n_features, groups, ends, {2, 0, 3, 1}, options, 2);
-    CHECK(in_shares.sketches() == sketches && in_shares.n_passes() == (sketches ? 2 : 1));
+    CHECK(in_shares.state().n_passes == (sketches ? 2 : 1));
     const fastfs::disc merged = fit(in_shares, options, 2);
     if (kSlow && sketches) return;
     const auto at_once = read(X, n_features, groups, {n_rows}, {0}, options, 3);

@@ -1,5 +1,5 @@
-// Handles of the C interface that are misused: after an update that stopped halfway, with rows that come twice or not
-// at all, within their own calls, as handles of another type; and arrays that are not aligned or have no strides.
+// Handles of the C interface that are misused: within their own calls, as handles of another type; and arrays that are
+// not aligned or have no strides.
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
@@ -48,260 +48,6 @@ std::vector<std::int64_t> alternating(std::int64_t n) {
     std::vector<std::int64_t> labels(static_cast<std::size_t>(n));
     for (std::size_t r = 0; r < labels.size(); ++r) labels[r] = static_cast<std::int64_t>(r % 2);
     return labels;
-}
-
-// A large group and a small one, of which a stream of DiSC keeps sketches (from 257 rows on) and rows.
-std::vector<std::int64_t> unequal(std::int64_t n) {
-    std::vector<std::int64_t> labels(static_cast<std::size_t>(n));
-    for (std::size_t r = 0; r < labels.size(); ++r) labels[r] = r % 32 == 31;
-    return labels;
-}
-
-// ---- streams --------------------------------------------------------------------------------------------------------
-
-// The functions that both kinds of streams have, and what ends a stream.
-struct ReliefStreams {
-    using Handle = fastfs_relief_stream;
-    static constexpr int kPasses = 2;
-    std::int64_t n, d;
-    std::vector<std::int64_t> labels = alternating(n);
-
-    Handle* make() const {
-        fastfs_relief_options options = FASTFS_RELIEF_OPTIONS_INIT;
-        options.n_neighbors = 2;
-        Handle* stream = nullptr;
-        fastfs::check(fastfs_relief_stream_new(n, d, labels.data(), 2, FASTFS_SCALE_RANGE, &options, nullptr, &stream));
-        return stream;
-    }
-    static fastfs_status update(Handle* s, const fastfs_matrix* X, std::int64_t first, const fastfs_run* run) {
-        return fastfs_relief_stream_update(s, X, first, run);
-    }
-    static fastfs_status copy(const Handle* s, Handle** made) { return fastfs_relief_stream_copy(s, made); }
-    static fastfs_status merge(Handle* s, const Handle* other) { return fastfs_relief_stream_merge(s, other); }
-    static std::int64_t size(const Handle* s) { return fastfs_relief_stream_size(s); }
-    static fastfs_status save(const Handle* s, void* to, std::int64_t n) { return fastfs_relief_stream_save(s, to, n); }
-    static fastfs_status load(Handle* s, const void* of, std::int64_t n) { return fastfs_relief_stream_load(s, of, n); }
-    static fastfs_status next(Handle* s) { return fastfs_relief_stream_next(s, nullptr); }
-    static void free(Handle* s) { fastfs_relief_stream_free(s); }
-    // Ends the last pass.
-    fastfs_status end(Handle* s, std::vector<double>* scores = nullptr) const {
-        std::vector<double> own(static_cast<std::size_t>(d));
-        fastfs_relief_result result = FASTFS_RELIEF_RESULT_INIT;
-        result.scores = own.data();
-        const fastfs_status status = fastfs_relief_stream_scores(s, nullptr, 0, nullptr, &result);
-        if (scores) *scores = own;
-        return status;
-    }
-};
-
-struct DiscStreams {
-    using Handle = fastfs_disc_stream;
-    static constexpr int kPasses = 2;  // with more than FASTFS_DISC_MOST_SUMS features
-    std::int64_t n, d;
-    std::vector<std::int64_t> labels = unequal(n);
-
-    Handle* make() const {
-        Handle* stream = nullptr;
-        fastfs::check(fastfs_disc_stream_new(n, d, labels.data(), 2, nullptr, nullptr, &stream));
-        return stream;
-    }
-    static fastfs_status update(Handle* s, const fastfs_matrix* X, std::int64_t first, const fastfs_run* run) {
-        return fastfs_disc_stream_update(s, X, first, run);
-    }
-    static fastfs_status copy(const Handle* s, Handle** made) { return fastfs_disc_stream_copy(s, made); }
-    static fastfs_status merge(Handle* s, const Handle* other) { return fastfs_disc_stream_merge(s, other); }
-    static std::int64_t size(const Handle* s) { return fastfs_disc_stream_size(s); }
-    static fastfs_status save(const Handle* s, void* to, std::int64_t n) { return fastfs_disc_stream_save(s, to, n); }
-    static fastfs_status load(Handle* s, const void* of, std::int64_t n) { return fastfs_disc_stream_load(s, of, n); }
-    static fastfs_status next(Handle* s) { return fastfs_disc_stream_next(s, nullptr); }
-    static void free(Handle* s) { fastfs_disc_stream_free(s); }
-    fastfs_status end(Handle* s, std::vector<double>* = nullptr) const { return next(s); }
-};
-
-// A stream that has come to a pass with all rows in the passes before.
-template <class Streams>
-typename Streams::Handle* at_pass(const Streams& streams, int pass, const fastfs_matrix& X) {
-    auto* stream = streams.make();
-    if (pass == 2) {
-        fastfs::check(Streams::update(stream, &X, 0, nullptr));
-        fastfs::check(Streams::next(stream));
-    }
-    return stream;
-}
-
-template <class Streams>
-typename Streams::Handle* copy_of(const typename Streams::Handle* stream) {
-    typename Streams::Handle* made = nullptr;
-    fastfs::check(Streams::copy(stream, &made));
-    return made;
-}
-
-template <class Streams>
-std::vector<char> saved(const typename Streams::Handle* stream) {
-    std::vector<char> bytes(static_cast<std::size_t>(Streams::size(stream)));
-    fastfs::check(Streams::save(stream, bytes.data(), std::ssize(bytes)));
-    return bytes;
-}
-
-template <class Streams>
-void check_broken(const Streams& streams, typename Streams::Handle* stream, typename Streams::Handle* whole,
-                  const fastfs_matrix& X) {
-    const char* broken = "an update of this stream stopped halfway: free it and start again";
-    CHECK(refused(Streams::update(stream, &X, 0, nullptr), broken));
-    CHECK(refused(streams.end(stream), broken));
-    CHECK(refused(Streams::next(stream), broken));
-    typename Streams::Handle* made = nullptr;
-    CHECK(refused(Streams::copy(stream, &made), broken) && made == nullptr);
-    CHECK(Streams::size(stream) == -1 && says(broken));
-    char byte = 0;
-    CHECK(refused(Streams::save(stream, &byte, 1), broken));
-    CHECK(refused(Streams::load(stream, &byte, 1), broken));
-    CHECK(refused(Streams::merge(stream, whole), broken));
-    CHECK(refused(Streams::merge(whole, stream), broken));
-}
-
-// Returns how often an update with all rows reports in the last pass.
-template <class Streams>
-int n_reports(const Streams& streams) {
-    const std::vector<double> values = normal_values(streams.n, streams.d);
-    const fastfs_matrix X = *fastfs::matrix(values.data(), streams.n, streams.d).get();
-    auto* stream = at_pass(streams, 2, X);
-    int n = 0;
-    fastfs_run run = FASTFS_RUN_INIT;
-    run.n_threads = 1;
-    run.user = &n;
-    run.progress = [](void* user, const char*, double) { return ++*static_cast<int*>(user), 0; };
-    CHECK(Streams::update(stream, &X, 0, &run) == FASTFS_OK);
-    Streams::free(stream);
-    return n;
-}
-
-// An update that is canceled at its first report, its second, and so on: the stream is as before, or refuses all use.
-template <class Streams>
-void test_canceled_update(const Streams& streams) {
-    const std::vector<double> values = normal_values(streams.n, streams.d);
-    const fastfs_matrix X = *fastfs::matrix(values.data(), streams.n, streams.d).get();
-    auto* start = at_pass(streams, 2, X);  // the pass that changes things all the time
-    auto* clean = copy_of<Streams>(start);
-    fastfs::check(Streams::update(clean, &X, 0, nullptr));
-    const std::vector<char> expected = saved<Streams>(clean);
-    int n_broken = 0, left = 0;
-    fastfs_run run = FASTFS_RUN_INIT;
-    run.n_threads = 1;
-    run.user = &left;
-    run.progress = [](void* user, const char*, double) { return static_cast<int>(--*static_cast<int*>(user) == 0); };
-    for (int report = 1; n_broken < 2; ++report) {
-        auto* stream = copy_of<Streams>(start);
-        left = report;
-        const fastfs_status status = Streams::update(stream, &X, 0, &run);
-        CHECK(status == FASTFS_ECANCELED || status == FASTFS_OK);
-        if (status == FASTFS_ECANCELED && Streams::size(stream) == -1) {
-            ++n_broken;
-            check_broken(streams, stream, start, X);
-        } else {
-            if (status == FASTFS_ECANCELED) fastfs::check(Streams::update(stream, &X, 0, nullptr));
-            CHECK(saved<Streams>(stream) == expected);
-        }
-        Streams::free(stream);
-        if (status == FASTFS_OK) break;
-    }
-    CHECK(n_broken > 0);
-    Streams::free(clean);
-    Streams::free(start);
-}
-
-// Updates that fail before they change anything can be made again: rows that aren't finite, too little memory.
-template <class Streams>
-void test_refused_update(const Streams& streams, int pass) {
-    const std::vector<double> values = normal_values(streams.n, streams.d);
-    std::vector<double> gap = values;
-    gap.back() = std::numeric_limits<double>::quiet_NaN();
-    const fastfs_matrix X = *fastfs::matrix(values.data(), streams.n, streams.d).get();
-    const fastfs_matrix bad = *fastfs::matrix(gap.data(), streams.n, streams.d).get();
-    fastfs_run poor = FASTFS_RUN_INIT;
-    poor.max_memory = 1000;
-    auto* stream = at_pass(streams, pass, X);
-    auto* other = copy_of<Streams>(stream);
-    CHECK(Streams::update(stream, &bad, 0, nullptr) == FASTFS_EINVAL && says("NaN"));
-    CHECK(Streams::update(stream, &X, 0, &poor) == FASTFS_ENOMEM);
-    CHECK(Streams::update(stream, &X, 0, nullptr) == FASTFS_OK);
-    CHECK(Streams::update(other, &X, 0, nullptr) == FASTFS_OK);
-    CHECK(saved<Streams>(stream) == saved<Streams>(other));
-    Streams::free(other);
-    Streams::free(stream);
-}
-
-// Each row once in each pass, whatever the blocks, copies and bytes it comes through.
-template <class Streams>
-void test_rows(const Streams& streams) {
-    const std::int64_t n = streams.n, half = n / 2;
-    const std::vector<double> values = normal_values(n, streams.d);
-    const fastfs_matrix X = *fastfs::matrix(values.data(), n, streams.d).get();
-    fastfs_matrix first = X, second = X;
-    first.n_rows = half;
-    second.n_rows = n - half;
-    second.values = values.data() + half * streams.d;
-    for (int pass = 1; pass <= Streams::kPasses; ++pass) {
-        auto* stream = at_pass(streams, pass, X);
-        const auto end = [&] { return pass == Streams::kPasses ? streams.end(stream) : Streams::next(stream); };
-        const std::string lacks_all = "each pass must have all " + std::to_string(n) + " rows; pass " +
-                                      std::to_string(pass) + " had 0 and lacks row 0";
-        CHECK(refused(end(), lacks_all.c_str()));
-        CHECK(Streams::update(stream, &first, 0, nullptr) == FASTFS_OK);
-        CHECK(refused(Streams::update(stream, &first, 0, nullptr), "but row 0 has come before"));
-        const std::string last_of_first = "but row " + std::to_string(half - 1) + " has come before";
-        CHECK(refused(Streams::update(stream, &second, half - 1, nullptr), last_of_first.c_str()));
-        fastfs_place place = FASTFS_PLACE_INIT;
-        CHECK(fastfs_last_error_places(&place, 1) == 1 && place.kind == FASTFS_PLACE_ROW && place.number == half - 1);
-        const std::string lacks = "lacks row " + std::to_string(half);
-        CHECK(refused(end(), lacks.c_str()));
-        // What a copy or bytes hold already can't be added.
-        typename Streams::Handle* copied = nullptr;
-        CHECK(Streams::copy(stream, &copied) == FASTFS_OK);
-        CHECK(refused(Streams::merge(stream, copied), "but row 0 has come before"));
-        std::vector<char> bytes(static_cast<std::size_t>(Streams::size(stream)));
-        CHECK(Streams::save(stream, bytes.data(), Streams::size(stream)) == FASTFS_OK);
-        CHECK(refused(Streams::load(stream, bytes.data(), std::ssize(bytes)), "but row 0 has come before"));
-        CHECK(refused(Streams::load(stream, bytes.data(), -1), "n_bytes must be at least 0, not -1"));
-        CHECK(refused(Streams::load(stream, bytes.data(), std::ssize(bytes) - 1), "n_bytes"));
-        // Rows that are missing can still come.
-        CHECK(Streams::update(stream, &second, half, nullptr) == FASTFS_OK);
-        CHECK(end() == FASTFS_OK);
-        Streams::free(copied);
-        Streams::free(stream);
-    }
-}
-
-template <class Streams>
-void test_updates(const Streams& streams) {
-    for (const int pass : {1, 2}) test_refused_update(streams, pass);
-    test_rows(streams);
-}
-
-void test_merged_classes() {
-    const std::int64_t n = 12, d = 3;
-    const std::vector<double> values = normal_values(n, d);
-    std::vector<std::int64_t> labels;
-    for (std::int64_t r = 0; r < n; ++r) labels.push_back(r % 3);
-    fastfs::relief_stream stream(n, d, labels.data(), 3, FASTFS_SCALE_RANGE, fastfs::default_relief_options());
-    const fastfs::matrix X(values.data(), n, d);
-    stream.update(X, 0);
-    stream.next();
-    stream.update(X, 0);
-    CHECK(stream.scores({0, 1, 1}).scores.size() == 3);
-    const auto message = [&](const std::vector<std::int64_t>& merged) -> std::string {
-        try {
-            stream.scores(merged);
-        } catch (const std::invalid_argument& e) {
-            return e.what();
-        }
-        return "";
-    };
-    CHECK(message({0, 1}) == "merged must hold a number for each of the 3 classes, not 2");
-    CHECK(message({0, 1, 1, 0}) == "merged must hold a number for each of the 3 classes, not 4");
-    CHECK(message({0, 5, 0}) == "n_merged must be from 2 to the 3 classes, not 6");
-    CHECK(message({0, -1, 1}) == "merged must lie in 0..1, but that of class 1 is -1");
-    CHECK(message({0, 2, 2}) == "merged must name each of 0..2, but no class has 1");
 }
 
 // ---- a handle within its own call -----------------------------------------------------------------------------------
@@ -397,21 +143,6 @@ bool test_callback_of_projse(std::int64_t d) {
     return within.called;
 }
 
-bool test_callback_of_relief(std::int64_t d) {
-    const ReliefStreams streams{d, d};
-    const std::vector<double> values = normal_values(streams.n, d);
-    const fastfs_matrix X = *fastfs::matrix(values.data(), streams.n, d).get();
-    fastfs_relief_stream* stream = at_pass(streams, 2, X);
-    Within within([&] {
-        CHECK(fastfs_relief_stream_size(stream) == -1 && says(kWithin));
-        CHECK(refused(fastfs_relief_stream_update(stream, &X, 0, nullptr), kWithin));
-    });
-    CHECK(fastfs_relief_stream_update(stream, &X, 0, &within.run) == FASTFS_OK);
-    CHECK(streams.end(stream) == FASTFS_OK);
-    fastfs_relief_stream_free(stream);
-    return within.called;
-}
-
 // ---- handles of other types -----------------------------------------------------------------------------------------
 
 void test_other_types() {
@@ -428,8 +159,8 @@ void test_other_types() {
     result.scores = scores.data();
     CHECK(refused(fastfs_relief(margin, labels.data(), 2, nullptr, nullptr, &result),
                   "margin must be a fastfs_margin, but is a handle of another type"));
-    CHECK(refused(fastfs_relief_stream_update(as(static_cast<fastfs_relief_stream*>(nullptr)), &X, 0, nullptr),
-                  "stream must be a fastfs_relief_stream"));
+    CHECK(refused(fastfs_stream_update(as(static_cast<fastfs_stream*>(nullptr)), nullptr, nullptr),
+                  "stream must be a fastfs_stream"));
     CHECK(fastfs_projse_rows(as(static_cast<fastfs_projse_sums*>(nullptr))) == -1 && says("fastfs_projse_sums"));
     fastfs_disc_result of_disc = FASTFS_DISC_RESULT_INIT;
     CHECK(refused(fastfs_disc_get(as(static_cast<fastfs_disc*>(nullptr)), 0, &of_disc), "fastfs_disc,"));
@@ -674,23 +405,9 @@ int main() {
         return 77;
     }
     fastfs::check(fastfs_link_blas());
-    // Reports come at intervals of time: as many rows as there must be for some before and while an update changes
-    // things.
-    std::int64_t n = 200;
-    while (n < 10000 && n_reports(ReliefStreams{n, 2 * n}) < 6) n += n / 4;
-    test_canceled_update(ReliefStreams{n, 2 * n});
-    test_updates(ReliefStreams{150, 6});
-#ifndef __SANITIZE_THREAD__  // a minute for what no two threads share; test_disc has streams on threads
-    n = 266;
-    while (n < 10000 && n_reports(DiscStreams{n, 5001}) < 2) n *= 2;
-    test_canceled_update(DiscStreams{n, 5001});
-    test_updates(DiscStreams{266, 5001});
-#endif
-    test_merged_classes();
     until_called(test_callback_of_gram);
     test_kernel_of_gram();
     until_called(test_callback_of_projse);
-    until_called(test_callback_of_relief);
     test_other_types();
     test_alignment();
     test_strides();

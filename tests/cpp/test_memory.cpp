@@ -443,19 +443,21 @@ void test_states(std::int64_t n, std::int64_t d, std::int64_t stored_of_row) {
 
     auto options = fastfs::default_relief_options();
     options.n_targets = n / 2;
-    fastfs_relief_stream* stream = nullptr;
+    fastfs_stream* stream = nullptr;
     test("relief_stream_new" + shape, 0, [&](auto& how) {
         return fastfs_relief_stream_new(n, d, groups.data(), 2, FASTFS_SCALE_RANGE, &options, &how, &stream);
     });
-    auto update = [&](auto& how) { return fastfs_relief_stream_update(stream, &X, 0, &how); };
+    fastfs_block block = FASTFS_BLOCK_INIT;
+    block.X = &X;
+    auto update = [&](auto& how) { return fastfs_stream_update(stream, &block, &how); };
     test("relief_stream_update, first pass" + shape, 0, update);
-    test("relief_stream_next" + shape, 0, [&](auto& how) { return fastfs_relief_stream_next(stream, &how); });
+    test("relief_stream_next" + shape, 0, [&](auto& how) { return fastfs_stream_next(stream, &how); });
     test("relief_stream_update, second pass" + shape, 0, update);
     fastfs_relief_result found = FASTFS_RELIEF_RESULT_INIT;
     found.scores = out.data();
-    test("relief_stream_scores" + shape, 8 * d,
-         [&](auto& how) { return fastfs_relief_stream_scores(stream, nullptr, 0, &how, &found); });
-    fastfs_relief_stream_free(stream);
+    test("relief_stream_finish" + shape, 8 * d,
+         [&](auto& how) { return fastfs_relief_stream_finish(stream, nullptr, 0, &how, &found); });
+    fastfs_stream_free(stream);
 }
 
 // One group that is sketched, and one whose rows are kept.
@@ -469,18 +471,21 @@ void test_disc_stream(std::int64_t n, std::int64_t p) {
     auto options = fastfs::default_disc_options();
     options.graph = FASTFS_GRAPH_KNN;
     options.n_neighbors = options.bandwidth_neighbors = 5;
-    fastfs_disc_stream* stream = nullptr;
+    fastfs_stream* stream = nullptr;
     test("disc_stream_new" + shape, 0,
          [&](auto& how) { return fastfs_disc_stream_new(n, p, labels.data(), 2, &options, &how, &stream); });
-    std::int32_t n_passes = 0;
-    fastfs::check(fastfs_disc_stream_plan(stream, &n_passes, nullptr));
-    for (std::int32_t pass = 0; pass < n_passes; ++pass) {
-        const std::string which = ", pass " + std::to_string(pass + 1) + shape;
-        test("disc_stream_update" + which, 0,
-             [&](auto& how) { return fastfs_disc_stream_update(stream, X.get(), 0, &how); });
-        test("disc_stream_next" + which, 0, [&](auto& how) { return fastfs_disc_stream_next(stream, &how); });
+    fastfs_block block = FASTFS_BLOCK_INIT;
+    block.X = X.get();
+    fastfs_stream_state state = FASTFS_STREAM_STATE_INIT;
+    fastfs::check(fastfs_stream_get(stream, &state));
+    for (std::int32_t pass = 1; pass <= state.n_passes; ++pass) {
+        const std::string which = ", pass " + std::to_string(pass) + shape;
+        test("disc_stream_update" + which, 0, [&](auto& how) { return fastfs_stream_update(stream, &block, &how); });
+        if (pass == state.n_passes) break;
+        test("disc_stream_next" + which, 0, [&](auto& how) { return fastfs_stream_next(stream, &how); });
     }
-    fastfs_disc_stream_free(stream);
+    test("disc_stream_finish" + shape, 0, [&](auto& how) { return fastfs_disc_stream_finish(stream, &how); });
+    fastfs_stream_free(stream);
 }
 
 void test_snps(std::int64_t n, std::int64_t p, std::int64_t n_labelings) {

@@ -56,6 +56,13 @@ def test_c99_program_reports_bad_data_in_a_sentence(c_program, run):
     assert "first at row 2, column 1" in done.stderr
 
 
+def test_c99_stream(build, package, run, samples):
+    program = build("c99", [EXAMPLES / "stream.c", *package.flags, *package.blas_flags], "stream")
+    done = run(program, *samples)
+    assert done.returncode == 0, done.stderr
+    np.testing.assert_allclose(numbers(done.stdout), fastfs.relieff_scores(*samples), **CLOSE)
+
+
 @pytest.fixture(scope="module")
 def cpp_program(build, package):
     return build("c++17", [EXAMPLES / "score.cpp", *package.flags, *package.blas_flags], "score")

@@ -407,37 +407,45 @@ void try_disc_stream(Input& in) {
         o.n_neighbors = o.bandwidth_neighbors = 2;
     }
     const auto labels = draw_labels(in, n, G);
-    fastfs_disc_stream *stream = nullptr, *kept = nullptr;
+    fastfs_stream *stream = nullptr, *kept = nullptr, *start = nullptr;
     fastfs_status status = attempt(
         in, {"fastfs_disc_stream_new",
              [&](const fastfs_run* run) { return fastfs_disc_stream_new(n, p, labels.data(), G, &o, run, &stream); },
              [&] {
                  Bytes bytes;
-                 bytes.add(fastfs_disc_stream_size(stream));
+                 bytes.add(fastfs_stream_size(stream));
                  return bytes;
              },
              [&] {
-                 fastfs_disc_stream_free(stream);
+                 fastfs_stream_free(stream);
                  stream = nullptr;
              }});
     if (status != FASTFS_OK) return;
     const auto save = [&] {
-        std::vector<char> bytes(static_cast<std::size_t>(fastfs_disc_stream_size(stream)));
-        expect(fastfs_disc_stream_save(stream, bytes.data(), std::ssize(bytes)) == FASTFS_OK, "fastfs_disc_stream_save",
+        std::vector<char> bytes(static_cast<std::size_t>(fastfs_stream_size(stream)));
+        expect(fastfs_stream_save(stream, bytes.data(), std::ssize(bytes)) == FASTFS_OK, "fastfs_stream_save",
                "it fails");
         return bytes;
     };
-    std::int32_t n_passes = 0, sketches = 0, pass = 0;
-    expect(fastfs_disc_stream_plan(stream, &n_passes, &sketches) == FASTFS_OK, "fastfs_disc_stream_plan", "it fails");
+    fastfs_stream_state made = FASTFS_STREAM_STATE_INIT;
+    expect(fastfs_stream_get(stream, &made) == FASTFS_OK, "fastfs_stream_get", "it fails");
+    const std::int32_t n_passes = made.n_passes;
+    std::int32_t pass = 0;
+    const auto block_of = [](const Table& X, std::int64_t first_row) {
+        fastfs_block block = FASTFS_BLOCK_INIT;
+        block.X = &X.m;
+        block.first_row = first_row;
+        return block;
+    };
     const auto state = [&] {
         Bytes bytes;
         if (pass < n_passes) bytes.add(save());
         return bytes;
     };
-    const auto copy = [](const fastfs_disc_stream* of, fastfs_disc_stream*& to) {
-        fastfs_disc_stream_free(to);
+    const auto copy = [](const fastfs_stream* of, fastfs_stream*& to) {
+        fastfs_stream_free(to);
         to = nullptr;
-        expect(fastfs_disc_stream_copy(of, &to) == FASTFS_OK, "fastfs_disc_stream_copy", "it fails");
+        expect(fastfs_stream_copy(of, &to) == FASTFS_OK, "fastfs_stream_copy", "it fails");
     };
     const auto keep = [&] { copy(stream, kept); };
     const auto bring_back = [&] { copy(kept, stream); };
@@ -451,28 +459,30 @@ void try_disc_stream(Input& in) {
         first += size;
     }
     for (; pass < n_passes && alive; ++pass) {
+        copy(stream, start);
         const std::size_t lone = in.one_in(4) ? static_cast<std::size_t>(in.below(std::ssize(blocks))) : blocks.size();
         for (std::size_t k = 0; k < blocks.size() && alive; ++k) {
             const std::int64_t at = in.mostly(begins[k]);
             known = known && at == begins[k];
+            const fastfs_block block = block_of(*blocks[k], at);
             keep();
             if (k == lone && at == begins[k]) {  // by a worker, whose copy is sent back
-                fastfs_disc_stream* worker = nullptr;
+                fastfs_stream* worker = nullptr;
                 copy(stream, worker);
-                alive = fastfs_disc_stream_update(worker, &blocks[k]->m, at, nullptr) == FASTFS_OK;
+                alive = fastfs_stream_update(worker, &block, nullptr) == FASTFS_OK;
                 if (alive) {
-                    status = attempt(in, {"fastfs_disc_stream_merge",
-                                          [&](const fastfs_run*) { return fastfs_disc_stream_merge(stream, worker); },
-                                          state, bring_back, true, false});
+                    status = attempt(in, {"fastfs_stream_merge",
+                                          [&](const fastfs_run*) { return fastfs_stream_merge(stream, worker); }, state,
+                                          bring_back, true, false});
                     alive = status == FASTFS_OK && k == 0;  // later copies bring rows that are there
                 }
-                fastfs_disc_stream_free(worker);
+                fastfs_stream_free(worker);
                 continue;
             }
             fastfs_status last = FASTFS_OK;
-            status = attempt(in, {"fastfs_disc_stream_update",
+            status = attempt(in, {"fastfs_stream_update",
                                   [&](const fastfs_run* run) {
-                                      const auto now = fastfs_disc_stream_update(stream, &blocks[k]->m, at, run);
+                                      const auto now = fastfs_stream_update(stream, &block, run);
                                       if (!run->bytes_needed) last = now;  // a question leaves the stream alone
                                       return now;
                                   },
@@ -481,20 +491,20 @@ void try_disc_stream(Input& in) {
                                       bring_back();
                                       last = FASTFS_OK;
                                   }});
-            expect(!blocks[k]->broken || status == FASTFS_EINVAL, "fastfs_disc_stream_update",
+            expect(!blocks[k]->broken || status == FASTFS_EINVAL, "fastfs_stream_update",
                    "a broken matrix is accepted");
             alive = status == FASTFS_OK;
         }
         if (!alive) break;
         if (in.one_in(4)) {  // bytes of a stranger, or of another pass
             std::vector<char> bytes = save();
-            spoil(in, bytes, {n, p});
+            spoil_saved(in, bytes, {n, p});
             keep();
-            attempt(in, {"fastfs_disc_stream_load",
-                         [&](const fastfs_run*) {
-                             return fastfs_disc_stream_load(stream, bytes.data(), std::ssize(bytes));
-                         },
-                         state, bring_back, true, false});
+            copy(start, stream);
+            const auto restart = [&] { copy(start, stream); };
+            attempt(in, {"fastfs_stream_load",
+                         [&](const fastfs_run*) { return fastfs_stream_load(stream, bytes.data(), std::ssize(bytes)); },
+                         state, restart, true, false});
             if (in.one_in(4)) {
                 known = false;  // the stranger's rows stay
             } else {
@@ -503,9 +513,11 @@ void try_disc_stream(Input& in) {
         }
         keep();
         std::int32_t of_state = pass;
-        status = attempt(in, {"fastfs_disc_stream_next",
+        const bool last = pass + 1 == n_passes;
+        status = attempt(in, {last ? "fastfs_disc_stream_finish" : "fastfs_stream_next",
                               [&](const fastfs_run* run) {
-                                  const auto now = fastfs_disc_stream_next(stream, run);
+                                  const auto now =
+                                      last ? fastfs_disc_stream_finish(stream, run) : fastfs_stream_next(stream, run);
                                   if (now == FASTFS_OK && !run->bytes_needed) of_state = pass + 1;
                                   return now;
                               },
@@ -518,15 +530,15 @@ void try_disc_stream(Input& in) {
         alive = status == FASTFS_OK;
         std::vector<double> means(static_cast<std::size_t>(G * p));
         if (alive)
-            expect(fastfs_disc_stream_means(stream, means.data()) == FASTFS_OK, "fastfs_disc_stream_means",
+            expect(fastfs_stream_means(stream, nullptr, means.data()) == FASTFS_OK, "fastfs_stream_means",
                    fastfs_last_error());
     }
-    fastfs_disc_stream* copied = nullptr;
+    fastfs_stream* copied = nullptr;
     const auto release = [&] {
-        fastfs_disc_stream_free(copied);
+        fastfs_stream_free(copied);
         copied = nullptr;
     };
-    attempt(in, {"fastfs_disc_stream_copy", [&](const fastfs_run*) { return fastfs_disc_stream_copy(stream, &copied); },
+    attempt(in, {"fastfs_stream_copy", [&](const fastfs_run*) { return fastfs_stream_copy(stream, &copied); },
                  [&] {
                      Bytes bytes;
                      bytes.add(copied == nullptr);
@@ -535,7 +547,7 @@ void try_disc_stream(Input& in) {
                  release, false, false});
     release();
     // Of a few rows, graphs of so many features fall into pieces, whose vectors take minutes.
-    if (many ? alive && sketches == 1 : alive || in.one_in(8)) {
+    if (many ? alive && n_passes == 2 : alive || in.one_in(8)) {
         Sets all;
         for (std::int64_t g = 0; g < G; ++g) {
             fastfs_disc_set set = FASTFS_DISC_SET_INIT;
@@ -553,8 +565,9 @@ void try_disc_stream(Input& in) {
         }
         try_sets(in, all.sets, o, p, false, alive && known && !many ? &all : nullptr);
     }
-    fastfs_disc_stream_free(stream);
-    fastfs_disc_stream_free(kept);
+    fastfs_stream_free(stream);
+    fastfs_stream_free(kept);
+    fastfs_stream_free(start);
 }
 
 }  // namespace fuzz

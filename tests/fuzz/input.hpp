@@ -85,6 +85,13 @@ inline void spoil(Input& in, std::vector<char>& bytes, std::initializer_list<std
     bytes.shrink_to_fit();
 }
 
+// Spoils a saved stream, and mostly gives its header the right count of bytes, so that others are read.
+inline void spoil_saved(Input& in, std::vector<char>& bytes, std::initializer_list<std::int64_t> sizes) {
+    spoil(in, bytes, sizes);
+    const std::int64_t n = std::ssize(bytes);
+    if (n >= 24 && !in.one_in(4)) std::memcpy(bytes.data() + 16, &n, 8);
+}
+
 enum class Values { kDigits, kQuarters, kScales, kEqual, kSpecial };
 
 // Sums of a few thousand products of these are exact in double.

@@ -271,7 +271,7 @@ void try_relief_stream(Input& in) {
     }
     const std::int32_t scaling = in.mostly<std::int32_t>(static_cast<std::int32_t>(in.below(3)));
     const auto X = draw_table(in, n, d, kDense | kCsr);
-    fastfs_relief_stream* stream = nullptr;
+    fastfs_stream* stream = nullptr;
     fastfs_status status = attempt(in, {"fastfs_relief_stream_new",
                                         [&](const fastfs_run* run) {
                                             return fastfs_relief_stream_new(n, d, labels.data(), C, scaling,
@@ -279,18 +279,17 @@ void try_relief_stream(Input& in) {
                                         },
                                         [&] {
                                             Bytes bytes;
-                                            bytes.add(fastfs_relief_stream_size(stream));
+                                            bytes.add(fastfs_stream_size(stream));
                                             return bytes;
                                         },
                                         [&] {
-                                            fastfs_relief_stream_free(stream);
+                                            fastfs_stream_free(stream);
                                             stream = nullptr;
                                         }});
     if (status != FASTFS_OK) return;
-    const auto save = [](const fastfs_relief_stream* of) {
-        std::vector<char> bytes(static_cast<std::size_t>(fastfs_relief_stream_size(of)));
-        expect(fastfs_relief_stream_save(of, bytes.data(), std::ssize(bytes)) == FASTFS_OK, "fastfs_relief_stream_save",
-               "it fails");
+    const auto save = [](const fastfs_stream* of) {
+        std::vector<char> bytes(static_cast<std::size_t>(fastfs_stream_size(of)));
+        expect(fastfs_stream_save(of, bytes.data(), std::ssize(bytes)) == FASTFS_OK, "fastfs_stream_save", "it fails");
         return bytes;
     };
     const auto state = [&] {
@@ -298,16 +297,23 @@ void try_relief_stream(Input& in) {
         bytes.add(save(stream));
         return bytes;
     };
-    fastfs_relief_stream* kept = nullptr;
+    fastfs_stream* kept = nullptr;
     const auto keep = [&] {
-        fastfs_relief_stream_free(kept);
+        fastfs_stream_free(kept);
+    fastfs_stream_free(start);
         kept = nullptr;
-        expect(fastfs_relief_stream_copy(stream, &kept) == FASTFS_OK, "fastfs_relief_stream_copy", "it fails");
+        expect(fastfs_stream_copy(stream, &kept) == FASTFS_OK, "fastfs_stream_copy", "it fails");
     };
     const auto bring_back = [&] {
-        fastfs_relief_stream_free(stream);
+        fastfs_stream_free(stream);
         stream = nullptr;
-        expect(fastfs_relief_stream_copy(kept, &stream) == FASTFS_OK, "fastfs_relief_stream_copy", "it fails");
+        expect(fastfs_stream_copy(kept, &stream) == FASTFS_OK, "fastfs_stream_copy", "it fails");
+    };
+    fastfs_stream* start = nullptr;  // of this pass
+    const auto restart = [&] {
+        fastfs_stream_free(stream);
+        stream = nullptr;
+        expect(fastfs_stream_copy(start, &stream) == FASTFS_OK, "fastfs_stream_copy", "it fails");
     };
     // Rows a..b - 1 of X as a block.
     const auto rows = [&](std::int64_t a, std::int64_t b, std::vector<std::int64_t>& indptr) {
@@ -332,6 +338,9 @@ void try_relief_stream(Input& in) {
     };
     bool alive = true, strange = false;
     for (int pass = 1; pass <= 2 && alive; ++pass) {
+        fastfs_stream_free(start);
+        start = nullptr;
+        expect(fastfs_stream_copy(stream, &start) == FASTFS_OK, "fastfs_stream_copy", "it fails");
         const std::int64_t cut = in.one_in(2) ? n : in.from(1, std::min<std::int64_t>(n, 200));
         for (std::int64_t first = 0; first < n && alive; first += cut) {
             std::vector<std::int64_t> indptr;
@@ -347,11 +356,14 @@ void try_relief_stream(Input& in) {
                 }
             }
             const std::int64_t at = in.mostly(first);
+            fastfs_block block = FASTFS_BLOCK_INIT;
+            block.X = &m;
+            block.first_row = at;
             keep();
             fastfs_status last = FASTFS_OK;
-            status = attempt(in, {"fastfs_relief_stream_update",
+            status = attempt(in, {"fastfs_stream_update",
                                   [&](const fastfs_run* run) {
-                                      const fastfs_status now = fastfs_relief_stream_update(stream, &m, at, run);
+                                      const fastfs_status now = fastfs_stream_update(stream, &block, run);
                                       if (!run->bytes_needed) last = now;  // a question leaves the stream alone
                                       return now;
                                   },
@@ -360,53 +372,50 @@ void try_relief_stream(Input& in) {
                                       bring_back();
                                       last = FASTFS_OK;
                                   }});
-            expect(!X->broken || status == FASTFS_EINVAL, "fastfs_relief_stream_update", "a broken matrix is accepted");
+            expect(!X->broken || status == FASTFS_EINVAL, "fastfs_stream_update", "a broken matrix is accepted");
             alive = status == FASTFS_OK && at == first;
         }
         if (!alive) break;
         if (in.one_in(2)) {  // bytes of a stranger, or of another pass
             std::vector<char> bytes = save(stream);
-            spoil(in, bytes, {n, d});
+            spoil_saved(in, bytes, {n, d});
             keep();
-            attempt(in, {"fastfs_relief_stream_load",
-                         [&](const fastfs_run*) {
-                             return fastfs_relief_stream_load(stream, bytes.data(), std::ssize(bytes));
-                         },
-                         state, bring_back, true, false});
+            restart();
+            attempt(in, {"fastfs_stream_load",
+                         [&](const fastfs_run*) { return fastfs_stream_load(stream, bytes.data(), std::ssize(bytes)); },
+                         state, restart, true, false});
             strange = in.one_in(4);
             if (!strange) bring_back();  // else the stranger's rows stay
         }
         if (in.one_in(4)) {
-            fastfs_relief_stream* other = nullptr;
+            fastfs_stream* other = nullptr;
             keep();
-            fastfs_relief_stream_copy(stream, &other);
-            attempt(in, {"fastfs_relief_stream_merge",
-                         [&](const fastfs_run*) { return fastfs_relief_stream_merge(stream, other); }, state,
-                         bring_back, true, false});
-            fastfs_relief_stream_free(other);
+            fastfs_stream_copy(stream, &other);
+            attempt(in, {"fastfs_stream_merge", [&](const fastfs_run*) { return fastfs_stream_merge(stream, other); },
+                         state, bring_back, true, false});
+            fastfs_stream_free(other);
             bring_back();
         }
         if (pass == 1) {
             keep();
-            status = attempt(in, {"fastfs_relief_stream_next",
-                                  [&](const fastfs_run* run) { return fastfs_relief_stream_next(stream, run); }, state,
-                                  bring_back, true});
+            status = attempt(
+                in, {"fastfs_stream_next", [&](const fastfs_run* run) { return fastfs_stream_next(stream, run); },
+                     state, bring_back, true});
             alive = status == FASTFS_OK;
         }
     }
-    fastfs_relief_stream* copied = nullptr;
+    fastfs_stream* copied = nullptr;
     const auto release = [&] {
-        fastfs_relief_stream_free(copied);
+        fastfs_stream_free(copied);
         copied = nullptr;
     };
-    attempt(in,
-            {"fastfs_relief_stream_copy", [&](const fastfs_run*) { return fastfs_relief_stream_copy(stream, &copied); },
-             [&] {
-                 Bytes bytes;
-                 bytes.add(copied == nullptr);
-                 return bytes;
-             },
-             release, false, false});
+    attempt(in, {"fastfs_stream_copy", [&](const fastfs_run*) { return fastfs_stream_copy(stream, &copied); },
+                 [&] {
+                     Bytes bytes;
+                     bytes.add(copied == nullptr);
+                     return bytes;
+                 },
+                 release, false, false});
     release();
     if (alive) {
         Scores scores(d);
@@ -414,14 +423,14 @@ void try_relief_stream(Input& in) {
         for (std::int64_t c = 0; c < C; ++c) merged.push_back(c == 0 ? 0 : 1);
         if (in.one_in(16)) merged.back() = in.mostly<std::int64_t>(0);
         const bool merges = in.one_in(2);
-        status = attempt(in, {"fastfs_relief_stream_scores",
+        status = attempt(in, {"fastfs_relief_stream_finish",
                               [&](const fastfs_run* run) {
-                                  return fastfs_relief_stream_scores(stream, merges ? merged.data() : nullptr,
+                                  return fastfs_relief_stream_finish(stream, merges ? merged.data() : nullptr,
                                                                      merges ? 2 : 0, run, &scores.result);
                               },
                               [&] { return scores.bytes(); }, [&] { scores.clear(); }});
         if (status == FASTFS_OK && is_moderate(X->kind)) {
-            expect_finite(scores.scores.data(), d, "fastfs_relief_stream_scores", "score");
+            expect_finite(scores.scores.data(), d, "fastfs_relief_stream_finish", "score");
         }
         if (status == FASTFS_OK && is_exact(X->kind) && scaling == FASTFS_SCALE_NONE && !strange && !merges) {
             fastfs_margin_options how = FASTFS_MARGIN_OPTIONS_INIT;
@@ -433,12 +442,13 @@ void try_relief_stream(Input& in) {
             for (std::int64_t c = 0; c < d; ++c) {
                 const double score = wanted[static_cast<std::size_t>(c)];
                 expect_near(scores.scores[static_cast<std::size_t>(c)], score, 1e-5 * (1 + std::abs(score)),
-                            "fastfs_relief_stream_scores", "a score");
+                            "fastfs_relief_stream_finish", "a score");
             }
         }
     }
-    fastfs_relief_stream_free(stream);
-    fastfs_relief_stream_free(kept);
+    fastfs_stream_free(stream);
+    fastfs_stream_free(kept);
+    fastfs_stream_free(start);
 }
 
 namespace {

@@ -215,6 +215,79 @@ typedef struct fastfs_run {
 } fastfs_run;
 #define FASTFS_RUN_INIT {sizeof(fastfs_run), 0, 0, NULL, NULL, NULL}
 
+/* ---- streams: tables in blocks of rows -------------------------------------------------------------------------- */
+
+/* A stream reads a table that is larger than memory, or that several programs share, in blocks of rows. Each method has
+ * a function that makes its streams and one that gives the result; the other functions are the same for all methods:
+ *
+ *     fastfs_<method>_stream_new      makes a stream for these options
+ *     fastfs_stream_update            reads a block; call it for each one
+ *     fastfs_stream_next              ends a pass, if the method takes another one; then update again
+ *     fastfs_<method>_stream_finish   gives the result of the last pass
+ *     fastfs_stream_free
+ *
+ * Threads and processes share a pass like this: copy the stream at the start of the pass, update each copy with other
+ * rows, merge the copies, and end the pass. A copy in another process comes back as bytes: save it there, load the
+ * bytes here into another copy from the start of the pass, and merge that.
+ *
+ * A call that fails leaves the stream as it was. An update that stops halfway, as when it is canceled, can break the
+ * stream: then every later call but fastfs_stream_free is FASTFS_EINVAL. So is a stream of another method, and what a
+ * method can't do: the message says so. */
+typedef struct fastfs_stream fastfs_stream;
+
+typedef enum fastfs_stream_method {
+    FASTFS_STREAM_RELIEF = 1, /* two passes */
+    FASTFS_STREAM_DISC = 2    /* one pass, or two: see fastfs_disc_stream_new */
+} fastfs_stream_method;
+
+/* A block of rows, and what belongs to them. */
+typedef struct fastfs_block {
+    size_t struct_size;
+    const fastfs_matrix* X;
+    const fastfs_matrix* Y; /* NULL */
+    const int64_t* labels;  /* NULL */
+    int64_t first_row;      /* RELIEF, DiSC: the number of the first row of X in the whole table, 0-based */
+} fastfs_block;
+#define FASTFS_BLOCK_INIT {sizeof(fastfs_block), NULL, NULL, NULL, 0}
+
+typedef struct fastfs_stream_state {
+    size_t struct_size;
+    int32_t method;      /* fastfs_stream_method */
+    int32_t pass_number; /* from 1; n_passes + 1 after fastfs_disc_stream_finish */
+    int32_t n_passes;    /* that the stream takes in all */
+    int32_t reserved;
+    int64_t n_rows;   /* read in this pass */
+    int64_t n_cols;   /* of X */
+    int64_t n_groups; /* of rows: RELIEF's classes, DiSC's groups */
+} fastfs_stream_state;
+#define FASTFS_STREAM_STATE_INIT {sizeof(fastfs_stream_state), 0, 0, 0, 0, 0, 0, 0}
+
+/* Makes another stream in the same state. The two are independent from then on. */
+FASTFS_API fastfs_status fastfs_stream_copy(const fastfs_stream* stream, fastfs_stream** copy);
+/* Reads the rows of a block, each once in a pass, in any order. X has the same columns in all blocks.
+ * FASTFS_EINVAL names a row that has come before. */
+FASTFS_API fastfs_status fastfs_stream_update(fastfs_stream* stream, const fastfs_block* block, const fastfs_run* run);
+/* Adds the rows that `other` has read in this pass, as if this stream had read them; `other` stays as it is. Both have
+ * the same method and arguments, and have read the same rows in the passes before. */
+FASTFS_API fastfs_status fastfs_stream_merge(fastfs_stream* stream, const fastfs_stream* other);
+/* Ends a pass that isn't the last one. FASTFS_EINVAL names a row that has not come. */
+FASTFS_API fastfs_status fastfs_stream_next(fastfs_stream* stream, const fastfs_run* run);
+/* Writes the state of the stream in numbers. */
+FASTFS_API fastfs_status fastfs_stream_get(const fastfs_stream* stream, fastfs_stream_state* state);
+/* Writes the rows of each group (counts, n_groups) and the means of the columns over them (means, n_groups x n_cols, 0
+ * for groups without rows), so far or, later, in the first pass. Either may be NULL. */
+FASTFS_API fastfs_status fastfs_stream_means(const fastfs_stream* stream, double* counts, double* means);
+/* Returns the bytes that saving the stream takes now, or -1. */
+FASTFS_API int64_t fastfs_stream_size(const fastfs_stream* stream);
+/* Writes the state of this pass, n_bytes = fastfs_stream_size bytes, for machines of the same kind. What the passes
+ * before have found isn't part of it. */
+FASTFS_API fastfs_status fastfs_stream_save(const fastfs_stream* stream, void* bytes, int64_t n_bytes);
+/* Restores a saved state. The stream has the method and arguments of the saved one, is in the same pass, and has read
+ * no rows in it; so a new stream comes to pass 2 by loading the end of pass 1 and fastfs_stream_next. FASTFS_EINVAL for
+ * bytes that are cut short, of another stream, or of another version of fastfs. */
+FASTFS_API fastfs_status fastfs_stream_load(fastfs_stream* stream, const void* bytes, int64_t n_bytes);
+FASTFS_API void fastfs_stream_free(fastfs_stream* stream); /* NULL is fine */
+
 /* ---- affinity: all pairs of features ---------------------------------------------------------------------------- */
 
 enum {
@@ -729,39 +802,19 @@ FASTFS_API fastfs_status fastfs_relief(const fastfs_margin* margin, const int64_
                                        fastfs_relief_result* result);
 
 /* FASTFS_RELIEF and FASTFS_RELIEFF of more rows than memory holds: n_targets of the options, drawn from their labels,
- * against all rows. Read the rows twice, in blocks: pass 1 (update, next) finds the ranges of the columns and keeps the
- * targets; pass 2 (update, scores) keeps the nearest n_neighbors rows in each class, for each target. Ties go to the
- * lowest row, so that the blocks don't matter; scores are those of fastfs_relief with the same draw. */
-typedef struct fastfs_relief_stream fastfs_relief_stream;
-/* labels: one for each of all rows, as for fastfs_relief. scaling: FASTFS_SCALE_*. */
+ * against all rows. Pass 1 finds the ranges of the columns and keeps the targets; pass 2 keeps the nearest n_neighbors
+ * rows in each class, for each target. Ties go to the lowest row, so that the blocks don't matter; scores are those of
+ * fastfs_relief with the same draw. Blocks are complete numbers, dense or CSR (then not for RELIEF), all of one dtype
+ * and storage. labels: one for each of all rows, as for fastfs_relief. scaling: FASTFS_SCALE_*. */
 FASTFS_API fastfs_status fastfs_relief_stream_new(int64_t n_rows, int64_t n_cols, const int64_t* labels,
                                                   int64_t n_classes, int32_t scaling,
                                                   const fastfs_relief_options* options, const fastfs_run* run,
-                                                  fastfs_relief_stream** stream);
-/* Copies the handle. To use threads: copy it at the start of a pass, update the copies with different rows, and merge
- * them back before the pass ends. */
-FASTFS_API fastfs_status fastfs_relief_stream_copy(const fastfs_relief_stream* stream, fastfs_relief_stream** copy);
-/* Reads the rows first_row, first_row + 1, .. of X, each once in a pass: complete numbers, dense or CSR (then not for
- * RELIEF), all of one dtype and storage. An update that fails leaves the stream as it was, unless it stops halfway, as
- * when it is canceled: then every later call but fastfs_relief_stream_free is FASTFS_EINVAL. */
-FASTFS_API fastfs_status fastfs_relief_stream_update(fastfs_relief_stream* stream, const fastfs_matrix* X,
-                                                     int64_t first_row, const fastfs_run* run);
-FASTFS_API fastfs_status fastfs_relief_stream_merge(fastfs_relief_stream* stream, const fastfs_relief_stream* other);
-/* fastfs_relief_stream_save writes the state of this pass, n_bytes = fastfs_relief_stream_size bytes, for machines of
- * the same kind. fastfs_relief_stream_load adds it, as a merge of other rows, to a handle made with the same arguments
- * that has come to the same pass. To bring a new handle to pass 2, load the state of pass 1 with all rows and call
- * fastfs_relief_stream_next. */
-FASTFS_API int64_t fastfs_relief_stream_size(const fastfs_relief_stream* stream);
-FASTFS_API fastfs_status fastfs_relief_stream_save(const fastfs_relief_stream* stream, void* bytes, int64_t n_bytes);
-FASTFS_API fastfs_status fastfs_relief_stream_load(fastfs_relief_stream* stream, const void* bytes, int64_t n_bytes);
-/* Ends the first pass. FASTFS_EINVAL names a row that has not come. */
-FASTFS_API fastfs_status fastfs_relief_stream_next(fastfs_relief_stream* stream, const fastfs_run* run);
+                                                  fastfs_stream** stream);
 /* Writes the scores of the second pass with all rows, as often as you like. merged[c]: the class, 0..n_merged - 1, that
  * class c counts as, each at least once; NULL: each as itself. So one pass serves each class against the rest. */
-FASTFS_API fastfs_status fastfs_relief_stream_scores(const fastfs_relief_stream* stream, const int64_t* merged,
+FASTFS_API fastfs_status fastfs_relief_stream_finish(const fastfs_stream* stream, const int64_t* merged,
                                                      int64_t n_merged, const fastfs_run* run,
                                                      fastfs_relief_result* result);
-FASTFS_API void fastfs_relief_stream_free(fastfs_relief_stream* stream); /* NULL is fine */
 
 enum {
     FASTFS_MARGIN_SIGMA_GIVEN = 0,
@@ -928,9 +981,6 @@ FASTFS_API fastfs_status fastfs_nearest_features(const fastfs_matrix* X, int64_t
 
 /* ---- DiSC -------------------------------------------------------------------------------------------------------- */
 
-/* Groups of rows that come in blocks, for tables larger than memory; see fastfs_disc_stream_new. */
-typedef struct fastfs_disc_stream fastfs_disc_stream;
-
 /* One condition. Its graph is W, or is made of neighbors and distances, or of a group of stream, or of X: the first of
  * these that is given. All sets have the same features. */
 typedef struct fastfs_disc_set {
@@ -946,8 +996,8 @@ typedef struct fastfs_disc_set {
     fastfs_tile_kernel custom; /* NULL: exp(-D_ij^2 / eps_i^2) with the adaptive bandwidth eps_i. Else this, of squared
                                   distances; its sigma is the median of eps_i */
     void* user;                /* handed to custom */
-    const fastfs_disc_stream* stream; /* one that has come to its end; without custom */
-    int64_t group;                    /* of stream */
+    const fastfs_stream* stream; /* of fastfs_disc_stream_new, after its finish; without custom */
+    int64_t group;               /* of stream */
 } fastfs_disc_set;
 #define FASTFS_DISC_SET_INIT {sizeof(fastfs_disc_set), NULL, NULL, NULL, NULL, 0, 0, 0, NULL, NULL, NULL, 0}
 
@@ -956,7 +1006,7 @@ enum {
     FASTFS_GRAPH_KNN = 1,
     FASTFS_GRAPH_LISTS = 2 /* knn of a dense X, from lists of similar features: for many features, misses a few */
 };
-enum { FASTFS_DISC_MOST_SUMS = 5000 /* features up to which a fastfs_disc_stream keeps the products of all pairs */ };
+enum { FASTFS_DISC_MOST_SUMS = 5000 /* features up to which a stream keeps the products of all pairs */ };
 enum { FASTFS_CONSTANT_DROP = 0, FASTFS_CONSTANT_PROJECT = 1 };
 enum { FASTFS_DISC_SCALING_NONE = 0, FASTFS_DISC_SCALING_STANDARD = 1 };
 
@@ -1076,31 +1126,10 @@ FASTFS_API void fastfs_disc_free(fastfs_disc* fitted); /* NULL is fine */
  * once. */
 FASTFS_API fastfs_status fastfs_disc_stream_new(int64_t n_rows, int64_t n_cols, const int64_t* labels, int64_t n_groups,
                                                 const fastfs_disc_options* options, const fastfs_run* run,
-                                                fastfs_disc_stream** stream);
-/* Copies the handle. To use threads: copy it at the start of a pass, update the copies with different rows, and merge
- * them back before the pass ends. */
-FASTFS_API fastfs_status fastfs_disc_stream_copy(const fastfs_disc_stream* stream, fastfs_disc_stream** copy);
-/* How many passes it takes, 1 or 2, and whether there are groups that are sketched. Either may be NULL. */
-FASTFS_API fastfs_status fastfs_disc_stream_plan(const fastfs_disc_stream* stream, int32_t* n_passes,
-                                                 int32_t* sketches);
-/* Reads the rows first_row, first_row + 1, .. of X, each once in a pass: dense, CSR or genotypes. An update that fails
- * leaves the stream as it was, unless it stops halfway, as when it is canceled: then every later call but
- * fastfs_disc_stream_free is FASTFS_EINVAL. */
-FASTFS_API fastfs_status fastfs_disc_stream_update(fastfs_disc_stream* stream, const fastfs_matrix* X,
-                                                   int64_t first_row, const fastfs_run* run);
-FASTFS_API fastfs_status fastfs_disc_stream_merge(fastfs_disc_stream* stream, const fastfs_disc_stream* other);
-/* fastfs_disc_stream_save writes the state of this pass, n_bytes = fastfs_disc_stream_size bytes, for machines of the
- * same kind. fastfs_disc_stream_load adds it, as a merge of other rows, to a handle made with the same arguments that
- * has come to the same pass. To bring a new handle to pass 2, load the state of pass 1 with all rows and call
- * fastfs_disc_stream_next. */
-FASTFS_API int64_t fastfs_disc_stream_size(const fastfs_disc_stream* stream);
-FASTFS_API fastfs_status fastfs_disc_stream_save(const fastfs_disc_stream* stream, void* bytes, int64_t n_bytes);
-FASTFS_API fastfs_status fastfs_disc_stream_load(fastfs_disc_stream* stream, const void* bytes, int64_t n_bytes);
-/* Ends a pass. FASTFS_EINVAL names a row that has not come. */
-FASTFS_API fastfs_status fastfs_disc_stream_next(fastfs_disc_stream* stream, const fastfs_run* run);
-/* means: n_groups x n_cols, after the first pass. */
-FASTFS_API fastfs_status fastfs_disc_stream_means(const fastfs_disc_stream* stream, double* means);
-FASTFS_API void fastfs_disc_stream_free(fastfs_disc_stream* stream); /* NULL is fine */
+                                                fastfs_stream** stream);
+/* Ends the last pass: from now on the groups of the stream serve as sets. FASTFS_EINVAL names a row that has not
+ * come. */
+FASTFS_API fastfs_status fastfs_disc_stream_finish(fastfs_stream* stream, const fastfs_run* run);
 
 /* How well groups of features are cut off from the others by the graph of each set, which is made as for a fit: the
  * normalised cut, cut / volume of the group + cut / volume of the rest, by the affinities that the random walk takes.

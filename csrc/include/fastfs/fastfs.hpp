@@ -191,6 +191,56 @@ class owned {
     std::unique_ptr<Handle, free> handle_;
 };
 
+// ---- streams --------------------------------------------------------------------------------------------------------
+
+using stream_state = fastfs_stream_state;
+using block = fastfs_block;
+
+// A table in blocks of rows: see fastfs_stream. relief_stream and its like make one; relief_stream_finish and its like
+// give its result.
+class stream {
+  public:
+    template <class Create, class = decltype(std::declval<Create>()(static_cast<fastfs_stream**>(nullptr)))>
+    explicit stream(Create&& create) : handle_(std::forward<Create>(create)) {}
+
+    stream copy() const {
+        return stream([&](fastfs_stream** made) { return fastfs_stream_copy(get(), made); });
+    }
+    void update(const block& rows, const run& how = default_run()) { check(fastfs_stream_update(get(), &rows, &how)); }
+    void update(const matrix& X, std::int64_t first_row, const run& how = default_run()) {
+        block rows = FASTFS_BLOCK_INIT;
+        rows.X = X.get();
+        rows.first_row = first_row;
+        update(rows, how);
+    }
+    void merge(const stream& other) { check(fastfs_stream_merge(get(), other.get())); }
+    void next(const run& how = default_run()) { check(fastfs_stream_next(get(), &how)); }
+    stream_state state() const {
+        stream_state found = FASTFS_STREAM_STATE_INIT;
+        check(fastfs_stream_get(get(), &found));
+        return found;
+    }
+    // Of each group: its rows, and the means of the columns, n_groups x n_cols.
+    std::vector<double> counts() const {
+        std::vector<double> numbers(static_cast<std::size_t>(state().n_groups));
+        check(fastfs_stream_means(get(), numbers.data(), nullptr));
+        return numbers;
+    }
+    std::vector<double> means() const {
+        const stream_state now = state();
+        std::vector<double> numbers(static_cast<std::size_t>(now.n_groups * now.n_cols));
+        check(fastfs_stream_means(get(), nullptr, numbers.data()));
+        return numbers;
+    }
+    std::int64_t size() const { return checked(fastfs_stream_size(get())); }
+    void save(void* bytes, std::int64_t n_bytes) const { check(fastfs_stream_save(get(), bytes, n_bytes)); }
+    void load(const void* bytes, std::int64_t n_bytes) { check(fastfs_stream_load(get(), bytes, n_bytes)); }
+    fastfs_stream* get() const { return handle_.get(); }
+
+  private:
+    owned<fastfs_stream, fastfs_stream_free> handle_;
+};
+
 // ---- affinity -------------------------------------------------------------------------------------------------------
 
 using affinity_options = fastfs_affinity_options;
@@ -572,58 +622,35 @@ struct relief_result {
     std::int64_t n_alone, n_apart;
 };
 
-class relief_stream {
-  public:
-    relief_stream(std::int64_t n_rows, std::int64_t n_cols, const std::int64_t* labels, std::int64_t n_classes,
-                  int scaling, const relief_options& options, const run& how = default_run())
-        : n_cols_(n_cols), n_classes_(n_classes), handle_([&](auto** made) {
-              return fastfs_relief_stream_new(n_rows, n_cols, labels, n_classes, scaling, &options, &how, made);
-          }) {}
-    relief_stream copy() const { return relief_stream(*this, 0); }
-    void update(const matrix& X, std::int64_t first_row, const run& how = default_run()) {
-        check(fastfs_relief_stream_update(handle_.get(), X.get(), first_row, &how));
+inline stream relief_stream(std::int64_t n_rows, std::int64_t n_cols, const std::int64_t* labels,
+                            std::int64_t n_classes, int scaling = FASTFS_SCALE_RANGE,
+                            const relief_options& options = default_relief_options(), const run& how = default_run()) {
+    return stream([&](auto** made) {
+        return fastfs_relief_stream_new(n_rows, n_cols, labels, n_classes, scaling, &options, &how, made);
+    });
+}
+// merged: the class that each class counts as, or empty.
+inline relief_result relief_stream_finish(const stream& of, const std::vector<std::int64_t>& merged = {},
+                                          const run& how = default_run()) {
+    const stream_state state = of.state();
+    if (!merged.empty() && static_cast<std::int64_t>(merged.size()) != state.n_groups) {
+        throw invalid_argument("merged must hold a number for each of the " + std::to_string(state.n_groups) +
+                                   " classes, not " + std::to_string(merged.size()),
+                               {});
     }
-    void merge(const relief_stream& other) { check(fastfs_relief_stream_merge(handle_.get(), other.handle_.get())); }
-    void next(const run& how = default_run()) { check(fastfs_relief_stream_next(handle_.get(), &how)); }
-    // What it has found in this pass.
-    std::int64_t size() const { return checked(fastfs_relief_stream_size(handle_.get())); }
-    void save(void* bytes, std::int64_t n_bytes) const {
-        check(fastfs_relief_stream_save(handle_.get(), bytes, n_bytes));
-    }
-    void load(const void* bytes, std::int64_t n_bytes) {
-        check(fastfs_relief_stream_load(handle_.get(), bytes, n_bytes));
-    }
-    // merged: the class that each class is a part of, or empty.
-    relief_result scores(const std::vector<std::int64_t>& merged = {}, const run& how = default_run()) const {
-        if (!merged.empty() && static_cast<std::int64_t>(merged.size()) != n_classes_) {
-            throw invalid_argument("merged must hold a number for each of the " + std::to_string(n_classes_) +
-                                       " classes, not " + std::to_string(merged.size()),
-                                   {});
-        }
-        relief_result result{};
-        result.scores.resize(static_cast<std::size_t>(n_cols_));
-        result.scores_se.resize(result.scores.size());
-        fastfs_relief_result out = FASTFS_RELIEF_RESULT_INIT;
-        out.scores = result.scores.data();
-        out.scores_se = result.scores_se.data();
-        std::int64_t n_merged = 0;
-        for (const std::int64_t c : merged) n_merged = c >= n_merged ? c + 1 : n_merged;
-        check(
-            fastfs_relief_stream_scores(handle_.get(), merged.empty() ? nullptr : merged.data(), n_merged, &how, &out));
-        result.warnings = out.warnings;
-        result.n_alone = out.n_alone;
-        return result;
-    }
-    std::int64_t n_cols() const { return n_cols_; }
-
-  private:
-    relief_stream(const relief_stream& of, int)
-        : n_cols_(of.n_cols_),
-          n_classes_(of.n_classes_),
-          handle_([&](auto** made) { return fastfs_relief_stream_copy(of.handle_.get(), made); }) {}
-    std::int64_t n_cols_, n_classes_;
-    owned<fastfs_relief_stream, fastfs_relief_stream_free> handle_;
-};
+    relief_result result{};
+    result.scores.resize(static_cast<std::size_t>(state.n_cols));
+    result.scores_se.resize(result.scores.size());
+    fastfs_relief_result out = FASTFS_RELIEF_RESULT_INIT;
+    out.scores = result.scores.data();
+    out.scores_se = result.scores_se.data();
+    std::int64_t n_merged = 0;
+    for (const std::int64_t c : merged) n_merged = c >= n_merged ? c + 1 : n_merged;
+    check(fastfs_relief_stream_finish(of.get(), merged.empty() ? nullptr : merged.data(), n_merged, &how, &out));
+    result.warnings = out.warnings;
+    result.n_alone = out.n_alone;
+    return result;
+}
 
 using im4e_options = fastfs_im4e_options;
 inline im4e_options default_im4e_options() { return FASTFS_IM4E_OPTIONS_INIT; }
@@ -826,59 +853,18 @@ inline disc_set disc_neighbors(const nearest& found, std::int64_t n_features, st
 
 using disc_result = fastfs_disc_result;
 
-// See fastfs_disc_stream_new.
-class disc_stream {
-  public:
-    disc_stream(std::int64_t n_rows, std::int64_t n_cols, const std::int64_t* labels, std::int64_t n_groups,
-                const disc_options& options = default_disc_options(), const run& how = default_run())
-        : n_cols_(n_cols), n_groups_(n_groups), handle_([&](auto** made) {
-              return fastfs_disc_stream_new(n_rows, n_cols, labels, n_groups, &options, &how, made);
-          }) {}
-    disc_stream copy() const { return disc_stream(*this, 0); }
-    int n_passes() const {
-        std::int32_t found = 0;
-        check(fastfs_disc_stream_plan(handle_.get(), &found, nullptr));
-        return found;
-    }
-    bool sketches() const {
-        std::int32_t found = 0;
-        check(fastfs_disc_stream_plan(handle_.get(), nullptr, &found));
-        return found != 0;
-    }
-    void update(const matrix& X, std::int64_t first_row, const run& how = default_run()) {
-        check(fastfs_disc_stream_update(handle_.get(), X.get(), first_row, &how));
-    }
-    void merge(const disc_stream& other) { check(fastfs_disc_stream_merge(handle_.get(), other.handle_.get())); }
-    void next(const run& how = default_run()) { check(fastfs_disc_stream_next(handle_.get(), &how)); }
-    // What it has found in this pass.
-    std::int64_t size() const { return checked(fastfs_disc_stream_size(handle_.get())); }
-    void save(void* bytes, std::int64_t n_bytes) const {
-        check(fastfs_disc_stream_save(handle_.get(), bytes, n_bytes));
-    }
-    void load(const void* bytes, std::int64_t n_bytes) {
-        check(fastfs_disc_stream_load(handle_.get(), bytes, n_bytes));
-    }
-    std::vector<double> means() const {
-        std::vector<double> found(static_cast<std::size_t>(n_groups_ * n_cols_));
-        check(fastfs_disc_stream_means(handle_.get(), found.data()));
-        return found;
-    }
-    std::int64_t n_cols() const { return n_cols_; }
-    std::int64_t n_groups() const { return n_groups_; }
-    const fastfs_disc_stream* get() const { return handle_.get(); }
-
-  private:
-    disc_stream(const disc_stream& of, int)
-        : n_cols_(of.n_cols_),
-          n_groups_(of.n_groups_),
-          handle_([&](auto** made) { return fastfs_disc_stream_copy(of.handle_.get(), made); }) {}
-    std::int64_t n_cols_, n_groups_;
-    owned<fastfs_disc_stream, fastfs_disc_stream_free> handle_;
-};
-disc_set disc_group(const disc_stream&& stream, std::int64_t group, std::int64_t n_components = 0) = delete;
-inline disc_set disc_group(const disc_stream& stream, std::int64_t group, std::int64_t n_components = 0) {
+inline stream disc_stream(std::int64_t n_rows, std::int64_t n_cols, const std::int64_t* labels, std::int64_t n_groups,
+                          const disc_options& options = default_disc_options(), const run& how = default_run()) {
+    return stream(
+        [&](auto** made) { return fastfs_disc_stream_new(n_rows, n_cols, labels, n_groups, &options, &how, made); });
+}
+inline void disc_stream_finish(stream& of, const run& how = default_run()) {
+    check(fastfs_disc_stream_finish(of.get(), &how));
+}
+disc_set disc_group(const stream&& of, std::int64_t group, std::int64_t n_components = 0) = delete;
+inline disc_set disc_group(const stream& of, std::int64_t group, std::int64_t n_components = 0) {
     disc_set set = FASTFS_DISC_SET_INIT;
-    set.stream = stream.get();
+    set.stream = of.get();
     set.group = group;
     set.n_components = n_components;
     return set;

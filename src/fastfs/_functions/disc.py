@@ -262,7 +262,7 @@ class StreamedGroups:
         kept.progress = None
         self._core = load_core().DiscStream(groups, n_groups, width, options.core_options(), kept)
         self.n_features, self.n_passes = width, self._core.n_passes
-        self.algorithm = "sketch" if self._core.sketches else "sums"
+        self.algorithm = "sketch" if self.n_passes == 2 else "sums"
         if source.dask is not None:
             on_workers = PassesOnWorkers(source, run, _by_rows, rows=rows, columns=columns)
             for _ in range(self.n_passes):

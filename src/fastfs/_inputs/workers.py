@@ -91,8 +91,9 @@ def _share_of_block(
 
 def _merge_shares(stream: Any, a: Share, b: Share) -> Share:
     """Merge two shares, on a worker."""
-    merged = copy.copy(stream)
-    for share in (a, b):
-        merged.load(share.state)
+    merged, other = copy.copy(stream), copy.copy(stream)
+    merged.load(a.state)
+    other.load(b.state)
+    merged.merge(other)
     sums = None if a.sums is None or b.sums is None else a.sums + b.sums
     return Share(merged.save(), sums, a.checksum + b.checksum, a.n_rows + b.n_rows)

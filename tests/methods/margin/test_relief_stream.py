@@ -217,7 +217,7 @@ def halves(state):
 
 
 def test_states_travel_as_bytes():
-    """To another process, which makes a stream with the same arguments; what was found in each half is added there."""
+    """To another process, which makes a stream with the same arguments: a half is restored there, and merged."""
     state, none = stream(), np.empty(0, np.int64)
     expected, here = [], state
     for _ in range(2):
@@ -230,8 +230,10 @@ def test_states_travel_as_bytes():
     for number in range(2):
         a, b = (pickle.loads(pickle.dumps(half)) for half in halves(state))
         state = pickle.loads(pickle.dumps(state))
+        other = copy.copy(state)
         state.load(b.save())
-        state.load(a.save())
+        other.load(a.save())
+        state.merge(other)
         assert state.save() == expected[number]
         if number == 0:
             state.next(Run(1))
@@ -241,39 +243,42 @@ def test_states_travel_as_bytes():
 def test_bytes_of_other_streams_are_refused():
     a, b = halves(stream())
     for other in (stream(n_targets=99), stream(seed=1), stream(n_neighbors=3), stream(LABELS[::-1].copy() % 2)):
-        with pytest.raises(ValueError, match="stream with other arguments, or of another pass"):
+        with pytest.raises(ValueError, match="the arguments of this one; got one with other arguments"):
             other.load(a.save())
     single = stream()
     single.update(X[:100].astype(np.float32), 0, Run(1))
     with pytest.raises(ValueError, match="dtype of the first"):
-        single.load(b.save())
+        single.merge(b)
     twice = copy.copy(b)
     with pytest.raises(ValueError, match="each row must come once in a pass, but row 130 has come before"):
         twice.update(X[:130], 130, Run(1))
     with pytest.raises(ValueError, match="each row must come once in a pass, but row 130 has come before"):
+        twice.merge(b)
+    with pytest.raises(ValueError, match="must have read no rows in this pass; got 270 rows"):
         twice.load(b.save())
     with pytest.raises(ValueError, match="each pass must have all 400 rows; pass 1 had 270 and lacks row 0"):
         twice.next(Run(1))
     second = stream()
     second.update(X, 0, Run(1))
     second.next(Run(1))
-    with pytest.raises(ValueError, match="another pass"):
+    with pytest.raises(ValueError, match="a stream in pass 2, as this one; got one in pass 1"):
         second.load(a.save())
+    start_of_second = copy.copy(second)
     second.update(X[:200], 0, Run(1))
     for state in (a, second):
         found = state.save()
-        fresh = stream() if state is a else pickle.loads(pickle.dumps(second))
+        fresh = stream() if state is a else start_of_second
         for n in (0, 7, 8, 100, len(found) // 2, len(found) - 1):
-            with pytest.raises(ValueError, match="the bytes are damaged"):
+            with pytest.raises(ValueError, match="n_bytes must be"):
                 fresh.load(found[:n])
-        with pytest.raises(ValueError, match="the bytes are damaged"):
+        with pytest.raises(ValueError, match="n_bytes must be"):
             fresh.load(found + bytes(8))
     rng = np.random.default_rng(0)
     for _ in range(300):  # no damage may reach memory of others
         broken = bytearray(second.save())
         place = int(rng.integers(len(broken)))
         broken[place : place + 8] = rng.bytes(8)
-        fresh = copy.copy(second)
+        fresh = copy.copy(start_of_second)
         try:
             fresh.load(bytes(broken))
         except ValueError:
@@ -285,7 +290,7 @@ def test_the_core_says_what_is_wrong():
     state, run, none = stream(), Run(1), np.empty(0, np.int64)
     with pytest.raises(ValueError, match=r"^each pass must have all 400 rows; pass 1 had 0 and lacks row 0"):
         state.next(run)
-    with pytest.raises(ValueError, match=r"^the stream is in its first pass"):
+    with pytest.raises(ValueError, match=r"^the stream must be in its last pass; got pass 1 of 2"):
         state.scores(none, run)
     with pytest.raises(ValueError, match=r"14 columns, but this one has 13$"):
         state.update(X[:, 1:], 0, run)
@@ -295,14 +300,14 @@ def test_the_core_says_what_is_wrong():
         state.update(sp.csc_matrix(X), 0, run)
     with pytest.raises(ValueError, match="must not be merged with itself"):
         state.merge(state)
-    with pytest.raises(ValueError, match="copies of one"):
-        state.merge(stream())
+    with pytest.raises(ValueError, match="must be made with the same arguments"):
+        state.merge(stream(seed=1))
     state.update(X[:100], 0, run)
     with pytest.raises(ValueError, match="dtype of the first"):
         state.update(X[100:].astype(np.float32), 100, run)
     state.update(X[100:], 100, run)
     state.next(run)
-    with pytest.raises(ValueError, match="second pass"):
+    with pytest.raises(ValueError, match="the stream is in its last pass, which fastfs_relief_stream_finish ends"):
         state.next(run)
     with pytest.raises(ValueError, match="pass 2 had 0"):
         state.scores(none, run)
