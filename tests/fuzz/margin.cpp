@@ -300,7 +300,6 @@ void try_relief_stream(Input& in) {
     fastfs_stream* kept = nullptr;
     const auto keep = [&] {
         fastfs_stream_free(kept);
-    fastfs_stream_free(start);
         kept = nullptr;
         expect(fastfs_stream_copy(stream, &kept) == FASTFS_OK, "fastfs_stream_copy", "it fails");
     };
