@@ -320,6 +320,13 @@ def large_sets(report: Report) -> None:
         X, y = z_scored_classes(data["X"], data["y"], classes[np.argsort(-counts, kind="stable")[:2]])
         sets[f"{name.removeprefix('papers/')}, {len(X)} x {X.shape[1]}"] = X, y
     compare_with_exact(report, sets, ["median x 0.5", "median x 0.1"], (0,))
+    report.heading("prostate at median x 0.5 by more eigenvectors: Spearman and of the best 50")
+    X, y = next(data for title, data in sets.items() if title.startswith("prostate"))
+    exact = scores(X, y, accuracy="exact", sigma_factor=0.5)
+    for rank in (50, 100, 150, 300):
+        found = scores(X, y, rank=rank, sigma_factor=0.5)
+        shared = np.intersect1d(np.argsort(-found)[:50], np.argsort(-exact)[:50]).size
+        report.row(f"rank {rank}", f"{spearmanr(found, exact).statistic:.3f}, {shared}")
 
 
 def many_fits(report: Report) -> None:
