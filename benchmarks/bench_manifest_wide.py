@@ -349,6 +349,10 @@ def many_fits(report: Report) -> None:
     cells = scipy.sparse.csr_matrix(np.log1p(rng.poisson(means[groups])).astype(np.float32))
     t = harness.measure(lambda: fastfs.ManiFeSt().fit(cells, groups), 1, warm_up=False)
     report.row("ten groups of 2100 x 20,670 sparse", min(t.cpu) / 2, at_most=90.0, unit=" s")
+    tall = scipy.sparse.random(100_000, 2000, 0.03, format="csr", random_state=0, dtype=np.float32)
+    groups = np.arange(100_000) % 2
+    t = harness.measure(lambda: fastfs.ManiFeSt(n_jobs=1).fit(tall, groups), 3)
+    report.row("10^5 x 2000 sparse in memory, one thread", min(t.cpu), at_most=1.5, unit=" s")
 
 
 def domains(report: Report, seeds: int) -> None:

@@ -106,7 +106,7 @@ std::int64_t FeatureSums::update_memory(const Matrix& X, int n_threads) const {
                                       : 8 * rows * (m + n_threads * std::min(d_, PairPanels::kColumns)));
 }
 
-void FeatureSums::update(const Matrix& X, const std::int64_t* groups, Run& run) {
+void FeatureSums::update(const Matrix& X, const std::int64_t* groups, Run& run, bool stoppable) {
     const std::int64_t n = X.n_rows();
     run.require_memory(update_memory(X, run.n_threads()), {"the sums of ", n, " rows"});
     const std::vector<double> maxima = X.row_maxima(run);  // refuses what isn't finite
@@ -118,10 +118,11 @@ void FeatureSums::update(const Matrix& X, const std::int64_t* groups, Run& run) 
     const SingleThreadedBlas held;
     const std::vector<std::int64_t> order = by_group(groups, n, n_groups_);
     Run whole({sizeof(fastfs_run), run.n_threads(), 0, nullptr, nullptr, nullptr});
+    Run& of_sums = stoppable ? run : whole;
     if (X.is_sparse()) {
-        add_sparse(X, groups, order, whole);
+        add_sparse(X, groups, order, of_sums);
     } else {
-        add_dense(X, groups, order, whole);
+        add_dense(X, groups, order, of_sums);
     }
     for (std::int64_t r = 0; r < n; ++r) group(groups[r])[0] += 1;
 }

@@ -106,8 +106,9 @@ class FeatureSums {
     // Returns the bytes of scratch that an update takes.
     std::int64_t update_memory(const Matrix& X, int n_threads) const;
     // Adds dense or CSR rows; `groups` has the group of each row. A refused block leaves the sums as they were; once
-    // its values have been found finite, the update must not be stopped.
-    void update(const Matrix& X, const std::int64_t* groups, Run& run);
+    // its values have been found finite, the update must not be stopped, unless these sums are thrown away then
+    // (stoppable).
+    void update(const Matrix& X, const std::int64_t* groups, Run& run, bool stoppable = false);
     void merge(const FeatureSums& other);
 
     void counts(double* to) const;  // rows of each group

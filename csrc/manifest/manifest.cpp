@@ -1,6 +1,9 @@
 #include "manifest/manifest.hpp"
 
 #include <algorithm>
+#include <array>
+#include <cmath>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -126,6 +129,23 @@ void write_outcome(std::int64_t p, const Problem& problem, const Outcome& o, con
     }
 }
 
+// Chooses blocks of rows for sums of products: so many that the panels of products are written a few times only.
+std::int64_t rows_of_block(const Samples& X) {
+    constexpr double kMultiplications = 1e10;
+    const double per_row = static_cast<double>(X.n_stored()) / static_cast<double>(X.n_rows());
+    return static_cast<std::int64_t>(std::clamp(kMultiplications / (per_row * per_row + 1), 4096.0, 65536.0));
+}
+
+// Lists the classes of a side, which is a class, or all but one class.
+std::vector<std::int64_t> classes_of(const Side& side, std::int64_t n_classes, bool pairs) {
+    if (pairs) return {side.index};
+    const std::int64_t c = side.index / 2;
+    if (side.index % 2 == 0) return {c};
+    std::vector<std::int64_t> others = up_to(n_classes);
+    others.erase(others.begin() + c);
+    return others;
+}
+
 // Counts the bytes of the features of a class while their distances are computed.
 std::int64_t gathering_memory(const Samples& X, const Run& run) {
     return squared_distances_memory(X, X.n_rows(), run.n_threads());
@@ -165,8 +185,39 @@ fastfs_manifest_plan Manifest::plan(std::int64_t n_classes, const fastfs_manifes
     const Needs needs{.labels = X_.n_rows(),
                       .exact = sums_all ? 8 * d * d : 0,
                       .gathering = gathering_memory(X_, run),
-                      .beyond = [&](std::int32_t accuracy) { return wide_memory(X_, o, accuracy, n_components, run); }};
+                      .beyond = [&](std::int32_t accuracy) {
+                          return accuracy == FASTFS_MANIFEST_DOMAINS && sums_products(n_classes, o, run)
+                                     ? memory_of_products(n_classes, o, n_components, run)
+                                     : wide_memory(X_, o, accuracy, n_components, run);
+                      }};
     return plan_problems(d, n_classes, o, n_scales, n_components, needs, run);
+}
+
+bool Manifest::sums_products(std::int64_t n_classes, const fastfs_manifest_options& o, const Run& run) const {
+    const std::int64_t d = X_.n_cols();
+    return !o.custom && X_.has_row_blocks() && X_.n_rows() / n_classes >= d &&
+           run.allows(memory_of_products(n_classes, o, 0, run));
+}
+
+std::int64_t Manifest::memory_of_products(std::int64_t n_classes, const fastfs_manifest_options& o,
+                                          std::int64_t n_components, const Run& run) const {
+    const std::int64_t d = X_.n_cols(), rows = rows_of_block(X_);
+    const std::int64_t updating =
+        8 * 4 * rows + (X_.is_sparse() ? 44 * ceil_div(X_.n_stored(), X_.n_rows()) * rows
+                                       : 8 * 256 * (d + run.n_threads() * PairPanels::kColumns));
+    const std::int64_t added_up = pairwise(n_classes, o.multiclass) ? 0 : PairProducts::memory(d);
+    return FeatureSums::memory_of_all(d, n_classes) +
+           std::max(updating, added_up + domains_of_products_memory(d, o, n_components, run));
+}
+
+std::unique_ptr<const FeatureSums> Manifest::sum_products(const std::int64_t* labels, std::int64_t n_classes,
+                                                          Run& run) const {
+    auto sums = std::make_unique<FeatureSums>(X_.n_cols(), n_classes);
+    X_.for_row_blocks(rows_of_block(X_), [&](const Matrix& block, std::int64_t first) {
+        const Run::Part of_block(run, share(first, X_.n_rows()), share(first + block.n_rows(), X_.n_rows()));
+        sums->update(block, labels + first, run, true);
+    });
+    return sums;
 }
 
 fastfs_manifest_plan plan_problems(std::int64_t d, std::int64_t n_classes, const fastfs_manifest_options& o,
@@ -263,10 +314,37 @@ void Manifest::fit(const std::int64_t* labels, std::int64_t n_classes, const fas
             fit.all = summed.data();
         }
     }
+    std::unique_ptr<const FeatureSums> sums;
+    if (plan.accuracy == FASTFS_MANIFEST_DOMAINS && sums_products(n_classes, options, run)) {
+        run.step("products of the features", 0.3);
+        const Run::Part of_sums(run, 0, 1);
+        sums = sum_products(labels, n_classes, run);
+    }
     auto solve = [&](const Problem& problem, Run& of_problem, std::vector<Outcome>& outcomes) {
         for (Outcome& o : outcomes) {
             for (std::size_t l : {0, 1}) {
                 if (problem[l].rows.size() == 1) o.kernel_warnings[l] |= FASTFS_MANIFEST_WARN_ONE_SAMPLE;
+            }
+        }
+        if (sums) {
+            std::array<std::shared_ptr<const PairProducts>, 2> products;
+            bool has_lost_digits = false;
+            for (std::size_t l : {0, 1}) {
+                products[l] = std::make_shared<const PairProducts>(
+                    sums->pair_products(classes_of(problem[l], n_classes, pairs), problem[l].name));
+                has_lost_digits = has_lost_digits || products[l]->has_lost_digits(of_problem);
+            }
+            // Distances by differences keep the digits that products have lost.
+            const std::int64_t by_differences = memory_of_products(n_classes, options, 0, run) +
+                                                wide_memory(X_, options, FASTFS_MANIFEST_DOMAINS, 0, run);
+            if (!has_lost_digits || !run.allows(by_differences)) {
+                for (Outcome& o : outcomes) {
+                    for (std::size_t l : {0, 1}) {
+                        if (has_lost_digits) o.kernel_warnings[l] |= FASTFS_MANIFEST_WARN_DIGITS;
+                    }
+                }
+                domains_of_products(std::move(products), problem, {options, scales}, of_problem, outcomes);
+                return;
             }
         }
         (exact                                      ? exact_problem

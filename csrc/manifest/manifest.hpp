@@ -2,8 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
+#include "engines/feature_sums.hpp"
 #include "fastfs/fastfs.h"
 #include "support/buffer.hpp"
 #include "support/matrix.hpp"
@@ -28,6 +30,13 @@ class Manifest {
              const std::vector<fastfs_manifest_result>& results) const;
 
   private:
+    // Tests if a fit by domains takes the products of all features in each class first, from which all that domains
+    // need follows: in tall tables, which domains would read again and again.
+    bool sums_products(std::int64_t n_classes, const fastfs_manifest_options& options, const Run& run) const;
+    std::int64_t memory_of_products(std::int64_t n_classes, const fastfs_manifest_options& options,
+                                    std::int64_t n_components, const Run& run) const;
+    std::unique_ptr<const FeatureSums> sum_products(const std::int64_t* labels, std::int64_t n_classes, Run& run) const;
+
     Samples X_;
     std::vector<double> row_maxima_;
     double unit_ = 1;           // of all rows

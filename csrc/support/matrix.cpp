@@ -6,6 +6,8 @@
 #include <cstring>
 #include <limits>
 #include <string>
+#include <type_traits>
+#include <vector>
 
 #include "support/errors.hpp"
 #include "support/index.hpp"
@@ -357,6 +359,38 @@ std::int64_t Samples::n_stored() const {
     std::int64_t stored = 0;
     for (const Matrix& chunk : chunks_) stored += chunk.n_stored();
     return stored;
+}
+
+bool Samples::has_row_blocks() const {
+    return std::all_of(chunks_.begin(), chunks_.end(),
+                       [](const Matrix& chunk) { return chunk.is_dense() || chunk.is_csr(); });
+}
+
+void Samples::for_row_blocks(std::int64_t most, const std::function<void(const Matrix&, std::int64_t)>& f) const {
+    for (std::size_t c = 0; c < chunks_.size(); ++c) {
+        const fastfs_matrix& chunk = chunks_[c].description();
+        for (std::int64_t first = 0; first < chunk.n_rows; first += most) {
+            fastfs_matrix block = chunk;
+            block.n_rows = std::min(most, chunk.n_rows - first);
+            if (chunks_[c].is_csr()) {
+                visit_sparse(chunk, [&](auto* values, auto* indptr, auto* indices) {
+                    std::vector<std::remove_cvref_t<decltype(*indptr)>> begins(indptr + first,
+                                                                               indptr + first + block.n_rows + 1);
+                    const auto begin = begins.front();
+                    for (auto& place : begins) place -= begin;
+                    block.values = values + begin;
+                    block.indices = indices + begin;
+                    block.indptr = begins.data();
+                    f(Matrix(block), begins_[c] + first);
+                });
+            } else {
+                visit_dense(chunk, [&](auto* values) {
+                    block.values = values + first * chunk.row_stride;
+                    f(Matrix(block), begins_[c] + first);
+                });
+            }
+        }
+    }
 }
 
 std::vector<double> Samples::row_maxima(Run& run) const {

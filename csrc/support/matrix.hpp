@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "fastfs/fastfs.h"
@@ -64,6 +65,11 @@ class Samples {
 
     // Returns the largest |x| of each row, as Matrix::row_maxima; rows count over all chunks.
     std::vector<double> row_maxima(Run& run) const;
+
+    // Tests if rows can be taken in blocks: those of dense or CSR chunks can.
+    bool has_row_blocks() const;
+    // Calls f(block, first row) for blocks of at most `most` consecutive rows, in their order.
+    void for_row_blocks(std::int64_t most, const std::function<void(const Matrix&, std::int64_t)>& f) const;
 
     // Calls f(chunk, begin, end, offset) for each chunk that has some of the ascending `rows`: rows[begin] - offset ..
     // rows[end - 1] - offset are their numbers within the chunk.

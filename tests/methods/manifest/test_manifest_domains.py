@@ -169,6 +169,54 @@ def test_features_that_are_all_equal_are_refused_before_neighbours_are_searched(
     assert "nearest features" not in steps
 
 
+def tall(n: int = 2400, d: int = 800, n_classes: int = 3) -> tuple[np.ndarray, np.ndarray]:
+    """Samples, half of whose values are 0, with as many rows in each class as features; modules move with the class."""
+    rng = np.random.default_rng(6)
+    y = rng.integers(0, n_classes, size=n)
+    y[: 2 * d] = np.arange(2 * d) % n_classes
+    factors = rng.normal(size=(n, 40)) * np.where(np.arange(40) % n_classes == y[:, None], 1.0, 0.2)
+    X = factors @ np.repeat(np.eye(40), d // 40, axis=1) + rng.normal(size=(n, d))
+    return X * (np.abs(X) > 0.7), y
+
+
+# Dense and CSR tables of so many rows take the products of all features first; CSC ones are read domain by domain.
+@pytest.mark.filterwarnings("ignore:the scores by domains:fastfs.DataWarning")
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"multiclass": "ovo", "normalize": 2}, {"sigma": "percentile", "sigma_percentile": 20.0, "rank": 20}],
+)
+def test_tall_tables_have_the_scores_of_others(options: dict[str, object]) -> None:
+    X, y = tall()
+    expected = fastfs.manifest_scores(scipy.sparse.csc_matrix(X), y, accuracy="domains", **options)
+    for table in (X, np.asfortranarray(X), scipy.sparse.csr_matrix(X)):
+        found = fastfs.manifest_scores(table, y, accuracy="domains", n_threads=2, **options)
+        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-9 * expected.max())
+        again = fastfs.manifest_scores(table, y, accuracy="domains", n_threads=1, **options)
+        np.testing.assert_array_equal(again, found)
+    single = fastfs.manifest_scores(X.astype(np.float32), y, accuracy="domains", **options)
+    np.testing.assert_allclose(single, expected, rtol=0, atol=1e-4 * expected.max())
+
+
+def test_tall_tables_whose_products_lose_digits_are_read_by_differences() -> None:
+    X, y = tall(1700, n_classes=2)
+    X[:, 1] = X[:, 0] * (1 + 1e-7 * np.random.default_rng(7).normal(size=1700))
+    expected = fastfs.manifest_scores(scipy.sparse.csc_matrix(X), y, accuracy="domains")
+    for table in (X, scipy.sparse.csr_matrix(X)):
+        found = fastfs.manifest_scores(table, y, accuracy="domains")
+        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-6 * expected.max())
+
+
+def test_products_of_tall_tables_can_be_stopped() -> None:
+    X, y = tall(90_000, n_classes=2)
+
+    def stop(step: str, done: float) -> None:
+        if step == "products of the features" and done > 0:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        fastfs.manifest_scores(X, y, accuracy="domains", progress=stop)
+
+
 @pytest.mark.huge
 def test_neighbours_by_lists_find_what_exact_neighbours_find() -> None:
     """100,001 features take lists, and landmarks of some; 100,000 don't: nearly the same ranking of the shared ones."""
