@@ -45,10 +45,11 @@ def slow(session: nox.Session) -> None:
 
 @nox.session
 def lint(session: nox.Session) -> None:
-    """Style and types: ruff, mypy, clang-format."""
+    """Style and types: ruff, codespell, mypy, clang-format."""
     session.install(".[dev]")
     session.run("ruff", "check", ".")
     session.run("ruff", "format", "--check", ".")
+    session.run("codespell")
     session.run("mypy")
     sources = [str(p) for d in ("csrc", "tests/cpp", "examples", "r/src") for p in sorted(Path(d).rglob("*.[ch]*"))]
     session.run("clang-format", "--dry-run", "--Werror", *sources)

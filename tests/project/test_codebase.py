@@ -337,3 +337,20 @@ def test_links_within_the_project(path):
 def test_stub_is_up_to_date():
     """After a change of the bindings: ``python -m tests.project.stubs --write``, or ``nox -s stubs``."""
     assert stubs.COMMITTED.read_text() == stubs.generate()
+
+
+@pytest.mark.skipif(not (ROOT / ".github").exists(), reason="the sdist has no workflows")
+def test_hooks_and_workflows_name_the_versions_of_the_project():
+    """Pre-commit's tools are those of the extra [dev], and the gate runs on the oldest Python that is allowed."""
+    import tomllib
+
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    pinned = dict(line.split("==") for line in project["optional-dependencies"]["dev"] if "==" in line)
+    hooks = (ROOT / ".pre-commit-config.yaml").read_text()
+    found = re.findall(r"repo: https://github.com/\S+/(\S+)\n    rev: v(\S+)", hooks)
+    names = {"ruff-pre-commit": "ruff", "mirrors-clang-format": "clang-format", "codespell": "codespell"}
+    assert {names[repo]: version for repo, version in found} == {name: pinned[name] for name in names.values()}
+    gate = (ROOT / ".github" / "workflows" / "gate.yml").read_text()
+    oldest = project["requires-python"].removeprefix(">=").split(",")[0]
+    assert f'"{oldest}"' in gate
+    assert "run: .ci/run" in gate
