@@ -11,6 +11,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
+from functools import singledispatch
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,8 +25,9 @@ from fastfs._functions.correlation import differential_correlation as correlatio
 from fastfs._inference.permutation import Scorer, permutation_test
 from fastfs._inputs.design import SIGNIFICANT, Design, nested_design
 from fastfs._inputs.entry import require_known
-from fastfs._inputs.source import Source, is_stream
-from fastfs._inputs.sparse import check_structure
+from fastfs._inputs.source import Source, as_stream
+from fastfs._inputs.sparse import Sparse
+from fastfs._inputs.storage import check_structure, stored_values
 from fastfs._inputs.streams import sum_groups
 from fastfs._machine.errors import in_rows, naming
 from fastfs._machine.info import info
@@ -294,6 +296,7 @@ class _Source:
         self.genes = None if mask_var is None else _read_mask(adata, mask_var, names, self.use_raw)
         self.names = names if self.genes is None else names[self.genes]
         self.all_names, self.cell_names = names, adata.obs_names
+        self.stream = as_stream(self.X)  # None if X is in memory
 
     def naming_cells(self, cells: Array | None) -> AbstractContextManager[None]:
         """Let errors about some cells and the compared genes use their names in `adata`."""
@@ -306,21 +309,26 @@ class _Source:
 
     def is_large(self, run: Run) -> bool:
         """Return True if the matrix is a stream that takes more than a quarter of the budget."""
-        return is_stream(self.X) and not Source.from_data(self.X).is_small(run)[0]
+        return self.stream is not None and not self.stream.is_small(run)[0]
 
     def estimator_input(self, cells: Array, run: Run | None = None) -> Any:
         """Return the given cells (ascending) for an estimator; data on disk and Dask arrays are loaded if they fit."""
         every = len(cells) == self.X.shape[0]
-        if is_stream(self.X):
-            return Source.from_data(self.X).load_rows(run or Run(), rows=None if every else cells, columns=self.genes)
+        if self.stream is not None:
+            return self.stream.load_rows(run or Run(), rows=None if every else cells, columns=self.genes)
         part = self.X if every else self.X[cells]
-        if self.genes is not None:
-            part = part[:, self.genes]
-        if not hasattr(part, "tocsr"):
-            return np.asarray(part)
-        if part.dtype.kind != "f":
-            part = part.astype(np.float32 if part.dtype.itemsize <= 2 else np.float64)
-        return part
+        return _as_floats(part if self.genes is None else part[:, self.genes])
+
+
+@singledispatch
+def _as_floats(X: Any) -> Any:
+    """Return the values of an AnnData for an estimator: sparse ones as floats, which can't be integers."""
+    return np.asarray(X)
+
+
+@_as_floats.register(Sparse)
+def _(X: Any) -> Any:
+    return X if X.dtype.kind == "f" else X.astype(np.float32 if X.dtype.itemsize <= 2 else np.float64)
 
 
 def _require_writable(adata: Any, copy: bool) -> None:
@@ -639,7 +647,7 @@ def _warn_of_changes(means: Array, sizes: Array, X: Any) -> None:
 
 def _largest_value(X: Any) -> float:
     """Return the largest value; missing values don't count."""
-    values = X.data if hasattr(X, "tocsr") else X
+    values = stored_values(X)
     return float(np.nanmax(values)) if values.size else 0.0
 
 

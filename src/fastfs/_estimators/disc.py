@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import singledispatch
 from typing import Any
 
 import numpy as np
@@ -10,9 +11,11 @@ from sklearn.utils.validation import check_is_fitted
 from fastfs._estimators.selector import _KernelSelector
 from fastfs._functions import disc as _disc
 from fastfs._functions.outcome import Outcome
+from fastfs._inputs.genotypes import Genotypes
 from fastfs._inputs.labels import encode_labels, require_classes
 from fastfs._inputs.matrix import as_decoded, as_matrix, not_finite
-from fastfs._inputs.source import stack_blocks
+from fastfs._inputs.sparse import Sparse
+from fastfs._inputs.storage import refuse_sparse, stack_blocks
 from fastfs._inputs.streams import classes_in_blocks, is_large
 from fastfs._machine.errors import places, rename
 from fastfs._machine.params import as_bool, as_int, check_choice, count_selected, rank_features
@@ -369,8 +372,7 @@ class DiSC(_KernelSelector):
         if said := not_finite(X):
             raise ValueError(said)
         if hasattr(self, "mean_"):
-            if hasattr(X, "tocsr"):
-                raise ValueError("the fit has centred the features, which would fill sparse X: give a dense X")
+            refuse_sparse(X, "the fit has centred the features, which would fill sparse X: give a dense X")
             X = (X - self.mean_) / self.scale_
         if check_choice("by", by, ("vectors", "groups")) == "vectors":
             weights = np.hstack([self._leading_vectors(s) for s in range(len(self.classes_))])
@@ -423,12 +425,20 @@ class DiSC(_KernelSelector):
         return np.array(members, dtype=np.int64).reshape(-1, self.n_features_in_)
 
 
+@singledispatch
 def _by_class(table: Any, classes: Array, labels: Integers, run: Run) -> list[dict[str, Any]]:
     """Return the samples of each class as a set; sparse X is copied."""
-    if isinstance(table, np.ndarray):
-        return [{"X": table, "rows": np.flatnonzero(labels == c)} for c in range(len(classes))]
-    if hasattr(table, "tocsr"):
-        run.reserve_memory(table.data.nbytes, "a copy of X by classes", "give float32")
+    return [{"X": table, "rows": np.flatnonzero(labels == c)} for c in range(len(classes))]
+
+
+@_by_class.register(Sparse)
+def _(table: Any, classes: Array, labels: Integers, run: Run) -> list[dict[str, Any]]:
+    run.reserve_memory(table.data.nbytes, "a copy of X by classes", "give float32")
+    return [{"X": table[labels == c]} for c in range(len(classes))]
+
+
+@_by_class.register(Genotypes)
+def _(table: Genotypes, classes: Array, labels: Integers, run: Run) -> list[dict[str, Any]]:
     return [{"X": table[labels == c]} for c in range(len(classes))]
 
 

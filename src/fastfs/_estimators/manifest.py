@@ -9,7 +9,7 @@ from fastfs._estimators.selector import _KernelSelector
 from fastfs._functions import manifest as _manifest
 from fastfs._functions.outcome import Outcome
 from fastfs._inference.permutation import Scorer
-from fastfs._inputs.source import is_dask
+from fastfs._inputs.source import as_stream
 from fastfs._inputs.streams import is_large
 from fastfs._machine.beside import beside
 from fastfs._machine.params import count_selected, rank_features
@@ -252,16 +252,16 @@ class ManiFeSt(_KernelSelector):
             self._n_to_select()
             return data_and_labels
 
-        def check_block(block: Any) -> None:
-            self._validate_matrix(block, run)
-            self._n_to_select()
-
-        if is_dask(X) and X.ndim == 2:
-            self.n_features_in_ = X.shape[1]
-            self._n_to_select()
+        source = as_stream(X)
+        check = None if source is None else self._block_check(source, run)
         more = {"n_components": self.n_components, "combine": self.combine}
-        stage, classes, labels = _manifest.prepare_stage(X, y, options, run, read_whole, check=check_block, **more)
+        stage, classes, labels = _manifest.prepare_stage(
+            X if source is None else source, y, options, run, read_whole, check=check, **more
+        )
         self._set_scores(stage, classes, labels, options)
+
+    def _check_width(self) -> None:
+        self._n_to_select()
 
     def _n_to_select(self) -> int:
         """Return the number of features to select, which raises an error for a bad number before the work."""

@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
+from functools import singledispatch
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -13,9 +14,10 @@ from fastfs._estimators.selector import _Selector
 from fastfs._functions.explanation import Explanation, explain_rows
 from fastfs._functions.margin import IterationOptions, Labels, MarginStage
 from fastfs._inference.permutation import Scorer
+from fastfs._inputs.genotypes import Genotypes
 from fastfs._inputs.labels import encode_labels, require_classes
-from fastfs._inputs.matrix import as_dense, not_finite, take_columns
-from fastfs._inputs.source import is_genotypes
+from fastfs._inputs.matrix import as_dense, not_finite
+from fastfs._inputs.storage import take_columns
 from fastfs._inputs.streams import sample_rows
 from fastfs._machine.errors import in_rows
 from fastfs._machine.params import as_int, count_selected, rank_features
@@ -106,7 +108,7 @@ class _MarginClassifier(ClassifierMixin, _Selector, ABC):  # type: ignore[misc]
             self._OPTIONS.from_arguments(self).stage_options(),
         )
         train = stage.X
-        self._train = train[:, self._used].copy() if is_genotypes(train) else np.take(train, self._used, axis=1)
+        self._train = _training_values(train, self._used)
 
     @abstractmethod
     def _set_attributes(self, result: Any) -> Labels:
@@ -221,11 +223,7 @@ class _MarginClassifier(ClassifierMixin, _Selector, ABC):  # type: ignore[misc]
         data = self._as_dense(X, run, reset=False)
         if said := not_finite(data):  # the core sees the used columns only
             raise ValueError(said)
-        if is_genotypes(data) and is_genotypes(self._train):
-            return data[:, self._used], MarginStage(self._train, self._stage, run)
-        with np.errstate(over="ignore"):  # the core finds values that overflow float32
-            data = take_columns(data, self._used).astype(self._train.dtype, copy=False)
-        return data, MarginStage(self._train, self._stage, run)
+        return _new_values(self._train, data, self._used), MarginStage(self._train, self._stage, run)
 
     def _class_distances(self, data: Array, stage: MarginStage) -> npt.NDArray[np.float64]:
         """Return the expected distance of each sample to each class."""
@@ -233,3 +231,26 @@ class _MarginClassifier(ClassifierMixin, _Selector, ABC):  # type: ignore[misc]
             self._labels, len(self.classes_), self._core_metric(), data, stage.run
         )
         return distances
+
+
+@singledispatch
+def _training_values(X: Any, used: Labels) -> Any:
+    """Return a copy of the used columns of the training data."""
+    return np.take(X, used, axis=1)
+
+
+@_training_values.register
+def _(X: Genotypes, used: Labels) -> Genotypes:
+    return X[:, used].copy()
+
+
+@singledispatch
+def _new_values(train: Any, data: Any, used: Labels) -> Any:
+    """Return the used columns of new samples in the form of the training values."""
+    with np.errstate(over="ignore"):  # the core finds values that overflow float32
+        return take_columns(data, used).astype(train.dtype, copy=False)
+
+
+@_new_values.register
+def _(train: Genotypes, data: Any, used: Labels) -> Any:
+    return data[:, used] if isinstance(data, Genotypes) else take_columns(data, used).astype(train.dtype, copy=False)

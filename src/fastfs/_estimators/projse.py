@@ -14,7 +14,7 @@ from fastfs._functions import projse as _projse
 from fastfs._functions.outcome import Outcome
 from fastfs._inference.permutation import Scorer, make_refitting_scorer
 from fastfs._inputs.matrix import as_matrix
-from fastfs._inputs.source import Source, is_dask, is_stream
+from fastfs._inputs.source import as_stream
 from fastfs._inputs.targets import as_records, as_rows, read_chunk, read_classes, read_target
 from fastfs._machine.run import Run, load_core
 from fastfs._types import Array, Integers, Progress
@@ -183,14 +183,13 @@ class ProjSe(_KernelSelector):
         options, run = _projse.ProjSeOptions.from_arguments(self), Run.from_estimator(self)
         with self._all_or_nothing():
             self._forget_fit()
-            check = None
-            if not is_stream(X):
+            source = as_stream(X)
+            if source is None:
                 X = self._validate_matrix(X, run)
-            elif is_dask(X):
-                self.n_features_in_ = Source.from_data(X).shape[1]
+                outcome, classes = _projse.fit_table(X, y, self.n_features_to_select, options, run)
             else:
-                check = partial(self._validate_matrix, run=run)
-            outcome, classes = _projse.fit_projse(X, y, self.n_features_to_select, options, run, check=check)
+                check = self._block_check(source, run)
+                outcome, classes = _projse.fit_stream(source, y, self.n_features_to_select, options, run, check=check)
             if classes is not None:
                 self.classes_ = classes
             self._set_outcome(outcome)
@@ -232,10 +231,11 @@ class ProjSe(_KernelSelector):
                 raise ValueError("classes must be those of the first call of partial_fit")
             known = classes_of_call
         read = partial(read_chunk, classes=known)
-        if is_stream(X):
+        source = as_stream(X)
+        if source is not None:
             check = partial(self._validate_matrix, run=run) if first else None
             names = None if first else attributes.get("feature_names_in_")
-            sums, _ = _projse.collect_sums(X, y, run, whole=read, chunk=read, check=check, names=names)
+            sums, _ = _projse.collect_sums(source, y, run, whole=read, chunk=read, check=check, names=names)
             if not first:
                 attributes["_sums"].merge(sums)
         else:
@@ -263,7 +263,7 @@ class ProjSe(_KernelSelector):
 
     def _make_scorer(self, X: Any, y: Any) -> tuple[Array, Scorer]:
         options, run = _projse.ProjSeOptions.from_arguments(self), Run.from_estimator(self)
-        if is_stream(X):
+        if as_stream(X) is not None:
             return make_refitting_scorer(self, X, y)
         data = as_matrix(self._validate_matrix(X, run), run)
         classes, values = self._encode_target(y, data.shape)

@@ -1,7 +1,6 @@
 """The scikit-learn estimators of the RELIEF family."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -29,7 +28,6 @@ from fastfs._functions.relief_family import (
     source_for_blocks,
 )
 from fastfs._inference.permutation import Scorer
-from fastfs._inputs.matrix import as_array
 from fastfs._inputs.source import Source
 from fastfs._machine.params import count_selected, rank_features
 from fastfs._machine.run import Run
@@ -46,11 +44,7 @@ class _ReliefFamily(_Selector):
             options, run = self._OPTIONS.from_arguments(self), Run.from_estimator(self)
             source = source_for_blocks(X, options, run)
             if source is not None:
-                see = partial(self._check_block, run=run)
-                others = (sample_weight, distances)
-                if source.dask is not None and source.shape[1] is not None:
-                    self.n_features_in_ = source.shape[1]
-                    count_selected(self.n_features_to_select, self.n_features_in_)
+                see, others = self._block_check(source, run), (sample_weight, distances)
                 outcome, response = fit_relief_in_blocks(source, y, options, run, others=others, see=see)
             else:
                 samples = self._read_samples(X, y, sample_weight, distances, options, run)
@@ -68,10 +62,8 @@ class _ReliefFamily(_Selector):
         self._set_results(outcome.result, ("scores", "scores_se", "algorithm", "n_passes"))
         outcome.warn_and_return()
 
-    def _check_block(self, block: Any, run: Run) -> None:
-        """Check the first block of a source."""
-        self._check_values(block, as_array(block, run))
-        count_selected(self.n_features_to_select, block.shape[1])
+    def _check_width(self) -> None:
+        count_selected(self.n_features_to_select, self.n_features_in_)
 
     def _read_samples(
         self, X: Any, y: Any, sample_weight: Any, distances: Any, options: FamilyOptions, run: Run

@@ -14,6 +14,7 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, proces
 from fastfs._estimators.selector import _Selector
 from fastfs._inputs.columns import column_numbers
 from fastfs._inputs.matrix import column_names, load_stream, require_table
+from fastfs._inputs.storage import with_columns
 from fastfs._machine.errors import about_targets, renumber
 from fastfs._machine.run import Run
 
@@ -100,12 +101,7 @@ class _Wrapper(_Selector):
             )
         X = load_stream(X, Run())
         require_table(X)
-        if hasattr(X, "tocsr"):
-            X = X if X.format in ("csr", "csc") else X.tocsc()  # other formats can't select columns
-        elif not hasattr(X, "shape"):
-            values = np.asarray(X)
-            # NumPy would turn numbers into strings if the table also holds strings.
-            X = np.asarray(X, dtype=object) if values.dtype.kind in "OSUT" else values
+        X = with_columns(X)
         if X.shape[1] == 0:  # scikit-learn's checks of estimators look for this sentence
             raise ValueError(f"X has 0 feature(s) (shape={X.shape}) while a minimum of 1 is required.")
         self._check_columns(X)

@@ -2,8 +2,9 @@
 
 import copy
 import inspect
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import singledispatch, singledispatchmethod
 from typing import Any, Self
 
 import numpy as np
@@ -13,10 +14,11 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from fastfs._inputs.entry import entry
+from fastfs._inputs.genotypes import Genotypes
 from fastfs._inputs.labels import encode_labels
 from fastfs._inputs.matrix import as_array, column_names, load_stream, require_table
 from fastfs._inputs.paths import open_path
-from fastfs._inputs.source import Source, is_genotypes, is_stream
+from fastfs._inputs.source import Source, as_stream
 from fastfs._inputs.streams import as_chunks, same_columns
 from fastfs._machine.params import count_selected
 from fastfs._machine.run import Run
@@ -79,15 +81,30 @@ class _Selector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
     def _check_values(self, X: Any, values: Any, *, reset: bool = True) -> Any:
         """Return the values of X after scikit-learn's checks; set the columns, or compare them with the fit's."""
         self._check_columns(X, reset=reset)
-        if is_genotypes(values):  # checks a stand-in of equal shape, which takes no memory
-            check_array(np.broadcast_to(np.float32(0), values.shape), estimator=self)
-            return values
-        # The core checks finiteness: it reads every value anyway, and names the first bad one.
-        return check_array(values, accept_sparse=("csr", "csc"), dtype=None, ensure_all_finite=False, estimator=self)
+        return _checked_by_sklearn(values, self)
+
+    def _block_check(self, source: Source, run: Run) -> Callable[[Any], None] | None:
+        """Return the check of the first block of a stream, which sets the columns.
+
+        The blocks of a Dask array stay on workers: None is returned, and the width, which is known, is set at once.
+        """
+        if source.dask is not None:
+            self.n_features_in_ = int(source.dask.shape[1])
+            self._check_width()
+            return None
+
+        def check_block(block: Any) -> None:
+            self._validate_matrix(block, run)
+            self._check_width()
+
+        return check_block
+
+    def _check_width(self) -> None:
+        """Raise ValueError for parameters that don't fit `n_features_in_`, before the work."""
 
     def _check_columns(self, X: Any, *, reset: bool = True) -> None:
         """Set the number and the names of the columns, or compare them with the fit's."""
-        names = column_names(X) if is_genotypes(X) else None  # scikit-learn finds names of DataFrames only
+        names = _names_beyond_frames(X)
         fitted = None if reset else getattr(self, "feature_names_in_", None)
         if names is None or fitted is None:
             validate_data(self, X, skip_check_array=True, reset=reset)
@@ -116,16 +133,24 @@ class _Selector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         """
         mask = self._get_support_mask()  # raises an error before X is read if nothing is selected
         X = open_path(X)
-        if is_stream(X):
+        source = as_stream(X)
+        if source is not None:
             try:
-                return Source.from_data(X).load_rows(Run(), columns=mask)
+                return source.load_rows(Run(), columns=mask)
             except IndexError:
                 raise ValueError(f"X must have the {len(mask)} features of the fit, but has others") from None
         require_table(X)
-        if is_genotypes(X):
-            self._check_columns(X, reset=False)
-            return np.asarray(X[:, mask])
+        return self._transform_table(X, mask)
+
+    @singledispatchmethod
+    def _transform_table(self, X: Any, mask: Array) -> Any:
+        """Return the selected columns of a table."""
         return super().transform(X)
+
+    @_transform_table.register
+    def _(self, X: Genotypes, mask: Array) -> Any:
+        self._check_columns(X, reset=False)
+        return np.asarray(X[:, mask])
 
     @entry
     def inverse_transform(self, X: Any) -> Any:
@@ -152,6 +177,32 @@ class _Selector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         tags.target_tags.required = True
         tags.input_tags.sparse = True
         return tags
+
+
+@singledispatch
+def _checked_by_sklearn(values: Any, estimator: BaseEstimator) -> Any:
+    """Return the values after scikit-learn's checks.
+
+    The core checks finiteness: it reads every value anyway, and names the first bad one.
+    """
+    return check_array(values, accept_sparse=("csr", "csc"), dtype=None, ensure_all_finite=False, estimator=estimator)
+
+
+@_checked_by_sklearn.register
+def _(values: Genotypes, estimator: BaseEstimator) -> Any:
+    check_array(np.broadcast_to(np.float32(0), values.shape), estimator=estimator)  # a stand-in, which takes no memory
+    return values
+
+
+@singledispatch
+def _names_beyond_frames(X: Any) -> list[Any] | None:
+    """Return the names of the columns if scikit-learn, which knows those of DataFrames, doesn't find them."""
+    return None
+
+
+@_names_beyond_frames.register
+def _(X: Genotypes) -> list[Any] | None:
+    return column_names(X)
 
 
 class _KernelSelector(_Selector):

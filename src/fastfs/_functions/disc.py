@@ -4,6 +4,7 @@ import copy
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import singledispatch
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,8 @@ from fastfs._functions.outcome import Outcome
 from fastfs._inputs.entry import entry
 from fastfs._inputs.matrix import as_decoded, as_matrix, column_names
 from fastfs._inputs.source import Source
+from fastfs._inputs.sparse import Sparse
+from fastfs._inputs.storage import by_rows, plain
 from fastfs._inputs.streams import LARGE_BLOCK_BYTES, Passes
 from fastfs._inputs.values import for_core
 from fastfs._inputs.workers import PassesOnWorkers
@@ -199,7 +202,7 @@ def disc(
         raise TypeError("give either sets or graphs")
     name = "sets" if graphs is None else "graphs"
     given: Any = sets if graphs is None else graphs
-    one_matrix = hasattr(given, "tocsr") or hasattr(given, "columns")
+    one_matrix = isinstance(given, Sparse) or hasattr(given, "columns")
     if one_matrix or isinstance(given, str | bytes | dict) or not hasattr(given, "__len__"):
         raise TypeError(f"{name} must be a list of matrices, one for each condition, not {type(given).__name__}")
     if len(given) < 2:
@@ -292,8 +295,8 @@ class StreamedGroups:
 
 
 def _by_rows(block: Any, run: Run) -> Any:
-    """Return a sparse block as CSR, and a dense one unchanged."""
-    return block.tocsr() if hasattr(block, "tocsr") else block
+    """Return a block in the form that the core reads by rows."""
+    return by_rows(block)
 
 
 def fit_disc(
@@ -363,10 +366,9 @@ def _as_graph(W: Any, run: Run) -> Any:
     """Return affinities as a CSR matrix of floats; other formats are copied."""
     from scipy.sparse import csr_matrix
 
-    if not hasattr(W, "tocsr"):
-        W = np.asarray(W)
-        if W.ndim != 2:
-            raise ValueError(f"a graph must be a 2-D array of features x features, not {W.ndim}-D")
+    W = plain(W)
+    if W.ndim != 2:
+        raise ValueError(f"a graph must be a 2-D array of features x features, not {W.ndim}-D")
     return csr_matrix(as_matrix(W, run))
 
 
@@ -399,13 +401,8 @@ def _add_approximate_neighbors(
         mean, scale = scaling
         X = ((X - mean) / scale).astype(X.dtype, copy=False)
     seed = options.random_state % (1 << 32)
-    if hasattr(X, "tocsr"):
-        columns = X.T.tocsr().astype(np.float64)
-        index_of = columns.astype(np.float32)
-    else:
-        columns = X.T.astype(np.float64, order="C")
-        columns -= columns.mean(axis=0)  # a profile that all features share only costs digits
-        index_of = columns.astype(np.float32)
+    columns = _profiles(X)
+    index_of = columns.astype(np.float32)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # neighbours that it didn't find are searched for below
         index = NNDescent(index_of, n_neighbors=k + 1, random_state=seed, n_jobs=run.n_threads or None)
@@ -434,6 +431,19 @@ def _add_approximate_neighbors(
     exact = np.partition(_squared_distances(columns, norms, sample), k - 1, axis=1)[:, k - 1]
     rounding = 1e-10 * (norms[sample] + norms.max())
     return float(np.mean(entries["distances"][sample] ** 2 <= (exact + rounding)[:, None]))
+
+
+@singledispatch
+def _profiles(X: Any) -> Any:
+    """Return the features in rows, as float64."""
+    columns = X.T.astype(np.float64, order="C")
+    columns -= columns.mean(axis=0)  # a profile that all features share only costs digits
+    return columns
+
+
+@_profiles.register(Sparse)
+def _(X: Any) -> Any:
+    return X.T.tocsr().astype(np.float64)
 
 
 def _squared_norms(columns: Any) -> Array:

@@ -11,7 +11,8 @@ from fastfs._functions.options import Needs, Options, option_field
 from fastfs._functions.outcome import Outcome
 from fastfs._inputs.entry import entry, require_known
 from fastfs._inputs.labels import encode_labels, number_labels, require_classes
-from fastfs._inputs.matrix import as_decoded, as_dense, as_floats, not_finite, take_columns, take_rows
+from fastfs._inputs.matrix import as_decoded, as_dense, as_floats, not_finite
+from fastfs._inputs.storage import by_columns, take_columns, take_rows
 from fastfs._inputs.streams import sample_rows
 from fastfs._inputs.values import for_core
 from fastfs._machine.brief import brief
@@ -450,7 +451,7 @@ def _with_matrices(kernels: Kernels, run: Run) -> Kernels:
     _reserve_matrices(run, len(which), n * n)
     matrices = np.empty((len(which), n, n))
     columns = kernels.columns_of_kernels(which, constant)
-    by_column = X.tocsc() if hasattr(X, "tocsc") else X
+    by_column = by_columns(X)
     for matrix, m, columns_of_group in zip(matrices, which, columns, strict=True):
         part = by_column[:, columns_of_group]
         matrix[:] = call_kernel(kernels.options.kernel, part, part, kernels.kernel_name(m))
@@ -652,7 +653,7 @@ class Embedder:
                 raise ValueError(f"X must hold {self.n_kernels} kernels as in the fit, but holds {len(data)}")
             return self._combine_kernels((data[m][:, self.support] for m in self.which), data.shape[1])
         if callable(self.kernel):
-            by_column = data.tocsc() if hasattr(data, "tocsc") else data
+            by_column = by_columns(data)
             ends = np.cumsum([len(columns_of_kernel) for columns_of_kernel in self.columns])
             support_positions = [
                 np.arange(end - len(columns_of_kernel), end)
@@ -714,8 +715,6 @@ def _make_embedder(
     columns = kernels.columns_of_kernels(which, constant)
     features = np.concatenate(columns)
     common |= {"n_columns": X.shape[1], "columns": columns}
-    if hasattr(X, "tocsr"):
-        return Embedder(support=X.tocsr()[support][:, features].tocsc(), **common)
     values = take_columns(take_rows(X, support), features)
     if callable(kernels.options.kernel):
         return Embedder(support=values, **common)

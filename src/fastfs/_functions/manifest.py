@@ -18,7 +18,8 @@ from fastfs._functions.outcome import Outcome
 from fastfs._inputs.entry import entry
 from fastfs._inputs.labels import encode_labels, require_classes
 from fastfs._inputs.matrix import as_matrix, as_numbers
-from fastfs._inputs.source import Source, choose_part, is_dask, stack_blocks
+from fastfs._inputs.source import Source, choose_part
+from fastfs._inputs.storage import by_rows, stack_blocks
 from fastfs._inputs.streams import LARGE_BLOCK_BYTES, Passes, as_chunks, classes_in_blocks, merge_pairwise
 from fastfs._inputs.values import for_core
 from fastfs._machine.errors import in_rows, naming
@@ -453,8 +454,8 @@ class SumsStage(ManiFeStStage):
         width = passes.source.shape[1] if columns is None else len(columns)
         if width is not None:
             self._make_sums(width)
-        if is_dask(X):
-            self._core = self._sum_on_workers(X, groups, rows, columns)
+        if passes.source.dask is not None:
+            self._core = self._sum_on_workers(passes.source, groups, rows, columns)
             return
 
         def add_block(first: int, block: Any, block_run: Run) -> None:
@@ -463,7 +464,7 @@ class SumsStage(ManiFeStStage):
             n = first + block.shape[0]
             if n > len(groups):
                 raise ValueError(f"X and y must have the same rows, but y has {len(groups)} and X has more")
-            self._core.update(_by_rows(block), groups[first:n], block_run)
+            self._core.update(by_rows(block), groups[first:n], block_run)
 
         n = passes.run_pass(add_block)
         if n != len(groups):
@@ -483,7 +484,7 @@ class SumsStage(ManiFeStStage):
         self._how = core_options | {"accuracy": self._plan["accuracy"]}
         self._core = load_core().ManifestSums(width, self._n_groups, self._how, run)
 
-    def _sum_on_workers(self, X: Any, groups: Integers, rows: Integers | None, columns: Integers | None) -> Any:
+    def _sum_on_workers(self, source: Source, groups: Integers, rows: Integers | None, columns: Integers | None) -> Any:
         """Sum the row blocks of a Dask array on its workers; the sums, not the rows, travel and are merged pairwise."""
         from dask.delayed import delayed
 
@@ -491,7 +492,7 @@ class SumsStage(ManiFeStStage):
         how = (self.n_features, self._n_groups, self._how)
         parts = [
             part(first, block, which, groups[places], columns, how, self._run.budget)
-            for first, block, which, places in Source.from_data(X).delayed_blocks(rows)
+            for first, block, which, places in source.delayed_blocks(rows)
         ]
         return merge_pairwise(parts, merge)
 
@@ -514,10 +515,6 @@ class SumsStage(ManiFeStStage):
         return plan | {"reason": self._plan["reason"], "exact_bytes": self._plan["exact_bytes"]}, results
 
 
-def _by_rows(block: Any) -> Any:
-    return block.tocsr() if hasattr(block, "tocsr") else block
-
-
 def _sum_block(
     first: int,
     X: Any,
@@ -532,7 +529,7 @@ def _sum_block(
     sums = load_core().ManifestSums(*how, run)
     if len(rows):
         with in_rows(first + np.asarray(rows)):
-            sums.update(_by_rows(as_matrix(choose_part(X, rows, columns), run)), for_core(groups), run)
+            sums.update(by_rows(as_matrix(choose_part(X, rows, columns), run)), for_core(groups), run)
     return sums
 
 

@@ -16,7 +16,8 @@ from fastfs._functions.options import Options as _Options
 from fastfs._functions.outcome import Outcome
 from fastfs._inputs.entry import entry
 from fastfs._inputs.matrix import as_floats, as_matrix
-from fastfs._inputs.source import Source, choose_part, is_dask, is_stream
+from fastfs._inputs.source import Source, as_stream, choose_part
+from fastfs._inputs.storage import by_rows, refuse_sparse
 from fastfs._inputs.streams import Passes, TargetRows, dask_blocks, merge_pairwise
 from fastfs._inputs.targets import Reader, Target, as_columns, as_target, read_chunk, read_target
 from fastfs._inputs.values import for_core
@@ -277,8 +278,7 @@ def projse_two_view(
     if Y is None:
         raise ValueError("two views need Y, but it is None")
     for name, view in (("X", X), ("Y", Y)):
-        if hasattr(view, "tocsr"):
-            raise ValueError(f"{name} must be dense for two views: give {name}.toarray()")
+        refuse_sparse(view, f"{name} must be dense for two views: give {name}.toarray()")
 
     def n_of_each_view(n_x: int, n_y: int) -> tuple[int | float | None, int | float | None]:
         n_to_select(n_features_to_select, max(n_x, n_y))
@@ -286,13 +286,13 @@ def projse_two_view(
             return n_features_to_select, n_features_to_select
         return min(n_features_to_select, n_x), min(n_features_to_select, n_y)
 
-    if not is_stream(X) and not is_stream(Y):
+    if as_stream(X) is None and as_stream(Y) is None:
         X, Y = as_matrix(X, run), as_columns(as_target(Y, "Y"), run, "Y")
         if X.shape[0] != Y.shape[0]:
             raise ValueError(f"X and Y must have the same rows, but have {X.shape[0]} and {Y.shape[0]}")
         if options.is_linear and X.shape[0] < max(X.shape[1], Y.shape[1]):
             n_x, n_y = n_of_each_view(X.shape[1], Y.shape[1])
-            of_x, of_y = fit_projse(X, Y, n_x, options, run)[0], fit_projse(Y, X, n_y, options, run)[0]
+            of_x, of_y = fit_table(X, Y, n_x, options, run)[0], fit_table(Y, X, n_y, options, run)[0]
             return of_x.warn_and_return(), of_y.warn_and_return()
     sums, _ = collect_sums(X, Y, run, two_views=True)
     n_x, n_y = n_of_each_view(sums.n_x, sums.n_y)
@@ -390,13 +390,40 @@ def fit_projse(
     options: ProjSeOptions,
     run: Run,
     *,
+    scores_only: bool = False,
+) -> tuple[Outcome[ProjSeResult], Array | None]:
+    """Return the outcome of a fit to a table or a stream, and the classes if y holds labels."""
+    source = as_stream(X)
+    if source is None:
+        return fit_table(X, y, n_features_to_select, options, run, scores_only=scores_only)
+    return fit_stream(source, y, n_features_to_select, options, run, scores_only=scores_only)
+
+
+def fit_stream(
+    source: Source,
+    y: Any,
+    n_features_to_select: int | float | None,
+    options: ProjSeOptions,
+    run: Run,
+    *,
     check: Callable[[Any], Any] | None = None,
     scores_only: bool = False,
 ) -> tuple[Outcome[ProjSeResult], Array | None]:
-    """Return the outcome of a fit, and the classes if y holds labels. `check` sees the first chunk of a stream."""
-    if is_stream(X):
-        sums, classes = collect_sums(X, y, run, check=check)
-        return select_from_sums(sums, n_features_to_select, options, run, scores_only=scores_only), classes
+    """Return the outcome of a fit to a stream. `check` sees its first block."""
+    sums, classes = collect_sums(source, y, run, check=check)
+    return select_from_sums(sums, n_features_to_select, options, run, scores_only=scores_only), classes
+
+
+def fit_table(
+    X: Any,
+    y: Any,
+    n_features_to_select: int | float | None,
+    options: ProjSeOptions,
+    run: Run,
+    *,
+    scores_only: bool = False,
+) -> tuple[Outcome[ProjSeResult], Array | None]:
+    """Return the outcome of a fit to a table in memory."""
     X = as_matrix(X, run)
     target = read_target(y, X.shape, run)
     n = n_to_select(n_features_to_select, X.shape[1])
@@ -422,9 +449,10 @@ def collect_sums(
 
     `whole` and `chunk` are as for `TargetRows`, `names` and `check` as `names` and `see` of `Passes`.
     """
-    if is_dask(X):
-        return _sum_on_workers(X, y, run, two_views, whole)
-    passes = Passes(X, run, names=names, see=check)
+    source = Source.from_data(X)
+    if source.dask is not None:
+        return _sum_on_workers(source, y, run, two_views, whole)
+    passes = Passes(source, run, names=names, see=check)
     targets = TargetRows(y, passes.source, run, whole, chunk)
     sums = classes = None
 
@@ -440,11 +468,11 @@ def collect_sums(
     return sums, classes
 
 
-def _sum_on_workers(X: Any, y: Any, run: Run, two_views: bool, read: Reader) -> tuple[Any, Array | None]:
+def _sum_on_workers(source: Source, y: Any, run: Run, two_views: bool, read: Reader) -> tuple[Any, Array | None]:
     """Sum the row blocks of a Dask array on its workers; the sums, not the rows, travel and are merged pairwise."""
     from dask.delayed import delayed
 
-    blocks, classes = dask_blocks(X, y, run, read)
+    blocks, classes = dask_blocks(source, y, run, read)
     part, merge = delayed(_sum_block, pure=False), delayed(_merge_sums, pure=False)
     return merge_pairwise([part(*block, two_views, run.budget) for block in blocks], merge), classes
 
@@ -486,8 +514,9 @@ class GroupSums:
         columns: Integers | None = None,
     ) -> None:
         self._sums: list[Any] = []
-        if is_dask(X):
-            self._sums = _sum_groups_on_workers(X, groups, n_groups, run, rows, columns)
+        source = Source.from_data(X)
+        if source.dask is not None:
+            self._sums = _sum_groups_on_workers(source, groups, n_groups, run, rows, columns)
         else:
 
             def add_block(first: int, block: Any, block_run: Run) -> None:
@@ -497,7 +526,7 @@ class GroupSums:
                 self._sums = self._sums or _empty_group_sums(n_groups, block, run)
                 _add_to_group_sums(self._sums, block, groups[first:end], block_run)
 
-            n = Passes(X, run, rows=rows, columns=columns).run_pass(add_block)
+            n = Passes(source, run, rows=rows, columns=columns).run_pass(add_block)
             if n != len(groups):
                 raise ValueError(f"X and y must have the same rows, but have {n} and {len(groups)}")
 
@@ -525,12 +554,11 @@ def _empty_group_sums(n_groups: int, block: Any, run: Run) -> list[Any]:
 
 def _add_to_group_sums(sums: list[Any], block: Any, groups: Integers, run: Run) -> None:
     """Add each row of a block to the sums of its group."""
-    rows = block.tocsr() if hasattr(block, "tocsr") else block
-    load_core().ProjseSums.update_groups(sums, rows, for_core(groups, np.int64), run)
+    load_core().ProjseSums.update_groups(sums, by_rows(block), for_core(groups, np.int64), run)
 
 
 def _sum_groups_on_workers(
-    X: Any, groups: Integers, n_groups: int, run: Run, rows: Integers | None, columns: Integers | None
+    source: Source, groups: Integers, n_groups: int, run: Run, rows: Integers | None, columns: Integers | None
 ) -> list[Any]:
     """Sum the groups of rows of a Dask array on its workers, and merge the sums pairwise."""
     from dask.delayed import delayed
@@ -538,7 +566,7 @@ def _sum_groups_on_workers(
     part, merge = delayed(_sum_groups_of_block, pure=False), delayed(_merge_group_sums, pure=False)
     parts = [
         part(first, block, which, groups[places], n_groups, columns, run.budget)
-        for first, block, which, places in Source.from_data(X).delayed_blocks(rows)
+        for first, block, which, places in source.delayed_blocks(rows)
     ]
     group_sums: list[Any] = merge_pairwise(parts, merge)
     return group_sums

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
+from functools import partial, singledispatch
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,10 +12,11 @@ import numpy.typing as npt
 from fastfs._functions.margin import MarginOptions, MarginStage, algorithm_name, as_scaling, describe_warnings
 from fastfs._functions.options import option_field
 from fastfs._functions.outcome import Outcome
-from fastfs._inputs.matrix import as_array, as_dense, as_matrix, load_stream, require_table, take_rows
-from fastfs._inputs.paths import open_path
+from fastfs._inputs.genotypes import Genotypes
+from fastfs._inputs.matrix import as_array, as_dense, as_matrix, load_stream, made_dense, require_table
 from fastfs._inputs.response import Response, read_response
-from fastfs._inputs.source import Source, is_genotypes, is_stream
+from fastfs._inputs.source import Source, as_stream
+from fastfs._inputs.storage import by_rows, refuse_sparse, take_rows
 from fastfs._inputs.streams import Passes, sample_rows, sum_groups
 from fastfs._inputs.table import Table, as_categorical_features, read_table
 from fastfs._inputs.values import for_core
@@ -52,6 +53,17 @@ def as_priors(name: str, priors: Any) -> str | Mapping[Any, Any] | None:
     raise TypeError(f"{name} must be 'uniform', a dict of labels and shares, or None, not {priors!r}")
 
 
+@singledispatch
+def _usual_scaling(X: Any) -> str:
+    """Return the scaling for "auto"."""
+    return "range"
+
+
+@_usual_scaling.register
+def _(X: Genotypes) -> str:
+    return "none"
+
+
 @dataclass(frozen=True, kw_only=True)
 class FamilyOptions(MarginOptions):
     """Options that all methods of the family share. RELIEF adds only `closed_form` to them."""
@@ -76,7 +88,7 @@ class FamilyOptions(MarginOptions):
         """Return the scaling of a table. Genotypes need none with "auto", because they are comparable already."""
         if self.scaling != "auto":
             return self.scaling
-        return "none" if is_genotypes(X) else "range"
+        return _usual_scaling(X)
 
     def as_response(self, y: Any, n_samples: int, n_features: int) -> Response:
         """Return y as the target of the method."""
@@ -291,8 +303,7 @@ def as_weights(sample_weight: Any, n_samples: int) -> npt.NDArray[np.float64]:
 def as_distances(distances: Any, n_samples: int, run: Run) -> npt.NDArray[np.float64]:
     """Return distances between all samples; the core checks their values."""
     matrix = as_matrix(distances, run, "distances")
-    if hasattr(matrix, "tocsr"):
-        raise ValueError("distances are sparse, but must be known between all samples: give distances.toarray()")
+    refuse_sparse(matrix, "distances are sparse, but must be known between all samples: give distances.toarray()")
     if matrix.shape != (n_samples, n_samples):
         raise ValueError(
             f"distances must have shape ({n_samples}, {n_samples}), a row and a column for each sample of X, but has "
@@ -316,10 +327,8 @@ def fit_relief(
 
 def source_for_blocks(X: Any, options: FamilyOptions, run: Run) -> Source | None:
     """Return X as a source if it must be read in blocks: `n_targets` was given, and X isn't known to fit in memory."""
-    if not (options.IN_BLOCKS and options.n_targets and is_stream(X)) or is_genotypes(X := open_path(X)):
-        return None
-    source = Source.from_data(X)
-    return None if _fits_in_memory(source, options, run) else source
+    source = as_stream(X) if options.IN_BLOCKS and options.n_targets else None
+    return None if source is None or source.is_packed or _fits_in_memory(source, options, run) else source
 
 
 def _fits_in_memory(source: Source, options: FamilyOptions, run: Run) -> bool:
@@ -409,9 +418,7 @@ class StreamedTargets:
 
 def _by_rows(block: Any, run: Run, *, makes_dense: bool) -> Any:
     """Return a sparse block as a dense array or as CSR, and a dense one unchanged."""
-    if not hasattr(block, "tocsr"):
-        return block
-    return as_dense(block, run) if makes_dense else block.tocsr()
+    return made_dense(block, run) if makes_dense else by_rows(block)
 
 
 class StreamedGroupTargets:

@@ -12,7 +12,7 @@ import numpy as np
 from fastfs._inference.calibration import TIE, Moments, Scale, StepDown, mean_correlation, tie_limits
 from fastfs._inputs.design import SIGNIFICANT, Design
 from fastfs._inputs.entry import entry
-from fastfs._inputs.source import Source, is_stream
+from fastfs._inputs.source import as_stream
 from fastfs._inputs.values import as_values
 from fastfs._machine.brief import brief
 from fastfs._machine.params import as_bool, as_permutations, as_seed, check_choice, rank_features
@@ -517,17 +517,18 @@ def sums_scorer(model: Any, X: Any, y: Any, groups: Any) -> tuple[Labels, Scorer
     Return None if labels aren't permuted among groups, or if the model keeps no such sums, or loads X.
     """
     wants_sums = getattr(model, "_wants_sums", None)
-    if groups is None or y is None or not is_stream(X) or wants_sums is None or not wants_sums(X, True):
+    source = None if groups is None or y is None else as_stream(X)
+    if source is None or wants_sums is None or not wants_sums(source, True):
         return None
     classes, labels = _as_labels(y)
     units = None if classes is None else Design(labels, groups=groups).moving_groups
     if units is None:
         return None
-    n_samples = Source.from_data(X).shape[0]
+    n_samples = source.shape[0]
     if n_samples not in (None, len(units)):
         raise ValueError(f"X and y must have the same rows, but have {n_samples} and {len(units)}")
     first = np.unique(units, return_index=True)[1]
-    sums = model._sum_groups(X, units, len(first), None, None)
+    sums = model._sum_groups(source, units, len(first), None, None)
 
     def score_labelings(labelings: Sequence[Labels]) -> Iterator[tuple[Array, float]]:
         for labeling in labelings:

@@ -12,7 +12,8 @@ from fastfs._inference.permutation import last_step
 from fastfs._inputs.design import Design
 from fastfs._inputs.entry import entry
 from fastfs._inputs.labels import encode_labels
-from fastfs._inputs.matrix import load_stream, require_table, take_rows
+from fastfs._inputs.matrix import load_stream, require_table
+from fastfs._inputs.storage import by_rows, take_rows
 from fastfs._machine.brief import brief
 from fastfs._machine.errors import renumber
 from fastfs._machine.params import as_float, as_int, as_seed, check_choice, some_of
@@ -207,8 +208,7 @@ def stability(
         raise ValueError("X is an iterator, which can be read once, but each subsample reads it: give an array")
     X = load_stream(X, Run())
     require_table(X)
-    if hasattr(X, "tocsr"):
-        X = X.tocsr()  # other sparse formats have no rows to take
+    X = by_rows(X)  # other sparse formats have no rows to take
     shape = np.shape(X)
     if shape[0] == 0:
         raise ValueError("X needs samples, but has none")

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from fastfs._inputs.storage import refuse_sparse
 from fastfs._inputs.values import as_values
 from fastfs._types import Array, Integers
 
@@ -26,8 +27,7 @@ def as_labels(y: Any, n_samples: int, n_features: int, item: str = "label") -> A
     """Return y as a 1-D array, one value per sample. Errors call a value `item`."""
     if y is None:
         raise ValueError(f"this method requires y to be passed, but the target y is None: give the samples' {item}s")
-    if hasattr(y, "tocsr"):
-        raise ValueError(f"y is sparse, but must be an array of {item}s: give y.toarray()")
+    refuse_sparse(y, f"y is sparse, but must be an array of {item}s: give y.toarray()")
     if isinstance(y, np.ma.MaskedArray) and np.ma.is_masked(y):
         raise ValueError(f"y has masked {item}s: drop these samples first")
     try:

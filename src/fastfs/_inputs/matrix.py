@@ -3,14 +3,17 @@
 import contextlib
 from collections import Counter
 from collections.abc import Callable
+from functools import singledispatch
 from typing import Any
 
 import numpy as np
 
+from fastfs._inputs.genotypes import Genotypes
 from fastfs._inputs.paths import open_path
-from fastfs._inputs.source import Source, is_genotypes, is_stream
-from fastfs._inputs.sparse import check_structure, index_arrays
-from fastfs._inputs.values import as_values, exact_floats, for_core
+from fastfs._inputs.source import as_stream
+from fastfs._inputs.sparse import Sparse, index_arrays
+from fastfs._inputs.storage import check_structure, first_not_finite
+from fastfs._inputs.values import exact_floats, for_core
 from fastfs._machine.params import some_of
 from fastfs._machine.run import Run
 from fastfs._types import Array
@@ -22,20 +25,12 @@ def as_matrix(X: Any, run: Run, name: str = "X") -> Any:
     The core takes 2-D float32 or float64 arrays with any strides, CSR or CSC containers of such values, and genotypes;
     these aren't copied. Raises MemoryError before a copy that would exceed the budget.
     """
-    X = as_array(X, run, name)
-    if is_genotypes(X):
-        return X
-    if hasattr(X, "tocsr"):
-        if X.format not in ("csr", "csc"):
-            _reserve_copy(run, X.nnz * (X.dtype.itemsize + 8), name)
-            X = X.tocsr()
-        if not _is_native_float(X.dtype):
-            _reserve_copy(run, 8 * X.nnz, name)
-        data = for_core(as_floats(X.data, name))
-        indices, indptr = index_arrays(X)
-        if data is X.data and indices is X.indices and indptr is X.indptr:
-            return X
-        return type(X)((data, indices, indptr), shape=X.shape, copy=False)
+    return _for_core(as_array(X, run, name), run, name)
+
+
+@singledispatch
+def _for_core(X: Any, run: Run, name: str) -> Any:
+    """Return the values of a table, as `as_array` returns them, in a form of the core."""
     if not _is_native_float(X.dtype):
         _reserve_copy(run, 8 * X.size, name)
         X = as_floats(X, name)
@@ -47,13 +42,39 @@ def as_matrix(X: Any, run: Run, name: str = "X") -> Any:
     return X
 
 
+@_for_core.register(Sparse)
+def _(X: Any, run: Run, name: str) -> Any:
+    if X.format not in ("csr", "csc"):
+        _reserve_copy(run, X.nnz * (X.dtype.itemsize + 8), name)
+        X = X.tocsr()
+    if not _is_native_float(X.dtype):
+        _reserve_copy(run, 8 * X.nnz, name)
+    data = for_core(as_floats(X.data, name))
+    indices, indptr = index_arrays(X)
+    if data is X.data and indices is X.indices and indptr is X.indptr:
+        return X
+    return type(X)((data, indices, indptr), shape=X.shape, copy=False)
+
+
+@_for_core.register(Genotypes)
+def _(X: Genotypes, run: Run, name: str) -> Any:
+    return X
+
+
 def as_decoded(X: Any, run: Run) -> Any:
     """Return X as a matrix for the core, but genotypes as an array, for computations in Python."""
-    X = as_matrix(X, run)
-    if is_genotypes(X):
-        run.reserve_memory(4 * X.size, "a copy of X as floats", "select fewer samples or SNPs")
-        X = np.asarray(X)
+    return _decoded(as_matrix(X, run), run)
+
+
+@singledispatch
+def _decoded(X: Any, run: Run) -> Any:
     return X
+
+
+@_decoded.register(Genotypes)
+def _(X: Genotypes, run: Run) -> Any:
+    run.reserve_memory(4 * X.size, "a copy of X as floats", "select fewer samples or SNPs")
+    return np.asarray(X)
 
 
 def _reserve_copy(run: Run, n_bytes: int, name: str) -> None:
@@ -67,16 +88,24 @@ def as_dense(X: Any, run: Run) -> Any:
         raise TypeError(
             "X is an iterator of row chunks, but this method compares all pairs of samples: give it as one array"
         )
-    X = as_matrix(X, run)
-    if hasattr(X, "tocsr"):
-        n_bytes = X.shape[0] * X.shape[1] * X.dtype.itemsize
-        run.reserve_memory(
-            n_bytes,
-            "a copy of X as dense values",
-            "give fewer samples or features, or use ReliefF or ProjSe, which take sparse X as it is",
-        )
-        X = X.toarray()
+    return made_dense(as_matrix(X, run), run)
+
+
+@singledispatch
+def made_dense(X: Any, run: Run) -> Any:
+    """Return a matrix for the core as dense values, if the budget allows it; only sparse ones change."""
     return X
+
+
+@made_dense.register(Sparse)
+def _(X: Any, run: Run) -> Any:
+    n_bytes = X.shape[0] * X.shape[1] * X.dtype.itemsize
+    run.reserve_memory(
+        n_bytes,
+        "a copy of X as dense values",
+        "give fewer samples or features, or use ReliefF or ProjSe, which take sparse X as it is",
+    )
+    return X.toarray()
 
 
 CONVERT = "convert it to numbers, or drop it"
@@ -95,12 +124,12 @@ def as_array(
     require_table(X, name)
     if hasattr(getattr(X, "sparse", None), "to_coo"):  # a pandas table of sparse columns
         X = X.sparse.to_coo()
-    if hasattr(X, "tocsr"):
-        _require_real(X, name)
-        return X
-    if is_genotypes(X):
-        X.check_file()
-        return X
+    return _checked_values(X, run, name, advice, describe)
+
+
+@singledispatch
+def _checked_values(X: Any, run: Run, name: str, advice: str, describe: Callable[[int], str] | None) -> Any:
+    """Return a table as an array of numbers; sparse values and genotypes are only checked."""
     describe = describe or column_describer(X)
     for column, dtype in enumerate(getattr(X, "dtypes", ())):
         if getattr(dtype, "kind", "") in ("m", "M") or getattr(dtype, "is_temporal", bool)():  # pandas', Polars'
@@ -116,12 +145,25 @@ def as_array(
     return values
 
 
+@_checked_values.register(Sparse)
+def _(X: Any, run: Run, name: str, advice: str, describe: Callable[[int], str] | None) -> Any:
+    _require_real(X, name)
+    return X
+
+
+@_checked_values.register(Genotypes)
+def _(X: Genotypes, run: Run, name: str, advice: str, describe: Callable[[int], str] | None) -> Any:
+    X.check_file()
+    return X
+
+
 def load_stream(X: Any, run: Run, name: str = "X", **given: Any) -> Any:
     """Return X in memory, by `Source.load_rows`, if it is on disk, a Dask array or a function; return an array
     unchanged.
     """
     X = open_path(X)
-    return Source.from_data(X).load_rows(run, name, **given) if is_stream(X) and not hasattr(X, "__next__") else X
+    source = None if hasattr(X, "__next__") else as_stream(X)
+    return X if source is None else source.load_rows(run, name, **given)
 
 
 def require_table(X: Any, name: str = "X") -> None:
@@ -137,41 +179,42 @@ def require_table(X: Any, name: str = "X") -> None:
     if n_dimensions != 2:  # the first words are those that scikit-learn's checks of estimators look for
         raise ValueError(f"Reshape your data: {name} must be a 2-D array of samples x features, not {n_dimensions}-D")
     check_structure(X)
-    names = None if is_genotypes(X) else column_names(X)
-    if names is not None and len(set(names)) < len(names):
-        repeated = [name for name, count in Counter(names).items() if count > 1]
+    if repeated := _repeated_names(X):
         raise ValueError(f"{name} must have unique column names, but repeats {some_of(repeated)}: rename or drop them")
 
 
+@singledispatch
+def _repeated_names(X: Any) -> list[Any]:
+    """Return the column names that a table must not have more than once, but has; SNPs may share a name."""
+    names = column_names(X)
+    if names is None or len(set(names)) == len(names):
+        return []
+    return [name for name, count in Counter(names).items() if count > 1]
+
+
+@_repeated_names.register(Genotypes)
+def _(X: Genotypes) -> list[Any]:
+    return []
+
+
+@singledispatch
 def column_names(X: Any) -> list[Any] | None:
     """Return the column names of a table, or the names of SNPs if they are unique; None for an array."""
-    if is_genotypes(X):
-        names: list[Any] = X.names.tolist()
-        return names if len(set(names)) == len(names) else None
     if hasattr(X, "column_names") and hasattr(X, "schema"):  # a table of Arrow
         return list(X.column_names)
     return list(X.columns) if hasattr(X, "columns") and hasattr(X, "dtypes") else None
+
+
+@column_names.register(Genotypes)
+def _(X: Genotypes) -> list[Any] | None:
+    names: list[Any] = X.names.tolist()
+    return names if len(set(names)) == len(names) else None
 
 
 def column_describer(X: Any) -> Callable[[int], str]:
     """Return a function that describes a column of a table in messages, by its number and its name."""
     names = column_names(X)
     return lambda number: f"column {number} " + ("(counted from 0)" if names is None else f"({names[number]!r})")
-
-
-def take_rows(X: Any, rows: Array) -> Any:
-    """Return the given rows of a table, or elements of a target, in their own type; a list becomes an array."""
-    if hasattr(X, "iloc"):
-        return X.iloc[rows]
-    check_structure(X)
-    if hasattr(X, "tocsr"):
-        return X.tocsr()[rows]
-    return (X if hasattr(X, "dtype") or hasattr(X, "dtypes") else as_values(X))[rows]
-
-
-def take_columns(X: Any, columns: Array) -> Array:
-    """Return the given columns of an array or of genotypes as an array."""
-    return np.asarray(X[:, columns]) if is_genotypes(X) else np.take(X, columns, axis=1)
 
 
 def _require_real(values: Any, name: str) -> None:
@@ -264,31 +307,10 @@ def as_numbers(values: Any, name: str) -> Array:
 
 def not_finite(X: Any, name: str = "X") -> str | None:
     """Describe the first value, row by row, that isn't finite, with the core's words; return None if all are finite."""
-    first: Any
-    if is_genotypes(X):
-        step, first_per_block = max(1, (1 << 22) // max(1, X.shape[0])), []
-        for begin in range(0, X.shape[1], step):
-            rows, columns = np.nonzero(np.isnan(np.asarray(X[:, begin : begin + step])))
-            first_per_block += [(rows[0], begin + columns[0])] if len(rows) else []
-        first = min(first_per_block, default=None)
-    elif np.isfinite(_sum_of_values(X)):
-        return None
-    elif hasattr(X, "tocoo"):
-        entries = X.tocoo()
-        bad = ~np.isfinite(entries.data)
-        first = min(zip(entries.row[bad].tolist(), entries.col[bad].tolist(), strict=True), default=None)
-    else:
-        rows = np.flatnonzero(~np.isfinite(X).all(axis=1))
-        first = (rows[0], np.flatnonzero(~np.isfinite(X[rows[0]]))[0]) if len(rows) else None
+    first = first_not_finite(X)
     if first is None:
         return None
     return (
         f"{name} contains NaN or infinity: first at row {first[0]}, column {first[1]} (counted from 0); impute or drop "
         "it first"
     )
-
-
-def _sum_of_values(X: Any) -> float:
-    """Return the sum of all values, which is finite only if all of them are."""
-    with np.errstate(all="ignore"):
-        return float(X.sum(dtype=np.float64))

@@ -2,14 +2,16 @@
 
 import os
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
-from functools import partial
+from collections.abc import Callable, Iterator
+from functools import partial, singledispatch
 from typing import Any
 
 import numpy as np
 
+from fastfs._inputs.genotypes import Genotypes
 from fastfs._inputs.paths import open_path
-from fastfs._inputs.sparse import check_structure
+from fastfs._inputs.sparse import Sparse
+from fastfs._inputs.storage import check_structure, stack_blocks, stored_bytes
 from fastfs._machine.run import Run, human
 from fastfs._types import Array, Integers
 
@@ -47,6 +49,8 @@ class Source:
         True if X is stored by columns, so that only all rows together can be read.
     n_bytes : int, optional
         Bytes that X takes in memory.
+    is_packed : bool
+        True for genotypes, of which only the blocks that are worked on are decoded, so that they are never loaded.
     dask : Dask array, optional
         The Dask array that X is, rechunked into blocks of complete rows.
     """
@@ -65,27 +69,18 @@ class Source:
         is_stored: bool = False,
         by_columns: bool = False,
         n_bytes: int | None = None,
+        is_packed: bool = False,
         dask: Any = None,
     ) -> None:
         self.shape, self.dtype, self.kind, self.is_sparse = shape, dtype, kind, is_sparse
         self.can_repeat, self.is_stored, self.by_columns, self.n_bytes = can_repeat, is_stored, by_columns, n_bytes
-        self.read, self._ends, self._start, self.dask = read, ends, start, dask
+        self.read, self._ends, self._start, self.is_packed, self.dask = read, ends, start, is_packed, dask
 
     @classmethod
     def from_data(cls, X: Any) -> "Source":
         """Return X as a source. Raises ValueError or TypeError if X can't be read."""
-        if isinstance(X, Source):
-            return X
-        X = open_path(X)
-        if hasattr(X, "__next__"):
-            return cls((None, None), None, "an iterator", start=lambda: X, can_repeat=False)
-        if _is_function(X):
-            return cls((None, None), None, "a function", start=lambda: _call_function(X))
-        if is_dask(X):
-            return _source_of_dask(X)
-        if _is_sparse_group(X):
-            return _source_of_sparse_group(X)
-        return _source_of_rows(X)
+        source = as_stream(X)
+        return _source_of_table(X) if source is None else source
 
     def blocks(
         self, rows: Integers | None = None, columns: Array | None = None, n_bytes: int = BLOCK_BYTES
@@ -172,7 +167,7 @@ class Source:
             if not kept_blocks and np.ndim(block) == 2:
                 self.shape = (self.shape[0], block.shape[1])
             kept_blocks.append(block)
-            n_bytes_read, n = n_bytes_read + _bytes_of(block), n + n_rows(block)
+            n_bytes_read, n = n_bytes_read + stored_bytes(block), n + n_rows(block)
             if n_bytes_read > max_bytes or (n_labels is not None and n > n_labels):
                 break
 
@@ -218,7 +213,7 @@ class Source:
             require_memory(self.n_bytes * len(rows) // self.shape[0])
         blocks, n_bytes_read = [], 0
         for block in self._wanted_blocks(rows, columns):
-            n_bytes_read += _bytes_of(block)
+            n_bytes_read += stored_bytes(block)
             require_memory(n_bytes_read, " or more")
             blocks.append(block)
         if not blocks:
@@ -268,34 +263,31 @@ def _index_block(block: Any, key: Any) -> Any:
     return (block.iloc if hasattr(block, "iloc") else block)[key]
 
 
-def stack_blocks(blocks: Sequence[Any]) -> Any:
-    """Stack blocks of rows to one table; a single block isn't copied."""
-    if len(blocks) == 1:
-        return blocks[0]
-    if hasattr(blocks[0], "tocsr"):
-        from scipy.sparse import vstack
-
-        return vstack(blocks, format="csr")
-    return np.concatenate(blocks)
-
-
 def n_rows(block: Any) -> int:
     """Return the number of rows of a block; a scalar counts as one."""
-    return int(np.shape(block)[0]) if np.ndim(block) or hasattr(block, "tocsr") else 1
+    return int(np.shape(block)[0]) if np.ndim(block) else 1
 
 
-def is_stream(X: Any) -> bool:
-    """Return True if X isn't an array in memory: a path, a function, an iterator, a Dask array, or data on disk."""
+def as_stream(X: Any) -> Source | None:
+    """Return X as a source if it isn't in memory: a path, a function, an iterator, a Dask array, or data on disk.
+
+    Return None for a table in memory. This is the only place that decides between the two.
+    """
     if hasattr(X, "to_dask_array"):  # np.asarray would load the entire frame
         raise ValueError("a Dask DataFrame isn't supported: give X.to_dask_array(lengths=True)")
-    return (
-        isinstance(X, Source | str | os.PathLike)
-        or hasattr(X, "__next__")
-        or _is_function(X)
-        or is_dask(X)
-        or _is_sparse_group(X)
-        or is_on_disk(X)
-    )
+    if isinstance(X, Source):
+        return X
+    if isinstance(X, str | os.PathLike):
+        return Source.from_data(open_path(X))
+    if hasattr(X, "__next__"):
+        return Source((None, None), None, "an iterator", start=lambda: X, can_repeat=False)
+    if callable(X) and not hasattr(X, "shape") and not hasattr(X, "__array__"):  # not a callable array
+        return Source((None, None), None, "a function", start=lambda: _call_function(X))
+    if is_dask(X):
+        return _source_of_dask(X)
+    if _is_sparse_group(X):
+        return _source_of_sparse_group(X)
+    return _source_on_disk(X) if is_on_disk(X) else None
 
 
 def _call_function(function: Any) -> Iterator[Any]:
@@ -318,16 +310,6 @@ def is_on_disk(X: Any) -> bool:
     return not isinstance(X, np.ndarray) and all(hasattr(X, a) for a in ("chunks", "dtype", "shape", "__getitem__"))
 
 
-def is_genotypes(X: Any) -> bool:
-    """Return True if X is a :class:`fastfs.io.Genotypes`, which this module can't import."""
-    return hasattr(X, "bits") and hasattr(X, "check_file")
-
-
-def _is_function(X: Any) -> bool:
-    """Return True if X is a function, not a callable array."""
-    return callable(X) and not hasattr(X, "shape") and not hasattr(X, "__array__")
-
-
 def _encoding_type(X: Any) -> str:
     """Return how anndata has encoded a group of an HDF5 or Zarr file."""
     return str(getattr(X, "attrs", {}).get("encoding-type", ""))
@@ -338,15 +320,6 @@ def _is_sparse_group(X: Any) -> bool:
     return (hasattr(X, "group") and hasattr(X, "format") and hasattr(X, "to_memory")) or (
         not hasattr(X, "dtype") and _encoding_type(X) in ("csr_matrix", "csc_matrix")
     )
-
-
-def _bytes_of(block: Any) -> int:
-    """Return the bytes that a block takes."""
-    if is_genotypes(block):
-        return int(block.bits.nbytes)
-    if hasattr(block, "tocsr"):
-        return int(block.data.nbytes + block.indices.nbytes + block.indptr.nbytes)
-    return int(np.asarray(block).nbytes)
 
 
 def _block_ends(n: int, row_bytes: int, chunk: int, block_bytes: int) -> Integers:
@@ -362,32 +335,53 @@ def _require_2d(X: Any) -> None:
         raise ValueError(f"X must be a 2-D array of samples x features, not {len(X.shape)}-D")
 
 
-def _source_of_rows(X: Any) -> Source:
-    """Return a source for a table that can be indexed by rows: an array, a sparse matrix, an array on disk,
-    genotypes.
-    """
+def _source_on_disk(X: Any) -> Source:
+    """Return a source for an array on disk."""
+    _require_2d(X)
+    return _source_of_array(X, "an array on disk", X.chunks[0] if X.chunks else 1, is_stored=True)
+
+
+@singledispatch
+def _source_of_table(X: Any) -> Source:
+    """Return a source for a table in memory."""
     if not hasattr(X, "shape") or hasattr(X, "iloc"):
         X = np.asarray(X)
     _require_2d(X)
+    return _source_of_array(X, "an array", 1, is_stored=isinstance(X, np.memmap))
+
+
+@_source_of_table.register(Sparse)
+def _(X: Any) -> Source:
+    _require_2d(X)
+    n_bytes = stored_bytes(X)
+    X = X.tocsr()
+    ends = partial(_sparse_ends, X.indptr, n_bytes)
+    return Source(X.shape, X.dtype, "a matrix", is_sparse=True, read=_csr_reader(X), ends=ends, n_bytes=n_bytes)
+
+
+@_source_of_table.register(Genotypes)
+def _(X: Genotypes) -> Source:
     n, d = X.shape
-    if hasattr(X, "tocsr"):
-        n_bytes = _bytes_of(X)
-        X = X.tocsr()
-        ends = partial(_sparse_ends, X.indptr, n_bytes)
-        return Source(X.shape, X.dtype, "a matrix", is_sparse=True, read=_csr_reader(X), ends=ends, n_bytes=n_bytes)
-    if is_genotypes(X):
-        ends, n_bytes = partial(_block_ends, n, -(-d // 4), 1), X.bits.nbytes
-        return Source(X.shape, X.dtype, "genotypes", read=lambda begin, end: X[begin:end], ends=ends, n_bytes=n_bytes)
-    stored = is_on_disk(X)
-    chunk = X.chunks[0] if stored and X.chunks else 1
+    ends, n_bytes = partial(_block_ends, n, -(-d // 4), 1), stored_bytes(X)
+    read = partial(_read_slice, X)
+    return Source(X.shape, X.dtype, "genotypes", read=read, ends=ends, n_bytes=n_bytes, is_packed=True)
+
+
+def _read_slice(X: Any, begin: int, end: int) -> Any:
+    return X[begin:end]
+
+
+def _source_of_array(X: Any, kind: str, chunk: int, *, is_stored: bool) -> Source:
+    """Return a source for a 2-D array; `chunk` rows are stored together."""
+    row_bytes = X.shape[1] * X.dtype.itemsize
     return Source(
         X.shape,
         X.dtype,
-        "an array on disk" if stored else "an array",
+        kind,
         read=lambda begin, end: np.asarray(X[begin:end]),
-        ends=partial(_block_ends, n, d * X.dtype.itemsize, chunk),
-        is_stored=stored or isinstance(X, np.memmap),
-        n_bytes=n * d * X.dtype.itemsize,
+        ends=partial(_block_ends, X.shape[0], row_bytes, chunk),
+        is_stored=is_stored,
+        n_bytes=X.shape[0] * row_bytes,
     )
 
 
@@ -458,7 +452,7 @@ def _source_of_dask(X: Any) -> Source:
     if X.shape[0] == 0:
         raise ValueError("X has no rows")
     rows = X.rechunk({1: -1})
-    is_sparse = hasattr(X._meta, "tocsr")
+    is_sparse = isinstance(X._meta, Sparse)
     return Source(
         X.shape,
         X.dtype,

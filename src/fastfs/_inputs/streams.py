@@ -12,18 +12,10 @@ from typing import Any
 import numpy as np
 
 from fastfs._inputs.labels import as_labels, encode_labels
-from fastfs._inputs.matrix import as_matrix, column_names, load_stream, take_rows
+from fastfs._inputs.matrix import as_matrix, column_names, load_stream
 from fastfs._inputs.paths import open_path
-from fastfs._inputs.source import (
-    BLOCK_BYTES,
-    Source,
-    is_dask,
-    is_genotypes,
-    is_on_disk,
-    is_stream,
-    n_rows,
-    stack_blocks,
-)
+from fastfs._inputs.source import BLOCK_BYTES, Source, as_stream, is_dask, is_on_disk, n_rows
+from fastfs._inputs.storage import dense, stack_blocks, stored_arrays, stored_values, take_rows
 from fastfs._inputs.targets import Reader, Target, as_target
 from fastfs._machine.errors import in_rows, within
 from fastfs._machine.run import Run, human, inside_joblib
@@ -55,7 +47,7 @@ def as_chunks(X: Any, run: Run, y: Any = None) -> list[Any]:
                 f"(counted from 0) has {chunk.shape[1]}"
             )
         n_found += chunk.shape[0]
-        n_bytes += (chunk.bits if is_genotypes(chunk) else chunk.data).nbytes
+        n_bytes += stored_values(chunk).nbytes
         if n_labels is not None and n_found > n_labels:
             raise ValueError(f"y has {n_labels} labels, but the chunks of X have {n_found} rows or more")
         if run.budget and n_bytes > run.budget:
@@ -72,7 +64,8 @@ def as_chunks(X: Any, run: Run, y: Any = None) -> list[Any]:
 
 def is_large(X: Any, run: Run) -> bool:
     """Return True if X is a stream that takes more than a quarter of the budget."""
-    return is_stream(X) and not Source.from_data(X).is_small(run)[0]
+    source = as_stream(X)
+    return source is not None and not source.is_small(run)[0]
 
 
 def classes_in_blocks(X: Any, y: Any, run: Run) -> tuple[Any, tuple[Array, Integers] | None]:
@@ -80,19 +73,17 @@ def classes_in_blocks(X: Any, y: Any, run: Run) -> tuple[Any, tuple[Array, Integ
 
     A stream that takes more than a quarter of the budget must be read in blocks.
     """
-    if not is_stream(X):
+    source = as_stream(X)
+    if source is None:
         return X, None
-    source = Source.from_data(X)
     n_labels = len(y) if hasattr(y, "__len__") else None
     small, remaining = source.is_small(run, n_labels)
     if small:
-        return (X if is_dask(X) else remaining), None
+        return remaining, None
     n, d = source.shape
     if d is None:
         raise ValueError("blocks of X must have two dimensions, rows and features")
     of_rows = encode_labels(y, (n_labels or 0) if n is None else n, d)
-    if is_dask(X):
-        return X, of_rows
     source = Source.from_data(remaining)
     source.shape = (n, d)
     return source, of_rows
@@ -285,9 +276,8 @@ def changed_error(n: int, number: int) -> ValueError:
 
 def block_checksum(block: Any) -> int:
     """Return a checksum of the values of a block, and of their positions if it is sparse."""
-    parts = (block.indptr, block.indices, block.data) if hasattr(block, "tocsr") else (block,)
     crc = 0
-    for part in parts:
+    for part in stored_arrays(block):
         crc = zlib.crc32(np.ascontiguousarray(part).view(np.uint8).data, crc)
     return crc
 
@@ -299,11 +289,11 @@ def draw_rows(X: Any, size: int, seed: int, run: Run) -> tuple[Any, Integers, in
     depend on the blocks in which X comes. All rows are taken if there are at most `size`.
     """
     X = open_path(X)
-    if not is_stream(X):
+    source = as_stream(X)
+    if source is None:
         X = X if hasattr(X, "shape") else np.asarray(X)
         rows = _smallest_keys(np.arange(X.shape[0]), size, seed)
         return take_rows(X, rows), rows, X.shape[0]
-    source = Source.from_data(X)
     if source.shape[0] is not None:
         rows = _smallest_keys(np.arange(source.shape[0]), size, seed)
         return source.load_rows(run, rows=rows), rows, source.shape[0]
@@ -356,8 +346,7 @@ def sum_groups(block: Any, groups: Integers, n_groups: int) -> Array:
     from scipy.sparse import csr_matrix
 
     n = block.shape[0]
-    group_sums = csr_matrix((np.ones(n), (groups, np.arange(n))), shape=(n_groups, n)) @ block
-    sums: Array = group_sums.toarray() if hasattr(group_sums, "tocsr") else group_sums
+    sums: Array = dense(csr_matrix((np.ones(n), (groups, np.arange(n))), shape=(n_groups, n)) @ block)
     return sums
 
 
@@ -375,11 +364,12 @@ class TargetRows:
         self._comes_in_chunks = hasattr(y, "__next__") and source.shape[0] is None
         self._target: Target | None = Target() if y is None else None
         self._chunks = same_columns((part for part in y if n_rows(part)), "y") if self._comes_in_chunks else iter(())
-        self._is_cut_on_disk = is_on_disk(y) and len(y.shape) == 2
+        is_stored = is_on_disk(y)
+        self._is_cut_on_disk = is_stored and len(y.shape) == 2
         if y is None or self._comes_in_chunks:
             return
         if not self._is_cut_on_disk:
-            self._y = as_target(y[:] if is_on_disk(y) else y)
+            self._y = as_target(y[:] if is_stored else y)
         if self._n is not None and len(self._y) != self._n:
             raise ValueError(f"X and y must have the same rows, but have {self._n} and {len(self._y)}")
 
@@ -410,20 +400,20 @@ class TargetRows:
             raise ValueError(f"X and y must have the same rows, but have {n} and {len(self._y)}")
 
 
-def dask_blocks(X: Any, y: Any, run: Run, read: Reader) -> tuple[list[tuple[int, Any, Target]], Array | None]:
+def dask_blocks(source: Source, y: Any, run: Run, read: Reader) -> tuple[list[tuple[int, Any, Target]], Array | None]:
     """Return the row blocks of a Dask array, and the classes. Each entry has the first row, the delayed block, the
     target.
 
     Targets are delayed too if y is a 2-D Dask array, and can then have any numeric type.
     """
-    parts, classes = Source.from_data(X).delayed_blocks(), None
+    parts, classes, shape = source.delayed_blocks(), None, source.dask.shape
     if is_dask(y) and y.ndim == 2:
-        if y.shape[0] != X.shape[0]:
-            raise ValueError(f"X and y must have the same rows, but have {X.shape[0]} and {y.shape[0]}")
+        if y.shape[0] != shape[0]:
+            raise ValueError(f"X and y must have the same rows, but have {shape[0]} and {y.shape[0]}")
         lengths = tuple(len(rows) for _, _, rows, _ in parts)
         targets = [Target(numbers=block) for block in y.rechunk({0: lengths, 1: -1}).to_delayed().ravel()]
     else:
-        target = read(y, X.shape, run)
+        target = read(y, shape, run)
         classes = target.classes
         targets = [target.slice_rows(places.start, places.stop) for *_, places in parts]
     return [(first, block, target) for (first, block, *_), target in zip(parts, targets, strict=True)], classes

@@ -1,7 +1,9 @@
 """Tables with categorical columns."""
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import singledispatch
 from typing import Any
 
 import numpy as np
@@ -9,9 +11,10 @@ import numpy.typing as npt
 
 from fastfs._inputs.columns import column_numbers
 from fastfs._inputs.entry import entry
+from fastfs._inputs.genotypes import Genotypes
 from fastfs._inputs.labels import is_missing, sort_values
 from fastfs._inputs.matrix import as_array, as_floats, column_describer, column_names, require_table
-from fastfs._inputs.source import is_genotypes
+from fastfs._inputs.sparse import Sparse
 from fastfs._machine.params import as_int
 from fastfs._machine.run import Run
 from fastfs._types import Array
@@ -60,10 +63,12 @@ def read_table(X: Any, categorical_features: Any, run: Run) -> Table:
     mask = None if categorical_features is None else _categorical_mask(_as_columns(X), categorical_features)
     if mask is None or not mask.any():
         return Table(as_array(X, run, advice=_DECLARE))
-    if hasattr(X, "tocsr"):
-        return Table(X, mask.astype(np.int64))  # the core raises the error
-    if is_genotypes(X):
-        return Table(as_array(X, run), np.where(mask, 3, 0))
+    return _encode_table(X, mask, run)
+
+
+@singledispatch
+def _encode_table(X: Any, mask: npt.NDArray[np.bool_], run: Run) -> Table:
+    """Return a table whose columns in `mask` hold categories, as codes."""
     X = _as_columns(X)
     if isinstance(X, np.ndarray) and X.dtype.kind in "fiub":
         values = as_floats(as_array(X, run, advice=_DECLARE))
@@ -86,6 +91,16 @@ def read_table(X: Any, categorical_features: Any, run: Run) -> Table:
         codes, known = _encode_categories(np.asarray(_take_column(X, column)), describe(column))
         values[:, column], levels[column] = codes, max(1, len(known))
     return Table(values, levels)
+
+
+@_encode_table.register(Sparse)
+def _(X: Any, mask: npt.NDArray[np.bool_], run: Run) -> Table:
+    return Table(X, mask.astype(np.int64))  # the core raises the error
+
+
+@_encode_table.register(Genotypes)
+def _(X: Genotypes, mask: npt.NDArray[np.bool_], run: Run) -> Table:
+    return Table(as_array(X, run), np.where(mask, 3, 0))
 
 
 def _levels_of_codes(values: Array, mask: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64] | None:
@@ -141,18 +156,31 @@ def few_valued(X: Any, at_most: int = 10) -> npt.NDArray[np.bool_]:
     """
     at_most = as_int("at_most", at_most, low=1)
     require_table(X)
-    if hasattr(X, "tocsr"):
-        X = X.tocsc()
-        if not X.has_canonical_format:  # entries at one place add up
-            X = X.copy()
-            X.sum_duplicates()
-        stored = (X.data[begin:end] for begin, end in zip(X.indptr[:-1], X.indptr[1:], strict=True))
-        return np.array([_n_different(values, X.shape[0]) <= at_most for values in stored], dtype=bool)
-    X = np.asarray(X) if is_genotypes(X) else _as_columns(X)
+    return np.array([n <= at_most for n in _count_values(X)], dtype=bool)
+
+
+@singledispatch
+def _count_values(X: Any) -> Iterator[int]:
+    """Return the number of distinct values of each column, without missing ones."""
+    X = _as_columns(X)
     describe = column_describer(X)
     columns = (np.asarray(_take_column(X, column)) for column in range(X.shape[1]))
-    is_few = [len(_encode_categories(values, describe(column))[1]) <= at_most for column, values in enumerate(columns)]
-    return np.array(is_few, dtype=bool)
+    return (len(_encode_categories(values, describe(column))[1]) for column, values in enumerate(columns))
+
+
+@_count_values.register(Sparse)
+def _(X: Any) -> Iterator[int]:
+    X = X.tocsc()
+    if not X.has_canonical_format:  # entries at one place add up
+        X = X.copy()
+        X.sum_duplicates()
+    stored = (X.data[begin:end] for begin, end in zip(X.indptr[:-1], X.indptr[1:], strict=True))
+    return (_n_different(values, X.shape[0]) for values in stored)
+
+
+@_count_values.register(Genotypes)
+def _(X: Genotypes) -> Iterator[int]:
+    return _count_values(np.asarray(X))
 
 
 def _n_different(stored: Array, n_rows: int) -> int:
@@ -161,12 +189,19 @@ def _n_different(stored: Array, n_rows: int) -> int:
     return len(known) + int(len(stored) < n_rows and 0 not in known)
 
 
+@singledispatch
 def _as_columns(X: Any) -> Any:
     """Return a table that can be indexed by columns, without turning numbers into strings."""
-    if hasattr(X, "dtypes") or hasattr(X, "tocsr") or is_genotypes(X):
+    if hasattr(X, "dtypes"):
         return X
     values = np.asarray(X)
     return np.asarray(X, dtype=object) if values.dtype.kind in "SUT" else values
+
+
+@_as_columns.register(Sparse)
+@_as_columns.register(Genotypes)
+def _(X: Any) -> Any:
+    return X
 
 
 def _categorical_mask(X: Any, columns: Any) -> npt.NDArray[np.bool_]:

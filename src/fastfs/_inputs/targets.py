@@ -2,14 +2,16 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import singledispatch
 from numbers import Real
 from typing import Any
 
 import numpy as np
 
+from fastfs._inputs.genotypes import Genotypes
 from fastfs._inputs.labels import as_labels, encode_labels, number_labels, require_classes
 from fastfs._inputs.matrix import as_matrix
-from fastfs._inputs.source import is_genotypes
+from fastfs._inputs.storage import refuse_sparse
 from fastfs._inputs.values import as_values, for_core
 from fastfs._machine.run import Run, warn
 from fastfs._types import Array, Integers
@@ -43,13 +45,12 @@ Reader = Callable[[Any, tuple[int, int], Run], Target]
 
 def as_target(y: Any, name: str = "y") -> Array:
     """Return y as a 1-D or 2-D array of any values."""
-    if hasattr(y, "tocsr"):
-        raise ValueError(f"a sparse target isn't supported: give {name}.toarray()")
+    refuse_sparse(y, f"a sparse target isn't supported: give {name}.toarray()")
     if hasattr(y, "__next__"):
         raise ValueError(f"{name} is an iterator, but X isn't: give {name} as one array")
     if np.ma.is_masked(y):
         raise ValueError(f"{name} has masked values: impute or drop them first")
-    values = y if is_genotypes(y) else as_values(y)
+    values: Array = _values_of_target(y)
     if values.ndim not in (1, 2):
         what = f"{values.ndim}-D" if values.ndim else type(y).__name__
         raise ValueError(
@@ -58,6 +59,16 @@ def as_target(y: Any, name: str = "y") -> Array:
     if values.dtype.kind == "c":
         raise ValueError(f"{name} must be real, but holds complex numbers")
     return values
+
+
+@singledispatch
+def _values_of_target(y: Any) -> Any:
+    return as_values(y)
+
+
+@_values_of_target.register(Genotypes)
+def _(y: Genotypes) -> Any:
+    return y
 
 
 def as_columns(y: Array, run: Run, name: str = "y") -> Any:

@@ -10,6 +10,7 @@ from fastfs._inputs.entry import named_arguments
 from fastfs._inputs.genotypes import Genotypes
 from fastfs._inputs.matrix import as_array, as_numbers, column_names
 from fastfs._inputs.plink import is_position
+from fastfs._inputs.storage import refuse_sparse
 from fastfs._machine.run import Run
 
 # The bits of a missing genotype.
@@ -69,8 +70,7 @@ def pack_genotypes(
     if names is None:
         names = column_names(X)
     X = as_array(X, Run())
-    if hasattr(X, "tocsr"):
-        raise TypeError("genotypes must be dense, but the table is sparse: give an array, as of its toarray()")
+    refuse_sparse(X, "genotypes must be dense, but the table is sparse: give an array, as of its toarray()", TypeError)
     X = np.asarray(X)
     if X.dtype.kind not in "biuf":
         raise ValueError(f"genotypes must be numbers of copies of allele 1, not {X.dtype}")

@@ -1,6 +1,7 @@
 """Values of matrices that come as arrays: dense, or in sparse parts."""
 
 from collections.abc import Callable, Sequence
+from functools import singledispatch
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,7 @@ import numpy as np
 
 from fastfs._files.expand import Held
 from fastfs._inputs.source import Source
+from fastfs._inputs.sparse import Sparse
 from fastfs.io._layout import Wanted
 
 
@@ -42,8 +44,9 @@ def loaded_or_source(stored: Any, wanted: Wanted, path: Path, load: Callable[[An
     return load(stored)
 
 
+@singledispatch
 def as_matrix(X: Any, path: Path) -> Any:
-    return as_csr_or_csc(X, path) if hasattr(X, "tocsr") else as_float(np.asarray(X), path)
+    return as_float(np.asarray(X), path)
 
 
 def as_csr_or_csc(matrix: Any, path: Path) -> Any:
@@ -53,6 +56,9 @@ def as_csr_or_csc(matrix: Any, path: Path) -> Any:
         raise ValueError(f"The parts of the sparse matrix in '{path}' do not fit together: {error}") from error
     data = as_float(matrix.data, path)
     return matrix if data is matrix.data else type(matrix)((data, matrix.indices, matrix.indptr), shape=matrix.shape)
+
+
+as_matrix.register(Sparse, as_csr_or_csc)
 
 
 def columns_of(X: Any, keep: Sequence[int]) -> Any:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from fastfs._inputs.entry import named_arguments
-from fastfs._inputs.sparse import check_structure
+from fastfs._inputs.storage import by_columns, check_structure
 from fastfs._inputs.values import as_values
 from fastfs.pl._drawing import QUIET, Figure, SubFigure, check_top, literal, names_of, names_of_fit, new_figure
 
@@ -75,7 +75,7 @@ def group(
         raise ValueError("group needs a fitted DiSC")
     n_features = len(selector.scores_)
     check_structure(X)
-    X = X.tocsc() if hasattr(X, "tocsc") else np.asarray(X)
+    X = by_columns(X)
     y = as_values(y)
     if X.ndim != 2 or X.shape[1] != n_features or y.shape != (X.shape[0],):
         raise ValueError(
