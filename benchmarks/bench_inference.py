@@ -43,7 +43,8 @@ import fastfs
 from benchmarks import harness
 from benchmarks.harness import Report
 from fastfs._inference.calibration import Moments, StepDown
-from fastfs._inference.permutation import _Permutations, _score_permutations, make_scorer
+from fastfs._inference.permutation import _Permutations, _score_permutations
+from fastfs._inference.scorers import make_scorer
 from fastfs._inputs.design import Design
 from fastfs._machine.run import Run
 

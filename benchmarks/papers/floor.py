@@ -28,7 +28,7 @@ import fastfs
 from benchmarks import harness
 from benchmarks.harness import Report
 from benchmarks.papers.protocol import read
-from fastfs._inference.permutation import make_scorer
+from fastfs._inference.scorers import make_scorer
 
 N_SELECTED = 10
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 1.0)

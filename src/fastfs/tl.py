@@ -22,7 +22,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 from fastfs._estimators.methods import ESTIMATORS
 from fastfs._functions.correlation import differential_correlation as correlation_by_group
-from fastfs._inference.permutation import Scorer, permutation_test
+from fastfs._inference.permutation import permutation_test
+from fastfs._inference.scorers import LabelScorer, Scorer
 from fastfs._inputs.design import SIGNIFICANT, Design, nested_design
 from fastfs._inputs.entry import require_known
 from fastfs._inputs.source import Source, as_stream
@@ -527,7 +528,7 @@ def _compare_groups(
     names, numbers = np.unique(labels, return_inverse=True)
     # Sums over the groups serve all comparisons; only permutations need the cells. If the cells don't fit in memory,
     # sums over the donors or samples that move as wholes serve permutations too.
-    serve = hasattr(model, "_sum_groups") and model._wants_sums(source.X, pairs[0][1] is None)
+    serve = model._wants_sums(source.X, pairs[0][1] is None)
     run = Run.from_estimator(model)
     wholes = test.design.moving_groups(labels) if serve and test.n_permutations and source.is_large(run) else None
     X = None if wholes is not None or (serve and not test.n_permutations) else source.estimator_input(cells, run)
@@ -744,7 +745,7 @@ def _scores_by_group(
     }
 
 
-class _ModelOfSums:
+class _ModelOfSums(LabelScorer):
     """An estimator that fits from sums over units of cells, with the scores of all groups in one row if it has them."""
 
     def __init__(self, model: Any, sums: Any, ignores_names: bool) -> None:

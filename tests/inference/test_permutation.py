@@ -15,7 +15,7 @@ from sklearn.linear_model import LogisticRegression
 
 import fastfs
 from fastfs._inference.calibration import Moments, StepDown
-from fastfs._inference.permutation import make_scorer
+from fastfs._inference.scorers import LabelScorer, make_scorer
 from fastfs._inputs.design import Design
 from fastfs._machine.run import as_threads
 
@@ -434,7 +434,7 @@ def test_bad_data():
 # --------------------------------------------------------------------------------------------------------- designs
 
 
-class Differences(BaseEstimator):
+class Differences(LabelScorer, BaseEstimator):
     """Scores that are quickly made: differences of two classes' means, or products with numbers."""
 
     def __init__(self, transform=None):

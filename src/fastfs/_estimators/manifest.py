@@ -8,7 +8,7 @@ from sklearn.utils import ClassifierTags, Tags
 from fastfs._estimators.selector import _KernelSelector
 from fastfs._functions import manifest as _manifest
 from fastfs._functions.outcome import Outcome
-from fastfs._inference.permutation import Scorer
+from fastfs._inference.scorers import Scorer
 from fastfs._inputs.source import as_stream
 from fastfs._inputs.streams import is_large
 from fastfs._machine.beside import beside

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 from fastfs._estimators.selector import _Selector
 from fastfs._functions.explanation import Explanation, explain_rows
 from fastfs._functions.margin import IterationOptions, Labels, MarginStage
-from fastfs._inference.permutation import Scorer
+from fastfs._inference.scorers import Scorer
 from fastfs._inputs.genotypes import Genotypes
 from fastfs._inputs.labels import encode_labels, require_classes
 from fastfs._inputs.matrix import as_dense, not_finite

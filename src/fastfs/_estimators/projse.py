@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from fastfs._estimators.selector import _KernelSelector
 from fastfs._functions import projse as _projse
 from fastfs._functions.outcome import Outcome
-from fastfs._inference.permutation import Scorer, make_refitting_scorer
+from fastfs._inference.scorers import Scorer, make_refitting_scorer
 from fastfs._inputs.matrix import as_matrix
 from fastfs._inputs.source import as_stream
 from fastfs._inputs.targets import as_records, as_rows, read_chunk, read_classes, read_target

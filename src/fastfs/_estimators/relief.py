@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils import ClassifierTags, RegressorTags, Tags
 
+from fastfs._estimators.rounds import RoundsMaker
 from fastfs._estimators.selector import _Selector
 from fastfs._functions.outcome import Outcome
 from fastfs._functions.relief_family import (
@@ -27,7 +28,7 @@ from fastfs._functions.relief_family import (
     read_samples,
     source_for_blocks,
 )
-from fastfs._inference.permutation import Scorer
+from fastfs._inference.scorers import Scorer
 from fastfs._inputs.source import Source
 from fastfs._machine.params import count_selected, rank_features
 from fastfs._machine.run import Run
@@ -145,7 +146,7 @@ class _ReliefRounds:
         return result.scores[columns]
 
 
-class _TableSelector(_ReliefFamily):
+class _TableSelector(_ReliefFamily, RoundsMaker):
     """Base of all methods except RELIEF: tables with categories and missing values, targets of several kinds."""
 
     categorical_features: Any
@@ -178,7 +179,9 @@ class _TableSelector(_ReliefFamily):
         """
         return self._fit_samples(X, y, sample_weight, distances)
 
-    def _make_rounds(self, X: Any, y: Any, sample_weight: Any = None, distances: Any = None) -> _ReliefRounds:
+    def _make_rounds(  # type: ignore[override]
+        self, X: Any, y: Any, sample_weight: Any = None, distances: Any = None
+    ) -> _ReliefRounds:
         """Return the scorer that wrappers call with some of the columns."""
         options, run = self._OPTIONS.from_arguments(self), Run.from_estimator(self)
         return _ReliefRounds(self._read_samples(X, y, sample_weight, distances, options, run), options, run)

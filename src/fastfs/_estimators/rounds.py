@@ -1,5 +1,6 @@
 """Base of the estimators that score features repeatedly with another estimator."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any, Protocol
 
@@ -28,15 +29,22 @@ class Rounds(Protocol):
         """Return a finite score for each of these columns (ascending), computed without all other columns."""
 
 
-def rounds_of(estimator: Any, X: Any, y: Any, fit_params: Mapping[str, Any]) -> Rounds:
-    """Return the rounds that the estimator makes itself, ``_make_rounds(X, y, **fit_params)``, or one fit per round.
+class RoundsMaker(ABC):
+    """Base of estimators whose rounds are cheaper than fits.
 
-    An estimator makes its own rounds if they are cheaper than fits: work that doesn't depend on the columns is done
-    once,
-    and distances that change little from round to round are kept. The estimator may be changed.
+    Work that doesn't depend on the columns is done once, and distances that change little from round to round are kept.
     """
-    make_rounds = getattr(estimator, "_make_rounds", None)
-    return _FitPerRound(estimator, X, y, fit_params) if make_rounds is None else make_rounds(X, y, **fit_params)
+
+    @abstractmethod
+    def _make_rounds(self, X: Any, y: Any, **fit_params: Any) -> Rounds:
+        """Return the rounds for a table and a target; the estimator may be changed."""
+
+
+def rounds_of(estimator: Any, X: Any, y: Any, fit_params: Mapping[str, Any]) -> Rounds:
+    """Return the rounds that the estimator makes itself, or one fit per round; the estimator may be changed."""
+    if isinstance(estimator, RoundsMaker):
+        return estimator._make_rounds(X, y, **fit_params)
+    return _FitPerRound(estimator, X, y, fit_params)
 
 
 class _FitPerRound:

@@ -13,6 +13,7 @@ from sklearn.feature_selection import SelectorMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
+from fastfs._inference.scorers import LabelScorer
 from fastfs._inputs.entry import entry
 from fastfs._inputs.genotypes import Genotypes
 from fastfs._inputs.labels import encode_labels
@@ -25,11 +26,11 @@ from fastfs._machine.run import Run
 from fastfs._types import Array
 
 
-class _Selector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
+class _Selector(LabelScorer, SelectorMixin, BaseEstimator):  # type: ignore[misc]
     """Base of the estimators: validates input, and selects features by `ranking_`."""
 
     n_features_to_select: int | float | None
-    _ignores_names = True  # scores depend on which samples share a class, not on the names of the classes
+    _ignores_names = True
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         """Wrap `__init__` and the public methods that take X with `entry`."""

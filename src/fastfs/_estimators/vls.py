@@ -7,7 +7,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from fastfs._estimators.rounds import Columns, Rounds, _Wrapper
+from fastfs._estimators.rounds import Columns, Rounds, RoundsMaker, _Wrapper
 from fastfs._inputs.columns import column_numbers
 from fastfs._machine.errors import within
 from fastfs._machine.params import as_int, as_seed, check_choice, count_selected, rank_features, some_of
@@ -18,7 +18,7 @@ from fastfs._types import Progress
 FEWEST = 10
 
 
-class VLS(_Wrapper):
+class VLS(_Wrapper, RoundsMaker):
     """Select features by VLS (very large scale): score subsets of the features, and take each feature's best score.
 
     In a subset, fewer irrelevant features blur the distances of the RELIEF family. Features that matter only together

@@ -3,27 +3,21 @@
 import contextlib
 import itertools
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from fastfs._inference.calibration import TIE, Moments, Scale, StepDown, mean_correlation, tie_limits
+from fastfs._inference.scorers import Labels, Scorer, as_label_scorer, last_step, make_scorer, sums_scorer
 from fastfs._inputs.design import SIGNIFICANT, Design
 from fastfs._inputs.entry import entry
-from fastfs._inputs.source import as_stream
 from fastfs._inputs.values import as_values
 from fastfs._machine.brief import brief
 from fastfs._machine.params import as_bool, as_permutations, as_seed, check_choice, rank_features
 from fastfs._machine.run import DataWarning, Run, as_progress, wants_workers, warn
 from fastfs._types import Array, Floats, Integers, Progress
-
-Labels = Integers
-
-# Function that yields the scores and the overall statistic for each of several permutations of the labels. Work that
-# doesn't depend on labels is done once, when the function is made.
-Scorer = Callable[[Sequence[Labels]], Iterator[tuple[Array, float]]]
 
 # A test stops when _N_TO_STOP statistics have reached the true one; _N_FOR_SCALE permutations before give z its scale.
 _N_TO_STOP = 10
@@ -295,7 +289,7 @@ def permutation_test(
     labels, scorer = from_sums or make_scorer(model, X, y, params)
     names = as_values(y).reshape(-1) if labels.dtype.kind == "i" else None
     design = Design(labels, blocks, groups, covariates, names=names)
-    ignores_names = bool(getattr(last_step(model), "_ignores_names", False))
+    ignores_names = as_label_scorer(last_step(model))._ignores_names
     design.check_labelings(ignores_names=ignores_names)
     exact = design.has_at_most(1 + max_permutations)
     if exact:
@@ -500,69 +494,3 @@ class _EarlyStop:
         self.n += 1
         self.count += value >= self.limit
         return self.count == _N_TO_STOP
-
-
-def make_scorer(model: Any, X: Any, y: Any, params: Mapping[str, Any] | None = None) -> tuple[Labels, Scorer]:
-    """Return the labels as numbers, and the scorer of a model; the model may be changed."""
-    make_own_scorer = getattr(model, "_make_scorer", None)
-    scorer: tuple[Labels, Scorer] = (
-        make_refitting_scorer(model, X, y, params) if make_own_scorer is None or params else make_own_scorer(X, y)
-    )
-    return scorer
-
-
-def sums_scorer(model: Any, X: Any, y: Any, groups: Any) -> tuple[Labels, Scorer] | None:
-    """Return labels and scorer for a stream with labels of whole groups: one pass gives sums over each group.
-
-    Return None if labels aren't permuted among groups, or if the model keeps no such sums, or loads X.
-    """
-    wants_sums = getattr(model, "_wants_sums", None)
-    source = None if groups is None or y is None else as_stream(X)
-    if source is None or wants_sums is None or not wants_sums(source, True):
-        return None
-    classes, labels = _as_labels(y)
-    units = None if classes is None else Design(labels, groups=groups).moving_groups
-    if units is None:
-        return None
-    n_samples = source.shape[0]
-    if n_samples not in (None, len(units)):
-        raise ValueError(f"X and y must have the same rows, but have {n_samples} and {len(units)}")
-    first = np.unique(units, return_index=True)[1]
-    sums = model._sum_groups(source, units, len(first), None, None)
-
-    def score_labelings(labelings: Sequence[Labels]) -> Iterator[tuple[Array, float]]:
-        for labeling in labelings:
-            scores = np.array(model._fit_groups(sums, labeling[first], classes).scores_, dtype=np.float64)
-            yield scores, float(scores.max())
-
-    return labels, score_labelings
-
-
-def _as_labels(y: Any) -> tuple[Array | None, Array]:
-    """Return the classes and the position of each label among them, or None and the target if it is numbers."""
-    y = as_values(y)
-    if y.dtype.names or (y.dtype.kind == "f" and not np.array_equal(y, np.floor(y))):
-        return None, y.reshape(-1)
-    classes, labels = np.unique(y, return_inverse=True)
-    return classes, labels.reshape(-1).astype(np.int64)
-
-
-def last_step(model: Any) -> Any:
-    """Return the selector of a pipeline that ends with one, or the model itself."""
-    return model.steps[-1][1] if hasattr(model, "steps") else model
-
-
-def make_refitting_scorer(model: Any, X: Any, y: Any, params: Mapping[str, Any] | None = None) -> tuple[Labels, Scorer]:
-    """Return the labels as numbers, and a scorer that fits a model without a label-free stage to each permutation."""
-    classes, labels = _as_labels(y)
-
-    def score_labelings(labelings: Sequence[Labels]) -> Iterator[tuple[Array, float]]:
-        for labeling in labelings:
-            model.fit(X, labeling if classes is None else classes[labeling], **(params or {}))
-            scored = last_step(model)
-            if not hasattr(scored, "scores_"):
-                raise ValueError(f"{type(scored).__name__} has no scores_ after its fit, so there is nothing to test")
-            scores = np.array(scored.scores_, dtype=np.float64)
-            yield scores, float(np.max(getattr(scored, "statistic_", scores)))
-
-    return labels, score_labelings

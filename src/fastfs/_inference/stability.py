@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 
 from fastfs._inference.calibration import mean_correlation
-from fastfs._inference.permutation import last_step
+from fastfs._inference.scorers import as_label_scorer, last_step
 from fastfs._inputs.design import Design
 from fastfs._inputs.entry import entry
-from fastfs._inputs.labels import encode_labels
 from fastfs._inputs.matrix import load_stream, require_table
 from fastfs._inputs.storage import by_rows, take_rows
 from fastfs._machine.brief import brief
@@ -212,8 +211,7 @@ def stability(
     shape = np.shape(X)
     if shape[0] == 0:
         raise ValueError("X needs samples, but has none")
-    encode_target = getattr(last_step(estimator), "_encode_target", None)  # for estimators that also take numbers
-    classes, values = encode_labels(y, *shape) if encode_target is None else encode_target(y, shape)
+    classes, values = as_label_scorer(last_step(estimator))._encode_target(y, shape)
     design = Design(values, blocks, groups)
     word = design.unit_word
     strata = [np.flatnonzero(design.stratum_of_unit == stratum) for stratum in range(design.stratum_of_unit.max() + 1)]

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from fastfs._inference.calibration import mean_correlation
-from fastfs._inference.permutation import make_scorer, silence_warnings
+from fastfs._inference.permutation import silence_warnings
+from fastfs._inference.scorers import make_scorer
 from fastfs._inputs.design import Design
 from fastfs._inputs.entry import entry
 from fastfs._inputs.values import as_values

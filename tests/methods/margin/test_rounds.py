@@ -18,6 +18,7 @@ from sklearn.pipeline import make_pipeline
 
 import fastfs
 from fastfs import IM4E, VLS, IterativeRelief, ManiFeSt, MultiSURF, ProjSe, ReliefF, TuRF
+from fastfs._estimators.rounds import RoundsMaker
 from fastfs._machine.errors import about_targets, places
 from reference.data import exclusive_or
 from sklearn_checks import assert_passes_checks
@@ -300,7 +301,7 @@ def test_metadata_routing(wrap):
             wrap(Recorder()).fit(X, Y, sample_weight=weights)
 
 
-class Cheap(BaseEstimator):
+class Cheap(RoundsMaker, BaseEstimator):
     """Has rounds of its own."""
 
     def fit(self, X, y):
