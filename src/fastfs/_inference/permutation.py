@@ -309,7 +309,6 @@ def permutation_test(
     is_degenerate = np.isinf(scale.spread)
     z = scale.standardize(scores)
     pvalues = np.where(is_degenerate, 1.0, (1 + null.exceeding) / (1 + n))
-    skewness = null.moments.score_skewness()
     result = PermutationResult(
         scores=scores,
         z=z,
@@ -322,7 +321,7 @@ def permutation_test(
         null_statistics=null.statistics,
         null_mean=scale.center,
         null_sd=np.where(is_degenerate, 0.0, scale.spread),
-        null_skew=skewness,
+        null_skew=null.moments.score_skewness(),
         degenerate=np.flatnonzero(is_degenerate),
         label_free=mean_correlation([scores, null.moments.mean_scores()]),
         n_distinct=design.n_distinct,
@@ -333,26 +332,35 @@ def permutation_test(
         resolution=design.smallest_pvalue(ignores_names=ignores_names) if exact else 1 / (1 + n),
         fdr=fdr,
     )
+    smallest = design.smallest_pvalue(ignores_names=ignores_names)
+    warn(_describe_warnings(type(estimator).__name__, result, statistic, ranking, smallest))
+    return result
+
+
+def _describe_warnings(
+    estimator: str, result: PermutationResult, statistic: str, ranking: str, smallest_pvalue: float
+) -> list[str]:
+    """Return a sentence for each weakness of a test; `smallest_pvalue` is that of the design."""
     messages = []
     # With few features, independent ranks may also correlate by more than 0.5. So may scores under few labelings, about
     # which `check_labelings` has warned: one of them may exchange two classes, which hardly changes scores.
     if (
         ranking == "score"
-        and design.smallest_pvalue(ignores_names=ignores_names) <= SIGNIFICANT
-        and result.label_free > max(0.5, 2.5 / np.sqrt(max(1, len(scores) - 1)))
+        and smallest_pvalue <= SIGNIFICANT
+        and result.label_free > max(0.5, 2.5 / np.sqrt(max(1, len(result.scores) - 1)))
     ):
         messages.append(
-            f"{type(estimator).__name__} ranks features much as without labels: its scores and their means under "
-            f"permuted labels have a rank correlation of {result.label_free:.2f} (label_free): rank by z instead"
+            f"{estimator} ranks features much as without labels: its scores and their means under permuted labels have "
+            f"a rank correlation of {result.label_free:.2f} (label_free): rank by z instead"
         )
-    skew = float(np.median(skewness[~is_degenerate])) if not is_degenerate.all() else 0.0
-    if "z" in (statistic, ranking) and skew > 2 and n < _N_FOR_SKEWED and not (exact or null.stopped):
+    n, skewness = result.n_permutations, np.delete(result.null_skew, result.degenerate)
+    skew = float(np.median(skewness)) if len(skewness) else 0.0
+    if "z" in (statistic, ranking) and skew > 2 and n < _N_FOR_SKEWED and not (result.exact or result.stopped):
         messages.append(
             f"scores under permuted labels are skewed (null_skew has the median {skew:.1f}), so z needs "
             f"{_N_FOR_SKEWED} permutations or more, but there are {n}: raise n_permutations"
         )
-    warn(messages)
-    return result
+    return messages
 
 
 class _ScorerOnWorkers:

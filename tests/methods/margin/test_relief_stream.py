@@ -336,7 +336,7 @@ def test_one_pass_serves_each_group_against_the_rest(tmp_path, method, form, mon
         adata.write_h5ad(tmp_path / "cells.h5ad")
         backed = anndata.read_h5ad(tmp_path / "cells.h5ad", backed="r")
     monkeypatch.setattr("fastfs._functions.relief_family._fits_in_memory", lambda *_: False)
-    monkeypatch.setattr("fastfs.tl._Source.estimator_input", None)  # nothing is loaded
+    monkeypatch.setattr("fastfs.tl._adata.CellMatrix.estimator_input", None)  # nothing is loaded
     call(backed, "state", **given)
     for group in "012":
         for column in ("scores", "logfoldchanges"):

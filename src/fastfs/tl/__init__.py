@@ -1,0 +1,41 @@
+"""Tools for AnnData: the methods on cells x genes, with results where scanpy keeps those of `rank_genes_groups`.
+
+They need anndata, which the extra ``[h5ad]`` brings. ``scanpy.get.rank_genes_groups_df`` and
+``scanpy.pl.rank_genes_groups*`` read the results as they read scanpy's own.
+"""
+
+from fastfs.tl._correlation import differential_correlation
+from fastfs.tl._tools import (
+    disc,
+    ikdr,
+    im4e,
+    immigrate,
+    manifest,
+    multisurf,
+    murelief,
+    projse,
+    relief,
+    relieff,
+    surf,
+    swrf,
+)
+
+__all__ = [
+    "differential_correlation",
+    "disc",
+    "ikdr",
+    "im4e",
+    "immigrate",
+    "manifest",
+    "multisurf",
+    "murelief",
+    "projse",
+    "relief",
+    "relieff",
+    "surf",
+    "swrf",
+]
+
+
+def __dir__() -> list[str]:
+    return __all__

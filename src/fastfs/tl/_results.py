@@ -1,0 +1,68 @@
+"""Results in an AnnData, in the layout of scanpy."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fastfs._machine.params import rank_features
+from fastfs._types import Array
+from fastfs.tl._adata import CellMatrix
+
+if TYPE_CHECKING:
+    from anndata import AnnData
+
+
+def write_results(adata: AnnData, key: str, source: CellMatrix, result: dict[str, Any], params: dict[str, Any]) -> None:
+    """Write results into `adata.var` and `adata.uns` in scanpy's layout."""
+    import pandas as pd
+
+    genes = np.asarray(source.names, dtype=object)
+    base = adata.uns.get("log1p", {}).get("base")
+    columns: dict[str, dict[str, Array]] = {
+        name: {} for name in ("names", "scores", "z", "logfoldchanges", "pvals", "pvals_adj", "pvals_max", "label_free")
+    }
+    for group, group_result in result["groups"].items():
+        order = np.argsort(-group_result["scores"], kind="stable")
+        with np.errstate(all="ignore"):  # other values than logarithms of counts give the results that scanpy gives
+            means = [
+                mean if base is None else mean * np.log(base)
+                for mean in (group_result["mean"], group_result["mean_rest"])
+            ]
+            changes = np.log2((np.expm1(means[0]) + 1e-9) / (np.expm1(means[1]) + 1e-9))
+        for name, values in (
+            ("names", genes),
+            ("scores", group_result["scores"].astype(np.float32)),
+            ("z", group_result["z"]),
+            ("logfoldchanges", changes.astype(np.float32)),
+            ("pvals", group_result["pvals"]),
+            ("pvals_adj", group_result["pvals_adj"]),
+            ("pvals_max", group_result["pvals_max"]),
+        ):
+            columns[name][group] = values[order]
+        columns["label_free"][group] = np.array([group_result["label_free"]])
+    results: dict[str, Any] = {}
+    for name, by_group in columns.items():
+        fields = [(group, values.dtype) for group, values in by_group.items()]
+        results[name] = np.rec.fromarrays([*by_group.values()], dtype=fields)
+    results["params"] = params
+    if params["n_permutations"]:
+        tests = {group: group_result["test"] for group, group_result in result["groups"].items()}
+        results["permutations"] = pd.DataFrame.from_dict(tests, orient="index")
+    whole = result["whole"]
+    ranks = getattr(whole, "ranking_", rank_features(whole.scores_))
+    of_genes = (("scores", whole.scores_, np.nan), ("rank", ranks, 0), ("selected", whole.get_support(), False))
+    for name, values, of_others in of_genes:
+        column = pd.Series(values, index=source.names).reindex(adata.var_names, fill_value=of_others)
+        adata.var[f"{key}_{name}"] = column.to_numpy()
+    adata.uns[key] = results
+
+
+def as_categories(adata: AnnData, name: str) -> None:
+    """Turn strings into categories, as scanpy does for its plots."""
+    import pandas as pd
+
+    column = adata.obs[name]
+    if isinstance(column, pd.Series) and pd.api.types.infer_dtype(column, skipna=True) == "string":
+        adata.obs[name] = column.astype("category")
