@@ -10,7 +10,8 @@ from sklearn.metrics.pairwise import rbf_kernel
 
 import fastfs
 from fastfs._functions.disc import DiSCOptions
-from fastfs._functions.ikdr import FunctionOptions, IKDROptions, KernelOptions
+from fastfs._functions.ikdr import FunctionOptions, IKDROptions
+from fastfs._functions.ikdr_kernels import KernelOptions
 from fastfs._functions.manifest import ManiFeStOptions
 from fastfs._functions.projse import ProjSeOptions
 

@@ -7,16 +7,8 @@ from sklearn.utils import ClassifierTags, Tags
 from sklearn.utils.validation import check_is_fitted
 
 from fastfs._estimators.selector import _Selector
-from fastfs._functions.ikdr import (
-    IKDROptions,
-    IKDRResult,
-    KernelOptions,
-    check_start,
-    draw_rows,
-    fit_ikdr,
-    make_kernels,
-    read_data,
-)
+from fastfs._functions.ikdr import IKDROptions, IKDRResult, check_start, draw_rows, fit_ikdr
+from fastfs._functions.ikdr_kernels import KernelOptions, make_kernels, read_data
 from fastfs._inputs.labels import encode_labels, require_classes
 from fastfs._machine.errors import in_rows
 from fastfs._machine.params import as_float, count_selected, rank_features

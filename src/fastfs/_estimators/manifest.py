@@ -7,6 +7,7 @@ from sklearn.utils import ClassifierTags, Tags
 
 from fastfs._estimators.selector import _KernelSelector
 from fastfs._functions import manifest as _manifest
+from fastfs._functions.blend import blend_scores, scores_to_blend
 from fastfs._functions.outcome import Outcome
 from fastfs._inference.scorers import Scorer
 from fastfs._inputs.source import as_stream
@@ -280,7 +281,7 @@ class ManiFeSt(_KernelSelector):
         self.class_scores_ = fitted["class_scores"]
         if others is not None:
             self.manifest_scores_ = self.scores_
-            self.scores_ = _manifest.blend_scores(self.scores_, others)
+            self.scores_ = blend_scores(self.scores_, others)
         self.ranking_ = rank_features(self.scores_)
         self.sigma_ = fitted["sigma"]
         self.kept_trace_ = fitted["kept_trace"]
@@ -334,9 +335,7 @@ class ManiFeSt(_KernelSelector):
             for labels, fitted in zip(labelings, beside(fit_labels, labelings, run, n_bytes), strict=True):
                 scores = fitted.warn_and_return()["scores"]
                 if self.combine is not None:
-                    scores = _manifest.blend_scores(
-                        scores, _manifest.scores_to_blend(self.combine, chunks, classes[labels])
-                    )
+                    scores = blend_scores(scores, scores_to_blend(self.combine, chunks, classes[labels]))
                 yield scores, float(scores.max())
 
         return true_labels, score_labelings

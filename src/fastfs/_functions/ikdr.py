@@ -1,39 +1,28 @@
 """I-KDR: dimensions that are mixtures of a few samples, mostly of one class, and the features that these need."""
 
 import inspect
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
+from fastfs._functions.ikdr_embedding import Embedder, make_embedder
+from fastfs._functions.ikdr_kernels import KernelOptions, Kernels, make_kernels, read_data
 from fastfs._functions.options import Needs, Options, option_field
 from fastfs._functions.outcome import Outcome
 from fastfs._inputs.entry import entry, require_known
-from fastfs._inputs.labels import encode_labels, number_labels, require_classes
-from fastfs._inputs.matrix import as_decoded, as_dense, as_floats, not_finite
-from fastfs._inputs.storage import by_columns, take_columns, take_rows
+from fastfs._inputs.labels import encode_labels, require_classes
+from fastfs._inputs.matrix import as_floats
 from fastfs._inputs.streams import sample_rows
 from fastfs._inputs.values import for_core
 from fastfs._machine.brief import brief
 from fastfs._machine.errors import in_rows, naming
-from fastfs._machine.params import as_count, as_float, as_int, as_seed, check_choice, one_of, some_of, word_or_none
+from fastfs._machine.params import as_count, as_float, as_int, as_seed, one_of, some_of
 from fastfs._machine.run import Run, load_core
 from fastfs._types import Array, Floats, Integers, Progress
 
 # ------------------------------------------------------------------------------------------------------------- options
-
-
-def _as_kernel(name: str, value: Any) -> Any:
-    return value if callable(value) else check_choice(name, value, ("rbf", "precomputed"), "a callable")
-
-
-def _as_width(name: str, value: Any) -> float | str:
-    if isinstance(value, str):
-        return check_choice(name, value, ("mean_squared", "mean"), "a positive number")
-    if not 0 < (width := as_float(name, value)) < np.inf:
-        raise ValueError(f"{name} must be 'mean_squared', 'mean' or a positive number, not {width!r}")
-    return width
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,21 +53,6 @@ class FunctionOptions(IKDROptions):
     """Options of the functions, which have `rho` besides the options of the estimator."""
 
     rho: float = option_field(as_float, needs=Needs("solver", ("admm",), 1.0))
-
-
-@dataclass(frozen=True, kw_only=True)
-class KernelOptions(Options):
-    """Options that define the kernels."""
-
-    kernel: Any = option_field(_as_kernel)
-    groups: Any = option_field(lambda _, value: value)  # checked by _encode_groups, when n_features is known
-    width: float | str = option_field(_as_width, needs=Needs("kernel", ("rbf",), "mean_squared"))
-    scaling: str = option_field(word_or_none("standard"))
-
-    def core_options(self) -> dict[str, Any]:
-        """Return the options of Gaussian kernels under the names of the core."""
-        width = {"width": self.width} if isinstance(self.width, str) else {"width": "given", "delta": self.width}
-        return {"scaling": self.scaling} | width
 
 
 # ----------------------------------------------------------------------------------------------------- public functions
@@ -132,7 +106,7 @@ class IKDRResult:
     deltas: Floats | None
     constant_features: Integers | None
     group_labels: Array | None
-    embedder: "Embedder" = field(repr=False)
+    embedder: Embedder = field(repr=False)
 
     def embed(
         self,
@@ -317,159 +291,6 @@ def check_start(start: Any, n_samples: int, n_components: int, n_kernels: int) -
     return A, weights
 
 
-# ------------------------------------------------------------------------------------------------------------- kernels
-
-
-@dataclass(frozen=True)
-class Kernels:
-    """Kernels between samples in the form of the core: Gaussian kernels of features, or matrices."""
-
-    options: KernelOptions
-    n_kernels: int
-    X: Any = None  # None with precomputed kernels
-    matrices: Array | None = None
-    which: Integers | None = None  # the kernel that each matrix is; constant features have no matrix
-    kernel_of: Integers | None = None  # the kernel that each feature belongs to
-    group_labels: Array | None = None
-    constant: Array | None = None  # True for each constant feature; None: the core finds them
-
-    def core_arguments(self) -> dict[str, Any]:
-        """Return the kernels under the names of the core."""
-        if self.matrices is not None:
-            return {"matrices": self.matrices, "n_kernels": len(self.matrices)}
-        if self.n_kernels == 1:
-            source: dict[str, Any] = {"n_kernels": 1}
-        elif self.group_labels is not None:
-            source = {"n_kernels": self.n_kernels, "groups": self.kernel_of}
-        else:
-            source = {"n_kernels": 0}
-        return {"X": self.X} | source | self.options.core_options()
-
-    def name_in_core(self, m: int) -> str:
-        """Return the name of kernel or matrix m of the core."""
-        return self.kernel_name(m if self.which is None else self.which[m])
-
-    def kernel_name(self, m: Any) -> str:
-        """Return the name of kernel m for messages."""
-        if self.X is None:
-            return f"matrix {m}"
-        if self.group_labels is not None:
-            return f"the kernel of group {self.group_labels[m]}"
-        return f"the kernel of feature {m}" if self.n_kernels > 1 else "the kernel of all features"
-
-    def columns_of_kernels(self, chosen: Integers, constant: Array) -> list[Integers]:
-        """Return the columns of X that belong to each chosen kernel, without constant columns."""
-        assert self.kernel_of is not None
-        features = np.flatnonzero(~constant & np.isin(self.kernel_of, chosen))
-        features = features[np.argsort(self.kernel_of[features], kind="stable")]
-        return np.split(features, np.searchsorted(self.kernel_of[features], chosen[1:]))
-
-
-def read_data(X: Any, kernel: Any, run: Run) -> Any:
-    """Return X, or with "precomputed" all matrices as one array. Copies are charged to the budget of the run."""
-    if callable(kernel):
-        return as_dense(X, run) if hasattr(X, "__next__") else as_decoded(X, run)
-    return _as_matrices(X, run) if kernel == "precomputed" else as_dense(X, run)
-
-
-def _as_matrices(K: Any, run: Run) -> Array:
-    """Return precomputed kernels as one array of shape (n_kernels, n_samples, n_samples)."""
-    several = getattr(K, "ndim", 0) == 3 or (isinstance(K, list | tuple) and all(np.ndim(k) == 2 for k in K))
-    kernels = list(K) if several else [K]
-    if not kernels:
-        raise ValueError("X has no kernel: give at least one matrix of samples x samples")
-    matrices: list[Array] = []
-    for k in kernels:
-        matrices.append(as_dense(k, run))
-        if matrices[-1].shape != matrices[0].shape:
-            raise ValueError(
-                f"all kernels must have the shape of the first, {matrices[0].shape}, but kernel {len(matrices) - 1} "
-                f"(counted from 0) has {matrices[-1].shape}"
-            )
-    if len(matrices) == 1:
-        return for_core(matrices[0], dtype=np.float64)[None]
-    _reserve_matrices(run, len(matrices), matrices[0].size)
-    return np.array(matrices, dtype=np.float64)
-
-
-def _reserve_matrices(run: Run, number: int, size: int) -> None:
-    """Charge kernels of n_samples x n_samples to the budget of the run."""
-    advice = "take fewer of them, each of a group of features"
-    run.reserve_memory(8 * number * size, f"{number} kernels of samples x samples", advice)
-
-
-def make_kernels(data: Any, options: KernelOptions, run: Run) -> Kernels:
-    """Return the kernels of data from `read_data`, and evaluate a custom kernel on each group of features."""
-    groups = options.groups
-    if options.kernel == "precomputed":
-        if groups is not None:
-            raise ValueError("groups are of features, of which kernel='precomputed' knows none: leave them out")
-        if data.shape[1] != data.shape[2]:
-            raise ValueError(
-                f"a precomputed kernel must be a square matrix of samples x samples, but is {data.shape[1]} x "
-                f"{data.shape[2]}: for features take kernel='rbf'"
-            )
-        return Kernels(options, len(data), matrices=data)
-    d = data.shape[1]
-    labels = None
-    if groups is None:
-        kernel_of = np.arange(d)
-    elif isinstance(groups, str):
-        check_choice("groups", groups, ("all",), "one label for each feature")
-        kernel_of = np.zeros(d, dtype=np.int64)
-    else:
-        labels, kernel_of = _encode_groups(groups, d)
-    n_kernels = d if groups is None else 1 if labels is None else len(labels)
-    kernels = Kernels(options, n_kernels, X=data, kernel_of=kernel_of, group_labels=labels)
-    return _with_matrices(kernels, run) if callable(options.kernel) else kernels
-
-
-def _encode_groups(groups: Any, n_features: int) -> tuple[Array, Integers]:
-    """Return the labels of the groups of features, and the number of each feature's group."""
-    try:
-        group_labels = np.asarray(groups)
-        came = f"has the shape {group_labels.shape}"
-    except ValueError:  # of NumPy, for sequences of different lengths
-        group_labels, came = np.empty(0), "holds sequences"
-    if group_labels.shape != (n_features,):
-        raise ValueError(f"groups must be None, 'all' or one label for each of the {n_features} features, but {came}")
-    return number_labels(group_labels, "groups", "for feature", any_number=True)
-
-
-def _with_matrices(kernels: Kernels, run: Run) -> Kernels:
-    """Evaluate a custom kernel on the columns of each group that has a feature which varies."""
-    X = kernels.X
-    if said := not_finite(X):
-        raise ValueError(said)
-    high, low = (extreme.toarray() if hasattr(extreme, "toarray") else extreme for extreme in (X.max(0), X.min(0)))
-    constant = np.asarray(high == low).reshape(-1)
-    if constant.all():
-        raise ValueError(f"X needs a feature that varies, but all {X.shape[1]} are constant")
-    assert kernels.kernel_of is not None
-    which = np.unique(kernels.kernel_of[~constant])
-    n = X.shape[0]
-    _reserve_matrices(run, len(which), n * n)
-    matrices = np.empty((len(which), n, n))
-    columns = kernels.columns_of_kernels(which, constant)
-    by_column = by_columns(X)
-    for matrix, m, columns_of_group in zip(matrices, which, columns, strict=True):
-        part = by_column[:, columns_of_group]
-        matrix[:] = call_kernel(kernels.options.kernel, part, part, kernels.kernel_name(m))
-    return replace(kernels, matrices=matrices, which=which, constant=constant)
-
-
-def call_kernel(kernel: Callable[[Any, Any], Any], A: Any, B: Any, name: str) -> Array:
-    """Call a custom kernel on the rows of A and the rows of B, and check its result."""
-    K = kernel(A, B)
-    K = np.asarray(K.toarray() if hasattr(K, "toarray") else K)
-    if K.shape != (A.shape[0], B.shape[0]):
-        raise ValueError(
-            f"{name} must return an array of shape {(A.shape[0], B.shape[0])} for the samples given, but returned "
-            f"one of {K.shape}"
-        )
-    return as_floats(K, f"what {name} returns")
-
-
 # ---------------------------------------------------------------------------------------------------------------- fits
 
 
@@ -611,7 +432,7 @@ def _make_result(kernels: Kernels, classes: Array, core_result: dict[str, Any]) 
         lam=core_result["lambda"],
         constant_features=None if constant is None else np.flatnonzero(constant),
         group_labels=kernels.group_labels,
-        embedder=_make_embedder(kernels, core_result, weights, constant, support),
+        embedder=make_embedder(kernels, core_result, weights, constant, support),
     )
 
 
@@ -622,107 +443,3 @@ def _share_of_objective(price: Array, objective: float) -> Array:
     price = np.maximum(price[finite], 0.0)
     share[finite] = np.divide(price, price + objective, out=np.zeros_like(price), where=price > 0)
     return share
-
-
-# ---------------------------------------------------------------------------------------------------------- new samples
-
-
-@dataclass(frozen=True)
-class Embedder:
-    """Samples with coefficients, in the columns with weight, from which new samples are embedded."""
-
-    kernel: Any
-    n_columns: int  # columns of X, or samples of the fit if kernels are precomputed
-    n_kernels: int
-    which: Integers  # kernels with weight
-    weights: Floats  # of the kernels in `which`
-    columns: list[Integers] | None  # of each kernel in `which`
-    names: list[str]
-    support: Any  # values of the samples, in the form of the core or of a custom kernel; or their numbers
-    coefficients: Floats
-    deltas: Floats | None = None
-    means: Floats | None = None
-    scales: Floats | None = None
-
-    def embed_data(self, data: Any, run: Run) -> Floats:
-        """Embed data that `read_data` returned."""
-        if data.shape[-1] != self.n_columns:
-            raise ValueError(f"X must have the {self.n_columns} columns of the fit, but has {data.shape[-1]}")
-        if self.columns is None:
-            if len(data) != self.n_kernels:
-                raise ValueError(f"X must hold {self.n_kernels} kernels as in the fit, but holds {len(data)}")
-            return self._combine_kernels((data[m][:, self.support] for m in self.which), data.shape[1])
-        if callable(self.kernel):
-            by_column = by_columns(data)
-            ends = np.cumsum([len(columns_of_kernel) for columns_of_kernel in self.columns])
-            support_positions = [
-                np.arange(end - len(columns_of_kernel), end)
-                for columns_of_kernel, end in zip(self.columns, ends, strict=True)
-            ]
-            parts = (
-                call_kernel(self.kernel, by_column[:, columns_of_kernel], self.support[:, place], name)
-                for columns_of_kernel, place, name in zip(self.columns, support_positions, self.names, strict=True)
-            )
-            return self._combine_kernels(parts, data.shape[0])
-        model = {
-            "weights": self.weights,
-            "deltas": self.deltas,
-            "begins": np.cumsum([0, *map(len, self.columns)]),
-            "features": np.concatenate(self.columns),
-            "means": self.means,
-            "scales": self.scales,
-            "support": self.support,
-            "coefficients": self.coefficients,
-        }
-        embedded: Floats = load_core().ikdr_embed(model, data, run)
-        return embedded
-
-    def _combine_kernels(self, parts: Iterable[Array], n_rows: int) -> Floats:
-        """Return the sum of weight x (K @ coefficients) over kernels that come one at a time.
-
-        A custom kernel may return the same array at each call.
-        """
-        embedded = np.zeros((n_rows, self.coefficients.shape[1]))
-        for weight, K, name in zip(self.weights, parts, self.names, strict=True):
-            rows = np.flatnonzero(~np.isfinite(K).all(axis=1))
-            if len(rows):  # K has the columns of the support only, which the caller doesn't know
-                bad = K[rows[0]]
-                raise ValueError(
-                    f"{name} must not contain NaN or infinity, but has {bad[~np.isfinite(bad)][0]} in row {rows[0]} "
-                    "(counted from 0): fix the value or drop the sample"
-                )
-            embedded += weight * (K @ self.coefficients)
-        return embedded
-
-
-def _make_embedder(
-    kernels: Kernels, core_result: dict[str, Any], weights: Array, constant: Array | None, support: Integers
-) -> Embedder:
-    """Collect the samples, columns and coefficients that embed new samples."""
-    which = np.flatnonzero(weights > 0)
-    common = {
-        "kernel": kernels.options.kernel,
-        "n_kernels": kernels.n_kernels,
-        "which": which,
-        "weights": weights[which],
-        "names": [kernels.kernel_name(m) for m in which],
-        "coefficients": core_result["A"][support],
-    }
-    if kernels.X is None:
-        return Embedder(n_columns=len(core_result["A"]), columns=None, support=support, **common)
-    assert constant is not None
-    X = kernels.X
-    columns = kernels.columns_of_kernels(which, constant)
-    features = np.concatenate(columns)
-    common |= {"n_columns": X.shape[1], "columns": columns}
-    values = take_columns(take_rows(X, support), features)
-    if callable(kernels.options.kernel):
-        return Embedder(support=values, **common)
-    means, scales = core_result["means"][features], core_result["scales"][features]
-    return Embedder(
-        support=for_core((values - means) / scales),
-        deltas=core_result["deltas"][which],
-        means=means,
-        scales=scales,
-        **common,
-    )
