@@ -2,13 +2,14 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import KW_ONLY
 from functools import singledispatch
 from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from fastfs._estimators.selector import _KernelSelector
+from fastfs._estimators.selector import _KernelSelector, estimator_class
 from fastfs._functions import disc as _disc
 from fastfs._functions.outcome import Outcome
 from fastfs._inputs.genotypes import Genotypes
@@ -29,6 +30,7 @@ _RESULTS = (
 )
 
 
+@estimator_class
 class DiSC(_KernelSelector):
     """Find groups of features that are connected in one class and not in the others.
 
@@ -85,8 +87,7 @@ class DiSC(_KernelSelector):
     max_memory : int, str or None
         Budget in bytes, or such as "4G"; None: ``FASTFS_MAX_MEMORY`` or what the machine has available. What
         pynndescent takes is not in it.
-    verbose : bool or callable
-        True prints progress on stderr once a fit takes over two seconds; a callable gets ``(step, fraction)``.
+    <verbose>
 
     Attributes
     ----------
@@ -134,9 +135,7 @@ class DiSC(_KernelSelector):
     mean_, scale_ : ndarray of shape (n_features,)
         With `scaling`.
     classes_ : ndarray of shape (n_classes,)
-    n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features,)
-        Column names of X, if it had any.
+    <columns>
 
     Raises
     ------
@@ -196,44 +195,24 @@ class DiSC(_KernelSelector):
     (200, 2)
     """
 
-    def __init__(
-        self,
-        n_features_to_select: int | float | None = None,
-        *,
-        n_components: Any = None,
-        graph: str = "knn",
-        n_neighbors: int = 30,
-        bandwidth_neighbors: int = 30,
-        density: float = 1.0,
-        constant: str = "drop",
-        kernel: Any = "adaptive",
-        n_vectors: int = 10,
-        n_differential: int | None = None,
-        n_groups: int | None = None,
-        drop_largest: bool = True,
-        scaling: str | None = None,
-        random_state: Any = 0,
-        n_jobs: int | None = None,
-        max_memory: int | str | None = None,
-        verbose: bool | Progress = False,
-    ) -> None:
-        self.n_features_to_select = n_features_to_select
-        self.n_components = n_components
-        self.graph = graph
-        self.n_neighbors = n_neighbors
-        self.bandwidth_neighbors = bandwidth_neighbors
-        self.density = density
-        self.constant = constant
-        self.kernel = kernel
-        self.n_vectors = n_vectors
-        self.n_differential = n_differential
-        self.n_groups = n_groups
-        self.drop_largest = drop_largest
-        self.scaling = scaling
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.max_memory = max_memory
-        self.verbose = verbose
+    n_features_to_select: int | float | None = None
+    _: KW_ONLY
+    n_components: Any = None
+    graph: str = "knn"
+    n_neighbors: int = 30
+    bandwidth_neighbors: int = 30
+    density: float = 1.0
+    constant: str = "drop"
+    kernel: Any = "adaptive"
+    n_vectors: int = 10
+    n_differential: int | None = None
+    n_groups: int | None = None
+    drop_largest: bool = True
+    scaling: str | None = None
+    random_state: Any = 0
+    n_jobs: int | None = None
+    max_memory: int | str | None = None
+    verbose: bool | Progress = False
 
     def fit(self, X: Any, y: Any) -> "DiSC":
         """Compare the classes of X.

@@ -1,12 +1,13 @@
 """The scikit-learn estimator of I-KDR, over ``_functions/ikdr.py``."""
 
+from dataclasses import KW_ONLY
 from typing import Any
 
 import numpy as np
 from sklearn.utils import ClassifierTags, Tags
 from sklearn.utils.validation import check_is_fitted
 
-from fastfs._estimators.selector import _Selector
+from fastfs._estimators.selector import _Selector, estimator_class
 from fastfs._functions.ikdr import IKDROptions, IKDRResult, check_start, draw_rows, fit_ikdr
 from fastfs._functions.ikdr_kernels import KernelOptions, make_kernels, read_data
 from fastfs._inputs.labels import encode_labels, require_classes
@@ -22,6 +23,7 @@ _RESULTS = (
 )
 
 
+@estimator_class
 class IKDR(_Selector):
     """Reduce labelled data to dimensions that are mixtures of a few samples, and select the features these need.
 
@@ -83,13 +85,7 @@ class IKDR(_Selector):
     random_state : int, Generator, RandomState or None
         Seed for drawing the rows, and the features of the first kernel if there are very many. The same int gives the
         same result, to the bit.
-    n_jobs : int or None
-        Threads. None means all cores that this process may use (here fastfs differs from scikit-learn), and one inside
-        a joblib worker.
-    max_memory : int, str or None
-        Budget in bytes, or such as "4G"; None: ``FASTFS_MAX_MEMORY`` or what the machine has available.
-    verbose : bool or callable
-        True prints progress on stderr once a fit takes over two seconds; a callable gets ``(step, fraction)``.
+    <resources>
 
     Attributes
     ----------
@@ -135,9 +131,7 @@ class IKDR(_Selector):
     constant_features_ : ndarray of int
         Columns of X that have one value only, and no weight. Not there with precomputed kernels.
     classes_ : ndarray of shape (n_classes,)
-    n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features,)
-        Column names of X, if it had any.
+    <columns>
 
     Raises
     ------
@@ -145,10 +139,7 @@ class IKDR(_Selector):
         Fewer than two classes; NaN or infinity in X (the first one is named); all features constant; a kernel that
         isn't square, symmetric, finite or positive semidefinite; more dimensions than samples; a `start` of another
         shape, with NaN, or whose columns aren't mixtures; a parameter out of its range.
-    TypeError
-        A parameter is of another type.
-    MemoryError
-        The fit, or a sparse X as dense values, would exceed the budget; nothing was allocated.
+    <raises_of_a_dense_fit>
 
     Warns
     -----
@@ -186,52 +177,28 @@ class IKDR(_Selector):
     'high'
     """
 
-    def __init__(
-        self,
-        n_features_to_select: int | float | None = None,
-        *,
-        n_components: int | None = None,
-        groups: Any = None,
-        kernel: Any = "rbf",
-        width: float | str = "mean_squared",
-        lam: float = 0.1,
-        mu: float = 0.1,
-        tau: float = np.inf,
-        zeta: float = np.inf,
-        interpretability: str = "laplacian",
-        solver: str = "projected_gradient",
-        max_iter: int = 100,
-        max_inner: int = 200,
-        tol: float = 1e-4,
-        start: Any = None,
-        scaling: str | None = "standard",
-        n_rows: int | None = None,
-        random_state: Any = 0,
-        n_jobs: int | None = None,
-        max_memory: int | str | None = None,
-        verbose: bool | Progress = False,
-    ) -> None:
-        self.n_features_to_select = n_features_to_select
-        self.n_components = n_components
-        self.groups = groups
-        self.kernel = kernel
-        self.width = width
-        self.lam = lam
-        self.mu = mu
-        self.tau = tau
-        self.zeta = zeta
-        self.interpretability = interpretability
-        self.solver = solver
-        self.max_iter = max_iter
-        self.max_inner = max_inner
-        self.tol = tol
-        self.start = start
-        self.scaling = scaling
-        self.n_rows = n_rows
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.max_memory = max_memory
-        self.verbose = verbose
+    n_features_to_select: int | float | None = None
+    _: KW_ONLY
+    n_components: int | None = None
+    groups: Any = None
+    kernel: Any = "rbf"
+    width: float | str = "mean_squared"
+    lam: float = 0.1
+    mu: float = 0.1
+    tau: float = np.inf
+    zeta: float = np.inf
+    interpretability: str = "laplacian"
+    solver: str = "projected_gradient"
+    max_iter: int = 100
+    max_inner: int = 200
+    tol: float = 1e-4
+    start: Any = None
+    scaling: str | None = "standard"
+    n_rows: int | None = None
+    random_state: Any = 0
+    n_jobs: int | None = None
+    max_memory: int | str | None = None
+    verbose: bool | Progress = False
 
     def fit(self, X: Any, y: Any) -> "IKDR":
         """Find the dimensions, and the weights of the features.

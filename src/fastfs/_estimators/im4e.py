@@ -1,17 +1,20 @@
 """The scikit-learn estimator of IM4E."""
 
 from collections.abc import Mapping
+from dataclasses import KW_ONLY
 from typing import Any
 
 import numpy as np
 
 from fastfs._estimators.margin import _MarginClassifier
+from fastfs._estimators.selector import estimator_class
 from fastfs._functions.im4e import IM4EOptions, IM4EResult, fit_im4e
 from fastfs._functions.margin import Labels
 from fastfs._machine.run import load_core
 from fastfs._types import Progress
 
 
+@estimator_class
 class IM4E(_MarginClassifier):
     """Select features by IM4E: weights that enlarge the margins between soft nearest neighbours.
 
@@ -51,13 +54,7 @@ class IM4E(_MarginClassifier):
         the same way.
     random_state : int, Generator, RandomState or None
         Seed for drawing the rows and anchors.
-    n_jobs : int or None
-        Threads. None means all cores that this process may use (here fastfs differs from scikit-learn), and one inside
-        a joblib worker.
-    max_memory : int, str or None
-        Budget in bytes, or such as "4G"; None: ``FASTFS_MAX_MEMORY`` or what the machine has available.
-    verbose : bool or callable
-        True prints progress on stderr once a fit takes over two seconds; a callable gets ``(step, fraction)``.
+    <resources>
 
     Attributes
     ----------
@@ -75,9 +72,7 @@ class IM4E(_MarginClassifier):
     classes_ : ndarray of shape (n_classes,)
     algorithm_ : {"stored", "blocks"}
         "stored": distances between all samples were stored. "blocks": made by blocks of rows, to save memory.
-    n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features,)
-        Column names of X, if it had any.
+    <columns>
 
     Raises
     ------
@@ -85,10 +80,7 @@ class IM4E(_MarginClassifier):
         Fewer than two classes; NaN or infinity in X (the first one is named); all features constant; `class_weight` has
         labels that y hasn't; `w0` of another shape, negative, not finite, or zero for all features that vary; a
         parameter out of range.
-    TypeError
-        A parameter is of another type.
-    MemoryError
-        The fit, or a sparse X as dense values, would exceed the budget; nothing was allocated.
+    <raises_of_a_dense_fit>
 
     Warns
     -----
@@ -120,36 +112,20 @@ class IM4E(_MarginClassifier):
     [0, 0]
     """
 
-    def __init__(
-        self,
-        n_features_to_select: int | float | None = None,
-        *,
-        sigma: float | str = "auto",
-        class_weight: Mapping[Any, float] | None = None,
-        max_iter: int = 10,
-        tol: float = 1e-4,
-        w0: Any = None,
-        n_rows: int | None = None,
-        n_anchors: int | None = None,
-        scaling: str | None = "standard",
-        random_state: Any = 0,
-        n_jobs: int | None = None,
-        max_memory: int | str | None = None,
-        verbose: bool | Progress = False,
-    ) -> None:
-        self.n_features_to_select = n_features_to_select
-        self.sigma = sigma
-        self.class_weight = class_weight
-        self.max_iter = max_iter
-        self.tol = tol
-        self.w0 = w0
-        self.n_rows = n_rows
-        self.n_anchors = n_anchors
-        self.scaling = scaling
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.max_memory = max_memory
-        self.verbose = verbose
+    n_features_to_select: int | float | None = None
+    _: KW_ONLY
+    sigma: float | str = "auto"
+    class_weight: Mapping[Any, float] | None = None
+    max_iter: int = 10
+    tol: float = 1e-4
+    w0: Any = None
+    n_rows: int | None = None
+    n_anchors: int | None = None
+    scaling: str | None = "standard"
+    random_state: Any = 0
+    n_jobs: int | None = None
+    max_memory: int | str | None = None
+    verbose: bool | Progress = False
 
     _OPTIONS = IM4EOptions
     _KEEP = "manhattan"

@@ -1,5 +1,6 @@
 """The scikit-learn estimator of IMMIGRATE."""
 
+from dataclasses import KW_ONLY
 from typing import Any
 
 import numpy as np
@@ -7,6 +8,7 @@ import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
 from fastfs._estimators.margin import _MarginClassifier
+from fastfs._estimators.selector import estimator_class
 from fastfs._functions.immigrate import ImmigrateOptions, ImmigrateResult, fit_immigrate, matrix_from_factors, top_pairs
 from fastfs._functions.margin import Labels
 from fastfs._inputs.entry import named_arguments
@@ -14,6 +16,7 @@ from fastfs._machine.run import load_core
 from fastfs._types import Array, Progress
 
 
+@estimator_class
 class Immigrate(_MarginClassifier):
     """Select features by IMMIGRATE, and see which pairs of features work together.
 
@@ -59,13 +62,7 @@ class Immigrate(_MarginClassifier):
         the same way.
     random_state : int, Generator, RandomState or None
         Seed for drawing the rows.
-    n_jobs : int or None
-        Threads. None means all cores that this process may use (here fastfs differs from scikit-learn), and one inside
-        a joblib worker.
-    max_memory : int, str or None
-        Budget in bytes, or such as "4G"; None: ``FASTFS_MAX_MEMORY`` or what the machine has available.
-    verbose : bool or callable
-        True prints progress on stderr once a fit takes over two seconds; a callable gets ``(step, fraction)``.
+    <resources>
 
     Attributes
     ----------
@@ -96,19 +93,14 @@ class Immigrate(_MarginClassifier):
     classes_ : ndarray of shape (n_classes,)
     algorithm_ : {"stored", "blocks"}
         "stored": distances between all samples were stored. "blocks": made by blocks of rows, to save memory.
-    n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features,)
-        Column names of X, if it had any.
+    <columns>
 
     Raises
     ------
     ValueError
         Fewer than two classes; NaN or infinity in X (the first one is named); all features constant; W0 of another
         shape, not symmetric, zero, or indefinite; `smallest` removes all of W; a parameter out of range.
-    TypeError
-        A parameter is of another type.
-    MemoryError
-        The fit, or a sparse X as dense values, would exceed the budget; nothing was allocated.
+    <raises_of_a_dense_fit>
     numpy.linalg.LinAlgError
         LAPACK failed.
 
@@ -148,40 +140,22 @@ class Immigrate(_MarginClassifier):
     # Pairs in interactions_.
     _INTERACTIONS = 100
 
-    def __init__(
-        self,
-        n_features_to_select: int | float | None = None,
-        *,
-        sigma: float | str = "auto",
-        max_iter: int = 10,
-        tol: float = 1e-4,
-        prefilter: str | None = "auto",
-        clip: bool = False,
-        smallest: float | str | None = None,
-        negligible: float = 0.0,
-        W0: Any = None,
-        n_rows: int | None = None,
-        scaling: str | None = "standard",
-        random_state: Any = 0,
-        n_jobs: int | None = None,
-        max_memory: int | str | None = None,
-        verbose: bool | Progress = False,
-    ) -> None:
-        self.n_features_to_select = n_features_to_select
-        self.sigma = sigma
-        self.max_iter = max_iter
-        self.tol = tol
-        self.prefilter = prefilter
-        self.clip = clip
-        self.smallest = smallest
-        self.negligible = negligible
-        self.W0 = W0
-        self.n_rows = n_rows
-        self.scaling = scaling
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.max_memory = max_memory
-        self.verbose = verbose
+    n_features_to_select: int | float | None = None
+    _: KW_ONLY
+    sigma: float | str = "auto"
+    max_iter: int = 10
+    tol: float = 1e-4
+    prefilter: str | None = "auto"
+    clip: bool = False
+    smallest: float | str | None = None
+    negligible: float = 0.0
+    W0: Any = None
+    n_rows: int | None = None
+    scaling: str | None = "standard"
+    random_state: Any = 0
+    n_jobs: int | None = None
+    max_memory: int | str | None = None
+    verbose: bool | Progress = False
 
     @property
     def W_(self) -> npt.NDArray[np.float64]:

@@ -1,16 +1,19 @@
 """Iterative Relief around an estimator of the RELIEF family."""
 
+from dataclasses import KW_ONLY
 from typing import Any, Self
 
 import numpy as np
 
 from fastfs._estimators.relief import _ReliefRounds
 from fastfs._estimators.rounds import _Wrapper
+from fastfs._estimators.selector import estimator_class
 from fastfs._machine.params import as_float, as_int, as_not_negative, count_selected, rank_features
 from fastfs._machine.run import as_progress, warn
 from fastfs._types import Progress
 
 
+@estimator_class
 class IterativeRelief(_Wrapper):
     """Select features by iterative Relief: let the scores of each round weigh the distances of the next.
 
@@ -44,9 +47,7 @@ class IterativeRelief(_Wrapper):
         Between 0 and 1, after the last round: all are 1 in the first, and `scores_` move them once more.
     n_iter_ : int
         Number of rounds.
-    n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features,)
-        Column names of X, if it had any.
+    <columns>
 
     Raises
     ------
@@ -87,22 +88,13 @@ class IterativeRelief(_Wrapper):
     ([0, 1], [1, 0])
     """
 
-    def __init__(
-        self,
-        estimator: Any,
-        *,
-        n_features_to_select: int | float | None = None,
-        n_iter: int = 10,
-        rate: float = 0.1,
-        tol: float = 1e-4,
-        verbose: bool | Progress = False,
-    ) -> None:
-        self.estimator = estimator
-        self.n_features_to_select = n_features_to_select
-        self.n_iter = n_iter
-        self.rate = rate
-        self.tol = tol
-        self.verbose = verbose
+    estimator: Any
+    _: KW_ONLY
+    n_features_to_select: int | float | None = None
+    n_iter: int = 10
+    rate: float = 0.1
+    tol: float = 1e-4
+    verbose: bool | Progress = False
 
     def fit(self, X: Any, y: Any, **fit_params: Any) -> Self:
         """Score the features of X, round by round.

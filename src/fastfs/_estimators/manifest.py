@@ -1,11 +1,12 @@
 """The scikit-learn estimator of ManiFeSt, over the functions in ``_functions/manifest.py``."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import KW_ONLY
 from typing import Any
 
 from sklearn.utils import ClassifierTags, Tags
 
-from fastfs._estimators.selector import _KernelSelector
+from fastfs._estimators.selector import _KernelSelector, estimator_class
 from fastfs._functions import manifest as _manifest
 from fastfs._functions.blend import blend_scores, scores_to_blend
 from fastfs._functions.outcome import Outcome
@@ -18,6 +19,7 @@ from fastfs._machine.run import Run
 from fastfs._types import Array, Integers, Progress
 
 
+@estimator_class
 class ManiFeSt(_KernelSelector):
     """Select features whose relations to the other features differ between classes.
 
@@ -70,10 +72,8 @@ class ManiFeSt(_KernelSelector):
         Threads. None means all cores that this process may use (here fastfs differs from scikit-learn), and one inside
         a joblib worker. The comparisons of more than two classes run side by side where ``joblib.parallel_config`` asks
         for workers, processes or machines, with the same result.
-    max_memory : int, str or None
-        Budget in bytes, or such as "4G"; None: ``FASTFS_MAX_MEMORY`` or what the machine has available.
-    verbose : bool or callable
-        True prints progress on stderr once a fit takes over two seconds; a callable gets ``(step, fraction)``.
+    <max_memory>
+    <verbose>
 
     Attributes
     ----------
@@ -119,9 +119,7 @@ class ManiFeSt(_KernelSelector):
         words), `normalize`, `sigma`, `scores`; `spearman_next` and `overlap_next`, the rank correlation with the next
         scale and the share of the best features in common (`n_features_to_select`, by default up to 50);
         `contrast`, the largest score over the median one.
-    n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features,)
-        Column names of X, if it had any.
+    <columns>
 
     Raises
     ------
@@ -185,42 +183,23 @@ class ManiFeSt(_KernelSelector):
     ('exact', '100 features are no more than 1500')
     """
 
-    def __init__(
-        self,
-        n_features_to_select: int | float | None = None,
-        *,
-        kernel: Any = "rbf",
-        sigma: Any = "median",
-        sigma_factor: float = 0.5,
-        sigma_percentile: float = 50.0,
-        normalize: int = 0,
-        form: str = "pencil",
-        accuracy: str = "auto",
-        rank: int = 50,
-        multiclass: str = "ovr",
-        combine: Any = None,
-        n_components: int = 0,
-        random_state: Any = 0,
-        n_jobs: int | None = None,
-        max_memory: int | str | None = None,
-        verbose: bool | Progress = False,
-    ) -> None:
-        self.n_features_to_select = n_features_to_select
-        self.kernel = kernel
-        self.sigma = sigma
-        self.sigma_factor = sigma_factor
-        self.sigma_percentile = sigma_percentile
-        self.normalize = normalize
-        self.form = form
-        self.accuracy = accuracy
-        self.rank = rank
-        self.multiclass = multiclass
-        self.combine = combine
-        self.n_components = n_components
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.max_memory = max_memory
-        self.verbose = verbose
+    n_features_to_select: int | float | None = None
+    _: KW_ONLY
+    kernel: Any = "rbf"
+    sigma: Any = "median"
+    sigma_factor: float = 0.5
+    sigma_percentile: float = 50.0
+    normalize: int = 0
+    form: str = "pencil"
+    accuracy: str = "auto"
+    rank: int = 50
+    multiclass: str = "ovr"
+    combine: Any = None
+    n_components: int = 0
+    random_state: Any = 0
+    n_jobs: int | None = None
+    max_memory: int | str | None = None
+    verbose: bool | Progress = False
 
     def fit(self, X: Any, y: Any) -> "ManiFeSt":
         """Score the features of X.

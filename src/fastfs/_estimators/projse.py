@@ -1,7 +1,7 @@
 """The scikit-learn estimator of ProjSe."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import fields
+from dataclasses import KW_ONLY, fields
 from functools import partial
 from typing import Any
 
@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from fastfs._estimators.selector import _KernelSelector
+from fastfs._estimators.selector import _KernelSelector, estimator_class
 from fastfs._functions import projse as _projse
 from fastfs._functions.outcome import Outcome
 from fastfs._inference.scorers import Scorer, make_refitting_scorer
@@ -22,6 +22,7 @@ from fastfs._types import Array, Integers, Progress
 _SCORES_BYTES = 1 << 26  # size of the scores that are held together, of several labelings
 
 
+@estimator_class
 class ProjSe(_KernelSelector):
     """Select few features that together explain a target and don't repeat each other.
 
@@ -54,13 +55,7 @@ class ProjSe(_KernelSelector):
         Scale kernels to a unit diagonal.
     eps : float
         Eigenvalues of the target's kernel below `eps` (of its largest diagonal entry) don't count; they set its rank.
-    n_jobs : int or None
-        Threads. None means all cores that this process may use (here fastfs differs from scikit-learn), and one inside
-        a joblib worker.
-    max_memory : int, str or None
-        Budget in bytes, or such as "4G"; None: ``FASTFS_MAX_MEMORY`` or what the machine has available.
-    verbose : bool or callable
-        True prints progress on stderr once a fit takes over two seconds; a callable gets ``(step, fraction)``.
+    <resources>
 
     Attributes
     ----------
@@ -83,9 +78,7 @@ class ProjSe(_KernelSelector):
         True if columns were centred, which ``center="auto"`` decides.
     classes_ : ndarray of shape (n_classes,)
         If y held labels.
-    n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features,)
-        Column names of X, if it had any.
+    <columns>
 
     Raises
     ------
@@ -136,30 +129,17 @@ class ProjSe(_KernelSelector):
 
     _RESULTS = (*(f"{field.name}_" for field in fields(_projse.ProjSeResult)), "n_selected_")
 
-    def __init__(
-        self,
-        n_features_to_select: int | float | None = None,
-        *,
-        kernel: Any = "linear",
-        degree: int = 3,
-        sigma: str | float = "mean",
-        center: bool | str = "auto",
-        normalize: bool = True,
-        eps: float = 1e-6,
-        n_jobs: int | None = None,
-        max_memory: int | str | None = None,
-        verbose: bool | Progress = False,
-    ) -> None:
-        self.n_features_to_select = n_features_to_select
-        self.kernel = kernel
-        self.degree = degree
-        self.sigma = sigma
-        self.center = center
-        self.normalize = normalize
-        self.eps = eps
-        self.n_jobs = n_jobs
-        self.max_memory = max_memory
-        self.verbose = verbose
+    n_features_to_select: int | float | None = None
+    _: KW_ONLY
+    kernel: Any = "linear"
+    degree: int = 3
+    sigma: str | float = "mean"
+    center: bool | str = "auto"
+    normalize: bool = True
+    eps: float = 1e-6
+    n_jobs: int | None = None
+    max_memory: int | str | None = None
+    verbose: bool | Progress = False
 
     def fit(self, X: Any, y: Any = None) -> "ProjSe":
         """Select features of X.

@@ -1,6 +1,7 @@
 """The scikit-learn estimators of the RELIEF family."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import KW_ONLY
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -8,7 +9,7 @@ import numpy.typing as npt
 from sklearn.utils import ClassifierTags, RegressorTags, Tags
 
 from fastfs._estimators.rounds import RoundsMaker
-from fastfs._estimators.selector import _Selector
+from fastfs._estimators.selector import _Selector, estimator_class
 from fastfs._functions.outcome import Outcome
 from fastfs._functions.relief_family import (
     FamilyOptions,
@@ -199,76 +200,47 @@ class _TableSelector(_ReliefFamily, RoundsMaker):
         return tags
 
 
+@estimator_class
 class _NearestSelector(_TableSelector):
     """Base of selectors with a fixed number of neighbours per class."""
 
-    def __init__(
-        self,
-        n_features_to_select: int | float | None = None,
-        *,
-        n_neighbors: int = 10,
-        categorical_features: Any = None,
-        missing: str = "error",
-        target_type: str = "auto",
-        ramp: str | tuple[float, float] | None = None,
-        priors: str | Mapping[Any, float] | None = None,
-        n_targets: int | None = None,
-        scaling: str | None = "auto",
-        random_state: Any = 0,
-        n_jobs: int | None = None,
-        max_memory: int | str | None = None,
-        verbose: bool | Progress = False,
-    ) -> None:
-        self.n_features_to_select = n_features_to_select
-        self.n_neighbors = n_neighbors
-        self.categorical_features = categorical_features
-        self.missing = missing
-        self.target_type = target_type
-        self.ramp = ramp
-        self.priors = priors
-        self.n_targets = n_targets
-        self.scaling = scaling
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.max_memory = max_memory
-        self.verbose = verbose
+    n_features_to_select: int | float | None = None
+    _: KW_ONLY
+    n_neighbors: int = 10
+    categorical_features: Any = None
+    missing: str = "error"
+    target_type: str = "auto"
+    ramp: str | tuple[float, float] | None = None
+    priors: str | Mapping[Any, float] | None = None
+    n_targets: int | None = None
+    scaling: str | None = "auto"
+    random_state: Any = 0
+    n_jobs: int | None = None
+    max_memory: int | str | None = None
+    verbose: bool | Progress = False
 
 
+@estimator_class
 class _RadiusSelector(_TableSelector):
     """Base of selectors with all neighbours within a distance; samples beyond another distance can count, too."""
 
-    def __init__(
-        self,
-        n_features_to_select: int | float | None = None,
-        *,
-        far: bool = False,
-        categorical_features: Any = None,
-        missing: str = "error",
-        target_type: str = "auto",
-        ramp: str | tuple[float, float] | None = None,
-        n_targets: int | None = None,
-        n_rows: int | None = None,
-        scaling: str | None = "auto",
-        random_state: Any = 0,
-        n_jobs: int | None = None,
-        max_memory: int | str | None = None,
-        verbose: bool | Progress = False,
-    ) -> None:
-        self.n_features_to_select = n_features_to_select
-        self.far = far
-        self.categorical_features = categorical_features
-        self.missing = missing
-        self.target_type = target_type
-        self.ramp = ramp
-        self.n_targets = n_targets
-        self.n_rows = n_rows
-        self.scaling = scaling
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.max_memory = max_memory
-        self.verbose = verbose
+    n_features_to_select: int | float | None = None
+    _: KW_ONLY
+    far: bool = False
+    categorical_features: Any = None
+    missing: str = "error"
+    target_type: str = "auto"
+    ramp: str | tuple[float, float] | None = None
+    n_targets: int | None = None
+    n_rows: int | None = None
+    scaling: str | None = "auto"
+    random_state: Any = 0
+    n_jobs: int | None = None
+    max_memory: int | str | None = None
+    verbose: bool | Progress = False
 
 
+@estimator_class
 class Relief(_ReliefFamily):
     """Select features by RELIEF: those in which samples are farther from their nearest miss than their nearest hit.
 
@@ -291,13 +263,7 @@ class Relief(_ReliefFamily):
         genotypes (:class:`fastfs.io.Genotypes`) are taken as they are.
     random_state : int, Generator, RandomState or None
         Seed for drawing the targets.
-    n_jobs : int or None
-        Threads. None means all cores that this process may use (here fastfs differs from scikit-learn), and one inside
-        a joblib worker.
-    max_memory : int, str or None
-        Budget in bytes, or such as "4G"; None: ``FASTFS_MAX_MEMORY`` or what the machine has available.
-    verbose : bool or callable
-        True prints progress on stderr once a fit takes over two seconds; a callable gets ``(step, fraction)``.
+    <resources>
 
     Attributes
     ----------
@@ -315,19 +281,14 @@ class Relief(_ReliefFamily):
         of `n_targets` to a stream of rows.
     n_passes_ : int
         How often a stream was read, if it was larger than memory.
-    n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features,)
-        Column names of X, if it had any.
+    <columns>
 
     Raises
     ------
     ValueError
         Fewer than two classes; NaN or infinity in X (the first one is named); all features constant; a parameter out of
         range.
-    TypeError
-        A parameter is of another type.
-    MemoryError
-        The fit, or a sparse X as dense values, would exceed the budget; nothing was allocated.
+    <raises_of_a_dense_fit>
 
     Warns
     -----
@@ -355,26 +316,15 @@ class Relief(_ReliefFamily):
     [3]
     """
 
-    def __init__(
-        self,
-        n_features_to_select: int | float | None = None,
-        *,
-        n_targets: int | None = None,
-        closed_form: bool = False,
-        scaling: str | None = "auto",
-        random_state: Any = 0,
-        n_jobs: int | None = None,
-        max_memory: int | str | None = None,
-        verbose: bool | Progress = False,
-    ) -> None:
-        self.n_features_to_select = n_features_to_select
-        self.n_targets = n_targets
-        self.closed_form = closed_form
-        self.scaling = scaling
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.max_memory = max_memory
-        self.verbose = verbose
+    n_features_to_select: int | float | None = None
+    _: KW_ONLY
+    n_targets: int | None = None
+    closed_form: bool = False
+    scaling: str | None = "auto"
+    random_state: Any = 0
+    n_jobs: int | None = None
+    max_memory: int | str | None = None
+    verbose: bool | Progress = False
 
     _OPTIONS = ReliefOptions
 
@@ -443,13 +393,7 @@ class ReliefF(_NearestSelector):
         genotypes (:class:`fastfs.io.Genotypes`) are taken as they are.
     random_state : int, Generator, RandomState or None
         Seed for drawing the targets.
-    n_jobs : int or None
-        Threads. None means all cores that this process may use (here fastfs differs from scikit-learn), and one inside
-        a joblib worker.
-    max_memory : int, str or None
-        Budget in bytes, or such as "4G"; None: ``FASTFS_MAX_MEMORY`` or what the machine has available.
-    verbose : bool or callable
-        True prints progress on stderr once a fit takes over two seconds; a callable gets ``(step, fraction)``.
+    <resources>
 
     Attributes
     ----------
@@ -468,9 +412,7 @@ class ReliefF(_NearestSelector):
         of `n_targets` to a stream of rows.
     n_passes_ : int
         How often a stream was read, if it was larger than memory.
-    n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features,)
-        Column names of X, if it had any.
+    <columns>
 
     Raises
     ------
@@ -478,10 +420,7 @@ class ReliefF(_NearestSelector):
         Fewer than two classes, or equal numbers; infinity in X, or a missing value that `missing` doesn't allow (the
         first one is named); a column that holds no numbers and isn't declared; all features constant; a parameter out
         of range.
-    TypeError
-        A parameter is of another type.
-    MemoryError
-        The fit would exceed the budget; nothing was allocated.
+    <raises_of_a_fit>
 
     Warns
     -----
@@ -533,13 +472,7 @@ class SURF(_RadiusSelector):
         population, not to the number of samples, so a sample estimates the same scores: 2000 of 5000 digits ranked
         features like all of them (Spearman correlation 0.996 with MultiSURF). X may be a stream larger than memory: a
         path, a function that returns an iterator of blocks of rows, or such an iterator.
-    n_jobs : int or None
-        Threads. None means all cores that this process may use (here fastfs differs from scikit-learn), and one inside
-        a joblib worker.
-    max_memory : int, str or None
-        Budget in bytes, or such as "4G"; None: ``FASTFS_MAX_MEMORY`` or what the machine has available.
-    verbose : bool or callable
-        True prints progress on stderr once a fit takes over two seconds; a callable gets ``(step, fraction)``.
+    <resources>
 
     Attributes
     ----------
@@ -555,9 +488,7 @@ class SURF(_RadiusSelector):
         Kind of target that y was read as.
     algorithm_ : {"stored", "blocks"}
         "stored": distances between all samples were stored. "blocks": made by blocks of rows, to save memory.
-    n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features,)
-        Column names of X, if it had any.
+    <columns>
 
     Raises
     ------
@@ -565,10 +496,7 @@ class SURF(_RadiusSelector):
         Fewer than two classes, or equal numbers; infinity in X, or a missing value that `missing` doesn't allow (the
         first one is named); a column that holds no numbers and isn't declared; all features constant; a parameter out
         of range.
-    TypeError
-        A parameter is of another type.
-    MemoryError
-        The fit would exceed the budget; nothing was allocated.
+    <raises_of_a_fit>
 
     Warns
     -----
@@ -623,13 +551,7 @@ class MultiSURF(_RadiusSelector):
         population, not to the number of samples, so a sample estimates the same scores: 2000 of 5000 digits ranked
         features like all of them (Spearman correlation 0.996 with MultiSURF). X may be a stream larger than memory: a
         path, a function that returns an iterator of blocks of rows, or such an iterator.
-    n_jobs : int or None
-        Threads. None means all cores that this process may use (here fastfs differs from scikit-learn), and one inside
-        a joblib worker.
-    max_memory : int, str or None
-        Budget in bytes, or such as "4G"; None: ``FASTFS_MAX_MEMORY`` or what the machine has available.
-    verbose : bool or callable
-        True prints progress on stderr once a fit takes over two seconds; a callable gets ``(step, fraction)``.
+    <resources>
 
     Attributes
     ----------
@@ -645,9 +567,7 @@ class MultiSURF(_RadiusSelector):
         Kind of target that y was read as.
     algorithm_ : {"stored", "blocks"}
         "stored": distances between all samples were stored. "blocks": made by blocks of rows, to save memory.
-    n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features,)
-        Column names of X, if it had any.
+    <columns>
 
     Raises
     ------
@@ -655,10 +575,7 @@ class MultiSURF(_RadiusSelector):
         Fewer than two classes, or equal numbers; infinity in X, or a missing value that `missing` doesn't allow (the
         first one is named); a column that holds no numbers and isn't declared; all features constant; a parameter out
         of range.
-    TypeError
-        A parameter is of another type.
-    MemoryError
-        The fit would exceed the budget; nothing was allocated.
+    <raises_of_a_fit>
 
     Warns
     -----
@@ -691,6 +608,7 @@ class MultiSURF(_RadiusSelector):
     _OPTIONS = MultiSURFOptions
 
 
+@estimator_class
 class SWRF(_TableSelector):
     """Select features by SWRF: SURF with weights that a sigmoid of the distance gives to the neighbours.
 
@@ -715,13 +633,7 @@ class SWRF(_TableSelector):
         population, not to the number of samples, so a sample estimates the same scores: 2000 of 5000 digits ranked
         features like all of them (Spearman correlation 0.996 with MultiSURF). X may be a stream larger than memory: a
         path, a function that returns an iterator of blocks of rows, or such an iterator.
-    n_jobs : int or None
-        Threads. None means all cores that this process may use (here fastfs differs from scikit-learn), and one inside
-        a joblib worker.
-    max_memory : int, str or None
-        Budget in bytes, or such as "4G"; None: ``FASTFS_MAX_MEMORY`` or what the machine has available.
-    verbose : bool or callable
-        True prints progress on stderr once a fit takes over two seconds; a callable gets ``(step, fraction)``.
+    <resources>
 
     Attributes
     ----------
@@ -737,9 +649,7 @@ class SWRF(_TableSelector):
         Kind of target that y was read as.
     algorithm_ : {"stored", "blocks"}
         "stored": distances between all samples were stored. "blocks": made by blocks of rows, to save memory.
-    n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features,)
-        Column names of X, if it had any.
+    <columns>
 
     Raises
     ------
@@ -747,10 +657,7 @@ class SWRF(_TableSelector):
         Fewer than two classes, or equal numbers; infinity in X, or a missing value that `missing` doesn't allow (the
         first one is named); a column that holds no numbers and isn't declared; all features constant; a parameter out
         of range.
-    TypeError
-        A parameter is of another type.
-    MemoryError
-        The fit would exceed the budget; nothing was allocated.
+    <raises_of_a_fit>
 
     Warns
     -----
@@ -780,40 +687,22 @@ class SWRF(_TableSelector):
     [0, 1]
     """
 
-    def __init__(
-        self,
-        n_features_to_select: int | float | None = None,
-        *,
-        far: bool = False,
-        radius: str = "all",
-        dead_band: float = 0.0,
-        categorical_features: Any = None,
-        missing: str = "error",
-        target_type: str = "auto",
-        ramp: str | tuple[float, float] | None = None,
-        n_targets: int | None = None,
-        n_rows: int | None = None,
-        scaling: str | None = "auto",
-        random_state: Any = 0,
-        n_jobs: int | None = None,
-        max_memory: int | str | None = None,
-        verbose: bool | Progress = False,
-    ) -> None:
-        self.n_features_to_select = n_features_to_select
-        self.far = far
-        self.radius = radius
-        self.dead_band = dead_band
-        self.categorical_features = categorical_features
-        self.missing = missing
-        self.target_type = target_type
-        self.ramp = ramp
-        self.n_targets = n_targets
-        self.n_rows = n_rows
-        self.scaling = scaling
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.max_memory = max_memory
-        self.verbose = verbose
+    n_features_to_select: int | float | None = None
+    _: KW_ONLY
+    far: bool = False
+    radius: str = "all"
+    dead_band: float = 0.0
+    categorical_features: Any = None
+    missing: str = "error"
+    target_type: str = "auto"
+    ramp: str | tuple[float, float] | None = None
+    n_targets: int | None = None
+    n_rows: int | None = None
+    scaling: str | None = "auto"
+    random_state: Any = 0
+    n_jobs: int | None = None
+    max_memory: int | str | None = None
+    verbose: bool | Progress = False
 
     _OPTIONS = SWRFOptions
 
@@ -831,13 +720,7 @@ class MuRelief(_NearestSelector):
         Hits of each sample, and misses in each other class.
     categorical_features, missing, target_type, ramp, priors, n_targets, scaling, random_state
         As for :class:`fastfs.ReliefF`.
-    n_jobs : int or None
-        Threads. None means all cores that this process may use (here fastfs differs from scikit-learn), and one inside
-        a joblib worker.
-    max_memory : int, str or None
-        Budget in bytes, or such as "4G"; None: ``FASTFS_MAX_MEMORY`` or what the machine has available.
-    verbose : bool or callable
-        True prints progress on stderr once a fit takes over two seconds; a callable gets ``(step, fraction)``.
+    <resources>
 
     Attributes
     ----------
@@ -853,9 +736,7 @@ class MuRelief(_NearestSelector):
         Kind of target that y was read as.
     algorithm_ : {"stored", "blocks"}
         "stored": distances between all samples were stored. "blocks": made by blocks of rows, to save memory.
-    n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features,)
-        Column names of X, if it had any.
+    <columns>
 
     Raises
     ------
@@ -863,10 +744,7 @@ class MuRelief(_NearestSelector):
         Fewer than two classes, or equal numbers; infinity in X, or a missing value that `missing` doesn't allow (the
         first one is named); a column that holds no numbers and isn't declared; all features constant; a parameter out
         of range.
-    TypeError
-        A parameter is of another type.
-    MemoryError
-        The fit would exceed the budget; nothing was allocated.
+    <raises_of_a_fit>
 
     Warns
     -----
@@ -896,6 +774,7 @@ class MuRelief(_NearestSelector):
     _OPTIONS = MuReliefOptions
 
 
+@estimator_class
 class RReliefF(_TableSelector):
     """Select features by RReliefF, which favours features that differ between near samples with different numbers.
 
@@ -916,13 +795,7 @@ class RReliefF(_TableSelector):
         counts as any later one, by the Kaplan-Meier estimate.
     categorical_features, missing, ramp, n_targets, scaling, random_state
         As for :class:`fastfs.ReliefF`.
-    n_jobs : int or None
-        Threads. None means all cores that this process may use (here fastfs differs from scikit-learn), and one inside
-        a joblib worker.
-    max_memory : int, str or None
-        Budget in bytes, or such as "4G"; None: ``FASTFS_MAX_MEMORY`` or what the machine has available.
-    verbose : bool or callable
-        True prints progress on stderr once a fit takes over two seconds; a callable gets ``(step, fraction)``.
+    <resources>
 
     Attributes
     ----------
@@ -936,9 +809,7 @@ class RReliefF(_TableSelector):
         Kind of target that y was read as.
     algorithm_ : {"stored", "blocks"}
         "stored": distances between all samples were stored. "blocks": made by blocks of rows, to save memory.
-    n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features,)
-        Column names of X, if it had any.
+    <columns>
 
     Raises
     ------
@@ -946,10 +817,7 @@ class RReliefF(_TableSelector):
         y that holds classes, equal numbers or no event; infinity in X, or a missing value that `missing` doesn't allow
         (the first one is named); a column that holds no numbers and isn't declared; all features constant; a parameter
         out of range.
-    TypeError
-        A parameter is of another type.
-    MemoryError
-        The fit would exceed the budget; nothing was allocated.
+    <raises_of_a_fit>
 
     Warns
     -----
@@ -976,35 +844,19 @@ class RReliefF(_TableSelector):
     [3]
     """
 
-    def __init__(
-        self,
-        n_features_to_select: int | float | None = None,
-        *,
-        n_neighbors: int = 10,
-        sigma: float = 20.0,
-        categorical_features: Any = None,
-        missing: str = "error",
-        target_type: str = "auto",
-        ramp: str | tuple[float, float] | None = None,
-        n_targets: int | None = None,
-        scaling: str | None = "auto",
-        random_state: Any = 0,
-        n_jobs: int | None = None,
-        max_memory: int | str | None = None,
-        verbose: bool | Progress = False,
-    ) -> None:
-        self.n_features_to_select = n_features_to_select
-        self.n_neighbors = n_neighbors
-        self.sigma = sigma
-        self.categorical_features = categorical_features
-        self.missing = missing
-        self.target_type = target_type
-        self.ramp = ramp
-        self.n_targets = n_targets
-        self.scaling = scaling
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.max_memory = max_memory
-        self.verbose = verbose
+    n_features_to_select: int | float | None = None
+    _: KW_ONLY
+    n_neighbors: int = 10
+    sigma: float = 20.0
+    categorical_features: Any = None
+    missing: str = "error"
+    target_type: str = "auto"
+    ramp: str | tuple[float, float] | None = None
+    n_targets: int | None = None
+    scaling: str | None = "auto"
+    random_state: Any = 0
+    n_jobs: int | None = None
+    max_memory: int | str | None = None
+    verbose: bool | Progress = False
 
     _OPTIONS = RReliefFOptions

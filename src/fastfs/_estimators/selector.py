@@ -4,8 +4,9 @@ import copy
 import inspect
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import singledispatch, singledispatchmethod
-from typing import Any, Self
+from typing import Any, Self, TypeVar, dataclass_transform
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -13,6 +14,7 @@ from sklearn.feature_selection import SelectorMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
+from fastfs._docs import fill_shared
 from fastfs._inference.scorers import LabelScorer
 from fastfs._inputs.entry import entry
 from fastfs._inputs.genotypes import Genotypes
@@ -25,6 +27,19 @@ from fastfs._machine.params import count_selected
 from fastfs._machine.run import Run
 from fastfs._types import Array
 
+_Estimator = TypeVar("_Estimator")
+
+
+@dataclass_transform(eq_default=False)
+def estimator_class(cls: type[_Estimator]) -> type[_Estimator]:
+    """Decorate an estimator whose parameters are the annotated fields of its class, with their defaults.
+
+    scikit-learn's contract is that of a dataclass: `__init__` only assigns its parameters.
+    """
+    made = dataclass(eq=False, repr=False)(cls)
+    made.__init__ = entry(made.__init__)  # type: ignore[method-assign]
+    return made
+
 
 class _Selector(LabelScorer, SelectorMixin, BaseEstimator):  # type: ignore[misc]
     """Base of the estimators: validates input, and selects features by `ranking_`."""
@@ -33,8 +48,9 @@ class _Selector(LabelScorer, SelectorMixin, BaseEstimator):  # type: ignore[misc
     _ignores_names = True
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
-        """Wrap `__init__` and the public methods that take X with `entry`."""
+        """Wrap `__init__` and the public methods that take X with `entry`, and complete the documentation."""
         super().__init_subclass__(**kwargs)
+        cls.__doc__ = fill_shared(cls.__doc__)
         for name, method in list(vars(cls).items()):
             if not inspect.isfunction(method):
                 continue
@@ -149,7 +165,7 @@ class _Selector(LabelScorer, SelectorMixin, BaseEstimator):  # type: ignore[misc
         return super().transform(X)
 
     @_transform_table.register
-    def _(self, X: Genotypes, mask: Array) -> Any:
+    def _transform_genotypes(self, X: Genotypes, mask: Array) -> Any:
         self._check_columns(X, reset=False)
         return np.asarray(X[:, mask])
 

@@ -1,16 +1,19 @@
 """TuRF around any scorer."""
 
+from dataclasses import KW_ONLY
 from typing import Any, Self
 
 import numpy as np
 
 from fastfs._estimators.rounds import _Wrapper
+from fastfs._estimators.selector import estimator_class
 from fastfs._machine.errors import within
 from fastfs._machine.params import as_float, as_int, count_selected
 from fastfs._machine.run import as_progress
 from fastfs._types import Progress
 
 
+@estimator_class
 class TuRF(_Wrapper):
     """Select features by TuRF: take out the worst ones, score those that are left again, and so on.
 
@@ -43,9 +46,7 @@ class TuRF(_Wrapper):
         The 1-based round that took the feature out; 0: kept.
     score_at_removal_ : ndarray of shape (n_features,), float64
         The score that it had then; NaN: kept. Scores of different rounds rest on different distances.
-    n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features,)
-        Column names of X, if it had any.
+    <columns>
 
     Raises
     ------
@@ -79,18 +80,11 @@ class TuRF(_Wrapper):
     ([0, 1], 10)
     """
 
-    def __init__(
-        self,
-        estimator: Any,
-        *,
-        n_features_to_select: int | float | None = None,
-        step: int | float = 0.1,
-        verbose: bool | Progress = False,
-    ) -> None:
-        self.estimator = estimator
-        self.n_features_to_select = n_features_to_select
-        self.step = step
-        self.verbose = verbose
+    estimator: Any
+    _: KW_ONLY
+    n_features_to_select: int | float | None = None
+    step: int | float = 0.1
+    verbose: bool | Progress = False
 
     def fit(self, X: Any, y: Any = None, **fit_params: Any) -> Self:
         """Score the features of X, round by round.

@@ -2,12 +2,14 @@
 
 import itertools
 from collections.abc import Callable
+from dataclasses import KW_ONLY
 from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from fastfs._estimators.rounds import Columns, Rounds, RoundsMaker, _Wrapper
+from fastfs._estimators.selector import estimator_class
 from fastfs._inputs.columns import column_numbers
 from fastfs._machine.errors import within
 from fastfs._machine.params import as_int, as_seed, check_choice, count_selected, rank_features, some_of
@@ -18,6 +20,7 @@ from fastfs._types import Progress
 FEWEST = 10
 
 
+@estimator_class
 class VLS(_Wrapper, RoundsMaker):
     """Select features by VLS (very large scale): score subsets of the features, and take each feature's best score.
 
@@ -62,9 +65,7 @@ class VLS(_Wrapper, RoundsMaker):
         The probability that two features meet in a random subset, 1 with ``subsets="pairs"``, and NaN if the subsets
         were given. With q = `subset_size` a divisor of A = `n_features`, and `n_subsets` of A / q,
         1 - (1 - (q - 1) / (A - 1))^(n_subsets q / A).
-    n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features,)
-        Column names of X, if it had any.
+    <columns>
 
     Raises
     ------
@@ -102,24 +103,14 @@ class VLS(_Wrapper, RoundsMaker):
     (40, {8}, 0.83)
     """
 
-    def __init__(
-        self,
-        estimator: Any,
-        *,
-        n_features_to_select: int | float | None = None,
-        n_subsets: int = 40,
-        subset_size: int | None = None,
-        subsets: Any = None,
-        random_state: Any = 0,
-        verbose: bool | Progress = False,
-    ) -> None:
-        self.estimator = estimator
-        self.n_features_to_select = n_features_to_select
-        self.n_subsets = n_subsets
-        self.subset_size = subset_size
-        self.subsets = subsets
-        self.random_state = random_state
-        self.verbose = verbose
+    estimator: Any
+    _: KW_ONLY
+    n_features_to_select: int | float | None = None
+    n_subsets: int = 40
+    subset_size: int | None = None
+    subsets: Any = None
+    random_state: Any = 0
+    verbose: bool | Progress = False
 
     def fit(self, X: Any, y: Any = None, **fit_params: Any) -> Self:
         """Score the features of X, subset by subset.

@@ -11,6 +11,7 @@ from typing import Any, TypeVar, cast
 
 from numpy.linalg import LinAlgError
 
+from fastfs._docs import fill_shared
 from fastfs._machine.errors import about_targets, rename
 from fastfs._machine.run import warn
 
@@ -32,6 +33,7 @@ def entry(function: _Function) -> _Function:
     option that draws a sample of the rows, if there is one.
     """
     signature = inspect.signature(function)
+    function.__doc__ = fill_shared(function.__doc__)
 
     @wraps(function)
     def checked_call(*args: Any, **kwargs: Any) -> Any:
@@ -58,6 +60,7 @@ def named_arguments(function: _Function) -> _Function:
     Functions that read, write, draw or list need no more than this check; `entry` also checks tables and their rows.
     """
     signature = inspect.signature(function)
+    function.__doc__ = fill_shared(function.__doc__)
 
     @wraps(function)
     def checked_call(*args: Any, **kwargs: Any) -> Any:

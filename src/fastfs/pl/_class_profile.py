@@ -21,14 +21,11 @@ def class_profile(source: Any, *, ax: Axes | None = None, title: str | None = No
     ----------
     source : fastfs.IKDR or fastfs.IKDRResult
         A fitted estimator, or the result of :func:`fastfs.ikdr`.
-    ax : matplotlib.axes.Axes, optional
-        Where to draw; by default a new pyplot figure.
+    <ax>
     title : str, optional
         Default: I_p, the mean share of the main classes.
 
-    Returns
-    -------
-    matplotlib.axes.Axes
+    <returns_ax>
 
     Raises
     ------

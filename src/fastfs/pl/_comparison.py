@@ -30,20 +30,16 @@ def comparison(
     ----------
     a, b : array-like of shape (n_features,), or fitted selectors
         Of the same features, in the same order; larger is better.
-    feature_names : sequence of str, optional
-        Default: ``x0``, ``x1``, ...
+    <feature_names>
     labels : tuple of two str
         Of the axes.
     top : int
         How many of the best features of each are named.
-    ax : matplotlib.axes.Axes, optional
-        Where to draw; by default a new pyplot figure.
+    <ax>
     title : str, optional
         Default: the rank correlation.
 
-    Returns
-    -------
-    matplotlib.axes.Axes
+    <returns_ax>
 
     Raises
     ------

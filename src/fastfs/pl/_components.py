@@ -40,12 +40,9 @@ def components(
     comparison : int
         Which one, if there are several: the class against the rest, or the pair of classes in the order of
         ``itertools.combinations``.
-    figure : matplotlib.figure.Figure or SubFigure, optional
-        Where to draw; by default a new pyplot figure.
+    <figure>
 
-    Returns
-    -------
-    matplotlib.figure.Figure or SubFigure
+    <returns_figure>
 
     Raises
     ------

@@ -26,17 +26,10 @@ def consensus(
     ----------
     result : ConsensusResult
         Of :func:`fastfs.consensus`.
-    feature_names : sequence of str, optional
-        Default: ``x0``, ``x1``, ...
+    <feature_names>
     top : int
         How many features.
-    ax : matplotlib.axes.Axes, optional
-        Where to draw; by default a new pyplot figure.
-    title : str, optional
-
-    Returns
-    -------
-    matplotlib.axes.Axes
+    <ax_and_title>
 
     Examples
     --------

@@ -42,14 +42,11 @@ def differential_correlation(
         Of all columns of X. Default: those of the result, or ``x0``, ``x1``, ...
     top : int
         How many pairs; the strongest is on top.
-    ax : matplotlib.axes.Axes, optional
-        Where to draw; by default a new pyplot figure.
+    <ax>
     title : str, optional
         Default: how many pairs have a family-wise p-value of at most 0.05.
 
-    Returns
-    -------
-    matplotlib.axes.Axes
+    <returns_ax>
 
     Raises
     ------

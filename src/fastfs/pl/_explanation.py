@@ -24,14 +24,11 @@ def explanation(
         Default: pairs, if it has them.
     top : int
         How many bars; a line below them states the sum of all others.
-    ax : matplotlib.axes.Axes, optional
-        Where to draw; by default a new pyplot figure.
+    <ax>
     title : str, optional
         Default: the classes and the margin.
 
-    Returns
-    -------
-    matplotlib.axes.Axes
+    <returns_ax>
 
     Raises
     ------

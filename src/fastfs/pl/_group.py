@@ -45,12 +45,9 @@ def group(
         Draw at most so many features of the group: those with the largest scores.
     feature_names : sequence of str, optional
         Default: `feature_names_in_` of the selector, or ``x0``, ``x1``, ...
-    figure : matplotlib.figure.Figure or SubFigure, optional
-        Where to draw; by default a new pyplot figure.
+    <figure>
 
-    Returns
-    -------
-    matplotlib.figure.Figure or SubFigure
+    <returns_figure>
 
     Raises
     ------

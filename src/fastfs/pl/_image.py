@@ -23,15 +23,12 @@ def image(
         One value per feature, row by row.
     shape : (int, int)
         Rows and columns of the image.
-    ax : matplotlib.axes.Axes, optional
-        Where to draw; by default a new pyplot figure.
+    <ax>
     title : str, optional
     signed : bool
         The sign matters, as in an eigenvector: the colours then diverge from white at 0, equally far on both sides.
 
-    Returns
-    -------
-    matplotlib.axes.Axes
+    <returns_ax>
 
     Raises
     ------

@@ -35,13 +35,7 @@ def interactions(
         How many features; more than about 60 names cannot be read.
     by : {"weight", "residual"}
         W, or W without its leading eigenpair, which holds little more than products of strong features.
-    ax : matplotlib.axes.Axes, optional
-        Where to draw; by default a new pyplot figure.
-    title : str, optional
-
-    Returns
-    -------
-    matplotlib.axes.Axes
+    <ax_and_title>
 
     Raises
     ------

@@ -17,14 +17,11 @@ def permutation(result: PermutationResult, *, ax: Axes | None = None, title: str
     ----------
     result : PermutationResult
         Of :func:`fastfs.permutation_test`.
-    ax : matplotlib.axes.Axes, optional
-        Where to draw; by default a new pyplot figure.
+    <ax>
     title : str, optional
         Default: the p-value.
 
-    Returns
-    -------
-    matplotlib.axes.Axes
+    <returns_ax>
 
     Examples
     --------

@@ -45,8 +45,7 @@ def ranking(
     ----------
     scores : array-like of shape (n_features,), or a fitted selector
         Larger is better. A selector has scores, ranks and perhaps names.
-    feature_names : sequence of str, optional
-        Default: ``x0``, ``x1``, ...
+    <feature_names>
     top : int
         How many bars.
     ranks : array-like of shape (n_features,), optional
@@ -57,9 +56,7 @@ def ranking(
         Where to draw; by default a new pyplot figure whose height suits the number of bars.
     title : str, optional
 
-    Returns
-    -------
-    matplotlib.axes.Axes
+    <returns_ax>
 
     Raises
     ------

@@ -41,18 +41,14 @@ def shuffled_twin(
     ----------
     result : TwinResult
         Of :func:`fastfs.shuffled_twin`.
-    feature_names : sequence of str, optional
-        Default: ``x0``, ``x1``, ...
+    <feature_names>
     top : int, optional
         How many bars on each side; default: `top` of the result.
-    figure : matplotlib.figure.Figure or SubFigure, optional
-        Where to draw; by default a new pyplot figure.
+    <figure>
     title : str, optional
         Default: the rank correlation and the overlap.
 
-    Returns
-    -------
-    matplotlib.figure.Figure or SubFigure
+    <returns_figure>
 
     Raises
     ------

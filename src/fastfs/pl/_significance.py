@@ -26,13 +26,7 @@ def significance(
         A fitted estimator, or the result of :func:`fastfs.disc`.
     names : sequence of str, optional
         Of the classes or sets.
-    ax : matplotlib.axes.Axes, optional
-        Where to draw; by default a new pyplot figure.
-    title : str, optional
-
-    Returns
-    -------
-    matplotlib.axes.Axes
+    <ax_and_title>
 
     Raises
     ------

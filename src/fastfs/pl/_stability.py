@@ -25,18 +25,14 @@ def stability(
     ----------
     result : StabilityResult
         Of :func:`fastfs.stability`.
-    feature_names : sequence of str, optional
-        Default: ``x0``, ``x1``, ...
+    <feature_names>
     top : int
         How many bars.
-    ax : matplotlib.axes.Axes, optional
-        Where to draw; by default a new pyplot figure.
+    <ax>
     title : str, optional
         Default: the stability and its confidence interval.
 
-    Returns
-    -------
-    matplotlib.axes.Axes
+    <returns_ax>
 
     Examples
     --------
