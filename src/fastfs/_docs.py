@@ -62,6 +62,32 @@ TypeError
 MemoryError
     The fit, or a sparse X as dense values, would exceed the budget; nothing was allocated.
 """,
+    "iteration": """
+sigma_ : float
+    The scale used.
+cost_, objective_ : ndarray of shape (n_iter,)
+    The paper's cost after each step, and G before it. Neither must fall.
+n_iter_ : int
+converged_ : bool
+    True if the cost came to rest within `tol`. There is no warning if it didn't.
+classes_ : ndarray of shape (n_classes,)
+algorithm_ : {"stored", "blocks"}
+    "stored": distances between all samples were stored. "blocks": made by blocks of rows, to save memory.
+""",
+    "fit_of_a_wrapper": """
+Parameters
+----------
+X : array-like, DataFrame or sparse of shape (n_samples, n_features)
+    Data in any form that the estimator takes.
+y : array-like
+    Target in any form that the estimator takes.
+**fit_params
+    For the estimator's ``fit``, such as sample weights.
+
+Returns
+-------
+self
+""",
     "feature_names": """
 feature_names : sequence of str, optional
     Default: ``x0``, ``x1``, ...

@@ -62,16 +62,7 @@ class IM4E(_MarginClassifier):
         One array under both names: not negative, with sum 1; 0 for constant features.
     ranking_ : ndarray of shape (n_features,), int64
         1 is best.
-    sigma_ : float
-        The scale used.
-    cost_, objective_ : ndarray of shape (n_iter,)
-        The paper's cost after each step, and G before it. Neither must fall.
-    n_iter_ : int
-    converged_ : bool
-        True if the cost came to rest within `tol`. There is no warning if it didn't.
-    classes_ : ndarray of shape (n_classes,)
-    algorithm_ : {"stored", "blocks"}
-        "stored": distances between all samples were stored. "blocks": made by blocks of rows, to save memory.
+    <iteration>
     <columns>
 
     Raises

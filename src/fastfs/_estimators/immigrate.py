@@ -83,16 +83,7 @@ class Immigrate(_MarginClassifier):
         `residual` that is left of W_ab without the leading eigenpair.
     prefilter_weights_ : ndarray of shape (n_features,) or None
         Weights of IM4E, if it ran first.
-    sigma_ : float
-        The scale used.
-    cost_, objective_ : ndarray of shape (n_iter,)
-        The paper's cost after each step, and G before it. Neither must fall.
-    n_iter_ : int
-    converged_ : bool
-        True if the cost came to rest within `tol`. There is no warning if it didn't.
-    classes_ : ndarray of shape (n_classes,)
-    algorithm_ : {"stored", "blocks"}
-        "stored": distances between all samples were stored. "blocks": made by blocks of rows, to save memory.
+    <iteration>
     <columns>
 
     Raises

@@ -99,18 +99,7 @@ class IterativeRelief(_Wrapper):
     def fit(self, X: Any, y: Any, **fit_params: Any) -> Self:
         """Score the features of X, round by round.
 
-        Parameters
-        ----------
-        X : array-like, DataFrame or sparse of shape (n_samples, n_features)
-            Data in any form that the estimator takes.
-        y : array-like
-            Target in any form that the estimator takes.
-        **fit_params
-            For the estimator's ``fit``, such as sample weights.
-
-        Returns
-        -------
-        self
+        <fit_of_a_wrapper>
         """
         with self._all_or_nothing():
             X = self._read_table(X)

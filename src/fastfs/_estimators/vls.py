@@ -115,18 +115,7 @@ class VLS(_Wrapper, RoundsMaker):
     def fit(self, X: Any, y: Any = None, **fit_params: Any) -> Self:
         """Score the features of X, subset by subset.
 
-        Parameters
-        ----------
-        X : array-like, DataFrame or sparse of shape (n_samples, n_features)
-            Data in any form that the estimator takes.
-        y : array-like
-            Target in any form that the estimator takes.
-        **fit_params
-            For the estimator's ``fit``, such as sample weights.
-
-        Returns
-        -------
-        self
+        <fit_of_a_wrapper>
         """
         with self._all_or_nothing():
             rounds = self._make_rounds(X, y, **fit_params)

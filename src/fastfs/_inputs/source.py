@@ -363,12 +363,15 @@ def _(X: Any) -> Source:
 def _(X: Genotypes) -> Source:
     n, d = X.shape
     ends, n_bytes = partial(_block_ends, n, -(-d // 4), 1), stored_bytes(X)
-    read = partial(_read_slice, X)
-    return Source(X.shape, X.dtype, "genotypes", read=read, ends=ends, n_bytes=n_bytes, is_packed=True)
-
-
-def _read_slice(X: Any, begin: int, end: int) -> Any:
-    return X[begin:end]
+    return Source(
+        (n, d),
+        X.dtype,
+        "genotypes",
+        read=lambda begin, end: X[begin:end],
+        ends=ends,
+        n_bytes=n_bytes,
+        is_packed=True,
+    )
 
 
 def _source_of_array(X: Any, kind: str, chunk: int, *, is_stored: bool) -> Source:
