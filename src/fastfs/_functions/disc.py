@@ -16,7 +16,7 @@ from fastfs._inputs.entry import entry
 from fastfs._inputs.matrix import as_decoded, as_matrix, column_names
 from fastfs._inputs.source import Source
 from fastfs._inputs.sparse import Sparse
-from fastfs._inputs.storage import by_rows, plain
+from fastfs._inputs.storage import by_rows, dense, plain
 from fastfs._inputs.streams import LARGE_BLOCK_BYTES, Passes
 from fastfs._inputs.values import for_core
 from fastfs._inputs.workers import PassesOnWorkers
@@ -456,9 +456,7 @@ def _squared_norms(columns: Any) -> Array:
 
 def _squared_distances(columns: Any, norms: Array, rows: Array) -> Array:
     """Return the squared distances of some features to all features, infinite to themselves."""
-    products = columns[rows] @ columns.T
-    if hasattr(products, "toarray"):
-        products = products.toarray()
+    products = dense(columns[rows] @ columns.T)
     squares: Array = norms[rows][:, None] + norms - 2 * products
     squares[np.arange(len(rows)), rows] = np.inf
     return squares

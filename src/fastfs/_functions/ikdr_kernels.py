@@ -9,7 +9,7 @@ import numpy as np
 from fastfs._functions.options import Needs, Options, option_field
 from fastfs._inputs.labels import number_labels
 from fastfs._inputs.matrix import as_decoded, as_dense, as_floats, not_finite
-from fastfs._inputs.storage import by_columns
+from fastfs._inputs.storage import by_columns, dense
 from fastfs._inputs.values import for_core
 from fastfs._machine.params import as_float, check_choice, word_or_none
 from fastfs._machine.run import Run
@@ -164,7 +164,7 @@ def _with_matrices(kernels: Kernels, run: Run) -> Kernels:
     X = kernels.X
     if said := not_finite(X):
         raise ValueError(said)
-    high, low = (extreme.toarray() if hasattr(extreme, "toarray") else extreme for extreme in (X.max(0), X.min(0)))
+    high, low = (dense(extreme) for extreme in (X.max(0), X.min(0)))
     constant = np.asarray(high == low).reshape(-1)
     if constant.all():
         raise ValueError(f"X needs a feature that varies, but all {X.shape[1]} are constant")
@@ -183,8 +183,7 @@ def _with_matrices(kernels: Kernels, run: Run) -> Kernels:
 
 def call_kernel(kernel: Callable[[Any, Any], Any], A: Any, B: Any, name: str) -> Array:
     """Call a custom kernel on the rows of A and the rows of B, and check its result."""
-    K = kernel(A, B)
-    K = np.asarray(K.toarray() if hasattr(K, "toarray") else K)
+    K = np.asarray(dense(kernel(A, B)))
     if K.shape != (A.shape[0], B.shape[0]):
         raise ValueError(
             f"{name} must return an array of shape {(A.shape[0], B.shape[0])} for the samples given, but returned "

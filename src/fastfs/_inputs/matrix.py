@@ -12,7 +12,7 @@ from fastfs._inputs.genotypes import Genotypes
 from fastfs._inputs.paths import open_path
 from fastfs._inputs.source import as_stream
 from fastfs._inputs.sparse import Sparse, index_arrays
-from fastfs._inputs.storage import check_structure, first_not_finite
+from fastfs._inputs.storage import check_structure, dense, first_not_finite
 from fastfs._inputs.values import exact_floats, for_core
 from fastfs._machine.params import some_of
 from fastfs._machine.run import Run
@@ -294,8 +294,7 @@ def as_floats(values: Array, name: str = "X") -> Array:
 
 def as_numbers(values: Any, name: str) -> Array:
     """Return numbers that come with the data, such as a score for each column, as a contiguous array of float64."""
-    if hasattr(values, "toarray"):
-        values = values.toarray()
+    values = dense(values)
     if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
         raise ValueError(f"{name} must have no masked values: fill them first")
     try:

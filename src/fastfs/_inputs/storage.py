@@ -124,8 +124,13 @@ def _(X: Any) -> Any:
 
 @singledispatch
 def by_columns(X: Any) -> Any:
-    """Return sparse values as CSC, and anything else as an array."""
+    """Return values whose columns can be selected fast: sparse ones as CSC, genotypes unchanged, others as an array."""
     return np.asarray(X)
+
+
+@by_columns.register(Genotypes)
+def _(X: Genotypes) -> Any:
+    return X
 
 
 @by_columns.register(Sparse)

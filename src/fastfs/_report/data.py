@@ -13,6 +13,7 @@ from fastfs import io
 from fastfs._inputs.design import Design, design_of
 from fastfs._inputs.labels import encode_labels, require_classes, require_few_classes
 from fastfs._inputs.matrix import as_matrix, column_names
+from fastfs._inputs.storage import by_columns, dense
 from fastfs._machine.run import Run
 from fastfs._types import Array
 
@@ -155,11 +156,11 @@ class Data:
 
     def _blocks(self) -> Iterator[Array]:
         """The columns of X in blocks, as arrays."""
-        X = self.X.tocsc() if hasattr(self.X, "tocsc") else self.X
+        X = by_columns(self.X)
         step = max(1, _BLOCK // max(1, X.shape[0]))
         for begin in range(0, X.shape[1], step):
             block = X[:, begin : begin + step]
-            yield block.toarray() if hasattr(block, "toarray") else np.asarray(block)
+            yield np.asarray(dense(block))
 
     def sha256(self) -> str:
         """Of the values, labels, names and design as they were read, whatever the file."""

@@ -15,6 +15,7 @@ from fastfs._inference.permutation import PermutationResult, permutation_test, s
 from fastfs._inference.stability import StabilityResult, stability
 from fastfs._inference.twin import TwinResult, shuffled_twin
 from fastfs._inputs.columns import column_numbers
+from fastfs._inputs.storage import dense
 from fastfs._machine.errors import naming, naming_of_a_file
 from fastfs._methods import FLAGS, METHODS, Method
 from fastfs._report.data import Data, digest
@@ -281,7 +282,7 @@ def _spearman(a: Array, b: Array) -> float:
 
 def _alignment(data: Data, a: Integers, b: Integers) -> float | None:
     """Of the similarities of samples by the features that two methods select."""
-    X, Y = (np.asarray(part.toarray() if hasattr(part, "toarray") else part) for part in (data.X[:, a], data.X[:, b]))
+    X, Y = (np.asarray(dense(part)) for part in (data.X[:, a], data.X[:, b]))
     try:
         return kernel_alignment(X, Y.astype(np.float64))
     except ValueError:  # missing values, or samples that are all alike by one method's features

@@ -8,6 +8,7 @@ import numpy as np
 
 from fastfs._files.errors import Parameter, TableError, unknown
 from fastfs._inputs.matrix import load_stream
+from fastfs._inputs.storage import dense
 from fastfs._machine.brief import brief
 from fastfs._machine.run import Run
 
@@ -102,8 +103,7 @@ def take_targets(table: Table, names: Sequence[str]) -> Table:
         first = np.asarray(table.y).astype(np.float64)
     except (TypeError, ValueError):
         raise TableError(f"The target '{names[0]}' must hold numbers only; text is for ", Parameter("label")) from None
-    others = load_stream(table.X[:, columns], Run())
-    others = others.toarray() if hasattr(others, "toarray") else others
+    others = dense(load_stream(table.X[:, columns], Run()))
     kept = [j for j in range(len(table.feature_names)) if j not in set(columns)]
     feature_names = [table.feature_names[j] for j in kept]
     return replace(table, X=table.X[:, kept], y=np.column_stack([first, others]), feature_names=feature_names)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from fastfs._inputs.entry import named_arguments
-from fastfs._inputs.storage import by_columns, check_structure
+from fastfs._inputs.storage import by_columns, check_structure, dense
 from fastfs._inputs.values import as_values
 from fastfs.pl._drawing import QUIET, Figure, SubFigure, check_top, literal, names_of, names_of_fit, new_figure
 
@@ -94,7 +94,7 @@ def group(
     n_chosen, n_others = len(chosen), min(len(chosen), len(others))
     drawn_features = np.concatenate([chosen, others[np.arange(n_others) * len(others) // max(n_others, 1)]])
     part = X[:, drawn_features]
-    part = np.asarray(part.toarray() if hasattr(part, "toarray") else part, dtype=float)
+    part = np.asarray(dense(part), dtype=float)
     if not np.isfinite(part).all():
         raise ValueError("X contains NaN or infinity")
     if hasattr(selector, "mean_"):
