@@ -6,12 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from fastfs._inputs.plink import open_plink
-
 
 def open_path(X: Any) -> Any:
     """Return the memory map, array on disk, group or genotypes that a path names; return any other X unchanged."""
-    if not isinstance(X, str | os.PathLike):
+    if not isinstance(X, (str, os.PathLike)):  # a union would be made anew in each call
         return X
     path = Path(X)
     if path.suffix not in (".h5ad", ".zarr", ".npy", ".bed"):
@@ -19,6 +17,8 @@ def open_path(X: Any) -> Any:
     if not path.exists():
         raise FileNotFoundError(f"X is a path, but '{path}' doesn't exist")
     if path.suffix == ".bed":
+        from fastfs._inputs.plink import open_plink  # with what reads files, which few calls need
+
         return open_plink(path, None)
     try:
         if path.suffix == ".npy":

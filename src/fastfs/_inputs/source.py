@@ -273,6 +273,8 @@ def as_stream(X: Any) -> Source | None:
 
     Return None for a table in memory. This is the only place that decides between the two.
     """
+    if isinstance(X, np.ndarray):  # the most common case, and memory maps of files
+        return None
     if hasattr(X, "to_dask_array"):  # np.asarray would load the entire frame
         raise ValueError("a Dask DataFrame isn't supported: give X.to_dask_array(lengths=True)")
     if isinstance(X, Source):

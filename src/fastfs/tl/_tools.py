@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy.typing as npt
 
-from fastfs._estimators.methods import ESTIMATORS
 from fastfs._inputs.design import Design, nested_design
 from fastfs._inputs.entry import require_known
 from fastfs._machine.info import info
@@ -162,6 +161,7 @@ def _make_tool(word: str, *, notes: str, call: str = "") -> Callable[..., AnnDat
         copy: bool = False,
         **parameters: Any,
     ) -> AnnData | None:
+        from fastfs._estimators.methods import ESTIMATORS  # takes longer than the rest of this module
 
         estimator = ESTIMATORS[method.estimator]
         known = [*inspect.signature(tool).parameters, *inspect.signature(estimator).parameters]
