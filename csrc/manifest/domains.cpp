@@ -329,6 +329,12 @@ double agreement(const std::vector<Domain>& domains, const std::vector<double>& 
         for (std::int64_t i : core_of(domains[at(coarser.drawn[c])])) a.push_back(scores[at(i)]);
         b.insert(b.end(), coarser_scores[c].begin(), coarser_scores[c].end());
     }
+    // Scores that are nothing but rounding are equal: their order says nothing.
+    const double largest = *std::max_element(scores.begin(), scores.end());
+    const double rounding = static_cast<double>(kCore + kBuffer) * std::numeric_limits<double>::epsilon() * largest;
+    for (std::vector<double>* values : {&a, &b}) {
+        for (double& value : *values) value = value > rounding ? value : 0;
+    }
     return std::max(0.0, 1 - kDistanceToExact * (1 - rank_correlation(a, b)));
 }
 

@@ -268,7 +268,6 @@ def test_kernels_take_domains_beyond_1500_features() -> None:
     assert oracle.spearman(automatic[:1500], exact) > 0.95
 
 
-@pytest.mark.filterwarnings("ignore::fastfs.DataWarning")  # ranks of scores that are nothing but rounding
 def test_domains_of_kernels_with_negative_values_follow_exact_scores() -> None:
     """Products of features that share factors, on scales that differ by a thousand: unlike any Gaussian kernel."""
     rng = np.random.default_rng(5)
