@@ -368,6 +368,52 @@ def test_version_and_help(tmp_path):
     assert "--label" in run("score", "--help", cwd=tmp_path, env={**os.environ, "COLUMNS": "200"}).stdout
 
 
+def options_in(text):
+    return set(re.findall(r"--[a-z0-9-]+", text))
+
+
+def test_help_comes_in_levels(tmp_path, inside, monkeypatch):
+    """Everyday options on one screen; with --method those of the method; --help-all has all."""
+    monkeypatch.setenv("COLUMNS", "100")
+    everyday = inside("score", "--help", cwd=tmp_path).stdout
+    assert everyday.count("\n") <= 60
+    for panel in ("Input", "Labels", "Method", "Inference", "Output"):
+        assert f"─ {panel} ─" in everyday
+    assert not options_in(everyday) & {"--sigma-factor", "--pairs", "--turf", "--clump-kb", "--layer", "--event"}
+    manifest = inside("score", "x.csv", "--method", "ManiFeSt", "--help", cwd=tmp_path).stdout
+    of_manifest = {
+        "--sigma",
+        "--sigma-factor",
+        "--sigma-percentile",
+        "--normalize",
+        "--n-components",
+        "--turf",
+        "--vls",
+    }
+    assert options_in(manifest) - options_in(everyday) == of_manifest
+    immigrate = options_in(inside("score", "--method=immigrate", "--help", cwd=tmp_path).stdout) - options_in(everyday)
+    assert immigrate == {"--sigma", "--pairs"}
+    every = options_in(inside("score", "--help-all", cwd=tmp_path).stdout)
+    assert every > options_in(manifest) | {"--turf", "--clump-kb", "--layer", "--event", "--missing"}
+
+
+def test_multisurf_scores_without_a_method(table, inside):
+    finished = inside("score", table, "--label", "status", cwd=table.parent)
+    assert finished.returncode == 0
+    assert finished.stderr.startswith("MultiSURF scored ")
+    assert (
+        finished.stdout == inside("score", table, "--label", "status", "--method", "multisurf", cwd=table.parent).stdout
+    )
+
+
+def test_an_option_of_other_methods_names_these(table, inside):
+    finished = inside(
+        "score", table, "--label", "status", "--method", "projse", "--n-components", "2", cwd=table.parent
+    )
+    assert finished.returncode == 2
+    assert "Method 'projse' has no option --n-components, which is for manifest, disc, ikdr." in finished.stderr
+
+
 def test_warnings_are_one_line_each(table):
     script = """
 import warnings, fastfs
@@ -1342,7 +1388,7 @@ def test_pairs_offer_only_what_they_take(inside, tmp_path):
     helped = inside("pairs", "--help", cwd=tmp_path)
     assert "--classes" in helped.stdout
     assert not [option for option in others if option in helped.stdout]
-    helped = inside("score", "--help", cwd=tmp_path)
+    helped = inside("score", "--help-all", cwd=tmp_path)
     assert [option for option in others if option in helped.stdout] == list(others)
     write_text(tmp_path / "cells.csv")
     for option in others:

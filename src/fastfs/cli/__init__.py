@@ -13,6 +13,7 @@ import typer
 import fastfs
 from fastfs import io
 from fastfs.cli import convert, demo, info, pairs, report, score
+from fastfs.cli.helping import HelpInLevels
 from fastfs.cli.method import flag, with_options
 from fastfs.cli.terminal import prepare_streams, say_kind
 
@@ -33,7 +34,7 @@ _COMMANDS = {
     "info": info.info,
 }
 for _name, _command in _COMMANDS.items():
-    _app.command(_name)(_command)
+    _app.command(_name, cls=HelpInLevels if _name == "score" else None)(_command)
 
 
 @_app.callback(invoke_without_command=True)

@@ -6,9 +6,15 @@ from collections.abc import Callable
 from dataclasses import MISSING, fields, is_dataclass
 from typing import Any, get_type_hints
 
+from typer.models import ArgumentInfo
+
 
 def grouped(command: Callable[..., None]) -> Callable[..., None]:
-    """Let Typer see each field of the dataclasses that a command takes as a parameter of its own."""
+    """Let Typer see each field of the dataclasses that a command takes as a separate parameter.
+
+    The help shows the options of a dataclass in the panel that its attribute `panel` names; `panels` names others by
+    option.
+    """
     hints = get_type_hints(command, include_extras=True)
     groups: dict[str, Any] = {name: hint for name, hint in hints.items() if is_dataclass(hint)}
     parameters: dict[str, inspect.Parameter] = {}
@@ -16,6 +22,12 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
         found = [(name, hints[name], own.default)]
         if name in groups:
             of = get_type_hints(groups[name], include_extras=True)
+            for f in fields(groups[name]):
+                (option,) = of[f.name].__metadata__
+                if isinstance(option, ArgumentInfo):
+                    continue
+                panels = getattr(groups[name], "panels", {})
+                option.rich_help_panel = panels.get(f.name, getattr(groups[name], "panel", None))
             found = [
                 (f.name, of[f.name], own.empty if f.default is MISSING else f.default) for f in fields(groups[name])
             ]

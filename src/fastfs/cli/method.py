@@ -50,12 +50,29 @@ _FIELDS: list[tuple[str, Any]] = [
 if TYPE_CHECKING:
     MethodOptions = Any
 else:
-    MethodOptions = make_dataclass("MethodOptions", [(*of, field(default=None)) for of in _FIELDS], frozen=True)
+    MethodOptions = make_dataclass(
+        "MethodOptions", [(*of, field(default=None)) for of in _FIELDS], frozen=True, namespace={"panel": "Method"}
+    )
 
 
 def flag(name: str) -> str:
     """Return the option for a parameter: the first of its names."""
     return _CALLED.get(name, f"--{name.replace('_', '-')}")
+
+
+def options_of(method: Method) -> set[str]:
+    """Return the options of `fastfs score` that this method has and others don't."""
+    own = getattr(fastfs, method.estimator)().get_params()
+    options = {f.name for f in FLAGS if _takes(own, f.name)}
+    options |= {"pairs"} if method.pairs else set()
+    options |= {"turf", "vls"} if method.only_ranks else set()
+    options |= {"weights"} if method.targets and not method.selects else set()
+    return options | ({"event"} if not method.classes else set())
+
+
+def _takes(own: Mapping[str, Any], name: str) -> bool:
+    """Tell if an estimator with these parameters has a parameter for an option; switches are for --method-option."""
+    return name in own and not isinstance(own[name], bool)
 
 
 def make_selector(method: Method, given: MethodOptions) -> Any:
@@ -66,8 +83,9 @@ def make_selector(method: Method, given: MethodOptions) -> Any:
     options |= {f.name: _converted(method, f, getattr(given, f.name)) for f in FLAGS}
     options = {name: value for name, value in options.items() if value is not None}
     for name in options:
-        if name not in own or isinstance(own[name], bool):  # a switch of the same name is for --method-option
-            raise ValueError(f"Method '{method.word}' has no option {flag(name)}")
+        if not _takes(own, name):
+            others = [word for word, other in METHODS.items() if name in options_of(other)]
+            raise ValueError(f"Method '{method.word}' has no option {flag(name)}, which is for {', '.join(others)}")
     for name, value in method_options(method, own, given.method_option or []).items():
         if name in options:
             raise ValueError(f"{flag(name)} and --method-option {name} are the same: give one of them")

@@ -1,7 +1,7 @@
 """P-values: a permutation test beside the scores."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeAlias
 
 import numpy as np
 import typer
@@ -18,24 +18,23 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class DesignOptions:
+    panel: ClassVar[str] = "Inference"
+
     blocks: Annotated[
         str | None,
-        typer.Option(
-            metavar="COLUMN", help="Permute labels within donors, batches, strata or pairs only; is not a feature."
-        ),
+        typer.Option(metavar="COLUMN", help="Permute labels within these only: batches, strata, donors, pairs."),
     ] = None
     groups: Annotated[
         str | None,
         typer.Option(
             metavar="COLUMN",
-            help="What belongs together, such as cells of one specimen, or of a donor with one label: permute these as "
-            "wholes. Of donors with a treated and a control specimen: --groups SPECIMEN --blocks DONOR.",
+            help="Permute these as wholes: donors, or specimens of many cells.",
         ),
     ] = None
     covariate: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="COLUMN", help="Numbers or words to which labels keep their relation, such as age; may be repeated."
+            metavar="COLUMN", help="Age, or another column to which labels keep their relation; may be repeated."
         ),
     ] = None
 
@@ -52,12 +51,13 @@ class DesignOptions:
 
 @dataclass(frozen=True)
 class PermutationOptions:
+    panel: ClassVar[str] = "Inference"
+
     permutations: Annotated[
         str,
         typer.Option(
             metavar="N",
-            help="Add p-values from N permutations of the labels; 0: no p-values. auto: all, if there are at most "
-            "1000, else 999, and fewer if the labels say nothing.",
+            help="Add p-values from N permutations of the labels, or auto.",
         ),
     ] = "0"
     statistic: Annotated[

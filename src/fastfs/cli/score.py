@@ -4,7 +4,7 @@ from collections.abc import Collection, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 import typer
@@ -31,12 +31,32 @@ from fastfs.cli.wrapper import WrapperOptions, wrap
 ROWS_SHOWN = 20
 BARS_AT_MOST = 50
 
+# The first method of a report.
+DEFAULT_METHOD = "multisurf"
+
 # The summary names no more classes than this.
 _CLASSES_SHOWN = 10
 
 
 @dataclass(frozen=True)
 class Input:
+    panel: ClassVar[str] = "Input"
+    panels: ClassVar[dict[str, str]] = dict.fromkeys(
+        [
+            "label",
+            "labels",
+            "key",
+            "match",
+            "by_order",
+            "drop_missing",
+            "covar",
+            "covar_names",
+            "classes",
+            "control_is_0",
+        ],
+        "Labels",
+    )
+
     file: Annotated[
         Path,
         typer.Argument(
@@ -51,8 +71,8 @@ class Input:
             "--label",
             "--pheno-name",
             metavar="COLUMN",
-            help="The column of the labels: of FILE, of obs in H5AD, or of the file of --labels; with --transpose, "
-            "their row; in NPZ, their array (if not given: y).",
+            help="The column of the labels in FILE or --labels; with --transpose a row. Not given: y of .npz.",
+            rich_help_panel="Labels",
         ),
     ] = None
     labels: Annotated[
@@ -61,37 +81,59 @@ class Input:
             "--labels",
             "--pheno",
             metavar="FILE",
-            help="Labels that stand apart: text, one per line, or a table with header whose lines are matched with the "
-            "samples by name; a phenotype file of PLINK by FID and IID.",
+            help="Labels that stand apart: lines, or a table that is matched with the samples by name.",
+            rich_help_panel="Labels",
         ),
     ] = None
     key: Annotated[
         str | None,
-        typer.Option(metavar="COLUMN", help="The column of --labels that names the samples. Default: found by itself."),
+        typer.Option(
+            metavar="COLUMN",
+            help="The column of --labels that names the samples. Default: found by itself.",
+            rich_help_panel="Labels",
+        ),
     ] = None
     match: Annotated[
         str | None,
         typer.Option(
             metavar="CHANGE",
             help="Undo a change of names before they are compared: r-names, padding, suffix, case or spaces.",
+            rich_help_panel="Labels",
         ),
     ] = None
     by_order: Annotated[
-        bool, typer.Option("--by-order", help="The lines of --labels stand in the order of the samples.")
+        bool,
+        typer.Option("--by-order", help="The lines of --labels stand in the order of the samples."),
     ] = False
     drop_missing: Annotated[
-        bool, typer.Option("--drop-missing", help="Leave out samples without a label or another value that is used.")
+        bool,
+        typer.Option(
+            "--drop-missing",
+            help="Leave out samples without a label.",
+            rich_help_panel="Labels",
+        ),
     ] = False
     covar: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="A file of covariates, matched as --labels; as --covariate for each column."),
+        typer.Option(
+            metavar="FILE",
+            help="A file of covariates, matched as --labels; as --covariate for each column.",
+            rich_help_panel="Labels",
+        ),
     ] = None
     covar_names: Annotated[
         str | None,
-        typer.Option("--covar-names", "--covar-name", metavar="A,B,...", help="Columns of --covar. Default: all."),
+        typer.Option(
+            "--covar-names",
+            "--covar-name",
+            metavar="A,B,...",
+            help="Columns of --covar. Default: all.",
+            rich_help_panel="Labels",
+        ),
     ] = None
     classes: Annotated[
-        str | None, typer.Option(metavar="A,B,...", help="Keep the samples of these classes only. Default: all.")
+        str | None,
+        typer.Option(metavar="A,B,...", help="Keep the samples of these classes only."),
     ] = None
     transpose: Annotated[bool, typer.Option("--transpose", help="FILE has features in rows, samples in columns.")] = (
         False
@@ -113,7 +155,7 @@ class Input:
         list[str] | None,
         typer.Option(
             metavar="COLUMN",
-            help="A column that is no feature, such as a sample name (with --transpose: or a row); may be repeated.",
+            help="A column that is not a feature, such as a sample name; may be repeated.",
         ),
     ] = None
     duplicates: Annotated[
@@ -134,7 +176,12 @@ class Input:
     ] = None
     control_is_0: Annotated[
         bool,
-        typer.Option("--control-is-0", "--1", help="In PLINK's files 0 is a control and 1 a case; else 1 and 2 are."),
+        typer.Option(
+            "--control-is-0",
+            "--1",
+            help="In PLINK's files 0 is a control and 1 a case; else 1 and 2 are.",
+            rich_help_panel="Labels",
+        ),
     ] = False
 
     def reading(self) -> dict[str, Any]:
@@ -153,11 +200,13 @@ class Input:
 
 @dataclass(frozen=True)
 class SampleOptions:
+    panel: ClassVar[str] = "Labels"
+
     targets: Annotated[
         str | None,
         typer.Option(
             metavar="A,B,...",
-            help="For projse and the RELIEF family, in place of --label: columns of numbers to explain.",
+            help="Columns of numbers to explain, in place of --label (projse, RELIEF family).",
         ),
     ] = None
     event: Annotated[
@@ -180,12 +229,14 @@ class SampleOptions:
 
 @dataclass(frozen=True)
 class Output:
+    panel: ClassVar[str] = "Output"
+
     top: Annotated[
         int | None,
         typer.Option(
             min=1,
             metavar="N",
-            help=f"How many of the best features to keep. Default: all in a file, {ROWS_SHOWN} to look at.",
+            help="How many features to keep. Default: all in a file, 20 to look at.",
         ),
     ] = None
     out: Annotated[
@@ -214,17 +265,28 @@ class Data:
 
 @grouped
 def score(
-    method: Annotated[str, typer.Option(help=f"How to score: {', '.join(METHODS)}.", show_default=False)],
+    *,
     source: Input,
     samples: SampleOptions,
-    output: Output,
+    method: Annotated[
+        str,
+        typer.Option(
+            help=f"{', '.join(METHODS)}. The default finds features that matter together and has nothing to tune; for "
+            "10^4 samples and more try projse.",
+            rich_help_panel="Method",
+        ),
+    ] = DEFAULT_METHOD,
+    options: MethodOptions,
+    wrapper: WrapperOptions,
     permuting: PermutationOptions,
     design: DesignOptions,
-    wrapper: WrapperOptions,
+    output: Output,
     clumping: ClumpOptions,
-    options: MethodOptions,
 ) -> None:
-    """Rank the features of FILE: a table on the terminal, or a file with --out, a picture with --plot."""
+    """Rank the features of FILE: a table on the terminal, or a file with --out, a picture with --plot.
+
+    With --method, this help lists the options of that method, too; --help-all lists all options.
+    """
     word = method.lower()  # ReliefF is how it is written
     if word not in METHODS:
         raise ValueError(f"There is no method '{word}': choose one of {', '.join(METHODS)}")

@@ -3,7 +3,7 @@
 import re
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 import typer
 
@@ -14,6 +14,8 @@ from fastfs.cli.effects import Needs
 
 @dataclass(frozen=True)
 class WrapperOptions:
+    panel: ClassVar[str] = "Method"
+
     turf: Annotated[
         str | None,
         typer.Option(

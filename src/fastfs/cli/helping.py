@@ -1,0 +1,40 @@
+"""Help in levels: everyday options, the options of one method, all options."""
+
+from typing import Any
+
+from typer.core import TyperCommand
+
+from fastfs._methods import METHODS
+from fastfs.cli.method import options_of
+
+# Options that `fastfs score --help` lists; `--help-all` lists the others, too.
+EVERYDAY = {
+    *("file", "transpose", "ignore"),
+    *("label", "labels", "classes", "targets", "drop_missing"),
+    *("method", "method_option", "threads", "max_memory"),
+    *("permutations", "blocks", "groups", "covariate"),
+    *("top", "out", "plot", "help"),
+}
+
+
+class HelpInLevels(TyperCommand):
+    """Command whose --help lists everyday options, with --method also those of the method; --help-all lists all."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Hide options from the help before Typer writes it."""
+        given = args[: args.index("--")] if "--" in args else args
+        if "--help-all" in given:
+            return super().parse_args(ctx, ["--help"])
+        if "--help" in given:
+            shown = EVERYDAY | _options_of_method(given)
+            for parameter in self.params:
+                setattr(parameter, "hidden", parameter.name not in shown)  # noqa: B010  (Click's arguments have none)
+        return super().parse_args(ctx, args)
+
+
+def _options_of_method(arguments: list[str]) -> set[str]:
+    """Return the options that only some methods have, of the method that the arguments name."""
+    words = [argument.partition("=")[2] for argument in arguments if argument.startswith("--method=")]
+    words += [arguments[i + 1] for i, argument in enumerate(arguments[:-1]) if argument == "--method"]
+    method = METHODS.get(words[-1].lower()) if words else None
+    return set() if method is None else options_of(method)
