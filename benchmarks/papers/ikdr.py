@@ -7,8 +7,9 @@ dimensions, with one kernel of all features and with one a feature, beside kerne
 MKL-TR with one a feature, and 1-NN on the data themselves; what the dimensions are made of (I_p, H A). Nothing is
 chosen in the others: `settings`, what each option does; `stages`, one kernel of the best features, by I-KDR's scores
 and by others; `classes`, `clusters` and `groups`, more than two classes; `selection`, the features in the hands of
-another classifier; `starts`, the objective against that of random starts. The paper doesn't say how it scaled, which
-widths it took, or from which values it chose; colon is discretised in one of its sources and not in others.
+another classifier; `starts`, the objective against that of random starts. The paper doesn't say how it
+scaled, or from which values it chose lambda and mu; its width is the mean distance of the training samples. Colon is
+discretised in one of its sources and not in others.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
     python -m benchmarks.papers.immigrate [names ...] [--quick] [--repeats N] [--jobs N]
 
-The paper doesn't say how features were scaled, how sigma was chosen, or which folds were used: equal numbers are not
-expected. Where its number is known, it stands beside ours.
+The paper takes ten folds, ten times, and doesn't say how features were scaled or from which values sigma was chosen:
+equal numbers are not expected. Its number stands beside ours.
 """
 
 from __future__ import annotations
