@@ -81,35 +81,35 @@ void bind_affinity(py::module_& m) {
     m.def("affinity_product", &affinity_product_any, py::arg("X"), py::arg("V").noconvert(), py::arg("kernel"),
           py::arg("sigma"), py::arg("run"));
 
-    py::class_<fastfs::gram>(m, "Gram")
+    py::class_<fastfs::stream>(m, "GramStream")
         .def(py::init([](std::int64_t n_features, const py::object& run_) {
                  Call call(run_);
-                 return call([&](const fastfs::run& run) { return fastfs::gram(n_features, run); });
+                 return call([&](const fastfs::run& run) { return fastfs::gram_stream(n_features, run); });
              }),
              py::arg("n_features"), py::arg("run"))
         .def(
             "update",
-            [](fastfs::gram& self, const py::object& chunk_, const py::object& run_) {
-                const Matrix chunk(chunk_);
+            [](fastfs::stream& self, const py::object& X_, const py::object& run_) {
+                const Matrix X(X_);
                 Call call(run_);
-                call([&](const fastfs::run& run) { self.update(chunk.view, run); });
+                call([&](const fastfs::run& run) { self.update(X.view, 0, run); });
             },
-            py::arg("chunk"), py::arg("run"))
-        .def("merge", &fastfs::gram::merge, py::arg("other"), py::call_guard<py::gil_scoped_release>())
+            py::arg("X"), py::arg("run"))
+        .def("merge", &fastfs::stream::merge, py::arg("other"), py::call_guard<py::gil_scoped_release>())
         .def(
-            "affinity",
-            [](const fastfs::gram& self, const py::object& kernel, double sigma, const py::object& run_) {
+            "finish",
+            [](const fastfs::stream& self, const py::object& kernel, double sigma, const py::object& run_) {
                 const auto options = kernel_options(kernel, sigma);
-                const auto d = self.n_features();
+                const auto d = self.state().n_cols;
                 auto out = py::array_t<double>({d, d});
                 double* data = out.mutable_data();
                 Call call(run_);
-                call([&](const fastfs::run& run) { self.affinity(options, data, run); });
+                call([&](const fastfs::run& run) { fastfs::gram_stream_finish(self, options, data, run); });
                 return out;
             },
             py::arg("kernel"), py::arg("sigma"), py::arg("run"))
-        .def_property_readonly("n_rows", &fastfs::gram::n_rows)
-        .def_property_readonly("n_features", &fastfs::gram::n_features);
+        .def_property_readonly("n_rows", [](const fastfs::stream& self) { return self.state().n_rows; })
+        .def_property_readonly("n_cols", [](const fastfs::stream& self) { return self.state().n_cols; });
 }
 
 }  // namespace fastfs::bindings

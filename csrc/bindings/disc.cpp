@@ -231,13 +231,8 @@ void bind_disc(py::module_& m) {
     bind_stream<DiscStream>(m, "DiscStream")
         .def(py::init(&DiscStream::make), py::arg("labels").noconvert(), py::arg("n_groups"), py::arg("n_cols"),
              py::arg("options"), py::arg("run"))
-        .def_property_readonly("n_cols", [](const DiscStream& self) { return self.stream.state().n_cols; })
         .def_property_readonly("n_passes", [](const DiscStream& self) { return self.stream.state().n_passes; })
-        .def_property_readonly("means",
-                               [](const DiscStream& self) {
-                                   const auto state = self.stream.state();
-                                   return to_array(self.stream.means(), {state.n_groups, state.n_cols});
-                               })
+        .def("update", &DiscStream::update, py::arg("X"), py::arg("first_row"), py::arg("run"))
         .def("next", &DiscStream::next, py::arg("run"), py::arg("found") = py::none());
     m.def("nearest_features", &nearest_features, py::arg("X"), py::arg("n_neighbors"), py::arg("run"));
 }

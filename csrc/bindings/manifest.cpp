@@ -9,6 +9,7 @@
 #include "options.hpp"
 #include "results.hpp"
 #include "run.hpp"
+#include "streams.hpp"
 
 namespace fastfs::bindings {
 namespace {
@@ -163,32 +164,23 @@ class Manifest {
     std::unique_ptr<fastfs::manifest> manifest_;
 };
 
-// Sums over blocks of rows, with the options and sizes for which they were made.
-struct ManifestSums {
-    fastfs::manifest_sums sums;
-    py::dict options;
-
-    ManifestSums(std::int64_t n_features, std::int64_t n_groups, const py::dict& options_, const py::object& run_)
-        : sums(make(n_features, n_groups, options_, run_)), options(options_) {}
-
-    void update(const py::object& X_, const py::object& groups_, const py::object& run_) {
-        const Matrix X(X_);
-        const auto* groups = labels_of(groups_, X.view.n_rows());
+struct ManifestStream : Stream {
+    static ManifestStream make(std::int64_t n_features, std::int64_t n_groups, const py::dict& given,
+                               const py::object& run_) {
+        const auto options = to_manifest_options(given);
         Call call(run_);
-        call([&](const fastfs::run& run) { sums.update(X.view, groups, run); });
+        return {{py::make_tuple(n_features, n_groups, given), py::none(), call([&](const fastfs::run& run) {
+                     return fastfs::manifest_stream(n_features, n_groups, options, run);
+                 })}};
     }
 
-    // Returns the plan and the results, as Manifest::fit; labels has the class of each group, or -1.
-    py::tuple fit(const py::object& labels_, std::int64_t n_classes, const py::list& scales_, const py::dict& options_,
-                  std::int64_t n_components, bool agreement, const py::object& run_) const {
-        const auto* labels = labels_of(labels_, sums.n_groups());
-        const auto how = to_manifest_options(options_);
-        const auto found = plan(sums.n_features(), sums.n_groups(), n_classes,
-                                static_cast<std::int64_t>(scales_.size()), options_, n_components, run_);
-        Call call(run_);
-        Fitted fitted(scales_, sums.n_features(), n_classes, found, n_components, false, agreement);
-        call([&](const fastfs::run& run) { sums.fit(labels, n_classes, fitted.scales, how, fitted.results, run); });
-        return py::make_tuple(to_dict(found), fitted.arrays);
+    static ManifestStream unpickled(const py::tuple& state) {
+        const py::tuple args = state[0];
+        const auto run = py::module_::import("fastfs._machine.run").attr("Run")();
+        ManifestStream made =
+            make(args[0].cast<std::int64_t>(), args[1].cast<std::int64_t>(), args[2].cast<py::dict>(), run);
+        made.restore(state, run);
+        return made;
     }
 
     static fastfs::manifest_plan plan(std::int64_t n_features, std::int64_t n_groups, std::int64_t n_classes,
@@ -197,29 +189,25 @@ struct ManifestSums {
         const auto how = to_manifest_options(options_);
         Call call(run_);
         return call([&](const fastfs::run& run) {
-            return fastfs::manifest_sums::plan(n_features, n_groups, n_classes, how, n_scales, n_components, run);
+            return fastfs::manifest_stream_plan(n_features, n_groups, n_classes, how, n_scales, n_components, run);
         });
     }
 
-    py::array_t<double> means() const {
-        const auto values = sums.means();
-        py::array_t<double> found(Shape{sums.n_groups(), sums.n_features()});
-        std::copy(values.begin(), values.end(), found.mutable_data());
-        return found;
-    }
-
-    py::array_t<double> save() const {
-        py::array_t<double> numbers(sums.size());
-        sums.save(numbers.mutable_data(), numbers.size());
-        return numbers;
-    }
-
-  private:
-    static fastfs::manifest_sums make(std::int64_t n_features, std::int64_t n_groups, const py::dict& options_,
-                                      const py::object& run_) {
+    // Returns the plan and the results, as Manifest::fit; labels has the class of each group, or -1.
+    py::tuple finish(const py::object& labels_, std::int64_t n_classes, const py::list& scales_,
+                     const py::dict& options_, std::int64_t n_components, bool agreement,
+                     const py::object& run_) const {
+        const fastfs::stream_state state = stream.state();
+        const auto* labels = labels_of(labels_, state.n_groups);
         const auto how = to_manifest_options(options_);
+        const auto found = plan(state.n_cols, state.n_groups, n_classes, static_cast<std::int64_t>(scales_.size()),
+                                options_, n_components, run_);
         Call call(run_);
-        return call([&](const fastfs::run& run) { return fastfs::manifest_sums(n_features, n_groups, how, run); });
+        Fitted fitted(scales_, state.n_cols, n_classes, found, n_components, false, agreement);
+        call([&](const fastfs::run& run) {
+            fastfs::manifest_stream_finish(stream, labels, n_classes, fitted.scales, how, fitted.results, run);
+        });
+        return py::make_tuple(to_dict(found), fitted.arrays);
     }
 };
 
@@ -288,42 +276,26 @@ void bind_manifest(py::module_& m) {
              py::arg("n_components"), py::arg("run"))
         .def("fit", &Manifest::fit, py::arg("labels"), py::arg("n_classes"), py::arg("scales"), py::arg("options"),
              py::arg("n_components"), py::arg("agreement"), py::arg("run"));
-    py::class_<ManifestSums>(m, "ManifestSums")
-        .def(py::init<std::int64_t, std::int64_t, const py::dict&, const py::object&>(), py::arg("n_features"),
-             py::arg("n_groups"), py::arg("options"), py::arg("run"))
+    bind_stream<ManifestStream>(m, "ManifestStream")
+        .def(py::init(&ManifestStream::make), py::arg("n_features"), py::arg("n_groups"), py::arg("options"),
+             py::arg("run"))
         .def_static(
             "plan",
             [](std::int64_t n_features, std::int64_t n_groups, std::int64_t n_classes, std::int64_t n_scales,
                const py::dict& options, std::int64_t n_components, const py::object& run) {
                 return to_dict(
-                    ManifestSums::plan(n_features, n_groups, n_classes, n_scales, options, n_components, run));
+                    ManifestStream::plan(n_features, n_groups, n_classes, n_scales, options, n_components, run));
             },
             py::arg("n_features"), py::arg("n_groups"), py::arg("n_classes"), py::arg("n_scales"), py::arg("options"),
             py::arg("n_components"), py::arg("run"))
-        .def("update", &ManifestSums::update, py::arg("X"), py::arg("groups"), py::arg("run"))
         .def(
-            "merge",
-            [](ManifestSums& self, const ManifestSums& other) {
-                py::gil_scoped_release released;
-                self.sums.merge(other.sums);
+            "update",
+            [](ManifestStream& self, const py::object& X, const py::object& groups, const py::object& run) {
+                self.update_rows(X, py::none(), groups, run);
             },
-            py::arg("other"))
-        .def("fit", &ManifestSums::fit, py::arg("labels"), py::arg("n_classes"), py::arg("scales"), py::arg("options"),
-             py::arg("n_components"), py::arg("agreement"), py::arg("run"))
-        .def(py::pickle(
-            [](const ManifestSums& self) {
-                return py::make_tuple(self.sums.n_features(), self.sums.n_groups(), self.options, self.save());
-            },
-            [](const py::tuple& state) {
-                const auto run = py::module_::import("fastfs._machine.run").attr("Run")();
-                ManifestSums made(state[0].cast<std::int64_t>(), state[1].cast<std::int64_t>(),
-                                  state[2].cast<py::dict>(), run);
-                const auto numbers = received<double>(state[3]);
-                made.sums.load(numbers.data(), numbers.size());
-                return made;
-            }))
-        .def_property_readonly("counts", [](const ManifestSums& self) { return to_array(self.sums.counts()); })
-        .def_property_readonly("means", &ManifestSums::means);
+            py::arg("X"), py::arg("groups"), py::arg("run"))
+        .def("finish", &ManifestStream::finish, py::arg("labels"), py::arg("n_classes"), py::arg("scales"),
+             py::arg("options"), py::arg("n_components"), py::arg("agreement"), py::arg("run"));
 }
 
 }  // namespace fastfs::bindings

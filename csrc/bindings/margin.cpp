@@ -318,10 +318,11 @@ void bind_margin(py::module_& m) {
     bind_stream<ReliefStream>(m, "ReliefStream")
         .def(py::init(&ReliefStream::make), py::arg("labels").noconvert(), py::arg("n_classes"), py::arg("n_cols"),
              py::arg("scaling"), py::arg("options"), py::arg("run"))
+        .def("update", &ReliefStream::update, py::arg("X"), py::arg("first_row"), py::arg("run"))
         .def(
             "next", [](ReliefStream& self, const py::object& run) { self.next(run, self.save()); }, py::arg("run"))
         .def(
-            "scores",
+            "finish",
             [](const ReliefStream& self, const Labels& merged_, const py::object& run_) {
                 const std::vector<std::int64_t> merged(merged_.data(), merged_.data() + merged_.size());
                 Call call(run_);

@@ -1,7 +1,11 @@
+#include <algorithm>
+#include <string>
+
 #include "arrays.hpp"
 #include "options.hpp"
 #include "results.hpp"
 #include "run.hpp"
+#include "streams.hpp"
 
 namespace fastfs::bindings {
 namespace {
@@ -89,29 +93,37 @@ py::array_t<double> label_scores(const py::object& X_, const py::array_t<std::in
     return scores;
 }
 
-void update(fastfs::projse_sums& self, const py::object& X_, const py::object& Y_, const py::object& labels_,
-            const py::object& run_) {
-    const Matrix X(X_);
-    Call call(run_);
-    if (!labels_.is_none()) {
-        const auto* labels = labels_of(labels_, X.view.n_rows());
-        call([&](const fastfs::run& run) { self.update(X.view, labels, run); });
-    } else if (!Y_.is_none()) {
-        const Matrix Y(Y_);
-        call([&](const fastfs::run& run) { self.update(X.view, Y.view, run); });
-    } else {
-        call([&](const fastfs::run& run) { self.update(X.view, run); });
-    }
-}
+const Words kViews{{"one", FASTFS_PROJSE_ONE_VIEW}, {"two", FASTFS_PROJSE_TWO_VIEWS}, {"groups", FASTFS_PROJSE_GROUPS}};
 
-void update_groups(const py::list& sums_, const py::object& X_, const py::object& groups_, const py::object& run_) {
-    std::vector<fastfs::projse_sums*> sums;
-    for (const py::handle& one : sums_) sums.push_back(one.cast<fastfs::projse_sums*>());
-    const Matrix X(X_);
-    Call call(run_);
-    const auto* groups = labels_of(groups_, X.view.n_rows());
-    call([&](const fastfs::run& run) { fastfs::projse_sums::update_groups(sums, X.view, groups, run); });
-}
+struct ProjseStream : Stream {
+    static ProjseStream make(std::int64_t n_y, std::int64_t n_x, const std::string& views, const py::object& run_) {
+        const int view = choose("views", views, kViews);
+        Call call(run_);
+        return {{py::make_tuple(n_y, n_x, views), py::none(),
+                 call([&](const fastfs::run& run) { return fastfs::projse_stream(n_y, n_x, view, run); })}};
+    }
+
+    static ProjseStream unpickled(const py::tuple& state) {
+        const py::tuple args = state[0];
+        const auto run = py::module_::import("fastfs._machine.run").attr("Run")();
+        ProjseStream made =
+            make(args[0].cast<std::int64_t>(), args[1].cast<std::int64_t>(), args[2].cast<std::string>(), run);
+        made.restore(state, run);
+        return made;
+    }
+
+    // classes: of each group of rows, or -1; None if there are no groups.
+    py::dict finish(const py::dict& options_, const py::object& run_, const py::object& classes_) const {
+        const auto options = to_projse_options(options_);
+        const py::ssize_t n_groups = stream.state().n_groups;
+        const auto* classes = data_or_null<std::int64_t>(classes_, "classes", {n_groups});
+        const std::int64_t n_classes = classes ? *std::max_element(classes, classes + n_groups) + 1 : 0;
+        Call call(run_);
+        return to_dict(call([&](const fastfs::run& run) {
+            return fastfs::projse_stream_finish(stream, options, run, classes, n_classes);
+        }));
+    }
+};
 
 }  // namespace
 
@@ -129,41 +141,11 @@ void bind_projse(py::module_& m) {
     m.def("projse_label_scores", &label_scores, py::arg("X"), py::arg("labels").noconvert(), py::arg("n_classes"),
           py::arg("options"), py::arg("run"));
 
-    py::class_<fastfs::projse_sums>(m, "ProjseSums")
-        .def(py::init([](std::int64_t n_y, std::int64_t n_x, bool two_views, const py::object& run_) {
-                 Call call(run_);
-                 return call([&](const fastfs::run& run) { return fastfs::projse_sums(n_y, n_x, two_views, run); });
-             }),
-             py::arg("n_y"), py::arg("n_x"), py::arg("two_views"), py::arg("run"))
-        .def("update", &update, py::arg("X"), py::arg("Y"), py::arg("labels"), py::arg("run"))
-        .def_static("update_groups", &update_groups, py::arg("sums"), py::arg("X"), py::arg("groups"), py::arg("run"))
-        .def("merge", &fastfs::projse_sums::merge, py::arg("other"), py::call_guard<py::gil_scoped_release>())
-        .def("merge_class", &fastfs::projse_sums::merge_class, py::arg("other"), py::arg("label"),
-             py::call_guard<py::gil_scoped_release>())
-        .def(
-            "select",
-            [](const fastfs::projse_sums& self, const py::dict& options_, const py::object& run_) {
-                const auto options = to_projse_options(options_);
-                Call call(run_);
-                return to_dict(call([&](const fastfs::run& run) { return self.select(options, run); }));
-            },
-            py::arg("options"), py::arg("run"))
-        .def(py::pickle(
-            [](const fastfs::projse_sums& self) {
-                return py::make_tuple(self.n_y(), self.n_x(), self.two_views(), to_array(self.save()));
-            },
-            [](const py::tuple& state) {
-                fastfs::projse_sums sums(state[0].cast<std::int64_t>(), state[1].cast<std::int64_t>(),
-                                         state[2].cast<bool>());
-                const auto numbers = received<double>(state[3]);
-                sums.load(std::vector<double>(numbers.data(), numbers.data() + numbers.size()));
-                return sums;
-            }))
-        .def_property_readonly("means", [](const fastfs::projse_sums& self) { return to_array(self.means()); })
-        .def_property_readonly("n_rows", &fastfs::projse_sums::n_rows)
-        .def_property_readonly("n_y", &fastfs::projse_sums::n_y)
-        .def_property_readonly("n_x", &fastfs::projse_sums::n_x)
-        .def_property_readonly("two_views", &fastfs::projse_sums::two_views);
+    bind_stream<ProjseStream>(m, "ProjseStream")
+        .def(py::init(&ProjseStream::make), py::arg("n_y"), py::arg("n_x"), py::arg("views"), py::arg("run"))
+        .def("update", &ProjseStream::update_rows, py::arg("X"), py::arg("Y"), py::arg("labels"), py::arg("run"))
+        .def("finish", &ProjseStream::finish, py::arg("options"), py::arg("run"), py::arg("classes") = py::none())
+        .def_property_readonly("n_y", [](const ProjseStream& self) { return self.stream.state().n_y; });
 }
 
 }  // namespace fastfs::bindings

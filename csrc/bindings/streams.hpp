@@ -1,13 +1,15 @@
-// The common part of the core's streams that Dask's workers share.
+// The common part of the core's streams, which Dask's workers share.
 #pragma once
 
 #include <pybind11/pybind11.h>
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <utility>
 
 #include "arrays.hpp"
+#include "results.hpp"
 #include "run.hpp"
 
 namespace fastfs::bindings {
@@ -22,6 +24,19 @@ struct Stream {
         const Matrix X(X_);
         Call call(run_);
         call([&](const fastfs::run& run) { stream.update(X.view, first_row, run); });
+    }
+
+    // Y and labels: None, or what belongs to the rows of X.
+    void update_rows(const py::object& X_, const py::object& Y_, const py::object& labels, const py::object& run_) {
+        const Matrix X(X_);
+        std::optional<Matrix> Y;
+        if (!Y_.is_none()) Y.emplace(Y_);
+        fastfs::block block = FASTFS_BLOCK_INIT;
+        block.X = X.view.get();
+        if (Y) block.Y = Y->view.get();
+        block.labels = data_or_null<std::int64_t>(labels, "labels", {X.view.n_rows()});
+        Call call(run_);
+        call([&](const fastfs::run& run) { stream.update(block, run); });
     }
 
     void merge(const Stream& other) { stream.merge(other.stream); }
@@ -68,12 +83,18 @@ py::class_<Derived> bind_stream(py::module_& m, const char* name) {
     return py::class_<Derived>(m, name)
         .def("__copy__", [](const Derived& self) { return Derived{{self.made_from, self.first, self.stream.copy()}}; })
         .def(py::pickle([](const Derived& self) { return self.pickled(); }, &Derived::unpickled))
-        .def("update", &Derived::update, py::arg("X"), py::arg("first_row"), py::arg("run"))
         .def(
             "merge", [](Derived& self, const Derived& other) { self.merge(other); }, py::arg("other"),
             py::call_guard<py::gil_scoped_release>())
         .def("save", &Derived::save)
-        .def("load", &Derived::load, py::arg("found"));
+        .def("load", &Derived::load, py::arg("found"))
+        .def_property_readonly("n_rows", [](const Derived& self) { return self.stream.state().n_rows; })
+        .def_property_readonly("n_cols", [](const Derived& self) { return self.stream.state().n_cols; })
+        .def_property_readonly("counts", [](const Derived& self) { return to_array(self.stream.counts()); })
+        .def_property_readonly("means", [](const Derived& self) {
+            const fastfs::stream_state state = self.stream.state();
+            return to_array(self.stream.means(), {state.n_groups, state.n_cols});
+        });
 }
 
 }  // namespace fastfs::bindings

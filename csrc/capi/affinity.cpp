@@ -6,21 +6,40 @@
 
 #include "capi/abi.hpp"
 #include "capi/checks.hpp"
-#include "capi/handle.hpp"
+#include "capi/stream.hpp"
 #include "engines/affinity.hpp"
 #include "engines/neighbors.hpp"
 #include "engines/spectral.hpp"
 #include "engines/table_affinity.hpp"
 #include "support/errors.hpp"
-
-struct fastfs_gram : fastfs::core::Handle<fastfs::core::Gram> {
-    using Handle::Handle;
-    static constexpr const char* kType = "fastfs_gram";
-};
+#include "support/fingerprint.hpp"
 
 namespace {
 
 using namespace fastfs::core;
+
+class GramBlocks : public Stream {
+  public:
+    static constexpr auto kMethod = FASTFS_STREAM_GRAM;
+
+    GramBlocks(std::int64_t n_features, Run& run) : sums_(n_features, run) {}
+
+    fastfs_stream_method method() const override { return kMethod; }
+    std::int64_t n_cols() const override { return sums_.n_features(); }
+    std::int64_t n_rows() const override { return sums_.n_rows(); }
+    std::uint64_t fingerprint() const override { return Fingerprint().add(sums_.n_features()).value(); }
+
+    void update(const RowBlock& block, Run& run) override {
+        require_only_X(block);
+        sums_.update(Samples(block.X), run);
+    }
+    void merge(const Stream& other) override { sums_.merge(static_cast<const GramBlocks&>(other).sums_); }
+
+    const Gram& sums() const { return sums_; }
+
+  private:
+    Gram sums_;
+};
 
 Kernel read_kernel(const fastfs_affinity_options* given) {
     const auto options = read(given, FASTFS_AFFINITY_OPTIONS_INIT, "options");
@@ -76,45 +95,26 @@ fastfs_status fastfs_affinity_product(const fastfs_matrix* X_, const fastfs_affi
     });
 }
 
-fastfs_status fastfs_gram_new(int64_t n_features, const fastfs_run* run_, fastfs_gram** gram) {
+fastfs_status fastfs_gram_stream_new(int64_t n_features, const fastfs_run* run_, fastfs_stream** stream) {
     return guarded([&] {
         Run run = read_run(run_);
-        require_output(run, gram, "gram");
+        require_output(run, stream, "stream");
         require(n_features >= 1 && n_features <= kMostFeatures, "a Gram matrix needs from 1 to 4e8 features, not ",
                 n_features);
-        *gram = new fastfs_gram(n_features, run);
+        *stream = new fastfs_stream(std::make_unique<GramBlocks>(n_features, run));
     });
 }
 
-fastfs_status fastfs_gram_update(fastfs_gram* gram, const fastfs_matrix* chunk, const fastfs_run* run_) {
+fastfs_status fastfs_gram_stream_finish(const fastfs_stream* stream, const fastfs_affinity_options* options,
+                                        const fastfs_run* run_, double* out) {
     return guarded([&] {
-        const Use sums(gram, "gram");
-        const Samples X(read_matrix(chunk));
-        Run run = read_run(run_);
-        sums->update(X, run);
-    });
-}
-
-fastfs_status fastfs_gram_merge(fastfs_gram* gram, const fastfs_gram* other) {
-    return guarded([&] { use_both(gram, other, "gram", [](Gram& mine, const Gram& others) { mine.merge(others); }); });
-}
-
-fastfs_status fastfs_gram_affinity(const fastfs_gram* gram, const fastfs_affinity_options* options,
-                                   const fastfs_run* run_, double* out) {
-    return guarded([&] {
-        const Use sums(gram, "gram");
+        const UseStream<GramBlocks> use(stream, "stream");
         const Kernel kernel = read_kernel(options);
         Run run = read_run(run_);
         require_output(run, out, "out");
-        sums->affinity(kernel, run, out);
+        use->sums().affinity(kernel, run, out);
     });
 }
-
-int64_t fastfs_gram_rows(const fastfs_gram* gram) {
-    return number_or_error([&] { return Use(gram, "gram")->n_rows(); });
-}
-
-void fastfs_gram_free(fastfs_gram* gram) { free_handle(gram, "gram"); }
 
 fastfs_status fastfs_eigh(int64_t n, double* A, double* w, const fastfs_run* run_) {
     return guarded([&] {

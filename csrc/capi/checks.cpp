@@ -26,10 +26,6 @@ void require_array(const void* values, std::size_t alignment, const char* name) 
             ": copy it into an array of their type");
 }
 
-void require_count_of_numbers(std::int64_t n_numbers, std::int64_t size) {
-    require(n_numbers == size, "n_numbers must be ", size, ", the size of these sums, not ", n_numbers);
-}
-
 void require_in_range(const std::int64_t* labels, std::int64_t n_rows, std::int64_t n_classes, const char* name) {
     require_array(labels, name);
     for (std::int64_t r = 0; r < n_rows; ++r) {

@@ -35,9 +35,6 @@ void require_output(const Run& run, const T* values, const char* name) {
     run.is_question() ? require_array_or_null(values, name) : require_array(values, name);
 }
 
-// Refuses an array for saved sums whose length isn't `size`.
-void require_count_of_numbers(std::int64_t n_numbers, std::int64_t size);
-
 // Checks one label per row: each in range, and with require_labels each class at least once.
 void require_in_range(const std::int64_t* labels, std::int64_t n_rows, std::int64_t n_classes,
                       const char* name = "labels");

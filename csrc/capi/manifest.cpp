@@ -10,6 +10,7 @@
 #include "capi/abi.hpp"
 #include "capi/checks.hpp"
 #include "capi/handle.hpp"
+#include "capi/stream.hpp"
 #include "manifest/manifest.hpp"
 #include "manifest/sums.hpp"
 #include "support/errors.hpp"
@@ -17,11 +18,6 @@
 struct fastfs_manifest : fastfs::core::Handle<fastfs::core::Manifest> {
     using Handle::Handle;
     static constexpr const char* kType = "fastfs_manifest";
-};
-
-struct fastfs_manifest_sums : fastfs::core::Handle<fastfs::core::ManifestSums> {
-    using Handle::Handle;
-    static constexpr const char* kType = "fastfs_manifest_sums";
 };
 
 namespace {
@@ -108,6 +104,48 @@ void fit_scales(std::int64_t d, std::int64_t n_classes, const fastfs_manifest_op
     fit(how, sigmas, run, out);
 }
 
+class ManifestBlocks : public Stream {
+  public:
+    static constexpr auto kMethod = FASTFS_STREAM_MANIFEST;
+
+    ManifestBlocks(std::int64_t n_features, std::int64_t n_groups, const fastfs_manifest_options& options)
+        : data_(n_features, n_groups, options) {}
+    explicit ManifestBlocks(const ManifestSums& data) : data_(data) {}
+
+    fastfs_stream_method method() const override { return kMethod; }
+    std::int64_t n_cols() const override { return data_.n_features(); }
+    std::int64_t n_rows() const override { return data_.sums().n_rows(); }
+    std::int64_t n_groups() const override { return data_.n_groups(); }
+    std::uint64_t fingerprint() const override { return data_.sums().fingerprint(); }
+
+    void update(const RowBlock& block, Run& run) override {
+        const Matrix& X = block.X;
+        require(!block.Y, "block.Y must be null for a stream of ManiFeSt");
+        require(!X.is_sparse() || X.is_csr(), "a sparse block of X must be CSR, but is CSC: give X.tocsr()");
+        require_in_range(block.labels, X.n_rows(), data_.n_groups(), "groups");
+        data_.sums().update(X, block.labels, run);
+    }
+    void merge(const Stream& other) override {
+        data_.sums().merge(static_cast<const ManifestBlocks&>(other).data_.sums());
+    }
+    void means(double* counts, double* means) const override {
+        if (counts) data_.sums().counts(counts);
+        if (means) data_.sums().means(means);
+    }
+    std::unique_ptr<Stream> copy() const override { return std::make_unique<ManifestBlocks>(data_); }
+    void save(ByteWriter& to) const override { data_.sums().save(to); }
+    void load(ByteReader& from) override {
+        Buffer<double> numbers = data_.sums().read(from);
+        from.expect_end();
+        data_.sums().set(std::move(numbers));
+    }
+
+    const ManifestSums& data() const { return data_; }
+
+  private:
+    ManifestSums data_;
+};
+
 void check_sizes(std::int64_t n_features, std::int64_t n_groups) {
     require_size(n_features, 2, "n_features");
     require_size(n_groups, 1, "n_groups");
@@ -144,19 +182,30 @@ fastfs_status fastfs_manifest_new(const fastfs_matrix* chunks, int64_t n_chunks,
 
 void fastfs_manifest_free(fastfs_manifest* manifest) { free_handle(manifest, "manifest"); }
 
-fastfs_status fastfs_manifest_plan_fit(const fastfs_manifest* manifest, int64_t n_classes,
-                                       const fastfs_manifest_options* options, int64_t n_scales, int64_t n_components,
+fastfs_status fastfs_manifest_plan_fit(const fastfs_manifest* manifest, const fastfs_manifest_options* options,
                                        const fastfs_run* run_, fastfs_manifest_plan* plan) {
     return guarded([&] {
-        const Manifest& data = require_handle(manifest, "manifest").data;
+        const Manifest* data = manifest ? &require_handle(manifest, "manifest").data : nullptr;
         const auto how = read(options, FASTFS_MANIFEST_OPTIONS_INIT, "options");
         const Run run = read_run(run_);
-        const Samples& X = data.samples();
-        require(n_classes >= 2 && n_classes <= X.n_rows(), "n_classes must be from 2 to the ", X.n_rows(),
-                " rows, not ", n_classes);
-        check_options(how, n_scales, n_components, X.n_cols());
-        fill(plan, FASTFS_MANIFEST_PLAN_INIT, "plan",
-             [&](fastfs_manifest_plan& found) { found = data.plan(n_classes, how, n_scales, n_components, run); });
+        require(plan != nullptr, "plan must not be null");
+        fill(plan, FASTFS_MANIFEST_PLAN_INIT, "plan", [&](fastfs_manifest_plan& p) {
+            if (!data) check_sizes(p.n_features, p.n_groups);
+            const std::int64_t n_features = data ? data->samples().n_cols() : p.n_features;
+            const std::int64_t most = data ? data->samples().n_rows() : p.n_groups;
+            require(p.n_classes >= 2 && p.n_classes <= most, "n_classes must be from 2 to the ", most,
+                    data ? " rows, not " : " groups, not ", p.n_classes);
+            check_options(how, p.n_scales, p.n_components, n_features);
+            const fastfs_manifest_plan found =
+                data ? data->plan(p.n_classes, how, p.n_scales, p.n_components, run)
+                     : ManifestSums::plan(n_features, p.n_groups, p.n_classes, how, p.n_scales, p.n_components, run);
+            p.n_kernels = found.n_kernels;
+            p.n_problems = found.n_problems;
+            p.bytes = found.bytes;
+            p.exact_bytes = found.exact_bytes;
+            p.accuracy = found.accuracy;
+            p.reason = found.reason;
+        });
     });
 }
 
@@ -174,27 +223,11 @@ fastfs_status fastfs_manifest_fit(const fastfs_manifest* manifest, const int64_t
     });
 }
 
-fastfs_status fastfs_manifest_sums_plan(int64_t n_features, int64_t n_groups, int64_t n_classes,
-                                        const fastfs_manifest_options* options, int64_t n_scales, int64_t n_components,
-                                        const fastfs_run* run_, fastfs_manifest_plan* plan) {
-    return guarded([&] {
-        check_sizes(n_features, n_groups);
-        require(n_classes >= 2 && n_classes <= n_groups, "n_classes must be from 2 to the ", n_groups, " groups, not ",
-                n_classes);
-        const auto how = read(options, FASTFS_MANIFEST_OPTIONS_INIT, "options");
-        check_options(how, n_scales, n_components, n_features);
-        const Run run = read_run(run_);
-        fill(plan, FASTFS_MANIFEST_PLAN_INIT, "plan", [&](fastfs_manifest_plan& found) {
-            found = ManifestSums::plan(n_features, n_groups, n_classes, how, n_scales, n_components, run);
-        });
-    });
-}
-
-fastfs_status fastfs_manifest_sums_new(int64_t n_features, int64_t n_groups, const fastfs_manifest_options* options,
-                                       const fastfs_run* run_, fastfs_manifest_sums** sums) {
+fastfs_status fastfs_manifest_stream_new(int64_t n_features, int64_t n_groups, const fastfs_manifest_options* options,
+                                         const fastfs_run* run_, fastfs_stream** stream) {
     return guarded([&] {
         const Run run = read_run(run_);
-        require_output(run, sums, "sums");
+        require_output(run, stream, "stream");
         check_sizes(n_features, n_groups);
         const auto how = read(options, FASTFS_MANIFEST_OPTIONS_INIT, "options");
         check_options(how, 1, 0, n_features);
@@ -203,50 +236,16 @@ fastfs_status fastfs_manifest_sums_new(int64_t n_features, int64_t n_groups, con
         run.require_memory(ManifestSums::memory(n_features, n_groups, how),
                            {"the sums of ", n_groups, " groups of rows with ", n_features, " features"},
                            "give fewer features or groups");
-        *sums = new fastfs_manifest_sums(n_features, n_groups, how);
+        *stream = new fastfs_stream(std::make_unique<ManifestBlocks>(n_features, n_groups, how));
     });
 }
 
-fastfs_status fastfs_manifest_sums_update(fastfs_manifest_sums* sums, const fastfs_matrix* X_, const int64_t* groups,
-                                          const fastfs_run* run_) {
+fastfs_status fastfs_manifest_stream_finish(const fastfs_stream* stream, const int64_t* labels, int64_t n_classes,
+                                            const fastfs_manifest_options* options, const fastfs_manifest_scale* scales,
+                                            int64_t n_scales, const fastfs_run* run_, fastfs_manifest_result* results) {
     return guarded([&] {
-        const Use data(sums, "sums");
-        const Matrix X = read_matrix(X_);
-        const std::int64_t d = data->n_features();
-        require(X.n_cols() == d, "this block of X has ", X.n_cols(), " columns, not ", d, " as those before");
-        require(!X.is_sparse() || X.is_csr(), "a sparse block of X must be CSR, but is CSC: give X.tocsr()");
-        require_in_range(groups, X.n_rows(), data->n_groups(), "groups");
-        Run run = read_run(run_);
-        data->sums().update(X, groups, run);
-    });
-}
-
-fastfs_status fastfs_manifest_sums_merge(fastfs_manifest_sums* sums, const fastfs_manifest_sums* other) {
-    return guarded([&] {
-        use_both(sums, other, "sums", [](ManifestSums& mine, const ManifestSums& others) {
-            require(mine.sums().same_form(others.sums()),
-                    "the sums are of other features, groups or landmarks and can't be merged");
-            mine.sums().merge(others.sums());
-        });
-    });
-}
-
-fastfs_status fastfs_manifest_sums_means(const fastfs_manifest_sums* sums, double* counts, double* means) {
-    return guarded([&] {
-        const Use data(sums, "sums");
-        require_array_or_null(counts, "counts");
-        require_array_or_null(means, "means");
-        if (counts) data->sums().counts(counts);
-        if (means) data->sums().means(means);
-    });
-}
-
-fastfs_status fastfs_manifest_sums_fit(const fastfs_manifest_sums* sums, const int64_t* labels, int64_t n_classes,
-                                       const fastfs_manifest_options* options, const fastfs_manifest_scale* scales,
-                                       int64_t n_scales, const fastfs_run* run_, fastfs_manifest_result* results) {
-    return guarded([&] {
-        const Use data(sums, "sums");
-        const ManifestSums& of = *data;
+        const UseStream<ManifestBlocks> use(stream, "stream");
+        const ManifestSums& of = use->data();
         require_array(labels, "labels");
         std::vector<std::int64_t> given;
         std::copy_if(labels, labels + of.n_groups(), std::back_inserter(given), [](std::int64_t l) { return l != -1; });
@@ -258,31 +257,6 @@ fastfs_status fastfs_manifest_sums_fit(const fastfs_manifest_sums* sums, const i
                    });
     });
 }
-
-int64_t fastfs_manifest_sums_size(const fastfs_manifest_sums* sums) {
-    return number_or_error([&] { return require_handle(sums, "sums").data.sums().size(); });
-}
-
-fastfs_status fastfs_manifest_sums_save(const fastfs_manifest_sums* sums, double* numbers, int64_t n_numbers) {
-    return guarded([&] {
-        const Use data(sums, "sums");
-        require_array(numbers, "numbers");
-        require_count_of_numbers(n_numbers, data->sums().size());
-        data->sums().save(numbers);
-    });
-}
-
-fastfs_status fastfs_manifest_sums_load(fastfs_manifest_sums* sums, const double* numbers, int64_t n_numbers) {
-    return guarded([&] {
-        const Use data(sums, "sums");
-        require_array(numbers, "numbers");
-        require_count_of_numbers(n_numbers, data->sums().size());
-        require_numbers(numbers, n_numbers, "numbers");
-        data->sums().load(numbers);
-    });
-}
-
-void fastfs_manifest_sums_free(fastfs_manifest_sums* sums) { free_handle(sums, "sums"); }
 
 fastfs_status fastfs_manifest_mean_scores(int64_t n_features, int64_t n_classes, int32_t multiclass,
                                           const double* problem_scores, double* scores, double* class_scores) {

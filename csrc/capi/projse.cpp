@@ -10,14 +10,10 @@
 
 #include "capi/abi.hpp"
 #include "capi/checks.hpp"
-#include "capi/handle.hpp"
+#include "capi/stream.hpp"
 #include "projse/projse.hpp"
 #include "support/errors.hpp"
-
-struct fastfs_projse_sums : fastfs::core::Handle<fastfs::core::ProjseSums> {
-    using Handle::Handle;
-    static constexpr const char* kType = "fastfs_projse_sums";
-};
+#include "support/fingerprint.hpp"
 
 namespace {
 
@@ -62,28 +58,128 @@ void fill_projse(fastfs_projse_result* given, const fastfs_projse_options& o, st
     });
 }
 
-// The rows of Y or of labels, of which at most one is given, with as many rows as X.
-struct TargetRows {
-    std::optional<Matrix> Y;
-
-    TargetRows(const Matrix& X, const fastfs_matrix* Y_, const int64_t* labels, std::int64_t n_classes) {
-        require(!Y_ || !labels, "give Y or labels, not both");
-        if (Y_) {
-            Y.emplace(read_matrix(Y_, kY));
-            require(!Y->is_sparse(), "Y must be dense");
-            require(Y->n_rows() == X.n_rows(), "X and Y must have the same rows, but have ", X.n_rows(), " and ",
-                    Y->n_rows());
-            require_size(Y->n_cols(), 1, "the number of columns of Y");
-        }
-        if (labels) require_in_range(labels, X.n_rows(), n_classes);
-        require_size(X.n_cols(), 1, "the number of columns of X");
+// Checks the rows of Y or of labels, of which at most one is given, with as many rows as X.
+void require_targets(const Matrix& X, const Matrix* Y, const std::int64_t* labels, std::int64_t n_classes) {
+    require(!Y || !labels, "give Y or labels, not both");
+    if (Y) {
+        require(!Y->is_sparse(), "Y must be dense");
+        require(Y->n_rows() == X.n_rows(), "X and Y must have the same rows, but have ", X.n_rows(), " and ",
+                Y->n_rows());
+        require_size(Y->n_cols(), 1, "the number of columns of Y");
     }
-    const Matrix* y() const { return Y ? &*Y : nullptr; }
+    if (labels) require_in_range(labels, X.n_rows(), n_classes);
+    require_size(X.n_cols(), 1, "the number of columns of X");
+}
+
+class ProjseBlocks : public Stream {
+  public:
+    static constexpr auto kMethod = FASTFS_STREAM_PROJSE;
+
+    ProjseBlocks(std::int64_t n_y, std::int64_t n_x, int views) : n_y_(n_y), views_(views) {
+        const bool has_xx = views == FASTFS_PROJSE_TWO_VIEWS || n_y == 0;
+        for (std::int64_t g = has_groups() ? n_y : 1; g > 0; --g) {
+            sums_.emplace_back(has_groups() ? 1 : n_y, n_x, has_xx);
+        }
+    }
+
+    fastfs_stream_method method() const override { return kMethod; }
+    std::int64_t n_cols() const override { return sums_.front().columns(ProjseSums::kX).n; }
+    std::int64_t n_rows() const override {
+        std::int64_t n = 0;
+        for (const ProjseSums& sums : sums_) n += sums.n_rows();
+        return n;
+    }
+    std::int64_t n_groups() const override { return std::ssize(sums_); }
+    std::int64_t n_y() const override { return n_y_; }
+    std::uint64_t fingerprint() const override { return Fingerprint().add(n_y_).add(n_cols()).add(views_).value(); }
+
+    void update(const RowBlock& block, Run& run) override {
+        const Matrix& X = block.X;
+        if (has_groups()) {
+            require(!block.Y, "block.Y must be null for FASTFS_PROJSE_GROUPS");
+            require(!X.is_sparse() || X.is_csr(),
+                    "a sparse block of X must be CSR for groups, but is CSC: give X.tocsr()");
+            require_in_range(block.labels, X.n_rows(), n_y_, "groups");
+            std::vector<ProjseSums*> sums;
+            for (ProjseSums& one : sums_) sums.push_back(&one);
+            ProjseSums::update_groups(sums, X, block.labels, run);
+            return;
+        }
+        const Matrix* Y = block.Y ? &*block.Y : nullptr;
+        require_targets(X, Y, block.labels, n_y_);
+        require(!Y || Y->n_cols() == n_y_, "a block of Y must have ", n_y_, " columns, but this one has ",
+                Y ? Y->n_cols() : 0);
+        require((Y || block.labels) == (n_y_ > 0),
+                n_y_ > 0 ? "Y or labels are needed with every block" : "this stream takes no Y");
+        require(!block.labels || views_ == FASTFS_PROJSE_ONE_VIEW, "two views need Y as numbers, not as labels");
+        sums_.front().update({X, Y, block.labels}, run);
+    }
+    void merge(const Stream& other) override {
+        const auto& others = static_cast<const ProjseBlocks&>(other).sums_;
+        Run run(FASTFS_RUN_INIT);
+        if (!has_groups()) return sums_.front().merge(others.front().copy(), run);
+        std::vector<ProjseSums> merged;  // so that all sums stay as they were if one is out of range
+        for (std::size_t g = 0; g < sums_.size(); ++g) {
+            merged.push_back(sums_[g].copy());
+            merged.back().merge(others[g].copy(), run);
+        }
+        sums_ = std::move(merged);
+    }
+    void means(double* counts, double* means) const override {
+        for (const ProjseSums& sums : sums_) {
+            if (counts) *counts++ = static_cast<double>(sums.n_rows());
+            const auto& mean = sums.columns(ProjseSums::kX).mean;
+            if (means) means = std::copy(mean.begin(), mean.end(), means);
+        }
+    }
+    std::unique_ptr<Stream> copy() const override {
+        auto twin = std::make_unique<ProjseBlocks>(n_y_, n_cols(), views_);
+        for (std::size_t g = 0; g < sums_.size(); ++g) twin->sums_[g] = sums_[g].copy();
+        return twin;
+    }
+    void save(ByteWriter& to) const override {
+        for (const ProjseSums& sums : sums_) sums.save(to);
+    }
+    void load(ByteReader& from) override {
+        ProjseBlocks other(n_y_, n_cols(), views_);
+        for (ProjseSums& sums : other.sums_) sums.load(from);
+        from.expect_end();
+        sums_ = std::move(other.sums_);
+    }
+
+    bool has_groups() const { return views_ == FASTFS_PROJSE_GROUPS; }
+    // Returns the sums of all rows.
+    const ProjseSums& sums() const { return sums_.front(); }
+    // Returns the bytes that sums_of takes.
+    std::int64_t memory_of(std::int64_t n_classes) const { return 2 * ProjseSums::memory(n_classes, n_cols(), false); }
+    // Returns the sums of the groups that have a class, as rows of that class.
+    ProjseSums sums_of(const std::int64_t* classes, std::int64_t n_classes, const Run& run) const {
+        if (!run.is_question()) {
+            run.require_memory(memory_of(n_classes), {"the sums of ", n_classes, " classes"}, "give fewer classes");
+        }
+        ProjseSums total(n_classes, n_cols(), false);
+        Run quiet(FASTFS_RUN_INIT);
+        for (std::int64_t g = 0; g < n_y_; ++g) {
+            const ProjseSums& group = sums_[at(g)];
+            if (classes[g] >= 0 && group.n_rows() > 0) total.merge(group.as_class(n_classes, classes[g]), quiet);
+        }
+        return total;
+    }
+
+  private:
+    std::int64_t n_y_;
+    std::int64_t views_;
+    std::vector<ProjseSums> sums_;  // of each group, or of all rows
 };
 
-void require_class(const ProjseSums& sums) {
-    require(sums.columns(ProjseSums::kY).n == 1 && sums.of_labels() && !sums.has_xx(),
-            "rows of one class come as sums with n_y = 1 and labels");
+// Checks the class of each group, or -1.
+void require_classes(const std::int64_t* classes, std::int64_t n_groups, std::int64_t n_classes) {
+    require_array(classes, "classes");
+    require_size(n_classes, 1, "n_classes");
+    for (std::int64_t g = 0; g < n_groups; ++g) {
+        require(classes[g] >= -1 && classes[g] < n_classes, "classes must lie in 0..", n_classes - 1,
+                ", or be -1; got ", classes[g], " for group ", g);
+    }
 }
 
 }  // namespace
@@ -96,12 +192,14 @@ fastfs_status fastfs_projse(const fastfs_matrix* X_, const fastfs_matrix* Y_, co
     return guarded([&] {
         const Matrix X = read_matrix(X_);
         if (labels) require_size(n_classes, 1, "n_classes");
-        const TargetRows targets(X, Y_, labels, n_classes);
+        std::optional<Matrix> Y;
+        if (Y_) Y.emplace(read_matrix(Y_, kY));
+        require_targets(X, Y ? &*Y : nullptr, labels, n_classes);
         const auto o = read_projse_options(options);
         require(!o.from_y, "from_y must be 0: to choose among the columns of Y, exchange X and Y");
         Run run = read_run(run_);
         fill_projse(result, o, X.n_cols(), run,
-                    [&](fastfs_projse_result& r) { projse({X, targets.y(), labels}, n_classes, o, run, r); });
+                    [&](fastfs_projse_result& r) { projse({X, Y ? &*Y : nullptr, labels}, n_classes, o, run, r); });
     });
 }
 
@@ -141,147 +239,44 @@ fastfs_status fastfs_projse_label_scores(const fastfs_matrix* X_, const int64_t*
     });
 }
 
-fastfs_status fastfs_projse_new(int64_t n_y, int64_t n_x, int32_t two_views, const fastfs_run* run_,
-                                fastfs_projse_sums** sums) {
+fastfs_status fastfs_projse_stream_new(int64_t n_y, int64_t n_x, int32_t views, const fastfs_run* run_,
+                                       fastfs_stream** stream) {
     return guarded([&] {
         const Run run = read_run(run_);
-        require_output(run, sums, "sums");
-        require_size(n_y, 0, "n_y");
+        require_output(run, stream, "stream");
+        require(views >= FASTFS_PROJSE_ONE_VIEW && views <= FASTFS_PROJSE_GROUPS,
+                "views must be one of FASTFS_PROJSE_ONE_VIEW, _TWO_VIEWS and _GROUPS, not ", views);
+        require_size(n_y, views == FASTFS_PROJSE_GROUPS, "n_y");
         require_size(n_x, 1, "n_x");
-        require(two_views == 0 || two_views == 1, "two_views must be 0 or 1, not ", two_views);
-        const bool with_xx = two_views || n_y == 0;
-        run.require_memory(2 * ProjseSums::memory(n_y, n_x, with_xx),
-                           {"the table of sums of ", n_y, " and ", n_x, " variables"}, "give fewer variables");
-        *sums = new fastfs_projse_sums(n_y, n_x, with_xx);
+        const std::int64_t bytes = views == FASTFS_PROJSE_GROUPS
+                                       ? n_y * ProjseSums::memory(1, n_x, false)
+                                       : ProjseSums::memory(n_y, n_x, views == FASTFS_PROJSE_TWO_VIEWS || n_y == 0);
+        run.require_memory(2 * bytes, {"the table of sums of ", n_y, " and ", n_x, " variables"},
+                           "give fewer variables");
+        *stream = new fastfs_stream(std::make_unique<ProjseBlocks>(n_y, n_x, views));
     });
 }
 
-fastfs_status fastfs_projse_update(fastfs_projse_sums* sums, const fastfs_matrix* X_, const fastfs_matrix* Y_,
-                                   const int64_t* labels, const fastfs_run* run_) {
+fastfs_status fastfs_projse_stream_finish(const fastfs_stream* stream, const int64_t* classes, int64_t n_classes,
+                                          const fastfs_projse_options* options, const fastfs_run* run_,
+                                          fastfs_projse_result* result) {
     return guarded([&] {
-        const Use data(sums, "sums");
-        const Matrix X = read_matrix(X_);
-        const std::int64_t n_y = data->columns(ProjseSums::kY).n, n_x = data->columns(ProjseSums::kX).n;
-        const TargetRows targets(X, Y_, labels, n_y);
-        require(X.n_cols() == n_x, "this chunk of X has ", X.n_cols(), " columns, not ", n_x, " as those before");
-        require(!targets.y() || targets.y()->n_cols() == n_y, "this chunk of Y has ",
-                targets.y() ? targets.y()->n_cols() : 0, " columns, not ", n_y, " as those before");
-        require((targets.y() || labels) == (n_y > 0),
-                n_y > 0 ? "Y or labels are needed with every chunk" : "these sums take no Y");
-        require(!labels || !data->has_xx(), "two views need Y as numbers, not as labels");
-        Run run = read_run(run_);
-        data->update({X, targets.y(), labels}, run);
-    });
-}
-
-fastfs_status fastfs_projse_update_groups(fastfs_projse_sums* const* sums, int64_t n_groups, const fastfs_matrix* X_,
-                                          const int64_t* groups, const fastfs_run* run_) {
-    return guarded([&] {
-        require_size(n_groups, 1, "n_groups");
-        require(sums != nullptr, "sums must not be null");
-        const Matrix X = read_matrix(X_);
-        std::vector<fastfs_projse_sums*> handles(sums, sums + n_groups);
-        // Handles are locked in one order, so that two calls never wait for each other.
-        std::sort(handles.begin(), handles.end(), std::less<>());
-        require(std::adjacent_find(handles.begin(), handles.end()) == handles.end() && handles.front() != nullptr,
-                "each group needs sums of its own, but some are null or come twice");
-        std::deque<Use<fastfs_projse_sums>> uses;
-        for (fastfs_projse_sums* one : handles) {
-            const auto& data = uses.emplace_back(one, "sums");
-            require_class(*data);
-            const std::int64_t n_x = data->columns(ProjseSums::kX).n;
-            require(X.n_cols() == n_x, "this chunk of X has ", X.n_cols(), " columns, not ", n_x, " as the sums");
-        }
-        require_in_range(groups, X.n_rows(), n_groups, "groups");
-        std::vector<ProjseSums*> of_groups;
-        for (std::int64_t g = 0; g < n_groups; ++g) of_groups.push_back(&sums[g]->data);
-        Run run = read_run(run_);
-        ProjseSums::update_groups(of_groups, X, groups, run);
-    });
-}
-
-fastfs_status fastfs_projse_merge(fastfs_projse_sums* sums, const fastfs_projse_sums* other) {
-    return guarded([&] {
-        use_both(sums, other, "sums", [](ProjseSums& mine, const ProjseSums& others) {
-            for (int side : {ProjseSums::kY, ProjseSums::kX}) {
-                const auto n = mine.columns(side).n, n_others = others.columns(side).n;
-                require(n == n_others, "the sums are of ", n, " and ", n_others, " variables and can't be merged");
-            }
-            require(mine.has_xx() == others.has_xx(), "only one of the sums has two views");
-            if (others.n_rows() == 0) return;
-            Run run(FASTFS_RUN_INIT);
-            mine.merge(others.copy(), run);
-        });
-    });
-}
-
-fastfs_status fastfs_projse_merge_class(fastfs_projse_sums* sums, const fastfs_projse_sums* other, int64_t label) {
-    return guarded([&] {
-        use_both(sums, other, "sums", [&](ProjseSums& mine, const ProjseSums& others) {
-            const std::int64_t n_y = mine.columns(ProjseSums::kY).n, n_x = mine.columns(ProjseSums::kX).n;
-            const std::int64_t other_x = others.columns(ProjseSums::kX).n;
-            require(n_x == other_x, "the sums are of ", n_x, " and ", other_x, " variables and can't be merged");
-            require_class(others);
-            require(!mine.has_xx(), "sums with two views or without targets have no classes");
-            require(label >= 0 && label < n_y, "label must be in 0..", n_y - 1, ", but is ", label);
-            if (others.n_rows() == 0) return;
-            Run run(FASTFS_RUN_INIT);
-            mine.merge(others.as_class(n_y, label), run);
-        });
-    });
-}
-
-fastfs_status fastfs_projse_means(const fastfs_projse_sums* sums, double* means) {
-    return guarded([&] {
-        const Use data(sums, "sums");
-        require_array(means, "means");
-        const auto& mean = data->columns(ProjseSums::kX).mean;
-        std::copy(mean.begin(), mean.end(), means);
-    });
-}
-
-fastfs_status fastfs_projse_select(const fastfs_projse_sums* sums, const fastfs_projse_options* options,
-                                   const fastfs_run* run_, fastfs_projse_result* result) {
-    return guarded([&] {
-        const Use data(sums, "sums");
+        const UseStream<ProjseBlocks> use(stream, "stream");
         const auto o = read_projse_options(options);
         Run run = read_run(run_);
-        const std::int64_t n_s = data->columns(o.from_y ? ProjseSums::kY : ProjseSums::kX).n;
-        fill_projse(result, o, n_s, run, [&](fastfs_projse_result& chosen) { projse_select(*data, o, run, chosen); });
+        const std::int64_t n_candidates = o.from_y ? use->n_y() : use->n_cols();
+        if (!use->has_groups()) {
+            require(!classes, "classes must be null: this stream has no groups of rows");
+            fill_projse(result, o, n_candidates, run,
+                        [&](fastfs_projse_result& chosen) { projse_select(use->sums(), o, run, chosen); });
+            return;
+        }
+        require_classes(classes, use->n_y(), n_classes);
+        const ProjseSums sums = use->sums_of(classes, n_classes, run);
+        fill_projse(result, o, n_candidates, run, [&](fastfs_projse_result& chosen) {
+            projse_select(sums, o, run, chosen, use->memory_of(n_classes));
+        });
     });
 }
-
-int64_t fastfs_projse_rows(const fastfs_projse_sums* sums) {
-    return number_or_error([&] { return Use(sums, "sums")->n_rows(); });
-}
-
-int64_t fastfs_projse_size(const fastfs_projse_sums* sums) {
-    return number_or_error([&] { return require_handle(sums, "sums").data.size(); });
-}
-
-fastfs_status fastfs_projse_save(const fastfs_projse_sums* sums, double* numbers, int64_t n_numbers) {
-    return guarded([&] {
-        const Use data(sums, "sums");
-        require_array(numbers, "numbers");
-        require_count_of_numbers(n_numbers, data->size());
-        data->save(numbers);
-    });
-}
-
-fastfs_status fastfs_projse_load(fastfs_projse_sums* sums, const double* numbers, int64_t n_numbers) {
-    return guarded([&] {
-        const Use data(sums, "sums");
-        require_array(numbers, "numbers");
-        require_count_of_numbers(n_numbers, data->size());
-        require(numbers[0] >= 0 && numbers[0] < 9e15, "these numbers are no sums: they start with ", numbers[0]);
-        require(numbers[1] >= 0 && numbers[1] <= numbers[0], "these numbers are no sums: ", numbers[1], " of ",
-                numbers[0], " rows have labels");
-        require(std::all_of(numbers, numbers + n_numbers, [](double x) { return std::isfinite(x); }),
-                "these numbers are no sums: they contain NaN or infinity");
-        data->load(numbers);
-    });
-}
-
-void fastfs_projse_free(fastfs_projse_sums* sums) { free_handle(sums, "sums"); }
 
 }  // extern "C"

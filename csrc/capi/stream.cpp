@@ -20,6 +20,9 @@ struct MethodNames {
 constexpr MethodNames kMethods[] = {
     {FASTFS_STREAM_RELIEF, "RELIEF", "fastfs_relief_stream_finish"},
     {FASTFS_STREAM_DISC, "DiSC", "fastfs_disc_stream_finish"},
+    {FASTFS_STREAM_PROJSE, "ProjSe", "fastfs_projse_stream_finish"},
+    {FASTFS_STREAM_MANIFEST, "ManiFeSt", "fastfs_manifest_stream_finish"},
+    {FASTFS_STREAM_GRAM, "Gram matrices", "fastfs_gram_stream_finish"},
 };
 
 const MethodNames& names_of(fastfs_stream_method method) {
@@ -131,8 +134,10 @@ fastfs_status fastfs_stream_merge(fastfs_stream* stream, const fastfs_stream* ot
         use_both(stream, other, "stream", [](const auto& mine, const auto& others) {
             require(mine->method() == others->method(), "other must be a stream of ", name_of(mine->method()),
                     " to be merged; got one of ", name_of(others->method()));
+            require(mine->n_cols() == others->n_cols(), "stream and other are of ", mine->n_cols(), " and ",
+                    others->n_cols(), " columns and can't be merged");
             require(mine->fingerprint() == others->fingerprint(),
-                    "stream and other must be made with the same arguments to be merged");
+                    "stream and other were made with different arguments and can't be merged");
             require_unfinished(*mine);
             require(mine->pass() == others->pass(), "other must be in pass ", mine->pass(),
                     ", as stream, to be merged; got pass ", others->pass());
@@ -168,7 +173,8 @@ fastfs_status fastfs_stream_get(const fastfs_stream* stream, fastfs_stream_state
                  .reserved = 0,
                  .n_rows = data.n_rows(),
                  .n_cols = data.n_cols(),
-                 .n_groups = data.n_groups()};
+                 .n_groups = data.n_groups(),
+                 .n_y = data.n_y()};
         });
     });
 }

@@ -38,6 +38,8 @@ class Stream {
     virtual std::int64_t n_rows() const = 0;
     // The groups, or classes, of rows; 0 if the method has none.
     virtual std::int64_t n_groups() const { return 0; }
+    // The columns of Y.
+    virtual std::int64_t n_y() const { return 0; }
     virtual int n_passes() const { return 1; }
     // The pass, from 1; n_passes() + 1 after the end.
     virtual int pass() const { return 1; }

@@ -277,7 +277,7 @@ void DiscStream::merge(const DiscStream& other) {
 void DiscStream::save(ByteWriter& to) const {
     rows_.save(to);
     if (pass_ == 1) {
-        to.put(sums_.numbers().data(), sums_.size());
+        sums_.save(to);
         for (const Numbers& sketch : sketches_) to.put(sketch);
         to.put(kept_rows_.is_sparse());
         to.put(kept_rows_.is_float32());
@@ -290,27 +290,19 @@ void DiscStream::save(ByteWriter& to) const {
 void DiscStream::load(ByteReader& from) {
     DiscStream other = *this;
     other.rows_.load(from);
-    const auto expect_finite = [&](const double* numbers, std::int64_t n) {
-        from.expect(std::all_of(numbers, numbers + n, [](double x) { return std::isfinite(x); }));
-    };
     const auto get = [&](std::vector<Numbers>& to) {
         for (Numbers& numbers : to) {
             const std::size_t size = numbers.size();
             from.get(numbers);
             from.expect(numbers.size() == size);
-            expect_finite(numbers.data(), std::ssize(numbers));
+            from.expect(std::all_of(numbers.begin(), numbers.end(), [](double x) { return std::isfinite(x); }));
         }
     };
-    Buffer<double> numbers(pass_ == 1 ? sums_.size() : 0);
     if (pass_ == 1) {
-        from.get(numbers.data(), numbers.size());
-        expect_finite(numbers.data(), numbers.size());
-        other.sums_.load(numbers.data());
+        other.sums_.set(sums_.read(from));
         Numbers counts = core::numbers(n_groups());
         other.sums_.counts(counts.data());
-        for (std::size_t g = 0; g < counts.size(); ++g) {
-            from.expect(counts[g] >= 0 && counts[g] <= static_cast<double>(plan_->sizes[g]));
-        }
+        for (std::size_t g = 0; g < counts.size(); ++g) from.expect(counts[g] <= static_cast<double>(plan_->sizes[g]));
         get(other.sketches_);
         const bool is_sparse = from.get() != 0, is_float32 = from.get() != 0;
         other.kept_rows_ = {};
@@ -322,12 +314,7 @@ void DiscStream::load(ByteReader& from) {
         get(other.products_);
     }
     from.expect_end();
-    // From here on nothing fails.
-    rows_ = std::move(other.rows_);
-    if (pass_ == 1) sums_.load(numbers.data());
-    sketches_ = std::move(other.sketches_);
-    kept_rows_ = std::move(other.kept_rows_);
-    products_ = std::move(other.products_);
+    *this = std::move(other);
 }
 
 std::int64_t DiscStream::memory_of_next(const Run& run) const {

@@ -473,7 +473,6 @@ Gram::Gram(std::int64_t n_features, Run& run) : d_(n_features) {
 }
 
 void Gram::update(const Samples& chunk, Run& run) {
-    require(chunk.n_cols() == d_, "a chunk has ", chunk.n_cols(), " features, but the first one had ", d_);
     run.require_memory(Features<double>::memory(chunk, chunk.n_rows()) + memory(d_) + tile_memory(run.n_threads()),
                        {"a chunk of ", chunk.n_rows(), " rows"}, "give smaller chunks");
     run.step("Gram of a chunk", 1.0);
@@ -505,7 +504,6 @@ void Gram::update(const Samples& chunk, Run& run) {
 }
 
 void Gram::merge(const Gram& other) {
-    require(other.d_ == d_, "can't merge the Gram of ", other.d_, " features into one of ", d_);
     for (std::int64_t i = 0; i < d_; ++i) {
         for (std::int64_t j = i; j < d_; ++j) sums_[i * d_ + j] += other.sums_[i * d_ + j];
         shift_sums_[at(i)] += other.shift_sums_[at(i)];

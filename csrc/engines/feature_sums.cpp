@@ -97,7 +97,7 @@ FeatureSums::FeatureSums(const FeatureSums& other)
       is_whole_(other.is_whole_),
       place_(other.place_),
       numbers_(other.numbers_.size()) {
-    load(other.numbers_.data());
+    std::copy_n(other.numbers_.data(), numbers_.size(), numbers_.data());
 }
 
 std::int64_t FeatureSums::update_memory(const Matrix& X, int n_threads) const {
@@ -255,9 +255,27 @@ void FeatureSums::means(double* to) const {
     }
 }
 
-void FeatureSums::save(double* numbers) const { std::copy_n(numbers_.data(), numbers_.size(), numbers); }
+std::int64_t FeatureSums::n_rows() const {
+    double n = 0;
+    for (std::int64_t g = 0; g < n_groups_; ++g) n += group(g)[0];
+    return static_cast<std::int64_t>(n);
+}
 
-void FeatureSums::load(const double* numbers) { std::copy_n(numbers, numbers_.size(), numbers_.data()); }
+Buffer<double> FeatureSums::read(ByteReader& from) const {
+    constexpr double kMostRows = 1e15;
+    Buffer<double> numbers(numbers_.size());
+    from.get(numbers.data(), numbers.size());
+    from.expect(
+        std::all_of(numbers.data(), numbers.data() + numbers.size(), [](double x) { return std::isfinite(x); }));
+    double n = 0;
+    for (std::int64_t g = 0; g < n_groups_; ++g) {
+        const double count = numbers[g * group_size()];
+        from.expect(count >= 0);
+        n += count;
+    }
+    from.expect(n <= kMostRows);
+    return numbers;
+}
 
 RowTotals FeatureSums::row_totals(const std::vector<std::int64_t>& groups, const Name& name) const {
     RowTotals total;

@@ -9,8 +9,10 @@
 
 #include "fastfs/fastfs.h"
 #include "support/buffer.hpp"
+#include "support/bytes.hpp"
 #include "support/csr.hpp"
 #include "support/errors.hpp"
+#include "support/fingerprint.hpp"
 #include "support/index.hpp"
 #include "support/matrix.hpp"
 #include "support/run.hpp"
@@ -86,6 +88,8 @@ class FeatureSums {
     FeatureSums(std::int64_t n_features, std::int64_t n_groups)
         : FeatureSums(n_features, n_groups, up_to(n_features), true) {}
     FeatureSums(const FeatureSums& other);
+    FeatureSums(FeatureSums&&) = default;
+    FeatureSums& operator=(FeatureSums&&) = default;
 
     static std::int64_t memory(std::int64_t n_features, std::int64_t n_groups, std::int64_t n_landmarks) {
         return 8 * n_groups * (2 + n_features * (2 + n_landmarks));
@@ -98,9 +102,9 @@ class FeatureSums {
     std::int64_t n_groups() const { return n_groups_; }
     const std::vector<std::int64_t>& landmarks() const { return landmarks_; }
     bool is_whole() const { return is_whole_; }
-    bool same_form(const FeatureSums& other) const {
-        return d_ == other.d_ && n_groups_ == other.n_groups_ && landmarks_ == other.landmarks_ &&
-               is_whole_ == other.is_whole_;
+    // Returns a hash of what sums must have in common to be merged.
+    std::uint64_t fingerprint() const {
+        return Fingerprint().add(d_).add(n_groups_).add(landmarks_).add(is_whole_).value();
     }
 
     // Returns the bytes of scratch that an update takes.
@@ -110,15 +114,16 @@ class FeatureSums {
     // (stoppable).
     void update(const Matrix& X, const std::int64_t* groups, Run& run, bool stoppable = false);
     void merge(const FeatureSums& other);
+    std::int64_t n_rows() const;
 
     void counts(double* to) const;  // rows of each group
     void means(double* to) const;   // of each feature in each group; 0 for a group without rows
 
-    // Access to the state as plain numbers.
-    std::int64_t size() const { return numbers_.size(); }
-    const Buffer<double>& numbers() const { return numbers_; }
-    void save(double* numbers) const;
-    void load(const double* numbers);
+    std::int64_t size() const { return numbers_.size(); }  // of the state, in numbers
+    // Writes the sums. read returns saved ones with the same fingerprint, which set puts in place of these.
+    void save(ByteWriter& to) const { to.put(numbers_.data(), numbers_.size()); }
+    Buffer<double> read(ByteReader& from) const;
+    void set(Buffer<double> numbers) { numbers_ = std::move(numbers); }
 
     // The sums over some groups.
     struct Total : RowTotals {

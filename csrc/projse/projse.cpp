@@ -83,16 +83,16 @@ fastfs_projse_options settle_center(fastfs_projse_options o, bool of_labels, fas
 
 }  // namespace
 
-void projse_select(const ProjseSums& sums, const fastfs_projse_options& options, Run& run,
-                   fastfs_projse_result& result) {
+void projse_select(const ProjseSums& sums, const fastfs_projse_options& options, Run& run, fastfs_projse_result& result,
+                   std::int64_t bytes_of_sums) {
     const SingleThreadedBlas held;
     const auto o = settle_center(options, sums.of_labels(), result);
     const std::int64_t m = sums.n_rows();
     const int target = o.from_y ? ProjseSums::kX : ProjseSums::kY, candidate = 1 - target;
     const std::int64_t n_t = sums.columns(target).n, n_s = sums.columns(candidate).n;
     const std::int64_t most = n_t > 0 ? std::min(n_t, m) : std::min(o.n_select, n_s);
-    run.require_memory(8 * (4 * n_t * n_t + most * n_s + 8 * n_s), {"the choice among ", n_s, " variables"},
-                       "give fewer variables");
+    run.require_memory(bytes_of_sums + 8 * (4 * n_t * n_t + most * n_s + 8 * n_s),
+                       {"the choice among ", n_s, " variables"}, "give fewer variables");
     require(m > 0, "there are no rows yet: give some first");
     if (sums.columns(ProjseSums::kY).n == 0) {
         require(!o.from_y, "there is no Y to choose from");

@@ -11,9 +11,10 @@
 
 namespace fastfs::core {
 
-// Chooses from sums over the rows. The caller owns the arrays of the result.
-void projse_select(const ProjseSums& sums, const fastfs_projse_options& options, Run& run,
-                   fastfs_projse_result& result);
+// Chooses from sums over the rows. The caller owns the arrays of the result. bytes_of_sums: of sums that were made for
+// this choice.
+void projse_select(const ProjseSums& sums, const fastfs_projse_options& options, Run& run, fastfs_projse_result& result,
+                   std::int64_t bytes_of_sums = 0);
 
 // Sums and chooses, by the cheapest way for the shape.
 void projse(const ProjseRows& rows, std::int64_t n_classes, const fastfs_projse_options& options, Run& run,

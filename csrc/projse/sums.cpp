@@ -162,46 +162,41 @@ ProjseSums ProjseSums::as_class(std::int64_t n_y, std::int64_t label) const {
     return result;
 }
 
-std::int64_t ProjseSums::size() const {
-    return 2 + 3 * (side_[kY].n + side_[kX].n) + yy_.size() + yx_.size() + xx_.size();
-}
-
-void ProjseSums::save(double* numbers) const {
-    *numbers++ = static_cast<double>(n_rows_);
-    *numbers++ = static_cast<double>(n_labelled_);
+void ProjseSums::save(ByteWriter& to) const {
+    to.put(n_rows_);
+    to.put(n_labelled_);
     for (const ProjseColumns& side : side_) {
-        for (const auto* values : {&side.mean, &side.squares, &side.summed}) {
-            numbers = std::copy(values->begin(), values->end(), numbers);
-        }
+        for (const auto* values : {&side.mean, &side.squares, &side.summed}) to.put(values->data(), side.n);
     }
-    if (n_rows_ == 0) {  // the buffers are filled by the first rows
-        std::fill_n(numbers, yy_.size() + yx_.size() + xx_.size(), 0.0);
-        return;
-    }
-    const auto symmetric = [&](int side) {  // fills the triangle that isn't summed, too
+    if (n_rows_ == 0) return;  // the buffers are filled by the first rows
+    std::vector<double> row;
+    const auto symmetric = [&](int side) {  // writes the triangle that isn't summed, too
         const std::int64_t n = side == kY || has_xx_ ? side_[side].n : 0;
+        row.resize(at(n));
         for (std::int64_t i = 0; i < n; ++i) {
-            for (std::int64_t j = 0; j < n; ++j) *numbers++ = within(side, i, j);
+            for (std::int64_t j = 0; j < n; ++j) row[at(j)] = within(side, i, j);
+            to.put(row.data(), n);
         }
     };
     symmetric(kY);
-    numbers = std::copy(yx_.data(), yx_.data() + yx_.size(), numbers);
+    to.put(yx_.data(), yx_.size());
     symmetric(kX);
 }
 
-void ProjseSums::load(const double* numbers) {
-    n_rows_ = static_cast<std::int64_t>(*numbers++);
-    n_labelled_ = static_cast<std::int64_t>(*numbers++);
+void ProjseSums::load(ByteReader& from) {
+    constexpr std::int64_t kMostRows = 1000000000000000;
+    const auto get = [&](double* to, std::int64_t n) {
+        from.get(to, n);
+        from.expect(std::all_of(to, to + n, [](double x) { return std::isfinite(x); }));
+    };
+    n_rows_ = from.get();
+    n_labelled_ = from.get();
+    from.expect(n_rows_ >= 0 && n_rows_ <= kMostRows && n_labelled_ >= 0 && n_labelled_ <= n_rows_);
     for (ProjseColumns& side : side_) {
-        for (auto* values : {&side.mean, &side.squares, &side.summed}) {
-            std::copy(numbers, numbers + values->size(), values->begin());
-            numbers += values->size();
-        }
+        for (auto* values : {&side.mean, &side.squares, &side.summed}) get(values->data(), side.n);
     }
-    for (Buffer<double>* values : {&yy_, &yx_, &xx_}) {
-        if (n_rows_ > 0) std::copy(numbers, numbers + values->size(), values->data());
-        numbers += values->size();
-    }
+    if (n_rows_ == 0) return;
+    for (Buffer<double>* values : {&yy_, &yx_, &xx_}) get(values->data(), values->size());
 }
 
 }  // namespace fastfs::core

@@ -6,6 +6,7 @@
 
 #include "projse/columns.hpp"
 #include "support/buffer.hpp"
+#include "support/bytes.hpp"
 #include "support/matrix.hpp"
 #include "support/run.hpp"
 
@@ -35,10 +36,9 @@ class ProjseSums {
     // Returns these sums, of a single label, as those of rows of one class among n_y.
     ProjseSums as_class(std::int64_t n_y, std::int64_t label) const;
 
-    // Writes the sums as size() numbers. load replaces the sums by those of saved numbers.
-    std::int64_t size() const;
-    void save(double* numbers) const;
-    void load(const double* numbers);
+    // Writes the sums. load replaces the sums by saved ones of the same columns.
+    void save(ByteWriter& to) const;
+    void load(ByteReader& from);
 
     std::int64_t n_rows() const { return n_rows_; }
     bool has_xx() const { return has_xx_; }

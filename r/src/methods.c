@@ -362,7 +362,9 @@ static SEXP manifest_fit(SEXP pointer, SEXP labels, SEXP n_classes_, SEXP given,
     READ_OPTIONS(given, options, manifest_fields);
     READ_OPTIONS(given_scale, scale, scale_fields);
     begin_call(&call, given_run);
-    RETURN_FAILURE(call, fastfs_manifest_plan_fit(manifest, n_classes, &options, 1, m, &call.run, &plan));
+    plan.n_classes = n_classes;
+    plan.n_components = m;
+    RETURN_FAILURE(call, fastfs_manifest_plan_fit(manifest, &options, &call.run, &plan));
     SEXP wanted = element(given_scale, "sigma");
     if (wanted != R_NilValue && Rf_xlength(wanted) != plan.n_kernels) Rf_error("sigma is not one number a kernel");
 

@@ -93,6 +93,9 @@ cdef extern from "fastfs/fastfs.h" nogil:
     ctypedef enum fastfs_stream_method:
         FASTFS_STREAM_RELIEF
         FASTFS_STREAM_DISC
+        FASTFS_STREAM_PROJSE
+        FASTFS_STREAM_MANIFEST
+        FASTFS_STREAM_GRAM
     ctypedef struct fastfs_block:
         size_t struct_size
         const fastfs_matrix *X
@@ -108,6 +111,7 @@ cdef extern from "fastfs/fastfs.h" nogil:
         int64_t n_rows
         int64_t n_cols
         int64_t n_groups
+        int64_t n_y
     fastfs_status fastfs_stream_copy(const fastfs_stream *stream, fastfs_stream **copy)
     fastfs_status fastfs_stream_update(fastfs_stream *stream, const fastfs_block *block, const fastfs_run *run)
     fastfs_status fastfs_stream_merge(fastfs_stream *stream, const fastfs_stream *other)
@@ -133,14 +137,8 @@ cdef extern from "fastfs/fastfs.h" nogil:
         void *user
     fastfs_status fastfs_affinity(const fastfs_matrix *X, const fastfs_affinity_options *options, const fastfs_run *run, void *out)
     fastfs_status fastfs_affinity_product(const fastfs_matrix *X, const fastfs_affinity_options *options, const void *V, int64_t p, const fastfs_run *run, void *out)
-    ctypedef struct fastfs_gram:
-        pass
-    fastfs_status fastfs_gram_new(int64_t n_features, const fastfs_run *run, fastfs_gram **gram)
-    fastfs_status fastfs_gram_update(fastfs_gram *gram, const fastfs_matrix *chunk, const fastfs_run *run)
-    fastfs_status fastfs_gram_merge(fastfs_gram *gram, const fastfs_gram *other)
-    fastfs_status fastfs_gram_affinity(const fastfs_gram *gram, const fastfs_affinity_options *options, const fastfs_run *run, double *out)
-    int64_t fastfs_gram_rows(const fastfs_gram *gram)
-    void fastfs_gram_free(fastfs_gram *gram)
+    fastfs_status fastfs_gram_stream_new(int64_t n_features, const fastfs_run *run, fastfs_stream **stream)
+    fastfs_status fastfs_gram_stream_finish(const fastfs_stream *stream, const fastfs_affinity_options *options, const fastfs_run *run, double *out)
     fastfs_status fastfs_eigh(int64_t n, double *A, double *w, const fastfs_run *run)
     fastfs_status fastfs_pencil(int64_t n, double *K1, const double *K2, double *nu, int64_t *rank, const fastfs_run *run)
     ctypedef struct fastfs_manifest:
@@ -196,7 +194,12 @@ cdef extern from "fastfs/fastfs.h" nogil:
         int64_t exact_bytes
         int32_t accuracy
         int32_t reason
-    fastfs_status fastfs_manifest_plan_fit(const fastfs_manifest *manifest, int64_t n_classes, const fastfs_manifest_options *options, int64_t n_scales, int64_t n_components, const fastfs_run *run, fastfs_manifest_plan *plan)
+        int64_t n_classes
+        int64_t n_scales
+        int64_t n_components
+        int64_t n_features
+        int64_t n_groups
+    fastfs_status fastfs_manifest_plan_fit(const fastfs_manifest *manifest, const fastfs_manifest_options *options, const fastfs_run *run, fastfs_manifest_plan *plan)
     enum:
         FASTFS_MANIFEST_WARN_SIGMA
         FASTFS_MANIFEST_WARN_ONE_SAMPLE
@@ -224,18 +227,8 @@ cdef extern from "fastfs/fastfs.h" nogil:
         double *problem_scores
     fastfs_status fastfs_manifest_fit(const fastfs_manifest *manifest, const int64_t *labels, int64_t n_classes, const fastfs_manifest_options *options, const fastfs_manifest_scale *scales, int64_t n_scales, const fastfs_run *run, fastfs_manifest_result *results)
     fastfs_status fastfs_manifest_mean_scores(int64_t n_features, int64_t n_classes, int32_t multiclass, const double *problem_scores, double *scores, double *class_scores)
-    ctypedef struct fastfs_manifest_sums:
-        pass
-    fastfs_status fastfs_manifest_sums_plan(int64_t n_features, int64_t n_groups, int64_t n_classes, const fastfs_manifest_options *options, int64_t n_scales, int64_t n_components, const fastfs_run *run, fastfs_manifest_plan *plan)
-    fastfs_status fastfs_manifest_sums_new(int64_t n_features, int64_t n_groups, const fastfs_manifest_options *options, const fastfs_run *run, fastfs_manifest_sums **sums)
-    fastfs_status fastfs_manifest_sums_update(fastfs_manifest_sums *sums, const fastfs_matrix *X, const int64_t *groups, const fastfs_run *run)
-    fastfs_status fastfs_manifest_sums_merge(fastfs_manifest_sums *sums, const fastfs_manifest_sums *other)
-    fastfs_status fastfs_manifest_sums_means(const fastfs_manifest_sums *sums, double *counts, double *means)
-    fastfs_status fastfs_manifest_sums_fit(const fastfs_manifest_sums *sums, const int64_t *labels, int64_t n_classes, const fastfs_manifest_options *options, const fastfs_manifest_scale *scales, int64_t n_scales, const fastfs_run *run, fastfs_manifest_result *results)
-    int64_t fastfs_manifest_sums_size(const fastfs_manifest_sums *sums)
-    fastfs_status fastfs_manifest_sums_save(const fastfs_manifest_sums *sums, double *numbers, int64_t n_numbers)
-    fastfs_status fastfs_manifest_sums_load(fastfs_manifest_sums *sums, const double *numbers, int64_t n_numbers)
-    void fastfs_manifest_sums_free(fastfs_manifest_sums *sums)
+    fastfs_status fastfs_manifest_stream_new(int64_t n_features, int64_t n_groups, const fastfs_manifest_options *options, const fastfs_run *run, fastfs_stream **stream)
+    fastfs_status fastfs_manifest_stream_finish(const fastfs_stream *stream, const int64_t *labels, int64_t n_classes, const fastfs_manifest_options *options, const fastfs_manifest_scale *scales, int64_t n_scales, const fastfs_run *run, fastfs_manifest_result *results)
     fastfs_status fastfs_manifest_kernels(int64_t n_features, const double *K1, const double *K2, const fastfs_manifest_options *options, const fastfs_run *run, fastfs_manifest_result *result)
     enum:
         FASTFS_POLY
@@ -278,20 +271,12 @@ cdef extern from "fastfs/fastfs.h" nogil:
     fastfs_status fastfs_projse(const fastfs_matrix *X, const fastfs_matrix *Y, const int64_t *labels, int64_t n_classes, const fastfs_projse_options *options, const fastfs_run *run, fastfs_projse_result *result)
     fastfs_status fastfs_projse_kernels(int64_t n_y, int64_t n_x, const double *K_YY, const double *K_YX, const double *K_XX, const fastfs_projse_options *options, const fastfs_run *run, fastfs_projse_result *result)
     fastfs_status fastfs_projse_label_scores(const fastfs_matrix *X, const int64_t *labels, int64_t n_labelings, int64_t n_classes, const fastfs_projse_options *options, const fastfs_run *run, double *scores)
-    ctypedef struct fastfs_projse_sums:
-        pass
-    fastfs_status fastfs_projse_new(int64_t n_y, int64_t n_x, int32_t two_views, const fastfs_run *run, fastfs_projse_sums **sums)
-    fastfs_status fastfs_projse_update(fastfs_projse_sums *sums, const fastfs_matrix *X, const fastfs_matrix *Y, const int64_t *labels, const fastfs_run *run)
-    fastfs_status fastfs_projse_update_groups(fastfs_projse_sums *const *sums, int64_t n_groups, const fastfs_matrix *X, const int64_t *groups, const fastfs_run *run)
-    fastfs_status fastfs_projse_merge(fastfs_projse_sums *sums, const fastfs_projse_sums *other)
-    fastfs_status fastfs_projse_merge_class(fastfs_projse_sums *sums, const fastfs_projse_sums *other, int64_t label)
-    fastfs_status fastfs_projse_means(const fastfs_projse_sums *sums, double *means)
-    fastfs_status fastfs_projse_select(const fastfs_projse_sums *sums, const fastfs_projse_options *options, const fastfs_run *run, fastfs_projse_result *result)
-    int64_t fastfs_projse_rows(const fastfs_projse_sums *sums)
-    int64_t fastfs_projse_size(const fastfs_projse_sums *sums)
-    fastfs_status fastfs_projse_save(const fastfs_projse_sums *sums, double *numbers, int64_t n_numbers)
-    fastfs_status fastfs_projse_load(fastfs_projse_sums *sums, const double *numbers, int64_t n_numbers)
-    void fastfs_projse_free(fastfs_projse_sums *sums)
+    enum:
+        FASTFS_PROJSE_ONE_VIEW
+        FASTFS_PROJSE_TWO_VIEWS
+        FASTFS_PROJSE_GROUPS
+    fastfs_status fastfs_projse_stream_new(int64_t n_y, int64_t n_x, int32_t views, const fastfs_run *run, fastfs_stream **stream)
+    fastfs_status fastfs_projse_stream_finish(const fastfs_stream *stream, const int64_t *classes, int64_t n_classes, const fastfs_projse_options *options, const fastfs_run *run, fastfs_projse_result *result)
     enum:
         FASTFS_SCALE_NONE
         FASTFS_SCALE_RANGE

@@ -24,6 +24,7 @@
 #include "fastfs/fastfs.hpp"
 #include "fastfs/link_blas.h"
 #include "fastfs/testing.h"
+#include "streams.hpp"
 
 namespace {
 
@@ -148,41 +149,25 @@ void test_null() {
     CHECK(fastfs_affinity_product(nullptr, nullptr, nullptr, 1, nullptr, nullptr) == FASTFS_EINVAL);
     CHECK(fastfs_affinity_product(&X, nullptr, nullptr, 1, nullptr, nullptr) == FASTFS_EINVAL &&
           says("V must not be null"));
-    CHECK(fastfs_gram_new(3, nullptr, nullptr) == FASTFS_EINVAL);
-    CHECK(fastfs_gram_update(nullptr, nullptr, nullptr) == FASTFS_EINVAL);
-    CHECK(fastfs_gram_merge(nullptr, nullptr) == FASTFS_EINVAL);
-    CHECK(fastfs_gram_affinity(nullptr, nullptr, nullptr, nullptr) == FASTFS_EINVAL);
+    CHECK(fastfs_gram_stream_new(3, nullptr, nullptr) == FASTFS_EINVAL);
+    CHECK(fastfs_gram_stream_finish(nullptr, nullptr, nullptr, nullptr) == FASTFS_EINVAL);
     CHECK(fastfs_eigh(3, nullptr, nullptr, nullptr) == FASTFS_EINVAL);
     CHECK(fastfs_pencil(3, nullptr, nullptr, nullptr, nullptr, nullptr) == FASTFS_EINVAL);
     CHECK(fastfs_manifest_new(nullptr, 1, 0, nullptr, nullptr) == FASTFS_EINVAL);
-    CHECK(fastfs_manifest_plan_fit(nullptr, 2, nullptr, 1, 0, nullptr, nullptr) == FASTFS_EINVAL);
+    CHECK(fastfs_manifest_plan_fit(nullptr, nullptr, nullptr, nullptr) == FASTFS_EINVAL);
     CHECK(fastfs_manifest_fit(nullptr, nullptr, 2, nullptr, nullptr, 1, nullptr, nullptr) == FASTFS_EINVAL);
     CHECK(fastfs_manifest_mean_scores(2, 2, 0, nullptr, nullptr, nullptr) == FASTFS_EINVAL);
     CHECK(fastfs_manifest_kernels(2, nullptr, nullptr, nullptr, nullptr, nullptr) == FASTFS_EINVAL);
-    CHECK(fastfs_manifest_sums_plan(3, 2, 2, nullptr, 1, 0, nullptr, nullptr) == FASTFS_EINVAL);
-    CHECK(fastfs_manifest_sums_new(3, 2, nullptr, nullptr, nullptr) == FASTFS_EINVAL);
-    CHECK(fastfs_manifest_sums_update(nullptr, nullptr, nullptr, nullptr) == FASTFS_EINVAL);
-    CHECK(fastfs_manifest_sums_merge(nullptr, nullptr) == FASTFS_EINVAL);
-    CHECK(fastfs_manifest_sums_means(nullptr, nullptr, nullptr) == FASTFS_EINVAL);
-    CHECK(fastfs_manifest_sums_fit(nullptr, nullptr, 2, nullptr, nullptr, 1, nullptr, nullptr) == FASTFS_EINVAL);
-    CHECK(fastfs_manifest_sums_save(nullptr, nullptr, 0) == FASTFS_EINVAL);
-    CHECK(fastfs_manifest_sums_load(nullptr, nullptr, 0) == FASTFS_EINVAL);
-    CHECK(fastfs_manifest_sums_size(nullptr) == -1);
+    CHECK(fastfs_manifest_stream_new(3, 2, nullptr, nullptr, nullptr) == FASTFS_EINVAL);
+    CHECK(fastfs_manifest_stream_finish(nullptr, nullptr, 2, nullptr, nullptr, 1, nullptr, nullptr) == FASTFS_EINVAL);
     CHECK(fastfs_projse(nullptr, nullptr, nullptr, 0, nullptr, nullptr, nullptr) == FASTFS_EINVAL);
     CHECK(fastfs_projse(&X, nullptr, labels.data(), 2, nullptr, nullptr, nullptr) == FASTFS_EINVAL);
     CHECK(fastfs_projse_label_scores(nullptr, labels.data(), 1, 2, nullptr, nullptr, nullptr) == FASTFS_EINVAL);
     CHECK(fastfs_projse_label_scores(&X, nullptr, 1, 2, nullptr, nullptr, nullptr) == FASTFS_EINVAL);
     CHECK(fastfs_projse_label_scores(&X, labels.data(), 1, 2, nullptr, nullptr, nullptr) == FASTFS_EINVAL);
     CHECK(fastfs_projse_kernels(1, 1, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr) == FASTFS_EINVAL);
-    CHECK(fastfs_projse_new(1, 1, 0, nullptr, nullptr) == FASTFS_EINVAL);
-    CHECK(fastfs_projse_update(nullptr, nullptr, nullptr, nullptr, nullptr) == FASTFS_EINVAL);
-    CHECK(fastfs_projse_merge(nullptr, nullptr) == FASTFS_EINVAL);
-    CHECK(fastfs_projse_merge_class(nullptr, nullptr, 0) == FASTFS_EINVAL);
-    CHECK(fastfs_projse_update_groups(nullptr, 1, nullptr, nullptr, nullptr) == FASTFS_EINVAL);
-    CHECK(fastfs_projse_means(nullptr, nullptr) == FASTFS_EINVAL);
-    CHECK(fastfs_projse_select(nullptr, nullptr, nullptr, nullptr) == FASTFS_EINVAL);
-    CHECK(fastfs_projse_save(nullptr, nullptr, 0) == FASTFS_EINVAL);
-    CHECK(fastfs_projse_load(nullptr, nullptr, 0) == FASTFS_EINVAL);
+    CHECK(fastfs_projse_stream_new(1, 1, 0, nullptr, nullptr) == FASTFS_EINVAL);
+    CHECK(fastfs_projse_stream_finish(nullptr, nullptr, 0, nullptr, nullptr, nullptr) == FASTFS_EINVAL);
     CHECK(fastfs_margin_new(nullptr, nullptr, nullptr, nullptr) == FASTFS_EINVAL);
     CHECK(fastfs_margin_scaling(nullptr, nullptr, nullptr) == FASTFS_EINVAL);
     CHECK(fastfs_relief(nullptr, nullptr, 2, nullptr, nullptr, nullptr) == FASTFS_EINVAL);
@@ -215,11 +200,7 @@ void test_null() {
     CHECK(fastfs_ld_clumps(nullptr, nullptr, nullptr, nullptr, nullptr) == FASTFS_EINVAL);
     CHECK(fastfs_check_matrix(nullptr) == FASTFS_EINVAL);
     CHECK(fastfs_exp_seconds(FASTFS_FLOAT64, 8, 1, nullptr) == FASTFS_EINVAL);
-    CHECK(fastfs_gram_rows(nullptr) == -1 && fastfs_projse_rows(nullptr) == -1 && fastfs_projse_size(nullptr) == -1);
-    fastfs_gram_free(nullptr);
     fastfs_manifest_free(nullptr);
-    fastfs_manifest_sums_free(nullptr);
-    fastfs_projse_free(nullptr);
     fastfs_margin_free(nullptr);
     fastfs_immigrate_free(nullptr);
     fastfs_disc_free(nullptr);
@@ -240,8 +221,8 @@ void test_negative_sizes() {
             wrong.*member = size;
             CHECK(fastfs_affinity(&wrong, nullptr, nullptr, out.data()) == FASTFS_EINVAL && says("at least one"));
         }
-        fastfs_gram* gram = nullptr;
-        CHECK(fastfs_gram_new(size, nullptr, &gram) == FASTFS_EINVAL && gram == nullptr);
+        fastfs_stream* gram = nullptr;
+        CHECK(fastfs_gram_stream_new(size, nullptr, &gram) == FASTFS_EINVAL && gram == nullptr);
         CHECK(fastfs_affinity_product(&X, nullptr, out.data(), size, nullptr, out.data()) == FASTFS_EINVAL);
         CHECK(fastfs_eigh(size, out.data(), out.data(), nullptr) == FASTFS_EINVAL);
         std::int64_t rank = 0;
@@ -250,14 +231,14 @@ void test_negative_sizes() {
         CHECK(fastfs_manifest_new(&X, size, 0, nullptr, &manifest) == FASTFS_EINVAL && manifest == nullptr);
         auto exact = fastfs::default_manifest_options();
         exact.accuracy = FASTFS_MANIFEST_EXACT;
-        fastfs_manifest_sums* of_groups = nullptr;
-        CHECK(fastfs_manifest_sums_new(size, 2, &exact, nullptr, &of_groups) == FASTFS_EINVAL && !of_groups);
-        CHECK(fastfs_manifest_sums_new(d, size, &exact, nullptr, &of_groups) == FASTFS_EINVAL && !of_groups);
+        fastfs_stream* of_groups = nullptr;
+        CHECK(fastfs_manifest_stream_new(size, 2, &exact, nullptr, &of_groups) == FASTFS_EINVAL && !of_groups);
+        CHECK(fastfs_manifest_stream_new(d, size, &exact, nullptr, &of_groups) == FASTFS_EINVAL && !of_groups);
         CHECK(fastfs_manifest_kernels(size, out.data(), out.data(), nullptr, nullptr, nullptr) == FASTFS_EINVAL);
         CHECK(fastfs_projse_kernels(size, 1, out.data(), out.data(), out.data(), nullptr, nullptr, nullptr) ==
               FASTFS_EINVAL);
-        fastfs_projse_sums* sums = nullptr;
-        CHECK(fastfs_projse_new(1, size, 0, nullptr, &sums) == FASTFS_EINVAL && sums == nullptr);
+        fastfs_stream* sums = nullptr;
+        CHECK(fastfs_projse_stream_new(1, size, 0, nullptr, &sums) == FASTFS_EINVAL && sums == nullptr);
         CHECK(fastfs_nearest_features(&X, size, nullptr, indices.data(), out.data()) == FASTFS_EINVAL);
         CHECK(fastfs_immigrate_pairs(size, 1, out.data(), out.data(), 0, 1, nullptr, indices.data(), indices.data(),
                                      out.data(), &rank) == FASTFS_EINVAL);
@@ -537,7 +518,7 @@ void test_too_large_sizes() {
     const fastfs::matrix tall(&one, two_to(40), 1);
     fastfs_margin* margin = nullptr;
     CHECK(fastfs_margin_new(tall.get(), nullptr, nullptr, &margin) == FASTFS_EINVAL && says("number of samples"));
-    test_too_large("gram_new", [&](auto& how) { return fastfs_gram_new(400000000, &how, nullptr); });
+    test_too_large("gram_stream_new", [&](auto& how) { return fastfs_gram_stream_new(400000000, &how, nullptr); });
     test_too_large("eigh", [&](auto& how) { return fastfs_eigh(400000000, nullptr, nullptr, &how); });
     const auto matrices = fastfs::ikdr_matrices(&one, two_to(62), n);
     test_too_large("ikdr_fit",
@@ -579,17 +560,24 @@ void test_too_large_sizes() {
     for (const int dtype : {FASTFS_FLOAT32, FASTFS_FLOAT64}) {
         CHECK(fastfs_exp_seconds(dtype, two_to(62), 1, &seconds) == FASTFS_ENOMEM);
     }
-    fastfs_projse_sums* sums = nullptr;
-    CHECK(fastfs_projse_new(1, 1, 0, nullptr, &sums) == FASTFS_OK);
-    std::vector<double> numbers(static_cast<std::size_t>(fastfs_projse_size(sums)), 1.0);
-    numbers.back() = std::numeric_limits<double>::quiet_NaN();
-    CHECK(fastfs_projse_load(sums, numbers.data(), static_cast<std::int64_t>(numbers.size())) == FASTFS_EINVAL &&
-          says("NaN") && fastfs_projse_rows(sums) == 0);
-    numbers.back() = 1;
-    numbers[1] = 2;
-    CHECK(fastfs_projse_load(sums, numbers.data(), static_cast<std::int64_t>(numbers.size())) == FASTFS_EINVAL &&
-          says("2 of 1 rows have labels"));
-    fastfs_projse_free(sums);
+    fastfs_stream *sums = nullptr, *read = nullptr;
+    CHECK(fastfs_projse_stream_new(1, 1, 0, nullptr, &sums) == FASTFS_OK);
+    CHECK(fastfs_projse_stream_new(1, 1, 0, nullptr, &read) == FASTFS_OK);
+    const double number = 1;
+    const std::int64_t label = 0;
+    CHECK(update_stream(sums, fastfs::matrix(&number, 1, 1).get(), nullptr, &label) == FASTFS_OK);
+    const std::vector<char> saved = bytes_of(sums);
+    std::vector<char> broken = saved;
+    const double nan = std::numeric_limits<double>::quiet_NaN();
+    std::memcpy(broken.data() + broken.size() - 8, &nan, 8);
+    CHECK(load_stream(read, broken) == FASTFS_EINVAL && says("the bytes are damaged") && rows_of(read) == 0);
+    broken = saved;
+    const std::int64_t two = 2;
+    std::memcpy(broken.data() + kHeaderBytes + 8, &two, 8);  // labels of two rows, of one that there is
+    CHECK(load_stream(read, broken) == FASTFS_EINVAL && says("the bytes are damaged") && rows_of(read) == 0);
+    CHECK(load_stream(read, saved) == FASTFS_OK && rows_of(read) == 1);
+    fastfs_stream_free(sums);
+    fastfs_stream_free(read);
 }
 
 // ---- structs of other versions --------------------------------------------------------------------------------------
@@ -677,9 +665,8 @@ void test_struct_sizes() {
     test_versions("fastfs_manifest_result", result, offsetof(fastfs_manifest_result, class_scores),
                   [&](fastfs_manifest_result* r) { return fit(nullptr, &scale, r); });
     const fastfs_manifest_plan plan = FASTFS_MANIFEST_PLAN_INIT;
-    test_versions("fastfs_manifest_plan", plan, 8, [&](fastfs_manifest_plan* p) {
-        return fastfs_manifest_plan_fit(manifest, 2, nullptr, 1, 0, nullptr, p);
-    });
+    test_versions("fastfs_manifest_plan", plan, 8,
+                  [&](fastfs_manifest_plan* p) { return fastfs_manifest_plan_fit(manifest, nullptr, nullptr, p); });
     fastfs_manifest_free(manifest);
     fastfs_matrix upper = X, lower = X;
     upper.n_rows = lower.n_rows = n / 2;
@@ -846,15 +833,17 @@ void test_questions() {
               fastfs::affinity(fastfs::matrix(values.data(), n, d), fastfs::rbf(1), nullptr, how);
           }) > 8 * d * d);
 
-    fastfs_gram* gram = nullptr;
-    test_question("gram_new",
-                  [&](const fastfs_run& how, bool given) { return fastfs_gram_new(d, &how, give(given, &gram)); });
-    test_question("gram_update", [&](const fastfs_run& how, bool) { return fastfs_gram_update(gram, &X, &how); });
-    CHECK(fastfs_gram_rows(gram) == n);  // questions add nothing
-    test_question("gram_affinity", [&](const fastfs_run& how, bool given) {
-        return fastfs_gram_affinity(gram, nullptr, &how, give(given, out.data()));
+    fastfs_stream* gram = nullptr;
+    test_question("gram_stream_new", [&](const fastfs_run& how, bool given) {
+        return fastfs_gram_stream_new(d, &how, give(given, &gram));
     });
-    fastfs_gram_free(gram);
+    test_question("stream_update of Gram matrices",
+                  [&](const fastfs_run& how, bool) { return update_stream(gram, &X, &how); });
+    CHECK(rows_of(gram) == n);  // questions add nothing
+    test_question("gram_stream_finish", [&](const fastfs_run& how, bool given) {
+        return fastfs_gram_stream_finish(gram, nullptr, &how, give(given, out.data()));
+    });
+    fastfs_stream_free(gram);
 
     std::vector<double> A(d * d, 0.0), B(d * d, 0.0);
     for (std::int64_t i = 0; i < d; ++i) A[static_cast<std::size_t>(i * d + i)] = 1;
@@ -890,25 +879,20 @@ void test_questions() {
     {
         auto exact = fastfs::default_manifest_options();
         exact.accuracy = FASTFS_MANIFEST_EXACT;
-        fastfs_manifest_sums* sums = nullptr;
-        test_question("manifest_sums_new", [&](const fastfs_run& how, bool given) {
-            return fastfs_manifest_sums_new(d, 2, &exact, &how, give(given, &sums));
+        fastfs_stream* sums = nullptr;
+        test_question("manifest_stream_new", [&](const fastfs_run& how, bool given) {
+            return fastfs_manifest_stream_new(d, 2, &exact, &how, give(given, &sums));
         });
-        test_question("manifest_sums_update", [&](const fastfs_run& how, bool) {
-            return fastfs_manifest_sums_update(sums, &X, labels.data(), &how);
-        });
+        test_question("stream_update of ManiFeSt",
+                      [&](const fastfs_run& how, bool) { return update_stream(sums, &X, &how, labels.data()); });
         const fastfs_manifest_scale scale = FASTFS_MANIFEST_SCALE_INIT;
         const std::int64_t classes[] = {0, 1};
-        test_question("manifest_sums_fit", [&](const fastfs_run& how, bool given) {
+        test_question("manifest_stream_finish", [&](const fastfs_run& how, bool given) {
             fastfs_manifest_result result = FASTFS_MANIFEST_RESULT_INIT;
             result.scores = give(given, scores.data());
-            return fastfs_manifest_sums_fit(sums, classes, 2, &exact, &scale, 1, &how, &result);
+            return fastfs_manifest_stream_finish(sums, classes, 2, &exact, &scale, 1, &how, &result);
         });
-        std::vector<double> numbers(static_cast<std::size_t>(fastfs_manifest_sums_size(sums)), 0.0);
-        numbers.back() = std::numeric_limits<double>::quiet_NaN();
-        CHECK(fastfs_manifest_sums_load(sums, numbers.data(), static_cast<std::int64_t>(numbers.size())) ==
-              FASTFS_EINVAL);
-        fastfs_manifest_sums_free(sums);
+        fastfs_stream_free(sums);
     }
 
     fastfs_projse_result selection = FASTFS_PROJSE_RESULT_INIT;
@@ -934,18 +918,17 @@ void test_questions() {
         return fastfs_projse(wide.get(), wide.get(), nullptr, 0, nullptr, &how, give(given, &of_wide));
     });
     CHECK(selection.n_selected == 1);
-    fastfs_projse_sums* sums = nullptr;
-    test_question("projse_new", [&](const fastfs_run& how, bool given) {
-        return fastfs_projse_new(2, d, 0, &how, give(given, &sums));
+    fastfs_stream* sums = nullptr;
+    test_question("projse_stream_new", [&](const fastfs_run& how, bool given) {
+        return fastfs_projse_stream_new(2, d, 0, &how, give(given, &sums));
     });
-    test_question("projse_update", [&](const fastfs_run& how, bool) {
-        return fastfs_projse_update(sums, &X, nullptr, labels.data(), &how);
+    test_question("stream_update of ProjSe",
+                  [&](const fastfs_run& how, bool) { return update_stream(sums, &X, &how, labels.data()); });
+    CHECK(rows_of(sums) == n);
+    test_question("projse_stream_finish", [&](const fastfs_run& how, bool given) {
+        return fastfs_projse_stream_finish(sums, nullptr, 0, nullptr, &how, give(given, &selection));
     });
-    CHECK(fastfs_projse_rows(sums) == n);
-    test_question("projse_select", [&](const fastfs_run& how, bool given) {
-        return fastfs_projse_select(sums, nullptr, &how, give(given, &selection));
-    });
-    fastfs_projse_free(sums);
+    fastfs_stream_free(sums);
     const std::vector<double> K{1, 0.5, 0.5, 1}, diagonal{1, 1};
     test_question("projse_kernels", [&](const fastfs_run& how, bool given) {
         return fastfs_projse_kernels(2, 2, K.data(), K.data(), diagonal.data(), nullptr, &how, give(given, &selection));
@@ -1248,10 +1231,10 @@ void test_kernels_without_numbers() {
     CHECK(fastfs_affinity(&X, &options, nullptr, out.data()) == FASTFS_EINVAL && says("the kernel returned NaN"));
     CHECK(fastfs_affinity_product(&X, &options, V.data(), 1, nullptr, out.data()) == FASTFS_EINVAL &&
           says("the kernel returned NaN"));
-    fastfs_gram* gram = nullptr;
-    CHECK(fastfs_gram_new(d, nullptr, &gram) == FASTFS_OK && fastfs_gram_update(gram, &X, nullptr) == FASTFS_OK);
-    CHECK(fastfs_gram_affinity(gram, &options, nullptr, out.data()) == FASTFS_EINVAL && says("NaN"));
-    fastfs_gram_free(gram);
+    fastfs_stream* gram = nullptr;
+    CHECK(fastfs_gram_stream_new(d, nullptr, &gram) == FASTFS_OK && update_stream(gram, &X) == FASTFS_OK);
+    CHECK(fastfs_gram_stream_finish(gram, &options, nullptr, out.data()) == FASTFS_EINVAL && says("NaN"));
+    fastfs_stream_free(gram);
     fastfs_manifest* manifest = nullptr;
     CHECK(fastfs_manifest_new(&X, 1, 0, nullptr, &manifest) == FASTFS_OK);
     for (const int accuracy : {FASTFS_MANIFEST_EXACT, FASTFS_MANIFEST_LOW_RANK, FASTFS_MANIFEST_LOW_RANK_HIGH}) {
@@ -1594,37 +1577,44 @@ void test_findings() {
     const double large[] = {1e160, 1, 2, 3}, small[] = {1, 2, 3, 4};
     fastfs_manifest_options of_sums = FASTFS_MANIFEST_OPTIONS_INIT;
     of_sums.accuracy = FASTFS_MANIFEST_EXACT;
-    fastfs_manifest_sums* sums = nullptr;
-    fastfs::check(fastfs_manifest_sums_new(2, 2, &of_sums, nullptr, &sums));
+    fastfs_stream *sums = nullptr, *read = nullptr;
+    fastfs::check(fastfs_manifest_stream_new(2, 2, &of_sums, nullptr, &sums));
+    fastfs::check(fastfs_manifest_stream_new(2, 2, &of_sums, nullptr, &read));
     const std::int64_t groups[] = {0, 1};
-    CHECK(fastfs_manifest_sums_update(sums, fastfs::matrix(large, 2, 2).get(), groups, nullptr) == FASTFS_EINVAL);
+    CHECK(update_stream(sums, fastfs::matrix(large, 2, 2).get(), nullptr, groups) == FASTFS_EINVAL);
     CHECK(says("the values of row 0 are too large"));
-    fastfs::check(fastfs_manifest_sums_update(sums, fastfs::matrix(small, 2, 2).get(), groups, nullptr));
-    std::vector<double> saved(static_cast<std::size_t>(fastfs_manifest_sums_size(sums)));
-    fastfs::check(fastfs_manifest_sums_save(sums, saved.data(), static_cast<std::int64_t>(saved.size())));
-    CHECK(fastfs_manifest_sums_load(sums, saved.data(), static_cast<std::int64_t>(saved.size())) == FASTFS_OK);
-    fastfs_manifest_sums_free(sums);
+    fastfs::check(update_stream(sums, fastfs::matrix(small, 2, 2).get(), nullptr, groups));
+    CHECK(load_stream(read, bytes_of(sums)) == FASTFS_OK);
+    fastfs_stream_free(sums);
+    fastfs_stream_free(read);
 
     // Sums of no rows at all: a fit ends. Some of them have negative squares.
     of_sums.accuracy = FASTFS_MANIFEST_LOW_RANK;
     of_sums.rank = 1;
-    fastfs::check(fastfs_manifest_sums_new(6, 2, &of_sums, nullptr, &sums));
+    fastfs::check(fastfs_manifest_stream_new(6, 2, &of_sums, nullptr, &sums));
     const std::int64_t two[] = {0, 1};
-    fastfs::check(fastfs_manifest_sums_update(sums, fastfs::matrix(values, 2, 6).get(), two, nullptr));
-    std::vector<double> numbers(static_cast<std::size_t>(fastfs_manifest_sums_size(sums)));
-    fastfs::check(fastfs_manifest_sums_save(sums, numbers.data(), static_cast<std::int64_t>(numbers.size())));
+    fastfs::check(update_stream(sums, fastfs::matrix(values, 2, 6).get(), nullptr, two));
+    const std::vector<char> saved = bytes_of(sums);
+    fastfs_stream_free(sums);
     double scores[6];
     fastfs_manifest_result result = FASTFS_MANIFEST_RESULT_INIT;
     result.scores = scores;
     const fastfs_manifest_scale scale = FASTFS_MANIFEST_SCALE_INIT;
-    for (std::size_t first = 0; first < numbers.size(); ++first) {
-        std::vector<double> strange = numbers;
-        for (std::size_t e = first; e < std::min(first + 4, numbers.size()); ++e) strange[e] = -1e3 * (strange[e] + 1);
-        if (fastfs_manifest_sums_load(sums, strange.data(), static_cast<std::int64_t>(strange.size())) != FASTFS_OK)
-            continue;
-        CHECK(fastfs_manifest_sums_fit(sums, two, 2, &of_sums, &scale, 1, nullptr, &result) != FASTFS_EINTERNAL);
+    for (std::size_t first = kHeaderBytes; first < saved.size(); first += 8) {
+        std::vector<char> strange = saved;
+        for (std::size_t e = first; e < std::min(first + 32, saved.size()); e += 8) {
+            double sum;
+            std::memcpy(&sum, strange.data() + e, 8);
+            sum = -1e3 * (sum + 1);
+            std::memcpy(strange.data() + e, &sum, 8);
+        }
+        fastfs::check(fastfs_manifest_stream_new(6, 2, &of_sums, nullptr, &sums));
+        if (load_stream(sums, strange) == FASTFS_OK) {
+            CHECK(fastfs_manifest_stream_finish(sums, two, 2, &of_sums, &scale, 1, nullptr, &result) !=
+                  FASTFS_EINTERNAL);
+        }
+        fastfs_stream_free(sums);
     }
-    fastfs_manifest_sums_free(sums);
 
     // A sample without the value of a feature that has no weight.
     fastfs_margin* margin = nullptr;

@@ -196,12 +196,12 @@ void test_sparse_and_chunks() {
     fastfs::affinity({X.data(), n, d}, fastfs::sqeuclidean(), dense.data());
     fastfs::affinity(fastfs::matrix::csr(values.data(), columns.data(), begins.data(), n, d), fastfs::sqeuclidean(),
                      sparse.data());
-    fastfs::gram gram(d), other(d);
+    fastfs::stream gram = fastfs::gram_stream(d), other = fastfs::gram_stream(d);
     gram.update({X.data(), 20, d});
     other.update({X.data() + 20 * d, n - 20, d});
     gram.merge(other);
-    CHECK(gram.n_rows() == n);
-    gram.affinity(fastfs::sqeuclidean(), chunked.data());
+    CHECK(gram.state().n_rows == n);
+    fastfs::gram_stream_finish(gram, fastfs::sqeuclidean(), chunked.data());
     double largest = 0, worst = 0;
     for (std::size_t e = 0; e < dense.size(); ++e) {
         largest = std::max(largest, dense[e]);
@@ -1112,25 +1112,37 @@ void test_projse() {
         CHECK(agrees(fastfs::projse(csr, Y, options, how), 1e-13));
         CHECK(agrees(fastfs::projse(csr, labels.data(), 3, options, how), 1e-13));
 
-        fastfs::projse_sums whole(3, n_x, false, how), part(3, n_x, false, how), read(3, n_x, false, how);
-        whole.update(fastfs::matrix(X.data(), 100, n_x), labels.data(), how);
-        part.update(fastfs::matrix(X.data() + 100 * n_x, 200, n_x), fastfs::matrix(one_hot.data() + 300, 200, 3), how);
+        const auto make = [&] { return fastfs::projse_stream(3, n_x, FASTFS_PROJSE_ONE_VIEW, how); };
+        const auto select = [&](const fastfs::stream& of, const fastfs::projse_options& o) {
+            return fastfs::projse_stream_finish(of, o, how);
+        };
+        const auto reread = [&](const fastfs::stream& of) {
+            std::vector<char> bytes(static_cast<std::size_t>(of.size()));
+            of.save(bytes.data(), of.size());
+            fastfs::stream read = make();
+            read.load(bytes.data(), of.size());
+            return read;
+        };
+        fastfs::stream whole = make(), part = make();
+        whole.update_labels(fastfs::matrix(X.data(), 100, n_x), labels.data(), how);
+        part.update_targets(fastfs::matrix(X.data() + 100 * n_x, 200, n_x),
+                            fastfs::matrix(one_hot.data() + 300, 200, 3), how);
         whole.merge(part);
-        read.load(whole.save());
-        CHECK(read.n_rows() == m && agrees(read.select(options, how), 1e-13));
+        const fastfs::stream read = reread(whole);
+        CHECK(read.state().n_rows == m && agrees(select(read, options), 1e-13));
 
         auto automatic = options, centered = options;
         automatic.center = FASTFS_PROJSE_CENTER_AUTO;
         centered.center = 1;
-        CHECK(agrees(read.select(automatic, how), 1e-13));  // only some of the rows came with labels
-        fastfs::projse_sums labelled(3, n_x, false, how), again(3, n_x, false, how);
-        labelled.update(rows, labels.data(), how);
-        again.load(labelled.save());
-        const auto by_default = again.select(automatic, how);
+        CHECK(agrees(select(read, automatic), 1e-13));  // only some of the rows came with labels
+        fastfs::stream labelled = make();
+        labelled.update_labels(rows, labels.data(), how);
+        const fastfs::stream again = reread(labelled);
+        const auto by_default = select(again, automatic);
         CHECK(by_default.centered && by_default.rank == 2);
-        CHECK(by_default.scores == labelled.select(centered, how).scores);
+        CHECK(by_default.scores == select(labelled, centered).scores);
         CHECK(by_default.scores == fastfs::projse(rows, labels.data(), 3, automatic, how).scores);
-        CHECK(!again.select(options, how).centered && agrees(again.select(options, how), 1e-13));
+        CHECK(!select(again, options).centered && agrees(select(again, options), 1e-13));
         CHECK(!fastfs::projse(rows, Y, automatic, how).centered);
 
         auto alone = options;
@@ -1147,9 +1159,6 @@ void test_projse() {
         CHECK(std::string(e.what()).find("row 7, column 5") != std::string::npos);
     }
     CHECK(fastfs_projse(nullptr, nullptr, nullptr, 0, nullptr, nullptr, nullptr) == FASTFS_EINVAL);
-    CHECK(fastfs_projse_update(nullptr, nullptr, nullptr, nullptr, nullptr) == FASTFS_EINVAL);
-    CHECK(fastfs_projse_select(nullptr, nullptr, nullptr, nullptr) == FASTFS_EINVAL);
-    fastfs_projse_free(nullptr);
 }
 
 // The kernels of the search against plain loops, and the nearest features against all pairs.
@@ -1338,9 +1347,6 @@ void test_bad_arguments() {
     table.integer_bits = 32;
     expect(fastfs_register_blas(&table), FASTFS_EINVAL, "empty entry");
     CHECK(fastfs_link_blas() == FASTFS_OK);  // an equal table may come again
-
-    CHECK(fastfs_gram_rows(nullptr) == -1);
-    fastfs_gram_free(nullptr);
 }
 
 void test_cancel() {
@@ -1367,10 +1373,10 @@ void test_cancel() {
 void test_cancel_leaves_sums() {
     const std::int64_t n = 300000, d = 24;
     const auto X = random_values<double>(static_cast<std::size_t>(n * d), 11);
-    fastfs::gram gram(d);
+    fastfs::stream gram = fastfs::gram_stream(d);
     gram.update({X.data(), 50, d});
     std::vector<double> before(static_cast<std::size_t>(d * d)), after(before);
-    gram.affinity(fastfs::linear(), before.data());
+    fastfs::gram_stream_finish(gram, fastfs::linear(), before.data());
     int canceled = 0;
     double progress = 0;
     for (int k = 0; k < 60; ++k) {  // a cancel comes at a report, the first of them 0.05 s after the start
@@ -1381,13 +1387,13 @@ void test_cancel_leaves_sums() {
             return fraction >= *static_cast<double*>(user) ? 1 : 0;
         };
         try {
-            gram.update({X.data(), n, d}, how);
+            gram.update({X.data(), n, d}, 0, how);
             break;  // no report comes any later
         } catch (const fastfs::canceled&) {
             ++canceled;
         }
-        gram.affinity(fastfs::linear(), after.data());
-        CHECK(gram.n_rows() == 50 && before == after);
+        fastfs::gram_stream_finish(gram, fastfs::linear(), after.data());
+        CHECK(gram.state().n_rows == 50 && before == after);
     }
     CHECK(canceled > 0);
 }

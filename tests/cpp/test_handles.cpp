@@ -19,6 +19,7 @@
 
 #include "fastfs/fastfs.hpp"
 #include "fastfs/link_blas.h"
+#include "streams.hpp"
 
 namespace {
 
@@ -52,64 +53,16 @@ std::vector<std::int64_t> alternating(std::int64_t n) {
 
 // ---- a handle within its own call -----------------------------------------------------------------------------------
 
-// Runs a call with a progress callback that makes another one, once.
-struct Within {
-    std::function<void()> inner;
-    bool called = false;
-    fastfs_run run = FASTFS_RUN_INIT;
-
-    explicit Within(std::function<void()> inner_) : inner(std::move(inner_)) {
-        run.progress = [](void* user, const char*, double) {
-            auto* self = static_cast<Within*>(user);
-            if (!self->called) self->inner();
-            self->called = true;
-            return 0;
-        };
-        run.user = this;
-    }
-    Within(const Within&) = delete;
-    Within& operator=(const Within&) = delete;
-};
-
-constexpr const char* kWithin = "must not be used by the progress callback or the kernel of a call that works on it";
-
-// Calls a test with more and more features until it returns that its callback was called: reports come at intervals of
-// time, so it depends on the machine, and on sanitizers, how much work has one.
-template <class Test>
-void until_called(Test&& test) {
-    std::int64_t d = 250;
-    while (d < 16000 && !test(d)) d *= 2;
-    CHECK(d < 16000);
-}
-
-bool test_callback_of_gram(std::int64_t d) {
-    const std::int64_t n = 1000;
-    const std::vector<double> values = normal_values(n, d);
-    const fastfs_matrix X = *fastfs::matrix(values.data(), n, d).get();
-    fastfs_gram* gram = nullptr;
-    fastfs::check(fastfs_gram_new(d, nullptr, &gram));
-    Within within([&] {
-        CHECK(fastfs_gram_rows(gram) == -1 && says(kWithin));
-        CHECK(refused(fastfs_gram_update(gram, &X, nullptr), kWithin));
-        fastfs_gram_free(gram);  // it stays
-        CHECK(says(kWithin));
-    });
-    CHECK(fastfs_gram_update(gram, &X, &within.run) == FASTFS_OK);
-    CHECK(fastfs_gram_rows(gram) == n);
-    fastfs_gram_free(gram);
-    return within.called;
-}
-
 // A kernel is called on other threads too.
 void test_kernel_of_gram() {
     const std::int64_t n = 20, d = 1000;
     const std::vector<double> values = normal_values(n, d);
     const fastfs_matrix X = *fastfs::matrix(values.data(), n, d).get();
-    fastfs_gram* gram = nullptr;
-    fastfs::check(fastfs_gram_new(d, nullptr, &gram));
-    CHECK(fastfs_gram_update(gram, &X, nullptr) == FASTFS_OK);
+    fastfs_stream* gram = nullptr;
+    fastfs::check(fastfs_gram_stream_new(d, nullptr, &gram));
+    CHECK(update_stream(gram, &X) == FASTFS_OK);
     struct Asked {
-        fastfs_gram* gram;
+        fastfs_stream* gram;
         std::atomic<int> refused{0}, others{0};
     } asked{gram};
     fastfs_affinity_options options = FASTFS_AFFINITY_OPTIONS_INIT;
@@ -118,29 +71,14 @@ void test_kernel_of_gram() {
     options.custom = [](double*, std::int64_t, std::int64_t, std::int64_t, const double*, const double*, double,
                         void* user) {
         auto* self = static_cast<Asked*>(user);
-        ++(fastfs_gram_rows(self->gram) == -1 ? self->refused : self->others);
+        ++(rows_of(self->gram) == -1 ? self->refused : self->others);
     };
     std::vector<double> out(static_cast<std::size_t>(d * d));
     fastfs_run four = FASTFS_RUN_INIT;
     four.n_threads = 4;
-    CHECK(fastfs_gram_affinity(gram, &options, &four, out.data()) == FASTFS_OK);
+    CHECK(fastfs_gram_stream_finish(gram, &options, &four, out.data()) == FASTFS_OK);
     CHECK(asked.refused > 0 && asked.others == 0);
-    fastfs_gram_free(gram);
-}
-
-bool test_callback_of_projse(std::int64_t d) {
-    const std::int64_t n = 1000;
-    const std::vector<double> values = normal_values(n, d);
-    const fastfs_matrix X = *fastfs::matrix(values.data(), n, d).get();
-    fastfs_projse_sums* sums = nullptr;
-    fastfs::check(fastfs_projse_new(0, d, 0, nullptr, &sums));
-    Within within([&] {
-        CHECK(fastfs_projse_rows(sums) == -1 && says(kWithin));
-        CHECK(refused(fastfs_projse_update(sums, &X, nullptr, nullptr, nullptr), kWithin));
-    });
-    CHECK(fastfs_projse_update(sums, &X, nullptr, nullptr, &within.run) == FASTFS_OK);
-    fastfs_projse_free(sums);
-    return within.called;
+    fastfs_stream_free(gram);
 }
 
 // ---- handles of other types -----------------------------------------------------------------------------------------
@@ -150,24 +88,24 @@ void test_other_types() {
     const std::vector<double> values = normal_values(n, d);
     const std::vector<std::int64_t> labels = alternating(n);
     const fastfs_matrix X = *fastfs::matrix(values.data(), n, d).get();
-    fastfs_gram* gram = nullptr;
-    fastfs::check(fastfs_gram_new(d, nullptr, &gram));
-    const auto as = [&]<class Other>(Other*) { return reinterpret_cast<Other*>(gram); };
-    const auto* margin = as(static_cast<fastfs_margin*>(nullptr));
+    fastfs_stream* stream = nullptr;
+    fastfs::check(fastfs_gram_stream_new(d, nullptr, &stream));
+    const auto as = [&]<class Other>(Other*) { return reinterpret_cast<Other*>(stream); };
+    auto* margin = as(static_cast<fastfs_margin*>(nullptr));
     std::vector<double> scores(6);
     fastfs_relief_result result = FASTFS_RELIEF_RESULT_INIT;
     result.scores = scores.data();
     CHECK(refused(fastfs_relief(margin, labels.data(), 2, nullptr, nullptr, &result),
                   "margin must be a fastfs_margin, but is a handle of another type"));
-    CHECK(refused(fastfs_stream_update(as(static_cast<fastfs_stream*>(nullptr)), nullptr, nullptr),
-                  "stream must be a fastfs_stream"));
-    CHECK(fastfs_projse_rows(as(static_cast<fastfs_projse_sums*>(nullptr))) == -1 && says("fastfs_projse_sums"));
     fastfs_disc_result of_disc = FASTFS_DISC_RESULT_INIT;
     CHECK(refused(fastfs_disc_get(as(static_cast<fastfs_disc*>(nullptr)), 0, &of_disc), "fastfs_disc,"));
-    fastfs_margin_free(as(static_cast<fastfs_margin*>(nullptr)));
-    CHECK(says("margin must be a fastfs_margin") && fastfs_gram_rows(gram) == 0);
-    CHECK(refused(fastfs_gram_merge(gram, gram), "gram must not be merged with itself"));
-    fastfs_gram_free(gram);
+    fastfs_margin_free(margin);
+    CHECK(says("margin must be a fastfs_margin") && rows_of(stream) == 0);
+    fastfs_stream_free(stream);
+    fastfs::check(fastfs_margin_new(&X, nullptr, nullptr, &margin));
+    CHECK(refused(fastfs_stream_update(reinterpret_cast<fastfs_stream*>(margin), nullptr, nullptr),
+                  "stream must be a fastfs_stream"));
+    fastfs_margin_free(margin);
 }
 
 // ---- arrays ---------------------------------------------------------------------------------------------------------
@@ -280,11 +218,11 @@ void test_alignment() {
     CHECK(aligned(fastfs_eigh(2, out, scores.data(), nullptr), "A"));
     CHECK(aligned(fastfs_manifest_kernels(6, K.data(), numbers, nullptr, nullptr, &of_manifest), "K2"));
     CHECK(aligned(fastfs_nearest_features(&X, 2, nullptr, integers, scores.data()), "neighbors"));
-    fastfs_gram* gram = nullptr;
-    CHECK(aligned(fastfs_gram_new(d, nullptr, reinterpret_cast<fastfs_gram**>(numbers)), "gram"));
-    fastfs::check(fastfs_gram_new(d, nullptr, &gram));
-    CHECK(aligned(fastfs_gram_affinity(gram, nullptr, nullptr, out), "out"));
-    fastfs_gram_free(gram);
+    fastfs_stream* gram = nullptr;
+    CHECK(aligned(fastfs_gram_stream_new(d, nullptr, reinterpret_cast<fastfs_stream**>(numbers)), "stream"));
+    fastfs::check(fastfs_gram_stream_new(d, nullptr, &gram));
+    CHECK(aligned(fastfs_gram_stream_finish(gram, nullptr, nullptr, out), "out"));
+    fastfs_stream_free(gram);
 }
 
 // A row_stride that is left out means rows one after the other; nothing means one row, or column, many times.
@@ -315,9 +253,10 @@ void test_strides() {
     CHECK(fastfs_check_matrix(&X) == FASTFS_OK);
 }
 
-// ---- sums of ManiFeSt -----------------------------------------------------------------------------------------------
+// ---- streams of ManiFeSt
+// ---------------------------------------------------------------------------------------------
 
-void test_manifest_sums() {
+void test_manifest_stream() {
     const std::int64_t n = 40, d = 60;
     const std::vector<double> values = normal_values(n, d);
     const std::vector<std::int64_t> groups = alternating(n), classes{0, 1};
@@ -327,16 +266,16 @@ void test_manifest_sums() {
     fastfs_manifest_result result = FASTFS_MANIFEST_RESULT_INIT;
     result.scores = scores.data();
     const auto make = [&](const fastfs_manifest_options* options) {
-        fastfs_manifest_sums* sums = nullptr;
-        CHECK(fastfs_manifest_sums_new(d, 2, options, nullptr, &sums) == FASTFS_OK);
-        if (sums) fastfs::check(fastfs_manifest_sums_update(sums, &X, groups.data(), nullptr));
+        fastfs_stream* sums = nullptr;
+        CHECK(fastfs_manifest_stream_new(d, 2, options, nullptr, &sums) == FASTFS_OK);
+        if (sums) fastfs::check(update_stream(sums, &X, nullptr, groups.data()));
         return sums;
     };
-    const auto fit = [&](const fastfs_manifest_sums* sums, const fastfs_manifest_options* options) {
-        return fastfs_manifest_sums_fit(sums, classes.data(), 2, options, &scale, 1, nullptr, &result);
+    const auto fit = [&](const fastfs_stream* sums, const fastfs_manifest_options* options) {
+        return fastfs_manifest_stream_finish(sums, classes.data(), 2, options, &scale, 1, nullptr, &result);
     };
     // Without options: as the plan says, exact.
-    fastfs_manifest_sums* sums = make(nullptr);
+    fastfs_stream* sums = make(nullptr);
     CHECK(fit(sums, nullptr) == FASTFS_OK);
     const std::vector<double> exact = scores;
     fastfs_manifest_options options = FASTFS_MANIFEST_OPTIONS_INIT;
@@ -346,12 +285,7 @@ void test_manifest_sums() {
     CHECK(fit(sums, &options) == FASTFS_OK && scores == exact);
     options.rank = 5;
     CHECK(refused(fit(sums, &options), "accuracy must be \"auto\", \"exact\" or \"domains\""));
-    const std::int64_t size = fastfs_manifest_sums_size(sums);
-    std::vector<double> numbers(static_cast<std::size_t>(size));
-    CHECK(refused(fastfs_manifest_sums_save(sums, numbers.data(), size - 1), "n_numbers must be"));
-    CHECK(refused(fastfs_manifest_sums_load(sums, numbers.data(), size + 1), "n_numbers must be"));
-    CHECK(fastfs_manifest_sums_save(sums, numbers.data(), size) == FASTFS_OK);
-    fastfs_manifest_sums_free(sums);
+    fastfs_stream_free(sums);
 
     sums = make(&options);
     CHECK(fit(sums, &options) == FASTFS_OK);
@@ -373,14 +307,14 @@ void test_manifest_sums() {
     options.accuracy = FASTFS_MANIFEST_AUTO;
     options.form = FASTFS_MANIFEST_SPD;
     CHECK(refused(fit(sums, &options), "form must be \"pencil\""));
-    fastfs_manifest_sums_free(sums);
+    fastfs_stream_free(sums);
 }
 
 // ---- messages -------------------------------------------------------------------------------------------------------
 
 void test_places_of_other_sizes() {
-    fastfs_gram* gram = nullptr;
-    CHECK(fastfs_gram_new(-1, nullptr, &gram) == FASTFS_EINVAL);
+    fastfs_stream* gram = nullptr;
+    CHECK(fastfs_gram_stream_new(-1, nullptr, &gram) == FASTFS_EINVAL);
     fastfs_place places[2] = {FASTFS_PLACE_INIT, FASTFS_PLACE_INIT};
     for (const std::size_t size : {std::size_t{0}, std::size_t{1}, std::size_t{61}, std::size_t{1} << 20}) {
         places[0].struct_size = size;
@@ -405,13 +339,11 @@ int main() {
         return 77;
     }
     fastfs::check(fastfs_link_blas());
-    until_called(test_callback_of_gram);
     test_kernel_of_gram();
-    until_called(test_callback_of_projse);
     test_other_types();
     test_alignment();
     test_strides();
-    test_manifest_sums();
+    test_manifest_stream();
     test_places_of_other_sizes();
     test_unknown_fields();
     std::printf("%s: %d failures\n", fastfs_isa(), failures);

@@ -21,6 +21,7 @@
 #include "fastfs/fastfs.hpp"
 #include "fastfs/link_blas.h"
 #include "fastfs/testing.h"
+#include "streams.hpp"
 
 namespace {
 
@@ -152,12 +153,12 @@ void test_calls(std::int64_t n, std::int64_t d, bool genotypes = false) {
     test("affinity" + shape, d * d * size, [&](auto& how) { return fastfs_affinity(X, nullptr, &how, out.data()); });
     test("affinity_product" + shape, d * size,
          [&](auto& how) { return fastfs_affinity_product(X, nullptr, values.data(), 1, &how, out.data()); });
-    fastfs_gram* gram = nullptr;
-    test("gram_new" + shape, 0, [&](auto& how) { return fastfs_gram_new(d, &how, &gram); });
-    test("gram_update" + shape, 0, [&](auto& how) { return fastfs_gram_update(gram, X, &how); });
-    test("gram_affinity" + shape, 8 * d * d,
-         [&](auto& how) { return fastfs_gram_affinity(gram, nullptr, &how, out.data()); });
-    fastfs_gram_free(gram);
+    fastfs_stream* gram = nullptr;
+    test("gram_stream_new" + shape, 0, [&](auto& how) { return fastfs_gram_stream_new(d, &how, &gram); });
+    test("gram_update" + shape, 0, [&](auto& how) { return update_stream(gram, X, &how); });
+    test("gram_stream_finish" + shape, 8 * d * d,
+         [&](auto& how) { return fastfs_gram_stream_finish(gram, nullptr, &how, out.data()); });
+    fastfs_stream_free(gram);
     std::vector<double> K(static_cast<std::size_t>(n * n), 0.0);
     for (std::int64_t i = 0; i < n; ++i) K[static_cast<std::size_t>(i * n + i)] = 1;
     std::vector<double> K2 = K, nu(labels.size());
@@ -201,15 +202,15 @@ void test_calls(std::int64_t n, std::int64_t d, bool genotypes = false) {
          [&](auto& how) { return fastfs_projse(X, X, nullptr, 0, nullptr, &how, &selection); });
     test("projse_label_scores" + shape, 8 * d,
          [&](auto& how) { return fastfs_projse_label_scores(X, y, 1, C, nullptr, &how, scores.data()); });
-    fastfs_projse_sums* sums = nullptr;
-    test("projse_new" + shape, 0, [&](auto& how) { return fastfs_projse_new(0, d, 0, &how, &sums); });
+    fastfs_stream* sums = nullptr;
+    test("projse_stream_new" + shape, 0,
+         [&](auto& how) { return fastfs_projse_stream_new(0, d, FASTFS_PROJSE_ONE_VIEW, &how, &sums); });
     for (int chunk = 0; chunk < 2; ++chunk) {
-        test("projse_update" + shape, 0,
-             [&](auto& how) { return fastfs_projse_update(sums, X, nullptr, nullptr, &how); });
+        test("projse_update" + shape, 0, [&](auto& how) { return update_stream(sums, X, &how); });
     }
-    test("projse_select" + shape, 8 * d,
-         [&](auto& how) { return fastfs_projse_select(sums, nullptr, &how, &selection); });
-    fastfs_projse_free(sums);
+    test("projse_stream_finish" + shape, 8 * d,
+         [&](auto& how) { return fastfs_projse_stream_finish(sums, nullptr, 0, nullptr, &how, &selection); });
+    fastfs_stream_free(sums);
 
     for (const int keep : {FASTFS_KEEP_NONE, FASTFS_KEEP_MANHATTAN, FASTFS_KEEP_SQUARED_EUCLIDEAN}) {
         fastfs_margin* margin = nullptr;
@@ -367,10 +368,10 @@ void test_many_rows(std::int64_t n, std::int64_t d) {
         const std::string which = (one == X ? "" : " that are sparse") + shape;
         test("affinity" + which, d * d * size,
              [&](auto& how) { return fastfs_affinity(one, nullptr, &how, out.data()); });
-        fastfs_gram* gram = nullptr;
-        fastfs::check(fastfs_gram_new(d, nullptr, &gram));
-        test("gram_update" + which, 0, [&](auto& how) { return fastfs_gram_update(gram, one, &how); });
-        fastfs_gram_free(gram);
+        fastfs_stream* gram = nullptr;
+        fastfs::check(fastfs_gram_stream_new(d, nullptr, &gram));
+        test("gram_update" + which, 0, [&](auto& how) { return update_stream(gram, one, &how); });
+        fastfs_stream_free(gram);
         test("nearest_features" + which, 16 * d,
              [&](auto& how) { return fastfs_nearest_features(one, 1, &how, lists.data(), out.data()); });
     }
@@ -415,11 +416,22 @@ void test_states(std::int64_t n, std::int64_t d, std::int64_t stored_of_row) {
     std::vector<double> out(static_cast<std::size_t>(d));
     const std::int64_t classes[] = {0, 1};
 
-    fastfs_projse_sums* sums[] = {nullptr, nullptr};
-    for (auto*& one : sums) fastfs::check(fastfs_projse_new(1, d, 0, nullptr, &one));
-    test("projse_update_groups" + shape, 0,
-         [&](auto& how) { return fastfs_projse_update_groups(sums, 2, &X, groups.data(), &how); });
-    for (auto* one : sums) fastfs_projse_free(one);
+    fastfs_stream* sums = nullptr;
+    test("projse_stream_new, groups" + shape, 0,
+         [&](auto& how) { return fastfs_projse_stream_new(2, d, FASTFS_PROJSE_GROUPS, &how, &sums); });
+    test("projse_stream_update, groups" + shape, 0,
+         [&](auto& how) { return update_stream(sums, &X, &how, groups.data()); });
+    fastfs_projse_result selection = FASTFS_PROJSE_RESULT_INIT;
+    std::int64_t selected = 0;
+    double score = 0, gap = 0, captured = 0;
+    selection.scores = out.data();
+    selection.selected = &selected;
+    selection.selection_scores = &score;
+    selection.gaps = &gap;
+    selection.captured = &captured;
+    test("projse_stream_finish, groups" + shape, 8 * d,
+         [&](auto& how) { return fastfs_projse_stream_finish(sums, classes, 2, nullptr, &how, &selection); });
+    fastfs_stream_free(sums);
 
     for (const auto& [accuracy, name] : std::map<int, std::string>{{FASTFS_MANIFEST_EXACT, ", exact"},
                                                                    {FASTFS_MANIFEST_DOMAINS, ", domains"},
@@ -427,18 +439,18 @@ void test_states(std::int64_t n, std::int64_t d, std::int64_t stored_of_row) {
         auto options = fastfs::default_manifest_options();
         options.accuracy = accuracy;
         const std::string which = name + shape;
-        fastfs_manifest_sums* of_groups = nullptr;
-        test("manifest_sums_new" + which, 0,
-             [&](auto& how) { return fastfs_manifest_sums_new(d, 2, &options, &how, &of_groups); });
-        test("manifest_sums_update" + which, 0,
-             [&](auto& how) { return fastfs_manifest_sums_update(of_groups, &X, groups.data(), &how); });
+        fastfs_stream* of_groups = nullptr;
+        test("manifest_stream_new" + which, 0,
+             [&](auto& how) { return fastfs_manifest_stream_new(d, 2, &options, &how, &of_groups); });
+        test("manifest_stream_update" + which, 0,
+             [&](auto& how) { return update_stream(of_groups, &X, &how, groups.data()); });
         const fastfs_manifest_scale scale = FASTFS_MANIFEST_SCALE_INIT;
         fastfs_manifest_result result = FASTFS_MANIFEST_RESULT_INIT;
         result.scores = out.data();
-        test("manifest_sums_fit" + which, 8 * d, [&](auto& how) {
-            return fastfs_manifest_sums_fit(of_groups, classes, 2, &options, &scale, 1, &how, &result);
+        test("manifest_stream_finish" + which, 8 * d, [&](auto& how) {
+            return fastfs_manifest_stream_finish(of_groups, classes, 2, &options, &scale, 1, &how, &result);
         });
-        fastfs_manifest_sums_free(of_groups);
+        fastfs_stream_free(of_groups);
     }
 
     auto options = fastfs::default_relief_options();
@@ -583,25 +595,25 @@ void test_updates_without_memory(const fastfs_matrix* X, const std::string& name
         fastfs_manifest_options options = FASTFS_MANIFEST_OPTIONS_INIT;
         options.accuracy = accuracy;
         options.rank = 2;
-        fastfs_manifest_sums* sums = nullptr;
-        const auto update = [&] { return fastfs_manifest_sums_update(sums, X, groups.data(), &how); };
-        const auto saved = [&] {
-            std::vector<double> numbers(static_cast<std::size_t>(fastfs_manifest_sums_size(sums)));
-            fastfs::check(fastfs_manifest_sums_save(sums, numbers.data(), static_cast<std::int64_t>(numbers.size())));
-            return numbers;
+        fastfs_stream* sums = nullptr;
+        const auto update = [&] { return update_stream(sums, X, &how, groups.data()); };
+        const auto start = [&](const std::vector<char>& bytes) {
+            fastfs_stream_free(sums);
+            fastfs::check(fastfs_manifest_stream_new(X->n_cols, 3, &options, &how, &sums));
+            fastfs::check(load_stream(sums, bytes));
         };
-        fastfs::check(fastfs_manifest_sums_new(X->n_cols, 3, &options, &how, &sums));
+        fastfs::check(fastfs_manifest_stream_new(X->n_cols, 3, &options, &how, &sums));
         fastfs::check(update());
-        const std::vector<double> before = saved();
+        const std::vector<char> before = bytes_of(sums);
         fastfs::check(update());
-        const std::vector<double> after = saved();
-        fastfs::check(fastfs_manifest_sums_load(sums, before.data(), static_cast<std::int64_t>(before.size())));
+        const std::vector<char> after = bytes_of(sums);
+        start(before);
         std::int64_t n_failed = 0;
         for (;; ++n_failed) {
             left = n_failed;
             const fastfs_status status = update();
             const bool is_short = left.exchange(-1) < 0;
-            const std::vector<double> now = saved();
+            const std::vector<char> now = bytes_of(sums);
             // A block of the thread pool's own may be missing without harm: the caller then works alone.
             if (status == FASTFS_OK ? now != after : status != FASTFS_ENOMEM || now != before || !is_short) {
                 ++failures;
@@ -610,14 +622,14 @@ void test_updates_without_memory(const fastfs_matrix* X, const std::string& name
                 break;
             }
             if (!is_short) break;
-            fastfs::check(fastfs_manifest_sums_load(sums, before.data(), static_cast<std::int64_t>(before.size())));
+            start(before);
         }
         if (n_failed < 3) {
             ++failures;
             std::fprintf(stderr, "an update of %s asked for %lld blocks\n", name.c_str(),
                          static_cast<long long>(n_failed));
         }
-        fastfs_manifest_sums_free(sums);
+        fastfs_stream_free(sums);
     }
 }
 

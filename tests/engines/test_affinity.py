@@ -541,7 +541,7 @@ def test_merge(kernel):
 def test_merge_with_itself():
     X = data(6, 10)
     gram = gram_of(X)
-    with pytest.raises(ValueError, match="gram must not be merged with itself"):
+    with pytest.raises(ValueError, match="must not be merged with itself"):
         gram.merge(gram)
     assert_gram_right(X, gram, "sqeuclidean")
 
@@ -591,7 +591,7 @@ def test_accumulator_without_rows():
 
 
 def test_accumulators_of_other_features_do_not_merge():
-    with pytest.raises(ValueError, match="3 features into one of 2"):
+    with pytest.raises(ValueError, match="of 2 and 3 columns and can't be merged"):
         fastfs.GramAccumulator(2).merge(fastfs.GramAccumulator(3))
 
 

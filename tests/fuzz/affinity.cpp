@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "../cpp/streams.hpp"
 #include "call.hpp"
 
 namespace fuzz {
@@ -129,51 +130,52 @@ void try_gram(Input& in) {
     const auto first = draw_table(in, draw_size(in, 1), d), second = draw_table(in, draw_size(in, 1), d);
     const auto third = draw_table(in, draw_size(in, 1), in.one_in(16) ? d + 1 : d);
     const auto o = draw_options(in);
-    fastfs_gram* gram = nullptr;
+    fastfs_stream* gram = nullptr;
     const std::int64_t asked = in.mostly(d);
-    fastfs_status status =
-        attempt(in, {"fastfs_gram_new",
-                     [&](const fastfs_run* run) { return fastfs_gram_new(asked <= 400 ? asked : -asked, run, &gram); },
-                     [&] {
-                         Bytes bytes;
-                         bytes.add(fastfs_gram_rows(gram));
-                         return bytes;
-                     },
-                     [&] {
-                         fastfs_gram_free(gram);
-                         gram = nullptr;
-                     }});
+    fastfs_status status = attempt(
+        in, {"fastfs_gram_stream_new",
+             [&](const fastfs_run* run) { return fastfs_gram_stream_new(asked <= 400 ? asked : -asked, run, &gram); },
+             [&] {
+                 Bytes bytes;
+                 bytes.add(rows_of(gram));
+                 return bytes;
+             },
+             [&] {
+                 fastfs_stream_free(gram);
+                 gram = nullptr;
+             }});
     if (status != FASTFS_OK) return;
     std::vector<double> out(static_cast<std::size_t>(asked * asked));
     fastfs_affinity_options linear = FASTFS_AFFINITY_OPTIONS_INIT;
     linear.kernel = FASTFS_LINEAR;
     const auto state = [&] {
         Bytes bytes;
-        bytes.add(fastfs_gram_rows(gram));
-        if (fastfs_gram_affinity(gram, &linear, nullptr, out.data()) == FASTFS_OK) bytes.add(out);
+        bytes.add(rows_of(gram));
+        if (fastfs_gram_stream_finish(gram, &linear, nullptr, out.data()) == FASTFS_OK) bytes.add(out);
         return bytes;
     };
     std::vector<const Table*> seen;
     const auto replay = [&] {
-        fastfs_gram_free(gram);
+        fastfs_stream_free(gram);
         gram = nullptr;
-        fastfs_gram_new(asked, nullptr, &gram);
-        for (const Table* X : seen) fastfs_gram_update(gram, &X->m, nullptr);
+        fastfs_gram_stream_new(asked, nullptr, &gram);
+        for (const Table* X : seen) update_stream(gram, &X->m);
     };
     for (const Table* X : {first.get(), second.get()}) {
-        status = attempt(
-            in, {"fastfs_gram_update", [&](const fastfs_run* run) { return fastfs_gram_update(gram, &X->m, run); },
-                 state, replay, true});
-        expect(!X->broken || status == FASTFS_EINVAL, "fastfs_gram_update", "a broken matrix is accepted");
+        status =
+            attempt(in, {"fastfs_stream_update", [&](const fastfs_run* run) { return update_stream(gram, &X->m, run); },
+                         state, replay, true});
+        expect(!X->broken || status == FASTFS_EINVAL, "fastfs_stream_update", "a broken matrix is accepted");
         if (status == FASTFS_OK) seen.push_back(X);
     }
     if (in.one_in(2)) {
-        fastfs_gram* other = nullptr;
-        fastfs_gram_new(in.one_in(16) ? asked + 1 : asked, nullptr, &other);
-        const bool added = fastfs_gram_update(other, &third->m, nullptr) == FASTFS_OK;
-        status = attempt(in, {"fastfs_gram_merge", [&](const fastfs_run*) { return fastfs_gram_merge(gram, other); },
-                              state, replay, true, false});
-        fastfs_gram_free(other);
+        fastfs_stream* other = nullptr;
+        fastfs_gram_stream_new(in.one_in(16) ? asked + 1 : asked, nullptr, &other);
+        const bool added = update_stream(other, &third->m) == FASTFS_OK;
+        status =
+            attempt(in, {"fastfs_stream_merge", [&](const fastfs_run*) { return fastfs_stream_merge(gram, other); },
+                         state, replay, true, false});
+        fastfs_stream_free(other);
         if (status == FASTFS_OK && added) seen.push_back(third.get());
     }
     bool moderate = !seen.empty();
@@ -182,24 +184,24 @@ void try_gram(Input& in) {
         moderate = moderate && is_moderate(X->kind);
         n_rows += X->n;
     }
-    status = attempt(in, {"fastfs_gram_affinity",
-                          [&](const fastfs_run* run) { return fastfs_gram_affinity(gram, &o, run, out.data()); },
+    status = attempt(in, {"fastfs_gram_stream_finish",
+                          [&](const fastfs_run* run) { return fastfs_gram_stream_finish(gram, &o, run, out.data()); },
                           [&] {
                               Bytes bytes;
                               bytes.add(out);
                               return bytes;
                           }});
-    const bool once = fastfs_gram_rows(gram) == n_rows;
+    const bool once = rows_of(gram) == n_rows;
     if (status == FASTFS_OK && moderate && once) {
         for (std::int64_t a = 0; a < d; ++a) {
             for (std::int64_t b = 0; b < d; ++b) {
                 const auto [wanted, tolerance] = expected(seen, o, a, b, 0x1p-52);
-                expect_near(out[static_cast<std::size_t>(a * d + b)], wanted, 2 * tolerance, "fastfs_gram_affinity",
-                            "the affinity");
+                expect_near(out[static_cast<std::size_t>(a * d + b)], wanted, 2 * tolerance,
+                            "fastfs_gram_stream_finish", "the affinity");
             }
         }
     }
-    fastfs_gram_free(gram);
+    fastfs_stream_free(gram);
 }
 
 void try_neighbors(Input& in) {

@@ -85,9 +85,9 @@ void try_gram(Input& in);
 void try_spectral(Input& in);
 void try_neighbors(Input& in);
 void try_manifest(Input& in);
-void try_manifest_sums(Input& in);
+void try_manifest_stream(Input& in);
 void try_projse(Input& in);
-void try_projse_sums(Input& in);
+void try_projse_stream(Input& in);
 void try_relief(Input& in);
 void try_relief_stream(Input& in);
 void try_im4e(Input& in);
@@ -107,8 +107,8 @@ struct Group {
 inline constexpr Group kGroups[] = {
     {"affinity", try_affinity}, {"gram", try_gram},
     {"spectral", try_spectral}, {"neighbors", try_neighbors},
-    {"manifest", try_manifest}, {"manifest_sums", try_manifest_sums},
-    {"projse", try_projse},     {"projse_sums", try_projse_sums},
+    {"manifest", try_manifest}, {"manifest_stream", try_manifest_stream},
+    {"projse", try_projse},     {"projse_stream", try_projse_stream},
     {"relief", try_relief},     {"relief_stream", try_relief_stream},
     {"im4e", try_im4e},         {"immigrate", try_immigrate},
     {"disc", try_disc},         {"disc_stream", try_disc_stream},

@@ -1,9 +1,11 @@
 // ManiFeSt, of a table and of sums.
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <string>
 #include <vector>
 
+#include "../cpp/streams.hpp"
 #include "call.hpp"
 #include "textbook.hpp"
 
@@ -262,11 +264,11 @@ void try_manifest(Input& in) {
         Results results(in, d, C);
         const std::int64_t n_classes = given <= C ? given : C;
         fastfs_manifest_plan plan = FASTFS_MANIFEST_PLAN_INIT;
+        plan.n_classes = given;
+        plan.n_scales = results.n_scales;
+        plan.n_components = results.results.front().n_components;
         attempt(in, {"fastfs_manifest_plan_fit",
-                     [&](const fastfs_run* run) {
-                         return fastfs_manifest_plan_fit(manifest, given, &o, results.n_scales,
-                                                         results.results.front().n_components, run, &plan);
-                     },
+                     [&](const fastfs_run* run) { return fastfs_manifest_plan_fit(manifest, &o, run, &plan); },
                      [&] { return Bytes(); }});
         status =
             attempt(in, {"fastfs_manifest_fit",
@@ -354,7 +356,7 @@ void try_manifest(Input& in) {
     }
 }
 
-void try_manifest_sums(Input& in) {
+void try_manifest_stream(Input& in) {
     const std::int64_t d = draw_size(in, 2), G = in.from(1, 5);
     auto o = draw_options(in, d);
     if (!in.one_in(16)) {
@@ -363,98 +365,97 @@ void try_manifest_sums(Input& in) {
     }
     const std::int64_t C = std::max<std::int64_t>(2, G - in.below(2));
     fastfs_manifest_plan plan = FASTFS_MANIFEST_PLAN_INIT;
-    const std::int64_t planned = in.mostly(d);
-    attempt(in, {"fastfs_manifest_sums_plan",
-                 [&](const fastfs_run* run) { return fastfs_manifest_sums_plan(planned, G, C, &o, 1, 0, run, &plan); },
+    plan.n_features = in.mostly(d);
+    plan.n_groups = G;
+    plan.n_classes = C;
+    attempt(in, {"fastfs_manifest_plan_fit",
+                 [&](const fastfs_run* run) { return fastfs_manifest_plan_fit(nullptr, &o, run, &plan); },
                  [&] { return Bytes(); }});
-    fastfs_manifest_sums* sums = nullptr;
+    fastfs_stream *sums = nullptr, *kept = nullptr;
     const std::int64_t asked = in.mostly(d);
     const auto release = [&] {
-        fastfs_manifest_sums_free(sums);
+        fastfs_stream_free(sums);
         sums = nullptr;
     };
-    fastfs_status status = attempt(
-        in,
-        {"fastfs_manifest_sums_new",
-         [&](const fastfs_run* run) { return fastfs_manifest_sums_new(asked <= 400 ? asked : -1, G, &o, run, &sums); },
-         [&] {
-             Bytes bytes;
-             bytes.add(fastfs_manifest_sums_size(sums));
-             return bytes;
-         },
-         release});
+    fastfs_status status =
+        attempt(in, {"fastfs_manifest_stream_new",
+                     [&](const fastfs_run* run) {
+                         return fastfs_manifest_stream_new(asked <= 400 ? asked : -1, G, &o, run, &sums);
+                     },
+                     [&] {
+                         Bytes bytes;
+                         bytes.add(fastfs_stream_size(sums));
+                         return bytes;
+                     },
+                     release});
     if (status != FASTFS_OK || asked != d) return release();
-    const auto saved = [&] {
-        std::vector<double> numbers(static_cast<std::size_t>(fastfs_manifest_sums_size(sums)));
-        expect(fastfs_manifest_sums_save(sums, numbers.data(), static_cast<std::int64_t>(numbers.size())) == FASTFS_OK,
-               "fastfs_manifest_sums_save", "it fails");
-        return numbers;
-    };
     const auto state = [&] {
         Bytes bytes;
-        bytes.add(saved());
+        bytes.add(bytes_of(sums));
         return bytes;
     };
-    std::vector<double> before = saved();
-    const auto bring_back = [&] {
-        const fastfs_status loaded =
-            fastfs_manifest_sums_load(sums, before.data(), static_cast<std::int64_t>(before.size()));
-        expect(loaded == FASTFS_OK, "fastfs_manifest_sums_load", "what was saved is refused");
+    const auto copy = [](const fastfs_stream* of, fastfs_stream*& to) {
+        fastfs_stream_free(to);
+        to = nullptr;
+        expect(fastfs_stream_copy(of, &to) == FASTFS_OK, "fastfs_stream_copy", "it fails");
     };
+    const auto keep = [&] { copy(sums, kept); };
+    const auto bring_back = [&] { copy(kept, sums); };
+    keep();
     Table rows;  // that the sums are of, and their groups
     std::vector<std::int64_t> group_of;
     bool moderate = true;
     for (std::int64_t block = in.from(1, 3); block > 0; --block) {
         const auto X = draw_table(in, draw_size(in, 1), in.one_in(64) ? d + 1 : d, kDense | kCsr | kGenotype);
         const auto groups = draw_labels(in, X->n, G);
-        status = attempt(
-            in, {"fastfs_manifest_sums_update",
-                 [&](const fastfs_run* run) { return fastfs_manifest_sums_update(sums, &X->m, groups.data(), run); },
-                 state, bring_back, true});
-        expect(!X->broken || status == FASTFS_EINVAL, "fastfs_manifest_sums_update", "a broken matrix is accepted");
+        status = attempt(in, {"fastfs_stream_update",
+                              [&](const fastfs_run* run) { return update_stream(sums, &X->m, run, groups.data()); },
+                              state, bring_back, true});
+        expect(!X->broken || status == FASTFS_EINVAL, "fastfs_stream_update", "a broken matrix is accepted");
         moderate = moderate && is_moderate(X->kind);
-        before = saved();
+        keep();
         for (std::int64_t r = 0; status == FASTFS_OK && r < X->n; ++r) add_row(rows, *X, r);
         if (status == FASTFS_OK) group_of.insert(group_of.end(), groups.begin(), groups.end());
     }
     if (in.one_in(3)) {
-        fastfs_manifest_sums* other = nullptr;
+        fastfs_stream* other = nullptr;
         auto other_options = o;
         if (in.one_in(8)) other_options.seed += 1;
-        if (fastfs_manifest_sums_new(d, in.one_in(16) ? G + 1 : G, &other_options, nullptr, &other) == FASTFS_OK) {
-            const bool copied =
-                in.one_in(2) && fastfs_manifest_sums_size(other) == std::ssize(before) &&
-                fastfs_manifest_sums_load(other, before.data(), static_cast<std::int64_t>(before.size())) == FASTFS_OK;
-            status = attempt(in, {"fastfs_manifest_sums_merge",
-                                  [&](const fastfs_run*) { return fastfs_manifest_sums_merge(sums, other); }, state,
-                                  bring_back, true, false});
+        if (fastfs_manifest_stream_new(d, in.one_in(16) ? G + 1 : G, &other_options, nullptr, &other) == FASTFS_OK) {
+            const bool copied = in.one_in(2) && load_stream(other, bytes_of(sums)) == FASTFS_OK;
+            status =
+                attempt(in, {"fastfs_stream_merge", [&](const fastfs_run*) { return fastfs_stream_merge(sums, other); },
+                             state, bring_back, true, false});
             const std::int64_t n = copied && status == FASTFS_OK ? rows.n : 0;
             for (std::int64_t r = 0; r < n; ++r) {
                 add_row(rows, rows, r);
                 group_of.push_back(group_of[at(r)]);
             }
-            fastfs_manifest_sums_free(other);
-            before = saved();
+            fastfs_stream_free(other);
+            keep();
         }
     }
-    if (in.one_in(4) && !before.empty()) {  // numbers of a stranger
-        std::vector<double> strange = before;
+    if (in.one_in(4)) {  // numbers of a stranger
+        std::vector<char> bytes = bytes_of(sums);
         Random random(in.word());
-        for (int k = 0; k < 4; ++k) {
-            strange[static_cast<std::size_t>(
-                random.below(k == 0 ? std::min<std::int64_t>(8, std::ssize(strange)) : std::ssize(strange)))] =
-                in.mostly_real(in.pick({-1.0, 0.5, 1e300, 3.0, 0.0, -1e-3}));
+        const std::int64_t n = (std::ssize(bytes) - std::int64_t{kHeaderBytes}) / 8;
+        for (int k = 0; k < 4 && n > 0; ++k) {
+            const std::int64_t place = random.below(k == 0 ? std::min<std::int64_t>(8, n) : n);
+            const double number = in.mostly_real(in.pick({-1.0, 0.5, 1e300, 3.0, 0.0, -1e-3}));
+            std::memcpy(bytes.data() + kHeaderBytes + 8 * place, &number, 8);
         }
-        attempt(in, {"fastfs_manifest_sums_load",
-                     [&](const fastfs_run*) {
-                         return fastfs_manifest_sums_load(sums, strange.data(),
-                                                          static_cast<std::int64_t>(strange.size()));
-                     },
-                     state, bring_back, true, false});
+        const auto restart = [&] {
+            release();
+            expect(fastfs_manifest_stream_new(d, G, &o, nullptr, &sums) == FASTFS_OK, "fastfs_manifest_stream_new",
+                   "it fails the second time");
+        };
+        restart();
+        attempt(in, {"fastfs_stream_load", [&](const fastfs_run*) { return load_stream(sums, bytes); }, state, restart,
+                     true, false});
         moderate = false;
     }
     std::vector<double> counts(static_cast<std::size_t>(G)), means(static_cast<std::size_t>(G * d));
-    expect(fastfs_manifest_sums_means(sums, counts.data(), means.data()) == FASTFS_OK, "fastfs_manifest_sums_means",
+    expect(fastfs_stream_means(sums, counts.data(), means.data()) == FASTFS_OK, "fastfs_stream_means",
            fastfs_last_error());
     for (std::int64_t fit = in.from(1, 2); fit > 0; --fit) {
         auto labels = draw_labels(in, G, C);
@@ -462,14 +463,15 @@ void try_manifest_sums(Input& in) {
         Results results(in, d, C);
         const bool other_options = in.one_in(8);
         const auto how = other_options ? draw_options(in, d) : o;
-        status = attempt(in, {"fastfs_manifest_sums_fit",
-                              [&](const fastfs_run* run) {
-                                  return fastfs_manifest_sums_fit(sums, labels.data(), C, &how, results.scales.data(),
+        status =
+            attempt(in, {"fastfs_manifest_stream_finish",
+                         [&](const fastfs_run* run) {
+                             return fastfs_manifest_stream_finish(sums, labels.data(), C, &how, results.scales.data(),
                                                                   results.n_scales, run, results.results.data());
-                              },
-                              [&] { return results.bytes(); }, [&] { results.clear(); }});
+                         },
+                         [&] { return results.bytes(); }, [&] { results.clear(); }});
         if (status != FASTFS_OK || !moderate) continue;
-        results.expect_finite("fastfs_manifest_sums_fit");
+        results.expect_finite("fastfs_manifest_stream_finish");
         if (d > 12 || how.accuracy != FASTFS_MANIFEST_EXACT || how.form == FASTFS_MANIFEST_SPSD ||
             how.first_problem != 0 || how.n_problems != 0) {
             continue;
@@ -479,10 +481,11 @@ void try_manifest_sums(Input& in) {
         for (std::int64_t k = 0; k < results.n_scales; ++k) {
             expect_scores(results.results[at(k)].scores,
                           textbook_scores({&rows}, classes, C, how, results.scales[at(k)], 0x1p-52),
-                          "fastfs_manifest_sums_fit");
+                          "fastfs_manifest_stream_finish");
         }
     }
     release();
+    fastfs_stream_free(kept);
 }
 
 }  // namespace fuzz

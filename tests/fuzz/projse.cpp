@@ -1,10 +1,12 @@
 // ProjSe, of tables, kernels and sums.
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <numeric>
 #include <string>
 #include <vector>
 
+#include "../cpp/streams.hpp"
 #include "call.hpp"
 #include "textbook.hpp"
 
@@ -399,54 +401,55 @@ void try_projse(Input& in) {
     }
 }
 
-void try_projse_sums(Input& in) {
+void try_projse_stream(Input& in) {
     const std::int64_t d = std::min<std::int64_t>(draw_size(in, 1), 70);
-    const std::int64_t n_y = in.pick<std::int64_t>({0, 1, 2, 5, 17}), G = in.from(1, 4);
-    const std::int32_t two_views = in.one_in(4) ? 1 : 0;
-    const bool of_groups = in.one_in(3);
-    fastfs_projse_sums* sums = nullptr;
+    const std::int32_t drawn = in.pick<std::int32_t>(
+        {FASTFS_PROJSE_ONE_VIEW, FASTFS_PROJSE_ONE_VIEW, FASTFS_PROJSE_TWO_VIEWS, FASTFS_PROJSE_GROUPS});
+    const std::int64_t n_y = in.pick<std::int64_t>({0, 1, 2, 5, 17});
+    fastfs_stream *sums = nullptr, *kept = nullptr;
     const std::int64_t asked = in.mostly(n_y);
-    const std::int32_t views = in.mostly(two_views);
+    const std::int32_t views = in.mostly(drawn);
     const auto release = [&] {
-        fastfs_projse_free(sums);
+        fastfs_stream_free(sums);
         sums = nullptr;
     };
-    fastfs_status status = attempt(
-        in, {"fastfs_projse_new",
-             [&](const fastfs_run* run) { return fastfs_projse_new(asked <= 400 ? asked : -1, d, views, run, &sums); },
-             [&] {
-                 Bytes bytes;
-                 bytes.add(fastfs_projse_size(sums));
-                 return bytes;
-             },
-             release});
+    fastfs_status status =
+        attempt(in, {"fastfs_projse_stream_new",
+                     [&](const fastfs_run* run) {
+                         return fastfs_projse_stream_new(asked <= 400 ? asked : -1, d, views, run, &sums);
+                     },
+                     [&] {
+                         Bytes bytes;
+                         bytes.add(fastfs_stream_size(sums));
+                         return bytes;
+                     },
+                     release});
     if (status != FASTFS_OK) return;
-    const auto save = [](const fastfs_projse_sums* of) {
-        std::vector<double> numbers(static_cast<std::size_t>(fastfs_projse_size(of)));
-        expect(fastfs_projse_save(of, numbers.data(), static_cast<std::int64_t>(numbers.size())) == FASTFS_OK,
-               "fastfs_projse_save", "it fails");
-        return numbers;
-    };
-    std::vector<double> before = save(sums);
+    const bool of_groups = views == FASTFS_PROJSE_GROUPS;
     const auto state = [&] {
         Bytes bytes;
-        bytes.add(save(sums));
-        bytes.add(fastfs_projse_rows(sums));
+        bytes.add(bytes_of(sums));
+        bytes.add(rows_of(sums));
         return bytes;
     };
-    const auto load = [](fastfs_projse_sums* into, const std::vector<double>& numbers) {
-        const fastfs_status loaded =
-            fastfs_projse_load(into, numbers.data(), static_cast<std::int64_t>(numbers.size()));
-        expect(loaded == FASTFS_OK, "fastfs_projse_load", "what was saved is refused");
+    const auto copy = [](const fastfs_stream* of, fastfs_stream*& to) {
+        fastfs_stream_free(to);
+        to = nullptr;
+        expect(fastfs_stream_copy(of, &to) == FASTFS_OK, "fastfs_stream_copy", "it fails");
     };
-    const auto bring_back = [&] { load(sums, before); };
-    const bool by_labels = asked > 0 && in.one_in(2);
+    const auto keep = [&] { copy(sums, kept); };
+    const auto bring_back = [&] { copy(kept, sums); };
+    keep();
+    const bool by_labels = asked > 0 && (of_groups || in.one_in(2));
+    // Two groups or more count as one class, and one of them may stay out.
+    std::vector<std::int64_t> classes;
+    std::int64_t n_classes = 0;
+    for (std::int64_t g = 0; of_groups && g < asked; ++g) {
+        classes.push_back(in.one_in(8) ? -1 : g / 2);
+        n_classes = std::max(n_classes, classes.back() + 1);
+    }
+    const auto label_of = [&](std::int64_t label) { return of_groups ? classes[at(label)] : label; };
     Table rows, targets;  // that the sums are of
-    const auto add = [&](const Table& X, const Table* Y, std::int64_t r, std::int64_t label) {
-        add_row(rows, X, r);
-        if (Y) add_row(targets, *Y, r);
-        if (!Y && asked > 0) add_label(targets, label, asked);
-    };
     for (std::int64_t block = in.from(1, 3); block > 0; --block) {
         const std::int64_t n = draw_size(in, 1);
         const auto X = draw_table(in, n, in.one_in(64) ? d + 1 : d);
@@ -454,105 +457,79 @@ void try_projse_sums(Input& in) {
             draw_table(in, n, std::max<std::int64_t>(1, std::min<std::int64_t>(asked, 40)), kDense | kGenotype);
         const auto labels = draw_labels(in, n, std::max<std::int64_t>(asked, 1));
         const bool as_labels = in.one_in(32) ? !by_labels : by_labels;
-        status = attempt(in, {"fastfs_projse_update",
-                              [&](const fastfs_run* run) {
-                                  return fastfs_projse_update(sums, &X->m, asked > 0 && !as_labels ? &Y->m : nullptr,
-                                                              asked > 0 && as_labels ? labels.data() : nullptr, run);
-                              },
-                              state, bring_back, true});
-        expect(!X->broken || status == FASTFS_EINVAL, "fastfs_projse_update", "a broken matrix is accepted");
-        before = save(sums);
+        const bool has_y = asked > 0 && !as_labels;
+        status =
+            attempt(in, {"fastfs_stream_update",
+                         [&](const fastfs_run* run) {
+                             return update_stream(sums, &X->m, run, asked > 0 && as_labels ? labels.data() : nullptr,
+                                                  has_y ? &Y->m : nullptr);
+                         },
+                         state, bring_back, true});
+        expect(!X->broken || status == FASTFS_EINVAL, "fastfs_stream_update", "a broken matrix is accepted");
+        keep();
         for (std::int64_t r = 0; status == FASTFS_OK && r < n; ++r) {
-            add(*X, asked > 0 && !as_labels ? Y.get() : nullptr, r, labels[at(r)]);
+            if (of_groups && label_of(labels[at(r)]) < 0) continue;
+            add_row(rows, *X, r);
+            if (has_y) add_row(targets, *Y, r);
+            if (!has_y && asked > 0) add_label(targets, label_of(labels[at(r)]), of_groups ? n_classes : asked);
         }
-    }
-    if (of_groups) {
-        std::vector<fastfs_projse_sums*> handles(static_cast<std::size_t>(G));
-        for (auto*& one : handles)
-            expect(fastfs_projse_new(1, d, 0, nullptr, &one) == FASTFS_OK, "fastfs_projse_new", "");
-        const auto X = draw_table(in, draw_size(in, 1), d);
-        const auto groups = draw_labels(in, X->n, G);
-        const std::vector<double> empty = save(handles.front());
-        auto given = handles;
-        if (in.one_in(32)) given.back() = in.one_in(2) ? nullptr : given.front();
-        status = attempt(in, {"fastfs_projse_update_groups",
-                              [&](const fastfs_run* run) {
-                                  return fastfs_projse_update_groups(given.data(), G, &X->m, groups.data(), run);
-                              },
-                              [&] {
-                                  Bytes bytes;
-                                  for (const auto* one : handles) bytes.add(save(one));
-                                  return bytes;
-                              },
-                              [&] {
-                                  for (auto* one : handles) load(one, empty);
-                              },
-                              true});
-        expect(!X->broken || status == FASTFS_EINVAL, "fastfs_projse_update_groups", "a broken matrix is accepted");
-        for (std::int64_t g = 0; g < G; ++g) {
-            const std::int64_t label = in.mostly(g);
-            const fastfs_status merged =
-                attempt(in, {"fastfs_projse_merge_class",
-                             [&](const fastfs_run*) {
-                                 return fastfs_projse_merge_class(sums, handles[static_cast<std::size_t>(g)], label);
-                             },
-                             state, bring_back, true, false});
-            before = save(sums);
-            for (std::int64_t r = 0; status == FASTFS_OK && merged == FASTFS_OK && r < X->n; ++r) {
-                if (groups[at(r)] == g) add(*X, nullptr, r, label);
-            }
-        }
-        for (auto* one : handles) fastfs_projse_free(one);
     }
     if (in.one_in(3)) {
-        fastfs_projse_sums* other = nullptr;
-        fastfs_projse_new(in.mostly(asked) == asked ? asked : 1, d, two_views, nullptr, &other);
-        const bool copied =
-            other && fastfs_projse_size(other) == std::ssize(before) && in.one_in(2) &&
-            fastfs_projse_load(other, before.data(), static_cast<std::int64_t>(before.size())) == FASTFS_OK;
+        fastfs_stream* other = nullptr;
+        fastfs_projse_stream_new(in.mostly(asked) == asked ? asked : 1, d, drawn, nullptr, &other);
+        const bool copied = other && in.one_in(2) && load_stream(other, bytes_of(sums)) == FASTFS_OK;
         status =
-            attempt(in, {"fastfs_projse_merge", [&](const fastfs_run*) { return fastfs_projse_merge(sums, other); },
+            attempt(in, {"fastfs_stream_merge", [&](const fastfs_run*) { return fastfs_stream_merge(sums, other); },
                          state, bring_back, true, false});
         const std::int64_t n = copied && status == FASTFS_OK ? rows.n : 0;
-        for (std::int64_t r = 0; r < n; ++r) add(rows, asked > 0 ? &targets : nullptr, r, 0);
-        fastfs_projse_free(other);
-        before = save(sums);
+        for (std::int64_t r = 0; r < n; ++r) {
+            add_row(rows, rows, r);
+            if (asked > 0) add_row(targets, targets, r);
+        }
+        fastfs_stream_free(other);
+        keep();
     }
     bool strange = false;
     if (in.one_in(4)) {
-        std::vector<double> numbers = before;
+        std::vector<char> bytes = bytes_of(sums);
         Random random(in.word());
-        for (int k = 0; k < 4; ++k) {
-            const std::int64_t of = k < 2 ? std::min<std::int64_t>(8, std::ssize(numbers)) : std::ssize(numbers);
-            numbers[static_cast<std::size_t>(random.below(of))] =
-                in.mostly_real(in.pick({-1.0, 0.5, 1e300, 3.0, 0.0, 9e15, -1e-3}));
+        const std::int64_t n = (std::ssize(bytes) - std::int64_t{kHeaderBytes}) / 8;
+        for (int k = 0; k < 4 && n > 0; ++k) {
+            const std::int64_t place = random.below(k < 2 ? std::min<std::int64_t>(8, n) : n);
+            const double number = in.mostly_real(in.pick({-1.0, 0.5, 1e300, 3.0, 0.0, 9e15, -1e-3}));
+            std::memcpy(bytes.data() + kHeaderBytes + 8 * place, &number, 8);
         }
-        status =
-            attempt(in, {"fastfs_projse_load",
-                         [&](const fastfs_run*) {
-                             return fastfs_projse_load(sums, numbers.data(), static_cast<std::int64_t>(numbers.size()));
-                         },
-                         state, bring_back, true, false});
+        const auto restart = [&] {
+            release();
+            expect(fastfs_projse_stream_new(asked, d, views, nullptr, &sums) == FASTFS_OK, "fastfs_projse_stream_new",
+                   "it fails the second time");
+        };
+        restart();
+        attempt(in, {"fastfs_stream_load", [&](const fastfs_run*) { return load_stream(sums, bytes); }, state, restart,
+                     true, false});
         strange = true;
     }
-    std::vector<double> means(static_cast<std::size_t>(d));
-    expect(fastfs_projse_means(sums, means.data()) == FASTFS_OK, "fastfs_projse_means", fastfs_last_error());
+    std::vector<double> means(static_cast<std::size_t>((of_groups ? asked : 1) * d));
+    expect(fastfs_stream_means(sums, nullptr, means.data()) == FASTFS_OK, "fastfs_stream_means", fastfs_last_error());
     for (int selection = 0; selection < 2; ++selection) {
         auto o = draw_options(in, d);
         o.from_y = in.one_in(3) ? in.mostly(1) : 0;
         const std::int64_t n_candidates = o.from_y == 1 ? std::max<std::int64_t>(asked, 1) : d;
         Choice choice(in, n_candidates, o.n_select);
-        status =
-            attempt(in, {"fastfs_projse_select",
-                         [&](const fastfs_run* run) { return fastfs_projse_select(sums, &o, run, &choice.result); },
-                         [&] { return choice.bytes(); }, [&] { choice.clear(); }});
+        status = attempt(in, {"fastfs_projse_stream_finish",
+                              [&](const fastfs_run* run) {
+                                  return fastfs_projse_stream_finish(sums, of_groups ? classes.data() : nullptr,
+                                                                     n_classes, &o, run, &choice.result);
+                              },
+                              [&] { return choice.bytes(); }, [&] { choice.clear(); }});
         if (status != FASTFS_OK || strange) continue;
-        choice.check("fastfs_projse_select");
+        choice.check("fastfs_projse_stream_finish");
         if (o.custom) continue;
         const Table& Y = asked > 0 ? targets : rows;
-        choice.expect_projections(o.from_y == 1 ? Y : rows, o.from_y == 1 ? rows : Y, o, "fastfs_projse_select");
+        choice.expect_projections(o.from_y == 1 ? Y : rows, o.from_y == 1 ? rows : Y, o, "fastfs_projse_stream_finish");
     }
     release();
+    fastfs_stream_free(kept);
 }
 
 }  // namespace fuzz

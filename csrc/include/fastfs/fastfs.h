@@ -237,15 +237,18 @@ typedef struct fastfs_stream fastfs_stream;
 
 typedef enum fastfs_stream_method {
     FASTFS_STREAM_RELIEF = 1, /* two passes */
-    FASTFS_STREAM_DISC = 2    /* one pass, or two: see fastfs_disc_stream_new */
+    FASTFS_STREAM_DISC = 2,   /* one pass, or two: see fastfs_disc_stream_new */
+    FASTFS_STREAM_PROJSE = 3, /* this and the next ones: one pass, which can go on after a finish */
+    FASTFS_STREAM_MANIFEST = 4,
+    FASTFS_STREAM_GRAM = 5
 } fastfs_stream_method;
 
 /* A block of rows, and what belongs to them. */
 typedef struct fastfs_block {
     size_t struct_size;
     const fastfs_matrix* X;
-    const fastfs_matrix* Y; /* NULL */
-    const int64_t* labels;  /* NULL */
+    const fastfs_matrix* Y; /* ProjSe: targets that are numbers; else NULL */
+    const int64_t* labels;  /* ManiFeSt: the group of each row; ProjSe: its class or group; else NULL */
     int64_t first_row;      /* RELIEF, DiSC: the number of the first row of X in the whole table, 0-based */
 } fastfs_block;
 #define FASTFS_BLOCK_INIT {sizeof(fastfs_block), NULL, NULL, NULL, 0}
@@ -258,9 +261,10 @@ typedef struct fastfs_stream_state {
     int32_t reserved;
     int64_t n_rows;   /* read in this pass */
     int64_t n_cols;   /* of X */
-    int64_t n_groups; /* of rows: RELIEF's classes, DiSC's groups */
+    int64_t n_groups; /* of rows: RELIEF's classes, groups of DiSC and ManiFeSt; 1 or more for ProjSe; else 0 */
+    int64_t n_y;      /* columns of Y, or classes: ProjSe */
 } fastfs_stream_state;
-#define FASTFS_STREAM_STATE_INIT {sizeof(fastfs_stream_state), 0, 0, 0, 0, 0, 0, 0}
+#define FASTFS_STREAM_STATE_INIT {sizeof(fastfs_stream_state), 0, 0, 0, 0, 0, 0, 0, 0}
 
 /* Makes another stream in the same state. The two are independent from then on. */
 FASTFS_API fastfs_status fastfs_stream_copy(const fastfs_stream* stream, fastfs_stream** copy);
@@ -322,19 +326,13 @@ FASTFS_API fastfs_status fastfs_affinity(const fastfs_matrix* X, const fastfs_af
 FASTFS_API fastfs_status fastfs_affinity_product(const fastfs_matrix* X, const fastfs_affinity_options* options,
                                                  const void* V, int64_t p, const fastfs_run* run, void* out);
 
-/* The same kernels from sums over row chunks: call fastfs_gram_new once, fastfs_gram_update for each chunk (any
- * storage, any dtype), optionally fastfs_gram_merge with other handles, then fastfs_gram_affinity as often as you like.
- * Sums are kept in double. Squared distances below 64 eps (|x_i|^2 + |x_j|^2) can't be told from zero once the rows are
- * gone, and count as zero. */
-typedef struct fastfs_gram fastfs_gram;
-FASTFS_API fastfs_status fastfs_gram_new(int64_t n_features, const fastfs_run* run, fastfs_gram** gram);
-FASTFS_API fastfs_status fastfs_gram_update(fastfs_gram* gram, const fastfs_matrix* chunk, const fastfs_run* run);
-FASTFS_API fastfs_status fastfs_gram_merge(fastfs_gram* gram, const fastfs_gram* other);
-/* out: d x d doubles, row-major. The handle stays as it is and may be updated further. */
-FASTFS_API fastfs_status fastfs_gram_affinity(const fastfs_gram* gram, const fastfs_affinity_options* options,
-                                              const fastfs_run* run, double* out);
-FASTFS_API int64_t fastfs_gram_rows(const fastfs_gram* gram);
-FASTFS_API void fastfs_gram_free(fastfs_gram* gram); /* NULL is fine */
+/* The same kernels from sums over rows in blocks, of any storage and dtype. Sums are kept in double, 8 n_features^2
+ * bytes. Squared distances below 64 eps (|x_i|^2 + |x_j|^2) can't be told from zero once the rows are gone, and count
+ * as zero. These streams can't be copied and saved: make one for each share. */
+FASTFS_API fastfs_status fastfs_gram_stream_new(int64_t n_features, const fastfs_run* run, fastfs_stream** stream);
+/* out: d x d doubles, row-major. The stream stays as it is and can be updated further. */
+FASTFS_API fastfs_status fastfs_gram_stream_finish(const fastfs_stream* stream, const fastfs_affinity_options* options,
+                                                   const fastfs_run* run, double* out);
 
 /* ---- spectral: symmetric eigenproblems --------------------------------------------------------------------------- */
 
@@ -422,19 +420,24 @@ enum {                            /* the reason for the form of ManiFeSt, or for
  * (class c) and 2 c + 1 (all others). Messages name kernels by these numbers (FASTFS_PLACE_KERNEL). */
 typedef struct fastfs_manifest_plan {
     size_t struct_size;
-    int64_t n_kernels;
-    int64_t n_problems;  /* that the fit solves: those of its share */
-    int64_t bytes;       /* of the fit, results included */
-    int64_t exact_bytes; /* of a fit in the exact form */
-    int32_t accuracy;    /* FASTFS_MANIFEST_EXACT, _DOMAINS, _LOW_RANK or _LOW_RANK_HIGH */
-    int32_t reason;      /* FASTFS_BECAUSE_* */
+    int64_t n_kernels;    /* out */
+    int64_t n_problems;   /* out: that the fit solves, those of its share */
+    int64_t bytes;        /* out: of the fit, results included */
+    int64_t exact_bytes;  /* out: of a fit in the exact form */
+    int32_t accuracy;     /* out: FASTFS_MANIFEST_EXACT, _DOMAINS, _LOW_RANK or _LOW_RANK_HIGH */
+    int32_t reason;       /* out: FASTFS_BECAUSE_* */
+    int64_t n_classes;    /* in */
+    int64_t n_scales;     /* in: >= 1 */
+    int64_t n_components; /* in */
+    int64_t n_features;   /* in, of a stream */
+    int64_t n_groups;     /* in, of a stream */
 } fastfs_manifest_plan;
-#define FASTFS_MANIFEST_PLAN_INIT {sizeof(fastfs_manifest_plan), 0, 0, 0, 0, 0, 0}
+#define FASTFS_MANIFEST_PLAN_INIT {sizeof(fastfs_manifest_plan), 0, 0, 0, 0, 0, 0, 2, 1, 0, 0, 0}
 
-/* FASTFS_ENOMEM if the fit takes more than the budget of run. */
-FASTFS_API fastfs_status fastfs_manifest_plan_fit(const fastfs_manifest* manifest, int64_t n_classes,
-                                                  const fastfs_manifest_options* options, int64_t n_scales,
-                                                  int64_t n_components, const fastfs_run* run,
+/* Fills the plan of a fit of manifest or, with NULL, of a stream before it is made. FASTFS_ENOMEM if the fit takes more
+ * than the budget of run; FASTFS_EINVAL if sums can't serve what options ask for. */
+FASTFS_API fastfs_status fastfs_manifest_plan_fit(const fastfs_manifest* manifest,
+                                                  const fastfs_manifest_options* options, const fastfs_run* run,
                                                   fastfs_manifest_plan* plan);
 
 enum {                                      /* warnings of a kernel, added up */
@@ -492,43 +495,23 @@ FASTFS_API fastfs_status fastfs_manifest_mean_scores(int64_t n_features, int64_t
                                                      const double* problem_scores, double* scores,
                                                      double* class_scores);
 
-/* fastfs_manifest for tables larger than memory, in one pass over blocks of rows. Of each group of rows a handle keeps
- * how many there are, the sums and the squared norms of the features, and the products of all pairs of features (4 d^2
- * bytes a group), or with accuracy LOW_RANK the products with 4 rank landmarks, which options.seed draws (32 d rank
- * bytes). So the sums of one pass serve any comparison of groups. Double precision; rows of dense blocks are moved by
- * an offset that their values share, which changes no distance. Neither accuracy LOW_RANK_HIGH nor custom kernels. */
-typedef struct fastfs_manifest_sums fastfs_manifest_sums;
-/* The plan of such a fit, before the pass: FASTFS_EINVAL if sums can't serve what options ask for. */
-FASTFS_API fastfs_status fastfs_manifest_sums_plan(int64_t n_features, int64_t n_groups, int64_t n_classes,
-                                                   const fastfs_manifest_options* options, int64_t n_scales,
-                                                   int64_t n_components, const fastfs_run* run,
-                                                   fastfs_manifest_plan* plan);
-FASTFS_API fastfs_status fastfs_manifest_sums_new(int64_t n_features, int64_t n_groups,
-                                                  const fastfs_manifest_options* options, const fastfs_run* run,
-                                                  fastfs_manifest_sums** sums);
-/* Adds dense or CSR rows, each of a group in 0..n_groups - 1; all or none of them. It can't be canceled once the values
- * have been found finite. */
-FASTFS_API fastfs_status fastfs_manifest_sums_update(fastfs_manifest_sums* sums, const fastfs_matrix* X,
-                                                     const int64_t* groups, const fastfs_run* run);
-FASTFS_API fastfs_status fastfs_manifest_sums_merge(fastfs_manifest_sums* sums, const fastfs_manifest_sums* other);
-/* counts: n_groups; means: n_groups x n_features, 0 for groups without rows. Either may be NULL. */
-FASTFS_API fastfs_status fastfs_manifest_sums_means(const fastfs_manifest_sums* sums, double* counts, double* means);
-/* Fits as fastfs_manifest_fit does. labels: the class of each group, or -1 for those that stay out; each class has
- * rows. Sums with the products of all pairs serve accuracy AUTO, EXACT and DOMAINS; sums with landmarks AUTO and
- * LOW_RANK, with the rank and the landmarks that they were made with, whatever the seed. */
-FASTFS_API fastfs_status fastfs_manifest_sums_fit(const fastfs_manifest_sums* sums, const int64_t* labels,
-                                                  int64_t n_classes, const fastfs_manifest_options* options,
-                                                  const fastfs_manifest_scale* scales, int64_t n_scales,
-                                                  const fastfs_run* run, fastfs_manifest_result* results);
-/* The sums as plain numbers, to be stored or sent: fastfs_manifest_sums_save writes n_numbers doubles, which is
- * fastfs_manifest_sums_size, and fastfs_manifest_sums_load replaces the sums of a handle made with the same arguments.
- */
-FASTFS_API int64_t fastfs_manifest_sums_size(const fastfs_manifest_sums* sums);
-FASTFS_API fastfs_status fastfs_manifest_sums_save(const fastfs_manifest_sums* sums, double* numbers,
-                                                   int64_t n_numbers);
-FASTFS_API fastfs_status fastfs_manifest_sums_load(fastfs_manifest_sums* sums, const double* numbers,
-                                                   int64_t n_numbers);
-FASTFS_API void fastfs_manifest_sums_free(fastfs_manifest_sums* sums); /* NULL is fine */
+/* fastfs_manifest for tables larger than memory, in one pass over blocks of rows, each of a group in 0..n_groups - 1.
+ * Of each group a stream keeps how many rows there are, the sums and the squared norms of the features, and the
+ * products of all pairs of features (4 d^2 bytes a group), or with accuracy LOW_RANK the products with 4 rank
+ * landmarks, which options.seed draws (32 d rank bytes). So one pass serves any comparison of groups. Double precision;
+ * rows of dense blocks are moved by an offset that their values share, which changes no distance. Neither accuracy
+ * LOW_RANK_HIGH nor custom kernels. Blocks are dense or CSR; an update can't be canceled once the values have been
+ * found finite. */
+FASTFS_API fastfs_status fastfs_manifest_stream_new(int64_t n_features, int64_t n_groups,
+                                                    const fastfs_manifest_options* options, const fastfs_run* run,
+                                                    fastfs_stream** stream);
+/* Fits as fastfs_manifest_fit does, as often as you like. labels: the class of each group, or -1 for those that stay
+ * out; each class has rows. Sums with the products of all pairs serve accuracy AUTO, EXACT and DOMAINS; sums with
+ * landmarks AUTO and LOW_RANK, with the rank and the landmarks that they were made with, whatever the seed. */
+FASTFS_API fastfs_status fastfs_manifest_stream_finish(const fastfs_stream* stream, const int64_t* labels,
+                                                       int64_t n_classes, const fastfs_manifest_options* options,
+                                                       const fastfs_manifest_scale* scales, int64_t n_scales,
+                                                       const fastfs_run* run, fastfs_manifest_result* results);
 
 /* Compares two precomputed kernels, n_features x n_features: symmetric, positive semidefinite, with a positive entry on
  * the diagonal. Options and result are those of a fit with two classes at one scale, without sigma, custom and the
@@ -618,38 +601,23 @@ FASTFS_API fastfs_status fastfs_projse_label_scores(const fastfs_matrix* X, cons
                                                     int64_t n_classes, const fastfs_projse_options* options,
                                                     const fastfs_run* run, double* scores);
 
-/* fastfs_projse from row chunks. A handle keeps sums in double precision, 8 n_y (n_y + n_x) bytes, from which select
- * computes any kernel. n_y = 0: no targets. two_views = 1: choices among Y as well (from_y). Both take 8 n_x^2 bytes
- * more. An update or merge that fails, as for sums out of range, or is canceled leaves the sums as they were. */
-typedef struct fastfs_projse_sums fastfs_projse_sums;
-FASTFS_API fastfs_status fastfs_projse_new(int64_t n_y, int64_t n_x, int32_t two_views, const fastfs_run* run,
-                                           fastfs_projse_sums** sums);
-/* Y with n_y columns, or labels in 0..n_y - 1, or neither if n_y = 0. */
-FASTFS_API fastfs_status fastfs_projse_update(fastfs_projse_sums* sums, const fastfs_matrix* X, const fastfs_matrix* Y,
-                                              const int64_t* labels, const fastfs_run* run);
-/* Adds each row to the sums of its group: sums[g] collects the rows of group g, in 0..n_groups - 1. Make each handle
- * with n_y = 1; fastfs_projse_merge_class then joins them as classes. X is read once, and is dense, CSR or genotypes.
- */
-FASTFS_API fastfs_status fastfs_projse_update_groups(fastfs_projse_sums* const* sums, int64_t n_groups,
-                                                     const fastfs_matrix* X, const int64_t* groups,
-                                                     const fastfs_run* run);
-FASTFS_API fastfs_status fastfs_projse_merge(fastfs_projse_sums* sums, const fastfs_projse_sums* other);
-/* Adds the sums of rows of one class, which were made with n_y = 1 and labels of 0, as rows with that label. So the
- * sums of each group of rows, from one pass, serve any comparison of groups. */
-FASTFS_API fastfs_status fastfs_projse_merge_class(fastfs_projse_sums* sums, const fastfs_projse_sums* other,
-                                                   int64_t label);
-/* means, out: n_x numbers, the means of the columns of X over the rows so far; 0 before the first. */
-FASTFS_API fastfs_status fastfs_projse_means(const fastfs_projse_sums* sums, double* means);
-FASTFS_API fastfs_status fastfs_projse_select(const fastfs_projse_sums* sums, const fastfs_projse_options* options,
-                                              const fastfs_run* run, fastfs_projse_result* result);
-FASTFS_API int64_t fastfs_projse_rows(const fastfs_projse_sums* sums);
-/* The sums as plain numbers, to be stored or sent: fastfs_projse_save writes n_numbers doubles, which is
- * fastfs_projse_size, and fastfs_projse_load replaces the sums of a handle made with the same n_y, n_x and two_views.
- */
-FASTFS_API int64_t fastfs_projse_size(const fastfs_projse_sums* sums);
-FASTFS_API fastfs_status fastfs_projse_save(const fastfs_projse_sums* sums, double* numbers, int64_t n_numbers);
-FASTFS_API fastfs_status fastfs_projse_load(fastfs_projse_sums* sums, const double* numbers, int64_t n_numbers);
-FASTFS_API void fastfs_projse_free(fastfs_projse_sums* sums); /* NULL is fine */
+/* What a stream of ProjSe reads. */
+enum {
+    FASTFS_PROJSE_ONE_VIEW = 0,  /* Y with n_y columns, or labels in 0..n_y - 1; if n_y = 0, X alone */
+    FASTFS_PROJSE_TWO_VIEWS = 1, /* Y with n_y columns, of which some can be chosen as well (from_y) */
+    FASTFS_PROJSE_GROUPS = 2     /* labels are groups of rows, 0..n_y - 1, whose classes finish takes: X not CSC */
+};
+
+/* fastfs_projse from blocks of rows. A stream keeps sums in double precision, 8 n_y (n_y + n_x) bytes, from which
+ * finish computes any kernel; two views, and X alone, take 8 n_x^2 bytes more. views: FASTFS_PROJSE_ONE_VIEW,
+ * _TWO_VIEWS or _GROUPS. */
+FASTFS_API fastfs_status fastfs_projse_stream_new(int64_t n_y, int64_t n_x, int32_t views, const fastfs_run* run,
+                                                  fastfs_stream** stream);
+/* Selects from the rows so far, as often as you like. classes: FASTFS_PROJSE_GROUPS: the class of each group, in
+ * 0..n_classes - 1, or -1 for groups that stay out; so one pass serves any comparison of groups. Else NULL. */
+FASTFS_API fastfs_status fastfs_projse_stream_finish(const fastfs_stream* stream, const int64_t* classes,
+                                                     int64_t n_classes, const fastfs_projse_options* options,
+                                                     const fastfs_run* run, fastfs_projse_result* result);
 
 /* ---- margins: the RELIEF family, IM4E, IMMIGRATE -------------------------------------------------------------------
  *

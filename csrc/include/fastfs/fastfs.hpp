@@ -207,11 +207,15 @@ class stream {
         return stream([&](fastfs_stream** made) { return fastfs_stream_copy(get(), made); });
     }
     void update(const block& rows, const run& how = default_run()) { check(fastfs_stream_update(get(), &rows, &how)); }
-    void update(const matrix& X, std::int64_t first_row, const run& how = default_run()) {
-        block rows = FASTFS_BLOCK_INIT;
-        rows.X = X.get();
-        rows.first_row = first_row;
-        update(rows, how);
+    // X alone, and the number of its first row.
+    void update(const matrix& X, std::int64_t first_row = 0, const run& how = default_run()) {
+        update({sizeof(block), X.get(), nullptr, nullptr, first_row}, how);
+    }
+    void update_targets(const matrix& X, const matrix& Y, const run& how = default_run()) {
+        update({sizeof(block), X.get(), Y.get(), nullptr, 0}, how);
+    }
+    void update_labels(const matrix& X, const std::int64_t* labels, const run& how = default_run()) {
+        update({sizeof(block), X.get(), nullptr, labels, 0}, how);
     }
     void merge(const stream& other) { check(fastfs_stream_merge(get(), other.get())); }
     void next(const run& how = default_run()) { check(fastfs_stream_next(get(), &how)); }
@@ -265,25 +269,14 @@ inline void affinity_product(const matrix& X, const affinity_options& options, c
     check(fastfs_affinity_product(X.get(), &options, V, p, &how, out));
 }
 
-class gram {
-  public:
-    explicit gram(std::int64_t n_features, const run& how = default_run())
-        : n_features_(n_features), handle_([&](auto** made) { return fastfs_gram_new(n_features, &how, made); }) {}
-    void update(const matrix& chunk, const run& how = default_run()) {
-        check(fastfs_gram_update(handle_.get(), chunk.get(), &how));
-    }
-    void merge(const gram& other) { check(fastfs_gram_merge(handle_.get(), other.handle_.get())); }
-    // out: n_features x n_features
-    void affinity(const affinity_options& options, double* out, const run& how = default_run()) const {
-        check(fastfs_gram_affinity(handle_.get(), &options, &how, out));
-    }
-    std::int64_t n_rows() const { return checked(fastfs_gram_rows(handle_.get())); }
-    std::int64_t n_features() const { return n_features_; }
-
-  private:
-    std::int64_t n_features_;
-    owned<fastfs_gram, fastfs_gram_free> handle_;
-};
+inline stream gram_stream(std::int64_t n_features, const run& how = default_run()) {
+    return stream([&](auto** made) { return fastfs_gram_stream_new(n_features, &how, made); });
+}
+// out: n_features x n_features
+inline void gram_stream_finish(const stream& of, const affinity_options& options, double* out,
+                               const run& how = default_run()) {
+    check(fastfs_gram_stream_finish(of.get(), &options, &how, out));
+}
 
 // ---- spectral -------------------------------------------------------------------------------------------------------
 
@@ -341,7 +334,10 @@ class manifest {
     manifest_plan plan(std::int64_t n_classes, const manifest_options& options = default_manifest_options(),
                        std::int64_t n_scales = 1, std::int64_t n_components = 0, const run& how = default_run()) const {
         manifest_plan found = FASTFS_MANIFEST_PLAN_INIT;
-        check(fastfs_manifest_plan_fit(handle_.get(), n_classes, &options, n_scales, n_components, &how, &found));
+        found.n_classes = n_classes;
+        found.n_scales = n_scales;
+        found.n_components = n_components;
+        check(fastfs_manifest_plan_fit(handle_.get(), &options, &how, &found));
         return found;
     }
 
@@ -395,63 +391,32 @@ class manifest {
     owned<fastfs_manifest, fastfs_manifest_free> handle_;
 };
 
-// Sums over blocks of rows, each of a group in 0..n_groups - 1: see fastfs_manifest_sums. options.accuracy:
-// FASTFS_MANIFEST_EXACT or FASTFS_MANIFEST_LOW_RANK.
-class manifest_sums {
-  public:
-    manifest_sums(std::int64_t n_features, std::int64_t n_groups, const manifest_options& options,
-                  const run& how = default_run())
-        : n_features_(n_features),
-          n_groups_(n_groups),
-          handle_([&](auto** made) { return fastfs_manifest_sums_new(n_features, n_groups, &options, &how, made); }) {}
-
-    static manifest_plan plan(std::int64_t n_features, std::int64_t n_groups, std::int64_t n_classes,
-                              const manifest_options& options = default_manifest_options(), std::int64_t n_scales = 1,
-                              std::int64_t n_components = 0, const run& how = default_run()) {
-        manifest_plan found = FASTFS_MANIFEST_PLAN_INIT;
-        check(
-            fastfs_manifest_sums_plan(n_features, n_groups, n_classes, &options, n_scales, n_components, &how, &found));
-        return found;
-    }
-
-    void update(const matrix& X, const std::int64_t* groups, const run& how = default_run()) {
-        check(fastfs_manifest_sums_update(handle_.get(), X.get(), groups, &how));
-    }
-    void merge(const manifest_sums& other) { check(fastfs_manifest_sums_merge(handle_.get(), other.handle_.get())); }
-    // Rows of each group, and n_groups x n_features means.
-    std::vector<double> counts() const {
-        std::vector<double> numbers(static_cast<std::size_t>(n_groups_));
-        check(fastfs_manifest_sums_means(handle_.get(), numbers.data(), nullptr));
-        return numbers;
-    }
-    std::vector<double> means() const {
-        std::vector<double> numbers(static_cast<std::size_t>(n_groups_ * n_features_));
-        check(fastfs_manifest_sums_means(handle_.get(), nullptr, numbers.data()));
-        return numbers;
-    }
-
-    // Into arrays of the caller's, of the sizes in the plan. labels: the class of each group, or -1.
-    void fit(const std::int64_t* labels, std::int64_t n_classes, const std::vector<manifest_scale>& scales,
-             const manifest_options& options, std::vector<fastfs_manifest_result>& results,
-             const run& how = default_run()) const {
-        check(fastfs_manifest_sums_fit(handle_.get(), labels, n_classes, &options, scales.data(),
-                                       static_cast<std::int64_t>(scales.size()), &how, results.data()));
-    }
-
-    std::int64_t n_features() const { return n_features_; }
-    std::int64_t n_groups() const { return n_groups_; }
-    std::int64_t size() const { return checked(fastfs_manifest_sums_size(handle_.get())); }
-    void save(double* numbers, std::int64_t n_numbers) const {
-        check(fastfs_manifest_sums_save(handle_.get(), numbers, n_numbers));
-    }
-    void load(const double* numbers, std::int64_t n_numbers) {
-        check(fastfs_manifest_sums_load(handle_.get(), numbers, n_numbers));
-    }
-
-  private:
-    std::int64_t n_features_, n_groups_;
-    owned<fastfs_manifest_sums, fastfs_manifest_sums_free> handle_;
-};
+// The plan of a fit by a stream, before it is made.
+inline manifest_plan manifest_stream_plan(std::int64_t n_features, std::int64_t n_groups, std::int64_t n_classes,
+                                          const manifest_options& options = default_manifest_options(),
+                                          std::int64_t n_scales = 1, std::int64_t n_components = 0,
+                                          const run& how = default_run()) {
+    manifest_plan found = FASTFS_MANIFEST_PLAN_INIT;
+    found.n_classes = n_classes;
+    found.n_scales = n_scales;
+    found.n_components = n_components;
+    found.n_features = n_features;
+    found.n_groups = n_groups;
+    check(fastfs_manifest_plan_fit(nullptr, &options, &how, &found));
+    return found;
+}
+inline stream manifest_stream(std::int64_t n_features, std::int64_t n_groups,
+                              const manifest_options& options = default_manifest_options(),
+                              const run& how = default_run()) {
+    return stream([&](auto** made) { return fastfs_manifest_stream_new(n_features, n_groups, &options, &how, made); });
+}
+// Into arrays of the sizes in the plan. labels: the class of each group, or -1.
+inline void manifest_stream_finish(const stream& of, const std::int64_t* labels, std::int64_t n_classes,
+                                   const std::vector<manifest_scale>& scales, const manifest_options& options,
+                                   std::vector<fastfs_manifest_result>& results, const run& how = default_run()) {
+    check(fastfs_manifest_stream_finish(of.get(), labels, n_classes, &options, scales.data(),
+                                        static_cast<std::int64_t>(scales.size()), &how, results.data()));
+}
 
 // Of the scores of each problem: see fastfs_manifest_mean_scores.
 inline void manifest_mean_scores(std::int64_t n_features, std::int64_t n_classes, const manifest_options& options,
@@ -544,62 +509,21 @@ inline void projse_label_scores(const matrix& X, const std::int64_t* labels, std
     check(fastfs_projse_label_scores(X.get(), labels, n_labelings, n_classes, &options, &how, scores));
 }
 
-class projse_sums {
-  public:
-    projse_sums(std::int64_t n_y, std::int64_t n_x, bool two_views, const run& how = default_run())
-        : n_y_(n_y),
-          n_x_(n_x),
-          two_views_(two_views),
-          handle_([&](auto** made) { return fastfs_projse_new(n_y, n_x, two_views, &how, made); }) {}
-    void update(const matrix& X, const run& how = default_run()) {
-        check(fastfs_projse_update(handle_.get(), X.get(), nullptr, nullptr, &how));
-    }
-    void update(const matrix& X, const matrix& Y, const run& how = default_run()) {
-        check(fastfs_projse_update(handle_.get(), X.get(), Y.get(), nullptr, &how));
-    }
-    void update(const matrix& X, const std::int64_t* labels, const run& how = default_run()) {
-        check(fastfs_projse_update(handle_.get(), X.get(), nullptr, labels, &how));
-    }
-    static void update_groups(const std::vector<projse_sums*>& sums, const matrix& X, const std::int64_t* groups,
-                              const run& how = default_run()) {
-        std::vector<fastfs_projse_sums*> handles;
-        for (projse_sums* one : sums) handles.push_back(one->handle_.get());
-        const auto n_groups = static_cast<std::int64_t>(handles.size());
-        check(fastfs_projse_update_groups(handles.data(), n_groups, X.get(), groups, &how));
-    }
-    void merge(const projse_sums& other) { check(fastfs_projse_merge(handle_.get(), other.handle_.get())); }
-    void merge_class(const projse_sums& other, std::int64_t label) {
-        check(fastfs_projse_merge_class(handle_.get(), other.handle_.get(), label));
-    }
-    std::vector<double> means() const {
-        std::vector<double> numbers(static_cast<std::size_t>(n_x_));
-        check(fastfs_projse_means(handle_.get(), numbers.data()));
-        return numbers;
-    }
-    projse_result select(const projse_options& options, const run& how = default_run()) const {
-        return projse_result::of(options.from_y ? n_y_ : n_x_, options.n_select, how, [&](fastfs_projse_result* out) {
-            return fastfs_projse_select(handle_.get(), &options, &how, out);
-        });
-    }
-    std::int64_t n_rows() const { return checked(fastfs_projse_rows(handle_.get())); }
-    std::int64_t n_y() const { return n_y_; }
-    std::int64_t n_x() const { return n_x_; }
-    bool two_views() const { return two_views_; }
-    std::vector<double> save() const {
-        const std::int64_t n_numbers = checked(fastfs_projse_size(handle_.get()));
-        std::vector<double> numbers(static_cast<std::size_t>(n_numbers));
-        check(fastfs_projse_save(handle_.get(), numbers.data(), n_numbers));
-        return numbers;
-    }
-    void load(const std::vector<double>& numbers) {
-        check(fastfs_projse_load(handle_.get(), numbers.data(), static_cast<std::int64_t>(numbers.size())));
-    }
-
-  private:
-    std::int64_t n_y_, n_x_;
-    bool two_views_;
-    owned<fastfs_projse_sums, fastfs_projse_free> handle_;
-};
+// views: FASTFS_PROJSE_ONE_VIEW, _TWO_VIEWS or _GROUPS.
+inline stream projse_stream(std::int64_t n_y, std::int64_t n_x, int views = FASTFS_PROJSE_ONE_VIEW,
+                            const run& how = default_run()) {
+    return stream([&](auto** made) { return fastfs_projse_stream_new(n_y, n_x, views, &how, made); });
+}
+// classes: with FASTFS_PROJSE_GROUPS the class of each group, or -1; else null.
+inline projse_result projse_stream_finish(const stream& of, const projse_options& options,
+                                          const run& how = default_run(), const std::int64_t* classes = nullptr,
+                                          std::int64_t n_classes = 0) {
+    const stream_state state = of.state();
+    const std::int64_t n_candidates = options.from_y ? state.n_y : state.n_cols;
+    return projse_result::of(n_candidates, options.n_select, how, [&](fastfs_projse_result* out) {
+        return fastfs_projse_stream_finish(of.get(), classes, n_classes, &options, &how, out);
+    });
+}
 
 // ---- margins: the RELIEF family, IM4E, IMMIGRATE -------------------------------------------------------------------
 

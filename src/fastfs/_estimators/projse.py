@@ -223,7 +223,7 @@ class ProjSe(_KernelSelector):
             if hasattr(y, "columns") and attributes.setdefault("_target_names", list(y.columns)) != list(y.columns):
                 raise ValueError("y must have the columns of the first chunk, in the same order")
             target = read(y, X.shape, run)
-            sums = load_core().ProjseSums(target.n_columns, X.shape[1], False, run) if first else attributes["_sums"]
+            sums = load_core().ProjseStream(target.n_columns, X.shape[1], "one", run) if first else attributes["_sums"]
             sums.update(X, target.numbers, target.labels, run)
         if first:
             self._sums = sums

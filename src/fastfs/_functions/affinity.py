@@ -197,7 +197,7 @@ class GramAccumulator:
     @named_arguments
     def __init__(self, n_features: int, *, n_threads: int = 0, max_memory: int | str | None = None) -> None:
         self._how: dict[str, Any] = {"n_threads": n_threads, "max_memory": max_memory}
-        self._gram = load_core().Gram(as_int("n_features", n_features), Run(**self._how))
+        self._gram = load_core().GramStream(as_int("n_features", n_features), Run(**self._how))
 
     @named_arguments
     def update(self, chunk: Any, *, progress: Progress | None = None) -> None:
@@ -216,7 +216,7 @@ class GramAccumulator:
     @named_arguments
     def affinity(self, *, kernel: Any = "rbf", sigma: float | None = None, progress: Progress | None = None) -> Array:
         """Return the kernel over all rows added so far, as :func:`affinity` does, in float64."""
-        result: Array = self._gram.affinity(*_checked_kernel(kernel, sigma), Run(**self._how, progress=progress))
+        result: Array = self._gram.finish(*_checked_kernel(kernel, sigma), Run(**self._how, progress=progress))
         return result
 
     @property

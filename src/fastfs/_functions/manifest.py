@@ -479,10 +479,10 @@ class SumsStage(ManiFeStStage):
         by_rule = isinstance(self._options.sigma, str)
         n_scales = len(self._options.scales_to_fit((self._n_groups,))[0]) if by_rule else 1
         core_options = self._options.core_options()
-        plan = load_core().ManifestSums.plan
+        plan = load_core().ManifestStream.plan
         self._plan = plan(width, self._n_groups, self._n_groups, n_scales, core_options, self._n_components, run)
         self._how = core_options | {"accuracy": self._plan["accuracy"]}
-        self._core = load_core().ManifestSums(width, self._n_groups, self._how, run)
+        self._core = load_core().ManifestStream(width, self._n_groups, self._how, run)
 
     def _sum_on_workers(self, source: Source, groups: Integers, rows: Integers | None, columns: Integers | None) -> Any:
         """Sum the row blocks of a Dask array on its workers; the sums, not the rows, travel and are merged pairwise."""
@@ -511,7 +511,7 @@ class SumsStage(ManiFeStStage):
     def _solve_scales(self, *request: Any) -> tuple[dict[str, Any], list[dict[str, Any]]]:
         labels, n_classes, scales, options, *others = request
         options = options | {"accuracy": self._how["accuracy"]}
-        plan, results = self._core.fit(labels, n_classes, scales, options, *others, self._run)
+        plan, results = self._core.finish(labels, n_classes, scales, options, *others, self._run)
         return plan | {"reason": self._plan["reason"], "exact_bytes": self._plan["exact_bytes"]}, results
 
 
@@ -526,7 +526,7 @@ def _sum_block(
 ) -> Any:
     """Return the sums over one block of a Dask array, computed on a worker."""
     run = Run(1, budget or None)  # Dask runs one task per block, so each takes one thread
-    sums = load_core().ManifestSums(*how, run)
+    sums = load_core().ManifestStream(*how, run)
     if len(rows):
         with in_rows(first + np.asarray(rows)):
             sums.update(by_rows(as_matrix(choose_part(X, rows, columns), run)), for_core(groups), run)
@@ -534,7 +534,7 @@ def _sum_block(
 
 
 def _merge_sums(a: Any, b: Any) -> Any:
-    sums = copy.deepcopy(a)  # Dask may hand the same object to another task
+    sums = copy.copy(a)  # Dask may hand the same object to another task
     sums.merge(b)
     return sums
 

@@ -294,8 +294,8 @@ def projse_two_view(
             n_x, n_y = n_of_each_view(X.shape[1], Y.shape[1])
             of_x, of_y = fit_table(X, Y, n_x, options, run)[0], fit_table(Y, X, n_y, options, run)[0]
             return of_x.warn_and_return(), of_y.warn_and_return()
-    sums, _ = collect_sums(X, Y, run, two_views=True)
-    n_x, n_y = n_of_each_view(sums.n_x, sums.n_y)
+    sums, _ = collect_sums(X, Y, run, views="two")
+    n_x, n_y = n_of_each_view(sums.n_cols, sums.n_y)
     of_x, of_y = select_from_sums(sums, n_x, options, run), select_from_sums(sums, n_y, options, run, from_y=True)
     return of_x.warn_and_return(), of_y.warn_and_return()
 
@@ -439,7 +439,7 @@ def collect_sums(
     y: Any,
     run: Run,
     *,
-    two_views: bool = False,
+    views: str = "one",
     whole: Reader = read_target,
     chunk: Reader = read_chunk,
     check: Callable[[Any], Any] | None = None,
@@ -451,7 +451,7 @@ def collect_sums(
     """
     source = Source.from_data(X)
     if source.dask is not None:
-        return _sum_on_workers(source, y, run, two_views, whole)
+        return _sum_on_workers(source, y, run, views, whole)
     passes = Passes(source, run, names=names, see=check)
     targets = TargetRows(y, passes.source, run, whole, chunk)
     sums = classes = None
@@ -461,30 +461,30 @@ def collect_sums(
         target = targets.read_rows(first, rows)
         if sums is None:
             classes = target.classes
-            sums = load_core().ProjseSums(target.n_columns, rows.shape[1], two_views, run)
+            sums = load_core().ProjseStream(target.n_columns, rows.shape[1], views, run)
         sums.update(rows, target.numbers, target.labels, block_run)
 
     targets.check_end(passes.run_pass(add_rows))
     return sums, classes
 
 
-def _sum_on_workers(source: Source, y: Any, run: Run, two_views: bool, read: Reader) -> tuple[Any, Array | None]:
+def _sum_on_workers(source: Source, y: Any, run: Run, views: str, read: Reader) -> tuple[Any, Array | None]:
     """Sum the row blocks of a Dask array on its workers; the sums, not the rows, travel and are merged pairwise."""
     from dask.delayed import delayed
 
     blocks, classes = dask_blocks(source, y, run, read)
     part, merge = delayed(_sum_block, pure=False), delayed(_merge_sums, pure=False)
-    return merge_pairwise([part(*block, two_views, run.budget) for block in blocks], merge), classes
+    return merge_pairwise([part(*block, views, run.budget) for block in blocks], merge), classes
 
 
-def _sum_block(first: int, X: Any, target: Target, two_views: bool, budget: int) -> Any:
+def _sum_block(first: int, X: Any, target: Target, views: str, budget: int) -> Any:
     """Return the sums over one block of a Dask array, computed on a worker."""
     run = Run(1, budget or None)  # Dask runs one task per block, so each takes one thread
     with in_rows(range(first, first + X.shape[0])):
         X = as_matrix(X, run)
         if target.numbers is not None:  # numbers that another machine sent aren't aligned as the core needs them
             target = Target(numbers=as_columns(as_target(target.numbers), run))
-        sums = load_core().ProjseSums(target.n_columns, X.shape[1], two_views, run)
+        sums = load_core().ProjseStream(target.n_columns, X.shape[1], views, run)
         if X.shape[0]:
             labels = None if target.labels is None else for_core(target.labels)
             sums.update(X, target.numbers, labels, run)
@@ -492,7 +492,7 @@ def _sum_block(first: int, X: Any, target: Target, two_views: bool, budget: int)
 
 
 def _merge_sums(a: Any, b: Any) -> Any:
-    sums = copy.deepcopy(a)  # Dask may hand the same object to another task
+    sums = copy.copy(a)  # Dask may hand the same object to another task
     sums.merge(b)
     return sums
 
@@ -513,7 +513,7 @@ class GroupSums:
         rows: Integers | None = None,
         columns: Integers | None = None,
     ) -> None:
-        self._sums: list[Any] = []
+        self._sums: Any = None  # made when the number of columns is known
         source = Source.from_data(X)
         if source.dask is not None:
             self._sums = _sum_groups_on_workers(source, groups, n_groups, run, rows, columns)
@@ -523,8 +523,9 @@ class GroupSums:
                 end = first + block.shape[0]
                 if end > len(groups):
                     raise ValueError(f"X and y must have the same rows, but y has {len(groups)} and X has more")
-                self._sums = self._sums or _empty_group_sums(n_groups, block, run)
-                _add_to_group_sums(self._sums, block, groups[first:end], block_run)
+                if self._sums is None:
+                    self._sums = load_core().ProjseStream(n_groups, block.shape[1], "groups", run)
+                _add_to_groups(self._sums, block, groups[first:end], block_run)
 
             n = Passes(source, run, rows=rows, columns=columns).run_pass(add_block)
             if n != len(groups):
@@ -533,60 +534,46 @@ class GroupSums:
     @property
     def means(self) -> Floats:
         """Means of the features in each group."""
-        group_means: Floats = np.array([sums.means for sums in self._sums])
+        group_means: Floats = self._sums.means
         return group_means
 
     def select_features(
         self, labels: Integers, n_features_to_select: int | float | None, options: ProjSeOptions, run: Run
     ) -> Outcome[ProjSeResult]:
         """Select features that explain these labels of the groups, from 0; a group with -1 stays out."""
-        of_labels = load_core().ProjseSums(int(max(labels)) + 1, self._sums[0].n_x, False, run)
-        for sums, label in zip(self._sums, labels.tolist(), strict=True):
-            if label >= 0:
-                of_labels.merge_class(sums, label)
-        return select_from_sums(of_labels, n_features_to_select, options, run)
+        return select_from_sums(self._sums, n_features_to_select, options, run, classes=for_core(labels, np.int64))
 
 
-def _empty_group_sums(n_groups: int, block: Any, run: Run) -> list[Any]:
-    """Return empty sums, one object per group."""
-    return [load_core().ProjseSums(1, block.shape[1], False, run) for _ in range(n_groups)]
-
-
-def _add_to_group_sums(sums: list[Any], block: Any, groups: Integers, run: Run) -> None:
+def _add_to_groups(sums: Any, block: Any, groups: Integers, run: Run) -> None:
     """Add each row of a block to the sums of its group."""
-    load_core().ProjseSums.update_groups(sums, by_rows(block), for_core(groups, np.int64), run)
+    sums.update(by_rows(block), None, for_core(groups, np.int64), run)
 
 
 def _sum_groups_on_workers(
     source: Source, groups: Integers, n_groups: int, run: Run, rows: Integers | None, columns: Integers | None
-) -> list[Any]:
+) -> Any:
     """Sum the groups of rows of a Dask array on its workers, and merge the sums pairwise."""
     from dask.delayed import delayed
 
-    part, merge = delayed(_sum_groups_of_block, pure=False), delayed(_merge_group_sums, pure=False)
+    part, merge = delayed(_sum_groups_of_block, pure=False), delayed(_merge_sums, pure=False)
     parts = [
         part(first, block, which, groups[places], n_groups, columns, run.budget)
         for first, block, which, places in source.delayed_blocks(rows)
     ]
-    group_sums: list[Any] = merge_pairwise(parts, merge)
-    return group_sums
+    return merge_pairwise(parts, merge)
 
 
 def _sum_groups_of_block(
     first: int, X: Any, rows: range | Integers, groups: Integers, n_groups: int, columns: Integers | None, budget: int
-) -> list[Any]:
+) -> Any:
     """Return the sums over each group in one block of a Dask array, computed on a worker."""
     run = Run(1, budget or None)
     block = choose_part(X, rows, columns)
-    sums = _empty_group_sums(n_groups, block, run)
+    sums = load_core().ProjseStream(n_groups, block.shape[1], "groups", run)
     if len(rows):
         with in_rows(first + np.asarray(rows)):
-            _add_to_group_sums(sums, as_matrix(block, run), groups, run)
+            _add_to_groups(sums, as_matrix(block, run), groups, run)
     return sums
-
-
-def _merge_group_sums(a: list[Any], b: list[Any]) -> list[Any]:
-    return [_merge_sums(own, other) for own, other in zip(a, b, strict=True)]
 
 
 def select_from_sums(
@@ -597,11 +584,12 @@ def select_from_sums(
     *,
     from_y: bool = False,
     scores_only: bool = False,
+    classes: Integers | None = None,
 ) -> Outcome[ProjSeResult]:
-    """Select features of X, or of Y with `from_y`, from sums over the rows."""
-    n = n_to_select(n_features_to_select, sums.n_y if from_y else sums.n_x)
+    """Select features of X, or of Y with `from_y`, from sums over the rows; `classes` has the class of each group."""
+    n = n_to_select(n_features_to_select, sums.n_y if from_y else sums.n_cols)
     load_core()  # registers a BLAS, which unpickled sums don't bring with them
-    core_result = sums.select(options.core_options() | {"n_select": n, "from_y": from_y}, run)
+    core_result = sums.finish(options.core_options() | {"n_select": n, "from_y": from_y}, run, classes)
     return _make_outcome(core_result, n_features_to_select, options, sums.n_y > 0, scores_only)
 
 

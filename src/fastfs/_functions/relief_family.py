@@ -411,7 +411,7 @@ class StreamedTargets:
         self, response: Response, options: FamilyOptions, merged: Integers | None = None
     ) -> Outcome[FamilyResult]:
         """Score the features; `merged` maps each class of the stream to a class of the response."""
-        core_result = self._core.scores(np.empty(0, np.int64) if merged is None else merged, self._run)
+        core_result = self._core.finish(np.empty(0, np.int64) if merged is None else merged, self._run)
         result = FamilyResult(core_result["scores"], core_result["scores_se"], "targets", self.N_PASSES)
         return Outcome(result, describe_family_warnings(core_result, response, None, options))
 

@@ -524,7 +524,7 @@ def test_states_of_the_core():
     state = stream(X)
     with pytest.raises(ValueError, match="each pass must have all 3000 rows; pass 1 had 0 and lacks row 0"):
         state.next(Run(1))
-    with pytest.raises(ValueError, match="must be made with the same arguments"):
+    with pytest.raises(ValueError, match="made with different arguments"):
         state.merge(stream(X, seed=4))
     with pytest.raises(ValueError, match="the stream of set 0 is in pass 1 of 1"):
         fit(state)

@@ -49,7 +49,7 @@ def options(accuracy, rank=5, **more):
 
 def sums_of(blocks, accuracy, groups=GROUPS, n_threads=1, **more):
     blocks = list(blocks)
-    sums = load_core().ManifestSums(blocks[0].shape[1], 3, options(accuracy, **more), Run())
+    sums = load_core().ManifestStream(blocks[0].shape[1], 3, options(accuracy, **more), Run())
     first = 0
     for block in blocks:
         if block.shape[0]:
@@ -59,12 +59,12 @@ def sums_of(blocks, accuracy, groups=GROUPS, n_threads=1, **more):
 
 
 def numbers(sums):
-    return sums.__getstate__()[-1].reshape(3, -1)
+    return np.frombuffer(sums.save()[48:]).reshape(3, -1)
 
 
 def products_of(sums, d):
     """Of the first group: of each landmark with all features."""
-    products = sums.__getstate__()[-1].reshape(sums.means.shape[0], -1)[0, 2 + 2 * d :].reshape(-1, d)
+    products = np.frombuffer(sums.save()[48:]).reshape(sums.means.shape[0], -1)[0, 2 + 2 * d :].reshape(-1, d)
     # Of the exact form there is a triangle.
     return np.triu(products) + np.triu(products, 1).T if len(products) == d else products
 
@@ -106,7 +106,7 @@ def test_an_offset_of_a_row_changes_no_distance():
     """Without taking it off, distances of 1 beside values of 1e8 would lose all digits."""
     moved = X + 1e8 * np.random.default_rng(0).normal(size=(N, 1))
     scales = [{"rule": "median", "normalize": 0, "value": 0.5}]
-    found = sums_of([moved], "exact").fit(np.arange(3), 3, scales, options("exact"), 0, True, Run())[1][0]["scores"]
+    found = sums_of([moved], "exact").finish(np.arange(3), 3, scales, options("exact"), 0, True, Run())[1][0]["scores"]
     assert_close(found, ManiFeSt().fit(moved, Y).scores_, PROMISED)
 
 
@@ -155,7 +155,7 @@ def test_rows_of_entries_in_any_order_and_at_one_place(accuracy):
 @pytest.mark.parametrize(
     "block, groups, message",
     [
-        (X[:5, :9], GROUPS[:5], "9 columns, not 60"),
+        (X[:5, :9], GROUPS[:5], "must have 60 columns, but this one has 9"),
         (X[:5], GROUPS[:5] + 9, "groups must lie in 0..2"),
         (np.where(np.arange(60) == 7, np.nan, X[:5]), GROUPS[:5], "NaN or infinity: first at row 0, column 7"),
         (sp.csc_matrix(X[:5]), GROUPS[:5], "must be CSR"),
@@ -295,7 +295,7 @@ def test_fast_is_the_fit_of_what_stands_for_the_rows(form, normalize):
     given = form(wide)
     wide = given.toarray() if hasattr(given, "tocsr") else np.asarray(given, dtype=float)
     groups = np.arange(400) % 2
-    sums = load_core().ManifestSums(200, 2, options("low_rank", rank=20), Run())
+    sums = load_core().ManifestStream(200, 2, options("low_rank", rank=20), Run())
     sums.update(given, groups, Run())
     gram = wide[groups == 0].T @ wide[groups == 0]
     landmarks = np.array([np.abs(gram - row).sum(axis=1).argmin() for row in products_of(sums, 200)])
@@ -304,7 +304,7 @@ def test_fast_is_the_fit_of_what_stands_for_the_rows(form, normalize):
         difference = oracle.distances(part) - oracle.distances(wide[groups == g])
         np.testing.assert_allclose(difference[:, landmarks], 0, atol=1e-6)
     scale = {"rule": "median", "value": 1.0, "normalize": normalize}
-    plan, results = sums.fit(np.arange(2), 2, [scale], options("low_rank", rank=20), 0, True, Run())
+    plan, results = sums.finish(np.arange(2), 2, [scale], options("low_rank", rank=20), 0, True, Run())
     assert plan["accuracy"] == "low_rank"
     expected = ManiFeSt(accuracy="low_rank", rank=20, normalize=normalize, sigma_factor=1.0, random_state=3)
     expected.fit(np.vstack(parts), np.repeat([0, 1], [len(part) for part in parts]))

@@ -147,85 +147,76 @@ def test_numbers_in_chunks_that_could_be_labels():
         ProjSe().partial_fit(X, whole.astype(int))
 
 
-@pytest.mark.parametrize("rows", [0, 123])
-def test_saved_sums_are_all_written(rows):
+def numbers(sums):
+    """The saved state without its header: the rows in all and with labels, statistics of columns, and products."""
+    return np.frombuffer(sums.save()[48:])
+
+
+def test_saved_sums_are_all_written():
     """Of the symmetric ones a triangle is summed; the other one was what happened to lie in memory."""
-    sums = load_core().ProjseSums(4, 20, True, Run())
-    if rows:
-        sums.update(X[:rows], Y[:rows], None, Run(1))
-    numbers = sums.__getstate__()[-1][2 + 3 * 24 :]
-    yy, xx = numbers[:16].reshape(4, 4), numbers[-400:].reshape(20, 20)
-    for matrix, values in ((yy, Y[:rows]), (xx, X[:rows])):
-        expected = np.cov(values.T, bias=True) * rows if rows else np.zeros(matrix.shape)
-        np.testing.assert_allclose(matrix, expected, rtol=1e-9, atol=1e-9)
+    sums = load_core().ProjseStream(4, 20, "two", Run())
+    assert len(numbers(sums)) == 2 + 3 * 24  # without rows there are no products
+    sums.update(X[:123], Y[:123], None, Run(1))
+    products = numbers(sums)[2 + 3 * 24 :]
+    yy, xx = products[:16].reshape(4, 4), products[-400:].reshape(20, 20)
+    for matrix, values in ((yy, Y[:123]), (xx, X[:123])):
+        np.testing.assert_allclose(matrix, np.cov(values.T, bias=True) * 123, rtol=1e-9, atol=1e-9)
 
 
 @pytest.mark.parametrize("view", ["X", "Y"])
 @pytest.mark.parametrize("size", [1e160, 1.7e308])
 def test_a_chunk_out_of_range_changes_no_sums(view, size):
     """Columns that are constant in each chunk: only the distance between the chunks overflows."""
-    sums, other = (load_core().ProjseSums(4, 20, True, Run()) for _ in range(2))
+    sums, other = (load_core().ProjseStream(4, 20, "two", Run()) for _ in range(2))
     sums.update(X[:250], Y[:250], None, Run(1))
-    before = sums.__getstate__()[-1]
+    before = numbers(sums)
     far_X, far_Y = X[250:].copy(), Y[250:].copy()
     (far_X if view == "X" else far_Y)[:, 2] = size
     other.update(far_X, far_Y, None, Run(1))
     for add in (lambda: sums.update(far_X, far_Y, None, Run(1)), lambda: sums.merge(other)):
         with pytest.raises(ValueError, match=rf"^the squares of column 2 of {view} .* overflow"):
             add()
-        np.testing.assert_array_equal(sums.__getstate__()[-1], before)
+        np.testing.assert_array_equal(numbers(sums), before)
     assert np.isfinite(before).all()
     sums.update(X[250:], Y[250:], None, Run(1))
     assert sums.n_rows == 500
 
 
 def test_merged_sums_and_pickles():
-    a, b = (load_core().ProjseSums(4, 20, False, Run()) for _ in range(2))
+    a, b = (load_core().ProjseStream(4, 20, "one", Run()) for _ in range(2))
     a.update(X[:123], Y[:123], None, Run(1))
     b.update(X[123:], Y[123:], None, Run(1))
     a = pickle.loads(pickle.dumps(a))
-    empty = pickle.loads(pickle.dumps(load_core().ProjseSums(4, 20, False, Run())))
+    empty = pickle.loads(pickle.dumps(load_core().ProjseStream(4, 20, "one", Run())))
     empty.merge(a)
-    empty.merge(load_core().ProjseSums(4, 20, False, Run()))
+    empty.merge(load_core().ProjseStream(4, 20, "one", Run()))
     empty.merge(b)
-    assert (empty.n_rows, empty.n_y, empty.n_x) == (500, 4, 20)
+    assert (empty.n_rows, empty.n_y, empty.n_cols) == (500, 4, 20)
     model = pickle.loads(pickle.dumps(ProjSe(center=True).partial_fit(X[:300], Y[:300])))
     assert_same(model.partial_fit(X[300:], Y[300:]))
     assert not hasattr(clone(model), "scores_")
-    for other in (load_core().ProjseSums(3, 20, False, Run()), load_core().ProjseSums(4, 20, True, Run())):
-        with pytest.raises(ValueError, match=r"can't be merged|two views"):
+    for other in (load_core().ProjseStream(3, 20, "one", Run()), load_core().ProjseStream(4, 20, "two", Run())):
+        with pytest.raises(ValueError, match="can't be merged"):
             a.merge(other)
     with pytest.raises(ValueError, match="must not be merged with itself"):
         a.merge(a)
 
 
-def of_class(rows, form=np.asarray):
-    sums = load_core().ProjseSums(1, 20, False, Run())
-    if len(rows):
-        sums.update(form(rows), None, np.zeros(len(rows), np.int64), Run(1))
-    return sums
-
-
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_matrix])
-def test_sums_of_classes_serve_any_comparison(form):
-    parts = {name: of_class(X[name == LABELS] - 99, form) for name in BY_CLASSES}
-    for labels in ({"ill": 0, "other": 1, "well": 2}, {"ill": 0, "other": 1, "well": 1}, {"other": 1, "well": 0}):
-        sums = load_core().ProjseSums(max(labels.values()) + 1, 20, False, Run())
-        sums.merge_class(of_class(X[:0]), 0)
-        for name, label in labels.items():
-            sums.merge_class(parts[name], label)
-        kept = np.isin(LABELS, list(labels))
-        whole = load_core().ProjseSums(max(labels.values()) + 1, 20, False, Run())
-        whole.update(X[kept] - 99, None, np.array([labels[name] for name in LABELS[kept]]), Run(1))
-        n = sums.n_y
-        rounding = np.r_[2 + 2 * n : 2 + 3 * n, 2 + 3 * n + 40 : 2 + 3 * n + 60]  # of the summation, which differs
-        found, expected = (np.delete(s.__getstate__()[-1], rounding) for s in (sums, whole))
-        np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-10)
-        np.testing.assert_allclose(sums.means, X[kept].mean(axis=0) - 99, rtol=1e-12)
+def test_sums_of_groups_serve_any_comparison(form):
+    groups = np.unique(LABELS, return_inverse=True)[1]
+    sums = load_core().ProjseStream(4, 20, "groups", Run())  # of the last one there are no rows
+    sums.update(form(X - 99), None, groups, Run(1))
+    for classes in ([0, 1, 2, -1], [0, 1, 1, 0], [-1, 1, 0, 0]):
+        labels = np.array(classes)[groups]
+        whole = load_core().ProjseStream(max(classes) + 1, 20, "one", Run())
+        whole.update(X[labels >= 0] - 99, None, labels[labels >= 0], Run(1))
         options = {"n_select": 1, "center": "auto"}
-        np.testing.assert_allclose(
-            sums.select(options, Run())["scores"], whole.select(options, Run())["scores"], rtol=1e-11
-        )
+        found, expected = sums.finish(options, Run(), np.array(classes)), whole.finish(options, Run())
+        np.testing.assert_allclose(found["scores"], expected["scores"], rtol=1e-11)
+        assert found["rank"] == expected["rank"]
+    means = [X[groups == g].mean(axis=0) - 99 for g in range(3)]
+    np.testing.assert_allclose(sums.means, [*means, np.zeros(20)], rtol=1e-12)
 
 
 def backwards(rows):
@@ -254,43 +245,46 @@ def test_groups_in_one_reading(form, threads):
     table = table.astype(float)
     groups = rng.integers(0, 4, 5000)
     groups[groups == 2] = 3  # one without rows
-    sums = [of_class(X[:0]) for _ in range(4)]
+    sums = load_core().ProjseStream(4, 20, "groups", Run())
     for begin, end in ((0, 4999), (4999, 5000)):
-        rows = FORMS[form](table[begin:end])
-        load_core().ProjseSums.update_groups(sums, rows, groups[begin:end], Run(threads))
-    assert [one.n_rows for one in sums] == np.bincount(groups).tolist()
-    for group, one in enumerate(sums):
+        sums.update(FORMS[form](table[begin:end]), None, groups[begin:end], Run(threads))
+    assert sums.counts.tolist() == np.bincount(groups).tolist()
+    saved = numbers(sums)
+    for group in range(4):
         rows = table[groups == group]
+        size = 2 + 3 * 21 + 21 * bool(len(rows))
         if len(rows):
-            np.testing.assert_allclose(one.means, rows.mean(axis=0), rtol=1e-13)
-            of_all = load_core().ProjseSums(2, 20, False, Run())
-            of_all.merge_class(one, 1)
-            squares = of_all.__getstate__()[-1][2 + 6 + 20 : 2 + 6 + 40]
-            np.testing.assert_allclose(squares, ((rows - rows.mean(axis=0)) ** 2).sum(axis=0), rtol=1e-10)
+            np.testing.assert_allclose(sums.means[group], rows.mean(axis=0), rtol=1e-13)
+            squares = ((rows - rows.mean(axis=0)) ** 2).sum(axis=0)
+            np.testing.assert_allclose(saved[2 + 3 + 20 : 2 + 3 + 40], squares, rtol=1e-10)
+        saved = saved[size:]
+    assert len(saved) == 0
 
 
 def test_groups_that_fail_leave_all_as_they_were():
-    sums = [of_class(X[:50]), of_class(X[50:70])]
-    before = [one.__getstate__()[-1] for one in sums]
+    sums = load_core().ProjseStream(2, 20, "groups", Run())
+    sums.update(X[:70], None, (np.arange(70) >= 50).astype(np.int64), Run(1))
+    before = sums.save()
     rows = np.ones((6, 20))
     rows[4, 7] = np.nan
     groups = np.array([0, 0, 0, 1, 1, 1])
     for data in (rows, sp.csr_matrix(rows)):
         with pytest.raises(ValueError, match="NaN") as caught:
-            load_core().ProjseSums.update_groups(sums, data, groups, Run(1))
+            sums.update(data, None, groups, Run(1))
         assert "7" in str(caught.value)
-    for one, was in zip(sums, before, strict=True):
-        np.testing.assert_array_equal(one.__getstate__()[-1], was)
     good = np.ones((6, 20))
-    for given, data, labels, message in (
-        ([sums[0], sums[0]], good, groups, "sums of its own"),
-        ([sums[0], load_core().ProjseSums(2, 20, False, Run())], good, groups, "n_y = 1 and labels"),
-        (sums, good[:, :3], groups, "has 3 columns, not 20"),
-        (sums, good, groups + 1, r"must lie in 0\.\.1, but that of row 3 is 2"),
-        (sums, sp.csc_matrix(good), groups, "CSR"),
+    for data, labels, message in (
+        (good[:, :3], groups, "must have 20 columns, but this one has 3"),
+        (good, groups + 1, r"must lie in 0\.\.1, but that of row 3 is 2"),
+        (sp.csc_matrix(good), groups, "CSR"),
     ):
         with pytest.raises(ValueError, match=message):
-            load_core().ProjseSums.update_groups(given, data, labels, Run(1))
+            sums.update(data, None, labels, Run(1))
+    far, other = np.full((1, 20), 1e160), load_core().ProjseStream(2, 20, "groups", Run())
+    other.update(np.r_[good[:3], far], None, np.array([0, 0, 0, 1]), Run(1))
+    with pytest.raises(ValueError, match="overflow"):  # in the second group, after the first one
+        sums.merge(other)
+    assert sums.save() == before
 
 
 @pytest.mark.parametrize("n_classes", [1, 3])
@@ -303,32 +297,15 @@ def test_rows_of_csr_need_no_order(n_classes):
     found = []
     for rows in (table, backwards(table), halves, table.tocsc()):
         for threads in (1, 3):
-            sums = load_core().ProjseSums(n_classes, 50, False, Run())
+            sums = load_core().ProjseStream(n_classes, 50, "one", Run())
             sums.update(rows, None, labels, Run(threads))
-            found.append(sums.__getstate__()[-1])
+            found.append(numbers(sums))
     assert all(np.array_equal(found[0], one) for one in found[1:])
-    dense = load_core().ProjseSums(n_classes, 50, False, Run())
+    dense = load_core().ProjseStream(n_classes, 50, "one", Run())
     dense.update(table.toarray(), None, labels, Run(1))
     n = n_classes
     products = slice(2 + 3 * n + 150 + n * n, None)
-    np.testing.assert_allclose(found[0][products], dense.__getstate__()[-1][products], rtol=1e-10, atol=1e-12)
-
-
-@pytest.mark.parametrize(
-    "sums, other, label, message",
-    [
-        ((3, 20), of_class(X), 3, r"label must be in 0\.\.2, but is 3"),
-        ((3, 20), of_class(X), -1, r"label must be in 0\.\.2, but is -1"),
-        ((3, 19), of_class(X), 0, "of 19 and 20 variables and can't be merged"),
-        ((3, 20), load_core().ProjseSums(2, 20, False, Run()), 0, "n_y = 1 and labels"),
-        ((0, 20), of_class(X), 0, "have no classes"),
-    ],
-)
-def test_sums_that_are_no_class_are_refused(sums, other, label, message):
-    sums = load_core().ProjseSums(*sums, False, Run())
-    with pytest.raises(ValueError, match=message):
-        sums.merge_class(other, label)
-    assert sums.n_rows == 0
+    np.testing.assert_allclose(found[0][products], numbers(dense)[products], rtol=1e-10, atol=1e-12)
 
 
 @pytest.mark.filterwarnings("ignore:the first choice is a tie")
@@ -455,9 +432,9 @@ BAD_CHUNKS = {
     "NaN in Y": (lambda: (X, with_nan(3, 2, Y)), ValueError, "Y contains NaN or infinity: first at row 3, column 2"),
     "NaN in CSR": (lambda: (sp.csr_matrix(with_nan(3, 2)), Y), ValueError, "row 3, column 2"),
     "width of X": (lambda: (X[:, :19], Y), ValueError, "19"),
-    "width of Y": (lambda: (X, Y[:, :3]), ValueError, "3 columns, not 4"),
+    "width of Y": (lambda: (X, Y[:, :3]), ValueError, "must have 4 columns, but this one has 3"),
     "lengths": (lambda: (X, Y[:-1]), ValueError, "500 and 499"),
-    "no target": (lambda: (X, None), ValueError, "needed with every chunk"),
+    "no target": (lambda: (X, None), ValueError, "needed with every block"),
     "classes": (lambda: (X, LABELS), ValueError, "chunk of labels"),
     "no rows": (lambda: (X[:0], Y[:0]), ValueError, "0"),
     "a broken source": (lambda: (broken(), Y), Broken, None),
