@@ -12,15 +12,12 @@ namespace {
 py::dict info() {
     const char* isa = fastfs_isa();
     if (isa == nullptr) throw std::invalid_argument(fastfs_last_error());
-    const int threads = fastfs_thread_count(0);
-    if (threads == 0) throw std::invalid_argument(fastfs_last_error());
-    const std::int64_t memory = fastfs_memory_budget(0);
-    if (memory == 0) throw std::invalid_argument(fastfs_last_error());
+    const fastfs::limits limits = fastfs::run_limits();
     py::dict result;
     result["version"] = fastfs_version();
     result["isa"] = isa;
-    result["n_threads"] = threads;
-    result["max_memory"] = memory;
+    result["n_threads"] = limits.n_threads;
+    result["max_memory"] = limits.max_memory;
     return result;
 }
 

@@ -80,6 +80,19 @@ std::vector<Struct> read_all(const Struct* given, std::int64_t n, const Struct& 
     return all;
 }
 
+// Lets f(struct, index) fill each of n structs of the caller's header version, in steps of the first one's struct_size.
+template <class Struct, class F>
+void fill_all(Struct* given, std::int64_t n, const Struct& defaults, const char* name, F&& f) {
+    std::vector<Struct> ours = read_all(given, n, defaults, name);
+    for (std::int64_t i = 0; i < n; ++i) f(ours[at(i)], i);
+    const std::size_t size = given->struct_size;
+    for (std::int64_t i = 0; i < n; ++i) {
+        ours[at(i)].struct_size = size;
+        std::memcpy(reinterpret_cast<unsigned char*>(given) + at(i) * size, &ours[at(i)],
+                    std::min(size, sizeof(Struct)));
+    }
+}
+
 // Returns the values of a result's array, or null if it is empty.
 template <class T>
 const T* data_or_null(const std::vector<T>& values) {

@@ -5,18 +5,13 @@
 
 #include "capi/abi.hpp"
 #include "capi/checks.hpp"
-#include "capi/handle.hpp"
+#include "capi/fitted.hpp"
 #include "capi/stream.hpp"
 #include "disc/disc.hpp"
 #include "disc/scaling.hpp"
 #include "disc/stream.hpp"
 #include "support/errors.hpp"
 #include "support/index.hpp"
-
-struct fastfs_disc : fastfs::core::Handle<std::vector<fastfs::core::DiscResult>> {
-    using Handle::Handle;
-    static constexpr const char* kType = "fastfs_disc";
-};
 
 namespace {
 
@@ -141,8 +136,11 @@ void require_scalable(const std::vector<DiscSet>& sets) {
     }
 }
 
-const DiscResult& result_of(const fastfs_disc* fitted, std::int64_t set) {
-    const std::vector<DiscResult>& sets = require_handle(fitted, "fitted").data;
+using DiscResults = std::vector<DiscResult>;
+constexpr const char* kDiscFit = "fastfs_disc_fit";
+
+const DiscResult& result_of(const fastfs_fitted* fitted, std::int64_t set) {
+    const auto& sets = require_handle(fitted, "fitted").data.as<DiscResults>(kDiscFit);
     require(set >= 0 && set < std::ssize(sets), "there are ", sets.size(), " sets, and none is number ", set);
     return sets[at(set)];
 }
@@ -174,22 +172,21 @@ fastfs_disc_options read_disc_options(const fastfs_disc_options* options) {
 extern "C" {
 
 fastfs_status fastfs_disc_fit(const fastfs_disc_set* sets, int64_t n_sets, const fastfs_disc_options* options,
-                              const fastfs_run* run_, fastfs_disc** fitted) {
+                              const fastfs_run* run_, fastfs_disc_result* results, fastfs_fitted** fitted) {
     return guarded([&] {
         Run run = read_run(run_);
         require_output(run, fitted, "fitted");
         const fastfs_disc_options o = read_disc_options(options);
         const std::vector<DiscSet> conditions = read_sets(sets, n_sets);
         if (o.scaling == FASTFS_DISC_SCALING_STANDARD) require_scalable(conditions);
-        *fitted = new fastfs_disc(disc(conditions, o, run));
-    });
-}
-
-fastfs_status fastfs_disc_get(const fastfs_disc* fitted, int64_t set, fastfs_disc_result* result) {
-    return guarded([&] {
-        const DiscResult& f = result_of(fitted, set);
-        require(result != nullptr, "result must not be null");
-        fill(result, FASTFS_DISC_RESULT_INIT, "result", [&](fastfs_disc_result& r) {
+        if (run.is_question()) {
+            disc(conditions, o, run);
+            return;
+        }
+        std::unique_ptr<fastfs_fitted> made;
+        fill_all(results, n_sets, FASTFS_DISC_RESULT_INIT, "results", [&](fastfs_disc_result& r, std::int64_t set) {
+            if (!made) made = std::make_unique<fastfs_fitted>(disc(conditions, o, run));
+            const DiscResult& f = made->data.as<DiscResults>(kDiscFit)[at(set)];
             r = {.struct_size = sizeof(fastfs_disc_result),
                  .warnings = f.warnings,
                  .reserved = 0,
@@ -212,10 +209,11 @@ fastfs_status fastfs_disc_get(const fastfs_disc* fitted, int64_t set, fastfs_dis
                  .scale = data_or_null(f.scale),
                  .graph_recall = f.graph_recall};
         });
+        *fitted = made.release();
     });
 }
 
-fastfs_status fastfs_disc_graph(const fastfs_disc* fitted, int64_t set, int32_t index_bits, const fastfs_run* run_,
+fastfs_status fastfs_disc_graph(const fastfs_fitted* fitted, int64_t set, int32_t index_bits, const fastfs_run* run_,
                                 void* indptr, void* indices, double* weights) {
     return guarded([&] {
         Run run = read_run(run_);
@@ -276,8 +274,6 @@ fastfs_status fastfs_disc_cuts(const fastfs_disc_set* sets, int64_t n_sets, cons
         disc_cuts(conditions, o, groups, n_groups, run, cuts);
     });
 }
-
-void fastfs_disc_free(fastfs_disc* fitted) { free_handle(fitted, "fitted"); }
 
 fastfs_status fastfs_disc_stream_new(int64_t n_rows, int64_t n_cols, const int64_t* labels, int64_t n_groups,
                                      const fastfs_disc_options* options, const fastfs_run* run_,

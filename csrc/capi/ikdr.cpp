@@ -6,18 +6,13 @@
 
 #include "capi/abi.hpp"
 #include "capi/checks.hpp"
-#include "capi/handle.hpp"
+#include "capi/fitted.hpp"
 #include "fastfs/testing.h"
 #include "ikdr/ikdr.hpp"
 #include "ikdr/kernel_source.hpp"
 #include "ikdr/simplex.hpp"
 #include "support/errors.hpp"
 #include "support/index.hpp"
-
-struct fastfs_ikdr : fastfs::core::Handle<fastfs::core::Ikdr> {
-    using Handle::Handle;
-    static constexpr const char* kType = "fastfs_ikdr";
-};
 
 namespace {
 
@@ -115,7 +110,8 @@ void require_options(const fastfs_ikdr_options& o, std::int64_t n_samples) {
 extern "C" {
 
 fastfs_status fastfs_ikdr_fit(const fastfs_ikdr_kernels* kernels, const int64_t* labels, int64_t n_classes,
-                              const fastfs_ikdr_options* options, const fastfs_run* run_, fastfs_ikdr** fitted) {
+                              const fastfs_ikdr_options* options, const fastfs_run* run_, fastfs_ikdr_result* results,
+                              fastfs_fitted** fitted) {
     return guarded([&] {
         Run run = read_run(run_);
         require_output(run, fitted, "fitted");
@@ -127,45 +123,42 @@ fastfs_status fastfs_ikdr_fit(const fastfs_ikdr_kernels* kernels, const int64_t*
         require_array_or_null(o.weights, "weights");
         if (o.A) require_on_simplex(o.A, source.n_samples, o.n_components, "the columns of the start A");
         if (o.weights) require_on_simplex(o.weights, source.n_kernels, 1, "the start's weights");
-        *fitted = new fastfs_ikdr(ikdr(source, labels, n_classes, o, run));
+        if (run.is_question()) {
+            ikdr(source, labels, n_classes, o, run);
+            return;
+        }
+        std::unique_ptr<fastfs_fitted> made;
+        fill_all(results, o.n_lambdas, FASTFS_IKDR_RESULT_INIT, "results",
+                 [&](fastfs_ikdr_result& r, std::int64_t step) {
+                     if (!made) made = std::make_unique<fastfs_fitted>(ikdr(source, labels, n_classes, o, run));
+                     const Ikdr& fit = made->data.as<Ikdr>("fastfs_ikdr_fit");
+                     const IkdrResult& f = fit.steps[at(step)];
+                     r = {.struct_size = sizeof(fastfs_ikdr_result),
+                          .warnings = f.warnings,
+                          .converged = f.converged,
+                          .n_samples = fit.n_samples,
+                          .n_features = fit.n_features,
+                          .n_kernels = fit.n_kernels,
+                          .n_classes = fit.n_classes,
+                          .n_components = fit.n_components,
+                          .n_iter = static_cast<int64_t>(f.history.size()),
+                          .lam = f.lambda,
+                          .objective = f.objective,
+                          .interpretability = f.interpretability,
+                          .similarity = f.similarity,
+                          .history = f.history.data(),
+                          .A = f.A.data(),
+                          .embedding = f.embedding.data(),
+                          .profile = f.profile.data(),
+                          .weights = f.weights.data(),
+                          .prices = f.prices.data(),
+                          .deltas = data_or_null(fit.deltas),
+                          .means = data_or_null(fit.means),
+                          .scales = data_or_null(fit.scales)};
+                 });
+        *fitted = made.release();
     });
 }
-
-fastfs_status fastfs_ikdr_get(const fastfs_ikdr* fitted, int64_t step, fastfs_ikdr_result* result) {
-    return guarded([&] {
-        const Ikdr& fit = require_handle(fitted, "fitted").data;
-        require(step >= 0 && step < static_cast<int64_t>(fit.steps.size()), "there are ", fit.steps.size(),
-                " lambdas, and none is number ", step);
-        require(result != nullptr, "result must not be null");
-        const IkdrResult& f = fit.steps[at(step)];
-        fill(result, FASTFS_IKDR_RESULT_INIT, "result", [&](fastfs_ikdr_result& r) {
-            r = {.struct_size = sizeof(fastfs_ikdr_result),
-                 .warnings = f.warnings,
-                 .converged = f.converged,
-                 .n_samples = fit.n_samples,
-                 .n_features = fit.n_features,
-                 .n_kernels = fit.n_kernels,
-                 .n_classes = fit.n_classes,
-                 .n_components = fit.n_components,
-                 .n_iter = static_cast<int64_t>(f.history.size()),
-                 .lam = f.lambda,
-                 .objective = f.objective,
-                 .interpretability = f.interpretability,
-                 .similarity = f.similarity,
-                 .history = f.history.data(),
-                 .A = f.A.data(),
-                 .embedding = f.embedding.data(),
-                 .profile = f.profile.data(),
-                 .weights = f.weights.data(),
-                 .prices = f.prices.data(),
-                 .deltas = data_or_null(fit.deltas),
-                 .means = data_or_null(fit.means),
-                 .scales = data_or_null(fit.scales)};
-        });
-    });
-}
-
-void fastfs_ikdr_free(fastfs_ikdr* fitted) { free_handle(fitted, "fitted"); }
 
 fastfs_status fastfs_ikdr_evaluate(const fastfs_matrix* K_, const int64_t* labels, int64_t n_classes,
                                    const fastfs_ikdr_options* options, const double* A, int32_t repeats,

@@ -24,16 +24,16 @@ const char* fastfs_isa(void) {
     return name;
 }
 
-int32_t fastfs_thread_count(int32_t requested) {
-    int32_t count = 0;
-    guarded([&] { count = thread_count(requested); });
-    return count;
-}
-
-int64_t fastfs_memory_budget(int64_t requested) {
-    int64_t bytes = 0;
-    guarded([&] { bytes = memory_budget(requested); });
-    return bytes;
+fastfs_status fastfs_run_limits(const fastfs_run* run_, int32_t* n_threads, int64_t* max_memory) {
+    return guarded([&] {
+        const auto run = read(run_, FASTFS_RUN_INIT, "run");
+        require_array_or_null(n_threads, "n_threads");
+        require_array_or_null(max_memory, "max_memory");
+        const int threads = thread_count(run.n_threads);
+        const std::int64_t bytes = memory_budget(run.max_memory);
+        if (n_threads) *n_threads = threads;
+        if (max_memory) *max_memory = bytes;
+    });
 }
 
 fastfs_status fastfs_check_matrix(const fastfs_matrix* X) {

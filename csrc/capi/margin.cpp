@@ -7,6 +7,7 @@
 
 #include "capi/abi.hpp"
 #include "capi/checks.hpp"
+#include "capi/fitted.hpp"
 #include "capi/handle.hpp"
 #include "margin/feature_pairs.hpp"
 #include "margin/im4e.hpp"
@@ -21,11 +22,6 @@
 struct fastfs_margin : fastfs::core::Handle<fastfs::core::Margin> {
     using Handle::Handle;
     static constexpr const char* kType = "fastfs_margin";
-};
-
-struct fastfs_immigrate : fastfs::core::Handle<fastfs::core::Immigrate> {
-    using Handle::Handle;
-    static constexpr const char* kType = "fastfs_immigrate";
 };
 
 namespace {
@@ -292,7 +288,7 @@ fastfs_status fastfs_im4e(const fastfs_margin* margin, const int64_t* labels, in
 
 fastfs_status fastfs_immigrate_fit(const fastfs_margin* margin, const int64_t* labels, int64_t n_classes,
                                    const fastfs_immigrate_options* options, const fastfs_run* run_,
-                                   fastfs_immigrate** fitted) {
+                                   fastfs_immigrate_result* result, fastfs_fitted** fitted) {
     return guarded([&] {
         Run run = read_run(run_);
         require_handle(margin, "margin");
@@ -315,15 +311,10 @@ fastfs_status fastfs_immigrate_fit(const fastfs_margin* margin, const int64_t* l
         require(!o.start || !o.start_matrix, "give start or start_matrix, not both");
         require(o.prefilter != FASTFS_PREFILTER_IM4E || !(o.features || o.start || o.start_matrix),
                 "FASTFS_PREFILTER_IM4E makes features and the start: give that, or features, start and start_matrix");
-        *fitted = new fastfs_immigrate(immigrate(margin->data, classes, o, run));
-    });
-}
-
-fastfs_status fastfs_immigrate_get(const fastfs_immigrate* fitted, fastfs_immigrate_result* result) {
-    return guarded([&] {
-        const Immigrate& f = require_handle(fitted, "fitted").data;
-        require(result != nullptr, "result must not be null");
+        if (!run.is_question()) require(result != nullptr, "result must not be null");
         fill(result, FASTFS_IMMIGRATE_RESULT_INIT, "result", [&](fastfs_immigrate_result& r) {
+            auto made = std::make_unique<fastfs_fitted>(immigrate(margin->data, classes, o, run));
+            const Immigrate& f = made->data.as<Immigrate>("fastfs_immigrate_fit");
             r = {.struct_size = sizeof(fastfs_immigrate_result),
                  .warnings = f.warnings,
                  .stored = f.stored,
@@ -339,12 +330,11 @@ fastfs_status fastfs_immigrate_get(const fastfs_immigrate* fitted, fastfs_immigr
                  .scores = f.scores.data(),
                  .cost = f.cost.data(),
                  .objective = f.objective.data(),
-                 .prefilter_weights = f.prefilter_weights.empty() ? nullptr : f.prefilter_weights.data()};
+                 .prefilter_weights = data_or_null(f.prefilter_weights)};
+            *fitted = made.release();
         });
     });
 }
-
-void fastfs_immigrate_free(fastfs_immigrate* fitted) { free_handle(fitted, "fitted"); }
 
 fastfs_status fastfs_immigrate_pairs(int64_t n_features, int64_t rank, const double* values, const double* vectors,
                                      int32_t without_leading, int64_t n_pairs, const fastfs_run* run_, int64_t* a,

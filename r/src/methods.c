@@ -187,10 +187,11 @@ static const struct output immigrate_outputs[] = {
 };
 #undef OF
 
-static const char immigrate_tag[] = "fastfs_immigrate";
+/* The handle of what a fit has made, which is freed when its arrays have been copied, or if R stops before. */
+static const char fitted_tag[] = "fastfs_fitted";
 
-static void free_immigrate(SEXP pointer) {
-    fastfs_immigrate_free(R_ExternalPtrAddr(pointer));
+static void free_fitted(SEXP pointer) {
+    fastfs_fitted_free(R_ExternalPtrAddr(pointer));
     R_ClearExternalPtr(pointer);
 }
 
@@ -198,23 +199,23 @@ static SEXP immigrate(SEXP pointer, SEXP labels, SEXP n_classes, SEXP given, SEX
     const fastfs_margin* margin = handle_of(pointer, margin_tag);
     fastfs_immigrate_options options = FASTFS_IMMIGRATE_OPTIONS_INIT;
     fastfs_immigrate_result result = FASTFS_IMMIGRATE_RESULT_INIT;
-    fastfs_immigrate* fitted = NULL;
+    fastfs_fitted* fitted = NULL;
     struct call call;
     int n_protected = 2;
     const R_xlen_t d = (R_xlen_t)number(kept_X(pointer), "n_cols");
     READ_OPTIONS(given, options, immigrate_fields);
     SEXP found = PROTECT(new_list(13));
-    SEXP handle = PROTECT(new_handle(immigrate_tag, R_NilValue, free_immigrate));
+    SEXP handle = PROTECT(new_handle(fitted_tag, R_NilValue, free_fitted));
     const int64_t* y = as_int64s(labels);
     begin_call(&call, given_run);
-    fastfs_status status = fastfs_immigrate_fit(margin, y, (int64_t)Rf_asReal(n_classes), &options, &call.run, &fitted);
+    const fastfs_status status =
+        fastfs_immigrate_fit(margin, y, (int64_t)Rf_asReal(n_classes), &options, &call.run, &result, &fitted);
     R_SetExternalPtrAddr(handle, fitted);
-    if (status == FASTFS_OK) status = fastfs_immigrate_get(fitted, &result);
     RETURN_FAILURE(call, status);
     ADD_OUTPUTS(found, result, immigrate_outputs, d);
     add(found, "cost", of_doubles(result.cost, result.n_iter));
     add(found, "objective", of_doubles(result.objective, result.n_iter));
-    free_immigrate(handle);
+    free_fitted(handle);
     UNPROTECT(n_protected);
     return found;
 }
@@ -470,13 +471,6 @@ static SEXP projse_label_scores(SEXP given_X, SEXP labels, SEXP n_classes, SEXP 
 
 /* ---- DiSC -------------------------------------------------------------------------------------------------------- */
 
-static const char disc_tag[] = "fastfs_disc";
-
-static void free_disc(SEXP pointer) {
-    fastfs_disc_free(R_ExternalPtrAddr(pointer));
-    R_ClearExternalPtr(pointer);
-}
-
 static const struct word graphs[] = {
     {"dense", FASTFS_GRAPH_DENSE}, {"knn", FASTFS_GRAPH_KNN}, {"lists", FASTFS_GRAPH_LISTS}, {NULL, 0}};
 static const struct word constants[] = {
@@ -516,14 +510,17 @@ static const struct output disc_outputs[] = {
 
 static SEXP disc(SEXP given_sets, SEXP n_components, SEXP given, SEXP given_run) {
     fastfs_disc_options options = FASTFS_DISC_OPTIONS_INIT;
-    fastfs_disc* fitted = NULL;
+    fastfs_fitted* fitted = NULL;
     struct call call;
     int n_protected = 2;
     const R_xlen_t n = Rf_xlength(given_sets);
     fastfs_matrix* X = (fastfs_matrix*)R_alloc((size_t)n, sizeof(fastfs_matrix));
     fastfs_disc_set* sets = (fastfs_disc_set*)R_alloc((size_t)n, sizeof(fastfs_disc_set));
+    fastfs_disc_result* fits = (fastfs_disc_result*)R_alloc((size_t)n, sizeof(fastfs_disc_result));
     const fastfs_disc_set empty = FASTFS_DISC_SET_INIT;
+    const fastfs_disc_result unfitted = FASTFS_DISC_RESULT_INIT;
     for (R_xlen_t s = 0; s < n; ++s) {
+        fits[s] = unfitted;
         read_matrix(VECTOR_ELT(given_sets, s), &X[s]);
         sets[s] = empty;
         sets[s].X = &X[s];
@@ -531,31 +528,22 @@ static SEXP disc(SEXP given_sets, SEXP n_components, SEXP given, SEXP given_run)
     }
     READ_OPTIONS(given, options, disc_fields);
     SEXP results = PROTECT(Rf_allocVector(VECSXP, n));
-    SEXP handle = PROTECT(new_handle(disc_tag, R_NilValue, free_disc));
+    SEXP handle = PROTECT(new_handle(fitted_tag, R_NilValue, free_fitted));
     begin_call(&call, given_run);
-    const fastfs_status status = fastfs_disc_fit(sets, n, &options, &call.run, &fitted);
+    const fastfs_status status = fastfs_disc_fit(sets, n, &options, &call.run, fits, &fitted);
     R_SetExternalPtrAddr(handle, fitted);
     RETURN_FAILURE(call, status);
     for (R_xlen_t s = 0; s < n; ++s) {
-        fastfs_disc_result result = FASTFS_DISC_RESULT_INIT;
-        RETURN_FAILURE(call, fastfs_disc_get(fitted, s, &result));
         SEXP found = new_list(15);
         SET_VECTOR_ELT(results, s, found);
-        ADD_OUTPUTS(found, result, disc_outputs, (R_xlen_t)result.n_features);
+        ADD_OUTPUTS(found, fits[s], disc_outputs, (R_xlen_t)fits[s].n_features);
     }
-    free_disc(handle);
+    free_fitted(handle);
     UNPROTECT(n_protected);
     return results;
 }
 
 /* ---- I-KDR ------------------------------------------------------------------------------------------------------- */
-
-static const char ikdr_tag[] = "fastfs_ikdr";
-
-static void free_ikdr(SEXP pointer) {
-    fastfs_ikdr_free(R_ExternalPtrAddr(pointer));
-    R_ClearExternalPtr(pointer);
-}
 
 static const struct word widths[] = {
     {"mean_squared", FASTFS_WIDTH_MEAN_SQUARED}, {"mean", FASTFS_WIDTH_MEAN}, {"given", FASTFS_WIDTH_GIVEN}, {NULL, 0}};
@@ -611,7 +599,7 @@ static SEXP ikdr(SEXP given_X, SEXP given_kernels, SEXP labels, SEXP n_classes, 
     fastfs_ikdr_options options = FASTFS_IKDR_OPTIONS_INIT;
     fastfs_ikdr_result result = FASTFS_IKDR_RESULT_INIT;
     fastfs_matrix X;
-    fastfs_ikdr* fitted = NULL;
+    fastfs_fitted* fitted = NULL;
     struct call call;
     int n_protected = 2;
     READ_OPTIONS(given_kernels, source, kernel_fields);
@@ -620,15 +608,15 @@ static SEXP ikdr(SEXP given_X, SEXP given_kernels, SEXP labels, SEXP n_classes, 
     source.X = &X;
     options.n_lambdas = 1;
     SEXP found = PROTECT(new_list(15));
-    SEXP handle = PROTECT(new_handle(ikdr_tag, R_NilValue, free_ikdr));
+    SEXP handle = PROTECT(new_handle(fitted_tag, R_NilValue, free_fitted));
     const int64_t* y = as_int64s(labels);
     begin_call(&call, given_run);
-    fastfs_status status = fastfs_ikdr_fit(&source, y, (int64_t)Rf_asReal(n_classes), &options, &call.run, &fitted);
+    const fastfs_status status =
+        fastfs_ikdr_fit(&source, y, (int64_t)Rf_asReal(n_classes), &options, &call.run, &result, &fitted);
     R_SetExternalPtrAddr(handle, fitted);
-    if (status == FASTFS_OK) status = fastfs_ikdr_get(fitted, 0, &result);
     RETURN_FAILURE(call, status);
     ADD_OUTPUTS(found, result, ikdr_outputs, (R_xlen_t)X.n_cols);
-    free_ikdr(handle);
+    free_fitted(handle);
     UNPROTECT(n_protected);
     return found;
 }
@@ -767,8 +755,11 @@ static SEXP info(SEXP given_run) {
     const char* isa = fastfs_isa();
     add(found, "version", Rf_mkString(fastfs_version()));
     add(found, "isa", isa == NULL ? Rf_ScalarString(NA_STRING) : Rf_mkString(isa));
-    add(found, "n_threads", Rf_ScalarInteger(fastfs_thread_count(call.run.n_threads)));
-    add(found, "max_memory", Rf_ScalarReal((double)fastfs_memory_budget(call.run.max_memory)));
+    int32_t n_threads = 0;
+    int64_t max_memory = 0;
+    fastfs_run_limits(&call.run, &n_threads, &max_memory);
+    add(found, "n_threads", Rf_ScalarInteger(n_threads));
+    add(found, "max_memory", Rf_ScalarReal((double)max_memory));
     UNPROTECT(1);
     return found;
 }

@@ -33,8 +33,6 @@ cdef extern from "fastfs/fastfs.h" nogil:
     enum: FASTFS_ABI_VERSION
     int32_t fastfs_abi_version()
     const char *fastfs_isa()
-    int32_t fastfs_thread_count(int32_t requested)
-    int64_t fastfs_memory_budget(int64_t requested)
     ctypedef int32_t fastfs_blas_int
     ctypedef struct fastfs_blas:
         size_t struct_size
@@ -88,6 +86,10 @@ cdef extern from "fastfs/fastfs.h" nogil:
         fastfs_progress progress
         void *user
         int64_t *bytes_needed
+    fastfs_status fastfs_run_limits(const fastfs_run *run, int32_t *n_threads, int64_t *max_memory)
+    ctypedef struct fastfs_fitted:
+        pass
+    void fastfs_fitted_free(fastfs_fitted *fitted)
     ctypedef struct fastfs_stream:
         pass
     ctypedef enum fastfs_stream_method:
@@ -403,8 +405,6 @@ cdef extern from "fastfs/fastfs.h" nogil:
         int64_t n_features
         const double *start
         const double *start_matrix
-    ctypedef struct fastfs_immigrate:
-        pass
     ctypedef struct fastfs_immigrate_result:
         size_t struct_size
         int32_t warnings
@@ -422,9 +422,7 @@ cdef extern from "fastfs/fastfs.h" nogil:
         const double *cost
         const double *objective
         const double *prefilter_weights
-    fastfs_status fastfs_immigrate_fit(const fastfs_margin *margin, const int64_t *labels, int64_t n_classes, const fastfs_immigrate_options *options, const fastfs_run *run, fastfs_immigrate **fitted)
-    fastfs_status fastfs_immigrate_get(const fastfs_immigrate *fitted, fastfs_immigrate_result *result)
-    void fastfs_immigrate_free(fastfs_immigrate *fitted)
+    fastfs_status fastfs_immigrate_fit(const fastfs_margin *margin, const int64_t *labels, int64_t n_classes, const fastfs_immigrate_options *options, const fastfs_run *run, fastfs_immigrate_result *result, fastfs_fitted **fitted)
     fastfs_status fastfs_immigrate_pairs(int64_t n_features, int64_t rank, const double *values, const double *vectors, int32_t without_leading, int64_t n_pairs, const fastfs_run *run, int64_t *a, int64_t *b, double *weights, int64_t *found)
     ctypedef struct fastfs_margin_metric:
         size_t struct_size
@@ -486,8 +484,6 @@ cdef extern from "fastfs/fastfs.h" nogil:
         FASTFS_DISC_FLAT
         FASTFS_DISC_LOW_RECALL
         FASTFS_DISC_DIGITS
-    ctypedef struct fastfs_disc:
-        pass
     ctypedef struct fastfs_disc_result:
         size_t struct_size
         int32_t warnings
@@ -510,11 +506,9 @@ cdef extern from "fastfs/fastfs.h" nogil:
         const double *mean
         const double *scale
         double graph_recall
-    fastfs_status fastfs_disc_fit(const fastfs_disc_set *sets, int64_t n_sets, const fastfs_disc_options *options, const fastfs_run *run, fastfs_disc **fitted)
-    fastfs_status fastfs_disc_get(const fastfs_disc *fitted, int64_t set, fastfs_disc_result *result)
-    fastfs_status fastfs_disc_graph(const fastfs_disc *fitted, int64_t set, int32_t index_bits, const fastfs_run *run, void *indptr, void *indices, double *weights)
+    fastfs_status fastfs_disc_fit(const fastfs_disc_set *sets, int64_t n_sets, const fastfs_disc_options *options, const fastfs_run *run, fastfs_disc_result *results, fastfs_fitted **fitted)
+    fastfs_status fastfs_disc_graph(const fastfs_fitted *fitted, int64_t set, int32_t index_bits, const fastfs_run *run, void *indptr, void *indices, double *weights)
     fastfs_status fastfs_disc_scale(const fastfs_disc_set *sets, int64_t n_sets, const fastfs_run *run, double *mean, double *scale)
-    void fastfs_disc_free(fastfs_disc *fitted)
     fastfs_status fastfs_disc_stream_new(int64_t n_rows, int64_t n_cols, const int64_t *labels, int64_t n_groups, const fastfs_disc_options *options, const fastfs_run *run, fastfs_stream **stream)
     fastfs_status fastfs_disc_stream_finish(fastfs_stream *stream, const fastfs_run *run)
     fastfs_status fastfs_disc_cuts(const fastfs_disc_set *sets, int64_t n_sets, const fastfs_disc_options *options, const int64_t *groups, int64_t n_groups, const fastfs_run *run, double *cuts)
@@ -561,8 +555,6 @@ cdef extern from "fastfs/fastfs.h" nogil:
         FASTFS_IKDR_CONSTANT
         FASTFS_IKDR_FEW
         FASTFS_IKDR_MANY
-    ctypedef struct fastfs_ikdr:
-        pass
     ctypedef struct fastfs_ikdr_result:
         size_t struct_size
         int32_t warnings
@@ -586,9 +578,7 @@ cdef extern from "fastfs/fastfs.h" nogil:
         const double *deltas
         const double *means
         const double *scales
-    fastfs_status fastfs_ikdr_fit(const fastfs_ikdr_kernels *kernels, const int64_t *labels, int64_t n_classes, const fastfs_ikdr_options *options, const fastfs_run *run, fastfs_ikdr **fitted)
-    fastfs_status fastfs_ikdr_get(const fastfs_ikdr *fitted, int64_t step, fastfs_ikdr_result *result)
-    void fastfs_ikdr_free(fastfs_ikdr *fitted)
+    fastfs_status fastfs_ikdr_fit(const fastfs_ikdr_kernels *kernels, const int64_t *labels, int64_t n_classes, const fastfs_ikdr_options *options, const fastfs_run *run, fastfs_ikdr_result *results, fastfs_fitted **fitted)
     ctypedef struct fastfs_ikdr_model:
         size_t struct_size
         int64_t n_kernels

@@ -174,21 +174,19 @@ void test_null() {
     CHECK(fastfs_relief_stream_new(4, 2, nullptr, 2, 0, nullptr, nullptr, nullptr) == FASTFS_EINVAL);
     CHECK(fastfs_relief_stream_finish(nullptr, nullptr, 0, nullptr, nullptr) == FASTFS_EINVAL);
     CHECK(fastfs_im4e(nullptr, nullptr, 2, nullptr, nullptr, nullptr) == FASTFS_EINVAL);
-    CHECK(fastfs_immigrate_fit(nullptr, nullptr, 2, nullptr, nullptr, nullptr) == FASTFS_EINVAL);
-    CHECK(fastfs_immigrate_get(nullptr, nullptr) == FASTFS_EINVAL);
+    CHECK(fastfs_immigrate_fit(nullptr, nullptr, 2, nullptr, nullptr, nullptr, nullptr) == FASTFS_EINVAL);
     CHECK(fastfs_immigrate_pairs(2, 1, nullptr, nullptr, 0, 1, nullptr, nullptr, nullptr, nullptr, nullptr) ==
           FASTFS_EINVAL);
     CHECK(fastfs_margin_distances(nullptr, nullptr, 2, nullptr, nullptr, nullptr, nullptr) == FASTFS_EINVAL);
     CHECK(fastfs_margin_explain(nullptr, nullptr, 2, nullptr, nullptr, nullptr, nullptr, nullptr) == FASTFS_EINVAL);
     CHECK(fastfs_nearest_features(nullptr, 1, nullptr, nullptr, nullptr) == FASTFS_EINVAL);
     CHECK(fastfs_nearest_features(&X, 1, nullptr, nullptr, nullptr) == FASTFS_EINVAL);
-    CHECK(fastfs_disc_fit(nullptr, 2, nullptr, nullptr, nullptr) == FASTFS_EINVAL);
-    CHECK(fastfs_disc_get(nullptr, 0, nullptr) == FASTFS_EINVAL);
+    CHECK(fastfs_disc_fit(nullptr, 2, nullptr, nullptr, nullptr, nullptr) == FASTFS_EINVAL);
     CHECK(fastfs_disc_stream_new(3, 4, nullptr, 2, nullptr, nullptr, nullptr) == FASTFS_EINVAL);
     CHECK(fastfs_disc_stream_finish(nullptr, nullptr) == FASTFS_EINVAL);
     CHECK(fastfs_disc_cuts(nullptr, 2, nullptr, labels.data(), 1, nullptr, nullptr) == FASTFS_EINVAL);
-    CHECK(fastfs_ikdr_fit(nullptr, nullptr, 2, nullptr, nullptr, nullptr) == FASTFS_EINVAL);
-    CHECK(fastfs_ikdr_get(nullptr, 0, nullptr) == FASTFS_EINVAL);
+    CHECK(fastfs_ikdr_fit(nullptr, nullptr, 2, nullptr, nullptr, nullptr, nullptr) == FASTFS_EINVAL);
+    CHECK(fastfs_run_limits(nullptr, nullptr, nullptr) == FASTFS_OK);
     CHECK(fastfs_ikdr_evaluate(nullptr, nullptr, 2, nullptr, nullptr, 1, nullptr, nullptr, nullptr) == FASTFS_EINVAL);
     CHECK(fastfs_ikdr_prices(nullptr, nullptr, 2, nullptr, nullptr, nullptr, nullptr, nullptr) == FASTFS_EINVAL);
     CHECK(fastfs_ikdr_embed(nullptr, nullptr, nullptr, nullptr) == FASTFS_EINVAL);
@@ -202,9 +200,7 @@ void test_null() {
     CHECK(fastfs_exp_seconds(FASTFS_FLOAT64, 8, 1, nullptr) == FASTFS_EINVAL);
     fastfs_manifest_free(nullptr);
     fastfs_margin_free(nullptr);
-    fastfs_immigrate_free(nullptr);
-    fastfs_disc_free(nullptr);
-    fastfs_ikdr_free(nullptr);
+    fastfs_fitted_free(nullptr);
 
     fastfs_matrix empty = X;
     empty.values = nullptr;
@@ -242,7 +238,7 @@ void test_negative_sizes() {
         CHECK(fastfs_nearest_features(&X, size, nullptr, indices.data(), out.data()) == FASTFS_EINVAL);
         CHECK(fastfs_immigrate_pairs(size, 1, out.data(), out.data(), 0, 1, nullptr, indices.data(), indices.data(),
                                      out.data(), &rank) == FASTFS_EINVAL);
-        CHECK(fastfs_disc_fit(nullptr, size, nullptr, nullptr, nullptr) == FASTFS_EINVAL);
+        CHECK(fastfs_disc_fit(nullptr, size, nullptr, nullptr, nullptr, nullptr) == FASTFS_EINVAL);
         fastfs_margin* margin = nullptr;
         CHECK(fastfs_margin_new(&X, nullptr, nullptr, &margin) == FASTFS_OK);
         fastfs_relief_result result = FASTFS_RELIEF_RESULT_INIT;
@@ -251,30 +247,32 @@ void test_negative_sizes() {
         fastfs_im4e_result weights = FASTFS_IM4E_RESULT_INIT;
         weights.weights = out.data();
         CHECK(fastfs_im4e(margin, labels.data(), size, nullptr, nullptr, &weights) == FASTFS_EINVAL);
-        fastfs_immigrate* immigrate = nullptr;
-        CHECK(fastfs_immigrate_fit(margin, labels.data(), size, nullptr, nullptr, &immigrate) == FASTFS_EINVAL &&
-              immigrate == nullptr);
+        fastfs_fitted* fitted = nullptr;
+        fastfs_immigrate_result of_immigrate = FASTFS_IMMIGRATE_RESULT_INIT;
+        CHECK(fastfs_immigrate_fit(margin, labels.data(), size, nullptr, nullptr, &of_immigrate, &fitted) ==
+                  FASTFS_EINVAL &&
+              fitted == nullptr);
         fastfs_margin_free(margin);
 
         const fastfs::matrix samples(values.data(), n, d);
+        fastfs_disc_result of_sets[] = {FASTFS_DISC_RESULT_INIT, FASTFS_DISC_RESULT_INIT};
         for (const auto member : {&fastfs_disc_options::bandwidth_neighbors, &fastfs_disc_options::n_neighbors,
                                   &fastfs_disc_options::n_vectors}) {
             const std::vector<fastfs_disc_set> sets(2, fastfs::disc_samples(samples, 2));
             auto options = fastfs::default_disc_options();
             options.*member = size;
-            fastfs_disc* disc = nullptr;
-            CHECK(fastfs_disc_fit(sets.data(), 2, &options, nullptr, &disc) == FASTFS_EINVAL && disc == nullptr);
+            CHECK(fastfs_disc_fit(sets.data(), 2, &options, nullptr, of_sets, &fitted) == FASTFS_EINVAL && !fitted);
         }
         const std::vector<fastfs_disc_set> sets(2, fastfs::disc_samples(samples, size));
-        fastfs_disc* disc = nullptr;  // 0 components: as many as there can be, up to the default
-        if (size != 0) CHECK(fastfs_disc_fit(sets.data(), 2, nullptr, nullptr, &disc) == FASTFS_EINVAL && !disc);
-
-        fastfs_ikdr* ikdr = nullptr;
+        if (size != 0) {  // 0 components: as many as there can be, up to the default
+            CHECK(fastfs_disc_fit(sets.data(), 2, nullptr, nullptr, of_sets, &fitted) == FASTFS_EINVAL && !fitted);
+        }
+        fastfs_ikdr_result of_ikdr = FASTFS_IKDR_RESULT_INIT;
         const auto features = fastfs::ikdr_features(samples);
-        CHECK(fastfs_ikdr_fit(&features, labels.data(), size, nullptr, nullptr, &ikdr) == FASTFS_EINVAL);
+        CHECK(fastfs_ikdr_fit(&features, labels.data(), size, nullptr, nullptr, &of_ikdr, &fitted) == FASTFS_EINVAL);
         for (const auto& kernels :
              {fastfs::ikdr_matrices(out.data(), size, d), fastfs::ikdr_matrices(out.data(), 1, size)}) {
-            CHECK(fastfs_ikdr_fit(&kernels, labels.data(), 2, nullptr, nullptr, &ikdr) == FASTFS_EINVAL);
+            CHECK(fastfs_ikdr_fit(&kernels, labels.data(), 2, nullptr, nullptr, &of_ikdr, &fitted) == FASTFS_EINVAL);
         }
         const double lambda = 0.1;
         for (const auto member :
@@ -282,9 +280,9 @@ void test_negative_sizes() {
             auto options = fastfs::default_ikdr_options();
             options.lambdas = &lambda;
             options.*member = size;
-            CHECK(fastfs_ikdr_fit(&features, labels.data(), 2, &options, nullptr, &ikdr) == FASTFS_EINVAL);
+            CHECK(fastfs_ikdr_fit(&features, labels.data(), 2, &options, nullptr, &of_ikdr, &fitted) == FASTFS_EINVAL);
         }
-        CHECK(ikdr == nullptr);
+        CHECK(fitted == nullptr);
         const OneKernel of_one;
         for (const auto member :
              {&fastfs_ikdr_model::n_kernels, &fastfs_ikdr_model::n_support, &fastfs_ikdr_model::n_components}) {
@@ -495,8 +493,9 @@ void test_too_large_sizes() {
                 options.n_vectors = std::numeric_limits<std::int64_t>::max();
                 for (const std::int64_t components : {std::int64_t{20}, two_to(62)}) {
                     const std::vector<fastfs_disc_set> sets(2, fastfs::disc_samples(large, components));
-                    test_too_large("disc_fit" + shape,
-                                   [&](auto& how) { return fastfs_disc_fit(sets.data(), 2, &options, &how, nullptr); });
+                    test_too_large("disc_fit" + shape, [&](auto& how) {
+                        return fastfs_disc_fit(sets.data(), 2, &options, &how, nullptr, nullptr);
+                    });
                 }
             }
         }
@@ -521,8 +520,9 @@ void test_too_large_sizes() {
     test_too_large("gram_stream_new", [&](auto& how) { return fastfs_gram_stream_new(400000000, &how, nullptr); });
     test_too_large("eigh", [&](auto& how) { return fastfs_eigh(400000000, nullptr, nullptr, &how); });
     const auto matrices = fastfs::ikdr_matrices(&one, two_to(62), n);
-    test_too_large("ikdr_fit",
-                   [&](auto& how) { return fastfs_ikdr_fit(&matrices, labels.data(), 2, nullptr, &how, nullptr); });
+    test_too_large("ikdr_fit", [&](auto& how) {
+        return fastfs_ikdr_fit(&matrices, labels.data(), 2, nullptr, &how, nullptr, nullptr);
+    });
     const OneKernel of_one;
     for (const auto member :
          {&fastfs_ikdr_model::n_kernels, &fastfs_ikdr_model::n_support, &fastfs_ikdr_model::n_components}) {
@@ -714,18 +714,19 @@ void test_struct_sizes() {
                   [&](fastfs_im4e_options* o) { return fastfs_im4e(margin, labels.data(), 2, o, nullptr, &weights); });
     test_versions("fastfs_im4e_result", weights, offsetof(fastfs_im4e_result, cost),
                   [&](fastfs_im4e_result* r) { return fastfs_im4e(margin, labels.data(), 2, nullptr, nullptr, r); });
-    fastfs_immigrate* fitted = nullptr;
-    test_versions("fastfs_immigrate_options", fastfs::default_immigrate_options(), 8, [&](fastfs_immigrate_options* o) {
-        fastfs_immigrate_free(fitted);
+    fastfs_fitted* fitted = nullptr;
+    const auto fit_immigrate = [&](const fastfs_immigrate_options* o, fastfs_immigrate_result* r) {
+        fastfs_fitted_free(fitted);
         fitted = nullptr;
-        return fastfs_immigrate_fit(margin, labels.data(), 2, o, nullptr, &fitted);
-    });
-    fastfs_immigrate_free(fitted);
-    CHECK(fastfs_immigrate_fit(margin, labels.data(), 2, nullptr, nullptr, &fitted) == FASTFS_OK);
-    const fastfs_immigrate_result found = FASTFS_IMMIGRATE_RESULT_INIT;
-    test_versions("fastfs_immigrate_result", found, 8,
-                  [&](fastfs_immigrate_result* r) { return fastfs_immigrate_get(fitted, r); });
-    fastfs_immigrate_free(fitted);
+        return fastfs_immigrate_fit(margin, labels.data(), 2, o, nullptr, r, &fitted);
+    };
+    fastfs_immigrate_result of_immigrate = FASTFS_IMMIGRATE_RESULT_INIT;
+    test_versions("fastfs_immigrate_options", fastfs::default_immigrate_options(), 8,
+                  [&](fastfs_immigrate_options* o) { return fit_immigrate(o, &of_immigrate); });
+    of_immigrate = FASTFS_IMMIGRATE_RESULT_INIT;
+    test_versions("fastfs_immigrate_result", of_immigrate, 8,
+                  [&](fastfs_immigrate_result* r) { return fit_immigrate(nullptr, r); });
+    CHECK(fit_immigrate(nullptr, nullptr) == FASTFS_EINVAL && says("result must not be null"));
     fastfs_margin_metric metric = FASTFS_MARGIN_METRIC_INIT;
     const std::vector<double> ones(d, 1.0);
     metric.weights = ones.data();
@@ -736,46 +737,51 @@ void test_struct_sizes() {
 
     const fastfs::matrix samples(values.data(), n, d);
     const std::vector<fastfs_disc_set> sets(2, fastfs::disc_samples(samples, 2));
-    fastfs_disc* disc = nullptr;
     auto options = fastfs::default_disc_options();
     options.bandwidth_neighbors = 2;
-    const auto fit_disc = [&](const fastfs_disc_set* s, const fastfs_disc_options* o) {
-        fastfs_disc_free(disc);
-        disc = nullptr;
-        return fastfs_disc_fit(s, 2, o, nullptr, &disc);
+    fastfs_disc_result of_sets[] = {FASTFS_DISC_RESULT_INIT, FASTFS_DISC_RESULT_INIT};
+    const auto fit_disc = [&](const fastfs_disc_set* s, const fastfs_disc_options* o, fastfs_disc_result* r) {
+        fastfs_fitted_free(fitted);
+        fitted = nullptr;
+        return fastfs_disc_fit(s, 2, o, nullptr, r, &fitted);
     };
-    test_versions("fastfs_disc_options", options, 8, [&](fastfs_disc_options* o) { return fit_disc(sets.data(), o); });
-    CHECK(fit_disc(sets.data(), &options) == FASTFS_OK);
-    const fastfs_disc_result result_of_set = FASTFS_DISC_RESULT_INIT;
-    test_versions("fastfs_disc_result", result_of_set, 8,
-                  [&](fastfs_disc_result* r) { return fastfs_disc_get(disc, 0, r); });
-    CHECK(fastfs_disc_get(disc, 2, nullptr) == FASTFS_EINVAL);
-    for (const int longer : {-16, 0, 8}) {  // without kernel and user
+    test_versions("fastfs_disc_options", options, 8,
+                  [&](fastfs_disc_options* o) { return fit_disc(sets.data(), o, of_sets); });
+    CHECK(fit_disc(sets.data(), &options, nullptr) == FASTFS_EINVAL && says("results must not be null"));
+    for (const int longer : {-16, 0, 8}) {  // results without scale and recall; sets without kernel and user
+        auto results =
+            two_of(fastfs_disc_result(FASTFS_DISC_RESULT_INIT), fastfs_disc_result(FASTFS_DISC_RESULT_INIT), longer);
+        auto* first = reinterpret_cast<fastfs_disc_result*>(results.data());
+        CHECK(fit_disc(sets.data(), &options, first) == FASTFS_OK && first->n_features == d);
         auto pair = two_of(sets[0], sets[1], longer);
-        CHECK(fit_disc(reinterpret_cast<const fastfs_disc_set*>(pair.data()), &options) == FASTFS_OK);
+        CHECK(fit_disc(reinterpret_cast<const fastfs_disc_set*>(pair.data()), &options, of_sets) == FASTFS_OK);
         if (longer <= 0) continue;
         pair.back() = 1;
-        CHECK(fit_disc(reinterpret_cast<const fastfs_disc_set*>(pair.data()), &options) == FASTFS_EINVAL &&
+        CHECK(fit_disc(reinterpret_cast<const fastfs_disc_set*>(pair.data()), &options, of_sets) == FASTFS_EINVAL &&
               says("doesn't know"));
     }
-    fastfs_disc_free(disc);
 
-    fastfs_ikdr* ikdr = nullptr;
-    const auto fit_ikdr = [&](const fastfs_ikdr_kernels* kernels, const fastfs_ikdr_options* o) {
-        fastfs_ikdr_free(ikdr);
-        ikdr = nullptr;
-        return fastfs_ikdr_fit(kernels, labels.data(), 2, o, nullptr, &ikdr);
-    };
     const auto kernels = fastfs::ikdr_features(samples);
+    fastfs_ikdr_result of_ikdr = FASTFS_IKDR_RESULT_INIT;
+    const auto fit_ikdr = [&](const fastfs_ikdr_kernels* k, const fastfs_ikdr_options* o, fastfs_ikdr_result* r) {
+        fastfs_fitted_free(fitted);
+        fitted = nullptr;
+        return fastfs_ikdr_fit(k, labels.data(), 2, o, nullptr, r, &fitted);
+    };
     test_versions("fastfs_ikdr_kernels", kernels, offsetof(fastfs_ikdr_kernels, n_kernels),
-                  [&](fastfs_ikdr_kernels* k) { return fit_ikdr(k, nullptr); });
+                  [&](fastfs_ikdr_kernels* k) { return fit_ikdr(k, nullptr, &of_ikdr); });
     test_versions("fastfs_ikdr_options", fastfs::default_ikdr_options(), 8,
-                  [&](fastfs_ikdr_options* o) { return fit_ikdr(&kernels, o); });
-    CHECK(fit_ikdr(&kernels, nullptr) == FASTFS_OK);
-    const fastfs_ikdr_result of_ikdr = FASTFS_IKDR_RESULT_INIT;
-    test_versions("fastfs_ikdr_result", of_ikdr, 8, [&](fastfs_ikdr_result* r) { return fastfs_ikdr_get(ikdr, 0, r); });
-    CHECK(fastfs_ikdr_get(ikdr, 0, nullptr) == FASTFS_EINVAL);
-    fastfs_ikdr_free(ikdr);
+                  [&](fastfs_ikdr_options* o) { return fit_ikdr(&kernels, o, &of_ikdr); });
+    of_ikdr = FASTFS_IKDR_RESULT_INIT;
+    test_versions("fastfs_ikdr_result", of_ikdr, 8,
+                  [&](fastfs_ikdr_result* r) { return fit_ikdr(&kernels, nullptr, r); });
+    CHECK(fit_ikdr(&kernels, nullptr, nullptr) == FASTFS_EINVAL && says("results must not be null"));
+    std::int64_t index = 0;
+    double weight = 0;
+    CHECK(fit_ikdr(&kernels, nullptr, &of_ikdr) == FASTFS_OK);
+    CHECK(fastfs_disc_graph(fitted, 0, 64, nullptr, &index, &index, &weight) == FASTFS_EINVAL &&
+          says("fitted must come from fastfs_disc_fit"));
+    fastfs_fitted_free(fitted);
     std::vector<std::int64_t> pairs(2 * d * d);
     std::vector<double> correlations(2 * d * d), z(d * d);
     fastfs_differential_correlation_result compared = FASTFS_DIFFERENTIAL_CORRELATION_RESULT_INIT;
@@ -961,21 +967,24 @@ void test_questions() {
         auto filtered = fastfs::default_immigrate_options();
         filtered.prefilter = FASTFS_PREFILTER_IM4E;
         test_question("immigrate_fit behind IM4E", [&](const fastfs_run& how, bool given) {
-            fastfs_immigrate* fitted = nullptr;
-            const auto status = fastfs_immigrate_fit(margin, labels.data(), 2, &filtered, &how, give(given, &fitted));
-            fastfs_immigrate_free(fitted);
+            fastfs_fitted* fitted = nullptr;
+            fastfs_immigrate_result result = FASTFS_IMMIGRATE_RESULT_INIT;
+            const auto status = fastfs_immigrate_fit(margin, labels.data(), 2, &filtered, &how, give(given, &result),
+                                                     give(given, &fitted));
+            fastfs_fitted_free(fitted);
             return status;
         });
         for (const int clip : {0, 1}) {
             auto options = fastfs::default_immigrate_options();
             options.clip = clip;
             options.start_matrix = B.data();  // the identity
-            fastfs_immigrate* fitted = nullptr;
-            test_question("immigrate_fit", [&](const fastfs_run& how, bool given) {
-                return fastfs_immigrate_fit(margin, labels.data(), 2, &options, &how, give(given, &fitted));
-            });
+            fastfs_fitted* fitted = nullptr;
             fastfs_immigrate_result result = FASTFS_IMMIGRATE_RESULT_INIT;
-            CHECK(fastfs_immigrate_get(fitted, &result) == FASTFS_OK && result.n_features == d);
+            test_question("immigrate_fit", [&](const fastfs_run& how, bool given) {
+                return fastfs_immigrate_fit(margin, labels.data(), 2, &options, &how, give(given, &result),
+                                            give(given, &fitted));
+            });
+            CHECK(result.n_features == d);
             test_question("immigrate_pairs", [&](const fastfs_run& how, bool given) {
                 return fastfs_immigrate_pairs(d, result.rank, result.values, result.vectors, 0, 4, &how,
                                               give(given, a.data()), give(given, b.data()), give(given, out.data()),
@@ -999,7 +1008,7 @@ void test_questions() {
                                                  give(given, out.data()));
                 });
             }
-            fastfs_immigrate_free(fitted);
+            fastfs_fitted_free(fitted);
         }
         fastfs_margin_free(margin);
     }
@@ -1016,11 +1025,12 @@ void test_questions() {
             set.X = &X;
             set.n_components = 1;
         }
-        fastfs_disc* disc = nullptr;
+        fastfs_fitted* fitted = nullptr;
+        fastfs_disc_result results[] = {FASTFS_DISC_RESULT_INIT, FASTFS_DISC_RESULT_INIT};
         test_question("disc_fit", [&](const fastfs_run& how, bool given) {
-            return fastfs_disc_fit(sets.data(), 2, &options, &how, give(given, &disc));
+            return fastfs_disc_fit(sets.data(), 2, &options, &how, give(given, &results[0]), give(given, &fitted));
         });
-        fastfs_disc_free(disc);
+        fastfs_fitted_free(fitted);
     }
 
     const std::vector<double> uniform_A(n * 2, 1.0 / n), weights(d, 1.0 / d);
@@ -1033,15 +1043,17 @@ void test_questions() {
         options.solver = solver;
         options.tau = options.zeta = 10;
         for (const auto& kernels : {fastfs::ikdr_features(samples), fastfs::ikdr_matrices(identity.data(), 1, n)}) {
-            fastfs_ikdr* ikdr = nullptr;
-            test_question("ikdr_fit", [&](const fastfs_run& how, bool given) {
-                return fastfs_ikdr_fit(&kernels, labels.data(), 2, &options, &how, give(given, &ikdr));
-            });
+            fastfs_fitted *fitted = nullptr, *other = nullptr;
             fastfs_ikdr_result whole = FASTFS_IKDR_RESULT_INIT, part = FASTFS_IKDR_RESULT_INIT;
+            test_question("ikdr_fit", [&](const fastfs_run& how, bool given) {
+                return fastfs_ikdr_fit(&kernels, labels.data(), 2, &options, &how, give(given, &whole),
+                                       give(given, &fitted));
+            });
             part.struct_size = offsetof(fastfs_ikdr_result, similarity);  // of an older header
-            CHECK(fastfs_ikdr_get(ikdr, 0, &whole) == FASTFS_OK && fastfs_ikdr_get(ikdr, 0, &part) == FASTFS_OK);
+            CHECK(fastfs_ikdr_fit(&kernels, labels.data(), 2, &options, nullptr, &part, &other) == FASTFS_OK);
             CHECK(part.objective == whole.objective && part.A == nullptr && whole.A != nullptr);
-            fastfs_ikdr_free(ikdr);
+            fastfs_fitted_free(fitted);
+            fastfs_fitted_free(other);
         }
     }
     test_question("ikdr_evaluate", [&](const fastfs_run& how, bool given) {
@@ -1283,10 +1295,11 @@ void test_kernels_without_numbers() {
     }
     auto graph = fastfs::default_disc_options();
     graph.bandwidth_neighbors = 2;
-    fastfs_disc* disc = nullptr;
-    CHECK(fastfs_disc_fit(sets.data(), 2, &graph, nullptr, &disc) == FASTFS_EINVAL && says("have nan"));
+    fastfs_fitted* disc = nullptr;
+    fastfs_disc_result of_sets[] = {FASTFS_DISC_RESULT_INIT, FASTFS_DISC_RESULT_INIT};
+    CHECK(fastfs_disc_fit(sets.data(), 2, &graph, nullptr, of_sets, &disc) == FASTFS_EINVAL && says("have nan"));
     graph.graph = FASTFS_GRAPH_DENSE;
-    CHECK(fastfs_disc_fit(sets.data(), 2, &graph, nullptr, &disc) == FASTFS_EINVAL && says("NaN"));
+    CHECK(fastfs_disc_fit(sets.data(), 2, &graph, nullptr, of_sets, &disc) == FASTFS_EINVAL && says("NaN"));
     CHECK(disc == nullptr);
 }
 
@@ -1533,7 +1546,9 @@ void test_places() {
     CHECK(says("in chunk 1: the values of X are null"));
     CHECK(fastfs_last_error_places(places, 4) == 2);
     CHECK(places[0].kind == FASTFS_PLACE_CHUNK && places[0].number == 1);
-    CHECK(fastfs_memory_budget(-1) == 0);
+    fastfs_run negative = FASTFS_RUN_INIT;
+    negative.max_memory = -1;
+    CHECK(fastfs_run_limits(&negative, nullptr, nullptr) == FASTFS_EINVAL);
     CHECK(fastfs_last_error_places(places, 4) == 0);
 }
 

@@ -305,20 +305,21 @@ void test_graph() {
     }
     auto options = fastfs::default_disc_options();
     options.graph = FASTFS_GRAPH_DENSE;
-    fastfs_disc* dense = nullptr;
-    fastfs::check(fastfs_disc_fit(sets.data(), 2, &options, nullptr, &dense));
+    fastfs_fitted* dense = nullptr;
+    fastfs_disc_result results[] = {FASTFS_DISC_RESULT_INIT, FASTFS_DISC_RESULT_INIT};
+    fastfs::check(fastfs_disc_fit(sets.data(), 2, &options, nullptr, results, &dense));
     std::int64_t index = 0;
     double weight = 0;
     CHECK(fastfs_disc_graph(dense, 0, 64, nullptr, &index, &index, &weight) == FASTFS_EINVAL);  // it has no entries
-    fastfs_disc_free(dense);
+    fastfs_fitted_free(dense);
     options.graph = FASTFS_GRAPH_KNN;
-    fastfs::check(fastfs_disc_fit(sets.data(), 2, &options, nullptr, &dense));
+    fastfs::check(fastfs_disc_fit(sets.data(), 2, &options, nullptr, results, &dense));
     CHECK(fastfs_disc_graph(dense, 2, 64, nullptr, &index, &index, &weight) == FASTFS_EINVAL);
     CHECK(fastfs_disc_graph(dense, 0, 16, nullptr, &index, &index, &weight) == FASTFS_EINVAL);
     CHECK(fastfs_disc_graph(dense, 0, 64, nullptr, &index, nullptr, &weight) == FASTFS_EINVAL);
     CHECK(fastfs_disc_graph(nullptr, 0, 64, nullptr, &index, &index, &weight) == FASTFS_EINVAL);
     CHECK(index == 0 && weight == 0);
-    fastfs_disc_free(dense);
+    fastfs_fitted_free(dense);
 }
 
 void test_refusals() {
@@ -360,9 +361,9 @@ void test_refusals() {
                          options);
         }));
     }
-    fastfs_disc* none = nullptr;
-    CHECK(fastfs_disc_fit(nullptr, 2, &options, nullptr, &none) == FASTFS_EINVAL && none == nullptr);
-    fastfs_disc_free(nullptr);
+    fastfs_fitted* none = nullptr;
+    CHECK(fastfs_disc_fit(nullptr, 2, &options, nullptr, nullptr, &none) == FASTFS_EINVAL && none == nullptr);
+    fastfs_fitted_free(nullptr);
     bool too_large = false;
     try {
         const std::vector<float> wide(2 * 20000, 1.0f);

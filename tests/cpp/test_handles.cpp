@@ -97,8 +97,9 @@ void test_other_types() {
     result.scores = scores.data();
     CHECK(refused(fastfs_relief(margin, labels.data(), 2, nullptr, nullptr, &result),
                   "margin must be a fastfs_margin, but is a handle of another type"));
-    fastfs_disc_result of_disc = FASTFS_DISC_RESULT_INIT;
-    CHECK(refused(fastfs_disc_get(as(static_cast<fastfs_disc*>(nullptr)), 0, &of_disc), "fastfs_disc,"));
+    CHECK(
+        refused(fastfs_disc_graph(as(static_cast<fastfs_fitted*>(nullptr)), 0, 64, nullptr, nullptr, nullptr, nullptr),
+                "fitted must be a fastfs_fitted"));
     fastfs_margin_free(margin);
     CHECK(says("margin must be a fastfs_margin") && rows_of(stream) == 0);
     fastfs_stream_free(stream);

@@ -547,9 +547,9 @@ void test_refusals() {
 
     data.X[77] = nan;
     CHECK(refused([&] { fit([](Options&, Kernels&) {}); }));
-    fastfs_ikdr* none = nullptr;
-    CHECK(fastfs_ikdr_fit(nullptr, nullptr, 2, nullptr, nullptr, &none) == FASTFS_EINVAL && none == nullptr);
-    fastfs_ikdr_free(nullptr);
+    fastfs_fitted* none = nullptr;
+    CHECK(fastfs_ikdr_fit(nullptr, nullptr, 2, nullptr, nullptr, nullptr, &none) == FASTFS_EINVAL && none == nullptr);
+    fastfs_fitted_free(nullptr);
     bool too_large = false;
     try {
         fastfs::ikdr(fastfs::ikdr_matrices(p.K.data(), 1, p.n), p.y.data(), 2, fastfs::default_ikdr_options(),

@@ -240,7 +240,7 @@ void test_immigrate() {
     CHECK(automatic.W == margin.immigrate(labels, kClasses, options, threads(1)).W && automatic.W != by_hand.W);
     options.smallest = -0.5;
     CHECK(refused([&] { margin.immigrate(labels, kClasses, options); }));
-    fastfs_immigrate_free(nullptr);
+    fastfs_fitted_free(nullptr);
     fastfs_margin_free(nullptr);
 }
 

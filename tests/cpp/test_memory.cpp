@@ -240,10 +240,11 @@ void test_calls(std::int64_t n, std::int64_t d, bool genotypes = false) {
         if (d <= 100) {  // many features take a time
             auto iteration = fastfs::default_immigrate_options();
             iteration.max_iter = 2;
-            fastfs_immigrate* fitted = nullptr;
+            fastfs_fitted* fitted = nullptr;
+            fastfs_immigrate_result made = FASTFS_IMMIGRATE_RESULT_INIT;
             test("immigrate_fit" + shape, 0,
-                 [&](auto& how) { return fastfs_immigrate_fit(margin, y, C, &iteration, &how, &fitted); });
-            fastfs_immigrate_free(fitted);
+                 [&](auto& how) { return fastfs_immigrate_fit(margin, y, C, &iteration, &how, &made, &fitted); });
+            fastfs_fitted_free(fitted);
         }
         fastfs_margin_free(margin);
     }
@@ -254,10 +255,11 @@ void test_calls(std::int64_t n, std::int64_t d, bool genotypes = false) {
         auto options = fastfs::default_disc_options();
         options.graph = graph;
         const std::vector<fastfs_disc_set> sets(2, fastfs::disc_samples(samples, 5));
-        fastfs_disc* fitted = nullptr;
+        fastfs_fitted* fitted = nullptr;
+        fastfs_disc_result made[] = {FASTFS_DISC_RESULT_INIT, FASTFS_DISC_RESULT_INIT};
         test("disc_fit" + shape, 0,
-             [&](auto& how) { return fastfs_disc_fit(sets.data(), 2, &options, &how, &fitted); });
-        fastfs_disc_free(fitted);
+             [&](auto& how) { return fastfs_disc_fit(sets.data(), 2, &options, &how, made, &fitted); });
+        fastfs_fitted_free(fitted);
     }
 
     std::vector<std::int64_t> halves(labels.size());
@@ -273,10 +275,11 @@ void test_calls(std::int64_t n, std::int64_t d, bool genotypes = false) {
     options.max_iter = 2;
     options.max_inner = 5;
     for (const auto& kernels : {fastfs::ikdr_features(samples), fastfs::ikdr_matrices(K.data(), 1, n)}) {
-        fastfs_ikdr* fitted = nullptr;
+        fastfs_fitted* fitted = nullptr;
+        fastfs_ikdr_result made = FASTFS_IKDR_RESULT_INIT;
         test("ikdr_fit" + shape, 0,
-             [&](auto& how) { return fastfs_ikdr_fit(&kernels, y, C, &options, &how, &fitted); });
-        fastfs_ikdr_free(fitted);
+             [&](auto& how) { return fastfs_ikdr_fit(&kernels, y, C, &options, &how, &made, &fitted); });
+        fastfs_fitted_free(fitted);
     }
     const std::vector<double> uniform(static_cast<std::size_t>(n * C), 1.0 / static_cast<double>(n));
     double objective = 0;

@@ -230,14 +230,12 @@ Walk textbook_walk(const Table& X, const fastfs_disc_options& o, bool of_neighbo
 
 // Eigenvalues of the walks move no more than S does. Significances also move by how far the spaces of the other sets'
 // diffusion vectors turn, so they are compared where a gap holds these, and where these are no copies of each other.
-void expect_walks(const Sets& all, const fastfs_disc_options& o, const fastfs_disc* fitted) {
+void expect_walks(const Sets& all, const fastfs_disc_options& o, const std::vector<fastfs_disc_result>& results) {
     const char* const name = "fastfs_disc_fit";
     std::vector<Walk> walks;
     const std::int64_t p = all.tables.front()->d;
-    std::vector<fastfs_disc_result> results(all.tables.size(), FASTFS_DISC_RESULT_INIT);
     for (std::size_t s = 0; s < results.size(); ++s) {
-        auto& r = results[s];
-        fastfs_disc_get(fitted, static_cast<std::int64_t>(s), &r);
+        const auto& r = results[s];
         walks.push_back(textbook_walk(*all.tables[s], o, o.graph == FASTFS_GRAPH_KNN));
         if (!walks.back().sharp || r.warnings & FASTFS_DISC_NOT_CONVERGED) return;
         const auto& values = walks[s].of_S.values;
@@ -297,11 +295,10 @@ void expect_walks(const Sets& all, const fastfs_disc_options& o, const fastfs_di
     }
 }
 
-Bytes bytes_of(const fastfs_disc* fitted, std::int64_t n_sets, bool finite, const char* name) {
+Bytes bytes_of(const fastfs_fitted* fitted, const std::vector<fastfs_disc_result>& results, const char* name) {
     Bytes bytes;
-    for (std::int64_t s = 0; fitted && s < n_sets; ++s) {
-        fastfs_disc_result r = FASTFS_DISC_RESULT_INIT;
-        expect(fastfs_disc_get(fitted, s, &r) == FASTFS_OK, "fastfs_disc_get", "it fails");
+    for (std::int64_t s = 0; fitted && s < std::ssize(results); ++s) {
+        const fastfs_disc_result& r = results[at(s)];
         const std::int64_t p = r.n_features;
         bytes.add(r.scores, p);
         bytes.add(r.significance, r.n_vectors);
@@ -322,7 +319,6 @@ Bytes bytes_of(const fastfs_disc* fitted, std::int64_t n_sets, bool finite, cons
             bytes.add(indices);
             bytes.add(weights);
         }
-        if (!finite) continue;
         expect_finite(r.scores, p, name, "score");
         expect_finite(r.vectors, r.n_vectors * p, name, "entry of a vector");
         expect_finite(r.eigenvalues, r.n_components + 1, name, "eigenvalue");
@@ -332,21 +328,23 @@ Bytes bytes_of(const fastfs_disc* fitted, std::int64_t n_sets, bool finite, cons
 
 void try_sets(Input& in, const std::vector<fastfs_disc_set>& sets, const fastfs_disc_options& o, std::int64_t p,
               bool broken, const Sets* all = nullptr) {
-    fastfs_disc* fitted = nullptr;
+    fastfs_fitted* fitted = nullptr;
     const std::int64_t n_sets = std::ssize(sets);
-    fastfs_status status =
-        attempt(in, {"fastfs_disc_fit",
-                     [&](const fastfs_run* run) { return fastfs_disc_fit(sets.data(), n_sets, &o, run, &fitted); },
-                     [&] { return bytes_of(fitted, n_sets, fitted != nullptr, "fastfs_disc_fit"); },
-                     [&] {
-                         fastfs_disc_free(fitted);
-                         fitted = nullptr;
-                     }});
+    std::vector<fastfs_disc_result> results(sets.size(), FASTFS_DISC_RESULT_INIT);
+    fastfs_status status = attempt(
+        in,
+        {"fastfs_disc_fit",
+         [&](const fastfs_run* run) { return fastfs_disc_fit(sets.data(), n_sets, &o, run, results.data(), &fitted); },
+         [&] { return bytes_of(fitted, results, "fastfs_disc_fit"); },
+         [&] {
+             fastfs_fitted_free(fitted);
+             fitted = nullptr;
+         }});
     if (status == FASTFS_OK && all && all->moderate && o.graph != FASTFS_GRAPH_LISTS && o.scaling == 0 && p <= 18 &&
         std::all_of(sets.begin(), sets.end(), [](const auto& set) { return !set.custom; })) {
-        expect_walks(*all, o, fitted);
+        expect_walks(*all, o, results);
     }
-    fastfs_disc_free(fitted);
+    fastfs_fitted_free(fitted);
     expect(!broken || status == FASTFS_EINVAL, "fastfs_disc_fit", "a broken matrix is accepted");
     if (o.scaling != 0 || in.one_in(16)) {
         std::vector<double> mean(static_cast<std::size_t>(p)), scale(mean);

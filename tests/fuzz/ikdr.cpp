@@ -159,13 +159,14 @@ void try_ikdr(Input& in) {
     if (in.one_in(8)) A.back() = in.mostly_real(0.5);
     if (in.one_in(4)) o.A = A.data();
     if (in.one_in(4)) o.weights = weights.data();
-    fastfs_ikdr* fitted = nullptr;
+    fastfs_fitted* fitted = nullptr;
+    std::vector<fastfs_ikdr_result> steps(static_cast<std::size_t>(std::max<std::int64_t>(o.n_lambdas, 1)),
+                                          FASTFS_IKDR_RESULT_INIT);
     const char* const name = "fastfs_ikdr_fit";
     const auto result = [&] {
         Bytes bytes;
         for (std::int64_t step = 0; fitted && step < o.n_lambdas; ++step) {
-            fastfs_ikdr_result r = FASTFS_IKDR_RESULT_INIT;
-            expect(fastfs_ikdr_get(fitted, step, &r) == FASTFS_OK, "fastfs_ikdr_get", "it fails");
+            const fastfs_ikdr_result& r = steps[static_cast<std::size_t>(step)];
             bytes.add(r.A, r.n_samples * r.n_components);
             bytes.add(r.embedding, r.n_samples * r.n_components);
             bytes.add(r.weights, r.n_kernels);
@@ -189,14 +190,17 @@ void try_ikdr(Input& in) {
         }
         return bytes;
     };
-    fastfs_status status = attempt(
-        in, {name, [&](const fastfs_run* run) { return fastfs_ikdr_fit(&kernels, labels.data(), C, &o, run, &fitted); },
-             result,
-             [&] {
-                 fastfs_ikdr_free(fitted);
-                 fitted = nullptr;
-             }});
-    fastfs_ikdr_free(fitted);
+    fastfs_status status =
+        attempt(in, {name,
+                     [&](const fastfs_run* run) {
+                         return fastfs_ikdr_fit(&kernels, labels.data(), C, &o, run, steps.data(), &fitted);
+                     },
+                     result,
+                     [&] {
+                         fastfs_fitted_free(fitted);
+                         fitted = nullptr;
+                     }});
+    fastfs_fitted_free(fitted);
     expect(by_matrices || !X->broken || status == FASTFS_EINVAL, name, "a broken matrix is accepted");
 }
 

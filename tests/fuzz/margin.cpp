@@ -758,28 +758,28 @@ void try_immigrate(Input& in) {
             o.start_matrix = matrix.data();
         }
     }
-    fastfs_immigrate* fitted = nullptr;
+    fastfs_fitted* fitted = nullptr;
     fastfs_immigrate_result found = FASTFS_IMMIGRATE_RESULT_INIT;
-    const fastfs_status status = attempt(
-        in,
-        {"fastfs_immigrate_fit",
-         [&](const fastfs_run* run) { return fastfs_immigrate_fit(stage->margin, labels.data(), C, &o, run, &fitted); },
-         [&] {
-             Bytes bytes;
-             if (fitted == nullptr) return bytes;
-             expect(fastfs_immigrate_get(fitted, &found) == FASTFS_OK, "fastfs_immigrate_get", "it fails");
-             bytes.add(found.scores, d);
-             bytes.add(found.values, found.rank);
-             bytes.add(found.vectors, found.rank * found.n_features);
-             bytes.add(found.W, found.n_features * found.n_features);
-             bytes.add(found.cost, found.n_iter);
-             return bytes;
-         },
-         [&] {
-             fastfs_immigrate_free(fitted);
-             fitted = nullptr;
-         }});
-    if (status == FASTFS_OK && fastfs_immigrate_get(fitted, &found) == FASTFS_OK) {
+    const fastfs_status status =
+        attempt(in, {"fastfs_immigrate_fit",
+                     [&](const fastfs_run* run) {
+                         return fastfs_immigrate_fit(stage->margin, labels.data(), C, &o, run, &found, &fitted);
+                     },
+                     [&] {
+                         Bytes bytes;
+                         if (fitted == nullptr) return bytes;
+                         bytes.add(found.scores, d);
+                         bytes.add(found.values, found.rank);
+                         bytes.add(found.vectors, found.rank * found.n_features);
+                         bytes.add(found.W, found.n_features * found.n_features);
+                         bytes.add(found.cost, found.n_iter);
+                         return bytes;
+                     },
+                     [&] {
+                         fastfs_fitted_free(fitted);
+                         fitted = nullptr;
+                     }});
+    if (status == FASTFS_OK) {
         expect_finite(found.scores, d, "fastfs_immigrate_fit", "score");
         expect_finite(found.values, found.rank, "fastfs_immigrate_fit", "value");
         expect_finite(found.vectors, found.rank * found.n_features, "fastfs_immigrate_fit", "entry of a vector");
@@ -815,7 +815,7 @@ void try_immigrate(Input& in) {
         metric.vectors = found.vectors;
         if (found.rank > 0) try_metric(in, *stage, labels, C, metric);
     }
-    fastfs_immigrate_free(fitted);
+    fastfs_fitted_free(fitted);
 }
 
 }  // namespace fuzz

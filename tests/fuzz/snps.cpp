@@ -283,11 +283,16 @@ void try_machine(Input& in) {
     expect(fastfs_abi_version() == FASTFS_ABI_VERSION && std::strlen(fastfs_version()) >= 5, "fastfs_version",
            "another version than that of the header");
     const auto threads = in.mostly<std::int32_t>(static_cast<std::int32_t>(in.below(4)));
-    const std::int32_t count = fastfs_thread_count(threads);
-    expect((threads >= 0 && threads <= 1024) == (count > 0), "fastfs_thread_count", "no error, or one too many");
     const auto bytes = in.mostly<std::int64_t>(in.below(1000));
-    const std::int64_t budget = fastfs_memory_budget(bytes);
-    expect((bytes >= 0) == (budget > 0), "fastfs_memory_budget", "no error, or one too many");
+    fastfs_run run = FASTFS_RUN_INIT;
+    run.n_threads = threads;
+    run.max_memory = bytes;
+    std::int32_t count = 0;
+    std::int64_t budget = 0;
+    const fastfs_status limited = fastfs_run_limits(&run, &count, &budget);
+    const bool fine = threads >= 0 && threads <= 1024 && bytes >= 0;
+    expect(fine == (limited == FASTFS_OK) && fine == (count > 0 && budget > 0), "fastfs_run_limits",
+           "no error, or one too many");
     fastfs_blas table;
     std::memset(&table, 0, sizeof table);
     table.struct_size = in.pick<std::size_t>({sizeof table, 0, 8, 24, 4096, 1});

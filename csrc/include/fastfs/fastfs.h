@@ -12,7 +12,6 @@
  *   - All functions may be called from any number of threads at once, also with the same handle. But a handle must not
  *     be freed while a call uses it. The progress callback or the kernel of a call must not use a handle that this call
  *     works on: functions then return FASTFS_EINVAL. The same holds for a handle of another type.
- *   - Functions that return a number of rows or a size return -1, and set an error, if there is none.
  *   - BLAS is held at one thread (a setting of the whole process) while a call runs, and restored when it ends.
  */
 #ifndef FASTFS_H
@@ -90,14 +89,6 @@ FASTFS_API int32_t fastfs_abi_version(void);
 /* Instruction set of the kernels in use: "base", "avx2", "avx512" or "neon". The variable FASTFS_ISA forces one;
  * NULL (and an error) if this machine or this build doesn't have it. */
 FASTFS_API const char* fastfs_isa(void);
-
-/* Threads that a call with n_threads = requested would use; requested 0: the CPUs of the affinity mask, cut by the
- * cgroup quota, or FASTFS_NUM_THREADS. 0 (and an error) if requested isn't in 0..1024. */
-FASTFS_API int32_t fastfs_thread_count(int32_t requested);
-
-/* Bytes that a call with max_memory = requested may use; requested 0: FASTFS_MAX_MEMORY, or what is available. 0 (and
- * an error) if requested is negative. */
-FASTFS_API int64_t fastfs_memory_budget(int64_t requested);
 
 /* ---- BLAS and LAPACK -------------------------------------------------------------------------------------------- */
 
@@ -207,13 +198,23 @@ typedef int (*fastfs_progress)(void* user, const char* step, double fraction);
  * data. If the memory of a method depends on values that only the call finds, the comment of the method says so. */
 typedef struct fastfs_run {
     size_t struct_size;
-    int32_t n_threads;        /* 0: see fastfs_thread_count */
-    int64_t max_memory;       /* bytes for outputs and workspace; 0: see fastfs_memory_budget */
+    int32_t n_threads;        /* 0 to 1024; 0: see fastfs_run_limits */
+    int64_t max_memory;       /* bytes for outputs and workspace; 0: see fastfs_run_limits */
     fastfs_progress progress; /* may be NULL */
     void* user;               /* handed to progress */
     int64_t* bytes_needed;    /* NULL: run the call; otherwise only write the estimate */
 } fastfs_run;
 #define FASTFS_RUN_INIT {sizeof(fastfs_run), 0, 0, NULL, NULL, NULL}
+
+/* What a call with this run may use. n_threads: those of the run; 0: FASTFS_NUM_THREADS, or the CPUs of the affinity
+ * mask, cut by the cgroup quota. max_memory: the bytes of the run; 0: FASTFS_MAX_MEMORY, or what is available. Either
+ * may be NULL. */
+FASTFS_API fastfs_status fastfs_run_limits(const fastfs_run* run, int32_t* n_threads, int64_t* max_memory);
+
+/* Owns the arrays to which the structs of results of fastfs_immigrate_fit, fastfs_disc_fit and fastfs_ikdr_fit point;
+ * they live until it is freed. */
+typedef struct fastfs_fitted fastfs_fitted;
+FASTFS_API void fastfs_fitted_free(fastfs_fitted* fitted); /* NULL is fine */
 
 /* ---- streams: tables in blocks of rows -------------------------------------------------------------------------- */
 
@@ -281,7 +282,7 @@ FASTFS_API fastfs_status fastfs_stream_get(const fastfs_stream* stream, fastfs_s
 /* Writes the rows of each group (counts, n_groups) and the means of the columns over them (means, n_groups x n_cols, 0
  * for groups without rows), so far or, later, in the first pass. Either may be NULL. */
 FASTFS_API fastfs_status fastfs_stream_means(const fastfs_stream* stream, double* counts, double* means);
-/* Returns the bytes that saving the stream takes now, or -1. */
+/* Returns the bytes that saving the stream takes now, or -1, with an error. */
 FASTFS_API int64_t fastfs_stream_size(const fastfs_stream* stream);
 /* Writes the state of this pass, n_bytes = fastfs_stream_size bytes, for machines of the same kind. What the passes
  * before have found isn't part of it. */
@@ -870,8 +871,6 @@ typedef struct fastfs_immigrate_options {
      NULL}
 
 /* A fitted W = sum_k values[k] v_k v_k', and W itself if features are fewer than active pairs of samples. */
-typedef struct fastfs_immigrate fastfs_immigrate;
-
 typedef struct fastfs_immigrate_result {
     size_t struct_size;
     int32_t warnings; /* FASTFS_MARGIN_*, added up */
@@ -897,10 +896,7 @@ typedef struct fastfs_immigrate_result {
  * in the space of the pairs of samples that get a weight; bytes_needed can't include that. */
 FASTFS_API fastfs_status fastfs_immigrate_fit(const fastfs_margin* margin, const int64_t* labels, int64_t n_classes,
                                               const fastfs_immigrate_options* options, const fastfs_run* run,
-                                              fastfs_immigrate** fitted);
-/* Its arrays are those of `fitted` and live as long. */
-FASTFS_API fastfs_status fastfs_immigrate_get(const fastfs_immigrate* fitted, fastfs_immigrate_result* result);
-FASTFS_API void fastfs_immigrate_free(fastfs_immigrate* fitted); /* NULL is fine */
+                                              fastfs_immigrate_result* result, fastfs_fitted** fitted);
 
 /* The n_pairs pairs of features a < b with the largest |W_ab|, largest first, as positions 0..n_features - 1, from the
  * factors of a W. without_leading: 1 to take the eigenpair of the largest |value| out first. Returns how many there are
@@ -1019,8 +1015,6 @@ enum { /* warnings of a set, added up */
                                         their distance */
 };
 
-typedef struct fastfs_disc fastfs_disc;
-
 typedef struct fastfs_disc_result {
     size_t struct_size;
     int32_t warnings; /* FASTFS_DISC_*, added up */
@@ -1067,22 +1061,19 @@ typedef struct fastfs_disc_result {
      NULL,                       \
      0.0}
 
-/* Find features whose graph differs between sets: an array of two or more, struct_size bytes apart. Dense: O(p^2 n)
- * time and 8 p^2 bytes a set, p features; knn: O(p^2 n) time and O(p n_neighbors) bytes; lists: a few per cent of the
- * time of knn, and 4 p n bytes more. */
+/* Finds features whose graph differs between sets: an array of two or more, struct_size bytes apart, as are results,
+ * one for each set. Dense: O(p^2 n) time and 8 p^2 bytes a set, p features; knn: O(p^2 n) time and O(p n_neighbors)
+ * bytes; lists: a few per cent of the time of knn, and 4 p n bytes more. */
 FASTFS_API fastfs_status fastfs_disc_fit(const fastfs_disc_set* sets, int64_t n_sets,
                                          const fastfs_disc_options* options, const fastfs_run* run,
-                                         fastfs_disc** fitted);
-/* The arrays are those of `fitted` and live as long. */
-FASTFS_API fastfs_status fastfs_disc_get(const fastfs_disc* fitted, int64_t set, fastfs_disc_result* result);
-/* The graph that was used, in symmetric form W, unless it is dense: CSR, columns ascending. index_bits: 32 or 64, of
- * indptr (n_features + 1) and indices (n_stored, as weights). */
-FASTFS_API fastfs_status fastfs_disc_graph(const fastfs_disc* fitted, int64_t set, int32_t index_bits,
+                                         fastfs_disc_result* results, fastfs_fitted** fitted);
+/* Writes the graph of a set of fastfs_disc_fit, in symmetric form W, unless it is dense: CSR, columns ascending.
+ * index_bits: 32 or 64, of indptr (n_features + 1) and indices (n_stored, as weights). */
+FASTFS_API fastfs_status fastfs_disc_graph(const fastfs_fitted* fitted, int64_t set, int32_t index_bits,
                                            const fastfs_run* run, void* indptr, void* indices, double* weights);
 /* The mean and scale (n_features each) of FASTFS_DISC_SCALING_STANDARD: for neighbors of scaled features. */
 FASTFS_API fastfs_status fastfs_disc_scale(const fastfs_disc_set* sets, int64_t n_sets, const fastfs_run* run,
                                            double* mean, double* scale);
-FASTFS_API void fastfs_disc_free(fastfs_disc* fitted); /* NULL is fine */
 
 /* Reads rows in blocks: each row has a group, and each group becomes a set. Up to FASTFS_DISC_MOST_SUMS features: one
  * pass, which keeps the products of all pairs of features (some 4 n_cols^2 bytes a group). With more of them, groups of
@@ -1162,8 +1153,6 @@ enum { /* warnings, added up */
        FASTFS_IKDR_MANY = 16     /* n_components > 2 n_classes and > n_classes / similarity: the surplus is outliers */
 };
 
-typedef struct fastfs_ikdr fastfs_ikdr;
-
 typedef struct fastfs_ikdr_result {
     size_t struct_size;
     int32_t warnings;
@@ -1213,15 +1202,12 @@ typedef struct fastfs_ikdr_result {
      NULL}
 
 /* Finds dimensions that are mixtures of samples, mostly of one class, and the kernels that these need. labels:
- * 0..n_classes - 1. Takes O(n_features n_samples (n_samples + n_support)) time and memory for n_features (n_samples +
- * n_classes n_components) numbers of the dtype of X; if that exceeds the budget, hardly any memory, because
- * exponentials are computed anew. */
+ * 0..n_classes - 1. results: one for each of lambdas. Takes O(n_features n_samples (n_samples + n_support)) time and
+ * memory for n_features (n_samples + n_classes n_components) numbers of the dtype of X; if that exceeds the budget,
+ * hardly any memory, because exponentials are computed anew. */
 FASTFS_API fastfs_status fastfs_ikdr_fit(const fastfs_ikdr_kernels* kernels, const int64_t* labels, int64_t n_classes,
                                          const fastfs_ikdr_options* options, const fastfs_run* run,
-                                         fastfs_ikdr** fitted);
-/* Of lambdas[step]. The arrays are those of `fitted` and live as long. */
-FASTFS_API fastfs_status fastfs_ikdr_get(const fastfs_ikdr* fitted, int64_t step, fastfs_ikdr_result* result);
-FASTFS_API void fastfs_ikdr_free(fastfs_ikdr* fitted); /* NULL is fine */
+                                         fastfs_ikdr_result* results, fastfs_fitted** fitted);
 
 /* The model that embeds new samples: the support (samples with a coefficient) in the columns that have weight. */
 typedef struct fastfs_ikdr_model {

@@ -162,6 +162,17 @@ class matrix {
 using run = fastfs_run;
 inline run default_run() { return FASTFS_RUN_INIT; }
 
+// Threads and bytes that a call with this run may use.
+struct limits {
+    std::int32_t n_threads;
+    std::int64_t max_memory;
+};
+inline limits run_limits(const run& how = default_run()) {
+    limits found{};
+    check(fastfs_run_limits(&how, &found.n_threads, &found.max_memory));
+    return found;
+}
+
 // What a call would take with these threads and this budget, before it runs; throws memory_error if that is too much.
 //     fastfs::bytes_needed([&](const fastfs::run& how) { fastfs::affinity(X, fastfs::rbf(2), nullptr, how); });
 template <class Call>
@@ -668,12 +679,11 @@ class margin {
     immigrate_result immigrate(const std::int64_t* labels, std::int64_t n_classes,
                                const immigrate_options& options = default_immigrate_options(),
                                const run& how = default_run()) const {
-        fastfs_immigrate* handle = nullptr;
-        check(fastfs_immigrate_fit(handle_.get(), labels, n_classes, &options, &how, &handle));
-        const std::unique_ptr<fastfs_immigrate, free> fitted(handle);
-        if (how.bytes_needed != nullptr) return {};
         fastfs_immigrate_result out = FASTFS_IMMIGRATE_RESULT_INIT;
-        check(fastfs_immigrate_get(handle, &out));
+        const owned<fastfs_fitted, fastfs_fitted_free> fitted([&](auto** made) {
+            return fastfs_immigrate_fit(handle_.get(), labels, n_classes, &options, &how, &out, made);
+        });
+        if (how.bytes_needed != nullptr) return {};
         const std::int64_t n = out.n_features;
         immigrate_result result{};
         result.features.assign(out.features, out.features + n);
@@ -708,7 +718,6 @@ class margin {
   private:
     struct free {
         void operator()(fastfs_margin* handle) const { fastfs_margin_free(handle); }
-        void operator()(fastfs_immigrate* handle) const { fastfs_immigrate_free(handle); }
     };
     std::int64_t n_features_;
     std::unique_ptr<fastfs_margin, free> handle_;
@@ -797,15 +806,12 @@ class disc {
   public:
     explicit disc(const std::vector<disc_set>& sets, const disc_options& options = default_disc_options(),
                   const run& how = default_run())
-        : n_sets_(static_cast<std::int64_t>(sets.size())),
-          handle_([&](auto** made) { return fastfs_disc_fit(sets.data(), n_sets_, &options, &how, made); }) {}
-    std::int64_t n_sets() const { return n_sets_; }
+        : results_(sets.size(), FASTFS_DISC_RESULT_INIT), handle_([&](auto** made) {
+              return fastfs_disc_fit(sets.data(), n_sets(), &options, &how, results_.data(), made);
+          }) {}
+    std::int64_t n_sets() const { return static_cast<std::int64_t>(results_.size()); }
     // Its arrays are those of this object and live as long.
-    disc_result result(std::int64_t set) const {
-        disc_result found = FASTFS_DISC_RESULT_INIT;
-        check(fastfs_disc_get(handle_.get(), set, &found));
-        return found;
-    }
+    const disc_result& result(std::int64_t set) const { return results_.at(static_cast<std::size_t>(set)); }
     // See fastfs_disc_graph.
     template <class Index>
     void graph(std::int64_t set, Index* indptr, Index* indices, double* weights, const run& how = default_run()) const {
@@ -814,8 +820,8 @@ class disc {
     }
 
   private:
-    std::int64_t n_sets_;
-    owned<fastfs_disc, fastfs_disc_free> handle_;
+    std::vector<disc_result> results_;
+    owned<fastfs_fitted, fastfs_fitted_free> handle_;
 };
 
 // ---- I-KDR ----------------------------------------------------------------------------------------------------------
@@ -848,19 +854,18 @@ class ikdr {
     // labels: 0..n_classes - 1, one for each sample.
     ikdr(const ikdr_kernels& kernels, const std::int64_t* labels, std::int64_t n_classes,
          const ikdr_options& options = default_ikdr_options(), const run& how = default_run())
-        : n_steps_(options.lambdas ? options.n_lambdas : 1),
-          handle_([&](auto** made) { return fastfs_ikdr_fit(&kernels, labels, n_classes, &options, &how, made); }) {}
-    std::int64_t n_steps() const { return n_steps_; }
+        : results_(static_cast<std::size_t>(options.lambdas && options.n_lambdas > 1 ? options.n_lambdas : 1),
+                   FASTFS_IKDR_RESULT_INIT),
+          handle_([&](auto** made) {
+              return fastfs_ikdr_fit(&kernels, labels, n_classes, &options, &how, results_.data(), made);
+          }) {}
+    std::int64_t n_steps() const { return static_cast<std::int64_t>(results_.size()); }
     // Of lambdas[step]; its arrays are those of this object and live as long.
-    ikdr_result result(std::int64_t step = 0) const {
-        ikdr_result found = FASTFS_IKDR_RESULT_INIT;
-        check(fastfs_ikdr_get(handle_.get(), step, &found));
-        return found;
-    }
+    const ikdr_result& result(std::int64_t step = 0) const { return results_.at(static_cast<std::size_t>(step)); }
 
   private:
-    std::int64_t n_steps_;
-    owned<fastfs_ikdr, fastfs_ikdr_free> handle_;
+    std::vector<ikdr_result> results_;
+    owned<fastfs_fitted, fastfs_fitted_free> handle_;
 };
 
 using ikdr_model = fastfs_ikdr_model;
@@ -893,7 +898,7 @@ pairs_sizes sizes_of_pairs(const matrix& X, std::int64_t chosen, const Options& 
 // count 150 bytes a pair or more.
 template <class Call>
 void require_room(std::size_t n_pairs, const run& how, Call&& call) {
-    if (n_pairs > static_cast<std::size_t>(fastfs_memory_budget(how.max_memory)) / 150) bytes_needed(call, how);
+    if (n_pairs > static_cast<std::size_t>(run_limits(how).max_memory) / 150) bytes_needed(call, how);
 }
 
 }  // namespace detail
