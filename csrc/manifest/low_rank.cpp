@@ -4,10 +4,10 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
-#include <string>
 #include <type_traits>
 #include <utility>
 
+#include "engines/pivoted_cholesky.hpp"
 #include "engines/spectral.hpp"
 #include "support/errors.hpp"
 #include "support/index.hpp"
@@ -149,39 +149,6 @@ void scale_rows(const std::vector<double>& g, std::int64_t ld, std::int64_t n, R
             for (std::int64_t j = 0; j < n; ++j) F[i * ld + j] *= g[at(i)];
         }
     });
-}
-
-// Factors the b x b matrix A (destroyed; column-major, both triangles) by Cholesky with pivots, as long as pivots
-// exceed their `least`. Returns the pivots in order; R is the lower factor of A at the pivots, column-major.
-std::vector<std::int64_t> pivoted_cholesky(std::int64_t b, double* A, const std::vector<double>& least,
-                                           std::vector<double>& R) {
-    std::vector<std::int64_t> order;
-    std::vector<double> columns;  // of the factor, one after the other, all b rows
-    for (;;) {
-        std::int64_t pivot = -1;
-        for (std::int64_t i = 0; i < b; ++i) {
-            if (A[i * b + i] > std::max(least[at(i)], 0.0) && (pivot < 0 || A[i * b + i] > A[pivot * b + pivot]))
-                pivot = i;
-        }
-        if (pivot < 0) break;
-        const double root = std::sqrt(A[pivot * b + pivot]);
-        order.push_back(pivot);
-        const std::size_t begin = columns.size();
-        for (std::int64_t i = 0; i < b; ++i) columns.push_back(A[pivot * b + i] / root);
-        const double* column = columns.data() + begin;
-        for (std::int64_t j = 0; j < b; ++j) {
-            for (std::int64_t i = 0; i < b; ++i) A[j * b + i] -= column[i] * column[j];
-        }
-        for (std::int64_t taken : order) A[taken * b + taken] = 0;
-    }
-    const std::size_t q = order.size();
-    R.assign(q * q, 0.0);
-    for (std::size_t j = 0; j < q; ++j) {
-        for (std::size_t i = j; i < q; ++i) {
-            R[j * q + i] = columns[j * at(b) + at(order[i])];
-        }
-    }
-    return order;
 }
 
 // Draws at most `count` features with probabilities proportional to c, each once.

@@ -1,0 +1,14 @@
+// Engine: Cholesky factors of semidefinite matrices, with pivots.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace fastfs::core {
+
+// Factors the b x b matrix A (destroyed; column-major, both triangles) by Cholesky with pivots, as long as pivots
+// exceed their `least`. Returns the pivots in order; R is the lower factor of A at the pivots, column-major.
+std::vector<std::int64_t> pivoted_cholesky(std::int64_t b, double* A, const std::vector<double>& least,
+                                           std::vector<double>& R);
+
+}  // namespace fastfs::core

@@ -1,0 +1,598 @@
+#include "manifest/domains.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <span>
+#include <utility>
+
+#include "engines/affinity.hpp"
+#include "engines/feature_sums.hpp"
+#include "engines/neighbors.hpp"
+#include "engines/spectral.hpp"
+#include "engines/tile_neighbors.hpp"
+#include "manifest/low_rank.hpp"
+#include "manifest/operators.hpp"
+#include "manifest/problem.hpp"
+#include "support/buffer.hpp"
+#include "support/index.hpp"
+#include "support/lapack.hpp"
+#include "support/parallel.hpp"
+#include "support/random.hpp"
+
+namespace fastfs::core {
+namespace {
+
+constexpr std::int64_t kCore = 400, kBuffer = 150, kNeighbors = 30;
+
+// Dense X with more features than this finds neighbours by lists, which miss some of them: the exact search takes
+// O(d^2) time, and as long as all domains together at this number of features.
+constexpr std::int64_t kMostSearched = 100'000;
+
+// The agreement with exact scores is estimated from kChecked domains, which are solved again without a buffer and with
+// half of the eigenvectors. Scores are taken to be kDistanceToExact times as far from exact scores as from these
+// coarser ones: fitted to the cells of benchmarks/bench_manifest_wide.py, where the estimate exceeds the truth by at
+// most .05.
+constexpr std::int64_t kChecked = 2;
+constexpr double kDistanceToExact = 2;
+
+// K outside a domain is taken from the landmarks of kFinerRank times the rank that V is cut to.
+constexpr std::int64_t kFinerRank = 3;
+
+// The share of `rest` that K_UU takes: the whole would mean that outside features have no ties with each other.
+constexpr double kShareOfRest = 0.5;
+
+// The least share of a unit vector outside the domain that makes a direction of its own, as an eigenvalue of a Gram.
+constexpr double kLeastShare = 1e-8;
+
+// The kernel of one side at one scale, K = diag(g) k(x, x) diag(g).
+template <class T>
+struct ScaledKernel {
+    const Features<T>& features;
+    Kernel k;
+    std::vector<double> g;
+    // What errors call a kernel of the caller's, which is checked to be semidefinite on each domain; or null.
+    const char* name = nullptr;
+};
+
+// Such a kernel, which outside of domains is taken from landmarks.
+template <class T>
+struct SideKernel {
+    const Features<T>& features;
+    Kernel kernel;
+    const char* name;
+    Landmarks landmarks;
+};
+
+// The features outside a domain: the span of leading eigenvectors of both kernels, and both kernels on it.
+struct Outside {
+    std::int64_t q, ld;
+    Buffer<double> V;                       // d x q, row-major with rows ld apart, with orthonormal columns
+    std::array<Buffer<double>, 2> VK, VrV;  // V' diag(g) k(x, landmarks), q x n; V' diag(rest) V, q x q; column-major
+};
+
+// Makes the columns of A (d x p, row-major) an orthonormal basis of what they span, in its first columns; returns their
+// number.
+std::int64_t make_orthonormal(Buffer<double>& A, std::int64_t d, std::int64_t p, Run& run) {
+    std::int64_t q = p;
+    for (int round = 0; round < 2; ++round) {  // the second one for the digits that the first one's Gram has lost
+        const std::int64_t n = q;
+        Buffer<double> H = sum_over_rows(d, n * n, run, [&](std::int64_t i0, std::int64_t rows, double* part) {
+            syrk_lower('N', n, rows, 1.0, A.data() + i0 * p, p, 1.0, part, n);
+        });
+        SymmetricEigen eigen(n, H.data(), run);
+        const auto& w = eigen.values();
+        const std::int64_t dropped = std::upper_bound(w.begin(), w.end(), kLeastShare) - w.begin();
+        eigen.make_vectors(dropped, n, run);
+        q = n - dropped;
+        for (std::int64_t j = 0; j < q; ++j) {
+            double* v = eigen.vector(dropped + j);
+            for (std::int64_t i = 0; i < n; ++i) v[i] /= std::sqrt(w[at(dropped + j)]);
+        }
+        const double* vectors = eigen.vector(dropped);
+        auto blocks = buffers<double>(run.n_threads(), kTile * p);
+        parallel_for(run, ceil_div(d, kTile), [&](std::int64_t task, int slot) {
+            const std::int64_t i0 = task * kTile, rows = std::min(kTile, d - i0);
+            double* block = blocks[at(slot)].data();
+            std::copy_n(A.data() + i0 * p, rows * p, block);
+            gemm('T', 'N', q, rows, n, 1.0, vectors, n, block, p, 0.0, A.data() + i0 * p, p);
+        });
+    }
+    return q;
+}
+
+// V[B], row by row.
+Buffer<double> take_rows(const Outside& outside, std::span<const std::int64_t> B) {
+    Buffer<double> taken(std::ssize(B) * outside.q);
+    for (std::size_t i = 0; i < B.size(); ++i) {
+        std::copy_n(outside.V.data() + B[i] * outside.ld, outside.q,
+                    taken.data() + static_cast<std::int64_t>(i) * outside.q);
+    }
+    return taken;
+}
+
+// Describes what is outside of domains by the k leading eigenvectors of each kernel, of which spans have as many or
+// more.
+template <class T>
+Outside describe_outside(const std::array<SideKernel<T>, 2>& sides, const std::array<LowRank, 2>& spans, std::int64_t k,
+                         Run& run) {
+    const std::int64_t d = sides[0].features.n_features();
+    const std::int64_t k1 = std::min(k, spans[0].rank()), k2 = std::min(k, spans[1].rank()), p = k1 + k2;
+    Outside outside{.q = p, .ld = p, .V = Buffer<double>(d * p), .VK = {}, .VrV = {}};
+    for (std::int64_t i = 0; i < d; ++i) {
+        std::copy_n(spans[0].G.data() + i * spans[0].rank(), k1, outside.V.data() + i * p);
+        std::copy_n(spans[1].G.data() + i * spans[1].rank(), k2, outside.V.data() + i * p + k1);
+    }
+    const std::int64_t q = outside.q = make_orthonormal(outside.V, d, p, run);
+    const double* V = outside.V.data();
+    for (std::size_t l : {0, 1}) {
+        const SideKernel<T>& side = sides[l];
+        const Landmarks& landmarks = side.landmarks;
+        const std::int64_t n = landmarks.n();
+        outside.VK[l] = sum_over_rows(d, q * n, run, [&](std::int64_t i0, std::int64_t rows, double* sum) {
+            std::vector<std::int64_t> block(at(rows));
+            std::iota(block.begin(), block.end(), i0);
+            Buffer<double> K =
+                kernel_with_landmarks(Features<double>(side.features, block, run), landmarks, side.kernel, run);
+            for (std::int64_t i = 0; i < rows; ++i) {
+                for (std::int64_t j = 0; j < n; ++j) K[i * n + j] *= landmarks.g[at(i0 + i)];
+            }
+            gemm('N', 'T', q, n, rows, 1.0, V + i0 * p, p, K.data(), n, 1.0, sum, q);
+        });
+        outside.VrV[l] = sum_over_rows(d, q * q, run, [&](std::int64_t i0, std::int64_t rows, double* sum) {
+            Buffer<double> weighted(rows * q);
+            for (std::int64_t i = 0; i < rows; ++i) {
+                const double weight = landmarks.rest[at(i0 + i)];
+                for (std::int64_t j = 0; j < q; ++j) weighted[i * q + j] = weight * V[(i0 + i) * p + j];
+            }
+            gemm('N', 'T', q, q, rows, 1.0, V + i0 * p, p, weighted.data(), q, 1.0, sum, q);
+        });
+    }
+    return outside;
+}
+
+// Projects K of one side onto the span of the unit vectors of B and of U = V_out R, with V_out = V but for zero rows in
+// B: returns size x size, size = |B| + r, lower triangle. Between B and outside features, K is taken as F F'; among
+// outside features, as F F' + kShareOfRest diag(rest). all_VK, all_VrV: members of Outside. VB: the rows of V in B. R:
+// q x r, column-major.
+template <class T>
+Buffer<double> project(const SideKernel<T>& side, const Buffer<double>& all_VK, const Buffer<double>& all_VrV,
+                       std::span<const std::int64_t> B, const Buffer<double>& VB, const double* R, std::int64_t q,
+                       std::int64_t r, Run& run) {
+    const Landmarks& landmarks = side.landmarks;
+    const auto nB = std::ssize(B), size = nB + r, n = landmarks.n();
+    const std::vector<double>&g = landmarks.g, &rest = landmarks.rest;
+    const Features<double> of_domain(side.features, {B.begin(), B.end()}, run);
+    Buffer<double> KBB(nB * nB);
+    affinity(of_domain, side.kernel, run, KBB.data());
+    if (side.name) {
+        Buffer<double> scratch(nB * nB);
+        require_semidefinite(nB, KBB.data(), scratch.data(), side.name, run);
+    }
+    Buffer<double> M(size * size);
+    for (std::int64_t j = 0; j < nB; ++j) {
+        for (std::int64_t i = j; i < nB; ++i) M[j * size + i] = KBB[j * nB + i] * g[at(B[at(i)])] * g[at(B[at(j)])];
+    }
+    if (r == 0) return M;
+    Buffer<double> KBP = kernel_with_landmarks(of_domain, landmarks, side.kernel, run);
+    Buffer<double> VK(q * n), UF(r * n), VrV(q * q), weighted(nB * q), VrVR(q * r);
+    for (std::int64_t i = 0; i < nB; ++i) {
+        for (std::int64_t j = 0; j < n; ++j) KBP[i * n + j] *= g[at(B[at(i)])];
+        for (std::int64_t j = 0; j < q; ++j) weighted[i * q + j] = rest[at(B[at(i)])] * VB[i * q + j];
+    }
+    // U'F = R' (V' diag(g) K_P - VB' K_BP) L^-T, with P the landmarks.
+    std::copy_n(all_VK.data(), q * n, VK.data());
+    gemm('N', 'T', q, n, nB, -1.0, VB.data(), q, KBP.data(), n, 1.0, VK.data(), q);
+    gemm('T', 'N', r, n, q, 1.0, R, q, VK.data(), q, 0.0, UF.data(), r);
+    trsm_right('T', r, n, landmarks.L.data(), n, UF.data(), r);
+    // K_UU = U'F F'U + kShareOfRest R' (V' diag(rest) V - VB' diag(rest of B) VB) R.
+    std::copy_n(all_VrV.data(), q * q, VrV.data());
+    gemm('N', 'T', q, q, nB, -1.0, VB.data(), q, weighted.data(), q, 1.0, VrV.data(), q);
+    gemm('N', 'N', q, r, q, kShareOfRest, VrV.data(), q, R, q, 0.0, VrVR.data(), q);
+    double* KUU = M.data() + nB * size + nB;
+    gemm('T', 'N', r, r, q, 1.0, R, q, VrVR.data(), q, 0.0, KUU, size);
+    syrk_lower('N', r, n, 1.0, UF.data(), r, 1.0, KUU, size);
+    // K_UB = U'F L^-1 K_BP', which is U'F FB'.
+    trsm_right('N', r, n, landmarks.L.data(), n, UF.data(), r);
+    gemm('N', 'N', r, nB, n, 1.0, UF.data(), r, KBP.data(), n, 0.0, M.data() + nB, size);
+    return M;
+}
+
+// Scores a domain's features B in the span of B and of V; VB: the rows of V in B.
+template <class T>
+Outcome solve_domain(std::span<const std::int64_t> B, const Buffer<double>& VB,
+                     const std::array<SideKernel<T>, 2>& sides, const Outside& outside, Run& run) {
+    const std::int64_t nB = std::ssize(B), q = outside.q;
+    Buffer<double> gram(q * q), R(q * q);
+    std::fill_n(gram.data(), q * q, 0.0);
+    for (std::int64_t i = 0; i < q; ++i) gram[i * q + i] = 1;
+    syrk_lower('N', q, nB, -1.0, VB.data(), q, 1.0, gram.data(), q);
+    SymmetricEigen eigen(q, gram.data(), run);
+    const auto& w = eigen.values();
+    const std::int64_t dropped = std::upper_bound(w.begin(), w.end(), kLeastShare) - w.begin(), r = q - dropped;
+    eigen.make_vectors(dropped, q, run);
+    for (std::int64_t j = 0; j < r; ++j) {
+        const double* v = eigen.vector(dropped + j);
+        for (std::int64_t i = 0; i < q; ++i) R[j * q + i] = v[i] / std::sqrt(w[at(dropped + j)]);
+    }
+    Outcome outcome;
+    outcome.scores.resize(at(nB + r));
+    std::array<Buffer<double>, 2> K;
+    for (std::size_t l : {0, 1}) {
+        K[l] = project(sides[l], outside.VK[l], outside.VrV[l], B, VB, R.data(), q, r, run);
+    }
+    pencil_form(nB + r, std::move(K[0]), std::move(K[1]), run, outcome);
+    return outcome;
+}
+
+std::span<const std::int64_t> core_of(const Domain& domain) { return {domain.features.data(), at(domain.core)}; }
+
+// A sample of domains to solve again, without a buffer and with fewer eigenvectors.
+struct CoarserDomains {
+    std::vector<std::int64_t> drawn;
+    Outside outside;                 // without V
+    std::vector<Buffer<double>> VB;  // its rows in the core of each
+};
+
+template <class T>
+CoarserDomains draw_coarser(const std::vector<Domain>& domains, const std::array<SideKernel<T>, 2>& sides,
+                            const std::array<LowRank, 2>& spans, std::int64_t k, std::uint64_t seed, Run& run) {
+    constexpr std::uint64_t kStream = ~std::uint64_t{0} - 3;
+    const std::int64_t n = std::ssize(domains);
+    CoarserDomains coarser{.drawn = Random(seed, kStream).subset(n, std::min(n, kChecked)),
+                           .outside = describe_outside(sides, spans, k, run),
+                           .VB = {}};
+    for (std::int64_t c : coarser.drawn) coarser.VB.push_back(take_rows(coarser.outside, core_of(domains[at(c)])));
+    coarser.outside.V = Buffer<double>();
+    return coarser;
+}
+
+// Estimates the rank correlation of the scores with exact ones from that with scores of coarser domains.
+template <class T>
+double agreement(const std::vector<Domain>& domains, const std::vector<double>& scores,
+                 const std::array<SideKernel<T>, 2>& sides, const CoarserDomains& coarser, Run& run) {
+    const auto n_checked = std::ssize(coarser.drawn);
+    std::vector<std::vector<double>> coarser_scores(coarser.drawn.size());
+    parallel_for(run, n_checked, [&](std::int64_t c, int) {
+        const Run::Part of_domain(run, share(c, n_checked), share(c + 1, n_checked));
+        run.step("agreement with exact scores", 1.0);
+        const auto core = core_of(domains[at(coarser.drawn[at(c)])]);
+        coarser_scores[at(c)] = solve_domain(core, coarser.VB[at(c)], sides, coarser.outside, run).scores;
+        coarser_scores[at(c)].resize(core.size());
+    });
+    std::vector<double> a, b;
+    for (std::size_t c = 0; c < coarser.drawn.size(); ++c) {
+        for (std::int64_t i : core_of(domains[at(coarser.drawn[c])])) a.push_back(scores[at(i)]);
+        b.insert(b.end(), coarser_scores[c].begin(), coarser_scores[c].end());
+    }
+    // Scores that are nothing but rounding are equal: their order says nothing.
+    const double largest = *std::max_element(scores.begin(), scores.end());
+    const double rounding = static_cast<double>(kCore + kBuffer) * std::numeric_limits<double>::epsilon() * largest;
+    for (std::vector<double>* values : {&a, &b}) {
+        for (double& value : *values) value = value > rounding ? value : 0;
+    }
+    return std::max(0.0, 1 - kDistanceToExact * (1 - rank_correlation(a, b)));
+}
+
+bool by_lists(const Samples& X) { return X.n_cols() > kMostSearched && !X.is_sparse(); }
+
+// Returns the largest size of a core: domains of about equal sizes take less time than full ones and a small last one.
+std::int64_t core_size(std::int64_t d) { return ceil_div(d, ceil_div(d, kCore)); }
+
+// The nearest features of each feature in one class, n_near of each, and their distances (or kernel values).
+struct NearFeatures {
+    std::vector<std::int32_t> features;
+    std::vector<float> values;
+};
+
+// Calls find(features, values), which writes n_near of each of the d features.
+template <class Find>
+NearFeatures find_near(std::int64_t d, std::int64_t n_near, Find&& find) {
+    std::vector<std::int64_t> features(at(d * n_near));
+    std::vector<double> values(features.size());
+    find(features.data(), values.data());
+    return {{features.begin(), features.end()}, {values.begin(), values.end()}};
+}
+
+std::int64_t count_near(std::int64_t d) { return std::min(kNeighbors, d - 1); }
+
+// Makes domains over edges from each feature to each of its neighbours in either class. k(class, value): the kernel of
+// two features, from the value that is listed with them.
+template <class T, class F>
+std::vector<Domain> domains_of_near(const std::array<NearFeatures, 2>& near,
+                                    const std::array<ScaledKernel<T>, 2>& kernels, F&& k) {
+    const std::int64_t d = kernels[0].features.n_features(), n_near = count_near(d), n_listed = d * n_near;
+    const Edges edges = gather_edges(d, 2 * n_listed, [&](std::int64_t e) {
+        const std::size_t l = e < n_listed ? 0 : 1;
+        const std::int64_t place = e % n_listed, i = place / n_near;
+        const std::int32_t j = near[l].features[at(place)];
+        const std::vector<double>& g = kernels[l].g;
+        return ListedEdge{static_cast<std::int32_t>(i), j,
+                          static_cast<float>(g[at(i)] * g[at(j)] * k(l, near[l].values[at(place)]))};
+    });
+    return make_domains(edges, core_size(d), kBuffer);
+}
+
+// Solves all domains; writes the scores of their cores.
+template <class T>
+void solve_domains(const std::vector<Domain>& domains, const std::array<SideKernel<T>, 2>& sides,
+                   const Outside& outside, Run& run, Outcome& outcome) {
+    struct Solved {
+        std::int64_t size, rank;
+        double steepest;
+    };
+    std::vector<Solved> solved(domains.size());
+    const std::int64_t n = std::ssize(domains);
+    parallel_for(run, n, [&](std::int64_t c, int) {
+        const Run::Part of_domain(run, share(c, n), share(c + 1, n));
+        run.step("domains", 1.0);
+        const Domain& domain = domains[at(c)];
+        const Outcome of_features =
+            solve_domain<T>(domain.features, take_rows(outside, domain.features), sides, outside, run);
+        for (std::int64_t i = 0; i < domain.core; ++i) {
+            outcome.scores[at(domain.features[at(i)])] = of_features.scores[at(i)];
+        }
+        solved[at(c)] = {
+            .size = std::ssize(of_features.scores), .rank = of_features.rank, .steepest = of_features.steepest};
+    });
+    std::int64_t largest = 0;
+    for (const Solved& one : solved) {
+        outcome.rank = std::max(outcome.rank, one.rank);
+        outcome.steepest = std::max(outcome.steepest, one.steepest);
+        largest = std::max(largest, one.size);
+    }
+    double diagonal = 0;
+    for (const auto& side : sides) {
+        for (double g : side.landmarks.g) diagonal = std::max(diagonal, g * g);
+    }
+    check_contrast(largest, diagonal, std::numeric_limits<double>::epsilon(), outcome);
+}
+
+// What all scales of a problem share: the features of both classes, and their neighbors.
+template <class T>
+struct Sides {
+    std::array<Features<T>, 2> features;
+    std::array<NearFeatures, 2> near;
+};
+
+using Kernels = std::vector<std::array<Kernel, 2>>;  // by scale and class
+
+// Chooses the kernels of one class at all scales. Kernels are chosen before neighbors are searched for, which may take
+// long: the features may be refused here.
+template <class T>
+void choose_kernels(const Features<T>& features, const ScaledOptions& how, const Problem& problem, std::size_t l,
+                    Run& run, std::vector<Outcome>& outcomes, Kernels& kernels) {
+    for (std::size_t s = 0; s < how.scales.size(); ++s) {
+        kernels[s][l] = kernel_of_side(features, how.options, problem[l], l, how.scales[s], run, outcomes[s]);
+    }
+}
+
+// Counts the landmarks of a kernel.
+std::int64_t count_landmarks(const fastfs_manifest_options& o, std::int64_t d) {
+    return kColumnsPerRank * kFinerRank * std::min(o.rank, d);
+}
+
+// Compares two kernels, given the domains.
+template <class T>
+void compare_by_domains(std::array<ScaledKernel<T>, 2> kernels, const std::vector<Domain>& domains,
+                        const fastfs_manifest_options& o, Run& run, Outcome& outcome) {
+    const std::int64_t d = kernels[0].features.n_features(), k = std::min(o.rank, d);
+    auto without_landmarks = [&](std::size_t l) {
+        return SideKernel<T>{kernels[l].features, kernels[l].k, kernels[l].name, {}};
+    };
+    std::array<SideKernel<T>, 2> sides{without_landmarks(0), without_landmarks(1)};
+    std::array<LowRank, 2> spans;
+    for (std::size_t l : {0, 1}) {
+        run.step("landmarks of a class", l == 0 ? 0.15 : 0.3);
+        sides[l].landmarks =
+            draw_landmarks(sides[l].features, sides[l].kernel, std::move(kernels[l].g), count_landmarks(o, d),
+                           outcome.n_components > 0 ? kFinerRank * k : k, o.seed, run, spans[l]);
+    }
+    run.step("joint range of the classes", 0.35);
+    if (outcome.n_components > 0) {
+        const Run::Part of_components(run, 0.5, 1);
+        Outcome components = outcome;  // its scores aren't used
+        low_rank_form(d, spans[0], spans[1], run, components);
+    }
+    CoarserDomains coarser;
+    if (outcome.measures_agreement) coarser = draw_coarser(domains, sides, spans, (k + 1) / 2, o.seed, run);
+    const Outside outside = describe_outside(sides, spans, k, run);
+    spans = {};
+    run.step("domains", 1.0);
+    {
+        const Run::Part of_domains(run, 0, outcome.measures_agreement ? 0.9 : 1);
+        solve_domains(domains, sides, outside, run, outcome);
+    }
+    if (!outcome.measures_agreement) return;
+    outcome.agreement = agreement(domains, outcome.scores, sides, coarser, run);
+    if (outcome.agreement < kTrustedAgreement) outcome.warnings |= FASTFS_MANIFEST_WARN_AGREEMENT;
+}
+
+// Solves a problem at all scales, given the kernels.
+template <class T>
+void solve_scales(Sides<T> both, const Kernels& kernels, const ScaledOptions& how, Run& run,
+                  std::vector<Outcome>& outcomes) {
+    const auto& [features, near] = both;
+    const std::int64_t n_scales = std::ssize(how.scales);
+    run.step("scales", 1.0);
+    for (std::int64_t s = 0; s < n_scales; ++s) {
+        const Run::Part part(run, share(s, n_scales), share(s + 1, n_scales));
+        auto scaled = [&](std::size_t l) {
+            const Kernel& k = kernels[at(s)][l];
+            run.step("row sums of a class kernel", l == 0 ? 0.05 : 0.1);
+            return ScaledKernel<T>{
+                .features = features[l],
+                .k = k,
+                .g = normalizing_factors(features[l], k, how.scales[at(s)].normalize,
+                                         count_landmarks(how.options, features[l].n_features()), how.options.seed, run),
+                .name = k.kind == Kernel::Kind::kCustom ? "a kernel" : nullptr};
+        };
+        std::array<ScaledKernel<T>, 2> both_scaled{scaled(0), scaled(1)};
+        const auto domains = domains_of_near(near, both_scaled, [&](std::size_t l, double distance) {
+            const double scaled_distance = distance / both_scaled[l].k.sigma;
+            return std::exp(-scaled_distance * scaled_distance / 2);
+        });
+        if (s + 1 == n_scales) both.near = {};
+        compare_by_domains(std::move(both_scaled), domains, how.options, run, outcomes[at(s)]);
+    }
+}
+
+// Divides a kernel by the roots of its diagonal, on both sides: K[i, j] / (roots[i] roots[j]), or 0 if a root is.
+PairProducts divide_by_roots(std::int64_t d, const double* K, const std::vector<double>& roots, Run& run) {
+    RowTotals totals{.sums = std::vector<double>(at(d), 0.0), .norms = std::vector<double>(at(d), 0.0)};
+    for (std::int64_t i = 0; i < d; ++i) totals.norms[at(i)] = roots[at(i)] > 0 ? 1 : 0;
+    Buffer<double> panels(PairPanels::size(d));
+    parallel_for(run, ceil_div(d, PairPanels::kColumns), [&](std::int64_t panel, int) {
+        const std::int64_t j0 = panel * PairPanels::kColumns, j1 = std::min(j0 + PairPanels::kColumns, d);
+        for (std::int64_t i = 0; i < j1; ++i) {
+            if (i % kTile == 0) run.checkpoint();
+            for (std::int64_t j = j0; j < j1; ++j) {
+                const double product = roots[at(i)] * roots[at(j)];
+                panels[PairPanels::place(i, j0, d) + j - j0] = product > 0 ? K[i * d + j] / product : 0;
+            }
+        }
+    });
+    return {std::move(totals), std::move(panels)};
+}
+
+// Solves a problem of rows, with the features of its classes stored as T: double, or float for values that have no more
+// digits.
+template <class T>
+void problem_by_domains(const Fit& fit, const Problem& problem, Run& run, std::vector<Outcome>& outcomes) {
+    const ScaledOptions how{fit.options, fit.scales};
+    const std::int64_t d = fit.X.n_cols(), n_near = count_near(d);
+    Sides<T> both;
+    Kernels kernels(fit.scales.size());
+    for (std::size_t l : {0, 1}) {
+        run.step("features of a class", l == 0 ? 0.01 : 0.02);
+        const auto& rows = problem[l].rows;
+        both.features[l] = Features<T>(fit.X, rows, common_unit(fit.row_maxima, rows), Shift::kRow, run);
+        choose_kernels(both.features[l], how, problem, l, run, outcomes, kernels);
+    }
+    for (std::size_t l : {0, 1}) {
+        const double end = l == 0 ? 0.06 : 0.1;
+        both.near[l] = find_near(d, n_near, [&](std::int64_t* features, double* distances) {
+            if (by_lists(fit.X)) {
+                nearest_features_by_lists(fit.X, problem[l].rows, n_near, fit.options.seed, run, features, distances,
+                                          end);
+            } else {
+                nearest_features(fit.X, problem[l].rows, n_near, run, features, distances, end);
+            }
+        });
+    }
+    solve_scales(std::move(both), kernels, how, run, outcomes);
+}
+
+bool stored_in_single(const Samples& X, const fastfs_manifest_options& o) {
+    return X.is_float32() && !X.is_sparse() && !o.custom;
+}
+
+// Counts the bytes of domains of d features in N samples, besides the features, which are stored in double or in float.
+// searching: the bytes of the search for neighbors, besides its results.
+std::int64_t count_bytes(std::int64_t d, std::int64_t N, bool in_double, std::int64_t searching,
+                         const fastfs_manifest_options& o, std::int64_t n_components, const Run& run) {
+    const std::int64_t k = std::min(o.rank, d), q = 2 * k;
+    const int threads = run.n_threads();
+    const std::int64_t near = count_near(d), m = std::min(kColumnsPerRank * kFinerRank * k, d);
+    const std::int64_t n = std::min(kCore + kBuffer, d) + q, cut_to = n_components > 0 ? kFinerRank * k : k;
+    const std::int64_t lists = 2 * d * near * 8, landmarks = 2 * 8 * (2 * d + m * (m + N));
+    const std::int64_t spans = 2 * 8 * d * cut_to, joint = n_components > 0 ? spans / 2 : 0;
+    const std::int64_t gathering = 4 * d * near * static_cast<std::int64_t>(sizeof(Edges::End)) + 24 * d;
+    const std::int64_t describing = 8 * d * q + sum_over_rows_memory(d, m * q) + threads * 8 * kTile * (m + q + N);
+    const std::int64_t solving = 8 * d * q + threads * 8 * (6 * n * n + 3 * m * n + n * N);
+    return lists + std::max({searching + 16 * d * near, gathering,
+                             spans / 2 + draw_landmarks_memory(d, N, m, cut_to, in_double, threads),
+                             landmarks + spans + std::max(joint, describing), landmarks + solving});
+}
+
+}  // namespace
+
+std::int64_t largest_domain(const fastfs_manifest_options& o) {
+    constexpr std::int64_t kNoLess = std::int64_t{1} << 40;  // than any number of features
+    return kCore + kBuffer + 2 * std::min(o.rank, kNoLess);
+}
+
+void domains_problem(const Fit& fit, const Problem& problem, Run& run, std::vector<Outcome>& outcomes) {
+    if (stored_in_single(fit.X, fit.options)) {
+        problem_by_domains<float>(fit, problem, run, outcomes);
+    } else {
+        problem_by_domains<double>(fit, problem, run, outcomes);
+    }
+}
+
+void domains_of_products(std::array<std::shared_ptr<const PairProducts>, 2> products, const Problem& problem,
+                         const ScaledOptions& how, Run& run, std::vector<Outcome>& outcomes) {
+    Sides<double> both;
+    Kernels kernels(how.scales.size());
+    for (std::size_t l : {0, 1}) {
+        both.features[l] = Features<double>(std::move(products[l]));
+        choose_kernels(both.features[l], how, problem, l, run, outcomes, kernels);
+    }
+    const std::int64_t d = both.features[0].n_features(), n_near = count_near(d);
+    for (std::size_t l : {0, 1}) {
+        both.near[l] = find_near(d, n_near, [&](std::int64_t* features, double* distances) {
+            nearest_features_by_tiles(both.features[l], n_near, run, features, distances, l == 0 ? 0.06 : 0.1);
+        });
+    }
+    solve_scales(std::move(both), kernels, how, run, outcomes);
+}
+
+void domains_of_kernels(std::int64_t d, const std::array<const double*, 2>& K, const fastfs_manifest_options& o,
+                        Run& run, Outcome& outcome) {
+    // K / largest = diag(g) k diag(g) with 1 on the diagonal of k: scores grow as K does.
+    double largest = 0;
+    for (const double* values : K) {
+        for (std::int64_t i = 0; i < d; ++i) largest = std::max(largest, values[i * d + i]);
+    }
+    std::array<Features<double>, 2> features;
+    std::array<std::vector<double>, 2> g;
+    std::array<NearFeatures, 2> near;
+    for (std::size_t l : {0, 1}) {
+        run.step("ties of the features", l == 0 ? 0.05 : 0.1);
+        std::vector<double> roots(at(d));
+        for (std::int64_t i = 0; i < d; ++i) roots[at(i)] = std::sqrt(std::max(K[l][i * d + i], 0.0));
+        features[l] = Features<double>(std::make_shared<const PairProducts>(divide_by_roots(d, K[l], roots, run)));
+        for (const double root : roots) g[l].push_back(root / std::sqrt(largest));
+        near[l] = find_near(d, count_near(d), [&](std::int64_t* neighbors, double* products) {
+            largest_products_by_tiles(features[l], count_near(d), run, neighbors, products, l == 0 ? 0.05 : 0.1);
+        });
+    }
+    const Kernel product{.kind = Kernel::Kind::kLinear};
+    std::array<ScaledKernel<double>, 2> kernels{
+        ScaledKernel<double>{.features = features[0], .k = product, .g = std::move(g[0]), .name = "K1"},
+        ScaledKernel<double>{.features = features[1], .k = product, .g = std::move(g[1]), .name = "K2"}};
+    const auto domains = domains_of_near(near, kernels, [](std::size_t, double value) { return value; });
+    near = {};
+    compare_by_domains(std::move(kernels), domains, o, run, outcome);
+    for (double& score : outcome.scores) score *= largest;
+    for (std::int64_t c = 0; c < outcome.n_components; ++c) {
+        outcome.mean_values[c] *= largest;
+        outcome.difference_values[c] *= largest;
+    }
+}
+
+std::int64_t domains_memory(const Samples& X, const fastfs_manifest_options& o, std::int64_t n_components,
+                            const Run& run) {
+    const std::int64_t d = X.n_cols(), N = X.n_rows(), near = count_near(d);
+    const bool in_single = stored_in_single(X, o);
+    const std::int64_t stored = in_single ? Features<float>::memory(X, N) : Features<double>::memory(X, N);
+    const std::int64_t searching =
+        (by_lists(X) ? nearest_features_by_lists_memory : nearest_features_memory)(X, near, run.n_threads());
+    return stored + count_bytes(d, N, !in_single, searching, o, n_components, run);
+}
+
+std::int64_t domains_of_kernels_memory(std::int64_t d, const fastfs_manifest_options& o, std::int64_t n_components,
+                                       const Run& run) {
+    return 2 * PairProducts::memory(d) + domains_of_products_memory(d, o, n_components, run);
+}
+
+std::int64_t domains_of_products_memory(std::int64_t d, const fastfs_manifest_options& o, std::int64_t n_components,
+                                        const Run& run) {
+    constexpr std::int64_t kCandidate = 16;
+    const std::int64_t searching = tile_memory(run.n_threads()) + run.n_threads() * kTile * count_near(d) * kCandidate;
+    return 2 * 8 * 4 * d + count_bytes(d, 1, true, searching, o, n_components, run);
+}
+
+}  // namespace fastfs::core
