@@ -4,7 +4,7 @@ import copy
 import inspect
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import singledispatch, singledispatchmethod
 from typing import Any, Self, TypeVar, dataclass_transform
 
@@ -34,10 +34,14 @@ _Estimator = TypeVar("_Estimator")
 def estimator_class(cls: type[_Estimator]) -> type[_Estimator]:
     """Decorate an estimator whose parameters are the annotated fields of its class, with their defaults.
 
-    scikit-learn's contract is that of a dataclass: `__init__` only assigns its parameters.
+    scikit-learn's contract is that of a dataclass: `__init__` only assigns its parameters. Their defaults are no
+    attributes of the class, which the documentation would list.
     """
     made = dataclass(eq=False, repr=False)(cls)
     made.__init__ = entry(made.__init__)  # type: ignore[method-assign]
+    for field in fields(made):  # type: ignore[arg-type]
+        if field.name in vars(made):
+            delattr(made, field.name)
     return made
 
 
