@@ -722,10 +722,10 @@ void test_projse_views() {
     const std::vector<double> values = normal_values(m), targets = normal_values(m, 2);
     const fastfs::matrix X(values.data(), m.n, m.d), Y(targets.data(), m.n, 3);
     const auto make = [](std::int64_t n_y, int views) { return fastfs::projse_stream(n_y, 5, views); };
-    const auto refusal = [](fastfs::stream of, const fastfs_matrix* X, const fastfs_matrix* Y,
-                            const std::int64_t* labels) -> std::string {
+    const auto refusal = [](fastfs::stream of, const fastfs_matrix* samples, const fastfs_matrix* numbers,
+                            const std::int64_t* of_rows) -> std::string {
         try {
-            of.update({sizeof(fastfs_block), X, Y, labels, 0});
+            of.update({sizeof(fastfs_block), samples, numbers, of_rows, 0});
         } catch (const std::invalid_argument& e) {
             return e.what();
         }

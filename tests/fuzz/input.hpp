@@ -173,7 +173,7 @@ enum : unsigned { kDense = 1, kCsr = 2, kCsc = 4, kGenotype = 8, kAny = 15 };
 inline void draw_dense_layout(Input& in, Table& t, std::int64_t& offset, std::int64_t& size) {
     const std::int64_t n = t.m.n_rows, d = t.m.n_cols, gap = in.one_in(4) ? in.from(1, 3) : 0;
     std::int64_t rs = d + gap, cs = 1;
-    switch (in.below(6)) {
+    switch (in.below(6)) {  // strides are not 0: rows and columns that are equal have values of their own
         case 1:
             rs = 1;
             cs = n + gap;
@@ -189,10 +189,6 @@ inline void draw_dense_layout(Input& in, Table& t, std::int64_t& offset, std::in
         case 4:
             rs = 1;
             cs = -(n + gap);
-            break;
-        case 5:
-            rs = in.one_in(4) ? 0 : d;
-            cs = in.one_in(4) ? 0 : 1;
             break;
         default:
             break;

@@ -383,8 +383,11 @@ void try_relief_stream(Input& in) {
             attempt(in, {"fastfs_stream_load",
                          [&](const fastfs_run*) { return fastfs_stream_load(stream, bytes.data(), std::ssize(bytes)); },
                          state, restart, true, false});
-            strange = in.one_in(4);
-            if (!strange) bring_back();  // else the stranger's rows stay
+            if (in.one_in(4)) {
+                strange = true;  // the stranger's rows stay
+            } else {
+                bring_back();
+            }
         }
         if (in.one_in(4)) {
             fastfs_stream* other = nullptr;
@@ -428,7 +431,7 @@ void try_relief_stream(Input& in) {
                                                                      merges ? 2 : 0, run, &scores.result);
                               },
                               [&] { return scores.bytes(); }, [&] { scores.clear(); }});
-        if (status == FASTFS_OK && is_moderate(X->kind)) {
+        if (status == FASTFS_OK && is_moderate(X->kind) && !strange) {
             expect_finite(scores.scores.data(), d, "fastfs_relief_stream_finish", "score");
         }
         if (status == FASTFS_OK && is_exact(X->kind) && scaling == FASTFS_SCALE_NONE && !strange && !merges) {
