@@ -77,7 +77,7 @@ fastfs_margin_metric read_metric(const fastfs_margin_metric* given, const Margin
 }
 
 // Bounds of distances and sample weights, whose squares and products are added up.
-constexpr double kLargest = 1e100, kLeastWeight = 1e-100;
+constexpr double kLargest = 1e100;
 
 // Refuses data other than complete tables of numbers: IM4E, IMMIGRATE and RELIEF compute with |x_n - x_j| of all
 // features.
@@ -116,10 +116,12 @@ fastfs_margin_options read_margin_options(const fastfs_margin_options* given, co
     }
     require(o.ramp == FASTFS_RAMP_NONE || o.missing != FASTFS_MISSING_CLASS,
             "FASTFS_MISSING_CLASS takes expected differences, which have no ramp: use FASTFS_RAMP_NONE");
+    // Weighted sums over a float32 table are in single precision, sparse ones for their dense features.
+    const double largest_weight = X.is_float32() ? 1e20 : kLargest;
     for (std::int64_t i = 0; o.sample_weights && i < n; ++i) {
         const double w = o.sample_weights[i];
-        if (w >= kLeastWeight && w <= kLargest) continue;
-        refuse({"the weight of a sample that isn't left out must be from ", kLeastWeight, " to ", kLargest,
+        if (w >= 1 / largest_weight && w <= largest_weight) continue;
+        refuse({"the weight of a sample that isn't left out must be from ", 1 / largest_weight, " to ", largest_weight,
                 ", but that of ", Name::row(i), " is ", w, ": scale the weights, or leave the sample out"});
     }
     for (std::int64_t i = 0; o.distances && i < n; ++i) {

@@ -663,7 +663,8 @@ typedef struct fastfs_margin_options {
                                 column holds, and which differ by 0 or 1; NULL: all numbers */
     const double* distances; /* n_rows x n_rows, row-major, symmetric, at most 1e100, used by the RELIEF family but
                                 RELIEF instead of those of X; NULL: none */
-    const double* sample_weights; /* n_rows, 1e-100 to 1e100: a weight w counts like w such samples; NULL: 1 each */
+    const double* sample_weights; /* n_rows, 1e-100 to 1e100 (float32: 1e-20 to 1e20): a weight w counts like w
+                                     such samples; NULL: 1 each */
 } fastfs_margin_options;
 #define FASTFS_MARGIN_OPTIONS_INIT  \
     {sizeof(fastfs_margin_options), \

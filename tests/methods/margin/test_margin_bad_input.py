@@ -529,3 +529,19 @@ def test_a_stopped_fit_changes_nothing():
     assert before.keys() == after.keys()
     for name, value in before.items():
         assert np.array_equal(value, after[name]), name
+
+
+@pytest.mark.filterwarnings("ignore:n_neighbors:fastfs.DataWarning")
+@pytest.mark.parametrize("name", ["relieff", "surf", "multisurf", "swrf", "mu_relief", "rrelieff"])
+@pytest.mark.parametrize("weight", [1e-20, 1e20])
+def test_weights_that_single_precision_does_not_hold_are_refused(name, weight):
+    """Sums over float32 tables are in single precision, where a weight of 1e39 made all scores NaN."""
+    single = X.astype(np.float32)
+    score = getattr(fastfs, f"{name}_scores")
+    y = Y.astype(float) if name == "rrelieff" else Y
+    for weights in (np.full(len(Y), weight), np.r_[np.ones(len(Y) - 1), weight]):
+        assert np.all(np.isfinite(score(single, y, sample_weight=weights)))
+    with pytest.raises(ValueError, match="weight of a sample") as raised:
+        score(single, y, sample_weight=weights * weight)
+    assert_one_sentence(raised, "must be from 1e-20 to 1e+20")
+    assert np.all(np.isfinite(score(X, y, sample_weight=weights * weight)))
