@@ -12,6 +12,7 @@ from fastfs._machine.brief import brief
 
 CLASSES = [getattr(fastfs, name) for name in fastfs.__all__] + [fastfs.io.Table]
 CLASSES = [cls for cls in CLASSES if inspect.isclass(cls) and dataclasses.is_dataclass(cls)]
+CLASSES = [cls for cls in CLASSES if not hasattr(cls, "get_params")]  # estimators print as scikit-learn's do
 
 LARGE = {
     "a vector": np.arange(10_000) / 7,
