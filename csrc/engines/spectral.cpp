@@ -162,6 +162,10 @@ void require_semidefinite(std::int64_t n, const double* K, double* T, const char
     if (largest == 0) return;
     for (std::int64_t i = 0; i < n; ++i) T[i * n + i] += 1e-8 * trace;
     if (trace > 0 && cholesky(n, T, run)) return;
+    refuse_indefinite(name);
+}
+
+void refuse_indefinite(const char* name) {
     throw NumericError({name,
                         " is not positive semidefinite: it has a negative eigenvalue, of more than 1e-8 of its trace; "
                         "choose a kernel that has none, such as the Gaussian or the Laplacian"});

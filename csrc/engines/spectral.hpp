@@ -59,6 +59,7 @@ void require_symmetric(std::int64_t n, const double* K, const char* name);
 // Throws NumericError if K has an eigenvalue below -1e-8 tr K: eigenvalues of an accepted K are negative by rounding
 // only. T: n x n scratch.
 void require_semidefinite(std::int64_t n, const double* K, double* T, const char* name, Run& run);
+[[noreturn]] void refuse_indefinite(const char* name);
 
 // With S = K1 + K2 = W W' and D = K1 - K2 = W diag(nu) W', nu ascending in [-1, 1], W has as many columns as S has
 // rank. D and S are destroyed. Cholesky of S where its condition allows, else eigenvalues of S with those below n eps

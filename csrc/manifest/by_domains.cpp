@@ -281,18 +281,20 @@ bool by_lists(const Samples& X) { return X.n_cols() > kMostSearched && !X.is_spa
 // Returns the largest size of a core: domains of about equal sizes take less time than full ones and a small last one.
 std::int64_t core_size(std::int64_t d) { return ceil_div(d, ceil_div(d, kCore)); }
 
-// The nearest features of each feature in one class, n_near of each, and their distances (or kernel values).
+// The nearest features of each feature in one class, n_near of each, and their distances in units of the features (or
+// kernel values): a float holds these at any scale of the data.
 struct NearFeatures {
     std::vector<std::int32_t> features;
     std::vector<float> values;
 };
 
-// Calls find(features, values), which writes n_near of each of the d features.
+// Calls find(features, values), which writes n_near of each of the d features, with values in units of `unit`.
 template <class Find>
-NearFeatures find_near(std::int64_t d, std::int64_t n_near, Find&& find) {
+NearFeatures find_near(std::int64_t d, std::int64_t n_near, double unit, Find&& find) {
     std::vector<std::int64_t> features(at(d * n_near));
     std::vector<double> values(features.size());
     find(features.data(), values.data());
+    for (double& value : values) value /= unit;
     return {{features.begin(), features.end()}, {values.begin(), values.end()}};
 }
 
@@ -431,7 +433,7 @@ void solve_scales(Sides<T> both, const Kernels& kernels, const ScaledOptions& ho
         };
         std::array<ScaledKernel<T>, 2> both_scaled{scaled(0), scaled(1)};
         const auto domains = domains_of_near(near, both_scaled, [&](std::size_t l, double distance) {
-            const double scaled_distance = distance / both_scaled[l].k.sigma;
+            const double scaled_distance = distance / (both_scaled[l].k.sigma / features[l].unit());
             return std::exp(-scaled_distance * scaled_distance / 2);
         });
         if (s + 1 == n_scales) both.near = {};
@@ -473,7 +475,7 @@ void problem_by_domains(const Fit& fit, const Problem& problem, Run& run, std::v
     }
     for (std::size_t l : {0, 1}) {
         const double end = l == 0 ? 0.06 : 0.1;
-        both.near[l] = find_near(d, n_near, [&](std::int64_t* features, double* distances) {
+        both.near[l] = find_near(d, n_near, both.features[l].unit(), [&](std::int64_t* features, double* distances) {
             if (by_lists(fit.X)) {
                 nearest_features_by_lists(fit.X, problem[l].rows, n_near, fit.options.seed, run, features, distances,
                                           end);
@@ -532,7 +534,7 @@ void domains_of_products(std::array<std::shared_ptr<const PairProducts>, 2> prod
     }
     const std::int64_t d = both.features[0].n_features(), n_near = count_near(d);
     for (std::size_t l : {0, 1}) {
-        both.near[l] = find_near(d, n_near, [&](std::int64_t* features, double* distances) {
+        both.near[l] = find_near(d, n_near, both.features[l].unit(), [&](std::int64_t* features, double* distances) {
             nearest_features_by_tiles(both.features[l], n_near, run, features, distances, l == 0 ? 0.06 : 0.1);
         });
     }
@@ -555,7 +557,7 @@ void domains_of_kernels(std::int64_t d, const std::array<const double*, 2>& K, c
         for (std::int64_t i = 0; i < d; ++i) roots[at(i)] = std::sqrt(std::max(K[l][i * d + i], 0.0));
         features[l] = Features<double>(std::make_shared<const PairProducts>(divide_by_roots(d, K[l], roots, run)));
         for (const double root : roots) g[l].push_back(root / std::sqrt(largest));
-        near[l] = find_near(d, count_near(d), [&](std::int64_t* neighbors, double* products) {
+        near[l] = find_near(d, count_near(d), 1.0, [&](std::int64_t* neighbors, double* products) {
             largest_products_by_tiles(features[l], count_near(d), run, neighbors, products, l == 0 ? 0.05 : 0.1);
         });
     }

@@ -194,8 +194,11 @@ fastfs_manifest_plan Manifest::plan(std::int64_t n_classes, const fastfs_manifes
 }
 
 bool Manifest::sums_products(std::int64_t n_classes, const fastfs_manifest_options& o, const Run& run) const {
-    const std::int64_t d = X_.n_cols();
-    return !o.custom && X_.has_row_blocks() && X_.n_rows() / n_classes >= d &&
+    // Products of other values might overflow, or vanish; by differences they have the unit of their class.
+    const bool has_products = std::all_of(row_maxima_.begin(), row_maxima_.end(), [](double largest) {
+        return largest == 0 || (largest >= 1e-100 && largest <= 1e100);
+    });
+    return !o.custom && has_products && X_.has_row_blocks() && X_.n_rows() / n_classes >= X_.n_cols() &&
            run.allows(memory_of_products(n_classes, o, 0, run));
 }
 
@@ -316,9 +319,17 @@ void Manifest::fit(const std::int64_t* labels, std::int64_t n_classes, const fas
     }
     std::unique_ptr<const FeatureSums> sums;
     if (plan.accuracy == FASTFS_MANIFEST_DOMAINS && sums_products(n_classes, options, run)) {
-        run.step("products of the features", 0.3);
-        const Run::Part of_sums(run, 0, 1);
-        sums = sum_products(labels, n_classes, run);
+        std::vector<std::int64_t> sizes(at(n_classes));
+        for (std::int64_t r = 0; r < X_.n_rows(); ++r) ++sizes[at(labels[r])];
+        if (*std::min_element(sizes.begin(), sizes.end()) >= d) {
+            run.step("products of the features", 0.3);
+            const Run::Part of_sums(run, 0, 1);
+            sums = sum_products(labels, n_classes, run);
+        } else {  // products over few rows keep too few digits of small distances
+            run.require_memory(wide_memory(X_, options, FASTFS_MANIFEST_DOMAINS, results.front().n_components, run),
+                               {"ManiFeSt by domains on ", d, " features"},
+                               "lower rank, or choose accuracy=\"low_rank\"");
+        }
     }
     auto solve = [&](const Problem& problem, Run& of_problem, std::vector<Outcome>& outcomes) {
         for (Outcome& o : outcomes) {

@@ -1,5 +1,7 @@
 #include <algorithm>
 #include <array>
+#include <cmath>
+#include <utility>
 #include <vector>
 
 #include "engines/spectral.hpp"
@@ -8,6 +10,7 @@
 #include "support/buffer.hpp"
 #include "support/errors.hpp"
 #include "support/lapack.hpp"
+#include "support/parallel.hpp"
 
 namespace fastfs::core {
 namespace {
@@ -17,6 +20,21 @@ void check_kernel(std::int64_t d, const double* K, const char* name) {
     double largest = 0;
     for (std::int64_t i = 0; i < d; ++i) largest = std::max(largest, K[i * d + i]);
     require(largest > 0, name, " needs a positive entry on its diagonal, but the largest is ", largest);
+}
+
+// Throws if a pair of features alone shows an eigenvalue below -1e-8 tr K, as require_semidefinite would for all of K.
+void require_semidefinite_pairs(std::int64_t d, const double* K, const char* name, Run& run) {
+    double trace = 0;
+    for (std::int64_t i = 0; i < d; ++i) trace += K[i * d + i];
+    const double least = -1e-8 * trace;
+    parallel_for(run, d, [&](std::int64_t i, int) {
+        const double a = K[i * d + i];
+        if (!(a >= least)) refuse_indefinite(name);
+        for (std::int64_t j = 0; j < i; ++j) {
+            const double b = K[j * d + j], ab = K[i * d + j];
+            if ((a + b) / 2 - std::hypot((a - b) / 2, ab) < least) refuse_indefinite(name);
+        }
+    });
 }
 
 }  // namespace
@@ -45,6 +63,9 @@ void manifest_kernels(std::int64_t d, const double* K1, const double* K2, const 
         compare_kernels(d, o.form, std::move(K), of_problem, outcomes.front());
     };
     auto by_domains = [&](const Problem&, Run& of_problem, std::vector<Outcome>& outcomes) {
+        for (std::size_t l : {0, 1}) {
+            require_semidefinite_pairs(d, kernels[l], l == 0 ? "K1" : "K2", of_problem);
+        }
         domains_of_kernels(d, kernels, o, of_problem, outcomes.front());
     };
     const std::array<std::int64_t, 2> labels{0, 1};  // of the kernels, in place of rows

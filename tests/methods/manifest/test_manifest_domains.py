@@ -206,6 +206,34 @@ def test_tall_tables_whose_products_lose_digits_are_read_by_differences() -> Non
         np.testing.assert_allclose(found, expected, rtol=0, atol=1e-6 * expected.max())
 
 
+@pytest.mark.filterwarnings("ignore::fastfs.DataWarning")
+@pytest.mark.parametrize("scale", [2.0**-660, 2.0**500, 2.0**660])
+def test_tall_tables_of_any_scale_have_the_scores_of_others(scale: float) -> None:
+    X, y = tall(1700, n_classes=2)
+    expected = fastfs.manifest_scores(X, y, accuracy="domains")
+    for table in (scale * X, scipy.sparse.csr_matrix(scale * X)):
+        found = fastfs.manifest_scores(table, y, accuracy="domains")
+        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-9 * expected.max())
+
+
+def test_domains_don_t_depend_on_the_unit_of_the_data() -> None:
+    """Distances of neighbours are kept in single precision, which holds neither 1e120 nor 1e-120."""
+    X, y = sample(900)
+    expected = fastfs.manifest_scores(X, y, accuracy="domains")
+    for scale in (2.0**-400, 2.0**400):
+        np.testing.assert_array_equal(fastfs.manifest_scores(scale * X, y, accuracy="domains"), expected)
+
+
+@pytest.mark.filterwarnings("ignore::fastfs.DataWarning")
+@pytest.mark.parametrize("n_rare", [1, 2, 30])
+def test_a_rare_class_of_a_tall_table_is_read_by_differences(n_rare: int) -> None:
+    X, _ = tall(1700, n_classes=2)
+    y = np.r_[np.ones(n_rare, int), np.zeros(1700 - n_rare, int)]
+    expected = fastfs.manifest_scores(scipy.sparse.csc_matrix(X), y, accuracy="domains")
+    found = fastfs.manifest_scores(X, y, accuracy="domains")
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-4 * expected.max())
+
+
 def test_products_of_tall_tables_can_be_stopped() -> None:
     X, y = tall(90_000, n_classes=2)
 
@@ -304,9 +332,12 @@ def test_a_feature_that_a_kernel_leaves_out_has_no_score() -> None:
     assert found[7] < 1e-12 * found.max()
 
 
-def test_an_indefinite_kernel_is_refused_by_domains() -> None:
+@pytest.mark.parametrize(
+    "place, value", [((3, 4), -1.2), ((3, 3), -1.0), ((3, 3), 0.0)], ids=["pair", "negative diagonal", "zero diagonal"]
+)
+def test_an_indefinite_kernel_is_refused_by_domains(place: tuple[int, int], value: float) -> None:
     K1, K2 = gaussian_kernels(900)[-1]
-    K2[3, 4] = K2[4, 3] = -1.2
+    K2[place] = K2[place[::-1]] = value
     with pytest.raises(np.linalg.LinAlgError, match="K2 is not positive semidefinite"):
         fastfs.manifest_from_kernels(K1, K2, accuracy="domains")
 
