@@ -248,7 +248,8 @@ def level_of_rule(share: float, effect: float, wholes: int, correlation: str, n_
     }
     for seed in range(n_sets):
         X, labels, donor = tied_data(share, effect, seed)
-        labelings, _ = Design(labels, groups=donor if effect else None).make_labelings(99, seed, Run(1))
+        design = Design(labels, groups=donor if effect else None, n_permutations=99, seed=seed, shuffled=True)
+        labelings = design.labelings(0, design.n_labelings)
         found = load_core().differential_correlation(X, labels, None, labelings, of_core, Run(1))
         rejected += found["pvalues"][0] <= 0.05
     return rejected / n_sets

@@ -15,6 +15,7 @@ void bind_disc(py::module_& m);
 void bind_ikdr(py::module_& m);
 void bind_correlation(py::module_& m);
 void bind_snps(py::module_& m);
+void bind_inference(py::module_& m);
 
 PYBIND11_MODULE(_core, m) {
     m.doc() = "The compiled core of fastfs: convert, allocate, release the GIL, one call, return.";
@@ -29,6 +30,7 @@ PYBIND11_MODULE(_core, m) {
     bind_ikdr(m);
     bind_correlation(m);
     bind_snps(m);
+    bind_inference(m);
 }
 
 }  // namespace fastfs::bindings

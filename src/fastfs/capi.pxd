@@ -654,6 +654,62 @@ cdef extern from "fastfs/fastfs.h" nogil:
         int64_t *leads
         int64_t *clumps
     fastfs_status fastfs_ld_clumps(const fastfs_matrix *X, const double *scores, const fastfs_ld_clumps_options *options, const fastfs_run *run, fastfs_ld_clumps_result *result)
+    ctypedef struct fastfs_design_options:
+        size_t struct_size
+        int64_t n_samples
+        const int64_t *labels
+        int64_t n_labels
+        const double *numbers
+        const int64_t *blocks
+        int64_t n_blocks
+        const int64_t *groups
+        int64_t n_groups
+        const double *covariates
+        int64_t n_covariates
+        const char *const *label_names
+        const char *const *block_names
+        const char *const *group_names
+        int32_t records
+        int32_t keeps_names
+        int64_t n_permutations
+        uint64_t seed
+        int32_t shuffled
+        int32_t reserved
+    ctypedef struct fastfs_design:
+        pass
+    fastfs_status fastfs_design_new(const fastfs_design_options *options, const fastfs_run *run, fastfs_design **design)
+    void fastfs_design_free(fastfs_design *design)
+    ctypedef struct fastfs_design_facts:
+        size_t struct_size
+        int64_t n_samples
+        int64_t n_labelings
+        double n_distinct
+        int64_t n_mirrors
+        double smallest_pvalue
+        int64_t n_units
+        int32_t exact
+        int32_t uniform
+        int32_t moves_groups
+        int32_t hides_specimens
+        const int64_t *units
+        const char *description
+        const char *confounded
+        int64_t n_weaknesses
+        int64_t n_warnings
+        const char *const *warnings
+        const char *drawn
+        int64_t n_drawn
+        int64_t n_strata
+        const int64_t *drawn_units
+        const int64_t *strata
+    fastfs_status fastfs_design_get(const fastfs_design *design, fastfs_design_facts *facts)
+    fastfs_status fastfs_design_labelings(const fastfs_design *design, int64_t first, int64_t count, const fastfs_run *run, int64_t *labels, double *numbers)
+    ctypedef struct fastfs_subsamples_options:
+        size_t struct_size
+        int32_t halves
+        int32_t reserved
+        double fraction
+    fastfs_status fastfs_design_subsamples(const fastfs_design *design, const fastfs_subsamples_options *options, int64_t first, int64_t count, int32_t *taken)
 
 cdef extern from *:
     """
@@ -691,6 +747,9 @@ cdef extern from *:
     static CYTHON_INLINE fastfs_snp_pairs_result fastfs_snp_pairs_result_init(void) { fastfs_snp_pairs_result v = FASTFS_SNP_PAIRS_RESULT_INIT; return v; }
     static CYTHON_INLINE fastfs_ld_clumps_options fastfs_ld_clumps_options_init(void) { fastfs_ld_clumps_options v = FASTFS_LD_CLUMPS_OPTIONS_INIT; return v; }
     static CYTHON_INLINE fastfs_ld_clumps_result fastfs_ld_clumps_result_init(void) { fastfs_ld_clumps_result v = FASTFS_LD_CLUMPS_RESULT_INIT; return v; }
+    static CYTHON_INLINE fastfs_design_options fastfs_design_options_init(void) { fastfs_design_options v = FASTFS_DESIGN_OPTIONS_INIT; return v; }
+    static CYTHON_INLINE fastfs_design_facts fastfs_design_facts_init(void) { fastfs_design_facts v = FASTFS_DESIGN_FACTS_INIT; return v; }
+    static CYTHON_INLINE fastfs_subsamples_options fastfs_subsamples_options_init(void) { fastfs_subsamples_options v = FASTFS_SUBSAMPLES_OPTIONS_INIT; return v; }
     """
     fastfs_place fastfs_place_init() noexcept nogil
     fastfs_matrix fastfs_matrix_init() noexcept nogil
@@ -725,3 +784,6 @@ cdef extern from *:
     fastfs_snp_pairs_result fastfs_snp_pairs_result_init() noexcept nogil
     fastfs_ld_clumps_options fastfs_ld_clumps_options_init() noexcept nogil
     fastfs_ld_clumps_result fastfs_ld_clumps_result_init() noexcept nogil
+    fastfs_design_options fastfs_design_options_init() noexcept nogil
+    fastfs_design_facts fastfs_design_facts_init() noexcept nogil
+    fastfs_subsamples_options fastfs_subsamples_options_init() noexcept nogil

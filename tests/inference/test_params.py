@@ -24,7 +24,7 @@ def test_weights_stay_with_their_samples_in_permutations():
     found = fastfs.permutation_test(fastfs.MultiSURF(), X, Y, params=PARAMS, n_permutations=30)
     everything = np.arange(N)
     expected = [weighted(everything, Y).scores_]
-    expected += [weighted(everything, y).scores_ for y in Design(Y).other_labelings(30, 0, exact=False)]
+    expected += [weighted(everything, y).scores_ for y in Design(Y).labelings(0, 30)]
     np.testing.assert_array_equal(found.scores, expected[0])
     np.testing.assert_allclose(found.null_mean, np.mean(expected, axis=0), rtol=1e-10, atol=1e-15)
     assert (found.scores != fastfs.MultiSURF().fit(X, Y).scores_).all()

@@ -111,8 +111,8 @@ def test_counting(model, statistic):
     X, y = problem(2)
     found = fastfs.permutation_test(model, X, y, statistic=statistic, n_permutations=19, random_state=5)
     classes, labels = np.unique(y, return_inverse=True)
-    design = Design(labels)
-    labelings = [labels, *(design.draw_labeling(seed) for seed in np.random.SeedSequence(5).spawn(19))]
+    design = Design(labels, seed=5)
+    labelings = [labels, *design.labelings(0, 19)]
     fits = [clone(model).fit(X, classes[labeling]) for labeling in labelings]
     S = np.array([fitted.scores_ for fitted in fits])
     np.testing.assert_allclose(found.scores, S[0], rtol=1e-11)
@@ -458,7 +458,8 @@ def test_all_labelings_of_a_small_design():
     X[:, 4] += 10 * (y == "a")
     found = fastfs.permutation_test(fastfs.ProjSe(1), X, y)
     assert (found.exact, found.n_distinct, found.n_permutations, found.resolution) == (True, 70, 69, 2 / 70)
-    scores = np.array([fastfs.ProjSe(1).fit(X, labels).scores_ for labels in Design(y).enumerate_labelings()])
+    labelings = [y, *Design(y, n_permutations=69).labelings(0, 69)]
+    scores = np.array([fastfs.ProjSe(1).fit(X, labels).scores_ for labels in labelings])
     assert np.array_equal(found.pvalues, np.mean(scores >= scores[0] * (1 - 1e-9), axis=0))
     assert found.pvalue == found.pvalues_max[4] == 2 / 70
     assert fastfs.permutation_test(fastfs.ProjSe(1), X, y, n_permutations=69).exact
@@ -491,7 +492,8 @@ def test_resolution_is_the_smallest_pvalue_that_data_can_have(design):
     """Brute force: each labeling in turn is taken for the true one."""
     y, columns, smallest = SMALL_DESIGNS[design]
     X = np.random.default_rng(0).normal(size=(len(y), 12))
-    labelings = list(Design(y, **columns).enumerate_labelings())
+    allowed = Design(y, **columns, n_permutations=999)
+    labelings = [y, *allowed.labelings(0, allowed.n_labelings)]
     scores = np.array([fastfs.ProjSe(1).fit(X, labeling).scores_ for labeling in labelings])
     with pytest.warns(fastfs.DataWarning, match=f"no p-value can be below {smallest:.2g}"):
         found = fastfs.permutation_test(fastfs.ProjSe(1), X, y, **columns)
@@ -671,8 +673,7 @@ def test_the_early_end_is_where_the_tenth_permutation_reaches_the_truth(statisti
     full = fastfs.permutation_test(Differences(), X, y, statistic=statistic, stop=False)
     assert found.stopped
     assert (full.stopped, full.n_permutations) == (False, 999)
-    seeds, design = np.random.SeedSequence(0).spawn(999), Design(y)
-    S = np.array([Differences()._scores(X, design.draw_labeling(seed)) for seed in seeds])
+    S = np.array([Differences()._scores(X, labeling) for labeling in Design(y).labelings(0, 999)])
     true, first = Differences()._scores(X, y), 0
     if statistic == "z":
         center, spread, first = S[:49].mean(axis=0), S[:49].std(axis=0), 49
@@ -708,7 +709,7 @@ def test_projse_explains_numbers(y):
     assert (found.pvalues[2], np.flatnonzero(found.pvalues_max <= 0.05).tolist()) == (0.01, [2])
     np.testing.assert_array_equal(found.scores, fastfs.ProjSe(1).fit(X, y).scores_)
     design = Design(np.asarray(y, dtype=float).ravel())
-    drawn = [values[:, None] for values in design.other_labelings(99, 0, exact=False)]
+    drawn = [values[:, None] for values in design.labelings(0, 99)]
     largest = [fastfs.ProjSe(1).fit(X, values).scores_ for values in drawn]
     np.testing.assert_allclose(found.null_mean, np.mean([found.scores, *largest], axis=0), rtol=1e-9)
     assert [len(part) for part in fastfs.stability(fastfs.ProjSe(1), X, y, n_subsamples=4).selected] == [1] * 4
@@ -724,7 +725,7 @@ def test_projse_with_a_second_view(kernel):
     found = fastfs.permutation_test(model, X, Y, n_permutations=49)
     assert (found.pvalues[2], np.flatnonzero(found.pvalues_max <= 0.05).tolist()) == (0.02, [2])
     np.testing.assert_array_equal(found.scores, model.fit(X, Y).scores_)
-    orders = [order.astype(int) for order in Design(np.arange(30.0)).other_labelings(49, 0, exact=False)]
+    orders = [order.astype(int) for order in Design(np.arange(30.0)).labelings(0, 49)]
     null = [clone(model).fit(X, Y[order]).scores_ for order in orders]
     np.testing.assert_allclose(found.null_mean, np.mean([found.scores, *null], axis=0), rtol=1e-9)
     assert found.design == "30 samples"
@@ -744,7 +745,7 @@ def test_projse_with_numbers_and_another_kernel():
     X = np.random.default_rng(0).normal(size=(30, 4))
     model = fastfs.ProjSe(1, kernel="rbf", sigma=50.0)
     found = fastfs.permutation_test(model, X, y, n_permutations=9)
-    orders = list(Design(np.arange(30.0)).other_labelings(9, 0, exact=False))
+    orders = list(Design(np.arange(30.0)).labelings(0, 9))
     null = [clone(model).fit(X, order[:, None]).scores_ for order in orders]
     np.testing.assert_allclose(found.null_mean, np.mean([found.scores, *null], axis=0), rtol=1e-9)
 

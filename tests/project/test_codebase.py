@@ -59,7 +59,8 @@ MAY_INCLUDE = {
     "support": ("support",),
     "engines": ("support", "engines"),
     **{method: ("support", "engines", method) for method in METHODS},
-    "capi": ("support", "engines", "capi", *METHODS),
+    "inference": ("support", "engines", "inference"),
+    "capi": ("support", "engines", "inference", "capi", *METHODS),
 }
 
 

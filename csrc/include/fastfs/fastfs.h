@@ -1353,6 +1353,117 @@ FASTFS_API fastfs_status fastfs_ld_clumps(const fastfs_matrix* X, const double* 
                                           const fastfs_ld_clumps_options* options, const fastfs_run* run,
                                           fastfs_ld_clumps_result* result);
 
+/* ---- inference: designs ------------------------------------------------------------------------------------------ */
+
+/* Which labelings of the samples are as likely as the true one, if labels say nothing about X. Units, which are samples
+ * or groups of samples, exchange their labels within blocks. If each group has one label, groups are the units;
+ * otherwise samples exchange labels within their group. Given covariates, labels keep their relation to these: classes
+ * by conditional permutation (Berrett et al. 2020), numbers by the permutation of residuals (Freedman and Lane). */
+typedef struct fastfs_design_options {
+    size_t struct_size;
+    int64_t n_samples;              /* >= 1 */
+    const int64_t* labels;          /* n_samples, in 0..n_labels - 1; NULL with numbers */
+    int64_t n_labels;               /* >= 1; some may not occur */
+    const double* numbers;          /* n_samples, finite: numbers that are no classes; NULL with labels */
+    const int64_t* blocks;          /* n_samples, in 0..n_blocks - 1, or NULL */
+    int64_t n_blocks;               /* of these, >= 1 */
+    const int64_t* groups;          /* n_samples, in 0..n_groups - 1, or NULL */
+    int64_t n_groups;               /* of these, >= 1 */
+    const double* covariates;       /* n_samples x n_covariates, finite, or NULL: numbers, and 0 and 1 for categories */
+    int64_t n_covariates;           /* of these, >= 1 */
+    const char* const* label_names; /* n_labels, n_blocks, n_groups: UTF-8 names for messages; NULL: their numbers */
+    const char* const* block_names;
+    const char* const* group_names;
+    int32_t records;        /* 1: labels number records, such as events with times, that are no classes */
+    int32_t keeps_names;    /* 1: exchanging the names of two classes changes the scores to test */
+    int64_t n_permutations; /* labelings to compare with the true one, >= 0; all others if there are no more */
+    uint64_t seed;          /* of labelings and subsamples */
+    int32_t shuffled;       /* 1: all labelings come in random order, not in one where neighbours are alike */
+    int32_t reserved;       /* 0 */
+} fastfs_design_options;
+#define FASTFS_DESIGN_OPTIONS_INIT \
+    {sizeof(fastfs_design_options), 0, NULL, 0, NULL, NULL, 0, NULL, 0, NULL, 0, NULL, NULL, NULL, 0, 0, 999, 0, 0, 0}
+
+/* A design, which doesn't change. */
+typedef struct fastfs_design fastfs_design;
+
+/* FASTFS_EINVAL if a group of one label lies in two blocks; if covariates determine the labels, or vary within a group
+ * that is a unit. A design that allows no other labeling is accepted, because it can still draw subsamples. */
+FASTFS_API fastfs_status fastfs_design_new(const fastfs_design_options* options, const fastfs_run* run,
+                                           fastfs_design** design);
+FASTFS_API void fastfs_design_free(fastfs_design* design); /* NULL is fine */
+
+/* All pointers are valid until the design is freed. */
+typedef struct fastfs_design_facts {
+    size_t struct_size;
+    int64_t n_samples;
+    int64_t n_labelings;         /* to compare with the true one: n_permutations, or all others */
+    double n_distinct;           /* labelings that the design allows, the true one included; INFINITY from 10^6 on */
+    int64_t n_mirrors;           /* of these, those that only exchange the names of classes, the true one included */
+    double smallest_pvalue;      /* that all labelings together can give */
+    int64_t n_units;             /* that exchange labels */
+    int32_t exact;               /* 1 if n_labelings are all others */
+    int32_t uniform;             /* 1 if all labelings are equally likely; 0 given classes and covariates */
+    int32_t moves_groups;        /* 1 if units are groups */
+    int32_t hides_specimens;     /* 1 if labels vary within groups, and samples of one group have one label */
+    const int64_t* units;        /* n_samples: the unit of each sample, in 0..n_units - 1 */
+    const char* description;     /* as in "12 + 12 groups within 6 blocks" */
+    const char* confounded;      /* why there is no labeling but the true one; NULL if there are others */
+    int64_t n_weaknesses;        /* parts of the design that contribute nothing */
+    int64_t n_warnings;          /* what a test of this design should tell its user; first its weaknesses */
+    const char* const* warnings; /* n_warnings sentences */
+    const char* drawn;           /* for subsamples: what is drawn as a whole, "sample", "group" or "block" */
+    int64_t n_drawn;             /* number of these */
+    int64_t n_strata;            /* combinations of class and block, each of which keeps its share */
+    const int64_t* drawn_units;  /* n_samples: the one of each sample, in 0..n_drawn - 1 */
+    const int64_t* strata;       /* n_drawn: the stratum of each, in 0..n_strata - 1 */
+} fastfs_design_facts;
+#define FASTFS_DESIGN_FACTS_INIT  \
+    {sizeof(fastfs_design_facts), \
+     0,                           \
+     0,                           \
+     0.0,                         \
+     0,                           \
+     0.0,                         \
+     0,                           \
+     0,                           \
+     0,                           \
+     0,                           \
+     0,                           \
+     NULL,                        \
+     NULL,                        \
+     NULL,                        \
+     0,                           \
+     0,                           \
+     NULL,                        \
+     NULL,                        \
+     0,                           \
+     0,                           \
+     NULL,                        \
+     NULL}
+FASTFS_API fastfs_status fastfs_design_get(const fastfs_design* design, fastfs_design_facts* facts);
+
+/* Writes the labelings first..first + count - 1, count x n_samples: `labels`, or, of a design of numbers, `numbers`;
+ * the other one is NULL. Each depends on its number and on the seed alone. If facts.exact, there are n_labelings, none
+ * of which is the true one; otherwise they are draws, of which there may be more. They are those of Python's fastfs for
+ * this seed. FASTFS_EINVAL, with the sentence of facts.confounded, if there are none. */
+FASTFS_API fastfs_status fastfs_design_labelings(const fastfs_design* design, int64_t first, int64_t count,
+                                                 const fastfs_run* run, int64_t* labels, double* numbers);
+
+typedef struct fastfs_subsamples_options {
+    size_t struct_size;
+    int32_t halves;   /* 1: 2 b and 2 b + 1 are disjoint halves; 0: each takes `fraction` of every stratum */
+    int32_t reserved; /* 0 */
+    double fraction;  /* in (0, 1) */
+} fastfs_subsamples_options;
+#define FASTFS_SUBSAMPLES_OPTIONS_INIT {sizeof(fastfs_subsamples_options), 0, 0, 0.5}
+
+/* Writes the subsamples first..first + count - 1, count x n_samples: 1 for each sample that is in it, else 0. A stratum
+ * gives one unit at least, or none to halves if it has but one. FASTFS_EINVAL if nothing would be left out, or if
+ * halves would lack a class. */
+FASTFS_API fastfs_status fastfs_design_subsamples(const fastfs_design* design, const fastfs_subsamples_options* options,
+                                                  int64_t first, int64_t count, int32_t* taken);
+
 #ifdef __cplusplus
 }
 #endif

@@ -1039,6 +1039,52 @@ inline ld_clumps_result ld_clumps(const matrix& X, const double* scores, const l
     return result;
 }
 
+// ---- inference ------------------------------------------------------------------------------------------------------
+
+using design_options = fastfs_design_options;
+inline design_options default_design_options() { return FASTFS_DESIGN_OPTIONS_INIT; }
+using design_facts = fastfs_design_facts;
+using subsamples_options = fastfs_subsamples_options;
+inline subsamples_options default_subsamples_options() { return FASTFS_SUBSAMPLES_OPTIONS_INIT; }
+
+// Which labelings of the samples are as likely as the true one. The options' arrays are not needed any more once it is
+// made.
+class design {
+  public:
+    explicit design(const design_options& options, const run& how = default_run())
+        : handle_([&](fastfs_design** made) { return fastfs_design_new(&options, &how, made); }) {}
+
+    design_facts facts() const {
+        design_facts found = FASTFS_DESIGN_FACTS_INIT;
+        check(fastfs_design_get(get(), &found));
+        return found;
+    }
+    // count x n_samples labels, or numbers of a design of numbers
+    std::vector<std::int64_t> labelings(std::int64_t first, std::int64_t count, const run& how = default_run()) const {
+        std::vector<std::int64_t> labels(size_of(count));
+        check(fastfs_design_labelings(get(), first, count, &how, labels.data(), nullptr));
+        return labels;
+    }
+    std::vector<double> numbers(std::int64_t first, std::int64_t count, const run& how = default_run()) const {
+        std::vector<double> values(size_of(count));
+        check(fastfs_design_labelings(get(), first, count, &how, nullptr, values.data()));
+        return values;
+    }
+    // count x n_samples: 1 for samples in the subsample
+    std::vector<std::int32_t> subsamples(const subsamples_options& options, std::int64_t first,
+                                         std::int64_t count) const {
+        std::vector<std::int32_t> taken(size_of(count));
+        check(fastfs_design_subsamples(get(), &options, first, count, taken.data()));
+        return taken;
+    }
+    fastfs_design* get() const { return handle_.get(); }
+
+  private:
+    std::size_t size_of(std::int64_t count) const { return static_cast<std::size_t>(count * facts().n_samples); }
+
+    owned<fastfs_design, fastfs_design_free> handle_;
+};
+
 }  // namespace fastfs
 
 #endif

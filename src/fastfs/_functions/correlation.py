@@ -229,10 +229,20 @@ def differential_correlation(
     chosen = chosen_columns("features", features, X.shape[1], names)
     if not n_permutations:
         require_permutations(blocks=blocks, groups=groups, covariates=covariates)
-    design = Design(labels, blocks, groups, covariates, names=classes[labels])
+    design = Design(
+        labels,
+        blocks,
+        groups,
+        covariates,
+        names=classes[labels],
+        n_permutations=n_permutations,
+        seed=as_seed(random_state),
+        shuffled=True,
+    )
     labelings, exact, stopped, begin = None, False, False, 0.0
     if n_permutations:
-        labelings, exact = design.make_labelings(n_permutations, as_seed(random_state), run)
+        design.check_labelings()
+        labelings, exact = design.all_labelings(run), design.exact
     core_options = options.core_options() | {"wholes": int(design.moves_together)}
 
     def compare_labelings(labelings: Array | None, begin: float, end: float) -> dict[str, Any]:

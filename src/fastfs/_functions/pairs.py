@@ -65,6 +65,6 @@ def outcome_of_test(core_result: dict[str, Any], design: Design, *, exact: bool)
         "n_permutations": n_labelings,
         "n_distinct": design.n_distinct,
         "exact": exact,
-        "resolution": design.smallest_pvalue(ignores_names=True) if exact else 1 / (1 + n_labelings),
-        "design": design.describe_design(),
+        "resolution": design.smallest_pvalue if exact else 1 / (1 + n_labelings),
+        "design": design.description,
     }

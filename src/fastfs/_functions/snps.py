@@ -202,10 +202,20 @@ def snp_pairs(
     chosen = chosen_columns("snps", snps, G.shape[1], None if names is None else names.tolist())
     if not n_permutations:
         require_permutations(blocks=blocks, groups=groups, covariates=covariates)
-    design = Design(labels, blocks, groups, covariates, names=classes[labels])
+    design = Design(
+        labels,
+        blocks,
+        groups,
+        covariates,
+        names=classes[labels],
+        n_permutations=n_permutations,
+        seed=as_seed(random_state),
+        shuffled=True,
+    )
     labelings, exact = None, False
     if n_permutations:
-        labelings, exact = design.make_labelings(n_permutations, as_seed(random_state), run)
+        design.check_labelings()
+        labelings, exact = design.all_labelings(run), design.exact
     with naming_classes(classes):
         core_result = load_core().snp_pairs(G, labels, chosen, labelings, options.core_options(), run)
     result = SnpPairs(

@@ -288,19 +288,24 @@ def permutation_test(
     from_sums = None if params else sums_scorer(model, X, y, groups)
     labels, scorer = from_sums or make_scorer(model, X, y, params)
     names = as_values(y).reshape(-1) if labels.dtype.kind == "i" else None
-    design = Design(labels, blocks, groups, covariates, names=names)
-    ignores_names = as_label_scorer(last_step(model))._ignores_names
-    design.check_labelings(ignores_names=ignores_names)
-    exact = design.has_at_most(1 + max_permutations)
-    if exact:
-        max_permutations, may_stop = int(design.n_distinct) - 1, False
+    design = Design(
+        labels,
+        blocks,
+        groups,
+        covariates,
+        names=names,
+        ignores_names=as_label_scorer(last_step(model))._ignores_names,
+        n_permutations=max_permutations,
+        seed=seed,
+    )
+    design.check_labelings()
     ((scores, overall),) = scorer([labels])
     if not np.isfinite(scores).all():
         raise ValueError(f"the scores of {type(estimator).__name__} aren't finite, so they can't be compared")
 
     if wants_workers(n_jobs) and from_sums is None:
         scorer = _ScorerOnWorkers(estimator, X, y, params, n_jobs)
-    source = _Permutations(design, scorer, seed, max_permutations, exact, max(labels.nbytes, scores.nbytes), may_stop)
+    source = _Permutations(design, scorer, max(labels.nbytes, scores.nbytes), may_stop and not design.exact)
     null = _score_permutations(
         source, scores, overall, statistic, report, Run(0, getattr(estimator, "max_memory", None))
     )
@@ -326,14 +331,13 @@ def permutation_test(
         label_free=mean_correlation([scores, null.moments.mean_scores()]),
         n_distinct=design.n_distinct,
         n_permutations=n,
-        exact=exact,
+        exact=design.exact,
         stopped=null.stopped,
-        design=design.describe_design(),
-        resolution=design.smallest_pvalue(ignores_names=ignores_names) if exact else 1 / (1 + n),
+        design=design.description,
+        resolution=design.smallest_pvalue if design.exact else 1 / (1 + n),
         fdr=fdr,
     )
-    smallest = design.smallest_pvalue(ignores_names=ignores_names)
-    warn(_describe_warnings(type(estimator).__name__, result, statistic, ranking, smallest))
+    warn(_describe_warnings(type(estimator).__name__, result, statistic, ranking, design.smallest_pvalue))
     return result
 
 
@@ -405,18 +409,20 @@ class _Permutations:
 
     design: Design
     scorer: Scorer
-    seed: int
-    n: int
-    exact: bool
     n_bytes: int  # size of a labeling or of its scores
     may_stop: bool
 
+    @property
+    def n(self) -> int:
+        """Number of the permutations."""
+        return self.design.n_labelings
+
     def __iter__(self) -> Iterator[tuple[Array, float]]:
-        labelings = self.design.other_labelings(self.n, self.seed, exact=self.exact)
-        size = _FIRST_BATCH if self.may_stop else _LARGEST_BATCH
-        while batch := list(itertools.islice(labelings, max(1, min(size, _BATCH_BYTES // self.n_bytes)))):
-            yield from self.scorer(batch)
-            size = min(2 * size, _LARGEST_BATCH)
+        size, first = _FIRST_BATCH if self.may_stop else _LARGEST_BATCH, 0
+        while first < self.n:
+            count = min(max(1, min(size, _BATCH_BYTES // self.n_bytes)), self.n - first)
+            yield from self.scorer(list(self.design.labelings(first, count)))
+            first, size = first + count, min(2 * size, _LARGEST_BATCH)
 
 
 @dataclass(frozen=True)

@@ -212,28 +212,16 @@ def stability(
     if shape[0] == 0:
         raise ValueError("X needs samples, but has none")
     classes, values = as_label_scorer(last_step(estimator))._encode_target(y, shape)
-    design = Design(values, blocks, groups)
-    word = design.unit_word
-    strata = [np.flatnonzero(design.stratum_of_unit == stratum) for stratum in range(design.stratum_of_unit.max() + 1)]
-    seed = np.random.SeedSequence(as_seed(random_state))
-    if scheme == "complementary":
-        sizes = [len(units) // 2 for units in strata]
-        _require_halves(design, sizes, values, classes, word, blocks is not None)
-        rows = _draw_subsamples(design, strata, sizes, 2, seed.spawn(n_pairs))
-    else:
-        sizes = [max(1, round(fraction * len(units))) for units in strata]
-        if sum(sizes) == len(design.stratum_of_unit):
-            raise ValueError(
-                f"subsamples must leave out some of the {sum(sizes)} {word}s, but hold all with fraction={fraction} of "
-                f"each class and block: give more {word}s, or a smaller fraction"
-            )
-        rows = _draw_subsamples(design, strata, sizes, 1, seed.spawn(n_subsamples))
-    if single := [int(np.argmax(design.unit_of_sample == units[0])) for units in strata if len(units) == 1]:
-        place = "in no half" if scheme == "complementary" else "in every subsample"
+    names = None if classes is None else classes[values]
+    design = Design(values, blocks, groups, names=names, seed=as_seed(random_state))
+    halves = scheme == "complementary"
+    rows = design.subsamples(0, 2 * n_pairs if halves else n_subsamples, halves=halves, fraction=fraction)
+    alone, n_strata = design.lonely_strata()
+    if alone:
         warn(
             [
-                f"{len(single)} of {len(strata)} combinations of class and block have one {word}, which is {place}: "
-                f"{some_of([f'that of row {row}' for row in single])}"
+                f"{len(alone)} of {n_strata} combinations of class and block have one {design.unit_word}, which is in "
+                f"{'no half' if halves else 'every subsample'}: {some_of([f'that of row {row}' for row in alone])}"
             ]
         )
     if wants_workers(n_jobs):
@@ -300,35 +288,6 @@ def rare_bounds(q: float, n_features: int, threshold: float, n_pairs: int) -> tu
     else:
         factor = 4 * (1 - threshold + step) / (1 + 2 * step)
     return always, factor * rare * q
-
-
-def _require_halves(
-    design: Design, sizes: list[int], values: Array, classes: Array | None, word: str, has_blocks: bool
-) -> None:
-    """Raise ValueError if a class would be missing in the halves of the samples."""
-    stays = np.array(sizes)[design.stratum_of_unit][design.unit_of_sample] > 0
-    codes = np.zeros(len(values), np.int64) if classes is None else values
-    lost = np.setdiff1d(codes, codes[stays])
-    if len(lost):
-        of_class = "" if classes is None else f" of class {classes.tolist()[lost[0]]!r}"
-        where, there = (" in one block", "no block has them") if has_blocks else ("", "there is one")
-        raise ValueError(f"halves need two {word}s{of_class}{where}, but {there}: give more {word}s")
-
-
-def _draw_subsamples(
-    design: Design, strata: list[Integers], sizes: list[int], n_parts: int, seeds: list[Any]
-) -> list[Integers]:
-    """Return the rows of each subsample, ascending: for each seed disjoint parts, with a fixed number of units per
-    stratum.
-    """
-    subsamples = []
-    for seed in seeds:
-        rng = np.random.default_rng(seed)
-        orders = [rng.permutation(units) for units in strata]
-        for part in range(n_parts):
-            drawn = [order[part * size : (part + 1) * size] for order, size in zip(orders, sizes, strict=True)]
-            subsamples.append(np.flatnonzero(np.isin(design.unit_of_sample, np.concatenate(drawn))))
-    return subsamples
 
 
 def _select_on_rows(model: Any, X: Any, y: Any, params: Any, rows: Array) -> tuple[Array, int, Array | None]:

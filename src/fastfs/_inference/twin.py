@@ -129,7 +129,7 @@ def shuffled_twin(
     from sklearn.base import clone
 
     top = as_int("top", top, low=1)
-    seeds = np.random.SeedSequence(as_seed(random_state)).spawn(_MAX_DRAWS)
+    seed = as_seed(random_state)
     if y is None:
         raise ValueError("a twin has the samples' labels shuffled, but y is None: give them")
     if hasattr(X, "__next__"):
@@ -137,19 +137,18 @@ def shuffled_twin(
     model = clone(estimator)
     labels, scorer = make_scorer(model, X, y, params)
     names = as_values(y).reshape(-1) if labels.dtype.kind == "i" else None
-    design = Design(labels, blocks, groups, covariates, names=names)
+    design = Design(labels, blocks, groups, covariates, names=names, seed=seed)
     with silence_warnings():  # its warnings are about p-values
         design.check_labelings()
     if design.n_distinct == 2:
         warn(
             [
-                f"only one other labeling is possible ({design.describe_design()}), which exchanges two classes and so "
+                f"only one other labeling is possible ({design.description}), which exchanges two classes and so "
                 "hardly changes scores: a high rank correlation says nothing here"
             ]
         )
-    shuffled = next(
-        (labeling for labeling in map(design.draw_labeling, seeds) if not np.array_equal(labeling, labels)), None
-    )
+    draws = (design.labelings(number, 1)[0] for number in range(_MAX_DRAWS))
+    shuffled = next((labeling for labeling in draws if not np.array_equal(labeling, labels)), None)
     if shuffled is None:
         raise ValueError(
             f"{_MAX_DRAWS} draws gave the true labels only: the covariates nearly determine them, so give fewer "
@@ -170,7 +169,7 @@ def shuffled_twin(
         rank_correlation=mean_correlation([scores, shuffled_scores]),
         overlap=float(_among_the_best(scores, top) @ _among_the_best(shuffled_scores, top)),
         top=top,
-        design=design.describe_design(),
+        design=design.description,
     )
 
 

@@ -243,8 +243,9 @@ def test_all_labelings_of_a_small_design_by_brute_force():
     everything = [
         np.isin(np.arange(8), chosen).astype(np.int64) for chosen in itertools.combinations(range(8), labels.sum())
     ]
-    others, is_exact = Design(labels).make_labelings(69, 0, Run(1))
-    assert is_exact
+    design = Design(labels, n_permutations=69, shuffled=True)
+    others = design.labelings(0, 69)
+    assert design.exact
     assert {tuple(b) for b in others} == {tuple(b) for b in everything} - {tuple(labels)}
     expected = oracle.DifferentialCorrelation(X, labels, others)
     found = fastfs.differential_correlation(X, labels, n_permutations=69)
@@ -261,7 +262,7 @@ def test_pairs_of_samples_are_enumerated():
     found = fastfs.differential_correlation(X, labels, blocks=np.repeat(np.arange(6), 2))
     assert (found.exact, found.n_permutations, found.n_distinct) == (True, 63, 64)
     swaps = np.array(list(itertools.product([0, 1], repeat=6))).repeat(2, axis=1) ^ labels
-    null, _ = Design(labels, np.repeat(np.arange(6), 2)).make_labelings(63, 0, Run(1))
+    null = Design(labels, np.repeat(np.arange(6), 2), n_permutations=63, shuffled=True).labelings(0, 63)
     assert {tuple(b) for b in null} == {tuple(b) for b in swaps} - {tuple(labels)}
     assert found.resolution == 2 / 64
     expected = oracle.DifferentialCorrelation(X, labels, null)

@@ -287,8 +287,7 @@ def test_labels_move_within_blocks():
     blocks = np.arange(60) // 30
     found = fastfs.snp_pairs(X, labels, blocks=blocks, n_permutations=9, random_state=3)
     assert "within 2 blocks" in found.design
-    design = fastfs._inputs.design.Design(labels, blocks)
-    labelings = design.make_labelings(9, 3, Run())[0]
+    labelings = fastfs._inputs.design.Design(labels, blocks, seed=3).labelings(0, 9)
     assert all(np.bincount(b[:30]).tolist() == np.bincount(labels[:30]).tolist() for b in labelings)
     expected = oracle.SnpPairs(X, labels, labelings)
     np.testing.assert_allclose(found.null_maxima, expected.null_maxima, rtol=0, atol=PROMISED)

@@ -1,0 +1,130 @@
+#include <pybind11/stl.h>
+
+#include "arrays.hpp"
+#include "options.hpp"
+#include "results.hpp"
+#include "run.hpp"
+
+namespace fastfs::bindings {
+namespace {
+
+// A column of a design: a number for each sample, and the names of the numbers; None if there is no column.
+struct Column {
+    Column(const py::object& values, const py::object& given_names, py::ssize_t n_samples, const char* name)
+        : numbers(data_or_null<std::int64_t>(values, name, {n_samples})) {
+        if (given_names.is_none()) return;
+        names = given_names.cast<std::vector<std::string>>();
+        for (const std::string& one : names) pointers.push_back(one.c_str());
+    }
+    std::int64_t size() const { return static_cast<std::int64_t>(names.size()); }
+
+    const std::int64_t* numbers;
+    std::vector<std::string> names;
+    std::vector<const char*> pointers;
+};
+
+struct Design {
+    fastfs::design design;
+
+    static Design make(py::ssize_t n_samples, const py::object& labels_, const py::object& label_names,
+                       const py::object& numbers, const py::object& blocks_, const py::object& block_names,
+                       const py::object& groups_, const py::object& group_names, const py::object& covariates,
+                       const py::dict& given, const py::object& run_) {
+        using Options = fastfs_design_options;
+        const Column labels(labels_, label_names, n_samples, "labels");
+        const Column blocks(blocks_, block_names, n_samples, "blocks");
+        const Column groups(groups_, group_names, n_samples, "groups");
+        auto options = read_options<Options>(fastfs::default_design_options(), given,
+                                             {{"records", &Options::records},
+                                              {"keeps_names", &Options::keeps_names},
+                                              {"n_permutations", &Options::n_permutations},
+                                              {"seed", &Options::seed},
+                                              {"shuffled", &Options::shuffled}});
+        options.n_samples = n_samples;
+        options.labels = labels.numbers;
+        options.n_labels = labels.size();
+        options.label_names = labels.pointers.data();
+        options.numbers = data_or_null<double>(numbers, "numbers", {n_samples});
+        options.blocks = blocks.numbers;
+        options.n_blocks = blocks.size();
+        options.block_names = blocks.pointers.data();
+        options.groups = groups.numbers;
+        options.n_groups = groups.size();
+        options.group_names = groups.pointers.data();
+        if (!covariates.is_none()) {
+            options.n_covariates = covariates.cast<py::array>().shape(1);
+            options.covariates = data_or_null<double>(covariates, "covariates", {n_samples, options.n_covariates});
+        }
+        Call call(run_);
+        return call([&](const fastfs::run& run) { return Design{fastfs::design(options, run)}; });
+    }
+
+    py::dict facts() const {
+        const auto f = design.facts();
+        const auto n = static_cast<py::ssize_t>(f.n_samples);
+        py::dict found;
+        found["n_labelings"] = f.n_labelings;
+        found["n_distinct"] = f.n_distinct;
+        found["n_mirrors"] = f.n_mirrors;
+        found["smallest_pvalue"] = f.smallest_pvalue;
+        found["n_units"] = f.n_units;
+        found["exact"] = f.exact != 0;
+        found["uniform"] = f.uniform != 0;
+        found["moves_groups"] = f.moves_groups != 0;
+        found["hides_specimens"] = f.hides_specimens != 0;
+        found["units"] = to_array(f.units, {n});
+        found["description"] = f.description;
+        found["confounded"] = f.confounded ? py::object(py::str(f.confounded)) : py::none();
+        found["n_weaknesses"] = f.n_weaknesses;
+        py::list warnings;
+        for (std::int64_t i = 0; i < f.n_warnings; ++i) warnings.append(f.warnings[i]);
+        found["warnings"] = warnings;
+        found["drawn"] = f.drawn;
+        found["drawn_units"] = to_array(f.drawn_units, {n});
+        found["strata"] = to_array(f.strata, {static_cast<py::ssize_t>(f.n_drawn)});
+        return found;
+    }
+
+    // is_numbers: of a design of numbers
+    py::object labelings(std::int64_t first, py::ssize_t count, bool is_numbers, const py::object& run_) const {
+        const auto n = static_cast<py::ssize_t>(design.facts().n_samples);
+        Call call(run_);
+        if (is_numbers) {
+            py::array_t<double> numbers({count, n});
+            double* values = numbers.mutable_data();
+            call([&](const fastfs::run& run) {
+                fastfs::check(fastfs_design_labelings(design.get(), first, count, &run, nullptr, values));
+            });
+            return numbers;
+        }
+        py::array_t<std::int64_t> labels({count, n});
+        std::int64_t* values = labels.mutable_data();
+        call([&](const fastfs::run& run) {
+            fastfs::check(fastfs_design_labelings(design.get(), first, count, &run, values, nullptr));
+        });
+        return labels;
+    }
+
+    py::object subsamples(bool halves, double fraction, std::int64_t first, std::int64_t count) const {
+        auto options = fastfs::default_subsamples_options();
+        options.halves = halves;
+        options.fraction = fraction;
+        return to_array(design.subsamples(options, first, count),
+                        {static_cast<py::ssize_t>(count), static_cast<py::ssize_t>(design.facts().n_samples)});
+    }
+};
+
+}  // namespace
+
+void bind_inference(py::module_& m) {
+    py::class_<Design>(m, "Design")
+        .def(py::init(&Design::make), py::arg("n_samples"), py::arg("labels"), py::arg("label_names"),
+             py::arg("numbers"), py::arg("blocks"), py::arg("block_names"), py::arg("groups"), py::arg("group_names"),
+             py::arg("covariates"), py::arg("options"), py::arg("run"))
+        .def("facts", &Design::facts)
+        .def("labelings", &Design::labelings, py::arg("first"), py::arg("count"), py::arg("is_numbers"), py::arg("run"))
+        .def("subsamples", &Design::subsamples, py::arg("halves"), py::arg("fraction"), py::arg("first"),
+             py::arg("count"));
+}
+
+}  // namespace fastfs::bindings

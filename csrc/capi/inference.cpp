@@ -1,0 +1,156 @@
+// The C interface of designs, null distributions and stability.
+#include <cmath>
+#include <limits>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "capi/abi.hpp"
+#include "capi/checks.hpp"
+#include "capi/handle.hpp"
+#include "inference/design.hpp"
+#include "support/errors.hpp"
+#include "support/index.hpp"
+
+struct fastfs_design : fastfs::core::Handle<fastfs::core::Design> {
+    using Handle::Handle;
+    static constexpr const char* kType = "fastfs_design";
+    std::vector<const char*> warnings;  // of data
+};
+
+namespace {
+
+using namespace fastfs::core;
+
+// Number of the last stream of labelings: the next one is that of the star's hub.
+constexpr std::int64_t kMostLabelings = 0xfffffffe;
+
+// Refuses numbers of a column outside 0..n_values - 1, and missing names.
+void require_column(const std::int64_t* values, std::int64_t n_samples, std::int64_t n_values, const char* const* names,
+                    const char* name, const char* name_of_names) {
+    require_array_or_null(names, name_of_names);
+    if (values == nullptr) return;
+    require(n_values >= 1 && n_values <= std::numeric_limits<std::int32_t>::max(), "the number of ", name,
+            " must be from 1 to 2^31 - 1, not ", n_values);
+    require_in_range(values, n_samples, n_values, name);
+    for (std::int64_t k = 0; names && k < n_values; ++k) {
+        require(names[k] != nullptr, name_of_names, " must not hold null pointers, but name ", k, " is one");
+    }
+}
+
+void require_flag(std::int32_t value, const char* name) {
+    require(value == 0 || value == 1, name, " must be 0 or 1, not ", value);
+}
+
+fastfs_design_options read_design_options(const fastfs_design_options* given) {
+    const auto o = read(given, FASTFS_DESIGN_OPTIONS_INIT, "options");
+    require_size(o.n_samples, 1, "n_samples");
+    require((o.labels != nullptr) != (o.numbers != nullptr), "a design has labels or numbers: give one of them");
+    require_flag(o.records, "records");
+    require_flag(o.keeps_names, "keeps_names");
+    require_flag(o.shuffled, "shuffled");
+    require(o.n_permutations >= 0 && o.n_permutations <= kMostLabelings,
+            "n_permutations must be from 0 to 2^32 - 2, not ", o.n_permutations);
+    require_column(o.labels, o.n_samples, o.n_labels, o.label_names, "labels", "label_names");
+    require_column(o.blocks, o.n_samples, o.n_blocks, o.block_names, "blocks", "block_names");
+    require_column(o.groups, o.n_samples, o.n_groups, o.group_names, "groups", "group_names");
+    if (o.numbers) require_numbers(o.numbers, o.n_samples, "numbers");
+    require_size(o.n_covariates, o.covariates ? 1 : 0, "n_covariates");
+    require(o.covariates || o.n_covariates == 0, "covariates must not be null if n_covariates is ", o.n_covariates);
+    if (o.covariates) {
+        require_fits(o.n_samples, o.n_covariates, "covariates");
+        require_array(o.covariates, "covariates");
+        for (std::int64_t i = 0; i < o.n_samples; ++i) {
+            for (std::int64_t j = 0; j < o.n_covariates; ++j) {
+                require(std::isfinite(o.covariates[i * o.n_covariates + j]),
+                        "covariates must be finite, but aren't in ", Name::row(i), ": drop this sample");
+            }
+        }
+    }
+    return o;
+}
+
+// Refuses labelings or subsamples outside those that there are, and more of them than a machine can hold.
+void require_part(std::int64_t first, std::int64_t count, std::int64_t n, std::int64_t n_samples) {
+    require(first >= 0 && count >= 0 && first <= n && count <= n - first, "first and first + count must be from 0 to ",
+            n, ", but are ", first, " and ", first, " + ", count);
+    require_fits(n_samples, count, "an array");
+}
+
+}  // namespace
+
+extern "C" {
+
+fastfs_status fastfs_design_new(const fastfs_design_options* options, const fastfs_run* run_, fastfs_design** design) {
+    return guarded([&] {
+        Run run = read_run(run_);
+        require_output(run, design, "design");
+        const auto o = read_design_options(options);
+        run.require_memory(o.n_samples * (160 + 24 * o.n_covariates), "the design", "give fewer samples");
+        auto made = std::make_unique<fastfs_design>(o, run);
+        for (const std::string& warning : made->data.warnings()) made->warnings.push_back(warning.c_str());
+        *design = made.release();
+    });
+}
+
+void fastfs_design_free(fastfs_design* design) { free_handle(design, "design"); }
+
+fastfs_status fastfs_design_get(const fastfs_design* design, fastfs_design_facts* facts) {
+    return guarded([&] {
+        const Design& d = require_handle(design, "design").data;
+        fill(facts, FASTFS_DESIGN_FACTS_INIT, "facts", [&](fastfs_design_facts& f) {
+            f = {.struct_size = sizeof(fastfs_design_facts),
+                 .n_samples = d.n_samples(),
+                 .n_labelings = d.n_labelings(),
+                 .n_distinct = d.n_distinct(),
+                 .n_mirrors = d.n_mirrors(),
+                 .smallest_pvalue = d.smallest_pvalue(),
+                 .n_units = d.n_units(),
+                 .exact = d.is_exact(),
+                 .uniform = d.is_uniform(),
+                 .moves_groups = d.moves_groups(),
+                 .hides_specimens = d.hides_specimens(),
+                 .units = d.unit_of_sample().data(),
+                 .description = d.description().c_str(),
+                 .confounded = d.confounded().empty() ? nullptr : d.confounded().c_str(),
+                 .n_weaknesses = static_cast<std::int64_t>(d.weaknesses().size()),
+                 .n_warnings = static_cast<std::int64_t>(design->warnings.size()),
+                 .warnings = data_or_null(design->warnings),
+                 .drawn = d.drawn_word(),
+                 .n_drawn = static_cast<std::int64_t>(d.stratum_of_unit().size()),
+                 .n_strata = d.n_strata(),
+                 .drawn_units = d.drawn_unit().data(),
+                 .strata = d.stratum_of_unit().data()};
+        });
+    });
+}
+
+fastfs_status fastfs_design_labelings(const fastfs_design* design, int64_t first, int64_t count, const fastfs_run* run_,
+                                      int64_t* labels, double* numbers) {
+    return guarded([&] {
+        const Design& d = require_handle(design, "design").data;
+        Run run = read_run(run_);
+        require(d.confounded().empty(), d.confounded());
+        require_part(first, count, d.is_exact() ? d.n_labelings() : kMostLabelings, d.n_samples());
+        const char* kind = d.has_numbers() ? "numbers" : "labels";
+        require((d.has_numbers() ? static_cast<void*>(labels) : numbers) == nullptr, "the design has ", kind,
+                ": the other array must be null");
+        d.has_numbers() ? require_output(run, numbers, kind) : require_output(run, labels, kind);
+        d.write_labelings(first, count, labels, numbers, run);
+    });
+}
+
+fastfs_status fastfs_design_subsamples(const fastfs_design* design, const fastfs_subsamples_options* options,
+                                       int64_t first, int64_t count, int32_t* taken) {
+    return guarded([&] {
+        const Design& d = require_handle(design, "design").data;
+        const auto o = read(options, FASTFS_SUBSAMPLES_OPTIONS_INIT, "options");
+        require_flag(o.halves, "halves");
+        require(o.fraction > 0 && o.fraction < 1, "fraction must lie between 0 and 1, but is ", o.fraction);
+        require_part(first, count, kMostLabelings, d.n_samples());
+        require_array(taken, "taken");
+        d.write_subsamples(o, first, count, taken);
+    });
+}
+
+}  // extern "C"

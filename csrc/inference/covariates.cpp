@@ -1,0 +1,211 @@
+// The relation of labels to covariates, which labelings keep: of classes by a logistic regression, of numbers by a
+// linear one.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+#include "inference/design.hpp"
+#include "inference/logistic.hpp"
+#include "support/errors.hpp"
+
+namespace fastfs::core {
+
+namespace {
+
+// Share of the spread of numbers below which residuals are rounding error.
+constexpr double kResidue = 1e-9;
+
+// Returns the coefficients of the linear regression of y on the columns of Z (n x p, overwritten), by Householder's QR
+// with column pivoting; columns that depend on others have 0.
+Numbers least_squares(Numbers& Z, Numbers y, std::int64_t p) {
+    const auto n = static_cast<std::int64_t>(y.size());
+    const auto z = [&](std::int64_t i, std::int64_t j) -> double& { return Z[at(i * p + j)]; };
+    auto columns = up_to(p);
+    Numbers diagonal;
+    const double eps = std::numeric_limits<double>::epsilon() * static_cast<double>(std::max(n, p));
+    for (std::int64_t k = 0; k < std::min(n, p); ++k) {
+        std::int64_t longest = k;
+        double most = -1;
+        for (std::int64_t j = k; j < p; ++j) {
+            double norm = 0;
+            for (std::int64_t i = k; i < n; ++i) norm += z(i, j) * z(i, j);
+            if (norm > most) {
+                most = norm;
+                longest = j;
+            }
+        }
+        const double length = std::sqrt(most);
+        if (length == 0 || (k > 0 && length <= eps * std::abs(diagonal[0]))) break;
+        if (longest != k) {
+            std::swap(columns[at(k)], columns[at(longest)]);
+            for (std::int64_t i = 0; i < n; ++i) std::swap(z(i, k), z(i, longest));
+        }
+        const double pivot = z(k, k) > 0 ? -length : length;
+        z(k, k) -= pivot;
+        diagonal.push_back(pivot);
+        const double scale = -1 / (pivot * z(k, k));
+        const auto reflect = [&](auto&& value) {
+            double product = 0;
+            for (std::int64_t i = k; i < n; ++i) product += z(i, k) * value(i);
+            product *= scale;
+            for (std::int64_t i = k; i < n; ++i) value(i) -= product * z(i, k);
+        };
+        for (std::int64_t j = k + 1; j < p; ++j) reflect([&](std::int64_t i) -> double& { return z(i, j); });
+        reflect([&](std::int64_t i) -> double& { return y[at(i)]; });
+    }
+    Numbers slope = numbers(p);
+    for (auto k = static_cast<std::int64_t>(diagonal.size()); k-- > 0;) {
+        double value = y[at(k)];
+        for (std::int64_t j = k + 1; j < static_cast<std::int64_t>(diagonal.size()); ++j) {
+            value -= z(k, j) * slope[at(columns[at(j)])];
+        }
+        slope[at(columns[at(k)])] = value / diagonal[at(k)];
+    }
+    return slope;
+}
+
+}  // namespace
+
+void Design::fit_covariates(const fastfs_design_options& o, Run& run) {
+    require(is_class_ || o.numbers,
+            "covariates need classes or one number a sample as y, but y holds several, such as events and times: give "
+            "strata of the covariates as blocks");
+    const std::int64_t p = o.n_covariates, n = n_units();
+    const double* given = o.covariates;
+    std::vector<std::int64_t> first(at(n), -1);
+    for (std::int64_t i = 0; i < n_samples(); ++i) {
+        std::int64_t& of_unit = first[at(unit_[at(i)])];
+        if (of_unit < 0) of_unit = i;
+        if (std::equal(given + i * p, given + (i + 1) * p, given + of_unit * p)) continue;
+        refuse({"covariates must be constant within groups that move as wholes, but ", Name::row(of_unit), " and ",
+                Name::row(i), " of one group differ: give one value for each group, such as its mean"});
+    }
+    Numbers Z;
+    std::int64_t n_columns = 0;
+    std::vector<Numbers> columns;
+    for (std::int64_t j = 0; j < p; ++j) {
+        double most = 0;
+        for (std::int64_t i = 0; i < n_samples(); ++i) most = std::max(most, std::abs(given[i * p + j]));
+        int exponent = 0;
+        std::frexp(most, &exponent);
+        Numbers column = numbers(n);  // scaled, so that squares neither overflow nor vanish
+        double mean = 0, square = 0;
+        for (std::int64_t k = 0; k < n; ++k) {
+            column[at(k)] = std::ldexp(given[first[at(order_[at(k)])] * p + j], -exponent);
+            mean += column[at(k)];
+        }
+        mean /= static_cast<double>(n);
+        for (double& value : column) {
+            value -= mean;
+            square += value * value;
+        }
+        const double spread = std::sqrt(square / static_cast<double>(n));
+        if (spread <= kResidue * std::ldexp(most, -exponent)) continue;
+        for (double& value : column) value /= spread;
+        columns.push_back(std::move(column));
+        ++n_columns;
+    }
+    require(n_columns > 0, "covariates must vary, but all of them are constant: leave them out");
+    for (std::int64_t k = 0; k < n; ++k) {
+        for (const Numbers& column : columns) Z.push_back(column[at(k)]);
+    }
+    is_class_ ? fit_classes(Z, n_columns, run) : fit_numbers(Z, n_columns);
+}
+
+// Sets the logits of the classes of each unit.
+void Design::fit_classes(const Numbers& Z, std::int64_t n_columns, Run& run) {
+    const std::int64_t K = n_kinds();
+    const Numbers coefficients = logistic_regression(Z, n_columns, codes_, K, bounds_, run);
+    logits_ = numbers(n_units() * K);
+    for (std::int64_t k = 0; k < n_units(); ++k) {
+        for (std::int64_t a = 0; a < K; ++a) {
+            logits_[at(k * K + a)] = std::inner_product(Z.begin() + k * n_columns, Z.begin() + (k + 1) * n_columns,
+                                                        coefficients.begin() + a * n_columns, 0.0);
+        }
+    }
+    require_a_likely_swap();
+    hub_ = make_hub();
+}
+
+// Refuses covariates under which the most likely swap of two labels, that of the best unit of each label for the other
+// label, is less likely than none.
+void Design::require_a_likely_swap() const {
+    const std::int64_t K = n_kinds();
+    for (std::int64_t p = 0; p < n_pools(); ++p) {
+        const std::int64_t begin = bounds_[at(p)], end = bounds_[at(p) + 1];
+        Codes kinds(codes_.begin() + begin, codes_.begin() + end);
+        std::sort(kinds.begin(), kinds.end());
+        kinds.erase(std::unique(kinds.begin(), kinds.end()), kinds.end());
+        const std::size_t m = kinds.size();
+        Numbers best(m * m, -std::numeric_limits<double>::infinity());
+        for (std::int64_t k = begin; k < end; ++k) {
+            const double* logits = logits_.data() + k * K;
+            const std::size_t own = at(std::lower_bound(kinds.begin(), kinds.end(), codes_[at(k)]) - kinds.begin());
+            for (std::size_t b = 0; b < m; ++b) {
+                best[own * m + b] = std::max(best[own * m + b], logits[kinds[b]] - logits[codes_[at(k)]]);
+            }
+        }
+        for (std::size_t a = 0; a < m; ++a) {
+            for (std::size_t b = 0; b < a; ++b) {
+                if (best[a * m + b] + best[b * m + a] >= 0) return;
+            }
+        }
+    }
+    refuse(
+        "the covariates determine the labels, so no other labeling keeps their relation: leave out the covariates that "
+        "separate the classes");
+}
+
+// Splits numbers into a fit to the covariates and the pools, which stays, and residuals, which move.
+void Design::fit_numbers(const Numbers& Z, std::int64_t n_columns) {
+    const std::int64_t n = n_units();
+    Numbers y = numbers(n), centred_y = numbers(n), centred_Z = Z;
+    for (std::int64_t k = 0; k < n; ++k) y[at(k)] = numbers_[at(codes_[at(k)])];
+    for (std::int64_t p = 0; p < n_pools(); ++p) {
+        const std::int64_t begin = bounds_[at(p)], end = bounds_[at(p) + 1];
+        const auto size = static_cast<double>(end - begin);
+        double mean = 0;
+        for (std::int64_t k = begin; k < end; ++k) mean += y[at(k)] / size;
+        for (std::int64_t k = begin; k < end; ++k) centred_y[at(k)] = y[at(k)] - mean;
+        for (std::int64_t j = 0; j < n_columns; ++j) {
+            mean = 0;
+            for (std::int64_t k = begin; k < end; ++k) mean += Z[at(k * n_columns + j)];
+            for (std::int64_t k = begin; k < end; ++k) centred_Z[at(k * n_columns + j)] -= mean / size;
+        }
+    }
+    // Squares of the numbers, scaled, neither overflow nor vanish.
+    double most = 0;
+    for (const double value : centred_y) most = std::max(most, std::abs(value));
+    require(std::isfinite(most), "the numbers of y must differ by less than 1e308: divide them by a constant");
+    int exponent = 0;
+    std::frexp(most, &exponent);
+    for (double& value : centred_y) value = std::ldexp(value, -exponent);
+    Numbers factor = centred_Z;
+    const Numbers slope = least_squares(factor, centred_y, n_columns);
+    Numbers residuals = numbers(n);
+    double largest = 0, spread = 0;
+    const double mean = std::accumulate(y.begin(), y.end(), 0.0,
+                                        [n](double sum, double value) { return sum + value / static_cast<double>(n); });
+    for (std::int64_t k = 0; k < n; ++k) {
+        const double fit = std::inner_product(slope.begin(), slope.end(), centred_Z.begin() + k * n_columns, 0.0);
+        residuals[at(k)] = std::ldexp(centred_y[at(k)] - fit, exponent);
+        largest = std::max(largest, std::abs(residuals[at(k)]));
+        spread = std::max(spread, std::abs(y[at(k)] - mean));
+    }
+    require(largest > kResidue * spread,
+            "the covariates determine the numbers of y, so no other labeling keeps their relation: give fewer "
+            "covariates");
+    fitted_ = numbers(n);
+    for (std::int64_t k = 0; k < n; ++k) fitted_[at(k)] = y[at(k)] - residuals[at(k)];
+    numbers_ = residuals;
+    std::sort(numbers_.begin(), numbers_.end());
+    numbers_.erase(std::unique(numbers_.begin(), numbers_.end()), numbers_.end());
+    for (std::int64_t k = 0; k < n; ++k) {
+        codes_[at(k)] = static_cast<std::int32_t>(std::lower_bound(numbers_.begin(), numbers_.end(), residuals[at(k)]) -
+                                                  numbers_.begin());
+    }
+    count_labelings();
+}
+
+}  // namespace fastfs::core
