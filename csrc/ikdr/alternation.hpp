@@ -1,5 +1,5 @@
-// The paper's own alternation over A, the slack variables and the weights of the kernels, with its errors corrected
-// (see docs/ikdr.md, "Differences from the paper").
+// The alternation of the paper over A, the slack variables and the weights of the kernels, with the paper's errors
+// corrected (see docs/ikdr.md, "Differences from the paper").
 #pragma once
 
 #include <cstdint>

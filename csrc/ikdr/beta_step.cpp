@@ -63,8 +63,9 @@ class Quadratic : public SimplexFunction {
     Numbers Qb_;
 };
 
-// The beta-step, by a working set: minimise over a few kernels, price all, add the best. Mixtures of more than kSingle
-// kernels enter the set as one kernel, with (phi, v) of the whole mixture, and lose their weight to single kernels.
+// The beta-step, by a working set: minimise over a few kernels, price all, add the best. A starting mixture of more
+// than kSingle kernels enters the set as one kernel, with the (phi, v) of the mixture, and loses its weight to single
+// kernels.
 constexpr std::int64_t kSingle = 128, kAdded = 16, kRounds = 50, kSteps = 2000;
 
 // The kernels of the working set.
@@ -81,7 +82,7 @@ class BetaStep {
     BetaStep(const MixtureObjective& F, const Products<T>& products, double tol, Run& run)
         : F_(F), products_(products), tol_(tol), run_(run) {}
 
-    // Starts from `mixture`, whose x and v are given.
+    // Minimises F from `mixture`, which has the products x and v.
     Mixture minimize(const Mixture& mixture, const Numbers& x, double v) {
         Active active;
         if (static_cast<std::int64_t>(mixture.which.size()) <= kSingle) {
@@ -99,7 +100,7 @@ class BetaStep {
             double value = 0, current = 0;
             const Numbers g = at_point(active, value, current);
             const Numbers prices = products_.prices(g);
-            // The Frank-Wolfe gap bounds what is left to gain; the kernels with the lowest prices gain most.
+            // The Frank-Wolfe gap bounds the decrease that is left; the kernels with the lowest prices gain most.
             std::vector<std::int64_t> best = up_to(static_cast<std::int64_t>(prices.size()));
             const auto end = best.begin() + std::min<std::ptrdiff_t>(kAdded, static_cast<std::ptrdiff_t>(best.size()));
             std::partial_sort(best.begin(), end, best.end(), [&](std::int64_t a, std::int64_t b) {
@@ -145,8 +146,8 @@ class BetaStep {
         return g;
     }
 
-    // Returns the working set without the whole mixture if that costs no more than the tolerance, because a remainder
-    // of its weight would keep all of its kernels; otherwise the working set as it is.
+    // Drops the starting mixture from the working set, because a remainder of its weight would keep all of its kernels.
+    // Returns the set unchanged if F rises by more than the tolerance.
     Active without_whole(const Active& active) const {
         Active fewer = active;
         fewer.whole = false;
@@ -162,7 +163,7 @@ class BetaStep {
         return after <= before + tol_ * std::abs(before) ? fewer : active;
     }
 
-    // Minimises F over the weights of the active kernels, and leaves those with weight in the set.
+    // Minimises F over the weights of the active kernels, and drops kernels without weight from the set.
     void solve(Active& active) const {
         const auto n = static_cast<std::int64_t>(active.count());
         Quadratic f;
@@ -198,7 +199,7 @@ class BetaStep {
         active = std::move(kept);
     }
 
-    // Returns the mixture of the active kernels, in which the whole mixture counts as its kernels.
+    // Returns the mixture of the active kernels, with the starting mixture expanded into its kernels.
     static Mixture result(const Active& active, const Mixture& start) {
         std::vector<std::pair<std::int64_t, double>> weighted_kernels;
         std::size_t first = 0;

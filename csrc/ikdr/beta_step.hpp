@@ -34,17 +34,17 @@ struct MixtureObjective {
     }
 };
 
-// Returns F as a function of beta, x = (c, T), for the A whose om_q are given, with k components.
+// Returns F as a function of beta, x = (c, T), for the A with the weights om_q and k components.
 MixtureObjective kernel_weight_objective(const SortedSamples& samples, const Terms& terms, const Numbers& omega,
                                          std::int64_t k);
 
-// Returns the mixture that minimises F, starting from `mixture`, whose x and v are given.
+// Returns the mixture that minimises F, starting from `mixture`, which has the products x and v.
 template <class T>
 Mixture beta_step(const MixtureObjective& F, const Products<T>& products, double tol, Run& run, const Mixture& mixture,
                   const Numbers& x, double v);
 
-// Returns the bytes that beta_step takes for n_kernels kernels with `phi` numbers each; admm: in the paper's own step,
-// in which more kernels keep weight.
+// Returns the bytes that beta_step takes for n_kernels kernels with `phi` numbers each; admm: for the paper's own step,
+// which leaves weight to more kernels.
 std::int64_t beta_step_memory(std::int64_t n_kernels, std::int64_t phi, bool admm);
 
 }  // namespace fastfs::core

@@ -31,12 +31,12 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 // if all kernels would take more.
 constexpr std::int64_t kMostStored = std::int64_t{1} << 30, kMostExps = 1000000000, kFirstKernels = 256;
 
-// The largest difference between the coefficients of dimensions that coincide; the share by which such coefficients are
-// changed to part the dimensions; and the share of the tolerance to which they are then minimised.
+// The largest difference between the coefficients of dimensions that coincide; the share by which their coefficients
+// are changed to part the dimensions; and the share of the tolerance to which they are then minimised.
 constexpr double kCoincide = 1e-3, kPush = 0.01, kCloser = 0.01;
 
-// Limits of warnings: the mean of K off its diagonal; the same in units of the diagonal; the least weight of a kernel
-// that matters.
+// Limits of warnings: the mean of K off its diagonal, as a number and in units of the diagonal; the least weight of a
+// kernel that matters.
 constexpr double kIdentity = 0.01, kConstant = 0.98, kNotable = 0.01;
 
 template <class T>
@@ -48,7 +48,7 @@ double mean_off_diagonal(const T* K, std::int64_t n) {
     return 2 * sum / static_cast<double>(n * (n - 1));
 }
 
-// Tells if all samples are alike, except perhaps one, the least similar to the others: an outlier.
+// Tells if all samples are alike, except perhaps an outlier, the sample with the least similarity to all.
 template <class T>
 bool nearly_constant(const T* K, std::int64_t n) {
     double sum = 0, least = kInfinity, diagonal = 0;
@@ -62,7 +62,7 @@ bool nearly_constant(const T* K, std::int64_t n) {
     return sum - 2 * least > kConstant * diagonal / static_cast<double>(n) * static_cast<double>((n - 1) * (n - 2));
 }
 
-// A fit of all lambdas, one after the other.
+// Fits all lambdas in their order.
 template <class T>
 class IkdrFit {
   public:
@@ -77,7 +77,7 @@ class IkdrFit {
           kernels_(source, samples.order, samples.begins, run),
           K_(N_ * N_) {
         if (options.solver != FASTFS_IKDR_ADMM) return;
-        // With each sample as a class of its own the totals of the products are K_m A.
+        // If each sample is a class, the totals of the products are K_m A.
         alternates_.emplace(source, samples.order, up_to(N_ + 1), run);
     }
 
@@ -120,7 +120,8 @@ class IkdrFit {
     }
 
   private:
-    // Tells if there is room for the products of all kernels. Throws OutOfMemory if there isn't room for the rest.
+    // Tells if there is room for the products of all kernels. Throws OutOfMemory if even a fit that stores no products
+    // exceeds the memory budget.
     bool has_room_for_products(const KernelSource& source, std::int64_t n_results) const {
         constexpr std::int64_t size = sizeof(T);
         const bool admm = options_.solver == FASTFS_IKDR_ADMM;
@@ -204,8 +205,8 @@ class IkdrFit {
         }
     }
 
-    // Parts dimensions that coincide: they have equal gradients, so no step parts them, though F may fall if they
-    // differ (a saddle). They are pushed apart on their samples and minimised again. Returns whether F fell by more
+    // Parts dimensions that coincide. Their gradients are equal, so no step parts them, though F may fall if they
+    // differ (a saddle): this pushes them apart on their samples and minimises again. Returns true if F fell by more
     // than the tolerance.
     bool part_dimensions(const Terms& terms, double& value) {
         Numbers pushed = A_;
@@ -328,7 +329,7 @@ class IkdrFit {
         objective_ = kernel_weight_objective(samples_, terms, F.omega(), k_);
     }
 
-    // Minimises over A, then over beta. Returns whether A is at its minimum and beta stays.
+    // Minimises over A, then over beta. Returns true if A is at its minimum and beta stays.
     bool step(const Terms& terms, std::int64_t steps, double& value) {
         CoefficientObjective<T> F(K_.data(), samples_, terms, k_, run_);
         const SimplexMinimum minimum = minimize_on_simplex(F, N_, k_, options_.tol, steps, run_, A_.data());
@@ -384,8 +385,8 @@ class IkdrFit {
         if (!result.converged) result.warnings |= FASTFS_IKDR_NOT_CONVERGED;
         if (result.similarity < kIdentity) result.warnings |= FASTFS_IKDR_IDENTITY;
         if (std::count(is_main.begin(), is_main.end(), 0) > 0) result.warnings |= FASTFS_IKDR_FEW;
-        // The first term wants similarities to the k / C dimensions of a class to add up to 1: where samples are alike,
-        // they add up to more, unless dimensions are mixtures of classes.
+        // The first term of F pulls similarities to the k / C dimensions of a class to add up to 1: where samples are
+        // alike, they add up to more, unless dimensions are mixtures of classes.
         const double ratio = static_cast<double>(k_) / static_cast<double>(samples_.n_classes());
         if (ratio > 2 && result.similarity * ratio > 1) result.warnings |= FASTFS_IKDR_MANY;
         Buffer<T> kernel(N_ * N_);

@@ -1,4 +1,4 @@
-// The source of the kernels between samples: features, or matrices of the caller.
+// The source of the kernels between samples: features, or the caller's matrices.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace fastfs::core {
 
-// Has either X or matrices.
+// Kernels from features (X) or from matrices, of which one is set.
 struct KernelSource {
     std::optional<Matrix> X;
     std::int64_t n_kernels = 0;  // resolved: never 0
@@ -23,7 +23,7 @@ struct KernelSource {
 };
 
 // Throws InvalidArgument unless each matrix is finite, symmetric and positive semidefinite, each up to 1e-8, and has a
-// diagonal of ones if asked for. O(n_samples^3) time a matrix.
+// diagonal of ones if asked for. Takes O(n_samples^3) time per matrix.
 void require_kernels(const KernelSource& source, bool unit_diagonal, Run& run);
 
 }  // namespace fastfs::core

@@ -51,7 +51,7 @@ double CoefficientObjective<T>::value(const double* A) {
     columns_.clear();
     for (std::int64_t j = 0; j < k_; ++j) columns_.push_back(A + j * N_);
 
-    // Set P = H A, T = (K H)' A, and A P', of which sample i needs column y_i alone.
+    // Set P = H A, T = (K H)' A, and A P', from which sample i needs column y_i alone.
     double similarity = 0, lambda_part = 0;
     Numbers column_sums = numbers(k_);
     std::vector<const double*> parts(at(k_));

@@ -1,6 +1,6 @@
-// The objective of I-KDR, and its gradient, as a function of the coefficients A for one kernel. The paper's problem
-// (15) has slack variables S and Gamma, for which the best values are known in closed form; without them, it is the
-// objective F of docs/ikdr.md. Numbers in parentheses are those of the paper (arXiv 1909.09218).
+// The objective of I-KDR, and its gradient, as a function of the coefficients A for one kernel. The slack variables S
+// and Gamma of the paper's problem (15) have best values in closed form; inserting them gives the objective F of
+// docs/ikdr.md. Numbers in parentheses are the paper's (arXiv 1909.09218).
 #pragma once
 
 #include <algorithm>
@@ -45,14 +45,14 @@ struct Terms {
 // Matrices with fewer values are looped over by the calling thread alone.
 constexpr std::int64_t kWorthThreads = std::int64_t{1} << 20;
 
-// Calls body(task) for n tasks, on threads if `threads`.
+// Calls body(task) for n tasks, on threads if `threads` is true.
 template <class Body>
 void for_each(Run& run, std::int64_t n, bool threads, Body&& body) {
     if (threads) return parallel_for(run, n, [&](std::int64_t task, int) { body(task); });
     for (std::int64_t task = 0; task < n; ++task) body(task);
 }
 
-// F as a function of A (n x k). With samples sorted by class, a value and a gradient read K once each: 2 N^2
+// F as a function of A (n x k). Samples are sorted by class, so a value and a gradient read K once each: 2 N^2
 // multiply-adds for any k.
 template <class T>
 class CoefficientObjective : public SimplexFunction {
@@ -64,9 +64,9 @@ class CoefficientObjective : public SimplexFunction {
 
     void gradient(double* G) override;
 
-    // These describe the A of the last value(): the weights om_q, P = H A, the residuals, mu times the interpretability
-    // term without its constant mu k, and x = (c, T), on which F depends in the beta-step: c_i = P[y_i,:] . B[i,:], and
-    // T (C x k) has the sums of B over each class.
+    // Return values at the A of the last value(): the weights om_q, P = H A, the residuals, mu times the
+    // interpretability term without its constant mu k, and x = (c, T), on which F depends in the beta-step: c_i =
+    // P[y_i,:] . B[i,:], and T (C x k) has the sums of B over each class.
     const Numbers& omega() const { return omega_; }
     const Numbers& P() const { return P_; }
     const Numbers& residuals() const { return r_; }

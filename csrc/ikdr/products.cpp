@@ -66,7 +66,7 @@ Numbers Products<T>::prices(const Numbers& g) const {
         for_each(run_, ceil_div(d, kKernels), phi_.size() >= kWorthThreads, [&](std::int64_t task) {
             const std::int64_t first = task * kKernels, count = std::min(kKernels, d - first);
             const T* rows[kKernels];
-            // Sums of c and of totals are separate, as below, so that the budget changes no bit.
+            // Sums of c and of totals are separate, as below, so that the memory budget changes no bit.
             double c_price[kKernels] = {}, totals_price[kKernels];
             for (std::int64_t b = 0; b < count; ++b) rows[b] = phi_.data() + (first + b) * size();
             if (n_c_ > 0) kernel.dots(rows, count, g.data(), n_c_, c_price);

@@ -17,10 +17,10 @@ namespace {
 // Kernels of a task if each has one feature: four units of float, eight of double.
 constexpr std::int64_t kBlockKernels = 64;
 
-// Samples of a class whose kernel values are added up in T.
+// The number of samples of a class that are added up in T.
 constexpr std::int64_t kSamplesInT = 64;
 
-// The most bytes of kernels of several features that are held to be weighed and added up, and the most kernels.
+// The most bytes of kernels of several features that are held to be weighted and added up, and the most kernels.
 constexpr std::int64_t kBatchBytes = std::int64_t{1} << 25, kBatch = 64;
 
 // Returns the place of K(a, b) in the lower triangle.
@@ -70,7 +70,7 @@ struct SampleKernels<T>::Prepared {
     std::int64_t size() const { return static_cast<std::int64_t>(rows.size()); }
 };
 
-// The buffers of a thread.
+// The buffers of one thread.
 template <class T>
 struct SampleKernels<T>::Scratch {
     Buffer<T> packed, c;             // n x kBlockKernels, n x a unit
@@ -250,8 +250,8 @@ void SampleKernels<T>::add_kernels(const std::vector<std::int64_t>& which, const
 
 // ---- products ------------------------------------------------------------------------------------------------------
 
-// Computes the products of kernels of one feature, side by side in the lanes of a unit: each exponential is taken once
-// and added to all sums that it is part of.
+// Computes the products of kernels of one feature, in the lanes of a unit: each exponential is taken once and added to
+// all sums that contain it.
 template <class T>
 void SampleKernels<T>::products_of_features(const Block& block, const Prepared& support, Scratch& scratch,
                                             Run& run) const {

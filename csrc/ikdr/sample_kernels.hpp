@@ -1,5 +1,5 @@
-// Many kernels between the same few samples, each from a feature, from a group of features, or a matrix of the caller.
-// Kernels aren't stored, only their sums, and their products with a few columns.
+// Many kernels between the samples of one small set, each from a feature, from a group of features, or a matrix of the
+// caller. Kernels aren't stored, only their sums, and their products with a few columns.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 
 namespace fastfs::core {
 
-// The factors of the products of each kernel: `rows` are the samples (as sorted) whose rows of A aren't zero.
+// The factors of the products of each kernel: `rows` are the samples (as sorted) with a nonzero row of A.
 struct Support {
     std::vector<std::int64_t> rows;    // ascending, s of them
     std::vector<double> A;             // s x k: rows of A
@@ -30,9 +30,9 @@ struct Support {
 template <class T>
 class SampleKernels {
   public:
-    // order: sample i of this object is row order[i] of X; sorted by class, those of class q being
-    // class_begins[q]..class_begins[q + 1]. Finds means, scales and widths in double. Throws InvalidArgument if X holds
-    // NaN or infinity, no feature that varies, or features that doubles can't scale.
+    // Sample i of this object is row order[i] of X. Samples are sorted by class: class q has the samples
+    // class_begins[q]..class_begins[q + 1] - 1. Finds means, scales and widths in double. Throws InvalidArgument if X
+    // holds NaN or infinity, no feature that varies, or features that doubles can't scale.
     SampleKernels(const KernelSource& source, std::vector<std::int64_t> order, std::vector<std::int64_t> class_begins,
                   Run& run);
     SampleKernels(const SampleKernels&) = delete;
@@ -48,7 +48,7 @@ class SampleKernels {
     const std::vector<double>& scales() const { return scales_; }  // n_features, 0 if constant
 
     // Sets K (n x n, row-major, symmetric to the bit) to sum_w weights[w] K_which[w]. At most 192 terms are added up in
-    // T; the sum of such parts is in double.
+    // T; partial sums are added in double.
     void sum(const std::vector<std::int64_t>& which, const std::vector<double>& weights, Run& run, T* K) const;
 
     // Computes for each listed kernel m: c[i] = sum_s K_m(i, rows[s]) by_class[s][class of i] (n), totals[q k + j] =
@@ -57,13 +57,13 @@ class SampleKernels {
     void products(const std::vector<std::int64_t>& which, const Support& support, Run& run, T* c, T* totals,
                   double* v) const;
 
-    // Computes the products of all kernels, block by block, for callers that keep a number per kernel: visit(first,
-    // count, c, totals, v) is called from any thread, once for each block.
+    // Computes the products of all kernels, block by block, for callers that keep one number per kernel: any thread
+    // calls visit(first, count, c, totals, v), once per block.
     using Visit =
         std::function<void(std::int64_t first, std::int64_t count, const T* c, const T* totals, const double* v)>;
     void for_products(const Support& support, Run& run, const Visit& visit) const;
 
-    // Returns the bytes of the object with its scratch.
+    // Returns the bytes that the object takes with its scratch.
     static std::int64_t memory(const KernelSource& source, std::int64_t n_classes, int n_threads);
 
   private:
@@ -75,9 +75,10 @@ class SampleKernels {
     // Returns the mean distance of samples in the features of kernel m, times factor.
     double mean_distance(std::int64_t m, double factor, Run& run) const;
     void add_features(std::int64_t m, double factor, ScaledFeatures& data) const;
-    // Returns K_m between the samples in the order of the caller: the caller's matrix, or `to` (n x n), filled with it.
+    // Returns K_m between the samples in the caller's order: the caller's matrix, or `to` (n x n), which is then
+    // filled.
     const double* kernel(std::int64_t m, Run& run, double* to) const;
-    // Sets the lower triangle of total to the weighted sum of kernels, in the order of the caller.
+    // Sets the lower triangle of `total` to the weighted sum of kernels, in the caller's order of samples.
     void add_kernels(const std::vector<std::int64_t>& which, const std::vector<double>& weights, Run& run,
                      double* total) const;
     void products_of_features(const Block& block, const Prepared& support, Scratch& scratch, Run& run) const;

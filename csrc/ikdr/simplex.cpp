@@ -36,7 +36,7 @@ double frank_wolfe_gap(const Numbers& x, const Numbers& g, std::int64_t n) {
     return gap;
 }
 
-// Sets negligible values to zero, and the sums of columns to 1 again.
+// Sets negligible values to zero, and scales columns to sum to 1 again.
 void drop_negligible(double* A, std::int64_t n, std::int64_t k) {
     for (double* column = A; column != A + n * k; column += n) {
         double sum = 0;
@@ -51,7 +51,7 @@ void drop_negligible(double* A, std::int64_t n, std::int64_t k) {
 }  // namespace
 
 void project_on_simplex(double* x, std::int64_t n, double* work) {
-    // The level that is subtracted is at least the largest value less 1, and few values exceed that. Measured from the
+    // The level that is subtracted is at least the largest value minus 1, which few values exceed. Measured from the
     // largest value, it keeps its digits after steps of any length.
     const double largest = *std::max_element(x, x + n);
     std::int64_t m = 0;

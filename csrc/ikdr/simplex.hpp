@@ -1,4 +1,4 @@
-// Minimisation over matrices whose columns lie on the simplex {x >= 0, sum x = 1}.
+// Minimisation over matrices with columns on the simplex {x >= 0, sum x = 1}.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ void project_on_simplex(double* x, std::int64_t n, double* work);
 // Throws InvalidArgument unless the columns of A (n x k, row-major) are finite and lie on the simplex, to six digits.
 void require_on_simplex(const double* A, std::int64_t n, std::int64_t k, const char* name);
 
-// A differentiable function of A, which has k columns of n values, one after the other.
+// A differentiable function of A, which is stored as k consecutive columns of n values.
 class SimplexFunction {
   public:
     virtual ~SimplexFunction() = default;

@@ -9,7 +9,7 @@
 
 namespace fastfs::core {
 
-// Sample i is the caller's sample order[i]. A, B and other samples x k arrays are k columns, one after the other.
+// Sample i is the caller's sample order[i]. A, B and other samples x k arrays are stored as k consecutive columns.
 struct SortedSamples : Classes {
     std::vector<std::int64_t> classes;  // by sample
 
@@ -18,7 +18,7 @@ struct SortedSamples : Classes {
         for (const std::int64_t i : order) classes.push_back(labels[at(i)]);
     }
 
-    // Converts an array of samples x k, row-major, from the caller's order. unsort converts it back.
+    // Converts an array of samples x k, row-major, from the caller's order; unsort converts it back.
     Numbers sorted(const double* A, std::int64_t k) const {
         Numbers columns = numbers(n_samples() * k);
         for (std::int64_t i = 0; i < n_samples(); ++i) {

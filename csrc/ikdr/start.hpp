@@ -8,8 +8,8 @@
 
 namespace fastfs::core {
 
-// Returns A (k columns), each column of which is the mean of a cell. Classes are divided into cells around their medoid
-// and around the samples farthest from the earlier centres.
+// Returns A (k columns). Each column is the mean of a cell: a class is divided into cells around its medoid and around
+// the samples farthest from the earlier centres.
 template <class T>
 Numbers class_wise_start(const SortedSamples& samples, const T* K, std::int64_t k);
 

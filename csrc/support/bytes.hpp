@@ -1,4 +1,4 @@
-// Serialization of states as plain bytes, for other processes on machines of the same kind.
+// Serialization of states as plain bytes, for other processes on machines of one architecture.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace fastfs::core {
 
-// Writes values one after the other; if the destination is null, only counts their bytes.
+// Writes values consecutively; if the destination is null, only counts their bytes.
 class ByteWriter {
   public:
     explicit ByteWriter(char* to) : to_(to) {}

@@ -53,7 +53,7 @@ class SparseLine {
     std::vector<V> values_;
 };
 
-// Some rows of a CSR matrix, sorted by column.
+// A range of rows of a CSR matrix, sorted by column.
 template <class V>
 struct SortedByColumn {
     Buffer<std::int64_t> begins;

@@ -11,7 +11,7 @@
 
 namespace fastfs::core {
 
-// Hashes values in their order: equal values have equal hashes on machines of one kind.
+// Hashes values in their order: equal values have equal hashes on machines of one architecture.
 class Fingerprint {
   public:
     template <class T>

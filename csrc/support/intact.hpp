@@ -1,11 +1,11 @@
-// A guard that refuses objects whose last change stopped halfway.
+// A guard that refuses the use of objects after a change that stopped halfway.
 #pragma once
 
 #include "support/errors.hpp"
 
 namespace fastfs::core {
 
-// A flag for an object that a change ended by an exception leaves broken: each later use is refused.
+// Tells if a change of an object ended by an exception: the object is broken, and each later use is refused.
 class Intact {
   public:
     // Throws InvalidArgument if the object is broken. what: the change and its object, as in "an update of this

@@ -1,4 +1,4 @@
-// Storage for some rows of a matrix that comes in blocks, each of which is gone when the next block comes.
+// Storage for selected rows of a matrix that comes in blocks, each of which is gone when the next block comes.
 #pragma once
 
 #include <cstdint>
@@ -32,12 +32,12 @@ class KeptRows {
     bool fits(const KeptRows& other) const {
         return rows_.empty() || other.rows_.empty() || same_form(other.is_sparse_, other.is_float32_);
     }
-    // Drops all rows but those under `numbers`, which ascend.
+    // Drops all rows except the listed `numbers`, which ascend.
     void keep_only(const std::vector<std::int64_t>& numbers);
     void merge(const KeptRows& other);
 
     std::int64_t memory() const { return memory_; }
-    // Returns the bytes that storing this row of X adds to memory().
+    // Returns the bytes that `keep` of this row of X adds to memory().
     static std::int64_t memory(const Matrix& X, std::int64_t row);
     std::vector<std::int64_t> numbers() const;  // ascending
     // Returns all rows as a matrix, in ascending order of their numbers.

@@ -182,7 +182,7 @@ void stedc(std::int64_t n, double* d, double* e, double* Z, std::int64_t ldz) {
     const std::vector<double> diagonal(d, d + n), off_diagonal(e, e + n - 1);
     blas_int info = 0;
     blas().dstedc("I", &n_, d, e, Z, &ldz_, work.data(), &lwork, iwork.data(), &liwork, &info);
-    // A secular equation that didn't converge, among clustered eigenvalues: QR iteration is slow but sure.
+    // A secular equation didn't converge, among clustered eigenvalues: QR iteration is slow but sure.
     if (info > 0) {
         std::copy(diagonal.begin(), diagonal.end(), d);
         std::copy(off_diagonal.begin(), off_diagonal.end(), e);

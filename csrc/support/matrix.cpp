@@ -46,7 +46,7 @@ void check_sparse(const fastfs_matrix& m) {
         }
         const std::int64_t stored = indptr[outer];
         require(stored == 0 || (values && indices), "the values or indices of a sparse matrix are null");
-        // The sign bit of i or of last - i is set just where i is outside, which takes no branch.
+        // Sets the sign bit if i or last - i is negative, which means that i is outside, without a branch.
         using Index = std::remove_cv_t<std::remove_reference_t<decltype(*indices)>>;
         using Bits = std::make_unsigned_t<Index>;
         const auto last = static_cast<Bits>(std::min<std::int64_t>(inner - 1, std::numeric_limits<Index>::max()));
@@ -301,7 +301,7 @@ Matrix::Matrix(const fastfs_matrix& description, const Name& name, bool dense_ro
         }
         require(m_.col_stride != 0 || m_.n_cols == 1, "col_stride of ", name,
                 " must not be 0, by which all columns would be one: give 1, or the distance of columns");
-        // No memory reaches further, and no sum of such steps overflows.
+        // No memory reaches further, and no sum of steps below this limit overflows.
         auto reach = [](std::int64_t n, std::int64_t stride) {
             return static_cast<double>(n) * std::abs(static_cast<double>(stride));
         };

@@ -16,10 +16,11 @@ namespace fastfs::core {
 // The largest number of features, which keeps byte counts of square matrices within 64 bits.
 constexpr std::int64_t kMostFeatures = 400000000;
 
-// The largest number of values: more would take petabytes, and the bytes of several such matrices still fit 64 bits.
+// The largest number of values: more would take petabytes, and the bytes of several matrices of this size still fit 64
+// bits.
 constexpr std::int64_t kMostValues = std::int64_t{1} << 50;
 
-// The names of the first and second matrix of a call in messages.
+// The names in messages of the first and the second matrix of a call.
 inline const Name kX = Name::of_matrix(0, "X");
 inline const Name kY = Name::of_matrix(1, "Y");
 
@@ -28,8 +29,8 @@ inline const Name kY = Name::of_matrix(1, "Y");
 
 class Matrix {
   public:
-    // Throws InvalidArgument if the description can't be right (sizes, strides, sparse structure). A dense matrix may
-    // have a row_list only where it is read by Values.
+    // Throws InvalidArgument if the description can't be right (sizes, strides, sparse structure). dense_row_list: true
+    // if a dense matrix can have a row_list, which only Values reads.
     explicit Matrix(const fastfs_matrix& description, const Name& name = kX, bool dense_row_list = false);
 
     std::int64_t n_rows() const { return m_.n_rows; }
@@ -66,7 +67,7 @@ class Samples {
     // Returns the largest |x| of each row, as Matrix::row_maxima; rows count over all chunks.
     std::vector<double> row_maxima(Run& run) const;
 
-    // Tests if rows can be taken in blocks: those of dense or CSR chunks can.
+    // Tests if rows can be taken in blocks: dense and CSR chunks allow it.
     bool has_row_blocks() const;
     // Calls f(block, first row) for blocks of at most `most` consecutive rows, in their order.
     void for_row_blocks(std::int64_t most, const std::function<void(const Matrix&, std::int64_t)>& f) const;
@@ -168,8 +169,8 @@ class Values {
         return {room.data(), n, 1};
     }
 
-    // Returns the largest number of rows that a block of `across` columns should have (or of columns, for `across`
-    // rows): unlimited if the values are read in place, otherwise the number whose copy fits a cache.
+    // Returns the best number of rows of a block with `across` columns (or of columns, for `across` rows): no limit if
+    // the values are read in place, otherwise as many rows as fit a cache when they are copied.
     std::int64_t most(std::int64_t across) const {
         return stay() ? kMostValues : std::max<std::int64_t>(kDecoded / across, 4);
     }

@@ -23,7 +23,7 @@
 namespace fastfs::core {
 namespace {
 
-// The thread whose call this helper works for.
+// The thread that made the call for which this helper works.
 thread_local std::thread::id served;
 
 struct Loop {
@@ -44,7 +44,7 @@ struct Loop {
     std::condition_variable helper_left;
 
     // Works until the indices are used up. Indices are given out in order, so when an index fails, all smaller indices
-    // are finished or in progress: they are left to finish, and of several failures that of the lowest index is kept.
+    // are finished or in progress. They are left to finish, and the failure of the lowest index is kept.
     void work(int slot, std::mutex& mutex) {
         std::int64_t i = 0;
         try {
@@ -102,7 +102,7 @@ struct Pool {
         loop_waits.notify_all();
     }
 
-    // Takes the loop off the queue and waits for its helpers; the calling thread keeps reporting meanwhile.
+    // Takes the loop off the queue and waits for its helpers; the calling thread keeps reporting progress meanwhile.
     void finish(Loop& loop) {
         std::unique_lock lock(mutex);
         std::erase(loops, &loop);

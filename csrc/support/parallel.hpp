@@ -24,19 +24,20 @@ class LoopBody {
 };
 
 // Calls body(index, slot) for every index in [0, n), on at most run.n_threads() threads, the calling one among them.
-// slot < n_threads tells the threads apart, for their scratch. Which thread takes an index is open, so a body writes
-// only what belongs to its index: results then have the same bits for any number of threads. BLAS is held at one
-// thread. An exception of a body ends the loop and is thrown here: that of the lowest index, for any number of threads.
+// slot < n_threads tells the threads apart, for their scratch. Any thread can take any index, so a body writes only to
+// the places of its index: results then have equal bits for any number of threads. BLAS is held at one thread. An
+// exception of a body ends the loop. This function throws the exception of the lowest index, for any number of threads.
 void parallel_for(Run& run, std::int64_t n, LoopBody body);
 
-// Returns the thread that made the call for which this thread works: another one only for the library's own threads.
+// Returns the thread that made the call for which this thread works. It differs from the running thread only in the
+// library's own threads.
 std::thread::id calling_thread();
 
-// While one of these is alive, BLAS keeps to the thread that calls it; the last one to go restores what was there
-// before the first. BLAS threads wait for each other in thousands of short calls: dsyevd at n = 2000 on 2 cores takes
-// 0.64 s instead of 1.17 s with two of them when the machine is idle, but all of exact
-// ManiFeSt took 24 s instead of 3 when it was busy. So what is worth threads is cut into tiles here, and results have
-// the same bits for any number of threads in LAPACK's part too.
+// Holds BLAS at the thread that calls it while an object of this class is alive; the last object to go restores the
+// number of threads from before the first. BLAS threads wait for each other in thousands of short calls: dsyevd at n =
+// 2000 on 2 cores takes 0.64 s instead of 1.17 s with two of them when the machine is idle, but all of exact ManiFeSt
+// took 24 s instead of 3 when it was busy. So work that is worth threads is cut into tiles here, and results have equal
+// bits for any number of threads in LAPACK's part too.
 class SingleThreadedBlas {
   public:
     SingleThreadedBlas();

@@ -69,7 +69,7 @@ class RowSet {
         }
     }
 
-    // Returns the bits of word w that stand for rows; the last word may have others.
+    // Returns the bits of word w that stand for rows: the last word can hold further bits.
     std::uint64_t bits_of(std::size_t w) const {
         const std::int64_t rest = n_rows_ % 64;
         return w + 1 < words_.size() || rest == 0 ? ~std::uint64_t{0} : (std::uint64_t{1} << rest) - 1;

@@ -19,14 +19,14 @@ namespace {
 constexpr auto kReportInterval = std::chrono::milliseconds(50);
 constexpr int kMaxThreads = 1024;
 
-// Bytes below which a call doesn't look at the machine: reading its state takes longer than such a call.
+// Bytes below which a call doesn't look at the machine, because reading its state takes longer than the call.
 constexpr std::int64_t kAlwaysAllowed = std::int64_t{1} << 26;
 
 // Overhead that doesn't grow with the data (tiles, panels, packed blocks). Methods don't count it; answers include it.
 constexpr std::int64_t kOfAnyCall = std::int64_t{4} << 20, kOfAnyThread = std::int64_t{1} << 19;
 
-// Reads a system file; returns an empty string if that fails. Streams would bring locales with them, which is a lot of
-// code in a library that links its own C++ library.
+// Reads a system file; returns an empty string if that fails. The standard library's streams would bring locales, which
+// are a lot of code for a library that links the C++ runtime statically.
 std::string contents(const std::string& path) {
     std::string text;
     if (std::FILE* file = std::fopen(path.c_str(), "r")) {

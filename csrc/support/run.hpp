@@ -1,4 +1,4 @@
-// How one call runs: its threads, its memory budget, its progress and its cancellation.
+// The execution of one call: its threads, its memory budget, its progress and its cancellation.
 #pragma once
 
 #include <atomic>
@@ -40,9 +40,9 @@ class Run {
     // Tests if the caller only asks how much memory the call would take.
     bool is_question() const { return options_.bytes_needed != nullptr; }
 
-    // Throws OutOfMemory, before anything is allocated, if `bytes` exceed the budget; `what` starts the sentence and
-    // `advice`, what else would fit, ends it. Answers a question: a method that asks for memory in several places gives
-    // the sum of them first if the call is one.
+    // Throws OutOfMemory, before anything is allocated, if `bytes` exceed the budget; the message is `what`, the bytes,
+    // and `advice`. If the call is a question, answers it instead: a method that asks for memory in several places
+    // first asks for the sum of them then.
     void require_memory(std::int64_t bytes, const Message& what,
                         std::string_view advice = "give fewer samples or features") const;
 
@@ -52,8 +52,7 @@ class Run {
     // thread, where loops may be nested, it is a checkpoint, and a Part does nothing.
     void step(const char* name, double end);
 
-    // A share of the running step that counts as a whole while this object is alive: steps and loops in it run from 0
-    // to 1.
+    // A share of the running step. While this object is alive, steps and loops in the share run from 0 to 1.
     class Part {
       public:
         Part(Run& run, double begin, double end);
@@ -80,7 +79,7 @@ class Run {
     std::thread::id caller_ = std::this_thread::get_id();
     std::atomic<bool> stop_{false};
     const char* step_ = "starting";
-    // Used by the calling thread only, as is all below. A step may hold several loops, each of which counts from 0: the
+    // The calling thread alone uses the members below. A step may hold several loops, each of which counts from 0: the
     // share that is reported never decreases.
     Shares shares_;
     double done_ = 0;
