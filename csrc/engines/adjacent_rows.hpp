@@ -24,8 +24,8 @@ static_assert(kRowsRead % kTogether == 0);
 template <class T>
 constexpr std::int64_t kWidth = 3072 / static_cast<std::int64_t>(sizeof(T));
 
-// A reader of n columns of X that makes each row contiguous: in X itself if it is so already, otherwise copied to
-// `copy_` (kRowsRead x kWidth).
+// A reader of n columns of X that makes each row contiguous: in place if X stores rows so, otherwise copied to `copy_`
+// (kRowsRead x kWidth).
 template <class T>
 class AdjacentRows {
   public:

@@ -20,25 +20,25 @@ std::int64_t n_blocks(std::int64_t d) { return ceil_div(d, kTile); }
 
 std::int64_t block_size(std::int64_t d, std::int64_t block) { return std::min(kTile, d - block * kTile); }
 
-// A squared distance from a Gram has an error of some eps (|z_i|^2 + |z_j|^2). Below this share of that sum it has lost
-// more than 8 of its bits, and is computed again by differences.
+// A squared distance from a Gram has an error of some eps (|z_i|^2 + |z_j|^2). If the distance is below this share of
+// |z_i|^2 + |z_j|^2, it has lost more than 8 of its bits, and is computed again by differences.
 template <class T>
 constexpr T kFewBits = T(1) / 256;
 
-// Share of that sum below which no digit is left.
+// Share of |z_i|^2 + |z_j|^2 below which no digit is left.
 constexpr double kNoDigits = 64 * std::numeric_limits<double>::epsilon();
 
 // Values between two checkpoints of recomputed pairs: 0.02 s or so.
 constexpr std::int64_t kValuesPerCheckpoint = std::int64_t{1} << 20;
 
-// Returns 1 / (2 sigma^2) for distances in units of `unit`; kept finite, so that 0 times it stays 0.
+// Returns 1 / (2 sigma^2) for distances in units of `unit`; finite, so that its product with 0 is 0.
 template <class T>
 T rbf_scale(double sigma, double unit) {
     const double ratio = unit / sigma;
     return static_cast<T>(std::min(0.5 * ratio * ratio, static_cast<double>(std::numeric_limits<T>::max())));
 }
 
-// Converts norms |x_i|^2 to the scale of the data; refuses infinite ones, which no kernel may be given.
+// Converts norms |x_i|^2 to the scale of the data; refuses infinite norms, which no kernel may be given.
 std::vector<double> data_norms(std::vector<double> norms, double square) {
     for (double& norm : norms) {
         norm *= square;
@@ -73,7 +73,7 @@ void for_upper_tiles(std::int64_t d, Run& run, F&& f) {
 }
 
 // Outputs larger than an L2 cache are stored past the caches: a line needn't be fetched only to be overwritten. On Zen
-// 4 (1 MiB of L2, 32 of L3) that made whole calls 6 to 25 % faster at any size from 1 MiB on, also where all of the
+// 4 (1 MiB of L2, 32 of L3) this made entire calls 6 to 25 % faster at any size from 1 MiB on, even if all of the
 // output was read right afterwards.
 constexpr std::int64_t kStreamedBytes = std::int64_t{4} << 20;
 
@@ -83,8 +83,8 @@ bool streamed(const Out* out, std::int64_t d) {
     return aligned && d * d * static_cast<std::int64_t>(sizeof(Out)) >= kStreamedBytes;
 }
 
-// Returns the factor from computed values to output values. Kernel values have no unit for RBF, and that of the data
-// for a custom kernel; all other kernels carry unit^2, which might not fit the output.
+// Returns the factor from computed values to output values: 1 for RBF, whose values have no unit, and for a custom
+// kernel, whose values have the unit of the data; unit^2, which might not fit the output, for all other kernels.
 template <class T, class Out>
 Out output_factor(const Features<T>& features, const Kernel& kernel) {
     if (kernel.kind == Kernel::Kind::kRbf || kernel.kind == Kernel::Kind::kCustom) return 1;
@@ -98,8 +98,8 @@ Out output_factor(const Features<T>& features, const Kernel& kernel) {
 
 }  // namespace
 
-// Tolerates rounding: of the value, and of terms as large as the largest value that cancel in it. The largest value is
-// looked for only if that matters.
+// Tolerates the rounding of a value, and of terms as large as the largest value that cancel in it. Finds the largest
+// value only if the result depends on it.
 void require_symmetric_values(std::int64_t n, std::int64_t m, const double* tile, std::int64_t ld,
                               const double* exchanged, std::int64_t exchanged_ld, const RefuseAsymmetry& refuse) {
     double largest = 0;
@@ -126,15 +126,15 @@ class CustomKernel {
                  double largest = std::numeric_limits<double>::max())
         : kernel_(kernel), norms_(std::move(norms)), column_norms_(std::move(column_norms)), largest_(largest) {}
 
-    // Tests if this is a tile of its features with themselves, and if it must be evaluated as a whole.
+    // Tests if this is a tile of its features with themselves, and if it must be evaluated in one call.
     bool is_diagonal(std::int64_t i0, std::int64_t j0) const { return column_norms_.empty() && i0 == j0; }
     bool takes_whole(std::int64_t i0, std::int64_t j0) const {
         return is_diagonal(i0, j0) || (column_norms_.empty() && i0 == 0 && j0 == kTile);
     }
 
     // Replaces squared distances of features i0.. and j0.. by values. A tile on the diagonal needs its upper triangle
-    // only, and is checked for symmetry. One of the other tiles is checked too, by a second call with rows and columns
-    // exchanged.
+    // only, and is checked for symmetry. One tile off the diagonal is checked too, by a second call with rows and
+    // columns exchanged.
     void operator()(std::int64_t i0, std::int64_t ni, std::int64_t j0, std::int64_t nj, double* tile,
                     std::int64_t ld) const {
         const bool symmetric = column_norms_.empty(), diagonal = is_diagonal(i0, j0);
@@ -157,7 +157,8 @@ class CustomKernel {
     }
 
   private:
-    // Copies the upper triangle to the lower one, to the bit: sparse sums can go in another order there.
+    // Copies the upper triangle to the lower one, to the bit: below the diagonal, sparse sums can be added in another
+    // order.
     static void mirror(double* tile, std::int64_t ld, std::int64_t n) {
         for (std::int64_t a = 0; a < n; ++a) {
             for (std::int64_t b = 0; b < a; ++b) tile[a * ld + b] = tile[b * ld + a];
@@ -200,7 +201,8 @@ template <class T>
 bool float_tiles_serve(const Features<T>& features, const Kernel& kernel) {
     constexpr std::int64_t kManySamples = 16384;
     constexpr double kLargestExponent = 1e3;
-    // Once offsets are off, less is left of the values than single squares can hold, or than squares of their unit.
+    // After offsets are subtracted, values can be too small for the squares of single precision, or for squares of
+    // their unit.
     const double smallest_square = features.unit() < 0x1p60 ? 0x1p-60 : 0.25;
     if (features.n_samples() > kManySamples || kernel.kind == Kernel::Kind::kCustom) return false;
     if (features.largest_squared_norm() < smallest_square) return false;
@@ -222,7 +224,7 @@ template <class T>
 void KernelTiles<T>::operator()(std::int64_t i0, std::int64_t ni, std::int64_t j0, std::int64_t nj, T* tile,
                                 Run& run) const {
     if (custom_ && custom_->is_diagonal(i0, j0)) {
-        // The upper triangle suffices, in steps from their own columns on.
+        // The upper triangle suffices: each step begins at its own diagonal.
         const std::int64_t step = left_.alignment();
         for (std::int64_t a = 0; a < ni; a += step) {
             const std::int64_t rows = std::min(step, ni - a);
@@ -245,7 +247,7 @@ void KernelTiles<T>::operator()(std::int64_t i0, std::int64_t ni, std::int64_t j
     }
 }
 
-// Replaces inner products by values of a built-in kernel, or by the distances that a custom kernel takes.
+// Replaces inner products by values of a built-in kernel, or by the distances that a custom kernel receives.
 template <class T>
 void KernelTiles<T>::make_values(std::int64_t i0, std::int64_t ni, std::int64_t j0, std::int64_t nj, T* tile,
                                  Run& run) const {
@@ -330,12 +332,12 @@ void affinity(const Features<T>& features, const Kernel& kernel, Run& run, Out* 
             store(tile, kTile, kTile, nj, factor, out + i0 * d + j0, out + j0 * d + i0, d, stream);
             return;
         }
-        // On the diagonal in steps, each from its own columns on; a custom kernel takes it whole.
+        // The diagonal tile is computed in steps, each from its own columns on; a custom kernel takes it in one step.
         const std::int64_t step = kernel.kind == Kernel::Kind::kCustom ? kTile : features.alignment();
         for (; i0 < j0 + nj; i0 += step) {
             const std::int64_t cols = j0 + nj - i0, rows = std::min(step, cols);
             kernel_tile(i0, rows, i0, cols, tile, run);
-            // Sparse sums may go in another order below the diagonal.
+            // Below the diagonal, sparse sums can be added in another order.
             for (std::int64_t a = 0; a < rows; ++a) {
                 for (std::int64_t b = 0; b < a; ++b) tile[a * kTile + b] = tile[b * kTile + a];
             }
@@ -432,8 +434,8 @@ void affinity_product(const Features<T>& features, const Kernel& kernel, const O
         if (std::isfinite(V[e])) continue;
         throw InvalidArgument({"V contains NaN or infinity: first at row ", e / p, ", column ", e % p});
     }
-    // One task owns a block of rows and walks the columns in order: the same bits for any number of threads. Computing
-    // each tile twice costs less than sharing it between two owners would.
+    // One task owns a block of rows and walks the columns in order, so the bits don't depend on the number of threads.
+    // Computing each tile twice costs less than sharing it between two owners.
     Buffer<T> v(d * p);
     std::copy(V, V + d * p, v.data());
     auto tiles = buffers<T>(run.n_threads(), kTile * kTile), parts = buffers<T>(run.n_threads(), kTile * p);
@@ -481,7 +483,7 @@ void Gram::update(const Samples& chunk, Run& run) {
     const double square = features.unit() * features.unit();
     require(square <= 1e290 && square >= 1e-290,
             "the values of a chunk are too large or too small to be squared: divide all chunks by a constant first");
-    // The chunk's sums come first: a cancel or an error half-way must leave the handle as it was.
+    // The chunk's sums come first: a cancel or an error half-way must leave the handle unchanged.
     Buffer<double> fresh(d_ * d_);
     auto tiles = buffers<double>(run.n_threads(), kTile * kTile);
     const auto store = store_tile<double, double>();

@@ -1,5 +1,5 @@
-// Engine: all pairs of features. Gram by tiles, kernel while the tile is in L2; stored, streamed, or summed over
-// chunks.
+// Engine: all pairs of features. Computes the Gram by tiles, and the kernel while a tile is in L2; values are stored,
+// streamed, or summed over chunks.
 #pragma once
 
 #include <cstdint>
@@ -20,21 +20,21 @@ struct Kernel {
     Shift shift() const { return kind == Kind::kLinear ? Shift::kNone : Shift::kRow; }
 };
 
-// Tests if tiles in single precision keep all digits that the caller can see. They don't for sums over many samples,
-// and for an RBF exponent, whose error grows with |z|^2 / sigma^2. A custom kernel takes tiles in double.
+// Tests if tiles in single precision keep all digits that the caller can see. They lose digits in sums over many
+// samples and in a large RBF exponent: its error grows with |z|^2 / sigma^2. A custom kernel takes tiles in double.
 template <class T>
 bool float_tiles_serve(const Features<T>& features, const Kernel& kernel);
 
 // Checks that a custom kernel is symmetric: calls refuse(a, b, value, exchanged value) for the first value in `tile` (n
-// x m, ld) that differs from the value with both features exchanged, in `exchanged` (m x n). Both may be the same tile,
-// whose lower triangle mirrors the upper one.
+// x m, ld) that differs from the value with both features exchanged, in `exchanged` (m x n). `tile` and `exchanged` can
+// be one symmetric tile.
 using RefuseAsymmetry = std::function<void(std::int64_t a, std::int64_t b, double value, double exchanged)>;
 void require_symmetric_values(std::int64_t n, std::int64_t m, const double* tile, std::int64_t ld,
                               const double* exchanged, std::int64_t exchanged_ld, const RefuseAsymmetry& refuse);
 
 class CustomKernel;
 
-// Kernel values between two sets of features: all with all, or all with some (Features' second constructor).
+// Kernel values between two sets of features: all with all, or all with selected ones (Features' second constructor).
 template <class T>
 class KernelTiles {
   public:
@@ -66,12 +66,12 @@ template <class T, class Out>
 void affinity(const Features<T>& features, const Kernel& kernel, Run& run, Out* out);
 
 // Writes squared distances in units of features.unit() squared to the upper triangle of out (d x d, row-major), or adds
-// them to it (add); the entries below the diagonal are left alone. Column-major LAPACK sees a lower triangle.
+// them to it (add); leaves the entries below the diagonal alone. Column-major LAPACK sees a lower triangle.
 template <class T>
 void squared_distances_upper(const Features<T>& features, bool add, Run& run, T* out);
 
-// Computes the upper triangle of squared distances between the columns of these rows of X, in units of unit^2, summed
-// over blocks of rows; returns the columns' squared norms in that unit.
+// Computes the upper triangle of squared distances between the columns of the listed rows of X, in units of unit^2,
+// summed over blocks of rows; returns the columns' squared norms in units of unit^2.
 std::vector<double> squared_distances_upper(const Samples& X, const std::vector<std::int64_t>& rows, double unit,
                                             Run& run, double* out);
 std::int64_t squared_distances_memory(const Samples& X, std::int64_t n_rows, int n_threads);  // besides out
@@ -89,7 +89,7 @@ template <class T, class Out>
 void affinity_product(const Features<T>& features, const Kernel& kernel, const Out* V, std::int64_t p, Run& run,
                       Out* out);
 
-// Returns the bytes of scratch that a tile loop takes.
+// Returns the bytes of scratch that a loop over tiles takes.
 std::int64_t tile_memory(int n_threads, std::int64_t p = 0);
 
 // The Gram matrix of all features as a sum over row chunks, in double.

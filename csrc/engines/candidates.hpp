@@ -1,12 +1,12 @@
-// What may be among the nearest features of each feature, by bounds of products in single precision.
+// Candidates for the nearest features of each feature, by bounds of products in single precision.
 //
 // From a Gram, d_ij^2 is known up to e_i + e_j: between g_ij - e_i - e_j and g_ij + e_i + e_j. With u_i the
-// n_neighbors-th smallest g_ij + e_j, at least so many features are no farther from i than u_i + e_i, and j may be
+// n_neighbors-th smallest g_ij + e_j, at least n_neighbors features are no farther from i than u_i + e_i, and j may be
 // among the nearest only if g_ij - e_j <= u_i + 2 e_i. As g_ij = |z_i|^2 + |z_j|^2 - 2 G_ij, this is
 //
 //     G_ij >= floor_j - limit_i,   floor_j = (|z_j|^2 - e_j) / 2,   limit_i = (u_i + 2 e_i - |z_i|^2) / 2.
 //
-// Counts and other whole numbers have exact products up to 2^24; there e_i is 0 and ties are decided at once.
+// Counts and other integers have exact products up to 2^24: for them e_i is 0, and ties are decided immediately.
 #pragma once
 
 #include <algorithm>
@@ -24,8 +24,8 @@ namespace fastfs::core {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
-// Returns the number of candidates that a feature has room for. The list is cut when it is full: more room makes cuts
-// rarer and their threshold older.
+// Returns the number of candidates that a feature has room for. A full list is cut: more room makes cuts rarer and
+// their threshold older.
 inline std::int64_t candidate_capacity(std::int64_t k, std::int64_t d) {
     return std::min(d - 1, k + std::max<std::int64_t>(32, k / 2));
 }
@@ -44,7 +44,7 @@ struct CandidateScratch {
 // The candidates of all features; ids: their columns of X, which decide ties.
 class Candidates {
   public:
-    // left_out: a flag per feature, or empty; other features don't find the flagged ones.
+    // left_out: a flag per feature, or empty; flagged features are candidates of no other feature.
     Candidates(std::int64_t d, std::int64_t k, const std::vector<std::int64_t>& ids, std::vector<float> norms,
                std::vector<float> errors, const std::vector<char>& left_out)
         : k_(k),
@@ -123,7 +123,7 @@ class Candidates {
     // are at most `upper`.
     float lower_limit(std::int64_t i, float upper) {
         const float lower = upper + 2 * errors_[at(i)];
-        // Others may read it without the lock that guards the candidates of i.
+        // Other threads can read the limit without the lock that guards the candidates of i.
         const float limit = std::min(limits_[at(i)], (lower - norms_[at(i)]) / 2);
         std::atomic_ref(limits_[at(i)]).store(limit, std::memory_order_relaxed);
         return lower;
@@ -147,8 +147,8 @@ class Candidates {
         keep(i, [&](const Candidate& c) { return c.lower <= limit; });
         if (size(i) > enough) cut(i, scratch);
         if (size(i) <= enough) return;
-        // More that rounding could confuse than there is room for. Some n_neighbors of the smallest uppers are kept, so
-        // that the limit stays right; the feature is searched again when all limits are known.
+        // Rounding confuses more candidates than there is room for. n_neighbors of the smallest uppers stay, so that
+        // the limit stays right; the feature is searched again when all limits are known.
         overflowed_[at(i)] = 1;
         const float upper = kth_upper(i, scratch);
         std::int64_t ties = k_ - std::count_if(list(i), list(i) + size(i), [&](auto& c) { return c.upper < upper; });

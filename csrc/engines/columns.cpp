@@ -120,7 +120,7 @@ std::int64_t Features<T>::memory(const Samples& X, std::int64_t n_rows) {
     constexpr std::int64_t value = sizeof(T), index = sizeof(std::int64_t);
     const std::int64_t of_rows = 3 * n_rows * index;  // their numbers, maxima and shifts
     if (!X.is_sparse()) return (n_panels<T>(X.n_cols()) * kPanel<T> * n_rows + X.n_cols()) * value + of_rows;
-    // Two layouts with their indices, segments (at most one a value), and for CSC a row-wise copy on the way.
+    // Two layouts with their indices, segments (at most one per value), and for CSC a row-wise copy on the way.
     const std::int64_t per_value = 3 * value + 4 * index + 1 + index;
     return X.n_stored() * per_value + X.n_cols() * (index + value) + X.n_rows() * index + of_rows;
 }
@@ -172,8 +172,8 @@ void Features<T>::pack_dense(const Samples& X, const std::vector<std::int64_t>& 
 
 namespace {
 
-// Access to the entries of some rows of a sparse chunk, row after row: in its own arrays, or in a transposed copy of a
-// CSC matrix.
+// Access to the entries of selected rows of a sparse chunk, row after row: in its own arrays, or in a transposed copy
+// of a CSC matrix.
 class SparseRows {
   public:
     SparseRows(const Matrix& chunk, Run& run) : chunk_(chunk) {
@@ -194,7 +194,7 @@ class SparseRows {
                     columns_[to] = c;
                 }
             }
-            // Each begin has moved on to the next row's.
+            // Undoes the advance of begins, each of which has moved to the begin of the next row.
             for (std::int64_t r = n_rows; r > 0; --r) begins_[r] = begins_[r - 1];
             begins_[0] = 0;
         });
@@ -280,7 +280,7 @@ void Features<T>::pack_sparse(const Samples& X, const std::vector<std::int64_t>&
     for (std::size_t b = 0; b < segments_.size(); ++b) segments_[b].push_back({n_samples_, block_next[b]});
 }
 
-// `all` is a Features of either type.
+// `all` is a Features of float or of double.
 template <class T>
 void Features<T>::copy_sparse(const auto& all, const std::vector<std::int64_t>& columns) {
     column_begins_ = Buffer<std::int64_t>(n_features_ + 1);
@@ -479,8 +479,8 @@ std::vector<std::uint64_t> Features<T>::hashes(Run& run) const {
     return hashes;
 }
 
-// A sum of m products that were added one after the other has an error of at most m u (1 + m u) times the sum of their
-// magnitudes, which is at most half of |z_i|^2 + |z_j|^2; m is below 2^20 for float, and the unit roundoff u = eps / 2.
+// A sum of m products in sequence has an error of at most m u (1 + m u) times the sum of their magnitudes, which is at
+// most half of |z_i|^2 + |z_j|^2; m is below 2^20 for float, and the unit roundoff u = eps / 2.
 template <class T>
 void Features<T>::product_errors(double* errors) const {
     constexpr double u = 0.55 * std::numeric_limits<T>::epsilon();

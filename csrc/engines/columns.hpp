@@ -1,4 +1,4 @@
-// The columns of (some rows of) X, laid out for Gram tiles: all feature-space methods read this copy instead of X.
+// The columns of (some rows of) X, laid out for Gram tiles. All feature-space methods read this copy instead of X.
 #pragma once
 
 #include <cstdint>
@@ -18,11 +18,12 @@ constexpr std::int64_t kTile = 192;
 
 enum class Shift {
     kNone,
-    // subtract the value that nearly all of a row share: distances stay, their cancellation goes. Dense rows only.
+    // subtract the value that nearly all of a row share, which keeps distances and avoids their cancellation. Dense
+    // rows only.
     kRow
 };
 
-// Returns the offset that nearly all of the first n values of a row share, times per_unit; 0 if there is none.
+// Returns the offset that nearly all of the first n values of a row share, times per_unit; 0 if they share none.
 template <class T>
 double shared_offset(const Values<T>& values, std::int64_t row, std::int64_t n, double per_unit);
 
@@ -30,7 +31,7 @@ double shared_offset(const Values<T>& values, std::int64_t row, std::int64_t n, 
 // distance, however large the value is, so it counts only by as much as keeps its values finite in the unit.
 std::vector<double> maxima_of_differences(const Samples& X, Run& run);
 
-// Returns the power of two near the largest |x| of these rows, given row_maxima of all rows.
+// Returns the power of two near the largest |x| of the listed rows, given row_maxima of all rows.
 double common_unit(const std::vector<double>& row_maxima, const std::vector<std::int64_t>& rows);
 
 class PairProducts;
@@ -44,18 +45,18 @@ class Features {
   public:
     Features() = default;
 
-    // rows: the rows of X to copy, ascending; unit: the common_unit of these rows or of more.
+    // rows: the rows of X to copy, ascending; unit: the common_unit of `rows` or of more rows.
     Features(const Samples& X, const std::vector<std::int64_t>& rows, double unit, Shift shift, Run& run);
 
-    // Copies some features of `all`, in the order of `columns`, with the same unit and row shifts.
+    // Copies the listed features of `all`, in the order of `columns`, with the unit and row shifts of `all`.
     template <class From>
     Features(const Features<From>& all, const std::vector<std::int64_t>& columns, Run& run);
 
-    // Stands for features of which only the products of all pairs are known. Such features have Gram tiles, norms and
-    // distances, but neither samples nor values.
+    // Makes features of which only the products of all pairs are known: they have Gram tiles, norms and distances, but
+    // neither samples nor values.
     explicit Features(std::shared_ptr<const PairProducts> products);
 
-    // Returns the bytes that such an object takes, with the temporary memory of its construction.
+    // Returns the bytes that an object takes, with the temporary memory of its construction.
     static std::int64_t memory(const Samples& X, std::int64_t n_rows);
 
     std::int64_t n_features() const { return n_features_; }
@@ -66,8 +67,8 @@ class Features {
     T largest_value() const;                                               // of dense data, in magnitude
     const std::vector<double>& row_shifts() const { return row_shifts_; }  // in units of x, zeros without
 
-    // Extends each dense feature by a component that no other feature shares, whose square is given in units of x: the
-    // effect is that of as many more rows of X, with one nonzero value each.
+    // Extends each dense feature by a component that no other feature shares. Its square is given in units of x. The
+    // effect is one more row of X per feature, with one nonzero value.
     void add_own(const std::vector<double>& squares);
     // Returns the values of a dense feature, one per sample, kPanel<T> apart.
     const T* feature(std::int64_t i) const { return &dense_[i / kPanel<T> * panel_stride() + i % kPanel<T>]; }
@@ -79,15 +80,15 @@ class Features {
     std::int64_t alignment() const { return sparse_ ? kTile : kPanel<T>; }
 
     // Computes tile[a * kTile + b] = z_(i0 + a)' y_(j0 + b) for a < ni, b < nj. y are the features of `right`: this
-    // object, or one with the same samples in the same unit. i0 and j0 are multiples of alignment(). No other entry of
-    // the tile is written.
+    // object, or an object with equal samples and unit. i0 and j0 are multiples of alignment(). No other entry of the
+    // tile is written.
     void gram_tile(std::int64_t i0, std::int64_t ni, const Features& right, std::int64_t j0, std::int64_t nj, T* tile,
                    Run& run) const;
 
-    // Computes |z_i - y_j|^2 by differences, which is right where a Gram has lost its digits.
+    // Computes |z_i - y_j|^2 by differences, which is right even if a Gram has lost its digits.
     T squared_distance(std::int64_t i, const Features& right, std::int64_t j) const;
 
-    // Returns a number for each feature; features of equal values share the number.
+    // Returns a number for each feature; features with equal values share the number.
     std::vector<std::uint64_t> hashes(Run& run) const;
 
     // Computes rounding bounds: errors[i] + errors[j] bounds the rounding error of twice the product of i and j, in
@@ -110,8 +111,8 @@ class Features {
     void copy_sparse(const auto& all, const std::vector<std::int64_t>& columns);
     void sum_squares(Run& run);
     void take_norms();  // of products_
-    // Returns the product of the components that add_own gave to features i and j of `right`: nonzero only if both are
-    // the same feature.
+    // Returns the product of the components that add_own gave to features i and j of `right`: nonzero only if i and j
+    // are one feature.
     double own_product(std::int64_t i, const Features& right, std::int64_t j) const {
         return names_[at(i)] == right.names_[at(j)] ? own_[at(i)] : 0;
     }

@@ -10,13 +10,14 @@
 
 namespace fastfs::core {
 
-// Columns of X with equal values, which are as near to each other and as far from all others. A search leaves out those
-// beyond the first `kept` of a kind: ties go to the lower column, so none is among the `kept` - 2 nearest of another.
+// Columns of X with equal values, which have equal distances to all other columns. A search leaves out the columns
+// beyond the first `kept` of a kind: ties go to the lower column, so no left-out column is among the `kept` - 2 nearest
+// of another column.
 class Copies {
   public:
     using Compare = std::function<void(const std::vector<Query>&, Run&)>;
 
-    // hashes: those of the columns (Features::hashes); compare: adds squared distances to the sums of queries.
+    // hashes: one per column (Features::hashes); compare: adds squared distances to the sums of queries.
     Copies(const std::vector<std::uint64_t>& hashes, const Compare& compare, std::int64_t kept, Run& run);
 
     // Returns a flag per column; empty if none is left out.

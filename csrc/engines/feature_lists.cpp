@@ -1,5 +1,5 @@
 // Centres and features are rounded to 12 bits for the products between them, which single precision then holds exactly:
-// sums of them have the same bits whether an instruction set fuses multiplications with additions or not.
+// their sums have equal bits whether an instruction set fuses multiplications with additions or not.
 #include "engines/feature_lists.hpp"
 
 #include <algorithm>
@@ -20,7 +20,7 @@ namespace {
 constexpr float kFarthest = std::numeric_limits<float>::infinity();
 constexpr std::int64_t kCentresWide = kPanel<float>;
 
-// With 4 sqrt(p) lists, the search for the nearest centres and that within lists take similar times.
+// With 4 sqrt(p) lists, the search for the nearest centres and the search within lists take similar times.
 constexpr double kListsPerRoot = 4;
 constexpr std::int64_t kTrainedPerList = 40, kTurns = 6;
 
@@ -182,7 +182,7 @@ Centres trained_centres(const Features<float>& features, std::uint64_t seed, Run
     return centres;
 }
 
-// Orders all centres in a chain: each is followed by the nearest of those that are left.
+// Orders all centres in a chain: each is followed by the nearest of the remaining ones.
 std::vector<std::int64_t> chain(const Centres& centres, Run& run) {
     const std::int64_t n = centres.n_samples();
     std::vector<float> values(at(centres.count() * n));
@@ -319,7 +319,8 @@ Ragged inverse(const Ragged& numbers, std::int64_t count) {
 std::int64_t feature_lists_memory(std::int64_t n_features, std::int64_t n_samples, std::int64_t n_neighbors,
                                   int n_threads) {
     const std::int64_t count = list_count(n_features), trained = trained_count(n_features);
-    // Nearest lists, lists to probe and their probers; neighbours, whom they are of, and at most as many lists of both.
+    // Bytes of a feature: nearest lists, lists to probe and their probers; neighbours, the inverse of neighbours, and
+    // at most as many lists of both.
     const std::int64_t of_each = 12 * probe_count(n_features) + 16 * n_neighbors + 80;
     return 4 * n_samples * (round_up(trained, kCentresWide) + 2 * round_up(count, kTile)) + 64 * count + 24 * trained +
            n_features * of_each +

@@ -42,7 +42,7 @@ Ragged lists_of_neighbors(const FeatureLists& lists, const std::int64_t* neighbo
 // Inverts a relation: returns for each number below `count` the lists of `numbers` that contain it.
 Ragged inverse(const Ragged& numbers, std::int64_t count);
 
-// Returns the bytes of all of these, including the scratch with which they are made.
+// Returns the bytes of a FeatureLists and of the lists of neighbours, including the scratch with which they are made.
 std::int64_t feature_lists_memory(std::int64_t n_features, std::int64_t n_samples, std::int64_t n_neighbors,
                                   int n_threads);
 

@@ -13,13 +13,13 @@
 namespace fastfs::core {
 namespace {
 
-// Dense rows that are multiplied together; with PairPanels::kColumns columns 0.5 MB of doubles, half an L2 cache of 1
-// MiB.
+// Dense rows that are multiplied together: with PairPanels::kColumns columns they take 0.5 MB of doubles, half an L2
+// cache of 1 MiB.
 constexpr std::int64_t kRowsAtOnce = 256;
 constexpr std::int64_t kRowsOfSums = 16;
 
-// Largest magnitude of a value: the squares of 10^15 such values add up to a finite number, so that any sums can be
-// saved and loaded.
+// Largest magnitude of a value: the squares of 10^15 values within it add up to a finite number, so that any sums can
+// be saved and loaded.
 constexpr double kLargestValue = 1e145;
 
 // Squared norms below this have lost digits, if not all of them, to underflow.
@@ -175,15 +175,15 @@ void FeatureSums::add_dense(const Matrix& X, const std::int64_t* groups, const s
     });
 }
 
-// Adds sparse rows, without filling their zeros. Each sum belongs to one task, in the order of the rows: the bits don't
-// depend on the number of threads or blocks.
+// Adds sparse rows, without filling their zeros. Each sum is added by one task, in the order of the rows, so the bits
+// don't depend on the number of threads or blocks.
 void FeatureSums::add_sparse(const Matrix& X, const std::int64_t* groups, const std::vector<std::int64_t>& order,
                              Run& run) {
     with_ascending_columns(X, [&](const auto* values, const auto* indptr, const auto* indices) {
         struct Entry {
             std::int64_t row, place;
         };
-        // All memory comes first: what follows can't fail, so that sums have all of the rows or none.
+        // Allocates all memory first: nothing after this can fail, so that the sums have all of the rows or none.
         std::vector<std::int64_t> begins(landmarks_.size() + 1, 0);
         for (std::int64_t e = indptr[0]; e < indptr[X.n_rows()]; ++e) {
             if (const auto place = place_[at(indices[e])]; place >= 0) ++begins[at(place + 1)];

@@ -42,7 +42,8 @@ struct RowTotals {
     double n_rows = 0, offsets = 0;  // offsets of all rows, added up
     std::vector<double> sums, norms;
 
-    // Returns the squared distance of two features, from their product; sets lost if hardly a digit of it is left.
+    // Returns the squared distance of two features, from their product; sets lost if the distance has hardly a digit
+    // left.
     double distance(std::int64_t i, std::int64_t j, double product, std::uint8_t& lost) const;
 };
 
@@ -65,7 +66,7 @@ class PairProducts {
         std::uint8_t lost = 0;
         return totals_.distance(i, j, product(i, j), lost);
     }
-    // Tests if hardly a digit is left of the distance of any two features.
+    // Tests if the distance of any two features has hardly a digit left.
     bool has_lost_digits(Run& run) const;
 
   private:
@@ -75,10 +76,10 @@ class PairProducts {
 };
 
 // Sums for each group of rows: the number of rows, the sums and squared norms of the features, and the products of all
-// features with some of them, the landmarks. Distances follow from norms and products, and the sums of a union of
-// groups from those of its groups, so one pass serves any comparison of groups. Rows of dense blocks are taken less an
-// offset that their values share, which changes no distance and saves digits; always in double, since users divide by
-// small differences of these products.
+// features with selected features, the landmarks. Distances follow from norms and products, and the sums of a union of
+// groups are the sums over its groups, so one pass serves any comparison of groups. From dense
+// rows, the offset that their values share is subtracted first, which changes no distance and saves digits. Sums are in
+// double, since users divide by small differences of the products.
 class FeatureSums {
   public:
     // landmarks: ascending.
@@ -102,15 +103,15 @@ class FeatureSums {
     std::int64_t n_groups() const { return n_groups_; }
     const std::vector<std::int64_t>& landmarks() const { return landmarks_; }
     bool is_whole() const { return is_whole_; }
-    // Returns a hash of what sums must have in common to be merged.
+    // Returns a hash of the sizes and landmarks, which must agree if sums are merged.
     std::uint64_t fingerprint() const {
         return Fingerprint().add(d_).add(n_groups_).add(landmarks_).add(is_whole_).value();
     }
 
     // Returns the bytes of scratch that an update takes.
     std::int64_t update_memory(const Matrix& X, int n_threads) const;
-    // Adds dense or CSR rows; `groups` has the group of each row. A refused block leaves the sums as they were; once
-    // its values have been found finite, the update must not be stopped, unless these sums are thrown away then
+    // Adds dense or CSR rows; `groups` has the group of each row. A refused block leaves the sums unchanged. After its
+    // values have been found finite, the update must not be stopped, unless the caller then throws the sums away
     // (stoppable).
     void update(const Matrix& X, const std::int64_t* groups, Run& run, bool stoppable = false);
     void merge(const FeatureSums& other);
@@ -120,12 +121,13 @@ class FeatureSums {
     void means(double* to) const;   // of each feature in each group; 0 for a group without rows
 
     std::int64_t size() const { return numbers_.size(); }  // of the state, in numbers
-    // Writes the sums. read returns saved ones with the same fingerprint, which set puts in place of these.
+    // Writes the sums. `read` returns saved sums with an equal fingerprint, and `set` replaces the sums of this object
+    // by them.
     void save(ByteWriter& to) const { to.put(numbers_.data(), numbers_.size()); }
     Buffer<double> read(ByteReader& from) const;
     void set(Buffer<double> numbers) { numbers_ = std::move(numbers); }
 
-    // The sums over some groups.
+    // The sums over several groups.
     struct Total : RowTotals {
         Buffer<double> products;  // n_landmarks x d, row-major; of all pairs an upper triangle
 
@@ -133,8 +135,8 @@ class FeatureSums {
         bool make_distances(Run& run);
     };
     Total total(const std::vector<std::int64_t>& groups, const Name& name) const;
-    // Returns the products of all pairs over some groups, of sums that have them. Products of a single group stay in
-    // these sums.
+    // Returns the products of all pairs over the listed groups; the sums must have them. Products of a single group
+    // stay in this object.
     PairProducts pair_products(const std::vector<std::int64_t>& groups, const Name& name) const;
 
   private:
@@ -162,7 +164,7 @@ class FeatureSums {
 // Returns the rows group by group, in their order within each group.
 std::vector<std::int64_t> by_group(const std::int64_t* groups, std::int64_t n_rows, std::int64_t n_groups);
 
-// Returns the offset that the values of each row share; 0 for sparse rows, whose zeros it would fill.
+// Returns the offset that the values of each row share; 0 for sparse rows, because an offset would fill their zeros.
 Numbers row_offsets(const Matrix& X, Run& run);
 
 // Calls f(values, indptr, indices) with the rows of a CSR matrix, after sorting and adding up entries if needed: the

@@ -21,7 +21,7 @@ namespace {
 using Sample = GenotypePairs::Sample;
 using Equal = GenotypePairs::Equal;
 
-// SNPs, and samples, whose genotypes are transposed together.
+// The numbers of SNPs and of samples with genotypes that are transposed together.
 constexpr std::int64_t kWordSnps = 64, kWordSamples = 32;
 
 // ---- packed lines --------------------------------------------------------------------------------------------------
@@ -86,7 +86,8 @@ void pack_line(const Matrix& X, const std::vector<Sample>& samples, const std::i
 // double.
 class Rounding {
   public:
-    // total, count: the absolute values and the counts of all terms of a sum add up to at most these.
+    // Makes a rounding for sums of terms: `total` bounds the sum of their absolute values, and `count` the sum of their
+    // counts.
     Rounding(double total, double count) : high_(unit(total)), low_(unit(count * high_)) {}
 
     double high(double weight) const { return std::nearbyint(weight / high_) * high_; }
@@ -114,7 +115,7 @@ void add_equal(const GenotypeDifference& kernels, const Word* lines, const LineP
     }
 }
 
-// Adds up the differences of a target to those of n members that have the SNP, see GenotypeDifference::add_known.
+// Adds up the differences of a target from n members that have the SNP, see GenotypeDifference::add_known.
 void add_known(const GenotypeDifference& kernels, const Word* lines, std::int64_t n_samples, std::int64_t target,
                const std::int32_t* members, std::int64_t n, std::uint32_t* sums, std::uint32_t* known) {
     LineCounts counts;
@@ -232,7 +233,7 @@ std::vector<std::int64_t> GenotypePairs::n_missing(Run& run) const {
 }
 
 std::int64_t GenotypePairs::memory(std::int64_t n_samples, std::int64_t n_snps, bool gaps, int n_threads) {
-    // Of the pairs, and of their runs, at worst as many, in vectors that have grown and once more together.
+    // Bytes per pair: the pair, and at worst one run per pair, in vectors that have grown and once more together.
     constexpr std::int64_t kPair = sizeof(LinePair) + 3 * sizeof(Equal);
     const std::int64_t pairs = std::min(kPairsAtOnce + n_samples, n_samples * n_samples);
     const LinePanels panels(n_samples, n_snps, gaps);
@@ -260,7 +261,7 @@ void GenotypePairs::distances(const std::vector<std::int64_t>& rows, std::int64_
     // With gaps both triangles get parts of each distance, which are added in the end.
     const bool halves = gaps_ && triangle;
     for (std::int64_t t = 0; t < m && gaps_; ++t) std::fill_n(out + t * ld, n, 0.0);
-    // Tiles of targets by samples; of a triangle those on the diagonal and above it.
+    // Tiles of targets by samples; of a triangle only the tiles on and above the diagonal.
     const std::int64_t n_down = ceil_div(m, kSquare), n_across = ceil_div(n, kSquare);
     std::vector<std::pair<std::int32_t, std::int32_t>> tiles;
     for (std::int64_t a = 0; a < n_down; ++a) {
@@ -372,7 +373,7 @@ void GenotypePairs::add_runs(const std::vector<LinePair>& pairs, const std::vect
 
 void GenotypePairs::sums(std::vector<WeightedPair> given, double* sums, Run& run) const {
     if (given.empty()) return;
-    // The sort is stable, which leaves pairs of one sample next to each other: its line is in a near cache by then.
+    // The sort is stable and leaves pairs of one sample adjacent: the line of the sample is in a near cache by then.
     std::stable_sort(given.begin(), given.end(),
                      [](const WeightedPair& a, const WeightedPair& b) { return a.g < b.g; });
     std::vector<LinePair> pairs;
@@ -494,7 +495,7 @@ void GenotypePairs::add_means(const NeighborBins& bins, double* out, Run& run) c
     const auto size = [&](std::int32_t bin) { return bins.begins[at(bin + 1)] - bins.begins[at(bin)]; };
     std::vector<std::int32_t> order(bins.targets.size());
     std::iota(order.begin(), order.end(), 0);
-    // Bins are sorted by size, so that few sums are in use.
+    // Sorts bins by size, so that few sums are in use.
     const auto key = [&](std::int32_t bin) { return std::pair(bins.shares[at(bin)], size(bin)); };
     std::stable_sort(order.begin(), order.end(), [&](std::int32_t a, std::int32_t b) { return key(a) < key(b); });
     std::int64_t largest = 0;

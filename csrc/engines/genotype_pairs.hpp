@@ -1,6 +1,6 @@
-// Engine: all pairs of samples by their genotypes, in the two bits as stored. Sums of |x_i - x_j| over SNPs are counts
-// of bits, and exact; sums over weighted pairs are exact up to the rounding of the weights. Missing genotypes are
-// packed as 00, and their contribution is subtracted.
+// Engine: all pairs of samples by their genotypes, in the stored two bits. Sums of |x_i - x_j| over SNPs are counts of
+// bits, and exact; sums over weighted pairs are exact up to the rounding of the weights. Missing genotypes are packed
+// as 00, and their contribution is subtracted.
 #pragma once
 
 #include <cstdint>
@@ -52,11 +52,11 @@ class GenotypePairs {
                      std::int64_t n_out, const CombineGroups& combine, double* out, Run& run) const;
 
     // Adds to out[k], for each bin, share * the mean difference in SNP k between the target and the members that have
-    // the SNP; 0 if the target lacks it. With gaps only.
+    // the SNP; 0 if the target lacks it. Requires gaps.
     void add_means(const NeighborBins& bins, double* out, Run& run) const;
 
-    // Returns the largest number of bytes that this object takes with one of its calls, without the neighbors that are
-    // passed to the sums and their order.
+    // Returns the largest number of bytes that this object takes with one of its calls, except the neighbors that are
+    // passed to the sums, and their order.
     static std::int64_t memory(std::int64_t n_samples, std::int64_t n_snps, bool gaps, int n_threads);
 
     // A sample: its row in X, and its place in the bytes of a SNP.
@@ -64,7 +64,7 @@ class GenotypePairs {
         std::int64_t place, row;
     };
 
-    // A run of pairs that have the same weight.
+    // A run of pairs with equal weights.
     struct Equal {
         double weight;
         std::int64_t begin, end;
@@ -72,7 +72,8 @@ class GenotypePairs {
 
   private:
     const GenotypeDifference& kernels() const;
-    // Calls f(snp, n, lines, thread) for each line, with those of all samples side by side, and one without bits.
+    // Calls f(snp, n, lines, thread) for each line, with the lines of all samples side by side, and a line without
+    // bits.
     template <class F>
     void for_lines(Run& run, F&& f) const;
     void add_runs(const std::vector<LinePair>& pairs, const std::vector<Equal>& equal, double* sums, Run& run) const;

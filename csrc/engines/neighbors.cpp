@@ -1,10 +1,10 @@
 // Every pair of blocks of features is multiplied once, in single precision, and the tile is searched for both sides
-// while it is in L2: what may be among the nearest of a row or of a column is added to that feature's candidates. Their
+// while it is in L2: features that may be among the nearest of a row or of a column become its candidates. Their
 // distances are then computed by differences in double.
 //
-// The bounds that decide stand in candidates.hpp.
+// The bounds that decide are derived in candidates.hpp.
 //
-// The search by lists multiplies each list with the features that probe it only, in two rounds.
+// The search by lists multiplies each list only with the features that probe it, in two rounds.
 #include "engines/neighbors.hpp"
 
 #include <algorithm>
@@ -32,10 +32,10 @@
 namespace fastfs::core {
 namespace {
 
-// Features that are searched again together, each of which can have all others as candidates.
+// Features that are searched again together, each of which can have all features as candidates.
 constexpr std::int64_t kSearchedAgain = 32;
 
-// Candidates that are compared together: 128 MB of them.
+// Candidates that are compared together: they take 128 MB.
 constexpr std::int64_t kCompared = std::int64_t{1} << 23;
 
 // Features that are searched exactly, to estimate how many neighbours the lists have missed.
@@ -44,7 +44,7 @@ constexpr std::int64_t kRecallSample = 1000;
 std::int64_t n_tiles(std::int64_t d) { return ceil_div(d, kTile); }
 
 // Returns the number of pairs of blocks, I <= J: each block with itself, then the rounds of a tournament, in which no
-// block plays twice. In this order, tiles in progress at the same time hardly ever share a block.
+// block plays twice. In this order, tiles that are in progress simultaneously hardly ever share a block.
 std::int64_t n_pairs(std::int64_t blocks) {
     const std::int64_t even = blocks + blocks % 2;
     return blocks + (even - 1) * (even / 2);
@@ -66,7 +66,7 @@ std::vector<float> in_order(const auto& values, const std::vector<std::int64_t>&
     return result;
 }
 
-// Lists that features have probed so far, round by round, no list twice.
+// The lists that features have probed so far, round by round, without repeats.
 struct Probed {
     const FeatureLists& lists;
     std::vector<const Ragged*> rounds;
@@ -78,7 +78,7 @@ struct Probed {
         });
     }
 
-    // Tests if i, which probes the list of j in the last round, is to be compared with j now: they haven't met before,
+    // Tests if i, which probes the list of j in the last round, must be compared with j now: they haven't met before,
     // and j won't meet i by probing the list of i.
     bool meets_now(std::int64_t i, std::int64_t j) const {
         if (i == j) return false;
@@ -114,7 +114,7 @@ class InBlocks {
     const Features<T>& all() const { return features_; }
     Features<T> some(const std::vector<std::int64_t>& places, Run& run) const { return {features_, places, run}; }
 
-    // Computes the products of features i0.. of `left` with those from j0 on.
+    // Computes the products of the features of `left` from i0 on with features from j0 on.
     void multiply(const Features<T>& left, std::int64_t i0, std::int64_t ni, std::int64_t j0, std::int64_t nj, T* tile,
                   Buffer<T>&, Run& run) const {
         left.gram_tile(i0, ni, features_, j0, nj, tile, run);
@@ -124,8 +124,8 @@ class InBlocks {
     const Features<T>& features_;
 };
 
-// Dense features, any few of which can be multiplied with any others: the values of each feature stand side by side, so
-// that packing it into a panel reads no cache line of another feature.
+// Dense features, of which any few can be multiplied with any few: the values of each feature are contiguous, so that
+// packing it into a panel reads no cache line of another feature.
 class OneByOne {
   public:
     using Value = float;
@@ -200,7 +200,7 @@ struct Gathered {
     Bounds row_bounds, column_bounds;
 };
 
-// Mutexes that guard the candidates of all features, when those of one tile are anywhere.
+// Mutexes that guard the candidates of all features, if the features of one tile lie anywhere.
 constexpr std::int64_t kOwners = 1024;
 
 // source: the columns `ids` of X; norms: their squares.
@@ -218,7 +218,7 @@ class Search {
           run_(run),
           candidates_(d_, k, ids, std::move(norms), std::move(errors), left_out) {
         for (int t = 0; t < run.n_threads(); ++t) {
-            // Rows are searched up to the next multiple of a panel, beyond what is written.
+            // Rows are searched up to the next multiple of a panel, beyond the written values.
             tiles_.emplace_back(kTile * kTile);
             std::fill_n(tiles_.back().data(), kTile * kTile, T(0));
             if (sizeof(T) > sizeof(float)) {
@@ -272,8 +272,8 @@ class Search {
         cut();
     }
 
-    // Compares the candidates and writes the nearest. probed: the argument of the last collect; null if all pairs have
-    // met.
+    // Compares the candidates and writes the nearest features. probed: the argument of the last collect; null if all
+    // pairs have met.
     template <class Compare>
     void decide(Compare& compare, const Probed* probed, std::int64_t* neighbors, double* distances) {
         std::vector<std::int64_t> again;
@@ -298,7 +298,7 @@ class Search {
         search_again(again, probed, compare, neighbors, distances);
     }
 
-    // Finds the features that tie with one place of the lists, which decide has written.
+    // Finds the features that tie with one place of the lists that `decide` has written.
     template <class Compare>
     void add_ties(Compare& compare, const double* distances, TiedFeatures& ties) {
         ties.of.assign(at(d_), {});
@@ -330,7 +330,7 @@ class Search {
         });
     }
 
-    // Searches some features among all, and returns the share of their neighbours that was found before.
+    // Searches sampled features among all, and returns the share of their neighbours that had been found before.
     template <class Compare>
     double recall(const std::vector<std::int64_t>& sample, Compare& compare, std::int64_t* neighbors,
                   double* distances) {
@@ -391,7 +391,7 @@ class Search {
         });
     }
 
-    // Computes the products of features i0.. of `left` with block J, in float.
+    // Computes the products of the features of `left` from i0 on with block J, in float.
     template <class Left>
     const float* multiply(const Left& left, std::int64_t i0, std::int64_t ni, std::int64_t J, int slot_) {
         const auto slot = at(slot_);
@@ -427,7 +427,7 @@ class Search {
         }
     }
 
-    // Searches features anew, when limits are known, among those that they have met.
+    // Searches features again, when limits are known, among the features that they have met.
     template <class Compare>
     void search_again(const std::vector<std::int64_t>& wanted, const Probed* probed, Compare& compare,
                       std::int64_t* neighbors, double* distances) {
@@ -435,7 +435,7 @@ class Search {
                  [&](const std::vector<Query>& queries) { write(compare, queries, neighbors, distances); });
     }
 
-    // Calls f(queries of some features with all that may be among their nearest).
+    // Calls f with queries of selected features, each with all its possible nearest features.
     template <class F>
     void for_some(const std::vector<std::int64_t>& wanted, const Probed* probed, F&& f) {
         const auto all = static_cast<std::int64_t>(wanted.size());

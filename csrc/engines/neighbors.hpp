@@ -10,7 +10,7 @@
 namespace fastfs::core {
 
 // Features that tie with a given place of a neighbour list, for lists too short to hold all ties: if the last neighbour
-// is as far as that place, further features can be, too.
+// is as far as the place, further features can tie with it.
 struct TiedFeatures {
     struct Neighbor {
         std::int64_t feature;
@@ -27,7 +27,7 @@ struct TiedFeatures {
 void nearest_features(const Samples& X, std::int64_t n_neighbors, Run& run, std::int64_t* neighbors, double* distances,
                       double end = 1, TiedFeatures* ties = nullptr);
 
-// Finds the nearest features by some rows of X, ascending.
+// Finds the nearest features by the listed rows of X, ascending.
 void nearest_features(const Samples& X, const std::vector<std::int64_t>& rows, std::int64_t n_neighbors, Run& run,
                       std::int64_t* neighbors, double* distances, double end = 1, TiedFeatures* ties = nullptr);
 
@@ -38,9 +38,8 @@ struct ListedNeighbors {
     double recall;                    // share of the true nearest features in the result, estimated on a sample
 };
 
-// Finds near features by some rows of a dense X, ascending. Distances are exact, but some of the nearest features can
-// be missed: features are compared with the members of lists near their own list, and of the lists of their neighbours'
-// neighbours.
+// Finds near features by the listed rows of a dense X, ascending. Distances are exact, but a feature can miss nearest
+// features: it is compared with the members of lists near its own list, and of the lists of its neighbours' neighbours.
 ListedNeighbors nearest_features_by_lists(const Samples& X, const std::vector<std::int64_t>& rows,
                                           std::int64_t n_neighbors, std::uint64_t seed, Run& run,
                                           std::int64_t* neighbors, double* distances, double end);

@@ -14,7 +14,7 @@ namespace {
 // Columns of X that are read together.
 constexpr std::int64_t kColumnsChecked = 64;
 
-// The grid of the values of X: the largest power of two, in units, that divides all values less the shifts, or 0 if it
+// The grid of the values of X: the largest power of two, in units, that divides all values minus the shifts, or 0 if it
 // is below 2^-24; and a flag for values so small that their products lose digits, or vanish, in float.
 struct Grid {
     double quantum = 0;
@@ -102,7 +102,7 @@ std::vector<float> errors_of(const Features<T>& features, const Grid& grid) {
     std::vector<float> result(errors.size());
     for (std::int64_t i = 0; i < d; ++i) {
         const double norm = static_cast<double>(features.squared_norms()[i]);
-        // The second condition is about sparse entries at one place that cancel.
+        // The second condition excludes sparse entries at one place that cancel.
         const bool no_cancellation = sizeof(T) == sizeof(float) || errors[at(i)] <= exact / 0x1p24;
         if (grid.quantum > 0 && norm <= exact && no_cancellation) continue;
         // Values in float cost 4 u, the norms 1, and each step from G to a comparison about as much.

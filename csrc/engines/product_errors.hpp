@@ -10,7 +10,7 @@
 
 namespace fastfs::core {
 
-// Computes the bounds e_i of candidates.hpp for features of these rows of X: 0 where all values lie on a grid that is
+// Computes the bounds e_i of candidates.hpp for features of the listed rows of X: 0 if all values lie on a grid that is
 // coarse enough for exact products.
 template <class T>
 std::vector<float> product_error_bounds(const Samples& X, const std::vector<std::int64_t>& rows,

@@ -17,8 +17,8 @@ namespace {
 constexpr std::int64_t kProductSide = 512;
 constexpr std::int64_t kStep = 4096;
 
-// Calls product(i, rows, j, columns, k0, step) for all tiles of an m x n matrix, or those of its lower triangle, and
-// for all steps of the inner size k in order.
+// Calls product(i, rows, j, columns, k0, step) for all tiles of an m x n matrix, or of its lower triangle, and for all
+// steps of the inner size k in order.
 template <class F>
 void for_tiles(Run& run, std::int64_t m, std::int64_t n, std::int64_t k, bool lower, F&& product) {
     std::vector<std::pair<std::int64_t, std::int64_t>> tiles;
@@ -36,10 +36,10 @@ void for_tiles(Run& run, std::int64_t m, std::int64_t n, std::int64_t k, bool lo
     });
 }
 
-// A tile on the diagonal is made of strips, so that little is computed above it.
+// A tile on the diagonal is computed in strips, so that few entries above it are computed.
 constexpr std::int64_t kProductStrip = 128;
 
-// Columns that are factored before the rest of the matrix is updated, and columns of a triangular solve.
+// Columns that are factored between updates of the remaining matrix, and columns of a triangular solve.
 constexpr std::int64_t kFactorBlock = 256, kSolved = 64;
 
 void syrk_tiles(std::int64_t n, std::int64_t k, double alpha, const double* A, std::int64_t lda, double beta, double* C,
@@ -133,8 +133,8 @@ bool cholesky(std::int64_t n, double* A, Run& run) {
     return potrf_lower(left, A, n);
 }
 
-// With A's first columns A1 above A2, the rest A3, and L cut the same: A1 = L1^-1 A1 L1^-T, A2 = A2 L1^-T - L2 A1 / 2,
-// A3 = A3 - A2 L2' - L2 A2', A2 = L3^-1 (A2 - L2 A1 / 2), and so on with A3.
+// A has the first columns A1 (square) above A2, and A3 to the right of A2; L is cut alike. Then A1 = L1^-1 A1 L1^-T, A2
+// = A2 L1^-T - L2 A1 / 2, A3 = A3 - A2 L2' - L2 A2', A2 = L3^-1 (A2 - L2 A1 / 2), and A3 is divided in turn.
 void divide_by_factor(std::int64_t n, double* A, const double* L, Run& run) {
     const Run::Part silent(run, 0, 0);
     constexpr std::int64_t b = kFactorBlock;

@@ -9,8 +9,8 @@
 
 namespace fastfs::core {
 
-// Largest problem that LAPACK gets whole. At n = 2000, on a busy Zen 4 core, 512 takes no longer than 1024, and a
-// cancel waits half as long.
+// Largest problem that is passed to LAPACK undivided. At n = 2000, on a busy Zen 4 core, 512 takes no longer than 1024,
+// and a cancel waits half as long.
 constexpr std::int64_t kWholeProblem = 512;
 
 // Computes the lower triangle of C (n x n) = alpha A A' + beta C, A n x k.

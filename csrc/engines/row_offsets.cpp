@@ -12,8 +12,8 @@ constexpr std::int64_t kSampled = 256;
 double median(double a, double b, double c) { return std::max(std::min(a, b), std::min(std::max(a, b), c)); }
 
 // Tests if more than half of the n values could lie within half of one number, on either side of it. Two values of
-// different signs can't, and of two with the same sign neither is three times the other: each such pair excludes one
-// value. Centred rows end here, and their values are compared in one pass without branches.
+// different signs can't, and neither can two of one sign if one is three times as large: each pair of this kind
+// excludes one value. Centred rows end here, and their values are compared in one pass without branches.
 bool can_share(const double* x, std::int64_t n) {
     constexpr double kApart = 3 * (1 + 0x1p-50);
     const std::int64_t half = n / 2;
@@ -35,10 +35,10 @@ bool can_share(const double* x, std::int64_t n) {
 }  // namespace
 
 // Chooses an offset that nearly all values share. Subtracting an offset from values that don't share it would bury
-// their digits, as the mean of lengths in millimetres does with those in kilometres; subtracting an offset that is
-// small beside the spread gains nothing. The offset is one of the values, so that subtracting it from values of its
-// size rounds nothing, in float either: a median, since any offset is right, that some 256 of the values confirm.
-// Usually the median of five will do; if these five are atypical, it is the median of all 256.
+// their digits: the mean of lengths in millimetres buries the digits of lengths in kilometres. Subtracting an offset
+// that is small compared with the spread gains nothing. The offset is one of the values, so that subtracting it from
+// values of its size rounds nothing, in float either. It is a median that some 256 of the values confirm: usually the
+// median of five values; if the five are atypical, the median of all 256.
 template <class T>
 double shared_offset(const Values<T>& values, std::int64_t row, std::int64_t n, double per_unit) {
     const std::int64_t step = ceil_div(n, kSampled);
@@ -59,7 +59,7 @@ double shared_offset(const Values<T>& values, std::int64_t row, std::int64_t n, 
     // If the five have one sign, an offset is likely; otherwise test first that there is none.
     const bool likely = std::min({a, b, c, d, e}) > 0 || std::max({a, b, c, d, e}) < 0;
     if (!likely && !can_share(sample, size)) return 0;
-    // The least and the largest of four can't be the median of five; the fifth decides between the other two.
+    // The least and the largest of four can't be the median of five; the fifth decides between the two middle ones.
     const double few = median(std::max(std::min(a, b), std::min(c, d)), std::min(std::max(a, b), std::max(c, d)), e);
     if (is_shared(few)) return few;
     if (likely && !can_share(sample, size)) return 0;

@@ -12,8 +12,8 @@
 
 namespace fastfs::core {
 
-// Some features of a dense matrix, scaled: (x - shift[k]) * factor[k] of column features[k]. If the factor contains a
-// weight w_k as well, sums of |d| become w'|d|.
+// Selected features of a dense matrix, scaled: (x - shift[k]) * factor[k] of column features[k]. If the factor contains
+// a weight w_k as well, sums of |d| become w'|d|.
 struct ScaledFeatures {
     const Matrix* X;
     std::vector<std::int64_t> features;        // in any order
@@ -26,14 +26,13 @@ struct ScaledFeatures {
 };
 
 // The difference of two values. kKnown: |difference|. kDiffer: top if the values (codes of categories) differ,
-// otherwise 0. kRamp: top if |difference| > high, otherwise the excess of |difference| over low, or 0. These three are
-// 0 if either value is NaN.
+// otherwise 0. kRamp: top if |difference| > high, otherwise the excess of |difference| over low, or 0. kKnown, kDiffer
+// and kRamp are 0 if either value is NaN.
 enum class Difference { kAbsolute, kSquared, kKnown, kDiffer, kRamp };
 
 // Sums differences over features: out (row-major, ld >= n) between the samples i0..i1 of `left` and j0..j1 of `right`,
-// which have the same features. If both ranges are the same samples of the same data, each pair is computed once and
-// its mirror image has the same bits. T: the type of X, or double for float32; sums over chunks of features are in
-// double.
+// which have equal features. If both ranges are one range of one data set, each pair is computed once and its mirror
+// image has equal bits. T: the type of X, or double for float32; sums over chunks of features are in double.
 enum class Into { kEmpty, kAdd, kSubtract };
 template <class T>
 void pair_sums(const ScaledFeatures& left, std::int64_t i0, std::int64_t i1, const ScaledFeatures& right,
@@ -47,8 +46,8 @@ void gaussian_sums(const ScaledFeatures& data, const std::vector<double>& weight
 
 // Sums differences over pairs, the transpose of pair_sums: sums[k] += sum over pairs of g_ij |difference| or its square
 // in feature k. g: row-major, ld; tiles of 4 x 4 pairs with g == 0 cost nothing. With one_triangle (left and right are
-// the same samples of the same data) g_ij and g_ji are added first, so that each pair is computed once. Takes a copy of
-// g in T, of one triangle if one_triangle is set.
+// one range of one data set) g_ij and g_ji are added first, so that each pair is computed once. Takes a copy of g in T,
+// of one triangle if one_triangle is set.
 template <class T>
 void feature_sums(const ScaledFeatures& left, std::int64_t i0, std::int64_t i1, const ScaledFeatures& right,
                   std::int64_t j0, std::int64_t j1, Difference difference, const double* g, std::int64_t ld,
@@ -70,10 +69,10 @@ struct GroupedNeighbors {
     std::vector<double> strengths, weights;     // one per neighbour
 };
 
-// For each target t0 + t of `left`, over features k0..k0 + n - 1: row g of sums (ld apart) is the sum over its group g
-// of strength * difference, and of counts the sum of the weights of those that have the feature, 0 if the target
-// hasn't. combine adds to rows of out (out_ld apart) what the target says; out, n_out x n_features, is the sum over the
-// targets. difference: kKnown or kRamp.
+// Takes the targets t0 + t of `left` and the features k0..k0 + n - 1. Row g of sums (ld apart) is the sum over group g
+// of a target of strength * difference. Row g of counts sums the weights of neighbours that have the feature, and is 0
+// if the target lacks it. combine adds the contribution of the target to rows of out (out_ld apart); out, n_out x
+// n_features, is the sum over the targets. difference: kKnown or kRamp.
 using CombineGroups = std::function<void(std::int64_t t, std::int64_t k0, std::int64_t n, const double* sums,
                                          const double* counts, std::int64_t ld, double* out, std::int64_t out_ld)>;
 template <class T>
@@ -91,7 +90,7 @@ void pack_features(const ScaledFeatures& data, std::int64_t k0, std::int64_t n, 
 template <class T>
 Buffer<T> pack_samples(const ScaledFeatures& data, std::int64_t i0, std::int64_t i1, std::int64_t ld, Run& run);
 
-// All samples, packed once in the layout of the sums above, for many calls with the same features.
+// Packs all samples once in the layout of the sums above, for many calls with one list of features.
 template <class T>
 class PackedPanels {
   public:

@@ -47,7 +47,8 @@ void pack_features(const ScaledFeatures& data, std::int64_t k0, std::int64_t n, 
         const std::int64_t last = std::min(r + kRowsRead, r1);
         const T* from = rows.read(r, last);
         for (std::int64_t i = r; i < last; ++i, from += rows.stride(), to += ld) {
-            // The next row begins in another page, where no cache foresees it: 3.5 instead of 2.2 G values/s (Zen 4).
+            // The next row begins in another page, which no cache foresees, so it is prefetched: 3.5 instead of 2.2 G
+            // values/s (Zen 4).
             for (std::int64_t k = 0; k < n; k += kRowUnit<T>) __builtin_prefetch(from + rows.stride() + k, 0, 2);
             margin_kernels<T>().scale(from, n, data.shift.data() + k0, data.factor.data() + k0, to);
             std::fill(to + n, to + round_up(n, kRowUnit<T>), T(0));

@@ -18,12 +18,12 @@
 
 namespace fastfs::core {
 
-// Tests if two descriptions read the same values.
+// Tests if two descriptions read equal values from one matrix.
 bool same_data(const ScaledFeatures& a, const ScaledFeatures& b);
 
 constexpr std::int64_t kPassBytes = std::int64_t{2} << 20;
 
-// SamplePanels of all samples are shared by the tasks and pass by once: they may well be as large as a cache.
+// SamplePanels of all samples are shared by the tasks and are read once per pass, so they can be as large as a cache.
 constexpr std::int64_t kPanelBytes = std::int64_t{32} << 20;
 
 template <class T>
@@ -57,7 +57,7 @@ class SamplePanels {
     std::int64_t per_pass() const { return per_pass_; }
     std::int64_t n_passes() const { return ceil_div(n_features_, width_ * per_pass_); }
 
-    // Starts a pass; all calls that follow are about its panels.
+    // Starts a pass: all later calls refer to its panels.
     void start(std::int64_t pass) { first_ = pass * per_pass_ * width_; }
     std::int64_t n_panels() const { return std::min(per_pass_, ceil_div(n_features_ - first_, width_)); }
     std::int64_t first_feature(std::int64_t panel) const { return first_ + panel * width_; }
@@ -86,7 +86,7 @@ class SamplePanels {
     Buffer<T> values_;
 };
 
-// All samples of a call: the right samples first, then the left ones, unless they are among the right ones.
+// The samples of a call: the right samples first, then the left ones, unless they are among the right ones.
 template <class T>
 struct PairSides {
     const ScaledFeatures &left, &right;
@@ -105,7 +105,7 @@ struct PairSides {
     }
 };
 
-// FeatureParameters of the features for the kernels: rows as long as all panels together.
+// FeatureParameters of the features for the kernels, in rows as long as all panels together.
 template <class T>
 class FeatureParameters {
   public:

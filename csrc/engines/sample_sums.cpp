@@ -12,11 +12,11 @@
 namespace fastfs::core {
 namespace {
 
-// Pairs whose sums are kept in T before they are added to doubles.
+// Pairs with sums that are kept in T before they are added to doubles.
 constexpr std::int64_t kPairsPerFlush = 256;
 
-// Calls f(panel, task, sums) for each task of each panel, with sums for a panel's features in double, zeros at first,
-// and adds these up in the order of the tasks. There can be n_out rows of sums, of all n_features.
+// Calls f(panel, task, sums) for each task of each panel, with zeroed sums in double for the panel's features. Adds the
+// sums up in the order of the tasks. There can be n_out rows of sums, of all n_features.
 template <class T, class Pack, class F>
 void sum_panels(SamplePanels<T>& panels, std::int64_t n_tasks, Pack&& pack, F&& f, double* sums, Run& run,
                 std::int64_t n_out = 1, std::int64_t n_features = 0) {
@@ -45,7 +45,7 @@ void sum_panels(SamplePanels<T>& panels, std::int64_t n_tasks, Pack&& pack, F&& 
     }
 }
 
-// The sums of one task in T, flushed to double every now and then.
+// The sums of one task in T, flushed to double from time to time.
 template <class T>
 class Sums {
   public:
@@ -83,7 +83,7 @@ void feature_sums(const ScaledFeatures& left, std::int64_t i0, std::int64_t i1, 
     const auto row_kernel = kernels.row_sums[static_cast<int>(difference)];
     const auto parameters = parameters_of<T>(right, difference, run);
 
-    // The weights of each tile side by side, and which of its rows have any.
+    // The weights of each tile side by side, and a list of its rows with nonzero weights.
     const auto tile_at = [&](std::int64_t i, std::int64_t j) {  // of the tiles j >= i, if one_triangle
         return i * tiles_across + j - (one_triangle ? i * (i + 1) / 2 : 0);
     };

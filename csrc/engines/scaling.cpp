@@ -21,14 +21,14 @@ namespace {
 template <class T>
 constexpr double kLargest = sizeof(T) == 4 ? 1e16 : 1e150;
 
-// Tests if a value is a whole number from 0 to below `levels`; a float holds all such numbers.
+// Tests if a value is an integer from 0 to levels - 1; a float holds all integers in this range.
 template <class T>
 bool is_code(T value, std::int64_t levels) {
     const T inside = value >= 0 && value < static_cast<T>(levels) ? value : T(0.5);
     return inside == static_cast<T>(static_cast<std::int32_t>(inside));
 }
 
-// Sets broken[c] to 1 if a value isn't whole. NaN counts as whole, and so do all values from 2^23 on.
+// Sets broken[c] to 1 if a value isn't an integer. NaN counts as an integer, and so do all values from 2^23 on.
 void find_broken_numbers(const float* __restrict values, std::int64_t n, float* __restrict broken) {
     for (std::int64_t c = 0; c < n; ++c) {
         const float inside = std::abs(values[c]) < 0x1p23F ? values[c] : 0.0F;
@@ -36,7 +36,7 @@ void find_broken_numbers(const float* __restrict values, std::int64_t n, float* 
     }
 }
 
-// Sets broken[c] to 1 if a value from 0 to below limits[c] isn't whole.
+// Sets broken[c] to 1 if a value from 0 to below limits[c] isn't an integer.
 template <class T>
 void find_broken_codes(const T* __restrict values, std::int64_t n, const T* __restrict limits, T* __restrict broken) {
     for (std::int64_t c = 0; c < n; ++c) {

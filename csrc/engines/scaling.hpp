@@ -34,7 +34,7 @@ struct FeatureScales {
 };
 FeatureScales find_scales(const Matrix& X, Scaling scaling, Run& run, const TableRules& rules = {});
 
-// Scales of complete numbers that come in blocks of rows, all of one storage and dtype. Ranges equal those of
+// Scales of complete numbers that come in blocks of rows, all of one storage and dtype. Ranges equal the ranges of
 // find_scales to the bit, means and deviations within rounding.
 class ScalesOfBlocks {
   public:
@@ -54,7 +54,7 @@ class ScalesOfBlocks {
     FeatureScales scales() const;
 
     void save(ByteWriter& to) const;
-    // Reads saved scales with the same number of columns.
+    // Reads saved scales with an equal number of columns.
     void load(ByteReader& from, std::int64_t n_rows);
 
   private:

@@ -48,7 +48,7 @@ class SnpLines {
         return ceil_div(n_samples, kSamples) * (width * kLineSnps + 1) * kLineWords * 8;
     }
 
-    // Fills the lines from these rows of a panel of n_lines.
+    // Fills the lines from the listed rows of a panel of n_lines.
     void fill(const Word* panel, const Word* gaps, std::int64_t stride, std::int64_t n_lines, const std::int64_t* rows,
               std::int64_t n_rows, Run& run) {
         n_rows_ = n_rows;
@@ -82,8 +82,8 @@ class SnpLines {
         });
     }
 
-    // Calls f(owner, first, n_samples, lines, snps, n_snps) for each of some rows of the panel that has gaps: `snps`
-    // are its missing SNPs, and the lines have n_samples of the samples of `fill` from `first` on.
+    // Calls f(owner, first, n_samples, lines, snps, n_snps) for each listed row of the panel that has gaps: `snps` are
+    // its missing SNPs, and the lines have n_samples of the samples of `fill` from `first` on.
     template <class F>
     void visit_gaps(const Word* gaps, std::int64_t stride, std::int64_t n_lines, const std::int64_t* rows,
                     std::int64_t n_rows, Run& run, F&& f) const {

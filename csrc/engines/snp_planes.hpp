@@ -19,7 +19,7 @@ struct GenotypeFacts {
     bool missing;  // some genotypes are missing
 };
 
-// Some SNPs of a matrix of genotypes.
+// The genotypes of selected SNPs of a matrix.
 class Genotypes {
   public:
     // X must outlive this object.
@@ -41,7 +41,7 @@ class Genotypes {
     std::vector<std::int64_t> snps_;
 };
 
-// Bit planes of some samples: kGroupSnps SNPs side by side, with planes 1 and 2 of PairCounts, and with_known also
+// Bit planes of selected samples: kGroupSnps SNPs side by side, with planes 1 and 2 of PairCounts, and with_known also
 // plane 0.
 class SnpPlanes {
   public:
@@ -56,7 +56,7 @@ class SnpPlanes {
         return 8 * words + 12 * padded(n_snps) + 8 * n_samples;
     }
 
-    // Makes room for these samples (rows of X); pack fills it, group by group.
+    // Makes room for the listed samples (rows of X); pack fills it, group by group.
     void assign(const Genotypes& genotypes, const std::int64_t* rows, std::int64_t n);
     void pack(const Genotypes& genotypes, std::int64_t group);
 
@@ -65,8 +65,8 @@ class SnpPlanes {
     const std::int32_t* margins(std::int64_t plane) const { return margins_.data() + plane * padded(n_snps_); }
 
     // Computes to = from (0 if null) + the counts of SNP i with n SNPs from j0 on, a multiple of kSnpUnit; n is rounded
-    // up to a multiple, too. Plane 0 is counted if some_missing, which requires stored planes 0; otherwise it has all
-    // samples.
+    // up to a multiple, too. Plane 0 is counted if some_missing, which requires stored planes 0; otherwise plane 0 has
+    // all samples.
     void count(std::int64_t i, std::int64_t j0, std::int64_t n, bool some_missing, const PairCounts* from,
                PairCounts* to) const;
 

@@ -14,13 +14,13 @@
 
 namespace fastfs::core {
 
-// Some columns of a sparse matrix, each times its factor, without a shift: zeros stay zeros. What is summed is in
-// double for float32, too. X is finite, and may go once this is made.
+// Selected columns of a sparse matrix, each times its factor, without a shift: zeros stay zeros. Sums are in double for
+// float32, too. X is finite, and can be destroyed after the construction.
 //
 // |x - y| = |x| + |y| - 2 min(|x|, |y|) if both signs agree, and |x| + |y| otherwise. So the positive values of a
-// feature are one part and the magnitudes of the negative ones another: minima within the parts are all that pairs
-// need. A distance has the rounding error of the sums of |x| and |y|, but is never negative, is exactly 0 between equal
-// samples, and has the same bits in both directions.
+// feature are one part and the magnitudes of the negative ones another: pairs need only the minima within the parts. A
+// distance has the rounding error of the sums of |x| and |y|, but is never negative, is exactly 0 between equal
+// samples, and has equal bits in both directions.
 class SparseFeatures {
   public:
     // Samples per side of a block of pairs: 0.3 MB of doubles, which fit an L2 cache of 512 KiB. On Zen 4 (1 MiB), with
@@ -38,7 +38,8 @@ class SparseFeatures {
     void pair_sums(const std::vector<std::int64_t>& rows, std::int64_t t0, std::int64_t t1, double* out,
                    std::int64_t ld, Run& run) const;
 
-    // Adds such sums for the samples t0 .. t1 - 1 of `others`, which has the same features; t0 is a multiple of kSide.
+    // Computes pair_sums with the samples t0 .. t1 - 1 of `others`, which has equal features; t0 is a multiple of
+    // kSide.
     void pair_sums(const SparseFeatures& others, std::int64_t t0, std::int64_t t1, double* out, std::int64_t ld,
                    Run& run) const;
 
@@ -47,11 +48,11 @@ class SparseFeatures {
     void feature_sums(const std::vector<std::int64_t>& rows, std::int64_t t0, std::int64_t t1, const double* g,
                       std::int64_t ld, double* sums, Run& run) const;
 
-    // Adds to sums[k] the weighted differences of listed pairs. Pairs with the same i should be adjacent.
+    // Adds to sums[k] the weighted differences of listed pairs. Pairs with equal i should be adjacent.
     void feature_sums(const std::vector<WeightedPair>& pairs, double* sums, Run& run) const;
 
-    // Returns the bytes of such an object while it is made, and of its largest call in addition. other_rows: calls can
-    // ask for rows other than all samples in order.
+    // Returns the bytes of an object during its construction, and of its largest call in addition. other_rows: calls
+    // can ask for rows other than all samples in order.
     static std::int64_t memory(const Matrix& X, std::int64_t n_features, int n_threads);
     static std::int64_t sums_memory(const Matrix& X, std::int64_t n_features, bool other_rows, int n_threads);
 
@@ -61,7 +62,7 @@ class SparseFeatures {
     struct Segment {
         std::int64_t part, begin;
     };
-    // Up to kSide samples, part after part, and within a part by sample.
+    // A block of up to kSide samples, stored part after part, and within a part by sample.
     struct Block {
         std::int64_t n_samples, n_segments;
         Buffer<Segment> segments;  // with an extra segment at the end
@@ -93,15 +94,14 @@ class SparseFeatures {
     void add_groups(std::int64_t n_tasks, double* sums, Run& run, F&& f) const;
 
     std::int64_t n_features_;
-    // Row by row, in any order: entries begins_[r] .. ends_[r] - 1.
+    // Entries row by row, in any order within a row: entries begins_[r] .. ends_[r] - 1.
     std::vector<std::int64_t> begins_, ends_;
     Buffer<std::int32_t> parts_;
     Buffer<double> values_;
     std::vector<Block> blocks_;  // of all samples
 };
 
-// A split of the features of a sparse X into those that are cheaper in dense tiles, because too few of their values are
-// zeros, and the rest.
+// A split of the features of a sparse X: features in `dense` have many nonzeros and are cheaper in dense tiles.
 struct DensitySplit {
     std::vector<std::int64_t> sparse, dense;
 };
@@ -110,7 +110,7 @@ DensitySplit split_by_density(const Matrix& X, const std::vector<std::int64_t>& 
 DensitySplit split_by_density(const Numbers& n_stored, std::int64_t n_rows, const std::vector<std::int64_t>& features);
 Numbers stored_by_column(const Matrix& X, Run& run);
 
-// Copies some columns of a sparse matrix to a dense row-major one: n_rows x columns.size().
+// Copies the listed columns of a sparse matrix to a dense row-major one: n_rows x columns.size().
 template <class T>
 void gather_columns(const Matrix& X, const std::vector<std::int64_t>& columns, T* to, Run& run);
 

@@ -107,7 +107,7 @@ void pencil_by_eigenvalues(std::int64_t n, double* D, Buffer<double>& S, Run& ru
     const double* kept = V.data() + (n - q) * n;
     run.checkpoint(0.4);
 
-    // S takes D V, then the eigenvectors of C; D takes C, then W.
+    // Uses S for D V and then for the eigenvectors of C, and D for C and then for W.
     mirror_lower(n, D);
     multiply('N', n, q, n, D, n, kept, n, S.data(), n, run);
     multiply('T', q, q, n, kept, n, S.data(), n, D, q, run);
@@ -248,7 +248,7 @@ void fix_sign(std::int64_t n, double* v) {
     if (*largest < 0) std::transform(v, v + n, v, std::negate<>());
 }
 
-// Not by LAPACK's dsyevr for a range: among tightly clustered eigenvalues it finds fewer than were asked for.
+// LAPACK's dsyevr for a range is no choice: among tightly clustered eigenvalues it finds fewer than were asked for.
 Buffer<double> largest_eigenpairs(std::int64_t n, double* A, std::int64_t k, double* w, double* V, Run& run,
                                   Buffer<double> Z) {
     SymmetricEigen eigen(n, A, run, std::move(Z));
@@ -262,8 +262,8 @@ Buffer<double> largest_eigenpairs(std::int64_t n, double* A, std::int64_t k, dou
     return eigen.take_vectors();
 }
 
-// Eigenvectors of A'A are those of A, and A V has orthogonal columns, but only to the rounding of its largest: columns
-// shorter than a tenth of that are made orthogonal to the others and are looked at again by themselves.
+// The eigenvectors V of A'A give A V with orthogonal columns, but only to the rounding of its largest column: columns
+// shorter than a tenth of the largest are made orthogonal to the long ones and are decomposed again by themselves.
 void singular_vectors(std::int64_t n, double* A, double* s, double* U, double* V, Run& run) {
     constexpr double kShort = 0.1;
     std::copy(A, A + n * n, U);
@@ -294,7 +294,7 @@ void singular_vectors(std::int64_t n, double* A, double* s, double* U, double* V
             ++done;
         }
         if (done > level) continue;
-        // What is left is rounding: any basis of what the others leave.
+        // The remaining columns are rounding errors: any basis of the complement serves.
         syrk(n, done, 1.0, U, 0.0, M.data(), run);
         SymmetricEigen rest(n, M.data(), run, std::move(room));
         rest.make_vectors(0, m, run);

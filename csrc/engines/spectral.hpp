@@ -1,6 +1,6 @@
 // Engine: symmetric eigenproblems. Matrices are n x n, column-major, with their lower triangle stored. They are reduced
-// to tridiagonal form and solved there (tridiagonal.hpp); the way back is in blocks that GEMM likes, for no more
-// vectors than are wanted. Everything gives the same bits for any number of threads, if the caller holds BLAS at one
+// to tridiagonal form and solved there (tridiagonal.hpp). The vectors are transformed back in blocks that GEMM likes,
+// and only as many as are wanted. All bits are independent of the number of threads if the caller holds BLAS at one
 // (SingleThreadedBlas).
 #pragma once
 
@@ -62,10 +62,11 @@ void require_semidefinite(std::int64_t n, const double* K, double* T, const char
 [[noreturn]] void refuse_indefinite(const char* name);
 
 // With S = K1 + K2 = W W' and D = K1 - K2 = W diag(nu) W', nu ascending in [-1, 1], W has as many columns as S has
-// rank. D and S are destroyed. Cholesky of S where its condition allows, else eigenvalues of S with those below n eps
-// of the largest cut off. Takes 2 n^2 doubles while it runs, W among them. nu rather than K1's own values mu = (1 + nu)
-// / 2: where the kernels nearly agree, nu is small and keeps its digits. What rounding can't tell from -1 or 1 is -1 or
-// 1: a direction that only one kernel has, whose geometric mean is 0 and not the root of a rounding error.
+// rank. D and S are destroyed. Uses the Cholesky factor of S if its condition allows, otherwise the eigenvalues of S,
+// cut off below n eps of the largest. Takes 2 n^2 doubles while it runs, W among them. Stores nu rather than K1's own
+// values mu = (1 + nu) / 2: for kernels that nearly agree, nu is small and keeps its digits. A nu within rounding of -1
+// or 1 is set to -1 or 1: its direction belongs to one kernel alone, and the geometric mean is 0 there, not the root of
+// a rounding error.
 struct Pencil {
     Buffer<double> W;
     std::vector<double> nu;
@@ -79,7 +80,7 @@ std::int64_t pencil(std::int64_t n, double* K1, const double* K2, double* nu, Ru
 // Replaces A by its eigenvectors and writes its eigenvalues, ascending, to w.
 void eigh(std::int64_t n, double* A, double* w, Run& run);
 
-// Returns how far rounding errors can move nu if S is well-conditioned: up to 2 n eps was met.
+// Returns a bound on the effect of rounding errors on nu if S is well-conditioned; the largest effect seen is 2 n eps.
 constexpr double nu_rounding(std::int64_t n) {
     return 8 * static_cast<double>(n) * std::numeric_limits<double>::epsilon();
 }

@@ -26,7 +26,7 @@ class Level {
     std::atomic<double> value_{0};
 };
 
-// A thread-safe collection of the strongest pairs among those added, in any order. A Pair has i, j and a strength.
+// A thread-safe collection of the strongest of the pairs that are added, in any order. A Pair has i, j and a strength.
 template <class Pair>
 class Strongest {
   public:
@@ -82,7 +82,7 @@ class TilePairs {
     std::vector<std::int64_t> begins_;
 };
 
-// Step-down p-values (Westfall and Young 1993): each pair is tested against all pairs but the stronger ones.
+// Step-down p-values (Westfall and Young 1993): each pair is tested against all pairs except the stronger ones.
 class StepDown {
   public:
     // strengths: the strengths of the strongest pairs, descending.
@@ -91,7 +91,7 @@ class StepDown {
     }
 
     // Adds a labeling. strengths: the strengths of the strongest pairs under it; largest: the largest strength of all
-    // other pairs. Returns the largest of all.
+    // other pairs. Returns the largest strength of all pairs.
     double add(const double* strengths, double largest) {
         for (std::size_t k = limits_.size(); k-- > 0;) {
             largest = std::max(largest, strengths[k]);

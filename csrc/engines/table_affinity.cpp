@@ -16,14 +16,14 @@ namespace {
 template <class T>
 Features<T> all_features(const Samples& X, const std::vector<double>& maxima, const Kernel& kernel, Run& run) {
     const std::vector<std::int64_t> rows = up_to(X.n_rows());
-    // A custom kernel takes distances in units of the data, so these are the unit unless squares could overflow.
+    // A custom kernel takes distances in units of the data, so the unit is 1 unless squares could overflow.
     const double unit = common_unit(maxima, rows);
     const bool as_is = kernel.kind == Kernel::Kind::kCustom && unit > 1e-100 && unit < 1e100;
     const Shift shift = kernel.shift();
     Features<T> features(X, rows, as_is ? 1 : unit, shift, run);
     if (std::is_same_v<T, float> || X.is_sparse() || shift == Shift::kNone || as_is) return features;
-    // If the offsets are much larger than what they leave, its squares in their unit would underflow, or the unit's
-    // square overflow the output: the unit is then taken from what they leave.
+    // If the offsets are much larger than the remaining values, the squares of these values would underflow in the
+    // common unit, or the unit's square would overflow the output: the unit is then taken from the remaining values.
     if (features.largest_squared_norm() >= (unit < 0x1p60 ? 0x1p-20 : 0.25)) return features;
     for (const double maximum : maxima) {
         require(maximum == 0 || maximum >= 0x1p-900 * unit, "the values of X lie too far from each other, from ",
@@ -36,7 +36,7 @@ Features<T> all_features(const Samples& X, const std::vector<double>& maxima, co
     return Features<T>(X, rows, smaller, shift, run);
 }
 
-// Calls f with the features of X in single precision if that serves, in double otherwise.
+// Calls f with the features of X in single precision if that keeps all digits, in double otherwise.
 template <class F>
 void with_features(const Samples& X, const Kernel& kernel, Run& run, F&& f) {
     run.step("affinity", 1.0);
@@ -48,8 +48,7 @@ void with_features(const Samples& X, const Kernel& kernel, Run& run, F&& f) {
     f(all_features<double>(X, maxima, kernel, run));
 }
 
-// Returns the bytes of a call whose caller holds n_outputs values of the dtype of X, and which multiplies by p columns,
-// if any.
+// Returns the bytes of a call that multiplies by p columns, if any, and holds n_outputs values of the dtype of X.
 std::int64_t affinity_memory(const Samples& X, std::int64_t n_outputs, std::int64_t p, const Run& run) {
     const std::int64_t value = X.is_float32() ? 4 : 8;
     return n_outputs * value + Features<double>::memory(X, X.n_rows()) + tile_memory(run.n_threads(), p) +

@@ -1,4 +1,4 @@
-// Engine: the affinity of a whole table. Chooses the unit of its columns, the offset that is taken off each row, and
+// Engine: the affinity of all columns of a table. Chooses their unit, the offset that is subtracted from each row, and
 // single or double precision.
 #pragma once
 

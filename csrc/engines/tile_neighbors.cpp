@@ -14,7 +14,7 @@
 namespace fastfs::core {
 namespace {
 
-// Finds the features for which key(value) is smallest, where a value is the kernel of two features; writes the keys.
+// Finds the features with the smallest key(value), where a value is the kernel of two features; writes the keys.
 template <class Key>
 void smallest_by_tiles(const Features<double>& features, Kernel::Kind kind, std::int64_t n_neighbors, Run& run,
                        std::int64_t* neighbors, double* keys, double end, Key&& key) {

@@ -1,6 +1,6 @@
 // Divide and conquer after Cuppen (1981); secular equation by the rational interpolation of Li (1993, "the middle
-// way"); eigenvectors from the weights whose exact eigenvalues the computed ones are, after Gu and Eisenstat (1995), so
-// that they are orthogonal however close the eigenvalues.
+// way"). Eigenvectors come, after Gu and Eisenstat (1995), from modified weights for which the computed eigenvalues are
+// exact, so that they are orthogonal however close the eigenvalues.
 #include "engines/tridiagonal.hpp"
 
 #include <algorithm>
@@ -18,7 +18,7 @@ namespace {
 
 constexpr double kUlp = std::numeric_limits<double>::epsilon();
 
-// Columns that are reduced before the rest of the matrix is updated.
+// Columns that are reduced between updates of the remaining matrix.
 constexpr std::int64_t kReduction = 32;
 
 // Rows and columns of a tile of eigenvectors, a BLAS call: 0.05 s for n = 10,000.
@@ -26,7 +26,7 @@ constexpr std::int64_t kVectorTile = 512;
 
 // ---- reduction ------------------------------------------------------------------------------------------------------
 
-// I - tau v v' takes x (m) to (beta, 0, .., 0). x becomes v, with v_0 = 1. Returns tau.
+// Replaces x (m) by the vector v, v_0 = 1, for which I - tau v v' takes x to (beta, 0, .., 0). Returns tau.
 double reflect(std::int64_t m, double* x, double& beta) {
     double largest = 0;
     for (std::int64_t i = 1; i < m; ++i) largest = std::max(largest, std::abs(x[i]));
@@ -44,16 +44,17 @@ double reflect(std::int64_t m, double* x, double& beta) {
 
 // ---- the secular equation -------------------------------------------------------------------------------------------
 
-// Of the two x with a / (p - x) + b / (q - x) + c = 0 (p < q, a and b not negative) the one between the poles, or the
-// one beyond both. A and B: c (p + q) + a + b and c p q + a q + b p. NaN or anything where there is none.
+// Returns one of the two x with a / (p - x) + b / (q - x) + c = 0 (p < q, a and b not negative): the x between the
+// poles or, if `beyond`, the x beyond both. A and B: c (p + q) + a + b and c p q + a q + b p. Returns NaN or any number
+// if there is none.
 double root_of_two_poles(double A, double B, double c, bool beyond) {
     const double root = std::sqrt(std::max(A * A - 4 * B * c, 0.0));
     if (beyond) return A >= 0 ? (A + root) / (2 * c) : 2 * B / (A - root);
     return A > 0 ? 2 * B / (A + root) : (A - root) / (2 * c);
 }
 
-// The zeros x of 1 / rho + sum_i squares[i] / (poles[i] - x), one right of each of the ascending poles, rho > 0. A zero
-// is had as the distance from the nearer of the poles beside it: that has all digits, however small it is.
+// Finds the zeros x of 1 / rho + sum_i squares[i] / (poles[i] - x), one to the right of each of the ascending poles,
+// rho > 0. A zero is returned as its distance from the nearer adjacent pole, which has all digits, however small it is.
 class Secular {
   public:
     Secular(const Numbers& poles, const Numbers& squares, double rho)
@@ -118,8 +119,8 @@ class Secular {
 
     static double inside(double x, double low, double high) { return x > low && x < high ? x : (low + high) / 2; }
 
-    // At x from the origin; the poles up to p make the left part. Both are summed from afar, which keeps the error
-    // small.
+    // Evaluates the function at x from the origin; the poles up to p make the left part. Both parts are summed from
+    // afar, which keeps the error small.
     Value value(std::int64_t p, std::int64_t origin, double x) const {
         Value f{x, 1 / rho_, 0, 0, 0, 0, 0};
         const double from = poles_[at(origin)];
@@ -129,7 +130,7 @@ class Secular {
             f.left_slope += term * share;
             f.error -= f.left;
         }
-        // Where the last zero is sought, this one is left of it, too.
+        // The last zero lies right of this pole, too.
         double right_error = 0;
         for (std::int64_t i = k_ - 1; i > p; --i) {
             const double share = 1 / ((poles_[at(i)] - from) - x), term = squares_[at(i)] * share;
@@ -193,13 +194,13 @@ void reduce_to_tridiagonal(std::int64_t n, double* A, double* d, double* e, doub
     sytrd_lower(n - j0, A + j0 * (n + 1), n, d + j0, e + j0, tau + j0);
 }
 
-// The eigenpairs of two halves, Q D Q' with Q of two diagonal blocks, and those of Q (D + rho z z') Q'. z has weight 0
-// in some of Q's columns, or is turned to where two of D agree: they are eigenvectors already, they are settled. The
-// others are multiplied by the eigenvectors of D + rho z z'.
+// Turns the eigenpairs of two halves, Q D Q' with Q of two diagonal blocks, into the eigenpairs of Q (D + rho z z') Q'.
+// z has weight 0 in some columns of Q, or is turned to have it if two values of D agree: these columns are settled,
+// since they are eigenvectors already. All other columns are multiplied by the eigenvectors of D + rho z z'.
 class TridiagonalEigen::Glue {
   public:
-    // w: the halves' eigenvalues, each ascending, become the ascending ones of the whole; e joins row n1 - 1 and row
-    // n1. Z (ld): the halves' eigenvectors, in two diagonal blocks.
+    // w: the eigenvalues of both halves, each ascending, on input, and the ascending eigenvalues of the glued matrix on
+    // output; e joins row n1 - 1 and row n1. Z (ld): the eigenvectors of the halves, in two diagonal blocks.
     Glue(std::int64_t n, std::int64_t n1, double* w, double e, const double* Z, std::int64_t ld, Run& run)
         : n_(n), n1_(n1) {
         const double rho = 2 * std::abs(e), half = std::sqrt(0.5);
@@ -220,7 +221,7 @@ class TridiagonalEigen::Glue {
                 offsets_[at(j)] = secular.solve(j, origins_[at(j)]);
             }
         });
-        // The weights of which these are the exact eigenvalues, up to a factor.
+        // Computes the weights for which the roots are exact eigenvalues, up to a factor.
         parallel_for(run, ceil_div(k, kRoots), [&](std::int64_t task, int) {
             for (std::int64_t i = task * kRoots; i < std::min((task + 1) * kRoots, k); ++i) {
                 const double pole = poles_[at(i)];
@@ -239,7 +240,7 @@ class TridiagonalEigen::Glue {
 
     std::int64_t scratch_size(std::int64_t n_vectors) const { return (n_poles() + kVectorTile) * n_vectors; }
 
-    // Columns first..last - 1 of the whole's eigenvectors into those of Z.
+    // Writes eigenvectors first..last - 1 of the glued matrix to columns first..last - 1 of Z.
     void write(std::int64_t first, std::int64_t last, double* Z, std::int64_t ld, double* scratch, Run& run) const {
         const std::int64_t k = n_poles();
         double *S = scratch, *tile = S + k * (last - first);
@@ -298,7 +299,7 @@ class TridiagonalEigen::Glue {
 
     std::int64_t n_poles() const { return static_cast<std::int64_t>(poles_.size()); }
 
-    // Pole i minus root j.
+    // Returns pole i minus root j.
     double below(std::int64_t i, std::int64_t j) const {
         return (poles_[at(i)] - poles_[at(origins_[at(j)])]) - offsets_[at(j)];
     }
@@ -311,8 +312,8 @@ class TridiagonalEigen::Glue {
         }
     }
 
-    // Finds the columns that are eigenvectors to rounding, and the turns that make them such; the others give the
-    // poles.
+    // Finds the columns that are eigenvectors to rounding, and the turns that make further columns eigenvectors; the
+    // remaining columns give the poles.
     Settled settle(Numbers d, Numbers z, double rho) {
         Settled found;
         auto& [turns, kept, in_top, in_bottom] = found;
@@ -356,7 +357,8 @@ class TridiagonalEigen::Glue {
         return found;
     }
 
-    // Copies the parts of the columns, those that are multiplied first: of the top alone, of both, of the bottom alone.
+    // Copies the parts of the columns, first of the columns that are multiplied: columns with a top part alone, with
+    // both parts, with a bottom part alone.
     void gather(const Settled& found, const double* Z, std::int64_t ld, Run& run) {
         std::vector<std::int64_t> top_place(at(n_), -1), bottom_place(at(n_), -1);
         std::int64_t n_top = 0, n_bottom = 0;

@@ -1,6 +1,6 @@
-// Matrices times blocks of kBlock vectors, compiled once per instruction set: see tiles.cpp for what that asks of this
-// file. BLAS is slow where one side of a product has four columns: with these the eigenpairs of a graph of 20,000
-// features took 0.82 s instead of 1.33 (CPU time, Zen 4).
+// Matrices times blocks of kBlock vectors, compiled once per instruction set under the rules of tiles.cpp. BLAS is slow
+// if one side of a product has four columns: with these kernels the eigenpairs of a graph of 20,000 features took 0.82
+// s instead of 1.33 (CPU time, Zen 4).
 #include "engines/isa/tiles.hpp"
 #include "engines/isa/vector.hpp"
 
@@ -8,7 +8,7 @@ namespace fastfs::core {
 namespace {
 
 static_assert(kBlock == 4);
-// Rows in as many registers as they need: GCC keeps vectors in memory that don't fit one.
+// The registers of one row: GCC keeps vectors in memory that don't fit a register.
 constexpr int kRow = kBlock * sizeof(double), kPart = kRegister < kRow ? kRegister : kRow;
 constexpr int kParts = kRow / kPart, kPartLanes = kBlock / kParts;
 typedef double Part __attribute__((vector_size(kPart)));
@@ -19,7 +19,7 @@ inline const InMemory& part(const double* row, int p) {
 }
 inline InMemory& part(double* row, int p) { return *reinterpret_cast<InMemory*>(row + p * kPartLanes); }
 
-// Rows that are in registers at once, and columns whose part of X stays in L1 meanwhile.
+// Rows that are in registers together, and columns that keep their part of X in L1 meanwhile.
 constexpr std::int64_t kRows = 8, kColumns = 512;
 
 template <int rows>
@@ -59,10 +59,10 @@ void multiply(const double* A, std::int64_t ld, std::int64_t rows, std::int64_t 
     }
 }
 
-// Columns of a panel whose products are in registers at once, for all vectors of a block; rows of it that stay in L1
-// until its last columns have been read. If these are some of the columns, no cache foresees the lines of the next
-// rows, which are read with gaps: with AVX2 and p = 1000 `bench_disc` takes 0.95 of the time. Where all lines are read
-// in turn, asking for them takes longer.
+// Columns of a panel with products in registers, for all vectors of a block; rows of the panel that stay in L1 until
+// its last columns have been read. If the columns are only a part of the panel, rows are read with gaps and no cache
+// foresees the lines of the next rows, so they are prefetched: with AVX2 and p = 1000 `bench_disc` takes 0.95 of the
+// time. If all lines are read in turn, prefetching takes longer.
 constexpr std::int64_t kWidth = 3 * Vector<double>::kLanes, kHeight = 96;
 constexpr bool kHasGaps = kWidth < kPanel<double>;
 static_assert(kPanel<double> % kWidth == 0);
@@ -130,8 +130,8 @@ inline Part part_of(const float* row, int p) {
 template <class T>
 void multiply_sparse(const std::int64_t* begins, const std::int32_t* columns, const double* values, std::int64_t rows,
                      const T* X, double* Y) {
-    // Blocks in single precision are those of many features: their rows lie anywhere, and the end of a row of A keeps
-    // the processor from looking so far ahead. Those in L2 would only be slower by it.
+    // Blocks in single precision belong to many features: their rows lie anywhere, and the end of a row of A keeps the
+    // processor from looking far ahead, so rows are prefetched. Blocks that fit L2 would only become slower.
     constexpr bool kFetches = sizeof(T) == sizeof(float);
     constexpr std::int64_t kAhead = 32;
     const std::int64_t last = begins[rows] - 1;

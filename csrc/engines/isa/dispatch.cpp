@@ -32,7 +32,7 @@ unsigned saved_state() {
     return low;
 }
 
-// Returns how many of base, avx2, avx512 this machine has, in this order.
+// Returns how many instruction sets of the sequence base, avx2, avx512 this machine has.
 int levels() {
     unsigned a = 0, b = 0, c = 0, d = 0;
     if (!__get_cpuid(1, &a, &b, &c, &d)) return 1;

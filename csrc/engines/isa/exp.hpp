@@ -9,8 +9,8 @@ namespace {
 template <class T>
 struct Exp;
 
-// exp(r) = 1 + r + r^2 q(r); q from fit_exp.py; 1.5 * 2^52 (2^23) added to a number rounds it to an integer, which then
-// stands in the low bits.
+// exp(r) = 1 + r + r^2 q(r), with q from fit_exp.py. Adding 1.5 * 2^52 (float: 2^23) rounds a number to an integer,
+// which then stands in the low bits.
 template <>
 struct Exp<double> {
     static constexpr double kLowest = -708.0;
@@ -27,7 +27,8 @@ struct Exp<double> {
                                 2.5100375832561233664e-8};
         const V r2 = r * r, r4 = r2 * r2;
 #if defined(FASTFS_NEON)
-        // An FMA overwrites what it adds to, so each sum that starts with a coefficient costs a copy: three, not five.
+        // An FMA overwrites its addend, so each sum that starts with a coefficient costs a copy: three here, instead of
+        // five.
         const V r3 = r2 * r;
         const V low = c[0] + c[1] * r + c[2] * r2 + c[3] * r3, middle = c[4] + c[5] * r + c[6] * r2 + c[7] * r3;
         return low + r4 * (middle + r4 * (c[8] + c[9] * r));
@@ -54,8 +55,8 @@ struct Exp<float> {
     }
 };
 
-// exp of x <= 0, of one number or (V a register, Ints integers of its size) of several; below kLowest the result is 0
-// (it would be subnormal soon), whatever the rest makes of such numbers.
+// Returns exp of x <= 0, for one number or (V a register, Ints integers of its size) for several. Below kLowest, near
+// the first subnormal result, it returns 0, whatever the formula gives.
 template <class T, class V = T, class Ints = typename Bits<T>::Int>
 inline V exp_of(V x) {
     using E = Exp<T>;
@@ -66,7 +67,7 @@ inline V exp_of(V x) {
     const Ints bits = __builtin_bit_cast(Ints, shifted);
     const V power = __builtin_bit_cast(V, (bits + E::kBias) << E::kMantissa);
 #if defined(FASTFS_NEON)
-    // Bits, for of a choice GCC makes the opposite comparison, which takes five more instructions for NaN.
+    // Uses bits, because GCC turns a choice into the opposite comparison, which takes five more instructions for NaN.
     const Ints below = x < V{} + E::kLowest ? Ints{} - 1 : Ints{};
     return __builtin_bit_cast(V, __builtin_bit_cast(Ints, p * power) & ~below);
 #else

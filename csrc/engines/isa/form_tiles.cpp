@@ -70,7 +70,7 @@ void row(const T* __restrict x, const T* __restrict y, std::int64_t n, T g, T* _
     }
 }
 
-// kFormSums features by kWide registers of them.
+// Computes the sums of kFormSums features by kWide registers of features.
 template <int kWide, class T>
 inline void outer_block(const T* __restrict left, std::int64_t left_ld, const T* __restrict right,
                         std::int64_t right_ld, std::int64_t n, T* __restrict tile, std::int64_t ld) {

@@ -1,4 +1,4 @@
-// Bits of genotypes, compiled once per instruction set: see tiles.cpp for what that asks of this file.
+// Bits of genotypes, compiled once per instruction set under the rules of tiles.cpp.
 #include "engines/isa/genotype_bits.hpp"
 
 #include "engines/isa/tiles.hpp"
@@ -7,8 +7,8 @@
 namespace fastfs::core {
 namespace {
 
-// The high or the low bits of a line are half of it. A register of AVX-512 holds a line, narrower ones a half or a
-// part.
+// The high bits are one half of a line, the low bits the other. A register of AVX-512 holds a line, narrower ones a
+// half or a part.
 constexpr int kHalf = kLineWords / 2;
 constexpr bool kWholeLine = kWords == kLineWords;
 constexpr int kHalfWords = kWholeLine ? kHalf : kWords, kHalfParts = kHalf / kHalfWords;
@@ -32,7 +32,7 @@ inline void store_as(std::uint64_t* to, W words) {
 template <class W>
 inline W add(W& plane, W a, W b) {
 #if defined(__AVX512F__)
-    // Three operations on three inputs each; GCC makes four of the form below.
+    // Makes three operations on three inputs each; GCC makes four of the form below.
     const W carry = (plane & a) | ((plane | a) & b);
     plane = plane ^ a ^ b;
 #elif defined(FASTFS_NEON)
@@ -63,8 +63,8 @@ constexpr int kDepth = 4, kValues = 1 << kDepth;
 
 // ---- differing bits ------------------------------------------------------------------------------------------------
 
-// The functions below count bits of two kinds: those in which the codes of genotypes differ, or, if `differ`, one for
-// each pair of unequal genotypes.
+// The functions below count differing bits: one for each bit in which the codes of genotypes differ or, if `differ`,
+// one for each pair of unequal genotypes.
 
 #if defined(__AVX512F__)
 // Return the high bits of two lines, and their low bits.
@@ -80,8 +80,7 @@ inline Word differing(const std::uint64_t* a, const std::uint64_t* b) { return l
 // ---- bits of pairs -------------------------------------------------------------------------------------------------
 
 #if defined(FASTFS_NEON)
-// One instruction counts the bits of bytes, so no adders come before it. n samples share what is loaded of the left
-// one.
+// One instruction counts the bits of bytes, so no adders come before it. n samples share the loads of the left sample.
 template <bool differ, int n>
 void add_differing(const std::uint64_t* left, const std::uint64_t* right, std::int64_t stride, std::int64_t n_lines,
                    std::uint32_t* sums) {
@@ -113,11 +112,11 @@ void pair_sums(const std::uint64_t* left, const std::uint64_t* right, std::int64
 #else
 template <bool differ>
 std::uint32_t differing_bits(const std::uint64_t* a, const std::uint64_t* b, std::int64_t n_lines) {
-    // Bytes hold the sums of a row: of the carries, 8 a round and 31 rounds, and of the rest, (1 + 2 + 4 + 8) * 8 of
-    // the planes and 15 * 8 of the last values.
+    // Bytes hold the sums of a row: 8 per round from the carries, in 31 rounds, (1 + 2 + 4 + 8) * 8 from the planes,
+    // and 15 * 8 from the last values.
     static_assert(kPanelLines * kLineWords / (kValues * kWords) <= 31);
     Word planes[kDepth] = {}, carries{}, rest{};
-    // Values, and those in a line, or in two if these share registers.
+    // Values in a line (in two lines that share registers), and in all lines.
     constexpr int kUnit = differ && !kWholeLine ? kHalfParts : 1;
     const std::int64_t n_values =
         differ ? (kWholeLine ? (n_lines + 1) / 2 : n_lines * kHalfParts) : n_lines * kLineWords / kWords;
@@ -199,7 +198,8 @@ inline int bits_of(std::int64_t count) {
     return count == 0 ? 0 : 64 - __builtin_clzll(static_cast<std::uint64_t>(count));
 }
 
-// Counts n_rounds times kValues values, next(r, k), in the planes 0..n_planes - 1, which hold them.
+// Counts the bits of n_rounds times kValues values, next(r, k), in the planes 0..n_planes - 1, which have room for the
+// counts.
 template <class W, class Next>
 inline __attribute__((always_inline)) void count(std::int64_t n_rounds, int n_planes, W* planes, Next&& next) {
     // Carries wait until there are two of a weight, so that each costs about one more addition.
@@ -225,7 +225,7 @@ inline __attribute__((always_inline)) void count(std::int64_t n_rounds, int n_pl
     }
 }
 
-// Reads the counts whose bits the planes are; up to 16 planes.
+// Reads the counts that planes of bits represent; up to 16 planes.
 void read_planes(const std::uint64_t (*planes)[kHalf], int n, std::uint16_t* counts) {
 #if defined(__AVX512BW__)
     for (int group = 0; group < kLineSnps / 32; ++group) {
@@ -258,7 +258,7 @@ void read_planes(const std::uint64_t (*planes)[kHalf], int n, std::uint16_t* cou
 template <bool differ>
 void snp_sums(const std::uint64_t* lines, const LinePair* pairs, std::int64_t n, double by_high, double by_low,
               double* high, double* low) {
-    // Pairs that a round counts: two of them, one, or half of one for each value.
+    // Pairs that a round counts: two, one, or half a pair per value.
     constexpr int kPairs = kValues * (differ ? 2 : 1) / (kWholeLine ? 1 : 2);
     const std::int64_t n_rounds = n / kPairs, n_last = n % kPairs;
     LinePair last[kPairs] = {};  // filled up with pairs of a line with itself
@@ -386,8 +386,8 @@ void add_known(const LineCounts& counts, std::int64_t n, const std::uint64_t* li
     read_planes(halves, 1, high);
     read_planes(halves + 1, 1, low);
     for (int k = 0; k < kLineSnps; ++k) {
-        // Lines that have the genotype, its high bit and its low bit; lines with the low bit are among those with the
-        // high bit.
+        // Counts lines that have the genotype, its high bit and its low bit; a line with the low bit also has the high
+        // bit.
         const auto c = static_cast<Count>(n - counts.gaps[k]), h = counts.high[k], l = counts.low[k];
         const auto not_h = static_cast<Count>(c - h), not_l = static_cast<Count>(c - l);
         std::uint32_t sum;
@@ -404,7 +404,7 @@ void add_known(const LineCounts& counts, std::int64_t n, const std::uint64_t* li
 
 // ---- sums by the number of known lines -----------------------------------------------------------------------------
 
-// Subtracts one bit of b from that of a, and the borrow; sets `borrow` to the borrow from the next bit.
+// Subtracts a bit of b and the borrow from a bit of a; sets `borrow` to the borrow from the next bit.
 inline HalfWord subtract(HalfWord a, HalfWord b, HalfWord& borrow) {
     const HalfWord difference = a ^ b ^ borrow;
 #if defined(FASTFS_NEON)
@@ -434,7 +434,7 @@ void add_by_known(const std::uint64_t* lines, const std::int32_t* chosen, std::i
                   const std::uint64_t* line, KnownSums* sums, double* means) {
     Planes highs, lows, boths;
     const int n_planes = count_codes(lines, chosen, n, zero, highs, lows, boths);
-    // From here on, differences where high bits were counted, gaps where low ones were, and known lines.
+    // From here on, `highs` holds differences, `lows` gaps, and `boths` known lines.
     int n_gaps = 0;  // planes of gaps
     for (int word = 0; word < kHalf; word += kHalfWords) {
         const auto high = load_as<HalfWord>(line + word), low = load_as<HalfWord>(line + kHalf + word);
@@ -444,7 +444,7 @@ void add_by_known(const std::uint64_t* lines, const std::int32_t* chosen, std::i
             const auto h = load_as<HalfWord>(highs[p] + word), l = load_as<HalfWord>(boths[p] + word);
             const HalfWord gap = subtract(load_as<HalfWord>(lows[p] + word), l, borrow[0]);
             const HalfWord known = subtract(HalfWord{} - static_cast<std::uint64_t>(n >> p & 1), gap, borrow[1]);
-            // Of the known lines, those without the high bit, and without the low one.
+            // Known lines without the high bit, and without the low bit.
             const HalfWord not_h = subtract(known, h, borrow[2]), not_l = subtract(known, l, borrow[3]);
             HalfWord sum = differ ? choose(high, choose(low, not_l, not_h), h) : choose(high, not_h, h);
             carry = add(sum, differ ? high & ~low & l : choose(low, not_l, l), carry);

@@ -1,4 +1,4 @@
-// Tables of genotypes, compiled once per instruction set: see tiles.cpp for what that asks of this file.
+// Tables of genotypes, compiled once per instruction set under the rules of tiles.cpp.
 #include "engines/isa/genotype_tables.hpp"
 
 #include "engines/isa/tiles.hpp"
@@ -9,13 +9,13 @@ namespace {
 
 static_assert(kGroupSnps % kWords == 0 && kSnpUnit % Vector<float>::kLanes == 0);
 
-// Words whose bits are summed in bytes.
+// Words that are counted in bytes before the bytes are added up: 31 * 8 bits fit a byte.
 constexpr std::int64_t kWordsPerPass = 31;
 
 // The plane in each row of stored planes.
 constexpr int kPlane[] = {1, 2, 0};
 
-// Counts, for a register of other SNPs, of the bits that each of their planes shares with each plane of the SNP.
+// Counts, for a register of other SNPs, the bits that each of their planes shares with each plane of the SNP.
 template <int n_planes>
 using Shared = Word[n_planes][n_planes];
 

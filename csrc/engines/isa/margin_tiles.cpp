@@ -1,4 +1,4 @@
-// Differences of samples, compiled once per instruction set: see tiles.cpp for what that asks of this file.
+// Differences of samples, compiled once per instruction set under the rules of tiles.cpp.
 #include "engines/isa/exp.hpp"
 #include "engines/isa/tiles.hpp"
 #include "engines/isa/vector.hpp"
@@ -6,16 +6,17 @@
 namespace fastfs::core {
 namespace {
 
-// With few registers a tile of 4 x 4 samples is done in two halves: those samples are split that come from the second
-// cache, the right ones for distances and the left ones for sums over pairs, so that they come at an even pace.
+// With few registers a tile of 4 x 4 samples is done in two halves. The split side is the one that comes from the
+// second cache, the right samples for distances and the left ones for sums over pairs, so that they come at an even
+// pace.
 constexpr int kPairSide = 4, kHalfSide = kManyRegisters ? kPairSide : kPairSide / 2;
 
-// Registers of a row between two jumps. Squares need only two instructions a difference, so those of the loop count:
-// 42 instead of 38 G pair-features/s in L1 (Zen 3, float32). Absolute differences run at 30 either way.
+// Registers of a row between two jumps. A squared difference needs only two instructions, so the instructions of the
+// loop matter: 42 instead of 38 G pair-features/s in L1 (Zen 3, float32). Absolute differences run at 30 either way.
 constexpr int kSquareSteps = kManyRegisters ? 1 : 2;
 
-// Adds adjacent lanes, of a and then of b; with registers of 32 bytes within each half of them, which is one
-// instruction's reach.
+// Adds adjacent lanes, of a and then of b. Registers of 32 bytes are added within each half, as far as one instruction
+// reaches.
 template <class T>
 inline typename Vector<T>::Type add_adjacent(typename Vector<T>::Type a, typename Vector<T>::Type b) {
     using Mask [[maybe_unused]] = typename Vector<T>::Ints;
@@ -70,8 +71,8 @@ inline typename Vector<T>::Type lane_sums(const typename Vector<T>::Type* x) {
     }
 }
 
-// Adding 1 * |d| by FMA spreads the work: where additions and FMA have units of their own, a sum of |differences| is
-// bound by the additions otherwise. The compiler must not see that it's a 1.
+// Returns 1. Adding 1 * |d| by FMA spreads the work: if additions and FMA have separate units, a sum of |differences|
+// is bound by the additions otherwise. The compiler must not see that the factor is 1.
 template <class T>
 inline typename Vector<T>::Type hidden_one() {
     typename Vector<T>::Type one = typename Vector<T>::Type{} + T(1);
@@ -113,7 +114,7 @@ inline typename Vector<T>::Type term_of(typename Vector<T>::Type x, typename Vec
     }
 }
 
-// Sums the terms of a_i - b_j, for kHalfSide x kPairSide samples: row by row if it's a whole tile, else column by
+// Sums the terms of a_i - b_j, for kHalfSide x kPairSide samples: row by row in a full tile, otherwise column by
 // column.
 template <class T, Term kTerm>
 inline void pair_tile(const T* const* left, const T* const* right, const T* const* parameters, std::int64_t n,
@@ -133,7 +134,7 @@ inline void pair_tile(const T* const* left, const T* const* right, const T* cons
         for (int j = 0; j < kPairSide; ++j) {
             const V y = load(b[j] + k);
             for (int i = 0; i < kHalfSide; ++i) {
-                // A maximum keeps the units of additions busy, too, so half of the differences are left to the others.
+                // A maximum keeps the units of additions busy, too, so half of the differences go to the FMA units.
                 const V from = kTerm == Term::kKnown && i % 2 ? x[i] * one : x[i];
                 const V term = term_of<T, kTerm>(from, y, parameters, k);
                 if constexpr (kTerm == Term::kSquare || kTerm == Term::kDiffer || kTerm == Term::kGaussian) {
@@ -144,7 +145,7 @@ inline void pair_tile(const T* const* left, const T* const* right, const T* cons
             }
         }
     };
-    // n fills an even number of registers but the widest.
+    // n fills an even number of registers, except the widest.
     constexpr int kSteps = kTerm == Term::kSquare ? kSquareSteps : 1;
     for (std::int64_t k = 0; k < n; k += kSteps * kLanes) {
         unrolled<kSteps>([&](int step) { add_terms(k + step * kLanes); });

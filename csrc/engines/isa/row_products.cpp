@@ -1,5 +1,5 @@
-// Products of rows with vectors in double, whatever the rows are stored in; compiled once per instruction set: see
-// tiles.cpp for what that asks of this file.
+// Products of rows with vectors in double, for rows of any type; compiled once per instruction set under the rules of
+// tiles.cpp.
 #include "engines/isa/tiles.hpp"
 #include "engines/isa/vector.hpp"
 
@@ -17,8 +17,8 @@ inline RowDoubles load_rest(const T* at, std::int64_t n) {
     return values;
 }
 
-// Computes dot products of rows with x. Each row's sum is made in the same order for any number of rows. A loop over
-// single values wouldn't: compilers fuse its products and sums for four rows, and not for one.
+// Computes dot products of rows with x. The order of each row's sum doesn't depend on the number of rows. A loop over
+// single values would break this: compilers fuse its products and sums for four rows, and not for one.
 template <int rows, class T>
 inline void dot_rows(const T* const* at, const double* x, std::int64_t n, double* out) {
     RowDoubles even[rows] = {}, odd[rows] = {};

@@ -1,4 +1,4 @@
-// Kernels between samples, one a feature, compiled once per instruction set under the rules of tiles.cpp.
+// Kernels between samples, one per feature, compiled once per instruction set under the rules of tiles.cpp.
 #include "engines/isa/exp.hpp"
 #include "engines/isa/tiles.hpp"
 #include "engines/isa/vector.hpp"

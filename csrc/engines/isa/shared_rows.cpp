@@ -1,5 +1,4 @@
-// Which rows two columns share, and their products there; compiled once per instruction set: see tiles.cpp for what
-// that asks of this file.
+// The rows that two columns share, and their products; compiled once per instruction set under the rules of tiles.cpp.
 #include "engines/isa/shared_rows.hpp"
 
 #include "engines/isa/tiles.hpp"
@@ -12,9 +11,9 @@
 namespace fastfs::core {
 namespace {
 
-// Pairs whose shared words are listed before they are multiplied, so that neither loop has branches that depend on the
-// data; the bits of so many stay in L1 until then. Zen 4, 600 of 20,000 columns in each row: a fifth of the time of a
-// branch for each pair and 64 rows.
+// Pairs with shared words that are listed before they are multiplied, so that neither loop has branches that depend on
+// the data; the bits of kPairs pairs stay in L1 until then. Zen 4, 600 of 20,000 columns in each row: this takes a
+// fifth of the time of a branch per pair and 64 rows.
 constexpr std::int64_t kPairs = 256;
 
 typedef std::uint16_t Places __attribute__((vector_size(16), aligned(2), may_alias));

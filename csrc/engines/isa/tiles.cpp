@@ -193,8 +193,8 @@ double squared_distance(const T* a, const T* b, std::int64_t n) {
     return total;
 }
 
-// Bounds the k-th value by halving the range of the values until just k are left. Some ten steps do; if values are far
-// apart the bound is poor, but never wrong.
+// Bounds the k-th value by halving the range of the values until just k are left. Some ten steps suffice; if values are
+// far apart the bound is poor, but never wrong.
 float bound_kth(const float* __restrict x, std::int64_t n, std::int64_t k) {
     float low = x[0], high = x[0];
     for (std::int64_t i = 0; i < n; ++i) {
@@ -232,7 +232,7 @@ inline std::uint64_t panel_bits(const Vector<float>::Ints* lanes) {
     return vgetq_lane_u64(vreinterpretq_u64_u8(vpaddq_u8(sums, sums)), 0);
 }
 #else
-// Returns a mask: bit n is set if lane n of x is at least that of y.
+// Returns a mask: bit n is set if lane n of x is at least lane n of y.
 inline unsigned at_least(Vector<float>::Type x, Vector<float>::Type y) {
 #if defined(__AVX512F__)
     return _mm512_cmp_ps_mask(x, y, _CMP_GE_OQ);
@@ -307,8 +307,8 @@ inline void stream_register(void* to, Register x) { *static_cast<Register*>(to) 
 inline void finish_streams() {}
 #endif
 
-// to = factor * from. Whole lines may be streamed past the caches; not the parts of lines at both ends, which the
-// neighbouring tiles complete: memory would have to merge them.
+// Computes to = factor * from. Complete cache lines can be streamed past the caches, but not the partial lines at both
+// ends: neighbouring tiles complete them, and memory would have to merge the parts.
 template <class T, class Out>
 inline void store_row(const T* __restrict from, std::int64_t n, Out factor, Out* __restrict to, bool stream) {
     constexpr std::int64_t kLine = 64, kInLine = kLine / sizeof(Out), kInRegister = kRegister / sizeof(Out);
@@ -330,8 +330,8 @@ inline void store_row(const T* __restrict from, std::int64_t n, Out factor, Out*
     for (; i < n; ++i) to[i] = factor * static_cast<Out>(from[i]);
 }
 
-// to = from', kSide x kSide values in as many registers (baseline doubles: pairs of them), in rounds that swap single
-// values, pairs and fours.
+// Transposes kSide x kSide values in as many registers (baseline doubles: pairs of registers), in rounds that swap
+// single values, pairs and fours.
 #if defined(FASTFS_NEON)
 template <class T>
 constexpr int kSide = kRegister / sizeof(T);
@@ -380,8 +380,8 @@ inline void transpose(const T* from, std::int64_t from_ld, T* to, std::int64_t t
     for (int i = 0; i < n; ++i) *reinterpret_cast<InMemory*>(to + i * to_ld) = y[i];
 }
 
-// Columns become rows by way of a strip in L1, kSide columns by up to kStrip rows of the tile, so that whole lines are
-// written.
+// Turns columns into rows through a strip in L1, kSide columns by up to kStrip rows of the tile, so that complete cache
+// lines are written.
 template <class T, class Out>
 void store_mirrored(const T* tile, std::int64_t ld, std::int64_t rows, std::int64_t cols, Out factor, Out* mirrored,
                     std::int64_t out_ld, bool stream) {

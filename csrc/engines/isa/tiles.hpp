@@ -5,8 +5,8 @@
 
 namespace fastfs::core {
 
-// Features side by side in a panel: one row of it is 192 bytes, three registers of AVX-512 and a multiple of three for
-// narrower ones, which leaves enough registers for 8 (4) rows of sums.
+// Features side by side in a panel: a row of a panel has 192 bytes, three registers of AVX-512 and a multiple of three
+// for narrower ones, which leaves enough registers for 8 (4) rows of sums.
 template <class T>
 constexpr std::int64_t kPanel = 192 / static_cast<std::int64_t>(sizeof(T));
 
@@ -15,9 +15,9 @@ constexpr std::int64_t kPanel = 192 / static_cast<std::int64_t>(sizeof(T));
 // low, too.
 constexpr std::int64_t kSamplesPerPass = 128;
 
-// Row-major tiles: row a starts at tile + a * ld. Squared distances come from a Gram tile G as n_a + n_b - 2 G_ab;
-// where that is at most tolerance * (n_a + n_b), cancellation has eaten the digits and the kernel leaves a mark
-// instead, for the caller to replace. Each returns the number of marks.
+// Row-major tiles: row a starts at tile + a * ld. Squared distances come from a Gram tile G as n_a + n_b - 2 G_ab; if
+// this is at most tolerance * (n_a + n_b), cancellation has eaten the digits, and the kernel leaves a mark for the
+// caller to replace. Each kernel returns the number of marks.
 template <class T>
 struct TileKernels {
     static constexpr T kMarkedDistance = T(-1);
@@ -29,7 +29,7 @@ struct TileKernels {
                   double* squares);
     // Adds to the tile (add) or starts it with (!add) the inner products of features over n samples. Panels have kPanel
     // values per sample, sample after sample, any finite ones where there is no feature; left and right are the first
-    // of several panels, panel_stride apart. What belongs to features a, b has the same bits as what belongs to b, a.
+    // of several panels, panel_stride apart. The inner products of (a, b) and (b, a) have equal bits.
     void (*gram)(const T* left, const T* right, std::int64_t panel_stride, std::int64_t n, bool add, T* tile,
                  std::int64_t ld, std::int64_t rows, std::int64_t cols);
     // Replaces Gram values by squared distances.
@@ -52,7 +52,7 @@ struct Hit {
     float value;
 };
 
-// The output range of a selection, with room for a whole tile.
+// The output range of a selection, with room for all entries of a tile.
 struct Hits {
     Hit *begin, *end;
 };
@@ -70,12 +70,12 @@ template <class T, class Out>
 using StoreTile = void (*)(const T* tile, std::int64_t ld, std::int64_t rows, std::int64_t cols, Out factor, Out* out,
                            Out* mirrored, std::int64_t out_ld, bool stream);
 
-// Returns a number that at least k of the n values don't exceed, and hardly more than the least such number: 1 <= k <=
+// Returns a bound that at least k of the n values don't exceed, hardly larger than the k-th smallest value: 1 <= k <=
 // n.
 using BoundKth = float (*)(const float* values, std::int64_t n, std::int64_t k);
 
 // Vectors side by side, as rows of a row-major n x kBlock matrix: one entry of a matrix multiplies a register. Measured
-// with DiSC's graphs of 20,000 features: 8 take more products in all than they save reads of the graph.
+// with DiSC's graphs of 20,000 features: blocks of 8 cost more in extra products than they save in reads of the graph.
 constexpr std::int64_t kBlock = 4;
 
 struct BlockKernels {
@@ -95,30 +95,32 @@ struct BlockKernels {
                                    std::int64_t rows, const float* X, double* Y);
 };
 
-// Values in a row of packed samples are a multiple of this, 64 bytes: a register of any set.
+// The unit of the row length of packed samples, 64 bytes: a register of any instruction set.
 template <class T>
 constexpr std::int64_t kRowUnit = 64 / static_cast<std::int64_t>(sizeof(T));
 
 // Samples against samples: rows of n packed values, n a multiple of kRowUnit, 64-byte aligned. There is one kernel for
 // each term of a difference d, in the order of Difference in sample_pairs.hpp: |d|; d^2; |d|, or 0 for NaN; top unless
 // d is 0 or NaN, with parameters = {top} of the features; top if |d| > high, otherwise max(|d| - low, 0), or 0 for NaN,
-// with parameters = {low, high, top}; and of pair_sums exp(-d^2) times parameters[0]. Other terms ignore them.
+// with parameters = {low, high, top}; and, in pair_sums only, exp(-d^2) times parameters[0]. Other terms ignore
+// `parameters`.
 template <class T>
 struct MarginKernels {
-    // Computes sums[4 i + j] = sum_k of the term of left[i][k] - right[j][k], for 4 x 4 samples. Any place in a tile
-    // gives the same bits, and so do (a, b) and (b, a).
+    // Computes sums[4 i + j] = sum_k of the term of left[i][k] - right[j][k], for 4 x 4 samples. The bits depend
+    // neither on the place in a tile nor on the order of a and b.
     void (*pair_sums[6])(const T* const* left, const T* const* right, const T* const* parameters, std::int64_t n,
                          T* sums);
     // Adds to sums[k] the sum over ij of g[4 i + j] times the term of left[i][k] - right[j][k], for 4 x 4 samples.
     void (*feature_sums[5])(const T* const* left, const T* const* right, const T* g, const T* const* parameters,
                             std::int64_t n, T* sums);
-    // Adds such sums for one sample by four.
+    // Adds to sums[k] as feature_sums does, for one sample by four.
     void (*row_sums[5])(const T* left, const T* const* right, const T* g, const T* const* parameters, std::int64_t n,
                         T* sums);
-    // The same of all terms but the first, and counts[k] += sum_j w[j] over those j that have k, if the left one has.
+    // Computes row_sums for all terms but the first, and adds to counts[k] the w[j] of the right samples that have k,
+    // if the left sample has it.
     void (*known_sums[4])(const T* left, const T* const* right, const T* g, const T* w, const T* const* parameters,
                           std::int64_t n, T* sums, T* counts);
-    // Writes one bit for each of n values, 1 for NaN; 64 bits per word, the rest of the last word 0.
+    // Writes one bit for each of n values, 1 for NaN: 64 bits per word, the last word filled up with 0.
     void (*missing_bits)(const T* values, std::int64_t n, std::uint64_t* words);
     // Counts the bits that n words have in common.
     std::int64_t (*shared_bits)(const std::uint64_t* a, const std::uint64_t* b, std::int64_t n);
@@ -130,8 +132,8 @@ struct MarginKernels {
     // to the values of a column, and poison becomes NaN if a value isn't finite.
     void (*column_ranges)(const T* from, std::int64_t n_rows, std::int64_t row_stride, std::int64_t n, T* lowest,
                           T* highest, T* poison);
-    // Updates the moments of such columns: counts += weights of the rows, sums += weights * (values - origin) * factor,
-    // squares += weights * their squares, in double; NaN is left out.
+    // Updates the moments of columns laid out as in column_ranges: counts += weights of the rows, sums += weights *
+    // (values - origin) * factor, squares += weights * their squares, in double; NaN is left out.
     void (*column_moments)(const T* from, const double* weights, std::int64_t n_rows, std::int64_t row_stride,
                            std::int64_t n, const double* origin, const double* factor, double* counts, double* sums,
                            double* squares);
@@ -145,9 +147,9 @@ struct MarginIsa {
 // Kernels for rows of values (float or double) against vectors of doubles, summed in double.
 template <class T>
 struct RowKernels {
-    // out[r] = sum_j rows[r][j] x[j]
+    // Computes out[r] = sum_j rows[r][j] x[j].
     void (*dots)(const T* const* rows, std::int64_t count, const double* x, std::int64_t n, double* out);
-    // out[j] = sum_r factors[r] rows[r][j]
+    // Computes out[j] = sum_r factors[r] rows[r][j].
     void (*combine)(const T* const* rows, const double* factors, std::int64_t count, std::int64_t n, double* out);
 };
 
@@ -156,20 +158,20 @@ struct RowIsa {
     RowKernels<double> f64;
 };
 
-// Gaussian kernels between samples, one per feature: e_i = exp(-(x_i - y)^2) in each of the kRowUnit features of a
-// unit.
+// Gaussian kernels between samples, one kernel per feature: e_i = exp(-(x_i - y)^2) in each of the kRowUnit features of
+// a unit.
 template <class T>
 struct SampleTileKernels {
     static constexpr int kAtOnce = 4;
 
-    // For n samples, whose units are at x + rows[i] * ld, with n_y <= kAtOnce others at y[s]: c[i] (a unit) +=
-    // sum_s weights[s] e_is, totals[s] (a unit) += sum_i e_is, and where there are pair_factors, pairs (a unit) +=
-    // sum_is pair_factors[i][first + s] e_is over those i that have some. Sums are in T for the n samples, which should
+    // Compares n samples, with units at x + rows[i] * ld, with n_y <= kAtOnce samples at y[s]: c[i] (a unit) += sum_s
+    // weights[s] e_is, totals[s] (a unit) += sum_i e_is, and with pair_factors, pairs (a unit) += sum_is
+    // pair_factors[i][first + s] e_is over the i with a row of factors. Sums are in T for the n samples, which should
     // be few, and added to doubles.
     void (*products)(const T* x, std::int64_t ld, const std::int64_t* rows, std::int64_t n, const T* const* y, int n_y,
                      const T* weights, const T* const* pair_factors, std::int64_t first, T* c, double* totals,
                      double* pairs);
-    // out[j] (a unit) = sum of A[s * k + j] totals[s], over n rows s of A.
+    // Computes out[j] (a unit) = sum of A[s * k + j] totals[s], over n rows s of A.
     void (*combine)(const double* totals, const double* A, std::int64_t n, std::int64_t k, double* out);
 };
 

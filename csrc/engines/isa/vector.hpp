@@ -73,13 +73,14 @@ inline typename Vector<T>::Type absolute(typename Vector<T>::Type x) {
 #endif
 }
 
-// x where that is positive, otherwise 0, also for NaN: the maximum is its second operand then, with NEON the one that
-// is a number. Of a comparison GCC 12 makes two instructions.
+// Returns x if x is positive, otherwise 0, also for NaN: a maximum returns its second operand for NaN, and with NEON
+// the operand that is a number. GCC 12 makes two instructions of a comparison.
 template <class T>
 inline typename Vector<T>::Type positive(typename Vector<T>::Type x) {
     const typename Vector<T>::Type zero{};
 #if defined(__AVX512F__)
-    // With a mask of all lanes, for what GCC 12 makes of the others warns of a variable of its own.
+    // Passes a mask of all lanes, because GCC 12 warns of an uninitialised variable within the intrinsics without a
+    // mask.
     if constexpr (sizeof(T) == sizeof(float)) return _mm512_maskz_max_ps(0xffff, x, zero);
     if constexpr (sizeof(T) == sizeof(double)) return _mm512_maskz_max_pd(0xff, x, zero);
 #elif defined(__AVX2__)
@@ -148,12 +149,12 @@ inline Vector<double>::Type load_doubles(const float* from) {
 #endif
 }
 
-// Returns from[i], to be multiplied by registers; `from` has whole registers.
+// Returns from[i], as a factor of registers; `from` has full registers.
 template <class T>
 inline T factor(const T* from, int i) {
 #if defined(FASTFS_NEON)
-    // Products take a factor from any lane of a register; a load that fills all lanes with one value takes time of the
-    // units that multiply.
+    // Products take a factor from any lane of a register. A load that fills all lanes with one value would take time of
+    // the units that multiply.
     constexpr int kLanes = Vector<T>::kLanes;
     return load(from + i / kLanes * kLanes)[i % kLanes];
 #else
@@ -161,8 +162,8 @@ inline T factor(const T* from, int i) {
 #endif
 }
 
-// Calls f(0), ..., f(n - 1) without a loop, before the compiler decides what lives in registers: it keeps an array that
-// a loop goes through in memory before and after the loop.
+// Calls f(0), ..., f(n - 1) without a loop. With a loop over an array, the compiler would keep the array in memory
+// before and after the loop, since it decides about registers first.
 template <int n, class F>
 inline void unrolled(F&& f) {
     if constexpr (n > 0) {

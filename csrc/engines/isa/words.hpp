@@ -16,7 +16,7 @@ constexpr int kWords = kRegister / 8;
 
 inline Word load_words(const std::uint64_t* from) { return *reinterpret_cast<const WordInMemory*>(from); }
 
-// Takes the bits of a where `where` is 1, otherwise those of b.
+// Takes the bits of a where `where` is 1, and the bits of b elsewhere.
 template <class W>
 inline W choose(W where, W a, W b) {
 #if defined(FASTFS_NEON)
