@@ -19,20 +19,21 @@
 namespace fastfs::core {
 namespace {
 
-// Below this gap n_components cuts a cluster of eigenvalues; below this ratio of significances there is no step.
+// The gap below which n_components cuts a cluster of eigenvalues; the ratio of significances below which there is no
+// step.
 constexpr double kSmallGap = 1e-3, kFlat = 1.25;
 
-// The differential vectors feel residuals of the diffusion vectors divided by the gap, and have to be right to ten
-// digits. Vectors aren't needed of the eigenvalue beyond the gap and of the significance after the last.
+// Differential vectors feel residuals of the diffusion vectors divided by the gap, and have to be right to ten digits.
+// The eigenvalue beyond the gap and the significance after the last need no exact vectors.
 constexpr Residuals kOfDiffusion{1e-12, 1e-5}, kOfDifferences{1e-12, 1e-6};
 
-// Where neighbours were found by lists, which misses some: that moves significances by up to .01 (docs/disc.md). Such
-// residuals turn the space of the diffusion vectors by .01 at most for a gap that isn't warned of. Eigenvalues of noise
-// are so near to each other that vectors to 1e-12 would take twice the products.
+// Residuals for neighbours from lists. Lists miss some neighbours, which moves significances by up to .01
+// (docs/disc.md), and these residuals turn the space of the diffusion vectors by at most .01 for any gap that raises no
+// warning. Eigenvalues of noise are so near to each other that vectors to 1e-12 would take twice the products.
 constexpr Residuals kOfLists{1e-5, 1e-4, kSmallGap};
 
-// Single for lists, unless a kernel's affinities are so far from 1 that products would leave its range. Blocks are
-// multiplied by c, by c / g, and by what lies between them.
+// Chooses single precision for lists, unless a kernel's affinities are so far from 1 that products would leave its
+// range. Blocks are multiplied by c, by c / g, and by values between them.
 GraphProducts::Precision precision_of(const Graph& graph) {
     const auto fits = [](double factor) { return factor > 0x1p-60 && factor < 0x1p60; };
     bool single = graph.is_of_lists();
@@ -44,8 +45,8 @@ GraphProducts::Precision precision_of(const Graph& graph) {
 
 // ---- 1: diffusion vectors -------------------------------------------------------------------------------------------
 
-// The largest eigenpairs of S = diag(g)^(-1/2) Wt diag(g)^(-1/2), one more than are used; u_j = diag(g)^(-1/2) z_j,
-// scaled to |u_j| = 1. All n_components + 1 of them come back, the constant one first.
+// Computes the largest eigenpairs of S = diag(g)^(-1/2) Wt diag(g)^(-1/2), one more than are used; u_j = diag(g)^(-1/2)
+// z_j, scaled to |u_j| = 1. Returns n_components + 1 vectors, the constant one first.
 Numbers diffusion_vectors(Graph& graph, std::int64_t n_components, std::uint64_t seed, Run& run, DiscResult& result) {
     const std::int64_t p = graph.p, d = n_components;
     Numbers factor = numbers(p), root = graph.g;
@@ -79,8 +80,9 @@ Numbers diffusion_vectors(Graph& graph, std::int64_t n_components, std::uint64_t
 
 // ---- 2: the space of the other sets ---------------------------------------------------------------------------------
 
-// An orthonormal basis of these columns, p x rank and row-major, by QR with column pivoting: Gram-Schmidt, in which the
-// column of the largest norm comes next and goes through all earlier ones once more. |R_jj| <= 1e-10 |R_00| ends it.
+// Returns an orthonormal basis of the columns, p x rank and row-major, by QR with column pivoting: Gram-Schmidt, in
+// which the column of the largest norm comes next and goes through all earlier ones once more. |R_jj| <= 1e-10 |R_00|
+// ends it.
 Numbers orthonormal_basis(std::int64_t p, std::vector<Numbers> columns, std::int64_t& rank, Run& run) {
     auto axpy = [&](double a, const Numbers& x, Numbers& y) {
         for (std::size_t i = 0; i < y.size(); ++i) y[i] -= a * x[i];
@@ -120,8 +122,8 @@ struct Triplets {
     Numbers sigma, V;  // descending, V one after the other
 };
 
-// The largest singular values and right singular vectors of A = P Q, Q = I - B B' with B by row of the graph, from the
-// eigenpairs of A'A - B B': its eigenvalues -1 keep the range of B apart from what A makes small.
+// Computes the largest singular values and right singular vectors of A = P Q, Q = I - B B' with B by row of the graph,
+// from the eigenpairs of A'A - B B': its eigenvalues -1 separate the range of B from vectors that A makes small.
 Triplets differential_vectors(Graph& graph, const Numbers& B, std::int64_t rank, std::int64_t n_vectors,
                               std::int64_t count, std::uint64_t seed, Run& run, DiscResult& result) {
     const std::int64_t p = graph.p;
@@ -169,7 +171,7 @@ Triplets differential_vectors(Graph& graph, const Numbers& B, std::int64_t rank,
     return triplets;
 }
 
-// Trivial vectors, the number of those that matter, and the scores of the features.
+// Finds the trivial vectors, the number of vectors that matter, and the scores of the features.
 void summarize(const Triplets& triplets, std::int64_t p, std::int64_t n_vectors, std::int64_t wanted,
                DiscResult& result) {
     constexpr double kTrivial = 0.9;
@@ -258,7 +260,8 @@ void check_sets(const std::vector<DiscSet>& sets, const fastfs_disc_options& opt
     }
 }
 
-// Bytes of a fit: with all graphs kept, and with only the sparse ones, while each dense one is made twice.
+// Bytes of a fit: `kept` if all graphs are kept, `least` if only the sparse ones are, and each dense graph is made
+// twice.
 struct Needs {
     std::int64_t kept = 0, least = 0;
 };
@@ -278,7 +281,7 @@ Needs memory(const std::vector<DiscSet>& sets, const fastfs_disc_options& option
     const std::int64_t solving =
         leading_pairs_memory(p, std::max(most_components + 2, std::min(options.n_vectors, p - 1) + 1));
     const std::int64_t all = std::max(found + making, vectors + solving);
-    // Dense graphs that aren't kept are made once more beside all vectors.
+    // Dense graphs that aren't kept are made once more while all vectors are in memory.
     least += least < kept ? 8 * p * p + vectors + std::max(making, solving) : all;
     kept += all;
     std::int64_t given = 0;
@@ -341,7 +344,8 @@ std::vector<DiscResult> disc(const std::vector<DiscSet>& unscaled, const fastfs_
         std::vector<Numbers> others;
         for (std::size_t t = 0; t < C; ++t) {
             if (t == s) continue;
-            // Where eigenvalue 1 is repeated, which vector is the constant one is arbitrary, but not their span.
+            // If eigenvalue 1 is repeated, the choice of the constant vector is arbitrary, but the span of its vectors
+            // isn't.
             const bool project = options.constant == FASTFS_CONSTANT_PROJECT || results[t].n_connected > 1;
             for (std::int64_t j = project ? 0 : 1; j <= sets[t].n_components; ++j) {
                 others.push_back(graphs[s].by_row({U[t].begin() + j * p, U[t].begin() + (j + 1) * p}));

@@ -23,16 +23,16 @@ struct DiscResult {
     std::vector<std::int64_t> feature_of_row;
 };
 
-// Returns how many diffusion vectors every set may have, so that those of all others leave room.
+// Returns the largest number of diffusion vectors of a set for which the vectors of all other sets leave room.
 std::int64_t components_that_fit(std::int64_t n_features, std::int64_t n_sets);
 
 std::vector<DiscResult> disc(const std::vector<DiscSet>& sets, const fastfs_disc_options& options, Run& run);
 
-// W by feature; n + 1 offsets, and as many columns and weights as it has entries.
+// Writes W by feature: n + 1 offsets, and the column and the weight of each entry.
 template <class Index>
 void write_graph(const DiscResult& result, Run& run, Index* indptr, Index* indices, double* weights);
 
-// The normalised cut of each group (n_groups x p, of 0 and 1) in the graph of each set: cuts, n_groups x sets.
+// Computes the normalised cut of each group (n_groups x p, of 0 and 1) in the graph of each set: cuts, n_groups x sets.
 void disc_cuts(const std::vector<DiscSet>& sets, const fastfs_disc_options& options, const std::int64_t* groups,
                std::int64_t n_groups, Run& run, double* cuts);
 

@@ -31,7 +31,7 @@ SparseSymmetric symmetric_mean(const Entries& A, const Entries& transposed, cons
     W.begins = Buffer<std::int64_t>(p + 1);
     W.begins[0] = 0;
     constexpr std::int64_t kRows = 1024;
-    // Calls entry(column, value) for those of row i in order; the diagonal is there even if it is 0.
+    // Calls entry(column, value) for the entries of row i in order, and for the diagonal even if it is 0.
     auto merge = [&](std::int64_t i, auto&& entry) {
         const auto row = at(i);
         auto e = at(A.begins[row]), f = at(transposed.begins[row]);

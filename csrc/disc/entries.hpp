@@ -1,4 +1,4 @@
-// Entries of sparse matrices while a graph is made of them.
+// Entries of sparse matrices from which a graph is made.
 #pragma once
 
 #include <cstdint>
@@ -17,10 +17,10 @@ struct Entries {
     Numbers values;
 };
 
-// Returns A'. Counting by column keeps the order of the rows: its columns ascend, in whatever order those of A are.
+// Returns A'. Counts by column, which keeps the order of the rows: the columns of A' ascend, whatever the order in A.
 Entries transpose(const Entries& A);
 
-// Returns (A + A') / 2 + diagonal, of entries whose columns ascend.
+// Returns (A + A') / 2 + diagonal, of entries with ascending columns.
 SparseSymmetric symmetric_mean(const Entries& A, const Entries& transposed, const Numbers& diagonal, Run& run);
 
 }  // namespace fastfs::core

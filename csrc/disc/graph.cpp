@@ -19,13 +19,13 @@ namespace {
 
 constexpr double kHuge = std::numeric_limits<double>::max();
 
-// Neighbours by lists of a lower recall change the largest significances by more than .01 to .03 (docs/disc.md).
+// The recall of lists below which the largest significances change by more than .01 to .03 (docs/disc.md).
 constexpr double kLowRecall = 0.9;
 
-// Neighbours of a feature beyond which ties go to the lowest columns: some may have thousands of copies.
+// The number of neighbours beyond which ties go to the lowest columns: a feature can have thousands of copies.
 constexpr std::int64_t kMostTied = 1000;
 
-// to = diag(factors) X for blocks, which may be the same.
+// Computes to = diag(factors) X for blocks; `to` can be X.
 template <class T>
 void scale_rows(const Numbers& factors, const double* X, T* to, Run& run) {
     constexpr std::int64_t kRows = 4096;
@@ -53,8 +53,8 @@ void require_affinity(double value, std::int64_t i, std::int64_t j, const Name& 
             " of ", name, " have ", value);
 }
 
-// eps_i^2 from the squared distances between all features: the k-th smallest to another feature, or the smallest that
-// is positive.
+// Returns eps_i^2 from the squared distances between all features: the k-th smallest distance to another feature, or
+// the smallest positive one.
 Numbers squared_bandwidths(const double* D2, std::int64_t p, std::int64_t k, const Name& name, bool& duplicates,
                            Run& run) {
     Numbers eps2 = numbers(p);
@@ -67,7 +67,8 @@ Numbers squared_bandwidths(const double* D2, std::int64_t p, std::int64_t k, con
         float* single = rounded[at(slot)].data();
         double* near = nearest[at(slot)].data();
         for (std::int64_t i = task * kRows; i < std::min((task + 1) * kRows, p); ++i) {
-            // Rounding to single precision keeps the order: the k nearest are among those up to a bound of the k-th.
+            // Rounding to single precision keeps the order: the k nearest are below a bound of the k-th rounded
+            // distance.
             const double* row = D2 + i * p;
             for (std::int64_t j = 0; j < p; ++j) single[j] = static_cast<float>(row[j]);
             single[i] = single[p - 1];
@@ -96,7 +97,7 @@ Numbers squared_bandwidths(const double* D2, std::int64_t p, std::int64_t k, con
     return eps2;
 }
 
-// W_ij = (E_ij + E_ji) / 2 with E_ij = exp(-D_ij^2 / eps_i^2): the upper triangle, in the place of D2.
+// Computes W_ij = (E_ij + E_ji) / 2 with E_ij = exp(-D_ij^2 / eps_i^2): overwrites D2 by the upper triangle of W.
 void adaptive_affinity(double* D2, const Numbers& eps2, Run& run) {
     const auto p = static_cast<std::int64_t>(eps2.size());
     Numbers inverse = eps2;
@@ -165,7 +166,7 @@ void make_dense(const DiscSet& set, std::int64_t k, const Name& name, Run& run, 
     graph.dense = {p, std::move(W), run};
 }
 
-// |x_i|^2 of all features, in the unit of the data.
+// Returns |x_i|^2 of all features, in the unit of the data.
 Numbers squared_norms(const Samples& X, Run& run) {
     const std::vector<std::int64_t> rows = up_to(X.n_rows());
     run.require_memory(Features<double>::memory(X, X.n_rows()), "the norms of the features");
@@ -180,7 +181,7 @@ Numbers squared_norms(const Samples& X, Run& run) {
     return norms;
 }
 
-// As of nearest_features.
+// Finds the nearest features as nearest_features does, from the distances of all pairs.
 void nearest_of_all(const Distances& all, std::int64_t p, std::int64_t k, Run& run, std::int64_t* neighbors,
                     double* distances, TiedFeatures& ties) {
     constexpr std::int64_t kRows = 64;
@@ -207,7 +208,7 @@ void nearest_of_all(const Distances& all, std::int64_t p, std::int64_t k, Run& r
     });
 }
 
-// Checks neighbours that were given.
+// Refuses neighbours of the caller that aren't valid.
 void check_neighbors(const DiscSet& set, std::int64_t k, const Name& name) {
     const std::int64_t p = set.n_features, K = set.n_neighbors;
     require(K < p, name, " has ", p - 1, " other features, but ", K, " neighbors");
@@ -228,7 +229,8 @@ void check_neighbors(const DiscSet& set, std::int64_t k, const Name& name) {
     }
 }
 
-// E_ij for the n_neighbors nearest j of i and all that are as near as the last of them, W = I + (E + E') / 2.
+// Computes E_ij for the n_neighbors nearest j of i and for all j that tie with the last of them, and W = I + (E + E') /
+// 2.
 void make_of_neighbors(const DiscSet& set, const fastfs_disc_options& options, std::int64_t k, const Name& name,
                        double end, Run& run, Graph& graph) {
     const std::int64_t p = set.n_features;
@@ -247,7 +249,7 @@ void make_of_neighbors(const DiscSet& set, const fastfs_disc_options& options, s
         if (set.lost_digits) graph.warnings |= FASTFS_DISC_DIGITS;
     } else {
         n_bounding = std::max(k, n_neighbors);
-        // One more tells whether the last ties with others. Lists may have missed these anyway.
+        // An additional neighbour tells if the last one ties with others. Lists may have missed ties anyway.
         stride = options.graph == FASTFS_GRAPH_LISTS && !set.sums ? n_bounding : std::min(n_bounding + 1, p - 1);
         found = Buffer<std::int64_t>(p * stride);
         their_distances = Buffer<double>(p * stride);
@@ -276,7 +278,7 @@ void make_of_neighbors(const DiscSet& set, const fastfs_disc_options& options, s
         double eps = row[k - 1];
         distinct |= row[n_bounding - 1] > 0;
         if (eps == 0) {
-            // If there is none, the affinities to all these neighbours are 1 for any bandwidth.
+            // If no distance is positive, the affinities to the listed neighbours are 1 for any bandwidth.
             const double* positive = std::find_if(row, row + n_bounding, [](double d) { return d > 0; });
             eps = positive < row + n_bounding ? *positive : 0;
             graph.warnings |= FASTFS_DISC_DUPLICATES;
@@ -287,7 +289,7 @@ void make_of_neighbors(const DiscSet& set, const fastfs_disc_options& options, s
 
     const Numbers norms = set.custom ? squared_norms(Samples(*set.X), run) : Numbers();
     const double sigma = set.custom ? median(graph.bandwidths) : 0;
-    // How many neighbours a feature has, of its list unless there are `ties` of it.
+    // Returns the number of neighbours of feature i, from its list unless `ties` has its neighbours.
     const auto n_neighbors_of = [&](std::int64_t i) {
         if (ties.of.empty()) return n_neighbors;
         if (!ties.of[at(i)].empty()) return std::ssize(ties.of[at(i)]);
@@ -325,7 +327,7 @@ void make_of_neighbors(const DiscSet& set, const fastfs_disc_options& options, s
             double* values = E.values.data() + begin;
             for (std::int64_t e = 0; e < n; ++e) {
                 E.columns[at(begin + e)] = row[at(e)].first;
-                // In units of the bandwidth, so that no square overflows. If that is 0, so are the distances.
+                // Divides by the bandwidth, so that no square overflows. If the bandwidth is 0, so are the distances.
                 const double eps = set.custom ? 1 : graph.bandwidths[at(i)];
                 const double d = row[at(e)].second / (eps > 0 ? eps : 1);
                 values[e] = d * d;
@@ -359,7 +361,7 @@ void make_of_neighbors(const DiscSet& set, const fastfs_disc_options& options, s
     graph.sparse = symmetric_mean(E, transpose(E), diagonal, run);
 }
 
-// The graph that was given; entries at the same place add up.
+// Makes the graph from the caller's W; entries at one place add up.
 SparseSymmetric given_graph(const Matrix& given, const Name& name, Run& run) {
     const std::int64_t p = given.n_cols();
     Entries A;
@@ -378,7 +380,7 @@ SparseSymmetric given_graph(const Matrix& given, const Name& name, Run& run) {
             A.begins[at(i) + 1] = static_cast<std::int64_t>(A.columns.size());
         }
     });
-    // Twice transposed its columns ascend. Then equal ones are neighbours.
+    // Two transpositions sort the columns of a row, which makes entries at one place adjacent.
     Entries sorted = transpose(transpose(A));
     std::size_t to = 0;
     for (std::size_t i = 0, from = 0; i < at(p); ++i) {
@@ -396,7 +398,7 @@ SparseSymmetric given_graph(const Matrix& given, const Name& name, Run& run) {
     sorted.columns.resize(to);
     sorted.values.resize(to);
     const Entries transposed = transpose(sorted);
-    // To the rounding of single precision.
+    // Tests symmetry to the rounding of single precision.
     for (std::size_t i = 0; i < at(p); ++i) {
         bool same = sorted.begins[i + 1] == transposed.begins[i + 1];
         for (auto e = at(sorted.begins[i]); same && e < at(sorted.begins[i + 1]); ++e) {
@@ -410,13 +412,13 @@ SparseSymmetric given_graph(const Matrix& given, const Name& name, Run& run) {
     return symmetric_mean(sorted, transposed, numbers(p), run);
 }
 
-// q = W 1, Wt_ij = W_ij / (q_i q_j)^alpha, g = Wt 1.
+// Computes q = W 1, Wt_ij = W_ij / (q_i q_j)^alpha, g = Wt 1.
 void normalize(Graph& graph, double alpha, const Name& name, Run& run) {
     const std::int64_t p = graph.p;
     const Numbers ones(at(p), 1.0), q = graph.times(ones, ones, ones, run);
     graph.c = numbers(p);
     for (std::size_t i = 0; i < q.size(); ++i) {
-        // Below, 1 / q isn't finite.
+        // For a smaller q, 1 / q isn't finite.
         require(q[i] >= std::numeric_limits<double>::min() && q[i] <= kHuge, "feature ",
                 graph.feature(static_cast<std::int64_t>(i)), " of ", name, " has affinities that add up to ", q[i],
                 ", but a random walk needs a positive, finite sum: ",

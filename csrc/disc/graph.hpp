@@ -15,7 +15,7 @@
 
 namespace fastfs::core {
 
-// A condition that the C entry has checked; it has at least one of W, neighbors, sums and X.
+// A condition that the C entry has checked, with at least one of W, neighbors, sums and X.
 struct DiscSet {
     std::optional<Matrix> X, W;
     const std::int64_t* neighbors = nullptr;
@@ -30,11 +30,11 @@ struct DiscSet {
     std::int64_t n_rows() const;  // 0 if it is unknown
 };
 
-// W, all of it or its entries, with the factors of its random walk P = diag(c / g) W diag(c), c = q^-alpha.
+// W, dense or as entries, with the factors of its random walk P = diag(c / g) W diag(c), c = q^-alpha.
 struct Graph {
     std::int64_t p = 0;
-    // Which feature each row of W is, so that neighbours are near in memory: a product of 850,000 features takes a
-    // tenth of the time. Empty if row i is feature i. c, g and all vectors below are by row.
+    // The feature of each row of W, in an order that puts neighbours near each other in memory: a product of 850,000
+    // features takes a tenth of the time. Empty if row i is feature i. c, g and all vectors below are by row.
     std::vector<std::int64_t> features;
     DenseSymmetric dense;
     SparseSymmetric sparse;
@@ -46,15 +46,15 @@ struct Graph {
     bool is_of_lists() const { return !features.empty(); }
     std::int64_t feature(std::int64_t row) const { return is_of_lists() ? features[at(row)] : row; }
 
-    // Vectors one after the other, from one numbering to the other.
+    // Convert consecutive vectors from one numbering to the other.
     Numbers by_feature(Numbers of_rows) const;
     Numbers by_row(Numbers of_features) const;
 
-    // diag(left) W diag(right) x
+    // Returns diag(left) W diag(right) x.
     Numbers times(const Numbers& left, const Numbers& x, const Numbers& right, Run& run) const;
 };
 
-// Products of a graph with blocks, for which it has room.
+// Products of a graph with blocks, and the scratch for them.
 class GraphProducts {
   public:
     enum class Precision {
@@ -63,7 +63,7 @@ class GraphProducts {
     };
     GraphProducts(const Graph& graph, Precision precision);
 
-    // Y = diag(left) W diag(right) X
+    // Computes Y = diag(left) W diag(right) X.
     void multiply(const Numbers& left, const double* X, const Numbers& right, double* Y, Run& run);
 
   private:
@@ -72,17 +72,17 @@ class GraphProducts {
     Buffer<float> single_;
 };
 
-// end: the share of the call that is finished afterwards.
+// Makes the graph of a set. end: the share of the call that is finished afterwards.
 Graph make_graph(const DiscSet& set, const fastfs_disc_options& options, const Name& name, double end, Run& run);
 
 std::int64_t count_components(const Graph& graph, Run& run);
 
 bool is_dense(const DiscSet& set, const fastfs_disc_options& options);
 
-// Bytes of a set's graph, which becomes part of the result if it is sparse.
+// Returns the bytes of a set's graph, which becomes part of the result if it is sparse.
 std::int64_t graph_memory(const DiscSet& set, const fastfs_disc_options& options);
 
-// Bytes while it is made, its own among them.
+// Returns the bytes that make_graph takes, including the graph.
 std::int64_t making_memory(const DiscSet& set, const fastfs_disc_options& options, Run& run);
 
 }  // namespace fastfs::core

@@ -24,14 +24,15 @@ constexpr std::int64_t kChunk = 512;
 constexpr std::int64_t kSparseRows = 512;
 constexpr std::int64_t kDenseRows = 2 * kPanel<double>;
 
-// Up to this size LAPACK is as fast.
+// Up to this size LAPACK is as fast as the Lanczos method.
 constexpr std::int64_t kSmall = 200;
 
 constexpr int kMostCycles = 500;
 
 std::int64_t n_chunks(std::int64_t n) { return ceil_div(n, kChunk); }
 
-// total (size) = the sum of what part(first, rows, sums) returns in sums for all chunks of rows, in their order.
+// Sets total (size) to the sum over all chunks of rows, in their order, of the `sums` that part(first, rows, sums)
+// writes.
 template <class F>
 void sum_chunks(std::int64_t n, std::int64_t size, double* total, Run& run, F&& part) {
     Buffer<double> parts(n_chunks(n) * size);
@@ -64,8 +65,8 @@ void multiply_right(std::int64_t rows, double* A, const Square& F) {
     }
 }
 
-// G = F' F with F upper triangular, and F^-1. A pivot below the rounding of its column counts as that. Returns the
-// smallest share of a column that was left for its pivot.
+// Computes G = F' F with F upper triangular, and F^-1. A pivot below the rounding of its column is raised to that
+// rounding. Returns the smallest share of a column that was left for its pivot.
 double cholesky(const double* G, Square& F, Square& inverse) {
     F = {};
     inverse = identity();
@@ -103,14 +104,14 @@ void draw_column(std::int64_t n, std::int64_t column, Random& random, double* W)
 }
 
 // Appends a block W to the orthonormal columns V[:, :size] (row-major, ld apart): W = V H + V[:, size:size + kBlock] R.
-// Columns of W that lie in V to rounding still give new directions, with an R as small as they are: rounding errors are
-// made orthogonal like anything else. Columns that vanish altogether are drawn at random. W is destroyed. H: V'W but
-// for rounding, so that each pass sweeps over V once. The new block is orthogonal to V up to `precision`.
+// Columns of W that lie in V to rounding still give new directions, with an equally small R: rounding errors are made
+// orthogonal like any column. Columns that vanish altogether are drawn at random. W is destroyed. H: V'W up to rounding
+// on input, so that each pass sweeps over V once. The new block is orthogonal to V up to `precision`.
 void append(std::int64_t n, std::int64_t size, double* V, std::int64_t ld, double* W, Random& random, double precision,
             double* H, Square& R, Run& run) {
     constexpr int kMostPasses = 6;
     const auto& blocks = *isa().blocks;
-    // W as it was given is V H + (W F^-1) R throughout, and h = V' (W F^-1).
+    // The original W equals V H + (W F^-1) R throughout, and h = V' (W F^-1).
     Square F, inverse = identity();
     R = identity();
     Numbers h(H, H + size * kBlock), product = h, sums = numbers((size + kBlock) * kBlock);
@@ -119,7 +120,7 @@ void append(std::int64_t n, std::int64_t size, double* V, std::int64_t ld, doubl
         product = h;
         multiply_right(size, product.data(), R);
         for (std::int64_t e = 0; e < size * kBlock; ++e) H[e] += product[at(e)];
-        // In one sweep W loses h, and what it still has of V is summed up.
+        // One sweep subtracts V h from W, and sums up the remaining V'W.
         sum_chunks(n, (size + kBlock) * kBlock, sums.data(), run,
                    [&](std::int64_t first, std::int64_t rows, double* part) {
                        double *w = W + first * kBlock, *v = V + first * ld;
@@ -147,7 +148,7 @@ void append(std::int64_t n, std::int64_t size, double* V, std::int64_t ld, doubl
         multiply_right(kBlock, FR.data(), R);
         R = FR;
         multiply_right(size, h.data(), inverse);
-        // Once is enough where neither V nor the other columns of W took much of a column; else twice.
+        // One pass is enough if neither V nor the other columns of W took much of a column; otherwise two.
         double left = 0;
         for (double x : h) left = std::max(left, std::abs(x));
         if ((left <= precision && share > 0.01) || pass == kMostPasses) break;
@@ -159,7 +160,7 @@ void append(std::int64_t n, std::int64_t size, double* V, std::int64_t ld, doubl
     });
 }
 
-// V[:, :q] = V[:, :size] Y, Y by columns.
+// Computes V[:, :q] = V[:, :size] Y, Y by columns.
 void rotate(std::int64_t n, std::int64_t size, std::int64_t q, double* V, std::int64_t ld, const double* Y, Run& run) {
     auto scratch = buffers<double>(run.n_threads(), kChunk * q);
     parallel_for(run, n_chunks(n), [&](std::int64_t chunk, int slot) {
@@ -170,7 +171,7 @@ void rotate(std::int64_t n, std::int64_t size, std::int64_t q, double* V, std::i
     });
 }
 
-// The columns of A come from products with those of the identity.
+// Computes the eigenpairs by LAPACK, from the products of A with all columns of the identity.
 void small_pairs(std::int64_t n, std::int64_t k, const BlockOperator& apply, LeadingPairs& pairs, Run& run) {
     Buffer<double> A(n * n), X(n * kBlock), Y(n * kBlock);
     for (std::int64_t first = 0; first < n; first += kBlock) {
@@ -187,11 +188,11 @@ void small_pairs(std::int64_t n, std::int64_t k, const BlockOperator& apply, Lea
     pairs.converged = true;
 }
 
-// Vectors of the basis. Measured with DiSC's graphs of 20,000 features.
+// Returns the number of vectors of the basis. Measured with DiSC's graphs of 20,000 features.
 std::int64_t basis_size(std::int64_t k) { return 2 * k + 10 * kBlock; }
 
-// Of a repeated eigenvalue a Krylov space sees as many copies as its block has vectors: where that many of the k
-// values agree, there may be more.
+// Tests if an eigenvalue may have further copies. A Krylov space sees at most kBlock copies of an eigenvalue, so there
+// may be more if kBlock of the k values agree.
 bool may_repeat(std::int64_t k, const Numbers& w) {
     for (std::int64_t j = 0; j + kBlock <= k; ++j) {
         const double first = w[at(j)], last = w[at(j + kBlock - 1)];
@@ -200,8 +201,8 @@ bool may_repeat(std::int64_t k, const Numbers& w) {
     return false;
 }
 
-// Wu and Simon's method: from T = V' A V, all of whose columns are computed, the Ritz pairs, of the best of which a new
-// basis starts when there is no more room.
+// Computes Ritz pairs from T = V' A V by Wu and Simon's method, in which all columns of T are computed. If V has no
+// more room, a new basis starts from the best Ritz vectors.
 template <class F>
 void lanczos(std::int64_t n, std::int64_t k, const BlockOperator& apply, F&& allowed, double precision,
              std::uint64_t seed, LeadingPairs& pairs, Run& run) {
@@ -209,8 +210,8 @@ void lanczos(std::int64_t n, std::int64_t k, const BlockOperator& apply, F&& all
     Random random(seed);
     Buffer<double> V(n * ld), X(n * kBlock), W(n * kBlock), T(most * most), A(most * most), Y(most * most);
     Numbers H = numbers(ld * kBlock), w = numbers(most);
-    // V' A times the waiting block, for the columns that T knows: 0 but for the last block before it, and for all after
-    // a restart.
+    // V' A times the waiting block, for the columns of V that are in T: nonzero only for the block before the waiting
+    // one, and after a restart for all.
     Numbers coupling = numbers(most * kBlock);
     Square R;
     std::int64_t size = 0;  // columns of V that T knows; one block more waits to be multiplied
@@ -272,7 +273,7 @@ void lanczos(std::int64_t n, std::int64_t k, const BlockOperator& apply, F&& all
             for (std::int64_t i = 0; i < n; ++i) std::copy_n(V.data() + i * ld + size, kBlock, V.data() + i * ld + q);
         }
         size = q;
-        // The other copies of an eigenvalue appear from new vectors.
+        // Further copies of an eigenvalue appear from new vectors.
         if (found) draw();
         confirmed = found;
     }
@@ -309,7 +310,7 @@ LeadingPairs leading_pairs(std::int64_t n, std::int64_t k, std::int64_t n_exact,
     if (is_small(n, k)) {
         small_pairs(n, k, apply, pairs, run);
     } else {
-        // Far below the residuals that are asked for, or what rounding leaves.
+        // A precision far below the residuals that are asked for, but not below rounding.
         const double precision = std::max(16 * kEps, 1e-4 * residuals.exact);
         lanczos(n, k, apply, allowed, precision, seed, pairs, run);
     }

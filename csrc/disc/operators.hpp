@@ -1,5 +1,5 @@
-// Leading eigenpairs of operators that are never formed, and the products that make up such operators. All results have
-// the same bits for any number of threads.
+// Leading eigenpairs of operators that are never formed, and the products that make up these operators. The bits of all
+// results don't depend on the number of threads.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace fastfs::core {
 
-// Y = A X for a block of kBlock vectors side by side: X and Y are n x kBlock, row-major.
+// Computes Y = A X for a block of kBlock vectors side by side: X and Y are n x kBlock, row-major.
 using BlockOperator = std::function<void(const double* X, double* Y)>;
 
 struct LeadingPairs {
@@ -21,22 +21,22 @@ struct LeadingPairs {
     bool converged = false;
 };
 
-// Residuals that are small enough, relative to the largest eigenvalue: those of the pairs that are wanted exactly, and
-// `rough` ones, whose values are good to their square over the distance to the next. If the last exact value and the
-// next one are less than `flat` apart, rough ones are enough for all: which vectors of such a cluster come first means
-// nothing.
+// Residuals that are small enough, relative to the largest eigenvalue. Pairs that are wanted exactly have residuals
+// below `exact`. All other pairs have residuals below `rough`: a value with a rough residual is good to the square of
+// the residual over the distance to the next value. If the last exact value and the next one are less than `flat`
+// apart, rough residuals are enough for all pairs, because the order of the vectors of a cluster means nothing.
 struct Residuals {
     double exact, rough, flat = 0;
 };
 
-// The k largest eigenpairs of a symmetric operator on n-vectors, k <= n, the first n_exact of them exactly and the
-// others roughly. By a block Lanczos method with full orthogonalisation, which knows its residuals to rounding, and
-// thick restarts (Wu and Simon 2000, doi 10.1137/S0895479898334605), or by LAPACK if n is small. Repeated eigenvalues
-// come as often as they are repeated.
+// Computes the k largest eigenpairs of a symmetric operator on n-vectors, k <= n, the first n_exact of them exactly and
+// the remaining ones roughly. Uses a block Lanczos method with full orthogonalisation, which knows its residuals to
+// rounding, and thick restarts (Wu and Simon 2000, doi 10.1137/S0895479898334605), or LAPACK if n is small. A repeated
+// eigenvalue is returned with all its copies.
 LeadingPairs leading_pairs(std::int64_t n, std::int64_t k, std::int64_t n_exact, const BlockOperator& apply,
                            const Residuals& residuals, std::uint64_t seed, Run& run);
 
-// Bytes that it takes besides its result.
+// Returns the bytes that leading_pairs takes besides its result.
 std::int64_t leading_pairs_memory(std::int64_t n, std::int64_t k);
 
 // A symmetric sparse matrix, and its product with a block, on the threads of the run.
@@ -49,7 +49,7 @@ struct SparseSymmetric {
     void multiply(const float* X, double* Y, Run& run) const;
 };
 
-// A symmetric dense matrix, and the same.
+// A symmetric dense matrix, and its product with a block.
 class DenseSymmetric {
   public:
     DenseSymmetric() = default;
@@ -67,10 +67,10 @@ class DenseSymmetric {
     Buffer<double> values_;  // kPanel<double> rows at a time, column by column; the rows that are left over as they are
 };
 
-// x'y in eight partial sums.
+// Returns x'y in eight partial sums.
 double dot(std::int64_t n, const double* x, const double* y);
 
-// H (m x kBlock) = V' X and X -= V H, for row-major V (n x m, its rows ld apart) and a block X.
+// Compute H (m x kBlock) = V' X and X -= V H, for row-major V (n x m, its rows ld apart) and a block X.
 void inner_products(std::int64_t n, std::int64_t m, const double* V, std::int64_t ld, const double* X, double* H,
                     Run& run);
 void subtract_product(std::int64_t n, std::int64_t m, const double* V, std::int64_t ld, const double* H, double* X,

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::int64_t kColumns = 256;
 
-// Calls f(x, row, column) for all values of X, which isn't sparse, each column's in the order of the rows.
+// Calls f(x, row, column) for all values of a dense X, column by column in the order of the rows.
 template <class F>
 void for_values(const Matrix& X, Run& run, F&& f) {
     const fastfs_matrix& m = X.description();
@@ -41,7 +41,7 @@ DiscScaling measure_scaling(const std::vector<DiscSet>& sets, Run& run) {
         set.X->row_maxima(run);
         n_rows += static_cast<double>(set.X->n_rows());
     }
-    // The mean of what f makes of the values of each feature.
+    // Returns the mean of f(value) over the values of each feature.
     auto mean_of = [&](auto&& f) {
         Numbers mean = numbers(p);
         for (const DiscSet& set : sets) {
@@ -59,7 +59,7 @@ DiscScaling measure_scaling(const std::vector<DiscSet>& sets, Run& run) {
     for (std::size_t c = 0; c < s.scale.size(); ++c) {
         require(std::isfinite(s.scale[c]), "the values are so large that their variance overflows");
         s.scale[c] = std::sqrt(s.scale[c]);
-        // What is left of a constant is the rounding of its mean.
+        // The remainder of a constant column is the rounding of its mean.
         if (s.scale[c] <= 10 * std::numeric_limits<double>::epsilon() * std::abs(s.mean[c])) s.scale[c] = 1;
     }
     return s;

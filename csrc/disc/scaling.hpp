@@ -11,15 +11,15 @@
 
 namespace fastfs::core {
 
-// Of each feature: its mean and its standard deviation, or 1 if that is rounding.
+// The mean and the standard deviation of each feature; the deviation is 1 if it is rounding.
 struct DiscScaling {
     Numbers mean, scale;
 };
 
-// No set has a sparse X.
+// Computes the scaling; no set has a sparse X.
 DiscScaling measure_scaling(const std::vector<DiscSet>& sets, Run& run);
 
-// The sets with (x - mean) / scale in place of each value x, rounded to the type of its matrix.
+// The sets with values (x - mean) / scale, rounded to the type of each matrix.
 class ScaledSets {
   public:
     ScaledSets(const std::vector<DiscSet>& sets, const DiscScaling& scaling, Run& run);
@@ -31,7 +31,7 @@ class ScaledSets {
     std::vector<Buffer<double>> doubles_;
 };
 
-// Bytes of the scaled sets.
+// Returns the bytes of the scaled sets.
 std::int64_t scaled_memory(const std::vector<DiscSet>& sets);
 
 }  // namespace fastfs::core

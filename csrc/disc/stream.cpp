@@ -18,22 +18,23 @@
 namespace fastfs::core {
 namespace {
 
-// Buckets that a row is added to, one of each part of them.
+// The number of buckets to which a row is added, one in each part of the buckets.
 constexpr std::int64_t kBucketsOfRow = 4, kPart = DiscStream::kBuckets / kBucketsOfRow;
 
-// Candidates of each feature: of 120, .997 of the nearest 30 are among them (2500 features, 4000 rows).
+// Candidates of each feature: 120 candidates contain .997 of the nearest 30 (2500 features, 4000 rows).
 constexpr std::int64_t kCandidates = 120, kCandidatesPerNeighbor = 4;
 
-// Batches of kRowsOfBits sparse rows that are sorted at once; dense rows that are multiplied at once.
+// Batches of kRowsOfBits sparse rows that are sorted together; dense rows that are multiplied together.
 constexpr std::int64_t kBatches = 8, kDenseAtOnce = 64;
 
 constexpr std::int64_t kFeaturesOfTask = 128;
 
-// Second features of a block of pairs, a task: what a batch has of them, 0.16 MB if they have a value in 3 % of the
-// rows, stays in an L2 cache. Zen 4: 2048 of them are as fast, 4096 take 1.4 times as long, all 20,000 four times.
+// Second features of a block of pairs, a task: the values of 1024 features in a batch take 0.16 MB if 3 % of them are
+// nonzero, and stay in an L2 cache. Zen 4: 2048 features are as fast, 4096 take 1.4 times as long, all 20,000 four
+// times.
 constexpr std::int64_t kSecond = 1024;
 
-// Candidates that are compared: kBuckets sketched rows, and a row of means.
+// Describes values as samples: kBuckets sketched rows, and a row of means.
 Samples sketched_rows(const float* values, std::int64_t n_cols) {
     fastfs_matrix m = FASTFS_MATRIX_INIT;
     m.dtype = FASTFS_FLOAT32;
@@ -62,11 +63,11 @@ struct Batch {
     std::int64_t sketch, begin, end;
 };
 
-// Up to kRowsOfBits rows of a CSR matrix, sorted by column.
+// A batch of up to kRowsOfBits rows of a CSR matrix, sorted by column.
 template <class V>
 class SortedRows {
   public:
-    // Bytes of up to n_values values.
+    // Returns the bytes for up to n_values values.
     static std::int64_t memory(std::int64_t n_cols, std::int64_t n_values) {
         return n_cols * (12 * kRowWords + 4) + std::int64_t{sizeof(V)} * n_values;
     }
@@ -180,7 +181,7 @@ void DiscStream::update(const Matrix& X, std::int64_t first_row, Run& run) {
     rows_.add(first_row, first_row + X.n_rows());
 }
 
-// Rows in the buckets of their sketches.
+// Rows with the buckets and signs of their sketches.
 struct DiscStream::Signed {
     std::int64_t row;
     double sign;
@@ -222,7 +223,7 @@ void DiscStream::add_to_sketches(const Matrix& X, std::int64_t first_row, Run& r
             of_bucket[at(sketch * kBuckets + bucket)].push_back({r, sign});
         }
     }
-    // Each bucket is of one task, which takes the rows in their order.
+    // Each bucket belongs to one task, which takes the rows in their order.
     const auto for_buckets = [&](auto&& add) {
         parallel_for(run, std::ssize(of_bucket), [&](std::int64_t task, int slot) {
             double* to = sketches_[at(task / kBuckets)].data() + task % kBuckets * (p + 1);
@@ -258,7 +259,7 @@ void DiscStream::merge(const DiscStream& other) {
     require(kept_rows_.fits(other.kept_rows_), kOneForm);
     KeptRows rows = kept_rows_;  // which shares the rows themselves
     rows.merge(other.kept_rows_);
-    // From here on nothing fails.
+    // Nothing fails from here on.
     rows_.add(other.rows_);
     const auto add = [](std::vector<Numbers>& to, const std::vector<Numbers>& from) {
         for (std::size_t s = 0; s < to.size(); ++s) {
@@ -321,7 +322,7 @@ std::int64_t DiscStream::memory_of_next(const Run& run) const {
     const std::int64_t p = n_cols(), k = plan_->n_candidates;
     if (!is_sketch()) return kept_rows_.memory();
     if (pass_ == 1) {
-        // Of the sketches only the shape matters.
+        // Only the shape of the sketches matters.
         const Samples rows = sketched_rows(reinterpret_cast<const float*>(sketches_.front().data()), p);
         return kept_rows_.memory() + 4 * (kBuckets + 1) * p + nearest_features_memory(rows, k, run.n_threads()) +
                16 * p * k * plan_->n_sketches + 24 * p * k;
@@ -354,7 +355,7 @@ void DiscStream::next(Run& run) {
         Fingerprint fingerprint;
         for (const Pairs& pairs : search->pairs) fingerprint.add(pairs.first).add(pairs.second);
         search->fingerprint = fingerprint.value();
-        // From here on nothing fails: a call that is canceled can be made again.
+        // Nothing fails from here on: a call that is canceled can be made again.
         sketches_ = {};
         kept_rows_ = {};
         products_ = std::move(products);
@@ -371,9 +372,8 @@ void DiscStream::next(Run& run) {
     rows_.clear();
 }
 
-// Sketched columns get the norm that they would have without the sketch, so that only the angles between them are
-// estimated. Their means are known, so columns are sketched as if they were centred, and the difference of two means
-// makes a row of its own.
+// Scales sketched columns to the norms of the features, so that only the angles between them are estimated. Means are
+// known, so columns are sketched as if they were centred, and the means make an additional row.
 DiscStream::Pairs DiscStream::candidates(std::int64_t group, Run& run) const {
     const std::int64_t p = n_cols(), k = plan_->n_candidates;
     const Numbers& sketch = sketches_[at(plan_->sketch_of[at(group)])];
@@ -398,8 +398,8 @@ DiscStream::Pairs DiscStream::candidates(std::int64_t group, Run& run) const {
     Buffer<std::int64_t> neighbors(p * k);
     Buffer<double> distances(p * k);
     nearest_features(sketched_rows(columns.data(), p), k, run, neighbors.data(), distances.data());
-    // Either feature of a pair may be the first one: every other time it is the lower one, so that blocks are of a
-    // size.
+    // Either feature of a pair can be the first one: it is the lower one in half of the pairs, so that blocks have
+    // similar sizes.
     std::vector<std::vector<std::int32_t>> others(at(p));
     for (std::int64_t i = 0; i < p; ++i) {
         for (std::int64_t e = i * k; e < (i + 1) * k; ++e) {
@@ -429,7 +429,7 @@ DiscStream::Pairs DiscStream::candidates(std::int64_t group, Run& run) const {
     return pairs;
 }
 
-// Each product is of one task, in the order of the rows.
+// Each product is summed by one task, in the order of the rows.
 void DiscStream::add_products(const Matrix& X, std::int64_t first_row, Run& run) {
     const std::int64_t p = n_cols(), n = X.n_rows(), rows_at_once = X.is_sparse() ? kRowsOfBits : kDenseAtOnce;
     const std::int64_t* groups = plan_->labels.data() + first_row;
@@ -505,7 +505,8 @@ void DiscStream::add_products(const Matrix& X, std::int64_t first_row, Run& run)
     change.finish();
 }
 
-// The nearest of all that a feature has been multiplied with: its candidates, and those that it is a candidate of.
+// Finds the nearest of all features that a feature has been multiplied with: its candidates, and the features that have
+// it as a candidate.
 DiscStream::Found DiscStream::nearest(std::int64_t group, Run& run) const {
     const std::int64_t p = n_cols(), k = plan_->n_neighbors;
     const auto sketch = at(plan_->sketch_of[at(group)]);

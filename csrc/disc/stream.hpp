@@ -1,4 +1,4 @@
-// DiSC of more rows than memory holds: what its graphs need to know of groups of rows, which come in blocks.
+// DiSC of more rows than memory holds: collects from blocks of rows the sums and sketches from which graphs are made.
 #pragma once
 
 #include <cstdint>
@@ -19,13 +19,13 @@
 
 namespace fastfs::core {
 
-// Up to FASTFS_DISC_MOST_SUMS features: the products of all pairs, in one pass. With more of them, groups of up to
-// kBuckets rows are kept as they are. Of larger ones the first pass makes a sketch: each row is added, with random
-// signs, to 4 of kBuckets buckets, so that products of columns of buckets estimate those of the features. The nearest
-// features of each by these estimates are candidates, whose products the second pass computes exactly.
+// Up to FASTFS_DISC_MOST_SUMS features, one pass sums the products of all pairs. With more features, groups of up to
+// kBuckets rows are stored row by row. The first pass makes a sketch of each larger group: each row is added, with
+// random signs, to 4 of kBuckets buckets, so that products of columns of buckets estimate products of features. The
+// nearest features by the estimates are candidates, and the second pass computes their products exactly.
 //
 // Signs and buckets come from the seed and the number of a row, so neither the blocks nor the order of merging matter,
-// but for rounding.
+// except for rounding.
 class DiscStream {
   public:
     static constexpr std::int64_t kBuckets = 256;
@@ -33,7 +33,7 @@ class DiscStream {
     // labels: the group of each row.
     DiscStream(std::int64_t n_rows, std::int64_t n_cols, const std::int64_t* labels, std::int64_t n_groups,
                const fastfs_disc_options& options);
-    // Bytes of the first pass.
+    // Returns the bytes of the first pass.
     static std::int64_t memory(std::int64_t n_rows, std::int64_t n_cols, const std::int64_t* labels,
                                std::int64_t n_groups);
 
@@ -45,24 +45,25 @@ class DiscStream {
     int pass() const { return pass_; }
     bool is_finished() const { return pass_ > n_passes(); }
     std::int64_t n_rows_read() const { return rows_.size(); }
-    // Return hashes of the arguments and of the results of the first pass; the latter is 0 in that pass.
+    // Return hashes of the arguments and of the results of the first pass. During the first pass, fingerprint_of_passes
+    // is 0.
     std::uint64_t fingerprint() const { return plan_->fingerprint; }
     std::uint64_t fingerprint_of_passes() const { return search_ ? search_->fingerprint : 0; }
     void require_all_rows() const { rows_.require_all(pass_); }
     // Refuses every use after an update that stopped halfway.
     void require_intact() const { intact_.require_for("an update of this stream"); }
 
-    // Rows from first_row on, dense or CSR, each once in a pass.
+    // Adds rows from first_row on, dense or CSR, each once in a pass.
     void update(const Matrix& X, std::int64_t first_row, Run& run);
-    // Adds the rows that `other`, with the same fingerprints, has read.
+    // Adds the rows that `other`, which has equal fingerprints, has read.
     void merge(const DiscStream& other);
-    // Writes the state of this pass. load restores it in a stream with the same fingerprints that has read no rows.
+    // Writes the state of this pass. load restores it in a stream that has equal fingerprints and has read no rows.
     void save(ByteWriter& to) const;
     void load(ByteReader& from);
     // Ends a pass.
     void next(Run& run);
 
-    // A group, after the last pass; it points to what this object has.
+    // Returns a group after the last pass; the set points to values of this object.
     DiscSet set(std::int64_t group) const;
     void counts(double* to) const { sums_.counts(to); }  // rows of each group in the first pass
     void means(double* to) const { sums_.means(to); }    // of each group
@@ -75,14 +76,14 @@ class DiscStream {
         std::int64_t n_neighbors, n_candidates;
         std::uint64_t seed, fingerprint;
     };
-    // Each pair of a feature and a candidate, once, by blocks of second features.
+    // Pairs of a feature and a candidate, each pair once, by blocks of second features.
     struct Pairs {
         std::vector<std::int32_t> first, second;
         std::vector<std::int64_t> begins;  // of the blocks
 
         std::int64_t size() const { return std::ssize(first); }
     };
-    // What the second pass needs to know.
+    // The plan of the second pass, which the first pass makes.
     struct Search {
         std::vector<Pairs> pairs;       // of each sketch
         std::vector<OwnedMatrix> kept;  // the rows of each group without one
@@ -95,7 +96,7 @@ class DiscStream {
     };
 
     struct Signed;
-    // Of a group without a sketch.
+    // Tests if the row belongs to a group without a sketch.
     bool is_kept(std::int64_t row) const { return plan_->sketch_of[at(plan_->labels[at(row)])] < 0; }
     void require_memory_of_rows(const Matrix& X, std::int64_t first_row, const Run& run) const;
     void require_like_kept(const Matrix& X, std::int64_t first_row) const;

@@ -26,14 +26,14 @@ constexpr double kRecompute = 1e-6;           // share of its last exact value b
 constexpr std::int64_t kBlock = 128;          // columns of R that share a bound
 constexpr std::int64_t kTargetColumns = 512;  // of R that are made together
 
-// Returns the lowest index from `begin` on whose score nearly equals the best.
+// Returns the lowest index from `begin` on with a score that nearly equals the best.
 std::int64_t lowest_of_best(const std::vector<double>& c, const std::vector<char>& chosen, std::int64_t begin,
                             double best) {
     while (chosen[at(begin)] || c[at(begin)] < best * (1 - kTie)) ++begin;
     return begin;
 }
 
-// Of the scores, of which captured shares are told.
+// Returns the sum of the scores, of which captured scores are reported as shares.
 double sum_of(const std::vector<double>& scores) {
     double total = 0;
     for (const double c : scores) total += c;
@@ -49,9 +49,9 @@ void keep_choice(fastfs_projse_result& result, std::int64_t j, double score, dou
     if (t == 0 && rival >= first * (1 - kTie)) result.warnings |= FASTFS_PROJSE_TIE;
 }
 
-// Chooses by step 4 with R0 (r x n, column-major) read only: what is left of column j after directions q_1 .. q_t is
-// |r_j|^2 - sum_s (q_s' r_j)^2, which only falls. So an old value bounds a new one, and a block of columns is brought
-// up to date, for all the steps it has missed in one product, only when its bound can still win.
+// Chooses by step 4 with R0 (r x n, column-major) read only: the remainder of column j after directions q_1 .. q_t is
+// |r_j|^2 - sum_s (q_s' r_j)^2, which only falls. So an old value bounds a new one. A block of columns is brought up to
+// date only when its bound can still win, for all missed steps in one product.
 class Projection {
   public:
     Projection(const double* R, std::int64_t r, std::int64_t n, std::vector<double> scores, std::int64_t n_select,
@@ -146,8 +146,9 @@ class Projection {
         return square;
     }
 
-    // Sets h (w x k) to the products of columns j0.. with directions s0... BLAS copies the columns first, which takes
-    // longer than a few products with each: a choice of 50 of 2500 columns of 50 took 4.0 instead of 4.7 ms (Zen 3).
+    // Sets h (w x k) to the products of columns j0.. with directions s0... Avoids BLAS, which copies the columns first:
+    // this takes longer than a few products with each. A choice of 50 of 2500 columns of 50 took 4.0 instead of 4.7 ms
+    // (Zen 3).
     void multiply(std::int64_t j0, std::int64_t w, std::int64_t s0, std::int64_t k, double* h) const {
         constexpr std::int64_t kFew = 4, kInL1 = 32;
         if (k > kFew) {
@@ -164,7 +165,7 @@ class Projection {
         }
     }
 
-    // Brings a block up to date. choosing: values that have lost digits are computed anew.
+    // Brings a block up to date. choosing: values that have lost digits are computed again.
     void refresh(const std::vector<std::int64_t>& which, bool choosing) {
         parallel_for(run_, static_cast<std::int64_t>(which.size()), [&](std::int64_t index, int slot) {
             const std::int64_t b = which[at(index)], j0 = b * kBlock, w = std::min(kBlock, n_ - j0);
@@ -192,8 +193,8 @@ class Projection {
         });
     }
 
-    // Brings blocks up to date, those with the largest bounds first, until no other block can hold the best column,
-    // columns equal to it, or its best rival.
+    // Brings blocks up to date, the largest bounds first, until no other block can hold the best column, columns equal
+    // to it, or its best rival.
     Choice next() {
         std::vector<std::int64_t> stale;
         for (std::size_t batch = 8;; batch *= 2) {
@@ -271,7 +272,7 @@ void select_by_projection(std::int64_t n_t, std::int64_t n_s, Buffer<double>& K,
     if (cut > 0 && lam[at(cut - 1)] >= 1e-12 * largest) result.warnings |= FASTFS_PROJSE_NEARLY;
     if (largest_rank > 0 && r >= largest_rank) result.warnings |= FASTFS_PROJSE_ALL_SAMPLES;
 
-    // R0 = diag(lam)^(-1/2) V' K_YX
+    // Computes R0 = diag(lam)^(-1/2) V' K_YX.
     run.step("projection on the targets", 0.97);
     Buffer<double> R(r * n_s);
     std::vector<double> scores(at(n_s));

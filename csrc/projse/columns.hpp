@@ -16,18 +16,18 @@ struct ProjseColumns {
     std::int64_t n = 0;
     Numbers mean;
     Numbers squares;  // about the mean
-    // Squares about the shift with which they were summed, of which eps is rounding. NaN: out of range.
+    // Sums of squares about the shift of the summation; eps times `summed` is their rounding. NaN: out of range.
     Numbers summed;
 
     ProjseColumns() = default;
     explicit ProjseColumns(std::int64_t size) : n(size), mean(at(size)), squares(at(size)), summed(at(size)) {}
 
-    // Sets column j from the sum and the sum of squares of its values less `shift`.
+    // Sets column j from the sum and the sum of squares of its values minus `shift`.
     void set(std::int64_t j, std::int64_t n_rows, double shift, double sum, double square);
 };
 
-// Tells if the squares of values with this sum of squares, and their products with those of another such column, kept
-// their digits in T: their sums don't overflow, and on average they aren't so small that bits fell off.
+// Tells if a column with these sums keeps its digits in T, in its squares and in its products with another column in
+// range: sums don't overflow, and on average the terms aren't so small that bits fell off.
 template <class T>
 bool in_range(double sum, double square, std::int64_t n) {
     constexpr bool single = sizeof(T) == sizeof(float);
@@ -40,7 +40,7 @@ bool by_rows(const Block<T>& block) {
     return std::abs(block.col_stride) <= std::abs(block.row_stride);
 }
 
-// Refuses a column whose squares are out of range.
+// Refuses a column for its scale: its squares are out of range.
 [[noreturn]] void refuse_scale(const Name& matrix, std::int64_t column);
 
 // Refuses a column for its first NaN or infinity in rows r0 .. r1 - 1 (all rows, if sparse), or for its scale.

@@ -11,7 +11,7 @@
 
 namespace fastfs::core {
 
-// A tile of columns p and a tile of columns q, whose inner products one task forms.
+// A task, which forms the inner products of a tile of columns p and a tile of columns q.
 struct ProjseSums::Task {
     int p = kX, q = kX;
     std::int64_t p0 = 0, pw = 0, q0 = 0, qw = 0;  // pw = 0: q alone

@@ -14,7 +14,8 @@
 namespace fastfs::core {
 namespace {
 
-// Lists the rows r0..r1 - 1 by group, those of a group in their order, so that the sums of a group stay in the cache.
+// Lists the rows r0..r1 - 1 group by group, in their order within a group, so that the sums of a group stay in the
+// cache.
 std::vector<std::int64_t> rows_by_group(std::int64_t r0, std::int64_t r1, const std::int64_t* groups,
                                         std::int64_t n_groups) {
     std::vector<std::int64_t> begins(at(n_groups + 1), 0), rows(at(r1 - r0));

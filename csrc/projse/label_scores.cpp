@@ -1,4 +1,4 @@
-// The scores of many labelings of the same rows, as a permutation test needs them.
+// The scores of many labelings of one table, as a permutation test needs them.
 #include <algorithm>
 #include <cstdint>
 #include <type_traits>
@@ -14,13 +14,13 @@
 namespace fastfs::core {
 namespace {
 
-// The one-hot columns that are multiplied together. Their products with a tile of X stay in the L2 cache, and with a
-// sparse X, whose entries pick their rows, so do the columns themselves.
+// Bounds on the one-hot columns that are multiplied together. Their products with a tile of X stay in the L2 cache. A
+// sparse X picks rows of the one-hot columns by its entries, so the columns themselves stay there, too.
 constexpr std::int64_t kMostTargets = 1024;
 constexpr std::int64_t kDenseBytes = 32 << 20, kSparseBytes = 512 << 10;
 constexpr std::int64_t kSparseTile = 64;  // columns of X per task
 
-// One-hot columns of several labelings, side by side. Each labeling lacks the column of its last class, whose products
+// One-hot columns of several labelings, side by side. The last class of each labeling has no column: its products
 // follow from the sums over all rows.
 struct OneHot {
     std::int64_t n_classes, n_labelings, ld;
@@ -45,8 +45,9 @@ struct OneHot {
         }
     }
 
-    // Calls f(labeling, explained) with the sum over the classes of (sum over the rows of the class)^2 / rows of it,
-    // from the products of a column of X with the one-hot columns and its sum over all rows.
+    // Calls f(labeling, explained) for each labeling: `explained` sums over the classes (sum over the rows of the
+    // class)^2 / rows of the class, from the products of a column of X with the one-hot columns and its sum over all
+    // rows.
     template <class F>
     void explain(const double* products, double total, F&& f) const {
         for (std::int64_t b = 0; b < n_labelings; ++b) {
@@ -78,8 +79,8 @@ void projse_label_scores(const Matrix& X, const std::int64_t* labels, std::int64
             (X.is_sparse() ? SparseColumns<double>::memory(X) : CenteredColumns::memory(m, n, run.n_threads())),
         "the scores of many labelings", "give fewer rows or columns");
     std::vector<Buffer<double>> scratch(at(run.n_threads()));
-    // Scores all columns, some labelings at a time. multiply(targets, keep) calls keep(column, products, total) for
-    // each column, `total` being the sum of the column as it was multiplied: less its mean if `about_mean`.
+    // Scores all columns, several labelings at a time. multiply(targets, keep) calls keep(column, products, total) for
+    // each column, with `total` the sum of the column as multiplied: minus its mean if `about_mean`.
     auto score = [&](const ProjseColumns& columns, bool about_mean, auto&& multiply) {
         const Variables x(columns, kX, m, center);
         require_candidates(x, kX, center);

@@ -1,4 +1,5 @@
-// Columns of some rows less a shift, packed for the inner products of engines/isa/tiles.hpp, and these products.
+// Columns of a range of rows minus a shift, packed for the inner products of engines/isa/tiles.hpp, and their inner
+// products.
 #pragma once
 
 #include <algorithm>
@@ -30,7 +31,7 @@ void copy_rows(const S* __restrict x, std::int64_t rs, std::int64_t cs, std::int
     }
 }
 
-// Columns first..first + w of some rows, in panels (engines/isa/tiles.hpp).
+// Columns first..first + w of a range of rows, in panels (engines/isa/tiles.hpp).
 template <class T>
 struct Packed {
     Buffer<T> values;
@@ -82,9 +83,9 @@ struct Packed {
     template <class S>
     void fill_panel(const Block<S>& block, std::int64_t r, std::int64_t rows, std::int64_t j, std::int64_t cols) {
         const auto [x, rs, cs] = block;
-        // Prefetch the next rows. Left to itself, the processor finds them at a quarter of the memory's speed, since
-        // they are read piece by piece and with the products in between. Not in a function of its own: GCC drops calls
-        // of functions that only prefetch.
+        // Prefetches the next rows. By itself the processor reads them at a quarter of the memory's speed, since they
+        // are read piece by piece with products in between. Stays inline, because GCC drops calls of functions that
+        // only prefetch.
         const bool along_rows = by_rows(block);
         const std::int64_t outer = along_rows ? rs : cs, inner = along_rows ? cs : rs;
         for (std::int64_t o = 0; o < (along_rows ? rows : cols); ++o) {
@@ -123,7 +124,7 @@ void cross(const Packed<T>& p, bool add, T* C, std::int64_t ld) {
     }
 }
 
-// Adds the products of a chunk to C, in single precision by way of a tile.
+// Adds the products of a chunk to C; single precision goes through a tile.
 template <class T, class... Sides>
 void accumulate(bool first, std::int64_t n_rows, std::int64_t n_cols, double* C, std::int64_t ld, Buffer<float>& tile,
                 const Sides&... sides) {

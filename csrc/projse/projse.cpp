@@ -148,7 +148,7 @@ void projse_select(const ProjseSums& sums, const fastfs_projse_options& options,
 
 namespace {
 
-// Chooses with the linear kernel of a few samples, from columns of X in place of columns of K.
+// Chooses with the linear kernel of a few samples, from columns of X instead of columns of K.
 void select_linear(CenteredColumns& source, std::int64_t m, const fastfs_projse_options& o, Run& run,
                    fastfs_projse_result& result) {
     const ProjseColumns& columns = source.columns();

@@ -11,8 +11,8 @@
 
 namespace fastfs::core {
 
-// Chooses from sums over the rows. The caller owns the arrays of the result. bytes_of_sums: of sums that were made for
-// this choice.
+// Chooses from sums over the rows. The caller owns the arrays of the result. bytes_of_sums: the bytes of sums that were
+// made for this choice.
 void projse_select(const ProjseSums& sums, const fastfs_projse_options& options, Run& run, fastfs_projse_result& result,
                    std::int64_t bytes_of_sums = 0);
 

@@ -8,7 +8,7 @@ namespace fastfs::core {
 
 constexpr int kTargetBlock = 16, kHalfBlock = 8;  // targets of one sweep through a sparse column
 
-// Sets out[k] to the sum over the entries of value * Y[row * ld + k], k < kWidth. Y points to where row 0 would be.
+// Sets out[k] to the sum over the entries of value * Y[row * ld + k], k < kWidth. Y points to the place of row 0.
 template <int kWidth, class V, class I>
 void sparse_products(const I* rows, const V* values, std::int64_t n, const double* Y, std::int64_t ld, double* out) {
     double sum[kWidth] = {};
@@ -20,7 +20,7 @@ void sparse_products(const I* rows, const V* values, std::int64_t n, const doubl
     std::copy(sum, sum + kWidth, out);
 }
 
-// Sets out[k] to this sum for k < ld, a multiple of kHalfBlock.
+// Sets out[k] to the sum over the entries for k < ld, a multiple of kHalfBlock.
 template <class V, class I>
 void sparse_products(const I* rows, const V* values, std::int64_t n, const double* Y, std::int64_t ld, double* out) {
     std::int64_t k = 0;

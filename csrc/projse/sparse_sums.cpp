@@ -1,4 +1,4 @@
-// Sums over sparse rows: Y'X as sparse times dense, column by column of X. X is not shifted, and centred in the end.
+// Sums over sparse rows: Y'X as sparse times dense, column by column of X. X is not shifted, and is centred at the end.
 #include <algorithm>
 #include <type_traits>
 #include <utility>
@@ -22,7 +22,7 @@ struct ProjseSums::SparseUpdate {
     const std::int64_t n_y, n_x, ld;  // ld: of rows of Y
     ProjseSums total;
 
-    // The sums of a part, of which the targets' are complete.
+    // The sums of a part, complete for the targets.
     struct Part {
         std::int64_t r0, r1;
         ProjseSums sums;
@@ -50,7 +50,7 @@ struct ProjseSums::SparseUpdate {
         total.merge(std::move(part.sums), run);
     }
 
-    // Copies the part's rows of Y less the first of them, and forms the sums of their columns.
+    // Copies the part's rows of Y minus the first of them, and forms the sums of their columns.
     void sum_targets(Part& part) const {
         ProjseSums& sums = part.sums;
         Buffer<double>& Y = part.Y;
@@ -87,8 +87,8 @@ struct ProjseSums::SparseUpdate {
         }
     }
 
-    // Forms the sums of the column j of X, whose entries are listed, and its products with the targets. products: room
-    // for max(ld, n_y) values.
+    // Forms the sums of column j of X from its listed entries, and its products with the targets. products: room for
+    // max(ld, n_y) values.
     template <class V, class I>
     void sum_column(Part& part, std::int64_t j, const I* row, const V* value, std::int64_t count,
                     std::vector<double>& products) const {
@@ -113,7 +113,7 @@ struct ProjseSums::SparseUpdate {
         }
     }
 
-    // Adds rows r0..r1 - 1, of which the entries of column j are from begins[j] to ends[j].
+    // Adds rows r0..r1 - 1, with the entries of column j from begins[j] to ends[j].
     template <class V, class B, class I>
     void add_columns(std::int64_t r0, std::int64_t r1, const V* values, const B* begins, const B* ends,
                      const I* indices) {
@@ -133,7 +133,7 @@ struct ProjseSums::SparseUpdate {
     }
 
     // Adds rows r0..r1 - 1 with labels, without sorting their entries by column: each column is summed in the order of
-    // the rows, as after sorting. A task has a range of columns, so the same bits come from any number of tasks.
+    // the rows, as after sorting. A task has a range of columns, so the bits don't depend on the number of tasks.
     template <class V, class P, class I>
     void add_labelled_rows(std::int64_t r0, std::int64_t r1, const V* values, const P* indptr, const I* indices) {
         Part part = start_part(r0, r1);
@@ -142,7 +142,7 @@ struct ProjseSums::SparseUpdate {
         parallel_for(run, ceil_div(n_x, width), [&](std::int64_t task, int) {
             const std::int64_t j0 = task * width, w = std::min(width, n_x - j0);
             std::vector<double> moments(at(2 * w), 0.0);  // sum and sum of squares, column by column
-            // By class; a single class has the sums of all rows.
+            // Sums by class; a single class has the sums of all rows.
             std::vector<double> class_sums(at(n_y > 1 ? n_y * w : 0), 0.0);
             for (std::int64_t r = r0; r < r1; ++r) {
                 double* class_sum = n_y > 1 ? class_sums.data() + rows.labels[r] * w : nullptr;
@@ -165,7 +165,8 @@ struct ProjseSums::SparseUpdate {
         finish_part(part);
     }
 
-    // Returns the rows of a part: their targets stay in the L2 cache, unless columns would have few entries among them.
+    // Returns the number of rows of a part: their targets stay in the L2 cache, unless columns would have few entries
+    // among them.
     std::int64_t rows_per_part() const {
         const auto n_rows = static_cast<double>(rows.X.n_rows()), n_stored = static_cast<double>(rows.X.n_stored());
         const auto least = static_cast<std::int64_t>(

@@ -1,4 +1,4 @@
-// Sizes of the tasks in which ProjSe forms its sums, and what the sums of dense rows, sparse rows and groups share.
+// Sizes of the tasks in which ProjSe forms its sums, and functions that dense rows, sparse rows and groups share.
 #pragma once
 
 #include <algorithm>
@@ -10,13 +10,13 @@
 
 namespace fastfs::core {
 
-// Rows whose sums share a shift, their first row: few enough for any first row, since the error is at most that of
-// kPartRows eps, and enough to make light of the merge.
+// Rows that share a shift, their first row, while they are summed: few enough for any first row, since the error is at
+// most kPartRows eps, and enough to make the merge cheap.
 constexpr std::int64_t kPartRows = 4096;
-// Columns that are packed once for all products among them. 392 + 392 in one tile run at 52 GFLOP/s on Zen 4, as do
-// 196.
+// Columns that are packed once for all products among them. 392 + 392 columns in one tile run at 52 GFLOP/s on Zen 4,
+// as do 196.
 constexpr std::int64_t kMostTileColumns = 512;
-// Bytes of the rows that are packed together. On Zen 4 (1 MiB of L2) half and the whole of it do equally well.
+// Bytes of the rows that are packed together. On Zen 4 (1 MiB of L2) a half and all of L2 do equally well.
 constexpr std::int64_t kPackBytes = 512 << 10;
 constexpr std::int64_t kLeastPackRows = 128, kMostPackRows = 1024;
 constexpr std::int64_t kWaveBytes = 64 << 20;  // of parts that are summed together
@@ -26,8 +26,8 @@ constexpr std::int64_t kSparseColumns = 64;    // per task
 // Divides n columns into tiles of nearly equal width.
 inline std::int64_t tile_columns(std::int64_t n) { return n == 0 ? 1 : ceil_div(n, ceil_div(n, kMostTileColumns)); }
 
-// Turns C, inner products about the shifts of p_w and q_w columns, into those about their means. lower: of one set of
-// columns, in the lower triangle.
+// Turns C, inner products about the shifts of p_w and q_w columns, into inner products about the means. lower: C has
+// one set of columns, in the lower triangle.
 inline void center_block(const double* p_sums, std::int64_t p_w, const double* q_sums, std::int64_t q_w,
                          std::int64_t n_rows, bool lower, double* C, std::int64_t ld) {
     const auto m = static_cast<double>(n_rows);

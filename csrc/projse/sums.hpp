@@ -28,15 +28,15 @@ class ProjseSums {
     static std::int64_t memory(std::int64_t n_y, std::int64_t n_x, bool with_xx);
 
     void update(const ProjseRows& rows, Run& run);
-    // Adds each row to the sums of its group, which have a single label. If it fails, no sums change.
+    // Adds each row to the sums of its group, which have a single label. No sums change if it fails.
     static void update_groups(const std::vector<ProjseSums*>& sums, const Matrix& X, const std::int64_t* groups,
                               Run& run);
     void merge(ProjseSums&& other, Run& run);
     ProjseSums copy() const;
-    // Returns these sums, of a single label, as those of rows of one class among n_y.
+    // Returns sums of a single label as sums over rows of one class among n_y.
     ProjseSums as_class(std::int64_t n_y, std::int64_t label) const;
 
-    // Writes the sums. load replaces the sums by saved ones of the same columns.
+    // Writes the sums. load replaces the sums by saved sums of equal columns.
     void save(ByteWriter& to) const;
     void load(ByteReader& from);
 

@@ -78,7 +78,8 @@ void VariableKernel::distances(double* tile, std::int64_t n_t, std::int64_t w, c
 
 void VariableKernel::call_custom(double* tile, std::int64_t n_t, std::int64_t w, const Variables& t, const Variables& s,
                                  std::int64_t s0, bool same) const {
-    // Kernels of targets are computed in both orders; of candidates, the first are computed in the other order, too.
+    // Kernels of targets are computed in both orders; the first kernels of candidates are computed in the other order,
+    // too.
     constexpr std::int64_t kExchanged = 16;
     const std::int64_t n_exchanged = !same && s0 == 0 ? std::min(w, kExchanged) : 0;
     Numbers exchanged(at(n_exchanged * n_t));

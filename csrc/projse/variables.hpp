@@ -11,7 +11,7 @@
 
 namespace fastfs::core {
 
-// Columns as the kernel takes them, centred or not.
+// Columns as the kernel uses them, centred or not.
 struct Variables {
     const ProjseColumns* columns = nullptr;
     Numbers norms;  // squared
@@ -47,7 +47,7 @@ struct VariableKernel {
                    std::int64_t s0) const;
 
     // Turns centred inner products of all targets t with candidates s0 .. s0 + w (column-major, n_t x w) into kernel
-    // values. same: targets and candidates are the same variables.
+    // values. same: the targets are the candidates.
     void apply(double* tile, std::int64_t n_t, std::int64_t w, const Variables& t, const Variables& s, std::int64_t s0,
                bool same) const;
 
@@ -57,7 +57,7 @@ struct VariableKernel {
                      std::int64_t s0, bool same) const;
 };
 
-// Returns the mean over all pairs, including a target with itself, as in the authors' scripts.
+// Returns the mean distance over all pairs, including a target with itself, as in the authors' scripts.
 double choose_sigma(const fastfs_projse_options& o, std::int64_t n_rows, const std::function<double()>& mean_distance);
 
 }  // namespace fastfs::core

@@ -15,7 +15,7 @@ Span span_of_targets(const Matrix& Y, const fastfs_projse_options& o, Run& run) 
     kernel.normalize(y);
     Buffer<double> G(m * m);
     std::fill(G.data(), G.data() + m * m, 0.0);
-    // Add tiles up in order; each product is parallel.
+    // Adds tiles up in order; each product is parallel.
     constexpr std::int64_t kWidth = 1024;
     Buffer<double> tile(m * std::min(kWidth, n));
     for (std::int64_t j0 = 0; j0 < n; j0 += kWidth) {

@@ -1,4 +1,4 @@
-// Shapes that need no sums: fewer samples than variables.
+// Inputs that need no sums: fewer samples than variables.
 #pragma once
 
 #include <algorithm>
@@ -22,7 +22,7 @@
 
 namespace fastfs::core {
 
-// Columns of a dense matrix less their means, made tile by tile, or kept if they are small.
+// Columns of a dense matrix minus their means, made tile by tile, or kept if they are small.
 class CenteredColumns {
   public:
     static constexpr std::int64_t kWidth = 64;
@@ -117,7 +117,7 @@ class CenteredColumns {
     std::vector<Buffer<double>> scratch_;
 };
 
-// Inner products of a column of a sparse matrix with all columns, in O(entries) time.
+// The columns of a sparse matrix, for inner products of a column with all columns in O(entries) time.
 template <class V>
 class SparseColumns {
   public:
@@ -198,8 +198,8 @@ class SparseColumns {
     std::vector<V> values_;
 };
 
-// Returns an orthonormal basis (m x rank, column-major) of the span of the targets, by the m x m Gram matrix of their
-// samples, whose eigenvalues are those of K_YY. For the linear kernel.
+// The span of the targets: an orthonormal basis U (m x rank, column-major), from the m x m Gram matrix of their
+// samples, which has the nonzero eigenvalues of K_YY. For the linear kernel.
 struct Span {
     Buffer<double> U;
     std::int64_t rank;
