@@ -26,10 +26,10 @@ namespace {
 //
 //     atanh r_0 - atanh r_1 = atanh D,  D = (r_0 - r_1) / (1 - r_0 r_1),
 //
-// |z| reaches a level if |r_0 - r_1| >= t (1 - r_0 r_1), t = tanh(level scale), without a logarithm, and to cut r_0 and
-// r_1 can't raise it. Pairs that do, within the rounding of the tile, are few: their z is computed anew, in double and
-// in one order of summation. So what is reported has the same bits for any precision of the tiles, any instruction set
-// and any number of threads.
+// |z| reaches a level if |r_0 - r_1| >= t (1 - r_0 r_1), t = tanh(level scale), without a logarithm, and cutting r_0
+// and r_1 can't raise |z|. Few pairs reach the level, within the rounding of the tile: their z is computed again, in
+// double and in one order of summation. So reported values have equal bits for any precision of the tiles, any
+// instruction set and any number of threads.
 
 // Correlations above 1 - kCopy count as 1.
 constexpr double kCopy = 1e-12;
@@ -37,18 +37,20 @@ constexpr double kCopy = 1e-12;
 // Samples between two looks at the progress callback.
 constexpr std::int64_t kSamplesPerCall = 4096;
 
-// Labelings are packed together until there are so many tiles, for many threads, or so many bytes.
+// The number of tiles up to which labelings are packed together, for many threads, and the most bytes of packed
+// labelings.
 constexpr std::int64_t kTilesAtOnce = 64, kPackedBytes = 64 << 20;
 
 // The strongest pairs that a task keeps per labeling.
 constexpr std::int64_t kPairsPerTask = 64;
 
-// The factors of a product before its logarithm is taken: (1 - |r|)^2 is at least kCopy^2, whose 12th power is 1e-288.
+// The number of factors of a product before its logarithm is taken: (1 - |r|)^2 is at least kCopy^2, and kCopy^24 is
+// 1e-288.
 constexpr std::int64_t kFactors = 12, kLanes = kTile / kFactors;
 static_assert(kTile % kFactors == 0);
 
 // Returns the largest |r| that z takes uncut, so that z is finite. For ranks, 1 - |r| is half the step from 1 to the
-// correlation of ranks of which two neighbours have changed places; otherwise it is kCopy.
+// correlation of ranks in which two neighbours have changed places; otherwise it is kCopy.
 double largest_correlation(std::int64_t n, bool ranks) {
     const auto size = static_cast<double>(n);
     return 1 - (ranks ? std::max(kCopy, 6 / (size * (size * size - 1))) : kCopy);
@@ -68,7 +70,7 @@ class Labeling : public Classes {
                                : std::numeric_limits<double>::infinity();
     }
 
-    // Of feature i in class c.
+    // Returns the values of feature i in class c.
     const double* values(std::int64_t i, std::int64_t c) const { return values_ + i * n_samples() + begins[at(c)]; }
 
   private:
@@ -97,7 +99,7 @@ Difference difference(std::int64_t i, std::int64_t j, const Labeling& labeling) 
     if (std::abs(r[0] + r[1]) > 2 - kCopy) return found;  // copies
     found.defined = true;
     const double r0 = std::clamp(r[0], -limit, limit), r1 = std::clamp(r[1], -limit, limit);
-    // D is rounded to 1 for correlations near 1 and -1.
+    // D would be rounded to 1 for correlations near 1 and -1.
     const double d = r0 * r1 < -0.9 ? std::atanh(r0) - std::atanh(r1) : std::atanh((r0 - r1) / (1 - r0 * r1));
     found.z = d / labeling.scale;
     return found;
@@ -161,7 +163,7 @@ class Panels {
         }
     }
 
-    // Returns a bound of the rounding error of both sides of the test, 4 times that of a correlation: values are
+    // Returns a bound on the rounding error of both sides of the test, 4 times the error of a correlation: values are
     // rounded once, and sums of kSamplesPerPass products are added up.
     T slack() const {
         const auto n = std::max(labeling_->size(0), labeling_->size(1));
@@ -182,8 +184,8 @@ bool reaches(T r0, T r1, T t, T slack) {
     return std::abs(r0 - r1) + slack >= t * (1 - r0 * r1);
 }
 
-// Tells if is(b) for any of the places first..n - 1, without a branch and with integers as wide as T, so that the
-// compiler vectorises.
+// Tells if is(b) for any of the places first..n - 1, without a branch and with integers as wide as T, so that compilers
+// vectorise the loop.
 template <class T, class F>
 bool any_of_row(std::int64_t first, std::int64_t n, F&& is) {
     std::conditional_t<sizeof(T) == 4, std::int32_t, std::int64_t> any = 0;
@@ -191,7 +193,7 @@ bool any_of_row(std::int64_t first, std::int64_t n, F&& is) {
     return any != 0;
 }
 
-// The test if pairs reach a level of |z|.
+// Tests if pairs reach a level of |z|.
 template <class T>
 class Test {
   public:
@@ -249,7 +251,8 @@ class Copies {
 };
 
 // Adds the sums of 2 |atanh r_0 - atanh r_1|, with correlations cut to +-limit, over the columns of a tile to of_rows,
-// and over its rows to of_cols. The term of a pair is the logarithm of a ratio, and a sum that of a product of ratios.
+// and over its rows to of_cols. The term of a pair is the logarithm of a ratio, so a sum of terms is the logarithm of a
+// product of ratios.
 void add_differences(const double* r0, const double* r1, std::int64_t ni, double limit, double* of_rows,
                      double* of_cols) {
     double above[kTile], below[kTile];

@@ -1,7 +1,7 @@
-// Differential correlation: pairs of features whose correlation differs between two classes, with family-wise p-values
-// from permutations (Westfall and Young 1993). Labelings move values that were standardised within their true class. If
-// a feature has one value in a fourth of a class or more, they move its places within the true class instead, unless
-// whole groups move (standard_rows.hpp).
+// Differential correlation: pairs of features with correlations that differ between two classes, with family-wise
+// p-values from permutations (Westfall and Young 1993). Labelings move values that were standardised within their true
+// class. If a feature has one value in a fourth of a class or more, labelings move its places within the true class
+// instead, unless they move groups of samples (standard_rows.hpp).
 #pragma once
 
 #include "fastfs/fastfs.h"

@@ -16,7 +16,7 @@ namespace {
 // The mean square, 1 in each true class, below which a feature is constant in a class of a labeling.
 constexpr double kConstant = 1e-24;
 
-// Samples of a class whose mean and deviation are taken over.
+// The fewest samples of a class for which a mean and a deviation are computed.
 constexpr std::int64_t kFewestSamples = 4;
 
 // Features per task: several share the cache lines of a row-major X.
@@ -58,7 +58,7 @@ void read_sparse(const Matrix& X, const std::vector<std::int64_t>& wanted, doubl
     });
 }
 
-// Replaces values by their ranks from 1, of which ties share the mean.
+// Replaces values by their ranks from 1; ties share the mean of their ranks.
 void replace_by_ranks(Numbers& values) {
     const auto n = static_cast<std::int64_t>(values.size());
     std::vector<std::int64_t> order = up_to(n);
@@ -93,8 +93,8 @@ bool standardise(Numbers& values) {
     return true;
 }
 
-// Returns the largest number of equal values, or 0 if it is below a quarter of all. Doesn't sort: takes away five
-// different values as long as it can, which leaves one at least of each value that makes up more than a fifth.
+// Returns the largest number of equal values, or 0 if it is below a quarter of all. Works without sorting: removes five
+// different values as long as it can, which leaves at least one copy of each value that makes up more than a fifth.
 std::int64_t most_equal(const Numbers& values) {
     constexpr int kLeft = 4;
     double left[kLeft] = {};
@@ -252,8 +252,8 @@ StandardRows::Moves::Moves(const StandardRows& data, const Classes& labeling, co
     for (std::size_t s = 0; s < from_.size(); ++s) to_[at(from_[s])] = static_cast<std::int32_t>(s);
     if (other && other->smallest() >= kFewestSamples) other_ = places(*other);
 
-    // Number the classes of a labeling so that more samples keep their class. Exchanging the names of both then changes
-    // nothing.
+    // Number the classes of a labeling so that more samples keep their class. Then the result doesn't depend on the
+    // names of the classes.
     const Classes& truth = data.truth_;
     std::int64_t kept = 0;
     for (std::int64_t i = 0; i < n_samples; ++i) kept += labeling.of(i) == truth.of(i) ? 1 : 0;

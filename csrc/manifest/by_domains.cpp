@@ -27,24 +27,24 @@ namespace {
 
 constexpr std::int64_t kCore = 400, kBuffer = 150, kNeighbors = 30;
 
-// Dense X with more features than this finds neighbours by lists, which miss some of them: the exact search takes
-// O(d^2) time, and as long as all domains together at this number of features.
+// The number of features of a dense X above which neighbours are found by lists, which miss some of them. The exact
+// search takes O(d^2) time; at this number of features it takes as long as all domains together.
 constexpr std::int64_t kMostSearched = 100'000;
 
 // The agreement with exact scores is estimated from kChecked domains, which are solved again without a buffer and with
-// half of the eigenvectors. Scores are taken to be kDistanceToExact times as far from exact scores as from these
-// coarser ones: fitted to the cells of benchmarks/bench_manifest_wide.py, where the estimate exceeds the truth by at
-// most .05.
+// half of the eigenvectors. Scores are taken to be kDistanceToExact times as far from exact scores as from the coarser
+// ones: the factor was fitted to the cells of benchmarks/bench_manifest_wide.py, where the estimate exceeds the truth
+// by at most .05.
 constexpr std::int64_t kChecked = 2;
 constexpr double kDistanceToExact = 2;
 
 // K outside a domain is taken from the landmarks of kFinerRank times the rank that V is cut to.
 constexpr std::int64_t kFinerRank = 3;
 
-// The share of `rest` that K_UU takes: the whole would mean that outside features have no ties with each other.
+// The share of `rest` that K_UU takes: a share of 1 would mean that outside features have no ties with each other.
 constexpr double kShareOfRest = 0.5;
 
-// The least share of a unit vector outside the domain that makes a direction of its own, as an eigenvalue of a Gram.
+// The least share of a unit vector outside the domain that makes a separate direction, as an eigenvalue of a Gram.
 constexpr double kLeastShare = 1e-8;
 
 // The kernel of one side at one scale, K = diag(g) k(x, x) diag(g).
@@ -53,11 +53,12 @@ struct ScaledKernel {
     const Features<T>& features;
     Kernel k;
     std::vector<double> g;
-    // What errors call a kernel of the caller's, which is checked to be semidefinite on each domain; or null.
+    // The name of a custom kernel in errors; custom kernels are checked to be semidefinite on each domain. Null for
+    // other kernels.
     const char* name = nullptr;
 };
 
-// Such a kernel, which outside of domains is taken from landmarks.
+// A scaled kernel, which is taken from landmarks outside of domains.
 template <class T>
 struct SideKernel {
     const Features<T>& features;
@@ -73,7 +74,7 @@ struct Outside {
     std::array<Buffer<double>, 2> VK, VrV;  // V' diag(g) k(x, landmarks), q x n; V' diag(rest) V, q x q; column-major
 };
 
-// Makes the columns of A (d x p, row-major) an orthonormal basis of what they span, in its first columns; returns their
+// Makes the first columns of A (d x p, row-major) an orthonormal basis of the span of its columns; returns their
 // number.
 std::int64_t make_orthonormal(Buffer<double>& A, std::int64_t d, std::int64_t p, Run& run) {
     std::int64_t q = p;
@@ -103,7 +104,7 @@ std::int64_t make_orthonormal(Buffer<double>& A, std::int64_t d, std::int64_t p,
     return q;
 }
 
-// V[B], row by row.
+// Returns V[B], row by row.
 Buffer<double> take_rows(const Outside& outside, std::span<const std::int64_t> B) {
     Buffer<double> taken(std::ssize(B) * outside.q);
     for (std::size_t i = 0; i < B.size(); ++i) {
@@ -113,8 +114,8 @@ Buffer<double> take_rows(const Outside& outside, std::span<const std::int64_t> B
     return taken;
 }
 
-// Describes what is outside of domains by the k leading eigenvectors of each kernel, of which spans have as many or
-// more.
+// Describes the features outside of domains by the k leading eigenvectors of each kernel; `spans` have k or more
+// eigenvectors.
 template <class T>
 Outside describe_outside(const std::array<SideKernel<T>, 2>& sides, const std::array<LowRank, 2>& spans, std::int64_t k,
                          Run& run) {
@@ -182,19 +183,19 @@ Buffer<double> project(const SideKernel<T>& side, const Buffer<double>& all_VK, 
         for (std::int64_t j = 0; j < n; ++j) KBP[i * n + j] *= g[at(B[at(i)])];
         for (std::int64_t j = 0; j < q; ++j) weighted[i * q + j] = rest[at(B[at(i)])] * VB[i * q + j];
     }
-    // U'F = R' (V' diag(g) K_P - VB' K_BP) L^-T, with P the landmarks.
+    // Computes U'F = R' (V' diag(g) K_P - VB' K_BP) L^-T, with P the landmarks.
     std::copy_n(all_VK.data(), q * n, VK.data());
     gemm('N', 'T', q, n, nB, -1.0, VB.data(), q, KBP.data(), n, 1.0, VK.data(), q);
     gemm('T', 'N', r, n, q, 1.0, R, q, VK.data(), q, 0.0, UF.data(), r);
     trsm_right('T', r, n, landmarks.L.data(), n, UF.data(), r);
-    // K_UU = U'F F'U + kShareOfRest R' (V' diag(rest) V - VB' diag(rest of B) VB) R.
+    // Computes K_UU = U'F F'U + kShareOfRest R' (V' diag(rest) V - VB' diag(rest of B) VB) R.
     std::copy_n(all_VrV.data(), q * q, VrV.data());
     gemm('N', 'T', q, q, nB, -1.0, VB.data(), q, weighted.data(), q, 1.0, VrV.data(), q);
     gemm('N', 'N', q, r, q, kShareOfRest, VrV.data(), q, R, q, 0.0, VrVR.data(), q);
     double* KUU = M.data() + nB * size + nB;
     gemm('T', 'N', r, r, q, 1.0, R, q, VrVR.data(), q, 0.0, KUU, size);
     syrk_lower('N', r, n, 1.0, UF.data(), r, 1.0, KUU, size);
-    // K_UB = U'F L^-1 K_BP', which is U'F FB'.
+    // Computes K_UB = U'F L^-1 K_BP', which is U'F FB'.
     trsm_right('N', r, n, landmarks.L.data(), n, UF.data(), r);
     gemm('N', 'N', r, nB, n, 1.0, UF.data(), r, KBP.data(), n, 0.0, M.data() + nB, size);
     return M;
@@ -249,7 +250,7 @@ CoarserDomains draw_coarser(const std::vector<Domain>& domains, const std::array
     return coarser;
 }
 
-// Estimates the rank correlation of the scores with exact ones from that with scores of coarser domains.
+// Estimates the rank correlation of the scores with exact scores from their correlation with scores of coarser domains.
 template <class T>
 double agreement(const std::vector<Domain>& domains, const std::vector<double>& scores,
                  const std::array<SideKernel<T>, 2>& sides, const CoarserDomains& coarser, Run& run) {
@@ -267,7 +268,7 @@ double agreement(const std::vector<Domain>& domains, const std::vector<double>& 
         for (std::int64_t i : core_of(domains[at(coarser.drawn[c])])) a.push_back(scores[at(i)]);
         b.insert(b.end(), coarser_scores[c].begin(), coarser_scores[c].end());
     }
-    // Scores that are nothing but rounding are equal: their order says nothing.
+    // Scores that are nothing but rounding become equal, because their order says nothing.
     const double largest = *std::max_element(scores.begin(), scores.end());
     const double rounding = static_cast<double>(kCore + kBuffer) * std::numeric_limits<double>::epsilon() * largest;
     for (std::vector<double>* values : {&a, &b}) {
@@ -278,11 +279,12 @@ double agreement(const std::vector<Domain>& domains, const std::vector<double>& 
 
 bool by_lists(const Samples& X) { return X.n_cols() > kMostSearched && !X.is_sparse(); }
 
-// Returns the largest size of a core: domains of about equal sizes take less time than full ones and a small last one.
+// Returns the largest size of a core: domains of about equal size take less time than full domains and a small last
+// one.
 std::int64_t core_size(std::int64_t d) { return ceil_div(d, ceil_div(d, kCore)); }
 
 // The nearest features of each feature in one class, n_near of each, and their distances in units of the features (or
-// kernel values): a float holds these at any scale of the data.
+// kernel values), which a float holds at any scale of the data.
 struct NearFeatures {
     std::vector<std::int32_t> features;
     std::vector<float> values;
@@ -352,7 +354,7 @@ void solve_domains(const std::vector<Domain>& domains, const std::array<SideKern
     check_contrast(largest, diagonal, std::numeric_limits<double>::epsilon(), outcome);
 }
 
-// What all scales of a problem share: the features of both classes, and their neighbors.
+// Data that all scales of a problem share: the features of both classes, and their neighbors.
 template <class T>
 struct Sides {
     std::array<Features<T>, 2> features;

@@ -32,7 +32,7 @@ struct ListedEdge {
 // Gathers edges 0 .. n_listed - 1 of d features; an edge that is listed repeatedly has its largest weight.
 Edges gather_edges(std::int64_t d, std::int64_t n_listed, const std::function<ListedEdge(std::int64_t)>& listed);
 
-// A domain: the features of its core, which get their scores from it, then the features of its buffer.
+// A domain: first the features of its core, which get their scores from it, then the features of its buffer.
 struct Domain {
     std::vector<std::int64_t> features;
     std::int64_t core;

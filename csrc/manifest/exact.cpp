@@ -20,9 +20,9 @@ namespace fastfs::core {
 namespace {
 
 // Computes rest = all - part, upper triangles of squared distances. Differences below the rounding error become 0, as
-// between equal columns: 64 eps of the squared norms, which are up to 256 times the distance where a Gram was accurate
-// enough (kFewDigits of affinity.cpp). Returns false if a distance over all rows is so much larger than the distance
-// over the rest that too many digits of the difference are lost.
+// between equal columns: 64 eps of the squared norms, which are up to 256 times the distance if a Gram was accurate
+// enough (kFewDigits of affinity.cpp). Returns false if a distance over all rows is so much larger than the distance in
+// `rest` that too many digits of the difference are lost.
 bool subtract_distances(const double* all, const double* part, std::int64_t d, Run& run, double* rest) {
     constexpr double kRounding = 256 * 64 * std::numeric_limits<double>::epsilon(), kLostBits = 256;
     std::vector<double> largest(at(d), 0.0), sum(at(d), 0.0);
@@ -47,7 +47,7 @@ void kernel(const fastfs_manifest_options& options, const double* D2, const std:
     const double sigma = given ? scale.sigma[side.index] / unit
                                : choose_sigma(D2, d, scale, side.name, outcome.kernel_warnings[which], run);
     outcome.sigma[which] = given ? scale.sigma[side.index] : in_units_of_data(sigma, unit, side.name);
-    // The factor is kept finite, so that distance 0 gives affinity 1 for any sigma.
+    // The factor is finite, so that distance 0 gives affinity 1 for any sigma.
     const double per_distance = std::min(0.5 / sigma / sigma, std::numeric_limits<double>::max());
     parallel_for(run, ceil_div(d, kTile), [&](std::int64_t block, int) {
         for (std::int64_t i = block * kTile; i < std::min((block + 1) * kTile, d); ++i) {

@@ -22,14 +22,14 @@ namespace {
 constexpr std::int64_t kRows = kTile;
 constexpr std::int64_t kGroups = 32, kFewestRows = 4 * kRows;
 
-// Landmarks per batch: whole panels. 24 and 96 gave the same agreement with the exact ranking within 0.01
-// to 0.03, 24 takes twice the passes over F.
+// Landmarks per batch, a multiple of the panel. 24 and 96 gave an equal agreement with the exact ranking within 0.01 to
+// 0.03; 24 takes twice the passes over F.
 constexpr std::int64_t kBatch = 48;
 
 // Test vectors per rank of nystrom.
 constexpr std::int64_t kTestsPerRank = 2;
 
-// The least that delta or a kept eigenvalue may be, and the least share of the largest eigenvalue that is more than
+// The least value of delta or of a kept eigenvalue, and the least share of the largest eigenvalue that is more than
 // rounding.
 constexpr double kSmallestShift = 1e-12, kSmallestShare = 1e-12;
 
@@ -42,7 +42,8 @@ void for_rows(std::int64_t d, Run& run, F&& f) {
                  [&](std::int64_t task, int slot) { f(task * kRows, std::min(kRows, d - task * kRows), slot); });
 }
 
-// Chooses groups enough for all threads, but fewer for wide sums: parts stay below a quarter of the matrix together.
+// Chooses enough groups for all threads, but fewer for wide sums: together, partial sums stay below a quarter of the
+// matrix.
 std::int64_t rows_per_group(std::int64_t d, std::int64_t size) {
     const auto columns = static_cast<std::int64_t>(std::sqrt(static_cast<double>(size)));
     const std::int64_t rows = std::max({kFewestRows, d / kGroups, 4 * columns});
@@ -50,7 +51,7 @@ std::int64_t rows_per_group(std::int64_t d, std::int64_t size) {
 }
 
 // Cuts F F' - nu I to `rank`: F'F = V diag(w) V', G = F V diag(w)^(-1/2) for the largest w. rows_of(first, n, scratch)
-// returns rows of F, d x n, which are ld apart.
+// returns rows of F (d x n), ld apart.
 template <class Rows>
 LowRank cut(Rows&& rows_of, std::int64_t d, std::int64_t n, std::int64_t ld, std::int64_t rank, double trace, double nu,
             double largest, double eps, Run& run) {
@@ -89,7 +90,7 @@ LowRank cut(Rows&& rows_of, std::int64_t d, std::int64_t n, std::int64_t ld, std
     return model;
 }
 
-// Returns rows of F, which is stored.
+// Returns a function that returns rows of the stored F.
 auto stored_rows(const Buffer<double>& F, std::int64_t ld) {
     return [&F, ld](std::int64_t first, std::int64_t, Buffer<double>&) { return F.data() + first * ld; };
 }
@@ -142,7 +143,7 @@ std::vector<double> take(const std::vector<double>& values, const std::vector<st
     return taken;
 }
 
-// F = diag(g) F, for the first n columns of F, whose rows are ld apart.
+// Computes F = diag(g) F, for the first n columns of F, with rows ld apart.
 void scale_rows(const std::vector<double>& g, std::int64_t ld, std::int64_t n, Run& run, Buffer<double>& F) {
     for_rows(std::ssize(g), run, [&](std::int64_t i0, std::int64_t rows, int) {
         for (std::int64_t i = i0; i < i0 + rows; ++i) {
@@ -168,9 +169,9 @@ std::vector<std::int64_t> draw(const std::vector<double>& c, double total, std::
     return drawn;
 }
 
-// F (d x m, row-major) with K ~ F F' from at most m landmarks, drawn in proportion to weight c; c, the diagonal of K -
-// F F', comes back too; diagonal: that of K. Returns the landmarks, one for each column made: less than m where nothing
-// but rounding is left.
+// Computes F (d x m, row-major) with K ~ F F' from at most m landmarks, drawn in proportion to weight c, and c, the
+// diagonal of K - F F'. diagonal: the diagonal of K. Returns the landmarks, one per column of F: fewer than m if only
+// rounding is left.
 template <class T>
 std::vector<std::int64_t> landmark_columns(const Features<T>& features, const Kernel& kernel,
                                            const std::vector<double>& diagonal, const std::vector<double>& weight,
@@ -196,7 +197,7 @@ std::vector<std::int64_t> landmark_columns(const Features<T>& features, const Ke
         if (total <= std::max(1e-10, rounding / 8) * whole) break;
         const std::vector<std::int64_t> I = draw(left, total, std::min(kBatch, m - n), random);
 
-        // K[I, I] - F[I] F[I]' = R R', without those of I that the others explain to rounding.
+        // Factors K[I, I] - F[I] F[I]' = R R', without features of I that the other features of I explain to rounding.
         auto b = static_cast<std::int64_t>(I.size());
         {
             const Features<T> drawn(features, I, run);
@@ -252,7 +253,7 @@ std::vector<std::int64_t> landmark_columns(const Features<T>& features, const Ke
 
 std::int64_t through_landmarks(Buffer<double>& F, const std::vector<std::int64_t>& landmarks,
                                const std::vector<double>& diagonal, std::vector<double>& c, Run& run) {
-    // kLeast is far above the rounding of sums over any number of rows, and too small to be worth a column.
+    // kLeast is far above the rounding of sums over any number of rows, and too small for a column.
     constexpr double kLeast = 1e-10;
     const auto d = static_cast<std::int64_t>(diagonal.size()), m = static_cast<std::int64_t>(landmarks.size());
     Buffer<double> A(m * m);
@@ -318,8 +319,8 @@ LowRank landmarks(const Features<T>& features, const Kernel& kernel, int normali
     double trace = trace_of(diagonal, g);
     std::int64_t n = std::ssize(landmark_columns(features, kernel, diagonal, g, m, seed, run, F, c));
     if (normalize > 0) {
-        // g from what stands for K so far, F F' and the rest of the diagonal: K 1 itself would take O(d^2) time. Then
-        // columns of diag(g) K diag(g), whose landmarks lie elsewhere.
+        // Computes g from the approximation of K so far, F F' plus the rest of the diagonal, since K 1 itself would
+        // take O(d^2) time. Then draws new landmarks for columns of diag(g) K diag(g).
         for (int time = 0; time < normalize; ++time) {
             const Buffer<double> Fg =
                 sum_over_rows(d, n, run, [&](std::int64_t first, std::int64_t rows, double* part) {
@@ -363,7 +364,7 @@ Buffer<double> kernel_with_landmarks(const Features<double>& features, const Lan
 
 namespace {
 
-// Copies some features that follow each other.
+// Copies n consecutive features.
 template <class T>
 Features<double> features_from(const Features<T>& features, std::int64_t first, std::int64_t n, Run& run) {
     std::vector<std::int64_t> places(at(n));
@@ -371,8 +372,8 @@ Features<double> features_from(const Features<T>& features, std::int64_t first, 
     return {features, places, run};
 }
 
-// Computes g from what landmarks tell of K, F F' and the rest of the diagonal, for more features than products with K
-// have time for. plain: landmarks with g = 1.
+// Computes g from the landmarks' approximation of K, F F' plus the rest of the diagonal, if products with K would take
+// too long. plain: landmarks with g = 1.
 template <class T>
 void normalize_by_landmarks(const Features<T>& features, const Kernel& kernel, int times, const Landmarks& plain,
                             Run& run, std::vector<double>& g) {
@@ -381,7 +382,7 @@ void normalize_by_landmarks(const Features<T>& features, const Kernel& kernel, i
         return kernel_with_landmarks(features_from(features, first, rows, run), plain, kernel, run);
     };
     for (int time = 0; time < times; ++time) {
-        // F F' g = K_P u, u = L^-T L^-1 K_P' g, with P the landmarks.
+        // Computes F F' g = K_P u, u = L^-T L^-1 K_P' g, with P the landmarks.
         Buffer<double> u = sum_over_rows(d, n, run, [&](std::int64_t first, std::int64_t rows, double* part) {
             const Buffer<double> K = rows_of_K(first, rows);
             for (std::int64_t i = 0; i < rows; ++i) {

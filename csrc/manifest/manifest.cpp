@@ -35,7 +35,7 @@ std::vector<Side> read_classes(const std::int64_t* labels, std::int64_t n_rows, 
     return classes;
 }
 
-// Makes the problem of class c against all other classes.
+// Makes the problem of class c against all other classes together.
 Problem against_rest(const std::vector<Side>& classes, std::size_t c, const std::int64_t* labels, std::int64_t n_rows) {
     Side one = classes[c], rest = one;
     rest.index = rest.name.number = 2 * one.index + 1;
@@ -84,7 +84,7 @@ class MeanScores {
         if (class_scores) std::fill_n(class_scores, n_classes * d, 0.0);
     }
 
-    // Adds the scores of a problem: class a against class b, or against the rest.
+    // Adds the scores of a problem: class a against class b, or against all other classes.
     void add(const double* of_problem, std::int64_t a, std::int64_t b) const {
         add_share(of_problem, n_problems_, scores_);
         if (!class_scores_) return;
@@ -103,7 +103,7 @@ class MeanScores {
     double *scores_, *class_scores_;
 };
 
-// Calls f(a, b) for all problems in their order: of class a and class b, or of class a and the rest (b is a).
+// Calls f(a, b) for all problems in their order: of class a and class b, or of class a and all other classes (b is a).
 template <class F>
 void for_problems(std::int64_t n_classes, std::int32_t multiclass, F&& f) {
     for (std::int64_t a = 0; a < n_classes; ++a) {
@@ -129,7 +129,7 @@ void write_outcome(std::int64_t p, const Problem& problem, const Outcome& o, con
     }
 }
 
-// Chooses blocks of rows for sums of products: so many that the panels of products are written a few times only.
+// Returns the rows of a block for sums of products, enough to write the panels of products only a few times.
 std::int64_t rows_of_block(const Samples& X) {
     constexpr double kMultiplications = 1e10;
     const double per_row = static_cast<double>(X.n_stored()) / static_cast<double>(X.n_rows());
@@ -236,16 +236,16 @@ fastfs_manifest_plan plan_problems(std::int64_t d, std::int64_t n_classes, const
     plan.n_problems = o.n_problems > 0 ? o.n_problems : n_all - o.first_problem;
     plan.n_kernels = count_kernels(n_classes, o.multiclass);
 
-    // K1 and S; besides, first the features of a class and a tile a thread, later as much again for LAPACK, and panels
-    // for the eigenvectors; the distances of both sides while several scales share them, and those of all rows while
-    // several problems do; and the results, components as arrays and once more by the caller's language, scores of each
-    // problem if it is a share of them.
+    // Counts K1 and S. Adds, whichever is more, the features of a class with a tile per thread, or 2 to 7 arrays for
+    // LAPACK and panels for the eigenvectors. Adds the distances of both sides if several scales share them, the
+    // distances over all rows if several problems share them, and the results: components as arrays and once more in
+    // the caller's language, and the scores of each problem if it is a share of them.
     const double handed_out =
         8.0 * static_cast<double>(d * n_scales) *
         (static_cast<double>(n_classes + 2) +
          (4.0 * static_cast<double>(n_components) + (o.first_problem > 0 || o.n_problems > 0 ? 2.0 : 0.0)) *
              static_cast<double>(plan.n_problems));
-    // Rows by class and of the rest; a sum beyond any budget will do.
+    // Counts the rows by class and of all other classes; a sum beyond any budget needn't be exact.
     const auto results =
         static_cast<std::int64_t>(std::min(handed_out + 32.0 * static_cast<double>(needs.labels), 1e17));
     const std::int64_t squares = 2 + 2 * (n_scales > 1);
@@ -254,7 +254,7 @@ fastfs_manifest_plan plan_problems(std::int64_t d, std::int64_t n_classes, const
     plan.exact_bytes = 8 * d * d * squares + needs.exact + std::max(solving, needs.gathering) + results;
 
     const std::int32_t beyond = any ? FASTFS_MANIFEST_DOMAINS : o.accuracy;
-    // Low-rank kernels gain nothing at such a rank, nor do domains that hold all features.
+    // Low-rank kernels save nothing at a rank above d / 4, nor do domains that hold all features.
     const bool full = beyond == FASTFS_MANIFEST_DOMAINS ? largest_domain(o) >= d : o.rank > d / 4;
     plan.accuracy = FASTFS_MANIFEST_EXACT;
     plan.bytes = plan.exact_bytes;
@@ -305,7 +305,7 @@ void Manifest::fit(const std::int64_t* labels, std::int64_t n_classes, const fas
             .unit_of_all = unit_};
     Buffer<double> summed;
     double begun = 0;  // share of the call before the problems
-    // Both sides of a problem have all rows together. A custom kernel needs the norms of both sides as well.
+    // Both sides of a problem together have all rows. A custom kernel needs the norms of both sides as well.
     if (exact && (n_classes == 2 || !pairs) && !options.custom) {
         if (distances_.size() > 0) {
             fit.all = distances_.data();

@@ -13,7 +13,8 @@
 
 namespace fastfs::core {
 
-// Counts the kernels of a fit: one per class if classes are compared in pairs, else two, for the class and the rest.
+// Counts the kernels of a fit: one per class if classes are compared in pairs, otherwise two, for the class and for all
+// other classes.
 std::int64_t count_kernels(std::int64_t n_classes, std::int32_t multiclass);
 
 class Manifest {
@@ -30,8 +31,8 @@ class Manifest {
              const std::vector<fastfs_manifest_result>& results) const;
 
   private:
-    // Tests if a fit by domains takes the products of all features in each class first, from which all that domains
-    // need follows: in tall tables, which domains would read again and again.
+    // Tests if a fit by domains first computes the products of all features in each class, from which domains are
+    // solved without X: domains of a tall table would read it again and again.
     bool sums_products(std::int64_t n_classes, const fastfs_manifest_options& options, const Run& run) const;
     std::int64_t memory_of_products(std::int64_t n_classes, const fastfs_manifest_options& options,
                                     std::int64_t n_components, const Run& run) const;

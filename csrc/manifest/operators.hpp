@@ -29,7 +29,7 @@ void weighted_squares(double* W, const std::vector<double>& weights, std::int64_
 void difference(double* W, const std::vector<double>& nu, std::int64_t d, std::int64_t q, double* D, Run& run);
 
 // Writes the leading eigenpairs of D by magnitude; vector(i) belongs to lam[i]. lam ascends, so that the largest |lam|
-// left is at one of its two ends. If D has fewer than wanted, the remaining are 0.
+// left is at one of its two ends. If D has fewer pairs than wanted, the remaining ones are 0.
 template <class F>
 void difference_components(const std::vector<double>& lam, F&& vector, std::int64_t d, Outcome& outcome) {
     std::fill_n(outcome.difference_values, outcome.n_components, 0.0);
@@ -55,9 +55,10 @@ void pencil_form(std::int64_t d, Buffer<double> K1, Buffer<double> K2, Run& run,
 // Returns the largest |nu| of a pencil with n rows: 1 if the pencil is cut at eigenvalues that are rounding.
 double steepest(const std::vector<double>& nu, std::int64_t n);
 
-// Warns of scores that don't exceed what rounding errors make of the weights: those of the kernels' entries, if these
-// are of single precision, and those of nu, which count for little if the kernels agree, and for far more if one of
-// them is all but singular, since the weight's slope is infinite at both ends. Throws if a score isn't finite.
+// Warns of scores that rounding errors of the weights can explain. Errors of nu come from the entries of the kernels,
+// if the entries are of single precision, and from the pencil itself. They count for little if the kernels agree, and
+// for far more if a kernel is all but singular, since the slope of the weight is infinite at both ends. Throws if a
+// score isn't finite.
 // n: rows of the pencil; diagonal, eps: the size of the kernels' entries, and their relative rounding error.
 void check_contrast(std::int64_t n, double diagonal, double eps, Outcome& outcome);
 

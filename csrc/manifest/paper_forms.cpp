@@ -37,7 +37,8 @@ double root(double x) { return std::sqrt(x); }
 double inverse_root(double x) { return 1 / std::sqrt(x); }
 double fourth_root(double x) { return std::sqrt(std::sqrt(std::max(x, 0.0))); }
 
-// log e, with what lies below the rounding of the largest e raised to that: the threshold of the public program.
+// Returns log e; values below the rounding of the largest e are raised to that rounding, the threshold of the public
+// program.
 std::vector<double> clipped_log(const std::vector<double>& e) {
     const double least = e.back() * static_cast<double>(e.size()) * std::numeric_limits<double>::epsilon();
     return map(e, [&](double x) { return std::log(std::max(x, least)); });
@@ -61,7 +62,8 @@ void transpose(double* A, std::int64_t n) {
     }
 }
 
-// Writes the leading eigenpairs of M from ascending w and vectors V. If M has fewer than wanted, the remaining are 0.
+// Writes the leading eigenpairs of M from ascending w and vectors V. If M has fewer pairs than wanted, the remaining
+// ones are 0.
 void mean_components(const std::vector<double>& w, const double* V, std::int64_t d, Outcome& outcome) {
     const auto n = static_cast<std::int64_t>(w.size());
     for (std::int64_t c = 0; c < outcome.n_components; ++c) {
@@ -82,7 +84,7 @@ std::int64_t numerical_rank(const std::vector<double>& w, std::int64_t d) {
     return w.end() - std::upper_bound(w.begin(), w.end(), std::max(cut, 0.0));
 }
 
-// Makes the error for a singular kernel, whose inverse the public program turns into NaN or noise.
+// Throws if a kernel is singular: the public program turns its inverse into NaN or noise.
 void require_invertible(const std::vector<double>& w, const std::string& what) {
     const auto d = static_cast<std::int64_t>(w.size());
     if (numerical_rank(w, d) == d) return;
@@ -91,9 +93,9 @@ void require_invertible(const std::vector<double>& w, const std::string& what) {
                         "): use form=\"pencil\", which inverts no kernel"});
 }
 
-// For P = V diag(w) V' and Q (lower triangle): e, ascending, and B, in the place of Q, with P = B B', Q = B diag(e) B'.
-// They hold the eigenvalues e of P^(-1/2) Q P^(-1/2), in whose basis (2) and (3) act on each e alone. V and T, a
-// scratch, are destroyed.
+// For P = V diag(w) V' and Q (lower triangle), returns e, ascending, and overwrites Q by B, with P = B B', Q = B
+// diag(e) B'. The e are the eigenvalues of P^(-1/2) Q P^(-1/2), in the eigenbasis of which (2) and (3) act on each e
+// alone. V and T, a scratch, are destroyed.
 std::vector<double> relate(std::int64_t d, const std::vector<double>& w, double* V, double* Q, Buffer<double>& T,
                            Run& run) {
     scale_columns(V, d, d, map(w, inverse_root));
@@ -107,8 +109,9 @@ std::vector<double> relate(std::int64_t d, const std::vector<double>& w, double*
     return inner.w;
 }
 
-// Singular vectors of 0 have no partner: which one is taken, and its sign, is up to rounding. That matters as much as
-// the kernels' cores weigh both: w_left sees the columns of U, w_right those of V.
+// Warns if subspaces are at right angles. A singular vector of 0 has no partner, so its choice and its sign are up to
+// rounding. This matters if both cores give weight to it: w_left applies to the columns of U, w_right to the columns of
+// V.
 void check_angles(std::int64_t k, const std::vector<double>& cosines, const std::vector<double>& w_left,
                   const double* U, const std::vector<double>& w_right, const double* V, Outcome& outcome) {
     constexpr double kRightAngle = 1e-12, kNoWeight = 1e-8;
@@ -198,7 +201,8 @@ void spsd_form(std::int64_t d, Buffer<double> K1, Buffer<double> K2, Run& run, O
     Eigenpairs mean = eigenpairs(k, A.data(), std::move(B), run);  // the core of M
     const std::int64_t kept = std::min(k, numerical_rank(mean.w, d));
 
-    // The middle of the path between the subspaces: U1 cos(theta / 2) + (U2 - U1 U1' U2) sin(theta / 2) / sin(theta)
+    // Computes the middle of the path between the subspaces: U1 cos(theta / 2) + (U2 - U1 U1' U2) sin(theta / 2) /
+    // sin(theta).
     std::vector<double> cosine, sine;
     const double apart = std::min(s.front(), 1.0) * static_cast<double>(k) * kEps;
     for (double& value : s) {

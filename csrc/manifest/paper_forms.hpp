@@ -9,7 +9,7 @@
 
 namespace fastfs::core {
 
-// Computes (2) and (3) as printed, with K_l + 2 eps I in place of K_l as in the public program. Takes 5 d^2 doubles.
+// Computes (2) and (3) as printed, with K_l replaced by K_l + 2 eps I as in the public program. Takes 5 d^2 doubles.
 void spd_form(std::int64_t d, Buffer<double> K1, Buffer<double> K2, Run& run, Outcome& outcome);
 
 // Runs Algorithm 2 (appendix B), the public program's default, for kernels of any rank, with that program's thresholds.

@@ -22,7 +22,8 @@ void check_kernel(std::int64_t d, const double* K, const char* name) {
     require(largest > 0, name, " needs a positive entry on its diagonal, but the largest is ", largest);
 }
 
-// Throws if a pair of features alone shows an eigenvalue below -1e-8 tr K, as require_semidefinite would for all of K.
+// Throws if the kernel of a pair of features has an eigenvalue below -1e-8 tr K, as require_semidefinite would for all
+// of K.
 void require_semidefinite_pairs(std::int64_t d, const double* K, const char* name, Run& run) {
     double trace = 0;
     for (std::int64_t i = 0; i < d; ++i) trace += K[i * d + i];

@@ -60,21 +60,21 @@ struct Outcome {
     double *mean_values = nullptr, *mean_vectors = nullptr, *difference_values = nullptr, *difference_vectors = nullptr;
 };
 
-// Tests if classes are compared in pairs, not each with the rest.
+// Tests if classes are compared in pairs, not each with all other classes.
 bool pairwise(std::int64_t n_classes, std::int32_t multiclass);
 
-// Solves all problems of n rows (or groups of rows) with these labels; rows with label -1 stay out. solve writes the
+// Solves all problems of n rows (or groups of rows) with the labels; rows with label -1 stay out. solve writes the
 // outcomes of one problem, one per scale.
 using Solve = std::function<void(const Problem&, Run&, std::vector<Outcome>&)>;
 void solve_problems(const std::int64_t* labels, std::int64_t n, std::int64_t d, std::int64_t n_classes,
                     const fastfs_manifest_options& options, std::int64_t n_problems, Run& run,
                     const std::vector<fastfs_manifest_result>& results, const Solve& solve);
 
-// The largest number of features for which accuracy="auto" is exact, if memory allows: an exact fit of as many takes as
-// long as a few domains.
+// The largest number of features for which accuracy="auto" is exact, if memory allows: an exact fit of this size takes
+// as long as a few domains.
 constexpr std::int64_t kMostExact = 1500;
 
-// The bytes of a fit that depend on where its kernels come from, as the plan needs them.
+// The bytes of a fit that depend on the source of its kernels, for the plan.
 struct Needs {
     std::int64_t labels;                               // how many there are
     std::int64_t exact;                                // of the exact form, besides its kernels
@@ -100,8 +100,8 @@ void compare_distances(std::int64_t d, const fastfs_manifest_options& options,
 // Compares two d x d kernels in one of the forms FASTFS_MANIFEST_PENCIL, _SPD, _SPSD.
 void compare_kernels(std::int64_t d, std::int32_t form, std::array<Buffer<double>, 2> K, Run& run, Outcome& outcome);
 
-// The exact and the low-rank kernel of one side between a random sample of features, made only if `wanted`: to measure
-// how well the scores of the two agree.
+// The exact and the low-rank kernel of one side between a random sample of features, made only if `wanted`, to measure
+// the agreement of their scores.
 struct Excerpt {
     bool wanted;
     Buffer<double> exact;
@@ -119,8 +119,8 @@ LowRank low_rank_kernel(const Features<double>& features, const fastfs_manifest_
                         std::size_t which, const fastfs_manifest_scale& scale, Buffer<double>& room, Run& run,
                         Outcome& outcome, Excerpt& excerpt);
 
-// Solves one problem by low-rank kernels, one scale after the other. make returns the kernel of a side, given memory to
-// share, and writes its part of the outcome.
+// Solves one problem by low-rank kernels, scale by scale. make returns the kernel of a side, given memory to share, and
+// writes its part of the outcome.
 using MakeLowRank = std::function<LowRank(std::size_t side, const fastfs_manifest_scale& scale, Buffer<double>& room,
                                           Outcome& outcome, Excerpt& excerpt)>;
 void compare_low_rank(std::int64_t d, const std::vector<fastfs_manifest_scale>& scales, const MakeLowRank& make,
@@ -136,12 +136,12 @@ double rank_correlation(const std::vector<double>& a, const std::vector<double>&
 // An agreement below kTrustedAgreement comes with a warning.
 constexpr double kTrustedAgreement = 0.9;
 
-// The bytes of compare_low_rank: one side's low-rank kernel, and the other one's beside what it is made from; then both
-// and the joint range.
+// Counts the bytes of compare_low_rank: the low-rank kernel of one side together with the other kernel in the making,
+// or both kernels with their joint range.
 std::int64_t low_rank_memory(std::int64_t d, std::int64_t rank, std::int64_t factor, std::int64_t features,
                              const Run& run);
 
-// Solve one problem of rows.
+// Solve one problem of rows: exactly, by domains, or by low-rank kernels.
 void exact_problem(const Fit& fit, const Problem& problem, Run& run, std::vector<Outcome>& outcomes);
 void domains_problem(const Fit& fit, const Problem& problem, Run& run, std::vector<Outcome>& outcomes);
 void wide_problem(const Fit& fit, const Problem& problem, Run& run, std::vector<Outcome>& outcomes);

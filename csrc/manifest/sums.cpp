@@ -66,8 +66,8 @@ ManifestSums::ManifestSums(std::int64_t n_features, std::int64_t n_groups, const
                                   .subset(n_features, count_landmarks(n_features, options)))) {}
 
 // Makes features with the distances of a side's rows: the columns of A', with A A' the part of the products that the
-// landmarks explain, and for each feature one more component that no other feature shares. Distances from landmarks are
-// exact, all others approximate.
+// landmarks explain, and one more component per feature, which no other feature shares. Distances from landmarks are
+// exact, all other distances approximate.
 Features<double> ManifestSums::features_of(const Side& side, Run& run, std::int32_t& warnings) const {
     FeatureSums::Total total = sums_.total(side.rows, side.name);
     if (total.n_rows == 1) warnings |= FASTFS_MANIFEST_WARN_ONE_SAMPLE;

@@ -11,10 +11,10 @@
 
 namespace fastfs::core {
 
-// Sums over groups of rows: the products of all pairs of features, from which fits are exact or by domains, or for
-// accuracy LOW_RANK the products with landmarks. Landmarks are drawn before the pass and therefore evenly. A feature is
-// represented by the part that the landmarks explain and one component that no other feature shares, which keeps all
-// distances from landmarks exact.
+// Sums over groups of rows: the products of all pairs of features, for fits that are exact or by domains, or the
+// products with landmarks, for accuracy LOW_RANK. Landmarks are drawn before the pass and therefore with equal
+// probabilities. A feature is represented by the part that the landmarks explain and one component that no other
+// feature shares, which keeps all distances from landmarks exact.
 class ManifestSums {
   public:
     // Plans a fit, and its memory. Throws if sums can't serve the options.
@@ -37,7 +37,7 @@ class ManifestSums {
              const std::vector<fastfs_manifest_result>& results) const;
 
   private:
-    // Returns the options with the accuracy of sums with landmarks; throws if these sums don't serve the options.
+    // Returns the options with the accuracy of sums with landmarks; throws if this object can't serve the options.
     fastfs_manifest_options resolve(const fastfs_manifest_options& options) const;
     Features<double> features_of(const Side& side, Run& run, std::int32_t& warnings) const;
 

@@ -36,7 +36,7 @@ std::int64_t excerpt_size(std::int64_t d, std::int64_t rank) {
     return std::min(d, std::clamp<std::int64_t>(4 * rank, 500, 1000));
 }
 
-// The arguments that all steps of a low-rank kernel share.
+// The arguments that all steps of a low-rank kernel need.
 struct How {
     const fastfs_manifest_options& options;
     std::int32_t accuracy;
@@ -113,7 +113,7 @@ JointRange joint_range(std::int64_t d, const LowRank& K1, const LowRank& K2, Run
     joint.R = Buffer<double>(d * k2);
     double* R = joint.R.data();
 
-    // R = G2 - G1 C, projected twice: C, then what is left of G1 in R.
+    // Computes R = G2 - G1 C, projected twice: first with C, then with the remainder of G1 in R.
     Buffer<double> C = sum_over_rows(d, k1 * k2, run, [&](std::int64_t i0, std::int64_t rows, double* part) {
         gemm('N', 'T', k1, k2, rows, 1.0, G1 + i0 * k1, k1, G2 + i0 * k2, k2, 1.0, part, k1);
     });
@@ -135,7 +135,8 @@ JointRange joint_range(std::int64_t d, const LowRank& K1, const LowRank& K2, Run
     eigen.make_vectors(dropped, k2, run);
     const std::int64_t q = joint.q = k1 + added;
 
-    // T_l = Q' G_l, and A_l = T_l diag(w_l - delta_l) T_l' + delta_l I. T1 = [I; 0]; T2 = [C; diag(w)^(1/2) V'].
+    // Computes T_l = Q' G_l, and A_l = T_l diag(w_l - delta_l) T_l' + delta_l I. T1 = [I; 0]; T2 = [C; diag(w)^(1/2)
+    // V'].
     joint.Z = Buffer<double>(k2 * added);
     Buffer<double> T2(q * k2), weighted(q * k2);
     for (std::int64_t c = 0; c < k2; ++c) std::copy(C.data() + c * k1, C.data() + (c + 1) * k1, T2.data() + c * q);
@@ -180,7 +181,7 @@ void times_range(std::int64_t d, const LowRank& K1, const JointRange& joint, con
     });
 }
 
-// Writes n components of the joint range as vectors over the features, and zeros for the others that were wanted.
+// Writes n components of the joint range as vectors over the features, and zeros for the remaining wanted components.
 void expand_components(std::int64_t d, const LowRank& K1, const JointRange& joint, const double* U, std::int64_t n,
                        std::int64_t wanted, Run& run, double* values, double* vectors) {
     std::fill(values + n, values + wanted, 0.0);
@@ -193,8 +194,8 @@ void expand_components(std::int64_t d, const LowRank& K1, const JointRange& join
     for (std::int64_t c = 0; c < n; ++c) fix_sign(d, vectors + c * d);
 }
 
-// Measures the agreement of low-rank with exact scores on an excerpt of features. No trace or gap of the kernels would
-// tell, since exact scores rest on the small eigenvalues of the kernels too.
+// Measures the agreement of low-rank with exact scores on an excerpt of features. No trace or gap of the kernels shows
+// it, since exact scores rest on the small eigenvalues of the kernels, too.
 double agreement(Excerpt (&excerpt)[2], Run& run) {
     const auto n = static_cast<std::int64_t>(std::sqrt(static_cast<double>(excerpt[0].exact.size())) + 0.5);
     Outcome exact, low_rank;
@@ -215,9 +216,9 @@ double agreement(Excerpt (&excerpt)[2], Run& run) {
 
 }  // namespace
 
-// (2) to (4) for two low-rank kernels: in the joint range, and off it, where both are multiples of the identity. There
-// |D| is c = 1/2 sqrt(delta_1 delta_2) |log(delta_1 / delta_2)|, so with D = B diag(lam) B' in the range
-// r_i = sum_j B_ij^2 |lam_j| + c (1 - sum_j B_ij^2).
+// Computes (2) to (4) for two low-rank kernels: in the joint range, and off it, where both are multiples of the
+// identity. Off the range |D| is c = 1/2 sqrt(delta_1 delta_2) |log(delta_1 / delta_2)|, so with D = B diag(lam) B' in
+// the range r_i = sum_j B_ij^2 |lam_j| + c (1 - sum_j B_ij^2).
 void low_rank_form(std::int64_t d, const LowRank& K1, const LowRank& K2, Run& run, Outcome& outcome) {
     run.step("joint range of the class kernels", 0.9);
     JointRange joint = joint_range(d, K1, K2, run);

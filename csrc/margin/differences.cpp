@@ -56,8 +56,8 @@ std::int64_t Targets::memory(const Matrix& X, std::int64_t n_targets) {
 
 namespace {
 
-// Tells if float sums over a panel of differences of whole numbers are exact: all are multiples of one power of two,
-// and none is too large.
+// Tells if float sums over a panel of differences of integers are exact: all differences are multiples of one power of
+// two, and none is too large.
 bool has_exact_sums(const FeatureScales& scales, const std::int64_t* levels, bool squared) {
     constexpr double kMost = double{1 << 24} / kWidth<float>;
     double unit = 1, largest = 1;
@@ -176,7 +176,8 @@ void Differences::add_parts(bool of_distances, const double* weights, std::vecto
             ScaledFeatures& data = part.data;
             for (std::int64_t k = 0; k < n_features(); ++k) {
                 const std::int64_t c = columns_[at(k)], levels = levels_ ? levels_[c] : 0;
-                // Two codes are numbers, and a part of distances takes gaps as well as none.
+                // Codes 0 and 1 are used as numbers. One part of the distances takes features with gaps as well as
+                // features without.
                 const bool sloped = levels == 0 && !of_distances && ramp_ != FASTFS_RAMP_NONE;
                 if (difference != (sloped       ? Difference::kRamp
                                    : levels > 2 ? Difference::kDiffer
@@ -245,7 +246,8 @@ void Differences::distances(const Targets& targets, std::int64_t t0, std::int64_
 
 void Differences::distances(const Differences& others, std::int64_t t0, std::int64_t t1, bool squared, double* out,
                             Run& run) const {
-    // The samples per call: panels, and with them the rounding of float sums, then don't depend on their number.
+    // Samples per call: a fixed number, so that neither panels nor the rounding of float sums depend on the number of
+    // samples.
     constexpr std::int64_t kAtOnce = 4096;
     const std::int64_t n = X_->n_rows();
     for (std::size_t p = 0; p < for_distances_.size(); ++p) {
@@ -307,7 +309,7 @@ void Differences::find_gaps(Run& run) {
     }
 }
 
-// Returns the weight of the features whose bits are set.
+// Returns the total weight of the features with set bits.
 double Differences::missing_weight(const std::uint64_t* words) const {
     double weight = 0;
     for (std::int64_t word = 0; word < n_words_; ++word) {
@@ -318,7 +320,8 @@ double Differences::missing_weight(const std::uint64_t* words) const {
     return weight;
 }
 
-// From sums over the features that both samples have to their (weighted) mean times that of all features.
+// Turns sums over the features that both samples have into their (weighted) mean times the number (or weight) of all
+// features.
 void Differences::weigh_by_shared(const Targets& targets, std::int64_t t0, std::int64_t t1, double* out,
                                   std::int64_t ld, const std::uint32_t* lacking, Run& run) const {
     const std::int64_t n = X_->n_rows(), A = n_features();
@@ -341,8 +344,8 @@ void Differences::weigh_by_shared(const Targets& targets, std::int64_t t0, std::
                 for (std::int64_t word = 0; word < n_words_; ++word) either[at(word)] = of_i[word] | of_j[word];
                 shared = total - missing_weight(either.data());
             }
-            // Less than rounding leaves is no weight. Multiplied before it is divided, so that equal shares of
-            // differing categories stay ties.
+            // A weight below the rounding counts as 0. Multiplies before it divides, so that equal shares of differing
+            // categories stay ties.
             const bool any = n_shared > 0 && shared > 1e-12 * total;
             row[j] = any ? row[j] * total / shared : std::numeric_limits<double>::quiet_NaN();
         }
@@ -450,7 +453,7 @@ void Differences::sums(const Targets& targets, std::int64_t t0, const GroupedNei
         scatter_rows(part_sums, part.places);
     }
     if (!sparse_ || gaps_only) return;
-    // Sum target by target: sparse tables have no gaps, so this serves a draw of few targets.
+    // Sums target by target: sparse tables have no gaps, so this branch serves a draw of few targets.
     const auto size = static_cast<std::int64_t>(sparse_places_.size());
     const std::int64_t n_groups = neighbors.n_groups;
     const std::int64_t n_targets = static_cast<std::int64_t>(neighbors.begins.size() - 1) / n_groups;

@@ -20,12 +20,12 @@
 
 namespace fastfs::core {
 
-// The sums over pairs: of differences, of their squares, or of differences whose weights hardly repeat, for which
+// The sums over pairs: of differences, of their squares, or of differences with weights that hardly repeat, for which
 // adding up numbers is faster than counting bits.
 enum class Summed { kDifferences, kSquares, kVaried };
 
-// The samples whose neighbors are used, ascending. dense: the matrix that tiles read, or null. If not all samples are
-// targets, their rows of it are copied, unless they are genotypes.
+// The samples with neighbors that are used, ascending. dense: the matrix that tiles read, or null. If not all samples
+// are targets, their rows of `dense` are copied, unless they are genotypes.
 class Targets {
   public:
     Targets(const Matrix* dense, std::int64_t n_samples, std::vector<std::int64_t> rows, Run& run);
@@ -64,23 +64,23 @@ class Differences {
     // Returns the columns of X. Feature k of all sums below is columns()[k].
     const std::vector<std::int64_t>& columns() const { return columns_; }
     std::int64_t n_features() const { return static_cast<std::int64_t>(columns_.size()); }
-    // Tells if distances are added up in double: always for float64, and for whole numbers in float32 unless their
-    // float sums are exact. So ties stay ties in any order of the columns, and in both precisions.
+    // Tells if distances are added up in double: always for float64, and for integers in float32 unless their float
+    // sums are exact. So ties stay ties in any order of the columns, and in both precisions.
     bool adds_doubles(bool squared) const { return !dense_ || !dense_->is_float32() || widens_[squared]; }
     bool has_gaps() const { return !n_missing_.empty(); }
-    // Tells if distances and factors are those of the features that both samples have.
+    // Tells if distances and factors use only the features that both samples have.
     bool ignores_gaps() const { return has_gaps() && missing_rule_ == FASTFS_MISSING_IGNORE; }
     std::int64_t n_missing(std::int64_t row) const { return n_missing_[at(row)]; }
 
-    // Sets out (row-major, ld) to the distances of the targets t0..t1 - 1 to all samples; if gaps are ignored, to the
-    // mean difference of the features that both have times n_features, and NaN if there is none; otherwise a gap counts
-    // 0. squared: of the differences; only of complete numbers. Each pair is computed once if the targets are all
-    // samples.
+    // Sets out (row-major, ld) to the distances of the targets t0..t1 - 1 to all samples. If gaps are ignored, a
+    // distance is the mean difference of the features that both samples have, times n_features, and NaN if they share
+    // none; otherwise a gap counts 0. squared: uses squared differences, which requires complete numbers. Each pair is
+    // computed once if the targets are all samples.
     void distances(const Targets& targets, std::int64_t t0, std::int64_t t1, bool squared, double* out, std::int64_t ld,
                    Run& run, Into into = Into::kEmpty) const;
 
     // Sets out to the distances between the samples t0..t1 - 1 of `others` and all samples, as rows of n_samples. Both
-    // must have numbers without gaps, and equal columns, scales and split. Call it for at most kOthers samples.
+    // must have numbers without gaps, and equal columns, scales and split. t1 - t0 must be at most kOthers.
     static constexpr std::int64_t kOthers = SparseFeatures::kSide;
     void distances(const Differences& others, std::int64_t t0, std::int64_t t1, bool squared, double* out,
                    Run& run) const;
@@ -123,7 +123,7 @@ class Differences {
     void add_genotypes(Run& run);
     void distances_on_bits(const Targets& targets, std::int64_t t0, std::int64_t t1, double* out, std::int64_t ld,
                            Run& run, Into into) const;
-    // Weighs distances by the features that both samples have. lacking: null, or the numbers of features in which both
+    // Divides distances by the features that both samples have. lacking: null, or the numbers of features in which both
     // have gaps.
     void weigh_by_shared(const Targets& targets, std::int64_t t0, std::int64_t t1, double* out, std::int64_t ld,
                          const std::uint32_t* lacking, Run& run) const;
@@ -135,14 +135,14 @@ class Differences {
     double ramp_low_, ramp_high_;
     std::vector<std::int64_t> columns_;
     std::vector<Part> for_distances_, for_scores_;
-    // SNPs with gaps, or SNPs without, if differences are computed on bits.
+    // The SNPs with gaps, or the SNPs without, if differences are computed on bits.
     struct GenotypePart {
         GenotypePairs data;
         std::vector<std::int64_t> places;  // of its SNPs, in columns_
     };
     std::vector<GenotypePart> genotypes_;
-    // The features of a sparse X with many zeros, once more for distances if features have weights, and a dense copy of
-    // the features with few zeros.
+    // The features of a sparse X with many zeros; a second copy for distances if features have weights; and a dense
+    // copy of the features with few zeros.
     std::optional<SparseFeatures> sparse_, weighted_sparse_;
     std::vector<std::int64_t> sparse_places_;
     Buffer<char> gathered_;
@@ -150,7 +150,7 @@ class Differences {
     std::vector<std::int64_t> dense_columns_;  // in that copy, by feature; -1 for sparse ones
     const Matrix* dense_;                      // the matrix that tiles read
     std::array<bool, 2> widens_{};             // float32 for distances, and for squared ones
-    // Gaps of each sample in columns_: n_words_ words of 64 features, and how many.
+    // Gaps of each sample in columns_: n_words_ words of 64 features, and the number of gaps.
     std::int64_t n_words_ = 0;
     std::vector<std::uint64_t> missing_;
     std::vector<std::int64_t> n_missing_;

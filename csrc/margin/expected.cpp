@@ -13,10 +13,10 @@
 namespace fastfs::core {
 namespace {
 
-// The features whose tables are held together, and the targets whose sums are held together.
+// The number of features with tables in memory, and the number of targets with sums in memory.
 constexpr std::int64_t kFeaturesAtOnce = 128, kTargetsAtOnce = 32;
 
-// Adds some rows of n values to `to`.
+// Adds rows of n values to `to`.
 void add_rows(const std::vector<const double*>& rows, std::int64_t n, double* __restrict to) {
     std::size_t r = 0;
     for (; r + 4 <= rows.size(); r += 4) {
@@ -28,7 +28,7 @@ void add_rows(const std::vector<const double*>& rows, std::int64_t n, double* __
     }
 }
 
-// Stands for all classes in place of a class.
+// Stands for all classes in arguments that name a class.
 constexpr std::int64_t kAll = -1;
 
 // A value that isn't missing, with its sample and class.
@@ -37,7 +37,7 @@ struct Known {
     std::int64_t j, of_class;
 };
 
-// Sorts values in ascending order, by radix: one byte of their bits after the other.
+// Sorts values in ascending order, by radix: byte by byte of their bits.
 void sort_by_value(std::vector<Known>& known) {
     struct Key {
         std::uint64_t bits;
@@ -60,12 +60,13 @@ void sort_by_value(std::vector<Known>& known) {
     std::transform(keys.begin(), keys.end(), known.begin(), [&](const Key& key) { return before[key.place]; });
 }
 
-// The values that a missing one can have: their weight, and their weighted sum.
+// The known values that can replace a missing one: their weight, and their weighted sum.
 struct Donors {
     double weight = 0, sum = 0;
 };
 
-// Sets row[j] = E|x_j - Z| for values in ascending order. Z is one of the donors, by weight: those of a class, or all.
+// Sets row[j] = E|x_j - Z| for values in ascending order. Z is a random donor, drawn by weight among the donors of a
+// class, or among all.
 void expected_distances(const std::vector<Known>& known, std::int64_t of_class, const Donors& donors, double* row) {
     double below = 0, sum_below = 0;
     for (const Known& one : known) {
@@ -76,7 +77,7 @@ void expected_distances(const std::vector<Known>& known, std::int64_t of_class, 
     }
 }
 
-// Sets row[j] = P(Z differs from the code x_j), Z being one of the donors.
+// Sets row[j] = P(Z differs from the code x_j), with Z a random donor.
 void expected_mismatches(const std::vector<Known>& known, std::int64_t of_class, const Donors& donors,
                          std::int64_t n_levels, double* row) {
     Numbers share(at(n_levels));
@@ -166,8 +167,8 @@ ExpectedDifferences::ExpectedOfFeature ExpectedDifferences::expected_of_feature(
         } else {
             expected_distances(known, any ? c : kAll, any ? donors[at(c)] : all, row);
         }
-        // A missing value has the mean of its donors, both being missing independently. Half of it, for either sample
-        // adds it.
+        // A missing value has the mean of its donors if both samples miss theirs independently. Halved, because both
+        // samples add it.
         std::fill(sums.begin(), sums.end(), 0.0);
         for (const Known& one : known) sums[at(one.of_class)] += one.weight * row[one.j];
         const double sum = std::accumulate(sums.begin(), sums.end(), 0.0);
@@ -201,7 +202,7 @@ void ExpectedDifferences::add_to_distances(const Targets& targets, std::int64_t 
         }
         parallel_for(run, ceil_div(t1 - t0, kTargetsAtOnce), [&](std::int64_t task, int) {
             const std::int64_t start = task * kTargetsAtOnce, n_targets = std::min(kTargetsAtOnce, t1 - t0 - start);
-            // The expected differences of values that targets miss and, by sample, of values that other samples miss.
+            // The expected differences for values that targets miss and, by sample, for values that other samples miss.
             Numbers of_targets(at(n_targets * n)), of_others(at(n * n_targets)),
                 columns(at(size * n_classes * n_targets));
             double* to = columns.data();

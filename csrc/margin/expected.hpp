@@ -27,7 +27,7 @@ class ExpectedDifferences {
     // all samples.
     void add_to_distances(const Targets& targets, std::int64_t t0, std::int64_t t1, double* out, Run& run) const;
 
-    // Adds to sums[k] the sum of g times the expected differences; g is laid out as distances are.
+    // Adds to sums[k] the sum of g times the expected differences; g has the layout of the distances.
     void add_to_sums(const Targets& targets, std::int64_t t0, std::int64_t t1, const double* g, double* sums,
                      Run& run) const;
 
@@ -36,10 +36,11 @@ class ExpectedDifferences {
   private:
     struct ExpectedOfFeature {
         std::vector<std::int64_t> missing;  // samples, ascending
-        // Row c: the expected difference of each sample to a value of class c, or half of it if the sample misses it.
+        // Row c has the expected difference of each sample from a value of class c, or half of it if the sample misses
+        // the value.
         Numbers to_class;
     };
-    // Returns the scaled values of some of the incomplete features, feature after feature.
+    // Returns the scaled values of a range of the incomplete features, feature after feature.
     Numbers read_features(std::int64_t first, std::int64_t size) const;
     ExpectedOfFeature expected_of_feature(std::int64_t f, const double* x) const;
 

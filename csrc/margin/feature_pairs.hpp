@@ -1,4 +1,4 @@
-// The strongest pairs of features of a W in factors.
+// The strongest pairs of features of a W that is given by factors.
 #pragma once
 
 #include <cstdint>

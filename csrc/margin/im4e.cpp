@@ -1,5 +1,5 @@
-// "The paper": Zhao, Hong, Liu (2020). The weights of one iteration minimise the margin's linear part, given alpha and
-// beta from those before: no descent is promised, see docs/immigrate.md.
+// "The paper": Zhao, Hong, Liu (2020). The weights of one iteration minimise the linear part of the margin, given alpha
+// and beta from the previous weights: no descent is promised, see docs/immigrate.md.
 #include "margin/im4e.hpp"
 
 #include <algorithm>
@@ -22,8 +22,8 @@ constexpr double kIm4eSigma = 2;
 
 const Name kStart = Name::of_matrix(2, "start");
 
-// Up to this size IM4E keeps its samples packed: packing them twice in each iteration took a seventh of it at 300 x
-// 20,000 float32.
+// The size of the samples up to which IM4E keeps them packed: packing them twice in each iteration took a seventh of
+// its time at 300 x 20,000 float32.
 constexpr std::int64_t kPackedBytes = std::int64_t{1} << 27;
 
 // The least weight of a draw of anchors in the mean over all draws so far.
@@ -100,7 +100,7 @@ void fit_im4e(const Margin& margin, const Classes& classes, const fastfs_im4e_op
             const Run::Part second(run, 0.5, 1);
             soften(classes, anchors->rows(), i0, i1, result.sigma, options.class_factors,
                    kRounding<T> / static_cast<double>(2 * n), blocks.f.data(), totals, run);
-            // Add to u = -v, in which hits count positive.
+            // Add to u = -v, to which hits contribute with a positive sign.
             feature_sums<T>(drawn ? left : all, i0, i1, all, 0, n, Difference::kAbsolute, f, n, blocks.stored && !drawn,
                             u.data(), run);
         });

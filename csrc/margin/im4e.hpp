@@ -1,4 +1,4 @@
-// IM4E (Bei and Hong 2015), as Zhao, Hong, Liu (2020) describe it.
+// IM4E (Bei and Hong 2015), as described by Zhao, Hong, Liu (2020).
 #pragma once
 
 #include "fastfs/fastfs.h"

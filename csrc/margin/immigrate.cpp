@@ -1,5 +1,5 @@
-// "The paper": Zhao, Hong, Liu (2020). W of one iteration minimises the margin's linear part, given alpha and beta from
-// the one before: no descent is promised, see docs/immigrate.md.
+// "The paper": Zhao, Hong, Liu (2020). W of one iteration minimises the linear part of the margin, given alpha and beta
+// from the previous W: no descent is promised, see docs/immigrate.md.
 #include "margin/immigrate.hpp"
 
 #include <algorithm>
@@ -27,8 +27,8 @@ constexpr double kEps = std::numeric_limits<double>::epsilon();
 // FASTFS_MARGIN_SIGMA_AUTO is kImmigrateSigma times the median distance to the nearest hit, see kIm4eSigma.
 constexpr double kImmigrateSigma = 4;
 
-// W = sum_k values[k] v_k v_k' with the largest |value| first. W itself is there if it was cut or given, and its
-// diagonal if W is diagonal.
+// The factors of W = sum_k values[k] v_k v_k', with the largest |value| first. W itself is stored if it was cut or
+// given, and its diagonal if W is diagonal.
 struct Weights {
     std::int64_t n = 0;
     std::vector<double> diagonal, values;
@@ -38,7 +38,8 @@ struct Weights {
     std::int64_t rank() const { return static_cast<std::int64_t>(values.size()); }
 };
 
-// Sets the factors to the eigenpairs of W (destroyed), the largest |value| first, without those below `cut` of it.
+// Sets the factors to the eigenpairs of W (destroyed), the largest |value| first, and drops values below `cut` times
+// the largest.
 void factorise(Weights& weights, Buffer<double> W, double cut, Run& run) {
     const std::int64_t n = weights.n;
     SymmetricEigen eigen(n, W.data(), run);
@@ -57,9 +58,9 @@ void factorise(Weights& weights, Buffer<double> W, double cut, Run& run) {
     }
 }
 
-// Sets eta = max(-mu, 0) / |max(-mu, 0)| for ascending eigenvalues mu of Sigma (Theorem 3.1), without those below `cut`
-// of the first, and trace to tr(W Sigma). Returns false, and changes nothing, if no eigenvalue is negative beyond
-// rounding.
+// Sets eta = max(-mu, 0) / |max(-mu, 0)| for ascending eigenvalues mu of Sigma (Theorem 3.1), drops values below `cut`
+// times the first, and sets trace to tr(W Sigma). Returns false, and changes nothing, if no eigenvalue is negative
+// beyond rounding.
 bool negative_part(const std::vector<double>& mu, double cut, std::vector<double>& eta, double& trace) {
     const double least = mu.front(), largest = std::max(std::abs(least), std::abs(mu.back()));
     if (!(least < -static_cast<double>(mu.size()) * kEps * largest)) return false;
@@ -100,10 +101,10 @@ std::int64_t pair_step_memory(std::int64_t m, std::int64_t A, int n_threads) {
 }
 std::int64_t dense_step_memory(std::int64_t A) { return 8 * 6 * A * A; }
 
-// Replaces the factors of W by a step in the space of pairs. Sigma = E G E', E with a column |x_i - x_j| for each of m
-// active pairs, G their weights. With E'E = V diag(k) V', Q = E V k^(-1/2) has orthonormal columns, and Sigma = Q
-// (k^(1/2) V' G V k^(1/2)) Q': an eigenproblem of m x m. Directions with k below rounding have no part in Sigma beyond
-// rounding.
+// Replaces the factors of W by a step in the space of pairs. Sigma = E G E', with a column |x_i - x_j| of E and an
+// entry of the diagonal G, its weight, for each of m active pairs. With E'E = V diag(k) V', Q = E V k^(-1/2) has
+// orthonormal columns, and Sigma = Q (k^(1/2) V' G V k^(1/2)) Q': an eigenproblem of m x m. Directions with k below
+// rounding have no part in Sigma beyond rounding.
 template <class T>
 bool step_of_pairs(const PackedSamples<T>& samples, const std::vector<Pair>& pairs, double cut, Weights& weights,
                    double& trace, Run& run) {
@@ -187,8 +188,8 @@ void cut_entries(Buffer<double>& W, std::int64_t n, bool clip, double smallest) 
     for (std::int64_t k = 0; k < n * n; ++k) W[k] /= norm;
 }
 
-// Replaces W by a step in the space of features, from Sigma (A x A, lower triangle, destroyed). whole: W is formed and
-// its entries below `smallest` are cut. room: reused for eigenvectors.
+// Replaces W by a step in the space of features, from Sigma (A x A, lower triangle, destroyed). `whole` forms W and
+// cuts its entries below `smallest`. room: reused for eigenvectors.
 bool step_of_features(Buffer<double>& Sigma, double cut, bool whole, bool clip, double smallest, Weights& weights,
                       Buffer<double>& room, double& trace, Run& run) {
     const std::int64_t A = weights.n;
@@ -216,7 +217,7 @@ bool step_of_features(Buffer<double>& Sigma, double cut, bool whole, bool clip, 
 // The matrix that bindings call W0.
 const Name kStartMatrix = Name::of_matrix(2, "start_matrix");
 
-// Returns the W of the start, and its columns of X: those asked for that aren't constant.
+// Returns the W of the start, and its columns of X: the columns asked for, without constant ones.
 Weights first_weights(const Margin& margin, const fastfs_immigrate_options& options, std::vector<std::int64_t>& used,
                       Run& run) {
     const std::int64_t given = options.features ? options.n_features : margin.X().n_cols();
@@ -287,9 +288,9 @@ Weights first_weights(const Margin& margin, const fastfs_immigrate_options& opti
     return weights;
 }
 
-// Collects the active pairs, those with |g| > negligible, if a step in their space is cheaper than a step in the space
-// of the features, or the only one that fits; otherwise returns false. Compares flops, an eigenproblem counting as 8
-// n^3 at the rate of products.
+// Collects the active pairs, with |g| > negligible, if a step in their space is cheaper than a step in the space of the
+// features, or the only step that fits; otherwise returns false. Compares flops; an eigenproblem counts as 8 n^3 at the
+// rate of products.
 bool choose_pairs(const double* g, std::int64_t n, double negligible, std::int64_t A, bool dense_fits,
                   std::vector<Pair>& pairs, Run& run) {
     std::int64_t count = 0;
@@ -313,8 +314,8 @@ bool choose_pairs(const double* g, std::int64_t n, double negligible, std::int64
     return true;
 }
 
-// Fills the result from the last weights: factors with signs fixed, the scores, and W unless only_factors, which spares
-// making it of more features than pairs.
+// Fills the result from the last weights: factors with fixed signs, the scores, and W, except with only_factors, which
+// avoids a W of more features than pairs.
 void set_result(Weights& weights, bool only_factors, double cut, const Margin& margin, Immigrate& result, Run& run) {
     const std::int64_t n = weights.n;
     if (!only_factors) {
@@ -370,7 +371,7 @@ Immigrate fit_immigrate(const Margin& margin, const Classes& classes, const fast
         run.require_memory(by_features, "a W of " + std::to_string(A) + " features",
                            "leave clip and smallest out, so that it can be kept in factors, or give fewer features");
     }
-    // Without room for A x A, steps are in the space of pairs, which needs all of f.
+    // Steps without room for A x A are in the space of pairs, which needs all of f.
     const bool dense_fits = run.allows(8 * std::min(kTaskRows, n) * n + by_features);
     const bool only_pairs = !whole && !dense_fits && A > n && run.allows(stored_distances_memory(n) + packed);
     Blocks blocks(n, n, 8, only_pairs ? packed : by_features, "IMMIGRATE", run);
@@ -423,7 +424,7 @@ Immigrate fit_immigrate(const Margin& margin, const Classes& classes, const fast
             }
             if (Sigma.size() == 0) Sigma = Buffer<double>(A * A);
             if (i0 == 0) std::fill_n(Sigma.data(), A * A, 0.0);
-            // By blocks, both sides of a pair come, each with about half of its weight.
+            // Blocks contain both directions of a pair, each with about half of its weight.
             outer_sums(samples, i0, i1, samples, f, n, blocks.stored, blocks.stored ? negligible : negligible / 2,
                        Sigma.data(), run);
         });
@@ -459,9 +460,9 @@ Immigrate fit(const Margin& margin, const Classes& classes, const fastfs_immigra
 
 // ---- IM4E as a filter before IMMIGRATE ------------------------------------------------------------------------------
 
-// FASTFS_PREFILTER_AUTO runs IM4E on more features than this, and keeps as many at most: the time of a fit grows with
-// their square. IM4E's threshold keeps 4731 of 20,000 random features of 200 samples, for which a fit took 180 s of one
-// Zen 4 core; for 1000 it took 4 s.
+// The number of features above which FASTFS_PREFILTER_AUTO runs IM4E, and the most features that it keeps: the time of
+// a fit grows with their square. IM4E's threshold keeps 4731 of 20,000 random features of 200 samples, for which a fit
+// took 180 s of one Zen 4 core; for 1000 it took 4 s.
 constexpr std::int64_t kPrefilterAbove = 1000;
 
 // Returns the largest number of features to keep, or 0 for no filter.
@@ -492,7 +493,7 @@ Immigrate fit_filtered(const Margin& margin, const Classes& classes, const fastf
         for (const auto a : features) weights[at(a)] = mean;
     }
 
-    // Equal weights must not fail to reach their own mean by rounding.
+    // A tolerance, without which equal weights could fail to reach their own mean by rounding.
     std::erase_if(features, [&](auto a) { return !(weight(a) >= (1 - 1e-12) * mean); });
     std::stable_sort(features.begin(), features.end(), [&](auto a, auto b) { return weight(a) > weight(b); });
     if (static_cast<std::int64_t>(features.size()) > most) features.resize(at(most));

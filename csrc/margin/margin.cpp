@@ -112,7 +112,7 @@ void Margin::use(const std::vector<std::int64_t>& columns, const double* weights
     const bool weighs = weights == nullptr ||
                         std::any_of(weights_used.begin(), weights_used.end(), [](double weight) { return weight > 0; });
     require(!used.empty() && weighs, "the columns in use need one that varies and has weight");
-    // Made before anything is given up: it may lack memory.
+    // Makes the new differences before anything is given up, because memory may run out here.
     auto before =
         std::make_unique<Differences>(X_, scales_, options_, used, weights ? weights_used.data() : nullptr, run);
     before.swap(differences_);
@@ -136,7 +136,7 @@ void Margin::use(const std::vector<std::int64_t>& columns, const double* weights
 }
 
 void Margin::update_distances(const Differences& before, const std::vector<std::int64_t>& gone, bool plain, Run& run) {
-    // The rest of many subtractions has lost digits: of float sums 1e-4 where 1 % of the features is left.
+    // Repeated subtraction loses digits: float sums have errors of 1e-4 if 1 % of the features is left.
     const std::int64_t n = X_.n_rows(), left = differences_->n_features();
     const bool subset = before.n_features() == left + static_cast<std::int64_t>(gone.size());
     const bool exact = (on_bits_ && keep_ == Keep::kManhattan) ||

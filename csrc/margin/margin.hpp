@@ -42,14 +42,14 @@ class Margin {
 
     // Returns all features that aren't constant, scaled.
     ScaledFeatures features() const;
-    // Returns these features of another matrix, which must outlive the result: samples to predict.
+    // Returns the features of features() in another matrix, which must outlive the result: samples to predict.
     ScaledFeatures features(const Matrix& other) const;
     // Returns the given columns of another matrix, scaled, constant or not.
     ScaledFeatures features(const Matrix& other, std::vector<std::int64_t> columns) const;
     // Returns the stored distances over features(), n_samples x n_samples, or null if they aren't stored.
     const double* kept(Difference difference) const;
 
-    // Restricts differences() and distances(), which the RELIEF family uses, to these columns. weights: null, or
+    // Restricts differences() and distances(), which the RELIEF family uses, to the listed columns. weights: null, or
     // factors of the columns' differences in distances.
     void use(const std::vector<std::int64_t>& columns, const double* weights, Run& run);
     const Differences& differences() const { return *differences_; }
@@ -57,7 +57,7 @@ class Margin {
     // Returns the absolute error of distances that were made by subtraction, besides the relative error of all sums.
     double rounding() const { return distances_are_given() ? 0 : rounding_; }
     bool distances_are_given() const { return options_.distances != nullptr; }
-    // Tells if X has missing values, and these count as the distribution of their class.
+    // Tells if X has missing values that count as the distribution of their class.
     bool expects_missing() const { return options_.missing == FASTFS_MISSING_CLASS && !scales_.incomplete.empty(); }
     // Returns the expected differences of missing values, or null unless expects_missing().
     std::unique_ptr<ExpectedDifferences> expected(const Classes& classes) const;
@@ -66,8 +66,8 @@ class Margin {
     enum class Keep { kNone, kManhattan, kSquaredEuclidean };
     std::vector<std::int64_t> varying() const;
     void keep_distances(Run& run);
-    // Updates stored distances from those of the features of `before`, of which some are `gone`. plain: neither weights
-    // nor gaps.
+    // Updates stored distances from the distances over the features of `before`, without the features `gone`. plain:
+    // neither weights nor gaps.
     void update_distances(const Differences& before, const std::vector<std::int64_t>& gone, bool plain, Run& run);
 
     Matrix X_;

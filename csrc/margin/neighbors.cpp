@@ -22,7 +22,7 @@ bool has_radius_of_all_pairs(const fastfs_relief_options& o) {
 Moments row_moments(const double* distances, std::int64_t n, const Numbers& weights, double* total) {
     const auto n_samples = static_cast<std::int64_t>(weights.size());
     const auto weight = [&](std::int64_t j) { return j == n || std::isnan(distances[j]) ? 0.0 : weights[at(j)]; };
-    // Measure distances from one of them, so that equal distances are equal to their mean to the bit.
+    // Measure distances from the first one, so that equal distances are equal to their mean to the bit.
     std::int64_t first = 0;
     while (first < n_samples && weight(first) == 0) ++first;
     if (total) *total = 0;
@@ -135,7 +135,7 @@ void NeighborRule::find_within_radius(std::int64_t n, const double* distances, s
 
 // ---- ReliefF, mu-Relief: k of each class; RReliefF: k of all -------------------------------------------------------
 
-// Sorts candidates by key, and those of equal keys by row.
+// Sorts candidates by key, and candidates with equal keys by row.
 void NeighborRule::sort_nearest_first(std::vector<Kept>& rows, double origin) const {
     std::sort(rows.begin(), rows.end(), by_key);
     for (auto first = rows.begin(); first != rows.end();) {
@@ -146,8 +146,8 @@ void NeighborRule::sort_nearest_first(std::vector<Kept>& rows, double origin) co
     }
 }
 
-// Leaves at most n_neighbors of a group's candidates, those with the lowest keys. Without weights rows come in
-// ascending order, so a later row at the limit isn't kept.
+// Leaves at most n_neighbors of a group's candidates, with the lowest keys. Without weights rows come in ascending
+// order, so a later row at the limit isn't kept.
 void NeighborRule::keep_lowest(std::size_t group, double origin) {
     auto& rows = kept_[group];
     const auto k = static_cast<std::ptrdiff_t>(options_.n_neighbors);
@@ -224,7 +224,8 @@ void NeighborRule::find_by_rank(std::int64_t n, const double* distances, std::ve
     keep_lowest_keys(n, distances, nullptr, 1, {});
     auto& rows = kept_[0];
     sort_nearest_first(rows, 0);
-    // o is proportional to exp(-(rank / sigma)^2). Relative to the first neighbor, it can't vanish for all.
+    // o is proportional to exp(-(rank / sigma)^2). Exponents are relative to the first neighbor, so o can't vanish for
+    // all neighbors.
     double rank = 0, first = 0, sum = 0;
     for (auto& [key, j, weight] : rows) {
         rank += weight;
@@ -248,7 +249,7 @@ bool NeighborRule::has_shares() const {
 
 void NeighborRule::shares(std::int64_t n, double* shares) const {
     const std::int64_t n_classes = target_.n_groups(), own = target_.own(n);
-    // The sum, because the difference of one prior from 1 would vanish if that class has nearly all.
+    // Sums the priors of the other classes, because 1 minus one prior would vanish if its class has nearly all samples.
     double other_priors = 0;
     for (std::int64_t c = 0; c < n_classes; ++c) other_priors += c == own ? 0.0 : priors_[at(c)];
     for (std::int64_t group = 0; group < n_groups_; ++group) {
@@ -296,8 +297,8 @@ void NeighborRule::factors(std::int64_t n, const double* weights, double* factor
             const double* of_class = weights + (first + c) * ld;
             for (std::int64_t k = 0; k < n_features && c != own; ++k) misses[k] += of_class[k];
         }
-        // A class's sum is weighed by its share of the misses times the number of classes missed: with two classes,
-        // each gets the mean.
+        // The sum of a class is multiplied by its share of the misses times the number of missed classes: with two
+        // classes, each gets the mean.
         const auto n_missed = static_cast<double>(n_classes - 1);
         for (std::int64_t c = 0; c < n_classes; ++c) {
             if (c == own) continue;

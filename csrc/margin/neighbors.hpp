@@ -1,4 +1,4 @@
-// The rules of the RELIEF family: the samples a target is compared with, and the weight of each.
+// The rules of the RELIEF family: the samples with which a target is compared, and the weight of each.
 #pragma once
 
 #include <cmath>
@@ -12,8 +12,8 @@
 
 namespace fastfs::core {
 
-// A sample j that target n is compared with. Its difference counts factor * strength, with the factor of its group.
-// Groups are those of the Target for near samples, followed by those for far samples. RReliefF has two groups, with
+// A sample j with which target n is compared. Its difference counts factor * strength, with the factor of its group.
+// Near samples are in the groups of the Target, far samples in as many groups after them. RReliefF has two groups, with
 // strengths o tau and o (1 - tau).
 struct Neighbor {
     std::int64_t j, group;
@@ -26,15 +26,15 @@ struct Moments {
     double mean = 0, deviation = 0;
 };
 
-// Returns the moments of the distances from sample n to all others, of which NaN doesn't count. total: null, or set to
-// the sum of the weights.
+// Returns the moments of the distances from sample n to all other samples, except NaN. total: null, or set to the sum
+// of the weights.
 Moments row_moments(const double* distances, std::int64_t n, const Numbers& weights, double* total = nullptr);
 
 // The rule of one method. Each thread has a copy, because of the scratch.
 class NeighborRule {
   public:
     NeighborRule(const fastfs_relief_options& options, const Target& target, const Numbers& weights);
-    // Tells if the rule compares distances with those of all pairs, which set_all_pairs gives.
+    // Tells if the rule compares distances with the moments of all pairs, which set_all_pairs gives.
     static bool needs_all_pairs(const fastfs_relief_options& options);
     void set_all_pairs(Moments all) { all_ = all; }
     // Sets the absolute error that distances can have besides the relative one.

@@ -19,7 +19,7 @@
 namespace fastfs::core {
 namespace {
 
-// A metric between the samples of X and those of training.
+// A metric between the samples of X and the training samples.
 template <class T>
 class Distances {
   public:
@@ -77,7 +77,7 @@ class Distances {
                 if (q[j] == 0) continue;
                 for (std::int64_t a = 0; a < A; ++a) to[a] += q[j] * static_cast<double>(std::abs(x[a] - y[a]));
             }
-            // A feature without weight may lack its value, which no distance sees.
+            // A feature without weight may be missing: no distance depends on it.
             for (std::int64_t a = 0; a < A; ++a) to[a] = metric_.weights[a] > 0 ? to[a] * metric_.weights[a] : 0.0;
             return;
         }
@@ -95,8 +95,8 @@ class Distances {
     std::optional<QuadraticForm<T>> form_;
 };
 
-// Calls body(row, f, expected) for each row of X, with f as the softmax over each class by itself, and expected as the
-// mean of f under it for each class.
+// Calls body(row, f, expected) for each row of X, with f as the softmax within each class, and expected as the mean of
+// f under the softmax for each class.
 template <class T, class F>
 void for_rows(const Distances<T>& distances, const Classes& classes, double sigma, std::int64_t n_rows, Run& run,
               F&& body) {
@@ -123,7 +123,7 @@ void for_rows(const Distances<T>& distances, const Classes& classes, double sigm
     }
 }
 
-// Answers a question about margin_distances, or margin_explain (parts), with so many outputs.
+// Answers a question about margin_distances, or margin_explain (parts), with n_outputs outputs.
 void answer_comparison(const Margin& margin, const fastfs_margin_metric& metric, const Matrix& X, bool parts,
                        std::int64_t n_outputs, const Run& run) {
     if (!run.is_question()) return;

@@ -9,7 +9,7 @@
 
 namespace fastfs::core {
 
-// Implement the functions of fastfs.h with these names: distances to each class, and their parts by feature.
+// Implement fastfs_margin_distances and fastfs_margin_explain: distances to each class, and their parts by feature.
 void margin_distances(const Margin& margin, const Classes& classes, const fastfs_margin_metric& metric, const Matrix& X,
                       Run& run, double* out);
 

@@ -11,13 +11,13 @@
 namespace fastfs::core {
 namespace {
 
-// Rows of a task of quadratic_forms; the mirror image of its results then fills whole cache lines.
+// Rows of a task of quadratic_forms: the mirror image of its results then fills entire cache lines.
 constexpr std::int64_t kRowsOfTask = 8;
 
-// Features whose differences are multiplied at once, where W comes in factors: a panel of them takes 96 kB.
+// Features with differences that are multiplied together, if W is given by factors: a panel of them takes 96 kB.
 constexpr std::int64_t kChunk = 512;
 
-// Pairs whose rows are made at once, and those that are summed up in T before they are added in double.
+// Pairs with rows that are made together, and pairs that are summed up in T before they are added in double.
 constexpr std::int64_t kRows = 32, kFlush = 256;
 
 // Sides of the tiles that Sigma is cut into beyond kWholeSide, doubles in all its copies, and how many copies at most.
@@ -117,7 +117,7 @@ Buffer<double> dense(std::int64_t n, std::int64_t rank, const double* values, co
 
 template <class T>
 QuadraticForm<T> form_of(std::int64_t n, std::int64_t rank, const double* values, const double* vectors, Run& run) {
-    // d'(U d) takes n^2 / 2 multiplications, the factors take n * rank.
+    // d'(U d) takes n^2 / 2 multiplications, the product with the factors n * rank.
     if (2 * rank < n || !run.allows(8 * 3 * n * n)) return QuadraticForm<T>(n, rank, values, vectors);
     return QuadraticForm<T>(n, dense(n, rank, values, vectors, run).data());
 }
@@ -165,7 +165,7 @@ void quadratic_forms(const PackedSamples<T>& left, std::int64_t i0, std::int64_t
             for (int s = 0; s < filled; ++s) {
                 const std::int64_t j0 = units[s] * kUnit<T>;
                 double* to = out + (rows[s] - i0) * ld + j0;
-                // What lies below the diagonal is the mirror's to write, in another task perhaps.
+                // Entries below the diagonal are written by the mirror, in another task perhaps.
                 const std::int64_t begin = one_triangle ? std::max<std::int64_t>(0, rows[s] - j0) : 0;
                 for (std::int64_t l = begin; l < std::min(kUnit<T>, n_right - j0); ++l) to[l] = f[s * kUnit<T> + l];
             }

@@ -12,7 +12,8 @@
 
 namespace fastfs::core {
 
-// Scaled samples, twice: by rows, for products over pairs, and side by side in units, for products over features.
+// Scaled samples in two layouts: by rows, for products over pairs, and side by side in units, for products over
+// features.
 template <class T>
 class PackedSamples {
   public:
@@ -30,8 +31,8 @@ class PackedSamples {
     Buffer<T> rows_, units_;
 };
 
-// W as the kernel reads it. d'Wd is either sum_k values_k (v_k'd)^2 or, in half the time of a full product, d'(U d)
-// with U the upper triangle of W, doubled beside the diagonal.
+// W in the layout that the kernel reads. d'Wd is either sum_k values_k (v_k'd)^2 or, in half the time of a full
+// product, d'(U d) with U the upper triangle of W, doubled off the diagonal.
 template <class T>
 class QuadraticForm {
   public:
@@ -58,21 +59,21 @@ class QuadraticForm {
 // Returns sum_k values[k] v_k v_k', vectors row by row.
 Buffer<double> dense(std::int64_t n, std::int64_t rank, const double* values, const double* vectors, Run& run);
 
-// Returns the quadratic form of these factors, as factors or as a matrix, whichever is cheaper to apply.
+// Returns the quadratic form of the factors, applied as factors or as a matrix, whichever is cheaper.
 template <class T>
 QuadraticForm<T> form_of(std::int64_t n, std::int64_t rank, const double* values, const double* vectors, Run& run);
 
-// Sets out[(i - i0) * ld + j] to d'Wd for the samples i0..i1 of `left` and all of `right`. With one_triangle, left and
-// right are the same, i0..i1 are all, and each pair is computed once.
+// Sets out[(i - i0) * ld + j] to d'Wd for the samples i0..i1 of `left` and all of `right`. With one_triangle, left is
+// right, i0..i1 are all samples, and each pair is computed once.
 template <class T>
 void quadratic_forms(const PackedSamples<T>& left, std::int64_t i0, std::int64_t i1, const PackedSamples<T>& right,
                      bool one_triangle, const QuadraticForm<T>& W, double* out, std::int64_t ld, Run& run);
 
-// Adds g_ji to g_ij for i < j < n; entries on and below the diagonal stay as they are.
+// Adds g_ji to g_ij for i < j < n; leaves entries on and below the diagonal alone.
 void fold(std::int64_t n, double* g, std::int64_t ld, Run& run);
 
 // Adds to Sigma (n_features x n_features, lower triangle) the sum of g[(i - i0) * ld + j] d d' over the samples i0..i1
-// of `left` and all of `right`, or those j > i with one_triangle. Pairs with |g| <= negligible are left out.
+// of `left` and all of `right`, or only j > i with one_triangle. Pairs with |g| <= negligible are left out.
 template <class T>
 void outer_sums(const PackedSamples<T>& left, std::int64_t i0, std::int64_t i1, const PackedSamples<T>& right,
                 const double* g, std::int64_t ld, bool one_triangle, double negligible, double* Sigma, Run& run);

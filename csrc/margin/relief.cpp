@@ -17,19 +17,19 @@ namespace {
 
 // The score of feature a is W_a = sum of w_n g_nj d_nj(a) over targets n and their neighbors j, divided by the sum of
 // the w_n, with g = factor * strength of the neighbor. For all targets and complete features this is one sum over
-// pairs, which ListedPairs or PairMatrix form; other scores are those of a TargetScores.
+// pairs, which ListedPairs or PairMatrix form; a TargetScores computes all other scores.
 
 // Targets per block if the distances of all of them don't fit, and per task of a thread.
 constexpr std::int64_t kRowsPerBlock = 256;
 constexpr std::int64_t kRowsPerTask = 16;
 
-// Targets whose many neighbors are listed together.
+// Targets with many neighbors that are listed together.
 constexpr std::int64_t kTargetsGrouped = 64;
 
 constexpr const char* kSmallerFit = "give n_targets, or fewer samples";
 
-// The neighbors of some targets, in the order of the targets: pairs with weights w_n g, or all that the rule tells of
-// them.
+// The neighbors of a range of targets, in the order of the targets: pairs with weights w_n g, or complete neighbors if
+// the fit needs more.
 struct FoundNeighbors {
     std::vector<WeightedPair> pairs;
     std::vector<TargetNeighbor> neighbors;
@@ -43,7 +43,7 @@ struct FoundNeighbors {
     }
 };
 
-// A fit of the family. How sums over pairs are formed is left to the two classes below.
+// A fit of the family. The two classes below form the sums over pairs.
 class ReliefFit {
   public:
     ReliefFit(const Margin& margin, const Target& target, const fastfs_relief_options& options, Run& run)
@@ -74,7 +74,7 @@ class ReliefFit {
     void compute(fastfs_relief_result& result);
 
   protected:
-    // Returns the bytes of all neighbors of n_targets targets, with what feature_sums and TargetScores make of them.
+    // Returns the bytes of all neighbors of n_targets targets, with the copies that feature_sums and TargetScores make.
     std::int64_t neighbors_memory(std::int64_t n_targets, std::int64_t n_neighbors) const {
         return n_targets * n_neighbors * (target_scores_ || rule_.by_totals() ? 224 : 120);
     }
@@ -87,12 +87,14 @@ class ReliefFit {
     virtual void require_pairs_memory() const {}
     // Returns the bytes that the sums over the pairs of all targets take while all distances are held.
     virtual std::int64_t sums_memory() const = 0;
-    // Tells if a block needs rows of its own even if distances are stored.
+    // Tells if a block needs separate rows even if distances are stored.
     virtual bool overwrites_rows() const = 0;
-    // Returns the share of a block's time after which its distances are there, and that of the step "neighbors".
+    // Return the shares of a block's time after which its distances are complete, and after which the step "neighbors"
+    // is.
     virtual double share_of_distances() const = 0;
     virtual double share_of_neighbors() const = 0;
-    // Finds the neighbors of the targets first..last - 1, of which `rows` holds the distances unless they are stored.
+    // Finds the neighbors of the targets first..last - 1. `rows` holds the distances of the targets unless they are
+    // stored.
     virtual void add_block(std::int64_t first, std::int64_t last, double* rows) = 0;
     // Completes sums_, and the sums of target_scores_, after the last block.
     virtual void finish_sums() = 0;
@@ -115,7 +117,7 @@ class ReliefFit {
     }
 
     // Finds the neighbors of the targets first..last - 1. record(t, neighbors, factors by group, distances or nullptr,
-    // found) keeps those of the target t, whose row of `rows` it may overwrite.
+    // found) stores the neighbors of target t, and can overwrite its row of `rows`.
     template <class Record>
     FoundNeighbors find_neighbors(std::int64_t first, std::int64_t last, const double* rows, Record&& record);
 
@@ -155,7 +157,7 @@ class ReliefFit {
     bool found_few_ = false;
 };
 
-// Writes the distances of the targets first..last - 1 to all samples, with those expected of missing values.
+// Writes the distances of the targets first..last - 1 to all samples, plus the expected differences of missing values.
 void ReliefFit::compute_distances(const Targets& targets, std::int64_t first, std::int64_t last, double* rows) const {
     const double* without_expected = expected_ ? margin_.distances(squared()) : nullptr;
     if (without_expected) {
@@ -168,8 +170,8 @@ void ReliefFit::compute_distances(const Targets& targets, std::int64_t first, st
     if (expected_) expected_->add_to_distances(targets, first, last, rows, run_);
 }
 
-// Sets the rule's mean and deviation of the distances of all pairs, which are combined from those of each row (Chan,
-// Golub and LeVeque 1983).
+// Sets the rule's mean and deviation of the distances of all pairs, by combining the moments of each row (Chan, Golub
+// and LeVeque 1983).
 void ReliefFit::find_all_pairs(double* rows, std::int64_t block) {
     const Numbers& weights = margin_.sample_weights();
     std::vector<Moments> moments(at(n_));
@@ -242,7 +244,7 @@ FoundNeighbors ReliefFit::find_neighbors(std::int64_t first, std::int64_t last, 
 
 // ---- Sums over a list of pairs -------------------------------------------------------------------------------------
 
-// For rules with few neighbors, and for RReliefF, whose factors are known only when all neighbors are.
+// The strategy for rules with few neighbors, and for RReliefF: its factors are known only when all neighbors are.
 class ListedPairs final : public ReliefFit {
   public:
     using ReliefFit::ReliefFit;
@@ -288,7 +290,7 @@ class ListedPairs final : public ReliefFit {
         if (target_scores_) target_scores_->finish();
     }
 
-    // Makes the pairs of a rule whose factors are those of all neighbors together.
+    // Makes the pairs of a rule with factors that depend on all neighbors together.
     void weigh_by_totals() {
         Numbers totals(at(rule_.n_groups())), factors(totals.size());
         for (const TargetNeighbor& one : listed_.neighbors) totals[at(one.neighbor.group)] += one.neighbor.weight;
@@ -306,8 +308,8 @@ class ListedPairs final : public ReliefFit {
 
 // ---- Sums over a matrix of pairs -----------------------------------------------------------------------------------
 
-// For rules with many neighbors, and for expected differences: the weights w_n g of a block of targets take the place
-// of its distances.
+// The strategy for rules with many neighbors, and for expected differences: the weights w_n g of a block of targets
+// overwrite its distances.
 class PairMatrix final : public ReliefFit {
   public:
     using ReliefFit::ReliefFit;
@@ -338,7 +340,7 @@ class PairMatrix final : public ReliefFit {
         if (expected_) expected_->add_to_sums(targets_, first, last, rows, sums_.data(), run_);
     }
 
-    // Replaces the distances of the targets first..last - 1 by the weights of their pairs, 0 for samples that are no
+    // Replaces the distances of the targets first..last - 1 by the weights of their pairs, 0 for samples that aren't
     // neighbors.
     void set_weights(std::int64_t first, std::int64_t last, double* rows) {
         const FoundNeighbors listed = find_neighbors(
@@ -370,10 +372,10 @@ ReliefFit::Blocks ReliefFit::choose_blocks() const {
     return {at_once ? targets_.size() : std::min(kRowsPerBlock, targets_.size()), stored_distances_ || fits};
 }
 
-// Answers the question how much memory the fit takes with blocks of so many targets, or refuses a list of pairs.
+// Answers the question of the fit's memory with blocks of `block` targets, or refuses a list of pairs.
 void ReliefFit::require_memory(std::int64_t block) const {
     if (!run_.is_question()) return require_pairs_memory();
-    // With the gaps that pairs share, and the neighbors of all targets in vectors that grow.
+    // Counts the gaps that pairs share, and the neighbors of all targets in vectors that grow.
     const Matrix& X = margin_.X();
     const std::int64_t gaps =
         differences_.ignores_gaps() ? block * n_ * 4 + targets_.size() * rule_.most_neighbors() * 12 : 0;

@@ -12,7 +12,7 @@ namespace fastfs::core {
 void relief(const Margin& margin, const Target& target, const fastfs_relief_options& options, Run& run,
             fastfs_relief_result& result);
 
-// w = max(-u, 0) / |max(-u, 0)|, with -u = sum of misses less hits: the scores.
+// Computes the scores w = max(-u, 0) / |max(-u, 0)|, with -u the sum over misses minus the sum over hits.
 void normalize_closed_form(std::int64_t n, fastfs_relief_result& result);
 
 }  // namespace fastfs::core

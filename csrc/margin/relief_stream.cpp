@@ -15,7 +15,7 @@
 namespace fastfs::core {
 namespace {
 
-// Targets whose neighbors are put into one table, from which their differences are summed together.
+// Targets with neighbors that are put into one table, from which their differences are summed together.
 constexpr std::int64_t kStreamTargets = 64;
 
 constexpr const char* kHint = "give a smaller n_targets";
@@ -118,7 +118,7 @@ void ReliefStream::next(Run& run) {
                               .add(search->targets.values.data(), search->targets.values.size())
                               .value();
     std::vector<NearestRows> nearest(at(plan_->targets.size() * n_classes()));
-    // From here on nothing fails.
+    // Nothing fails from here on.
     search_ = std::move(search);
     nearest_ = std::move(nearest);
     rows_.clear();
@@ -127,7 +127,8 @@ void ReliefStream::next(Run& run) {
 std::int64_t ReliefStream::memory_of_pass(int pass) const {
     const std::int64_t n_lists = plan_->targets.size() * n_classes(), of_scales = 64 * n_cols();
     if (pass == 1) return of_scales + target_rows_.memory();
-    // Three copies of the targets: rows, the matrix made of them, and the parts that Differences makes of it.
+    // Counts three copies of the targets: rows, the matrix made of them, and the parts that Differences makes of the
+    // matrix.
     return of_scales + 3 * target_rows_.memory() + n_lists * (plan_->k() * 16 + 24);
 }
 

@@ -20,7 +20,7 @@
 
 namespace fastfs::core {
 
-// The first pass finds the scales of the columns and keeps the targets; the second pass keeps the k nearest rows for
+// The first pass finds the scales of the columns and stores the targets; the second pass stores the k nearest rows for
 // each target and class. Ties go to the lowest row, so neither the blocks nor the order of merging matter. Classes can
 // be merged afterwards, because the k nearest rows of a union are among the k nearest of each part.
 class ReliefStream {
@@ -33,7 +33,8 @@ class ReliefStream {
     std::int64_t n_classes() const { return std::ssize(plan_->class_sizes); }
     int pass() const { return search_ ? 2 : 1; }
     std::int64_t n_rows_read() const { return rows_.size(); }
-    // Return hashes of the arguments and of the results of the first pass; the latter is 0 in that pass.
+    // Return hashes of the arguments and of the results of the first pass. During the first pass, fingerprint_of_passes
+    // is 0.
     std::uint64_t fingerprint() const { return plan_->fingerprint; }
     std::uint64_t fingerprint_of_passes() const { return search_ ? search_->fingerprint : 0; }
     void require_like(const ReliefStream& other) const;
@@ -41,20 +42,20 @@ class ReliefStream {
     void require_all_rows() const { rows_.require_all(pass()); }
     // Refuses every use after an update that stopped halfway.
     void require_intact() const { intact_.require_for("an update of this stream"); }
-    // Refuses a block whose dtype or storage differs from the first one's, or which the method can't read.
+    // Refuses a block of another dtype or storage than the first block, or one that the method can't read.
     void require_like(const Matrix& X) const;
 
     // Reads a block of rows, dense or CSR, that begins with first_row. Each row is read once per pass.
     void update(const Matrix& X, std::int64_t first_row, Run& run);
-    // Adds the rows that `other`, with the same fingerprints, has read.
+    // Adds the rows that `other`, which has equal fingerprints, has read.
     void merge(const ReliefStream& other);
-    // Writes the state of this pass. load restores it in a stream with the same fingerprints that has read no rows.
+    // Writes the state of this pass. load restores it in a stream that has equal fingerprints and has read no rows.
     void save(ByteWriter& to) const;
     void load(ByteReader& from);
     // Ends the first pass: fixes the scales and prepares the targets.
     void next(Run& run);
-    // Ends the second pass and writes the scores. merged: for each class the index of the merged class that it belongs
-    // to, or null if no classes are merged.
+    // Ends the second pass and writes the scores. merged: the index of the merged class to which each class belongs, or
+    // null if no classes are merged.
     void scores(const std::int64_t* merged, std::int64_t n_merged, Run& run, fastfs_relief_result& result) const;
 
   private:
@@ -100,7 +101,8 @@ class ReliefStream {
     void find_nearest(const Matrix& X, std::int64_t first_row, Run& run);
     // Returns the rows in any list of nearest rows, ascending.
     std::vector<std::int64_t> listed_rows() const;
-    // Returns the bytes of the state in a pass without the rows of neighbors, and those of the current state with them.
+    // Return the bytes of the state in a pass without the rows of neighbors, and the bytes of the current state with
+    // them.
     std::int64_t memory_of_pass(int pass) const;
     std::int64_t kept_memory() const { return memory_of_pass(pass()) + neighbor_rows_.memory(); }
     // The rows of a target's neighbors, ascending, for each group of NeighborRule.
@@ -108,7 +110,7 @@ class ReliefStream {
     // Returns the neighbors of the targets first..last - 1.
     std::vector<RowsByGroup> neighbors(std::int64_t first, std::int64_t last,
                                        const std::vector<std::int64_t>& merged_class, std::int64_t n_merged) const;
-    // Returns these neighbors as positions in `rows`, ascending row numbers.
+    // Returns neighbors as positions in `rows`, ascending row numbers.
     static GroupedNeighbors group_by_target(const std::vector<RowsByGroup>& neighbors,
                                             const std::vector<std::int64_t>& rows);
 

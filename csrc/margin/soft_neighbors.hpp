@@ -41,8 +41,8 @@ struct Totals {
 void soften(const Classes& classes, const std::vector<std::int64_t>& anchors, std::int64_t i0, std::int64_t i1,
             double sigma, const double* factors, double negligible, double* f, Totals& totals, Run& run);
 
-// Room for f (anchors x samples): for all of it if the budget allows that besides `others` bytes, or for a block of
-// rows. bytes: for each value, with those of its copies.
+// A buffer for f (anchors x samples): for all of f if the budget allows it in addition to `others` bytes, otherwise for
+// a block of rows. bytes: the bytes per value, including its copies.
 struct Blocks {
     bool stored;
     std::int64_t rows;
@@ -64,7 +64,7 @@ struct Blocks {
 };
 
 // Returns sigma itself or, by the rule, a factor of the median distance of anchors to the nearest hit, without
-// duplicates. distances(i0, i1) fills the block with those of anchors[i0..i1 - 1]. automatic: the factor of
+// duplicates. distances(i0, i1) fills the block with the distances of anchors[i0..i1 - 1]. automatic: the factor of
 // FASTFS_MARGIN_SIGMA_AUTO.
 double softmax_scale(double sigma, int rule, double automatic, const Classes& classes,
                      const std::vector<std::int64_t>& anchors, Blocks& blocks, Run& run,

@@ -13,8 +13,8 @@
 
 namespace fastfs::core {
 
-// Seen from a sample n, each other sample is in a group: its class or, if the target isn't classes, 0 for the hits and
-// 1 for the misses of n.
+// Divides all samples into groups, as seen from a sample n: by class or, if the target isn't classes, group 0 for the
+// hits and 1 for the misses of n.
 class Target {
   public:
     explicit Target(Classes classes) : classes_(std::move(classes)) {}

@@ -31,7 +31,7 @@ GroupedNeighbors TargetScores::group_neighbors(const std::vector<TargetNeighbor>
 
 namespace {
 
-// Means over the targets of sum_j g_nj d_nj, each target's factors being those of the neighbors that have the feature.
+// Means over the targets of sum_j g_nj d_nj; the factors of a target come from the neighbors that have the feature.
 class MeansOverTargets : public TargetScores {
   public:
     explicit MeansOverTargets(const TargetScoresInput& input) : TargetScores(input) {}
@@ -53,7 +53,7 @@ class MeansOverTargets : public TargetScores {
     }
 };
 
-// Means over all targets, from bins of neighbors whose mean differences are counted on the bits of genotypes.
+// Means over all targets, from bins of neighbors with mean differences that are counted on the bits of genotypes.
 class MeansOverBins final : public MeansOverTargets {
   public:
     explicit MeansOverBins(const TargetScoresInput& input) : MeansOverTargets(input) {}
@@ -82,9 +82,9 @@ class MeansOverBins final : public MeansOverTargets {
     NeighborBins bins_;
 };
 
-// RReliefF: the difference of two ratios, each the sum over all targets of one group's differences over that of its
-// weights. The sums per feature are those over the targets of u_n = (sum, weight of one group, sum, weight of the
-// other) and, of a draw, of the products of their pairs.
+// RReliefF: the difference of two ratios. Each ratio is the sum over all targets of the differences of one group,
+// divided by the sum of the group's weights. The sums per feature are the sums over the targets of u_n = (sum, weight
+// of group 0, sum, weight of group 1) and, for a draw, of the products of pairs of entries of u_n.
 class RatiosOverTargets final : public TargetScores {
   public:
     explicit RatiosOverTargets(const TargetScoresInput& input) : TargetScores(input) {}

@@ -1,4 +1,4 @@
-// Scores from the contribution of each target, one after the other. Sums over pairs aren't enough if targets are drawn,
+// Scores from the contributions of the targets, target by target. Sums over pairs aren't enough if targets are drawn,
 // because the spread of their contributions gives the standard error, or if values are missing, because the factors of
 // a target's neighbors then depend on the feature.
 #pragma once
@@ -31,7 +31,7 @@ struct ScoreWithError {
     double score, error;
 };
 
-// The data of a fit that the contributions of targets are computed from. All of them must outlive the TargetScores.
+// The data of a fit from which the contributions of targets are computed. All of them must outlive the TargetScores.
 struct TargetScoresInput {
     const Differences& differences;
     const NeighborRule& rule;

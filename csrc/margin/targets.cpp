@@ -86,7 +86,7 @@ std::pair<double, double> TargetMeans::of(const double* rows, std::int64_t n_fea
     for (std::int64_t row = 0; row < n_rows(); row += 3) mean += sum(row);
     mean /= total_;
     if (!errors_) return {mean, 0};
-    // Take the variance of a ratio of sums, to first order that of e_n = w_n (c_n - mean) within each stratum.
+    // Take the variance of a ratio of sums, to first order the variance of e_n = w_n (c_n - mean) within each stratum.
     double variance = 0;
     for (std::int64_t s = 0; s < targets_.n_strata(); ++s) {
         const auto n = static_cast<double>(targets_.drawn[at(s)]), size = static_cast<double>(targets_.sizes[at(s)]);

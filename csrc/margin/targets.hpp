@@ -1,4 +1,4 @@
-// Targets, the samples whose neighbors are used: all samples or a draw; and scores as means of their contributions.
+// Targets, the samples with neighbors that are used: all samples or a draw; and scores as means of their contributions.
 #pragma once
 
 #include <cstdint>
@@ -18,16 +18,16 @@ struct DrawnTargets {
 
     std::int64_t size() const { return static_cast<std::int64_t>(rows.size()); }
     std::int64_t n_strata() const { return static_cast<std::int64_t>(sizes.size()); }
-    // Returns the number of samples of its stratum for which the target t stands.
+    // Returns the number of samples that the target t represents in its stratum.
     double stands_for(std::int64_t t) const {
         const auto s = at(strata[at(t)]);
         return static_cast<double>(sizes[s]) / static_cast<double>(drawn[s]);
     }
 };
 
-// Draws n_targets of n samples, or takes all if that is 0. Each class gets at least kLeastOfClass targets, or an equal
-// share if that is less, or all its samples. Classes don't matter if labels are null or there are fewer than two
-// targets per class.
+// Draws n_targets of n samples, or takes all samples if n_targets is 0. Each class gets at least kLeastOfClass targets,
+// or an equal share if that is less, or all its samples. Classes don't matter if labels are null or there are fewer
+// than two targets per class.
 constexpr std::int64_t kLeastOfClass = 50;
 DrawnTargets draw_targets(const std::int64_t* labels, std::int64_t n_classes, std::int64_t n, std::int64_t n_targets,
                           std::uint64_t seed);
@@ -36,7 +36,7 @@ DrawnTargets draw_targets(const std::int64_t* labels, std::int64_t n_classes, st
 // feature.
 class TargetMeans {
   public:
-    // weights: of the targets, without the number of samples that each stands for. Without standard_errors, fewer sums
+    // weights: of the targets, without the number of samples that each represents. Without standard_errors, fewer sums
     // are kept.
     TargetMeans(const DrawnTargets& targets, Numbers weights, bool standard_errors);
 
@@ -44,7 +44,7 @@ class TargetMeans {
     // Returns the number of rows of sums: w c or, for each stratum, w c, w^2 c and w^2 c^2.
     std::int64_t n_rows() const { return errors_ ? 3 * targets_.n_strata() : 1; }
 
-    // Adds the target t, sample n of the rule, to these rows, which are out_ld apart. sums and counts are those of
+    // Adds the target t, sample n of the rule, to `out`, rows that are out_ld apart. sums and counts are those of
     // CombineGroups.
     void add(const NeighborRule& rule, std::int64_t n, std::int64_t t, std::int64_t n_features, const double* sums,
              const double* counts, std::int64_t ld, double* out, std::int64_t out_ld) const;

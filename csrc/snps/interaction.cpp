@@ -7,9 +7,9 @@ namespace fastfs::core {
 namespace {
 
 // The model of class 1 is log odds = effects[a] + effects[3 + b], where effects[3] = 0. It is fitted by Newton's method
-// on the cells of two genotypes. Iterative proportional fitting, the usual way, has an error of 1 / t after t rounds if
-// effects are infinite, as they often are for rare genotypes. Any effects give a likelihood that is no larger than that
-// of the best ones, so every step has an upper bound of the statistic.
+// on the cells of two genotypes. The usual method, iterative proportional fitting, has an error of 1 / t after t rounds
+// if effects are infinite, as they often are for rare genotypes. No effects have a larger likelihood than the best
+// effects, so every step has an upper bound of the statistic.
 constexpr int kEffects = 6;
 using Effects = std::array<double, kEffects>;
 
@@ -20,7 +20,7 @@ constexpr double kConverged = 1e-11;
 // effect is so large that it doesn't matter any more.
 constexpr double kFlat = 1e-13;
 
-// If effects are infinite, each step takes the rest of the likelihood down to a third.
+// If effects are infinite, each step divides the remaining likelihood gain by three.
 constexpr int kMostSteps = 100, kMostHalvings = 30;
 
 // The largest rounding error of a statistic, relative and absolute.

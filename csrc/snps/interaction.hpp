@@ -1,5 +1,5 @@
 // The interaction of two SNPs in their effect on a class: the likelihood ratio of all tables of two genotypes and a
-// class against those without a three-way term, which is logistic regression of the class on both genotypes as factors
+// class against tables without a three-way term, which is logistic regression of the class on both genotypes as factors
 // against the full model (Wan et al. 2010, BOOST).
 #pragma once
 
@@ -11,8 +11,8 @@ namespace fastfs::core {
 // The numbers of samples with genotypes a and b and class c, at 6 a + 2 b + c.
 using GenotypeTable = std::array<std::int64_t, 18>;
 
-// Returns the degrees of freedom of chi^2 under the hypothesis: (r - 1)(s - 1) for SNPs of which r and s genotypes
-// occur.
+// Returns the degrees of freedom of chi^2 under the hypothesis: (r - 1)(s - 1) if r genotypes of one SNP occur and s of
+// the other.
 std::int64_t degrees_of_freedom(const GenotypeTable& table);
 
 // Returns the statistic G^2 within 1e-10, or any number below `level` if G^2 is below.

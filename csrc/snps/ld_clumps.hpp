@@ -1,4 +1,4 @@
-// Clumps of SNPs in linkage disequilibrium, led by those of the largest scores.
+// Clumps of SNPs in linkage disequilibrium, each led by its SNP with the largest score.
 #pragma once
 
 #include "fastfs/fastfs.h"

@@ -16,20 +16,20 @@
 namespace fastfs::core {
 namespace {
 
-// G^2 of a pair is at most 2 sum n log(n / m) for any fitted counts m of the model without interaction. Those of the
-// screen have the odds of a class that each genotype gives alone, multiplied, and the true number of samples with each
+// G^2 of a pair is at most 2 sum n log(n / m) for any fitted counts m of the model without interaction. The counts m of
+// the screen multiply the odds of a class that each genotype gives alone, and keep the true number of samples with each
 // two genotypes (the approximation of Kirkwood, by which BOOST and PLINK screen, normalised given the genotypes). As
-// logarithms are concave, that is at most 2 N log(1 + X^2 / N) for N samples and Pearson's X^2, which takes no
-// logarithm. So a pair reaches a level only if X^2 reaches N (exp(level / 2N) - 1): with 4 degrees of freedom one in
-// 20,000 does by chance at a level of 50. Its G^2 is computed in double and in one order of summation, so that what is
-// reported has the same bits on any instruction set and for any number of threads.
+// logarithms are concave, the bound is at most 2 N log(1 + X^2 / N) for N samples and Pearson's X^2, which takes no
+// logarithm. So a pair reaches a level only if X^2 reaches N (exp(level / 2N) - 1): with 4 degrees of freedom one pair
+// in 20,000 does by chance at a level of 50. The G^2 of a pair that passes is computed in double and in one order of
+// summation, so that reported values have equal bits on any instruction set and for any number of threads.
 
 // Rounding of the roots of the terms of X^2 in float32, relative to n_1 / s and n_0 s, where s is the root of the odds:
-// these, and 1 / s, are products of two numbers that were rounded, and the counts may be rounded. The difference of the
-// two parts exceeds either of them, or the smaller one is at most half of the root of the samples.
+// s and 1 / s are products of two numbers that were rounded, and the counts may be rounded. The difference of the two
+// parts exceeds either of them, or the smaller one is at most half of the root of the samples.
 constexpr double kRounding = 16 * 0x1p-24;
 
-// Bytes of the SNPs that a tile compares with one after the other: they stay in the second cache.
+// Bytes of the SNPs with which a tile compares SNP by SNP: they stay in the second cache.
 constexpr std::int64_t kTileBytes = 192 << 10;
 
 // The most labelings that share the counts of all samples, and the most bytes of their packed planes.
@@ -38,7 +38,7 @@ constexpr std::int64_t kLabelingsAtOnce = 16, kPackedBytes = 256 << 20;
 // The strongest pairs that a task keeps per labeling.
 constexpr std::int64_t kPairsPerTask = 64;
 
-// The value that X^2 must reach in float32 for G^2 to reach a level.
+// Returns the value that X^2 must reach in float32 for G^2 to reach a level.
 float threshold_of(double level, std::int64_t n_samples) {
     const auto n = static_cast<double>(n_samples);
     const double root = std::sqrt(n * std::expm1(level / (2 * n))) * (1 - kRounding) - kRounding * std::sqrt(n);
@@ -86,7 +86,7 @@ struct Pair {
     double strength;  // G^2
 };
 
-// A labeling, as its smaller class, and the roots of the odds of that class given the genotypes of each SNP.
+// A labeling, represented by its smaller class and the roots of the odds of this class given the genotypes of each SNP.
 class Labeling {
   public:
     Labeling() = default;
@@ -106,7 +106,7 @@ class Labeling {
     }
     void pack(const Genotypes& genotypes, std::int64_t group) { planes_.pack(genotypes, group); }
 
-    // margins: of all samples, as those of SnpPlanes.
+    // margins: SnpPlanes::margins of all samples.
     void find_roots(const std::int32_t* margins, std::int64_t group) {
         const std::int64_t end = std::min((group + 1) * kGroupSnps, n_snps_);
         for (std::int64_t i = group * kGroupSnps; i < end; ++i) {
@@ -124,7 +124,7 @@ class Labeling {
     std::int64_t class_counted() const { return class_; }
     const SnpPlanes& planes() const { return planes_; }
 
-    // Calls f(j, table) for the SNPs j from j0 + begin to j0 + n - 1 whose pair with SNP i can reach the level.
+    // Calls f(j, table) for the SNPs j from j0 + begin to j0 + n - 1 that can reach the level in a pair with SNP i.
     template <class F>
     void visit(std::int64_t i, std::int64_t j0, std::int64_t begin, std::int64_t n, const PairCounts& all,
                const PairCounts& first, Threshold& threshold, F&& f) const {
@@ -163,7 +163,7 @@ class Search {
     static std::int64_t memory(std::int64_t n_snps, const Classes& classes, const fastfs_snp_pairs_options& options,
                                int n_threads);
 
-    // columns: of X, which the SNPs are.
+    // columns: the columns of X that hold the SNPs.
     void observe(const std::vector<std::int64_t>& columns, fastfs_snp_pairs_result& result);
     void permute(fastfs_snp_pairs_result& result);
 
@@ -344,7 +344,7 @@ void snp_pairs(const Matrix& X, const Classes& classes, const fastfs_snp_pairs_o
     const auto n_wanted = static_cast<std::int64_t>(wanted.size());
     const auto count_pairs = [](std::int64_t p) { return p % 2 == 0 ? p / 2 * (p - 1) : (p - 1) / 2 * p; };
     options.n_pairs = std::min(options.n_pairs, count_pairs(n_wanted));
-    // With what the caller holds: the labelings, and a result of 23 numbers a pair.
+    // Counts the search and the caller's arrays: the labelings, and a result of 23 numbers per pair.
     run.require_memory(Search::memory(n_wanted, classes, options, run.n_threads()) + 184 * options.n_pairs +
                            8 * options.n_labelings + 32 * n_wanted + 32 * X.n_rows() + 4 * X.n_cols(),
                        {"the search among ", n_wanted, " SNPs"}, "give fewer SNPs or a smaller n_pairs");

@@ -1,4 +1,4 @@
-// Pairs of SNPs whose genotypes interact in their effect on a class, with family-wise p-values from permutations
+// Pairs of SNPs with genotypes that interact in their effect on a class, with family-wise p-values from permutations
 // (Westfall and Young 1993).
 #pragma once
 
