@@ -89,8 +89,8 @@ class ReliefFit {
     virtual std::int64_t sums_memory() const = 0;
     // Tells if a block needs separate rows even if distances are stored.
     virtual bool overwrites_rows() const = 0;
-    // Return the shares of a block's time after which its distances are complete, and after which the step "neighbors"
-    // is.
+    // Return the share of a block's time after which its distances are complete, and the share of the call at which the
+    // step "neighbors" ends.
     virtual double share_of_distances() const = 0;
     virtual double share_of_neighbors() const = 0;
     // Finds the neighbors of the targets first..last - 1. `rows` holds the distances of the targets unless they are
