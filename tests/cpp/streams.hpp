@@ -1,4 +1,4 @@
-// Short forms of what tests do with streams.
+// Short forms of calls that tests make on streams.
 #pragma once
 
 #include <cstdint>
@@ -15,13 +15,13 @@ inline fastfs_status update_stream(fastfs_stream* stream, const fastfs_matrix* X
     return fastfs_stream_update(stream, &block, run);
 }
 
-// The rows read in this pass, or -1.
+// Returns the rows read in this pass, or -1.
 inline std::int64_t rows_of(const fastfs_stream* stream) {
     fastfs_stream_state state = FASTFS_STREAM_STATE_INIT;
     return fastfs_stream_get(stream, &state) == FASTFS_OK ? state.n_rows : -1;
 }
 
-// The bytes that saving takes and writes; none if it fails.
+// Returns the saved bytes of a stream; none if saving fails.
 inline std::vector<char> bytes_of(const fastfs_stream* stream) {
     const std::int64_t n = fastfs_stream_size(stream);
     std::vector<char> bytes(static_cast<std::size_t>(n < 0 ? 0 : n));
@@ -33,5 +33,5 @@ inline fastfs_status load_stream(fastfs_stream* stream, const std::vector<char>&
     return fastfs_stream_load(stream, bytes.data(), static_cast<std::int64_t>(bytes.size()));
 }
 
-// Where the state begins in saved bytes.
+// The position of the state in saved bytes.
 inline constexpr std::size_t kHeaderBytes = 48;

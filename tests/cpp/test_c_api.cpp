@@ -1,6 +1,6 @@
-// The C interface as programs misuse it, for the address sanitizer: null pointers, negative sizes, structs of older and
-// newer headers in blocks of exactly their size, BLAS tables that are incomplete, of the wrong kind or too late,
-// kernels that return NaN. And the question what a call would take.
+// Misuse of the C interface, for the address sanitizer: null pointers, negative sizes, structs of older and newer
+// headers in blocks of exactly their size, BLAS tables that are incomplete, of the wrong kind or too late, kernels that
+// return NaN. Also asks for the memory of calls.
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
@@ -85,7 +85,7 @@ fastfs_blas linked_table() {
     return table;
 }
 
-// What a build with 64-bit integers would do.
+// A routine as a build with 64-bit integers has it.
 void long_dpotrf(const char*, const fastfs_blas_int*, double*, const fastfs_blas_int*, fastfs_blas_int* info) {
     const std::int64_t fine = 0;
     std::memcpy(info, &fine, sizeof fine);
@@ -449,7 +449,7 @@ void test_margin_options() {
             weights[1] = wrong;
             CHECK(use({0, 2}, weights.data()) == FASTFS_EINVAL && says("weights must be"));
         }
-        // A refused call leaves the handle as it is.
+        // A refused call leaves the handle unchanged.
         fastfs_relief_result result = FASTFS_RELIEF_RESULT_INIT;
         result.scores = scores.data();
         CHECK(fastfs_relief(margin, labels.data(), 2, nullptr, nullptr, &result) == FASTFS_OK && scores[5] != 0);
@@ -460,7 +460,7 @@ void test_margin_options() {
 
 // ---- sizes whose products leave 64 bits, and arrays of one value ----------------------------------------------------
 
-// A question of what no machine has: too much, or refused, never a small number.
+// Asks for a call that no machine has memory for: it must be too much, or refused, never a small number.
 template <class Call>
 void test_too_large(const std::string& name, Call&& call) {
     std::int64_t bytes = 0;
@@ -531,7 +531,7 @@ void test_too_large_sizes() {
         test_too_large("ikdr_embed", [&](auto& how) { return fastfs_ikdr_embed(&model, &X, &how, nullptr); });
     }
 
-    // Ranks that vectors can't have: refused before these are read.
+    // Ranks that vectors can't have are refused before the vectors are read.
     CHECK(fastfs_margin_new(&X, nullptr, nullptr, &margin) == FASTFS_OK);
     fastfs_margin_metric metric = FASTFS_MARGIN_METRIC_INIT;
     metric.values = metric.vectors = &one;
@@ -607,7 +607,7 @@ class Block {
     unsigned char* bytes_;
 };
 
-// Two structs of a header whose struct is so many bytes longer (shorter, if negative), one behind the other.
+// Returns two consecutive structs of a header in which the struct is `longer` bytes longer (shorter, if negative).
 template <class Struct>
 std::vector<unsigned char> two_of(Struct first, Struct second, int longer) {
     const std::size_t size = sizeof(Struct) + static_cast<std::size_t>(longer);
@@ -1109,7 +1109,7 @@ void test_questions() {
     });
 }
 
-// Through the classes and functions of fastfs.hpp, which call more than one function, or make room for results.
+// Asks through the classes and functions of fastfs.hpp, which call more than one function, or make room for results.
 void test_questions_in_cpp() {
     const fastfs::matrix samples(values.data(), n, d);
     const fastfs::margin margin(samples);
@@ -1137,7 +1137,7 @@ void test_questions_in_cpp() {
     answer([&](const fastfs::run& how) {
         fastfs::ikdr(fastfs::ikdr_features(samples), labels.data(), 2, fastfs::default_ikdr_options(), how);
     });
-    // Results get their memory where the call runs, not where it says what is wrong or what it would take.
+    // Results get their memory in the call that computes them, not in a refusal or an answer to a question.
     const fastfs::matrix wide(values.data(), 1, 400000000);
     auto plenty = fastfs::default_run();
     plenty.max_memory = std::int64_t{1} << 42;
@@ -1274,7 +1274,8 @@ void test_kernels_without_numbers() {
     selection.gaps = gaps.data();
     selection.captured = captured.data();
     CHECK(fastfs_projse(&X, nullptr, labels.data(), 2, &choice, nullptr, &selection) == FASTFS_EINVAL && says("nan"));
-    // Without targets columns are kernels of one feature with all, and only those of the chosen ones are made.
+    // Without targets, a column of K has the kernels of one feature with all features, and only columns of chosen
+    // features are computed.
     choice.custom = no_number_far_away;
     for (const int normalize : {0, 1}) {
         choice.normalize = normalize;
@@ -1305,8 +1306,8 @@ void test_kernels_without_numbers() {
 
 }  // namespace
 
-// A message tells where it names things by number, so that callers put in the names that their users know.
-// Two-bit genotypes against the same numbers, of all samples and of some, and what is wrong with a description.
+// A message records the places of the objects that it names, so that callers can insert their users' names for them.
+// Compares two-bit genotypes with equal numbers, for all samples and for selected ones, and refuses wrong descriptions.
 void test_genotypes() {
     constexpr std::int64_t n_samples = 9, n_snps = 5, bytes = 3;
     const std::vector<std::int64_t> rows{8, 0, 3, 3, 7, 1}, columns{4, 0, 2}, labels{0, 1, 0, 1, 0, 1};
@@ -1399,8 +1400,8 @@ void test_genotypes() {
     CHECK(fastfs_check_matrix(&bad) == FASTFS_EINVAL && says("select genotypes"));
 }
 
-// All pairs of SNPs, one of which makes the class together with another: in a .bed file's bits, of some samples and
-// SNPs.
+// Finds all pairs of SNPs, with a class that one SNP makes together with another: from the bits of a .bed file, for
+// selected samples and SNPs.
 void test_snp_pairs() {
     constexpr std::int64_t n_samples = 200, n_snps = 9, bytes = 50;
     std::vector<std::uint8_t> bits(bytes * n_snps);
@@ -1530,7 +1531,7 @@ void test_places() {
         CHECK(message.substr(begin, end - begin) == names[k]);
     }
 
-    // A real one, and one that names nothing.
+    // An error with places, and an error without.
     const double values[] = {1, 2, 3, std::numeric_limits<double>::quiet_NaN()};
     double out[4];
     const auto options = fastfs::sqeuclidean();
@@ -1552,7 +1553,7 @@ void test_places() {
     CHECK(fastfs_last_error_places(places, 4) == 0);
 }
 
-// What the fuzzer of tests/fuzz has found.
+// Inputs that the fuzzer of tests/fuzz found.
 void test_findings() {
     const double values[] = {1, 2, 3, 4, 5, 7, 6, 8, 9, 1, 1, 2}, ones[] = {1, 1, 0.5};
     const std::int64_t labels[] = {0, 1, 2, 0, 1, 2}, begins[] = {0, std::int64_t{1} << 60};

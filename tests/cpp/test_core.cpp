@@ -61,7 +61,7 @@ fastfs::run threads(int n) {
     return how;
 }
 
-// |x_i - x_j|^2 of row-major X, in long double.
+// Returns |x_i - x_j|^2 of row-major X, in long double.
 template <class T>
 long double squared_distance(const std::vector<T>& X, std::int64_t n, std::int64_t d, std::int64_t i, std::int64_t j) {
     long double sum = 0;
@@ -116,7 +116,7 @@ void test_affinity() {
                         std::max(worst, std::abs(exact - static_cast<double>(K[static_cast<std::size_t>(i * d + j)])));
                 }
             }
-            // The exponent is a difference of sums near 4, whose rounding it inherits; a handful of eps in all.
+            // The exponent is a difference of sums near 4 and inherits their rounding: a handful of eps in all.
             CHECK(worst <= 16 * eps);
         }
     }
@@ -210,7 +210,8 @@ void test_sparse_and_chunks() {
     CHECK(worst <= 64 * 2.3e-16 * largest);
 }
 
-// A = U diag(s) V' of matrices made with such values, which may be equal, near the rounding of the largest, or 0.
+// Decomposes A = U diag(s) V' of matrices with given singular values, which may be equal, near the rounding of the
+// largest, or 0.
 void test_singular_vectors() {
     namespace core = fastfs::core;
     const auto basis = [](std::int64_t n, unsigned seed) {
@@ -220,7 +221,7 @@ void test_singular_vectors() {
         eigen.make_vectors(0, n, run);
         return std::vector<double>(eigen.vector(0), eigen.vector(0) + n * n);
     };
-    // The largest entry of A diag(w) B' - C, or of A' B - C.
+    // Returns the largest entry of A diag(w) B' - C, or of A' B - C.
     const auto apart = [](std::int64_t n, const std::vector<double>& A, const double* w, const std::vector<double>& B,
                           auto&& C) {
         double worst = 0;
@@ -371,8 +372,8 @@ struct Reflected {
     }
 };
 
-// Problems cut where a cancel can be seen, down to the size `whole`: every size about a cut, and spectra from which
-// much or nothing is left after the halves, against the eigenvalues they are made of and LAPACK's one call.
+// Cuts problems where a cancel can be noticed, down to the size `whole`: every size about a cut, and spectra from which
+// much or nothing is left after the halves, against the eigenvalues that define them and LAPACK's single call.
 void test_cut_problems() {
     namespace core = fastfs::core;
     const std::function<double(double, double)> spectra[] = {
@@ -518,7 +519,7 @@ void test_block_products() {
         }
         CHECK(worst <= 1e-13);
 
-        // A sparse matrix and the same as a dense one; some rows are empty.
+        // A sparse matrix and its dense copy; some rows are empty.
         std::vector<double> dense(static_cast<std::size_t>(n * n));
         core::SparseSymmetric A;
         A.n = n;
@@ -536,7 +537,7 @@ void test_block_products() {
         }
         std::vector<double> from_sparse(X.size()), from_dense(X.size());
         A.multiply(X.data(), from_sparse.data(), run);
-        // The same of a block in single precision, to the bit.
+        // A block in single precision gives equal bits.
         const std::vector<float> single(X.begin(), X.end());
         const std::vector<double> rounded(single.begin(), single.end());
         std::vector<double> from_single(X.size()), from_rounded(X.size());
@@ -610,7 +611,8 @@ fastfs::core::Features<T> features_of(const fastfs::matrix& X, fastfs::core::Run
     return {samples, rows, unit, fastfs::core::Shift::kRow, run};
 }
 
-// The median of five of the values, or that of up to 256, which more than half of these lie close to and few far below.
+// Returns the median of five values, or the median of up to 256 values, if more than half of the 256 lie close to it
+// and few far below it; otherwise 0.
 double plain_offset(const std::vector<double>& row) {
     const auto n = static_cast<std::int64_t>(row.size()), step = (n + 255) / 256;
     const auto value = [&](std::int64_t i) { return row[static_cast<std::size_t>(i)]; };
@@ -632,7 +634,7 @@ double plain_offset(const std::vector<double>& row) {
     return is_shared(middle) ? middle : 0;
 }
 
-// Rows of all kinds have the offset of that definition: what is searched faster finds the same value.
+// Rows of all kinds have the offset of plain_offset: the faster search finds an equal value.
 void test_shared_offset() {
     namespace core = fastfs::core;
     core::Random random(7);
@@ -665,7 +667,7 @@ void test_shared_offset() {
     CHECK(some > 1000 && none > 1000);
 }
 
-// Kernel values between all features and some are those between all and all.
+// Kernel values between all features and selected features equal the values between all and all.
 template <class T>
 void test_some_features() {
     namespace core = fastfs::core;
@@ -703,7 +705,7 @@ void test_some_features() {
     }
 }
 
-// Largest |G'G - I| of row-major G.
+// Returns the largest |G'G - I| of row-major G.
 double orthonormality(const fastfs::core::LowRank& model, std::int64_t d) {
     const std::int64_t k = model.rank();
     double worst = 0;
@@ -722,7 +724,7 @@ bool same(const fastfs::core::LowRank& a, const fastfs::core::LowRank& b) {
            std::memcmp(a.G.data(), b.G.data(), static_cast<std::size_t>(a.G.size()) * sizeof(double)) == 0;
 }
 
-// A kernel of low rank (60 features, each many times) comes back whole, normalised or not; others keep their trace.
+// A kernel of low rank (60 features, each many times) is reproduced, normalised or not; other kernels keep their trace.
 template <class T>
 void test_low_rank() {
     namespace core = fastfs::core;
@@ -789,8 +791,8 @@ void test_low_rank() {
     }
 }
 
-// One normalization from landmarks of some features: row sums are those of K up to what F F' + diag(rest) leave out,
-// whose entries are at most sqrt(rest_i rest_j), as those of any semidefinite matrix.
+// One normalization from landmarks of selected features: row sums differ from K's by at most the row sums of K - F F' -
+// diag(rest). Its entries are at most sqrt(rest_i rest_j), as in any semidefinite matrix.
 void test_row_sums_from_landmarks() {
     namespace core = fastfs::core;
     const std::int64_t n = 4, d = 3000, most = 1000;
@@ -912,7 +914,8 @@ void test_manifest() {
     CHECK(one.scores == two.scores);
     CHECK(one.difference_vectors == two.difference_vectors);
     CHECK(one.ranks[0] == d && one.problem_warnings[0] == 0);
-    // Two chunks of rows are the same X; the distances of one class are those of all rows less the other's.
+    // Two chunks of rows equal one X; the distances of one class are the distances of all rows minus those of the
+    // second class.
     const fastfs::manifest chunks({{X.data(), 15, d}, {X.data() + 15 * d, n - 15, d}});
     CHECK(fit(chunks, y, 2).scores == one.scores);
     const fastfs::manifest keeping({X.data(), n, d}, true);
@@ -1053,7 +1056,7 @@ void test_wide_manifest() {
             }
             CHECK(thrown);
         }
-        // The same samples twice: nothing differs.
+        // Samples that occur in both classes: nothing differs.
         auto twice = X;
         for (std::int64_t r = 0; r < n; r += 2) {
             std::copy(X.begin() + r * d, X.begin() + (r + 1) * d, twice.begin() + (r + 1) * d);
@@ -1063,8 +1066,8 @@ void test_wide_manifest() {
     }
 }
 
-// First scores of the linear kernel for orthogonal targets: sum of squared cosines, which is what two random columns
-// and their products with features give by plain loops. Every route must agree, and stay in its arrays.
+// First scores of the linear kernel for orthogonal targets: the sum of squared cosines of two random columns with the
+// features, computed by plain loops. Every route must agree, and stay in its arrays.
 void test_projse() {
     const std::int64_t m = 300, n_x = 37;
     auto X = random_values<double>(static_cast<std::size_t>(m * n_x), 1, 2.0);
@@ -1327,7 +1330,7 @@ void test_bad_arguments() {
     CHECK(fastfs_affinity(&m, &newer.known, nullptr, out) == FASTFS_OK);
     newer.later = 1;
     expect(fastfs_affinity(&m, &newer.known, nullptr, out), FASTFS_EINVAL, "doesn't know");
-    // An older header: what it lacks keeps its default.
+    // An older header: fields that it lacks keep their defaults.
     fastfs_run older = FASTFS_RUN_INIT;
     older.struct_size = offsetof(fastfs_run, progress);
     older.progress = reinterpret_cast<fastfs_progress>(std::uintptr_t{1});

@@ -1,5 +1,5 @@
-// DiSC through fastfs.hpp: the same from samples, neighbours and graphs, and for any number of threads; what is refused
-// leaves nothing behind. Exits with 77 (skipped) if FASTFS_ISA names a set that this machine hasn't.
+// DiSC through fastfs.hpp: equal results from samples, neighbours and graphs, and for any number of threads; refused
+// calls leave nothing behind. Exits with 77 (skipped) if FASTFS_ISA names an instruction set that this machine lacks.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -117,7 +117,8 @@ void test_routes(int graph) {
     CHECK(same(found, fastfs::disc(by_graph, options, threads(2)), 1e-10));
 }
 
-// Passes over rows of three groups, of which each share goes to a copy, merged in this order of the shares.
+// Reads rows of three groups in passes, in which each share of the rows goes to a copy; copies are merged in the given
+// `order`.
 template <class T>
 fastfs::stream read(const std::vector<T>& X, std::int64_t n_features, const std::vector<std::int64_t>& groups,
                     const std::vector<std::int64_t>& ends, const std::vector<std::size_t>& order,
@@ -165,8 +166,8 @@ constexpr bool kSlow = true;
 constexpr bool kSlow = false;
 #endif
 
-// The same bits for any number of threads, and the same but for rounding for any blocks, order of merging, and in
-// memory. Without a sketch that goes for all of it. A sketch is for one group of three, the others being too small.
+// Results have equal bits for any number of threads, and are equal up to rounding for any blocks, any order of merging,
+// and in memory. Without a sketch, all results are compared. One group of three has a sketch; the others are too small.
 template <class T>
 void test_streams(std::int64_t n_rows, std::int64_t n_features, int graph, bool sketches) {
     std::vector<std::int64_t> groups;
@@ -215,7 +216,7 @@ void test_streams(std::int64_t n_rows, std::int64_t n_features, int graph, bool 
     }
 }
 
-// Scaling is the same as giving scaled samples.
+// Scaling gives the result of scaled samples.
 void test_scaling() {
     const std::vector<std::vector<double>> X{samples<double>(30, 1), samples<double>(90, 2)};
     auto scaled = X;
@@ -250,7 +251,7 @@ void test_scaling() {
     }
 }
 
-// Rows of one table, in place of a copy of each set, have the same bits.
+// Listed rows of one table give the bits of a separate copy of each set.
 template <class T>
 void test_listed_rows(int graph, bool by_column) {
     const std::vector<T> sets[] = {samples<T>(30, 1), samples<T>(90, 2)};

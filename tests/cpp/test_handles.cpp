@@ -34,7 +34,7 @@ void check(bool fine, int line, const char* what) {
 
 bool says(const char* text) { return std::strstr(fastfs_last_error(), text) != nullptr; }
 
-// The call is refused with these words.
+// Tests if a call is refused with a message that contains `text`.
 bool refused(fastfs_status status, const char* text) { return status == FASTFS_EINVAL && says(text); }
 
 std::vector<double> normal_values(std::int64_t n, std::int64_t d) {
@@ -226,7 +226,7 @@ void test_alignment() {
     fastfs_stream_free(gram);
 }
 
-// A row_stride that is left out means rows one after the other; nothing means one row, or column, many times.
+// Without row_stride, rows are consecutive; a stride of 0 means one row, or column, many times.
 void test_strides() {
     const std::int64_t n = 8, d = 2;
     const std::vector<double> values{0, 0, 1, 3, 2, 1, 3, 5, 4, 4, 5, 2, 6, 7, 7, 6};
@@ -275,7 +275,7 @@ void test_manifest_stream() {
     const auto fit = [&](const fastfs_stream* sums, const fastfs_manifest_options* options) {
         return fastfs_manifest_stream_finish(sums, classes.data(), 2, options, &scale, 1, nullptr, &result);
     };
-    // Without options: as the plan says, exact.
+    // A fit without options follows the plan, which is exact.
     fastfs_stream* sums = make(nullptr);
     CHECK(fit(sums, nullptr) == FASTFS_OK);
     const std::vector<double> exact = scores;

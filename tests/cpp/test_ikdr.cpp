@@ -37,7 +37,7 @@ void test_projection() {
             const double sum = std::accumulate(y.begin(), y.end(), 0.0);
             CHECK(std::abs(sum - 1) <= 1e-14 * static_cast<double>(n));
             CHECK(*std::min_element(y.begin(), y.end()) >= 0);
-            // x - y is the same where y is positive, and not larger where it isn't.
+            // x - y is one number where y is positive, and not larger elsewhere.
             double level = -kInfinity;
             for (std::size_t i = 0; i < x.size(); ++i) level = y[i] > 0 ? std::max(level, x[i] - y[i]) : level;
             for (std::size_t i = 0; i < x.size(); ++i) {
@@ -53,7 +53,7 @@ void test_projection() {
     }
 }
 
-// scale sum_j |a_j - b_j|^2 / 2: the minimum is the projection of b.
+// Computes scale sum_j |a_j - b_j|^2 / 2: its minimum is the projection of b.
 struct Distance : fastfs::core::SimplexFunction {
     Numbers b, last;
     double scale = 1;
@@ -309,7 +309,7 @@ void check_result(const fastfs::ikdr_result& r) {
     CHECK(r.history[r.n_iter - 1] == r.objective);
 }
 
-// What the fit says of its samples, the model says of them as new ones.
+// The model gives samples of the fit the embedding that the fit gave them.
 template <class T>
 void check_embedding(const fastfs::ikdr_result& r, const Planted<T>& data, bool one_kernel) {
     constexpr std::int64_t n = Planted<T>::n, d = Planted<T>::d;
@@ -345,7 +345,7 @@ void check_embedding(const fastfs::ikdr_result& r, const Planted<T>& data, bool 
     fastfs::ikdr_embed(model, data.matrix(), again.data(), threads(3));
     CHECK(B == again);
     for (std::size_t e = 0; e < B.size(); ++e) CHECK(std::abs(B[e] - r.embedding[e]) <= 2e-6);
-    // What is far from everything is near nothing.
+    // A sample far from all samples has an embedding of 0.
     const std::vector<T> far(at(d), std::numeric_limits<T>::max());
     fastfs::ikdr_embed(model, fastfs::matrix(far.data(), 1, d), B.data(), threads(1));
     for (std::int64_t j = 0; j < r.n_components; ++j) CHECK(B[at(j)] == 0);
@@ -413,7 +413,7 @@ void test_fit() {
     CHECK(weighted.result().warnings & FASTFS_IKDR_NOT_CONVERGED);
 }
 
-// Prices are the derivatives of F by the weights; kernels of a feature each are those that matrices give.
+// Prices are the derivatives of F by the weights; kernels of one feature each have the prices that equal matrices have.
 void test_prices() {
     Problem p(35, 3, 3);
     Numbers scaled(at(3 * p.n)), matrices;

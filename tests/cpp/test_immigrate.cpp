@@ -1,6 +1,6 @@
-// RELIEF's family, IM4E and IMMIGRATE through fastfs.hpp: what must hold of any fit, the same bits for any number of
-// threads, predictions and what they rest on; what is refused. Exits with 77 (skipped) if FASTFS_ISA names a set that
-// this machine hasn't.
+// RELIEF's family, IM4E and IMMIGRATE through fastfs.hpp: properties of any fit, equal bits for any number of threads,
+// predictions and their parts, and refused calls. Exits with 77 (skipped) if FASTFS_ISA names an instruction set that
+// this machine lacks.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -92,7 +92,7 @@ void test_relief() {
     }
 }
 
-// Of samples 0, 1, 2, ..., which are training samples too; parts add up to the margin.
+// Predicts samples 0, 1, 2, ..., which are training samples, too; parts add up to the margin.
 template <class T>
 void test_prediction(const Data<T>& data, const fastfs::margin& margin, const fastfs::margin_metric& metric,
                      std::int64_t parts_of_row) {
@@ -211,7 +211,7 @@ void test_immigrate() {
     wrong.n_features = 2;
     CHECK(refused([&] { margin.immigrate(labels, kClasses, wrong); }));
 
-    // The filter is IM4E, and W of what it keeps starts as the diagonal of its weights.
+    // The filter is IM4E, and the first W of the kept features is the diagonal of their weights.
     options.prefilter = FASTFS_PREFILTER_IM4E;
     const auto filtered = margin.immigrate(labels, kClasses, options, threads(2));
     auto filter = fastfs::default_im4e_options();

@@ -38,7 +38,7 @@ double scaled(const Data<T>& X, const ScaledFeatures& data, std::int64_t r, std:
 
 double apply(Difference difference, double d) { return difference == Difference::kAbsolute ? std::abs(d) : d * d; }
 
-// Some of all features, with weights folded into their factors.
+// Selects features, with weights folded into their factors.
 ScaledFeatures weighted(const ScaledFeatures& all) {
     ScaledFeatures some{all.X, {}, {}, {}};
     for (std::size_t k = 0; k < all.features.size(); ++k) {
@@ -97,7 +97,7 @@ void test_pair_sums(std::int64_t n, std::int64_t d, int layout, Scaling scaling,
         pair_sums<T>(data, 0, n, data, 0, n, difference, again.data(), ld, more);
         CHECK(again == out);
     }
-    // Any block of them has the same bits.
+    // Any block of pairs has equal bits.
     const std::int64_t i0 = below(n), i1 = i0 + 1 + below(n - i0), j0 = below(i0 + 1), j1 = i1 + below(n - i1 + 1);
     std::vector<double> part(static_cast<std::size_t>((i1 - i0) * (j1 - j0)));
     pair_sums<T>(data, i0, i1, data, j0, j1, difference, part.data(), j1 - j0, run);
@@ -109,7 +109,7 @@ void test_pair_sums(std::int64_t n, std::int64_t d, int layout, Scaling scaling,
         }
     }
     CHECK(same);
-    // And so do the samples of another matrix that holds the same values.
+    // Samples of another matrix with equal values give equal bits.
     Data<T> copy(i1 - i0, d, (layout + 1) % 4);
     for (std::int64_t r = i0; r < i1; ++r) {
         for (std::int64_t c = 0; c < d; ++c) copy.at(r - i0, c) = X.at(r, c);
@@ -427,7 +427,7 @@ void test_all() {
     test_relief<T>();
 }
 
-// d'Wd by both forms and sums of g d d', in a triangle and between two sets of samples, against plain loops.
+// Computes d'Wd by both forms and sums of g d d', in a triangle and between two sets of samples, against plain loops.
 template <class T>
 void test_forms(std::int64_t n, std::int64_t d, std::int64_t rank) {
     const double eps = std::numeric_limits<T>::epsilon();

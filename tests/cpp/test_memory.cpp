@@ -1,5 +1,5 @@
-// What a call takes is no more than what it answered to the question (fastfs_run.bytes_needed), and as a budget that is
-// enough: every allocation of C++ is counted here, and the outputs of the caller's besides.
+// A call takes no more memory than its answer to the question (fastfs_run.bytes_needed), and the answer is enough as a
+// budget: every allocation of C++ is counted here, and the caller's output arrays are added.
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -340,7 +340,7 @@ void test_genotypes(std::int64_t n, std::int64_t p, bool gaps) {
     }
 }
 
-// Where what each row takes by itself outgrows what is allowed for whatever doesn't grow with the data.
+// Tables of so many rows that the memory per row exceeds the allowance for memory that doesn't grow with the data.
 template <class T>
 void test_many_rows(std::int64_t n, std::int64_t d) {
     constexpr std::int64_t size = sizeof(T);
@@ -475,7 +475,7 @@ void test_states(std::int64_t n, std::int64_t d, std::int64_t stored_of_row) {
     fastfs_stream_free(stream);
 }
 
-// One group that is sketched, and one whose rows are kept.
+// Tests a group with a sketch, and a group with stored rows.
 void test_disc_stream(std::int64_t n, std::int64_t p) {
     const std::string shape = " of " + std::to_string(n) + " x " + std::to_string(p);
     std::vector<float> values(static_cast<std::size_t>(n * p));
@@ -588,7 +588,7 @@ void test_sparse_pairs(bool csr, std::int64_t n, std::int64_t d, std::int64_t st
     check("feature_sums of a list", said);
 }
 
-// An update of sums that runs out of memory, wherever it does, leaves them as they were.
+// An update of sums that runs out of memory, at any allocation, leaves the sums unchanged.
 void test_updates_without_memory(const fastfs_matrix* X, const std::string& name) {
     std::vector<std::int64_t> groups(static_cast<std::size_t>(X->n_rows));
     for (std::size_t r = 0; r < groups.size(); ++r) groups[r] = static_cast<std::int64_t>(r % 3);
@@ -617,7 +617,7 @@ void test_updates_without_memory(const fastfs_matrix* X, const std::string& name
             const fastfs_status status = update();
             const bool is_short = left.exchange(-1) < 0;
             const std::vector<char> now = bytes_of(sums);
-            // A block of the thread pool's own may be missing without harm: the caller then works alone.
+            // The thread pool can lack memory without harm: the caller then works alone.
             if (status == FASTFS_OK ? now != after : status != FASTFS_ENOMEM || now != before || !is_short) {
                 ++failures;
                 std::fprintf(stderr, "sums of %s with %d threads: status %d without block %lld, and other sums\n",

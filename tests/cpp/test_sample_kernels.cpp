@@ -56,7 +56,7 @@ Support random_support(const Classes& classes, std::int64_t s, std::int64_t k, b
     return support;
 }
 
-// A kernel of the caller's samples, in double, and how far rounding the scaled values to T may change it.
+// A kernel between the caller's samples, in double, and a bound on its change by rounding the scaled values to T.
 struct Plain {
     double delta = 0, delta_error = 0;  // relative
     std::vector<double> K, error;
@@ -108,15 +108,15 @@ Plain plain_kernel(const Data<T>& X, const KernelSource& source, const std::vect
     plain.delta = source.width == FASTFS_WIDTH_GIVEN  ? source.delta
                   : source.width == FASTFS_WIDTH_MEAN ? distances * size
                                                       : squares * size * size;
-    // Both sides add up n^2 terms, and distances are those of values rounded to T.
+    // Both sides add up n^2 terms, and distances are between values rounded to T.
     plain.delta_error = count * count * std::numeric_limits<double>::epsilon();
     if (source.width == FASTFS_WIDTH_MEAN) plain.delta_error += 4 * eps;
     const double unit = size / std::sqrt(plain.delta);
     for (std::size_t e = 0; e < D.size(); ++e) {
         const double d = D[e] * unit * unit;
         plain.K[e] = std::exp(-d);
-        // The exponential's own rounding is relative, that of its argument absolute; sums of a group take lanes of up
-        // to 200 terms.
+        // The rounding of the exponential is relative, the rounding of its argument absolute; sums of a group take
+        // lanes of up to 200 terms.
         const double of_d = rounding[e] * unit * unit + ((features.size() > 1 ? 200 : 2) * eps + plain.delta_error) * d;
         plain.error[e] = plain.K[e] * (std::expm1(of_d) + 4 * eps);
         plain.error[e] += sizeof(T) == 4 ? 2e-38 : 4e-308;  // where the vector exponential stops
@@ -222,7 +222,7 @@ struct Case {
             kernels.products(which, support, more, c_again.data(), totals_again.data(), v_again.data());
             CHECK(c_again == c && totals_again == totals && v_again == v);
         }
-        // Which kernels stand beside it doesn't matter; the visitor sees all of them.
+        // The kernels beside a kernel don't matter; the visitor sees all kernels.
         std::vector<T> c_all(static_cast<std::size_t>(kernels.n_kernels() * n())),
             totals_all(static_cast<std::size_t>(kernels.n_kernels() * C * k));
         std::vector<double> v_all(static_cast<std::size_t>(kernels.n_kernels()));

@@ -151,7 +151,7 @@ void test_sums(std::int64_t n, std::int64_t d, bool csr, int bits) {
         CHECK(found == first);
     }
 
-    // Each term is rounded as often as it is added to something.
+    // Each term is rounded once per addition.
     bool close = true, symmetric = true, same = true, outside_untouched = true, adds = true;
     const double additions = static_cast<double>(d + 4) * kEps;
     for (std::int64_t i = 0; i < n; ++i) {
@@ -238,7 +238,7 @@ void test_scales(bool csr) {
     }
     CHECK(refusal([&] { find_scales(m, Scaling::kStandard, run); }).find("zeros") != std::string::npos);
 
-    // The same refusals as of the dense matrix, word for word.
+    // Sparse matrices are refused with the words of dense ones.
     const auto check = [&](Scaling scaling, const char* part) {
         const auto said = refusal([&] { find_scales(X.store(csr, 32), scaling, run); });
         CHECK(said == refusal([&] { find_scales(X.dense_matrix(), scaling, run); }));

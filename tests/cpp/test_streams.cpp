@@ -33,7 +33,7 @@ void check(bool fine, int line, const char* what) {
 
 bool says(const std::string& text) { return std::strstr(fastfs_last_error(), text.c_str()) != nullptr; }
 
-// The call is refused with these words.
+// Tests if a call is refused with a message that contains `text`.
 bool refused(fastfs_status status, const std::string& text) { return status == FASTFS_EINVAL && says(text); }
 
 struct Free {
@@ -215,7 +215,7 @@ Method manifest(std::int64_t n, std::int64_t d) {
             }};
 }
 
-// It has no arguments but the number of features.
+// A stream without arguments except the number of features.
 Method gram(std::int64_t n, std::int64_t d) {
     return {"Gram matrices",
             "fastfs_gram_stream_finish",
@@ -273,7 +273,7 @@ class Rows {
     fastfs_block block = FASTFS_BLOCK_INIT;
 };
 
-// A stream at the start of a pass, with these rows in the passes before.
+// Returns a stream at the start of a pass, with the given rows in the passes before.
 Owned at_pass(const Method& m, int pass, const Rows& all) {
     Owned stream = m.made();
     for (int p = 1; p < pass; ++p) {
@@ -307,7 +307,7 @@ fastfs_stream_state state_of(const Owned& stream) {
 
 // ---- what each function does ----------------------------------------------------------------------------------------
 
-// The result of a stream is that of one stream that reads all rows.
+// The result of a stream equals the result of one stream that reads all rows.
 void expect_result(const Method& m, const Owned& stream, const Rows& all) {
     const Owned whole = at_pass(m, m.n_passes, all);
     CHECK(all.into(whole) == FASTFS_OK);
@@ -342,7 +342,7 @@ void test_shares(const Method& m, const std::vector<double>& values) {
     expect_result(m, stream, all);
 }
 
-// The same for a method whose streams can't be copied: each share is a stream of its own.
+// Tests shares of a method with streams that can't be copied: each share is a separate stream.
 void test_shares_without_copies(const Method& m, const std::vector<double>& values) {
     const Rows all(m, values), first(m, values, 0, m.n / 2), second(m, values, m.n / 2, m.n);
     const Owned stream = m.made(), other = m.made();
@@ -358,7 +358,7 @@ void test_shares_without_copies(const Method& m, const std::vector<double>& valu
     CHECK(refused(fastfs_stream_load(stream.get(), &byte, 1), "n_bytes must be that of a saved stream"));
 }
 
-// A new stream comes to a saved state of any pass, and goes on to the bits of the saved one.
+// A new stream restores a saved state of any pass, and continues to the bits of the saved stream.
 void test_saved(const Method& m, const std::vector<double>& values) {
     const Rows first(m, values, 0, m.n / 2), second(m, values, m.n / 2, m.n);
     const Owned stream = m.made(), resumed = m.made();
@@ -432,7 +432,7 @@ void test_nulls_beside_a_stream(const Method& m) {
     CHECK(refused(m.create(m, false, nullptr), "stream must not be null"));
 }
 
-// Streams of another method, whose name the message gives.
+// Refuses streams of another method; the message names the method.
 void test_other_methods(const Method& m, const std::vector<double>& values) {
     const Owned mine = m.made();
     CHECK(Rows(m, values).into(mine) == FASTFS_OK);
@@ -534,7 +534,7 @@ void test_foreign_blocks(const Method& m, const std::vector<double>& values) {
     CHECK(refused(rows.into(stream), "block.struct_size is 4"));
 }
 
-// Each row once in each pass, whatever the blocks and copies it comes through.
+// Each row comes once in each pass, in any blocks and copies.
 void test_rows(const Method& m, const std::vector<double>& values) {
     const std::int64_t half = m.n / 2;
     const Rows all(m, values), first(m, values, 0, half), second(m, values, half, m.n);
@@ -613,7 +613,7 @@ int n_reports(const Method& m) {
     return n;
 }
 
-// An update that is canceled at its first report, its second, and so on: the stream is as before, or refuses all use.
+// Cancels an update at its first report, its second, and so on: the stream is unchanged, or refuses all use.
 void test_canceled_updates(const Method& m) {
     running = m.name;
     const std::vector<double> values = normal_values(m);
@@ -746,7 +746,7 @@ void test_projse_views() {
     CHECK(refused(fastfs_projse_stream_new(2, 5, 3, nullptr, &none), "views must be one of FASTFS_PROJSE_ONE_VIEW"));
     CHECK(refused(fastfs_projse_stream_new(0, 5, FASTFS_PROJSE_GROUPS, nullptr, &none), "n_y"));
 
-    // Groups as classes are rows with these labels.
+    // Groups as classes equal rows with the labels of the groups.
     std::vector<double> of_groups, of_labels;
     const Owned groups = m.made();
     CHECK(Rows(m, values).into(groups) == FASTFS_OK && m.finish(groups, &of_groups) == FASTFS_OK);
@@ -795,8 +795,7 @@ int main() {
     test_callbacks([](std::int64_t d) { return relief(d, d); });
     test_callbacks([](std::int64_t d) { return gram(1000, d); });
     test_callbacks([](std::int64_t d) { return projse_alone(1000, d); });
-    // Reports come at intervals of time: as many rows as there must be for some before and while an update changes
-    // things.
+    // Reports come at intervals of time: n grows until reports come before and while an update changes values.
     std::int64_t n = 200;
     while (n < 10000 && n_reports(relief(n, 2 * n)) < 6) n += n / 4;
     test_canceled_updates(relief(n, 2 * n));

@@ -1,4 +1,4 @@
-// What the tests of the engines share: checks, random numbers, and matrices in all layouts.
+// Tools that the tests of the engines share: checks, random numbers, and matrices in all layouts.
 #pragma once
 
 #include <cmath>
