@@ -47,7 +47,7 @@ def speed(n_labelings: int) -> int:
     labelings = np.array([rng.permutation(y) for _ in range(n_labelings)])
 
     def call(labelings: np.ndarray | None) -> Any:
-        return load_core().differential_correlation(X, y, None, labelings, {}, Run(CORES))
+        return load_core().differential_correlation(X, y, {"labelings": labelings}, Run(CORES))
 
     report.heading(f"{N} x {P}, seconds of CPU time over {CORES} cores")
     times = harness.compare({"observed": lambda: call(None)}, 3)["observed"].cpu
@@ -70,7 +70,9 @@ def speed(n_labelings: int) -> int:
     report.heading("copies, which are computed anew under each labeling: 2000 features, 19,000 pairs of copies")
     copies = np.repeat(X[:, :100], 20, axis=1)
     few = {
-        name: harness.measure(lambda A=A: load_core().differential_correlation(A, y, None, labelings, {}, Run(1)), 3)
+        name: harness.measure(
+            lambda A=A: load_core().differential_correlation(A, y, {"labelings": labelings}, Run(1)), 3
+        )
         for name, A in (("apart", X[:, :2000].copy()), ("copies", copies))
     }
     each = (min(few["copies"].cpu) - min(few["apart"].cpu)) / n_labelings / 19_000
@@ -250,7 +252,7 @@ def level_of_rule(share: float, effect: float, wholes: int, correlation: str, n_
         X, labels, donor = tied_data(share, effect, seed)
         design = Design(labels, groups=donor if effect else None, n_permutations=99, seed=seed, shuffled=True)
         labelings = design.labelings(0, design.n_labelings)
-        found = load_core().differential_correlation(X, labels, None, labelings, of_core, Run(1))
+        found = load_core().differential_correlation(X, labels, of_core | {"labelings": labelings}, Run(1))
         rejected += found["pvalues"][0] <= 0.05
     return rejected / n_sets
 

@@ -61,7 +61,7 @@ def made_up(n: int, p: int, missing: float = 0.0, copies: int = 1) -> tuple[Geno
 
 
 def call(G: Genotypes, y: np.ndarray, labelings: np.ndarray | None = None) -> Any:
-    return load_core().snp_pairs(G, y, None, labelings, {}, Run(CORES))
+    return load_core().snp_pairs(G, y, {"labelings": labelings}, Run(CORES))
 
 
 def cpu(G: Genotypes, y: np.ndarray, labelings: np.ndarray | None = None) -> float:

@@ -6,26 +6,13 @@
 namespace fastfs::bindings {
 namespace {
 
-using Options = fastfs_differential_correlation_options;
-
-// features and labelings: None, or arrays that are too long or short for X only if the caller made an error.
-py::dict differential_correlation(const py::object& X_, const py::object& labels_, const py::object& features,
-                                  const py::object& labelings, const py::dict& given, const py::object& run_) {
+py::dict differential_correlation(const py::object& X_, const py::object& labels_, const py::dict& given,
+                                  const py::object& run_) {
     const Matrix X(X_);
     const auto* labels = labels_of(labels_, X.view.n_rows());
-    auto options = read_options<Options>(
-        fastfs::default_differential_correlation_options(), given,
-        {{"correlation", choice(&Options::correlation, {{"pearson", FASTFS_PEARSON}, {"spearman", FASTFS_SPEARMAN}})},
-         {"n_pairs", &Options::n_pairs},
-         {"wholes", &Options::wholes}});
-    if (!features.is_none()) {
-        options.n_features = static_cast<std::int64_t>(py::len(features));
-        options.features = data_or_null<std::int64_t>(features, "features", {options.n_features});
-    }
-    if (!labelings.is_none()) {
-        options.n_labelings = static_cast<std::int64_t>(py::len(labelings));
-        options.labelings = data_or_null<std::int64_t>(labelings, "labelings", {options.n_labelings, X.view.n_rows()});
-    }
+    const auto options =
+        read_options("fastfs_differential_correlation_options", fastfs::default_differential_correlation_options(),
+                     given, {{"n_rows", X.view.n_rows()}});
     Call call(run_);
     const auto r =
         call([&](const fastfs::run& run) { return fastfs::differential_correlation(X.view, labels, options, run); });
@@ -47,8 +34,8 @@ py::dict differential_correlation(const py::object& X_, const py::object& labels
 }  // namespace
 
 void bind_correlation(py::module_& m) {
-    m.def("differential_correlation", &differential_correlation, py::arg("X"), py::arg("labels"), py::arg("features"),
-          py::arg("labelings"), py::arg("options"), py::arg("run"));
+    m.def("differential_correlation", &differential_correlation, py::arg("X"), py::arg("labels"), py::arg("options"),
+          py::arg("run"));
 }
 
 }  // namespace fastfs::bindings

@@ -30,20 +30,7 @@ py::tuple nearest_features(const py::object& X_, std::int64_t n_neighbors, const
 }
 
 fastfs_disc_options to_disc_options(const py::dict& given) {
-    return read_options<fastfs_disc_options>(
-        fastfs::default_disc_options(), given,
-        {{"graph", choice(&fastfs_disc_options::graph,
-                          {{"dense", FASTFS_GRAPH_DENSE}, {"knn", FASTFS_GRAPH_KNN}, {"lists", FASTFS_GRAPH_LISTS}})},
-         {"constant", choice(&fastfs_disc_options::constant,
-                             {{"drop", FASTFS_CONSTANT_DROP}, {"project", FASTFS_CONSTANT_PROJECT}})},
-         {"bandwidth_neighbors", &fastfs_disc_options::bandwidth_neighbors},
-         {"n_neighbors", &fastfs_disc_options::n_neighbors},
-         {"density", &fastfs_disc_options::density},
-         {"n_vectors", &fastfs_disc_options::n_vectors},
-         {"n_differential", &fastfs_disc_options::n_differential},
-         {"seed", &fastfs_disc_options::seed},
-         {"scaling", choice(&fastfs_disc_options::scaling,
-                            {{"none", FASTFS_DISC_SCALING_NONE}, {"standard", FASTFS_DISC_SCALING_STANDARD}})}});
+    return read_options("fastfs_disc_options", fastfs::default_disc_options(), given);
 }
 
 struct DiscStream : Stream {

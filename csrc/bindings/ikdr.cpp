@@ -26,20 +26,7 @@ struct Kernels {
                 options[key] = value;
             }
         }
-        const py::ssize_t n_columns = X ? X->view.n_cols() : 0;
-        if (given.contains("matrices")) view.n_samples = extent(given["matrices"], -1);
-        const py::ssize_t n = view.n_samples, m = given["n_kernels"].cast<py::ssize_t>();
-        view = read_options<fastfs_ikdr_kernels>(
-            view, options,
-            {{"n_kernels", &fastfs_ikdr_kernels::n_kernels},
-             {"groups", array(&fastfs_ikdr_kernels::groups, {n_columns})},
-             {"scaling", choice(&fastfs_ikdr_kernels::scaling,
-                                {{"none", FASTFS_SCALE_NONE}, {"standard", FASTFS_SCALE_STANDARD}})},
-             {"width", choice(&fastfs_ikdr_kernels::width, {{"mean_squared", FASTFS_WIDTH_MEAN_SQUARED},
-                                                            {"mean", FASTFS_WIDTH_MEAN},
-                                                            {"given", FASTFS_WIDTH_GIVEN}})},
-             {"delta", &fastfs_ikdr_kernels::delta},
-             {"matrices", array(&fastfs_ikdr_kernels::matrices, {m, n, n})}});
+        view = read_options("fastfs_ikdr_kernels", view, options, {{"n_features", X ? X->view.n_cols() : 0}});
     }
     Kernels(const Kernels&) = delete;  // `view` points into it
     Kernels& operator=(const Kernels&) = delete;
@@ -53,26 +40,8 @@ struct Kernels {
 
 // A and weights have the shapes n x k and m.
 fastfs::ikdr_options to_ikdr_options(const py::dict& given, py::ssize_t n, py::ssize_t k, py::ssize_t m) {
-    auto defaults = fastfs::default_ikdr_options();
-    if (given.contains("lambdas")) defaults.n_lambdas = extent(given["lambdas"], 0);
-    return read_options<fastfs_ikdr_options>(
-        defaults, given,
-        {{"n_components", &fastfs_ikdr_options::n_components},
-         {"lambdas", array(&fastfs_ikdr_options::lambdas, {defaults.n_lambdas})},
-         {"mu", &fastfs_ikdr_options::mu},
-         {"tau", &fastfs_ikdr_options::tau},
-         {"zeta", &fastfs_ikdr_options::zeta},
-         {"interpretability", choice(&fastfs_ikdr_options::interpretability,
-                                     {{"laplacian", FASTFS_IKDR_LAPLACIAN}, {"distance", FASTFS_IKDR_DISTANCE}})},
-         {"solver", choice(&fastfs_ikdr_options::solver,
-                           {{"projected_gradient", FASTFS_IKDR_PROJECTED_GRADIENT}, {"admm", FASTFS_IKDR_ADMM}})},
-         {"max_iter", &fastfs_ikdr_options::max_iter},
-         {"max_inner", &fastfs_ikdr_options::max_inner},
-         {"tol", &fastfs_ikdr_options::tol},
-         {"rho", &fastfs_ikdr_options::rho},
-         {"A", array(&fastfs_ikdr_options::A, {n, k})},
-         {"weights", array(&fastfs_ikdr_options::weights, {m})},
-         {"seed", &fastfs_ikdr_options::seed}});
+    return read_options("fastfs_ikdr_options", fastfs::default_ikdr_options(), given,
+                        {{"n_samples", n}, {"n_components", k}, {"n_kernels", m}});
 }
 
 py::dict to_dict(const fastfs::ikdr_result& r) {
@@ -162,15 +131,17 @@ py::array_t<double> ikdr_embed(const py::dict& model_, const py::object& X_, con
     model.n_kernels = m;
     model.n_support = s;
     model.n_components = k;
-    model = read_options<fastfs_ikdr_model>(model, model_,
-                                            {{"weights", array(&fastfs_ikdr_model::weights, {m})},
-                                             {"deltas", array(&fastfs_ikdr_model::deltas, {m})},
-                                             {"begins", array(&fastfs_ikdr_model::begins, {m + 1})},
-                                             {"features", array(&fastfs_ikdr_model::features, {c})},
-                                             {"means", array(&fastfs_ikdr_model::means, {c})},
-                                             {"scales", array(&fastfs_ikdr_model::scales, {c})},
-                                             {"support", array(&fastfs_ikdr_model::support, {s, c})},
-                                             {"coefficients", array(&fastfs_ikdr_model::coefficients, {s, k})}});
+    const auto read = [&](const double*& to, const char* name, const Shape& shape) {
+        to = data_or_null<double>(model_[name], name, shape);
+    };
+    read(model.weights, "weights", {m});
+    read(model.deltas, "deltas", {m});
+    model.begins = data_or_null<std::int64_t>(model_["begins"], "begins", {m + 1});
+    model.features = data_or_null<std::int64_t>(model_["features"], "features", {c});
+    read(model.means, "means", {c});
+    read(model.scales, "scales", {c});
+    read(model.support, "support", {s, c});
+    read(model.coefficients, "coefficients", {s, k});
     if (model.begins && model.begins[m] != c) {
         throw std::invalid_argument("begins must end with the number of features");
     }

@@ -30,16 +30,10 @@ struct Design {
                        const py::object& numbers, const py::object& blocks_, const py::object& block_names,
                        const py::object& groups_, const py::object& group_names, const py::object& covariates,
                        const py::dict& given, const py::object& run_) {
-        using Options = fastfs_design_options;
         const Column labels(labels_, label_names, n_samples, "labels");
         const Column blocks(blocks_, block_names, n_samples, "blocks");
         const Column groups(groups_, group_names, n_samples, "groups");
-        auto options = read_options<Options>(fastfs::default_design_options(), given,
-                                             {{"records", &Options::records},
-                                              {"keeps_names", &Options::keeps_names},
-                                              {"n_permutations", &Options::n_permutations},
-                                              {"seed", &Options::seed},
-                                              {"shuffled", &Options::shuffled}});
+        auto options = read_options("fastfs_design_options", fastfs::default_design_options(), given);
         options.n_samples = n_samples;
         options.labels = labels.numbers;
         options.n_labels = labels.size();

@@ -2,6 +2,7 @@
 
 #include "arrays.hpp"
 #include "fastfs/testing.h"
+#include "options.hpp"
 
 namespace fastfs::bindings {
 
@@ -35,6 +36,7 @@ void bind_machine(py::module_& m) {
         "check_matrix", [](const py::object& X) { fastfs::check(fastfs_check_matrix(Matrix(X).view.get())); },
         py::arg("X"));
     m.def("exp_seconds", &exp_seconds, py::arg("dtype"), py::arg("n"), py::arg("repeats"));
+    bind_fields(m);
     bind_blas(m);
 }
 

@@ -14,12 +14,6 @@
 namespace fastfs::bindings {
 namespace {
 
-const Words kAccuracies{{"auto", FASTFS_MANIFEST_AUTO},
-                        {"exact", FASTFS_MANIFEST_EXACT},
-                        {"low_rank", FASTFS_MANIFEST_LOW_RANK},
-                        {"low_rank_high", FASTFS_MANIFEST_LOW_RANK_HIGH},
-                        {"domains", FASTFS_MANIFEST_DOMAINS}};
-const Words kMulticlass{{"ovr", FASTFS_MANIFEST_OVR}, {"ovo", FASTFS_MANIFEST_OVO}};
 const Words kReasons{{"asked", FASTFS_BECAUSE_ASKED},
                      {"size", FASTFS_BECAUSE_SIZE},
                      {"memory", FASTFS_BECAUSE_MEMORY},
@@ -27,35 +21,18 @@ const Words kReasons{{"asked", FASTFS_BECAUSE_ASKED},
                      {"form", FASTFS_BECAUSE_FORM}};
 
 fastfs::manifest_options to_manifest_options(const py::dict& given) {
-    return read_options<fastfs_manifest_options>(
-        fastfs::default_manifest_options(), given,
-        {{"form",
-          choice(&fastfs_manifest_options::form,
-                 {{"pencil", FASTFS_MANIFEST_PENCIL}, {"spd", FASTFS_MANIFEST_SPD}, {"spsd", FASTFS_MANIFEST_SPSD}})},
-         {"accuracy", choice(&fastfs_manifest_options::accuracy, kAccuracies)},
-         {"rank", &fastfs_manifest_options::rank},
-         {"multiclass", choice(&fastfs_manifest_options::multiclass, kMulticlass)},
-         {"seed", &fastfs_manifest_options::seed},
-         {"custom", &fastfs_manifest_options::custom},
-         {"first_problem", &fastfs_manifest_options::first_problem},
-         {"n_problems", &fastfs_manifest_options::n_problems}});
+    return read_options("fastfs_manifest_options", fastfs::default_manifest_options(), given);
 }
 
 // Reads a scale; its sigma has one number per kernel.
 fastfs::manifest_scale to_scale(const py::dict& given, py::ssize_t n_kernels) {
-    return read_options<fastfs_manifest_scale>(
-        FASTFS_MANIFEST_SCALE_INIT, given,
-        {{"rule", choice(&fastfs_manifest_scale::rule, {{"median", FASTFS_MANIFEST_SIGMA_MEDIAN},
-                                                        {"percentile", FASTFS_MANIFEST_SIGMA_PERCENTILE},
-                                                        {"given", FASTFS_MANIFEST_SIGMA_GIVEN}})},
-         {"normalize", &fastfs_manifest_scale::normalize},
-         {"value", &fastfs_manifest_scale::value},
-         {"sigma", array(&fastfs_manifest_scale::sigma, {n_kernels})}});
+    return read_options("fastfs_manifest_scale", fastfs::manifest_scale FASTFS_MANIFEST_SCALE_INIT, given,
+                        {{"n_kernels", n_kernels}});
 }
 
 py::dict to_dict(const fastfs::manifest_plan& found) {
     py::dict plan;
-    plan["accuracy"] = word_of(found.accuracy, kAccuracies);
+    plan["accuracy"] = word_of(found.accuracy, words_of(field_of("fastfs_manifest_options", "accuracy")));
     plan["reason"] = word_of(found.reason, kReasons);
     plan["bytes"] = found.bytes;
     plan["exact_bytes"] = found.exact_bytes;
@@ -215,7 +192,7 @@ struct ManifestStream : Stream {
 py::tuple manifest_mean_scores(const py::array_t<double, py::array::c_style>& problem_scores, std::int64_t n_classes,
                                const std::string& multiclass) {
     auto options = fastfs::default_manifest_options();
-    options.multiclass = choose("multiclass", multiclass, kMulticlass);
+    options.multiclass = choose("multiclass", multiclass, words_of(field_of("fastfs_manifest_options", "multiclass")));
     const bool pairs = n_classes == 2 || options.multiclass == FASTFS_MANIFEST_OVO;
     const auto n_problems = pairs ? n_classes * (n_classes - 1) / 2 : n_classes;
     if (problem_scores.ndim() != 2 || problem_scores.shape(0) != n_problems) {

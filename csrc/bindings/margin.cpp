@@ -10,32 +10,6 @@ namespace {
 using Doubles = py::array_t<double, py::array::c_style>;
 using Labels = py::array_t<std::int64_t, py::array::c_style>;
 
-const Words kScalings{{"none", FASTFS_SCALE_NONE}, {"range", FASTFS_SCALE_RANGE}, {"standard", FASTFS_SCALE_STANDARD}};
-const Words kKept{
-    {"none", FASTFS_KEEP_NONE}, {"manhattan", FASTFS_KEEP_MANHATTAN}, {"sqeuclidean", FASTFS_KEEP_SQUARED_EUCLIDEAN}};
-const Words kMissing{
-    {"error", FASTFS_MISSING_ERROR}, {"ignore", FASTFS_MISSING_IGNORE}, {"class", FASTFS_MISSING_CLASS}};
-const Words kRamps{{"none", FASTFS_RAMP_NONE}, {"given", FASTFS_RAMP_GIVEN}, {"sd", FASTFS_RAMP_DEVIATION}};
-const Words kMethods{{"relief", FASTFS_RELIEF},    {"relieff", FASTFS_RELIEFF}, {"multisurf", FASTFS_MULTISURF},
-                     {"surf", FASTFS_SURF},        {"swrf", FASTFS_SWRF},       {"murelief", FASTFS_MU_RELIEF},
-                     {"rrelieff", FASTFS_RRELIEFF}};
-const Words kTargets{
-    {"class", FASTFS_TARGET_CLASS}, {"number", FASTFS_TARGET_NUMBER}, {"survival", FASTFS_TARGET_SURVIVAL}};
-const Words kRadii{{"all", FASTFS_RADIUS_ALL}, {"sample", FASTFS_RADIUS_SAMPLE}};
-
-// Reads a positive number, or "auto".
-template <class Options>
-typename Field<Options>::Read sigma() {
-    return [](Options& options, const std::string& key, const py::handle& value) {
-        options.sigma_rule = FASTFS_MARGIN_SIGMA_GIVEN;
-        if (py::isinstance<py::str>(value)) {
-            options.sigma_rule = choose(key, value.cast<std::string>(), {{"auto", FASTFS_MARGIN_SIGMA_AUTO}});
-        } else {
-            options.sigma = value.cast<double>();
-        }
-    };
-}
-
 py::ssize_t length(const py::object& given) { return static_cast<py::ssize_t>(py::len(given)); }
 
 // The result of IM4E or IMMIGRATE for all columns of X: w, or the factors of W. Keeps its arrays alive.
@@ -60,21 +34,8 @@ struct Metric {
 
 // Reads the options of a call with n rows.
 fastfs_relief_options read_relief_options(const py::dict& given, py::ssize_t n, std::int64_t n_classes) {
-    return read_options<fastfs_relief_options>(
-        fastfs::default_relief_options(), given,
-        {{"method", choice(&fastfs_relief_options::method, kMethods)},
-         {"closed_form", &fastfs_relief_options::closed_form},
-         {"n_neighbors", &fastfs_relief_options::n_neighbors},
-         {"n_targets", &fastfs_relief_options::n_targets},
-         {"seed", &fastfs_relief_options::seed},
-         {"far", &fastfs_relief_options::far},
-         {"radius", choice(&fastfs_relief_options::radius, kRadii)},
-         {"dead_band", &fastfs_relief_options::dead_band},
-         {"sigma", &fastfs_relief_options::sigma},
-         {"target", choice(&fastfs_relief_options::target, kTargets)},
-         {"y", array(&fastfs_relief_options::y, {n})},
-         {"events", array(&fastfs_relief_options::events, {n})},
-         {"priors", array(&fastfs_relief_options::priors, {static_cast<py::ssize_t>(n_classes)})}});
+    return read_options("fastfs_relief_options", fastfs::default_relief_options(), given,
+                        {{"n_rows", n}, {"n_classes", static_cast<py::ssize_t>(n_classes)}});
 }
 
 py::dict to_dict(const fastfs::relief_result& r) {
@@ -92,7 +53,7 @@ struct ReliefStream : Stream {
     static ReliefStream make(const Labels& labels, std::int64_t n_classes, std::int64_t n_cols,
                              const std::string& scaling, const py::dict& given, const py::object& run_) {
         const auto options = read_relief_options(given, labels.size(), n_classes);
-        const int scale = choose("scaling", scaling, kScalings);
+        const int scale = choose("scaling", scaling, words_of(field_of("fastfs_margin_options", "scaling")));
         const std::int64_t *values = labels.data(), n_rows = labels.size();
         Call call(run_);
         return {
@@ -119,17 +80,8 @@ class Margin {
   public:
     Margin(const py::object& X, const py::dict& given, const py::object& run_) : X_(X), given_(given) {
         const auto n = static_cast<py::ssize_t>(X_.view.n_rows()), n_cols = static_cast<py::ssize_t>(X_.view.n_cols());
-        const auto options = read_options<fastfs_margin_options>(
-            fastfs::default_margin_options(), given,
-            {{"scaling", choice(&fastfs_margin_options::scaling, kScalings)},
-             {"keep", choice(&fastfs_margin_options::keep, kKept)},
-             {"missing", choice(&fastfs_margin_options::missing, kMissing)},
-             {"ramp", choice(&fastfs_margin_options::ramp, kRamps)},
-             {"ramp_low", &fastfs_margin_options::ramp_low},
-             {"ramp_high", &fastfs_margin_options::ramp_high},
-             {"levels", array(&fastfs_margin_options::levels, {n_cols})},
-             {"distances", array(&fastfs_margin_options::distances, {n, n})},
-             {"sample_weights", array(&fastfs_margin_options::sample_weights, {n})}});
+        const auto options = read_options("fastfs_margin_options", fastfs::default_margin_options(), given,
+                                          {{"n_rows", n}, {"n_cols", n_cols}});
         Call call(run_);
         margin_ = call([&](const fastfs::run& run) { return std::make_unique<fastfs::margin>(X_.view, options, run); });
     }
@@ -161,15 +113,9 @@ class Margin {
     py::dict im4e(const py::object& labels, std::int64_t n_classes, const py::dict& given,
                   const py::object& run_) const {
         const auto* y = labels_of(labels);
-        const auto options = read_options<fastfs_im4e_options>(
-            fastfs::default_im4e_options(), given,
-            {{"sigma", sigma<fastfs_im4e_options>()},
-             {"max_iter", &fastfs_im4e_options::max_iter},
-             {"tol", &fastfs_im4e_options::tol},
-             {"n_anchors", &fastfs_im4e_options::n_anchors},
-             {"seed", &fastfs_im4e_options::seed},
-             {"class_factors", array(&fastfs_im4e_options::class_factors, {static_cast<py::ssize_t>(n_classes)})},
-             {"start", array(&fastfs_im4e_options::start, {static_cast<py::ssize_t>(X_.view.n_cols())})}});
+        const auto options = read_options("fastfs_im4e_options", fastfs::default_im4e_options(), given,
+                                          {{"n_classes", static_cast<py::ssize_t>(n_classes)},
+                                           {"n_cols", static_cast<py::ssize_t>(X_.view.n_cols())}});
         Call call(run_);
         const auto r = call([&](const fastfs::run& run) { return margin_->im4e(y, n_classes, options, run); });
         py::dict result;
@@ -181,24 +127,8 @@ class Margin {
     py::dict immigrate(const py::object& labels, std::int64_t n_classes, const py::dict& given,
                        const py::object& run_) const {
         const auto* y = labels_of(labels);
-        const py::ssize_t n = X_.view.n_cols();
-        const auto options = read_options<fastfs_immigrate_options>(
-            fastfs::default_immigrate_options(), given,
-            {{"sigma", sigma<fastfs_immigrate_options>()},
-             {"max_iter", &fastfs_immigrate_options::max_iter},
-             {"tol", &fastfs_immigrate_options::tol},
-             {"clip", &fastfs_immigrate_options::clip},
-             {"prefilter", choice(&fastfs_immigrate_options::prefilter, {{"none", FASTFS_PREFILTER_NONE},
-                                                                         {"im4e", FASTFS_PREFILTER_IM4E},
-                                                                         {"auto", FASTFS_PREFILTER_AUTO}})},
-             {"smallest",
-              [](fastfs_immigrate_options& o, const std::string& key, const py::handle& value) {
-                  o.smallest = py::isinstance<py::str>(value)
-                                   ? choose(key, value.cast<std::string>(), {{"auto", FASTFS_SMALLEST_AUTO}})
-                                   : value.cast<double>();
-              }},
-             {"negligible", &fastfs_immigrate_options::negligible},
-             {"start_matrix", array(&fastfs_immigrate_options::start_matrix, {n, n})}});
+        const auto options = read_options("fastfs_immigrate_options", fastfs::default_immigrate_options(), given,
+                                          {{"n_features", static_cast<py::ssize_t>(X_.view.n_cols())}});
         Call call(run_);
         const auto r = call([&](const fastfs::run& run) { return margin_->immigrate(y, n_classes, options, run); });
         const auto kept = static_cast<py::ssize_t>(r.features.size()), rank = static_cast<py::ssize_t>(r.values.size());

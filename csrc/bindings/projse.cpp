@@ -27,22 +27,7 @@ py::dict to_dict(const fastfs::projse_result& r) {
 }
 
 fastfs::projse_options to_projse_options(const py::dict& given) {
-    return read_options<fastfs_projse_options>(
-        fastfs::default_projse_options(), given,
-        {{"kernel", choice(&fastfs_projse_options::kernel,
-                           {{"linear", FASTFS_LINEAR}, {"poly", FASTFS_POLY}, {"rbf", FASTFS_RBF}})},
-         {"degree", &fastfs_projse_options::degree},
-         {"sigma_rule", choice(&fastfs_projse_options::sigma_rule, {{"mean", FASTFS_PROJSE_SIGMA_MEAN},
-                                                                    {"sqrt_m", FASTFS_PROJSE_SIGMA_SQRT_ROWS},
-                                                                    {"given", FASTFS_PROJSE_SIGMA_GIVEN}})},
-         {"sigma", &fastfs_projse_options::sigma},
-         {"center",
-          choice(&fastfs_projse_options::center, {{"no", 0}, {"yes", 1}, {"auto", FASTFS_PROJSE_CENTER_AUTO}})},
-         {"normalize", &fastfs_projse_options::normalize},
-         {"from_y", &fastfs_projse_options::from_y},
-         {"eps", &fastfs_projse_options::eps},
-         {"n_select", &fastfs_projse_options::n_select},
-         {"custom", &fastfs_projse_options::custom}});
+    return read_options("fastfs_projse_options", fastfs::default_projse_options(), given);
 }
 
 py::dict projse(const py::object& X_, const py::object& Y_, const py::object& labels_, std::int64_t n_classes,

@@ -6,21 +6,11 @@
 namespace fastfs::bindings {
 namespace {
 
-// snps and labelings: None, or arrays that are too long or short for X only if the caller made an error.
-py::dict snp_pairs(const py::object& X_, const py::object& labels_, const py::object& snps, const py::object& labelings,
-                   const py::dict& given, const py::object& run_) {
+py::dict snp_pairs(const py::object& X_, const py::object& labels_, const py::dict& given, const py::object& run_) {
     const Matrix X(X_);
     const auto* labels = labels_of(labels_, X.view.n_rows());
-    auto options = read_options<fastfs_snp_pairs_options>(fastfs::default_snp_pairs_options(), given,
-                                                          {{"n_pairs", &fastfs_snp_pairs_options::n_pairs}});
-    if (!snps.is_none()) {
-        options.n_snps = static_cast<std::int64_t>(py::len(snps));
-        options.snps = data_or_null<std::int64_t>(snps, "snps", {options.n_snps});
-    }
-    if (!labelings.is_none()) {
-        options.n_labelings = static_cast<std::int64_t>(py::len(labelings));
-        options.labelings = data_or_null<std::int64_t>(labelings, "labelings", {options.n_labelings, X.view.n_rows()});
-    }
+    const auto options = read_options("fastfs_snp_pairs_options", fastfs::default_snp_pairs_options(), given,
+                                      {{"n_rows", X.view.n_rows()}});
     Call call(run_);
     const auto r = call([&](const fastfs::run& run) { return fastfs::snp_pairs(X.view, labels, options, run); });
     const auto n = static_cast<py::ssize_t>(r.statistics.size());
@@ -36,18 +26,12 @@ py::dict snp_pairs(const py::object& X_, const py::object& labels_, const py::ob
     return result;
 }
 
-// chromosomes: numbers, or None.
-py::dict ld_clumps(const py::object& X_, const py::object& scores_, const py::object& positions,
-                   const py::object& chromosomes, const py::dict& given, const py::object& run_) {
-    using Options = fastfs_ld_clumps_options;
+py::dict ld_clumps(const py::object& X_, const py::object& scores_, const py::dict& given, const py::object& run_) {
     const Matrix X(X_);
     const py::ssize_t p = X.view.n_cols();
-    auto options =
-        read_options<Options>(fastfs::default_ld_clumps_options(), given,
-                              {{"r2", &Options::r2}, {"window", &Options::window}, {"n_clumps", &Options::n_clumps}});
+    const auto options =
+        read_options("fastfs_ld_clumps_options", fastfs::default_ld_clumps_options(), given, {{"n_cols", p}});
     const auto* scores = data_or_null<double>(scores_, "scores", {p});
-    options.positions = data_or_null<std::int64_t>(positions, "positions", {p});
-    options.chromosomes = data_or_null<std::int64_t>(chromosomes, "chromosomes", {p});
     Call call(run_);
     const auto r = call([&](const fastfs::run& run) { return fastfs::ld_clumps(X.view, scores, options, run); });
     py::dict result;
@@ -59,10 +43,8 @@ py::dict ld_clumps(const py::object& X_, const py::object& scores_, const py::ob
 }  // namespace
 
 void bind_snps(py::module_& m) {
-    m.def("snp_pairs", &snp_pairs, py::arg("X"), py::arg("labels"), py::arg("snps"), py::arg("labelings"),
-          py::arg("options"), py::arg("run"));
-    m.def("ld_clumps", &ld_clumps, py::arg("X"), py::arg("scores"), py::arg("positions"), py::arg("chromosomes"),
-          py::arg("options"), py::arg("run"));
+    m.def("snp_pairs", &snp_pairs, py::arg("X"), py::arg("labels"), py::arg("options"), py::arg("run"));
+    m.def("ld_clumps", &ld_clumps, py::arg("X"), py::arg("scores"), py::arg("options"), py::arg("run"));
 }
 
 }  // namespace fastfs::bindings

@@ -4,6 +4,7 @@
 
 #include "capi/abi.hpp"
 #include "capi/checks.hpp"
+#include "capi/fields.hpp"
 #include "correlation/differential.hpp"
 #include "support/classes.hpp"
 #include "support/errors.hpp"
@@ -16,13 +17,9 @@ constexpr std::int64_t kFewestSamples = 4;  // of a class: the variance of Fishe
 
 fastfs_differential_correlation_options read_correlation_options(const fastfs_differential_correlation_options* given,
                                                                  const Matrix& X) {
-    const auto o = read(given, FASTFS_DIFFERENTIAL_CORRELATION_OPTIONS_INIT, "options");
-    require(o.correlation == FASTFS_PEARSON || o.correlation == FASTFS_SPEARMAN,
-            "correlation must be FASTFS_PEARSON or FASTFS_SPEARMAN, not ", o.correlation);
-    require(o.wholes == 0 || o.wholes == 1, "wholes must be 0 or 1, not ", o.wholes);
+    const auto o = read_options(given, FASTFS_DIFFERENTIAL_CORRELATION_OPTIONS_INIT);
     require(X.n_rows() <= std::numeric_limits<std::int32_t>::max(),
             "differential correlation compares at most 2^31 - 1 samples, not ", X.n_rows());
-    require(o.n_pairs >= 1 && o.n_pairs <= kMostValues, "n_pairs must be from 1 to 2^50, not ", o.n_pairs);
     require_features(o.features, o.n_features, X.n_cols());
     const std::int64_t n_features = o.features ? o.n_features : X.n_cols();
     require(n_features >= 2, "differential correlation compares pairs of features, but there is only one");

@@ -5,6 +5,7 @@
 
 #include "capi/abi.hpp"
 #include "capi/checks.hpp"
+#include "capi/fields.hpp"
 #include "capi/fitted.hpp"
 #include "capi/stream.hpp"
 #include "disc/disc.hpp"
@@ -145,24 +146,10 @@ const DiscResult& result_of(const fastfs_fitted* fitted, std::int64_t set) {
     return sets[at(set)];
 }
 
-void require_count(std::int64_t value, const char* name) {
-    require(value >= 1, name, " must be at least 1, but is ", value);
-}
-
 fastfs_disc_options read_disc_options(const fastfs_disc_options* options) {
-    const auto o = read(options, FASTFS_DISC_OPTIONS_INIT, "options");
-    require(o.graph >= FASTFS_GRAPH_DENSE && o.graph <= FASTFS_GRAPH_LISTS, "graph must be one of FASTFS_GRAPH_*, not ",
-            o.graph);
-    require(o.constant == FASTFS_CONSTANT_DROP || o.constant == FASTFS_CONSTANT_PROJECT,
-            "constant must be one of FASTFS_CONSTANT_*, not ", o.constant);
-    require_count(o.n_vectors, "n_vectors");
-    require_count(o.bandwidth_neighbors, "bandwidth_neighbors");
-    require_count(o.n_neighbors, "n_neighbors");
+    const auto o = read_options(options, FASTFS_DISC_OPTIONS_INIT);
     require(o.n_differential >= 0 && o.n_differential <= o.n_vectors,
             "n_differential must lie between 1 and n_vectors=", o.n_vectors, ", but is ", o.n_differential);
-    require(o.density >= 0 && o.density <= 1, "density must lie in [0, 1], but is ", o.density);
-    require(o.scaling == FASTFS_DISC_SCALING_NONE || o.scaling == FASTFS_DISC_SCALING_STANDARD,
-            "scaling must be one of FASTFS_DISC_SCALING_*, not ", o.scaling);
     require(o.reserved == 0, "the reserved field of the options must be 0, but is ", o.reserved);
     return o;
 }
@@ -255,7 +242,7 @@ fastfs_status fastfs_disc_cuts(const fastfs_disc_set* sets, int64_t n_sets, cons
                                const int64_t* groups, int64_t n_groups, const fastfs_run* run_, double* cuts) {
     return guarded([&] {
         Run run = read_run(run_);
-        require_count(n_groups, "n_groups");
+        require(n_groups >= 1, "n_groups must be at least 1, but is ", n_groups);
         require_array(groups, "groups");
         require_output(run, cuts, "cuts");
         const fastfs_disc_options o = read_disc_options(options);

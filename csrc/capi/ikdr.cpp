@@ -6,6 +6,7 @@
 
 #include "capi/abi.hpp"
 #include "capi/checks.hpp"
+#include "capi/fields.hpp"
 #include "capi/fitted.hpp"
 #include "fastfs/testing.h"
 #include "ikdr/ikdr.hpp"
@@ -20,7 +21,7 @@ using namespace fastfs::core;
 
 KernelSource read_ikdr_kernels(const fastfs_ikdr_kernels* kernels) {
     require(kernels != nullptr, "kernels must not be null");
-    const auto given = read(kernels, FASTFS_IKDR_KERNELS_INIT, "kernels");
+    const auto given = read_options(kernels, FASTFS_IKDR_KERNELS_INIT, "kernels");
     require((given.X != nullptr) != (given.matrices != nullptr), "kernels must have either X or matrices, but have ",
             given.X ? "both" : "neither");
     KernelSource source;
@@ -47,10 +48,6 @@ KernelSource read_ikdr_kernels(const fastfs_ikdr_kernels* kernels) {
     require(given.n_kernels <= 1 || given.n_kernels == d || given.groups, given.n_kernels, " kernels of ", d,
             " features need groups, but groups is null: give each feature the number of its kernel");
     require(given.n_kernels > 1 || !given.groups, "groups need n_kernels above 1, but it is ", given.n_kernels);
-    require(given.scaling == FASTFS_SCALE_NONE || given.scaling == FASTFS_SCALE_STANDARD,
-            "scaling must be FASTFS_SCALE_NONE or FASTFS_SCALE_STANDARD, not ", given.scaling);
-    require(given.width >= FASTFS_WIDTH_MEAN_SQUARED && given.width <= FASTFS_WIDTH_GIVEN,
-            "width must be one of FASTFS_WIDTH_*, not ", given.width);
     if (given.width == FASTFS_WIDTH_GIVEN) require_positive(given.delta, "delta");
     source.n_samples = X.n_rows();
     source.standardize = given.scaling == FASTFS_SCALE_STANDARD;
@@ -77,30 +74,11 @@ KernelSource read_ikdr_kernels(const fastfs_ikdr_kernels* kernels) {
 void require_options(const fastfs_ikdr_options& o, std::int64_t n_samples) {
     require(o.n_components >= 1 && o.n_components <= n_samples, "n_components must lie between 1 and the ", n_samples,
             " samples, but is ", o.n_components);
-    require(o.n_lambdas >= 1, "n_lambdas must be at least 1, but is ", o.n_lambdas);
-    const auto require_not_negative = [](double value, const char* name) {
-        require(value >= 0 && std::isfinite(value), name, " must be a number of at least 0, not ", value);
-    };
-    const auto require_above_0 = [](double value, const char* name) {
-        require(value > 0, name, " must be a number above 0, up to infinity, not ", value);
-    };
-    const auto require_count = [](std::int64_t value, const char* name) {
-        require(value >= 1, name, " must be at least 1, but is ", value);
-        require(value <= kMostIterations, name, " must be at most ", kMostIterations, ", but is ", value);
-    };
     require_array(o.lambdas, "lambdas");
-    for (std::int64_t l = 0; l < o.n_lambdas; ++l) require_not_negative(o.lambdas[l], "lam");
-    require_not_negative(o.mu, "mu");
-    require_not_negative(o.tol, "tol");
-    require_above_0(o.tau, "tau");
-    require_above_0(o.zeta, "zeta");
-    require_count(o.max_iter, "max_iter");
-    require_count(o.max_inner, "max_inner");
-    require(o.rho > 0 && std::isfinite(o.rho), "rho must be a finite number above 0, not ", o.rho);
-    require(o.interpretability == FASTFS_IKDR_LAPLACIAN || o.interpretability == FASTFS_IKDR_DISTANCE,
-            "interpretability must be FASTFS_IKDR_LAPLACIAN or FASTFS_IKDR_DISTANCE, not ", o.interpretability);
-    require(o.solver == FASTFS_IKDR_PROJECTED_GRADIENT || o.solver == FASTFS_IKDR_ADMM,
-            "solver must be FASTFS_IKDR_PROJECTED_GRADIENT or FASTFS_IKDR_ADMM, not ", o.solver);
+    for (std::int64_t l = 0; l < o.n_lambdas; ++l) {
+        require(o.lambdas[l] >= 0 && std::isfinite(o.lambdas[l]), "lam must be a number of at least 0, not ",
+                o.lambdas[l]);
+    }
     require(o.solver != FASTFS_IKDR_ADMM || (std::isfinite(o.tau) && std::isfinite(o.zeta)),
             "the solver admm needs finite tau and zeta, but has infinite ones: give both, such as 10");
 }
@@ -117,7 +95,7 @@ fastfs_status fastfs_ikdr_fit(const fastfs_ikdr_kernels* kernels, const int64_t*
         require_output(run, fitted, "fitted");
         const KernelSource source = read_ikdr_kernels(kernels);
         require_labels(labels, source.n_samples, n_classes);
-        const auto o = resolve(read(options, FASTFS_IKDR_OPTIONS_INIT, "options"), n_classes);
+        const auto o = resolve(read_options(options, FASTFS_IKDR_OPTIONS_INIT), n_classes);
         require_options(o, source.n_samples);
         require_array_or_null(o.A, "A");
         require_array_or_null(o.weights, "weights");
@@ -173,7 +151,7 @@ fastfs_status fastfs_ikdr_evaluate(const fastfs_matrix* K_, const int64_t* label
         require_array_or_null(gradient, "gradient");
         require(repeats >= 1, "repeats must be at least 1, not ", repeats);
         require_labels(labels, K.n_rows(), n_classes);
-        const auto o = resolve(read(options, FASTFS_IKDR_OPTIONS_INIT, "options"), n_classes);
+        const auto o = resolve(read_options(options, FASTFS_IKDR_OPTIONS_INIT), n_classes);
         require_options(o, K.n_rows());
         *objective = ikdr_evaluate(K, labels, n_classes, o, A, repeats, run, gradient);
     });
@@ -189,7 +167,7 @@ fastfs_status fastfs_ikdr_prices(const fastfs_ikdr_kernels* kernels, const int64
         require_output(run, prices, "prices");
         const KernelSource source = read_ikdr_kernels(kernels);
         require_labels(labels, source.n_samples, n_classes);
-        const auto o = resolve(read(options, FASTFS_IKDR_OPTIONS_INIT, "options"), n_classes);
+        const auto o = resolve(read_options(options, FASTFS_IKDR_OPTIONS_INIT), n_classes);
         require_options(o, source.n_samples);
         require_on_simplex(A, source.n_samples, o.n_components, "the columns of A");
         require_on_simplex(weights, source.n_kernels, 1, "weights");

@@ -9,6 +9,7 @@
 
 #include "capi/abi.hpp"
 #include "capi/checks.hpp"
+#include "capi/fields.hpp"
 #include "capi/handle.hpp"
 #include "capi/stream.hpp"
 #include "manifest/manifest.hpp"
@@ -25,15 +26,6 @@ namespace {
 using namespace fastfs::core;
 
 void check_options(const fastfs_manifest_options& o, std::int64_t n_scales, std::int64_t n_components, std::int64_t d) {
-    require(o.form >= FASTFS_MANIFEST_PENCIL && o.form <= FASTFS_MANIFEST_SPSD,
-            "form must be FASTFS_MANIFEST_PENCIL, FASTFS_MANIFEST_SPD or FASTFS_MANIFEST_SPSD, not ", o.form);
-    require(o.accuracy >= FASTFS_MANIFEST_AUTO && o.accuracy <= FASTFS_MANIFEST_DOMAINS,
-            "accuracy must be FASTFS_MANIFEST_AUTO, FASTFS_MANIFEST_EXACT, FASTFS_MANIFEST_DOMAINS, "
-            "FASTFS_MANIFEST_LOW_RANK or FASTFS_MANIFEST_LOW_RANK_HIGH, not ",
-            o.accuracy);
-    require(o.multiclass == FASTFS_MANIFEST_OVR || o.multiclass == FASTFS_MANIFEST_OVO,
-            "multiclass must be FASTFS_MANIFEST_OVR or FASTFS_MANIFEST_OVO, not ", o.multiclass);
-    require(o.rank >= 1, "rank must be at least 1, but is ", o.rank);
     require(o.reserved == 0, "the reserved field of options must be 0, but is ", o.reserved);
     require(o.first_problem >= 0 && o.n_problems >= 0, "first_problem and n_problems must not be negative, but are ",
             o.first_problem, " and ", o.n_problems);
@@ -65,8 +57,7 @@ void check_scale(const fastfs_manifest_scale& scale, std::int64_t n_kernels) {
         default:
             throw InvalidArgument({"the rule of a scale must be one of FASTFS_MANIFEST_SIGMA_*, not ", scale.rule});
     }
-    require(scale.normalize >= 0 && scale.normalize <= 1000, "normalize must lie between 0 and 1000, but is ",
-            scale.normalize);
+    for (const Field& field : fields_of(&scale)) field.require_allowed(&scale);
 }
 
 void check_result(const fastfs_manifest_result& result, std::int64_t n_components) {
@@ -92,7 +83,7 @@ template <class F>
 void fit_scales(std::int64_t d, std::int64_t n_classes, const fastfs_manifest_options* options,
                 const fastfs_manifest_scale* scales, std::int64_t n_scales, const fastfs_run* run_,
                 fastfs_manifest_result* results, F&& fit) {
-    const auto how = read(options, FASTFS_MANIFEST_OPTIONS_INIT, "options");
+    const auto how = read_options(options, FASTFS_MANIFEST_OPTIONS_INIT);
     Run run = read_run(run_);
     const auto sigmas = read_all(scales, n_scales, FASTFS_MANIFEST_SCALE_INIT, "scales");
     const auto out = read_all(results, n_scales, FASTFS_MANIFEST_RESULT_INIT, "results");
@@ -186,7 +177,7 @@ fastfs_status fastfs_manifest_plan_fit(const fastfs_manifest* manifest, const fa
                                        const fastfs_run* run_, fastfs_manifest_plan* plan) {
     return guarded([&] {
         const Manifest* data = manifest ? &require_handle(manifest, "manifest").data : nullptr;
-        const auto how = read(options, FASTFS_MANIFEST_OPTIONS_INIT, "options");
+        const auto how = read_options(options, FASTFS_MANIFEST_OPTIONS_INIT);
         const Run run = read_run(run_);
         require(plan != nullptr, "plan must not be null");
         fill(plan, FASTFS_MANIFEST_PLAN_INIT, "plan", [&](fastfs_manifest_plan& p) {
@@ -229,7 +220,7 @@ fastfs_status fastfs_manifest_stream_new(int64_t n_features, int64_t n_groups, c
         const Run run = read_run(run_);
         require_output(run, stream, "stream");
         check_sizes(n_features, n_groups);
-        const auto how = read(options, FASTFS_MANIFEST_OPTIONS_INIT, "options");
+        const auto how = read_options(options, FASTFS_MANIFEST_OPTIONS_INIT);
         check_options(how, 1, 0, n_features);
         require(how.accuracy != FASTFS_MANIFEST_LOW_RANK_HIGH,
                 "accuracy must not be FASTFS_MANIFEST_LOW_RANK_HIGH for sums");
@@ -279,7 +270,7 @@ fastfs_status fastfs_manifest_kernels(int64_t n_features, const double* K1, cons
     return guarded([&] {
         require_size(n_features, 2, "n_features");
         require_fits(n_features, n_features, "a kernel");
-        const auto how = read(options, FASTFS_MANIFEST_OPTIONS_INIT, "options");
+        const auto how = read_options(options, FASTFS_MANIFEST_OPTIONS_INIT);
         Run run = read_run(run_);
         require_array(K1, "K1");
         require_array(K2, "K2");

@@ -7,6 +7,7 @@
 
 #include "capi/abi.hpp"
 #include "capi/checks.hpp"
+#include "capi/fields.hpp"
 #include "capi/fitted.hpp"
 #include "capi/handle.hpp"
 #include "margin/feature_pairs.hpp"
@@ -34,16 +35,6 @@ Classes read_labels(const std::int64_t* labels, std::int64_t n_classes, const fa
     return Classes(labels, n, n_classes);
 }
 
-template <class Options>
-void require_iteration(const Options& o) {
-    require(o.sigma > 0 && std::isfinite(o.sigma), "sigma must be a positive number, not " + text(o.sigma));
-    require(o.sigma_rule >= FASTFS_MARGIN_SIGMA_GIVEN && o.sigma_rule <= FASTFS_MARGIN_SIGMA_AUTO,
-            "sigma_rule must be one of FASTFS_MARGIN_SIGMA_*, not " + std::to_string(o.sigma_rule));
-    require(o.max_iter >= 1 && o.max_iter <= kMostIterations,
-            "max_iter must be from 1 to " + std::to_string(kMostIterations) + ", but is " + std::to_string(o.max_iter));
-    require(o.tol >= 0 && std::isfinite(o.tol), "tol must be a number of at least 0, but is " + text(o.tol));
-}
-
 // Checks a W that is given in factors.
 void require_factors(std::int64_t n_features, std::int64_t rank, const double* values, const double* vectors) {
     require(rank >= 1 && rank <= n_features, "the rank of a W must be from 1 to its " + std::to_string(n_features) +
@@ -56,10 +47,8 @@ void require_factors(std::int64_t n_features, std::int64_t rank, const double* v
 }
 
 fastfs_margin_metric read_metric(const fastfs_margin_metric* given, const Margin& margin) {
-    auto metric = read(given, FASTFS_MARGIN_METRIC_INIT, "metric");
+    auto metric = read_options(given, FASTFS_MARGIN_METRIC_INIT, "metric");
     const std::int64_t n_cols = margin.X().n_cols();
-    require(metric.sigma > 0 && std::isfinite(metric.sigma),
-            "sigma must be a positive number, not " + text(metric.sigma));
     require_features(metric.features, metric.n_features, n_cols);
     if (!metric.features) metric.n_features = n_cols;
     require(metric.weights || (metric.values && metric.vectors), "a metric needs weights, or values and vectors");
@@ -89,16 +78,8 @@ void require_numbers_only(const fastfs_margin* margin, const char* method) {
 }
 
 fastfs_margin_options read_margin_options(const fastfs_margin_options* given, const Matrix& X) {
-    const auto o = read(given, FASTFS_MARGIN_OPTIONS_INIT, "options");
+    const auto o = read_options(given, FASTFS_MARGIN_OPTIONS_INIT);
     const std::int64_t n = X.n_rows();
-    require(o.scaling >= FASTFS_SCALE_NONE && o.scaling <= FASTFS_SCALE_STANDARD,
-            "scaling must be one of FASTFS_SCALE_*, not " + std::to_string(o.scaling));
-    require(o.keep >= FASTFS_KEEP_NONE && o.keep <= FASTFS_KEEP_SQUARED_EUCLIDEAN,
-            "keep must be one of FASTFS_KEEP_*, not " + std::to_string(o.keep));
-    require(o.missing >= FASTFS_MISSING_ERROR && o.missing <= FASTFS_MISSING_CLASS,
-            "missing must be one of FASTFS_MISSING_*, not " + std::to_string(o.missing));
-    require(o.ramp >= FASTFS_RAMP_NONE && o.ramp <= FASTFS_RAMP_DEVIATION,
-            "ramp must be one of FASTFS_RAMP_*, not " + std::to_string(o.ramp));
     require(o.ramp != FASTFS_RAMP_GIVEN || (o.ramp_low >= 0 && o.ramp_low < o.ramp_high && std::isfinite(o.ramp_high)),
             "a ramp must go from a number of at least 0 to a larger one, not from " + text(o.ramp_low) + " to " +
                 text(o.ramp_high));
@@ -138,27 +119,17 @@ fastfs_margin_options read_margin_options(const fastfs_margin_options* given, co
 
 fastfs_relief_options read_relief_options(const fastfs_relief_options* given, const fastfs_margin* margin,
                                           std::int64_t n_classes) {
-    const auto o = read(given, FASTFS_RELIEF_OPTIONS_INIT, "options");
+    const auto o = read_options(given, FASTFS_RELIEF_OPTIONS_INIT);
     const std::int64_t n = margin->data.X().n_rows();
-    require(o.method >= FASTFS_RELIEF && o.method <= FASTFS_RRELIEFF,
-            "method must be from FASTFS_RELIEF to FASTFS_RRELIEFF, not " + std::to_string(o.method));
     if (o.method == FASTFS_RELIEF) require_numbers_only(margin, "RELIEF");
     require(o.closed_form == 0 || (o.closed_form == 1 && o.method == FASTFS_RELIEF),
             "closed_form must be 0, or 1 with FASTFS_RELIEF, not " + std::to_string(o.closed_form));
-    require(o.n_neighbors >= 1, "n_neighbors must be at least 1, but is " + std::to_string(o.n_neighbors));
     require(o.n_targets >= 0 && o.n_targets <= n, "n_targets must be from 1 to the " + std::to_string(n) +
                                                       " samples, or not given for all, not " +
                                                       std::to_string(o.n_targets));
     const bool radial = o.method == FASTFS_SURF || o.method == FASTFS_MULTISURF || o.method == FASTFS_SWRF;
     require(o.far == 0 || (o.far == 1 && radial),
             "far must be 0, or 1 with FASTFS_SURF, FASTFS_MULTISURF or FASTFS_SWRF, not " + std::to_string(o.far));
-    require(o.radius == FASTFS_RADIUS_ALL || o.radius == FASTFS_RADIUS_SAMPLE,
-            "radius must be FASTFS_RADIUS_ALL or FASTFS_RADIUS_SAMPLE, not " + std::to_string(o.radius));
-    require(o.dead_band >= 0 && std::isfinite(o.dead_band),
-            "dead_band must be a number of at least 0, not " + text(o.dead_band));
-    require(o.sigma > 0 && std::isfinite(o.sigma), "sigma must be a positive number, not " + text(o.sigma));
-    require(o.target >= FASTFS_TARGET_CLASS && o.target <= FASTFS_TARGET_SURVIVAL,
-            "target must be one of FASTFS_TARGET_*, not " + std::to_string(o.target));
     require((o.method == FASTFS_RRELIEFF) ? o.target != FASTFS_TARGET_CLASS : o.target != FASTFS_TARGET_SURVIVAL,
             o.method == FASTFS_RRELIEFF
                 ? "FASTFS_RRELIEFF needs FASTFS_TARGET_NUMBER or FASTFS_TARGET_SURVIVAL: use FASTFS_RELIEFF for classes"
@@ -266,8 +237,7 @@ fastfs_status fastfs_im4e(const fastfs_margin* margin, const int64_t* labels, in
         require_numbers_only(margin, "IM4E");
         require(!margin->data.is_weighted(), "IM4E takes no sample_weights");
         const Classes classes = read_labels(labels, n_classes, *margin);
-        const auto o = read(options, FASTFS_IM4E_OPTIONS_INIT, "options");
-        require_iteration(o);
+        const auto o = read_options(options, FASTFS_IM4E_OPTIONS_INIT);
         require(o.n_anchors >= 0 && o.n_anchors <= classes.n_samples(), "n_anchors must be from 1 to the ",
                 classes.n_samples(), " samples, or not given for all, not ", o.n_anchors);
         require_array_or_null(o.class_factors, "class_factors");
@@ -298,15 +268,7 @@ fastfs_status fastfs_immigrate_fit(const fastfs_margin* margin, const int64_t* l
         require_numbers_only(margin, "IMMIGRATE");
         require(!margin->data.is_weighted(), "IMMIGRATE takes no sample_weights");
         const Classes classes = read_labels(labels, n_classes, *margin);
-        const auto o = read(options, FASTFS_IMMIGRATE_OPTIONS_INIT, "options");
-        require_iteration(o);
-        require(o.clip == 0 || o.clip == 1, "clip must be 0 or 1, not " + std::to_string(o.clip));
-        require(o.prefilter >= FASTFS_PREFILTER_NONE && o.prefilter <= FASTFS_PREFILTER_AUTO,
-                "prefilter must be one of FASTFS_PREFILTER_*, not " + std::to_string(o.prefilter));
-        require((o.smallest >= 0 && std::isfinite(o.smallest)) || o.smallest == double{FASTFS_SMALLEST_AUTO},
-                "smallest must be a number of at least 0, or FASTFS_SMALLEST_AUTO, not " + text(o.smallest));
-        require(o.negligible >= 0 && std::isfinite(o.negligible),
-                "negligible must be a number of at least 0, not " + text(o.negligible));
+        const auto o = read_options(options, FASTFS_IMMIGRATE_OPTIONS_INIT);
         require_features(o.features, o.n_features, margin->data.X().n_cols());
         require_array_or_null(o.start, "start");
         require_array_or_null(o.start_matrix, "start_matrix");

@@ -10,6 +10,7 @@
 
 #include "capi/abi.hpp"
 #include "capi/checks.hpp"
+#include "capi/fields.hpp"
 #include "capi/stream.hpp"
 #include "projse/projse.hpp"
 #include "support/errors.hpp"
@@ -20,20 +21,8 @@ namespace {
 using namespace fastfs::core;
 
 fastfs_projse_options read_projse_options(const fastfs_projse_options* given) {
-    const auto o = read(given, FASTFS_PROJSE_OPTIONS_INIT, "options");
-    require(o.kernel == FASTFS_LINEAR || o.kernel == FASTFS_POLY || o.kernel == FASTFS_RBF,
-            "kernel must be FASTFS_LINEAR, FASTFS_POLY or FASTFS_RBF, not ", o.kernel);
-    require(o.degree >= 1, "degree must be at least 1, but is ", o.degree);
-    require(o.sigma_rule >= FASTFS_PROJSE_SIGMA_MEAN && o.sigma_rule <= FASTFS_PROJSE_SIGMA_GIVEN,
-            "sigma_rule must be one of FASTFS_PROJSE_SIGMA_*, not ", o.sigma_rule);
+    const auto o = read_options(given, FASTFS_PROJSE_OPTIONS_INIT);
     if (o.sigma_rule == FASTFS_PROJSE_SIGMA_GIVEN) require_positive(o.sigma, "sigma");
-    require(o.eps >= 0 && std::isfinite(o.eps), "eps must be a number of at least 0, but is ", o.eps);
-    require(o.n_select >= 1, "n_select must be at least 1, but is ", o.n_select);
-    require(o.center == 0 || o.center == 1 || o.center == FASTFS_PROJSE_CENTER_AUTO,
-            "center must be 0, 1 or FASTFS_PROJSE_CENTER_AUTO, not ", o.center);
-    for (const int flag : {o.normalize, o.from_y}) {
-        require(flag == 0 || flag == 1, "normalize and from_y must be 0 or 1, not ", flag);
-    }
     return o;
 }
 

@@ -5,6 +5,7 @@
 
 #include "capi/abi.hpp"
 #include "capi/checks.hpp"
+#include "capi/fields.hpp"
 #include "capi/stream.hpp"
 #include "margin/relief_stream.hpp"
 #include "support/errors.hpp"
@@ -59,14 +60,13 @@ class ReliefBlocks : public Stream {
 
 fastfs_relief_options read_stream_options(const fastfs_relief_options* given, std::int64_t n_rows,
                                           std::int64_t n_classes, int scaling) {
-    const auto o = read(given, FASTFS_RELIEF_OPTIONS_INIT, "options");
+    const auto o = read_options(given, FASTFS_RELIEF_OPTIONS_INIT);
     require(o.method == FASTFS_RELIEF || o.method == FASTFS_RELIEFF,
             "method must be FASTFS_RELIEF or FASTFS_RELIEFF for a stream, not ", o.method);
     require(o.target == FASTFS_TARGET_CLASS, "target must be FASTFS_TARGET_CLASS for a stream, not ", o.target);
     require(o.far == 0, "far must be 0 for a stream, not ", o.far);
     require(o.closed_form == 0 || (o.closed_form == 1 && o.method == FASTFS_RELIEF),
             "closed_form must be 0, or 1 with FASTFS_RELIEF, not ", o.closed_form);
-    require(o.n_neighbors >= 1, "n_neighbors must be at least 1, but is ", o.n_neighbors);
     require(o.n_targets >= 0 && o.n_targets <= n_rows, "n_targets must be from 1 to the ", n_rows,
             " samples, or not given for all, not ", o.n_targets);
     require(scaling >= FASTFS_SCALE_NONE && scaling <= FASTFS_SCALE_STANDARD,

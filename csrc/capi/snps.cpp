@@ -3,6 +3,7 @@
 
 #include "capi/abi.hpp"
 #include "capi/checks.hpp"
+#include "capi/fields.hpp"
 #include "snps/ld_clumps.hpp"
 #include "snps/snp_pairs.hpp"
 #include "support/classes.hpp"
@@ -22,8 +23,7 @@ Matrix read_genotypes(const fastfs_matrix* X_) {
 }
 
 fastfs_snp_pairs_options read_snp_pairs_options(const fastfs_snp_pairs_options* given, const Matrix& X) {
-    const auto o = read(given, FASTFS_SNP_PAIRS_OPTIONS_INIT, "options");
-    require(o.n_pairs >= 1 && o.n_pairs <= kMostValues, "n_pairs must be from 1 to 2^50, not ", o.n_pairs);
+    const auto o = read_options(given, FASTFS_SNP_PAIRS_OPTIONS_INIT);
     require_features(o.snps, o.n_snps, X.n_cols(), "snps");
     const std::int64_t n_snps = o.snps ? o.n_snps : X.n_cols();
     require(n_snps >= 2, "a pair needs two SNPs, but there is only one");
@@ -32,9 +32,7 @@ fastfs_snp_pairs_options read_snp_pairs_options(const fastfs_snp_pairs_options* 
 }
 
 fastfs_ld_clumps_options read_ld_clumps_options(const fastfs_ld_clumps_options* given, std::int64_t n_snps) {
-    const auto o = read(given, FASTFS_LD_CLUMPS_OPTIONS_INIT, "options");
-    require(o.r2 >= 0 && o.r2 <= 1, "r2 must be from 0 to 1, not ", o.r2);
-    require(o.window >= 0 && o.window <= kMostValues, "window must be from 0 to 2^50, not ", o.window);
+    const auto o = read_options(given, FASTFS_LD_CLUMPS_OPTIONS_INIT);
     require_size(o.n_clumps, 0, "n_clumps");
     require_array(o.positions, "positions");
     require_array_or_null(o.chromosomes, "chromosomes");

@@ -17,7 +17,7 @@ compare_pairs <- function(given, data, parameter, what, options, run, fit, may_s
   }
   options$n_pairs <- as_whole("n_pairs", given$n_pairs, low = 1)
   chosen <- chosen_columns(parameter, given[[parameter]], data)
-  if (!is.null(chosen)) options <- c(options, list(chosen = chosen - 1, n_chosen = length(chosen)))
+  if (!is.null(chosen)) options[[parameter]] <- chosen - 1
   n <- data$x$n_rows
   design <- design_of(target, given$x, given$blocks, given$groups, n, given$covariates)
   most <- as_whole("n_permutations", given$n_permutations, low = 0)

@@ -67,7 +67,7 @@ family_stage <- function(method, given, keep = FALSE) {
 family_options <- function(method, given) {
   scaling <- word_or_none("scaling", given$scaling, c("auto", "range", "standard"))
   core <- list(
-    method = method, n_targets = as_count("n_targets", given$n_targets), seed = as_seed(given$random_state)
+    method = sub("_", "", method), n_targets = as_count("n_targets", given$n_targets), seed = as_seed(given$random_state)
   )
   if (method == "relief") {
     core$closed_form <- as_flag("closed_form", given$closed_form)

@@ -28,28 +28,6 @@ static void free_margin(SEXP pointer) {
     R_ClearExternalPtr(pointer);
 }
 
-static const struct word scalings[] = {
-    {"none", FASTFS_SCALE_NONE}, {"range", FASTFS_SCALE_RANGE}, {"standard", FASTFS_SCALE_STANDARD}, {NULL, 0}};
-static const struct word kept[] = {{"none", FASTFS_KEEP_NONE},
-                                   {"manhattan", FASTFS_KEEP_MANHATTAN},
-                                   {"sqeuclidean", FASTFS_KEEP_SQUARED_EUCLIDEAN},
-                                   {NULL, 0}};
-static const struct word missing[] = {
-    {"error", FASTFS_MISSING_ERROR}, {"ignore", FASTFS_MISSING_IGNORE}, {"class", FASTFS_MISSING_CLASS}, {NULL, 0}};
-static const struct word ramps[] = {
-    {"none", FASTFS_RAMP_NONE}, {"given", FASTFS_RAMP_GIVEN}, {"sd", FASTFS_RAMP_DEVIATION}, {NULL, 0}};
-static const struct field margin_fields[] = {
-    {"scaling", AT(fastfs_margin_options, scaling), WORD, scalings},
-    {"keep", AT(fastfs_margin_options, keep), WORD, kept},
-    {"missing", AT(fastfs_margin_options, missing), WORD, missing},
-    {"ramp", AT(fastfs_margin_options, ramp), WORD, ramps},
-    {"ramp_low", AT(fastfs_margin_options, ramp_low), F64, NULL},
-    {"ramp_high", AT(fastfs_margin_options, ramp_high), F64, NULL},
-    {"levels", AT(fastfs_margin_options, levels), INT64S, NULL},
-    {"distances", AT(fastfs_margin_options, distances), DOUBLES, NULL},
-    {"sample_weights", AT(fastfs_margin_options, sample_weights), DOUBLES, NULL},
-};
-
 static SEXP margin_new(SEXP given_X, SEXP given, SEXP given_run) {
     fastfs_margin_options options = FASTFS_MARGIN_OPTIONS_INIT;
     fastfs_matrix X;
@@ -58,7 +36,7 @@ static SEXP margin_new(SEXP given_X, SEXP given, SEXP given_run) {
     int n_protected = 2;
     SEXP keep = PROTECT(Rf_list2(given_X, given));
     SEXP pointer = PROTECT(new_handle(margin_tag, keep, free_margin));
-    READ_OPTIONS(given, options, margin_fields);
+    read_options("fastfs_margin_options", given, &options);
     read_matrix(given_X, &X);
     begin_call(&call, given_run);
     const fastfs_status status = fastfs_margin_new(&X, &options, &call.run, &margin);
@@ -71,27 +49,6 @@ static SEXP margin_new(SEXP given_X, SEXP given, SEXP given_run) {
 /* The X of a handle that keeps it first. */
 static SEXP kept_X(SEXP pointer) { return CAR(R_ExternalPtrProtected(pointer)); }
 
-static const struct word family[] = {
-    {"relief", FASTFS_RELIEF}, {"relieff", FASTFS_RELIEFF},     {"multisurf", FASTFS_MULTISURF}, {"surf", FASTFS_SURF},
-    {"swrf", FASTFS_SWRF},     {"mu_relief", FASTFS_MU_RELIEF}, {"rrelieff", FASTFS_RRELIEFF},   {NULL, 0}};
-static const struct word radii[] = {{"all", FASTFS_RADIUS_ALL}, {"sample", FASTFS_RADIUS_SAMPLE}, {NULL, 0}};
-static const struct word targets[] = {
-    {"class", FASTFS_TARGET_CLASS}, {"number", FASTFS_TARGET_NUMBER}, {"survival", FASTFS_TARGET_SURVIVAL}, {NULL, 0}};
-static const struct field relief_fields[] = {
-    {"method", AT(fastfs_relief_options, method), WORD, family},
-    {"closed_form", AT(fastfs_relief_options, closed_form), I32, NULL},
-    {"n_neighbors", AT(fastfs_relief_options, n_neighbors), I64, NULL},
-    {"n_targets", AT(fastfs_relief_options, n_targets), I64, NULL},
-    {"seed", AT(fastfs_relief_options, seed), U64, NULL},
-    {"far", AT(fastfs_relief_options, far), I32, NULL},
-    {"radius", AT(fastfs_relief_options, radius), WORD, radii},
-    {"dead_band", AT(fastfs_relief_options, dead_band), F64, NULL},
-    {"sigma", AT(fastfs_relief_options, sigma), F64, NULL},
-    {"target", AT(fastfs_relief_options, target), WORD, targets},
-    {"y", AT(fastfs_relief_options, y), DOUBLES, NULL},
-    {"events", AT(fastfs_relief_options, events), INT32S, NULL},
-    {"priors", AT(fastfs_relief_options, priors), DOUBLES, NULL},
-};
 static const struct output relief_outputs[] = {
     {"warnings", AT(fastfs_relief_result, warnings), I32, 0, 0, 0},
     {"stored", AT(fastfs_relief_result, stored), I32, 0, 0, 0},
@@ -105,7 +62,7 @@ static SEXP relief(SEXP pointer, SEXP labels, SEXP n_classes, SEXP given, SEXP g
     struct call call;
     int n_protected = 1;
     const R_xlen_t d = (R_xlen_t)number(kept_X(pointer), "n_cols");
-    READ_OPTIONS(given, options, relief_fields);
+    read_options("fastfs_relief_options", given, &options);
     SEXP found = PROTECT(new_list(5));
     result.scores = REAL(doubles_in(found, "scores", d));
     if (options.n_targets > 0) result.scores_se = REAL(doubles_in(found, "scores_se", d));
@@ -118,18 +75,6 @@ static SEXP relief(SEXP pointer, SEXP labels, SEXP n_classes, SEXP given, SEXP g
     return found;
 }
 
-static const struct word sigma_rules[] = {
-    {"given", FASTFS_MARGIN_SIGMA_GIVEN}, {"auto", FASTFS_MARGIN_SIGMA_AUTO}, {NULL, 0}};
-static const struct field im4e_fields[] = {
-    {"sigma", AT(fastfs_im4e_options, sigma), F64, NULL},
-    {"sigma_rule", AT(fastfs_im4e_options, sigma_rule), WORD, sigma_rules},
-    {"max_iter", AT(fastfs_im4e_options, max_iter), I32, NULL},
-    {"tol", AT(fastfs_im4e_options, tol), F64, NULL},
-    {"class_factors", AT(fastfs_im4e_options, class_factors), DOUBLES, NULL},
-    {"start", AT(fastfs_im4e_options, start), DOUBLES, NULL},
-    {"n_anchors", AT(fastfs_im4e_options, n_anchors), I64, NULL},
-    {"seed", AT(fastfs_im4e_options, seed), U64, NULL},
-};
 static const struct output im4e_outputs[] = {
     {"warnings", AT(fastfs_im4e_result, warnings), I32, 0, 0, 0},
     {"stored", AT(fastfs_im4e_result, stored), I32, 0, 0, 0},
@@ -145,7 +90,7 @@ static SEXP im4e(SEXP pointer, SEXP labels, SEXP n_classes, SEXP given, SEXP giv
     struct call call;
     int n_protected = 1;
     const R_xlen_t d = (R_xlen_t)number(kept_X(pointer), "n_cols");
-    READ_OPTIONS(given, options, im4e_fields);
+    read_options("fastfs_im4e_options", given, &options);
     SEXP found = PROTECT(new_list(8));
     result.weights = REAL(doubles_in(found, "weights", d));
     result.cost = REAL(doubles_in(found, "cost", options.max_iter));
@@ -158,19 +103,6 @@ static SEXP im4e(SEXP pointer, SEXP labels, SEXP n_classes, SEXP given, SEXP giv
     return found;
 }
 
-static const struct word prefilters[] = {
-    {"none", FASTFS_PREFILTER_NONE}, {"im4e", FASTFS_PREFILTER_IM4E}, {"auto", FASTFS_PREFILTER_AUTO}, {NULL, 0}};
-static const struct field immigrate_fields[] = {
-    {"sigma", AT(fastfs_immigrate_options, sigma), F64, NULL},
-    {"sigma_rule", AT(fastfs_immigrate_options, sigma_rule), WORD, sigma_rules},
-    {"max_iter", AT(fastfs_immigrate_options, max_iter), I32, NULL},
-    {"tol", AT(fastfs_immigrate_options, tol), F64, NULL},
-    {"clip", AT(fastfs_immigrate_options, clip), I32, NULL},
-    {"prefilter", AT(fastfs_immigrate_options, prefilter), WORD, prefilters},
-    {"smallest", AT(fastfs_immigrate_options, smallest), F64, NULL},
-    {"negligible", AT(fastfs_immigrate_options, negligible), F64, NULL},
-    {"start_matrix", AT(fastfs_immigrate_options, start_matrix), DOUBLES, NULL},
-};
 #define OF(member) AT(fastfs_immigrate_result, member)
 static const struct output immigrate_outputs[] = {
     {"warnings", OF(warnings), I32, 0, 0, 0},
@@ -203,7 +135,7 @@ static SEXP immigrate(SEXP pointer, SEXP labels, SEXP n_classes, SEXP given, SEX
     struct call call;
     int n_protected = 2;
     const R_xlen_t d = (R_xlen_t)number(kept_X(pointer), "n_cols");
-    READ_OPTIONS(given, options, immigrate_fields);
+    read_options("fastfs_immigrate_options", given, &options);
     SEXP found = PROTECT(new_list(13));
     SEXP handle = PROTECT(new_handle(fitted_tag, R_NilValue, free_fitted));
     const int64_t* y = as_int64s(labels);
@@ -242,16 +174,6 @@ static SEXP immigrate_pairs(SEXP values, SEXP vectors, SEXP without_leading, SEX
 /* ---- predictions of IM4E and IMMIGRATE ------------------------------------------------------------------------------
  */
 
-static const struct field metric_fields[] = {
-    {"sigma", AT(fastfs_margin_metric, sigma), F64, NULL},
-    {"features", AT(fastfs_margin_metric, features), INT64S, NULL},
-    {"n_features", AT(fastfs_margin_metric, n_features), I64, NULL},
-    {"weights", AT(fastfs_margin_metric, weights), DOUBLES, NULL},
-    {"rank", AT(fastfs_margin_metric, rank), I64, NULL},
-    {"values", AT(fastfs_margin_metric, values), DOUBLES, NULL},
-    {"vectors", AT(fastfs_margin_metric, vectors), DOUBLES, NULL},
-};
-
 /* A column for each row of X: its distances to the classes. */
 static SEXP margin_distances(SEXP pointer, SEXP labels, SEXP n_classes_, SEXP given, SEXP given_X, SEXP given_run) {
     const fastfs_margin* margin = handle_of(pointer, margin_tag);
@@ -260,7 +182,7 @@ static SEXP margin_distances(SEXP pointer, SEXP labels, SEXP n_classes_, SEXP gi
     struct call call;
     int n_protected = 1;
     const int64_t n_classes = (int64_t)Rf_asReal(n_classes_);
-    READ_OPTIONS(given, metric, metric_fields);
+    read_options("fastfs_margin_metric", given, &metric);
     read_matrix(given_X, &X);
     SEXP distances = PROTECT(Rf_allocMatrix(REALSXP, (int)n_classes, (int)X.n_rows));
     const int64_t* y = as_int64s(labels);
@@ -278,7 +200,7 @@ static SEXP margin_explain(SEXP pointer, SEXP labels, SEXP n_classes, SEXP given
     fastfs_matrix X;
     struct call call;
     int n_protected = 1;
-    READ_OPTIONS(given, metric, metric_fields);
+    read_options("fastfs_margin_metric", given, &metric);
     read_matrix(given_X, &X);
     const int64_t n_parts = metric.weights == NULL ? metric.n_features * metric.n_features : metric.n_features;
     SEXP parts = PROTECT(Rf_allocVector(REALSXP, (R_xlen_t)(X.n_rows * n_parts)));
@@ -315,33 +237,9 @@ static SEXP manifest_new(SEXP given_X, SEXP keep_distances, SEXP given_run) {
     return pointer;
 }
 
-static const struct word forms[] = {
-    {"pencil", FASTFS_MANIFEST_PENCIL}, {"spd", FASTFS_MANIFEST_SPD}, {"spsd", FASTFS_MANIFEST_SPSD}, {NULL, 0}};
-static const struct word accuracies[] = {
-    {"auto", FASTFS_MANIFEST_AUTO},         {"exact", FASTFS_MANIFEST_EXACT},
-    {"low_rank", FASTFS_MANIFEST_LOW_RANK}, {"low_rank_high", FASTFS_MANIFEST_LOW_RANK_HIGH},
-    {"domains", FASTFS_MANIFEST_DOMAINS},   {NULL, 0}};
-static const struct word multiclasses[] = {{"ovr", FASTFS_MANIFEST_OVR}, {"ovo", FASTFS_MANIFEST_OVO}, {NULL, 0}};
 static const struct word reasons[] = {{"asked", FASTFS_BECAUSE_ASKED},   {"size", FASTFS_BECAUSE_SIZE},
                                       {"memory", FASTFS_BECAUSE_MEMORY}, {"rank", FASTFS_BECAUSE_RANK},
                                       {"form", FASTFS_BECAUSE_FORM},     {NULL, 0}};
-static const struct word sigmas[] = {{"median", FASTFS_MANIFEST_SIGMA_MEDIAN},
-                                     {"percentile", FASTFS_MANIFEST_SIGMA_PERCENTILE},
-                                     {"given", FASTFS_MANIFEST_SIGMA_GIVEN},
-                                     {NULL, 0}};
-static const struct field manifest_fields[] = {
-    {"form", AT(fastfs_manifest_options, form), WORD, forms},
-    {"accuracy", AT(fastfs_manifest_options, accuracy), WORD, accuracies},
-    {"rank", AT(fastfs_manifest_options, rank), I64, NULL},
-    {"multiclass", AT(fastfs_manifest_options, multiclass), WORD, multiclasses},
-    {"seed", AT(fastfs_manifest_options, seed), U64, NULL},
-};
-static const struct field scale_fields[] = {
-    {"rule", AT(fastfs_manifest_scale, rule), WORD, sigmas},
-    {"normalize", AT(fastfs_manifest_scale, normalize), I32, NULL},
-    {"value", AT(fastfs_manifest_scale, value), F64, NULL},
-    {"sigma", AT(fastfs_manifest_scale, sigma), DOUBLES, NULL},
-};
 
 static int32_t* integers_in(SEXP list, const char* name, R_xlen_t n) {
     SEXP values = add(list, name, Rf_allocVector(INTSXP, n));
@@ -360,8 +258,8 @@ static SEXP manifest_fit(SEXP pointer, SEXP labels, SEXP n_classes_, SEXP given,
     int n_protected = 0;
     const R_xlen_t d = (R_xlen_t)number(kept_X(pointer), "n_cols");
     const int64_t n_classes = (int64_t)Rf_asReal(n_classes_), m = (int64_t)Rf_asReal(n_components);
-    READ_OPTIONS(given, options, manifest_fields);
-    READ_OPTIONS(given_scale, scale, scale_fields);
+    read_options("fastfs_manifest_options", given, &options);
+    read_options("fastfs_manifest_scale", given_scale, &scale);
     begin_call(&call, given_run);
     plan.n_classes = n_classes;
     plan.n_components = m;
@@ -391,7 +289,7 @@ static SEXP manifest_fit(SEXP pointer, SEXP labels, SEXP n_classes_, SEXP given,
     options.accuracy = plan.accuracy;
     RETURN_FAILURE(call, fastfs_manifest_fit(manifest, y, n_classes, &options, &scale, 1, &call.run, &result));
     add(found, "kernel_rank", of_int64s(result.ranks, p));
-    add(found, "accuracy", Rf_mkString(word_of(plan.accuracy, accuracies)));
+    add(found, "accuracy", Rf_mkString(option_word("fastfs_manifest_options", "accuracy", plan.accuracy)));
     add(found, "reason", Rf_mkString(word_of(plan.reason, reasons)));
     add(found, "exact_bytes", Rf_ScalarReal((double)plan.exact_bytes));
     found = trimmed(found);
@@ -401,22 +299,6 @@ static SEXP manifest_fit(SEXP pointer, SEXP labels, SEXP n_classes_, SEXP given,
 
 /* ---- ProjSe ------------------------------------------------------------------------------------------------------ */
 
-static const struct word kernels[] = {{"linear", FASTFS_LINEAR}, {"poly", FASTFS_POLY}, {"rbf", FASTFS_RBF}, {NULL, 0}};
-static const struct word projse_sigmas[] = {{"mean", FASTFS_PROJSE_SIGMA_MEAN},
-                                            {"sqrt_m", FASTFS_PROJSE_SIGMA_SQRT_ROWS},
-                                            {"given", FASTFS_PROJSE_SIGMA_GIVEN},
-                                            {NULL, 0}};
-static const struct word centers[] = {{"no", 0}, {"yes", 1}, {"auto", FASTFS_PROJSE_CENTER_AUTO}, {NULL, 0}};
-static const struct field projse_fields[] = {
-    {"kernel", AT(fastfs_projse_options, kernel), WORD, kernels},
-    {"degree", AT(fastfs_projse_options, degree), I32, NULL},
-    {"sigma_rule", AT(fastfs_projse_options, sigma_rule), WORD, projse_sigmas},
-    {"sigma", AT(fastfs_projse_options, sigma), F64, NULL},
-    {"center", AT(fastfs_projse_options, center), WORD, centers},
-    {"normalize", AT(fastfs_projse_options, normalize), I32, NULL},
-    {"eps", AT(fastfs_projse_options, eps), F64, NULL},
-    {"n_select", AT(fastfs_projse_options, n_select), I64, NULL},
-};
 static const struct output projse_outputs[] = {
     {"warnings", AT(fastfs_projse_result, warnings), I32, 0, 0, 0},
     {"center", AT(fastfs_projse_result, center), I32, 0, 0, 0},
@@ -432,7 +314,7 @@ static SEXP projse(SEXP given_X, SEXP given_Y, SEXP labels, SEXP n_classes, SEXP
     fastfs_matrix X, Y;
     struct call call;
     int n_protected = 1;
-    READ_OPTIONS(given, options, projse_fields);
+    read_options("fastfs_projse_options", given, &options);
     read_matrix(given_X, &X);
     if (given_Y != R_NilValue) read_matrix(given_Y, &Y);
     const R_xlen_t m = (R_xlen_t)options.n_select;
@@ -457,7 +339,7 @@ static SEXP projse_label_scores(SEXP given_X, SEXP labels, SEXP n_classes, SEXP 
     fastfs_matrix X;
     struct call call;
     int n_protected = 1;
-    READ_OPTIONS(given, options, projse_fields);
+    read_options("fastfs_projse_options", given, &options);
     read_matrix(given_X, &X);
     const int n_labelings = Rf_ncols(labels);
     SEXP scores = PROTECT(Rf_allocMatrix(REALSXP, (int)X.n_cols, n_labelings));
@@ -471,23 +353,6 @@ static SEXP projse_label_scores(SEXP given_X, SEXP labels, SEXP n_classes, SEXP 
 
 /* ---- DiSC -------------------------------------------------------------------------------------------------------- */
 
-static const struct word graphs[] = {
-    {"dense", FASTFS_GRAPH_DENSE}, {"knn", FASTFS_GRAPH_KNN}, {"lists", FASTFS_GRAPH_LISTS}, {NULL, 0}};
-static const struct word constants[] = {
-    {"drop", FASTFS_CONSTANT_DROP}, {"project", FASTFS_CONSTANT_PROJECT}, {NULL, 0}};
-static const struct word disc_scalings[] = {
-    {"none", FASTFS_DISC_SCALING_NONE}, {"standard", FASTFS_DISC_SCALING_STANDARD}, {NULL, 0}};
-static const struct field disc_fields[] = {
-    {"graph", AT(fastfs_disc_options, graph), WORD, graphs},
-    {"constant", AT(fastfs_disc_options, constant), WORD, constants},
-    {"bandwidth_neighbors", AT(fastfs_disc_options, bandwidth_neighbors), I64, NULL},
-    {"n_neighbors", AT(fastfs_disc_options, n_neighbors), I64, NULL},
-    {"density", AT(fastfs_disc_options, density), F64, NULL},
-    {"n_vectors", AT(fastfs_disc_options, n_vectors), I64, NULL},
-    {"n_differential", AT(fastfs_disc_options, n_differential), I64, NULL},
-    {"seed", AT(fastfs_disc_options, seed), U64, NULL},
-    {"scaling", AT(fastfs_disc_options, scaling), WORD, disc_scalings},
-};
 #define OF(member) AT(fastfs_disc_result, member)
 static const struct output disc_outputs[] = {
     {"warnings", OF(warnings), I32, 0, 0, 0},
@@ -526,7 +391,7 @@ static SEXP disc(SEXP given_sets, SEXP n_components, SEXP given, SEXP given_run)
         sets[s].X = &X[s];
         sets[s].n_components = (int64_t)REAL(n_components)[s];
     }
-    READ_OPTIONS(given, options, disc_fields);
+    read_options("fastfs_disc_options", given, &options);
     SEXP results = PROTECT(Rf_allocVector(VECSXP, n));
     SEXP handle = PROTECT(new_handle(fitted_tag, R_NilValue, free_fitted));
     begin_call(&call, given_run);
@@ -545,35 +410,6 @@ static SEXP disc(SEXP given_sets, SEXP n_components, SEXP given, SEXP given_run)
 
 /* ---- I-KDR ------------------------------------------------------------------------------------------------------- */
 
-static const struct word widths[] = {
-    {"mean_squared", FASTFS_WIDTH_MEAN_SQUARED}, {"mean", FASTFS_WIDTH_MEAN}, {"given", FASTFS_WIDTH_GIVEN}, {NULL, 0}};
-static const struct field kernel_fields[] = {
-    {"n_kernels", AT(fastfs_ikdr_kernels, n_kernels), I64, NULL},
-    {"groups", AT(fastfs_ikdr_kernels, groups), INT64S, NULL},
-    {"scaling", AT(fastfs_ikdr_kernels, scaling), WORD, scalings},
-    {"width", AT(fastfs_ikdr_kernels, width), WORD, widths},
-    {"delta", AT(fastfs_ikdr_kernels, delta), F64, NULL},
-    {"matrices", AT(fastfs_ikdr_kernels, matrices), DOUBLES, NULL},
-    {"n_samples", AT(fastfs_ikdr_kernels, n_samples), I64, NULL},
-};
-static const struct word interpretabilities[] = {
-    {"laplacian", FASTFS_IKDR_LAPLACIAN}, {"distance", FASTFS_IKDR_DISTANCE}, {NULL, 0}};
-static const struct word solvers[] = {
-    {"projected_gradient", FASTFS_IKDR_PROJECTED_GRADIENT}, {"admm", FASTFS_IKDR_ADMM}, {NULL, 0}};
-static const struct field ikdr_fields[] = {
-    {"n_components", AT(fastfs_ikdr_options, n_components), I64, NULL},
-    {"lambdas", AT(fastfs_ikdr_options, lambdas), DOUBLES, NULL},
-    {"mu", AT(fastfs_ikdr_options, mu), F64, NULL},
-    {"tau", AT(fastfs_ikdr_options, tau), F64, NULL},
-    {"zeta", AT(fastfs_ikdr_options, zeta), F64, NULL},
-    {"interpretability", AT(fastfs_ikdr_options, interpretability), WORD, interpretabilities},
-    {"solver", AT(fastfs_ikdr_options, solver), WORD, solvers},
-    {"max_iter", AT(fastfs_ikdr_options, max_iter), I64, NULL},
-    {"max_inner", AT(fastfs_ikdr_options, max_inner), I64, NULL},
-    {"tol", AT(fastfs_ikdr_options, tol), F64, NULL},
-    {"rho", AT(fastfs_ikdr_options, rho), F64, NULL},
-    {"seed", AT(fastfs_ikdr_options, seed), U64, NULL},
-};
 #define OF(member) AT(fastfs_ikdr_result, member)
 static const struct output ikdr_outputs[] = {
     {"warnings", OF(warnings), I32, 0, 0, 0},
@@ -602,11 +438,10 @@ static SEXP ikdr(SEXP given_X, SEXP given_kernels, SEXP labels, SEXP n_classes, 
     fastfs_fitted* fitted = NULL;
     struct call call;
     int n_protected = 2;
-    READ_OPTIONS(given_kernels, source, kernel_fields);
-    READ_OPTIONS(given, options, ikdr_fields);
+    read_options("fastfs_ikdr_kernels", given_kernels, &source);
+    read_options("fastfs_ikdr_options", given, &options);
     read_matrix(given_X, &X);
     source.X = &X;
-    options.n_lambdas = 1;
     SEXP found = PROTECT(new_list(15));
     SEXP handle = PROTECT(new_handle(fitted_tag, R_NilValue, free_fitted));
     const int64_t* y = as_int64s(labels);
@@ -631,17 +466,6 @@ static R_xlen_t most_pairs(int64_t asked, int64_t n) {
 
 static int64_t* int64s(R_xlen_t n) { return (int64_t*)R_alloc((size_t)n + 1, sizeof(int64_t)); }
 
-static const struct word correlations[] = {{"pearson", FASTFS_PEARSON}, {"spearman", FASTFS_SPEARMAN}, {NULL, 0}};
-static const struct field correlation_fields[] = {
-    {"correlation", AT(fastfs_differential_correlation_options, correlation), WORD, correlations},
-    {"wholes", AT(fastfs_differential_correlation_options, wholes), I64, NULL},
-    {"n_pairs", AT(fastfs_differential_correlation_options, n_pairs), I64, NULL},
-    {"chosen", AT(fastfs_differential_correlation_options, features), INT64S, NULL},
-    {"n_chosen", AT(fastfs_differential_correlation_options, n_features), I64, NULL},
-    {"labelings", AT(fastfs_differential_correlation_options, labelings), INT64S, NULL},
-    {"n_labelings", AT(fastfs_differential_correlation_options, n_labelings), I64, NULL},
-};
-
 /* Pairs and their correlations: two numbers a pair. */
 static SEXP differential_correlation(SEXP given_X, SEXP labels, SEXP given, SEXP given_run) {
     fastfs_differential_correlation_options options = FASTFS_DIFFERENTIAL_CORRELATION_OPTIONS_INIT;
@@ -649,7 +473,7 @@ static SEXP differential_correlation(SEXP given_X, SEXP labels, SEXP given, SEXP
     fastfs_matrix X;
     struct call call;
     int n_protected = 1;
-    READ_OPTIONS(given, options, correlation_fields);
+    read_options("fastfs_differential_correlation_options", given, &options);
     read_matrix(given_X, &X);
     const R_xlen_t d = (R_xlen_t)X.n_cols;
     const R_xlen_t most = most_pairs(options.n_pairs, options.features == NULL ? d : options.n_features);
@@ -678,14 +502,6 @@ static SEXP differential_correlation(SEXP given_X, SEXP labels, SEXP given, SEXP
     return found;
 }
 
-static const struct field snp_pairs_fields[] = {
-    {"n_pairs", AT(fastfs_snp_pairs_options, n_pairs), I64, NULL},
-    {"chosen", AT(fastfs_snp_pairs_options, snps), INT64S, NULL},
-    {"n_chosen", AT(fastfs_snp_pairs_options, n_snps), I64, NULL},
-    {"labelings", AT(fastfs_snp_pairs_options, labelings), INT64S, NULL},
-    {"n_labelings", AT(fastfs_snp_pairs_options, n_labelings), I64, NULL},
-};
-
 /* Pairs: two numbers each; tables: 3 x 3 x 2 numbers a pair, the class first in R's order. */
 static SEXP snp_pairs(SEXP given_X, SEXP labels, SEXP given, SEXP given_run) {
     fastfs_snp_pairs_options options = FASTFS_SNP_PAIRS_OPTIONS_INIT;
@@ -693,7 +509,7 @@ static SEXP snp_pairs(SEXP given_X, SEXP labels, SEXP given, SEXP given_run) {
     fastfs_matrix X;
     struct call call;
     int n_protected = 1;
-    READ_OPTIONS(given, options, snp_pairs_fields);
+    read_options("fastfs_snp_pairs_options", given, &options);
     read_matrix(given_X, &X);
     const R_xlen_t d = (R_xlen_t)X.n_cols;
     const R_xlen_t most = most_pairs(options.n_pairs, options.snps == NULL ? d : options.n_snps);
@@ -719,21 +535,13 @@ static SEXP snp_pairs(SEXP given_X, SEXP labels, SEXP given, SEXP given_run) {
     return found;
 }
 
-static const struct field ld_clumps_fields[] = {
-    {"r2", AT(fastfs_ld_clumps_options, r2), F64, NULL},
-    {"window", AT(fastfs_ld_clumps_options, window), I64, NULL},
-    {"n_clumps", AT(fastfs_ld_clumps_options, n_clumps), I64, NULL},
-    {"positions", AT(fastfs_ld_clumps_options, positions), INT64S, NULL},
-    {"chromosomes", AT(fastfs_ld_clumps_options, chromosomes), INT64S, NULL},
-};
-
 static SEXP ld_clumps(SEXP given_X, SEXP scores, SEXP given, SEXP given_run) {
     fastfs_ld_clumps_options options = FASTFS_LD_CLUMPS_OPTIONS_INIT;
     fastfs_ld_clumps_result result = FASTFS_LD_CLUMPS_RESULT_INIT;
     fastfs_matrix X;
     struct call call;
     int n_protected = 1;
-    READ_OPTIONS(given, options, ld_clumps_fields);
+    read_options("fastfs_ld_clumps_options", given, &options);
     read_matrix(given_X, &X);
     SEXP found = PROTECT(new_list(2));
     result.leads = int64s((R_xlen_t)X.n_cols);

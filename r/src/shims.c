@@ -26,44 +26,67 @@ const char* word_of(int32_t value, const struct word* words) {
     return "";
 }
 
-static void read_option(SEXP value, char* to, const struct field* field) {
-    switch (field->kind) {
-        case I32:
-            *(int32_t*)to = (int32_t)Rf_asReal(value);
-            break;
-        case I64:
-            *(int64_t*)to = (int64_t)Rf_asReal(value);
-            break;
-        case U64:
-            *(uint64_t*)to = (uint64_t)Rf_asReal(value);
-            break;
-        case F64:
-            *(double*)to = Rf_asReal(value);
-            break;
-        case WORD:
-            *(int32_t*)to = number_of(field->name, CHAR(Rf_asChar(value)), field->words);
-            break;
-        case DOUBLES:
-            *(const double**)to = value == R_NilValue ? NULL : REAL(value);
-            break;
-        case INT32S:
-            *(const int32_t**)to = value == R_NilValue ? NULL : INTEGER(value);
-            break;
-        case INT64S:
-            *(const int64_t**)to = as_int64s(value);
-            break;
+static const fastfs_field* field_of(const char* type, const char* name) {
+    const fastfs_field* field;
+    for (int32_t i = 0; (field = fastfs_fields(type, i)) != NULL; ++i) {
+        if (strcmp(field->name, name) == 0) return field;
     }
+    return NULL;
 }
 
-void read_options(SEXP given, void* options, const struct field* table, size_t n_fields) {
+static double number_or_word(SEXP value, const fastfs_field* field) {
+    if (TYPEOF(value) != STRSXP) return Rf_asReal(value);
+    const char* word = CHAR(Rf_asChar(value));
+    for (int32_t i = 0; i < field->n_words; ++i) {
+        if (strcmp(field->words[i], word) == 0) return field->values[i];
+    }
+    Rf_error("%s has no value '%s'", field->name, word);
+}
+
+static const void* array_or_null(SEXP value, int32_t type) {
+    if (value == R_NilValue) return NULL;
+    if (type == FASTFS_INT64S) return as_int64s(value);
+    return type == FASTFS_DOUBLES ? (const void*)REAL(value) : (const void*)INTEGER(value);
+}
+
+void read_options(const char* type, SEXP given, void* options) {
     SEXP names = Rf_getAttrib(given, R_NamesSymbol);
     for (R_xlen_t i = 0; i < Rf_xlength(given); ++i) {
         const char* name = CHAR(STRING_ELT(names, i));
-        size_t f = 0;
-        while (f < n_fields && strcmp(table[f].name, name) != 0) ++f;
-        if (f == n_fields) Rf_error("there is no option '%s'", name);
-        read_option(VECTOR_ELT(given, i), (char*)options + table[f].offset, &table[f]);
+        const fastfs_field* field = field_of(type, name);
+        if (field == NULL) Rf_error("there is no option '%s'", name);
+        SEXP value = VECTOR_ELT(given, i);
+        char* to = (char*)options + field->offset;
+        switch (field->type) {
+            case FASTFS_INT32:
+                *(int32_t*)to = (int32_t)number_or_word(value, field);
+                break;
+            case FASTFS_INT64:
+                *(int64_t*)to = (int64_t)number_or_word(value, field); /* exact up to 2^53 */
+                break;
+            case FASTFS_UINT64:
+                *(uint64_t*)to = (uint64_t)number_or_word(value, field);
+                break;
+            case FASTFS_DOUBLE:
+                *(double*)to = number_or_word(value, field);
+                break;
+            case FASTFS_KERNEL:
+                Rf_error("%s is a C function, which R has no way to give", name);
+            default: {
+                *(const void**)to = array_or_null(value, field->type);
+                const fastfs_field* length = field->sizes[1] == NULL ? field_of(type, field->sizes[0]) : NULL;
+                if (length != NULL) *(int64_t*)((char*)options + length->offset) = (int64_t)Rf_xlength(value);
+            }
+        }
     }
+}
+
+const char* option_word(const char* type, const char* option, int32_t value) {
+    const fastfs_field* field = field_of(type, option);
+    for (int32_t i = 0; field != NULL && i < field->n_words; ++i) {
+        if (field->values[i] == value) return field->words[i];
+    }
+    return "";
 }
 
 /* ---- results ----------------------------------------------------------------------------------------------------- */

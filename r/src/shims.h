@@ -10,44 +10,31 @@
 
 #include "fastfs/fastfs.h"
 
-/* ---- options: a named list becomes a struct, by a table ---------------------------------------------------------- */
+/* ---- options: a named list becomes a struct, as fastfs_fields says ---------------------------------------------- */
+
+/* Reads a list into the struct with this name. TRUE and FALSE become 1 and 0, words their values. Vectors of doubles
+ * and of 32-bit integers are taken as they are, and NULL stands for none; 64-bit integers are a copy that lasts for the
+ * call. A vector sets the field that holds its length. An element that the struct lacks is an error, as a defect of the
+ * R code above. */
+void read_options(const char* type, SEXP given, void* options);
+const char* option_word(const char* type, const char* option, int32_t value);
 
 struct word {
     const char* name;
     int32_t value;
 };
 
-enum kind {
-    I32, /* a number or TRUE and FALSE */
-    I64, /* numbers of R are doubles, exact up to 2^53 */
-    U64,
-    F64,
-    WORD,    /* one of words, which ends with NULL */
-    DOUBLES, /* NULL, or a vector of doubles, which is taken as it is */
-    INT32S,  /* NULL, or a vector of integers, which is taken as it is */
-    INT64S   /* NULL, or a vector of integers or whole doubles, of which a copy is made that lasts for the call */
-};
-
-struct field {
-    const char* name;
-    size_t offset;
-    enum kind kind;
-    const struct word* words;
-};
-
-/* Elements of the list that the struct lacks are an error, as a defect of the R code above. */
-void read_options(SEXP given, void* options, const struct field* table, size_t n_fields);
-#define READ_OPTIONS(given, options, table) read_options(given, &(options), table, sizeof(table) / sizeof(table[0]))
-
 int32_t number_of(const char* option, const char* word, const struct word* words);
 const char* word_of(int32_t value, const struct word* words);
 
 /* ---- results ----------------------------------------------------------------------------------------------------- */
 
+enum kind { I32, I64, F64, DOUBLES, INT32S, INT64S };
+
 struct output {
     const char* name;
     size_t offset;
-    enum kind kind;    /* I32, I64, F64; DOUBLES, INT32S, INT64S: arrays of rows x cols, row-major */
+    enum kind kind;    /* a number, or an array of rows x cols, row-major */
     size_t rows, cols; /* offsets of the int64_t that hold them; cols 0: a vector; rows 0, too: one number a feature */
     int more_rows;
 };

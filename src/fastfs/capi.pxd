@@ -90,6 +90,28 @@ cdef extern from "fastfs/fastfs.h" nogil:
     ctypedef struct fastfs_fitted:
         pass
     void fastfs_fitted_free(fastfs_fitted *fitted)
+    ctypedef enum fastfs_type:
+        FASTFS_INT32
+        FASTFS_INT64
+        FASTFS_UINT64
+        FASTFS_DOUBLE
+        FASTFS_KERNEL
+        FASTFS_INT32S
+        FASTFS_INT64S
+        FASTFS_DOUBLES
+    ctypedef struct fastfs_field:
+        size_t struct_size
+        const char *name
+        int32_t type
+        int32_t n_words
+        int64_t offset
+        const void *initial
+        double low
+        double high
+        const char *const *words
+        const int32_t *values
+        const char *const *sizes
+    const fastfs_field *fastfs_fields(const char *type, int32_t number)
     ctypedef struct fastfs_stream:
         pass
     ctypedef enum fastfs_stream_method:

@@ -141,6 +141,31 @@ void test_tables_after_registration() {
     CHECK(thrown);
 }
 
+// ---- options by name ------------------------------------------------------------------------------------------------
+
+void test_fields() {
+    CHECK(fastfs_fields(nullptr, 0) == nullptr);
+    CHECK(fastfs_fields("fastfs_run", 0) == nullptr);
+    CHECK(fastfs_fields("fastfs_relief_options", -1) == nullptr);
+    CHECK(fastfs_fields("fastfs_relief_options", INT32_MAX) == nullptr);
+    const fastfs_field* band = nullptr;
+    const fastfs_field* y = nullptr;
+    std::int32_t n = 0;
+    while (const fastfs_field* field = fastfs_fields("fastfs_relief_options", n)) {
+        ++n;
+        if (std::string(field->name) == "dead_band") band = field;
+        if (std::string(field->name) == "y") y = field;
+    }
+    CHECK(n == 13 && band && y);
+    CHECK(band->struct_size == sizeof(fastfs_field) && band->type == FASTFS_DOUBLE && band->n_words == 0);
+    CHECK(band->offset == offsetof(fastfs_relief_options, dead_band) && band->sizes[0] == nullptr);
+    CHECK(*static_cast<const double*>(band->initial) == 0 && band->low == 0 && std::isfinite(band->high));
+    CHECK(y->type == FASTFS_DOUBLES && std::string(y->sizes[0]) == "n_rows" && y->sizes[1] == nullptr);
+    const fastfs_field* method = fastfs_fields("fastfs_relief_options", 0);
+    CHECK(method->type == FASTFS_INT32 && method->n_words == 7 && std::string(method->words[1]) == "relieff" &&
+          method->values[1] == FASTFS_RELIEFF);
+}
+
 // ---- null pointers and negative sizes -------------------------------------------------------------------------------
 
 void test_null() {
@@ -1665,6 +1690,7 @@ int main() {
     test_tables_before_registration();
     fastfs::check(fastfs_link_blas());
     test_tables_after_registration();
+    test_fields();
     test_null();
     test_negative_sizes();
     test_margin_options();

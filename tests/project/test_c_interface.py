@@ -1,7 +1,6 @@
 """The C interface against what is committed about it: a change of it is a decision."""
 
 import inspect
-import math
 import shutil
 import subprocess
 from pathlib import Path
@@ -10,13 +9,22 @@ import c_interface
 import pytest
 
 import fastfs
+from fastfs import _core
 from fastfs._functions.disc import DiSCOptions
 from fastfs._functions.ikdr import IKDROptions
 from fastfs._functions.im4e import IM4EOptions
 from fastfs._functions.immigrate import ImmigrateOptions
 from fastfs._functions.manifest import ManiFeStOptions
 from fastfs._functions.projse import ProjSeOptions
-from fastfs._functions.relief_family import ReliefFOptions, RReliefFOptions, SWRFOptions
+from fastfs._functions.relief_family import (
+    MultiSURFOptions,
+    MuReliefOptions,
+    ReliefFOptions,
+    ReliefOptions,
+    RReliefFOptions,
+    SURFOptions,
+    SWRFOptions,
+)
 
 LIBRARY = Path(fastfs.__file__).parent / "lib" / "libfastfs.so"
 AGAIN = "run `python -m tests.project.c_interface --write` (or `nox -s interface`) and look at what it says"
@@ -168,54 +176,54 @@ def defaults(tmp_path_factory):
     return found
 
 
-# Python's options as the core takes them, and how their words begin as constants.
+# Python's options, and the struct that they become.
 OPTIONS = {
-    "ManiFeSt": ("fastfs_manifest_options", ManiFeStOptions, fastfs.ManiFeSt, {"": "FASTFS_MANIFEST_"}),
-    "ProjSe": (
-        "fastfs_projse_options",
-        ProjSeOptions,
-        fastfs.ProjSe,
-        {"kernel": "FASTFS_", "center": "FASTFS_PROJSE_CENTER_", "sigma_rule": "FASTFS_PROJSE_SIGMA_"},
-    ),
-    "ReliefF": ("fastfs_relief_options", ReliefFOptions, fastfs.ReliefF, {"": "FASTFS_"}),
-    "SWRF": ("fastfs_relief_options", SWRFOptions, fastfs.SWRF, {"method": "FASTFS_", "radius": "FASTFS_RADIUS_"}),
-    "RReliefF": ("fastfs_relief_options", RReliefFOptions, fastfs.RReliefF, {"": "FASTFS_"}),
-    "IM4E": ("fastfs_im4e_options", IM4EOptions, fastfs.IM4E, {}),
-    "Immigrate": ("fastfs_immigrate_options", ImmigrateOptions, fastfs.Immigrate, {"": "FASTFS_PREFILTER_"}),
-    "DiSC": (
-        "fastfs_disc_options",
-        DiSCOptions,
-        fastfs.DiSC,
-        {"graph": "FASTFS_GRAPH_", "constant": "FASTFS_CONSTANT_", "scaling": "FASTFS_DISC_SCALING_"},
-    ),
-    "IKDR": ("fastfs_ikdr_options", IKDROptions, fastfs.IKDR, {"": "FASTFS_IKDR_"}),
+    fastfs.ManiFeSt: ("fastfs_manifest_options", ManiFeStOptions),
+    fastfs.ProjSe: ("fastfs_projse_options", ProjSeOptions),
+    fastfs.Relief: ("fastfs_relief_options", ReliefOptions),
+    fastfs.ReliefF: ("fastfs_relief_options", ReliefFOptions),
+    fastfs.SURF: ("fastfs_relief_options", SURFOptions),
+    fastfs.MultiSURF: ("fastfs_relief_options", MultiSURFOptions),
+    fastfs.SWRF: ("fastfs_relief_options", SWRFOptions),
+    fastfs.MuRelief: ("fastfs_relief_options", MuReliefOptions),
+    fastfs.RReliefF: ("fastfs_relief_options", RReliefFOptions),
+    fastfs.IM4E: ("fastfs_im4e_options", IM4EOptions),
+    fastfs.Immigrate: ("fastfs_immigrate_options", ImmigrateOptions),
+    fastfs.DiSC: ("fastfs_disc_options", DiSCOptions),
+    fastfs.IKDR: ("fastfs_ikdr_options", IKDROptions),
 }
-# Methods of the RELIEF family share a struct, whose method is ReliefF.
-BY_METHOD = {("RReliefF", "method"), ("SWRF", "method"), ("SWRF", "far")}
 
 
-def constant(defaults, words, field, value):
-    prefix = words.get(field, words.get(""))
-    return defaults["constant"][f"{prefix}{value.upper()}"]
+@pytest.mark.parametrize("estimator", OPTIONS, ids=lambda estimator: estimator.__name__)
+def test_init_values_are_pythons_defaults(estimator):
+    struct, options = OPTIONS[estimator]
+    initial = _core.initial_options(struct)
+    made = options.from_arguments(estimator()).core_options()
+    made.pop("method", None)  # the RELIEF family shares a struct, whose method is ReliefF
+    assert len(made) >= 2
+    for name, value in made.items():
+        assert (initial[name] or 0) == (value or 0), name  # None, False and 0 are one in C
 
 
-@pytest.mark.parametrize("name", OPTIONS)
-def test_init_values_are_pythons_defaults(name, defaults):
-    struct, options, estimator, words = OPTIONS[name]
-    made = options.from_arguments(estimator())
-    compared = 0
-    for field, value in made.core_options().items():
-        if (name, field) in BY_METHOD:
-            continue
-        expected = defaults[struct][field]
-        if field == "sigma" and value == "auto":  # whose factor doesn't count
-            assert defaults[struct]["sigma_rule"] == defaults["constant"]["FASTFS_MARGIN_SIGMA_AUTO"]
-        elif isinstance(value, str):
-            assert expected == constant(defaults, words, field, value), field
-        else:
-            assert expected == (value or 0) or math.isclose(expected, value), field
-        compared += 1
-    assert compared >= 2
+def test_the_initial_values_of_fields_are_those_of_the_macros(defaults):
+    for struct in {struct for struct, _ in OPTIONS.values()}:
+        for name, value in _core.initial_options(struct).items():
+            if isinstance(value, int | float):
+                assert value == defaults[struct][name], (struct, name)
+
+
+def test_every_field_of_options_has_a_row():
+    # Not options; `user` goes with a kernel, X is a matrix, and the names are those of labels.
+    given = {"struct_size", "reserved", "user", "X", "label_names", "block_names", "group_names"}
+    items = {item.name: item for section in c_interface.read_header() for item in section.items}
+    structs = [name for name in items if name.endswith("_options") and items[name].kind == "struct"]
+    structs += ["fastfs_margin_metric", "fastfs_manifest_scale", "fastfs_ikdr_kernels"]
+    by_hand = ("fastfs_affinity_options", "fastfs_subsamples_options")  # which bindings fill from arguments
+    structs = [struct for struct in structs if struct not in by_hand]
+    for struct in structs:
+        members = {name for name, _, _ in items[struct].members} - given
+        assert set(_core.initial_options(struct)) == members, struct
+    assert _core.initial_options("fastfs_run") == {}
 
 
 def test_init_values_of_scales_and_functions_are_pythons_defaults(defaults):

@@ -216,6 +216,39 @@ FASTFS_API fastfs_status fastfs_run_limits(const fastfs_run* run, int32_t* n_thr
 typedef struct fastfs_fitted fastfs_fitted;
 FASTFS_API void fastfs_fitted_free(fastfs_fitted* fitted); /* NULL is fine */
 
+/* ---- options by name --------------------------------------------------------------------------------------------- */
+
+typedef enum fastfs_type {
+    FASTFS_INT32 = 1,
+    FASTFS_INT64 = 2,
+    FASTFS_UINT64 = 3,
+    FASTFS_DOUBLE = 4,
+    FASTFS_KERNEL = 5, /* fastfs_tile_kernel */
+    FASTFS_INT32S = 6, /* a pointer to an array, NULL if there is none; so are the next ones */
+    FASTFS_INT64S = 7,
+    FASTFS_DOUBLES = 8
+} fastfs_type;
+
+/* A field of a struct of options, for bindings of other languages: the same row from which calls check its range. */
+typedef struct fastfs_field {
+    size_t struct_size;
+    const char* name;
+    int32_t type; /* fastfs_type */
+    int32_t n_words;
+    int64_t offset;      /* bytes from the start of the struct */
+    const void* initial; /* its value in the _INIT macro, of this type */
+    double low;          /* bounds of a number that hold whatever else is chosen; -INFINITY and INFINITY if none */
+    double high;
+    const char* const* words; /* n_words: names for the values of an enumeration, or for values beyond the bounds */
+    const int32_t* values;    /* n_words: these values */
+    const char* const* sizes; /* of an array: the names of its sizes, such as "n_rows", and NULL after the last one. A
+                                 size with the name of another field of the struct is held by that field */
+} fastfs_field;
+
+/* The field with this number, 0-based, of the struct with this name, such as "fastfs_relief_options"; NULL after the
+ * last one, and for structs that hold no options. Valid until the library is unloaded. */
+FASTFS_API const fastfs_field* fastfs_fields(const char* type, int32_t number);
+
 /* ---- streams: tables in blocks of rows -------------------------------------------------------------------------- */
 
 /* A stream reads a table that is larger than memory, or that several programs share, in blocks of rows. Each method has

@@ -243,14 +243,14 @@ def differential_correlation(
     if n_permutations:
         design.check_labelings()
         labelings, exact = design.all_labelings(run), design.exact
-    core_options = options.core_options() | {"wholes": int(design.moves_together)}
+    core_options = options.core_options() | {"features": chosen, "wholes": int(design.moves_together)}
 
     def compare_labelings(labelings: Array | None, begin: float, end: float) -> dict[str, Any]:
         if progress is not None:
             run.progress = lambda step, fraction: progress(step, begin + (end - begin) * fraction)
         with naming_classes(classes):
             compared: dict[str, Any] = load_core().differential_correlation(
-                X, labels, chosen, labelings, core_options, run
+                X, labels, core_options | {"labelings": labelings}, run
             )
         return compared
 

@@ -67,7 +67,10 @@ class IterationOptions(MarginOptions):
 
     def core_options(self) -> dict[str, Any]:
         """Return the options of a fit under the names of the core."""
-        return {key: value for key, value in super().core_options().items() if key != "n_rows"}
+        core_options = {key: value for key, value in super().core_options().items() if key not in ("n_rows", "sigma")}
+        if isinstance(self.sigma, str):
+            return core_options | {"sigma_rule": self.sigma}
+        return core_options | {"sigma_rule": "given", "sigma": self.sigma}
 
 
 def read_labelled_samples(

@@ -216,8 +216,9 @@ def snp_pairs(
     if n_permutations:
         design.check_labelings()
         labelings, exact = design.all_labelings(run), design.exact
+    core_options = options.core_options() | {"snps": chosen, "labelings": labelings}
     with naming_classes(classes):
-        core_result = load_core().snp_pairs(G, labels, chosen, labelings, options.core_options(), run)
+        core_result = load_core().snp_pairs(G, labels, core_options, run)
     result = SnpPairs(
         pairs=core_result["pairs"],
         names=None if names is None else names[core_result["pairs"]],
@@ -373,7 +374,8 @@ def ld_clumps(
     if values.shape != (G.shape[1],):
         raise ValueError(f"scores must be one for each of the {G.shape[1]} SNPs, but has the shape {values.shape}")
     chromosomes = np.unique(G.chromosome, return_inverse=True)[1].astype(np.int64)
-    core_result = load_core().ld_clumps(G, values, for_core(G.position), chromosomes, options.core_options(), run)
+    core_options = options.core_options() | {"positions": for_core(G.position), "chromosomes": chromosomes}
+    core_result = load_core().ld_clumps(G, values, core_options, run)
     return LdClumps(
         leads=core_result["leads"],
         names=None if names is None else names[core_result["leads"]],

@@ -35,7 +35,9 @@ def draw(labels, n, seed=0):
 
 
 def call(X, labels, labelings=None, features=None, n_threads=1, **options):
-    return load_core().differential_correlation(X, labels, features, labelings, options, Run(n_threads))
+    return load_core().differential_correlation(
+        X, labels, options | {"features": features, "labelings": labelings}, Run(n_threads)
+    )
 
 
 def assert_agrees(found, expected, n_pairs=10**9):
@@ -196,7 +198,7 @@ import numpy as np
 from fastfs._machine.run import Run, load_core
 given = np.load(sys.argv[1])
 X, labels, labelings = given["X"], given["labels"], given["labelings"]
-found = load_core().differential_correlation(X, labels, None, labelings, {"n_pairs": 50}, Run(2))
+found = load_core().differential_correlation(X, labels, {"labelings": labelings, "n_pairs": 50}, Run(2))
 np.savez(sys.argv[2], **{name: value for name, value in found.items()})
 """
 

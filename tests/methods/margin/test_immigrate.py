@@ -377,7 +377,7 @@ def test_one_stage_serves_many_labels(keep):
     X, y = classes_that_differ(60, 20)
     run = Run()
     stage = MarginStage(X, {"scaling": "standard"}, run, keep).core_margin
-    iteration = {"sigma": 1.0, "max_iter": 5, "tol": 0.0}
+    iteration = {"sigma_rule": "given", "sigma": 1.0, "max_iter": 5, "tol": 0.0}
     for seed in range(3):
         labels = np.random.default_rng(seed).permutation(y).astype(np.int64)
         found = stage.im4e(labels, 2, iteration, run)

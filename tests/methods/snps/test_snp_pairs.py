@@ -44,7 +44,7 @@ def garbled(G):
 
 def call(X, labels, labelings=None, snps=None, n_threads=1, **options):
     G = X if isinstance(X, Genotypes) else pack_genotypes(X)
-    return load_core().snp_pairs(garbled(G), labels, snps, labelings, options, Run(n_threads))
+    return load_core().snp_pairs(garbled(G), labels, options | {"snps": snps, "labelings": labelings}, Run(n_threads))
 
 
 def assert_agrees(found, expected, n_pairs=10**9):
@@ -217,7 +217,9 @@ given = np.load(sys.argv[1])
 for n_threads in (1, 2, 4):
     for name in ("whole", "missing"):
         G = pack_genotypes(given[name])
-        found = load_core().snp_pairs(G, given["labels"], None, given["labelings"], {"n_pairs": 70}, Run(n_threads))
+        found = load_core().snp_pairs(
+            G, given["labels"], {"labelings": given["labelings"], "n_pairs": 70}, Run(n_threads)
+        )
         np.savez(f"{sys.argv[2]}-{name}-{n_threads}.npz", **found)
 """
 

@@ -84,7 +84,7 @@ def test_a_path_is_its_genotypes(tmp_path):
 
 def test_numbers_are_refused_by_the_core():
     with pytest.raises(ValueError, match="needs genotypes of two bits, but the storage of X is 0"):
-        load_core().snp_pairs(X, np.arange(20) % 2, None, None, {}, Run())
+        load_core().snp_pairs(X, np.arange(20) % 2, {}, Run())
 
 
 def test_snps_without_two_genotypes_are_left_out():
