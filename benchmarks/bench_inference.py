@@ -30,23 +30,20 @@ import argparse
 import sys
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
 import joblib
 import numpy as np
-from scipy.stats import false_discovery_control
 from sklearn.base import clone
 
 import fastfs
 from benchmarks import harness
 from benchmarks.harness import Report
-from fastfs._inference.calibration import Moments, StepDown
-from fastfs._inference.permutation import _Permutations, _score_permutations
 from fastfs._inference.scorers import make_scorer
 from fastfs._inputs.design import Design
-from fastfs._machine.run import Run
+from fastfs._machine.run import Run, load_core
 
 N_SAMPLES, N_FEATURES = 60, 30
 N_PERMUTATIONS = 99
@@ -56,16 +53,21 @@ SHIFTED = 2
 MOST_CELLS = (29, 74)
 
 
+def null_of(design: Design, S: Iterable[tuple[np.ndarray, float]], statistic: str = "z") -> dict[str, Any]:
+    """What the scores under labelings say of the first ones, which are the true ones."""
+    (scores, overall), *rows = S
+    null = load_core().Null(design.core, scores, overall, "", {"by_score": int(statistic == "score")}, Run())
+    for row, value in rows:
+        null.add(row, value)
+    found: dict[str, Any] = null.result()
+    return found
+
+
 def step_down(S: np.ndarray) -> np.ndarray:
     """Family-wise p-values of the first row, by z."""
-    moments = Moments(S[0])
-    for row in S[1:]:
-        moments.add_scores(row)
-    scale = moments.make_scale(with_true=True)
-    tested = StepDown(scale.standardize(S[0]), scale.standardized_limits(S[0]))
-    for row in S[1:]:
-        tested.add_scores(scale.standardize(row))
-    return tested.step_down_pvalues()
+    design = Design(np.arange(100) % 2, n_permutations=len(S) - 1)
+    pvalues: np.ndarray = null_of(design, ((row, row.max()) for row in S))["pvalues_max"]
+    return pvalues
 
 
 def overhead(report: Report, repeats: int) -> None:
@@ -96,13 +98,13 @@ def overhead(report: Report, repeats: int) -> None:
     report.heading("Counting and enumerating, CPU")
     for name, design in {
         "924 labelings of 12 donors": lambda: Design(
-            np.repeat(np.arange(12) % 2, 8), groups=np.repeat(np.arange(12), 8)
+            np.repeat(np.arange(12) % 2, 8), groups=np.repeat(np.arange(12), 8), n_permutations=999
         ),
-        "512 of 9 pairs": lambda: Design(np.arange(18) % 2, np.arange(18) // 2),
-        "1000, one case": lambda: Design(np.arange(1000) < 1),
-        "720 of six numbers": lambda: Design(np.arange(6.0)),
+        "512 of 9 pairs": lambda: Design(np.arange(18) % 2, np.arange(18) // 2, n_permutations=999),
+        "1000, one case": lambda: Design(np.arange(1000) < 1, n_permutations=999),
+        "720 of six numbers": lambda: Design(np.arange(6.0), n_permutations=999),
     }.items():
-        spent = min(harness.measure(lambda make=design: list(make().enumerate_labelings()), repeats).cpu)  # type: ignore[misc]
+        spent = min(harness.measure(lambda make=design: make().labelings(0, make().n_labelings), repeats).cpu)  # type: ignore[misc]
         report.row(name, 1e3 * spent, at_most=50, unit=" ms")
 
 
@@ -237,16 +239,6 @@ METHODS: dict[str, Any] = {
 OF_NUMBERS: dict[str, Any] = {"ProjSe": fastfs.ProjSe(n_jobs=1), "RReliefF": fastfs.RReliefF(n_jobs=1)}
 
 
-class Labelings(list[tuple[np.ndarray, float]]):
-    """Scores under labelings that were drawn once, for both statistics."""
-
-    may_stop = False
-
-    @property
-    def n(self) -> int:
-        return len(self)
-
-
 def pvalues(estimator: Any, study: Study, seed: int, design: dict[str, Any]) -> list[list[float]]:
     """For z and scores: overall, of the first feature, the smallest by steps; false ones among those found at 0.1.
 
@@ -255,17 +247,15 @@ def pvalues(estimator: Any, study: Study, seed: int, design: dict[str, Any]) -> 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         labels, scorer = make_scorer(estimator, study.X, study.y)
-        allowed = Design(labels, **design)
-        ((scores, overall),) = scorer([labels])
-        drawn = _Permutations(allowed, scorer, seed, N_PERMUTATIONS, False, labels.nbytes, False)
-        labelings = Labelings(drawn)
+        allowed = Design(labels, **design, n_permutations=N_PERMUTATIONS, seed=seed)
+        labelings = [labels, *allowed.labelings(0, allowed.n_labelings)]
+        rows = [(np.array(row, np.float64), value) for row, value in scorer(labelings)]
         found = []
         for statistic in ("z", "score"):
-            null = _score_permutations(labelings, scores, overall, statistic, None, Run(0, None))  # type: ignore[arg-type]
-            of_features = (1 + null.exceeding) / (1 + N_PERMUTATIONS)
-            chosen = np.flatnonzero(false_discovery_control(of_features) <= 0.1)
+            null = null_of(allowed, rows, statistic)
+            chosen = np.flatnonzero(null["pvalues_adjusted"] <= 0.1)
             false = float(np.mean(chosen >= SHIFTED)) if len(chosen) else 0.0
-            found.append([null.pvalue, float(of_features[0]), float(null.pvalues_max.min()), false])
+            found.append([null["pvalue"], float(null["pvalues"][0]), float(null["pvalues_max"].min()), false])
     return found
 
 

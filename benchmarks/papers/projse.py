@@ -44,8 +44,7 @@ import fastfs
 from benchmarks import harness
 from benchmarks.harness import Report
 from benchmarks.papers.protocol import keep, read
-from fastfs._inference.calibration import mean_correlation
-from fastfs._inference.stability import nogueira_index
+from fastfs._inference.stability import compare_selections
 
 
 class Options(argparse.Namespace):
@@ -158,9 +157,8 @@ def mnist(report: Report, options: Options) -> None:
 
 def prefixes(orders: Sequence[np.ndarray], D: int) -> tuple[float, float]:
     """Nogueira's index of the first D choices among 392 pixels, and its standard error."""
-    selected = [order[:D] for order in orders]
-    index, variance = nogueira_index(selected, np.bincount(np.concatenate(selected), minlength=392) / len(selected))
-    return index, float(np.sqrt(variance))
+    found = compare_selections(392, [np.sort(order[:D]) for order in orders], [None] * len(orders))
+    return found["stability"], float(np.sqrt(found["variance"]))
 
 
 def stability(report: Report, options: Options) -> None:
@@ -177,7 +175,8 @@ def stability(report: Report, options: Options) -> None:
             found = [fastfs.projse(left[s], right[s], n_features_to_select=5, **setting) for s in samples]
             values, errors = zip(*(prefixes([f.selected for f in found], D) for D in range(1, 6)), strict=True)
             keep(f"stability, {name}, {percent} %", values, error=max(errors))
-            relevance = [mean_correlation([f.scores for f in found], ranks=ranks) for ranks in (False, True)]
+            in_common = compare_selections(len(found[0].scores), None, [f.scores for f in found])
+            relevance = [in_common["relevance_pearson"], in_common["relevance_correlation"]]
             report.row(
                 f"{name}, {percent} % of the pictures",
                 " ".join(f"{v:.2f}" for v in values),

@@ -108,6 +108,95 @@ struct Design {
     }
 };
 
+struct Null {
+    fastfs::null_scores null;
+
+    static Null make(const Design& design, const py::object& scores, double statistic, const std::string& method,
+                     const py::dict& given, const py::object& run_) {
+        auto options = read_options("fastfs_null_options", fastfs::default_null_options(), given);
+        options.n_features = static_cast<std::int64_t>(py::len(scores));
+        options.scores = data_or_null<double>(scores, "scores", {options.n_features});
+        options.statistic = statistic;
+        options.method_name = method.c_str();
+        Call call(run_);
+        return call([&](const fastfs::run& run) { return Null{fastfs::null_scores(design.design, options, run)}; });
+    }
+
+    // Returns the number of the labeling that comes next, or -1 at the end.
+    std::int64_t add(const py::object& scores, double statistic) {
+        const auto n = static_cast<py::ssize_t>(null.result().n_features);
+        const auto* row = data_or_null<double>(scores, "scores", {n});
+        py::gil_scoped_release released;
+        return null.add(row, &statistic);
+    }
+
+    py::dict result() const {
+        fastfs::null_result r;
+        {
+            py::gil_scoped_release released;
+            r = null.result();
+        }
+        const auto d = static_cast<py::ssize_t>(r.n_features), n = static_cast<py::ssize_t>(r.n_labelings);
+        py::dict found;
+        found["z"] = to_array(r.z, {d});
+        found["pvalues"] = to_array(r.pvalues, {d});
+        found["pvalues_adjusted"] = to_array(r.pvalues_adjusted, {d});
+        found["pvalues_max"] = to_array(r.pvalues_max, {d});
+        found["statistic"] = r.statistic;
+        found["pvalue"] = r.pvalue;
+        found["null_statistics"] = to_array(r.statistics, {n});
+        found["null_mean"] = to_array(r.mean, {d});
+        found["null_sd"] = to_array(r.sd, {d});
+        found["null_skew"] = to_array(r.skew, {d});
+        found["degenerate"] = to_array(r.degenerate, {d});
+        found["label_free"] = r.label_free;
+        found["n_permutations"] = r.n_labelings;
+        found["exact"] = r.exact != 0;
+        found["stopped"] = r.stopped != 0;
+        found["resolution"] = r.resolution;
+        py::list warnings;
+        for (std::int64_t i = 0; i < r.n_warnings; ++i) warnings.append(r.warnings[i]);
+        found["warnings"] = warnings;
+        return found;
+    }
+};
+
+// selected: None, or the columns of each selection, one after the other, and `begins` of each; scores: None, or a list
+// of arrays.
+py::dict stability(py::ssize_t n_selections, py::ssize_t n_features, const py::object& selected,
+                   const py::object& begins, const py::object& scores, bool halves, double threshold) {
+    auto options = fastfs::default_stability_options();
+    options.n_selections = n_selections;
+    options.n_features = n_features;
+    options.halves = halves;
+    options.threshold = threshold;
+    if (!selected.is_none()) {
+        options.selected =
+            data_or_null<std::int64_t>(selected, "selected", {static_cast<py::ssize_t>(py::len(selected))});
+        options.begins = data_or_null<std::int64_t>(begins, "begins", {n_selections + 1});
+    }
+    std::vector<const double*> rows;
+    if (!scores.is_none()) {
+        if (static_cast<py::ssize_t>(py::len(scores)) != n_selections) {
+            throw std::invalid_argument("scores must have one array for each selection");
+        }
+        for (const auto row : scores) {
+            rows.push_back(data_or_null<double>(py::reinterpret_borrow<py::object>(row), "scores", {n_features}));
+        }
+        options.scores = rows.data();
+    }
+    const auto r = fastfs::stability(options);
+    py::dict found;
+    found["frequencies"] = to_array(r.frequencies);
+    found["stability"] = r.values.stability;
+    found["variance"] = r.values.variance;
+    found["relevance_correlation"] = r.values.relevance_correlation;
+    found["relevance_pearson"] = r.values.relevance_pearson;
+    found["rare_bound"] = r.values.rare_bound;
+    found["rare_bound_unimodal"] = r.values.rare_bound_unimodal;
+    return found;
+}
+
 }  // namespace
 
 void bind_inference(py::module_& m) {
@@ -119,6 +208,14 @@ void bind_inference(py::module_& m) {
         .def("labelings", &Design::labelings, py::arg("first"), py::arg("count"), py::arg("is_numbers"), py::arg("run"))
         .def("subsamples", &Design::subsamples, py::arg("halves"), py::arg("fraction"), py::arg("first"),
              py::arg("count"));
+    py::class_<Null>(m, "Null")
+        .def(py::init(&Null::make), py::arg("design"), py::arg("scores"), py::arg("statistic"), py::arg("method"),
+             py::arg("options"), py::arg("run"))
+        .def("add", &Null::add, py::arg("scores"), py::arg("statistic"))
+        .def("result", &Null::result)
+        .def_property_readonly("n_passes", [](const Null& self) { return self.null.result().n_passes; });
+    m.def("stability", &stability, py::arg("n_selections"), py::arg("n_features"), py::arg("selected"),
+          py::arg("begins"), py::arg("scores"), py::arg("halves"), py::arg("threshold"));
 }
 
 }  // namespace fastfs::bindings

@@ -385,11 +385,25 @@ const std::vector<Field>& fields_of(const fastfs_design_options*) {
         {"n_groups", &O::n_groups},
         {"covariates", &O::covariates, Sizes{"n_samples", "n_covariates"}},
         {"n_covariates", &O::n_covariates},
-        {"records", &O::records},
-        {"keeps_names", &O::keeps_names},
-        {"n_permutations", &O::n_permutations},
+        {"records", &O::records, kFlag},
+        {"keeps_names", &O::keeps_names, kFlag},
+        {"n_permutations", &O::n_permutations, Range{0, 0xfffffffe, "be from 0 to 2^32 - 2, not "}},
         {"seed", &O::seed},
-        {"shuffled", &O::shuffled},
+        {"shuffled", &O::shuffled, kFlag},
+    };
+    return fields;
+}
+
+const std::vector<Field>& fields_of(const fastfs_null_options*) {
+    using O = fastfs_null_options;
+    static const std::vector<Field> fields{
+        {"n_features", &O::n_features},
+        {"scores", &O::scores, Sizes{"n_features"}},
+        {"statistic", &O::statistic},
+        {"by_score", &O::by_score, kFlag},
+        {"ranks_by_z", &O::ranks_by_z, kFlag},
+        {"stop", &O::stop, kFlag},
+        {"fdr", &O::fdr, {{"bh", FASTFS_FDR_BH}, {"by", FASTFS_FDR_BY}}, "be FASTFS_FDR_BH or FASTFS_FDR_BY, not "},
     };
     return fields;
 }
@@ -429,6 +443,7 @@ const std::vector<Described>& all_structs() {
         describe<fastfs_snp_pairs_options>("fastfs_snp_pairs_options", FASTFS_SNP_PAIRS_OPTIONS_INIT),
         describe<fastfs_ld_clumps_options>("fastfs_ld_clumps_options", FASTFS_LD_CLUMPS_OPTIONS_INIT),
         describe<fastfs_design_options>("fastfs_design_options", FASTFS_DESIGN_OPTIONS_INIT),
+        describe<fastfs_null_options>("fastfs_null_options", FASTFS_NULL_OPTIONS_INIT),
     };
     return all;
 }

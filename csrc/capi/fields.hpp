@@ -95,6 +95,7 @@ const std::vector<Field>& fields_of(const fastfs_differential_correlation_option
 const std::vector<Field>& fields_of(const fastfs_snp_pairs_options*);
 const std::vector<Field>& fields_of(const fastfs_ld_clumps_options*);
 const std::vector<Field>& fields_of(const fastfs_design_options*);
+const std::vector<Field>& fields_of(const fastfs_null_options*);
 
 // Reads options of the caller's header version, and checks each of them by itself.
 template <class Options>

@@ -1,4 +1,5 @@
 // The C interface of designs, null distributions and stability.
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <memory>
@@ -7,8 +8,11 @@
 
 #include "capi/abi.hpp"
 #include "capi/checks.hpp"
+#include "capi/fields.hpp"
 #include "capi/handle.hpp"
 #include "inference/design.hpp"
+#include "inference/null.hpp"
+#include "inference/stability.hpp"
 #include "support/errors.hpp"
 #include "support/index.hpp"
 
@@ -16,6 +20,12 @@ struct fastfs_design : fastfs::core::Handle<fastfs::core::Design> {
     using Handle::Handle;
     static constexpr const char* kType = "fastfs_design";
     std::vector<const char*> warnings;  // of data
+};
+
+struct fastfs_null : fastfs::core::Handle<fastfs::core::Null> {
+    using Handle::Handle;
+    static constexpr const char* kType = "fastfs_null";
+    std::vector<const char*> warnings;  // of its result
 };
 
 namespace {
@@ -43,14 +53,9 @@ void require_flag(std::int32_t value, const char* name) {
 }
 
 fastfs_design_options read_design_options(const fastfs_design_options* given) {
-    const auto o = read(given, FASTFS_DESIGN_OPTIONS_INIT, "options");
+    const auto o = read_options(given, FASTFS_DESIGN_OPTIONS_INIT);
     require_size(o.n_samples, 1, "n_samples");
     require((o.labels != nullptr) != (o.numbers != nullptr), "a design has labels or numbers: give one of them");
-    require_flag(o.records, "records");
-    require_flag(o.keeps_names, "keeps_names");
-    require_flag(o.shuffled, "shuffled");
-    require(o.n_permutations >= 0 && o.n_permutations <= kMostLabelings,
-            "n_permutations must be from 0 to 2^32 - 2, not ", o.n_permutations);
     require_column(o.labels, o.n_samples, o.n_labels, o.label_names, "labels", "label_names");
     require_column(o.blocks, o.n_samples, o.n_blocks, o.block_names, "blocks", "block_names");
     require_column(o.groups, o.n_samples, o.n_groups, o.group_names, "groups", "group_names");
@@ -75,6 +80,67 @@ void require_part(std::int64_t first, std::int64_t count, std::int64_t n, std::i
     require(first >= 0 && count >= 0 && first <= n && count <= n - first, "first and first + count must be from 0 to ",
             n, ", but are ", first, " and ", first, " + ", count);
     require_fits(n_samples, count, "an array");
+}
+
+fastfs_null_options read_null_options(const fastfs_null_options* given) {
+    const auto o = read_options(given, FASTFS_NULL_OPTIONS_INIT);
+    require_size(o.n_features, 1, "n_features");
+    require_array(o.scores, "scores");
+    for (std::int64_t k = 0; k < o.n_features; ++k) {
+        require(std::isfinite(o.scores[k]), "scores must be finite, but that of ", Name::column(k), " is ",
+                o.scores[k]);
+    }
+    require(!std::isinf(o.statistic), "statistic must be finite, or NAN for the largest score, not ", o.statistic);
+    return o;
+}
+
+// Adds all rows, or none if one isn't finite.
+void add_rows(Null& null, const double* scores, const double* statistics, std::int64_t count) {
+    const std::int64_t d = null.n_features();
+    for (std::int64_t b = 0; b < count; ++b) {
+        for (std::int64_t k = 0; k < d; ++k) {
+            require(std::isfinite(scores[b * d + k]), "scores must be finite, but that of ", Name::column(k),
+                    " under labeling ", null.next() + b, " is ", scores[b * d + k]);
+        }
+        require(!statistics || std::isfinite(statistics[b]), "statistics must be finite, but that of labeling ",
+                null.next() + b, " isn't");
+    }
+    for (std::int64_t b = 0; b < count; ++b) {
+        const double* row = scores + b * d;
+        null.add(row, statistics ? statistics[b] : *std::max_element(row, row + d));
+        if (null.next() <= 0) return;  // rows beyond an early end are of no pass
+    }
+}
+
+fastfs_stability_options read_stability_options(const fastfs_stability_options* given) {
+    const auto o = read(given, FASTFS_STABILITY_OPTIONS_INIT, "options");
+    require_size(o.n_selections, 2, "n_selections");
+    require_size(o.n_features, 1, "n_features");
+    require(o.selected || o.scores, "stability compares selections or scores: give one of them");
+    require_flag(o.halves, "halves");
+    require(o.threshold > 0.5 && o.threshold <= 1, "threshold must lie above 0.5 and be at most 1, but is ",
+            o.threshold);
+    if (o.selected) {
+        require_array(o.selected, "selected");
+        require_array(o.begins, "begins");
+        require(o.begins[0] == 0, "begins must start with 0, not ", o.begins[0]);
+        for (std::int64_t m = 0; m < o.n_selections; ++m) {
+            const std::int64_t begin = o.begins[m], n = o.begins[m + 1] - begin;
+            require(n >= 0 && n <= o.n_features, "selection ", m, " must have from 0 to the ", o.n_features,
+                    " features, not ", n);
+            for (std::int64_t e = begin; e < begin + n; ++e) {
+                const std::int64_t least = e > begin ? o.selected[e - 1] + 1 : 0;
+                require(o.selected[e] >= least && o.selected[e] < o.n_features, "selection ", m,
+                        " must name columns from 0 to ", o.n_features - 1, " in ascending order, but has ",
+                        o.selected[e]);
+            }
+        }
+    }
+    if (o.scores) {
+        require_array(o.scores, "scores");
+        for (std::int64_t m = 0; m < o.n_selections; ++m) require_numbers(o.scores[m], o.n_features, "scores");
+    }
+    return o;
 }
 
 }  // namespace
@@ -150,6 +216,83 @@ fastfs_status fastfs_design_subsamples(const fastfs_design* design, const fastfs
         require_part(first, count, kMostLabelings, d.n_samples());
         require_array(taken, "taken");
         d.write_subsamples(o, first, count, taken);
+    });
+}
+
+fastfs_status fastfs_null_new(const fastfs_design* design, const fastfs_null_options* options, const fastfs_run* run_,
+                              fastfs_null** null) {
+    return guarded([&] {
+        const Design& d = require_handle(design, "design").data;
+        const Run run = read_run(run_);
+        require_output(run, null, "null");
+        require(d.confounded().empty(), d.confounded());
+        require(d.n_labelings() >= 1, "n_permutations of the design must be at least 1, not 0");
+        const auto o = read_null_options(options);
+        run.require_memory(160 * o.n_features, "the sums of the scores", "give fewer features");
+        *null = std::make_unique<fastfs_null>(d, o, run).release();
+    });
+}
+
+void fastfs_null_free(fastfs_null* null) { free_handle(null, "null"); }
+
+fastfs_status fastfs_null_add(fastfs_null* null, const double* scores, const double* statistics, int64_t count,
+                              int64_t* next) {
+    return guarded([&] {
+        const Use<fastfs_null> use(null, "null");
+        require_array(next, "next");
+        require(use->next() >= 0, "the null has all labelings: call fastfs_null_get");
+        require(*next == use->next(), "labeling ", use->next(), " comes next, not ", *next,
+                ": hand over what fastfs_null_add wrote to next");
+        require(count >= 0 && count <= use->room(), "count must be from 0 to the ", use->room(),
+                " labelings to come, not ", count);
+        if (count > 0) require_array(scores, "scores");
+        require_array_or_null(statistics, "statistics");
+        add_rows(*use, scores, statistics, count);
+        *next = use->next();
+    });
+}
+
+fastfs_status fastfs_null_get(fastfs_null* null, fastfs_null_result* result) {
+    return guarded([&] {
+        const Use<fastfs_null> use(null, "null");
+        fill(result, FASTFS_NULL_RESULT_INIT, "result", [&](fastfs_null_result& r) {
+            r = FASTFS_NULL_RESULT_INIT;
+            r.n_features = use->n_features();
+            r.exact = use->is_exact();
+            r.n_passes = use->keeps_rows() ? 1 : 2;
+            if (use->next() >= 0) return;
+            const NullResult& found = use->result();
+            if (null->warnings.empty()) {
+                for (const std::string& warning : found.warnings) null->warnings.push_back(warning.c_str());
+            }
+            r.n_labelings = use->n();
+            r.stopped = use->is_stopped();
+            r.statistic = found.statistic;
+            r.pvalue = found.pvalue;
+            r.resolution = found.resolution;
+            r.label_free = found.label_free;
+            r.z = found.z.data();
+            r.pvalues = found.pvalues.data();
+            r.pvalues_adjusted = found.pvalues_adjusted.data();
+            r.pvalues_max = found.pvalues_max.data();
+            r.mean = found.mean.data();
+            r.sd = found.sd.data();
+            r.skew = found.skew.data();
+            r.degenerate = found.degenerate.data();
+            r.statistics = use->statistics().data();
+            r.n_warnings = static_cast<std::int64_t>(null->warnings.size());
+            r.warnings = data_or_null(null->warnings);
+        });
+    });
+}
+
+fastfs_status fastfs_stability(const fastfs_stability_options* options, fastfs_stability_result* result) {
+    return guarded([&] {
+        const auto o = read_stability_options(options);
+        fill(result, FASTFS_STABILITY_RESULT_INIT, "result", [&](fastfs_stability_result& r) {
+            require_array_or_null(r.frequencies, "frequencies of the result");
+            stability(o, r);
+        });
     });
 }
 

@@ -12,6 +12,7 @@
 #include "correlation/standard_rows.hpp"
 #include "engines/columns.hpp"
 #include "engines/isa/tiles.hpp"
+#include "engines/step_down.hpp"
 #include "engines/strongest.hpp"
 #include "support/buffer.hpp"
 #include "support/index.hpp"
@@ -414,7 +415,7 @@ void Search::permute(fastfs_differential_correlation_result& result) {
     auto scratch = buffers<float>(run_.n_threads(), 2 * kTile * kTile);
     Numbers strengths(at(at_once * n_top)), observed;
     for (const Pair& pair : top_) observed.push_back(pair.strength);
-    StepDown step_down(observed);
+    StepDown step_down(tie_limits_of_pairs(observed));
 
     std::vector<Buffer<double>> values;
     for (std::int64_t b = 0; b < at_once; ++b) values.emplace_back(p_ * n);

@@ -1,4 +1,4 @@
-// Engine: searches among all pairs of n things, for the strongest ones and for family-wise p-values by permutation.
+// Engine: searches among all pairs of n things, for the strongest ones.
 #pragma once
 
 #include <algorithm>
@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "engines/step_down.hpp"
 #include "support/index.hpp"
 
 namespace fastfs::core {
@@ -82,40 +83,10 @@ class TilePairs {
     std::vector<std::int64_t> begins_;
 };
 
-// Step-down p-values (Westfall and Young 1993): each pair is tested against all pairs except the stronger ones.
-class StepDown {
-  public:
-    // strengths: the strengths of the strongest pairs, descending.
-    explicit StepDown(const Numbers& strengths) : limits_(strengths), reached_(strengths.size()) {
-        for (double& limit : limits_) limit *= 1 - kTie;
-    }
-
-    // Adds a labeling. strengths: the strengths of the strongest pairs under it; largest: the largest strength of all
-    // other pairs. Returns the largest strength of all pairs.
-    double add(const double* strengths, double largest) {
-        for (std::size_t k = limits_.size(); k-- > 0;) {
-            largest = std::max(largest, strengths[k]);
-            reached_[k] += largest >= limits_[k];
-        }
-        ++n_labelings_;
-        return largest;
-    }
-
-    void write_pvalues(double* pvalues) const {
-        double pvalue = 0;
-        for (std::size_t k = 0; k < limits_.size(); ++k) {
-            pvalue = std::max(pvalue, static_cast<double>(1 + reached_[k]) / static_cast<double>(1 + n_labelings_));
-            pvalues[k] = pvalue;
-        }
-    }
-
-  private:
-    // Relative difference below which statistics are ties, as in fastfs._inference.permutation.
-    static constexpr double kTie = 1e-9;
-
-    Numbers limits_;
-    std::vector<std::int64_t> reached_;
-    std::int64_t n_labelings_ = 0;
-};
+// Returns for strengths of pairs, which are positive, the smallest ones that count as at least as strong.
+inline Numbers tie_limits_of_pairs(Numbers strengths) {
+    for (double& limit : strengths) limit *= 1 - kStatisticTie;
+    return strengths;
+}
 
 }  // namespace fastfs::core

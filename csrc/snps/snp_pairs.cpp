@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "engines/snp_planes.hpp"
+#include "engines/step_down.hpp"
 #include "engines/strongest.hpp"
 #include "snps/interaction.hpp"
 #include "support/buffer.hpp"
@@ -284,7 +285,7 @@ void Search::permute(fastfs_snp_pairs_result& result) {
     for (std::int64_t b = 0; b < at_once; ++b) labelings.emplace_back(p_, some_missing_);
     Numbers strengths(at(at_once * n_top)), observed;
     for (const Pair& pair : top_) observed.push_back(pair.strength);
-    StepDown step_down(observed);
+    StepDown step_down(tie_limits_of_pairs(observed));
 
     for (std::int64_t begin = 0; begin < n_labelings; begin += at_once) {
         const std::int64_t count = std::min(at_once, n_labelings - begin);

@@ -732,6 +732,68 @@ cdef extern from "fastfs/fastfs.h" nogil:
         int32_t reserved
         double fraction
     fastfs_status fastfs_design_subsamples(const fastfs_design *design, const fastfs_subsamples_options *options, int64_t first, int64_t count, int32_t *taken)
+    enum:
+        FASTFS_FDR_BH
+        FASTFS_FDR_BY
+    ctypedef struct fastfs_null_options:
+        size_t struct_size
+        int64_t n_features
+        const double *scores
+        double statistic
+        int32_t by_score
+        int32_t ranks_by_z
+        int32_t stop
+        int32_t fdr
+        const char *method_name
+    ctypedef struct fastfs_null:
+        pass
+    fastfs_status fastfs_null_new(const fastfs_design *design, const fastfs_null_options *options, const fastfs_run *run, fastfs_null **null)
+    void fastfs_null_free(fastfs_null *null)
+    fastfs_status fastfs_null_add(fastfs_null *null, const double *scores, const double *statistics, int64_t count, int64_t *next)
+    ctypedef struct fastfs_null_result:
+        size_t struct_size
+        int64_t n_features
+        int64_t n_labelings
+        int32_t exact
+        int32_t stopped
+        int32_t n_passes
+        int32_t reserved
+        double statistic
+        double pvalue
+        double resolution
+        double label_free
+        const double *z
+        const double *pvalues
+        const double *pvalues_adjusted
+        const double *pvalues_max
+        const double *mean
+        const double *sd
+        const double *skew
+        const int32_t *degenerate
+        const double *statistics
+        int64_t n_warnings
+        const char *const *warnings
+    fastfs_status fastfs_null_get(fastfs_null *null, fastfs_null_result *result)
+    ctypedef struct fastfs_stability_options:
+        size_t struct_size
+        int64_t n_selections
+        int64_t n_features
+        const int64_t *selected
+        const int64_t *begins
+        const double *const *scores
+        int32_t halves
+        int32_t reserved
+        double threshold
+    ctypedef struct fastfs_stability_result:
+        size_t struct_size
+        double stability
+        double variance
+        double relevance_correlation
+        double relevance_pearson
+        double rare_bound
+        double rare_bound_unimodal
+        double *frequencies
+    fastfs_status fastfs_stability(const fastfs_stability_options *options, fastfs_stability_result *result)
 
 cdef extern from *:
     """
@@ -772,6 +834,10 @@ cdef extern from *:
     static CYTHON_INLINE fastfs_design_options fastfs_design_options_init(void) { fastfs_design_options v = FASTFS_DESIGN_OPTIONS_INIT; return v; }
     static CYTHON_INLINE fastfs_design_facts fastfs_design_facts_init(void) { fastfs_design_facts v = FASTFS_DESIGN_FACTS_INIT; return v; }
     static CYTHON_INLINE fastfs_subsamples_options fastfs_subsamples_options_init(void) { fastfs_subsamples_options v = FASTFS_SUBSAMPLES_OPTIONS_INIT; return v; }
+    static CYTHON_INLINE fastfs_null_options fastfs_null_options_init(void) { fastfs_null_options v = FASTFS_NULL_OPTIONS_INIT; return v; }
+    static CYTHON_INLINE fastfs_null_result fastfs_null_result_init(void) { fastfs_null_result v = FASTFS_NULL_RESULT_INIT; return v; }
+    static CYTHON_INLINE fastfs_stability_options fastfs_stability_options_init(void) { fastfs_stability_options v = FASTFS_STABILITY_OPTIONS_INIT; return v; }
+    static CYTHON_INLINE fastfs_stability_result fastfs_stability_result_init(void) { fastfs_stability_result v = FASTFS_STABILITY_RESULT_INIT; return v; }
     """
     fastfs_place fastfs_place_init() noexcept nogil
     fastfs_matrix fastfs_matrix_init() noexcept nogil
@@ -809,3 +875,7 @@ cdef extern from *:
     fastfs_design_options fastfs_design_options_init() noexcept nogil
     fastfs_design_facts fastfs_design_facts_init() noexcept nogil
     fastfs_subsamples_options fastfs_subsamples_options_init() noexcept nogil
+    fastfs_null_options fastfs_null_options_init() noexcept nogil
+    fastfs_null_result fastfs_null_result_init() noexcept nogil
+    fastfs_stability_options fastfs_stability_options_init() noexcept nogil
+    fastfs_stability_result fastfs_stability_result_init() noexcept nogil

@@ -12,12 +12,12 @@ from scipy.stats import false_discovery_control, skew, spearmanr
 from sklearn.base import BaseEstimator, clone
 from sklearn.feature_selection import RFE, SelectKBest, f_regression
 from sklearn.linear_model import LogisticRegression
+from tests.reference.calibration import TIE, Moments, Scale, StepDown, mean_correlation, tie_limits
 
 import fastfs
-from fastfs._inference.calibration import Moments, StepDown
 from fastfs._inference.scorers import LabelScorer, make_scorer
 from fastfs._inputs.design import Design
-from fastfs._machine.run import as_threads
+from fastfs._machine.run import Run, as_threads, load_core
 
 MODELS = [
     fastfs.Relief(),
@@ -599,6 +599,97 @@ def test_null_only_moments_of_z_break_the_family_wise_level():
         ours.append(tested.step_down_pvalues().min() <= 0.05)
     assert np.mean(textbook) > 0.1
     assert np.mean(ours) < 0.05 + 3 * np.sqrt(0.05 * 0.95 / n_sets)
+
+
+def core_null(S, *, n_labelings=None, budget=None, overall=None, **options):
+    """What the core says of rows of scores, the first of which are the true ones, and which rows it asked for."""
+    n = len(S) - 1 if n_labelings is None else n_labelings
+    design = Design(np.arange(200) % 2, n_permutations=n)
+    overall = S.max(axis=1) if overall is None else overall
+    null = load_core().Null(design.core, S[0], overall[0], "Model", options, Run(1, budget))
+    following, asked = 0, []
+    while following >= 0:
+        asked.append(following)
+        following = null.add(S[1 + following], overall[1 + following])
+    return null.result(), asked
+
+
+def oracle_null(S, overall, by_score):
+    """The same from the oracle, without an early end."""
+    moments = Moments(S[0])
+    for row in S[1:]:
+        moments.add_scores(row)
+    scale = moments.make_scale(with_true=True)
+    compared = Scale(np.zeros(1), np.ones(1)) if by_score else scale
+    tested = StepDown(compared.standardize(S[0]), compared.standardized_limits(S[0]))
+    for row in S[1:]:
+        tested.add_scores(compared.standardize(row))
+    z, pvalues_max = scale.standardize(S), tested.step_down_pvalues()
+    flat = np.isinf(scale.spread)
+    statistics = overall if by_score else z.max(axis=1)
+    limit = statistics[0] - TIE * abs(statistics[0])
+    pvalues = np.where(flat, 1, np.mean(tie_limits(S[0]) <= S, axis=0))
+    return {
+        "z": z[0],
+        "pvalues": pvalues,
+        "pvalues_max": np.where(flat, 1, pvalues_max),
+        "null_mean": scale.center,
+        "null_sd": np.where(flat, 0, scale.spread),
+        "degenerate": flat,
+        "null_statistics": statistics[1:],
+        "statistic": statistics[0],
+        "pvalue": np.mean(statistics >= limit) if by_score else pvalues_max.min(),
+    }, moments
+
+
+@pytest.mark.parametrize("by_score", [0, 1])
+@pytest.mark.parametrize("seed", range(12))
+def test_the_null_against_its_oracle(seed, by_score):
+    """Scores with ties, constant features, rounding errors and scales apart; kept, and scored twice."""
+    rng = np.random.default_rng(seed)
+    B, d = int(rng.integers(1, 300)), int(rng.integers(1, 60))
+    S = rng.normal(size=(B + 1, d)) * np.exp(rng.normal(scale=3, size=d)) + rng.normal(size=d)
+    S[:, ::7] = np.round(S[:, ::7])
+    S[:, 3::11] = 0.3 * (1 + 1e-14 * rng.normal(size=S[:, 3::11].shape))
+    S[:, 5::13] = 1e-18 * rng.normal(size=S[:, 5::13].shape)
+    S = np.ascontiguousarray(S)
+    overall = S.sum(axis=1)
+    expected, moments = oracle_null(S, overall, by_score)
+    found, asked = core_null(S, overall=overall, by_score=by_score)
+    again, asked_again = core_null(S, overall=overall, by_score=by_score, budget=160 * d)
+    assert asked == list(range(B))
+    assert asked_again == (asked if B < 10 else 2 * asked)
+    assert_same_values(again, found)
+    for name, value in expected.items():
+        np.testing.assert_array_equal(found[name], value, err_msg=name)
+    assert found["resolution"] == 1 / (1 + B)
+    np.testing.assert_allclose(found["null_skew"], moments.score_skewness(), rtol=1e-12, atol=1e-13)
+    if d > 1:
+        expected = mean_correlation([S[0], moments.mean_scores()])
+        np.testing.assert_allclose(found["label_free"], expected, rtol=0, atol=1e-13)
+    for method in ("bh", "by"):
+        adjusted = core_null(S, overall=overall, fdr=method)[0]["pvalues_adjusted"]
+        np.testing.assert_allclose(adjusted, false_discovery_control(found["pvalues"], method=method), rtol=1e-13)
+
+
+def assert_same_values(one, other):
+    assert one.keys() == other.keys()
+    for name, value in one.items():
+        np.testing.assert_array_equal(value, other[name], err_msg=name)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+def test_scores_under_labelings_must_be_finite(value):
+    S = np.random.default_rng(0).normal(size=(20, 4))
+    S[7, 2] = value
+    with pytest.raises(ValueError, match="scores must be finite, but that of column 2 under labeling 6 is"):
+        core_null(S)
+
+
+def test_scores_too_large_for_their_moments():
+    S = 1e150 * np.random.default_rng(0).normal(size=(20, 4))
+    with pytest.raises(ValueError, match="scores under permuted labels are too large"):
+        core_null(S)
 
 
 def test_z_takes_out_what_is_there_without_labels():

@@ -10,7 +10,7 @@ from sklearn.feature_selection import RFE, SelectKBest
 from sklearn.linear_model import LogisticRegression
 
 import fastfs
-from fastfs._inference.stability import nogueira_index, rare_bounds
+from fastfs._inference.stability import compare_selections
 
 pytestmark = pytest.mark.filterwarnings("ignore::fastfs.DataWarning")
 
@@ -40,26 +40,33 @@ def nogueira_of_matrix(Z):
     return phi, 4 / M**2 * np.sum((single - single.mean()) ** 2)
 
 
+def nogueira_index(n_features, selected):
+    found = compare_selections(n_features, selected, [None] * len(selected))
+    return found["stability"], found["variance"]
+
+
+def rare_bounds(q, n_features, threshold, n_pairs):
+    selected = [np.arange(q)] * (2 * n_pairs)
+    found = compare_selections(n_features, selected, [None] * len(selected), halves=True, threshold=threshold)
+    return found["rare_bound"], found["rare_bound_unimodal"]
+
+
 @pytest.mark.parametrize("seed", range(5))
 def test_nogueira(seed):
     rng = np.random.default_rng(seed)
     Z = rng.random((12, 40)) < rng.random(40)  # selections of different sizes
-    index, variance = nogueira_index([np.flatnonzero(z) for z in Z], Z.mean(axis=0))
+    index, variance = nogueira_index(40, [np.flatnonzero(z) for z in Z])
     np.testing.assert_allclose([index, variance], nogueira_of_matrix(Z.astype(float)), rtol=1e-12)
 
 
 def test_nogueira_of_random_selections_is_near_zero():
     rng = np.random.default_rng(0)
-    selected = [rng.choice(200, 20, replace=False) for _ in range(100)]
-    frequencies = np.bincount(np.concatenate(selected), minlength=200) / 100
-    index, variance = nogueira_index(selected, frequencies)
+    index, variance = nogueira_index(200, [np.sort(rng.choice(200, 20, replace=False)) for _ in range(100)])
     assert abs(index) < 4 * np.sqrt(variance) < 0.05
 
 
 def test_nogueira_of_equal_selections_is_one():
-    frequencies = np.zeros(9)
-    frequencies[[1, 4]] = 1
-    assert nogueira_index([np.array([1, 4])] * 5, frequencies) == (1.0, 0.0)
+    assert nogueira_index(9, [np.array([1, 4])] * 5) == (1.0, 0.0)
 
 
 def test_subsamples():

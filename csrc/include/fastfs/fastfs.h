@@ -1497,6 +1497,125 @@ typedef struct fastfs_subsamples_options {
 FASTFS_API fastfs_status fastfs_design_subsamples(const fastfs_design* design, const fastfs_subsamples_options* options,
                                                   int64_t first, int64_t count, int32_t* taken);
 
+/* ---- inference: p-values ------------------------------------------------------------------------------------------
+ */
+
+enum { FASTFS_FDR_BH = 0, FASTFS_FDR_BY = 1 }; /* Benjamini-Hochberg; Benjamini-Yekutieli, under any dependence */
+
+typedef struct fastfs_null_options {
+    size_t struct_size;
+    int64_t n_features;   /* >= 1 */
+    const double* scores; /* n_features, finite: under the true labels */
+    double statistic;     /* of all features together, under the true labels; NAN: the largest score */
+    int32_t by_score;   /* pvalues_max and pvalue compare, 0: z, so that no feature counts by its scale alone; 1: scores
+                           and statistics */
+    int32_t ranks_by_z; /* 1 if features are ranked by z, for warnings */
+    int32_t stop;       /* 1: end once ten labelings have reached the true statistic, unless they are all others */
+    int32_t fdr;        /* FASTFS_FDR_BH, FASTFS_FDR_BY */
+    const char* method_name; /* its name, UTF-8, in warnings; NULL: "the method" */
+} fastfs_null_options;
+#define FASTFS_NULL_OPTIONS_INIT {sizeof(fastfs_null_options), 0, NULL, NAN, 0, 0, 0, FASTFS_FDR_BH, NULL}
+
+/* The scores under the labelings of a design: what is as likely as the true scores, if labels say nothing. */
+typedef struct fastfs_null fastfs_null;
+
+/* Copies what it needs of the design. Keeps 8 n_features bytes a labeling if all of them fit into half of the budget of
+ * run; otherwise it takes the same labelings twice. */
+FASTFS_API fastfs_status fastfs_null_new(const fastfs_design* design, const fastfs_null_options* options,
+                                         const fastfs_run* run, fastfs_null** null);
+FASTFS_API void fastfs_null_free(fastfs_null* null); /* NULL is fine */
+
+/* Adds scores under `count` labelings, the one with number *next first: count x n_features, and count statistics (NULL:
+ * the largest scores). *next becomes the number of the labeling that comes next, or -1 at the end; begin with 0. Rows
+ * beyond an early end count for nothing. At most n_labelings - *next rows, in the second pass as many as the first one
+ * took. If a number isn't finite, no row is added. */
+FASTFS_API fastfs_status fastfs_null_add(fastfs_null* null, const double* scores, const double* statistics,
+                                         int64_t count, int64_t* next);
+
+/* All pointers are valid until the null is freed. Before *next of fastfs_null_add is -1, only n_features, exact and
+ * n_passes are set, and the arrays are NULL. A feature whose scores don't depend on labels is degenerate: its z is
+ * 0, its p-values are 1. */
+typedef struct fastfs_null_result {
+    size_t struct_size;
+    int64_t n_features;
+    int64_t n_labelings; /* that were compared with the true one */
+    int32_t exact;       /* 1 if these are all others that the design allows */
+    int32_t stopped;     /* 1 after an early end */
+    int32_t n_passes;    /* over the labelings: 1, or 2 if their scores aren't kept */
+    int32_t reserved;
+    double statistic;               /* the largest z, or that of the options */
+    double pvalue;                  /* of all features together */
+    double resolution;              /* no p-value can be smaller */
+    double label_free;              /* Spearman's correlation of the scores with their means under labelings, or NAN */
+    const double* z;                /* n_features: (score - mean) / sd */
+    const double* pvalues;          /* n_features: (1 + labelings with as large a score) / (1 + n_labelings) */
+    const double* pvalues_adjusted; /* n_features: by options.fdr */
+    const double* pvalues_max;      /* n_features: family-wise, step-down (Westfall and Young) */
+    const double* mean;             /* n_features: of the scores under all labelings, the true one included, as is sd */
+    const double* sd;
+    const double* skew;        /* n_features: of the scores, without the true ones */
+    const int32_t* degenerate; /* n_features: 1 if the scores don't depend on labels */
+    const double* statistics;  /* n_labelings: `statistic` under each */
+    int64_t n_warnings;
+    const char* const* warnings; /* n_warnings sentences about the scores; those about the design are its own */
+} fastfs_null_result;
+#define FASTFS_NULL_RESULT_INIT  \
+    {sizeof(fastfs_null_result), \
+     0,                          \
+     0,                          \
+     0,                          \
+     0,                          \
+     0,                          \
+     0,                          \
+     0.0,                        \
+     0.0,                        \
+     0.0,                        \
+     0.0,                        \
+     NULL,                       \
+     NULL,                       \
+     NULL,                       \
+     NULL,                       \
+     NULL,                       \
+     NULL,                       \
+     NULL,                       \
+     NULL,                       \
+     NULL,                       \
+     0,                          \
+     NULL}
+FASTFS_API fastfs_status fastfs_null_get(fastfs_null* null, fastfs_null_result* result);
+
+/* ---- inference: stability ------------------------------------------------------------------------------------------
+ */
+
+typedef struct fastfs_stability_options {
+    size_t struct_size;
+    int64_t n_selections;    /* >= 2, of samples of one population */
+    int64_t n_features;      /* >= 1 */
+    const int64_t* selected; /* the selected columns of each, in ascending order, one selection after the other, or
+                                NULL */
+    const int64_t* begins;   /* n_selections + 1: selection m has selected[begins[m]] .. selected[begins[m + 1] - 1] */
+    const double* const* scores; /* n_selections times n_features, finite, or NULL */
+    int32_t halves;              /* 1: selections 2 b and 2 b + 1 are of disjoint halves of the samples */
+    int32_t reserved;            /* 0 */
+    double threshold;            /* halves: the frequency from which on a feature is stable, in (0.5, 1] */
+} fastfs_stability_options;
+#define FASTFS_STABILITY_OPTIONS_INIT {sizeof(fastfs_stability_options), 0, 0, NULL, NULL, NULL, 0, 0, 0.75}
+
+/* What selections and scores have in common; NAN where there are none. */
+typedef struct fastfs_stability_result {
+    size_t struct_size;
+    double stability;             /* out: Nogueira's index: 1 if all selections are the same, near 0 by chance */
+    double variance;              /* out: of `stability` */
+    double relevance_correlation; /* out: mean rank correlation of the scores; NAN if some are all equal */
+    double relevance_pearson;     /* out: the same by Pearson's correlation */
+    double rare_bound; /* out, halves: bound on the stable features that are rarely selected (Shah, Samworth) */
+    double rare_bound_unimodal; /* out: a lower one, for frequencies with one peak; NAN if there is none */
+    double* frequencies;        /* out, n_features: share of the selections, or NULL */
+} fastfs_stability_result;
+#define FASTFS_STABILITY_RESULT_INIT {sizeof(fastfs_stability_result), 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, NULL}
+
+FASTFS_API fastfs_status fastfs_stability(const fastfs_stability_options* options, fastfs_stability_result* result);
+
 #ifdef __cplusplus
 }
 #endif

@@ -1085,6 +1085,53 @@ class design {
     owned<fastfs_design, fastfs_design_free> handle_;
 };
 
+using null_options = fastfs_null_options;
+inline null_options default_null_options() { return FASTFS_NULL_OPTIONS_INIT; }
+using null_result = fastfs_null_result;
+
+// The scores under the labelings of a design.
+//     for (std::int64_t next = 0; next >= 0; next = null.add(scores_under_labeling(next))) {}
+class null_scores {
+  public:
+    null_scores(const design& of, const null_options& options, const run& how = default_run())
+        : handle_([&](fastfs_null** made) { return fastfs_null_new(of.get(), &options, &how, made); }) {}
+
+    // Adds scores (n_features), and their statistic or null for the largest one, under the labeling that comes next.
+    // Returns the number of the one that comes then, or -1 at the end.
+    std::int64_t add(const double* scores, const double* statistic = nullptr) {
+        check(fastfs_null_add(get(), scores, statistic, 1, &next_));
+        return next_;
+    }
+    null_result result() const {
+        null_result found = FASTFS_NULL_RESULT_INIT;
+        check(fastfs_null_get(get(), &found));
+        return found;
+    }
+    fastfs_null* get() const { return handle_.get(); }
+
+  private:
+    owned<fastfs_null, fastfs_null_free> handle_;
+    std::int64_t next_ = 0;
+};
+
+using stability_options = fastfs_stability_options;
+inline stability_options default_stability_options() { return FASTFS_STABILITY_OPTIONS_INIT; }
+
+struct stability_result {
+    fastfs_stability_result values;
+    std::vector<double> frequencies;  // of each feature; none without selections
+};
+
+inline stability_result stability(const stability_options& options) {
+    stability_result result{FASTFS_STABILITY_RESULT_INIT, {}};
+    if (options.selected) {
+        result.frequencies.resize(static_cast<std::size_t>(options.n_features));
+        result.values.frequencies = result.frequencies.data();
+    }
+    check(fastfs_stability(&options, &result.values));
+    return result;
+}
+
 }  // namespace fastfs
 
 #endif

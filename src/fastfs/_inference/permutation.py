@@ -9,22 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from fastfs._inference.calibration import TIE, Moments, Scale, StepDown, mean_correlation, tie_limits
 from fastfs._inference.scorers import Labels, Scorer, as_label_scorer, last_step, make_scorer, sums_scorer
-from fastfs._inputs.design import SIGNIFICANT, Design
+from fastfs._inputs.design import Design
 from fastfs._inputs.entry import entry
-from fastfs._inputs.values import as_values
+from fastfs._inputs.values import as_values, for_core
 from fastfs._machine.brief import brief
 from fastfs._machine.params import as_bool, as_permutations, as_seed, check_choice, rank_features
-from fastfs._machine.run import DataWarning, Run, as_progress, wants_workers, warn
+from fastfs._machine.run import DataWarning, Run, as_progress, load_core, wants_workers, warn
 from fastfs._types import Array, Floats, Integers, Progress
-
-# A test stops when _N_TO_STOP statistics have reached the true one; _N_FOR_SCALE permutations before give z its scale.
-_N_TO_STOP = 10
-_N_FOR_SCALE = 49
-
-# Number of permutations that z of skewed scores needs.
-_N_FOR_SKEWED = 999
 
 # Number of permutations that are scored together; a test that may stop early begins with the smaller one.
 _FIRST_BATCH, _LARGEST_BATCH = 64, 1024
@@ -269,7 +261,6 @@ def permutation_test(
     >>> result.design, result.n_distinct
     ('12 + 12 groups within 12 blocks', 4096)
     """
-    from scipy.stats import false_discovery_control
     from sklearn.base import clone
 
     check_choice("statistic", statistic, ("z", "score"))
@@ -305,66 +296,52 @@ def permutation_test(
 
     if wants_workers(n_jobs) and from_sums is None:
         scorer = _ScorerOnWorkers(estimator, X, y, params, n_jobs)
-    source = _Permutations(design, scorer, max(labels.nbytes, scores.nbytes), may_stop and not design.exact)
-    null = _score_permutations(
-        source, scores, overall, statistic, report, Run(0, getattr(estimator, "max_memory", None))
+    null = load_core().Null(
+        design.core,
+        for_core(scores, np.float64),
+        overall,
+        type(estimator).__name__,
+        {
+            "by_score": statistic == "score",
+            "ranks_by_z": ranking == "z",
+            "stop": may_stop,
+            "fdr": fdr,
+        },
+        Run(0, getattr(estimator, "max_memory", None)),
     )
-    n = null.moments.n
-    scale = null.moments.make_scale(with_true=True)
-    is_degenerate = np.isinf(scale.spread)
-    z = scale.standardize(scores)
-    pvalues = np.where(is_degenerate, 1.0, (1 + null.exceeding) / (1 + n))
-    result = PermutationResult(
+    size = _FIRST_BATCH if may_stop and not design.exact else _LARGEST_BATCH
+    _score_permutations(null, design, scorer, size, _BATCH_BYTES // max(labels.nbytes, scores.nbytes), report)
+    found = null.result()
+    found["degenerate"] = np.flatnonzero(found["degenerate"])
+    warn(found.pop("warnings"))
+    return PermutationResult(
         scores=scores,
-        z=z,
-        ranking=rank_features(z if ranking == "z" else scores),
-        pvalues=pvalues,
-        pvalues_adjusted=false_discovery_control(pvalues, method=fdr),
-        pvalues_max=np.where(is_degenerate, 1.0, null.pvalues_max),
-        statistic=null.statistic,
-        pvalue=null.pvalue,
-        null_statistics=null.statistics,
-        null_mean=scale.center,
-        null_sd=np.where(is_degenerate, 0.0, scale.spread),
-        null_skew=null.moments.score_skewness(),
-        degenerate=np.flatnonzero(is_degenerate),
-        label_free=mean_correlation([scores, null.moments.mean_scores()]),
+        ranking=rank_features(found["z"] if ranking == "z" else scores),
         n_distinct=design.n_distinct,
-        n_permutations=n,
-        exact=design.exact,
-        stopped=null.stopped,
         design=design.description,
-        resolution=design.smallest_pvalue if design.exact else 1 / (1 + n),
         fdr=fdr,
+        **found,
     )
-    warn(_describe_warnings(type(estimator).__name__, result, statistic, ranking, design.smallest_pvalue))
-    return result
 
 
-def _describe_warnings(
-    estimator: str, result: PermutationResult, statistic: str, ranking: str, smallest_pvalue: float
-) -> list[str]:
-    """Return a sentence for each weakness of a test; `smallest_pvalue` is that of the design."""
-    messages = []
-    # With few features, independent ranks may also correlate by more than 0.5. So may scores under few labelings, about
-    # which `check_labelings` has warned: one of them may exchange two classes, which hardly changes scores.
-    if (
-        ranking == "score"
-        and smallest_pvalue <= SIGNIFICANT
-        and result.label_free > max(0.5, 2.5 / np.sqrt(max(1, len(result.scores) - 1)))
-    ):
-        messages.append(
-            f"{estimator} ranks features much as without labels: its scores and their means under permuted labels have "
-            f"a rank correlation of {result.label_free:.2f} (label_free): rank by z instead"
-        )
-    n, skewness = result.n_permutations, np.delete(result.null_skew, result.degenerate)
-    skew = float(np.median(skewness)) if len(skewness) else 0.0
-    if "z" in (statistic, ranking) and skew > 2 and n < _N_FOR_SKEWED and not (result.exact or result.stopped):
-        messages.append(
-            f"scores under permuted labels are skewed (null_skew has the median {skew:.1f}), so z needs "
-            f"{_N_FOR_SKEWED} permutations or more, but there are {n}: raise n_permutations"
-        )
-    return messages
+def _score_permutations(
+    null: Any, design: Design, scorer: Scorer, size: int, most: int, report: Progress | None
+) -> None:
+    """Add the scores under the labelings of a design, as often as the null asks for them; `size` of the first batch
+    grows, and `most` are in each.
+    """
+    n_done, n_steps, following = 0, null.n_passes * design.n_labelings, 0
+    with silence_warnings():
+        while following >= 0:
+            count = min(size, max(1, most), design.n_labelings - following)
+            for row, value in scorer(list(design.labelings(following, count))):
+                following = null.add(for_core(row, np.float64), value)
+                n_done += 1
+                if report is not None:
+                    report("permutations", n_done / n_steps)
+                if following <= 0:  # the end of a pass, which may be an early one
+                    break
+            size = min(2 * size, _LARGEST_BATCH)
 
 
 class _ScorerOnWorkers:
@@ -401,110 +378,3 @@ def silence_warnings() -> Iterator[None]:
         for category in (DataWarning, ConvergenceWarning):
             warnings.simplefilter("ignore", category)
         yield
-
-
-@dataclass(frozen=True)
-class _Permutations:
-    """Iterable over the scores and overall statistics under the permutations of a design, in a fixed order."""
-
-    design: Design
-    scorer: Scorer
-    n_bytes: int  # size of a labeling or of its scores
-    may_stop: bool
-
-    @property
-    def n(self) -> int:
-        """Number of the permutations."""
-        return self.design.n_labelings
-
-    def __iter__(self) -> Iterator[tuple[Array, float]]:
-        size, first = _FIRST_BATCH if self.may_stop else _LARGEST_BATCH, 0
-        while first < self.n:
-            count = min(max(1, min(size, _BATCH_BYTES // self.n_bytes)), self.n - first)
-            yield from self.scorer(list(self.design.labelings(first, count)))
-            first, size = first + count, min(2 * size, _LARGEST_BATCH)
-
-
-@dataclass(frozen=True)
-class _Null:
-    """Results of the comparison between the scores under permuted labels and the true scores."""
-
-    moments: Moments
-    exceeding: Integers
-    pvalues_max: Floats
-    statistic: float
-    statistics: Floats
-    pvalue: float
-    stopped: bool
-
-
-def _score_permutations(
-    source: _Permutations, scores: Floats, overall: float, statistic: str, report: Progress | None, run: Run
-) -> _Null:
-    """Score the permutations, and compare their scores and statistics with the true ones."""
-    limits = tie_limits(scores)
-    exceeding = np.zeros(len(scores), dtype=np.int64)
-    moments = Moments(scores)
-    kept: list[Array] | None = [] if scores.nbytes * (source.n + 1) <= run.available() // 2 else None
-    n_steps = source.n if kept is not None else 2 * source.n
-    overall_statistics: list[float] = []
-    watch = _EarlyStop(scores, overall, statistic) if source.may_stop else None
-    stopped = False
-    with silence_warnings():
-        for row, value in source:
-            exceeding += row >= limits
-            moments.add_scores(row)
-            overall_statistics.append(value)
-            if kept is not None:
-                kept.append(row)
-            if report is not None:
-                report("permutations", moments.n / n_steps)
-            if watch is not None and watch.is_enough(row, value, moments):
-                stopped = True
-                break
-        n = moments.n
-        scale = moments.make_scale(with_true=True) if statistic == "z" else Scale(np.zeros(1), np.ones(1))
-        true = scale.standardize(scores)
-        tested = StepDown(true, scale.standardized_limits(scores))
-        largest = []
-        for b, row in enumerate(kept if kept is not None else (row for row, _ in itertools.islice(source, n))):
-            z = scale.standardize(row)
-            tested.add_scores(z)
-            largest.append(float(z.max()))
-            if kept is None and report is not None:
-                report("permutations", (n + b + 1) / n_steps)
-    pvalues_max = tested.step_down_pvalues()
-    if statistic == "z":
-        value, values, pvalue = float(true.max()), np.array(largest), float(pvalues_max.min())
-    else:
-        value, values = overall, np.array(overall_statistics)
-        pvalue = float((1 + np.count_nonzero(values >= value - TIE * abs(value))) / (1 + n))
-    if watch is not None and stopped:
-        pvalue = _N_TO_STOP / watch.n
-    return _Null(moments, exceeding, pvalues_max, value, values, pvalue, stopped)
-
-
-class _EarlyStop:
-    """Counts the permutations whose statistic reaches the true one.
-
-    z gets its scale from the first permutations, which aren't counted.
-    """
-
-    def __init__(self, scores: Floats, overall: float, statistic: str) -> None:
-        self.scores, self.is_z = scores, statistic == "z"
-        self.limit = overall - TIE * abs(overall)
-        self.n = self.count = 0
-
-    def is_enough(self, row: Floats, value: float, moments: Moments) -> bool:
-        """Add a permutation; return True if enough statistics have reached the true one to stop."""
-        if self.is_z:
-            if moments.n == _N_FOR_SCALE:
-                self.scale = moments.make_scale(with_true=False)
-                best = self.scale.standardize(self.scores).argmax()
-                self.limit = float(self.scale.standardized_limits(self.scores)[best])
-            if moments.n <= _N_FOR_SCALE:
-                return False
-            value = float(self.scale.standardize(row).max())
-        self.n += 1
-        self.count += value >= self.limit
-        return self.count == _N_TO_STOP

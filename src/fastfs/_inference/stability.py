@@ -1,22 +1,22 @@
 """Stability of a selection: the agreement of selections on different samples of one population."""
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from fastfs._inference.calibration import mean_correlation
 from fastfs._inference.scorers import as_label_scorer, last_step
 from fastfs._inputs.design import Design
 from fastfs._inputs.entry import entry
 from fastfs._inputs.matrix import load_stream, require_table
 from fastfs._inputs.storage import by_rows, take_rows
+from fastfs._inputs.values import for_core
 from fastfs._machine.brief import brief
 from fastfs._machine.errors import renumber
 from fastfs._machine.params import as_float, as_int, as_seed, check_choice, some_of
-from fastfs._machine.run import DataWarning, Run, as_progress, wants_workers, warn
+from fastfs._machine.run import DataWarning, Run, as_progress, load_core, wants_workers, warn
 from fastfs._types import Array, Floats, Integers, Progress
 
 
@@ -238,56 +238,41 @@ def stability(
                 report("subsamples", (m + 1) / len(rows))
     selected = [support for support, _, _ in results]
     n_features = results[0][1]
-    frequencies = np.bincount(np.concatenate(selected), minlength=n_features) / len(rows)
-    index, variance = nogueira_index(selected, frequencies)
+    found = compare_selections(
+        n_features, selected, [scores for _, _, scores in results], halves=halves, threshold=threshold
+    )
     from scipy.stats import norm
 
-    bounds = (np.nan, np.nan)
-    if scheme == "complementary":
-        bounds = rare_bounds(sum(map(len, selected)) / len(rows), n_features, threshold, n_pairs)
-    half = float(norm.ppf((1 + confidence) / 2) * np.sqrt(variance))
+    index = found["stability"]
+    half = float(norm.ppf((1 + confidence) / 2) * np.sqrt(found.pop("variance")))
     return StabilityResult(
-        frequencies=frequencies,
-        stability=index,
         interval=(index - half, index + half),
-        relevance_correlation=mean_correlation([scores for _, _, scores in results]),
-        relevance_pearson=mean_correlation([scores for _, _, scores in results], ranks=False),
         selected=selected,
-        selected_stable=np.flatnonzero(frequencies >= threshold),
-        rare_bound=bounds[0],
-        rare_bound_unimodal=bounds[1],
+        selected_stable=np.flatnonzero(found["frequencies"] >= threshold),
+        **found,
     )
 
 
-def nogueira_index(selected: list[Array], frequencies: Array) -> tuple[float, float]:
-    """Return the stability index of Nogueira et al. (definition 4) and its variance (theorem 7)."""
-    M, d = len(selected), len(frequencies)
-    sizes = np.array([len(support) for support in selected])
-    k = sizes.mean()
-    chance = k / d * (1 - k / d)
-    if chance == 0:
-        raise ValueError(
-            f"every subsample selected {'none' if k == 0 else 'all'} of the {d} features, so that there is nothing to "
-            "compare: choose another n_features_to_select"
-        )
-    index = 1 - M / (M - 1) * np.mean(frequencies * (1 - frequencies)) / chance
-    shared = np.array([frequencies[support].sum() for support in selected])
-    phi = (shared / d - sizes * k / d**2 + index / 2 * (2 * k * sizes / d**2 - sizes / d - k / d + 1)) / chance
-    return float(index), float(4 / M**2 * np.sum((phi - phi.mean()) ** 2))
-
-
-def rare_bounds(q: float, n_features: int, threshold: float, n_pairs: int) -> tuple[float, float]:
-    """Return the bounds of Shah and Samworth (theorems 1 and 2) on the number of rarely selected features."""
-    rare = q / n_features
-    always = rare * q / (2 * threshold - 1)
-    step = 1 / (2 * n_pairs)
-    if rare > 1 / np.sqrt(3) or threshold <= 0.5 + min(rare**2, step + 0.75 * rare**2):
-        return always, np.nan
-    if threshold <= 0.75:
-        factor = 1 / (2 * (2 * threshold - 1 - step))
-    else:
-        factor = 4 * (1 - threshold + step) / (1 + 2 * step)
-    return always, factor * rare * q
+def compare_selections(
+    n_features: int,
+    selected: Sequence[Integers] | None,
+    scores: Sequence[Array | None],
+    *,
+    halves: bool = False,
+    threshold: float = 0.75,
+) -> dict[str, Any]:
+    """Return what selections (indices, ascending) and scores have in common; NaN if some scores are missing or not
+    finite.
+    """
+    begins, flat = None, None
+    if selected is not None:
+        begins = np.cumsum([0, *map(len, selected)])
+        flat = for_core(np.concatenate(selected), np.int64)
+    rows = [for_core(one, np.float64) for one in scores if one is not None and np.isfinite(one).all()]
+    compared: dict[str, Any] = load_core().stability(
+        len(scores), n_features, flat, begins, rows if len(rows) == len(scores) else None, halves, threshold
+    )
+    return compared
 
 
 def _select_on_rows(model: Any, X: Any, y: Any, params: Any, rows: Array) -> tuple[Array, int, Array | None]:

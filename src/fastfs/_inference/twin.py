@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from fastfs._inference.calibration import mean_correlation
 from fastfs._inference.permutation import silence_warnings
 from fastfs._inference.scorers import make_scorer
+from fastfs._inference.stability import compare_selections
 from fastfs._inputs.design import Design
 from fastfs._inputs.entry import entry
 from fastfs._inputs.values import as_values
@@ -166,7 +166,7 @@ def shuffled_twin(
         shuffled_scores=shuffled_scores,
         ranking=rank_features(scores),
         shuffled_ranking=rank_features(shuffled_scores),
-        rank_correlation=mean_correlation([scores, shuffled_scores]),
+        rank_correlation=compare_selections(len(scores), None, [scores, shuffled_scores])["relevance_correlation"],
         overlap=float(_among_the_best(scores, top) @ _among_the_best(shuffled_scores, top)),
         top=top,
         design=design.description,

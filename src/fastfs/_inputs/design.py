@@ -64,6 +64,7 @@ class Design:
         Group of each sample if the labels of whole groups are permuted, else None.
     moves_together : bool
         True if groups of several samples move as wholes.
+    core : Design of the core
     unit_word : {"sample", "group", "block"}
         What is drawn as a whole for subsamples.
     """
@@ -97,8 +98,8 @@ class Design:
         }
         target = (None, None, for_core(y, np.float64)) if self._has_numbers else (labels, called, None)
         named = ((codes, None if codes is None else [repr(name) for name in distinct]) for distinct, codes in columns)
-        self._core = load_core().Design(n, *target, *(part for column in named for part in column), Z, options, Run())
-        facts = self._core.facts()
+        self.core = load_core().Design(n, *target, *(part for column in named for part in column), Z, options, Run())
+        facts = self.core.facts()
         self.n_labelings: int = facts["n_labelings"]
         self.exact: bool = facts["exact"]
         self.n_distinct: int | float = facts["n_distinct"]
@@ -122,7 +123,7 @@ class Design:
 
     def labelings(self, first: int, count: int) -> Array:
         """Return the labelings first..first + count - 1, a row each: all others if `exact`, or draws."""
-        found: Array = self._core.labelings(first, count, self._has_numbers, Run())
+        found: Array = self.core.labelings(first, count, self._has_numbers, Run())
         return found if self._has_numbers else self._kinds[found]
 
     def all_labelings(self, run: Run) -> Array:
@@ -136,7 +137,7 @@ class Design:
         or each takes a fraction of every stratum.
         """
         return [
-            np.flatnonzero(self._core.subsamples(halves, fraction, number, 1)[0])
+            np.flatnonzero(self.core.subsamples(halves, fraction, number, 1)[0])
             for number in range(first, first + count)
         ]
 

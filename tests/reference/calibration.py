@@ -1,4 +1,4 @@
-"""Statistics of scores under permuted labels, which give true scores a scale: moments, ties, step-down p-values."""
+"""The oracle of csrc/inference/null.cpp in NumPy: moments of scores under permuted labels, ties, step-down p-values."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
