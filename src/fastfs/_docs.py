@@ -41,6 +41,11 @@ Returns
 matplotlib.axes.Axes
 """
 
+_SCORES_SE = """
+scores_se_ : ndarray of shape (n_features,)
+    With `n_targets`: the standard error of each score over draws of them; NaN with one target.
+"""
+
 _SHARED = {
     "max_memory": _MAX_MEMORY,
     "verbose": _VERBOSE,
@@ -87,6 +92,92 @@ y : array-like
 Returns
 -------
 self
+""",
+    "n_features_to_select": """
+n_features_to_select : int, float or None
+    Number or fraction of the features to keep; None: half of them.
+""",
+    "family_options": """
+n_targets : int or None
+    Number of samples whose neighbours are used, drawn at random, at least 50 of each class if that has them, and
+    weighted back to the shares of the classes; None: all. Neighbours are found among all samples.
+scaling : {"auto", "range", "standard"} or None
+    Numbers are scaled to [0, 1], to mean 0 and standard deviation 1, or taken as they are. "auto": "range", but
+    genotypes (:class:`fastfs.io.Genotypes`) are taken as they are.
+random_state : int, Generator, RandomState or None
+    Seed for drawing the targets.
+""",
+    "table_options": """
+categorical_features : array-like, "from_dtype", "all" or None
+    The columns that hold categories, which differ or don't: a mask, column numbers or column names; "from_dtype":
+    columns of a DataFrame whose type is category, bool, object or string; "all" columns. Categories may be of any
+    sortable type; which columns hold them is never guessed.
+missing : {"error", "ignore", "class"}
+    Missing values (NaN, None, pandas.NA) are an error, or distances and scores ignore them: a distance is the mean
+    difference in the features that both samples have, times the number of features, and a score counts the
+    neighbours that have the feature. "class" takes a missing value for all values of its class at once, each with
+    its share, which makes gaps of one class look alike.
+ramp : "sd", (low, high) or None
+    In scores, though not in distances, scaled differences of numbers count as 0 up to `low` and as 1 from `high`
+    on, and rise between them. "sd": those above the standard deviation count as 1.
+""",
+    "target_type": """
+target_type : {"auto", "class", "number"}
+    Kind of target. "auto": classes if it holds bools, strings, categories, integers of at most 20 different values,
+    or two whole floats; numbers if it holds floats that aren't all whole; otherwise you must say it. Two samples
+    whose numbers differ by less than their standard deviation are hits, and all others misses.
+""",
+    "n_rows": """
+n_rows : int or None
+    Number of rows, drawn at random in one pass, that are fitted in memory; None: all. The threshold belongs to the
+    population, not to the number of samples, so a sample estimates the same scores: 2000 of 5000 digits ranked
+    features like all of them (Spearman correlation 0.996 with MultiSURF). X may be a stream larger than memory: a
+    path, a function that returns an iterator of blocks of rows, or such an iterator.
+""",
+    "scores_by_range": """
+scores_ : ndarray of shape (n_features,), float64
+    Between -1 and 1 with ``scaling="range"``; larger is better; 0 for constant features.
+""".rstrip()
+    + _SCORES_SE,
+    "scores_se": _SCORES_SE,
+    "ranking": """
+ranking_ : ndarray of shape (n_features,), int64
+    1 is best.
+""",
+    "kind_of_target": """
+classes_ : ndarray of shape (n_classes,)
+    If y holds classes.
+target_type_ : {"class", "number"}
+    Kind of target that y was read as.
+""",
+    "algorithm": """
+algorithm_ : {"stored", "blocks"}
+    "stored": distances between all samples were stored. "blocks": made by blocks of rows, to save memory.
+""",
+    "algorithm_in_blocks": """
+algorithm_ : {"stored", "blocks", "targets"}
+    Whether the distances of all samples were stored or, to stay within the memory, made by blocks of rows; or those
+    of `n_targets` to a stream of rows.
+n_passes_ : int
+    How often a stream was read, if it was larger than memory.
+""",
+    "raises_of_a_table": """
+ValueError
+    Fewer than two classes, or equal numbers; infinity in X, or a missing value that `missing` doesn't allow (the
+    first one is named); a column that holds no numbers and isn't declared; all features constant; a parameter out
+    of range.
+""",
+    "warns_of_thresholds": """
+Warns
+-----
+fastfs.DataWarning
+    A class has one sample; no sample has a near neighbour; two samples have no feature in common; without scaling,
+    standard deviations lie more than 1000 times apart.
+
+Notes
+-----
+O(n_samples^2 n_features) time, 8 n_samples^2 bytes, or less by blocks of rows. The result doesn't depend on the
+number of threads.
 """,
     "feature_names": """
 feature_names : sequence of str, optional

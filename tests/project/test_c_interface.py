@@ -16,7 +16,7 @@ from fastfs._functions.im4e import IM4EOptions
 from fastfs._functions.immigrate import ImmigrateOptions
 from fastfs._functions.manifest import ManiFeStOptions
 from fastfs._functions.projse import ProjSeOptions
-from fastfs._functions.relief_family import (
+from fastfs._functions.relief_options import (
     MultiSURFOptions,
     MuReliefOptions,
     ReliefFOptions,

@@ -1,6 +1,6 @@
 """The scikit-learn estimators of the RELIEF family."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import KW_ONLY
 from typing import Any, ClassVar, Self
 
@@ -12,22 +12,30 @@ from fastfs._estimators.rounds import RoundsMaker
 from fastfs._estimators.selector import _Selector, estimator_class
 from fastfs._functions.outcome import Outcome
 from fastfs._functions.relief_family import (
-    FamilyOptions,
     FamilyResult,
-    MultiSURFOptions,
-    MuReliefOptions,
-    ReliefFOptions,
-    ReliefOptions,
-    RReliefFOptions,
     Samples,
     StreamedGroupTargets,
-    SURFOptions,
-    SWRFOptions,
     fit_relief,
     fit_relief_in_blocks,
     in_words_of_the_caller,
     read_samples,
     source_for_blocks,
+)
+from fastfs._functions.relief_options import (
+    FamilyOptions,
+    MultiSURFOptions,
+    MuReliefOptions,
+    ReliefFFields,
+    ReliefFields,
+    ReliefFOptions,
+    ReliefOptions,
+    RReliefFFields,
+    RReliefFOptions,
+    SURFFields,
+    SURFOptions,
+    SWRFFields,
+    SWRFOptions,
+    TableFields,
 )
 from fastfs._inference.scorers import Scorer
 from fastfs._inputs.source import Source
@@ -36,8 +44,15 @@ from fastfs._machine.run import Run
 from fastfs._types import Array, Progress
 
 
+@estimator_class
 class _ReliefFamily(_Selector):
     """Base of the family: fits all rows together, in memory or in blocks."""
+
+    n_features_to_select: int | float | None = None
+    _: KW_ONLY
+    n_jobs: int | None = None
+    max_memory: int | str | None = None
+    verbose: bool | Progress = False
 
     _OPTIONS: ClassVar[type[FamilyOptions]]
 
@@ -147,14 +162,8 @@ class _ReliefRounds:
         return result.scores[columns]
 
 
-class _TableSelector(_ReliefFamily, RoundsMaker):
+class _TableSelector(TableFields, _ReliefFamily, RoundsMaker):
     """Base of all methods except RELIEF: tables with categories and missing values, targets of several kinds."""
-
-    categorical_features: Any
-    missing: str
-    target_type: str
-    ramp: str | tuple[float, float] | None
-    scaling: str | None
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, distances: Any = None) -> Self:
         """Score the features of X.
@@ -201,47 +210,7 @@ class _TableSelector(_ReliefFamily, RoundsMaker):
 
 
 @estimator_class
-class _NearestSelector(_TableSelector):
-    """Base of selectors with a fixed number of neighbours per class."""
-
-    n_features_to_select: int | float | None = None
-    _: KW_ONLY
-    n_neighbors: int = 10
-    categorical_features: Any = None
-    missing: str = "error"
-    target_type: str = "auto"
-    ramp: str | tuple[float, float] | None = None
-    priors: str | Mapping[Any, float] | None = None
-    n_targets: int | None = None
-    scaling: str | None = "auto"
-    random_state: Any = 0
-    n_jobs: int | None = None
-    max_memory: int | str | None = None
-    verbose: bool | Progress = False
-
-
-@estimator_class
-class _RadiusSelector(_TableSelector):
-    """Base of selectors with all neighbours within a distance; samples beyond another distance can count, too."""
-
-    n_features_to_select: int | float | None = None
-    _: KW_ONLY
-    far: bool = False
-    categorical_features: Any = None
-    missing: str = "error"
-    target_type: str = "auto"
-    ramp: str | tuple[float, float] | None = None
-    n_targets: int | None = None
-    n_rows: int | None = None
-    scaling: str | None = "auto"
-    random_state: Any = 0
-    n_jobs: int | None = None
-    max_memory: int | str | None = None
-    verbose: bool | Progress = False
-
-
-@estimator_class
-class Relief(_ReliefFamily):
+class Relief(ReliefFields, _ReliefFamily):
     """Select features by RELIEF: those in which samples are farther from their nearest miss than their nearest hit.
 
     A sample's nearest hit (of its class) and nearest miss (of another) are found by the distance over all features. A
@@ -250,37 +219,23 @@ class Relief(_ReliefFamily):
 
     Parameters
     ----------
-    n_features_to_select : int, float or None
-        Number or fraction of the features to keep; None: half of them.
-    n_targets : int or None
-        Number of samples whose neighbours are used, drawn at random, at least 50 of each class if that has them, and
-        weighted back to the shares of the classes; None: all. Neighbours are found among all samples.
+    <n_features_to_select>
     closed_form : bool
         False: Algorithm 1, means of squared differences. True: the weights that maximise the margin, from absolute
         differences: negative ones become 0, and their norm is 1.
-    scaling : {"auto", "range", "standard"} or None
-        Features are scaled to [0, 1], to mean 0 and standard deviation 1, or taken as they are. "auto": "range", but
-        genotypes (:class:`fastfs.io.Genotypes`) are taken as they are.
-    random_state : int, Generator, RandomState or None
-        Seed for drawing the targets.
+    <family_options>
     <resources>
 
     Attributes
     ----------
     scores_ : ndarray of shape (n_features,), float64
         Larger is better; may be negative; 0 for constant features.
-    ranking_ : ndarray of shape (n_features,), int64
-        1 is best.
-    scores_se_ : ndarray of shape (n_features,)
-        With `n_targets`: the standard error of each score over draws of them; NaN with one target.
+    <ranking>
+    <scores_se>
     classes_ : ndarray of shape (n_classes,)
     target_type_ : str
         "class".
-    algorithm_ : {"stored", "blocks", "targets"}
-        Whether the distances of all samples were stored or, to stay within the memory, made by blocks of rows; or those
-        of `n_targets` to a stream of rows.
-    n_passes_ : int
-        How often a stream was read, if it was larger than memory.
+    <algorithm_in_blocks>
     <columns>
 
     Raises
@@ -316,16 +271,6 @@ class Relief(_ReliefFamily):
     [3]
     """
 
-    n_features_to_select: int | float | None = None
-    _: KW_ONLY
-    n_targets: int | None = None
-    closed_form: bool = False
-    scaling: str | None = "auto"
-    random_state: Any = 0
-    n_jobs: int | None = None
-    max_memory: int | str | None = None
-    verbose: bool | Progress = False
-
     _OPTIONS = ReliefOptions
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -355,7 +300,8 @@ class Relief(_ReliefFamily):
         return tags
 
 
-class ReliefF(_NearestSelector):
+@estimator_class
+class ReliefF(ReliefFFields, _TableSelector):
     """Select features by ReliefF: RELIEF with several neighbours, and with misses of each class apart.
 
     The nearest hits of each sample and its nearest misses in each other class are found by Manhattan distance over all
@@ -363,63 +309,27 @@ class ReliefF(_NearestSelector):
 
     Parameters
     ----------
-    n_features_to_select : int, float or None
-        Number or fraction of the features to keep; None: half of them.
+    <n_features_to_select>
     n_neighbors : int
         Hits of each sample, and misses in each other class. More neighbours average out noise, but are less local.
-    categorical_features : array-like, "from_dtype", "all" or None
-        The columns that hold categories, which differ or don't: a mask, column numbers or column names; "from_dtype":
-        columns of a DataFrame whose type is category, bool, object or string; "all" columns. Categories may be of any
-        sortable type; which columns hold them is never guessed.
-    missing : {"error", "ignore", "class"}
-        Missing values (NaN, None, pandas.NA) are an error, or distances and scores ignore them: a distance is the mean
-        difference in the features that both samples have, times the number of features, and a score counts the
-        neighbours that have the feature. "class" takes a missing value for all values of its class at once, each with
-        its share, which makes gaps of one class look alike.
-    target_type : {"auto", "class", "number"}
-        Kind of target. "auto": classes if it holds bools, strings, categories, integers of at most 20 different values,
-        or two whole floats; numbers if it holds floats that aren't all whole; otherwise you must say it. Two samples
-        whose numbers differ by less than their standard deviation are hits, and all others misses.
-    ramp : "sd", (low, high) or None
-        In scores, though not in distances, scaled differences of numbers count as 0 up to `low` and as 1 from `high`
-        on, and rise between them. "sd": those above the standard deviation count as 1.
     priors : "uniform", dict of labels and shares, or None
         Shares of the classes, by which the misses of different classes are weighed; None: those of the samples.
-    n_targets : int or None
-        Number of samples whose neighbours are used, drawn at random, at least 50 of each class if that has them, and
-        weighted back to the shares of the classes; None: all. Neighbours are found among all samples.
-    scaling : {"auto", "range", "standard"} or None
-        Numbers are scaled to [0, 1], to mean 0 and standard deviation 1, or taken as they are. "auto": "range", but
-        genotypes (:class:`fastfs.io.Genotypes`) are taken as they are.
-    random_state : int, Generator, RandomState or None
-        Seed for drawing the targets.
+    <table_options>
+    <target_type>
+    <family_options>
     <resources>
 
     Attributes
     ----------
-    scores_ : ndarray of shape (n_features,), float64
-        Between -1 and 1 with ``scaling="range"``; larger is better; 0 for constant features.
-    scores_se_ : ndarray of shape (n_features,)
-        With `n_targets`: the standard error of each score over draws of them; NaN with one target.
-    ranking_ : ndarray of shape (n_features,), int64
-        1 is best.
-    classes_ : ndarray of shape (n_classes,)
-        If y holds classes.
-    target_type_ : {"class", "number"}
-        Kind of target that y was read as.
-    algorithm_ : {"stored", "blocks", "targets"}
-        Whether the distances of all samples were stored or, to stay within the memory, made by blocks of rows; or those
-        of `n_targets` to a stream of rows.
-    n_passes_ : int
-        How often a stream was read, if it was larger than memory.
+    <scores_by_range>
+    <ranking>
+    <kind_of_target>
+    <algorithm_in_blocks>
     <columns>
 
     Raises
     ------
-    ValueError
-        Fewer than two classes, or equal numbers; infinity in X, or a missing value that `missing` doesn't allow (the
-        first one is named); a column that holds no numbers and isn't declared; all features constant; a parameter out
-        of range.
+    <raises_of_a_table>
     <raises_of_a_fit>
 
     Warns
@@ -454,60 +364,37 @@ class ReliefF(_NearestSelector):
     _OPTIONS = ReliefFOptions
 
 
-class SURF(_RadiusSelector):
+@estimator_class
+class SURF(SURFFields, _TableSelector):
     """Select features by SURF: ReliefF with all samples as neighbours that are nearer than the mean distance.
 
     The mean is that of all pairs of samples. :class:`fastfs.MultiSURF` has a threshold for each sample.
 
     Parameters
     ----------
-    n_features_to_select : int, float or None
-        Number or fraction of the features to keep; None: half of them.
+    <n_features_to_select>
     far : bool
         Use far samples too, with the opposite sign (SURF*). Meant for interactions; it may hide main effects.
-    categorical_features, missing, target_type, ramp, n_targets, scaling, random_state
-        As for :class:`fastfs.ReliefF`.
-    n_rows : int or None
-        Number of rows, drawn at random in one pass, that are fitted in memory; None: all. The threshold belongs to the
-        population, not to the number of samples, so a sample estimates the same scores: 2000 of 5000 digits ranked
-        features like all of them (Spearman correlation 0.996 with MultiSURF). X may be a stream larger than memory: a
-        path, a function that returns an iterator of blocks of rows, or such an iterator.
+    <n_rows>
+    <table_options>
+    <target_type>
+    <family_options>
     <resources>
 
     Attributes
     ----------
-    scores_ : ndarray of shape (n_features,), float64
-        Between -1 and 1 with ``scaling="range"``; larger is better; 0 for constant features.
-    scores_se_ : ndarray of shape (n_features,)
-        With `n_targets`: the standard error of each score over draws of them; NaN with one target.
-    ranking_ : ndarray of shape (n_features,), int64
-        1 is best.
-    classes_ : ndarray of shape (n_classes,)
-        If y holds classes.
-    target_type_ : {"class", "number"}
-        Kind of target that y was read as.
-    algorithm_ : {"stored", "blocks"}
-        "stored": distances between all samples were stored. "blocks": made by blocks of rows, to save memory.
+    <scores_by_range>
+    <ranking>
+    <kind_of_target>
+    <algorithm>
     <columns>
 
     Raises
     ------
-    ValueError
-        Fewer than two classes, or equal numbers; infinity in X, or a missing value that `missing` doesn't allow (the
-        first one is named); a column that holds no numbers and isn't declared; all features constant; a parameter out
-        of range.
+    <raises_of_a_table>
     <raises_of_a_fit>
 
-    Warns
-    -----
-    fastfs.DataWarning
-        A class has one sample; no sample has a near neighbour; two samples have no feature in common; without scaling,
-        standard deviations lie more than 1000 times apart.
-
-    Notes
-    -----
-    O(n_samples^2 n_features) time, 8 n_samples^2 bytes, or less by blocks of rows. The result doesn't depend on the
-    number of threads.
+    <warns_of_thresholds>
 
     References
     ----------
@@ -531,7 +418,8 @@ class SURF(_RadiusSelector):
     _OPTIONS = SURFOptions
 
 
-class MultiSURF(_RadiusSelector):
+@estimator_class
+class MultiSURF(SURFFields, _TableSelector):
     """Select features by MultiSURF: ReliefF without a number of neighbours to choose.
 
     A sample's neighbours are all that lie nearer than the mean of its distances less half of their standard deviation.
@@ -539,54 +427,30 @@ class MultiSURF(_RadiusSelector):
 
     Parameters
     ----------
-    n_features_to_select : int, float or None
-        Number or fraction of the features to keep; None: half of them.
+    <n_features_to_select>
     far : bool
         Use far samples too, with the opposite sign: those beyond the mean
         plus half of the standard deviation (MultiSURF*). Meant for interactions; it may hide main effects.
-    categorical_features, missing, target_type, ramp, n_targets, scaling, random_state
-        As for :class:`fastfs.ReliefF`.
-    n_rows : int or None
-        Number of rows, drawn at random in one pass, that are fitted in memory; None: all. The threshold belongs to the
-        population, not to the number of samples, so a sample estimates the same scores: 2000 of 5000 digits ranked
-        features like all of them (Spearman correlation 0.996 with MultiSURF). X may be a stream larger than memory: a
-        path, a function that returns an iterator of blocks of rows, or such an iterator.
+    <n_rows>
+    <table_options>
+    <target_type>
+    <family_options>
     <resources>
 
     Attributes
     ----------
-    scores_ : ndarray of shape (n_features,), float64
-        Between -1 and 1 with ``scaling="range"``; larger is better; 0 for constant features.
-    scores_se_ : ndarray of shape (n_features,)
-        With `n_targets`: the standard error of each score over draws of them; NaN with one target.
-    ranking_ : ndarray of shape (n_features,), int64
-        1 is best.
-    classes_ : ndarray of shape (n_classes,)
-        If y holds classes.
-    target_type_ : {"class", "number"}
-        Kind of target that y was read as.
-    algorithm_ : {"stored", "blocks"}
-        "stored": distances between all samples were stored. "blocks": made by blocks of rows, to save memory.
+    <scores_by_range>
+    <ranking>
+    <kind_of_target>
+    <algorithm>
     <columns>
 
     Raises
     ------
-    ValueError
-        Fewer than two classes, or equal numbers; infinity in X, or a missing value that `missing` doesn't allow (the
-        first one is named); a column that holds no numbers and isn't declared; all features constant; a parameter out
-        of range.
+    <raises_of_a_table>
     <raises_of_a_fit>
 
-    Warns
-    -----
-    fastfs.DataWarning
-        A class has one sample; no sample has a near neighbour; two samples have no feature in common; without scaling,
-        standard deviations lie more than 1000 times apart.
-
-    Notes
-    -----
-    O(n_samples^2 n_features) time, 8 n_samples^2 bytes, or less by blocks of rows. The result doesn't depend on the
-    number of threads.
+    <warns_of_thresholds>
 
     References
     ----------
@@ -609,7 +473,7 @@ class MultiSURF(_RadiusSelector):
 
 
 @estimator_class
-class SWRF(_TableSelector):
+class SWRF(SWRFFields, _TableSelector):
     """Select features by SWRF: SURF with weights that a sigmoid of the distance gives to the neighbours.
 
     Near are all samples that are nearer than the mean distance; the nearer they are, in units of the standard deviation
@@ -618,57 +482,33 @@ class SWRF(_TableSelector):
 
     Parameters
     ----------
-    n_features_to_select : int, float or None
-        Number or fraction of the features to keep; None: half of them.
+    <n_features_to_select>
     far : bool
         Use far samples too, with the opposite sign (SWRF*). Meant for interactions; it may hide main effects.
     radius : {"all", "sample"}
         The mean and the standard deviation are those of all pairs of samples, or of the distances of each sample.
     dead_band : float
         Samples between the mean less this many standard deviations and the mean plus as many are no neighbours.
-    categorical_features, missing, target_type, ramp, n_targets, scaling, random_state
-        As for :class:`fastfs.ReliefF`.
-    n_rows : int or None
-        Number of rows, drawn at random in one pass, that are fitted in memory; None: all. The threshold belongs to the
-        population, not to the number of samples, so a sample estimates the same scores: 2000 of 5000 digits ranked
-        features like all of them (Spearman correlation 0.996 with MultiSURF). X may be a stream larger than memory: a
-        path, a function that returns an iterator of blocks of rows, or such an iterator.
+    <n_rows>
+    <table_options>
+    <target_type>
+    <family_options>
     <resources>
 
     Attributes
     ----------
-    scores_ : ndarray of shape (n_features,), float64
-        Between -1 and 1 with ``scaling="range"``; larger is better; 0 for constant features.
-    scores_se_ : ndarray of shape (n_features,)
-        With `n_targets`: the standard error of each score over draws of them; NaN with one target.
-    ranking_ : ndarray of shape (n_features,), int64
-        1 is best.
-    classes_ : ndarray of shape (n_classes,)
-        If y holds classes.
-    target_type_ : {"class", "number"}
-        Kind of target that y was read as.
-    algorithm_ : {"stored", "blocks"}
-        "stored": distances between all samples were stored. "blocks": made by blocks of rows, to save memory.
+    <scores_by_range>
+    <ranking>
+    <kind_of_target>
+    <algorithm>
     <columns>
 
     Raises
     ------
-    ValueError
-        Fewer than two classes, or equal numbers; infinity in X, or a missing value that `missing` doesn't allow (the
-        first one is named); a column that holds no numbers and isn't declared; all features constant; a parameter out
-        of range.
+    <raises_of_a_table>
     <raises_of_a_fit>
 
-    Warns
-    -----
-    fastfs.DataWarning
-        A class has one sample; no sample has a near neighbour; two samples have no feature in common; without scaling,
-        standard deviations lie more than 1000 times apart.
-
-    Notes
-    -----
-    O(n_samples^2 n_features) time, 8 n_samples^2 bytes, or less by blocks of rows. The result doesn't depend on the
-    number of threads.
+    <warns_of_thresholds>
 
     References
     ----------
@@ -687,63 +527,38 @@ class SWRF(_TableSelector):
     [0, 1]
     """
 
-    n_features_to_select: int | float | None = None
-    _: KW_ONLY
-    far: bool = False
-    radius: str = "all"
-    dead_band: float = 0.0
-    categorical_features: Any = None
-    missing: str = "error"
-    target_type: str = "auto"
-    ramp: str | tuple[float, float] | None = None
-    n_targets: int | None = None
-    n_rows: int | None = None
-    scaling: str | None = "auto"
-    random_state: Any = 0
-    n_jobs: int | None = None
-    max_memory: int | str | None = None
-    verbose: bool | Progress = False
-
     _OPTIONS = SWRFOptions
 
 
-class MuRelief(_NearestSelector):
+@estimator_class
+class MuRelief(ReliefFFields, _TableSelector):
     """Select features by mu-Relief: ReliefF with the most unusual samples of each class in place of the nearest ones.
 
     Of each class, the samples are taken whose distance differs most from the mean distance to that class.
 
     Parameters
     ----------
-    n_features_to_select : int, float or None
-        Number or fraction of the features to keep; None: half of them.
+    <n_features_to_select>
     n_neighbors : int
         Hits of each sample, and misses in each other class.
-    categorical_features, missing, target_type, ramp, priors, n_targets, scaling, random_state
+    priors
         As for :class:`fastfs.ReliefF`.
+    <table_options>
+    <target_type>
+    <family_options>
     <resources>
 
     Attributes
     ----------
-    scores_ : ndarray of shape (n_features,), float64
-        Between -1 and 1 with ``scaling="range"``; larger is better; 0 for constant features.
-    scores_se_ : ndarray of shape (n_features,)
-        With `n_targets`: the standard error of each score over draws of them; NaN with one target.
-    ranking_ : ndarray of shape (n_features,), int64
-        1 is best.
-    classes_ : ndarray of shape (n_classes,)
-        If y holds classes.
-    target_type_ : {"class", "number"}
-        Kind of target that y was read as.
-    algorithm_ : {"stored", "blocks"}
-        "stored": distances between all samples were stored. "blocks": made by blocks of rows, to save memory.
+    <scores_by_range>
+    <ranking>
+    <kind_of_target>
+    <algorithm>
     <columns>
 
     Raises
     ------
-    ValueError
-        Fewer than two classes, or equal numbers; infinity in X, or a missing value that `missing` doesn't allow (the
-        first one is named); a column that holds no numbers and isn't declared; all features constant; a parameter out
-        of range.
+    <raises_of_a_table>
     <raises_of_a_fit>
 
     Warns
@@ -775,15 +590,14 @@ class MuRelief(_NearestSelector):
 
 
 @estimator_class
-class RReliefF(_TableSelector):
+class RReliefF(RReliefFFields, _TableSelector):
     """Select features by RReliefF, which favours features that differ between near samples with different numbers.
 
     The nearest samples of each sample weigh the more the nearer they are, by rank. Times to an event may be censored.
 
     Parameters
     ----------
-    n_features_to_select : int, float or None
-        Number or fraction of the features to keep; None: half of them.
+    <n_features_to_select>
     n_neighbors : int
         Of each sample, among all others.
     sigma : float
@@ -793,22 +607,17 @@ class RReliefF(_TableSelector):
         fields are a bool, `event`, and a number, `time`, which is that of the end of observation if there was no
         event. "auto": records are times, and all else must be numbers. Times are experimental: one that is censored
         counts as any later one, by the Kaplan-Meier estimate.
-    categorical_features, missing, ramp, n_targets, scaling, random_state
-        As for :class:`fastfs.ReliefF`.
+    <table_options>
+    <family_options>
     <resources>
 
     Attributes
     ----------
-    scores_ : ndarray of shape (n_features,), float64
-        Between -1 and 1 with ``scaling="range"``; larger is better; 0 for constant features.
-    scores_se_ : ndarray of shape (n_features,)
-        With `n_targets`: the standard error of each score over draws of them; NaN with one target.
-    ranking_ : ndarray of shape (n_features,), int64
-        1 is best.
+    <scores_by_range>
+    <ranking>
     target_type_ : {"number", "survival"}
         Kind of target that y was read as.
-    algorithm_ : {"stored", "blocks"}
-        "stored": distances between all samples were stored. "blocks": made by blocks of rows, to save memory.
+    <algorithm>
     <columns>
 
     Raises
@@ -843,20 +652,5 @@ class RReliefF(_TableSelector):
     >>> fastfs.RReliefF(1).fit(X, X[:, 3]).get_support(indices=True).tolist()
     [3]
     """
-
-    n_features_to_select: int | float | None = None
-    _: KW_ONLY
-    n_neighbors: int = 10
-    sigma: float = 20.0
-    categorical_features: Any = None
-    missing: str = "error"
-    target_type: str = "auto"
-    ramp: str | tuple[float, float] | None = None
-    n_targets: int | None = None
-    scaling: str | None = "auto"
-    random_state: Any = 0
-    n_jobs: int | None = None
-    max_memory: int | str | None = None
-    verbose: bool | Progress = False
 
     _OPTIONS = RReliefFOptions

@@ -4,7 +4,7 @@ import copy
 import inspect
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import singledispatch, singledispatchmethod
 from typing import Any, Self, TypeVar, dataclass_transform
 
@@ -15,6 +15,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from fastfs._docs import fill_shared
+from fastfs._functions.options import drop_class_defaults, own_first
 from fastfs._inference.scorers import LabelScorer
 from fastfs._inputs.entry import entry
 from fastfs._inputs.genotypes import Genotypes
@@ -38,10 +39,9 @@ def estimator_class(cls: type[_Estimator]) -> type[_Estimator]:
     attributes of the class, which the documentation would list.
     """
     made = dataclass(eq=False, repr=False)(cls)
+    made.__init__.__signature__ = own_first(made)  # type: ignore[attr-defined]
     made.__init__ = entry(made.__init__)  # type: ignore[method-assign]
-    for field in fields(made):  # type: ignore[arg-type]
-        if field.name in vars(made):
-            delattr(made, field.name)
+    drop_class_defaults(made)
     return made
 
 

@@ -29,7 +29,7 @@ from fastfs._types import Array, Floats, Integers, Progress
 _N_BEFORE_EARLY_END, _PVALUE_OF_EARLY_END = 99, 0.1
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True)
 class CorrelationOptions(PairsOptions):
     """Options of `differential_correlation`."""
 

@@ -43,7 +43,7 @@ def _one_or_sequence(convert: Callable[[str, Any], int]) -> Callable[[str, Any],
     return convert_one_or_each
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True)
 class DiSCOptions(Options):
     """Options of DiSC, as in :func:`fastfs.disc`."""
 

@@ -25,7 +25,7 @@ from fastfs._types import Array, Floats, Integers, Progress
 # ------------------------------------------------------------------------------------------------------------- options
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True)
 class IKDROptions(Options):
     """Options of a fit, except lambda, of which a path has several values."""
 
@@ -48,7 +48,7 @@ class IKDROptions(Options):
         return {key: value for key, value in super().core_options().items() if key != "n_rows"}
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True)
 class FunctionOptions(IKDROptions):
     """Options of the functions, which have `rho` besides the options of the estimator."""
 

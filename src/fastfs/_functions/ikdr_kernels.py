@@ -28,7 +28,7 @@ def _as_width(name: str, value: Any) -> float | str:
     return width
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True)
 class KernelOptions(Options):
     """Options that define the kernels."""
 

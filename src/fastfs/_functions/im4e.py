@@ -44,7 +44,7 @@ def as_start(name: str, w0: Any) -> npt.NDArray[np.float64] | None:
     return w
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True)
 class IM4EOptions(IterationOptions):
     class_weight: Mapping[Any, Any] | None = option_field(as_class_weight, key="class_factors")
     w0: Array | None = option_field(as_start, key="start")

@@ -47,7 +47,7 @@ def as_start_matrix(name: str, W0: Any) -> npt.NDArray[np.float64] | None:
     return W
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True)
 class ImmigrateOptions(IterationOptions):
     prefilter: str = option_field(as_prefilter)
     clip: bool = option_field(as_bool)

@@ -50,7 +50,7 @@ def _as_sigma(name: str, sigma: Any) -> Any:
     return sigma
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True)
 class ManiFeStOptions(Options):
     """Options of ManiFeSt; the core takes those of the scale apart, as scales."""
 

@@ -40,11 +40,10 @@ def as_sigma(name: str, sigma: Any) -> float | str:
     return value
 
 
-@dataclass(frozen=True, kw_only=True)
 class MarginOptions(Options):
     """Options of every margin method; `scaling` belongs to the label-free stage."""
 
-    scaling: str = option_field(as_scaling)
+    scaling: str | None
 
     def core_options(self) -> dict[str, Any]:
         """Return the options of a fit under the names of the core."""
@@ -55,10 +54,11 @@ class MarginOptions(Options):
         return {"scaling": self.scaling}
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True)
 class IterationOptions(MarginOptions):
     """Options of IM4E and IMMIGRATE."""
 
+    scaling: str | None = option_field(as_scaling)
     sigma: float | str = option_field(as_sigma)
     max_iter: int = option_field(lambda name, value: as_int(name, value, low=1, high=1_000_000))
     tol: float = option_field(as_not_negative)

@@ -1,10 +1,19 @@
-"""Base class for the options of a method, with their conversion for the core."""
+"""Options of a method, each described once: for its estimator, its function and the core."""
 
+import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields
-from typing import Any, NamedTuple, Self
+from dataclasses import MISSING, dataclass, field, fields
+from functools import wraps
+from typing import Any, NamedTuple, ParamSpec, Self, TypeVar, dataclass_transform
 
-from fastfs._machine.run import warn
+from fastfs._inputs.entry import entry
+from fastfs._machine.run import Run, warn
+from fastfs._types import Progress
+
+_Class = TypeVar("_Class")
+_Result = TypeVar("_Result")
+_Call = TypeVar("_Call")
+_Arguments = ParamSpec("_Arguments")
 
 
 class Needs(NamedTuple):
@@ -27,16 +36,75 @@ class Needs(NamedTuple):
         return f"{self.other}={' or '.join(map(repr, self.words))}" if self.words else f"{self.other} above 0"
 
 
-def option_field(convert: Callable[[str, Any], Any], key: str | None = None, needs: Needs | None = None) -> Any:
-    """Declare a field of `Options`.
+def option_field(
+    convert: Callable[[str, Any], Any], key: str | None = None, needs: Needs | None = None, default: Any = MISSING
+) -> Any:
+    """Declare an option.
 
     ``convert(name, value)`` checks the type of a value, `key` is the option's name in the core, and `needs` says when
     the option has an effect.
     """
-    return field(metadata={"convert": convert, "key": key, "needs": needs})
+    return field(default=default, metadata={"convert": convert, "key": key, "needs": needs})
 
 
-@dataclass(frozen=True, kw_only=True)
+def drop_class_defaults(cls: type) -> None:
+    """Delete the defaults of a dataclass from the class, whose documentation would list them as attributes."""
+    for one in fields(cls):
+        if one.name in vars(cls):
+            delattr(cls, one.name)
+
+
+def own_first(cls: type) -> inspect.Signature:
+    """Return the signature of a dataclass, in which the options of a class precede those of its bases."""
+    order = ["self", *(name for base in cls.__mro__ for name in inspect.get_annotations(base))]
+    signature = inspect.signature(cls.__init__)  # type: ignore[misc]
+    return signature.replace(
+        parameters=sorted(signature.parameters.values(), key=lambda one: (one.kind, order.index(one.name)))
+    )
+
+
+@dataclass_transform(eq_default=False, kw_only_default=True, field_specifiers=(option_field, field))
+def option_class(cls: type[_Class]) -> type[_Class]:
+    """Decorate a class of options that an estimator and a call of a function inherit."""
+    made = dataclass(kw_only=True, eq=False, repr=False)(cls)
+    drop_class_defaults(made)
+    return made
+
+
+@option_class
+class Call:
+    """Arguments of every function besides data and options."""
+
+    n_threads: int = 0
+    max_memory: int | str | None = None
+    progress: Progress | None = None
+
+    def make_run(self) -> Run:
+        """Return the run of the call."""
+        return Run(self.n_threads, self.max_memory, self.progress)
+
+
+def takes(
+    call_class: Callable[_Arguments, _Call],
+) -> Callable[[Callable[[_Call], _Result]], Callable[_Arguments, _Result]]:
+    """Return a decorator of a public function, which then takes the fields of a dataclass as its arguments."""
+
+    def decorate(function: Callable[[_Call], _Result]) -> Callable[_Arguments, _Result]:
+        @wraps(function)
+        def public(*args: _Arguments.args, **kwargs: _Arguments.kwargs) -> _Result:
+            return function(call_class(*args, **kwargs))
+
+        signature = own_first(call_class)  # type: ignore[arg-type]
+        public.__signature__ = signature.replace(  # type: ignore[attr-defined]
+            parameters=[one for one in signature.parameters.values() if one.name != "self"],
+            return_annotation=inspect.signature(function).return_annotation,
+        )
+        return entry(public)
+
+    return decorate
+
+
+@dataclass(kw_only=True)
 class Options:
     """Base of a method's options, with one field per parameter of the estimator and of the function.
 
@@ -47,7 +115,7 @@ class Options:
     def __post_init__(self) -> None:
         values = {f.name: getattr(self, f.name) for f in fields(self)}
         for f in fields(self):
-            object.__setattr__(self, f.name, f.metadata["convert"](f.name, values[f.name]))
+            setattr(self, f.name, f.metadata["convert"](f.name, values[f.name]))
         warn([message for f in fields(self) if (message := _without_effect(f.name, f.metadata["needs"], values))])
 
     @classmethod

@@ -12,7 +12,7 @@ from fastfs._machine.params import as_int, some_of
 from fastfs._types import Array, Integers
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True)
 class PairsOptions(Options):
     """Options of every function that finds pairs."""
 

@@ -47,7 +47,7 @@ def _as_center(name: str, value: Any) -> bool | str:
     return check_choice(name, value, ("auto",), "True", "False")
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True)
 class ProjSeOptions(_Options):
     """Options of ProjSe."""
 

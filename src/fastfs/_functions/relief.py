@@ -4,86 +4,155 @@ Arrays in, arrays out, without scikit-learn; the estimators are :class:`fastfs.R
 other classes of `fastfs._estimators.relief`. The fits are in `fastfs._functions.relief_family`.
 """
 
-from collections.abc import Mapping
-from typing import Any
+import textwrap
+from collections.abc import Callable
+from dataclasses import field
+from typing import Any, ParamSpec, TypeVar
 
-import numpy as np
-import numpy.typing as npt
-
-from fastfs._functions.relief_family import (
+from fastfs._functions.options import Call, option_class, own_first, takes
+from fastfs._functions.relief_family import fit_relief, fit_relief_in_blocks, read_samples, source_for_blocks
+from fastfs._functions.relief_options import (
     FamilyOptions,
     MultiSURFOptions,
     MuReliefOptions,
+    ReliefFFields,
+    ReliefFields,
     ReliefFOptions,
     ReliefOptions,
+    RReliefFFields,
     RReliefFOptions,
+    SURFFields,
     SURFOptions,
+    SWRFFields,
     SWRFOptions,
-    fit_relief,
-    fit_relief_in_blocks,
-    read_samples,
-    source_for_blocks,
 )
-from fastfs._inputs.entry import entry
-from fastfs._machine.run import Run
-from fastfs._types import Progress
+from fastfs._types import Floats
+
+_Arguments = ParamSpec("_Arguments")
+_Call = TypeVar("_Call", bound="_SamplesCall")
 
 
-def _compute_scores(
-    X: Any, y: Any, options: FamilyOptions, run: Run, sample_weight: Any, distances: Any = None
-) -> npt.NDArray[np.float64]:
-    """Score features in memory, or in blocks of rows if X is a stream that doesn't fit in memory."""
-    source = source_for_blocks(X, options, run)
-    if source is not None:
-        return (
-            fit_relief_in_blocks(source, y, options, run, others=(sample_weight, distances))[0].warn_and_return().scores
-        )
-    samples = read_samples(X, y, sample_weight, distances, options, run)
-    return fit_relief(samples.make_stage(options, run), samples, samples.response, options).warn_and_return().scores
+@option_class
+class _SamplesCall(Call):
+    """Arguments of all functions of the family besides their options."""
+
+    X: Any = field(kw_only=False)
+    y: Any = field(kw_only=False)
+    sample_weight: Any = None
+
+    def given_distances(self) -> Any:
+        """Return the distances to be used instead of those of X, if the function takes them."""
+        return None
+
+    def score_features(self, options_class: type[FamilyOptions]) -> Floats:
+        """Score features in memory, or in blocks of rows if X is a stream that doesn't fit in memory."""
+        options, run, distances = options_class.from_arguments(self), self.make_run(), self.given_distances()
+        source = source_for_blocks(self.X, options, run)
+        if source is not None:
+            others = (self.sample_weight, distances)
+            return fit_relief_in_blocks(source, self.y, options, run, others=others)[0].warn_and_return().scores
+        samples = read_samples(self.X, self.y, self.sample_weight, distances, options, run)
+        return fit_relief(samples.make_stage(options, run), samples, samples.response, options).warn_and_return().scores
 
 
-@entry
-def relief_scores(
-    X: Any,
-    y: Any,
-    *,
-    n_targets: int | None = None,
-    closed_form: bool = False,
-    scaling: str | None = "auto",
-    random_state: Any = 0,
-    sample_weight: Any = None,
-    n_threads: int = 0,
-    max_memory: int | str | None = None,
-    progress: Progress | None = None,
-) -> npt.NDArray[np.float64]:
+@option_class
+class _TableCall(_SamplesCall):
+    """Arguments of all functions except RELIEF's besides their options."""
+
+    distances: Any = None
+
+    def given_distances(self) -> Any:
+        return self.distances
+
+
+@option_class
+class ReliefCall(ReliefFields, _SamplesCall): ...
+
+
+@option_class
+class ReliefFCall(ReliefFFields, _TableCall): ...
+
+
+@option_class
+class SURFCall(SURFFields, _TableCall): ...
+
+
+@option_class
+class SWRFCall(SWRFFields, _TableCall): ...
+
+
+@option_class
+class RReliefFCall(RReliefFFields, _TableCall): ...
+
+
+_DESCRIPTION = """
+The function behind :class:`fastfs.{estimator}`, which describes the parameters.
+
+Parameters
+----------
+X : array-like, DataFrame or sparse of shape (n_samples, n_features)
+    {X}
+y : array-like of shape (n_samples,)
+    {y}
+{options}, max_memory
+    As for :class:`fastfs.{estimator}`.
+{of_rows}
+    As for :meth:`fastfs.{estimator}.fit`.
+n_threads : int
+    0: all cores that this process may use.
+progress : callable, optional
+    Called as ``progress(step, fraction)``, at most 20 times a second; an exception it raises ends the call.
+
+Returns
+-------
+ndarray of shape (n_features,), float64
+    {scores}
+
+Raises
+------
+ValueError, TypeError, MemoryError
+    As for :class:`fastfs.{estimator}`.
+"""
+
+
+def _scores_function(
+    call_class: Callable[_Arguments, _Call],
+    estimator: str,
+    X: str = "Sparse X stays sparse.",
+    y: str = "Labels of any sortable type, or numbers.",
+    scores: str = 'Between -1 and 1 with ``scaling="range"``; larger is better; 0 for constant features.',
+) -> Callable[[Callable[[_Call], Floats]], Callable[_Arguments, Floats]]:
+    """Return a decorator of a function of the family: its arguments, and what its documentation shares with others."""
+    others = _TableCall.__dataclass_fields__.keys()
+    names = list(own_first(call_class).parameters)  # type: ignore[arg-type]
+    description = _DESCRIPTION.format(
+        estimator=estimator,
+        X=X,
+        y=y,
+        options=", ".join(name for name in names if name not in {"self", *others}),
+        of_rows=", ".join(name for name in ("sample_weight", "distances") if name in names),
+        scores=scores,
+    )
+
+    def decorate(function: Callable[[_Call], Floats]) -> Callable[_Arguments, Floats]:
+        shared = textwrap.indent(description.strip(), "    ")
+        function.__doc__ = (function.__doc__ or "").replace("    <description>", shared)
+        return takes(call_class)(function)
+
+    return decorate
+
+
+@_scores_function(
+    ReliefCall,
+    "Relief",
+    X="Sparse X is made dense.",
+    y="Labels of any sortable type.",
+    scores="Larger is better; 0 for constant features.",
+)
+def relief_scores(call: ReliefCall) -> Floats:
     """Score features by RELIEF, from the nearest hit and the nearest miss of each sample.
 
-    The function behind :class:`fastfs.Relief`, which describes the parameters.
-
-    Parameters
-    ----------
-    X : array-like, DataFrame or sparse of shape (n_samples, n_features)
-        Sparse X is made dense.
-    y : array-like of shape (n_samples,)
-        Labels of any sortable type.
-    n_targets, closed_form, scaling, random_state, max_memory
-        As for :class:`fastfs.Relief`.
-    sample_weight
-        As for :meth:`fastfs.Relief.fit`.
-    n_threads : int
-        0: all cores that this process may use.
-    progress : callable, optional
-        Called as ``progress(step, fraction)``, at most 20 times a second; an exception it raises ends the call.
-
-    Returns
-    -------
-    ndarray of shape (n_features,), float64
-        Larger is better; 0 for constant features.
-
-    Raises
-    ------
-    ValueError, TypeError, MemoryError
-        As for :class:`fastfs.Relief`.
+    <description>
 
     Examples
     --------
@@ -93,56 +162,14 @@ def relief_scores(
     >>> int(fastfs.relief_scores(X, X[:, 3] > 0).argmax())
     3
     """
-    run = Run(n_threads, max_memory, progress)
-    return _compute_scores(X, y, ReliefOptions.from_arguments(locals()), run, sample_weight)
+    return call.score_features(ReliefOptions)
 
 
-@entry
-def relieff_scores(
-    X: Any,
-    y: Any,
-    *,
-    n_neighbors: int = 10,
-    categorical_features: Any = None,
-    missing: str = "error",
-    target_type: str = "auto",
-    ramp: str | tuple[float, float] | None = None,
-    priors: str | Mapping[Any, float] | None = None,
-    n_targets: int | None = None,
-    scaling: str | None = "auto",
-    random_state: Any = 0,
-    sample_weight: Any = None,
-    distances: Any = None,
-    n_threads: int = 0,
-    max_memory: int | str | None = None,
-    progress: Progress | None = None,
-) -> npt.NDArray[np.float64]:
+@_scores_function(ReliefFCall, "ReliefF")
+def relieff_scores(call: ReliefFCall) -> Floats:
     """Score features by ReliefF, from the nearest hits of each sample and its nearest misses in each other class.
 
-    The function behind :class:`fastfs.ReliefF`, which describes the parameters.
-
-    Parameters
-    ----------
-    X : array-like, DataFrame or sparse of shape (n_samples, n_features)
-        Sparse X stays sparse.
-    y : array-like of shape (n_samples,)
-        Labels of any sortable type, or numbers.
-    n_neighbors, categorical_features, missing, target_type, ramp, priors, n_targets, scaling, random_state, max_memory
-        As for :class:`fastfs.ReliefF`.
-    sample_weight, distances
-        As for :meth:`fastfs.ReliefF.fit`.
-    n_threads, progress
-        As for :func:`fastfs.relief_scores`.
-
-    Returns
-    -------
-    ndarray of shape (n_features,), float64
-        Between -1 and 1 with ``scaling="range"``; larger is better; 0 for constant features.
-
-    Raises
-    ------
-    ValueError, TypeError, MemoryError
-        As for :class:`fastfs.ReliefF`.
+    <description>
 
     Examples
     --------
@@ -155,56 +182,14 @@ def relieff_scores(
     >>> sorted(np.argsort(-scores)[:2].tolist())
     [0, 1]
     """
-    run = Run(n_threads, max_memory, progress)
-    return _compute_scores(X, y, ReliefFOptions.from_arguments(locals()), run, sample_weight, distances)
+    return call.score_features(ReliefFOptions)
 
 
-@entry
-def surf_scores(
-    X: Any,
-    y: Any,
-    *,
-    far: bool = False,
-    categorical_features: Any = None,
-    missing: str = "error",
-    target_type: str = "auto",
-    ramp: str | tuple[float, float] | None = None,
-    n_targets: int | None = None,
-    n_rows: int | None = None,
-    scaling: str | None = "auto",
-    random_state: Any = 0,
-    sample_weight: Any = None,
-    distances: Any = None,
-    n_threads: int = 0,
-    max_memory: int | str | None = None,
-    progress: Progress | None = None,
-) -> npt.NDArray[np.float64]:
+@_scores_function(SURFCall, "SURF")
+def surf_scores(call: SURFCall) -> Floats:
     """Score features by SURF, from all samples that are nearer than the mean distance.
 
-    The function behind :class:`fastfs.SURF`, which describes the parameters.
-
-    Parameters
-    ----------
-    X : array-like, DataFrame or sparse of shape (n_samples, n_features)
-        Sparse X stays sparse.
-    y : array-like of shape (n_samples,)
-        Labels of any sortable type, or numbers.
-    far, categorical_features, missing, target_type, ramp, n_targets, n_rows, scaling, random_state, max_memory
-        As for :class:`fastfs.SURF`.
-    sample_weight, distances
-        As for :meth:`fastfs.SURF.fit`.
-    n_threads, progress
-        As for :func:`fastfs.relief_scores`.
-
-    Returns
-    -------
-    ndarray of shape (n_features,), float64
-        Between -1 and 1 with ``scaling="range"``; larger is better; 0 for constant features.
-
-    Raises
-    ------
-    ValueError, TypeError, MemoryError
-        As for :class:`fastfs.SURF`.
+    <description>
 
     Examples
     --------
@@ -215,56 +200,14 @@ def surf_scores(
     >>> sorted(np.argsort(-scores)[:2].tolist())
     [0, 1]
     """
-    run = Run(n_threads, max_memory, progress)
-    return _compute_scores(X, y, SURFOptions.from_arguments(locals()), run, sample_weight, distances)
+    return call.score_features(SURFOptions)
 
 
-@entry
-def multisurf_scores(
-    X: Any,
-    y: Any,
-    *,
-    far: bool = False,
-    categorical_features: Any = None,
-    missing: str = "error",
-    target_type: str = "auto",
-    ramp: str | tuple[float, float] | None = None,
-    n_targets: int | None = None,
-    n_rows: int | None = None,
-    scaling: str | None = "auto",
-    random_state: Any = 0,
-    sample_weight: Any = None,
-    distances: Any = None,
-    n_threads: int = 0,
-    max_memory: int | str | None = None,
-    progress: Progress | None = None,
-) -> npt.NDArray[np.float64]:
+@_scores_function(SURFCall, "MultiSURF")
+def multisurf_scores(call: SURFCall) -> Floats:
     """Score features by MultiSURF, from all samples that are nearer than a separate threshold for each sample.
 
-    The function behind :class:`fastfs.MultiSURF`, which describes the parameters.
-
-    Parameters
-    ----------
-    X : array-like, DataFrame or sparse of shape (n_samples, n_features)
-        Sparse X stays sparse.
-    y : array-like of shape (n_samples,)
-        Labels of any sortable type, or numbers.
-    far, categorical_features, missing, target_type, ramp, n_targets, n_rows, scaling, random_state, max_memory
-        As for :class:`fastfs.MultiSURF`.
-    sample_weight, distances
-        As for :meth:`fastfs.MultiSURF.fit`.
-    n_threads, progress
-        As for :func:`fastfs.relief_scores`.
-
-    Returns
-    -------
-    ndarray of shape (n_features,), float64
-        Between -1 and 1 with ``scaling="range"``; larger is better; 0 for constant features.
-
-    Raises
-    ------
-    ValueError, TypeError, MemoryError
-        As for :class:`fastfs.MultiSURF`.
+    <description>
 
     Examples
     --------
@@ -275,60 +218,14 @@ def multisurf_scores(
     >>> sorted(np.argsort(-scores)[:2].tolist())
     [0, 1]
     """
-    run = Run(n_threads, max_memory, progress)
-    return _compute_scores(X, y, MultiSURFOptions.from_arguments(locals()), run, sample_weight, distances)
+    return call.score_features(MultiSURFOptions)
 
 
-@entry
-def swrf_scores(
-    X: Any,
-    y: Any,
-    *,
-    far: bool = False,
-    radius: str = "all",
-    dead_band: float = 0.0,
-    categorical_features: Any = None,
-    missing: str = "error",
-    target_type: str = "auto",
-    ramp: str | tuple[float, float] | None = None,
-    n_targets: int | None = None,
-    n_rows: int | None = None,
-    scaling: str | None = "auto",
-    random_state: Any = 0,
-    sample_weight: Any = None,
-    distances: Any = None,
-    n_threads: int = 0,
-    max_memory: int | str | None = None,
-    progress: Progress | None = None,
-) -> npt.NDArray[np.float64]:
+@_scores_function(SWRFCall, "SWRF")
+def swrf_scores(call: SWRFCall) -> Floats:
     """Score features by SWRF, from near samples that weigh the more the nearer they are.
 
-    The function behind :class:`fastfs.SWRF`, which describes the parameters.
-
-    Parameters
-    ----------
-    X : array-like, DataFrame or sparse of shape (n_samples, n_features)
-        Sparse X stays sparse.
-    y : array-like of shape (n_samples,)
-        Labels of any sortable type, or numbers.
-    far, radius, dead_band, categorical_features, missing
-        As for :class:`fastfs.SWRF`.
-    target_type, ramp, n_targets, n_rows, scaling, random_state, max_memory
-        As for :class:`fastfs.SWRF`.
-    sample_weight, distances
-        As for :meth:`fastfs.SWRF.fit`.
-    n_threads, progress
-        As for :func:`fastfs.relief_scores`.
-
-    Returns
-    -------
-    ndarray of shape (n_features,), float64
-        Between -1 and 1 with ``scaling="range"``; larger is better; 0 for constant features.
-
-    Raises
-    ------
-    ValueError, TypeError, MemoryError
-        As for :class:`fastfs.SWRF`.
+    <description>
 
     Examples
     --------
@@ -339,56 +236,14 @@ def swrf_scores(
     >>> sorted(np.argsort(-scores)[:2].tolist())
     [0, 1]
     """
-    run = Run(n_threads, max_memory, progress)
-    return _compute_scores(X, y, SWRFOptions.from_arguments(locals()), run, sample_weight, distances)
+    return call.score_features(SWRFOptions)
 
 
-@entry
-def mu_relief_scores(
-    X: Any,
-    y: Any,
-    *,
-    n_neighbors: int = 10,
-    categorical_features: Any = None,
-    missing: str = "error",
-    target_type: str = "auto",
-    ramp: str | tuple[float, float] | None = None,
-    priors: str | Mapping[Any, float] | None = None,
-    n_targets: int | None = None,
-    scaling: str | None = "auto",
-    random_state: Any = 0,
-    sample_weight: Any = None,
-    distances: Any = None,
-    n_threads: int = 0,
-    max_memory: int | str | None = None,
-    progress: Progress | None = None,
-) -> npt.NDArray[np.float64]:
+@_scores_function(ReliefFCall, "MuRelief")
+def mu_relief_scores(call: ReliefFCall) -> Floats:
     """Score features by mu-Relief, from the samples of each class whose distance is the most unusual.
 
-    The function behind :class:`fastfs.MuRelief`, which describes the parameters.
-
-    Parameters
-    ----------
-    X : array-like, DataFrame or sparse of shape (n_samples, n_features)
-        Sparse X stays sparse.
-    y : array-like of shape (n_samples,)
-        Labels of any sortable type, or numbers.
-    n_neighbors, categorical_features, missing, target_type, ramp, priors, n_targets, scaling, random_state, max_memory
-        As for :class:`fastfs.MuRelief`.
-    sample_weight, distances
-        As for :meth:`fastfs.MuRelief.fit`.
-    n_threads, progress
-        As for :func:`fastfs.relief_scores`.
-
-    Returns
-    -------
-    ndarray of shape (n_features,), float64
-        Between -1 and 1 with ``scaling="range"``; larger is better; 0 for constant features.
-
-    Raises
-    ------
-    ValueError, TypeError, MemoryError
-        As for :class:`fastfs.MuRelief`.
+    <description>
 
     Examples
     --------
@@ -398,56 +253,14 @@ def mu_relief_scores(
     >>> int(fastfs.mu_relief_scores(X, X[:, 3] > 0).argmax())
     3
     """
-    run = Run(n_threads, max_memory, progress)
-    return _compute_scores(X, y, MuReliefOptions.from_arguments(locals()), run, sample_weight, distances)
+    return call.score_features(MuReliefOptions)
 
 
-@entry
-def rrelieff_scores(
-    X: Any,
-    y: Any,
-    *,
-    n_neighbors: int = 10,
-    sigma: float = 20.0,
-    categorical_features: Any = None,
-    missing: str = "error",
-    target_type: str = "auto",
-    ramp: str | tuple[float, float] | None = None,
-    n_targets: int | None = None,
-    scaling: str | None = "auto",
-    random_state: Any = 0,
-    sample_weight: Any = None,
-    distances: Any = None,
-    n_threads: int = 0,
-    max_memory: int | str | None = None,
-    progress: Progress | None = None,
-) -> npt.NDArray[np.float64]:
+@_scores_function(RReliefFCall, "RReliefF", y="Numbers, or records of an event and a time.")
+def rrelieff_scores(call: RReliefFCall) -> Floats:
     """Score features by RReliefF, which favours features that differ between near samples with different numbers.
 
-    The function behind :class:`fastfs.RReliefF`, which describes the parameters.
-
-    Parameters
-    ----------
-    X : array-like, DataFrame or sparse of shape (n_samples, n_features)
-        Sparse X stays sparse.
-    y : array-like of shape (n_samples,)
-        Numbers, or records of an event and a time.
-    n_neighbors, sigma, categorical_features, missing, target_type, ramp, n_targets, scaling, random_state, max_memory
-        As for :class:`fastfs.RReliefF`.
-    sample_weight, distances
-        As for :meth:`fastfs.RReliefF.fit`.
-    n_threads, progress
-        As for :func:`fastfs.relief_scores`.
-
-    Returns
-    -------
-    ndarray of shape (n_features,), float64
-        Between -1 and 1 with ``scaling="range"``; larger is better; 0 for constant features.
-
-    Raises
-    ------
-    ValueError, TypeError, MemoryError
-        As for :class:`fastfs.RReliefF`.
+    <description>
 
     Examples
     --------
@@ -457,5 +270,4 @@ def rrelieff_scores(
     >>> int(fastfs.rrelieff_scores(X, X[:, 3]).argmax())
     3
     """
-    run = Run(n_threads, max_memory, progress)
-    return _compute_scores(X, y, RReliefFOptions.from_arguments(locals()), run, sample_weight, distances)
+    return call.score_features(RReliefFOptions)

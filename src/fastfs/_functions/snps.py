@@ -263,7 +263,7 @@ def _describe_warnings(result: SnpPairs, names: Array | None) -> list[str]:
     ]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True)
 class LdClumpsOptions(Options):
     """Options of `ld_clumps`."""
 
