@@ -5,6 +5,7 @@ the library. FOLDER gets cases.csv and each array as little-endian doubles in R'
 """
 
 import csv
+import inspect
 import os
 import sys
 import warnings
@@ -111,6 +112,30 @@ def colon():
     return X, y
 
 
+# R's functions, and the estimators whose options they take.
+METHODS = {
+    "relief": fastfs.Relief, "relieff": fastfs.ReliefF, "mu_relief": fastfs.MuRelief, "surf": fastfs.SURF,
+    "multisurf": fastfs.MultiSURF, "swrf": fastfs.SWRF, "rrelieff": fastfs.RReliefF, "im4e": fastfs.IM4E,
+    "immigrate": fastfs.Immigrate, "manifest": fastfs.ManiFeSt, "projse": fastfs.ProjSe, "disc": fastfs.DiSC,
+    "ikdr": fastfs.IKDR,
+}  # fmt: skip
+
+
+def in_r(value):
+    """A default as R writes it."""
+    words = {None: "NULL", True: "TRUE", False: "FALSE"}
+    if value is None or isinstance(value, bool):
+        return words[value]
+    return f'"{value}"' if isinstance(value, str) else "Inf" if value == np.inf else repr(value)
+
+
+def defaults():
+    """The method, name and default of each option."""
+    for method, estimator in METHODS.items():
+        for name, parameter in inspect.signature(estimator).parameters.items():
+            yield method, name, in_r(parameter.default)
+
+
 def main(folder):
     folder.mkdir(parents=True, exist_ok=True)
     X, y = colon()
@@ -126,6 +151,8 @@ def main(folder):
         (folder / f"{name}.f64").write_bytes(np.asarray(values, dtype="<f8").tobytes(order="F"))
     with (folder / "cases.csv").open("w", newline="") as file:
         csv.writer(file).writerows([("name", "call", "tolerance"), *rows])
+    with (folder / "defaults.csv").open("w", newline="") as file:
+        csv.writer(file).writerows([("method", "name", "default"), *defaults()])
 
 
 if __name__ == "__main__":

@@ -64,23 +64,44 @@ family_stage <- function(method, given, keep = FALSE) {
   list(data = data, target = target, run = run, fit = fit)
 }
 
+# An option: its default, and read(name, value), which makes the value for the core, where it is called `core`. Without
+# read, it is for R.
+option <- function(default, read = NULL, core = NULL) list(default = default, read = read, core = core)
+
+# The options of all methods of the family, of all but relief, and of each.
+FAMILY <- list(
+  n_targets = option(NULL, as_count),
+  scaling = option("auto"),
+  random_state = option(0, function(name, value) as_seed(value), core = "seed")
+)
+TABLES <- list(
+  categorical_features = option(NULL), missing = option("error"), target_type = option("auto"), ramp = option(NULL)
+)
+NEIGHBORS <- list(n_neighbors = option(10, function(name, value) as_whole(name, value, low = 1)))
+FAR <- list(far = option(FALSE, as_flag))
+OWN <- list(
+  relief = list(closed_form = option(FALSE, as_flag)),
+  relieff = c(NEIGHBORS, list(priors = option(NULL))),
+  mu_relief = c(NEIGHBORS, list(priors = option(NULL))),
+  surf = FAR,
+  multisurf = FAR,
+  swrf = c(FAR, list(
+    radius = option("all", function(name, value) choose_word(name, value, c("all", "sample"))),
+    dead_band = option(0, as_number)
+  )),
+  rrelieff = c(NEIGHBORS, list(sigma = option(20, as_number)))
+)
+
+options_of <- function(method) c(OWN[[method]], if (method != "relief") TABLES, FAMILY)
+
 family_options <- function(method, given) {
   scaling <- word_or_none("scaling", given$scaling, c("auto", "range", "standard"))
-  core <- list(
-    method = sub("_", "", method), n_targets = as_count("n_targets", given$n_targets), seed = as_seed(given$random_state)
-  )
-  if (method == "relief") {
-    core$closed_form <- as_flag("closed_form", given$closed_form)
+  core <- list(method = sub("_", "", method))
+  for (name in names(options_of(method))) {
+    option <- options_of(method)[[name]]
+    if (is.null(option$read)) next
+    core[[if (is.null(option$core)) name else option$core]] <- option$read(name, given[[name]])
   }
-  if (method %in% c("relieff", "mu_relief", "rrelieff")) {
-    core$n_neighbors <- as_whole("n_neighbors", given$n_neighbors, low = 1)
-  }
-  if (method %in% c("surf", "multisurf", "swrf")) core$far <- as_flag("far", given$far)
-  if (method == "swrf") {
-    core$radius <- choose_word("radius", given$radius, c("all", "sample"))
-    core$dead_band <- as_number("dead_band", given$dead_band)
-  }
-  if (method == "rrelieff") core$sigma <- as_number("sigma", given$sigma)
   found <- list(core = core, scaling = if (scaling == "auto") "range" else scaling)
   if (method != "relief") {
     found$missing <- choose_word("missing", given$missing, c("error", "ignore", "class"))
@@ -210,50 +231,23 @@ family_messages <- function(method, result, target, weights, n_neighbors) {
   found
 }
 
-relief <- function(x, y, n_features_to_select = NULL, n_targets = NULL, closed_form = FALSE, scaling = "auto",
-                   random_state = 0, sample_weight = NULL, assay = 1, n_threads = 0, max_memory = NULL,
-                   verbose = FALSE) {
-  run_method("relief", as.list(environment()))
+# The function of a method, which takes its options.
+family_function <- function(method) {
+  made <- function() NULL
+  formals(made) <- c(
+    alist(x = , y = , n_features_to_select = NULL), lapply(options_of(method), `[[`, "default"),
+    list(sample_weight = NULL), if (method != "relief") list(distances = NULL),
+    list(assay = 1, n_threads = 0, max_memory = NULL, verbose = FALSE)
+  )
+  body(made) <- bquote(run_method(.(method), as.list(environment())))
+  environment(made) <- parent.frame()
+  made
 }
 
-relieff <- function(x, y, n_features_to_select = NULL, n_neighbors = 10, categorical_features = NULL,
-                    missing = "error", target_type = "auto", ramp = NULL, priors = NULL, n_targets = NULL,
-                    scaling = "auto", random_state = 0, sample_weight = NULL, distances = NULL, assay = 1,
-                    n_threads = 0, max_memory = NULL, verbose = FALSE) {
-  run_method("relieff", as.list(environment()))
-}
-
-mu_relief <- function(x, y, n_features_to_select = NULL, n_neighbors = 10, categorical_features = NULL,
-                      missing = "error", target_type = "auto", ramp = NULL, priors = NULL, n_targets = NULL,
-                      scaling = "auto", random_state = 0, sample_weight = NULL, distances = NULL, assay = 1,
-                      n_threads = 0, max_memory = NULL, verbose = FALSE) {
-  run_method("mu_relief", as.list(environment()))
-}
-
-surf <- function(x, y, n_features_to_select = NULL, far = FALSE, categorical_features = NULL, missing = "error",
-                 target_type = "auto", ramp = NULL, n_targets = NULL, scaling = "auto", random_state = 0,
-                 sample_weight = NULL, distances = NULL, assay = 1, n_threads = 0, max_memory = NULL,
-                 verbose = FALSE) {
-  run_method("surf", as.list(environment()))
-}
-
-multisurf <- function(x, y, n_features_to_select = NULL, far = FALSE, categorical_features = NULL, missing = "error",
-                      target_type = "auto", ramp = NULL, n_targets = NULL, scaling = "auto", random_state = 0,
-                      sample_weight = NULL, distances = NULL, assay = 1, n_threads = 0, max_memory = NULL,
-                      verbose = FALSE) {
-  run_method("multisurf", as.list(environment()))
-}
-
-swrf <- function(x, y, n_features_to_select = NULL, far = FALSE, radius = "all", dead_band = 0,
-                 categorical_features = NULL, missing = "error", target_type = "auto", ramp = NULL, n_targets = NULL,
-                 scaling = "auto", random_state = 0, sample_weight = NULL, distances = NULL, assay = 1, n_threads = 0,
-                 max_memory = NULL, verbose = FALSE) {
-  run_method("swrf", as.list(environment()))
-}
-
-rrelieff <- function(x, y, n_features_to_select = NULL, n_neighbors = 10, sigma = 20, categorical_features = NULL,
-                     missing = "error", target_type = "auto", ramp = NULL, n_targets = NULL, scaling = "auto",
-                     random_state = 0, sample_weight = NULL, distances = NULL, assay = 1, n_threads = 0,
-                     max_memory = NULL, verbose = FALSE) {
-  run_method("rrelieff", as.list(environment()))
-}
+relief <- family_function("relief")
+relieff <- family_function("relieff")
+mu_relief <- family_function("mu_relief")
+surf <- family_function("surf")
+multisurf <- family_function("multisurf")
+swrf <- family_function("swrf")
+rrelieff <- family_function("rrelieff")

@@ -31,3 +31,21 @@ test_that("scores are those of Python", {
     }
   }
 })
+
+test_that("options have the defaults of Python", {
+  skip_if(folder == "", "FASTFS_R_REFERENCE has no defaults of Python: python r/reference.py FOLDER writes them")
+  defaults <- utils::read.csv(file.path(folder, "defaults.csv"), stringsAsFactors = FALSE)
+  compared <- 0
+  for (i in seq_len(nrow(defaults))) {
+    method <- defaults$method[i]
+    found <- formals(getExportedValue("fastfs", method))
+    # R has other words for some options, and no blocks of rows.
+    if (!defaults$name[i] %in% names(found) || defaults$name[i] == "verbose") next
+    expect_equal(
+      eval(found[[defaults$name[i]]]), eval(parse(text = defaults$default[i])),
+      label = paste("the default of", defaults$name[i], "of", method)
+    )
+    compared <- compared + 1
+  }
+  expect_gte(compared, 130)
+})
