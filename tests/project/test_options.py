@@ -30,13 +30,13 @@ CALLS = {
 @pytest.mark.parametrize("method", CALLS)
 def test_needs_name_options_and_their_defaults(method):
     options, *callables = CALLS[method]
-    needs = {f.name: f.metadata["needs"] for f in fields(options) if f.metadata["needs"] is not None}
-    assert needs
+    needing = [f for f in fields(options) if f.metadata["needs"] is not None]
+    assert needing
     for function in callables:
         parameters = inspect.signature(function).parameters
-        for name, need in needs.items():
-            assert parameters[name].default == need.default
-            assert need.other in parameters
+        for option in needing:
+            assert parameters[option.name].default == option.default
+            assert option.metadata["needs"].other in parameters
 
 
 @pytest.mark.parametrize(

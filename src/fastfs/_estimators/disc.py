@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from fastfs._estimators.selector import _KernelSelector, estimator_class
+from fastfs._estimators.selector import _KernelSelector, _Resources, estimator_class
 from fastfs._functions import disc as _disc
 from fastfs._functions.outcome import Outcome
 from fastfs._inputs.genotypes import Genotypes
@@ -21,7 +21,7 @@ from fastfs._inputs.streams import classes_in_blocks, is_large
 from fastfs._machine.errors import places, rename
 from fastfs._machine.params import as_bool, as_int, check_choice, count_selected, rank_features
 from fastfs._machine.run import Run
-from fastfs._types import Array, Integers, Progress
+from fastfs._types import Array, Integers
 
 # Attributes named after fields of `DiSCResult`.
 _RESULTS = (
@@ -31,7 +31,7 @@ _RESULTS = (
 
 
 @estimator_class
-class DiSC(_KernelSelector):
+class DiSC(_disc.DiSCFields, _Resources, _KernelSelector):
     """Find groups of features that are connected in one class and not in the others.
 
     In each class, features are nodes of a graph of their similarities, and a random walk on it has diffusion vectors.
@@ -197,22 +197,8 @@ class DiSC(_KernelSelector):
 
     n_features_to_select: int | float | None = None
     _: KW_ONLY
-    n_components: Any = None
-    graph: str = "knn"
-    n_neighbors: int = 30
-    bandwidth_neighbors: int = 30
-    density: float = 1.0
-    constant: str = "drop"
-    kernel: Any = "adaptive"
-    n_vectors: int = 10
-    n_differential: int | None = None
     n_groups: int | None = None
     drop_largest: bool = True
-    scaling: str | None = None
-    random_state: Any = 0
-    n_jobs: int | None = None
-    max_memory: int | str | None = None
-    verbose: bool | Progress = False
 
     def fit(self, X: Any, y: Any) -> "DiSC":
         """Compare the classes of X.

@@ -7,14 +7,14 @@ import numpy as np
 from sklearn.utils import ClassifierTags, Tags
 from sklearn.utils.validation import check_is_fitted
 
-from fastfs._estimators.selector import _Selector, estimator_class
+from fastfs._estimators.selector import _Resources, _Selector, estimator_class
 from fastfs._functions.ikdr import IKDROptions, IKDRResult, check_start, draw_rows, fit_ikdr
 from fastfs._functions.ikdr_kernels import KernelOptions, make_kernels, read_data
 from fastfs._inputs.labels import encode_labels, require_classes
 from fastfs._machine.errors import in_rows
 from fastfs._machine.params import as_float, count_selected, rank_features
 from fastfs._machine.run import Run
-from fastfs._types import Array, Floats, Progress
+from fastfs._types import Array, Floats
 
 # Attributes named after fields of `IKDRResult`.
 _RESULTS = (
@@ -24,7 +24,7 @@ _RESULTS = (
 
 
 @estimator_class
-class IKDR(_Selector):
+class IKDR(_Resources, _Selector):
     """Reduce labelled data to dimensions that are mixtures of a few samples, and select the features these need.
 
     A sample's coordinate is its similarity to a mixture of training samples, most of them of one class, so that it can
@@ -196,9 +196,6 @@ class IKDR(_Selector):
     scaling: str | None = "standard"
     n_rows: int | None = None
     random_state: Any = 0
-    n_jobs: int | None = None
-    max_memory: int | str | None = None
-    verbose: bool | Progress = False
 
     def fit(self, X: Any, y: Any) -> "IKDR":
         """Find the dimensions, and the weights of the features.

@@ -7,15 +7,14 @@ from typing import Any
 import numpy as np
 
 from fastfs._estimators.margin import _MarginClassifier
-from fastfs._estimators.selector import estimator_class
+from fastfs._estimators.selector import _Resources, estimator_class
 from fastfs._functions.im4e import IM4EOptions, IM4EResult, fit_im4e
 from fastfs._functions.margin import Labels
 from fastfs._machine.run import load_core
-from fastfs._types import Progress
 
 
 @estimator_class
-class IM4E(_MarginClassifier):
+class IM4E(_Resources, _MarginClassifier):
     """Select features by IM4E: weights that enlarge the margins between soft nearest neighbours.
 
     Distances are weighted sums of differences, w'\\|x - x'\\|. All samples of a class are neighbours, weighted by
@@ -114,9 +113,6 @@ class IM4E(_MarginClassifier):
     n_anchors: int | None = None
     scaling: str | None = "standard"
     random_state: Any = 0
-    n_jobs: int | None = None
-    max_memory: int | str | None = None
-    verbose: bool | Progress = False
 
     _OPTIONS = IM4EOptions
     _KEEP = "manhattan"

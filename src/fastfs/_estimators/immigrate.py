@@ -8,16 +8,16 @@ import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
 from fastfs._estimators.margin import _MarginClassifier
-from fastfs._estimators.selector import estimator_class
+from fastfs._estimators.selector import _Resources, estimator_class
 from fastfs._functions.immigrate import ImmigrateOptions, ImmigrateResult, fit_immigrate, matrix_from_factors, top_pairs
 from fastfs._functions.margin import Labels
 from fastfs._inputs.entry import named_arguments
 from fastfs._machine.run import load_core
-from fastfs._types import Array, Progress
+from fastfs._types import Array
 
 
 @estimator_class
-class Immigrate(_MarginClassifier):
+class Immigrate(_Resources, _MarginClassifier):
     """Select features by IMMIGRATE, and see which pairs of features work together.
 
     IM4E with a matrix in place of weights: distances are quadratic forms \\|x - x'\\|' W \\|x - x'\\|, and an entry
@@ -144,9 +144,6 @@ class Immigrate(_MarginClassifier):
     n_rows: int | None = None
     scaling: str | None = "standard"
     random_state: Any = 0
-    n_jobs: int | None = None
-    max_memory: int | str | None = None
-    verbose: bool | Progress = False
 
     @property
     def W_(self) -> npt.NDArray[np.float64]:

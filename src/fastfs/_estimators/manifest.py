@@ -6,7 +6,7 @@ from typing import Any
 
 from sklearn.utils import ClassifierTags, Tags
 
-from fastfs._estimators.selector import _KernelSelector, estimator_class
+from fastfs._estimators.selector import _KernelSelector, _Resources, estimator_class
 from fastfs._functions import manifest as _manifest
 from fastfs._functions.blend import blend_scores, scores_to_blend
 from fastfs._functions.outcome import Outcome
@@ -16,11 +16,11 @@ from fastfs._inputs.streams import is_large
 from fastfs._machine.beside import beside
 from fastfs._machine.params import count_selected, rank_features
 from fastfs._machine.run import Run
-from fastfs._types import Array, Integers, Progress
+from fastfs._types import Array, Integers
 
 
 @estimator_class
-class ManiFeSt(_KernelSelector):
+class ManiFeSt(_Resources, _KernelSelector):
     """Select features whose relations to the other features differ between classes.
 
     In each class, features are points whose distances form a kernel; the kernels of two classes are compared as points
@@ -197,9 +197,6 @@ class ManiFeSt(_KernelSelector):
     combine: Any = None
     n_components: int = 0
     random_state: Any = 0
-    n_jobs: int | None = None
-    max_memory: int | str | None = None
-    verbose: bool | Progress = False
 
     def fit(self, X: Any, y: Any) -> "ManiFeSt":
         """Score the features of X.

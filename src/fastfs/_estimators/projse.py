@@ -1,7 +1,7 @@
 """The scikit-learn estimator of ProjSe."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import KW_ONLY, fields
+from dataclasses import fields
 from functools import partial
 from typing import Any
 
@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from fastfs._estimators.selector import _KernelSelector, estimator_class
+from fastfs._estimators.selector import _KernelSelector, _Resources, estimator_class
 from fastfs._functions import projse as _projse
 from fastfs._functions.outcome import Outcome
 from fastfs._inference.scorers import Scorer, make_refitting_scorer
@@ -17,13 +17,13 @@ from fastfs._inputs.matrix import as_matrix
 from fastfs._inputs.source import as_stream
 from fastfs._inputs.targets import as_records, as_rows, read_chunk, read_classes, read_target
 from fastfs._machine.run import Run, load_core
-from fastfs._types import Array, Integers, Progress
+from fastfs._types import Array, Integers
 
 _SCORES_BYTES = 1 << 26  # size of the scores that are held together, of several labelings
 
 
 @estimator_class
-class ProjSe(_KernelSelector):
+class ProjSe(_projse.ProjSeFields, _Resources, _KernelSelector):
     """Select few features that together explain a target and don't repeat each other.
 
     At most as many features can be selected as the target's kernel has independent directions: with class labels the
@@ -130,16 +130,6 @@ class ProjSe(_KernelSelector):
     _RESULTS = (*(f"{field.name}_" for field in fields(_projse.ProjSeResult)), "n_selected_")
 
     n_features_to_select: int | float | None = None
-    _: KW_ONLY
-    kernel: Any = "linear"
-    degree: int = 3
-    sigma: str | float = "mean"
-    center: bool | str = "auto"
-    normalize: bool = True
-    eps: float = 1e-6
-    n_jobs: int | None = None
-    max_memory: int | str | None = None
-    verbose: bool | Progress = False
 
     def fit(self, X: Any, y: Any = None) -> "ProjSe":
         """Select features of X.

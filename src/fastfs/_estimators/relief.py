@@ -1,7 +1,6 @@
 """The scikit-learn estimators of the RELIEF family."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import KW_ONLY
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -9,7 +8,7 @@ import numpy.typing as npt
 from sklearn.utils import ClassifierTags, RegressorTags, Tags
 
 from fastfs._estimators.rounds import RoundsMaker
-from fastfs._estimators.selector import _Selector, estimator_class
+from fastfs._estimators.selector import _Resources, _Selector, estimator_class
 from fastfs._functions.outcome import Outcome
 from fastfs._functions.relief_family import (
     FamilyResult,
@@ -41,18 +40,14 @@ from fastfs._inference.scorers import Scorer
 from fastfs._inputs.source import Source
 from fastfs._machine.params import count_selected, rank_features
 from fastfs._machine.run import Run
-from fastfs._types import Array, Progress
+from fastfs._types import Array
 
 
 @estimator_class
-class _ReliefFamily(_Selector):
+class _ReliefFamily(_Resources, _Selector):
     """Base of the family: fits all rows together, in memory or in blocks."""
 
     n_features_to_select: int | float | None = None
-    _: KW_ONLY
-    n_jobs: int | None = None
-    max_memory: int | str | None = None
-    verbose: bool | Progress = False
 
     _OPTIONS: ClassVar[type[FamilyOptions]]
 

@@ -15,7 +15,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from fastfs._docs import fill_shared
-from fastfs._functions.options import drop_class_defaults, own_first
+from fastfs._functions.options import drop_class_defaults, option_class, own_first
 from fastfs._inference.scorers import LabelScorer
 from fastfs._inputs.entry import entry
 from fastfs._inputs.genotypes import Genotypes
@@ -26,7 +26,7 @@ from fastfs._inputs.source import Source, as_stream
 from fastfs._inputs.streams import as_chunks, same_columns
 from fastfs._machine.params import count_selected
 from fastfs._machine.run import Run
-from fastfs._types import Array
+from fastfs._types import Array, Progress
 
 _Estimator = TypeVar("_Estimator")
 
@@ -43,6 +43,15 @@ def estimator_class(cls: type[_Estimator]) -> type[_Estimator]:
     made.__init__ = entry(made.__init__)  # type: ignore[method-assign]
     drop_class_defaults(made)
     return made
+
+
+@option_class
+class _Resources:
+    """Parameters of the estimators that run on several threads."""
+
+    n_jobs: int | None = None
+    max_memory: int | str | None = None
+    verbose: bool | Progress = False
 
 
 class _Selector(LabelScorer, SelectorMixin, BaseEstimator):  # type: ignore[misc]

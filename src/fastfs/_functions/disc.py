@@ -3,14 +3,14 @@
 import copy
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import singledispatch
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from fastfs._functions.options import Needs, Options, option_field
+from fastfs._functions.options import Call, Needs, Options, option_class, option_field, takes
 from fastfs._functions.outcome import Outcome
 from fastfs._inputs.entry import entry
 from fastfs._inputs.matrix import as_decoded, as_matrix, column_names
@@ -43,21 +43,26 @@ def _one_or_sequence(convert: Callable[[str, Any], int]) -> Callable[[str, Any],
     return convert_one_or_each
 
 
-@dataclass(kw_only=True)
-class DiSCOptions(Options):
-    """Options of DiSC, as in :func:`fastfs.disc`."""
+@option_class
+class DiSCFields:
+    """Options of DiSC, as the estimator and the function take them."""
 
-    n_components: int | tuple[int, ...] = option_field(_one_or_sequence(as_count))
-    graph: str = option_field(one_of("knn", "dense", "lists", "approximate"))
-    n_neighbors: int = option_field(as_int, needs=Needs("graph", ("knn", "lists", "approximate"), 30))
-    bandwidth_neighbors: int = option_field(as_int)
-    density: float = option_field(as_float)
-    constant: str = option_field(one_of("drop", "project"))
-    kernel: int | tuple[int, ...] = option_field(_one_or_sequence(named_kernel("adaptive")))
-    n_vectors: int = option_field(as_int)
-    n_differential: int = option_field(as_count)
-    scaling: str = option_field(word_or_none("standard"))
-    random_state: int = option_field(lambda _, value: as_seed(value), "seed")
+    n_components: int | Sequence[int] | None = option_field(_one_or_sequence(as_count), default=None)
+    graph: str = option_field(one_of("knn", "dense", "lists", "approximate"), default="knn")
+    n_neighbors: int = option_field(as_int, needs=Needs("graph", ("knn", "lists", "approximate")), default=30)
+    bandwidth_neighbors: int = option_field(as_int, default=30)
+    density: float = option_field(as_float, default=1.0)
+    constant: str = option_field(one_of("drop", "project"), default="drop")
+    kernel: Any = option_field(_one_or_sequence(named_kernel("adaptive")), default="adaptive")
+    n_vectors: int = option_field(as_int, default=10)
+    n_differential: int | None = option_field(as_count, default=None)
+    scaling: str | None = option_field(word_or_none("standard"), default=None)
+    random_state: Any = option_field(lambda _, value: as_seed(value), "seed", default=0)
+
+
+@dataclass(kw_only=True)
+class DiSCOptions(DiSCFields, Options):
+    """Options of DiSC, as the core takes them."""
 
     def core_options(self) -> dict[str, Any]:
         """Return the options that apply to all sets together, under the names of the core."""
@@ -120,26 +125,14 @@ class DiSCResult:
     graph: str
 
 
-@entry
-def disc(
-    sets: Sequence[Any] | None = None,
-    *,
-    graphs: Sequence[Any] | None = None,
-    n_components: int | Sequence[int] | None = None,
-    graph: str = "knn",
-    n_neighbors: int = 30,
-    bandwidth_neighbors: int = 30,
-    density: float = 1.0,
-    constant: str = "drop",
-    kernel: Any = "adaptive",
-    n_vectors: int = 10,
-    n_differential: int | None = None,
-    scaling: str | None = None,
-    random_state: Any = 0,
-    n_threads: int = 0,
-    max_memory: int | str | None = None,
-    progress: Progress | None = None,
-) -> DiSCResult:
+@option_class
+class _DiSCCall(DiSCFields, Call):
+    sets: Sequence[Any] | None = field(kw_only=False, default=None)
+    graphs: Sequence[Any] | None = None
+
+
+@takes(_DiSCCall)
+def disc(call: _DiSCCall) -> DiSCResult:
     r"""Run DiSC: find vectors over the features that are smooth on the graph of one set and not on the others'.
 
     Parameters
@@ -196,8 +189,8 @@ def disc(
     >>> result.statistic.round(2).tolist()
     [0.96, 0.38]
     """
-    options = DiSCOptions.from_arguments(locals())
-    run = Run(n_threads, max_memory, progress)
+    options, run = DiSCOptions.from_arguments(call), call.make_run()
+    sets, graphs = call.sets, call.graphs
     if (sets is None) == (graphs is None):
         raise TypeError("give either sets or graphs")
     name = "sets" if graphs is None else "graphs"

@@ -34,7 +34,7 @@ class IKDROptions(Options):
     tau: float = option_field(as_float)
     zeta: float = option_field(as_float)
     interpretability: str = option_field(
-        one_of("laplacian", "distance"), needs=Needs("mu", (), "laplacian", or_other=True)
+        one_of("laplacian", "distance"), needs=Needs("mu", (), or_other=True), default="laplacian"
     )
     solver: str = option_field(one_of("projected_gradient", "admm"))
     max_iter: int = option_field(as_int)
@@ -52,7 +52,7 @@ class IKDROptions(Options):
 class FunctionOptions(IKDROptions):
     """Options of the functions, which have `rho` besides the options of the estimator."""
 
-    rho: float = option_field(as_float, needs=Needs("solver", ("admm",), 1.0))
+    rho: float = option_field(as_float, needs=Needs("solver", ("admm",)), default=1.0)
 
 
 # ----------------------------------------------------------------------------------------------------- public functions

@@ -34,7 +34,7 @@ class KernelOptions(Options):
 
     kernel: Any = option_field(_as_kernel)
     groups: Any = option_field(lambda _, value: value)  # checked by _encode_groups, when n_features is known
-    width: float | str = option_field(_as_width, needs=Needs("kernel", ("rbf",), "mean_squared"))
+    width: float | str = option_field(_as_width, needs=Needs("kernel", ("rbf",)), default="mean_squared")
     scaling: str = option_field(word_or_none("standard"))
 
     def core_options(self) -> dict[str, Any]:

@@ -57,14 +57,15 @@ class ManiFeStOptions(Options):
     kernel: int = option_field(named_kernel("rbf"), key="custom")
     sigma: Any = option_field(_as_sigma)
     # sigma_factor and sigma_percentile are checked in `chosen_scale`, and only if the rule of sigma uses them.
-    sigma_factor: Any = option_field(_unchecked, needs=Needs("sigma", ("median", "grid"), 0.5))
-    sigma_percentile: Any = option_field(_unchecked, needs=Needs("sigma", ("percentile",), 50.0))
+    sigma_factor: Any = option_field(_unchecked, needs=Needs("sigma", ("median", "grid")), default=0.5)
+    sigma_percentile: Any = option_field(_unchecked, needs=Needs("sigma", ("percentile",)), default=50.0)
     normalize: int = option_field(as_int)
     form: str = option_field(one_of("pencil", "spd", "spsd"))
     accuracy: str = option_field(one_of("auto", "exact", "domains", "low_rank", "low_rank_high"))
     rank: int = option_field(
         lambda name, value: as_int(name, value, low=1, high=(1 << 63) - 1),
-        needs=Needs("accuracy", ("auto", "domains", "low_rank", "low_rank_high"), 50),
+        needs=Needs("accuracy", ("auto", "domains", "low_rank", "low_rank_high")),
+        default=50,
     )
     multiclass: str = option_field(one_of("ovr", "ovo", "raise"))
     random_state: int = option_field(lambda name, value: as_seed(value), key="seed")

@@ -2,7 +2,7 @@
 
 import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import MISSING, dataclass, field, fields
+from dataclasses import MISSING, Field, dataclass, field, fields
 from functools import wraps
 from typing import Any, NamedTuple, ParamSpec, Self, TypeVar, dataclass_transform
 
@@ -20,12 +20,11 @@ class Needs(NamedTuple):
     """A condition on another option, without which an option has no effect.
 
     The condition holds if the other option is one of `words`. With `or_other` it also holds for values that aren't
-    strings, such as a kernel function or a number above 0. `default` is the default of the option that needs it.
+    strings, such as a kernel function or a number above 0.
     """
 
     other: str
     words: tuple[str, ...]
-    default: Any
     or_other: bool = False
 
     def are_met(self, value: Any) -> bool:
@@ -116,7 +115,7 @@ class Options:
         values = {f.name: getattr(self, f.name) for f in fields(self)}
         for f in fields(self):
             setattr(self, f.name, f.metadata["convert"](f.name, values[f.name]))
-        warn([message for f in fields(self) if (message := _without_effect(f.name, f.metadata["needs"], values))])
+        warn([message for f in fields(self) if (message := _without_effect(f, values))])
 
     @classmethod
     def from_arguments(cls, arguments: Any) -> Self:
@@ -129,10 +128,11 @@ class Options:
         return {f.metadata["key"] or f.name: getattr(self, f.name) for f in fields(self)}
 
 
-def _without_effect(name: str, needs: Needs | None, values: Mapping[str, Any]) -> str | None:
+def _without_effect(option: Field[Any], values: Mapping[str, Any]) -> str | None:
     """Return a sentence if the option differs from its default but has no effect."""
+    name, needs = option.name, option.metadata["needs"]
     if needs is None or needs.are_met(values[needs.other]):
         return None
-    if isinstance(values[name], type(needs.default)) and values[name] == needs.default:
+    if isinstance(values[name], type(option.default)) and values[name] == option.default:
         return None
     return f"{name}={values[name]!r} has no effect with {needs.other}={values[needs.other]!r}: it needs {needs}"

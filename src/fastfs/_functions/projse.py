@@ -5,13 +5,13 @@ Arrays in, arrays out, without scikit-learn; the estimator is :class:`fastfs.Pro
 
 import copy
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from fastfs._functions.options import Needs, option_field
+from fastfs._functions.options import Call, Needs, option_class, option_field, takes
 from fastfs._functions.options import Options as _Options
 from fastfs._functions.outcome import Outcome
 from fastfs._inputs.entry import entry
@@ -25,7 +25,7 @@ from fastfs._machine.brief import brief
 from fastfs._machine.errors import in_rows
 from fastfs._machine.params import as_bool, as_float, as_int, check_choice, count_selected, kernel_address
 from fastfs._machine.run import Run, load_core
-from fastfs._types import Array, Floats, Integers, Progress
+from fastfs._types import Array, Floats, Integers
 
 
 def _as_kernel(name: str, value: Any) -> Any:
@@ -47,16 +47,21 @@ def _as_center(name: str, value: Any) -> bool | str:
     return check_choice(name, value, ("auto",), "True", "False")
 
 
-@dataclass(kw_only=True)
-class ProjSeOptions(_Options):
-    """Options of ProjSe."""
+@option_class
+class ProjSeFields:
+    """Options of ProjSe, as the estimator and the functions take them."""
 
-    kernel: Any = option_field(_as_kernel)
-    degree: int = option_field(as_int, needs=Needs("kernel", ("poly",), 3))
-    sigma: str | float = option_field(_as_sigma, needs=Needs("kernel", ("rbf",), "mean", or_other=True))
-    center: bool | str = option_field(_as_center)
-    normalize: bool = option_field(as_bool)
-    eps: float = option_field(as_float)
+    kernel: Any = option_field(_as_kernel, default="linear")
+    degree: int = option_field(as_int, needs=Needs("kernel", ("poly",)), default=3)
+    sigma: str | float = option_field(_as_sigma, needs=Needs("kernel", ("rbf",), or_other=True), default="mean")
+    center: bool | str = option_field(_as_center, default="auto")
+    normalize: bool = option_field(as_bool, default=True)
+    eps: float = option_field(as_float, default=1e-6)
+
+
+@dataclass(kw_only=True)
+class ProjSeOptions(ProjSeFields, _Options):
+    """Options of ProjSe."""
 
     @property
     def is_linear(self) -> bool:
@@ -111,22 +116,26 @@ class ProjSeResult:
     center: bool
 
 
-@entry
-def projse(
-    X: Any,
-    y: Any = None,
-    *,
-    n_features_to_select: int | float | None = None,
-    kernel: Any = "linear",
-    degree: int = 3,
-    sigma: str | float = "mean",
-    center: bool | str = "auto",
-    normalize: bool = True,
-    eps: float = 1e-6,
-    n_threads: int = 0,
-    max_memory: int | str | None = None,
-    progress: Progress | None = None,
-) -> ProjSeResult:
+@option_class
+class _Scores(ProjSeFields, Call):
+    X: Any = field(kw_only=False)
+    y: Any = field(kw_only=False, default=None)
+
+
+@option_class
+class _Choice(_Scores):
+    n_features_to_select: int | float | None = None
+
+
+@option_class
+class _TwoViews(ProjSeFields, Call):
+    X: Any = field(kw_only=False)
+    Y: Any = field(kw_only=False)
+    n_features_to_select: int | float | None = None
+
+
+@takes(_Choice)
+def projse(call: _Choice) -> ProjSeResult:
     """Select few features that together explain a target.
 
     The function behind :class:`fastfs.ProjSe`, which describes the parameters.
@@ -162,26 +171,12 @@ def projse(
     >>> result.selected.tolist(), result.scores.round(2).tolist()
     ([0, 1], [0.99, 0.78, 0.95])
     """
-    options = ProjSeOptions.from_arguments(locals())
-    run = Run(n_threads, max_memory, progress)
-    return fit_projse(X, y, n_features_to_select, options, run)[0].warn_and_return()
+    options = ProjSeOptions.from_arguments(call)
+    return fit_projse(call.X, call.y, call.n_features_to_select, options, call.make_run())[0].warn_and_return()
 
 
-@entry
-def projse_scores(
-    X: Any,
-    y: Any = None,
-    *,
-    kernel: Any = "linear",
-    degree: int = 3,
-    sigma: str | float = "mean",
-    center: bool | str = "auto",
-    normalize: bool = True,
-    eps: float = 1e-6,
-    n_threads: int = 0,
-    max_memory: int | str | None = None,
-    progress: Progress | None = None,
-) -> Floats:
+@takes(_Scores)
+def projse_scores(call: _Scores) -> Floats:
     """Score how much of each feature a target explains.
 
     Each feature is scored by itself: two copies of one feature have the same score. :func:`fastfs.projse` also chooses
@@ -214,27 +209,12 @@ def projse_scores(
     >>> fastfs.projse_scores(X, X[:, [1]]).round(3).tolist()
     [0.0, 1.0]
     """
-    options = ProjSeOptions.from_arguments(locals())
-    run = Run(n_threads, max_memory, progress)
-    return fit_projse(X, y, 1, options, run, scores_only=True)[0].warn_and_return().scores
+    options = ProjSeOptions.from_arguments(call)
+    return fit_projse(call.X, call.y, 1, options, call.make_run(), scores_only=True)[0].warn_and_return().scores
 
 
-@entry
-def projse_two_view(
-    X: Any,
-    Y: Any,
-    *,
-    n_features_to_select: int | float | None = None,
-    kernel: Any = "linear",
-    degree: int = 3,
-    sigma: str | float = "mean",
-    center: bool | str = "auto",
-    normalize: bool = True,
-    eps: float = 1e-6,
-    n_threads: int = 0,
-    max_memory: int | str | None = None,
-    progress: Progress | None = None,
-) -> tuple[ProjSeResult, ProjSeResult]:
+@takes(_TwoViews)
+def projse_two_view(call: _TwoViews) -> tuple[ProjSeResult, ProjSeResult]:
     """Select features of X that explain Y, and of Y that explain X, from one pass over the rows.
 
     Parameters
@@ -273,8 +253,8 @@ def projse_two_view(
     >>> of_x.selected.tolist(), of_y.selected.tolist()
     ([1], [2])
     """
-    options = ProjSeOptions.from_arguments(locals())
-    run = Run(n_threads, max_memory, progress)
+    options, run = ProjSeOptions.from_arguments(call), call.make_run()
+    X, Y, n_features_to_select = call.X, call.Y, call.n_features_to_select
     if Y is None:
         raise ValueError("two views need Y, but it is None")
     for name, view in (("X", X), ("Y", Y)):
@@ -348,15 +328,7 @@ def projse_from_kernels(
     >>> bool(np.all(result.selected == fastfs.projse(X, Y).selected))
     True
     """
-    arguments = {
-        "kernel": "linear",
-        "degree": 3,
-        "sigma": "mean",
-        "center": False,
-        "normalize": normalize,
-        "eps": eps,
-    }
-    options = ProjSeOptions.from_arguments(arguments)
+    options = ProjSeOptions(center=False, normalize=normalize, eps=eps)
     arrays = [
         for_core(as_floats(np.asarray(K), name), dtype=np.float64)
         for K, name in ((K_YY, "K_YY"), (K_YX, "K_YX"), (K_XX, "K_XX"))
