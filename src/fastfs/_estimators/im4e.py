@@ -1,20 +1,18 @@
 """The scikit-learn estimator of IM4E."""
 
-from collections.abc import Mapping
-from dataclasses import KW_ONLY
 from typing import Any
 
 import numpy as np
 
 from fastfs._estimators.margin import _MarginClassifier
 from fastfs._estimators.selector import _Resources, estimator_class
-from fastfs._functions.im4e import IM4EOptions, IM4EResult, fit_im4e
+from fastfs._functions.im4e import IM4EFields, IM4EOptions, IM4EResult, fit_im4e
 from fastfs._functions.margin import Labels
 from fastfs._machine.run import load_core
 
 
 @estimator_class
-class IM4E(_Resources, _MarginClassifier):
+class IM4E(IM4EFields, _Resources, _MarginClassifier):
     """Select features by IM4E: weights that enlarge the margins between soft nearest neighbours.
 
     Distances are weighted sums of differences, w'\\|x - x'\\|. All samples of a class are neighbours, weighted by
@@ -103,16 +101,6 @@ class IM4E(_Resources, _MarginClassifier):
     """
 
     n_features_to_select: int | float | None = None
-    _: KW_ONLY
-    sigma: float | str = "auto"
-    class_weight: Mapping[Any, float] | None = None
-    max_iter: int = 10
-    tol: float = 1e-4
-    w0: Any = None
-    n_rows: int | None = None
-    n_anchors: int | None = None
-    scaling: str | None = "standard"
-    random_state: Any = 0
 
     _OPTIONS = IM4EOptions
     _KEEP = "manhattan"

@@ -1,6 +1,5 @@
 """The scikit-learn estimator of IMMIGRATE."""
 
-from dataclasses import KW_ONLY
 from typing import Any
 
 import numpy as np
@@ -9,7 +8,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from fastfs._estimators.margin import _MarginClassifier
 from fastfs._estimators.selector import _Resources, estimator_class
-from fastfs._functions.immigrate import ImmigrateOptions, ImmigrateResult, fit_immigrate, matrix_from_factors, top_pairs
+from fastfs._functions.immigrate import (
+    ImmigrateFields,
+    ImmigrateOptions,
+    ImmigrateResult,
+    fit_immigrate,
+    matrix_from_factors,
+    top_pairs,
+)
 from fastfs._functions.margin import Labels
 from fastfs._inputs.entry import named_arguments
 from fastfs._machine.run import load_core
@@ -17,7 +23,7 @@ from fastfs._types import Array
 
 
 @estimator_class
-class Immigrate(_Resources, _MarginClassifier):
+class Immigrate(ImmigrateFields, _Resources, _MarginClassifier):
     """Select features by IMMIGRATE, and see which pairs of features work together.
 
     IM4E with a matrix in place of weights: distances are quadratic forms \\|x - x'\\|' W \\|x - x'\\|, and an entry
@@ -132,18 +138,6 @@ class Immigrate(_Resources, _MarginClassifier):
     _INTERACTIONS = 100
 
     n_features_to_select: int | float | None = None
-    _: KW_ONLY
-    sigma: float | str = "auto"
-    max_iter: int = 10
-    tol: float = 1e-4
-    prefilter: str | None = "auto"
-    clip: bool = False
-    smallest: float | str | None = None
-    negligible: float = 0.0
-    W0: Any = None
-    n_rows: int | None = None
-    scaling: str | None = "standard"
-    random_state: Any = 0
 
     @property
     def W_(self) -> npt.NDArray[np.float64]:

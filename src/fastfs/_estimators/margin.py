@@ -68,7 +68,7 @@ class _MarginClassifier(ClassifierMixin, _Selector, ABC):  # type: ignore[misc]
         self, X: Any, y: Any, options: IterationOptions, run: Run
     ) -> tuple[Array, Array, Labels, Integers | None]:
         """Return X as a dense array, the classes, the label of each sample, and the rows that were drawn, if any."""
-        X, y, rows = sample_rows(X, y, options.n_rows, options.random_state, run)
+        X, y, rows = sample_rows(X, y, options.n_rows or 0, options.random_state, run)
         data = self._as_dense(X, run)
         classes, labels = encode_labels(y, *data.shape)
         require_classes(classes)

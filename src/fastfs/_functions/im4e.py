@@ -11,6 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from fastfs._functions.margin import (
+    IterationCall,
+    IterationFields,
     IterationOptions,
     Labels,
     MarginStage,
@@ -18,16 +20,14 @@ from fastfs._functions.margin import (
     describe_warnings,
     read_labelled_samples,
 )
-from fastfs._functions.options import option_field
-from fastfs._functions.outcome import Outcome, with_signature_of
-from fastfs._inputs.entry import entry
+from fastfs._functions.options import option_class, option_field, takes
+from fastfs._functions.outcome import Outcome
 from fastfs._inputs.matrix import as_floats
 from fastfs._inputs.values import for_core
 from fastfs._machine.brief import brief
 from fastfs._machine.errors import in_rows, naming
 from fastfs._machine.params import as_count, as_float, some_of
-from fastfs._machine.run import Run
-from fastfs._types import Array, Progress
+from fastfs._types import Array
 
 
 def as_class_weight(name: str, class_weight: Any) -> Mapping[Any, Any] | None:
@@ -44,11 +44,16 @@ def as_start(name: str, w0: Any) -> npt.NDArray[np.float64] | None:
     return w
 
 
+@option_class
+class IM4EFields(IterationFields):
+    class_weight: Mapping[Any, float] | None = option_field(as_class_weight, key="class_factors", default=None)
+    w0: Any = option_field(as_start, key="start", default=None)
+    n_anchors: int | None = option_field(as_count, default=None)
+
+
 @dataclass(kw_only=True)
-class IM4EOptions(IterationOptions):
-    class_weight: Mapping[Any, Any] | None = option_field(as_class_weight, key="class_factors")
-    w0: Array | None = option_field(as_start, key="start")
-    n_anchors: int = option_field(as_count)
+class IM4EOptions(IM4EFields, IterationOptions):
+    """Options of a fit, as the core takes them."""
 
 
 @brief
@@ -95,24 +100,19 @@ class IM4EResult:
         return self.weights
 
 
-@entry
-def im4e(
-    X: Any,
-    y: Any,
-    *,
-    sigma: float | str = "auto",
-    class_weight: Mapping[Any, float] | None = None,
-    max_iter: int = 10,
-    tol: float = 1e-4,
-    w0: npt.ArrayLike | None = None,
-    n_rows: int | None = None,
-    n_anchors: int | None = None,
-    scaling: str | None = "standard",
-    random_state: Any = 0,
-    n_threads: int = 0,
-    max_memory: int | str | None = None,
-    progress: Progress | None = None,
-) -> IM4EResult:
+@option_class
+class _IM4ECall(IM4EFields, IterationCall):
+    def fit(self) -> IM4EResult:
+        """Return the result of a fit to all samples, or to those that are drawn."""
+        options, run = IM4EOptions.from_arguments(self), self.make_run()
+        data, classes, labels, rows = read_labelled_samples(self.X, self.y, options, run)
+        stage = MarginStage(data, options.stage_options(), run)
+        with in_rows(rows):
+            return fit_im4e(stage, labels, classes, options).warn_and_return()
+
+
+@takes(_IM4ECall)
+def im4e(call: _IM4ECall) -> IM4EResult:
     """Weigh features by IM4E, from soft neighbours of each sample.
 
     The function behind :class:`fastfs.IM4E`, which describes the parameters.
@@ -148,15 +148,11 @@ def im4e(
     >>> int(result.weights.argmax()), round(float(result.weights.sum()), 6)
     (3, 1.0)
     """
-    options, run = IM4EOptions.from_arguments(locals()), Run(n_threads, max_memory, progress)
-    data, classes, labels, rows = read_labelled_samples(X, y, options, run)
-    with in_rows(rows):
-        return fit_im4e(MarginStage(data, options.stage_options(), run), labels, classes, options).warn_and_return()
+    return call.fit()
 
 
-@entry
-@with_signature_of(im4e)
-def im4e_scores(X: Any, y: Any, **options: Any) -> npt.NDArray[np.float64]:
+@takes(_IM4ECall)
+def im4e_scores(call: _IM4ECall) -> npt.NDArray[np.float64]:
     """Score features by IM4E: the weights of :func:`fastfs.im4e` alone.
 
     Parameters
@@ -179,7 +175,7 @@ def im4e_scores(X: Any, y: Any, **options: Any) -> npt.NDArray[np.float64]:
     >>> int(fastfs.im4e_scores(X, X[:, 3] > 0).argmax())
     3
     """
-    return im4e(X, y, **options).scores
+    return call.fit().scores
 
 
 def fit_im4e(stage: MarginStage, labels: Labels, classes: Array, options: IM4EOptions) -> Outcome[IM4EResult]:

@@ -11,6 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from fastfs._functions.margin import (
+    IterationCall,
+    IterationFields,
     IterationOptions,
     Labels,
     MarginStage,
@@ -18,16 +20,16 @@ from fastfs._functions.margin import (
     describe_warnings,
     read_labelled_samples,
 )
-from fastfs._functions.options import option_field
-from fastfs._functions.outcome import Outcome, with_signature_of
-from fastfs._inputs.entry import entry, named_arguments
+from fastfs._functions.options import option_class, option_field, takes
+from fastfs._functions.outcome import Outcome
+from fastfs._inputs.entry import named_arguments
 from fastfs._inputs.matrix import as_floats
 from fastfs._inputs.values import for_core
 from fastfs._machine.brief import brief
 from fastfs._machine.errors import in_rows, naming
 from fastfs._machine.params import as_bool, as_int, as_not_negative, check_choice
 from fastfs._machine.run import Run, load_core
-from fastfs._types import Array, Progress
+from fastfs._types import Array
 
 
 def as_prefilter(name: str, prefilter: Any) -> str:
@@ -47,13 +49,18 @@ def as_start_matrix(name: str, W0: Any) -> npt.NDArray[np.float64] | None:
     return W
 
 
+@option_class
+class ImmigrateFields(IterationFields):
+    prefilter: str | None = option_field(as_prefilter, default="auto")
+    clip: bool = option_field(as_bool, default=False)
+    smallest: float | str | None = option_field(as_smallest, default=None)
+    negligible: float = option_field(as_not_negative, default=0.0)
+    W0: Any = option_field(as_start_matrix, key="start_matrix", default=None)
+
+
 @dataclass(kw_only=True)
-class ImmigrateOptions(IterationOptions):
-    prefilter: str = option_field(as_prefilter)
-    clip: bool = option_field(as_bool)
-    smallest: float | str = option_field(as_smallest)
-    negligible: float = option_field(as_not_negative)
-    W0: Array | None = option_field(as_start_matrix, key="start_matrix")
+class ImmigrateOptions(ImmigrateFields, IterationOptions):
+    """Options of a fit, as the core takes them."""
 
     def core_options(self) -> dict[str, Any]:
         """Return the options of a fit under the names of the core."""
@@ -125,26 +132,19 @@ class ImmigrateResult:
         return top_pairs(self.features, self.eigenvalues, vectors, n, by)
 
 
-@entry
-def immigrate(
-    X: Any,
-    y: Any,
-    *,
-    sigma: float | str = "auto",
-    max_iter: int = 10,
-    tol: float = 1e-4,
-    prefilter: str | None = "auto",
-    clip: bool = False,
-    smallest: float | str | None = None,
-    negligible: float = 0.0,
-    W0: npt.ArrayLike | None = None,
-    n_rows: int | None = None,
-    scaling: str | None = "standard",
-    random_state: Any = 0,
-    n_threads: int = 0,
-    max_memory: int | str | None = None,
-    progress: Progress | None = None,
-) -> ImmigrateResult:
+@option_class
+class _ImmigrateCall(ImmigrateFields, IterationCall):
+    def fit(self) -> ImmigrateResult:
+        """Return the result of a fit to all samples, or to those that are drawn."""
+        options, run = ImmigrateOptions.from_arguments(self), self.make_run()
+        data, classes, labels, rows = read_labelled_samples(self.X, self.y, options, run)
+        stage = MarginStage(data, options.stage_options(), run)
+        with in_rows(rows):
+            return fit_immigrate(stage, labels, classes, options).warn_and_return()
+
+
+@takes(_ImmigrateCall)
+def immigrate(call: _ImmigrateCall) -> ImmigrateResult:
     """Weigh features and pairs of features by IMMIGRATE.
 
     The function behind :class:`fastfs.Immigrate`, which describes the parameters.
@@ -178,17 +178,11 @@ def immigrate(
     >>> sorted(np.argsort(-result.scores)[:2].tolist()), result.W.shape
     ([1, 3], (5, 5))
     """
-    options, run = ImmigrateOptions.from_arguments(locals()), Run(n_threads, max_memory, progress)
-    data, classes, labels, rows = read_labelled_samples(X, y, options, run)
-    with in_rows(rows):
-        return fit_immigrate(
-            MarginStage(data, options.stage_options(), run), labels, classes, options
-        ).warn_and_return()
+    return call.fit()
 
 
-@entry
-@with_signature_of(immigrate)
-def immigrate_scores(X: Any, y: Any, **options: Any) -> npt.NDArray[np.float64]:
+@takes(_ImmigrateCall)
+def immigrate_scores(call: _ImmigrateCall) -> npt.NDArray[np.float64]:
     """Score features by IMMIGRATE: the scores of :func:`fastfs.immigrate` alone.
 
     Parameters
@@ -211,7 +205,7 @@ def immigrate_scores(X: Any, y: Any, **options: Any) -> npt.NDArray[np.float64]:
     >>> int(fastfs.immigrate_scores(X, X[:, 3] > 0).argmax())
     3
     """
-    return immigrate(X, y, **options).scores
+    return call.fit().scores
 
 
 def fit_immigrate(

@@ -1,14 +1,14 @@
 """Options, label-free stage and warnings that the RELIEF family, IM4E and IMMIGRATE share."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from fastfs._functions.options import Options, option_field
+from fastfs._functions.options import Call, Options, option_class, option_field
 from fastfs._inputs.labels import encode_labels, require_classes
 from fastfs._inputs.matrix import as_dense
 from fastfs._inputs.streams import sample_rows
@@ -54,16 +54,29 @@ class MarginOptions(Options):
         return {"scaling": self.scaling}
 
 
-@dataclass(kw_only=True)
-class IterationOptions(MarginOptions):
-    """Options of IM4E and IMMIGRATE."""
+@option_class
+class IterationFields:
+    """Options of IM4E and IMMIGRATE, as an estimator or a function takes them."""
 
-    scaling: str | None = option_field(as_scaling)
-    sigma: float | str = option_field(as_sigma)
-    max_iter: int = option_field(lambda name, value: as_int(name, value, low=1, high=1_000_000))
-    tol: float = option_field(as_not_negative)
-    n_rows: int = option_field(as_count)
-    random_state: int = option_field(lambda _, value: as_seed(value), key="seed")
+    sigma: float | str = option_field(as_sigma, default="auto")
+    max_iter: int = option_field(lambda name, value: as_int(name, value, low=1, high=1_000_000), default=10)
+    tol: float = option_field(as_not_negative, default=1e-4)
+    n_rows: int | None = option_field(as_count, default=None)
+    scaling: str | None = option_field(as_scaling, default="standard")
+    random_state: Any = option_field(lambda _, value: as_seed(value), key="seed", default=0)
+
+
+@option_class
+class IterationCall(Call):
+    """Arguments of the functions of IM4E and IMMIGRATE besides their options."""
+
+    X: Any = field(kw_only=False)
+    y: Any = field(kw_only=False)
+
+
+@dataclass(kw_only=True)
+class IterationOptions(IterationFields, MarginOptions):
+    """Options of IM4E and IMMIGRATE, as the core takes them."""
 
     def core_options(self) -> dict[str, Any]:
         """Return the options of a fit under the names of the core."""
@@ -77,7 +90,7 @@ def read_labelled_samples(
     X: Any, y: Any, options: IterationOptions, run: Run
 ) -> tuple[Array, Array, Labels, Integers | None]:
     """Return X as a dense array, the classes, the label of each sample, and the rows that were drawn, if any."""
-    X, y, rows = sample_rows(X, y, options.n_rows, options.random_state, run)
+    X, y, rows = sample_rows(X, y, options.n_rows or 0, options.random_state, run)
     data = as_dense(X, run)
     classes, labels = encode_labels(y, *data.shape)
     require_classes(classes)

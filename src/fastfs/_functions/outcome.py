@@ -1,9 +1,7 @@
 """Result of a fit together with its warnings."""
 
-import inspect
-from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 from fastfs._machine.run import warn
 
@@ -26,14 +24,3 @@ class Outcome(Generic[Result]):
 
             warn(self.not_converged, ConvergenceWarning)
         return self.result
-
-
-def with_signature_of(function: Callable[..., Any]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Return a decorator that gives a function the signature of `function`, to which it passes its arguments."""
-
-    def set_signature(f: Callable[..., Any]) -> Callable[..., Any]:
-        given = inspect.signature(function).replace(return_annotation=inspect.signature(f).return_annotation)
-        f.__signature__ = given  # type: ignore[attr-defined]
-        return f
-
-    return set_signature
