@@ -14,6 +14,7 @@ void bind_margin(py::module_& m);
 void bind_disc(py::module_& m);
 void bind_ikdr(py::module_& m);
 void bind_correlation(py::module_& m);
+void bind_interactions(py::module_& m);
 void bind_snps(py::module_& m);
 void bind_inference(py::module_& m);
 
@@ -29,6 +30,7 @@ PYBIND11_MODULE(_core, m) {
     bind_disc(m);
     bind_ikdr(m);
     bind_correlation(m);
+    bind_interactions(m);
     bind_snps(m);
     bind_inference(m);
 }

@@ -350,6 +350,26 @@ const std::vector<Field>& fields_of(const fastfs_differential_correlation_option
     return fields;
 }
 
+const std::vector<Field>& fields_of(const fastfs_interaction_options*) {
+    using O = fastfs_interaction_options;
+    static const std::vector<Field> fields{
+        {"transform",
+         &O::transform,
+         {{"none", FASTFS_INTERACTION_VALUES}, {"rank", FASTFS_INTERACTION_RANKS}},
+         "be FASTFS_INTERACTION_VALUES or FASTFS_INTERACTION_RANKS, not "},
+        {"n_classes", &O::n_classes},
+        {"n_pairs", &O::n_pairs, kPairs},
+        {"features", &O::features, Sizes{"n_features"}},
+        {"n_features", &O::n_features},
+        {"covariates", &O::covariates, Sizes{"n_rows", "n_covariates"}},
+        {"n_covariates", &O::n_covariates},
+        {"label_permutations", &O::label_permutations, Sizes{"n_labelings", "n_rows"}},
+        {"y_permutations", &O::y_permutations, Sizes{"n_labelings", "n_rows"}},
+        {"n_labelings", &O::n_labelings},
+    };
+    return fields;
+}
+
 const std::vector<Field>& fields_of(const fastfs_snp_pairs_options*) {
     using O = fastfs_snp_pairs_options;
     static const std::vector<Field> fields{
@@ -440,6 +460,7 @@ const std::vector<Described>& all_structs() {
         describe<fastfs_ikdr_options>("fastfs_ikdr_options", FASTFS_IKDR_OPTIONS_INIT),
         describe<fastfs_differential_correlation_options>("fastfs_differential_correlation_options",
                                                           FASTFS_DIFFERENTIAL_CORRELATION_OPTIONS_INIT),
+        describe<fastfs_interaction_options>("fastfs_interaction_options", FASTFS_INTERACTION_OPTIONS_INIT),
         describe<fastfs_snp_pairs_options>("fastfs_snp_pairs_options", FASTFS_SNP_PAIRS_OPTIONS_INIT),
         describe<fastfs_ld_clumps_options>("fastfs_ld_clumps_options", FASTFS_LD_CLUMPS_OPTIONS_INIT),
         describe<fastfs_design_options>("fastfs_design_options", FASTFS_DESIGN_OPTIONS_INIT),

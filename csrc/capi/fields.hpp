@@ -92,6 +92,7 @@ const std::vector<Field>& fields_of(const fastfs_disc_options*);
 const std::vector<Field>& fields_of(const fastfs_ikdr_kernels*);
 const std::vector<Field>& fields_of(const fastfs_ikdr_options*);
 const std::vector<Field>& fields_of(const fastfs_differential_correlation_options*);
+const std::vector<Field>& fields_of(const fastfs_interaction_options*);
 const std::vector<Field>& fields_of(const fastfs_snp_pairs_options*);
 const std::vector<Field>& fields_of(const fastfs_ld_clumps_options*);
 const std::vector<Field>& fields_of(const fastfs_design_options*);

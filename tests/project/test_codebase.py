@@ -54,7 +54,7 @@ def test_headers_of_the_c_interface_include_no_other_part():
             assert not [i for i in includes(path) if "fastfs/" not in i and "/" in i], path
 
 
-METHODS = ("manifest", "projse", "margin", "disc", "ikdr", "correlation", "snps")
+METHODS = ("manifest", "projse", "margin", "disc", "ikdr", "correlation", "interactions", "snps")
 MAY_INCLUDE = {
     "support": ("support",),
     "engines": ("support", "engines"),

@@ -1317,6 +1317,86 @@ FASTFS_API fastfs_status fastfs_differential_correlation(const fastfs_matrix* X,
                                                          const fastfs_run* run,
                                                          fastfs_differential_correlation_result* result);
 
+/* ---- interactions ------------------------------------------------------------------------------------------------ */
+
+enum { FASTFS_INTERACTION_VALUES = 0, FASTFS_INTERACTION_RANKS = 1 };
+enum { FASTFS_INTERACTION_LISTED = 10 }; /* excluded pairs that a result lists at most */
+
+typedef struct fastfs_interaction_options {
+    size_t struct_size;
+    int32_t transform;        /* FASTFS_INTERACTION_VALUES, or _RANKS: normal scores of ranks, for heavy tails */
+    int32_t reserved;         /* 0 */
+    int64_t n_classes;        /* of labels, >= 2; 0 with y */
+    int64_t n_pairs;          /* the strongest pairs to report, >= 1 */
+    const int64_t* features;  /* NULL for all columns of X, or ascending: the pairs are those with these columns */
+    int64_t n_features;       /* of these */
+    const double* covariates; /* n_rows x n_covariates, row-major: part of every model */
+    int64_t n_covariates;     /* 0: none */
+    const int64_t* label_permutations; /* with labels: n_labelings x n_rows, draws under the hypothesis that the labels
+                                          don't matter */
+    const double* y_permutations;      /* with y: n_labelings x n_rows */
+    int64_t n_labelings;               /* 0: no p-values */
+} fastfs_interaction_options;
+#define FASTFS_INTERACTION_OPTIONS_INIT \
+    {sizeof(fastfs_interaction_options), FASTFS_INTERACTION_VALUES, 0, 0, 1000, NULL, 0, NULL, 0, NULL, NULL, 0}
+
+typedef struct fastfs_interaction_result {
+    size_t struct_size;
+    int64_t n_pairs;     /* out: at most that of the options */
+    int64_t n_tested;    /* out: pairs that have a test */
+    int64_t n_copies;    /* out: pairs left out: of x_i and x_j one determines the other, beside the covariates */
+    int64_t n_products;  /* out: pairs left out: their product is a linear function of both and the covariates */
+    int64_t n_explained; /* out: pairs left out: the target determines one of them, or both determine the target */
+    int64_t degrees[2];  /* out: of freedom of F */
+    int64_t* pairs;     /* out, n_pairs x 2: columns of X, the lower one first, or of X and of `other`; by descending F,
+                           then by columns */
+    double* statistics; /* out, n_pairs: F of the product beside both columns and the covariates */
+    double* effects; /* out, n_pairs: the coefficient of the product, in standard deviations of the target (two classes:
+                        1 for the second one) per product of standard deviations; NaN with more than two classes */
+    double* errors;  /* out, n_pairs: its standard error */
+    double* pvalues; /* out, n_pairs: family-wise, step-down; not written without labelings */
+    double* scores;  /* out, one a column of X: the largest F of its pairs; 0 for columns without pairs */
+    double* other_scores;    /* out, one a column of `other`, or NULL without it */
+    double* null_maxima;     /* out, n_labelings: the largest F */
+    int32_t* constant;       /* out, one a column of X, or NULL: 1 if it was chosen, but doesn't vary beside the
+                                covariates */
+    int32_t* other_constant; /* out, one a column of `other`, or NULL */
+    int64_t* excluded;       /* out, FASTFS_INTERACTION_LISTED x 2, or NULL: the first pairs left out, by columns */
+} fastfs_interaction_result;
+#define FASTFS_INTERACTION_RESULT_INIT  \
+    {sizeof(fastfs_interaction_result), \
+     0,                                 \
+     0,                                 \
+     0,                                 \
+     0,                                 \
+     0,                                 \
+     {0, 0},                            \
+     NULL,                              \
+     NULL,                              \
+     NULL,                              \
+     NULL,                              \
+     NULL,                              \
+     NULL,                              \
+     NULL,                              \
+     NULL,                              \
+     NULL,                              \
+     NULL,                              \
+     NULL}
+
+/* Finds the pairs of features that say more about a target together than each alone: pairs of columns of X or, unless
+ * `other` is NULL, of a column of X and one of `other`, which has the same rows. The statistic is the partial F of the
+ * product x_i x_j in the linear model of the target on x_i, x_j, their product and the covariates, with 1 and n - 4 -
+ * n_covariates degrees of freedom. labels: classes 0..n_classes - 1, each at least once, whose F has n_classes - 1
+ * degrees; or y: numbers. One of the two is NULL. Columns are standardised, which changes no F. p-values are 1 + the
+ * labelings whose largest F, over all pairs but the stronger ones, reaches that of the pair, divided by 1 +
+ * n_labelings. Takes O(n_rows n_features^2 (5 + n_covariates + n_labelings)) time, with c classes c - 1 times the
+ * labelings, and O(n_rows n_features) memory: no table of pairs is stored. A sparse X becomes a dense table of doubles.
+ */
+FASTFS_API fastfs_status fastfs_interaction_scan(const fastfs_matrix* X, const fastfs_matrix* other,
+                                                 const int64_t* labels, const double* y,
+                                                 const fastfs_interaction_options* options, const fastfs_run* run,
+                                                 fastfs_interaction_result* result);
+
 /* ---- pairs of SNPs ------------------------------------------------------------------------------------------------
  */
 

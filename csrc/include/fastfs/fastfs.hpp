@@ -962,6 +962,76 @@ inline differential_correlation_result differential_correlation(
     return result;
 }
 
+// ---- interactions ---------------------------------------------------------------------------------------------------
+
+using interaction_options = fastfs_interaction_options;
+inline interaction_options default_interaction_options() { return FASTFS_INTERACTION_OPTIONS_INIT; }
+
+struct interaction_result {
+    std::vector<std::int64_t> pairs;                           // two columns each
+    std::vector<double> statistics, effects, errors, pvalues;  // of each pair; without labelings there are no p-values
+    std::vector<double> scores, other_scores;                  // one a column of X, and of options.other
+    std::vector<double> null_maxima;                           // one a labeling
+    std::vector<std::int32_t> constant, other_constant;        // one a column: 1 if it doesn't vary
+    std::vector<std::int64_t> excluded;                        // the first pairs left out
+    std::int64_t n_tested, n_copies, n_products, n_explained;  // pairs
+    std::int64_t degrees[2];                                   // of freedom
+};
+
+// other: null, or the table whose columns are paired with those of X. labels: the class of each sample, or y: its
+// number; the other one is null.
+inline interaction_result interaction_scan(const matrix& X, const matrix* other, const std::int64_t* labels,
+                                           const double* y,
+                                           const interaction_options& options = default_interaction_options(),
+                                           const run& how = default_run()) {
+    interaction_result result{};
+    fastfs_interaction_result out = FASTFS_INTERACTION_RESULT_INIT;
+    if (how.bytes_needed == nullptr) {
+        const auto p = static_cast<double>(options.features ? options.n_features : X.n_cols());
+        const auto p_other = static_cast<double>(other ? other->n_cols() : 0);
+        const double all = other ? p * p_other : p * (p - 1) / 2;
+        const auto most = static_cast<std::size_t>(std::max(std::min(static_cast<double>(options.n_pairs), all), 0.0));
+        detail::require_room(most, how, [&](const run& h) { interaction_scan(X, other, labels, y, options, h); });
+        const auto n = static_cast<std::size_t>(X.n_cols()), n_other = static_cast<std::size_t>(p_other);
+        const auto draws = static_cast<std::size_t>(std::max<std::int64_t>(options.n_labelings, 0));
+        result.pairs.resize(2 * most);
+        result.statistics.resize(most);
+        result.effects.resize(most);
+        result.errors.resize(most);
+        result.pvalues.resize(draws > 0 ? most : 0);
+        result.scores.resize(n);
+        result.other_scores.resize(n_other);
+        result.null_maxima.resize(draws);
+        result.constant.resize(n);
+        result.other_constant.resize(n_other);
+        result.excluded.resize(2 * FASTFS_INTERACTION_LISTED);
+        out.pairs = result.pairs.data();
+        out.statistics = result.statistics.data();
+        out.effects = result.effects.data();
+        out.errors = result.errors.data();
+        out.pvalues = result.pvalues.data();
+        out.scores = result.scores.data();
+        out.other_scores = result.other_scores.data();
+        out.null_maxima = result.null_maxima.data();
+        out.constant = result.constant.data();
+        out.other_constant = result.other_constant.data();
+        out.excluded = result.excluded.data();
+    }
+    check(fastfs_interaction_scan(X.get(), other ? other->get() : nullptr, labels, y, &options, &how, &out));
+    const auto found = static_cast<std::size_t>(out.n_pairs);
+    result.pairs.resize(2 * found);
+    for (auto* values : {&result.statistics, &result.effects, &result.errors}) values->resize(found);
+    if (!result.pvalues.empty()) result.pvalues.resize(found);
+    result.n_tested = out.n_tested;
+    result.n_copies = out.n_copies;
+    result.n_products = out.n_products;
+    result.n_explained = out.n_explained;
+    std::copy(out.degrees, out.degrees + 2, result.degrees);
+    const std::int64_t left_out = out.n_copies + out.n_products + out.n_explained;
+    if (left_out < FASTFS_INTERACTION_LISTED) result.excluded.resize(2 * static_cast<std::size_t>(left_out));
+    return result;
+}
+
 // ---- pairs of SNPs --------------------------------------------------------------------------------------------------
 
 using snp_pairs_options = fastfs_snp_pairs_options;

@@ -1,0 +1,100 @@
+// The C interface of the scan of interactions.
+#include <cstdint>
+#include <optional>
+
+#include "capi/abi.hpp"
+#include "capi/checks.hpp"
+#include "capi/fields.hpp"
+#include "interactions/scan.hpp"
+#include "support/errors.hpp"
+
+namespace {
+
+using namespace fastfs::core;
+
+// The table that bindings call with_table.
+const Name kOther = Name::of_matrix(1, "other");
+
+void require_target(const std::int64_t* labels, const double* y, const fastfs_interaction_options& o, std::int64_t n) {
+    require((labels == nullptr) != (y == nullptr), "one of labels and y must be given, and the other one be null");
+    if (labels) {
+        require(o.n_classes >= 2, "n_classes must be at least 2, not ", o.n_classes);
+        require_labels(labels, n, o.n_classes);
+    } else {
+        require(o.n_classes == 0, "n_classes must be 0 with y, not ", o.n_classes);
+        require_array(y, "y");
+        require_numbers(y, n, "y");
+    }
+}
+
+void require_permutations(const fastfs_interaction_options& o, std::int64_t n) {
+    require(o.n_labelings >= 0, "n_labelings must be at least 0, not ", o.n_labelings);
+    if (o.n_labelings == 0) return;
+    require_fits(o.n_labelings, n, "the labelings");
+    if (o.n_classes > 0) {
+        require_array(o.label_permutations, "label_permutations");
+        require_in_range(o.label_permutations, o.n_labelings * n, o.n_classes, "label_permutations");
+    } else {
+        require_array(o.y_permutations, "y_permutations");
+        require_numbers(o.y_permutations, o.n_labelings * n, "y_permutations");
+    }
+}
+
+fastfs_interaction_options read_interaction_options(const fastfs_interaction_options* given, const Matrix& X,
+                                                    bool has_other, const std::int64_t* labels, const double* y) {
+    const auto o = read_options(given, FASTFS_INTERACTION_OPTIONS_INIT);
+    require_features(o.features, o.n_features, X.n_cols());
+    const std::int64_t n_features = o.features ? o.n_features : X.n_cols();
+    require(has_other || n_features >= 2, "the scan of interactions takes pairs of features, but there is only one");
+    require_size(n_features, 1, "the number of features");
+    require(o.n_covariates >= 0 && o.n_covariates <= X.n_rows(), "n_covariates must be from 0 to the ", X.n_rows(),
+            " samples, not ", o.n_covariates);
+    if (o.n_covariates > 0) {
+        require_array(o.covariates, "covariates");
+        require_numbers(o.covariates, X.n_rows() * o.n_covariates, "covariates");
+    }
+    require_target(labels, y, o, X.n_rows());
+    require_permutations(o, X.n_rows());
+    return o;
+}
+
+}  // namespace
+
+extern "C" {
+
+fastfs_status fastfs_interaction_scan(const fastfs_matrix* X_, const fastfs_matrix* other_, const int64_t* labels,
+                                      const double* y, const fastfs_interaction_options* options,
+                                      const fastfs_run* run_, fastfs_interaction_result* result) {
+    return guarded([&] {
+        const Matrix X = read_matrix(X_);
+        const auto o = read_interaction_options(options, X, other_ != nullptr, labels, y);
+        std::optional<Matrix> other;
+        if (other_) {
+            other.emplace(read_matrix(other_, kOther));
+            require_size(other->n_cols(), 1, "the number of features");
+            require(other->n_rows() == X.n_rows(), Message() << kX << " and " << kOther
+                                                             << " must have the same rows, but have " << X.n_rows()
+                                                             << " and " << other->n_rows());
+        }
+        Run run = read_run(run_);
+        require_output(run, result, "result");
+        fill(result, FASTFS_INTERACTION_RESULT_INIT, "result", [&](fastfs_interaction_result& r) {
+            require_output(run, r.pairs, "pairs of the result");
+            require_output(run, r.statistics, "statistics of the result");
+            require_output(run, r.effects, "effects of the result");
+            require_output(run, r.errors, "errors of the result");
+            require_output(run, r.scores, "scores of the result");
+            if (other) require_output(run, r.other_scores, "other_scores of the result");
+            if (o.n_labelings > 0) {
+                require_output(run, r.pvalues, "pvalues of the result");
+                require_output(run, r.null_maxima, "null_maxima of the result");
+            }
+            require_array_or_null(r.constant, "constant of the result");
+            require_array_or_null(r.other_constant, "other_constant of the result");
+            require_array_or_null(r.excluded, "excluded of the result");
+            scan_interactions(X, other ? &*other : nullptr, labels, y, o, run, r);
+        });
+    });
+}
+
+}  // extern "C"

@@ -1,0 +1,654 @@
+#include "interactions/scan.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <limits>
+#include <memory>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "engines/columns.hpp"
+#include "engines/isa/tiles.hpp"
+#include "engines/strongest.hpp"
+#include "interactions/basis.hpp"
+#include "interactions/standard_columns.hpp"
+#include "support/buffer.hpp"
+#include "support/errors.hpp"
+#include "support/index.hpp"
+#include "support/parallel.hpp"
+
+namespace fastfs::core {
+namespace {
+
+// A pair is tested by the regression of the target y on x_i, x_j and the covariates, with the product u = x_i x_j and
+// without it. All means are over samples of standardised columns; z_l are covariates and y_k columns of the target, in
+// one orthonormal basis. With
+//
+//     r = mean(u)   a = mean(u x_i)   b = mean(u x_j)   q = mean(u^2)   s_l = mean(u z_l)   m_il = mean(x_i z_l),
+//
+// the covariates and the mean leave of these
+//
+//     v_i = 1 - |m_i|^2   r' = r - m_i m_j   a' = a - s m_i   b' = b - s m_j   q' = q - r^2 - |s|^2,
+//
+// and x_i and x_j leave of u the mean square
+//
+//     e = q' - (a'^2 v_j + b'^2 v_i - 2 r' a' b') / D,   D = v_i v_j - r'^2.
+//
+// The target's columns are taken away like covariates, which leaves e_y of e: exchanging the roles of u and the target
+// doesn't change their partial correlation. So F = (e / e_y - 1) (n - 3 - L - K) / K for L covariates and K columns of
+// the target. Everything but mean(u y_k) is known before the labels are, so a labeling takes one Gram tile per column.
+// Tiles find candidates; what is reported is computed anew, sample by sample.
+
+// D / (v_i v_j), and e / q, below which a pair has no interaction: features are copies, or the product is a function of
+// the features, as of two-valued ones that never have all four combinations.
+constexpr double kRest = 1e-10;
+
+// The least e_y / e, so that F is finite.
+constexpr double kPerfect = 1e-12;
+
+// The relative difference of strengths from tiles and from samples.
+constexpr double kSlack = 1e-9;
+
+// Samples whose panels are made at once.
+constexpr std::int64_t kSamplesAtOnce = 2048;
+
+// Bytes for the mean products of features with the targets of labelings that are compared together, and the least
+// number of these.
+constexpr std::int64_t kBatchBytes = 64 << 20, kFewestLabelings = 8;
+
+// The strongest pairs that a task keeps per labeling.
+constexpr std::int64_t kPairsPerTask = 64;
+
+// What the model without the product leaves of a pair's moments.
+struct PairMoments {
+    double r, a, b, q;
+
+    // Takes a column of the basis away: s and the mean products of x_i and x_j with it.
+    void take(double s, double m_i, double m_j) {
+        r -= m_i * m_j;
+        a -= s * m_i;
+        b -= s * m_j;
+        q -= s * s;
+    }
+    double determinant(double v_i, double v_j) const { return v_i * v_j - r * r; }
+    // Returns e.
+    double rest(double v_i, double v_j) const {
+        return q - (a * a * v_j + b * b * v_i - 2 * r * a * b) / determinant(v_i, v_j);
+    }
+};
+
+enum class Exclusion { kNone, kCopies, kProduct, kTarget };
+
+// Returns e / e_y - 1. e: the rest of the product without the target; d: v_i v_j without the target; the other values
+// are those with it. 0 if the features explain the target.
+double strength(double e, double d, double v_i, double v_j, const PairMoments& moments) {
+    if (!(moments.determinant(v_i, v_j) > kRest * d)) return 0;
+    return std::max(e / std::max(moments.rest(v_i, v_j), kPerfect * e) - 1, 0.0);
+}
+
+// The tiles of two blocks of columns that don't depend on the target.
+struct Tiles {
+    explicit Tiles(std::int64_t n_tiles, std::int64_t n_samples)
+        : values(n_tiles * kTile * kTile), panels(kOperands * kTile * std::min(n_samples, kSamplesAtOnce)) {}
+
+    static std::int64_t memory(std::int64_t n_tiles, std::int64_t n_samples) {
+        return 8 * (n_tiles * kTile * kTile + kOperands * kTile * std::min(n_samples, kSamplesAtOnce));
+    }
+
+    double* tile(std::int64_t k) { return values.data() + k * kTile * kTile; }
+    const double* tile(std::int64_t k) const { return values.data() + k * kTile * kTile; }
+    double* operand(std::int64_t k, std::int64_t n) { return panels.data() + k * kTile * n; }
+
+    // x_I, x_I^2, x_J, x_J^2, and x_J times a column about the samples.
+    static constexpr std::int64_t kOperands = 5;
+    Buffer<double> values, panels;
+};
+
+// Places of tiles: moments, the rest e, and products with covariates or the target's columns from kFirstProduct on.
+constexpr std::int64_t kR = 0, kA = 1, kB = 2, kQ = 3, kE = 4, kFirstProduct = 5;
+
+// The mean products of the columns of a table with the target's columns under some labelings.
+class TargetMeans {
+  public:
+    TargetMeans() = default;
+    TargetMeans(const StandardColumns& table, const std::vector<Basis>& targets, Run& run)
+        : n_columns_(targets.empty() ? 0 : most(targets)), n_labelings_(static_cast<std::int64_t>(targets.size())) {
+        means_ = Buffer<double>(table.size() * n_columns_ * n_labelings_);
+        std::fill_n(means_.data(), means_.size(), 0.0);
+        parallel_for(run, table.size(), [&](std::int64_t i, int) {
+            for (std::int64_t b = 0; b < n_labelings_; ++b) {
+                for (std::int64_t k = 0; k < targets[at(b)].size(); ++k) {
+                    const double *x = table.of(i), *y = targets[at(b)].column(k);
+                    double sum = 0;
+                    for (std::int64_t s = 0; s < table.n_samples(); ++s) sum += x[s] * y[s];
+                    means_[(b * n_columns_ + k) * table.size() + i] = sum / static_cast<double>(table.n_samples());
+                }
+            }
+        });
+        n_features_ = table.size();
+    }
+
+    // Of column k of the target under labeling b, for all features.
+    const double* of(std::int64_t b, std::int64_t k) const {
+        return means_.data() + (b * n_columns_ + k) * n_features_;
+    }
+
+  private:
+    static std::int64_t most(const std::vector<Basis>& targets) {
+        std::int64_t size = 0;
+        for (const Basis& target : targets) size = std::max(size, target.size());
+        return size;
+    }
+    std::int64_t n_columns_ = 0, n_labelings_ = 0, n_features_ = 0;
+    Buffer<double> means_;
+};
+
+// A pair and its test, computed sample by sample.
+struct Pair {
+    std::int64_t i, j;
+    double strength;
+};
+
+// The moments of a pair without the target, and mean(u^2).
+struct ExactMoments {
+    PairMoments rest;
+    double square;
+};
+
+struct Test {
+    Exclusion exclusion = Exclusion::kNone;
+    double strength = 0, effect = 0, error = 0;
+};
+
+class Scan {
+  public:
+    Scan(const StandardColumns& left, const StandardColumns& right, bool symmetric, const Basis& covariates,
+         const fastfs_interaction_options& options, std::int64_t n_target_columns, Run& run)
+        : left_(left),
+          right_(right),
+          symmetric_(symmetric),
+          covariates_(covariates),
+          options_(options),
+          n_(left.n_samples()),
+          n_target_columns_(n_target_columns),
+          run_(run),
+          n_rows_(ceil_div(left.size(), kTile)),
+          n_cols_(ceil_div(right.size(), kTile)),
+          triangle_(symmetric ? n_rows_ : 0) {}
+
+    void observe(const Basis& target, double spread, fastfs_interaction_result& result);
+    // Adds labelings to the test of the strongest pairs, and writes the largest F under each.
+    void permute(const std::vector<Basis>& targets, double* null_maxima);
+    void write_pvalues(double* pvalues) const { step_down_->write_pvalues(pvalues); }
+
+    std::int64_t n_tiles() const { return symmetric_ ? triangle_.size() : n_rows_ * n_cols_; }
+    double degrees() const { return static_cast<double>(n_ - 3 - covariates_.size() - n_target_columns_); }
+    double to_F() const { return degrees() / static_cast<double>(n_target_columns_); }
+
+  private:
+    std::pair<std::int64_t, std::int64_t> place(std::int64_t tile) const {
+        if (symmetric_) return triangle_[tile];
+        return {tile / n_cols_, tile % n_cols_};
+    }
+    std::int64_t first_col(std::int64_t I, std::int64_t J, std::int64_t a) const {
+        return symmetric_ && I == J ? a + 1 : 0;
+    }
+    // Sets out to the sums over samples of the products of operands `left` and `right` of two blocks, or adds them.
+    void multiply(Tiles& tiles, std::int64_t left, std::int64_t right, std::int64_t s, std::int64_t n, std::int64_t ni,
+                  std::int64_t nj, double* out) const {
+        tile_kernels<double>().gram(tiles.operand(left, n), tiles.operand(right, n), n * kPanel<double>, n, s > 0, out,
+                                    kTile, ni, nj);
+    }
+    void find_moments(Tiles& tiles, std::int64_t I, std::int64_t J) const;
+    void multiply_target(Tiles& tiles, const Basis& target, std::int64_t I, std::int64_t J) const;
+    void leave_out_strongest(Tiles& tiles, std::int64_t I, std::int64_t J) const;
+    void find_largest(const Tiles& tiles, const TargetMeans& of_left, const TargetMeans& of_right, std::int64_t b,
+                      std::int64_t n_columns, std::int64_t I, std::int64_t J, Level& level) const;
+    ExactMoments moments(std::int64_t i, std::int64_t j) const;
+    Test test(std::int64_t i, std::int64_t j, const PairMoments& without, const Basis& target) const;
+    Exclusion exclusion(std::int64_t i, std::int64_t j, const PairMoments& m, double q) const {
+        if (!(m.determinant(left_.rest(i), right_.rest(j)) > kRest * left_.rest(i) * right_.rest(j))) {
+            return Exclusion::kCopies;
+        }
+        return m.rest(left_.rest(i), right_.rest(j)) > kRest * q ? Exclusion::kNone : Exclusion::kProduct;
+    }
+
+    const StandardColumns &left_, &right_;
+    const bool symmetric_;
+    const Basis& covariates_;
+    const fastfs_interaction_options& options_;
+    const std::int64_t n_, n_target_columns_;
+    Run& run_;
+    const std::int64_t n_rows_, n_cols_;
+    const TilePairs triangle_;
+    std::vector<Pair> top_;
+    std::vector<PairMoments> top_moments_;
+    std::vector<std::int64_t> keys_;  // i n_right + j of the strongest pairs, ascending
+    std::unique_ptr<StepDown> step_down_;
+};
+
+// Sets tiles kR to kE to the moments of all pairs of two blocks; e is 0 for pairs without a test.
+void Scan::find_moments(Tiles& tiles, std::int64_t I, std::int64_t J) const {
+    const std::int64_t i0 = I * kTile, ni = std::min(kTile, left_.size() - i0), j0 = J * kTile,
+                       nj = std::min(kTile, right_.size() - j0), L = covariates_.size();
+    for (std::int64_t s = 0; s < n_; s += kSamplesAtOnce) {
+        run_.checkpoint();
+        const std::int64_t n = std::min(kSamplesAtOnce, n_ - s);
+        left_.write_panels(i0, ni, s, n, nullptr, tiles.operand(0, n), tiles.operand(1, n));
+        right_.write_panels(j0, nj, s, n, nullptr, tiles.operand(2, n), tiles.operand(3, n));
+        multiply(tiles, 0, 2, s, n, ni, nj, tiles.tile(kR));
+        multiply(tiles, 1, 2, s, n, ni, nj, tiles.tile(kA));
+        multiply(tiles, 0, 3, s, n, ni, nj, tiles.tile(kB));
+        multiply(tiles, 1, 3, s, n, ni, nj, tiles.tile(kQ));
+        for (std::int64_t l = 0; l < L; ++l) {
+            right_.write_panels(j0, nj, s, n, covariates_.column(l), tiles.operand(4, n), nullptr);
+            multiply(tiles, 0, 4, s, n, ni, nj, tiles.tile(kFirstProduct + l));
+        }
+    }
+    const double unit = 1 / static_cast<double>(n_);
+    for (std::int64_t a = 0; a < ni; ++a) {
+        double *r = tiles.tile(kR) + a * kTile, *first = tiles.tile(kA) + a * kTile,
+               *second = tiles.tile(kB) + a * kTile, *q = tiles.tile(kQ) + a * kTile, *e = tiles.tile(kE) + a * kTile;
+        const double* m_i = left_.with_covariates(i0 + a);
+        for (std::int64_t b = 0; b < nj; ++b) {
+            PairMoments m{r[b] * unit, first[b] * unit, second[b] * unit, q[b] * unit};
+            const double square = m.q;
+            m.q -= m.r * m.r;
+            const double* m_j = right_.with_covariates(j0 + b);
+            for (std::int64_t l = 0; l < L; ++l) {
+                m.take(tiles.tile(kFirstProduct + l)[a * kTile + b] * unit, m_i[l], m_j[l]);
+            }
+            r[b] = m.r;
+            first[b] = m.a;
+            second[b] = m.b;
+            q[b] = m.q;
+            const bool is_tested = b >= first_col(I, J, a) && exclusion(i0 + a, j0 + b, m, square) == Exclusion::kNone;
+            e[b] = is_tested ? m.rest(left_.rest(i0 + a), right_.rest(j0 + b)) : 0;
+        }
+    }
+}
+
+// Sets tiles from kFirstProduct on to the products of pairs with the target's columns, summed over samples.
+void Scan::multiply_target(Tiles& tiles, const Basis& target, std::int64_t I, std::int64_t J) const {
+    const std::int64_t i0 = I * kTile, ni = std::min(kTile, left_.size() - i0), j0 = J * kTile,
+                       nj = std::min(kTile, right_.size() - j0);
+    for (std::int64_t s = 0; s < n_; s += kSamplesAtOnce) {
+        run_.checkpoint();
+        const std::int64_t n = std::min(kSamplesAtOnce, n_ - s);
+        if (n < n_) left_.write_panels(i0, ni, s, n, nullptr, tiles.operand(0, n), nullptr);
+        for (std::int64_t k = 0; k < target.size(); ++k) {
+            right_.write_panels(j0, nj, s, n, target.column(k), tiles.operand(4, n), nullptr);
+            multiply(tiles, 0, 4, s, n, ni, nj, tiles.tile(kFirstProduct + k));
+        }
+    }
+}
+
+ExactMoments Scan::moments(std::int64_t i, std::int64_t j) const {
+    const double *x = left_.of(i), *y = right_.of(j), unit = 1 / static_cast<double>(n_);
+    PairMoments m{0, 0, 0, 0};
+    for (std::int64_t s = 0; s < n_; ++s) {
+        const double u = x[s] * y[s];
+        m.r += u;
+        m.a += u * x[s];
+        m.b += u * y[s];
+        m.q += u * u;
+    }
+    m = {m.r * unit, m.a * unit, m.b * unit, m.q * unit};
+    const double square = m.q;
+    m.q -= m.r * m.r;
+    for (std::int64_t l = 0; l < covariates_.size(); ++l) {
+        const double* z = covariates_.column(l);
+        double sum = 0;
+        for (std::int64_t s = 0; s < n_; ++s) sum += x[s] * y[s] * z[s];
+        m.take(sum * unit, left_.with_covariates(i)[l], right_.with_covariates(j)[l]);
+    }
+    return {m, square};
+}
+
+// Tests a pair whose moments without the target are known. The effect is in units of the target's first column.
+Test Scan::test(std::int64_t i, std::int64_t j, const PairMoments& without, const Basis& target) const {
+    const double *x = left_.of(i), *y = right_.of(j), unit = 1 / static_cast<double>(n_);
+    const double v_i = left_.rest(i), v_j = right_.rest(j), d = without.determinant(v_i, v_j);
+    const double e = without.rest(v_i, v_j);
+    PairMoments with = without;
+    double w_i = v_i, w_j = v_j;
+    Test found;
+    for (std::int64_t k = 0; k < target.size(); ++k) {
+        const double* t = target.column(k);
+        double sums[3] = {};
+        for (std::int64_t s = 0; s < n_; ++s) {
+            sums[0] += x[s] * y[s] * t[s];
+            sums[1] += x[s] * t[s];
+            sums[2] += y[s] * t[s];
+        }
+        for (double& sum : sums) sum *= unit;
+        with.take(sums[0], sums[1], sums[2]);
+        w_i -= sums[1] * sums[1];
+        w_j -= sums[2] * sums[2];
+        if (k > 0) continue;
+        const double cov =
+            sums[0] -
+            (without.a * (sums[1] * v_j - sums[2] * without.r) + without.b * (sums[2] * v_i - sums[1] * without.r)) / d;
+        const double rest_of_target =
+            1 - (sums[1] * sums[1] * v_j + sums[2] * sums[2] * v_i - 2 * sums[1] * sums[2] * without.r) / d;
+        found.effect = cov / e;
+        found.error = std::sqrt(std::max(rest_of_target - cov * found.effect, 0.0) / e / degrees());
+    }
+    if (!(with.determinant(w_i, w_j) > kRest * v_i * v_j)) found.exclusion = Exclusion::kTarget;
+    found.strength = strength(e, v_i * v_j, w_i, w_j, with);
+    return found;
+}
+
+// Counts pairs without a test, and keeps the first of them.
+class Excluded {
+  public:
+    void add(Exclusion reason, std::int64_t i, std::int64_t j) {
+        const std::lock_guard lock(mutex_);
+        ++counts_[static_cast<int>(reason) - 1];
+        first_.emplace_back(i, j);
+        std::push_heap(first_.begin(), first_.end());
+        if (first_.size() <= FASTFS_INTERACTION_LISTED) return;
+        std::pop_heap(first_.begin(), first_.end());
+        first_.pop_back();
+    }
+    std::int64_t count(Exclusion reason) const { return counts_[static_cast<int>(reason) - 1]; }
+    std::vector<std::pair<std::int64_t, std::int64_t>> first() const {
+        auto sorted = first_;
+        std::sort(sorted.begin(), sorted.end());
+        return sorted;
+    }
+
+  private:
+    std::mutex mutex_;
+    std::int64_t counts_[3] = {};
+    std::vector<std::pair<std::int64_t, std::int64_t>> first_;
+};
+
+void Scan::observe(const Basis& target, double spread, fastfs_interaction_result& result) {
+    const std::vector<Basis> targets{target};
+    const TargetMeans of_left(left_, targets, run_), of_right(right_, targets, run_);
+    const std::int64_t K = target.size();
+    std::vector<Tiles> scratch;
+    for (int t = 0; t < run_.n_threads(); ++t) {
+        scratch.emplace_back(kFirstProduct + std::max(covariates_.size(), K), n_);
+    }
+    Strongest<Pair> strongest(options_.n_pairs);
+    Excluded excluded;
+    std::vector<Level> largest_left(at(left_.size())), largest_right(at(right_.size()));
+    std::atomic<std::int64_t> n_tested{0};
+    parallel_for(run_, n_tiles(), [&](std::int64_t task, int slot) {
+        const auto [I, J] = place(task);
+        const std::int64_t i0 = I * kTile, ni = std::min(kTile, left_.size() - i0), j0 = J * kTile,
+                           nj = std::min(kTile, right_.size() - j0);
+        Tiles& tiles = scratch[at(slot)];
+        find_moments(tiles, I, J);
+        multiply_target(tiles, target, I, J);
+        std::int64_t tested = 0;
+        for (std::int64_t a = 0; a < ni; ++a) {
+            const std::int64_t i = i0 + a, row = a * kTile;
+            for (std::int64_t b = first_col(I, J, a); b < nj; ++b) {
+                const std::int64_t j = j0 + b;
+                const double e = tiles.tile(kE)[row + b], v_i = left_.rest(i), v_j = right_.rest(j);
+                double value = 0;
+                if (e > 0) {
+                    PairMoments m{tiles.tile(kR)[row + b], tiles.tile(kA)[row + b], tiles.tile(kB)[row + b],
+                                  tiles.tile(kQ)[row + b]};
+                    double w_i = v_i, w_j = v_j;
+                    for (std::int64_t k = 0; k < K; ++k) {
+                        const double c_i = of_left.of(0, k)[i], c_j = of_right.of(0, k)[j];
+                        m.take(tiles.tile(kFirstProduct + k)[row + b] / static_cast<double>(n_), c_i, c_j);
+                        w_i -= c_i * c_i;
+                        w_j -= c_j * c_j;
+                    }
+                    value = strength(e, v_i * v_j, w_i, w_j, m);
+                }
+                if (value == 0) {
+                    const auto [without, square] = moments(i, j);
+                    Exclusion reason = exclusion(i, j, without, square);
+                    if (reason == Exclusion::kNone) reason = test(i, j, without, target).exclusion;
+                    if (reason != Exclusion::kNone) {
+                        excluded.add(reason, i, j);
+                        continue;
+                    }
+                }
+                ++tested;
+                largest_left[at(i)].raise(value);
+                largest_right[at(j)].raise(value);
+                if (value * (1 + kSlack) < strongest.level.value()) continue;
+                const Test found = test(i, j, moments(i, j).rest, target);
+                if (found.exclusion == Exclusion::kNone) strongest.add({i, j, found.strength});
+            }
+        }
+        n_tested += tested;
+    });
+    top_ = strongest.sorted();
+
+    result.n_tested = n_tested;
+    result.n_copies = excluded.count(Exclusion::kCopies);
+    result.n_products = excluded.count(Exclusion::kProduct);
+    result.n_explained = excluded.count(Exclusion::kTarget);
+    const auto listed = excluded.first();
+    for (std::size_t k = 0; result.excluded && k < listed.size(); ++k) {
+        result.excluded[2 * k] = left_.columns[at(listed[k].first)];
+        result.excluded[2 * k + 1] = right_.columns[at(listed[k].second)];
+    }
+    result.n_pairs = static_cast<std::int64_t>(top_.size());
+    result.degrees[0] = n_target_columns_;
+    result.degrees[1] = static_cast<std::int64_t>(degrees());
+    for (std::size_t k = 0; k < top_.size(); ++k) {
+        const Pair& pair = top_[k];
+        top_moments_.push_back(moments(pair.i, pair.j).rest);
+        keys_.push_back(pair.i * right_.size() + pair.j);
+        const Test found = test(pair.i, pair.j, top_moments_.back(), target);
+        result.pairs[2 * k] = left_.columns[at(pair.i)];
+        result.pairs[2 * k + 1] = right_.columns[at(pair.j)];
+        result.statistics[k] = pair.strength * to_F();
+        const bool has_effect = n_target_columns_ == 1;
+        result.effects[k] = has_effect ? found.effect * spread : std::numeric_limits<double>::quiet_NaN();
+        result.errors[k] = has_effect ? found.error * spread : std::numeric_limits<double>::quiet_NaN();
+    }
+    std::sort(keys_.begin(), keys_.end());
+    for (std::int64_t i = 0; i < left_.size(); ++i) {
+        const double of_right_side = symmetric_ ? largest_right[at(i)].value() : 0;
+        result.scores[left_.columns[at(i)]] = to_F() * std::max(largest_left[at(i)].value(), of_right_side);
+    }
+    for (std::int64_t j = 0; !symmetric_ && j < right_.size(); ++j) {
+        result.other_scores[right_.columns[at(j)]] = to_F() * largest_right[at(j)].value();
+    }
+}
+
+// Sets e to 0 for the strongest pairs.
+void Scan::leave_out_strongest(Tiles& tiles, std::int64_t I, std::int64_t J) const {
+    const std::int64_t i0 = I * kTile, ni = std::min(kTile, left_.size() - i0), j0 = J * kTile,
+                       nj = std::min(kTile, right_.size() - j0);
+    for (std::int64_t a = 0; a < ni; ++a) {
+        const std::int64_t row = (i0 + a) * right_.size();
+        auto key = std::lower_bound(keys_.begin(), keys_.end(), row + j0);
+        for (; key != keys_.end() && *key < row + j0 + nj; ++key) tiles.tile(kE)[a * kTile + *key - row - j0] = 0;
+    }
+}
+
+// Raises the level to the largest strength of a tile under labeling b.
+void Scan::find_largest(const Tiles& tiles, const TargetMeans& of_left, const TargetMeans& of_right, std::int64_t b,
+                        std::int64_t n_columns, std::int64_t I, std::int64_t J, Level& level) const {
+    const std::int64_t i0 = I * kTile, ni = std::min(kTile, left_.size() - i0), j0 = J * kTile,
+                       nj = std::min(kTile, right_.size() - j0);
+    const double unit = 1 / static_cast<double>(n_);
+    double r[kTile], first[kTile], second[kTile], q[kTile], w_j[kTile];
+    for (std::int64_t a = 0; a < ni; ++a) {
+        const std::int64_t row = a * kTile;
+        const double* e = tiles.tile(kE) + row;
+        const double v_i = left_.rest(i0 + a);
+        double w_i = v_i;
+        std::copy_n(tiles.tile(kR) + row, nj, r);
+        std::copy_n(tiles.tile(kA) + row, nj, first);
+        std::copy_n(tiles.tile(kB) + row, nj, second);
+        std::copy_n(tiles.tile(kQ) + row, nj, q);
+        for (std::int64_t c = 0; c < nj; ++c) w_j[c] = right_.rest(j0 + c);
+        for (std::int64_t k = 0; k < n_columns; ++k) {
+            const double c_i = of_left.of(b, k)[i0 + a], *c_j = of_right.of(b, k) + j0,
+                         *t = tiles.tile(kFirstProduct + k) + row;
+            w_i -= c_i * c_i;
+            for (std::int64_t c = 0; c < nj; ++c) {
+                const double s = t[c] * unit;
+                r[c] -= c_i * c_j[c];
+                first[c] -= s * c_i;
+                second[c] -= s * c_j[c];
+                q[c] -= s * s;
+                w_j[c] -= c_j[c] * c_j[c];
+            }
+        }
+        // e / e_y >= 1 + level, without a division: e_y D = q D - (a^2 w_j + b^2 w_i - 2 r a b).
+        const double ratio = 1 + level.value();
+        std::int64_t any = 0;
+        for (std::int64_t c = 0; c < nj; ++c) {
+            const double D = w_i * w_j[c] - r[c] * r[c];
+            const double left = q[c] * D - (first[c] * first[c] * w_j[c] + second[c] * second[c] * w_i -
+                                            2 * r[c] * first[c] * second[c]);
+            any |= e[c] * D > ratio * left ? 1 : 0;
+        }
+        if (!any) continue;
+        for (std::int64_t c = 0; c < nj; ++c) {
+            if (e[c] == 0) continue;
+            level.raise(strength(e[c], v_i * right_.rest(j0 + c), w_i, w_j[c], {r[c], first[c], second[c], q[c]}));
+        }
+    }
+}
+
+void Scan::permute(const std::vector<Basis>& targets, double* null_maxima) {
+    if (!step_down_) {
+        Numbers observed;
+        for (const Pair& pair : top_) observed.push_back(pair.strength);
+        step_down_ = std::make_unique<StepDown>(observed);
+    }
+    const auto n_labelings = static_cast<std::int64_t>(targets.size()), n_top = static_cast<std::int64_t>(top_.size());
+    run_.step("labelings", 0.98);
+    const TargetMeans of_left(left_, targets, run_);
+    const TargetMeans of_right = symmetric_ ? TargetMeans() : TargetMeans(right_, targets, run_);
+    std::vector<Tiles> scratch;
+    for (int t = 0; t < run_.n_threads(); ++t) {
+        scratch.emplace_back(kFirstProduct + std::max(covariates_.size(), n_target_columns_), n_);
+    }
+    std::vector<Level> levels(at(n_labelings));
+    parallel_for(run_, n_tiles(), [&](std::int64_t task, int slot) {
+        const auto [I, J] = place(task);
+        Tiles& tiles = scratch[at(slot)];
+        find_moments(tiles, I, J);
+        leave_out_strongest(tiles, I, J);
+        for (std::int64_t b = 0; b < n_labelings; ++b) {
+            multiply_target(tiles, targets[at(b)], I, J);
+            find_largest(tiles, of_left, symmetric_ ? of_left : of_right, b, targets[at(b)].size(), I, J,
+                         levels[at(b)]);
+        }
+    });
+    run_.step("strongest pairs", 1.0);
+    const std::int64_t n_parts = ceil_div(n_top, kPairsPerTask);
+    Numbers strengths = numbers(n_labelings * n_top);
+    parallel_for(run_, n_labelings * n_parts, [&](std::int64_t task, int) {
+        const std::int64_t b = task / n_parts, begin = task % n_parts * kPairsPerTask;
+        for (std::int64_t k = begin; k < std::min(begin + kPairsPerTask, n_top); ++k) {
+            const Pair& pair = top_[at(k)];
+            strengths[at(b * n_top + k)] = test(pair.i, pair.j, top_moments_[at(k)], targets[at(b)]).strength;
+        }
+    });
+    for (std::int64_t b = 0; b < n_labelings; ++b) {
+        null_maxima[b] = to_F() * step_down_->add(strengths.data() + b * n_top, levels[at(b)].value());
+    }
+}
+
+// Returns the columns of a target beside covariates. share: the length of the first column's rest.
+Basis make_target(const std::int64_t* labels, std::int64_t n_classes, const double* y, const Basis& covariates,
+                  double* share = nullptr) {
+    const std::int64_t n = covariates.n_samples();
+    Basis target(n);
+    double first = 0;
+    if (y) first = target.add(Numbers(y, y + n), &covariates);
+    // The last column is that of no class, since the columns of all classes add up to a constant.
+    for (std::int64_t c = 1; labels && c < n_classes; ++c) {
+        Numbers members = numbers(n);
+        for (std::int64_t s = 0; s < n; ++s) members[at(s)] = labels[s] == c ? 1 : 0;
+        const double length = target.add(std::move(members), &covariates);
+        if (c == 1) first = length;
+    }
+    if (share) *share = first;
+    return target;
+}
+
+}  // namespace
+
+void scan_interactions(const Matrix& X, const Matrix* other, const std::int64_t* labels, const double* y,
+                       const fastfs_interaction_options& given, Run& run, fastfs_interaction_result& result) {
+    fastfs_interaction_options options = given;
+    const std::int64_t n = X.n_rows();
+    std::vector<std::int64_t> wanted = up_to(X.n_cols());
+    if (options.features) wanted.assign(options.features, options.features + options.n_features);
+    const auto p = static_cast<std::int64_t>(wanted.size()), p_other = other ? other->n_cols() : 0;
+    const double n_all = other ? static_cast<double>(p) * static_cast<double>(p_other)
+                               : static_cast<double>(p) * static_cast<double>(p - 1) / 2;
+    options.n_pairs = static_cast<std::int64_t>(std::min(static_cast<double>(options.n_pairs), std::max(n_all, 1.0)));
+
+    Basis covariates(n);
+    for (std::int64_t l = 0; l < options.n_covariates; ++l) {
+        Numbers column(at(n));
+        for (std::int64_t s = 0; s < n; ++s) column[at(s)] = options.covariates[s * options.n_covariates + l];
+        covariates.add(std::move(column));
+    }
+    const std::int64_t L = covariates.size(), K = labels ? options.n_classes - 1 : 1;
+    require(n - 3 - L - K >= 1, "the scan of interactions needs at least ", 4 + L + K, " samples for ", L,
+            " covariates and ", K, " columns of the target, but there are ", n, ": give more samples");
+    const std::int64_t at_once =
+        std::min(std::max(kBatchBytes / (8 * K * (p + p_other)), kFewestLabelings), options.n_labelings);
+    run.require_memory(StandardColumns::memory(p, n, L) + (other ? StandardColumns::memory(p_other, n, L) : 0) +
+                           run.n_threads() * Tiles::memory(kFirstProduct + std::max(L, K), n) +
+                           8 * (at_once + 1) * K * (p + p_other + n) + 8 * at_once * options.n_pairs + 8 * L * n +
+                           Strongest<Pair>::memory(options.n_pairs) + 150 * options.n_pairs + 8 * options.n_labelings +
+                           32 * (X.n_cols() + p_other),
+                       {"the scan of ", p, other ? " by " + std::to_string(p_other) : "", " features"},
+                       "give fewer features or a smaller n_pairs");
+
+    run.step("reading", 0.01);
+    const bool ranks = options.transform == FASTFS_INTERACTION_RANKS;
+    const StandardColumns left(X, wanted, ranks, covariates, run);
+    std::unique_ptr<StandardColumns> right;
+    if (other) right = std::make_unique<StandardColumns>(*other, up_to(p_other), ranks, covariates, run);
+    require(left.size() + (right ? right->size() : 0) >= 2 && left.size() >= 1 && (!right || right->size() >= 1),
+            "the scan of interactions needs two features that vary beside the covariates, but ", left.size(), " of ", p,
+            other ? " and " + std::to_string(right->size()) + " of " + std::to_string(p_other) : "", " do");
+    const auto mark = [](std::int32_t* constant, std::int64_t size, const std::vector<std::int64_t>& columns) {
+        if (!constant) return;
+        std::fill_n(constant, size, 0);
+        for (const std::int64_t column : columns) constant[column] = 1;
+    };
+    mark(result.constant, X.n_cols(), left.constant);
+    std::fill_n(result.scores, X.n_cols(), 0.0);
+    if (other) {
+        mark(result.other_constant, p_other, right->constant);
+        std::fill_n(result.other_scores, p_other, 0.0);
+    }
+
+    double spread = 0;
+    const Basis target = make_target(labels, options.n_classes, y, covariates, &spread);
+    require(target.size() == K, L > 0 ? "the covariates determine the target, so that no interaction can be tested: "
+                                        "give fewer covariates"
+                                      : "y must vary, but all of its numbers are equal");
+    Scan scan(left, right ? *right : left, !other, covariates, options, K, run);
+    run.step("pairs", options.n_labelings > 0 ? 0.05 : 1.0);
+    scan.observe(target, spread, result);
+    if (options.n_labelings == 0) return;
+    run.step("labelings", 1.0);
+    for (std::int64_t first = 0; first < options.n_labelings; first += at_once) {
+        const std::int64_t count = std::min(at_once, options.n_labelings - first);
+        const Run::Part part(run, share(first, options.n_labelings), share(first + count, options.n_labelings));
+        std::vector<Basis> targets;
+        for (std::int64_t b = first; b < first + count; ++b) {
+            targets.push_back(make_target(labels ? options.label_permutations + b * n : nullptr, options.n_classes,
+                                          y ? options.y_permutations + b * n : nullptr, covariates));
+        }
+        scan.permute(targets, result.null_maxima + first);
+    }
+    scan.write_pvalues(result.pvalues);
+}
+
+}  // namespace fastfs::core

@@ -1,0 +1,16 @@
+// Interactions: pairs of features whose product says something about a target beside both of them, with family-wise
+// p-values from permutations (Westfall and Young 1993).
+#pragma once
+
+#include "fastfs/fastfs.h"
+#include "support/matrix.hpp"
+#include "support/run.hpp"
+
+namespace fastfs::core {
+
+// other: null, or the table whose columns are paired with those of X. labels: the classes of the target, or null; y:
+// its numbers, or null.
+void scan_interactions(const Matrix& X, const Matrix* other, const std::int64_t* labels, const double* y,
+                       const fastfs_interaction_options& options, Run& run, fastfs_interaction_result& result);
+
+}  // namespace fastfs::core

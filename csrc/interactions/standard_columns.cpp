@@ -1,0 +1,96 @@
+#include "interactions/standard_columns.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+#include "engines/feature_rows.hpp"
+#include "support/parallel.hpp"
+
+namespace fastfs::core {
+namespace {
+
+// The mean square of a column, 1 in all, below which what covariates leave of it is rounding.
+constexpr double kLeastRest = 1e-10;
+
+// Returns the quantile of the standard normal distribution at p, 0 < p <= 1/2, by Newton's method. The distribution
+// function is convex there: the first step goes beyond the root, and from there on the steps lead down to it.
+double lower_quantile(double p) {
+    const auto step = [p](double x) {
+        const double excess = std::erfc(-x / std::numbers::sqrt2) / 2 - p;
+        return x - excess * std::sqrt(2 * std::numbers::pi) * std::exp(x * x / 2);
+    };
+    // The distribution function is at most exp(-x^2 / 2) / 2, so this start isn't above the root.
+    double x = std::min(step(-std::sqrt(std::max(0.0, -2 * std::log(2 * p)))), 0.0);
+    for (double next; (next = step(x)) < x;) x = next;
+    return x;
+}
+
+// Replaces ranks by normal scores.
+void replace_by_scores(Numbers& ranks) {
+    const auto n = static_cast<double>(ranks.size());
+    for (double& rank : ranks) {
+        const double below = (rank - 0.5) / n, above = (n - rank + 0.5) / n;
+        rank = below <= above ? lower_quantile(below) : -lower_quantile(above);
+    }
+}
+
+}  // namespace
+
+StandardColumns::StandardColumns(const Matrix& X, const std::vector<std::int64_t>& wanted, bool ranks,
+                                 const Basis& covariates, Run& run)
+    : n_samples_(X.n_rows()),
+      n_covariates_(covariates.size()),
+      values_(static_cast<std::int64_t>(wanted.size()) * X.n_rows()) {
+    read_feature_rows(X, wanted, values_.data(), run);
+    const auto n_wanted = static_cast<std::int64_t>(wanted.size());
+    Numbers means = numbers(n_wanted * n_covariates_), rests = numbers(n_wanted);
+    parallel_for(run, n_wanted, [&](std::int64_t i, int) {
+        double* row = values_.data() + i * n_samples_;
+        Numbers values(row, row + n_samples_);
+        if (ranks) replace_by_ranks(values);
+        if (ranks) replace_by_scores(values);
+        if (!standardise(values)) return;
+        std::copy(values.begin(), values.end(), row);
+        double rest = 1;
+        for (std::int64_t l = 0; l < n_covariates_; ++l) {
+            const double* z = covariates.column(l);
+            double sum = 0;
+            for (std::int64_t s = 0; s < n_samples_; ++s) sum += row[s] * z[s];
+            means[at(i * n_covariates_ + l)] = sum / static_cast<double>(n_samples_);
+            rest -= means[at(i * n_covariates_ + l)] * means[at(i * n_covariates_ + l)];
+        }
+        rests[at(i)] = rest > kLeastRest ? rest : 0;
+    });
+    for (std::int64_t i = 0; i < n_wanted; ++i) {
+        if (rests[at(i)] == 0) {
+            constant.push_back(wanted[at(i)]);
+            continue;
+        }
+        std::copy_n(values_.data() + i * n_samples_, n_samples_, values_.data() + size() * n_samples_);
+        with_covariates_.insert(with_covariates_.end(), means.begin() + i * n_covariates_,
+                                means.begin() + (i + 1) * n_covariates_);
+        rest_.push_back(rests[at(i)]);
+        columns.push_back(wanted[at(i)]);
+    }
+}
+
+void StandardColumns::write_panels(std::int64_t i0, std::int64_t count, std::int64_t s, std::int64_t n,
+                                   const double* factors, double* panels, double* squares) const {
+    constexpr std::int64_t K = kPanel<double>;
+    for (std::int64_t panel = 0; panel < ceil_div(count, K); ++panel) {
+        double* to = panels + panel * n * K;
+        double* to_squares = squares ? squares + panel * n * K : nullptr;
+        for (std::int64_t k = 0; k < K; ++k) {
+            const std::int64_t i = panel * K + k;
+            const double* x = i < count ? of(i0 + i) + s : nullptr;
+            for (std::int64_t t = 0; t < n; ++t) {
+                const double value = x ? x[t] : 0;
+                to[t * K + k] = factors ? value * factors[s + t] : value;
+                if (to_squares) to_squares[t * K + k] = value * value;
+            }
+        }
+    }
+}
+
+}  // namespace fastfs::core
