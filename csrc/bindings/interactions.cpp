@@ -40,7 +40,7 @@ py::dict interaction_scan(const py::object& X_, const py::object& other_, const 
     result["n_copies"] = r.n_copies;
     result["n_products"] = r.n_products;
     result["n_explained"] = r.n_explained;
-    result["degrees"] = py::make_tuple(r.degrees[0], r.degrees[1]);
+    result["degrees"] = py::make_tuple(r.degrees, r.rest_degrees);
     return result;
 }
 

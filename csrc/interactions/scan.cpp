@@ -435,8 +435,8 @@ void Scan::observe(const Basis& target, double spread, fastfs_interaction_result
         result.excluded[2 * k + 1] = right_.columns[at(listed[k].second)];
     }
     result.n_pairs = static_cast<std::int64_t>(top_.size());
-    result.degrees[0] = n_target_columns_;
-    result.degrees[1] = static_cast<std::int64_t>(degrees());
+    result.degrees = n_target_columns_;
+    result.rest_degrees = static_cast<std::int64_t>(degrees());
     for (std::size_t k = 0; k < top_.size(); ++k) {
         const Pair& pair = top_[k];
         top_moments_.push_back(moments(pair.i, pair.j).rest);

@@ -48,6 +48,8 @@ if TYPE_CHECKING:
     from fastfs._functions.immigrate import ImmigrateResult as ImmigrateResult
     from fastfs._functions.immigrate import immigrate as immigrate
     from fastfs._functions.immigrate import immigrate_scores as immigrate_scores
+    from fastfs._functions.interactions import InteractionScan as InteractionScan
+    from fastfs._functions.interactions import interaction_scan as interaction_scan
     from fastfs._functions.manifest import manifest_from_kernels as manifest_from_kernels
     from fastfs._functions.manifest import manifest_scores as manifest_scores
     from fastfs._functions.projse import ProjSeResult as ProjSeResult
@@ -118,6 +120,7 @@ _NAMES = {
     "_estimators.ikdr": ["IKDR"],
     "_functions.ikdr": ["ikdr", "ikdr_path", "IKDRResult"],
     "_functions.correlation": ["differential_correlation", "DifferentialCorrelation"],
+    "_functions.interactions": ["interaction_scan", "InteractionScan"],
     "_functions.snps": ["snp_pairs", "SnpPairs", "ld_clumps", "LdClumps"],
     "_functions.agreement": ["kernel_alignment", "canonical_correlations"],
     "_functions.affinity": ["GramAccumulator", "affinity", "affinity_product"],

@@ -644,6 +644,45 @@ cdef extern from "fastfs/fastfs.h" nogil:
         int64_t *copies
         int32_t *rare
     fastfs_status fastfs_differential_correlation(const fastfs_matrix *X, const int64_t *labels, const fastfs_differential_correlation_options *options, const fastfs_run *run, fastfs_differential_correlation_result *result)
+    enum:
+        FASTFS_INTERACTION_VALUES
+        FASTFS_INTERACTION_RANKS
+    enum:
+        FASTFS_INTERACTION_LISTED
+    ctypedef struct fastfs_interaction_options:
+        size_t struct_size
+        int32_t transform
+        int32_t reserved
+        int64_t n_classes
+        int64_t n_pairs
+        const int64_t *features
+        int64_t n_features
+        const double *covariates
+        int64_t n_covariates
+        const int64_t *label_permutations
+        const double *y_permutations
+        int64_t n_labelings
+    ctypedef struct fastfs_interaction_result:
+        size_t struct_size
+        int64_t n_pairs
+        int64_t n_tested
+        int64_t n_copies
+        int64_t n_products
+        int64_t n_explained
+        int64_t degrees
+        int64_t rest_degrees
+        int64_t *pairs
+        double *statistics
+        double *effects
+        double *errors
+        double *pvalues
+        double *scores
+        double *other_scores
+        double *null_maxima
+        int32_t *constant
+        int32_t *other_constant
+        int64_t *excluded
+    fastfs_status fastfs_interaction_scan(const fastfs_matrix *X, const fastfs_matrix *other, const int64_t *labels, const double *y, const fastfs_interaction_options *options, const fastfs_run *run, fastfs_interaction_result *result)
     ctypedef struct fastfs_snp_pairs_options:
         size_t struct_size
         int64_t n_pairs
@@ -827,6 +866,8 @@ cdef extern from *:
     static CYTHON_INLINE fastfs_ikdr_model fastfs_ikdr_model_init(void) { fastfs_ikdr_model v = FASTFS_IKDR_MODEL_INIT; return v; }
     static CYTHON_INLINE fastfs_differential_correlation_options fastfs_differential_correlation_options_init(void) { fastfs_differential_correlation_options v = FASTFS_DIFFERENTIAL_CORRELATION_OPTIONS_INIT; return v; }
     static CYTHON_INLINE fastfs_differential_correlation_result fastfs_differential_correlation_result_init(void) { fastfs_differential_correlation_result v = FASTFS_DIFFERENTIAL_CORRELATION_RESULT_INIT; return v; }
+    static CYTHON_INLINE fastfs_interaction_options fastfs_interaction_options_init(void) { fastfs_interaction_options v = FASTFS_INTERACTION_OPTIONS_INIT; return v; }
+    static CYTHON_INLINE fastfs_interaction_result fastfs_interaction_result_init(void) { fastfs_interaction_result v = FASTFS_INTERACTION_RESULT_INIT; return v; }
     static CYTHON_INLINE fastfs_snp_pairs_options fastfs_snp_pairs_options_init(void) { fastfs_snp_pairs_options v = FASTFS_SNP_PAIRS_OPTIONS_INIT; return v; }
     static CYTHON_INLINE fastfs_snp_pairs_result fastfs_snp_pairs_result_init(void) { fastfs_snp_pairs_result v = FASTFS_SNP_PAIRS_RESULT_INIT; return v; }
     static CYTHON_INLINE fastfs_ld_clumps_options fastfs_ld_clumps_options_init(void) { fastfs_ld_clumps_options v = FASTFS_LD_CLUMPS_OPTIONS_INIT; return v; }
@@ -868,6 +909,8 @@ cdef extern from *:
     fastfs_ikdr_model fastfs_ikdr_model_init() noexcept nogil
     fastfs_differential_correlation_options fastfs_differential_correlation_options_init() noexcept nogil
     fastfs_differential_correlation_result fastfs_differential_correlation_result_init() noexcept nogil
+    fastfs_interaction_options fastfs_interaction_options_init() noexcept nogil
+    fastfs_interaction_result fastfs_interaction_result_init() noexcept nogil
     fastfs_snp_pairs_options fastfs_snp_pairs_options_init() noexcept nogil
     fastfs_snp_pairs_result fastfs_snp_pairs_result_init() noexcept nogil
     fastfs_ld_clumps_options fastfs_ld_clumps_options_init() noexcept nogil

@@ -1342,12 +1342,13 @@ typedef struct fastfs_interaction_options {
 
 typedef struct fastfs_interaction_result {
     size_t struct_size;
-    int64_t n_pairs;     /* out: at most that of the options */
-    int64_t n_tested;    /* out: pairs that have a test */
-    int64_t n_copies;    /* out: pairs left out: of x_i and x_j one determines the other, beside the covariates */
-    int64_t n_products;  /* out: pairs left out: their product is a linear function of both and the covariates */
-    int64_t n_explained; /* out: pairs left out: the target determines one of them, or both determine the target */
-    int64_t degrees[2];  /* out: of freedom of F */
+    int64_t n_pairs;      /* out: at most that of the options */
+    int64_t n_tested;     /* out: pairs that have a test */
+    int64_t n_copies;     /* out: pairs left out: of x_i and x_j one determines the other, beside the covariates */
+    int64_t n_products;   /* out: pairs left out: their product is a linear function of both and the covariates */
+    int64_t n_explained;  /* out: pairs left out: the target determines one of them, or both determine the target */
+    int64_t degrees;      /* out: of freedom of the target: the first of F */
+    int64_t rest_degrees; /* out: of freedom of what is left: the second of F */
     int64_t* pairs;     /* out, n_pairs x 2: columns of X, the lower one first, or of X and of `other`; by descending F,
                            then by columns */
     double* statistics; /* out, n_pairs: F of the product beside both columns and the covariates */
@@ -1370,7 +1371,8 @@ typedef struct fastfs_interaction_result {
      0,                                 \
      0,                                 \
      0,                                 \
-     {0, 0},                            \
+     0,                                 \
+     0,                                 \
      NULL,                              \
      NULL,                              \
      NULL,                              \

@@ -975,7 +975,7 @@ struct interaction_result {
     std::vector<std::int32_t> constant, other_constant;        // one a column: 1 if it doesn't vary
     std::vector<std::int64_t> excluded;                        // the first pairs left out
     std::int64_t n_tested, n_copies, n_products, n_explained;  // pairs
-    std::int64_t degrees[2];                                   // of freedom
+    std::int64_t degrees, rest_degrees;                        // of freedom
 };
 
 // other: null, or the table whose columns are paired with those of X. labels: the class of each sample, or y: its
@@ -1026,7 +1026,8 @@ inline interaction_result interaction_scan(const matrix& X, const matrix* other,
     result.n_copies = out.n_copies;
     result.n_products = out.n_products;
     result.n_explained = out.n_explained;
-    std::copy(out.degrees, out.degrees + 2, result.degrees);
+    result.degrees = out.degrees;
+    result.rest_degrees = out.rest_degrees;
     const std::int64_t left_out = out.n_copies + out.n_products + out.n_explained;
     if (left_out < FASTFS_INTERACTION_LISTED) result.excluded.resize(2 * static_cast<std::size_t>(left_out));
     return result;

@@ -35,12 +35,14 @@ def naming_classes(classes: Array) -> Any:
     return naming({"class": lambda c: f"class {classes.tolist()[c]!r}"})
 
 
-def chosen_columns(parameter: str, chosen: Any, n_columns: int, names: list[Any] | None) -> Integers | None:
-    """Return the numbers of the columns to pair, or None for all columns."""
+def chosen_columns(
+    parameter: str, chosen: Any, n_columns: int, names: list[Any] | None, *, least: int = 2
+) -> Integers | None:
+    """Return the numbers of the columns to pair, at least `least`, or None for all columns."""
     if chosen is None:
         return None
     numbers = column_numbers(parameter, chosen, n_columns, names)
-    if len(numbers) < 2:
+    if len(numbers) < least:
         raise ValueError(f"{parameter} must name at least two columns, which make a pair, but names {len(numbers)}")
     return numbers
 

@@ -1,0 +1,418 @@
+"""Interactions: pairs of features whose product says something about a target beside both of them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fastfs._functions.options import option_field
+from fastfs._functions.outcome import Outcome
+from fastfs._functions.pairs import (
+    PairsOptions,
+    chosen_columns,
+    outcome_of_test,
+    require_permutations,
+)
+from fastfs._inputs.design import Design, read_covariates
+from fastfs._inputs.entry import entry
+from fastfs._inputs.matrix import as_matrix, column_names
+from fastfs._inputs.response import Response, read_response
+from fastfs._inputs.values import for_core
+from fastfs._machine.brief import brief
+from fastfs._machine.errors import naming
+from fastfs._machine.params import as_permutations, as_seed, check_choice, one_of, some_of
+from fastfs._machine.run import Run, load_core
+from fastfs._types import Array, Floats, Integers, Progress
+
+if TYPE_CHECKING:
+    import pandas
+
+# n_permutations="auto" ends after _N_BEFORE_EARLY_END permutations if the p-value is then above _PVALUE_OF_EARLY_END.
+_N_BEFORE_EARLY_END, _PVALUE_OF_EARLY_END = 99, 0.1
+
+
+@dataclass(frozen=True, kw_only=True)
+class InteractionOptions(PairsOptions):
+    """Options of `interaction_scan`."""
+
+    transform: str = option_field(one_of("none", "rank"))
+
+
+@brief
+@dataclass(frozen=True)
+class InteractionScan:
+    """Pairs of features found by :func:`fastfs.interaction_scan`, the strongest first.
+
+    Parameters
+    ----------
+    pairs : ndarray of shape (n_pairs, 2)
+        The columns of X, the lower one first, or a column of X and one of `with_table`.
+    statistics : ndarray of shape (n_pairs,)
+        F of the product of both columns, beside both and the covariates, with `degrees` of freedom.
+    effects, standard_errors : ndarray of shape (n_pairs,) or None
+        The coefficient of the product in standard deviations of the target per product of standard deviations, and its
+        standard error. Of two classes, the target is 1 for the second one; None for more classes.
+    degrees : tuple of int
+        Degrees of freedom of F.
+    pvalues_max : ndarray of shape (n_pairs,) or None
+        Against the largest F of all pairs but the stronger ones under each labeling (step-down), which controls the
+        family-wise error rate: no other correction is needed. None without permutations.
+    pvalue : float or None
+        p-value of the strongest pair, and so of all pairs together.
+    null_maxima : ndarray of shape (n_permutations,)
+        The largest F of all pairs under each labeling.
+    scores : ndarray of shape (n_features,)
+        The largest F of the pairs that a feature is in; 0 for features without pairs.
+    table_scores : ndarray or None
+        The same of the columns of `with_table`.
+    n_tested : int
+        Number of pairs that have a test.
+    n_excluded_pairs : dict of str to int
+        Number of pairs left out, by reason: "copies" determine each other beside the covariates; of pairs with the
+        reason "product" the product is a linear function of both, as of two-valued columns that never have all four
+        combinations; the reason "target" means that it determines one of the features, or both determine it.
+    excluded_pairs : ndarray of shape (at most 10, 2)
+        The first of these pairs.
+    excluded_features, excluded_table_features : ndarray
+        Columns of X, and of `with_table`, that don't vary, or that the covariates determine.
+    classes : ndarray or None
+        The classes of the target, if it has any.
+    target_type : {"class", "number", "survival"}
+    transform : {"none", "rank"}
+    n_permutations : int
+        Labelings that were compared with the true one.
+    n_distinct : int or float
+        Labelings that the design allows, the true one included; infinity from 10^6 on.
+    exact : bool
+        True if all labelings of the design were compared, not a random draw of them.
+    resolution : float
+        No p-value can be smaller; 1 without permutations.
+    stopped : bool
+        True if the test ended early, because the labels are clearly no better than permuted ones.
+    design : str
+        Description of the permutations in a few words.
+    feature_names, table_names : list or None
+        Names of the columns of X and of `with_table`, if they were given or the tables have names.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import fastfs
+    >>> X = np.random.default_rng(0).normal(size=(200, 8))
+    >>> result = fastfs.interaction_scan(X, X[:, 1] * X[:, 4] > 0, n_permutations=99)  # an exclusive or of two signs
+    >>> result.pairs[0].tolist(), result.pvalues_max[0].item(), result.n_tested
+    ([1, 4], 0.01, 28)
+    """
+
+    pairs: Integers
+    statistics: Floats
+    effects: Floats | None
+    standard_errors: Floats | None
+    degrees: tuple[int, int]
+    pvalues_max: Floats | None
+    pvalue: float | None
+    null_maxima: Floats
+    scores: Floats
+    table_scores: Floats | None
+    n_tested: int
+    n_excluded_pairs: dict[str, int]
+    excluded_pairs: Integers
+    excluded_features: Integers
+    excluded_table_features: Integers
+    classes: Array | None
+    target_type: str
+    transform: str
+    n_permutations: int
+    n_distinct: int | float
+    exact: bool
+    resolution: float
+    stopped: bool
+    design: str
+    feature_names: list[Any] | None = None
+    table_names: list[Any] | None = None
+
+    def to_frame(self) -> "pandas.DataFrame":
+        """Return one row per pair: an edge list that networkx, igraph and Cytoscape read.
+
+        Returns
+        -------
+        pandas.DataFrame
+            With the columns feature_a, feature_b, statistic, effect, standard_error and pvalue_max; values that there
+            are none of are left out.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import fastfs
+        >>> X = np.random.default_rng(0).normal(size=(40, 4))
+        >>> result = fastfs.interaction_scan(X, X[:, 0] * X[:, 2], feature_names=list("abcd"), n_permutations=0)
+        >>> result.to_frame().loc[0, ["feature_a", "feature_b"]].tolist()
+        ['a', 'c']
+        """
+        import pandas
+
+        names = self.feature_names, self.feature_names if self.table_scores is None else self.table_names
+        columns = {
+            f"feature_{letter}": self.pairs[:, k] if known is None else [known[j] for j in self.pairs[:, k].tolist()]
+            for k, (letter, known) in enumerate(zip("ab", names, strict=True))
+        }
+        values = {
+            "statistic": self.statistics,
+            "effect": self.effects,
+            "standard_error": self.standard_errors,
+            "pvalue_max": self.pvalues_max,
+        }
+        return pandas.DataFrame(columns | {name: value for name, value in values.items() if value is not None})
+
+
+@entry
+def interaction_scan(
+    X: Any,
+    y: Any,
+    *,
+    with_table: Any = None,
+    features: Any = None,
+    feature_names: Sequence[str] | None = None,
+    target_type: str = "auto",
+    transform: str = "none",
+    n_pairs: int = 1000,
+    n_permutations: int | str = 999,
+    blocks: Any = None,
+    groups: Any = None,
+    covariates: Any = None,
+    random_state: Any = 0,
+    n_threads: int = 0,
+    max_memory: int | str | None = None,
+    progress: Progress | None = None,
+) -> InteractionScan:
+    r"""Find the pairs of features that say more about a target together than each alone.
+
+    Each pair has the textbook test of an interaction, the partial F of the product of both features beside both. All
+    pairs are tested together by permutation. No table of all pairs is stored.
+
+    Parameters
+    ----------
+    X : array-like, DataFrame or sparse of shape (n_samples, n_features)
+        A sparse X becomes a dense table inside the core.
+    y : array-like of shape (n_samples,)
+        Labels of classes, numbers, or records of an event and a time.
+    with_table : array-like, DataFrame or sparse of shape (n_samples, n_others), optional
+        Another table of the same samples: each column of X is paired with each of its columns, such as genes with
+        probes. Default: pairs of columns of X.
+    features : array-like, optional
+        Take only pairs with these columns of X: a mask, column numbers or names. Default: all.
+    feature_names : sequence of str, optional
+        Names of the columns of X, for `features`, warnings and `to_frame`. Default: those of a DataFrame.
+    target_type : {"auto", "class", "number", "survival"}
+        What y is. "auto": as for :class:`fastfs.ReliefF`. Times count by their martingale residuals under the model
+        that all samples share a hazard.
+    transform : {"none", "rank"}
+        "rank": features count by the normal scores of their ranks. Choose it for heavy tails, where single samples
+        would make products large.
+    n_pairs : int
+        How many of the strongest pairs to report.
+    n_permutations : int or "auto"
+        Labelings to compare with the true one; p-values can't be below 1 / (1 + n_permutations). If the design allows
+        no more than that, all of them are taken. "auto": 999, but only 99 if ten of these have a pair as strong as the
+        true labels. 0: no p-values.
+    blocks, groups, covariates : array-like, optional
+        Which samples may exchange labels: those of the same block (batch, stratum, pair); samples of one group (donor)
+        stay together if the group has one label, and exchange labels within it otherwise. Covariates are part of the
+        model of each pair, and labels keep their relation to them.
+    random_state : int, Generator, RandomState or None
+        Seed of the permutations.
+    n_threads, max_memory, progress
+        As for :func:`fastfs.affinity`.
+
+    Returns
+    -------
+    InteractionScan
+
+    Raises
+    ------
+    ValueError
+        y has one class; fewer than two features vary beside the covariates; too few samples for the degrees of freedom;
+        X has NaN or infinity; the covariates determine the target; tables of different rows; the design allows no
+        labeling but the true one; covariates with times; parameters out of range.
+    TypeError
+        A parameter has the wrong type.
+    MemoryError
+        The call needs more memory than `max_memory`: about 16 n_samples n_features bytes, and 8 n_samples
+        n_permutations for the labelings.
+
+    Warns
+    -----
+    fastfs.DataWarning
+        Features that don't vary, or pairs without a test, were left out; the design is weak.
+
+    Notes
+    -----
+    O(n_samples n_features^2) time, five products of all pairs, and one more for each covariate and each labeling; of c
+    classes c - 1 for each labeling. Of two classes, F is that of the linear model of an indicator; of more, that of the
+    indicators in the regression of the product on them, which is the same for two.
+
+    p-values are family-wise under the hypothesis that the target has nothing to do with the features. If single
+    features have strong effects, permuted labels lose these too: the error rate stays near the nominal one all the
+    same, but see docs/pairs.md. A small p-value says that a product fits better than both features alone, on the scale
+    of the values: another transform can turn an interaction into a sum.
+
+    References
+    ----------
+    .. [1] P. H. Westfall, S. S. Young, "Resampling-based multiple testing", Wiley, 1993: step-down p-values.
+    .. [2] T. M. Therneau, P. M. Grambsch, T. R. Fleming, "Martingale-based residuals for survival models", Biometrika
+       77, 1990.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import fastfs
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(100, 30))
+    >>> y = X[:, 3] * X[:, 7] + rng.normal(size=100)  # neither feature alone says anything
+    >>> result = fastfs.interaction_scan(X, y, n_permutations=99)
+    >>> result.pairs[0].tolist(), result.pvalue, result.degrees
+    ([3, 7], 0.01, (1, 96))
+    """
+    options = InteractionOptions.from_arguments(locals())
+    check_choice("target_type", target_type, ("auto", "class", "number", "survival"))
+    n_permutations, may_stop = as_permutations(n_permutations, low=0)
+    run = Run(n_threads, max_memory, progress)
+    names = column_names(X) if feature_names is None else list(feature_names)
+    table_names = None if with_table is None else column_names(with_table)
+    X = as_matrix(X, run)
+    if names is not None and len(names) != X.shape[1]:
+        raise ValueError(
+            f"feature_names must have one name for each of the {X.shape[1]} columns of X, but has {len(names)}"
+        )
+    table = None if with_table is None else as_matrix(with_table, run)
+    if table is not None and table.shape[0] != X.shape[0]:
+        raise ValueError(
+            f"X and with_table must have the same rows, but have {X.shape[0]} and {table.shape[0]}: give the same "
+            "samples in the same order"
+        )
+    response = read_response(
+        y, X.shape[0], X.shape[1], target_type, of_number="or explain numbers, with target_type='number'"
+    )
+    if response.kind == "survival" and covariates is not None:
+        raise ValueError(
+            "covariates need classes or numbers as y, but y holds events and times: give strata of the covariates as "
+            "blocks"
+        )
+    chosen = chosen_columns("features", features, X.shape[1], names, least=2 if table is None else 1)
+    if not n_permutations:
+        require_permutations(blocks=blocks, groups=groups)
+    target = _target_values(response)
+    design = Design(
+        target if response.classes is None else response.classes[target],
+        blocks,
+        groups,
+        covariates,
+        n_permutations=n_permutations,
+        seed=as_seed(random_state),
+    )
+    core_options = options.core_options() | {"n_classes": response.n_classes, "features": chosen}
+    if covariates is not None:
+        core_options["covariates"] = for_core(read_covariates(covariates, X.shape[0]))
+    permuted = "y_permutations" if response.classes is None else "label_permutations"
+    labelings: Array | None = None
+    if n_permutations:
+        design.check_labelings()
+        labelings = design.all_labelings(run)
+        if response.classes is not None:
+            labelings = np.searchsorted(response.classes, labelings).astype(np.int64)
+
+    def compare(labelings: Array | None, begin: float, end: float) -> dict[str, Any]:
+        if progress is not None:
+            run.progress = lambda step, fraction: progress(step, begin + (end - begin) * fraction)
+        with naming({"matrix": lambda number: ("X", "with_table")[number]}):
+            compared: dict[str, Any] = load_core().interaction_scan(
+                X, table, target, core_options | ({} if labelings is None else {permuted: labelings}), run
+            )
+        return compared
+
+    stopped, begin = False, 0.0
+    if may_stop and not design.exact and labelings is not None:
+        begin = _N_BEFORE_EARLY_END / len(labelings)
+        core_result = compare(labelings[:_N_BEFORE_EARLY_END], 0.0, begin)
+        stopped = bool((core_result["pvalues"][:1] > _PVALUE_OF_EARLY_END).any())
+    if not stopped:
+        core_result = compare(labelings, begin, 1.0)
+    has_effect = response.n_classes <= 2
+    result = InteractionScan(
+        pairs=core_result["pairs"],
+        statistics=core_result["statistics"],
+        effects=core_result["effects"] if has_effect else None,
+        standard_errors=core_result["errors"] if has_effect else None,
+        degrees=core_result["degrees"],
+        scores=core_result["scores"],
+        table_scores=None if table is None else core_result["other_scores"],
+        n_tested=core_result["n_tested"],
+        n_excluded_pairs={
+            "copies": core_result["n_copies"],
+            "product": core_result["n_products"],
+            "target": core_result["n_explained"],
+        },
+        excluded_pairs=core_result["excluded"],
+        excluded_features=np.flatnonzero(core_result["constant"]),
+        excluded_table_features=np.flatnonzero(core_result["other_constant"]),
+        classes=response.classes,
+        target_type=response.kind,
+        transform=options.transform,
+        stopped=stopped,
+        feature_names=names,
+        table_names=table_names,
+        **outcome_of_test(core_result, design, exact=design.exact and labelings is not None),
+    )
+    return Outcome(result, _describe_warnings(result)).warn_and_return()
+
+
+def _target_values(response: Response) -> Array:
+    """Return the labels, the numbers, or the martingale residuals of times: events less the Nelson-Aalen estimate of
+    the hazard up to the time of a sample.
+    """
+    if response.kind != "survival":
+        return response.values
+    times, events = response.values["time"], response.values["event"].astype(np.float64)
+    distinct, place = np.unique(times, return_inverse=True)
+    n_events = np.bincount(place, events, len(distinct))
+    at_risk = np.cumsum(np.bincount(place, minlength=len(distinct))[::-1])[::-1]
+    residuals: Floats = events - np.cumsum(n_events / at_risk)[place]
+    return residuals
+
+
+def _describe_warnings(result: InteractionScan) -> list[str]:
+    """Return a sentence for features, and one for pairs, that were left out."""
+
+    def name(column: int, names: list[Any] | None) -> str:
+        return str(column) if names is None else repr(names[column])
+
+    messages = []
+    table_names = result.feature_names if result.table_scores is None else result.table_names
+    for columns, names, where in (
+        (result.excluded_features, result.feature_names, "X"),
+        (result.excluded_table_features, table_names, "with_table"),
+    ):
+        if n := len(columns):
+            listed = some_of([name(column, names) for column in columns.tolist()])
+            messages.append(
+                f"{n} feature{'s' if n > 1 else ''} of {where} {'do' if n > 1 else 'does'} not vary beside the "
+                f"covariates and {'are' if n > 1 else 'is'} left out: column{'s' if n > 1 else ''} {listed}"
+            )
+    reasons = {
+        "copies": "copies of each other",
+        "product": "without all combinations of their values",
+        "target": "explained by the target, or explaining it",
+    }
+    parts = [f"{n} {reasons[reason]}" for reason, n in result.n_excluded_pairs.items() if n]
+    if parts:
+        n = sum(result.n_excluded_pairs.values())
+        first = [
+            f"{name(a, result.feature_names)} and {name(b, table_names)}" for a, b in result.excluded_pairs[:3].tolist()
+        ]
+        more = f" and {n - len(first)} more" if n > len(first) else ""
+        messages.append(
+            f"{n} pair{'s have' if n > 1 else ' has'} no test and {'are' if n > 1 else 'is'} left out ("
+            f"{', '.join(parts)}): columns {'; '.join(first)}{more}"
+        )
+    return messages

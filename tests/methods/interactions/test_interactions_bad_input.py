@@ -1,0 +1,160 @@
+"""What the scan of interactions refuses or leaves out, and the words it has for it."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+
+import fastfs
+from sentences import assert_one_sentence
+
+rng = np.random.default_rng(0)
+X = rng.normal(size=(30, 6))
+y = rng.normal(size=30)
+LABELS = np.repeat(["a", "b"], 15)
+
+
+def scan(X=X, y=y, **parameters):
+    return fastfs.interaction_scan(X, y, **({"n_permutations": 9} | parameters))
+
+
+@pytest.mark.parametrize(
+    "change, error, words",
+    [
+        ({"y": ["a"] * 30}, ValueError, "at least two classes, but has only one class"),
+        (
+            {"y": np.ones(30), "target_type": "number", "n_permutations": 0},
+            ValueError,
+            "y must vary, but all of its numbers are equal",
+        ),
+        ({"y": y[:-1]}, ValueError, "each of the 30 samples"),
+        ({"y": np.r_[y[:-1], np.nan]}, ValueError, "y has no number (nan) for sample 29"),
+        ({"y": np.r_[y[:-1], np.inf]}, ValueError, "y must hold finite numbers, but has inf for sample 29"),
+        ({"y": np.arange(30)}, ValueError, "give target_type='class' or target_type='number'"),
+        ({"y": y, "target_type": "class"}, ValueError, "y must hold classes, but has values such as"),
+        ({"y": None}, ValueError, "y is None"),
+        ({"target_type": "ordinal"}, ValueError, "target_type must be"),
+        ({"X": X[:, :1]}, ValueError, "takes pairs of features, but there is only one"),
+        ({"X": X[:4], "y": y[:4]}, ValueError, "needs at least 5 samples for 0 covariates and 1 columns of the target"),
+        ({"features": []}, ValueError, "features must name at least two columns"),
+        ({"features": [3]}, ValueError, "at least two columns"),
+        ({"features": [3, 6]}, ValueError, "column numbers from 0 to 5"),
+        ({"features": ["u", "v"]}, ValueError, "isn't a column name"),
+        ({"feature_names": ["u", "v"]}, ValueError, "feature_names must have one name for each of the 6 columns of X"),
+        ({"transform": "log"}, ValueError, "transform must be 'none' or 'rank', not 'log'"),
+        ({"n_pairs": 0}, ValueError, "n_pairs must be at least 1"),
+        ({"n_pairs": 1.5}, TypeError, "n_pairs must be an integer"),
+        ({"n_permutations": -1}, ValueError, "n_permutations must be at least 0"),
+        ({"n_permutations": "many"}, ValueError, "n_permutations must be 'auto' or an integer, not 'many'"),
+        ({"blocks": ["u"] * 19}, ValueError, "blocks must have one value for each of the 30 samples"),
+        ({"y": LABELS, "blocks": LABELS}, ValueError, "confounded"),
+        ({"blocks": LABELS, "n_permutations": 0}, ValueError, "but n_permutations is 0"),
+        ({"covariates": y}, ValueError, "the covariates determine the numbers of y"),
+        ({"covariates": y, "n_permutations": 0}, ValueError, "determine the"),
+        ({"covariates": np.full(30, np.nan)}, ValueError, "covariates must have no missing values"),
+        ({"covariates": rng.normal(size=(30, 26)), "n_permutations": 0}, ValueError, "needs at least 31 samples"),
+        ({"with_table": X[:-1]}, ValueError, "X and with_table must have the same rows, but have 30 and 29"),
+        ({"with_table": np.ones((30, 2))}, ValueError, "that vary beside the covariates, but 6 of 6 and 0 of 2 do"),
+        ({"with_table": X[:, 0]}, ValueError, "2-D array"),
+        ({"X": np.ones((30, 6))}, ValueError, "needs two features that vary beside the covariates, but 0 of 6 do"),
+        ({"X": [["u"] * 6] * 30}, ValueError, "must hold numbers"),
+        ({"X": X + 1j}, ValueError, "complex"),
+        ({"max_memory": 1000, "n_permutations": 0}, MemoryError, "give fewer features or a smaller n_pairs"),
+    ],
+)
+def test_refused(change, error, words):
+    with pytest.raises(error) as caught:
+        scan(**change)
+    assert_one_sentence(caught, words)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_matrix])
+def test_not_finite(value, form):
+    bad = X.copy()
+    bad[7, 2] = value
+    with pytest.raises(ValueError, match=r"^X contains NaN or infinity: first at row 7, column 2"):
+        scan(form(bad))
+    with pytest.raises(ValueError, match=r"^with_table contains NaN or infinity: first at row 7, column 2"):
+        scan(with_table=form(bad))
+
+
+def test_constants_and_columns_that_covariates_determine_are_left_out():
+    table = X.copy()
+    table[:, 2] = 3.0
+    table[:, 4] = 2 * table[:, 0] - table[:, 1] + 5
+    expected = "2 features of X do not vary beside the covariates and are left out: columns 2, 4"
+    with pytest.warns(fastfs.DataWarning, match=expected):
+        found = scan(table[:, [0, 1, 2, 3, 4, 5]], covariates=np.c_[X[:, 0], X[:, 1]], features=[2, 3, 4, 5])
+    assert found.excluded_features.tolist() == [2, 4]
+    assert found.pairs.tolist() == [[3, 5]]
+
+
+def test_copies_are_left_out_and_named():
+    table = pd.DataFrame(X, columns=list("uvwxyz"))
+    table["v"] = 3 - 2 * table["u"]
+    with pytest.warns(fastfs.DataWarning, match=r"1 pair has no test .*1 copies of each other.: columns 'u' and 'v'"):
+        found = scan(table)
+    assert found.n_excluded_pairs == {"copies": 1, "product": 0, "target": 0}
+    assert found.excluded_pairs.tolist() == [[0, 1]]
+    assert found.n_tested == len(found.pairs) == 14
+    assert np.isfinite(found.statistics).all()
+    with pytest.warns(fastfs.DataWarning):
+        many = scan(np.repeat(X, 5, axis=1))
+    assert many.n_excluded_pairs["copies"] == 60
+    assert many.excluded_pairs.tolist() == [[a, b] for a in range(5) for b in range(a + 1, 5)]
+
+
+def test_two_valued_columns_with_an_empty_cell_have_no_test():
+    """Their product is a linear function of both, whatever it is of the target."""
+    bits = rng.integers(0, 2, size=(30, 3)).astype(float)
+    bits[:, 1] = np.where(bits[:, 0] == 1, bits[:, 1], 0)  # never 1 where the first one is 0
+    with pytest.warns(fastfs.DataWarning, match="1 without all combinations of their values"):
+        found = scan(bits)
+    assert found.n_excluded_pairs["product"] == 1
+    assert found.excluded_pairs.tolist() == [[0, 1]]
+    assert sorted(found.pairs.tolist()) == [[0, 2], [1, 2]]
+
+
+@pytest.mark.parametrize("target", [X[:, 0], X[:, 0] - 3 * X[:, 1]])
+def test_features_that_determine_the_target_have_no_interaction(target):
+    with pytest.warns(fastfs.DataWarning, match="explained by the target, or explaining it"):
+        found = scan(y=target)
+    assert found.n_excluded_pairs["target"] >= 1
+    assert np.isfinite(found.statistics).all()
+    assert np.isfinite(found.null_maxima).all()
+
+
+def test_a_product_that_is_the_target_has_a_finite_statistic():
+    found = scan(y=X[:, 1] * X[:, 3])
+    assert found.pairs[0].tolist() == [1, 3]
+    assert np.isfinite(found.statistics).all()
+    assert found.statistics[0] > 1e6
+    bits = np.indices((2, 2)).reshape(2, 4).T.repeat(5, axis=0).astype(float)
+    exclusive = scan(bits, bits[:, 0] != bits[:, 1])
+    assert exclusive.statistics[0] > 1e6
+    assert np.isfinite(exclusive.statistics[0])
+
+
+@pytest.mark.parametrize("unit", [1e-300, 1e300, 1.7e308])
+def test_numbers_at_the_ends_of_the_range(unit):
+    found = scan(X / np.abs(X).max() * unit)
+    np.testing.assert_allclose(found.statistics, scan().statistics, rtol=1e-9)
+
+
+def test_a_class_of_one_sample():
+    labels = np.r_[["rare"], ["frequent"] * 29]
+    found = scan(y=labels)
+    assert np.isfinite(found.statistics).all()
+    assert np.isfinite(found.null_maxima).all()
+    assert 0 < found.pvalue <= 1
+
+
+def test_more_pairs_than_there_are():
+    assert len(scan(n_pairs=10**9).pairs) == 15
+
+
+def test_names_that_occur_twice():
+    table = pd.DataFrame(X, columns=list("aabcde"))
+    with pytest.raises(ValueError, match="unique column names"):
+        scan(table)
