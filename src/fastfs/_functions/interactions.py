@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 _N_BEFORE_EARLY_END, _PVALUE_OF_EARLY_END = 99, 0.1
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True)
 class InteractionOptions(PairsOptions):
     """Options of `interaction_scan`."""
 
