@@ -62,8 +62,8 @@ struct DiscStream : Stream {
     }
 };
 
-// A condition in the form that fastfs._functions.disc passes. The dict has the entries that the call needs, among X, W,
-// a group of a stream, and neighbors with distances.
+// A condition in the form that fastfs._functions.disc passes. The dict has the entries that the call needs, among X, W
+// and a group of a stream.
 struct Set {
     explicit Set(const py::dict& given) {
         if (given.contains("X")) {
@@ -76,16 +76,6 @@ struct Set {
             core.X = X.view.get();
         }
         if (given.contains("W")) core.W = graph.emplace(given["W"]).view.get();
-        if (given.contains("neighbors")) {
-            const auto neighbors = given["neighbors"].cast<py::array>(),
-                       distances = given["distances"].cast<py::array>();
-            if (neighbors.ndim() != 2) throw std::invalid_argument("neighbors must have two dimensions");
-            const Shape shape{neighbors.shape(0), neighbors.shape(1)};
-            core.neighbors = data_or_null<std::int64_t>(neighbors, "neighbors", shape);
-            core.distances = data_or_null<double>(distances, "distances", shape);
-            core.n_features = shape[0];
-            core.n_neighbors = shape[1];
-        }
         if (given.contains("stream")) {
             core.stream = given["stream"].cast<const DiscStream&>().stream.get();
             core.group = given["group"].cast<std::int64_t>();
@@ -148,19 +138,6 @@ struct Sets {
     std::vector<fastfs::disc_set> views;
 };
 
-py::tuple disc_scale(const py::list& given, const py::object& run_) {
-    const Sets sets(given);
-    const auto p = sets.owners.empty() ? 0 : sets.owners.front()->n_features();
-    py::array_t<double> mean(p), scale(p);
-    double *mean_data = mean.mutable_data(), *scale_data = scale.mutable_data();
-    Call call(run_);
-    call([&](const fastfs::run& run) {
-        fastfs::check(fastfs_disc_scale(sets.views.data(), static_cast<std::int64_t>(sets.views.size()), &run,
-                                        mean_data, scale_data));
-    });
-    return py::make_tuple(mean, scale);
-}
-
 py::list disc(const py::list& given, const py::dict& options_, const py::object& run_, bool with_graphs) {
     const Sets sets(given);
     const auto options = to_disc_options(options_);
@@ -214,7 +191,6 @@ void bind_disc(py::module_& m) {
 
     m.def("disc", &disc, py::arg("sets"), py::arg("options"), py::arg("run"), py::arg("with_graphs") = true);
     m.def("disc_cuts", &disc_cuts, py::arg("sets"), py::arg("groups").noconvert(), py::arg("options"), py::arg("run"));
-    m.def("disc_scale", &disc_scale, py::arg("sets"), py::arg("run"));
     bind_stream<DiscStream>(m, "DiscStream")
         .def(py::init(&DiscStream::make), py::arg("labels").noconvert(), py::arg("n_groups"), py::arg("n_cols"),
              py::arg("options"), py::arg("run"))

@@ -223,21 +223,6 @@ fastfs_status fastfs_disc_graph(const fastfs_fitted* fitted, int64_t set, int32_
     });
 }
 
-fastfs_status fastfs_disc_scale(const fastfs_disc_set* sets, int64_t n_sets, const fastfs_run* run_, double* mean,
-                                double* scale) {
-    return guarded([&] {
-        Run run = read_run(run_);
-        require_output(run, mean, "mean");
-        require_output(run, scale, "scale");
-        const std::vector<DiscSet> conditions = read_sets(sets, n_sets);
-        require_scalable(conditions);
-        run.require_memory(24 * conditions.front().n_features, "the scaling of features");
-        const DiscScaling found = measure_scaling(conditions, run);
-        std::copy(found.mean.begin(), found.mean.end(), mean);
-        std::copy(found.scale.begin(), found.scale.end(), scale);
-    });
-}
-
 fastfs_status fastfs_disc_cuts(const fastfs_disc_set* sets, int64_t n_sets, const fastfs_disc_options* options,
                                const int64_t* groups, int64_t n_groups, const fastfs_run* run_, double* cuts) {
     return guarded([&] {

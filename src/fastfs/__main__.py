@@ -15,7 +15,6 @@ _EXTRAS = {
     "h5py": "h5ad",
     "zarr": "h5ad",
     "rds2py": "rds",
-    "pynndescent": "approximate",
 }
 
 

@@ -6,7 +6,7 @@ import collections.abc
 import numpy
 import numpy.typing
 import typing
-__all__: list[str] = ['DISC_CLAMPED', 'DISC_DIGITS', 'DISC_DISCONNECTED', 'DISC_DUPLICATES', 'DISC_FLAT', 'DISC_IDENTICAL', 'DISC_LOW_RECALL', 'DISC_MOST_SUMS', 'DISC_NOT_CONVERGED', 'DISC_ONE_SAMPLE', 'DISC_SMALL_GAP', 'Design', 'DiscStream', 'GramStream', 'IKDR_CONSTANT', 'IKDR_FEW', 'IKDR_IDENTITY', 'IKDR_MANY', 'IKDR_NOT_CONVERGED', 'MANIFEST_WARN_AGREEMENT', 'MANIFEST_WARN_ANGLE', 'MANIFEST_WARN_DIGITS', 'MANIFEST_WARN_NO_CONTRAST', 'MANIFEST_WARN_ONE_SAMPLE', 'MANIFEST_WARN_SIGMA', 'MANIFEST_WARN_TRACE', 'MARGIN_APART', 'MARGIN_FEW_NEIGHBORS', 'MARGIN_NO_NEIGHBORS', 'MARGIN_NO_WEIGHT', 'MARGIN_ONE_SAMPLE', 'MARGIN_UNEVEN', 'Manifest', 'ManifestStream', 'Margin', 'MarginMetric', 'Null', 'PROJSE_ALL_SAMPLES', 'PROJSE_NEARLY', 'PROJSE_TIE', 'PROJSE_TINY', 'ProjseStream', 'ReliefStream', 'affinity', 'affinity_product', 'called_library', 'check_matrix', 'differential_correlation', 'disc', 'disc_cuts', 'disc_scale', 'eigh', 'exp_seconds', 'ikdr_embed', 'ikdr_evaluate', 'ikdr_fit', 'ikdr_prices', 'immigrate_pairs', 'info', 'initial_options', 'interaction_scan', 'ld_clumps', 'manifest_kernels', 'manifest_mean_scores', 'nearest_features', 'pencil', 'projse', 'projse_kernels', 'projse_label_scores', 'snp_pairs', 'stability']
+__all__: list[str] = ['DISC_CLAMPED', 'DISC_DIGITS', 'DISC_DISCONNECTED', 'DISC_DUPLICATES', 'DISC_FLAT', 'DISC_IDENTICAL', 'DISC_LOW_RECALL', 'DISC_MOST_SUMS', 'DISC_NOT_CONVERGED', 'DISC_ONE_SAMPLE', 'DISC_SMALL_GAP', 'Design', 'DiscStream', 'GramStream', 'IKDR_CONSTANT', 'IKDR_FEW', 'IKDR_IDENTITY', 'IKDR_MANY', 'IKDR_NOT_CONVERGED', 'MANIFEST_WARN_AGREEMENT', 'MANIFEST_WARN_ANGLE', 'MANIFEST_WARN_DIGITS', 'MANIFEST_WARN_NO_CONTRAST', 'MANIFEST_WARN_ONE_SAMPLE', 'MANIFEST_WARN_SIGMA', 'MANIFEST_WARN_TRACE', 'MARGIN_APART', 'MARGIN_FEW_NEIGHBORS', 'MARGIN_NO_NEIGHBORS', 'MARGIN_NO_WEIGHT', 'MARGIN_ONE_SAMPLE', 'MARGIN_UNEVEN', 'Manifest', 'ManifestStream', 'Margin', 'MarginMetric', 'Null', 'PROJSE_ALL_SAMPLES', 'PROJSE_NEARLY', 'PROJSE_TIE', 'PROJSE_TINY', 'ProjseStream', 'ReliefStream', 'affinity', 'affinity_product', 'called_library', 'check_matrix', 'differential_correlation', 'disc', 'disc_cuts', 'eigh', 'exp_seconds', 'ikdr_embed', 'ikdr_evaluate', 'ikdr_fit', 'ikdr_prices', 'immigrate_pairs', 'info', 'initial_options', 'interaction_scan', 'ld_clumps', 'manifest_kernels', 'manifest_mean_scores', 'nearest_features', 'pencil', 'projse', 'projse_kernels', 'projse_label_scores', 'snp_pairs', 'stability']
 class GramStream:
     def __init__(self, n_features: typing.SupportsInt | typing.SupportsIndex, run: typing.Any) -> None:
         ...
@@ -219,8 +219,6 @@ def differential_correlation(X: typing.Any, labels: typing.Any, options: dict, r
 def disc(sets: list, options: dict, run: typing.Any, with_graphs: bool = True) -> list:
     ...
 def disc_cuts(sets: list, groups: numpy.typing.NDArray[numpy.int64], options: dict, run: typing.Any) -> numpy.typing.NDArray[numpy.float64]:
-    ...
-def disc_scale(sets: list, run: typing.Any) -> tuple:
     ...
 def eigh(A: numpy.typing.NDArray[numpy.float64], run: typing.Any) -> tuple:
     ...

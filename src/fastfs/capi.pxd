@@ -530,7 +530,6 @@ cdef extern from "fastfs/fastfs.h" nogil:
         double graph_recall
     fastfs_status fastfs_disc_fit(const fastfs_disc_set *sets, int64_t n_sets, const fastfs_disc_options *options, const fastfs_run *run, fastfs_disc_result *results, fastfs_fitted **fitted)
     fastfs_status fastfs_disc_graph(const fastfs_fitted *fitted, int64_t set, int32_t index_bits, const fastfs_run *run, void *indptr, void *indices, double *weights)
-    fastfs_status fastfs_disc_scale(const fastfs_disc_set *sets, int64_t n_sets, const fastfs_run *run, double *mean, double *scale)
     fastfs_status fastfs_disc_stream_new(int64_t n_rows, int64_t n_cols, const int64_t *labels, int64_t n_groups, const fastfs_disc_options *options, const fastfs_run *run, fastfs_stream **stream)
     fastfs_status fastfs_disc_stream_finish(fastfs_stream *stream, const fastfs_run *run)
     fastfs_status fastfs_disc_cuts(const fastfs_disc_set *sets, int64_t n_sets, const fastfs_disc_options *options, const int64_t *groups, int64_t n_groups, const fastfs_run *run, double *cuts)

@@ -346,20 +346,6 @@ void try_sets(Input& in, const std::vector<fastfs_disc_set>& sets, const fastfs_
     }
     fastfs_fitted_free(fitted);
     expect(!broken || status == FASTFS_EINVAL, "fastfs_disc_fit", "a broken matrix is accepted");
-    if (o.scaling != 0 || in.one_in(16)) {
-        std::vector<double> mean(static_cast<std::size_t>(p)), scale(mean);
-        attempt(in, {"fastfs_disc_scale",
-                     [&](const fastfs_run* run) {
-                         return fastfs_disc_scale(sets.data(), n_sets, run, mean.data(), scale.data());
-                     },
-                     [&] {
-                         Bytes bytes;
-                         bytes.add(mean);
-                         bytes.add(scale);
-                         return bytes;
-                     },
-                     [&] { mean = scale = std::vector<double>(static_cast<std::size_t>(p)); }});
-    }
     if (in.one_in(3)) {
         const std::int64_t n_groups = in.from(1, 3);
         std::vector<std::int64_t> groups;

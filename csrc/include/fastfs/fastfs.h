@@ -1105,9 +1105,6 @@ FASTFS_API fastfs_status fastfs_disc_fit(const fastfs_disc_set* sets, int64_t n_
  * index_bits: 32 or 64, of indptr (n_features + 1) and indices (n_stored, as weights). */
 FASTFS_API fastfs_status fastfs_disc_graph(const fastfs_fitted* fitted, int64_t set, int32_t index_bits,
                                            const fastfs_run* run, void* indptr, void* indices, double* weights);
-/* The mean and scale (n_features each) of FASTFS_DISC_SCALING_STANDARD: for neighbors of scaled features. */
-FASTFS_API fastfs_status fastfs_disc_scale(const fastfs_disc_set* sets, int64_t n_sets, const fastfs_run* run,
-                                           double* mean, double* scale);
 
 /* Reads rows in blocks: each row has a group, and each group becomes a set. Up to FASTFS_DISC_MOST_SUMS features: one
  * pass, which keeps the products of all pairs of features (some 4 n_cols^2 bytes a group). With more of them, groups of

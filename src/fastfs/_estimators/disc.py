@@ -47,14 +47,13 @@ class DiSC(_disc.DiSCFields, _Resources, _KernelSelector):
     n_components : int, sequence of int or None
         Number of diffusion vectors of each class. Too many make noise look differential, too few miss structure. None:
         20, as in the paper, or if that is less, a quarter of the (n_features - 2) / (n_classes - 1) that always fit.
-    graph : {"knn", "dense", "lists", "approximate"}
+    graph : {"knn", "dense", "lists"}
         "knn": each feature and its `n_neighbors` nearest, found exactly. "dense": all pairs of features, as in the
         paper, for up to 20,000 features; its scores are other ones, and rank features in another order. "lists": most
         of the nearest features, for hundreds of thousands of features, which are sorted into lists of similar ones;
-        dense X only. "approximate": most of the nearest features by the package pynndescent (extra
-        ``[approximate]``). The last two measure their `graph_recall_`.
+        dense X only; `graph_recall_` is measured.
     n_neighbors : int
-        For "knn", "lists" and "approximate".
+        For "knn" and "lists".
     bandwidth_neighbors : int
         A feature's bandwidth is the distance to this nearest other feature.
     density : float
@@ -79,15 +78,8 @@ class DiSC(_disc.DiSCFields, _Resources, _KernelSelector):
         "standard": each feature is centred and scaled by its mean and standard deviation over all samples. None:
         as it is.
     random_state : int, Generator, RandomState or None
-        Seed of start vectors, lists, k-means and pynndescent. The same int gives the same vectors, to the bit (not with
-        "approximate").
-    n_jobs : int or None
-        Threads. None means all cores that this process may use (here fastfs differs from scikit-learn), and one inside
-        a joblib worker.
-    max_memory : int, str or None
-        Budget in bytes, or such as "4G"; None: ``FASTFS_MAX_MEMORY`` or what the machine has available. What
-        pynndescent takes is not in it.
-    <verbose>
+        Seed of start vectors, lists and k-means. The same int gives the same vectors, to the bit.
+    <resources>
 
     Attributes
     ----------
@@ -131,7 +123,7 @@ class DiSC(_disc.DiSCFields, _Resources, _KernelSelector):
         How often X was read in blocks: 1 for sums, 2 for a sketch (1 if no class has more than 256 samples), 0 for what
         was in memory or has been taken there.
     graph_recall_ : ndarray of shape (n_classes,)
-        ``graph="lists"`` or "approximate": which share of the nearest features it found, on a sample of features.
+        ``graph="lists"``: which share of the nearest features it found, on a sample of features.
     mean_, scale_ : ndarray of shape (n_features,)
         With `scaling`.
     classes_ : ndarray of shape (n_classes,)
@@ -149,8 +141,6 @@ class DiSC(_disc.DiSCFields, _Resources, _KernelSelector):
         An iterator that is to be read twice: give a function that returns a new one.
     MemoryError
         The fit would exceed the budget; nothing was allocated.
-    ModuleNotFoundError
-        ``graph="approximate"`` without pynndescent.
 
     Warns
     -----

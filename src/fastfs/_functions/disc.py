@@ -1,10 +1,8 @@
 """DiSC: differential vectors over the features of several sets; and the nearest features of each feature."""
 
 import copy
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import singledispatch
 from typing import Any
 
 import numpy as np
@@ -13,10 +11,10 @@ import numpy.typing as npt
 from fastfs._functions.options import Call, Needs, Options, option_class, option_field, takes
 from fastfs._functions.outcome import Outcome
 from fastfs._inputs.entry import entry
-from fastfs._inputs.matrix import as_decoded, as_matrix, column_names
+from fastfs._inputs.matrix import as_matrix, column_names
 from fastfs._inputs.source import Source
 from fastfs._inputs.sparse import Sparse
-from fastfs._inputs.storage import by_rows, dense, plain
+from fastfs._inputs.storage import by_rows, plain
 from fastfs._inputs.streams import LARGE_BLOCK_BYTES, Passes
 from fastfs._inputs.values import for_core
 from fastfs._inputs.workers import PassesOnWorkers
@@ -48,8 +46,8 @@ class DiSCFields:
     """Options of DiSC, as the estimator and the function take them."""
 
     n_components: int | Sequence[int] | None = option_field(_one_or_sequence(as_count), default=None)
-    graph: str = option_field(one_of("knn", "dense", "lists", "approximate"), default="knn")
-    n_neighbors: int = option_field(as_int, needs=Needs("graph", ("knn", "lists", "approximate")), default=30)
+    graph: str = option_field(one_of("knn", "dense", "lists"), default="knn")
+    n_neighbors: int = option_field(as_int, needs=Needs("graph", ("knn", "lists")), default=30)
     bandwidth_neighbors: int = option_field(as_int, default=30)
     density: float = option_field(as_float, default=1.0)
     constant: str = option_field(one_of("drop", "project"), default="drop")
@@ -68,8 +66,6 @@ class DiSCOptions(DiSCFields, Options):
         """Return the options that apply to all sets together, under the names of the core."""
         options = super().core_options()
         del options["n_components"], options["kernel"]
-        if self.graph == "approximate":
-            options["graph"] = "knn"  # each set brings its approximate neighbours along
         return options
 
 
@@ -156,7 +152,7 @@ def disc(call: _DiSCCall) -> DiSCResult:
     ValueError
         As for :class:`fastfs.DiSC`, with sets in place of classes; other features in one set than in another; a graph
         that is not square, symmetric or not negative.
-    MemoryError, ModuleNotFoundError
+    MemoryError
         As for :class:`fastfs.DiSC`.
 
     Warns
@@ -245,8 +241,6 @@ class StreamedGroups:
         see: Callable[[Any], Any] | None = None,
     ) -> None:
         source = Source.from_data(X)
-        if options.graph == "approximate":
-            raise ValueError(f"graph='approximate' needs X in memory, but it is {source.kind}: choose graph='knn'")
         if np.any(options.kernel):
             raise ValueError(
                 "a kernel of your own takes the features themselves, not blocks of rows: choose kernel='adaptive', or "
@@ -299,24 +293,23 @@ def fit_disc(
 
     Warnings call the sets by `names`, errors by number. The result contains the graphs only on demand: they are large.
     """
-    recall = _complete_sets(sets, options, run)
+    _complete_sets(sets, options)
     results = load_core().disc(sets, options.core_options(), run, with_graphs)
     graph = "given" if "W" in sets[0] else options.graph
-    if graph == "lists":
-        recall = np.array([result["graph_recall"] for result in results])
+    recall = np.array([result["graph_recall"] for result in results]) if graph == "lists" else None
     messages, not_converged = _describe_warnings(results, names, options, graph, _n_features(sets[0]))
     return Outcome(_make_result(results, recall, graph), messages, not_converged)
 
 
 def normalized_cuts(sets: list[dict[str, Any]], groups: Array, options: DiSCOptions, run: Run) -> Floats:
     """Return the normalised cut of each group of features, a row of 0 and 1, in the graph of each set."""
-    _complete_sets(sets, options, run)
+    _complete_sets(sets, options)
     normalized: Floats = load_core().disc_cuts(sets, for_core(groups, np.int64), options.core_options(), run)
     return normalized
 
 
-def _complete_sets(sets: list[dict[str, Any]], options: DiSCOptions, run: Run) -> Floats | None:
-    """Add to each set its own options and, with graph="approximate", neighbours; return the recall of these."""
+def _complete_sets(sets: list[dict[str, Any]], options: DiSCOptions) -> None:
+    """Add its own options to each set, and refuse or warn of graphs that would take too long."""
     for name in ("n_components", "kernel"):
         for entries, value in zip(sets, _one_per_set(name, getattr(options, name), len(sets)), strict=True):
             entries[name] = value
@@ -333,10 +326,6 @@ def _complete_sets(sets: list[dict[str, Any]], options: DiSCOptions, run: Run) -
                 "takes a fraction of the time and misses a few of them"
             ]
         )
-    if "W" in sets[0] or options.graph != "approximate":
-        return None
-    scaling = load_core().disc_scale(sets, run) if options.scaling == "standard" else None
-    return np.array([_add_approximate_neighbors(entries, scaling, options, run) for entries in sets])
 
 
 def _n_features(entries: dict[str, Any]) -> int:
@@ -363,96 +352,6 @@ def _as_graph(W: Any, run: Run) -> Any:
     if W.ndim != 2:
         raise ValueError(f"a graph must be a 2-D array of features x features, not {W.ndim}-D")
     return csr_matrix(as_matrix(W, run))
-
-
-# Number of features drawn to estimate the recall of an approximate graph from their exact neighbours.
-RECALL_SAMPLE = 200
-
-
-def _add_approximate_neighbors(
-    entries: dict[str, Any], scaling: tuple[Array, Array] | None, options: DiSCOptions, run: Run
-) -> float:
-    """Add approximate neighbours with exact distances to the set; return their recall on a sample of features."""
-    try:
-        from pynndescent import NNDescent
-    except ModuleNotFoundError as error:
-        raise ModuleNotFoundError(
-            "graph='approximate' needs the package pynndescent, which the extra [approximate] of scikit-fastfs brings",
-            name="pynndescent",
-        ) from error
-    X = as_decoded(entries["X"], run)
-    if "rows" in entries:
-        run.reserve_memory(len(entries["rows"]) * X[:1].nbytes, "a copy of X by classes", "give float32")
-        X = X[entries["rows"]]
-    p = X.shape[1]
-    k = min(max(options.n_neighbors, options.bandwidth_neighbors), p - 1)
-    with np.errstate(all="ignore"):
-        is_finite = np.isfinite(X.sum(dtype=np.float64))
-    if p < 4 or k < 1 or not is_finite:  # the core raises the error
-        return np.nan
-    if scaling is not None:
-        mean, scale = scaling
-        X = ((X - mean) / scale).astype(X.dtype, copy=False)
-    seed = options.random_state % (1 << 32)
-    columns = _profiles(X)
-    index_of = columns.astype(np.float32)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # neighbours that it didn't find are searched for below
-        index = NNDescent(index_of, n_neighbors=k + 1, random_state=seed, n_jobs=run.n_threads or None)
-    neighbors = np.asarray(index.neighbor_graph[0], dtype=np.int64)
-    neighbors = np.where(
-        neighbors == np.arange(p)[:, None], -1, neighbors
-    )  # the feature itself may be anywhere in its row
-    order = np.argsort(neighbors < 0, axis=1, kind="stable")
-    neighbors = np.take_along_axis(neighbors, order, axis=1)[:, :k]
-    norms = _squared_norms(columns)
-    for i in np.flatnonzero((neighbors < 0).any(axis=1)):
-        neighbors[i] = np.argsort(_squared_distances(columns, norms, np.array([i]))[0], kind="stable")[:k]
-    distances = np.empty((p, k))
-    step = max(1, (1 << 22) // max(1, k * X.shape[0]))
-    for first in range(0, p, step):
-        rows = np.arange(first, min(first + step, p))
-        neighbor_columns = columns[neighbors[rows].ravel()]
-        own_columns = columns[np.repeat(rows, k)]
-        difference = own_columns - neighbor_columns
-        squares = difference.multiply(difference) if hasattr(difference, "multiply") else difference**2
-        distances[rows] = np.sqrt(np.asarray(squares.sum(axis=1)).reshape(len(rows), k))
-    order = np.lexsort((neighbors, distances), axis=1)
-    entries["neighbors"] = for_core(np.take_along_axis(neighbors, order, axis=1))
-    entries["distances"] = for_core(np.take_along_axis(distances, order, axis=1))
-    sample = np.random.default_rng(seed).choice(p, min(p, RECALL_SAMPLE), replace=False)
-    exact = np.partition(_squared_distances(columns, norms, sample), k - 1, axis=1)[:, k - 1]
-    rounding = 1e-10 * (norms[sample] + norms.max())
-    return float(np.mean(entries["distances"][sample] ** 2 <= (exact + rounding)[:, None]))
-
-
-@singledispatch
-def _profiles(X: Any) -> Any:
-    """Return the features in rows, as float64."""
-    columns = X.T.astype(np.float64, order="C")
-    columns -= columns.mean(axis=0)  # a profile that all features share only costs digits
-    return columns
-
-
-@_profiles.register(Sparse)
-def _(X: Any) -> Any:
-    return X.T.tocsr().astype(np.float64)
-
-
-def _squared_norms(columns: Any) -> Array:
-    """Return the squared norm of each row."""
-    if hasattr(columns, "multiply"):
-        return np.asarray(columns.multiply(columns).sum(axis=1)).ravel()
-    norms: Array = np.einsum("ij,ij->i", columns, columns)
-    return norms
-
-
-def _squared_distances(columns: Any, norms: Array, rows: Array) -> Array:
-    """Return the squared distances of some features to all features, infinite to themselves."""
-    products = dense(columns[rows] @ columns.T)
-    squares: Array = norms[rows][:, None] + norms - 2 * products
-    squares[np.arange(len(rows)), rows] = np.inf
-    return squares
 
 
 def _describe_warnings(

@@ -1,8 +1,6 @@
 """DiSC against the plain oracle, its invariances, planted groups, graphs of every kind."""
 
 import ctypes
-import sys
-import types
 
 import numpy as np
 import pytest
@@ -533,71 +531,6 @@ def test_one_huge_value_of_a_whole_row(huge):
     how = {"graph": "dense", "n_components": 3, "bandwidth_neighbors": 5, "n_vectors": 4}
     found, expected = fastfs.disc(with_sentinel, **how), fastfs.disc(sets, **how)
     np.testing.assert_allclose(found.scores, expected.scores, rtol=1e-9)
-
-
-@pytest.mark.huge
-def test_pynndescent():
-    """Compiles for a minute."""
-    sets = [np.random.default_rng(s).normal(size=(30, 1200)) for s in range(2)]
-    sets[0][:, :100] += 3 * np.random.default_rng(5).normal(size=(30, 1))
-    options = {"n_components": 4, "bandwidth_neighbors": 10, "n_neighbors": 15, "n_vectors": 4, "n_differential": 1}
-    exact = fastfs.disc(sets, graph="knn", **options)
-    found = fastfs.disc(sets, graph="approximate", **options)
-    assert ((found.graph_recall > 0.6) & (found.graph_recall <= 1)).all()
-    for s in range(2):
-        true = (exact.graphs[s] > 0).multiply(found.graphs[s] > 0).nnz / exact.graphs[s].nnz
-        assert abs(true - found.graph_recall[s]) < 0.15
-    best = [set(np.argsort(-r.set_scores[0])[:100]) for r in (exact, found)]
-    assert len(best[0] & best[1]) > 80
-    as_sparse = fastfs.disc([sparse.csr_matrix(X) for X in sets], graph="approximate", **options)
-    assert (as_sparse.graph_recall > 0.6).all()
-
-
-class Approximate:
-    """What pynndescent would find: of each feature itself, first or not, and its neighbours but for those missed."""
-
-    missed = 0
-
-    def __init__(self, data, n_neighbors, random_state, n_jobs):
-        data = np.asarray(data.toarray() if hasattr(data, "toarray") else data, dtype=float)
-        assert data.shape[0] == 200
-        order, _ = oracle.neighbors(data.T, 60)
-        order = order[:, self.missed : self.missed + n_neighbors - 1]
-        order[::2] = order[::2, ::-1]
-        itself = np.arange(len(data))[:, None]
-        found = np.hstack([itself, order])
-        found[::3] = np.hstack([order, itself])[::3]
-        found[7, -2:] = -1  # gave up on these
-        self.neighbor_graph = found, None
-
-
-def test_scaled_approximate_graphs(monkeypatch):
-    monkeypatch.setitem(sys.modules, "pynndescent", types.SimpleNamespace(NNDescent=Approximate))
-    units = np.geomspace(1, 10, 200)
-    sets = [np.random.default_rng(s).normal(size=(30, 200)) * units for s in range(2)]
-    options = {"n_components": 4, "bandwidth_neighbors": 10, "n_neighbors": 15, "n_vectors": 4, "scaling": "standard"}
-    found = fastfs.disc(sets, graph="approximate", **options)
-    exact = fastfs.disc(sets, graph="knn", **options)
-    np.testing.assert_allclose(found.significance, exact.significance, rtol=0, atol=1e-10)
-
-
-@pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix])
-@pytest.mark.parametrize("missed", [0, 1, 3])
-def test_approximate_graphs(form, missed, monkeypatch):
-    """Whatever order the neighbours come in: their distances are exact, and what is missing is said."""
-    monkeypatch.setattr(Approximate, "missed", missed)
-    monkeypatch.setitem(sys.modules, "pynndescent", types.SimpleNamespace(NNDescent=Approximate))
-    sets = [form(np.random.default_rng(s).normal(size=(30, 200))) for s in range(2)]
-    options = {"n_components": 4, "bandwidth_neighbors": 10, "n_neighbors": 15, "n_vectors": 4}
-    found = fastfs.disc(sets, graph="approximate", **options)
-    exact = fastfs.disc(sets, graph="knn", **options)
-    np.testing.assert_allclose(found.graph_recall, 1 - missed / 15 * 199 / 200, atol=1e-3)
-    if missed == 0:
-        np.testing.assert_allclose(found.significance, exact.significance, rtol=0, atol=1e-10)
-        np.testing.assert_allclose(found.bandwidths, exact.bandwidths, rtol=1e-12)
-    else:
-        assert (found.bandwidths >= exact.bandwidths * (1 - 1e-12)).all()
-    assert exact.graph_recall is None
 
 
 def test_progress_and_stop():

@@ -1,6 +1,5 @@
 """DiSC on input that isn't right: one sentence each, and nothing half done."""
 
-import builtins
 import re
 
 import numpy as np
@@ -66,7 +65,7 @@ BAD = {
     "density": (lambda: fastfs.disc([A, B], density=1.5, **HOW), r"density must lie in \[0, 1\], but is 1.5"),
     "graph": (
         lambda: fastfs.disc([A, B], graph="hnsw", **HOW),
-        "graph must be 'knn', 'dense', 'lists' or 'approximate'",
+        "graph must be 'knn', 'dense' or 'lists'",
     ),
     "constant": (lambda: fastfs.disc([A, B], constant="keep", **HOW), "constant must be 'drop' or 'project'"),
     "kernel": (lambda: fastfs.disc([A, B], kernel="rbf", **HOW), "kernel must be 'adaptive' or a C function"),
@@ -301,19 +300,6 @@ def test_small_gap():
     with pytest.warns(fastfs.DataWarning, match="n_components cuts a cluster of eigenvalues in set 0, set 1"):
         found = fastfs.disc(sets, graph="knn", n_neighbors=9, bandwidth_neighbors=9, n_components=3, n_differential=1)
     assert (found.gap < 1e-3).all()
-
-
-def test_without_pynndescent(monkeypatch):
-    import_module = builtins.__import__
-
-    def refuse(name, *arguments, **options):
-        if name.startswith("pynndescent"):
-            raise ModuleNotFoundError(name)
-        return import_module(name, *arguments, **options)
-
-    monkeypatch.setattr(builtins, "__import__", refuse)
-    with pytest.raises(ModuleNotFoundError, match=r"needs the package pynndescent, which the extra \[approximate\]"):
-        fastfs.disc([A, B], graph="approximate", **HOW)
 
 
 def test_memory_is_asked_for_first():

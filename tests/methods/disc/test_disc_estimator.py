@@ -408,18 +408,6 @@ def test_command_line_tells_the_graph(tmp_path, capsys, monkeypatch):
     assert written["graph"] == "dense"
 
 
-def test_command_line_without_pynndescent(tmp_path, monkeypatch, capsys):
-    from fastfs import __main__
-
-    pd.DataFrame(X, columns=NAMES).assign(state=Y).to_csv(tmp_path / "table.csv", index=False)
-    monkeypatch.setitem(sys.modules, "pynndescent", None)
-    command = ["fastfs", "score", str(tmp_path / "table.csv"), "--label=state", "--method=disc"]
-    monkeypatch.setattr(sys, "argv", [*command, "--method-option=graph=approximate"])
-    assert __main__.main() == 2
-    assert "this needs pynndescent" in (message := capsys.readouterr().err)
-    assert "'scikit-fastfs[approximate]'" in message
-
-
 # ------------------------------------------------------------------------------------- diffusion maps, cuts of groups
 
 

@@ -489,7 +489,6 @@ def test_a_source_that_changes():
     "options, message",
     [
         ({"graph": "lists"}, "graph lists needs X in memory.*choose graph knn"),
-        ({"graph": "approximate"}, "graph='approximate' needs X in memory, but it is a function: choose graph='knn'"),
         ({"scaling": "standard"}, "scaling='standard' needs X in memory"),
         ({"n_components": (1, 2)}, "n_components must be one for all or 3"),
         ({"n_groups": 61}, "n_groups must lie between 1 and the 60 features"),
