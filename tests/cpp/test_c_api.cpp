@@ -218,6 +218,9 @@ void test_null() {
     CHECK(fastfs_differential_correlation(nullptr, labels.data(), nullptr, nullptr, nullptr) == FASTFS_EINVAL);
     CHECK(fastfs_differential_correlation(&X, nullptr, nullptr, nullptr, nullptr) == FASTFS_EINVAL);
     CHECK(fastfs_differential_correlation(&X, labels.data(), nullptr, nullptr, nullptr) == FASTFS_EINVAL);
+    CHECK(fastfs_interaction_scan(nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr) == FASTFS_EINVAL);
+    CHECK(fastfs_interaction_scan(&X, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr) == FASTFS_EINVAL &&
+          says("one of labels and y must be given"));
     CHECK(fastfs_snp_pairs(nullptr, labels.data(), nullptr, nullptr, nullptr) == FASTFS_EINVAL);
     CHECK(fastfs_snp_pairs(&X, labels.data(), nullptr, nullptr, nullptr) == FASTFS_EINVAL && says("storage of X is 0"));
     CHECK(fastfs_ld_clumps(nullptr, nullptr, nullptr, nullptr, nullptr) == FASTFS_EINVAL);
@@ -1425,6 +1428,101 @@ void test_genotypes() {
     CHECK(fastfs_check_matrix(&bad) == FASTFS_EINVAL && says("select genotypes"));
 }
 
+// Scans pairs for a product that is the target, within a table and between two, with classes and numbers.
+void test_interactions() {
+    std::vector<double> y(n), covariates(n), permutations(2 * n);
+    std::vector<std::int64_t> classes(n);
+    for (std::size_t i = 0; i < n; ++i) {
+        y[i] = values[i * d + 1] * values[i * d + 4];
+        covariates[i] = static_cast<double>(i % 5);
+        classes[i] = y[i] > 0;
+        permutations[i] = permutations[n + n - 1 - i] = y[i];
+    }
+    auto options = fastfs::default_interaction_options();
+    const fastfs::matrix table(values.data(), n, d);
+    auto found = fastfs::interaction_scan(table, nullptr, nullptr, y.data(), options);
+    CHECK(found.n_tested == d * (d - 1) / 2 && found.statistics.size() == d * (d - 1) / 2 && found.pvalues.empty());
+    CHECK(found.pairs[0] == 1 && found.pairs[1] == 4 && found.statistics[0] > 1e6 && found.excluded.empty());
+    CHECK(found.degrees == 1 && found.rest_degrees == n - 4 && std::isfinite(found.statistics[0]));
+    CHECK(found.scores[4] == found.statistics[0] && found.n_copies + found.n_products + found.n_explained == 0);
+
+    found = fastfs::interaction_scan(table, &table, nullptr, y.data(), options);
+    CHECK(found.n_copies == d && found.n_tested == d * (d - 1) && found.other_scores[1] == found.scores[1]);
+    CHECK(found.excluded[0] == 0 && found.excluded[1] == 0 && found.excluded.size() == 2 * d);
+
+    options.n_classes = 2;
+    found = fastfs::interaction_scan(table, nullptr, classes.data(), nullptr, options);
+    CHECK(found.degrees == 1 && found.n_tested == d * (d - 1) / 2);
+
+    options = fastfs::default_interaction_options();
+    options.n_pairs = 4;
+    options.covariates = covariates.data();
+    options.n_covariates = 1;
+    options.y_permutations = permutations.data();
+    options.n_labelings = 2;
+    fastfs_interaction_result result = FASTFS_INTERACTION_RESULT_INIT;
+    std::vector<std::int64_t> pairs(d * (d - 1));
+    std::vector<double> statistics(d * (d - 1) / 2), effects(statistics), errors(statistics), pvalues(statistics),
+        scores(d), maxima(2);
+    const auto set_arrays = [&](bool given) {
+        result.pairs = give(given, pairs.data());
+        result.statistics = give(given, statistics.data());
+        result.effects = give(given, effects.data());
+        result.errors = give(given, errors.data());
+        result.pvalues = give(given, pvalues.data());
+        result.scores = give(given, scores.data());
+        result.null_maxima = give(given, maxima.data());
+    };
+    test_question("interaction_scan", [&](const fastfs_run& how, bool given) {
+        set_arrays(given);
+        return fastfs_interaction_scan(&X, nullptr, nullptr, y.data(), &options, &how, &result);
+    });
+    set_arrays(true);
+    // The true target is among the labelings.
+    CHECK(result.n_pairs == 4 && maxima[0] == statistics[0] && pvalues[0] >= 2.0 / 3 && result.rest_degrees == n - 5);
+    test_versions("fastfs_interaction_options", fastfs::default_interaction_options(), 8,
+                  [&](fastfs_interaction_options* o) {
+                      return fastfs_interaction_scan(&X, nullptr, nullptr, y.data(), o, nullptr, &result);
+                  });
+    const auto refuses = [&](const fastfs_matrix* other, const std::int64_t* of_classes, const double* numbers,
+                             const char* words) {
+        const auto status = fastfs_interaction_scan(&X, other, of_classes, numbers, &options, nullptr, &result);
+        return status == FASTFS_EINVAL && says(words);
+    };
+    CHECK(refuses(nullptr, classes.data(), y.data(), "one of labels and y must be given"));
+    CHECK(refuses(nullptr, classes.data(), nullptr, "n_classes must be at least 2"));
+    fastfs_matrix shorter = X;
+    shorter.n_rows = n - 1;
+    CHECK(refuses(&shorter, nullptr, y.data(), "X and other must have the same rows"));
+    options.y_permutations = nullptr;
+    CHECK(refuses(nullptr, nullptr, y.data(), "y_permutations must not be null"));
+    options.n_labelings = -1;
+    CHECK(refuses(nullptr, nullptr, y.data(), "n_labelings must be at least 0"));
+    options.n_labelings = std::int64_t{1} << 60;
+    options.y_permutations = permutations.data();
+    CHECK(refuses(nullptr, nullptr, y.data(), "labelings"));
+    options.n_labelings = 0;
+    options.n_covariates = n + 1;
+    CHECK(refuses(nullptr, nullptr, y.data(), "n_covariates must be from 0 to the 12 samples"));
+    options.n_covariates = 1;
+    options.covariates = nullptr;
+    CHECK(refuses(nullptr, nullptr, y.data(), "covariates must not be null"));
+    options.covariates = y.data();
+    CHECK(refuses(nullptr, nullptr, y.data(), "the covariates determine the target"));
+    options.n_covariates = 0;
+    options.n_classes = 2;
+    CHECK(refuses(nullptr, nullptr, y.data(), "n_classes must be 0 with y"));
+    options.label_permutations = classes.data();
+    options.n_labelings = 1;
+    classes[3] = 2;
+    CHECK(refuses(nullptr, labels.data(), nullptr, "label_permutations"));
+    y[5] = std::numeric_limits<double>::quiet_NaN();
+    options.n_classes = options.n_labelings = 0;
+    CHECK(refuses(nullptr, nullptr, y.data(), "y"));
+    options.n_pairs = 0;
+    CHECK(refuses(nullptr, labels.data(), nullptr, "n_pairs"));
+}
+
 // Finds all pairs of SNPs, with a class that one SNP makes together with another: from the bits of a .bed file, for
 // selected samples and SNPs.
 void test_snp_pairs() {
@@ -1702,6 +1800,7 @@ int main() {
     test_untouched_outputs();
     test_kernels_without_numbers();
     test_genotypes();
+    test_interactions();
     test_snp_pairs();
     test_places();
     test_findings();

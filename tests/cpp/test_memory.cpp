@@ -271,6 +271,28 @@ void test_calls(std::int64_t n, std::int64_t d, bool genotypes = false) {
              [&](auto& how) { return compared.call(X, halves.data(), how); });
     }
 
+    for (const bool with_table : {false, true}) {
+        auto scan = fastfs::default_interaction_options();
+        std::vector<double> numbers(labels.begin(), labels.end()), effects(1000), other(1000),
+            scores(static_cast<std::size_t>(d)), of_table(static_cast<std::size_t>(d)), statistics(1000), pvalues(1000);
+        std::vector<std::int64_t> pairs(2000);
+        double maximum = 0;
+        scan.y_permutations = numbers.data();
+        scan.n_labelings = 1;
+        fastfs_interaction_result r = FASTFS_INTERACTION_RESULT_INIT;
+        r.pairs = pairs.data();
+        r.statistics = statistics.data();
+        r.effects = effects.data();
+        r.errors = other.data();
+        r.pvalues = pvalues.data();
+        r.scores = scores.data();
+        r.other_scores = of_table.data();
+        r.null_maxima = &maximum;
+        test("interaction_scan" + shape, 40 * std::min<std::int64_t>(1000, d * (d - 1) / 2) + 8 * d, [&](auto& how) {
+            return fastfs_interaction_scan(X, with_table ? X : nullptr, nullptr, numbers.data(), &scan, &how, &r);
+        });
+    }
+
     auto options = fastfs::default_ikdr_options();
     options.max_iter = 2;
     options.max_inner = 5;
