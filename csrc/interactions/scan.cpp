@@ -13,7 +13,9 @@
 #include "engines/isa/tiles.hpp"
 #include "engines/strongest.hpp"
 #include "interactions/basis.hpp"
+#include "interactions/pair_moments.hpp"
 #include "interactions/standard_columns.hpp"
+#include "interactions/target.hpp"
 #include "support/buffer.hpp"
 #include "support/errors.hpp"
 #include "support/index.hpp"
@@ -22,31 +24,7 @@
 namespace fastfs::core {
 namespace {
 
-// A pair is tested by the regression of the target y on x_i, x_j and the covariates, with the product u = x_i x_j and
-// without it. All means are over samples of standardised columns; z_l are covariates and y_k columns of the target, in
-// one orthonormal basis. With
-//
-//     r = mean(u)   a = mean(u x_i)   b = mean(u x_j)   q = mean(u^2)   s_l = mean(u z_l)   m_il = mean(x_i z_l),
-//
-// the covariates and the mean leave of these
-//
-//     v_i = 1 - |m_i|^2   r' = r - m_i m_j   a' = a - s m_i   b' = b - s m_j   q' = q - r^2 - |s|^2,
-//
-// and x_i and x_j leave of u the mean square
-//
-//     e = q' - (a'^2 v_j + b'^2 v_i - 2 r' a' b') / D,   D = v_i v_j - r'^2.
-//
-// The target's columns are taken away like covariates, which leaves e_y of e: exchanging the roles of u and the target
-// doesn't change their partial correlation. So F = (e / e_y - 1) (n - 3 - L - K) / K for L covariates and K columns of
-// the target. Everything but mean(u y_k) is known before the labels are, so a labeling takes one Gram tile per column.
-// Tiles find candidates; what is reported is computed anew, sample by sample.
-
-// D / (v_i v_j), and e / q, below which a pair has no interaction: features are copies, or the product is a function of
-// the features, as of two-valued ones that never have all four combinations.
-constexpr double kRest = 1e-10;
-
-// The least e_y / e, so that F is finite.
-constexpr double kPerfect = 1e-12;
+// Tiles find candidates (pair_moments.hpp has the test); what is reported is computed anew, sample by sample.
 
 // The relative difference of strengths from tiles and from samples.
 constexpr double kSlack = 1e-9;
@@ -60,33 +38,6 @@ constexpr std::int64_t kBatchBytes = 64 << 20, kFewestLabelings = 8;
 
 // The strongest pairs that a task keeps per labeling.
 constexpr std::int64_t kPairsPerTask = 64;
-
-// What the model without the product leaves of a pair's moments.
-struct PairMoments {
-    double r, a, b, q;
-
-    // Takes a column of the basis away: s and the mean products of x_i and x_j with it.
-    void take(double s, double m_i, double m_j) {
-        r -= m_i * m_j;
-        a -= s * m_i;
-        b -= s * m_j;
-        q -= s * s;
-    }
-    double determinant(double v_i, double v_j) const { return v_i * v_j - r * r; }
-    // Returns e.
-    double rest(double v_i, double v_j) const {
-        return q - (a * a * v_j + b * b * v_i - 2 * r * a * b) / determinant(v_i, v_j);
-    }
-};
-
-enum class Exclusion { kNone, kCopies, kProduct, kTarget };
-
-// Returns e / e_y - 1. e: the rest of the product without the target; d: v_i v_j without the target; the other values
-// are those with it. 0 if the features explain the target.
-double strength(double e, double d, double v_i, double v_j, const PairMoments& moments) {
-    if (!(moments.determinant(v_i, v_j) > kRest * d)) return 0;
-    return std::max(e / std::max(moments.rest(v_i, v_j), kPerfect * e) - 1, 0.0);
-}
 
 // The tiles of two blocks of columns that don't depend on the target.
 struct Tiles {
@@ -108,42 +59,6 @@ struct Tiles {
 
 // Places of tiles: moments, the rest e, and products with covariates or the target's columns from kFirstProduct on.
 constexpr std::int64_t kR = 0, kA = 1, kB = 2, kQ = 3, kE = 4, kFirstProduct = 5;
-
-// The mean products of the columns of a table with the target's columns under some labelings.
-class TargetMeans {
-  public:
-    TargetMeans() = default;
-    TargetMeans(const StandardColumns& table, const std::vector<Basis>& targets, Run& run)
-        : n_columns_(targets.empty() ? 0 : most(targets)), n_labelings_(static_cast<std::int64_t>(targets.size())) {
-        means_ = Buffer<double>(table.size() * n_columns_ * n_labelings_);
-        std::fill_n(means_.data(), means_.size(), 0.0);
-        parallel_for(run, table.size(), [&](std::int64_t i, int) {
-            for (std::int64_t b = 0; b < n_labelings_; ++b) {
-                for (std::int64_t k = 0; k < targets[at(b)].size(); ++k) {
-                    const double *x = table.of(i), *y = targets[at(b)].column(k);
-                    double sum = 0;
-                    for (std::int64_t s = 0; s < table.n_samples(); ++s) sum += x[s] * y[s];
-                    means_[(b * n_columns_ + k) * table.size() + i] = sum / static_cast<double>(table.n_samples());
-                }
-            }
-        });
-        n_features_ = table.size();
-    }
-
-    // Of column k of the target under labeling b, for all features.
-    const double* of(std::int64_t b, std::int64_t k) const {
-        return means_.data() + (b * n_columns_ + k) * n_features_;
-    }
-
-  private:
-    static std::int64_t most(const std::vector<Basis>& targets) {
-        std::int64_t size = 0;
-        for (const Basis& target : targets) size = std::max(size, target.size());
-        return size;
-    }
-    std::int64_t n_columns_ = 0, n_labelings_ = 0, n_features_ = 0;
-    Buffer<double> means_;
-};
 
 // A pair and its test, computed sample by sample.
 struct Pair {
@@ -556,24 +471,6 @@ void Scan::permute(const std::vector<Basis>& targets, double* null_maxima) {
     for (std::int64_t b = 0; b < n_labelings; ++b) {
         null_maxima[b] = to_F() * step_down_->add(strengths.data() + b * n_top, levels[at(b)].value());
     }
-}
-
-// Returns the columns of a target beside covariates. share: the length of the first column's rest.
-Basis make_target(const std::int64_t* labels, std::int64_t n_classes, const double* y, const Basis& covariates,
-                  double* share = nullptr) {
-    const std::int64_t n = covariates.n_samples();
-    Basis target(n);
-    double first = 0;
-    if (y) first = target.add(Numbers(y, y + n), &covariates);
-    // The last column is that of no class, since the columns of all classes add up to a constant.
-    for (std::int64_t c = 1; labels && c < n_classes; ++c) {
-        Numbers members = numbers(n);
-        for (std::int64_t s = 0; s < n; ++s) members[at(s)] = labels[s] == c ? 1 : 0;
-        const double length = target.add(std::move(members), &covariates);
-        if (c == 1) first = length;
-    }
-    if (share) *share = first;
-    return target;
 }
 
 }  // namespace

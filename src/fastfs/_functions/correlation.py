@@ -11,8 +11,10 @@ from fastfs._functions.outcome import Outcome
 from fastfs._functions.pairs import (
     PairsOptions,
     chosen_columns,
+    compare_labelings,
     naming_classes,
     outcome_of_test,
+    require_names,
     require_permutations,
     two_classes,
 )
@@ -23,10 +25,6 @@ from fastfs._machine.brief import brief
 from fastfs._machine.params import as_permutations, as_seed, one_of, some_of
 from fastfs._machine.run import Run, load_core
 from fastfs._types import Array, Floats, Integers, Progress
-
-# n_permutations="auto" ends after _FIRST permutations if the p-value is then above _NOTHING: ten permutations have
-# reached the strongest pair. A smaller p-value comes from all permutations, and so isn't affected by the early end.
-_N_BEFORE_EARLY_END, _PVALUE_OF_EARLY_END = 99, 0.1
 
 
 @dataclass(kw_only=True)
@@ -221,10 +219,7 @@ def differential_correlation(
     run = Run(n_threads, max_memory, progress)
     names = column_names(X) if feature_names is None else list(feature_names)
     X = as_matrix(X, run)
-    if names is not None and len(names) != X.shape[1]:
-        raise ValueError(
-            f"feature_names must have one name for each of the {X.shape[1]} columns of X, but has {len(names)}"
-        )
+    require_names(names, X.shape[1])
     classes, labels = two_classes("differential correlation compares", y, *X.shape)
     chosen = chosen_columns("features", features, X.shape[1], names)
     if not n_permutations:
@@ -239,15 +234,14 @@ def differential_correlation(
         seed=as_seed(random_state),
         shuffled=True,
     )
-    labelings, exact, stopped, begin = None, False, False, 0.0
+    labelings, exact = None, False
     if n_permutations:
         design.check_labelings()
         labelings, exact = design.all_labelings(run), design.exact
     core_options = options.core_options() | {"features": chosen, "wholes": int(design.moves_together)}
 
-    def compare_labelings(labelings: Array | None, begin: float, end: float) -> dict[str, Any]:
-        if progress is not None:
-            run.progress = lambda step, fraction: progress(step, begin + (end - begin) * fraction)
+    def compare(labelings: Array | None, progress: Progress | None) -> dict[str, Any]:
+        run.progress = progress
         with naming_classes(classes):
             compared: dict[str, Any] = load_core().differential_correlation(
                 X, labels, core_options | {"labelings": labelings}, run
@@ -256,16 +250,10 @@ def differential_correlation(
 
     rare: Integers | None = None
     if labelings is not None and design.moves_together:
-        rare = np.flatnonzero(compare_labelings(None, 0.0, 0.0)["rare"])
+        rare = np.flatnonzero(compare(None, None)["rare"])
         if len(rare):
             labelings, exact = None, False
-
-    if may_stop and not exact and labelings is not None:
-        begin = _N_BEFORE_EARLY_END / len(labelings)
-        core_result = compare_labelings(labelings[:_N_BEFORE_EARLY_END], 0.0, begin)
-        stopped = bool((core_result["pvalues"][:1] > _PVALUE_OF_EARLY_END).any())
-    if not stopped:
-        core_result = compare_labelings(labelings, begin, 1.0)
+    core_result, stopped = compare_labelings(compare, labelings, progress, may_stop=may_stop and not exact)
     result = DifferentialCorrelation(
         pairs=core_result["pairs"],
         correlations=core_result["correlations"],

@@ -11,7 +11,9 @@ from fastfs._functions.outcome import Outcome
 from fastfs._functions.pairs import (
     PairsOptions,
     chosen_columns,
+    compare_labelings,
     outcome_of_test,
+    require_names,
     require_permutations,
 )
 from fastfs._inputs.design import Design, read_covariates
@@ -27,9 +29,6 @@ from fastfs._types import Array, Floats, Integers, Progress
 
 if TYPE_CHECKING:
     import pandas
-
-# n_permutations="auto" ends after _N_BEFORE_EARLY_END permutations if the p-value is then above _PVALUE_OF_EARLY_END.
-_N_BEFORE_EARLY_END, _PVALUE_OF_EARLY_END = 99, 0.1
 
 
 @dataclass(kw_only=True)
@@ -253,9 +252,9 @@ def interaction_scan(
     indicators in the regression of the product on them, which is the same for two.
 
     p-values are family-wise under the hypothesis that the target has nothing to do with the features. If single
-    features have strong effects, permuted labels lose these too: the error rate stays near the nominal one all the
-    same, but see docs/pairs.md. A small p-value says that a product fits better than both features alone, on the scale
-    of the values: another transform can turn an interaction into a sum.
+    features have strong effects, permuted labels lose these too: the error rate stays near the nominal one, with the
+    exceptions that docs/interactions.md measures. A small p-value says that a product fits better than both features
+    alone, on the scale of the values: another transform can turn an interaction into a sum.
 
     References
     ----------
@@ -281,10 +280,7 @@ def interaction_scan(
     names = column_names(X) if feature_names is None else list(feature_names)
     table_names = None if with_table is None else column_names(with_table)
     X = as_matrix(X, run)
-    if names is not None and len(names) != X.shape[1]:
-        raise ValueError(
-            f"feature_names must have one name for each of the {X.shape[1]} columns of X, but has {len(names)}"
-        )
+    require_names(names, X.shape[1])
     table = None if with_table is None else as_matrix(with_table, run)
     if table is not None and table.shape[0] != X.shape[0]:
         raise ValueError(
@@ -322,42 +318,17 @@ def interaction_scan(
         if response.classes is not None:
             labelings = np.searchsorted(response.classes, labelings).astype(np.int64)
 
-    def compare(labelings: Array | None, begin: float, end: float) -> dict[str, Any]:
-        if progress is not None:
-            run.progress = lambda step, fraction: progress(step, begin + (end - begin) * fraction)
+    def compare(labelings: Array | None, progress: Progress | None) -> dict[str, Any]:
+        run.progress = progress
         with naming({"matrix": lambda number: ("X", "with_table")[number]}):
             compared: dict[str, Any] = load_core().interaction_scan(
                 X, table, target, core_options | ({} if labelings is None else {permuted: labelings}), run
             )
         return compared
 
-    stopped, begin = False, 0.0
-    if may_stop and not design.exact and labelings is not None:
-        begin = _N_BEFORE_EARLY_END / len(labelings)
-        core_result = compare(labelings[:_N_BEFORE_EARLY_END], 0.0, begin)
-        stopped = bool((core_result["pvalues"][:1] > _PVALUE_OF_EARLY_END).any())
-    if not stopped:
-        core_result = compare(labelings, begin, 1.0)
-    has_effect = response.n_classes <= 2
+    core_result, stopped = compare_labelings(compare, labelings, progress, may_stop=may_stop and not design.exact)
     result = InteractionScan(
-        pairs=core_result["pairs"],
-        statistics=core_result["statistics"],
-        effects=core_result["effects"] if has_effect else None,
-        standard_errors=core_result["errors"] if has_effect else None,
-        degrees=core_result["degrees"],
-        scores=core_result["scores"],
-        table_scores=None if table is None else core_result["other_scores"],
-        n_tested=core_result["n_tested"],
-        n_excluded_pairs={
-            "copies": core_result["n_copies"],
-            "product": core_result["n_products"],
-            "target": core_result["n_explained"],
-        },
-        excluded_pairs=core_result["excluded"],
-        excluded_features=np.flatnonzero(core_result["constant"]),
-        excluded_table_features=np.flatnonzero(core_result["other_constant"]),
-        classes=response.classes,
-        target_type=response.kind,
+        **_fields_of_pairs(core_result, response, has_table=table is not None),
         transform=options.transform,
         stopped=stopped,
         feature_names=names,
@@ -365,6 +336,31 @@ def interaction_scan(
         **outcome_of_test(core_result, design, exact=design.exact and labelings is not None),
     )
     return Outcome(result, _describe_warnings(result)).warn_and_return()
+
+
+def _fields_of_pairs(core_result: dict[str, Any], response: Response, *, has_table: bool) -> dict[str, Any]:
+    """Return the fields of a result that describe the pairs and their target."""
+    has_effect = response.n_classes <= 2
+    return {
+        "pairs": core_result["pairs"],
+        "statistics": core_result["statistics"],
+        "effects": core_result["effects"] if has_effect else None,
+        "standard_errors": core_result["errors"] if has_effect else None,
+        "degrees": core_result["degrees"],
+        "scores": core_result["scores"],
+        "table_scores": core_result["other_scores"] if has_table else None,
+        "n_tested": core_result["n_tested"],
+        "n_excluded_pairs": {
+            "copies": core_result["n_copies"],
+            "product": core_result["n_products"],
+            "target": core_result["n_explained"],
+        },
+        "excluded_pairs": core_result["excluded"],
+        "excluded_features": np.flatnonzero(core_result["constant"]),
+        "excluded_table_features": np.flatnonzero(core_result["other_constant"]),
+        "classes": response.classes,
+        "target_type": response.kind,
+    }
 
 
 def _target_values(response: Response) -> Array:

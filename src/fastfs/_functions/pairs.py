@@ -1,5 +1,6 @@
 """Shared checks and results of functions that find pairs of columns which differ between two classes."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,7 +10,9 @@ from fastfs._inputs.design import Design
 from fastfs._inputs.labels import encode_labels, require_classes
 from fastfs._machine.errors import naming
 from fastfs._machine.params import as_int, some_of
-from fastfs._types import Array, Integers
+from fastfs._types import Array, Integers, Progress
+
+_N_BEFORE_EARLY_END, _PVALUE_OF_EARLY_END = 99, 0.1
 
 
 @dataclass(kw_only=True)
@@ -45,6 +48,42 @@ def chosen_columns(
     if len(numbers) < least:
         raise ValueError(f"{parameter} must name at least two columns, which make a pair, but names {len(numbers)}")
     return numbers
+
+
+def require_names(names: list[Any] | None, n_columns: int) -> None:
+    """Raise ValueError unless there is a name for each column of X, or no names."""
+    if names is not None and len(names) != n_columns:
+        raise ValueError(
+            f"feature_names must have one name for each of the {n_columns} columns of X, but has {len(names)}"
+        )
+
+
+def compare_labelings(
+    compare: Callable[[Array | None, Progress | None], dict[str, Any]],
+    labelings: Array | None,
+    progress: Progress | None,
+    *,
+    may_stop: bool,
+) -> tuple[dict[str, Any], bool]:
+    """Return the core's result for the labelings, and True if the first of them sufficed.
+
+    With `may_stop` the test ends after _N_BEFORE_EARLY_END labelings if the p-value is then above
+    _PVALUE_OF_EARLY_END: ten of them have reached the strongest pair. A smaller p-value comes from all labelings, and
+    so isn't affected by the early end.
+    """
+
+    def part(begin: float, end: float) -> Progress | None:
+        if progress is None:
+            return None
+        return lambda step, fraction: progress(step, begin + (end - begin) * fraction)
+
+    if not may_stop or labelings is None:
+        return compare(labelings, progress), False
+    begin = _N_BEFORE_EARLY_END / len(labelings)
+    core_result = compare(labelings[:_N_BEFORE_EARLY_END], part(0.0, begin))
+    if (core_result["pvalues"][:1] > _PVALUE_OF_EARLY_END).any():
+        return core_result, True
+    return compare(labelings, part(begin, 1.0)), False
 
 
 def require_permutations(**design: Any) -> None:
