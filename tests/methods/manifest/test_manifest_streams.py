@@ -356,7 +356,7 @@ def test_auto_never_takes_landmarks():
 # ------------------------------------------------------------------------------------------------------------- domains
 
 
-def modules(d=1600, n=300, seed=2):
+def modules(d, n=300, seed=2):
     """Groups of ten features with a factor each; in class "b" every fourth group has another sign pattern."""
     rng = np.random.default_rng(seed)
     y = np.array(["a", "b", "c"])[np.arange(n) % 3]
@@ -383,20 +383,21 @@ def from_sums(table, y, parameters, n_threads=1):
 
 @pytest.mark.filterwarnings("ignore:the scores by domains:fastfs.DataWarning")
 @pytest.mark.parametrize(
-    "form, parameters",
+    "form, d, parameters",
     [
-        (np.asarray, {}),
-        (np.asarray, {"accuracy": "domains", "rank": 20, "sigma_factor": 0.1}),
-        (np.float32, {"multiclass": "ovo", "sigma": "percentile", "sigma_percentile": 30.0}),
-        (sp.csr_matrix, {"normalize": 3, "sigma_factor": 1.0, "rank": 30}),
+        (np.asarray, 800, {}),
+        (np.asarray, 800, {"rank": 20, "sigma_factor": 0.1}),
+        (np.float32, 800, {"multiclass": "ovo", "sigma": "percentile", "sigma_percentile": 30.0}),
+        (sp.csr_matrix, 800, {"normalize": 3, "sigma_factor": 1.0, "rank": 30}),
         # Distances of integers are exact, and many of them are equal.
-        (lambda table: np.round(table), {"rank": 20}),
-        (lambda table: np.where(np.arange(table.shape[1]) % 5 == 0, table[:, [0]], table), {"rank": 20}),
+        (lambda table: np.round(table), 800, {"rank": 20}),
+        (lambda table: np.where(np.arange(table.shape[1]) % 5 == 0, table[:, [0]], table), 1600, {"rank": 20}),
     ],
 )
-def test_domains_are_those_of_memory(form, parameters):
-    table, y = modules()
+def test_domains_are_those_of_memory(form, d, parameters):
+    table, y = modules(d)
     table = form(table * (np.abs(table) > 1) if form is sp.csr_matrix else table)
+    parameters = {"accuracy": "domains", **parameters}
     expected = ManiFeSt(random_state=3, **parameters).fit(table, y)
     found = from_sums(table, y, parameters)
     assert expected.accuracy_ == found["accuracy"] == "domains"
@@ -408,7 +409,7 @@ def test_domains_are_those_of_memory(form, parameters):
 
 
 def test_domains_from_a_stream():
-    table, y = modules(n=3000)
+    table, y = modules(1600, n=3000)
     found = ManiFeSt(10, rank=20, max_memory="140M").fit(lambda: np.split(table, 10), y)
     assert (found.algorithm_, found.n_passes_, found.accuracy_) == ("sums", 1, "domains")
     expected = ManiFeSt(10, rank=20).fit(table, y)

@@ -776,9 +776,9 @@ def test_a_scale_large_enough_is_not_warned_of():
 
 
 def test_nothing_is_d_by_d():
-    """20,000 features: d x d float32 would be 1.6 GB."""
-    X, y = factor_model(20, 20_000, 0)
-    found = quiet_fit(X.astype(np.float32), y, rank=10, max_memory="300M")
+    """10,000 features: d x d float32 would be 400 MB."""
+    X, y = factor_model(20, 10_000, 0)
+    found = quiet_fit(X.astype(np.float32), y, rank=10, max_memory="200M")
     assert found.accuracy_ == "domains"
     assert np.all(np.isfinite(found.scores_))
     assert found.scores_.max() > 0
