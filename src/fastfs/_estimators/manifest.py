@@ -20,7 +20,7 @@ from fastfs._types import Array, Integers
 
 
 @estimator_class
-class ManiFeSt(_Resources, _KernelSelector):
+class ManiFeSt(_manifest.ManiFeStFields, _Resources, _KernelSelector):
     """Select features whose relations to the other features differ between classes.
 
     In each class, features are points whose distances form a kernel; the kernels of two classes are compared as points
@@ -185,18 +185,8 @@ class ManiFeSt(_Resources, _KernelSelector):
 
     n_features_to_select: int | float | None = None
     _: KW_ONLY
-    kernel: Any = "rbf"
-    sigma: Any = "median"
-    sigma_factor: float = 0.5
-    sigma_percentile: float = 50.0
-    normalize: int = 0
-    form: str = "pencil"
-    accuracy: str = "auto"
-    rank: int = 50
-    multiclass: str = "ovr"
     combine: Any = None
     n_components: int = 0
-    random_state: Any = 0
 
     def fit(self, X: Any, y: Any) -> "ManiFeSt":
         """Score the features of X.

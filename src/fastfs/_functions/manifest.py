@@ -6,14 +6,14 @@ Arrays in, arrays out, without scikit-learn; the estimator is :class:`fastfs.Man
 import copy
 import itertools
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from fastfs._functions.blend import blend_scores, scores_to_blend
-from fastfs._functions.options import Needs, Options, option_field
+from fastfs._functions.options import Call, Needs, Options, option_class, option_field, takes
 from fastfs._functions.outcome import Outcome
 from fastfs._inputs.entry import entry
 from fastfs._inputs.labels import encode_labels, require_classes
@@ -50,25 +50,30 @@ def _as_sigma(name: str, sigma: Any) -> Any:
     return sigma
 
 
-@dataclass(kw_only=True)
-class ManiFeStOptions(Options):
-    """Options of ManiFeSt; the core takes those of the scale apart, as scales."""
+@option_class
+class ManiFeStFields:
+    """Options of ManiFeSt, as the estimator and the function take them."""
 
-    kernel: int = option_field(named_kernel("rbf"), key="custom")
-    sigma: Any = option_field(_as_sigma)
+    kernel: Any = option_field(named_kernel("rbf"), key="custom", default="rbf")
+    sigma: Any = option_field(_as_sigma, default="median")
     # sigma_factor and sigma_percentile are checked in `chosen_scale`, and only if the rule of sigma uses them.
-    sigma_factor: Any = option_field(_unchecked, needs=Needs("sigma", ("median", "grid")), default=0.5)
-    sigma_percentile: Any = option_field(_unchecked, needs=Needs("sigma", ("percentile",)), default=50.0)
-    normalize: int = option_field(as_int)
-    form: str = option_field(one_of("pencil", "spd", "spsd"))
-    accuracy: str = option_field(one_of("auto", "exact", "domains", "low_rank", "low_rank_high"))
+    sigma_factor: float = option_field(_unchecked, needs=Needs("sigma", ("median", "grid")), default=0.5)
+    sigma_percentile: float = option_field(_unchecked, needs=Needs("sigma", ("percentile",)), default=50.0)
+    normalize: int = option_field(as_int, default=0)
+    form: str = option_field(one_of("pencil", "spd", "spsd"), default="pencil")
+    accuracy: str = option_field(one_of("auto", "exact", "domains", "low_rank", "low_rank_high"), default="auto")
     rank: int = option_field(
         lambda name, value: as_int(name, value, low=1, high=(1 << 63) - 1),
         needs=Needs("accuracy", ("auto", "domains", "low_rank", "low_rank_high")),
         default=50,
     )
-    multiclass: str = option_field(one_of("ovr", "ovo", "raise"))
-    random_state: int = option_field(lambda name, value: as_seed(value), key="seed")
+    multiclass: str = option_field(one_of("ovr", "ovo", "raise"), default="ovr")
+    random_state: Any = option_field(lambda name, value: as_seed(value), key="seed", default=0)
+
+
+@dataclass(kw_only=True)
+class ManiFeStOptions(ManiFeStFields, Options):
+    """Options of ManiFeSt; the core takes those of the scale apart, as scales."""
 
     def core_options(self) -> dict[str, Any]:
         """Return the options of a fit under the core's names, without the options of the scale."""
@@ -108,26 +113,15 @@ class ManiFeStOptions(Options):
         return grid, grid.index(scale_of_scores)
 
 
-@entry
-def manifest_scores(
-    X: Any,
-    y: npt.ArrayLike,
-    *,
-    kernel: Any = "rbf",
-    sigma: str | npt.ArrayLike = "median",
-    sigma_factor: float = 0.5,
-    sigma_percentile: float = 50.0,
-    normalize: int = 0,
-    form: str = "pencil",
-    accuracy: str = "auto",
-    rank: int = 50,
-    multiclass: str = "ovr",
-    combine: Any = None,
-    random_state: Any = 0,
-    n_threads: int = 0,
-    max_memory: int | str | None = None,
-    progress: Progress | None = None,
-) -> Floats:
+@option_class
+class _ScoresCall(ManiFeStFields, Call):
+    X: Any = field(kw_only=False)
+    y: Any = field(kw_only=False)
+    combine: Any = None
+
+
+@takes(_ScoresCall)
+def manifest_scores(call: _ScoresCall) -> Floats:
     """Score how differently each feature associates with the others in two or more classes.
 
     The function behind :class:`fastfs.ManiFeSt`, which describes the parameters.
@@ -164,16 +158,16 @@ def manifest_scores(
     >>> np.argsort(-scores)[:2].tolist()
     [0, 1]
     """
-    options = ManiFeStOptions.from_arguments(locals())
-    run = Run(n_threads, max_memory, progress)
+    options, run = ManiFeStOptions.from_arguments(call), call.make_run()
+    y, combine = call.y, call.combine
 
     def read_whole(X: Any) -> tuple[list[Any], Array, Integers]:
         chunks = as_chunks(X, run, y)
         return chunks, *encode_labels(y, sum(chunk.shape[0] for chunk in chunks), chunks[0].shape[1])
 
-    if isinstance(sigma, str) and sigma == "grid":
+    if isinstance(call.sigma, str) and call.sigma == "grid":
         raise ValueError("sigma='grid' compares scales, which scores alone can't show: use the estimator ManiFeSt")
-    stage, classes, labels = prepare_stage(X, y, options, run, read_whole, combine=combine)
+    stage, classes, labels = prepare_stage(call.X, y, options, run, read_whole, combine=combine)
     others = None if combine is None else stage.scores_to_blend(combine, classes[labels])
     scores: Floats = stage.fit_scales(labels, classes, options).warn_and_return()["scores"]
     return scores if others is None else blend_scores(scores, others)
