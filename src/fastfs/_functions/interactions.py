@@ -300,10 +300,11 @@ def interaction_scan(
         require_permutations(blocks=blocks, groups=groups)
     target = _target_values(response)
     design = Design(
-        target if response.classes is None else response.classes[target],
+        target,
         blocks,
         groups,
         covariates,
+        names=None if response.classes is None else response.classes[target],
         n_permutations=n_permutations,
         seed=as_seed(random_state),
     )
@@ -315,8 +316,6 @@ def interaction_scan(
     if n_permutations:
         design.check_labelings()
         labelings = design.all_labelings(run)
-        if response.classes is not None:
-            labelings = np.searchsorted(response.classes, labelings).astype(np.int64)
 
     def compare(labelings: Array | None, progress: Progress | None) -> dict[str, Any]:
         run.progress = progress

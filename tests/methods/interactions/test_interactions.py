@@ -139,6 +139,21 @@ def test_permutations(kind, n_covariates):
     assert (found.n_permutations, found.resolution, found.exact) == (25, 1 / 26, False)
 
 
+@pytest.mark.parametrize("make", [float, str, bool, lambda k: f"class {1 - k}"])
+def test_names_of_classes_change_nothing(make):
+    X, labels = table(40, 6), target("two classes", 40)
+    covariates = np.random.default_rng(2).normal(size=40)
+    found = fastfs.interaction_scan(X, labels, covariates=covariates, n_permutations=19)
+    named = fastfs.interaction_scan(
+        X, [make(k) for k in labels.tolist()], target_type="class", covariates=covariates, n_permutations=19
+    )
+    np.testing.assert_allclose(named.statistics, found.statistics, rtol=1e-12)
+    np.testing.assert_allclose(np.abs(named.effects), np.abs(found.effects), rtol=1e-9)
+    assert named.design == found.design
+    if make(0) < make(1):
+        np.testing.assert_array_equal(named.pvalues_max, found.pvalues_max)
+
+
 def test_many_blocks_of_features_and_of_samples():
     """450 features are three tiles, and 5000 samples three panels of a tile."""
     X, y = table(5000, 450).astype(np.float32), target("number", 5000)
