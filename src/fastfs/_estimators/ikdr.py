@@ -8,8 +8,8 @@ from sklearn.utils import ClassifierTags, Tags
 from sklearn.utils.validation import check_is_fitted
 
 from fastfs._estimators.selector import _Resources, _Selector, estimator_class
-from fastfs._functions.ikdr import IKDROptions, IKDRResult, check_start, draw_rows, fit_ikdr
-from fastfs._functions.ikdr_kernels import KernelOptions, make_kernels, read_data
+from fastfs._functions.ikdr import IKDRFields, IKDROptions, IKDRResult, check_start, draw_rows, fit_ikdr
+from fastfs._functions.ikdr_kernels import KernelFields, KernelOptions, make_kernels, read_data
 from fastfs._inputs.labels import encode_labels, require_classes
 from fastfs._machine.errors import in_rows
 from fastfs._machine.params import as_float, count_selected, rank_features
@@ -24,7 +24,7 @@ _RESULTS = (
 
 
 @estimator_class
-class IKDR(_Resources, _Selector):
+class IKDR(KernelFields, IKDRFields, _Resources, _Selector):
     """Reduce labelled data to dimensions that are mixtures of a few samples, and select the features these need.
 
     A sample's coordinate is its similarity to a mixture of training samples, most of them of one class, so that it can
@@ -179,23 +179,8 @@ class IKDR(_Resources, _Selector):
 
     n_features_to_select: int | float | None = None
     _: KW_ONLY
-    n_components: int | None = None
-    groups: Any = None
-    kernel: Any = "rbf"
-    width: float | str = "mean_squared"
     lam: float = 0.1
-    mu: float = 0.1
-    tau: float = np.inf
-    zeta: float = np.inf
-    interpretability: str = "laplacian"
-    solver: str = "projected_gradient"
-    max_iter: int = 100
-    max_inner: int = 200
-    tol: float = 1e-4
     start: Any = None
-    scaling: str | None = "standard"
-    n_rows: int | None = None
-    random_state: Any = 0
 
     def fit(self, X: Any, y: Any) -> "IKDR":
         """Find the dimensions, and the weights of the features.

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from fastfs._functions.ikdr_embedding import Embedder, make_embedder
-from fastfs._functions.ikdr_kernels import KernelOptions, Kernels, make_kernels, read_data
-from fastfs._functions.options import Needs, Options, option_field
+from fastfs._functions.ikdr_kernels import KernelFields, KernelOptions, Kernels, make_kernels, read_data
+from fastfs._functions.options import Call, Needs, Options, option_class, option_field, takes
 from fastfs._functions.outcome import Outcome
 from fastfs._inputs.entry import entry, require_known
 from fastfs._inputs.labels import encode_labels, require_classes
@@ -25,34 +25,44 @@ from fastfs._types import Array, Floats, Integers, Progress
 # ------------------------------------------------------------------------------------------------------------- options
 
 
-@dataclass(kw_only=True)
-class IKDROptions(Options):
-    """Options of a fit, except lambda, of which a path has several values."""
+@option_class
+class IKDRFields:
+    """Options of a fit as the estimator and the functions take them, except lambda, of which a path has several."""
 
-    n_components: int = option_field(as_count)  # 0: one per class
-    mu: float = option_field(as_float)
-    tau: float = option_field(as_float)
-    zeta: float = option_field(as_float)
+    n_components: int | None = option_field(as_count, default=None)
+    mu: float = option_field(as_float, default=0.1)
+    tau: float = option_field(as_float, default=np.inf)
+    zeta: float = option_field(as_float, default=np.inf)
     interpretability: str = option_field(
         one_of("laplacian", "distance"), needs=Needs("mu", (), or_other=True), default="laplacian"
     )
-    solver: str = option_field(one_of("projected_gradient", "admm"))
-    max_iter: int = option_field(as_int)
-    max_inner: int = option_field(as_int)
-    tol: float = option_field(as_float)
-    random_state: int = option_field(lambda _, value: as_seed(value), key="seed")
-    n_rows: int = option_field(as_count)
+    solver: str = option_field(one_of("projected_gradient", "admm"), default="projected_gradient")
+    max_iter: int = option_field(as_int, default=100)
+    max_inner: int = option_field(as_int, default=200)
+    tol: float = option_field(as_float, default=1e-4)
+    n_rows: int | None = option_field(as_count, default=None)
+    random_state: Any = option_field(lambda _, value: as_seed(value), key="seed", default=0)
+
+
+@dataclass(kw_only=True)
+class IKDROptions(IKDRFields, Options):
+    """Options of a fit, as the core takes them."""
 
     def core_options(self) -> dict[str, Any]:
         """Return the options of a fit under the names of the core."""
         return {key: value for key, value in super().core_options().items() if key != "n_rows"}
 
 
-@dataclass(kw_only=True)
-class FunctionOptions(IKDROptions):
+@option_class
+class FunctionFields(IKDRFields):
     """Options of the functions, which have `rho` besides the options of the estimator."""
 
     rho: float = option_field(as_float, needs=Needs("solver", ("admm",)), default=1.0)
+
+
+@dataclass(kw_only=True)
+class FunctionOptions(FunctionFields, IKDROptions):
+    """Options of the functions, as the core takes them."""
 
 
 # ----------------------------------------------------------------------------------------------------- public functions
@@ -124,33 +134,16 @@ class IKDRResult:
         return self.embedder.embed_data(read_data(X, self.embedder.kernel, run), run)
 
 
-@entry
-def ikdr(
-    X: Any,
-    y: Any,
-    *,
-    n_components: int | None = None,
-    groups: Any = None,
-    kernel: Any = "rbf",
-    width: float | str = "mean_squared",
-    lam: float = 0.1,
-    mu: float = 0.1,
-    tau: float = np.inf,
-    zeta: float = np.inf,
-    interpretability: str = "laplacian",
-    solver: str = "projected_gradient",
-    max_iter: int = 100,
-    max_inner: int = 200,
-    tol: float = 1e-4,
-    rho: float = 1.0,
-    start: Any = None,
-    scaling: str | None = "standard",
-    n_rows: int | None = None,
-    random_state: Any = 0,
-    n_threads: int = 0,
-    max_memory: int | str | None = None,
-    progress: Progress | None = None,
-) -> IKDRResult:
+@option_class
+class _IKDRCall(KernelFields, FunctionFields, Call):
+    X: Any = field(kw_only=False)
+    y: Any = field(kw_only=False)
+    lam: float = 0.1
+    start: Any = None
+
+
+@takes(_IKDRCall)
+def ikdr(call: _IKDRCall) -> IKDRResult:
     """Reduce labelled data to dimensions that are mixtures of samples, and select the features these need.
 
     The function behind :class:`fastfs.IKDR`, which says more of the parameters.
@@ -190,9 +183,7 @@ def ikdr(
     >>> bool(np.allclose(result.embed(X), result.embedding))
     True
     """
-    options, kernels = FunctionOptions.from_arguments(locals()), KernelOptions.from_arguments(locals())
-    run = Run(n_threads, max_memory, progress)
-    (result,) = _solve_path(X, y, [lam], options, kernels, start, run)
+    (result,) = _solve_path(call, [call.lam])
     return result
 
 
@@ -239,27 +230,20 @@ def ikdr_path(X: Any, y: Any, lams: Iterable[float], **options: Any) -> list[IKD
     if not steps:
         raise ValueError("lams has no lambda: give at least one")
     require_known("ikdr_path", list(inspect.signature(ikdr).parameters), options)
-    arguments = inspect.signature(ikdr).bind(X, y, lam=steps[0], **options)
-    arguments.apply_defaults()
-    values = arguments.arguments
-    run = Run(values["n_threads"], values["max_memory"], values["progress"])
-    return _solve_path(
-        X, y, steps, FunctionOptions.from_arguments(values), KernelOptions.from_arguments(values), values["start"], run
-    )
+    return _solve_path(_IKDRCall(X=X, y=y, lam=steps[0], **options), steps)
 
 
-def _solve_path(
-    X: Any, y: Any, lams: list[float], options: FunctionOptions, of_kernels: KernelOptions, start: Any, run: Run
-) -> list[IKDRResult]:
+def _solve_path(call: _IKDRCall, lams: list[float]) -> list[IKDRResult]:
     """Read the data, make the kernels and fit I-KDR for each lambda."""
-    lams = [as_float("lam", lam) for lam in lams]
-    X, y, rows = draw_rows(X, y, options, of_kernels, run)
+    options, of_kernels = FunctionOptions.from_arguments(call), KernelOptions.from_arguments(call)
+    lams, run = [as_float("lam", lam) for lam in lams], call.make_run()
+    X, y, rows = draw_rows(call.X, call.y, options, of_kernels, run)
     with in_rows(rows):
         data = read_data(X, of_kernels.kernel, run)
         classes, labels = encode_labels(y, *data.shape[-2:])
         require_classes(classes)
         kernels = make_kernels(data, of_kernels, run)
-        first = check_start(start, len(labels), options.n_components or len(classes), kernels.n_kernels)
+        first = check_start(call.start, len(labels), options.n_components or len(classes), kernels.n_kernels)
         return fit_ikdr(kernels, classes, labels, lams, options, run, first).warn_and_return()
 
 
@@ -269,7 +253,7 @@ def draw_rows(
     """Return the rows of X and y to fit, and their numbers, as `sample_rows` does."""
     if options.n_rows and isinstance(of_kernels.kernel, str) and of_kernels.kernel == "precomputed":
         raise ValueError("n_rows draws rows of features, which kernel='precomputed' has none of: leave it out")
-    return sample_rows(X, y, options.n_rows, options.random_state, run)
+    return sample_rows(X, y, options.n_rows or 0, options.random_state, run)
 
 
 Start = tuple[Floats | None, Floats | None]
@@ -328,7 +312,7 @@ def _describe_warnings(
     """Return a sentence for each warning of the core, with the lambdas that it is about."""
     from fastfs import _core
 
-    n_classes, k = len(classes), options.n_components
+    n_classes, k = len(classes), options.n_components or 0
     messages = []
     if 0.0 in lams:
         messages.append(

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from fastfs._functions.options import Needs, Options, option_field
+from fastfs._functions.options import Needs, Options, option_class, option_field
 from fastfs._inputs.labels import number_labels
 from fastfs._inputs.matrix import as_decoded, as_dense, as_floats, not_finite
 from fastfs._inputs.storage import by_columns, dense
@@ -28,14 +28,20 @@ def _as_width(name: str, value: Any) -> float | str:
     return width
 
 
-@dataclass(kw_only=True)
-class KernelOptions(Options):
-    """Options that define the kernels."""
+@option_class
+class KernelFields:
+    """Options that define the kernels, as the estimator and the functions take them."""
 
-    kernel: Any = option_field(_as_kernel)
-    groups: Any = option_field(lambda _, value: value)  # checked by _encode_groups, when n_features is known
+    kernel: Any = option_field(_as_kernel, default="rbf")
+    # Checked by _encode_groups, when n_features is known.
+    groups: Any = option_field(lambda _, value: value, default=None)
     width: float | str = option_field(_as_width, needs=Needs("kernel", ("rbf",)), default="mean_squared")
-    scaling: str = option_field(word_or_none("standard"))
+    scaling: str | None = option_field(word_or_none("standard"), default="standard")
+
+
+@dataclass(kw_only=True)
+class KernelOptions(KernelFields, Options):
+    """Options that define the kernels, as the core takes them."""
 
     def core_options(self) -> dict[str, Any]:
         """Return the options of Gaussian kernels under the names of the core."""
