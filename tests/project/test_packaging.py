@@ -373,3 +373,27 @@ def test_editable_install_knows_its_paths(tmp_path):
     done = configure(folder, f"-DFASTFS_BLAS_LIBRARIES={openblas.library('scipy_openblas32')}", package_directory=cmake)
     assert done.returncode == 0, done.stderr
     scores(folder)
+
+
+CALLS = """
+import fastfs
+X, y = [[0.0], [1.0]], [0, 1]
+fastfs.relieff_scores(X=X, y=y, n_neighbors=1, n_targets=None, max_memory="1G")
+fastfs.projse(X, y, n_features_to_select=1).selected
+fastfs.relieff_scores(X, y, n_neighbours=1)
+fastfs.disc([X, X], density="much")
+fastfs.im4e_scores(X, y, sigma=None)
+"""
+
+
+def test_type_checkers_see_the_signatures_of_functions(tmp_path):
+    """Functions take the fields of a dataclass as their arguments."""
+    pytest.importorskip("mypy")
+    (tmp_path / "calls.py").write_text(CALLS)
+    done = run(sys.executable, "-m", "mypy", "--python-executable", sys.executable, "calls.py", cwd=tmp_path)
+    errors = re.findall(r"^calls\.py:(\d+): error: (.*)", done.stdout, re.MULTILINE)
+    assert [(int(line), text.split('"')[1]) for line, text in errors] == [
+        (6, "n_neighbours"),
+        (7, "density"),
+        (8, "sigma"),
+    ], done.stdout
