@@ -68,13 +68,45 @@ CASES = [
     ("snp_pairs(genotypes[, 1:200], y)$statistic",
      lambda X, y: fastfs.snp_pairs(genotypes(X)[:, :200], y).statistic, 0),
     ("ld_clumps(genotypes, x[1, ])$clump - 1", lambda X, y: fastfs.ld_clumps(genotypes(X), X[0]).clump, 0),
-    # All labelings are taken, which are the same for any generator.
+    # Labelings are drawn by the core, from the same seed.
     ("permutation_test('relieff', x[18:27, ], y[18:27])$pvalues_max",
-     lambda X, y: fastfs.permutation_test(fastfs.ReliefF(), X[17:27], y[17:27]).pvalues_max, 1e-12),
+     lambda X, y: fastfs.permutation_test(fastfs.ReliefF(), X[17:27], y[17:27]).pvalues_max, 0),
     ("permutation_test('rrelieff', x[1:6, ], number[1:6], list(n_neighbors = 2), covariates = x[1:6, 2])$pvalues",
      lambda X, y: fastfs.permutation_test(
-         fastfs.RReliefF(n_neighbors=2), X[:6], X[:6, 0], covariates=X[:6, 1]).pvalues, 1e-12),
+         fastfs.RReliefF(n_neighbors=2), X[:6], X[:6, 0], covariates=X[:6, 1]).pvalues, 0),
+    ("permutation_test('relieff', x, y, n_permutations = 199, random_state = 7)$z",
+     lambda X, y: fastfs.permutation_test(fastfs.ReliefF(), X, y, n_permutations=199, random_state=7).z, 0),
+    ("permutation_test('surf', x, y)$null_statistics",
+     lambda X, y: fastfs.permutation_test(fastfs.SURF(), X, y).null_statistics, 0),
+    ("permutation_test('projse', x, y, blocks = rep(1:2, 31), n_permutations = 199, statistic = 'score')$pvalues_max",
+     lambda X, y: fastfs.permutation_test(
+         fastfs.ProjSe(), X, y, blocks=np.arange(62) % 2, n_permutations=199, statistic="score").pvalues_max, 1e-12),
+    ("permutation_test('relieff', x, three, groups = rep(1:31, each = 2), n_permutations = 99)$pvalues_adjusted",
+     lambda X, y: fastfs.permutation_test(
+         fastfs.ReliefF(), X, thirds(y), groups=np.arange(62) // 2, n_permutations=99).pvalues_adjusted, 0),
+    ("permutation_test('relieff', x, y, covariates = x[, 3:4], n_permutations = 99, fdr = 'by')$pvalues_adjusted",
+     lambda X, y: fastfs.permutation_test(
+         fastfs.ReliefF(), X, y, covariates=X[:, 2:4], n_permutations=99, fdr="by").pvalues_adjusted, 0),
+    ("permutation_test('rrelieff', x, number, covariates = x[, 2], n_permutations = 49)$z",
+     lambda X, y: fastfs.permutation_test(
+         fastfs.RReliefF(), X, X[:, 0], covariates=X[:, 1], n_permutations=49).z, 0),
+    ("differential_correlation(x[, 1:60], y, n_permutations = 49)$null_maxima",
+     lambda X, y: fastfs.differential_correlation(X[:, :60], y, n_permutations=49).null_maxima, 0),
+    ("snp_pairs(genotypes[, 1:60], y, n_permutations = 19, random_state = 3)$null_maxima",
+     lambda X, y: fastfs.snp_pairs(genotypes(X)[:, :60], y, n_permutations=19, random_state=3).null_maxima, 0),
+    ("stability('relieff', x, y, list(n_features_to_select = 9), n_subsamples = 20)$frequencies",
+     lambda X, y: fastfs.stability(fastfs.ReliefF(9), X, y, n_subsamples=20).frequencies, 0),
+    ("c(stability('relieff', x, y, list(n_features_to_select = 9), groups = rep(1:31, each = 2),"
+     " scheme = 'complementary', n_pairs = 10)[c('stability', 'relevance_correlation', 'rare_bound')], recursive = TRUE)",
+     lambda X, y: halves(X, y), 0),
 ]  # fmt: skip
+
+
+def halves(X, y):
+    found = fastfs.stability(
+        fastfs.ReliefF(9), X, y, groups=np.arange(62) // 2, scheme="complementary", n_pairs=10
+    )
+    return np.array([found.stability, found.relevance_correlation, found.rare_bound])
 
 
 def disc(X, y, **options):

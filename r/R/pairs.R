@@ -19,8 +19,11 @@ compare_pairs <- function(given, data, parameter, what, options, run, fit, may_s
   chosen <- chosen_columns(parameter, given[[parameter]], data)
   if (!is.null(chosen)) options[[parameter]] <- chosen - 1
   n <- data$x$n_rows
-  design <- design_of(target, given$x, given$blocks, given$groups, n, given$covariates)
   most <- as_whole("n_permutations", given$n_permutations, low = 0)
+  design <- design_of(
+    target, given$x, given$blocks, given$groups, n, given$covariates, n_permutations = most,
+    seed = if (most > 0) as_seed(given$random_state) else 0, shuffled = TRUE
+  )
   columns <- names(Filter(Negate(is.null), given[c("blocks", "groups", "covariates")]))
   if (most == 0 && length(columns) > 0) {
     refuse(
@@ -32,17 +35,17 @@ compare_pairs <- function(given, data, parameter, what, options, run, fit, may_s
   labelings <- NULL
   if (most > 0) {
     check_design(design)
-    exact <- is_uniform(design) && design$n_distinct <= 1 + most
-    if (exact) most <- design$n_distinct - 1
+    exact <- design$exact
+    most <- design$n_labelings
     require_bytes(12 * n * most, "the labelings of all permutations", run)
-    labelings <- with_seed(as_seed(given$random_state), labels_of_draws(design, most, exact))
+    labelings <- labels_of_labelings(design, 0, most)
   }
   names <- names_of(data, target$classes)
   compare <- function(labelings) {
     if (!is.null(labelings)) options <- c(options, list(labelings = labelings, n_labelings = ncol(labelings)))
     core_result(fit(target$values, options), names)
   }
-  if (most > 0 && heeds_rare && length(design$unit_codes) < length(design$unit)) {
+  if (most > 0 && heeds_rare && design$n_units < n) {
     options$wholes <- 1
     if (any(compare(NULL)$rare == 1)) {
       labelings <- NULL
@@ -62,20 +65,9 @@ compare_pairs <- function(given, data, parameter, what, options, run, fit, may_s
   c(found, list(
     pvalues_max = pvalues, pvalue = if (length(pvalues)) pvalues[1], classes = target$classes, names = data$features,
     n_samples = n, n_permutations = length(found$null_maxima), n_distinct = design$n_distinct, exact = exact,
-    resolution = if (exact) smallest_pvalue(design, TRUE) else 1 / (1 + length(found$null_maxima)), stopped = stopped,
-    design = describe_design(design)
+    resolution = if (exact) design$smallest_pvalue else 1 / (1 + length(found$null_maxima)), stopped = stopped,
+    design = design$description
   ))
-}
-
-# The labels of all labelings but the true one, or of some draws, a column each.
-labels_of_draws <- function(design, most, exact) {
-  if (exact) {
-    # In any order but that of their enumeration, in which neighbours are alike.
-    labelings <- vapply(other_labelings(design), `[[`, integer(length(design$codes)), "values")
-    return(labelings[, sample.int(ncol(labelings)), drop = FALSE])
-  }
-  design <- ready_to_draw(design)
-  vapply(seq_len(most), function(b) draw_labeling(design)$values, integer(length(design$codes)))
 }
 
 # Numbers of columns, ascending, or NULL for all.

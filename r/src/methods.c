@@ -8,17 +8,6 @@
 
 #define AT(type, member) offsetof(type, member)
 
-/* Ends the shim if the call has failed. */
-#define RETURN_FAILURE(call, status)                       \
-    do {                                                   \
-        SEXP failure = PROTECT(end_call(&(call), status)); \
-        if (failure != R_NilValue) {                       \
-            UNPROTECT(1 + n_protected);                    \
-            return failure;                                \
-        }                                                  \
-        UNPROTECT(1);                                      \
-    } while (0)
-
 /* ---- margins ----------------------------------------------------------------------------------------------------- */
 
 static const char margin_tag[] = "fastfs_margin";
@@ -591,6 +580,14 @@ static const R_CallMethodDef shims[] = {SHIM(margin_new, 3),
                                         SHIM(differential_correlation, 4),
                                         SHIM(snp_pairs, 4),
                                         SHIM(ld_clumps, 4),
+                                        SHIM(design_new, 3),
+                                        SHIM(design_get, 2),
+                                        SHIM(design_labelings, 6),
+                                        SHIM(design_subsamples, 6),
+                                        SHIM(null_new, 4),
+                                        SHIM(null_add, 5),
+                                        SHIM(null_get, 2),
+                                        SHIM(stability, 7),
                                         SHIM(info, 1),
                                         {NULL, NULL, 0}};
 

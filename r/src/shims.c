@@ -299,7 +299,7 @@ SEXP end_call(struct call* call, fastfs_status status) {
     const int32_t n = named < MOST_PLACES ? named : MOST_PLACES;
     SEXP failure = PROTECT(new_list(7));
     add(failure, "status", Rf_ScalarInteger(status));
-    add(failure, "message", Rf_mkString(fastfs_last_error()));
+    add(failure, "message", Rf_ScalarString(Rf_mkCharCE(fastfs_last_error(), CE_UTF8)));
     add(failure, "is_interrupted", Rf_ScalarLogical(call->is_interrupted));
     SEXP kinds = add(failure, "kinds", Rf_allocVector(INTSXP, n));
     SEXP numbers = add(failure, "numbers", Rf_allocVector(REALSXP, n));

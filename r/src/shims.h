@@ -72,10 +72,30 @@ struct call {
 void begin_call(struct call* call, SEXP given);
 /* R_NilValue if status is FASTFS_OK, else the error as a list of class "fastfs_failure". */
 SEXP end_call(struct call* call, fastfs_status status);
+/* Ends the shim if the call has failed. */
+#define RETURN_FAILURE(call, status)                       \
+    do {                                                   \
+        SEXP failure = PROTECT(end_call(&(call), status)); \
+        if (failure != R_NilValue) {                       \
+            UNPROTECT(1 + n_protected);                    \
+            return failure;                                \
+        }                                                  \
+        UNPROTECT(1);                                      \
+    } while (0)
 
 /* A handle of the core, which keeps `keep` alive and is freed with the pointer. */
 SEXP new_handle(const char* tag, SEXP keep, R_CFinalizer_t free);
 void* handle_of(SEXP pointer, const char* tag);
+
+/* inference.c */
+SEXP design_new(SEXP given, SEXP names, SEXP given_run);
+SEXP design_get(SEXP pointer, SEXP given_run);
+SEXP design_labelings(SEXP pointer, SEXP first, SEXP given_count, SEXP has_numbers, SEXP n_samples, SEXP given_run);
+SEXP design_subsamples(SEXP pointer, SEXP halves, SEXP fraction, SEXP given_count, SEXP n_samples, SEXP given_run);
+SEXP null_new(SEXP design_pointer, SEXP given, SEXP method_name, SEXP given_run);
+SEXP null_add(SEXP pointer, SEXP scores, SEXP statistic, SEXP given_next, SEXP given_run);
+SEXP null_get(SEXP pointer, SEXP given_run);
+SEXP stability(SEXP n_features, SEXP selected, SEXP begins, SEXP scores, SEXP halves, SEXP threshold, SEXP given_run);
 
 /* Registers R's BLAS and LAPACK; an error of R if that fails. */
 void register_blas(void);

@@ -63,6 +63,19 @@ def test_c99_stream(build, package, run, samples):
     np.testing.assert_allclose(numbers(done.stdout), fastfs.relieff_scores(*samples), **CLOSE)
 
 
+def test_c99_pvalues(build, package, run, samples):
+    """To the bit: scores of ReliefF have no BLAS in them, and labelings and p-values come from the core."""
+    program = build("c99", [EXAMPLES / "pvalues.c", *package.flags, *package.blas_flags], "pvalues")
+    done = run(program, *samples)
+    assert done.returncode == 0, done.stderr
+    expected = fastfs.permutation_test(fastfs.ReliefF(), *samples, n_permutations=199, random_state=7)
+    assert np.array_equal(numbers(done.stdout), expected.pvalues_max)
+    assert f"p = {expected.pvalue:g} ({expected.design}, 199 labelings)" in done.stderr
+    done = run(program, samples[0], np.zeros_like(samples[1]))
+    assert done.returncode == 1
+    assert "no labeling but the true one is possible" in done.stderr
+
+
 @pytest.fixture(scope="module")
 def cpp_program(build, package):
     return build("c++17", [EXAMPLES / "score.cpp", *package.flags, *package.blas_flags], "score")

@@ -47,19 +47,19 @@ test_that("designs permute what may be permuted", {
   target <- list(kind = "class", classes = c("a", "b"), values = match(data$y, c("a", "b")) - 1L)
   design <- fastfs:::new_design(target, block, NULL, 24)
   for (i in 1:20) {
-    labeling <- fastfs:::draw_labeling(design)$values
+    labeling <- fastfs:::labeling_at(design, i)$values
     expect_equal(tapply(labeling, block, sum), tapply(target$values, block, sum))
   }
   within <- fastfs:::new_design(target, NULL, donor, 24)
   expect_equal(within$n_distinct, 2^12)
-  expect_equal(fastfs:::describe_design(within), "12 + 12 samples within 12 groups")
+  expect_equal(within$description, "12 + 12 samples within 12 groups")
 })
 
 test_that("designs without another labeling are refused", {
   data <- example_data(24)
   expect_error(
     permutation_test("surf", data$x, data$y, blocks = data$y),
-    "no labeling but the true one is possible: block 'a': all 12 samples are 'a'"
+    "no labeling but the true one is possible: all 12 samples of block 'a' are 'a'"
   )
   expect_error(
     permutation_test("surf", data$x, rep(c("a", "b"), each = 12), blocks = rep(1:2, 12), groups = rep(1:12, each = 2)),
@@ -80,6 +80,21 @@ test_that("R's generator is left alone", {
   second <- permutation_test("surf", data$x, data$y, n_permutations = 20)
   RNGkind("default")
   expect_identical(second$null_statistics, first$null_statistics)
+})
+
+test_that("bad columns of a design don't reach the core's arrays", {
+  target <- list(kind = "class", classes = c("a", "b"), values = c(0L, 1L, 0L, 1L))
+  design <- fastfs:::new_design(target, NULL, NULL, 4)
+  expect_error(fastfs:::labels_of_labelings(design, -1, 1), "must be from 0 to")
+  broken <- unserialize(serialize(design, NULL))
+  expect_error(fastfs:::labeling_at(broken, 0), "was saved by another session")
+  expect_error(
+    fastfs:::new_design(target, c("\u00e4", "\u00e4", "b", "b"), c("g", "g", "g", "g"), 4, c(1, 2, 3, 3)), NA
+  )
+  expect_error(
+    permutation_test("surf", diag(4), c("\u00e4", "\u00e4", "b", "b"), blocks = c("\u00e4", "\u00e4", "b", "b")),
+    "all 2 samples of block '\u00e4' are '\u00e4'"
+  )
 })
 
 test_that("ProjSe scores many labelings by their own function", {
@@ -119,11 +134,13 @@ test_that("a selection that comes back is stable", {
 test_that("the index is that of Nogueira, and bounds are those of Shah and Samworth", {
   selected <- list(c(1L, 2L), c(1L, 3L), c(1L, 2L))
   frequencies <- c(3, 2, 1, 0) / 3
-  index <- fastfs:::nogueira(selected, frequencies)
+  index <- fastfs:::compare_selections(4, selected, list(NULL, NULL, NULL), FALSE, 0.75)
+  expect_equal(index$frequencies, frequencies)
   variance <- 3 / 2 * frequencies * (1 - frequencies)
-  expect_equal(index$index, 1 - mean(variance) / (2 / 4 * (1 - 2 / 4)))
+  expect_equal(index$stability, 1 - mean(variance) / (2 / 4 * (1 - 2 / 4)))
   # Computed by Python's rare_bounds(3, 30, .75, 10).
-  expect_equal(fastfs:::rare_bounds(3, 30, 0.75, 10), c(0.6, 1 / (2 * (0.5 - 0.05)) * 0.3))
+  halves <- fastfs:::compare_selections(30, rep(list(1:3), 20), vector("list", 20), TRUE, 0.75)
+  expect_equal(c(halves$rare_bound, halves$rare_bound_unimodal), c(0.6, 1 / (2 * (0.5 - 0.05)) * 0.3))
 })
 
 test_that("specimens that may hide in groups are told, and how to name them", {
@@ -138,11 +155,11 @@ test_that("specimens that may hide in groups are told, and how to name them", {
   expect_equal(found$design, "6 + 6 groups within 6 blocks")
   expect_equal(found$n_distinct, 64)
   expect_silent(permutation_test("surf", x, y, blocks = donor, n_permutations = 9))
-  parts <- fastfs:::sampling_units(fastfs:::new_design(
+  parts <- fastfs:::new_design(
     list(kind = "class", classes = c("control", "treated"), values = specimen %% 2L), donor, specimen, 48
-  ))
-  expect_equal(parts$word, "block")
-  expect_equal(parts$unit, donor)
+  )
+  expect_equal(parts$drawn, "block")
+  expect_equal(parts$drawn_units, donor - 1)
 })
 
 test_that("complementary halves hold whole groups", {
@@ -155,12 +172,11 @@ test_that("complementary halves hold whole groups", {
   expect_length(found$selected, 10)
   expect_gt(found$rare_bound, 0)
   target <- list(kind = "class", classes = c("a", "b"), values = match(y, c("a", "b")) - 1L)
-  parts <- fastfs:::sampling_units(fastfs:::new_design(target, NULL, donor, 48))
-  strata <- split(seq_along(parts$strata), parts$strata)
-  halves <- fastfs:::draw_parts(parts, strata, lengths(strata) %/% 2, 2, 3)
+  parts <- fastfs:::new_design(target, NULL, donor, 48)
+  halves <- .Call(fastfs:::C_design_subsamples, parts$handle, TRUE, 0.5, 6, 48, parts$run)
   for (pair in 1:3) {
-    first <- halves[[2 * pair - 1]]
-    second <- halves[[2 * pair]]
+    first <- which(halves[, 2 * pair - 1] == 1)
+    second <- which(halves[, 2 * pair] == 1)
     expect_equal(sort(c(first, second)), 1:48)
     expect_length(intersect(donor[first], donor[second]), 0)
   }
@@ -174,22 +190,13 @@ test_that("classes are drawn given covariates", {
   x <- matrix(rnorm(n * 5), n)
   x[, 1] <- x[, 1] + age
   target <- list(kind = "class", classes = c("old", "young"), values = match(y, c("old", "young")) - 1L)
-  design <- fastfs:::ready_to_draw(fastfs:::new_design(target, NULL, NULL, n, age))
-  drawn <- replicate(50, fastfs:::draw_labeling(design)$values)
+  design <- fastfs:::new_design(target, NULL, NULL, n, age)
+  drawn <- fastfs:::labels_of_labelings(design, 0, 50)
   expect_true(all(colSums(drawn) == sum(target$values)))
   # Drawn labels are tied to the covariate as the true ones are.
   tie <- function(values) abs(cor(values, age))
   expect_lt(abs(mean(apply(drawn, 2, tie)) - tie(target$values)), 0.1)
   expect_gt(mean(drawn[, 1] != target$values), 0.1)
-  # The odds of two samples that have different labels are those of a logistic regression on their differences.
-  pairs <- fastfs:::unit_pairs(n, design$unit_codes)
-  codes <- design$unit_codes
-  by_age <- (design$logits[, 2] - design$logits[, 1]) / (age - mean(age)) * sqrt(mean((age - mean(age))^2))
-  expect_equal(diff(range(by_age)), 0, tolerance = 1e-8)
-  z <- (age - mean(age)) / sqrt(mean((age - mean(age))^2))
-  one_way <- (z[pairs$i] - z[pairs$j]) * (codes[pairs$i] - codes[pairs$j])
-  slope <- coef(glm(rep(1:0, each = length(one_way)) ~ c(one_way, -one_way) - 1, family = binomial))
-  expect_equal(mean(by_age), unname(slope), tolerance = 1e-3)
   # What looks like an effect of y is one of age.
   free <- permutation_test("relieff", x, y, n_permutations = 99)
   given <- permutation_test("relieff", x, y, covariates = data.frame(age), n_permutations = 99)
@@ -207,7 +214,7 @@ test_that("residuals of numbers are permuted", {
   target <- list(kind = "number", values = y)
   design <- fastfs:::new_design(target, NULL, NULL, n, table)
   fitted <- lm(y ~ age + sex, table)
-  labeling <- fastfs:::draw_labeling(design)$values
+  labeling <- fastfs:::labeling_at(design, 0)$values
   expect_equal(sort(labeling - unname(fitted(fitted))), sort(unname(residuals(fitted))))
   expect_false(isTRUE(all.equal(labeling, y)))
   x <- matrix(rnorm(n * 4), n)
@@ -231,7 +238,7 @@ test_that("covariates that can't be used are refused", {
   donor <- rep(1:12, each = 2)
   expect_error(
     permutation_test("surf", data$x, c("a", "b")[1 + donor %% 2], groups = donor, covariates = rnorm(24)),
-    "constant within groups that move as wholes, but the samples 1 and 2", class = "fastfs_invalid_argument"
+    "constant within groups that move as wholes, but sample 1 and sample 2", class = "fastfs_invalid_argument"
   )
 })
 
