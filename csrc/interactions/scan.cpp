@@ -436,7 +436,7 @@ void Scan::permute(const std::vector<Basis>& targets, double* null_maxima) {
     if (!step_down_) {
         Numbers observed;
         for (const Pair& pair : top_) observed.push_back(pair.strength);
-        step_down_ = std::make_unique<StepDown>(observed);
+        step_down_ = std::make_unique<StepDown>(tie_limits_of_pairs(observed));
     }
     const auto n_labelings = static_cast<std::int64_t>(targets.size()), n_top = static_cast<std::int64_t>(top_.size());
     run_.step("labelings", 0.98);
