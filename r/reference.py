@@ -96,16 +96,14 @@ CASES = [
      lambda X, y: fastfs.snp_pairs(genotypes(X)[:, :60], y, n_permutations=19, random_state=3).null_maxima, 0),
     ("stability('relieff', x, y, list(n_features_to_select = 9), n_subsamples = 20)$frequencies",
      lambda X, y: fastfs.stability(fastfs.ReliefF(9), X, y, n_subsamples=20).frequencies, 0),
-    ("c(stability('relieff', x, y, list(n_features_to_select = 9), groups = rep(1:31, each = 2),"
-     " scheme = 'complementary', n_pairs = 10)[c('stability', 'relevance_correlation', 'rare_bound')], recursive = TRUE)",
+    ("c(stability('relieff', x, y, list(n_features_to_select = 9), groups = rep(1:31, each = 2), n_pairs = 10,"
+     " scheme = 'complementary')[c('stability', 'relevance_correlation', 'rare_bound')], recursive = TRUE)",
      lambda X, y: halves(X, y), 0),
 ]  # fmt: skip
 
 
 def halves(X, y):
-    found = fastfs.stability(
-        fastfs.ReliefF(9), X, y, groups=np.arange(62) // 2, scheme="complementary", n_pairs=10
-    )
+    found = fastfs.stability(fastfs.ReliefF(9), X, y, groups=np.arange(62) // 2, scheme="complementary", n_pairs=10)
     return np.array([found.stability, found.relevance_correlation, found.rare_bound])
 
 
