@@ -53,8 +53,7 @@ struct ScaledKernel {
     const Features<T>& features;
     Kernel k;
     std::vector<double> g;
-    // The name of a custom kernel in errors; custom kernels are checked to be semidefinite on each domain. Null for
-    // other kernels.
+    // The name of a custom kernel in errors, as it is checked to be semidefinite on each domain; null for others.
     const char* name = nullptr;
 };
 
@@ -74,8 +73,7 @@ struct Outside {
     std::array<Buffer<double>, 2> VK, VrV;  // V' diag(g) k(x, landmarks), q x n; V' diag(rest) V, q x q; column-major
 };
 
-// Makes the first columns of A (d x p, row-major) an orthonormal basis of the span of its columns; returns their
-// number.
+// Makes the first columns of A (d x p, row-major) an orthonormal basis of its span; returns the number of these.
 std::int64_t make_orthonormal(Buffer<double>& A, std::int64_t d, std::int64_t p, Run& run) {
     std::int64_t q = p;
     for (int round = 0; round < 2; ++round) {  // the second one for the digits that the first one's Gram has lost
