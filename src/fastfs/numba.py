@@ -1,4 +1,4 @@
-"""Kernels of your own, written in Python and compiled by Numba: ``python -m pip install 'scikit-fastfs[numba]'``.
+"""Custom kernels, written in Python and compiled by Numba: ``python -m pip install 'scikit-fastfs[numba]'``.
 
 Pass a kernel made by `kernel` wherever fastfs takes one: ``fastfs.affinity(X, kernel=laplacian, sigma=2.0)``,
 ``fastfs.ManiFeSt(kernel=laplacian)``. Several threads call its machine code at once, without Python.
@@ -34,7 +34,7 @@ _OPTIONS: dict[str, Any] = {"error_model": "numpy", "fastmath": {"contract", "ar
 
 @intrinsic
 def _bits(typing_context: Any, x: Any) -> Any:
-    """The bits of a float64, as an int64."""
+    """Return the bits of a float64 as an int64."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.bitcast(arguments[0], ir.IntType(64))
@@ -174,7 +174,7 @@ class TileKernel:
         return self  # it never changes
 
     def __reduce__(self) -> Any:
-        # Kernels of modules are pickled by name, as functions are; others are made anew from their function.
+        # A kernel of a module is pickled by name, as functions are; any other kernel is made anew from its function.
         if self.__module__ != "__main__" and "<" not in self.__qualname__:  # type: ignore[attr-defined]
             return self.__qualname__  # type: ignore[attr-defined]
         return TileKernel, (self.function, self.tile)

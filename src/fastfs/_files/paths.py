@@ -12,14 +12,14 @@ from pathlib import Path
 
 from fastfs._files.errors import any_of
 
-# Names of temporaries, with a random part that no other process, thread, container or host draws.
+# Names of temporaries. Their random part differs between processes, threads, containers and hosts.
 _TEMPORARY = re.compile(r"\.fastfs-[0-9a-f]{16}(\.\w+)?")
 
 # Seconds after which a temporary that nobody writes to is a leftover. A writer never pauses for as long.
 _LEFTOVER = 24 * 3600
 
 
-# How text is encoded that names files, which needn't be UTF-8: JSON reads its own escapes again.
+# Encoding of text that holds file names, which can have bytes that aren't UTF-8; JSON restores its escapes.
 UNPRINTABLE = "backslashreplace"
 
 
@@ -129,7 +129,7 @@ def _take_over(temporary: Path, target: Path, before: os.stat_result) -> None:
         shutil.copystat(target, temporary)  # access lists are among the extended attributes
         os.utime(temporary)
         if os.stat(temporary).st_gid != before.st_gid:
-            # What the group could do isn't for another group: it may do what everybody may.
+            # The old group's rights aren't passed to another group, which gets the rights of everybody.
             everybody = stat.S_IMODE(before.st_mode) & 0o007
             os.chmod(temporary, stat.S_IMODE(before.st_mode) & ~0o7070 | everybody << 3)
 

@@ -17,7 +17,7 @@ from fastfs._machine.run import warn
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
-# Parameters with one entry per row of X, and parameters that are dicts of such parameters.
+# Parameters with one entry per row of X, and parameters that are dicts of them.
 _OF_ROWS = ("y", "Y", "sample_weight", "blocks", "groups", "covariates", "distances")
 _MAPPINGS = ("params", "fit_params")
 

@@ -9,16 +9,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-# The first bytes of a .bed file whose SNPs stand one after the other.
+# First bytes of a .bed file in SNP-major order.
 MAGIC = b"\x6c\x1b\x01"
 
-# Copies of allele 1 by the two bits of a genotype, the lower one first: both are 0, missing, heterozygous, neither.
+# Copies of allele 1 for the bit pairs 00, 01, 10 and 11: two copies, missing, one copy, none.
 _DOSAGES = np.array([2, np.nan, 1, 0], dtype=np.float32)
 
-# The four dosages of a byte, whose lowest bits are the first sample's.
+# The four genotypes of each byte, from the lowest bits (the first sample) up.
 _OF_BYTE = _DOSAGES[np.arange(256)[:, None] >> np.array([0, 2, 4, 6]) & 3]
 
-# Genotypes that are decoded at once.
+# Number of genotypes decoded together.
 _BLOCK = 1 << 22
 
 

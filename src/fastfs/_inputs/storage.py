@@ -1,4 +1,4 @@
-"""What depends on how values are stored: in an array, sparse, or as genotypes in two bits.
+"""Operations that depend on the storage of a table: array, sparse matrix, or genotypes in two bits.
 
 Each function here is generic: it has a case per storage, which Python chooses by the type of the values, so that no
 caller asks what X is. The first case is that of arrays, and of anything that NumPy turns into one.

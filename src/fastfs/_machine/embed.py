@@ -81,7 +81,7 @@ def _libs() -> str:
     return f"-L{folder} -Wl,-rpath,{folder} -lfastfs"
 
 
-#: What ``python -m fastfs`` answers without its command line's own needs.
+#: Answers of ``python -m fastfs`` that need none of the command line's packages.
 ANSWERS = {
     "--includes": _includes,
     "--cflags": _includes,

@@ -17,7 +17,7 @@ from fastfs._inputs.storage import by_columns, dense
 from fastfs._machine.run import Run
 from fastfs._types import Array
 
-# Values of X that are looked at together.
+# Number of values of X that are read together.
 _BLOCK = 1 << 22
 
 
@@ -34,11 +34,11 @@ class Data:
     design : dict
         `blocks`, `groups` and `covariates` of :func:`fastfs.permutation_test`, as far as they are given.
     design_names : dict of str to str
-        The names of the columns of blocks and groups, for people.
+        The names of the columns that hold blocks and groups, as the page shows them.
     source : str or None
         The path that was read; None for arrays.
     rows : ndarray of shape (n_samples,), optional
-        The place of each sample among those of the file; default: all of these in their order.
+        The position of each sample in the file; default: all samples in their order.
     sample_names : list of str, optional
         The names of these samples, if the file has names.
     matching : str
@@ -83,7 +83,7 @@ class Data:
 
     @classmethod
     def given(cls, X: Any, y: Any, names: Any, blocks: Any, groups: Any, covariates: Any, run: Run) -> "Data":
-        """Take arrays as they are."""
+        """Make the data from arrays, in the order of their rows."""
         if hasattr(X, "__next__"):
             raise ValueError("X is an iterator, which can be read once, but a report reads it again: give an array")
         design = {
@@ -107,18 +107,18 @@ class Data:
         require_few_classes(classes[codes])
         if classes.dtype.kind == "f":  # whole numbers, which some methods would take for measurements
             classes = classes.astype(np.int64)
-        # Refuses columns with missing values; a design without other labelings costs the p-values alone.
+        # Raises ValueError for missing values. A design that allows no other labeling costs only the p-values.
         Design(codes, **design, names=classes[codes])
         names = [f"x{j}" for j in range(n_features)] if names is None else [str(name) for name in names]
         return cls(X, classes[codes], names, design, design_names, source)
 
     @property
     def for_stability(self) -> dict[str, Any]:
-        """The part of the design that subsamples follow."""
+        """Return the part of the design that subsamples follow."""
         return {name: values for name, values in self.design.items() if name != "covariates"}
 
     def card(self) -> dict[str, Any]:
-        """What the data are."""
+        """Describe the data for the page and for JSON."""
         found, counts = np.unique(self.y, return_counts=True)
         n_missing, n_constant = self._look()
         return {
@@ -131,11 +131,11 @@ class Data:
             "dtype": str(self.X.dtype),
             "classes": {str(name): count for name, count in zip(found.tolist(), counts.tolist(), strict=True)},
             "design": {word: self._table(word) for word in self.design_names},
-            "drawn": Design(self.y, **self.for_stability).unit_word,  # of which subsamples have half
+            "drawn": Design(self.y, **self.for_stability).unit_word,  # subsamples hold half of these units
         }
 
     def _table(self, word: str) -> dict[str, Any]:
-        """How many samples of each class each block or group has."""
+        """Count the samples of each class in each block or group."""
         values = np.asarray(self.design[word]).astype(str)
         classes = np.unique(self.y)
         rows = [
@@ -145,7 +145,7 @@ class Data:
         return {"column": self.design_names[word], "classes": [str(name) for name in classes], "rows": rows}
 
     def _look(self) -> tuple[int, int]:
-        """The number of missing values, and of features that never change."""
+        """Count the missing values and the constant features."""
         n_missing = n_constant = 0
         for block in self._blocks():
             is_missing = np.isnan(block)
@@ -155,7 +155,7 @@ class Data:
         return n_missing, n_constant
 
     def _blocks(self) -> Iterator[Array]:
-        """The columns of X in blocks, as arrays."""
+        """Yield the columns of X in blocks, as arrays."""
         X = by_columns(self.X)
         step = max(1, _BLOCK // max(1, X.shape[0]))
         for begin in range(0, X.shape[1], step):
@@ -163,7 +163,7 @@ class Data:
             yield np.asarray(dense(block))
 
     def sha256(self) -> str:
-        """Of the values, labels, names and design as they were read, whatever the file."""
+        """Return the SHA-256 of values, labels, names and design, which doesn't depend on the format of the file."""
         found = hashlib.sha256(repr((self.X.shape, str(self.X.dtype), self.names, self.y.tolist())).encode())
         for name in sorted(self.design):
             found.update(repr((name, np.asarray(self.design[name], dtype=object).tolist())).encode())
@@ -173,11 +173,11 @@ class Data:
 
 
 def file_sha256(path: str | os.PathLike[str]) -> str:
-    """As ``sha256sum`` has it."""
+    """Return the SHA-256 of a file, as ``sha256sum`` prints it."""
     with open(path, "rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def digest(values: Sequence[Any] | Array) -> str:
-    """Of a column of numbers, to the bit."""
+    """Return the SHA-256 of a column of numbers."""
     return hashlib.sha256(np.asarray(values, dtype=np.float64).tobytes()).hexdigest()

@@ -1,4 +1,4 @@
-"""The figures of a report: SVG of one column's width, whose text stays text."""
+"""The figures of a report: SVG of one column's width, with text that can be searched."""
 
 import io
 import re
@@ -15,10 +15,10 @@ from fastfs._report.study import Study
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# Inches: a column of most journals (89 mm), and of pictures that need two.
+# Widths in inches: one column of most journals (89 mm), and two columns.
 _COLUMN, _PAGE = 3.5, 7.2
 
-# More bars than these can't be read.
+# Largest number of bars that can still be read.
 _BARS_AT_MOST = 30
 
 _STYLE: Any = {
@@ -38,13 +38,13 @@ _STYLE: Any = {
 
 
 class Figures:
-    """Draws figures, and keeps the names inside them apart, which one page shares."""
+    """Draws the figures of one page, and keeps their ids distinct."""
 
     def __init__(self) -> None:
         self._numbers = count(1)
 
     def of(self, study: Study, names: Sequence[str], top: int) -> dict[str, str]:
-        """The pictures of a method."""
+        """Return the figures of a method."""
         top = min(top, _BARS_AT_MOST)
         height = 0.75 + 0.135 * min(top, len(names))
         selector, found = study.selector, {}
@@ -100,7 +100,7 @@ class Figures:
 
 
 def _inline(svg: str, prefix: str) -> str:
-    """An SVG document as an element of a page, with names of its own."""
+    """Return an SVG document as an element of a page, with unique ids."""
     svg = svg[svg.index("<svg") :]
     svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
     svg = re.sub(r'\bid="', f'id="{prefix}', svg)

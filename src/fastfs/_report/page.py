@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from importlib.resources import files
 from typing import Any
 
-# Groups of features and levels of a design that are shown open.
+# Largest numbers of feature groups and of design levels that are shown unfolded.
 _SHOWN = 12
 
 
@@ -19,7 +19,7 @@ def page(numbers: Mapping[str, Any], figures: Mapping[str, Any]) -> str:
 
 
 def _number(value: float | None) -> str:
-    """For people: four digits."""
+    """Format a number for the page with four digits."""
     if value is None:
         return "\N{EN DASH}"
     if isinstance(value, int):

@@ -20,10 +20,10 @@ _REFERENCES = re.compile(r"^References\n-+\n(.*?)(?=^\w|\Z)", re.MULTILINE | re.
 
 
 def references_of(documented: Any) -> list[str]:
-    """The references of a docstring up to their years, without the remarks behind these."""
+    """Return the references of a docstring, each up to its year, without the remarks behind it."""
     found = _REFERENCES.search(inspect.getdoc(documented) or "")
     entries = re.split(r"^\.\. \[\d+\] ", found[1], flags=re.MULTILINE)[1:] if found else []
-    # The last year: the number of an arXiv paper may look like one.
+    # Cut at the last year, because the number of an arXiv paper can look like a year.
     return [re.sub(r"(.*\b(?:19|20)\d\d\b).*", r"\1.", " ".join(entry.split())) for entry in entries]
 
 
@@ -34,7 +34,7 @@ class _Citations:
         self.references: list[str] = []
 
     def __call__(self, documented: Any, *places: int) -> str:
-        """The numbers of these references of a docstring, counted from 1 there; by default of its first one."""
+        """Return the citation of references of a docstring, by their numbers there (default: ``[1]``)."""
         of = references_of(documented)
         cited = [of[place - 1] for place in places or (1,) if place <= len(of)]
         for text in cited:
@@ -44,7 +44,7 @@ class _Citations:
 
 
 def methods_paragraph(numbers: Mapping[str, Any]) -> tuple[list[str], list[str]]:
-    """What a paper would say about the analysis, a string a paragraph, and the references that it cites."""
+    """Return the paragraphs of a methods section about the analysis, and the references that they cite."""
     from fastfs._estimators.methods import ESTIMATORS  # needs scikit-learn
 
     cite, data, plan, env = _Citations(), numbers["data"], numbers["arguments"], numbers["environment"]
@@ -98,7 +98,7 @@ def methods_paragraph(numbers: Mapping[str, Any]) -> tuple[list[str], list[str]]
 
 
 def environment(n_jobs: int | None) -> dict[str, Any]:
-    """What the bits of a result may depend on."""
+    """Return the versions and settings that can change the bits of a result."""
     import scipy
 
     facts = info()
@@ -115,7 +115,7 @@ def environment(n_jobs: int | None) -> dict[str, Any]:
 
 
 def command(arguments: Mapping[str, Any]) -> str:
-    """The command that makes the report again, or the call in Python if the data came as arrays."""
+    """Return the command that makes the report again, or the call in Python if the data came as arrays."""
     plan = {
         "blocks": arguments["blocks"],
         "groups": arguments["groups"],

@@ -1,4 +1,4 @@
-"""`fastfs.repeat`: whether the numbers of a report come back."""
+"""`fastfs.repeat`: make a report again and compare its numbers."""
 
 import json
 import os
@@ -15,10 +15,10 @@ from fastfs._report.prose import environment
 from fastfs._report.report import LAYOUT, report
 from fastfs._types import Progress
 
-# The parts of the numbers that a run computes; the others are what was asked for, where, and words.
+# The entries of the JSON that a run computes. The remaining ones hold the request, the environment and text.
 _COMPUTED = ("data", "n_selected", "methods", "agreement")
 
-# The types of the arguments.
+# Types of the arguments in the JSON.
 _ARGUMENTS: dict[str, Any] = {
     **dict.fromkeys(("source", "label", "blocks", "groups"), str | None),
     "covariates": list | None,
@@ -29,27 +29,27 @@ _ARGUMENTS: dict[str, Any] = {
     **dict.fromkeys(("top", "n_subsamples", "random_state"), int),
 }
 
-# Differences that a summary names.
+# Number of differences that a summary names.
 _SHOWN = 5
 
 
 @brief
 @dataclass(frozen=True)
 class Repetition:
-    """What :func:`fastfs.repeat` found.
+    """Comparison of a report with its repetition, from :func:`fastfs.repeat`.
 
     Parameters
     ----------
     same : bool
-        Whether every number came back to the bit.
+        True if every number came back to the bit.
     n_numbers : int
-        How many entries were compared; each column of all features is one, by its hash.
+        Number of entries compared; each column of all features is one entry, by its hash.
     differences : dict of str to tuple
-        The entries that differ, such as ``methods.multisurf.ranking.0.score``: what the file has, and what came.
+        The entries that differ, such as ``methods.multisurf.ranking.0.score``: the old and the new value.
     environment : dict of str to tuple
-        Versions, threads, instruction set and so on that differ: those of the file, and those here.
+        Versions, threads, instruction set and so on that differ: the old and the new value.
     input : tuple of str or None
-        The hashes of the data, if these are others: then nothing was repeated.
+        The old and the new hash, if the data differ; nothing was repeated then.
 
     Examples
     --------
@@ -129,7 +129,7 @@ def repeat(
     say: Any = as_progress(verbose)
     try:
         return _repeat(Path(path), before, n_jobs, max_memory, say)
-    except TypeError as error:  # of a value that the file has in place of another
+    except TypeError as error:  # a value of the file has another type than a report writes
         raise ValueError(f"'{path}' was changed since `fastfs report` wrote it: {error}") from error
 
 
@@ -138,7 +138,7 @@ def _repeat(path: Path, before: dict[str, Any], n_jobs: int | None, max_memory: 
     source, label = Path(arguments.pop("source")), arguments.pop("label")
     if not source.exists() and (beside := path.parent / source.name).exists():
         source = beside
-    # The data come first: a report on others would take its time for nothing.
+    # Compare the data before the report is computed: other data give other numbers anyway.
     found = _hash_of(source, label, arguments, Run(0, max_memory))
     changed = _differences(before["environment"], environment(n_jobs))
     if found != before["input"]["sha256"]:
@@ -196,7 +196,7 @@ def _damaged(found: Mapping[str, Any]) -> str | None:
 
 
 def _flat(value: Any, name: str = "") -> dict[str, Any]:
-    """All entries by their places."""
+    """Return all entries by their paths."""
     if isinstance(value, dict):
         inner: Any = value.items()
     elif isinstance(value, list):

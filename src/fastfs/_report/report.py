@@ -1,4 +1,4 @@
-"""`fastfs.report`."""
+"""`fastfs.report`: rank by several methods, test the rankings, and write one page."""
 
 import csv
 import html
@@ -20,24 +20,24 @@ from fastfs._report.data import Data, file_sha256
 from fastfs._report.study import Plan, Study, agreement, plain
 from fastfs._types import Progress
 
-# Of the layout of the numbers, for programs that read them.
+# Version of the layout of the JSON, for programs that read it.
 LAYOUT = 1
 
 
 @brief
 @dataclass(frozen=True)
 class Report:
-    """What :func:`fastfs.report` made. A notebook shows the page.
+    """The page of :func:`fastfs.report` and its numbers. A notebook shows the page.
 
     Parameters
     ----------
     numbers : dict
         Everything that the page shows, as in the JSON file: ``arguments`` and ``command``, which repeat the run,
-        ``input``, ``environment``, ``data``, ``methods`` (a dict each, with ``ranking``, ``permutation_test``,
+        ``input``, ``environment``, ``data``, ``methods`` (one dict per method, with ``ranking``, ``permutation_test``,
         ``shuffled_twin``, ``stability``, ``sensitivity``, ``findings`` and ``warnings``), ``agreement``, ``text`` and
         ``references``.
     table : dict of str to list
-        A row for each feature, as in the CSV file: ranks, scores, p-values and frequencies by each method.
+        Columns with one value per feature, as in the CSV file: ranks, scores, p-values and frequencies by each method.
     html : str
         The page, which needs no other file and no network.
 
@@ -56,7 +56,7 @@ class Report:
     html: str = field(repr=False)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the page, and its numbers beside it as ``.json`` and ``.csv``: all three files, or none.
+        """Write the page, and its numbers next to it as ``.json`` and ``.csv``: all three files, or none.
 
         Parameters
         ----------
@@ -73,7 +73,7 @@ class Report:
                 writer.writerows(zip(*self.table.values(), strict=True))
 
     def _repr_html_(self) -> str:
-        # In a frame, so that its styles stay its own.
+        # A frame separates the styles of the page from those of the notebook.
         page = html.escape(self.html)
         return f'<iframe title="fastfs report" style="width:100%;height:48rem" srcdoc="{page}"></iframe>'
 
@@ -116,14 +116,14 @@ def report(
         As for :func:`fastfs.permutation_test`; with a path, names of columns (of covariates a list). Subsamples follow
         blocks and groups.
     top : int
-        How many of the best features are shown, selected from each subsample, and compared between methods; of few
-        features, half are selected.
+        Number of best features that are shown, selected from each subsample, and compared between methods; at most
+        half of the features are selected.
     n_permutations : int or "auto"
         As for :func:`fastfs.permutation_test`; 0: no p-values.
     n_subsamples : int
         As for :func:`fastfs.stability`.
     random_state : int, Generator, RandomState or None
-        Of permutations, subsamples and estimators.
+        Seed of permutations, subsamples and estimators.
     reading : mapping, optional
         With a path: further arguments of :func:`fastfs.io.read_table`, and ``classes``, a list of the classes to keep.
     n_jobs, max_memory
@@ -239,7 +239,7 @@ def _make(data: Data, plan: Plan, arguments: dict[str, Any], say: Progress) -> R
 
 
 def files_of(path: str | os.PathLike[str]) -> tuple[Path, Path, Path]:
-    """The page and the files beside it. Raises ValueError, before any work, if one of them can't be written."""
+    """Return the paths of the page, its JSON and its CSV; raise ValueError if one of them can't be written."""
     path = Path(path)
     io.check_output(path, (".html", ".htm"))
     beside = path.with_suffix(".json"), path.with_suffix(".csv")
@@ -280,4 +280,4 @@ def _checked(methods: Collection[str]) -> list[str]:
 
 
 def _nothing(step: str, share: float) -> None:
-    """No progress is shown."""
+    """Show no progress."""

@@ -1,4 +1,4 @@
-"""The numbers of a report: what each method finds, how sure that is, and how far the methods agree."""
+"""The numbers of a report: rankings, their tests and stability, and the agreement between methods."""
 
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -23,13 +23,13 @@ from fastfs._types import Array, Integers, Progress
 
 T = TypeVar("T")
 
-# How a report changes the scale of a method.
+# Factors by which a report changes the scale of a method.
 _FACTORS = (0.5, 2.0)
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What a report was asked for."""
+    """Methods and settings that the caller of a report chose."""
 
     methods: list[str]
     params: dict[str, dict[str, Any]]
@@ -41,11 +41,11 @@ class Plan:
     max_memory: int | str | None
 
     def n_selected(self, data: Data) -> int:
-        """How many features are selected: of few features half, for a selection of all says nothing."""
+        """Return the number of features that each method selects: `top`, but at most half of the features."""
         return int(min(self.top, max(1, data.X.shape[1] // 2)))
 
     def make(self, word: str, data: Data) -> Any:
-        """The estimator of a method."""
+        """Make the estimator of a method; raise ValueError for a parameter that it doesn't have."""
         from fastfs._estimators.methods import ESTIMATORS  # needs scikit-learn
 
         method = METHODS[word]
@@ -69,7 +69,7 @@ class Plan:
 
 @dataclass(frozen=True)
 class Study:
-    """One method on the data. What it can't have is None, and `reasons` tells why."""
+    """Results of one method on the data. A result that isn't available is None, and `reasons` tells why."""
 
     method: Method
     selector: Any
@@ -96,7 +96,7 @@ class Study:
             def attempt(what: str, call: Callable[[], T]) -> T | None:
                 try:
                     return call()
-                except ValueError as error:  # the fit took the data, so it is the design, or a method without a test
+                except ValueError as error:  # the fit succeeded, so it is the design, or a method without a test
                     reasons[what] = f"{error}."
                     return None
 
@@ -130,7 +130,7 @@ class Study:
         return self.method.word
 
     def columns(self) -> dict[str, Array]:
-        """Everything that each feature has, in the order of the features."""
+        """Return columns with one value per feature: ranks, scores, p-values, frequencies."""
         found: dict[str, Array] = {"rank": self.selector.ranking_, "score": self.selector.scores_}
         if self.test is not None:
             found |= {"z": self.test.z, "pvalue": self.test.pvalues, "pvalue_adjusted": self.test.pvalues_adjusted}
@@ -142,9 +142,9 @@ class Study:
         return found
 
     def numbers(self, data: Data, top: int) -> dict[str, Any]:
-        """Everything that JSON and the page show."""
+        """Return everything that the JSON file and the page show about the method."""
         columns, selector = self.columns(), self.selector
-        of_machine = ("n_jobs", "max_memory")  # which a repetition may choose
+        of_machine = ("n_jobs", "max_memory")  # a repetition can choose them anew
         parameters = {name: value for name, value in _findings.parameters(selector).items() if name not in of_machine}
         found: dict[str, Any] = {
             "method": self.word,
@@ -217,7 +217,7 @@ class Study:
 
 
 def agreement(studies: Sequence[Study], data: Data, n_selected: int, top: int) -> dict[str, Any]:
-    """How far the methods agree, pair by pair, and the features that they like best together."""
+    """Compare each pair of methods, and rank the features by the consensus of all."""
     ranked = consensus({study.method.estimator: study.selector for study in studies})
     pairs = []
     for i, a in enumerate(studies):
@@ -242,7 +242,7 @@ def agreement(studies: Sequence[Study], data: Data, n_selected: int, top: int) -
 
 
 def plain(value: Any) -> Any:
-    """A value for JSON, which has neither NaN nor infinity, nor NumPy's types."""
+    """Return a value for JSON, which has neither NaN nor infinity, nor NumPy's types."""
     if isinstance(value, dict):
         return {str(name): plain(inner) for name, inner in value.items()}
     if isinstance(value, list | tuple | np.ndarray):
@@ -255,7 +255,7 @@ def plain(value: Any) -> Any:
 
 
 def _rows(columns: dict[str, Array], ranks: Integers, names: Sequence[str], top: int) -> list[dict[str, Any]]:
-    """The features of the first ranks, one dict each."""
+    """Return one dict per feature for the best features."""
     rows = []
     for j in _best(ranks, top).tolist():
         row = {name: values[j].item() for name, values in columns.items()}
@@ -276,21 +276,21 @@ def _spearman(a: Array, b: Array) -> float:
     from scipy.stats import spearmanr
 
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of scores that are all equal: NaN says so
+        warnings.simplefilter("ignore")  # warned of if all scores are equal; the result is NaN then
         return float(spearmanr(a, b).statistic)
 
 
 def _alignment(data: Data, a: Integers, b: Integers) -> float | None:
-    """Of the similarities of samples by the features that two methods select."""
+    """Return the kernel alignment of the samples between the features of two methods; None if it is undefined."""
     X, Y = (np.asarray(dense(part)) for part in (data.X[:, a], data.X[:, b]))
     try:
         return kernel_alignment(X, Y.astype(np.float64))
-    except ValueError:  # missing values, or samples that are all alike by one method's features
+    except ValueError:  # missing values, or samples that don't differ in the features of one method
         return None
 
 
 def _sensitivity(method: Method, selector: Any, data: Data, n_selected: int) -> list[dict[str, Any]]:
-    """The ranking at half and twice the scale, against the ranking of the report."""
+    """Compare the ranking with the rankings at half and at twice the scale."""
     from sklearn.base import clone
 
     name = method.scale

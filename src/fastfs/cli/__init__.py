@@ -66,7 +66,7 @@ def run(arguments: Sequence[str]) -> int:
         except typer.Abort:
             raise KeyboardInterrupt from None
         except OSError as error:
-            # `io` names the files that it reads and writes; an error without a number is a sentence of its own.
+            # `io` names the files that it reads and writes; an error without a number is a complete sentence already.
             used = f"'{error.filename}'" if error.filename else "standard output"
             if error.errno and not error.filename:
                 _discard_output()
@@ -86,7 +86,7 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def _discard_output() -> None:
-    """Send what standard output still holds nowhere: Python would fail again as it ends, with a code of its own."""
+    """Discard buffered output: Python would try to write it at exit, and fail again with another exit code."""
     with suppress(OSError, ValueError):
         sink = os.open(os.devnull, os.O_WRONLY)
         os.dup2(sink, sys.stdout.fileno())
@@ -94,14 +94,14 @@ def _discard_output() -> None:
 
 
 def _as_option(parameter: io.Parameter) -> str:
-    """A parameter of `io.read_table` as the option of the same name."""
+    """Return the option of `fastfs score` for a parameter of `io.read_table`."""
     if parameter.value is None or parameter.value is True:
         return flag(parameter.name)
     values = parameter.value if isinstance(parameter.value, list) else [parameter.value]
     return " ".join(f"{flag(parameter.name)} '{value}'" for value in values)
 
 
-# What errors about memory say to give.
+# Parameter that errors about memory advise to raise.
 _OF_MEMORY = {
     "max_memory": "--max-memory",
     "n_targets": "--method-option n_targets",

@@ -1,4 +1,4 @@
-"""Clumps of SNPs: a ranking without those that say what another one says."""
+"""Clumps of SNPs: a ranking without the SNPs that repeat a better one nearby."""
 
 from dataclasses import dataclass
 from pathlib import Path

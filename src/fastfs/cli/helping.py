@@ -7,7 +7,7 @@ from typer.core import TyperCommand
 from fastfs._methods import METHODS
 from fastfs.cli.method import options_of
 
-# Options that `fastfs score --help` lists; `--help-all` lists the others, too.
+# Options that `fastfs score --help` lists; `--help-all` lists all options.
 EVERYDAY = {
     *("file", "transpose", "ignore"),
     *("label", "labels", "classes", "targets", "drop_missing"),

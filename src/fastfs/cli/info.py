@@ -20,7 +20,7 @@ def info() -> None:
 
 
 def _readable(name: str, value: Any) -> tuple[str, str]:
-    """An entry of `fastfs.info` as words and value with unit; the last word of its key is the unit, if it is one."""
+    """Return an entry of `fastfs.info` as words and value; the last word of its key can be the unit of the value."""
     words, _, unit = name.rpartition("_")
     if unit in _UNITS:
         return words.replace("_", " "), f"{value:.3g} {_UNITS[unit]}"

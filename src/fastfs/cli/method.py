@@ -23,10 +23,10 @@ _SET_BY_OPTION = {
     "verbose": "a terminal, which shows progress by itself",
 }
 
-# The options that aren't called as their parameters.
+# Options with another name than their parameters.
 _CALLED = {"chromosomes": "--chr", "not_chromosomes": "--not-chr"}
 
-# One field a flag, in the order of the help: Typer reads them through `grouped`.
+# One field per flag, in the order of the help: Typer reads them through `grouped`.
 _FIELDS: list[tuple[str, Any]] = [
     (
         "threads",
@@ -71,12 +71,12 @@ def options_of(method: Method) -> set[str]:
 
 
 def _takes(own: Mapping[str, Any], name: str) -> bool:
-    """Tell if an estimator with these parameters has a parameter for an option; switches are for --method-option."""
+    """Return True if an option sets one of these parameters; switches are set by --method-option."""
     return name in own and not isinstance(own[name], bool)
 
 
 def make_selector(method: Method, given: MethodOptions) -> Any:
-    """The method's estimator with these options."""
+    """Return the method's estimator with these options."""
     make = getattr(fastfs, method.estimator)
     own = make().get_params()
     options = {"n_jobs": given.threads, "max_memory": given.max_memory}
@@ -118,7 +118,7 @@ def with_options(message: str, command: str) -> str:
             return f"{flag(name)} {value}"
         return f"--method-option {'METHOD.' if command == 'report' else ''}{name}={value}"
 
-    # What was given to --method-option is an option already.
+    # Parameters from --method-option are spelled as options already.
     return re.sub(rf"(?<![\w.-])(?<!--method-option )({known})=('\w+'|\d+(?:\.\d+)?)", option, message)
 
 
@@ -145,7 +145,7 @@ def _converted(method: Method, f: _methods.Flag, value: Any) -> Any:
 
 
 def method_options(method: Method, own: Mapping[str, Any], texts: Sequence[str]) -> dict[str, Any]:
-    """The NAME=VALUE of --method-option, with values as Python reads them, or else as text."""
+    """Return the parameters of --method-option, with values as Python reads them, or else as text."""
     known = sorted(own.keys() - _SET_BY_OPTION.keys())
     options: dict[str, Any] = {}
     for text in texts:

@@ -50,7 +50,7 @@ class PairsOptions:
     ] = None
 
     def of_call(self) -> dict[str, Any]:
-        """The arguments of the functions."""
+        """Return the arguments for `fastfs.differential_correlation` or `fastfs.snp_pairs`."""
         return {
             "n_pairs": self.top or 1000,
             "random_state": self.seed,
@@ -166,13 +166,13 @@ def snp_pairs(
 
 
 def _require_effects(source: Input, design: DesignOptions, options: PairsOptions, n_permutations: int | str) -> None:
-    """Refuse options of p-values where there are none."""
+    """Refuse options of p-values if no permutations were asked for."""
     of_test = Needs("blocks groups covariate covar seed", n_permutations != 0, FOR_P_VALUES)
     require_effects([of_test], source, design, options)
 
 
 def _columns(found: "Found", names: Any, own: Mapping[str, list[Any]]) -> dict[str, list[Any]]:
-    """The pairs as columns of a table, with `own` before the p-values."""
+    """Return the pairs as columns of a table, with the columns `own` before the p-values."""
     a, b = found.pairs.T.tolist()
     columns = {
         "rank": list(range(1, len(a) + 1)),
@@ -188,7 +188,7 @@ def _columns(found: "Found", names: Any, own: Mapping[str, list[Any]]) -> dict[s
 
 
 def _about(method: str, found: "Found", data: Data, own: Mapping[str, Any]) -> dict[str, Any]:
-    """The entries of JSON."""
+    """Return the entries of the JSON file, with the entries `own` at the end."""
     return {
         "method": method,
         "pvalue": found.pvalue,

@@ -1,4 +1,4 @@
-"""P-values: a permutation test beside the scores."""
+"""P-values: a permutation test in addition to the scores."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeAlias
@@ -39,11 +39,11 @@ class DesignOptions:
     ] = None
 
     def columns(self) -> list[str]:
-        """The columns about samples that the test needs."""
+        """Return the names of the columns about samples that the test needs."""
         return [name for name in (self.blocks, self.groups, *(self.covariate or [])) if name is not None]
 
     def design_arguments(self, table: Table) -> dict[str, Any]:
-        """The arguments of tests."""
+        """Return blocks, groups and covariates as arguments of a test."""
         from fastfs._inputs.design import design_of
 
         return design_of(table.annotations, self.blocks, self.groups, [*(self.covariate or []), *table.covariates])
@@ -74,11 +74,11 @@ class PermutationOptions:
 
     @property
     def number(self) -> int | str:
-        """The number of permutations, or auto; 0 is for no test."""
+        """Return the number of permutations, or auto; 0: no test."""
         return as_number_or_auto(self.permutations)
 
     def check(self, method: Method, has_targets: bool, has_weights: bool) -> None:
-        """Refuse, before any work, values and tests that the method has no use for."""
+        """Raise ValueError, before any work, for values and tests that don't suit the method."""
         for option, value in (("--statistic", self.statistic), ("--rank-by", self.rank_by)):
             if value not in (None, "z", "score"):
                 raise ValueError(f"{option} must be z or score, not '{value}'")
@@ -113,7 +113,7 @@ class PermutationOptions:
 
 @dataclass(frozen=True)
 class Test:
-    """A permutation test, what it compares, and the ranks of the features by scores or z: 1 is best."""
+    """A permutation test, its statistic, and the ranks of the features by scores or z: 1 is best."""
 
     found: "fastfs.PermutationResult"
     statistic: str
@@ -121,7 +121,7 @@ class Test:
     ranks: Integers
 
     def columns(self, order: Integers, *, to_read: bool) -> dict[str, list[Any]]:
-        """The columns of the ranking."""
+        """Return the columns that the test adds to the ranking."""
         columns = {"z": self.found.z, "pvalue": self.found.pvalues, "pvalue_adjusted": self.found.pvalues_adjusted}
         if to_read:
             columns = {"z": self.found.z} if self.is_by_z else {}
@@ -133,7 +133,7 @@ class Test:
         return self.ranking == "z"
 
     def about(self) -> dict[str, Any]:
-        """The entries of JSON."""
+        """Return the entries of the JSON file."""
         found = self.found
         return {
             "statistic": self.statistic,
@@ -149,12 +149,12 @@ class Test:
         }
 
     def summary(self) -> str:
-        """A part of a sentence."""
+        """Describe the test as a part of a sentence."""
         return summary(self.found)
 
 
 def as_number_or_auto(permutations: str) -> int | str:
-    """The value of --permutations; 0 is for no test."""
+    """Return the value of --permutations as a number or "auto"; 0: no test."""
     if permutations == "auto":
         return permutations
     try:
@@ -167,7 +167,7 @@ def as_number_or_auto(permutations: str) -> int | str:
 
 
 def summary(found: "Tested") -> str:
-    """The overall p-value and what was permuted, as a part of a sentence."""
+    """Return the overall p-value and the design as a part of a sentence."""
     number = f"all {found.n_distinct} labelings" if found.exact else f"{found.n_permutations} permutations"
     return f"p = {found.pvalue:.2g} by {number} of {found.design}" + (
         ", stopped early" if getattr(found, "stopped", False) else ""  # scans of SNPs always go on to the end
@@ -175,5 +175,5 @@ def summary(found: "Tested") -> str:
 
 
 def number_of_labelings(found: "Tested") -> int | str:
-    """Those that the design allows, for JSON, which has no infinity."""
+    """Return the number of labelings that the design allows, for JSON, which has no infinity."""
     return "inf" if np.isinf(found.n_distinct) else int(found.n_distinct)

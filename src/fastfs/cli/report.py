@@ -41,7 +41,7 @@ class ReportOptions:
     seed: Annotated[int, typer.Option(min=0, metavar="N", help="Of all random numbers.")] = 0
 
     def params(self) -> dict[str, dict[str, Any]]:
-        """The parameters of --method-option by method."""
+        """Return the parameters of --method-option by method."""
         texts: dict[str, list[str]] = {}
         for text in self.method_option or []:
             word, dot, rest = text.partition(".")

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def ranks_of(selector: Any, test: Test | None) -> Integers:
-    """The ranks of all features: 1 is best."""
+    """Return the ranks of all features: 1 is best."""
     ranks: Integers = test.ranks if test else selector.ranking_
     return ranks
 
@@ -27,7 +27,7 @@ def ranking(
     *,
     to_read: bool = False,
 ) -> dict[str, list[Any]]:
-    """The best features as columns; those of single classes are for a file, or summed up to be read."""
+    """Return the best features as columns; `to_read` sums up the columns of single classes for the terminal."""
     ranks = ranks_of(selector, test)
     order = np.argsort(ranks)[:top] if clumps is None else clumps.leads[:top]
     columns = {
@@ -43,7 +43,7 @@ def ranking(
     if hasattr(selector, "selected_"):
         n_selected = selector.n_selected_
         columns["selected"] = ["yes" if rank <= n_selected else "no" for rank in columns["rank"]]
-        # Only the selected ones have these.
+        # The columns of the selection are empty for features that weren't selected.
         steps = {"selection_score": selector.selection_scores_, "gap": selector.gaps_, "captured": selector.captured_}
         if to_read:
             steps = {"score when selected": selector.selection_scores_}

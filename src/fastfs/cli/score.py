@@ -27,14 +27,14 @@ from fastfs.cli.show import draw, print_pairs, print_ranking
 from fastfs.cli.terminal import PLOT_ENDINGS, check_shown, progress, say, signals_as_exits
 from fastfs.cli.wrapper import WrapperOptions, wrap
 
-# Rows in the terminal and bars in the plot, unless --top says otherwise. More bars than the second cannot be read.
+# Default of --top for the terminal and the plot, and the largest number of bars that can be read.
 ROWS_SHOWN = 20
 BARS_AT_MOST = 50
 
-# The first method of a report.
+# Default of --method, which a report runs first.
 DEFAULT_METHOD = "multisurf"
 
-# The summary names no more classes than this.
+# Largest number of classes that the summary names.
 _CLASSES_SHOWN = 10
 
 
@@ -223,7 +223,7 @@ class SampleOptions:
     ] = None
 
     def columns(self) -> list[str]:
-        """The columns about samples that aren't targets."""
+        """Return the names of the columns about samples that aren't targets."""
         return [name for name in (self.weights, self.event) if name is not None]
 
 
@@ -256,7 +256,7 @@ class Output:
 
 @dataclass(frozen=True)
 class Data:
-    """The table, how it was read, and the columns that are explained in place of labels."""
+    """The table, the options of its reading, and the columns of targets if there are no labels."""
 
     table: io.Table
     reading: dict[str, Any]
@@ -287,7 +287,7 @@ def score(
 
     With --method, this help lists the options of that method, too; --help-all lists all options.
     """
-    word = method.lower()  # ReliefF is how it is written
+    word = method.lower()  # the papers write ReliefF
     if word not in METHODS:
         raise ValueError(f"There is no method '{word}': choose one of {', '.join(METHODS)}")
     chosen = METHODS[word]
@@ -329,7 +329,7 @@ def score(
 
 
 def _of_the_table(selector: Any, data: Data) -> dict[str, Any]:
-    """The parameters that depend on the table: columns, which the estimator knows by number, and the kind of target."""
+    """Return the parameters that depend on the table: numbers of named columns, and the type of the target."""
     given, found = selector.get_params(), {}
     known = data.table.feature_names
     for f in FLAGS:
@@ -341,7 +341,7 @@ def _of_the_table(selector: Any, data: Data) -> dict[str, Any]:
 
 
 def _needs(method: Method, scorer: Any, targets: list[str]) -> list[Needs]:
-    """Return the options that only some methods have a use for."""
+    """Return the conditions of the options that only some methods use."""
     from sklearn.utils.validation import has_fit_parameter
 
     is_of_times = not method.classes and len(targets) == 1
@@ -355,12 +355,12 @@ def _needs(method: Method, scorer: Any, targets: list[str]) -> list[Needs]:
 
 
 def _of_samples(samples: SampleOptions, data: Data) -> dict[str, Any]:
-    """What a fit takes beside X and y."""
+    """Return the arguments of `fit` other than X and y."""
     return {} if samples.weights is None else {"sample_weight": _numbers(data.table, samples.weights)}
 
 
 def _times(table: io.Table, event: str) -> Any:
-    """Records of whether the event happened, and the time."""
+    """Return records of an event (True if it happened) and a time."""
     happened = as_events(table.annotations[event], f"Column '{event}' of '{table.source}'")
     records = np.empty(len(happened), [("event", bool), ("time", np.float64)])
     records["event"], records["time"] = happened, table.y[:, 0]
@@ -384,7 +384,7 @@ def _check_outputs(source: Input, output: Output) -> None:
 
 
 def check_files(source: Input, endings: Sequence[tuple[Path | None, Collection[str]]]) -> None:
-    """Refuse files that aren't given a name of the right ending, are an input, or need a package that is missing."""
+    """Refuse output files with a wrong ending, input files, and files that need a package that is missing."""
     read = (source.file, source.labels, source.covar, source.feature_names)
     inputs = [io.resolved(path) for path in read if path is not None]
     written = [(target, understood) for target, understood in endings if target is not None]
@@ -444,13 +444,13 @@ def read(
 
 
 def names_of_the_file(data: Data, transposed: bool) -> AbstractContextManager[None]:
-    """Let errors call rows and columns as the file does: the core counts those that are left of it."""
+    """Let errors name rows and columns as the file does, although X can lack some of its rows and columns."""
     table = data.table
     return naming_of_a_file(table.feature_names, table.rows, table.sample_names, data.targets, transposed=transposed)
 
 
 def samples_of_classes(labels: Any) -> dict[str, int]:
-    """How many samples each class has."""
+    """Count the samples of each class."""
     found, counts = np.unique(labels, return_counts=True)
     return {str(name): count for name, count in zip(found.tolist(), counts.tolist(), strict=True)}
 
@@ -466,7 +466,7 @@ def _write(
     test: Test | None,
     clumps: "fastfs.LdClumps | None",
 ) -> list[str]:
-    """Write or print what was found, `most` features of it, and return what was written."""
+    """Write or print the `most` best features, and return a list of what was written."""
     names = data.table.feature_names
     n_samples, n_features = data.table.X.shape
     about: dict[str, Any] = {"method": method.word}
@@ -497,7 +497,7 @@ def _write(
 
 
 def _summary(method: Method, selector: Any, data: Data, samples_of: dict[str, int]) -> str:
-    """One sentence without its end: how many features and samples, which form of the method, how many were selected."""
+    """Return one sentence without its end: numbers of features and samples, the form of the method, the selection."""
     of_each = [f"{name}: {count}" for name, count in samples_of.items()] or [f"targets: {', '.join(data.targets)}"]
     if len(of_each) > _CLASSES_SHOWN:
         of_each[_CLASSES_SHOWN:] = [f"and {len(of_each) - _CLASSES_SHOWN} classes more"]

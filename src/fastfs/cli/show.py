@@ -13,7 +13,7 @@ from fastfs._methods import Method
 from fastfs.cli.permutation import Test
 from fastfs.cli.terminal import output
 
-# Pairs of features in the terminal.
+# Number of pairs of features in the terminal.
 _PAIRS_SHOWN = 10
 
 
@@ -58,12 +58,12 @@ def draw(
     source: str,
     test: Test | None,
 ) -> None:
-    """Draw the ranking as bars and, for methods that have one, the picture of theirs beside it."""
+    """Draw the ranking as bars, and next to it the picture of the method, if it has one."""
     from matplotlib.figure import Figure
 
     from fastfs import pl
 
-    # A Figure of its own, not pyplot's: no window system and no state that outlives the picture.
+    # A Figure made without pyplot needs no window system, and leaves no state behind.
     height = 1.4 + 0.25 * bars
     picture = method.picture
     if picture is None:

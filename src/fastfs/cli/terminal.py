@@ -1,4 +1,4 @@
-"""What the commands share: consoles, one-line messages, progress, and clean exits while files are written."""
+"""Shared by the commands: consoles, one-line messages, progress, and clean exits while files are written."""
 
 import os
 import signal
@@ -40,7 +40,7 @@ def prepare_streams() -> None:
     while (descriptor := os.open(os.devnull, os.O_RDWR)) <= 2:
         pass
     os.close(descriptor)
-    if sys.stderr is None:  # of a daemon, or of pythonw
+    if sys.stderr is None:  # in a daemon, or with pythonw
         sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):
         # A terminal without Greek letters must not stop a ranking that has them.
@@ -55,7 +55,7 @@ def check_shown(out: Path | None) -> None:
 
 
 def output() -> Console:
-    """Standard output. A pipe has no width, and a name cut short there could not be used."""
+    """Return standard output. A pipe gets no width, so that no name is cut short."""
     return Console() if sys.stdout is not None and sys.stdout.isatty() else Console(width=10_000)
 
 
@@ -74,7 +74,7 @@ def say_kind(kind: str, colour: str, message: str) -> None:
 
 @contextmanager
 def progress(first_step: str) -> Iterator[Callable[[str, float], None] | None]:
-    """A callback that moves a progress bar, or None if stderr is no terminal."""
+    """Yield a callback that moves a progress bar, or None if stderr isn't a terminal."""
     if not sys.stderr.isatty():
         yield None
         return

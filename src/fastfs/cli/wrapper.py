@@ -34,7 +34,7 @@ class WrapperOptions:
     ] = None
 
     def needs(self, method: Method) -> list[Needs]:
-        """Return what the options need."""
+        """Return the conditions under which the options have an effect."""
         words = " or ".join(word for word, other in METHODS.items() if other.only_ranks)
         why = f"is for methods that do nothing but rank: choose --method {words}"
         return [Needs("turf vls", method.only_ranks, why)]

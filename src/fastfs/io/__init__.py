@@ -19,5 +19,5 @@ from fastfs.io._write import RANKING_ENDINGS as RANKING_ENDINGS
 from fastfs.io._write import TABLE_ENDINGS as TABLE_ENDINGS
 from fastfs.io._write import write_ranking
 
-# The others are for the command line and the demo.
+# Names outside of __all__ are for the command line and the demo.
 __all__ = ["Genotypes", "Table", "pack_genotypes", "read_plink", "read_table", "write_ranking"]

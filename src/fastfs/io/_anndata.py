@@ -42,7 +42,7 @@ def _read(path: Path, wanted: Wanted, kind: str, open_store: Callable[[Path, Exi
 
     if wanted.transpose:
         raise TableError(f"'{path}' has samples in rows, as every {kind}: leave out ", TRANSPOSE)
-    # Only what is needed is read: other layers, raw counts and neighbours can be many times larger.
+    # Read only the matrix and the annotations: other layers, raw counts and neighbours can be many times larger.
     with ExitStack() as stack:
         with damage_of(path, kind):
             store = open_store(path, stack)
@@ -86,7 +86,7 @@ def _read(path: Path, wanted: Wanted, kind: str, open_store: Callable[[Path, Exi
 
 
 def _modality(store: Any, names: list[str], wanted: Wanted, path: Path) -> tuple[Any, Any]:
-    """The group of the modality that is wanted, and the annotations that all share."""
+    """Return the group of the chosen modality, and the annotations that all modalities share."""
     if "mod" not in names or "obs" not in names:
         raise ValueError(f"'{path}' is no H5MU file: it has no '{'obs' if 'mod' in names else 'mod'}'")
     with damage_of(path, "H5MU file"):
@@ -101,7 +101,7 @@ def _modality(store: Any, names: list[str], wanted: Wanted, path: Path) -> tuple
 
 
 def _frame(stored: Any) -> Any:
-    """The table of annotations that is stored there."""
+    """Return a stored table of annotations."""
     from anndata.io import read_elem
 
     found = read_elem(stored)
@@ -111,7 +111,7 @@ def _frame(stored: Any) -> Any:
 
 
 def _joined(obs: Any, common: Any) -> Any:
-    """The annotations of the samples of a modality, and those of all modalities that it has no column for."""
+    """Return the annotations of a modality, completed by columns that all modalities share."""
     others = [name for name in common.columns if name not in obs.columns]
     return obs.join(common[others])
 

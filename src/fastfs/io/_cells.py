@@ -10,7 +10,7 @@ import numpy as np
 
 from fastfs._files.errors import Parameter, TableError, short
 
-# Cells that are no numbers to Python. "None" isn't among the missing: it can well be a class, such as no treatment.
+# Cells of missing values. "None" isn't one of them: it can be the name of a class, such as no treatment.
 _MISSING = ("", "NA", "N/A", "n/a", "#N/A", "<NA>", "NaN", "nan", "NULL", "null")
 
 _SPECIAL_CELLS = {**dict.fromkeys(_MISSING, np.nan), "True": 1.0, "TRUE": 1.0, "False": 0.0, "FALSE": 0.0}
@@ -22,7 +22,7 @@ class NotANumber(Exception):
 
 
 def numbers(cells: Sequence[str]) -> list[float]:
-    """The cells as numbers; missing ones are NaN."""
+    """Return the cells as numbers; missing ones are NaN."""
     try:
         if "_" not in "".join(cells):  # Python reads 1_2 as 12, and that is a name rather than a number
             return list(map(float, cells))

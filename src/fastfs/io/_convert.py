@@ -11,9 +11,9 @@ import numpy as np
 from fastfs._types import Progress
 from fastfs.io._table import Table
 
-# Entries of a matrix that are read at once, and bytes that the rows of an entry take until they are written.
+# Number of entries of a matrix that are read together, and bytes per entry until its row is written.
 _ENTRIES, _ENTRY_BYTES = 1 << 22, 40
-# Entries of a chunk of a file: few enough for a block of rows not to read much more than it has.
+# Entries per chunk of a file. Small chunks let a block of rows read little beyond its end.
 _CHUNK = 1 << 16
 
 
@@ -74,7 +74,7 @@ class _Disk(io.FileIO):
 
 @contextmanager
 def _new(path: Path) -> Iterator[tuple[_Disk, Any]]:
-    """A new HDF5 file, and the disk that it is on."""
+    """Create an HDF5 file, and yield it with the object that keeps its errors."""
     import h5py
 
     with _Disk(path, "w+") as disk:
@@ -86,7 +86,7 @@ def _new(path: Path) -> Iterator[tuple[_Disk, Any]]:
 
 
 def _counts(indices: Any, n: int) -> np.ndarray:
-    """The number of entries of each row."""
+    """Count the entries of each row."""
     counts = np.zeros(n, np.int64)
     for begin in range(0, indices.shape[0], _ENTRIES):
         counts += np.bincount(indices[begin : begin + _ENTRIES], minlength=n)
@@ -94,7 +94,7 @@ def _counts(indices: Any, n: int) -> np.ndarray:
 
 
 def _rows(X: Any, begin: int, end: int) -> dict[str, np.ndarray]:
-    """The entries of some rows of a CSC matrix on disk, row after row, each in the order of the columns."""
+    """Return the entries of some rows of a CSC matrix on disk, row after row, each in the order of the columns."""
     indptr, parts = X["indptr"][:], []
     for first in range(0, X["indices"].shape[0], _ENTRIES):
         rows = X["indices"][first : first + _ENTRIES]

@@ -10,7 +10,7 @@ from fastfs.io._text import open_text, read_features, stripped
 
 _KIND = "GCT file"
 
-# What the tools of the format write for a value that is missing.
+# Cells that the tools of the format write for missing values.
 _MISSING = "-666"
 
 

@@ -16,7 +16,7 @@ from fastfs._machine.run import Run
 # The bits of a missing genotype.
 _MISSING = 0b01
 
-# Values that are packed at once.
+# Number of values that are packed together.
 _BLOCK = 1 << 22
 
 

@@ -1,4 +1,4 @@
-"""What readers are asked for and return, and which rows and columns of a table are features."""
+"""Arguments and results of the readers of formats, and the choice of features among rows or columns."""
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
@@ -40,7 +40,7 @@ class Wanted:
 
     @property
     def aside(self) -> list[str]:
-        """The columns that tell about samples: the label, if it has a name, and the annotations."""
+        """Return the names of the columns about samples: the label, if it has a name, and the annotations."""
         return list(dict.fromkeys([*([] if self.label is None else [self.label]), *self.annotations]))
 
 
@@ -59,7 +59,7 @@ class Content:
 def feature_columns(
     header: Sequence[str], index: list[int], wanted: Wanted, path: Path, first_cells: Callable[[], Iterable[str]]
 ) -> tuple[int | None, list[int]]:
-    """With samples in rows: the position of their names, if they have any, and those of the features.
+    """Return the position of the samples' names, if any, and of the features, in a table of samples in rows.
 
     `index` are the columns that hold row names according to the file; `first_cells` reads the first column, to look for
     the label there.
@@ -90,7 +90,7 @@ def feature_columns(
 
 
 def sample_columns(header: Sequence[str], index: list[int], wanted: Wanted, path: Path) -> tuple[int, list[int]]:
-    """With features in rows: the position of their names, and those of the samples."""
+    """Return the position of the features' names and of the samples, in a table of features in rows."""
     if wanted.has_labels and wanted.label is None:
         raise TableError(f"'{path}' needs a label row: choose one with ", Parameter("label"), *OR_LABELS)
     left = [j for j, name in enumerate(header) if j not in index and name not in wanted.ignore and (name or j == 0)]
@@ -105,7 +105,7 @@ def sample_columns(header: Sequence[str], index: list[int], wanted: Wanted, path
 
 
 def check_rows(names: Sequence[str], aside: Collection[str], header: Sequence[str], wanted: Wanted, path: Path) -> None:
-    """With features in rows: all names that the caller gave exist, none occurs twice, and there is a feature."""
+    """Require that the caller's names of rows exist, that none occurs twice, and that a row is a feature."""
     for name in wanted.aside:
         if name not in aside:
             raise unknown("row", name, [*aside, *names], path)
@@ -127,13 +127,13 @@ def require_labels_file(wanted: Wanted, path: Path) -> None:
 
 
 def features_by_name(names: Sequence[str], ids: Sequence[str]) -> list[str]:
-    """The names of genes; those that several genes share have the identifier of each behind them."""
+    """Return the names of genes; a name that several genes share gets the identifier of each gene appended."""
     count = Counter(names)
     return [name if count[name] == 1 else f"{name} ({id_})" for name, id_ in zip(names, ids, strict=True)]
 
 
 def features_of(names: Sequence[str], left_out: Collection[str], path: Path, what: str = "column") -> list[int]:
-    """Positions of the feature columns: all that are not left out."""
+    """Return the positions of the feature columns: all columns that aren't left out."""
     present = set(names)
     for name in sorted(left_out):
         if name not in present:
@@ -146,7 +146,7 @@ def features_of(names: Sequence[str], left_out: Collection[str], path: Path, wha
 
 
 def check_names(content: Content, path: Path) -> None:
-    """Refuse names that no list, picture or search could show."""
+    """Raise ValueError for names that no list, picture or search could show."""
     for what, names in (("feature", content.feature_names), ("sample", content.sample_names or [])):
         is_blank = what == "sample" and not any(names)  # a column of blanks isn't one of names
         if not all(names) and not is_blank:

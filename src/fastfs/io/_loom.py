@@ -78,7 +78,7 @@ def _values(stored: Any) -> list[Any]:
 
 
 class _Cells:
-    """A matrix of features x cells on disk as one of cells x features."""
+    """Presents a matrix of features x cells on disk as one of cells x features."""
 
     ndim = 2
 

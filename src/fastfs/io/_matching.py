@@ -30,13 +30,13 @@ _CHANGES: dict[str, tuple[Callable[[str], str], str]] = {
     "spaces": (lambda name: "".join(name.split()), "spaces"),
 }
 
-# In PLINK's files, this family is none.
+# The family of samples without one in PLINK's files.
 _NO_FAMILY = "0"
 
 
 @dataclass(frozen=True)
 class MatchRule:
-    """The caller's wishes: parameters of `read_table`."""
+    """Parameters of `read_table` about the matching of lines and samples."""
 
     key: str | None = None
     by_order: bool = False
@@ -80,7 +80,7 @@ class Samples:
 
 @dataclass(frozen=True)
 class SampleFile:
-    """A table about samples: a line each, with a cell for each name of the header."""
+    """A table about samples: one line per sample, one cell per name of the header."""
 
     path: Path
     header: list[str]
@@ -101,7 +101,7 @@ class Matching:
 
 @dataclass(frozen=True)
 class _Key:
-    """Values of the file that may be the samples' names."""
+    """Values of the file that can be the samples' names."""
 
     columns: tuple[str, ...]
     values: list[str]
@@ -255,7 +255,7 @@ def _without_fit(
     rule: MatchRule,
     change: Callable[[str], str] | None,
 ) -> Matching:
-    """Match a part of the samples if the caller allows that; else raise an error that says why no column fits."""
+    """Match some of the samples if the caller allows that; else raise an error that says why no column fits."""
     key, n_shared = _best(keys, change)
     names = _changed(key.names, change)
     if len(set(names)) < len(names):
@@ -307,7 +307,7 @@ def _without_fit(
 
 
 def _values_of(key: _Key) -> str:
-    """Return what a column of the file has, or the two of a key of PLINK's."""
+    """Describe the values of a key: of one column, or of PLINK's two."""
     columns, have = ("columns", "have") if len(key.columns) > 1 else ("column", "has")
     return f"its {columns} {key.title} {have} {_three(key.values)}"
 

@@ -31,7 +31,7 @@ def csr(data: np.ndarray, indices: np.ndarray, indptr: np.ndarray, shape: np.nda
 
 
 def loaded_or_source(stored: Any, wanted: Wanted, path: Path, load: Callable[[Any], Any]) -> Any:
-    """A matrix of a file, or where to read it from if it's too large."""
+    """Return the matrix in memory, or a `Source` that reads it from disk if it's too large."""
     held = Held(path, wanted.budget)
     if not hasattr(stored, "dtype"):
         held.add_stored(stored["indptr"])

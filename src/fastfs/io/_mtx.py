@@ -1,4 +1,4 @@
-"""MatrixMarket files, and those of names that 10x tools write beside them."""
+"""MatrixMarket files, and the files of names that 10x tools write next to them."""
 
 import gzip
 import io
@@ -87,7 +87,7 @@ class _Guarded(io.RawIOBase):
 
 
 def _beside(path: Path, *names: str) -> Path | None:
-    """The file of such a name that 10x tools write beside matrix.mtx, both with the same prefix, if there is one."""
+    """Return the file of names next to matrix.mtx, which 10x tools give the same prefix; None if there is none."""
     prefix = re.fullmatch(r"(.*)matrix\.mtx(\.gz)?", path.name, re.IGNORECASE)
     candidates = [path.with_name(f"{prefix[1]}{name}{gz}") for name in names for gz in ("", ".gz")] if prefix else []
     return next((candidate for candidate in candidates if candidate.is_file()), None)

@@ -56,7 +56,7 @@ def read_npz(path: Path, wanted: Wanted) -> Content:
                     f"Array '{name}' of '{path}' must have a value for each of the {X.shape[0]} samples of X, but has "
                     f"the shape {values.shape}"
                 )
-        # Any other label array than y has classes of its own.
+        # class_names belong to y, so a label in another array doesn't use them.
         if wanted.label == "y" and "class_names" in archive.files:
             class_names, y = array("class_names"), of_samples["y"]
             if y.dtype.kind not in "iu" or (y.size and not 0 <= y.min() <= y.max() < len(class_names)):

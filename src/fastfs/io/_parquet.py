@@ -58,7 +58,7 @@ def read_parquet(path: Path, wanted: Wanted) -> Content:
 
 
 def _read_parquet_features(path: Path, wanted: Wanted, table: Any, index: list[int]) -> Content:
-    """Features in rows, samples in columns."""
+    """Read features in rows, samples in columns."""
     header = table.column_names
     names_at, keep = sample_columns(header, index, wanted, path)
     row_names = ["" if name is None else str(name) for name in table.column(names_at).to_pylist()]
@@ -94,12 +94,12 @@ def _read_parquet_features(path: Path, wanted: Wanted, table: Any, index: list[i
 
 
 def _other_kind(field: Any) -> str | None:
-    """What the column holds if it must not be read as numbers, although it could be."""
+    """Describe the values of a column that converts to numbers but doesn't hold any, such as dates; else None."""
     import pyarrow
 
     if pyarrow.types.is_temporal(field.type):
         return f"dates or durations ({field.type})"
-    # Such as pandas' periods, which are stored as integers. Arrow knows the type once pandas has registered it.
+    # Extension types such as pandas' periods are stored as integers. Arrow knows them once pandas is imported.
     if isinstance(field.type, pyarrow.BaseExtensionType) or b"ARROW:extension:name" in (field.metadata or {}):
         name = getattr(field.type, "extension_name", None) or field.metadata[b"ARROW:extension:name"].decode()
         return f"other values ({name})"
@@ -115,7 +115,7 @@ def _dtype_of(table: Any, columns: Sequence[int]) -> type[np.floating]:
 
 
 def _as_numbers(column: Any) -> np.ndarray:
-    """A column of a Parquet file as numbers; missing values are NaN."""
+    """Return a column of a Parquet file as numbers; missing values are NaN."""
     import pyarrow
     from pyarrow import types
 

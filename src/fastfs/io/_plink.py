@@ -1,4 +1,4 @@
-"""PLINK's files: .bed, and .bim and .fam beside it."""
+"""PLINK's files: .bed, with .bim and .fam next to it."""
 
 import os
 from collections import Counter
@@ -15,10 +15,10 @@ from fastfs.io._cells import SampleColumn
 from fastfs.io._layout import Content, Wanted, features_of
 from fastfs.io._matrices import columns_of
 
-# What the last column of .fam is called as a label.
+# Name of the last column of .fam as a label.
 PHENOTYPE = "phenotype"
 
-# Phenotypes that stand for an unknown one.
+# Phenotypes that mean unknown.
 _UNKNOWN = ("NA", "nan", "NaN")
 
 
@@ -66,7 +66,7 @@ def read_plink(path: str | os.PathLike[str]) -> Genotypes:
 
 
 def read_bed(path: Path, wanted: Wanted) -> Content:
-    """A PLINK file as a table; samples without a phenotype are left out if that is the label."""
+    """Read a PLINK file as a table; if the phenotype is the label, leave out samples without one."""
     if wanted.transpose:
         raise TableError(f"'{path}' has its samples told apart by .fam: leave out ", Parameter("transpose", True))
     genotypes = open_plink(path, wanted.budget)

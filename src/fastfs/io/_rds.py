@@ -28,10 +28,10 @@ from fastfs.io._layout import (
 )
 from fastfs.io._matrices import as_matrix, columns_of
 
-# By the first bytes of a compressed file. Some builds of Python lack the last two modules.
+# Decompressors by the first bytes of a file. Some builds of Python lack the last two modules.
 _MODULES = {b"\x1f\x8b": "gzip", b"BZh": "bz2", b"\xfd7zXZ": "lzma"}
 
-# R's missing integer, of which rds2py leaves some.
+# R's missing integer, which rds2py leaves in some vectors.
 _MISSING = np.iinfo(np.int32).min
 
 _NUMERIC = ("integer", "double", "boolean")
@@ -65,7 +65,7 @@ def read_rds(path: Path, wanted: Wanted) -> Content:
 
 
 def _parsed(path: Path, budget: int | None) -> dict[str, Any]:
-    """The object of the file as rds2py gives it: type, data, attributes, and the class of S4 objects."""
+    """Return the object of the file as rds2py gives it: type, data, attributes, and the class of S4 objects."""
     with contextlib.redirect_stdout(io.StringIO()):  # it prints which of its optional packages are missing
         from rds2py import parse_rds
 
@@ -101,7 +101,7 @@ def _parsed(path: Path, budget: int | None) -> dict[str, Any]:
 
 
 def _attribute(found: dict[str, Any], *names: str) -> dict[str, Any]:
-    """The attribute of this name, of which the attribute of the next, and so on; {} if there is none."""
+    """Return the attribute at the end of a chain of names; {} if there is none."""
     for name in names:
         found = (found.get("attributes") or {}).get(name, {})
     return found
@@ -128,7 +128,7 @@ def _numbers(found: dict[str, Any]) -> np.ndarray:
 
 
 def _cells(found: dict[str, Any], where: str) -> list[Any]:
-    """A column's cells; missing ones are None."""
+    """Return a column's cells; missing ones are None."""
     if "factor" in _classes(found):
         levels = _strings(_attribute(found, "levels")) or []
         codes = _numbers(found)
@@ -143,7 +143,7 @@ def _cells(found: dict[str, Any], where: str) -> list[Any]:
 
 
 def _matrix(found: dict[str, Any], what: str) -> tuple[Any, list[str] | None, list[str] | None]:
-    """A matrix, and the names of its rows and columns."""
+    """Return a matrix, and the names of its rows and columns."""
     from scipy import sparse
 
     form = re.fullmatch(r"[dl]g([CRT])Matrix", found.get("class_name") or "")
@@ -169,7 +169,7 @@ def _matrix(found: dict[str, Any], what: str) -> tuple[Any, list[str] | None, li
     return X, _strings(names[0]), _strings(names[1])
 
 
-# Bioconductor's experiments: features in rows, annotations of the samples beside them
+# Bioconductor's experiments: features in rows, annotations of the samples in colData
 
 
 def _read_experiment(path: Path, wanted: Wanted, found: dict[str, Any]) -> Content:
@@ -205,7 +205,7 @@ def _read_experiment(path: Path, wanted: Wanted, found: dict[str, Any]) -> Conte
     return Content(columns_of(as_matrix(X.T, path), keep), [names[j] for j in keep], samples, found_labels)
 
 
-# Tables: a matrix or a data.frame, whose row names are a first column without a name, as in text
+# Tables: a matrix or a data.frame. Their row names become a first column without a name, as in text
 
 
 class _Matrix:
@@ -257,7 +257,7 @@ class _Table(NamedTuple):
         return self.header if self.row_names is None else ["", *self.header]
 
     def cells(self, column: int) -> list[Any]:
-        """Of a column of `with_names`."""
+        """Return the cells of a column of `with_names`."""
         if self.row_names is None:
             return self.values.cells(column)
         return self.row_names if column == 0 else self.values.cells(column - 1)

@@ -1,4 +1,4 @@
-"""`read_table`, and which format an ending of a file name stands for."""
+"""`read_table`, and the formats by the endings of file names."""
 
 import os
 from collections.abc import Callable, Collection
@@ -55,10 +55,10 @@ READERS: dict[str, Callable[[Path, Wanted], Content]] = {
 }
 
 
-# The label of formats that have one of their own.
+# Default labels of formats that have one.
 _OF_ITSELF: dict[Callable[[Path, Wanted], Content], str] = {read_npz: "y", read_bed: PHENOTYPE}
 
-# The formats that a parameter is for.
+# Formats that use a parameter.
 _ONLY_FOR = {
     "layer": (read_h5ad, read_zarr, read_h5mu, read_loom, read_rds),
     "mod": (read_h5mu, read_10x),

@@ -11,7 +11,7 @@ from fastfs.io._text import open_text, read_features
 _KIND = "series matrix of GEO"
 _BEGIN, _END = "!series_matrix_table_begin", "!series_matrix_table_end"
 
-# Annotations of samples that an error lists.
+# Number of sample annotations that an error lists.
 _MOST_LISTED = 12
 
 
@@ -81,9 +81,9 @@ def _require_one_platform(fields: list[tuple[str, list[str]]], path: Path) -> No
 
 
 def _annotations(fields: list[tuple[str, list[str]]], n_samples: int) -> dict[str, list[str]]:
-    """What the file tells about the samples, by name: characteristics by their own, such as tissue, "" if missing.
+    """Return the annotations of the samples by name (of a characteristic: tissue, age, ...); "" if missing.
 
-    The lines of characteristics don't correspond between samples: where one is missing, the next ones move up.
+    The lines of characteristics don't correspond between samples: if a sample lacks one, the next ones move up.
     """
     about: dict[str, list[str]] = {}
     seen: list[dict[str, str]] = [{} for _ in range(n_samples)]
@@ -104,7 +104,7 @@ def _annotations(fields: list[tuple[str, list[str]]], n_samples: int) -> dict[st
 
 
 def _candidates(about: dict[str, list[str]]) -> list[str]:
-    """The annotations that tell classes apart, with the number of these."""
+    """Describe the annotations that can be labels, with their numbers of classes."""
     counts = {name: len(set(values)) for name, values in about.items() if all(values)}
     found = [f"{name}: {n} classes" for name, n in counts.items() if 2 <= n <= len(about[name]) / 2]
     return found[:_MOST_LISTED] + ["..."] * (len(found) > _MOST_LISTED)

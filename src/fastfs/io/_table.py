@@ -59,10 +59,10 @@ class Table:
 
 
 def keep_classes(table: Table, classes: Sequence[str]) -> Table:
-    """The samples of `table` whose labels, as text, are among `classes`."""
+    """Return the samples of `table` that have one of the labels `classes`."""
     labels = np.array([_class_name(label) for label in table.y])
     present = np.unique(labels).tolist()
-    # Labels that are numbers, or words for these, are found by their values too: 1 and 1.0 are one class.
+    # Numbers, and labels that read as numbers, are found by value too: 1 and 1.0 are one class.
     by_value = {_as_number(name): name for name in present}
     wanted = [name if name in present else by_value.get(_as_number(name), name) for name in classes]
     for name in wanted:

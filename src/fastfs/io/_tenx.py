@@ -24,7 +24,7 @@ def read_10x(path: Path, wanted: Wanted) -> Content:
     with ExitStack() as stack:
         with damage_of(path, _KIND):
             file = stack.enter_context(h5py.File(path, "r"))
-            # Before version 3, there is a group for each genome, with genes only.
+            # Files from before version 3 have one group per genome, with genes only.
             genomes = [name for name, group in file.items() if "gene_names" in group and "barcodes" in group]
             names = list(file)
         if "matrix" not in names and not genomes:
@@ -63,7 +63,7 @@ def read_10x(path: Path, wanted: Wanted) -> Content:
 
 
 def _chosen(available: list[str], what: str, wanted: Wanted, path: Path) -> str:
-    """The only one, or the one that is wanted."""
+    """Return the chosen name, or the only one; raise an error if there are several."""
     if wanted.mod is None:
         if len(available) > 1:
             found = f" ({some_of(available)})"
@@ -79,7 +79,7 @@ def _text(stored: Any) -> list[str]:
 
 
 class _Cells:
-    """The group of a matrix of features x cells by columns, which is one of cells x features by rows, as AnnData's."""
+    """Presents a CSC matrix of features x cells as the CSR matrix of cells x features that AnnData stores."""
 
     def __init__(self, group: Any) -> None:
         self._group = group

@@ -25,7 +25,7 @@ def read_text(path: Path, wanted: Wanted) -> Content:
 
 
 def _read_samples(path: Path, wanted: Wanted, header: list[str], rows: Iterator[list[str]]) -> Content:
-    """Samples in rows, features in columns."""
+    """Read samples in rows, features in columns."""
     names_at, keep = feature_columns(header, [], wanted, path, lambda: (row[0].strip() for row in rows))
     pick = itemgetter(*keep, keep[0])  # one more, because a single one would not come as a tuple
     aside: dict[str, list[str]] = {name: [] for name in wanted.aside}
@@ -52,7 +52,7 @@ def _read_samples(path: Path, wanted: Wanted, header: list[str], rows: Iterator[
 
 
 def read_features(path: Path, wanted: Wanted, header: list[str], rows: Iterator[Sequence[str]]) -> Content:
-    """Features in rows, samples in columns."""
+    """Read features in rows, samples in columns."""
     names_at, keep = sample_columns(header, [], wanted, path)
     sample_names = [header[j] for j in keep]
     pick = itemgetter(*keep, keep[0])
@@ -72,7 +72,7 @@ def read_features(path: Path, wanted: Wanted, header: list[str], rows: Iterator[
         try:
             values.extend(numbers(cells))
         except NotANumber as error:
-            # A name that was mistyped shows up here, as a row that is no feature.
+            # A mistyped name of a label row shows up here, as a row that isn't numeric.
             later = [row[names_at].strip() for row in rows]
             for mistyped in (wanted_name for wanted_name in wanted.aside if wanted_name not in [*aside, *later]):
                 raise unknown("row", mistyped, [*names, name, *later], path) from None
@@ -88,7 +88,7 @@ def read_features(path: Path, wanted: Wanted, header: list[str], rows: Iterator[
 
 @contextmanager
 def open_table(path: Path, what: str, budget: int | None) -> Iterator[tuple[list[str], Iterator[list[str]]]]:
-    """The names in the first line, and the rows below it, which hold `what`, each with a cell for each name."""
+    """Yield the names in the first line, and an iterator of the rows below it, which hold `what`."""
     with open_text(path, budget) as file:
         separator = _separator(path)
         numbered = _numbered(file, separator, path)
@@ -96,7 +96,7 @@ def open_table(path: Path, what: str, budget: int | None) -> Iterator[tuple[list
         if not any(header):
             raise ValueError(f"'{path}' is no table: expected the column names in its first line, but that is blank")
         if len(header) == 1 and (other := next((other for other in ",;\t" if other in header[0]), None)):
-            separator = other  # what a spreadsheet calls CSV has semicolons in half of Europe
+            separator = other  # spreadsheets write semicolons in countries with decimal commas
             file.seek(0)
             numbered = _numbered(file, separator, path)
             header = stripped(next(numbered)[1])
@@ -106,13 +106,13 @@ def open_table(path: Path, what: str, budget: int | None) -> Iterator[tuple[list
         if not first:
             raise ValueError(f"'{path}' has a header but no {what} below it")
         if len(first) == len(header) + 1:
-            # R's write.table gives the row names no place in the header; others end each line with a separator.
+            # R's write.table leaves the row names out of the header; other programs end each line with a separator.
             header.insert(0 if first[-1] else len(header), "")
         yield header, _of_equal_length(chain([start], filled), header, path)
 
 
 def _of_equal_length(rows: Iterable[tuple[int, list[str]]], header: Sequence[str], path: Path) -> Iterator[list[str]]:
-    # No name is fine for the row names in front and for what a separator at the end of each line leaves.
+    # An empty name is allowed for row names in front, and for the empty column behind a final separator.
     unnamed = [j for j, name in enumerate(header) if not name and j > 0]
     for line, row in rows:
         if len(row) != len(header):
@@ -135,7 +135,7 @@ def read_lines(path: Path, budget: int | None, separator: str | None = None) -> 
 
 
 def read_names(path: Path, budget: int | None = None) -> list[str]:
-    """The first column of a text file without a header, as of the files that come with a 10x matrix."""
+    """Return the first column of a text file without a header, such as the files that come with a 10x matrix."""
     return [row[0] for row in read_lines(path, budget)]
 
 
@@ -167,7 +167,7 @@ class _Text(TextIOWrapper):
 
 
 def _numbered(file: TextIO, separator: str, path: Path) -> Iterator[tuple[int, list[str]]]:
-    """The rows, each with the number of its last line."""
+    """Yield the rows, each with the number of its last line."""
     rows = csv.reader(file, delimiter=separator, skipinitialspace=True, strict=True)
     before = 0
     try:

@@ -14,7 +14,7 @@ from fastfs._inputs.entry import named_arguments
 TABLE_ENDINGS = (".csv", ".json", ".parquet")
 RANKING_ENDINGS = (*TABLE_ENDINGS, ".txt", ".rnk")
 
-# The columns of which endings of lists consist.
+# Columns of the formats that are lists.
 _OF_LISTS = {".txt": ("feature",), ".rnk": ("feature", "score")}
 
 
@@ -76,7 +76,7 @@ def write_ranking(
 
 
 def _on_one_line(cell: str) -> str:
-    r"""Escape tabs, line breaks and their like, as in ``\t`` and ``\n``: lists have nothing to quote them."""
+    r"""Escape tabs, line breaks and similar characters as ``\t`` and ``\n``, because lists have no quotes."""
     return re.sub(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]", lambda found: repr(found[0])[1:-1], cell)
 
 
@@ -88,5 +88,5 @@ def _write_parquet(path: Path, ranking: Mapping[str, Sequence[Any]], about: Mapp
 
 
 def _as_json(value: Any, indent: int | None = None) -> str:
-    # An option can be any Python value: those that JSON doesn't know are written as Python prints them.
+    # An option can be any Python value: JSON gets the printed form of types that it doesn't know.
     return json.dumps(value, indent=indent, ensure_ascii=False, allow_nan=False, default=str)

@@ -1,4 +1,4 @@
-"""Scores against scores."""
+"""Scores of two fits against each other."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def comparison(
     ax: Axes | None = None,
     title: str | None = None,
 ) -> Axes:
-    """Draw the scores of two methods, groups or data sets against each other, one dot a feature.
+    """Draw the scores of two methods, groups or data sets against each other, one dot per feature.
 
     Parameters
     ----------
@@ -103,7 +103,7 @@ def comparison(
 
 
 def _names_of_fits(fits: tuple[Any, Any], given: Sequence[str] | None) -> Sequence[str] | None:
-    """Return the names that were given, or else those of the fits, which must agree."""
+    """Return the caller's names, or else the names of the fits, which must agree."""
     a, b = (getattr(fit, "feature_names_in_", None) for fit in fits)
     if a is not None and b is not None and list(a) != list(b):
         raise ValueError("a and b must be scores of the same features in the same order, but their fits name others")
@@ -111,7 +111,7 @@ def _names_of_fits(fits: tuple[Any, Any], given: Sequence[str] | None) -> Sequen
 
 
 def _apart(heights: Floats, gap: float) -> Floats:
-    """Ascending heights in [0, 1], moved apart as little as it takes to differ by the gap."""
+    """Return ascending heights in [0, 1], moved as little as possible so that they differ by the gap."""
     steps = gap * np.arange(len(heights))
     raised = np.maximum.accumulate(heights - steps) + steps
     found: Floats = np.minimum(raised, 1 - steps[::-1])

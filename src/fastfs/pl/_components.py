@@ -90,7 +90,7 @@ def components(
 
 
 def _loadings(vector: Any, names: Sequence[str] | None, top: int, ax: Axes, title: str) -> None:
-    """The largest entries of an eigenvector as bars to both sides of 0."""
+    """Draw the largest entries of an eigenvector as bars to both sides of 0."""
     order = np.argsort(-np.abs(vector), kind="stable")[:top]
     place = np.arange(len(order))
     ax.barh(place, vector[order], color=BAR)

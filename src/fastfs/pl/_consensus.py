@@ -47,7 +47,7 @@ def consensus(
     order = np.argsort(result.ranking)[:top]
     ax = axes(ax, (2.5 + 0.9 * n_methods, 1.4 + 0.28 * len(order)))
     ranks = result.ranks[:, order].T
-    # Ranks matter by ratio: 1 and 10 are far apart, 1001 and 1010 are the same.
+    # Ranks are compared by ratio: 1 and 10 are far apart, 1001 and 1010 nearly equal.
     norm = LogNorm(1, max(n_features, 2))
     ax.imshow(ranks, cmap="Blues_r", norm=norm, aspect="auto")
     for i, row in enumerate(ranks):

@@ -1,4 +1,4 @@
-"""What the plots share: colours, names, new axes and figures."""
+"""Shared by the plots: colours, names, new axes and figures."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ AGAINST = "#b5523b"
 
 
 def axes(ax: Axes | None, size: tuple[float, float] | None = None) -> Axes:
-    """The caller's axes, or those of a new pyplot figure of this size."""
+    """Return the caller's axes, or the axes of a new pyplot figure of this size."""
     if ax is not None:
         return ax
     import matplotlib.pyplot as plt
@@ -35,7 +35,7 @@ def axes(ax: Axes | None, size: tuple[float, float] | None = None) -> Axes:
 
 
 def new_figure(figure: Figure | SubFigure | None, size: tuple[float, float]) -> Figure | SubFigure:
-    """The caller's figure, or a new pyplot figure of this size."""
+    """Return the caller's figure, or a new pyplot figure of this size."""
     if figure is not None:
         return figure
     import matplotlib.pyplot as plt
@@ -44,7 +44,7 @@ def new_figure(figure: Figure | SubFigure | None, size: tuple[float, float]) -> 
 
 
 def set_label(ax: Axes, text: str) -> None:
-    """Label the x axis. To the right, for names beside the axes leave room on the left only."""
+    """Label the x axis, aligned to the right: a long label can extend to the left, below the names."""
     ax.set_xlabel(text, loc="right")
 
 
@@ -76,14 +76,14 @@ def check_names(names: Sequence[str] | None, n_features: int, what: str = "score
 
 
 def names_of_fit(selector: Any, given: Sequence[str] | None, n_features: int) -> Sequence[str] | None:
-    """The names that were given, or else those of the fit, if it had any."""
+    """Return the caller's names, or else the names of the fit, if it had any."""
     names = getattr(selector, "feature_names_in_", None) if given is None else given
     check_names(names, n_features, "features")
     return names
 
 
 def names_of(features: Iterable[int], names: Sequence[str] | None, longest: int = 32) -> list[str]:
-    """The names of these features, cut to fit; x0, x1, ... if they have none."""
+    """Return the names of these features, cut to fit; x0, x1, ... if they have none."""
     return [f"x{j}" if names is None else middle_cut(str(names[j]), longest) for j in features]
 
 
@@ -101,7 +101,7 @@ def literal(*texts: Sequence[Text], fontsize: str | None = None) -> None:
 
 
 def colour_bar(ax: Axes, drawn: Any, **options: Any) -> Any:
-    """A bar beside the axes, which tells the values of the colours."""
+    """Draw a bar next to the axes that shows the values of the colours."""
     bar = ax.figure.colorbar(drawn, ax=ax, fraction=0.046, pad=0.03, **options)
     bar.outline.set_visible(False)
     bar.ax.tick_params(labelsize="small")
@@ -111,7 +111,7 @@ def colour_bar(ax: Axes, drawn: Any, **options: Any) -> Any:
 def bars(
     ax: Axes, values: Any, names: Sequence[str], colours: Sequence[str], number_format: str, margin: float
 ) -> None:
-    """Horizontal bars with their names and values, the first one on top."""
+    """Draw horizontal bars with their names and values, the first one on top."""
     place = np.arange(len(values))
     ax.barh(place, values, height=0.72, color=colours, zorder=2)
     ax.set_yticks(place, names)
@@ -145,6 +145,6 @@ def _label_bars(ax: Axes, values: ArrayLike, number_format: str) -> None:
 
 
 def decimals_of(best: float) -> str:
-    """One number format for all bars: three digits of the best, and as many decimals for the others."""
+    """Return the number of decimals for all bars, which gives the best value three digits."""
     magnitude = int(np.floor(np.log10(abs(best)))) if best else 0
     return f".{max(2 - magnitude, 0)}f" if -3 <= magnitude <= 5 else ".2e"

@@ -101,7 +101,7 @@ def group(
         part = (part - selector.mean_[drawn_features]) / selector.scale_[drawn_features]
 
     maps = []
-    unit = float(np.abs(part).max()) or 1.0  # squares of anything else may leave the range
+    unit = float(np.abs(part).max()) or 1.0  # squares of values in another unit can overflow or underflow
     for label, eps in zip(selector.classes_, selector.bandwidths_[:, drawn_features] / unit, strict=True):
         rows = part[y == label] / unit
         if not len(rows):
@@ -111,7 +111,7 @@ def group(
         maps.append((one_sided + one_sided.T) / 2)
     order = _similar_together(max((affinity[:n_chosen, :n_chosen] for affinity in maps), key=np.sum))
     shown_order = np.concatenate([order, np.arange(n_chosen, len(drawn_features))])
-    # Affinities of features to themselves are 1 and would leave no colours to the others.
+    # The affinity of a feature to itself is 1; shown, it would leave little of the colour scale to pairs.
     pairs = ~np.eye(n_chosen, dtype=bool)
     highest = max(float(affinity[:n_chosen, :n_chosen][pairs].max()) for affinity in maps) or 1.0
     figure = new_figure(figure, (1.2 + 3.4 * len(maps), 3.8))

@@ -55,7 +55,7 @@ def interactions(
         raise ValueError(f"by must be 'weight' or 'residual', not {by!r}")
     check_top(top)
     if hasattr(source, "eigenvectors_") and hasattr(source, "kept_features_"):
-        # From the factors: W of many features is never made as a whole.
+        # Uses the factors of W, because W itself is too large for many features.
         features, n_features = source.kept_features_, source.n_features_in_
         values, vectors = source.eigenvalues_.copy(), source.eigenvectors_
     else:

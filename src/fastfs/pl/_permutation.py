@@ -40,7 +40,7 @@ def permutation(result: PermutationResult, *, ax: Axes | None = None, title: str
     ax.axvline(result.statistic, color=AGAINST, linewidth=2, zorder=3, label="true labels")
     set_label(ax, "statistic of all features: the largest z, score or significance")
     ax.set_ylabel("permutations")
-    # Above the axes, where neither bars nor the line are.
+    # Place the legend above the axes, where it covers neither the bars nor the line.
     ax.legend(frameon=False, loc="lower right", bbox_to_anchor=(1, 1), ncols=2, borderaxespad=0.2)
     ax.spines[["top", "right"]].set_visible(False)
     if title is None:

@@ -15,7 +15,7 @@ from fastfs.pl._drawing import BAR, Axes, axes, literal, set_title
 def significance(
     found: Any, *, names: Sequence[str] | None = None, ax: Axes | None = None, title: str | None = None
 ) -> Axes:
-    """Draw DiSC's significances, descending, one curve a class: a step says how many vectors matter.
+    """Draw DiSC's significances, descending, one curve per class: a step shows how many vectors matter.
 
     The axis is logarithmic, so that equal ratios are equal steps. Filled points make the scores; hollow ones don't, and
     crosses are trivial vectors.

@@ -1,4 +1,4 @@
-"""What the tools read in an AnnData: the matrix and its genes, the cells and their groups."""
+"""Reading of an AnnData: the matrix and its genes, the cells and their groups."""
 
 from __future__ import annotations
 

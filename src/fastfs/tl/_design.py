@@ -1,4 +1,4 @@
-"""Which labelings of cells the permutations of the tools may make."""
+"""Designs of the permutations: which labelings of cells are allowed."""
 
 from __future__ import annotations
 
