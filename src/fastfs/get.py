@@ -65,13 +65,13 @@ def df(adata: AnnData, key: str, *, group: str | None = None) -> pd.DataFrame:
     found = adata.uns.get(key)
     if not isinstance(found, Mapping) or not _method_of(found).startswith("fastfs."):
         ours = [name for name, kept in adata.uns.items() if _method_of(kept).startswith("fastfs.")]
-        raise KeyError(f"adata.uns has no results of fastfs.tl under {key!r}; there are {some_of(ours) or 'none'}")
+        raise KeyError(f"adata.uns has no results of fastfs.tl under {key!r}; it has {some_of(ours) or 'none'}")
     if "pairs" in found:
         pairs: pd.DataFrame = found["pairs"].copy()
         return pairs
     groups = found["names"].dtype.names
     if group is not None and group not in groups:
-        raise KeyError(f"{key!r} has no group {group!r}; there are {some_of(groups)}")
+        raise KeyError(f"{key!r} has no group {group!r}; it has {some_of(groups)}")
     tables = []
     for name in groups if group is None else [group]:
         columns = {column: found[column][name] for column in _COLUMNS}

@@ -131,15 +131,16 @@ class TileKernel:
     def __init__(self, function: Callable[..., Any], tile: bool = False) -> None:
         python = getattr(function, "py_func", function)  # of one that is jitted already
         if not inspect.isfunction(python):
-            raise TypeError(f"a kernel must be a Python function, not {function!r}")
+            raise TypeError(f"a kernel must be a Python function; got {function!r}")
         takes = len(inspect.signature(python).parameters)
         if tile and takes != 4:
             raise TypeError(
-                f"a kernel of tiles takes (tile, row_norms, col_norms, sigma), but {python.__name__} takes {takes}"
+                "a kernel of tiles must take (tile, row_norms, col_norms, sigma); "
+                f"{python.__name__} takes {takes} arguments"
             )
         if not tile and takes not in (2, 4):
             raise TypeError(
-                "a kernel takes (d2, sigma) or (d2, norm_i, norm_j, sigma), but "
+                "a kernel must take (d2, sigma) or (d2, norm_i, norm_j, sigma); "
                 f"{python.__name__} takes {takes} arguments"
             )
         self.function, self.tile = function, tile
@@ -350,7 +351,7 @@ def cosine_power(power: int) -> TileKernel:
            [0.  , 0.  , 0.  ]])
     """
     if not isinstance(power, int) or power < 1:
-        raise ValueError(f"power must be an integer of at least 1, not {power!r}")
+        raise ValueError(f"power must be an integer of at least 1; got {power!r}")
 
     def cosine(d2: float, norm_i: float, norm_j: float, sigma: float) -> float:
         norms = math.sqrt(norm_i) * math.sqrt(norm_j)

@@ -398,10 +398,10 @@ def test_progress():
     [
         ({"n_permutations": 0}, ValueError, "n_permutations"),
         ({"n_permutations": 2.5}, TypeError, "n_permutations must be an integer"),
-        ({"n_permutations": "many"}, ValueError, "n_permutations must be 'auto' or an integer, not 'many'"),
-        ({"statistic": "t"}, ValueError, "statistic must be 'z' or 'score', not 't'"),
-        ({"ranking": "p"}, ValueError, "ranking must be 'score' or 'z', not 'p'"),
-        ({"stop": 10}, TypeError, "stop must be True or False, not 10"),
+        ({"n_permutations": "many"}, ValueError, "n_permutations must be 'auto' or an integer; got 'many'"),
+        ({"statistic": "t"}, ValueError, "statistic must be 'z' or 'score'; got 't'"),
+        ({"ranking": "p"}, ValueError, "ranking must be 'score' or 'z'; got 'p'"),
+        ({"stop": 10}, TypeError, "stop must be True or False; got 10"),
         ({"fdr": "holm"}, ValueError, "fdr must be 'bh' or 'by'"),
         ({"blocks": [1, 2]}, ValueError, "blocks must have one value for each of the 36 samples"),
         (
@@ -844,7 +844,7 @@ def test_projse_with_numbers_and_another_kernel():
 def test_bad_second_views():
     X, Y = np.random.default_rng(0).normal(size=(2, 30, 4))
     for test in (fastfs.permutation_test, fastfs.stability):
-        with pytest.raises(ValueError, match="X and y must have the same rows, but have 30 and 29"):
+        with pytest.raises(ValueError, match="X and y must have the same number of rows; got 30 and 29"):
             test(fastfs.ProjSe(1), X, Y[:-1])
         with pytest.raises(ValueError, match="Y contains NaN or infinity: first at row 7, column 2"):
             test(fastfs.ProjSe(1), X, np.where(np.arange(120).reshape(30, 4) == 30, np.nan, Y))

@@ -163,10 +163,10 @@ def test_any_sparse_format(form):
 @pytest.mark.parametrize(
     "X, message",
     [
-        (None, "X must be a 2-D array of samples x features, not 0-D"),
-        (3.0, "X must be a 2-D array of samples x features, not 0-D"),
-        ("abc", "X as a path must end with"),
-        (np.ones(60), "X must be a 2-D array of samples x features, not 1-D"),
+        (None, "X must be a 2-D array of samples x features; got 0-D"),
+        (3.0, "X must be a 2-D array of samples x features; got 0-D"),
+        ("abc", "X as a path must end in"),
+        (np.ones(60), "X must be a 2-D array of samples x features; got 1-D"),
         (np.empty((0, 5)), "X needs samples, but has none"),
         (
             iter([np.ones((60, 5))]),
@@ -189,7 +189,7 @@ def test_without_scores():
 @pytest.mark.parametrize(
     "parameters, error, message",
     [
-        ({"n_subsamples": 1}, ValueError, "n_subsamples must be at least 2, but is 1"),
+        ({"n_subsamples": 1}, ValueError, "n_subsamples must be at least 2; got 1"),
         ({"fraction": 1.0}, ValueError, "fraction must lie between 0 and 1"),
         ({"fraction": "half"}, TypeError, "fraction must be a number"),
         ({"confidence": 0}, ValueError, "confidence must lie between 0 and 1"),
@@ -373,7 +373,7 @@ HALVES = np.repeat(["x", "y"], 30)
     "parameters, error, message",
     [
         ({"scheme": "pairs"}, ValueError, "scheme must be 'subsamples' or 'complementary'"),
-        ({"n_pairs": 0}, ValueError, "n_pairs must be at least 1, but is 0"),
+        ({"n_pairs": 0}, ValueError, "n_pairs must be at least 1; got 0"),
         ({"threshold": 0.5}, ValueError, "threshold must lie above 0.5 and be at most 1, but is 0.5"),
         ({"threshold": 1.01}, ValueError, "threshold must lie above 0.5 and be at most 1, but is 1.01"),
         ({"threshold": "high"}, TypeError, "threshold must be a number"),

@@ -142,11 +142,11 @@ X_MISTAKES = {
     "infinity": (replaced(X, -np.inf, 3, 4), ValueError, r"^X contains NaN or infinity: first at row 3, column 4 \("),
     "NaN in float32": (replaced(X, np.nan, 3, 4).astype(np.float32), ValueError, "first at row 3, column 4 "),
     "masked": (np.ma.masked_greater(X, 1), ValueError, "^X has masked values: impute or drop them first"),
-    "dates": (X.astype("m8[s]"), ValueError, "^X must hold numbers, but holds dates or durations"),
+    "dates": (X.astype("m8[s]"), ValueError, "^X must hold numbers; got dates or durations"),
 }
 Y_MISTAKES = {
-    "short": (y[:-1], "^y must have one label for each of the 30 samples of X, but has 29"),
-    "one class": (np.zeros(30, int), r"^y must have at least two classes, but has only one class: \[0\]"),
+    "short": (y[:-1], "^y must have one label for each of the 30 samples of X; got 29"),
+    "one class": (np.zeros(30, int), r"^y must have at least two classes; got one class: \[0\]"),
     "NaN": (replaced(y, np.nan, 3), r"^y has no label \(nan\) for sample 3"),
     "None": (replaced(y, None, 3), r"^y has no label \(None\) for sample 3"),
     "kinds": (np.array(["a", 1] * 15, dtype=object), "^y must hold labels of one kind"),
@@ -157,8 +157,8 @@ NUMBERS_ARE_FINE = {
     "none": (None, "requires y to be passed, but the target y is None"),
     "continuous": (X[:, 0], "^Unknown label type: continuous"),
     "infinite": (replaced(y, np.inf, 3), "^Unknown label type: continuous.*inf"),
-    "columns": (np.column_stack([y, y]), "^y must be a 1-D array of labels, not 2-D"),
-    "ragged": ([[1], [2, 3]] * 15, "^y must be a 1-D array of labels, but its entries have different lengths"),
+    "columns": (np.column_stack([y, y]), "^y must be a 1-D array of labels; got 2-D"),
+    "ragged": ([[1], [2, 3]] * 15, "^y must be a 1-D array of labels; got entries of different lengths"),
 }
 
 
@@ -197,18 +197,21 @@ NO_NUMBERS = {
         POLARS.with_columns(c=polars.Series(WORDS.astype(str), dtype=polars.Categorical)),
         r"column 2 \('c'\) holds categories, such as 'high'",
     ),
-    "objects": (replaced(X, "high", 7, 2), r"column 2 \(counted from 0\) holds strings, such as 'high': convert it"),
-    "list": (replaced(X, "high", 7, 2).tolist(), r"column 2 \(counted from 0\) holds strings, such as 'high'"),
+    "objects": (replaced(X, "high", 7, 2), r"column 2 \(0-based\) holds strings, such as 'high': convert it"),
+    "list": (replaced(X, "high", 7, 2).tolist(), r"column 2 \(0-based\) holds strings, such as 'high'"),
     "array of strings": (
         replaced(X, "high", 7, 2).astype(str),
-        r"column 2 \(counted from 0\) holds strings, such as 'hi",
+        r"column 2 \(0-based\) holds strings, such as 'hi",
     ),
-    "array of bytes": (X.astype("S"), r"column 0 \(counted from 0\) holds strings, such as"),
-    "the same name": (TABLE.rename(columns={"d": "c"}), "^X must have unique column names, but repeats c: rename or"),
-    "complex": (X + 1j, "^Complex data not supported: X must be real, but holds complex numbers"),
-    "complex CSR": (scipy.sparse.csr_matrix(X + 1j), "^Complex data not supported: X must be real, but holds complex"),
-    "1-D": (X[:, 0], "^Reshape your data: X must be a 2-D array of samples x features, not 1-D"),
-    "ragged": ([[1.0, 2.0], [3.0]] * 15, "^X must be a 2-D array of samples x features, but its rows have different l"),
+    "array of bytes": (X.astype("S"), r"column 0 \(0-based\) holds strings, such as"),
+    "the same name": (
+        TABLE.rename(columns={"d": "c"}),
+        "^X must have unique column names; got c more than once: rename or",
+    ),
+    "complex": (X + 1j, "^Complex data not supported: X must be real; got complex numbers"),
+    "complex CSR": (scipy.sparse.csr_matrix(X + 1j), "^Complex data not supported: X must be real; got complex"),
+    "1-D": (X[:, 0], "^Reshape your data: X must be a 2-D array of samples x features; got 1-D"),
+    "ragged": ([[1.0, 2.0], [3.0]] * 15, "^X must be a 2-D array of samples x features; got rows of different l"),
 }
 
 
@@ -259,18 +262,21 @@ def test_what_is_no_label(call, mistake):
 
 
 PARAMETERS = {
-    "n_features_to_select": [(0, ValueError, "between 1 and the 12 features"), ("all", TypeError, "must be an int, a")],
-    "n_jobs": [(0, ValueError, "n_jobs must not be 0"), (1.5, TypeError, "n_jobs must be an integer, not 1.5")],
-    "max_memory": [(0, ValueError, "max_memory must be at least 1"), ("much", ValueError, "such as '4G', not 'much'")],
-    "random_state": [(-1, ValueError, "random_state must be at least 0, but is -1")],
-    "scaling": [("log", ValueError, "scaling must be .* or None, not 'log'")],
-    "tol": [(-1, ValueError, "tol must be a number of at least 0, not -1"), ("x", TypeError, "tol must be a number")],
-    "max_iter": [(0, ValueError, "max_iter must be at least 1, but is 0")],
-    "n_neighbors": [(0, ValueError, "n_neighbors must be at least 1, but is 0")],
-    "n_targets": [(0, ValueError, "n_targets must be at least 1, but is 0")],
-    "n_rows": [(0, ValueError, "n_rows must be at least 1, but is 0")],
-    "n_anchors": [(0, ValueError, "n_anchors must be at least 1, but is 0")],
-    "rank": [(0, ValueError, "rank must be at least 1, but is 0")],
+    "n_features_to_select": [
+        (0, ValueError, "between 1 and 12, the number of features"),
+        ("all", TypeError, "must be an int, a"),
+    ],
+    "n_jobs": [(0, ValueError, "n_jobs must not be 0"), (1.5, TypeError, "n_jobs must be an integer; got 1.5")],
+    "max_memory": [(0, ValueError, "max_memory must be at least 1"), ("much", ValueError, "such as '4G'; got 'much'")],
+    "random_state": [(-1, ValueError, "random_state must be at least 0; got -1")],
+    "scaling": [("log", ValueError, "scaling must be .* or None; got 'log'")],
+    "tol": [(-1, ValueError, "tol must be a number of at least 0.* -1$"), ("x", TypeError, "tol must be a number")],
+    "max_iter": [(0, ValueError, "max_iter must be at least 1.* 0$")],
+    "n_neighbors": [(0, ValueError, "n_neighbors must be at least 1.* 0$")],
+    "n_targets": [(0, ValueError, "n_targets must be at least 1; got 0")],
+    "n_rows": [(0, ValueError, "n_rows must be at least 1; got 0")],
+    "n_anchors": [(0, ValueError, "n_anchors must be at least 1; got 0")],
+    "rank": [(0, ValueError, "rank must be at least 1; got 0")],
 }
 
 

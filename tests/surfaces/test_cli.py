@@ -478,8 +478,8 @@ BAD_TABLES = {
     ),
     "names twice": (lambda path: write_text(path, names=["g0", *NAMES[:5]]), [], ["'g0'"]),
     "label missing": (lambda path: write_text(path, y=["", *Y[1:]]), [], ["'status'", "row 0"]),
-    "no table": (lambda path: path.write_bytes(b"\x89PNG\r\n\x1a\n\x00\xff"), [], ["no table"]),
-    "ragged": (lambda path: path.write_text("a,b,status\n1,2,u\n1,2,v,9\n"), [], ["no table", "line 3"]),
+    "no table": (lambda path: path.write_bytes(b"\x89PNG\r\n\x1a\n\x00\xff"), [], ["must be UTF-8 text"]),
+    "ragged": (lambda path: path.write_text("a,b,status\n1,2,u\n1,2,v,9\n"), [], ["isn't a table", "line 3"]),
     "prose": (lambda path: path.write_text("Dear Sir\nplease find enclosed\n"), [], ["'status'"]),
     "empty": (lambda path: path.write_bytes(b""), [], ["empty"]),
     "header only": (lambda path: path.write_text("a,b,status\n"), [], ["no samples"]),
@@ -510,24 +510,24 @@ BAD_TABLES = {
     "decimals as labels": (
         lambda path: write_text(path, y=X[:, 0]),
         [],
-        ["24 different numbers for 24 samples", "no classes", "--targets in place of --label"],
+        ["24 different numbers for 24 samples", "labels must be classes", "--targets instead of --label"],
     ),
     "numbers as labels": (lambda path: write_text(path, y=range(24)), ["--method", "projse"], ["24 different numbers"]),
     "twelve numbers as labels": (
         lambda path: write_text(path, X[:12], range(12)),
         ["--method", "surf"],
-        ["12 different numbers for 12 samples", "--targets in place of --label"],
+        ["12 different numbers for 12 samples", "--targets instead of --label"],
     ),
     "ids as labels": (
         lambda path: write_text(path, y=[f"s{i}" for i in range(24)]),
         ["--method", "relieff"],
-        ["24 of the 24 samples are alone", "if these are ids, give the labels in their place."],
+        ["24 of 24 samples alone", "if these are ids, give the labels instead."],
     ),
     "transposed by mistake": (write_text, ["--transpose"], ["'status' as a column", "leave out --transpose"]),
     "layer of CSV": (
         write_text,
         ["--layer", "log"],
-        ["--layer is for files that end in .h5ad, ", "'bad.csv': leave it out"],
+        ["--layer is for files that end in .h5ad, ", "leave it out for 'bad.csv'"],
     ),
     "parameter unknown": (
         write_text,
@@ -894,7 +894,7 @@ def test_numbers_are_explained(wine, tmp_path, capsys):
         np.testing.assert_allclose([float(row["score"]) for row in read_csv(out)], np.sort(expected)[::-1], rtol=1e-9)
     capsys.readouterr()
     assert fastfs.cli.run(["score", str(file), "--label", "class", "--method", "rrelieff"]) == 2
-    assert "rrelieff explains numbers: give --targets in place of --label" in capsys.readouterr().err
+    assert "rrelieff explains numbers: give --targets instead of --label" in capsys.readouterr().err
 
 
 @pytest.fixture
@@ -945,7 +945,7 @@ def test_times_to_an_event(study, tmp_path, capsys):
     assert "--event is for --method rrelieff with one column of --targets" in capsys.readouterr().err
     assert fastfs.cli.run([*arguments, "--method", "rrelieff", "--event", "f1"]) == 2
     assert "Column 'f1' of" in (said := capsys.readouterr().err)
-    assert "must hold True or False, or 1 and 0" in said
+    assert "must hold True and False, or 1 and 0" in said
 
 
 @pytest.fixture
@@ -1068,10 +1068,10 @@ def test_warnings_of_a_test_come_once(trial, tmp_path):
         (["--blocks", "batch"], "--blocks is for p-values: add --permutations with a number"),
         (["--covariate", "age"], "--covariate is for p-values"),
         (["--rank-by", "z"], "--rank-by is for p-values"),
-        (["--permutations", "many"], "--permutations needs a number, 0 for no p-values, or auto, not 'many'"),
-        (["--permutations", "-1"], "--permutations needs a number, 0 for no p-values, or auto, not '-1'"),
-        (["--permutations", "9", "--statistic", "t"], "--statistic must be z or score, not 't'"),
-        (["--permutations", "9", "--rank-by", "p"], "--rank-by must be z or score, not 'p'"),
+        (["--permutations", "many"], "--permutations must be a number (0: no p-values) or auto; got 'many'"),
+        (["--permutations", "-1"], "--permutations must be a number (0: no p-values) or auto; got '-1'"),
+        (["--permutations", "9", "--statistic", "t"], "--statistic must be z or score; got 't'"),
+        (["--permutations", "9", "--rank-by", "p"], "--rank-by must be z or score; got 'p'"),
         (["--permutations", "9", "--weights", "age"], "--permutations can't be combined with --weights"),
         (["--permutations", "9", "--blocks", "place"], "has no column 'place'"),
         (["--permutations", "9", "--blocks", "donor"], "no labeling but the true one is possible: all 5 samples of"),
@@ -1298,7 +1298,7 @@ def test_which_methods_can_be_wrapped(wine, capsys, word):
     said = capsys.readouterr().err
     if word in ("projse", "immigrate", "disc", "ikdr"):
         assert finished == 2
-        assert "--turf is for methods that do nothing but rank: choose --method manifest or relief or" in said
+        assert "--turf is for methods that only rank: choose --method manifest or relief or" in said
     else:
         assert finished == 0
         assert "TuRF around " in said
@@ -1317,11 +1317,11 @@ def test_bad_values_in_subsets_have_the_columns_of_the_file(tmp_path, capsys, op
 @pytest.mark.parametrize(
     "options, part",
     [
-        (["--turf", "some"], "--turf needs a number of features, or a share of them such as 0.1, not 'some'"),
+        (["--turf", "some"], "--turf must be a number of features, or a share of them such as 0.1; got 'some'"),
         (["--turf", "1.5"], "step as a share of the features must lie between 0 and 1, but is 1.5"),
         (["--turf", "13"], "step must be below the number of features, 13, but is 13"),
-        (["--vls", "all"], "--vls needs pairs, or a number of subsets and their size such as 200x1000, not 'all'"),
-        (["--vls", "3x"], "not '3x'"),
+        (["--vls", "all"], "--vls must be pairs, or a number of subsets and their size such as 200x1000; got 'all'"),
+        (["--vls", "3x"], "got '3x'"),
         (["--vls", "8x14"], "subset_size must be at most the 13 features of X, but is 14"),
         (["--vls", "2x3"], "n_subsets must be at least 5"),
         (["--turf", "3", "--method-option", "step=3"], "has no parameter 'step'"),
@@ -1400,10 +1400,10 @@ def test_pairs_offer_only_what_they_take(inside, tmp_path):
 @pytest.mark.parametrize(
     "arguments, words",
     [
-        (["--correlation", "kendall"], "correlation must be 'pearson' or 'spearman', not 'kendall'"),
+        (["--correlation", "kendall"], "correlation must be 'pearson' or 'spearman'; got 'kendall'"),
         (["--out", "p.txt"], "p.txt"),
         (["--out", "cells.csv"], "is the input"),
-        (["--permutations", "-1"], "--permutations needs a number, 0 for no p-values, or auto, not '-1'"),
+        (["--permutations", "-1"], "--permutations must be a number (0: no p-values) or auto; got '-1'"),
         (["--permutations", "0", "--blocks", "g0"], "--blocks is for p-values: add --permutations"),
         (["--ignore", "g0", *(f"--ignore=g{j}" for j in range(1, 5))], "pairs of features, but there is only one"),
     ],

@@ -80,7 +80,7 @@ def test_a_text_table_of_genotypes(study, inside):
     "arguments, words",
     [
         (["--snps", "none.txt"], "Cannot use 'none.txt'"),
-        (["--snps", "study.bed"], "'study.bed' is no table: expected UTF-8 text"),
+        (["--snps", "study.bed"], "'study.bed' must be UTF-8 text"),
         (["--snps", "study.bim"], "--snps holds '1 rs0 0 0 A G', which isn't a column name"),
         (["--weights", "w"], "No such option"),
         (["--out", "p.txt"], "p.txt"),
@@ -141,4 +141,4 @@ def test_clumps_are_of_genotypes(study, inside):
     (study / "t.csv").write_text("a,b,label\n0,1,x\n1,2,y\n2,0,x\n0,0,y\n")
     finished = inside("score", "t.csv", "--label", "label", "--method", "multisurf", "--clump-r2", "0.5", cwd=study)
     assert finished.returncode == 2
-    assert "--clump-r2 is for genotypes: FILE must end with .bed, not '.csv'" in finished.stderr
+    assert "--clump-r2 is for genotypes: FILE must end in .bed; got '.csv'" in finished.stderr

@@ -37,7 +37,7 @@ def test_a_stream_gives_the_ranking_of_the_table(cells, inside):
         stored = inside(*call, *more, "--max-memory", "2M", "--out", "stored.csv", cwd=folder)
         if form == "csc":
             assert stored.returncode == 2
-            assert "is read by rows: raise --max-memory, or write it by rows" in stored.stderr
+            assert "by columns (CSC): raise --max-memory, or write it by rows" in stored.stderr
             continue
         assert stored.returncode == 0, stored.stderr
         assert stored.stderr == whole.stderr.replace("whole", "stored")

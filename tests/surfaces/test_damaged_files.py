@@ -55,20 +55,20 @@ def replace(path, member, values):
 def test_layers_are_no_group(copied, tmp_path, cells):
     loom = copied("cells.loom")
     replace(loom, "layers", [1.0, 2.0])
-    refused(loom, "no loom file, or a damaged one", label="condition")
+    refused(loom, "isn't a readable loom file", label="condition")
     cells.write_h5ad(tmp_path / "t.h5ad")
     replace(tmp_path / "t.h5ad", "layers", [1.0, 2.0])
-    refused(tmp_path / "t.h5ad", "no H5AD file, or a damaged one", label="condition")
+    refused(tmp_path / "t.h5ad", "isn't a readable H5AD file", label="condition")
     mudata.MuData({"rna": cells}).write(tmp_path / "t.h5mu")
     replace(tmp_path / "t.h5mu", "mod", [1.0, 2.0])
-    refused(tmp_path / "t.h5mu", "no H5MU file, or a damaged one", label="condition", mod="rna")
+    refused(tmp_path / "t.h5mu", "isn't a readable H5MU file", label="condition", mod="rna")
 
 
 @pytest.mark.parametrize("member", ["obs", "mod/rna"])
 def test_names_that_lead_nowhere(tmp_path, cells, member):
     mudata.MuData({"rna": cells}).write(tmp_path / "t.h5mu")
     replace(tmp_path / "t.h5mu", member, h5py.SoftLink("/nowhere"))
-    refused(tmp_path / "t.h5mu", "no H5MU file, or a damaged one", label="condition", mod="rna")
+    refused(tmp_path / "t.h5mu", "isn't a readable H5MU file", label="condition", mod="rna")
 
 
 @pytest.mark.parametrize("part", ["data", "indices", "indptr"])
@@ -88,11 +88,11 @@ def test_annotations_are_no_table(tmp_path, cells, member):
     with h5py.File(tmp_path / "t.h5ad", "a") as file:
         for name, value in {"encoding-type": "array", "encoding-version": "0.2.0"}.items():
             file[member].attrs[name] = value
-    refused(tmp_path / "t.h5ad", "no H5AD file, or a damaged one", label="condition")
+    refused(tmp_path / "t.h5ad", "isn't a readable H5AD file", label="condition")
     with h5py.File(tmp_path / "t.h5ad", "a") as file:
         del file[member]
         anndata.io.write_elem(file, member, np.float64(3) if member == "var" else {"condition": np.array(["u"])})
-    refused(tmp_path / "t.h5ad", f"'/{member}' holds no table of annotations, but a", label="condition")
+    refused(tmp_path / "t.h5ad", f"'/{member}' must hold a table of annotations; got a", label="condition")
 
 
 def test_fewer_feature_types_than_features(copied):

@@ -89,7 +89,7 @@ def test_facts_of_packed_genotypes():
     )
     assert (G.chromosome.tolist(), G.position.tolist()) == (["1", "X"], [5, 6])
     assert pack_genotypes(X).names.tolist() == ["snp0", "snp1"]
-    with pytest.raises(ValueError, match=r"names must have the shape \(2,\), but has \(1,\)"):
+    with pytest.raises(ValueError, match=r"names must have the shape \(2,\); got \(1,\)"):
         pack_genotypes(X, names=["a"])
 
 
@@ -110,10 +110,10 @@ def test_empty_tables(shape):
 @pytest.mark.parametrize(
     "given, words",
     [
-        ({"names": [["a"], ["b", "c"]]}, "names must have the shape (2,), but its entries have different lengths"),
-        ({"position": [1, 1.5]}, "position must hold whole numbers up to 2^50, but that of SNP 1 is 1.5"),
-        ({"position": [np.nan, 1]}, "but that of SNP 0 is nan"),
-        ({"position": [1, 2**70]}, "but that of SNP 1 is 1.18"),
+        ({"names": [["a"], ["b", "c"]]}, "names must have the shape (2,); got entries of different lengths"),
+        ({"position": [1, 1.5]}, "position must hold whole numbers up to 2^50; got 1.5 for SNP 1"),
+        ({"position": [np.nan, 1]}, "got nan for SNP 0"),
+        ({"position": [1, 2**70]}, "got 1.1805916207174113e+21 for SNP 1"),
         ({"position": ["here", 2]}, "position must hold numbers only"),
         ({"phenotype": ["case", "control", "case"]}, "phenotype must hold numbers only"),
         ({"phenotype": [1, 2, 1j]}, "phenotype must be real"),
@@ -148,7 +148,7 @@ def test_fewer_and_more_keys_than_two():
     G = pack_genotypes(X)
     for key in ((), ([1, 2],)):
         np.testing.assert_array_equal(np.asarray(G[key]), X[key].astype(np.float32))
-    with pytest.raises(IndexError, match="which two keys choose, but 3 were given"):
+    with pytest.raises(IndexError, match="at most two keys, for samples and SNPs; got 3"):
         G[0, 1, 2]
 
 
@@ -210,19 +210,19 @@ def test_a_file_that_changes_is_refused(tmp_path):
 def test_other_numbers_than_genotypes_are_named(value):
     X = table(9, 4, missing=0)
     X[7, 2] = value
-    with pytest.raises(ValueError, match=f"but that of sample 7 and SNP 2 is {value}") as raised:
+    with pytest.raises(ValueError, match=f"got {value}.* for sample 7 and SNP 2") as raised:
         pack_genotypes(X)
     assert ("dosages" in str(raised.value)) == (value == 0.5)
 
 
 def test_other_tables_than_genotypes_are_refused():
-    with pytest.raises(ValueError, match="2-D array of samples x features, not 1-D"):
+    with pytest.raises(ValueError, match="2-D array of samples x features; got 1-D"):
         pack_genotypes([0, 1])
-    with pytest.raises(ValueError, match="its rows have different lengths"):
+    with pytest.raises(ValueError, match="got rows of different lengths"):
         pack_genotypes([[0, 1], [2]])
-    with pytest.raises(ValueError, match=r"column 0 \(counted from 0\) holds strings, such as 'A'"):
+    with pytest.raises(ValueError, match=r"column 0 \(0-based\) holds strings, such as 'A'"):
         pack_genotypes([["A", "C"]])
-    with pytest.raises(ValueError, match="numbers of copies of allele 1, not datetime64"):
+    with pytest.raises(ValueError, match="numbers of copies of allele 1; got datetime64"):
         pack_genotypes(np.zeros((2, 2), "M8[s]"))
     with pytest.raises(TypeError, match="genotypes must be dense, but the table is sparse"):
         pack_genotypes(scipy.sparse.csr_array(np.eye(3)))
@@ -278,18 +278,18 @@ def damaged(folder, how):
 
 
 DAMAGE = {
-    "short": "must have 15 bytes for the 4 SNPs of 'study.bim' and the 9 samples of 'study.fam', but has 14",
-    "long": "must have 15 bytes .* but has 16",
-    "magic": "no .bed file of PLINK: it must begin with the bytes 6c 1b 01, not 6c 1c 01",
-    "text": "no .bed file of PLINK",
-    "sample by sample": "sample by sample: turn it with plink --make-bed",
+    "short": "must have 15 bytes for the 4 SNPs of 'study.bim' and the 9 samples of 'study.fam'; got 14",
+    "long": "must have 15 bytes .*; got 16",
+    "magic": "isn't a .bed file of PLINK: it must begin with the bytes 6c 1b 01; got 6c 1c 01",
+    "text": "isn't a .bed file of PLINK",
+    "sample by sample": "sample by sample: convert it with plink --make-bed",
     "no bim": r"There is no file '.*study.bim'",
     "empty fam": r"study.fam' is empty",
-    "ragged bim": r"line 2 of '.*study.bim' must have 6 columns \(chromosome, .*\), but has 5",
-    "position": "line 1 of '.*study.bim' must have a number, but has 'here'",
-    "half": "line 2 of '.*study.bim' must have a whole number as position, but has '2.5'",
-    "nan": "whole number as position, but has 'nan'",
-    "1e30": "whole number as position, but has '1e30'",
+    "ragged bim": r"line 2 of '.*study.bim' must have 6 columns \(chromosome, .*\); got 5",
+    "position": "line 1 of '.*study.bim' must have a number; got 'here'",
+    "half": "line 2 of '.*study.bim' must have a whole number as position; got '2.5'",
+    "nan": "whole number as position; got 'nan'",
+    "1e30": "whole number as position; got '1e30'",
     "other bim": "must have 6 bytes for the 1 SNPs",
 }
 

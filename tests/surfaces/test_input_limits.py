@@ -153,18 +153,18 @@ def test_what_fits_is_read(tmp_path, transpose):
 )
 def test_quotes_that_do_not_close(tmp_path, text, line):
     (tmp_path / "x.csv").write_text(text)
-    message = f"line {line} has a quote that doesn't close at the end of its cell; close it, remove it, or write"
-    with pytest.raises(ValueError, match=rf"x\.csv' is no table: {message}"):
+    message = f"line {line} has a quote that doesn't close at the end of its cell: close it, remove it, or write"
+    with pytest.raises(ValueError, match=rf"x\.csv' isn't a table: {message}"):
         read_table(tmp_path / "x.csv", "y")
     (tmp_path / "labels.csv").write_text(text)
     (tmp_path / "data.csv").write_text("g,h\n1,2\n3,4\n")
-    with pytest.raises(ValueError, match=rf"labels\.csv' is no table: {message}"):
+    with pytest.raises(ValueError, match=rf"labels\.csv' isn't a table: {message}"):
         read_table(tmp_path / "data.csv", "y", labels=tmp_path / "labels.csv")
 
 
 def test_other_encodings_are_told_to_be_saved_anew(tmp_path):
     (tmp_path / "x.csv").write_bytes("größe,y\n1,a\n2,b\n".encode("latin-1"))
-    with pytest.raises(ValueError, match=r"expected UTF-8 text, .*; save it as UTF-8$"):
+    with pytest.raises(ValueError, match=r"must be UTF-8 text: .*; save it as UTF-8$"):
         read_table(tmp_path / "x.csv", "y")
 
 
@@ -211,13 +211,13 @@ def test_names_that_nobody_can_see(tmp_path):
     for text, reason in (
         ("g,h\0i,y\n1,2,a\n3,4,b\n", r"null byte in the name of the feature 'h\\0i'"),
         (",g,h,y\ns\0,1,2,a\nt,3,4,b\n", r"null byte in the name of the sample 's\\0'"),
-        (",g,h,y\ns,1,2,a\n,3,4,b\n", r"sample without a name: sample 1 \(0-based\); give it one"),
+        (",g,h,y\ns,1,2,a\n,3,4,b\n", r"sample without a name: sample 1 \(0-based\): give it one"),
     ):
         (tmp_path / "x.csv").write_text(text)
         with pytest.raises(ValueError, match=reason):
             read_table(tmp_path / "x.csv", "y")
     for text, reason in (
-        ("name,s,t\ng,1,2\n,3,4\ny,a,b\n", r"feature without a name: feature 1 \(0-based\); give it one"),
+        ("name,s,t\ng,1,2\n,3,4\ny,a,b\n", r"feature without a name: feature 1 \(0-based\): give it one"),
         ("name,s,t\nonly\0,1,2\ny,a,b\n", r"null byte in the name of the feature 'only\\0'"),
     ):
         (tmp_path / "x.csv").write_text(text)

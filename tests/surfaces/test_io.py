@@ -131,7 +131,7 @@ def test_numbers_of_any_kind(write):
         ),
         ("a,a,y\n1,2,u\n", "t.csv", "'a' .2 features.: .* duplicates='suffix'"),
         ("a,y,y\n1,2,u\n", "t.csv", "2 columns 'y'"),
-        ("a,,y\n1,2,u\n", "t.csv", "Column 2 .* no name"),
+        ("a,,y\n1,2,u\n", "t.csv", r"Column 1 \(0-based\) .* no name"),
         ("a,b,y\n1,2,\n", "t.csv", "'y' .* no value in row 0"),
         ("y\nu\n", "t.csv", "no feature column"),
         ("a b y\n1 2 u\n", "t.csv", "only 'a b y': is it a table with commas, semicolons or tabs"),
@@ -143,20 +143,24 @@ def test_numbers_of_any_kind(write):
         ("a,b,y\n1_2,2,u\n", "t.csv", "Column 'a' .* '1_2'; if these are the names of the samples"),
         ("a,b,Y\n1,2,u\n", "t.csv", "no column 'y'.*a, b, Y"),
         (",".join(f"g{j}" for j in range(99)) + "\n1" + ",1" * 98, "t.csv", "'y'.*g0, g1, g2, ..., g97, g98"),
-        ("a,b,y\n1,2\n3,4,v\n", "t.csv", "no table: line 2 has 2 values, its header 3 names"),
-        ("a,b,y\n1,2,u\n\n3,4,v,5\n", "t.csv", "no table: line 4 has 4 values"),
-        ('a,b,y\n1,2,"u\nu"\n3\n', "t.csv", "no table: line 4 has 1 values"),
-        ("a,b,c,y\n1,2\n3,4\n", "t.csv", "line 2 has 2 values, its header 4 names"),
-        ("a,b,y\n1,2,u,7,8\n", "t.csv", "line 2 has 5 values"),
-        ('a,b,y\n1,"2,u\n', "t.csv", "no table"),
-        ("\n\n", "t.csv", "no table.*blank"),
+        (
+            "a,b,y\n1,2\n3,4,v\n",
+            "t.csv",
+            "t a table: line 2 must have a value for each of the 3 names in its header; got 2",
+        ),
+        ("a,b,y\n1,2,u\n\n3,4,v,5\n", "t.csv", "line 4 must have a value for each of the 3 names in its header; got 4"),
+        ('a,b,y\n1,2,"u\nu"\n3\n', "t.csv", "line 4 must have a value for each of the 3 names in its header; got 1"),
+        ("a,b,c,y\n1,2\n3,4\n", "t.csv", "line 2 must have a value for each of the 4 names in its header; got 2"),
+        ("a,b,y\n1,2,u,7,8\n", "t.csv", "line 2 must have a value for each of the 3 names in its header; got 5"),
+        ('a,b,y\n1,"2,u\n', "t.csv", "isn't a table"),
+        ("\n\n", "t.csv", "isn't a table.*blank"),
         ("a,b,y\n", "t.csv", "no samples"),
         ("", "t.csv", "empty"),
-        (b"\xff\xfe\x00", "t.csv", "no table.*UTF-8"),
-        (TEXT, "t.csv.gz", "no gzip file"),
+        (b"\xff\xfe\x00", "t.csv", "must be UTF-8 text"),
+        (TEXT, "t.csv.gz", "isn't a gzip file"),
         (gzip.compress(TEXT.encode(), mtime=0)[:-9], "t.csv.gz", "gzip"),
         (TEXT, "t.xlsx", "must end in .csv"),
-        (TEXT, "t.npz", "no NPZ"),
+        (TEXT, "t.npz", "isn't an NPZ archive"),
     ],
 )
 def test_bad_text(write, text, name, message):
@@ -224,13 +228,13 @@ def test_npz_with_csr_parts(tmp_path):
     [
         ({"y": [0, 1]}, "no array 'X'"),
         ({"X": X}, "no array 'y'"),
-        ({"X": X.ravel(), "y": [0, 1]}, "1 dimension"),
+        ({"X": X.ravel(), "y": [0, 1]}, "got 1-D"),
         ({"X": X.astype(str), "y": [0, 1]}, "real numbers"),
-        ({"X": X, "y": [0, 1], "feature_names": ["a"]}, "1 feature_names for the 3"),
+        ({"X": X, "y": [0, 1], "feature_names": ["a"]}, "3 feature_names, one per column of X; got 1"),
         ({"X": X, "y": [0, 1], "feature_names": ["a", "b", "a"]}, "'a' .2 features.: .* duplicates='suffix'"),
         ({"X": X, "y": [0, 2], "class_names": ["u", "v"]}, "indices into its 2 class_names"),
         ({"X": X, "y": [0, np.nan]}, "no value in row 1"),
-        ({"X": X, "y": [0]}, r"'y' .* a value for each of the 2 samples of X, but has the shape \(1,\)"),
+        ({"X": X, "y": [0]}, r"'y' .* a value for each of the 2 samples of X; got the shape \(1,\)"),
         ({"X": X, "y": [[0, 1]]}, r"shape \(1, 2\)"),
         ({"X": X, "y": np.array([0, "v"], dtype=object)}, "'y' .* cannot be read"),
         ({"X": X[:, :0], "y": [0, 1]}, "no feature"),
@@ -289,7 +293,7 @@ def test_transposed_table_with_rows_and_columns_to_ignore(write):
         (TRANSPOSED.replace("4", "four"), "status", [], "Column 's2' .* row 'b' has 'four'"),
         (TRANSPOSED + "batch,x,y,x\n", "status", [], r"Row 'batch' .* column 's1' has 'x'; .* ignore=\['batch'\]"),
         ("gene,s1,s2\n", "status", [], "no features below"),
-        ("gene,s1,s2\na,1\n", "status", [], "line 2 has 2 values, its header 3 names"),
+        ("gene,s1,s2\na,1\n", "status", [], "line 2 must have a value for each of the 3 names in its header; got 2"),
     ],
 )
 def test_bad_transposed_csv(write, text, label, ignore, message):
@@ -595,7 +599,7 @@ def assert_damage_is_told(path, message, **options):
 
 
 def test_damaged_parquet(tmp_path, frame):
-    assert_damage_is_told(parquet(tmp_path, frame), "no Parquet file, or a damaged one", label="y")
+    assert_damage_is_told(parquet(tmp_path, frame), "isn't a readable Parquet file", label="y")
 
 
 # H5AD
@@ -643,7 +647,7 @@ def test_h5ad_of_other_kinds(tmp_path, cells, write):
         (lambda a: a.obs.isetitem(0, ["u", None, "v"]), {"label": "type"}, "no value in row 1"),
         (lambda a: setattr(a, "var_names", ["a", "a"]), {"label": "type"}, "'a' .2 features.: .* duplicates='suffix'"),
         (lambda a: setattr(a, "X", None), {"label": "type"}, r"no X; choose .* layer=\.\.\. \(layers: log\)"),
-        (lambda a: setattr(a, "X", a.X.astype(complex)), {"label": "type"}, "real numbers, not complex"),
+        (lambda a: setattr(a, "X", a.X.astype(complex)), {"label": "type"}, "real numbers; got complex"),
     ],
 )
 @pytest.mark.filterwarnings("ignore::UserWarning:anndata")
@@ -658,13 +662,13 @@ def test_damaged_h5ad(tmp_path, cells):
     path = h5ad(tmp_path, cells)
     with h5py.File(tmp_path / "other.h5ad", "w") as file:
         file["data"] = [1.0]
-    with pytest.raises(ValueError, match="no H5AD file: it has no 'obs'"):
+    with pytest.raises(ValueError, match="isn't a readable H5AD file: it has no 'obs'"):
         read_table(tmp_path / "other.h5ad", "type")
     with h5py.File(path, "a") as file:
         file["X/indices"][0] = 9
     with pytest.raises(ValueError, match=r"sparse matrix in .*t.h5ad' do not fit"):
         read_table(path, "type")
-    assert_damage_is_told(h5ad(tmp_path, cells), "no H5AD file, or a damaged one", label="type")
+    assert_damage_is_told(h5ad(tmp_path, cells), "isn't a readable H5AD file", label="type")
 
 
 def test_h5ad_of_real_cells():
@@ -720,14 +724,14 @@ def test_mtx_alone(write):
         (MTX, {"feature_names": "a\n"}, "names 1 features .*; expected 3 lines, without a header"),
         (MTX, {"feature_names": "a\nb\n"}, "names 2 features .*, which are its rows: add transpose=True"),
         (MTX, {"feature_names": "a\nb\na\n"}, "'a' .2 features.: .* duplicates='suffix'"),
-        (MTX.replace("integer", "complex"), {}, "the field 'complex'; expected"),
-        (MTX.replace("integer", "pattern"), {}, "the field 'pattern'; expected"),
+        (MTX.replace("integer", "complex"), {}, "real or integer values; got the field 'complex'"),
+        (MTX.replace("integer", "pattern"), {}, "real or integer values; got the field 'pattern'"),
         (MTX.replace("2 3 4", "2 3 5"), {}, "damaged"),
         (MTX.replace("2 3 6", "3 3 6"), {}, "damaged"),
         (MTX.replace("2 3 6", "2 3 x"), {}, "damaged"),
-        (MTX.replace("2 3 6", "2 3 \0"), {}, "damaged one: it holds null bytes"),
+        (MTX.replace("2 3 6", "2 3 \0"), {}, "isn't a readable MatrixMarket file: it holds null bytes"),
         (MTX.replace("2 3 4", "2 3000000000 4"), {}, "at most 10000000"),
-        ("hello\n", {}, "no MatrixMarket file"),
+        ("hello\n", {}, "isn't a readable MatrixMarket file"),
     ],
 )
 def test_bad_mtx(write, text, options, message):
@@ -747,19 +751,21 @@ def test_mtx_whose_last_number_was_cut(write):
 def test_damaged_mtx(write):
     labels = write("u\nv\n", "l.txt")
     path = write(gzip.compress(MTX.encode()), "m.mtx.gz")
-    assert_damage_is_told(path, "no MatrixMarket file, or a damaged one", labels=labels)
+    assert_damage_is_told(path, "isn't a readable MatrixMarket file", labels=labels)
 
 
 def test_barcodes_of_another_matrix(write):
     write("AAC\n", "barcodes.tsv")
-    with pytest.raises(ValueError, match=r"barcodes.tsv' names 1 samples, but .* has 2"):
+    with pytest.raises(ValueError, match=r"barcodes.tsv' must name the 2 samples of .*; got 1 names"):
         read_table(write(MTX, "matrix.mtx"), labels=write("u\nv\n", "l.txt"))
 
 
 def test_options_of_other_formats(write):
     with pytest.raises(ValueError, match=r"layer=\.\.\. is for files that end in .h5ad, .* leave it out"):
         read_table(write(TEXT), "y", layer="log")
-    with pytest.raises(ValueError, match=r"feature_names=\.\.\. is for files that end in .mtx or .mtx.gz, not"):
+    with pytest.raises(
+        ValueError, match=r"feature_names=\.\.\. is for files that end in .mtx or .mtx.gz: leave it out for"
+    ):
         read_table(write(TEXT), "y", feature_names=write("a\n", "n.txt"))
 
 

@@ -99,14 +99,14 @@ def test_bad_zarr(tmp_path, cells):
     for damaged in sorted((path / "X" / "indices").rglob("*")):
         if damaged.is_file() and damaged.name not in ("zarr.json", ".zarray", ".zattrs"):
             damaged.write_bytes(damaged.read_bytes()[:9])
-    with pytest.raises(ValueError, match=r"no Zarr store of AnnData, or a damaged one"):
+    with pytest.raises(ValueError, match=r"isn't a readable Zarr store of AnnData"):
         read_table(path, "condition")
     shutil.rmtree(path / "var")
-    with pytest.raises(ValueError, match=r"it has no 'var'|or a damaged one"):
+    with pytest.raises(ValueError, match=r"it has no 'var'|isn't a readable"):
         read_table(path, "condition")
     shutil.rmtree(path)
     path.mkdir()
-    with pytest.raises(ValueError, match=r"no Zarr store of AnnData, or a damaged one"):
+    with pytest.raises(ValueError, match=r"isn't a readable Zarr store of AnnData"):
         read_table(path, "condition")
     path.rmdir()
     path.write_text("not at all what its name says")
@@ -149,9 +149,9 @@ def test_bad_h5mu(multimodal, copied, tmp_path, cells):
     with pytest.raises(ValueError, match=r"no column of obs 'dono' .*did you mean 'donor'\?"):
         read_table(multimodal, "dono", mod="rna")
     cells.write_h5ad(tmp_path / "renamed.h5mu")
-    with pytest.raises(ValueError, match=r"no H5MU file: it has no 'mod'"):
+    with pytest.raises(ValueError, match=r"isn't an H5MU file: it has no 'mod'"):
         read_table(tmp_path / "renamed.h5mu", "condition", mod="rna")
-    assert_damage_is_told(multimodal, "no H5MU file, or a damaged one", label="condition", mod="rna")
+    assert_damage_is_told(multimodal, "isn't a readable H5MU file", label="condition", mod="rna")
 
 
 # 10x Genomics
@@ -215,10 +215,10 @@ def test_bad_10x(copied, tmp_path, cells):
         read_table(path, **LABELS)
     cells.write_h5ad(tmp_path / "renamed.h5")
     with pytest.raises(
-        ValueError, match=r"no HDF5 file of 10x Genomics: expected a group 'matrix'.* must end in \.h5ad"
+        ValueError, match=r"isn't an HDF5 file of 10x Genomics: it must have a group 'matrix'.* must end in \.h5ad"
     ):
         read_table(tmp_path / "renamed.h5", **LABELS)
-    assert_damage_is_told(copied("cell_ranger_3.h5"), "no HDF5 file of 10x Genomics", **LABELS)
+    assert_damage_is_told(copied("cell_ranger_3.h5"), "isn't a readable HDF5 file of 10x Genomics", **LABELS)
 
 
 # Loom
@@ -268,14 +268,14 @@ def test_bad_loom(loom, tmp_path, cells):
     with pytest.raises(ValueError, match=r"features in rows, as every loom file, .* leave out transpose=True"):
         read_table(loom, "condition", transpose=True)
     cells.write_h5ad(tmp_path / "renamed.loom")
-    with pytest.raises(ValueError, match=r"no loom file: it has no 'matrix'"):
+    with pytest.raises(ValueError, match=r"isn't a loom file: it has no 'matrix'"):
         read_table(tmp_path / "renamed.loom", "condition")
     with h5py.File(loom, "a") as file:
         del file["row_attrs/Accession"]
         file["row_attrs/Accession"] = np.array([b"x"] * 6)
     with pytest.raises(ValueError, match=r"2 columns? 'TBCE \(x\)'|'TBCE \(x\)' .2 features.: .* duplicates='suffix'"):
         read_table(loom, "condition")
-    assert_damage_is_told(loom, "no loom file, or a damaged one", label="condition")
+    assert_damage_is_told(loom, "isn't a readable loom file", label="condition")
 
 
 # GCT
@@ -302,16 +302,16 @@ GCT = (DATA / "expression.gct").read_text()
         (None, {}, r"needs a label: choose one with label=\.\.\. \(condition, batch\)"),
         (None, {"label": "conditon"}, r"no annotation of its samples 'conditon' .*did you mean 'condition'\?"),
         (None, {"transpose": True}, "features in rows, as every GCT file, and is read so: leave out transpose=True"),
-        (("#1.3", "#1.4"), {}, "no GCT file: its first line must be #1.2 or #1.3, not '#1.4'"),
-        (("6\t12\t1\t2", "6\t12"), {}, "its second line must hold the sizes, not '6 12'"),
+        (("#1.3", "#1.4"), {}, "isn't a GCT file: its first line must be #1.2 or #1.3; got '#1.4'"),
+        (("6\t12\t1\t2", "6\t12"), {}, "its second line must hold the sizes; got '6 12'"),
         (("6\t12\t1\t2", "6\t0\t1\t2"), {}, "has no samples"),
-        ((GCT, "\n"), {}, "no GCT file: its first line must be #1.2 or #1.3, not ''"),
-        (("6\t12\t1\t2", "6\t13\t1\t2"), {"label": "condition"}, "damaged: .* 15 columns, its third has 14"),
-        (("6\t12\t1\t2", "7\t12\t1\t2"), {"label": "condition"}, "tells of 7 features, but it has 6"),
+        ((GCT, "\n"), {}, "isn't a GCT file: its first line must be #1.2 or #1.3; got ''"),
+        (("6\t12\t1\t2", "6\t13\t1\t2"), {"label": "condition"}, "damaged: .* 15 columns; got 14 in the third"),
+        (("6\t12\t1\t2", "7\t12\t1\t2"), {"label": "condition"}, "announces 7 features; got 6"),
         (("ENSG002", "ENSG001"), {"label": "condition"}, "'ENSG001' .2 features.: .* duplicates='suffix'"),
         (("\ttreated", "\t-666", 1), {"label": "condition"}, "'condition' .* no value in column 's02'"),
         (("13.0000", "many"), {"label": "condition"}, "Column 's02' .* not numeric: row 'ENSG001' has 'many'"),
-        (("\t13.0000", ""), {"label": "condition"}, "the row 'ENSG001' must have 14 columns, but has 13"),
+        (("\t13.0000", ""), {"label": "condition"}, "the row 'ENSG001' must have 14 columns; got 13"),
     ],
 )
 def test_bad_gct(tmp_path, change, options, message):
@@ -325,15 +325,15 @@ def test_damaged_gct(copied):
     path = copied("expression_1_2.gct.gz")
     assert_damage_is_told(path, "gzip", **LABELS)
     path.write_bytes(gzip.compress(b""))
-    with pytest.raises(ValueError, match=r"no GCT file: its first line must be #1.2 or #1.3, not ''"):
+    with pytest.raises(ValueError, match=r"isn't a GCT file: its first line must be #1.2 or #1.3; got ''"):
         read_table(path, **LABELS)
     path = copied("expression.gct")
     for lines in range(1, 10):
         path.write_text("".join(GCT.splitlines(keepends=True)[:lines]))
-        with pytest.raises(ValueError, match=r"no GCT file|damaged|has no annotation of its samples|no value"):
+        with pytest.raises(ValueError, match=r"isn't a GCT file|damaged|has no annotation of its samples|no value"):
             read_table(path, "condition")
     path.write_text("gene,s1\na,1\n")
-    with pytest.raises(ValueError, match=r"no GCT file: its first line must be #1.2 or #1.3, not 'gene,s1'"):
+    with pytest.raises(ValueError, match=r"isn't a GCT file: its first line must be #1.2 or #1.3; got 'gene,s1'"):
         read_table(path, "condition")
 
 
@@ -378,12 +378,12 @@ def test_series_matrix(series, name):
         (
             ('"GPL570"\t"GPL570"', '"GPL570"\t"GPL96"', 1),
             {},
-            "must hold samples of one platform, but has .*GPL570, GPL96",
+            "must hold samples of one platform; got .*GPL570, GPL96",
         ),
         (("1053_at", "1007_s_at"), {"label": "tissue"}, "'1007_s_at' .2 features.: .* duplicates='suffix'"),
         (("!series_matrix_table_end", ""), {"label": "tissue"}, "damaged"),
-        (("!series_matrix_table_begin", ""), {"label": "tissue"}, "lines must begin with '!', not 'ID_REF'"),
-        (("\t7.5\t", "\t"), {"label": "tissue"}, "damaged: the row '1007_s_at' has 6 columns, not 7"),
+        (("!series_matrix_table_begin", ""), {"label": "tissue"}, "lines must begin with '!'; got 'ID_REF'"),
+        (("\t7.5\t", "\t"), {"label": "tissue"}, "damaged: the row '1007_s_at' must have 7 cells; got 6"),
         (("\t7.5\t", "\thigh\t"), {"label": "tissue"}, "'GSM101' .* not numeric: row '1007_s_at' has 'high'"),
         (('\t"liver"\n', "\n"), {"label": "tissue"}, "'!Sample_source_name_ch1' has 5 values for the 6 samples"),
     ],
@@ -400,12 +400,14 @@ def test_damaged_series_matrix(series):
         read_table(path, "tissue")
     for lines in range(1, whole.count("\n")):
         path.write_text("".join(whole.splitlines(keepends=True)[:lines]))
-        with pytest.raises(ValueError, match=r"no series matrix of GEO|damaged"):
+        with pytest.raises(ValueError, match=r"isn't a series matrix of GEO|damaged"):
             read_table(path, "tissue")
     path = series(name="GSE1_series_matrix.txt.gz")
     assert_damage_is_told(path, "gzip", label="tissue")
     path = series("!Series", "Series")
-    with pytest.raises(ValueError, match=r"no series matrix of GEO: its lines must begin with '!', not 'Series_title'"):
+    with pytest.raises(
+        ValueError, match=r"isn't a series matrix of GEO: its lines must begin with '!'; got 'Series_title'"
+    ):
         read_table(path, "tissue")
 
 
@@ -484,9 +486,13 @@ def test_missing_values_of_r():
             r"Column 'seen' .* holds dates or durations \(Date\), not numbers: leave",
         ),
         ("missing.rds", {"label": "level"}, "Column 'word' .* row 0 .* has 'a'; leave it out with ignore"),
-        ("model.rds", {"label": "batch"}, "an object of class 'lm'; expected a matrix, a data.frame, or an experiment"),
+        (
+            "model.rds",
+            {"label": "batch"},
+            "must hold a matrix, a data.frame, or an experiment .* got an object of class 'lm'",
+        ),
         ("same_names.rds", {"label": "condition"}, "'ENSG001' .2 features.: .* duplicates='suffix'"),
-        ("delayed.rds", {"label": "condition"}, "Assay 'counts' of .* is of class 'DelayedMatrix'; expected a matrix"),
+        ("delayed.rds", {"label": "condition"}, "Assay 'counts' of .* must be a matrix .* got class 'DelayedMatrix'"),
         (
             "functions.rds",
             {"label": "condition"},
@@ -502,7 +508,7 @@ def test_bad_rds(name, options, message):
 
 @pytest.mark.parametrize("name", ["summarized.rds", "frame.rds", "sparse.rds"])
 def test_damaged_rds(copied, name):
-    assert_damage_is_told(copied(name), "no RDS file, or a damaged one|is damaged", **LABELS)
+    assert_damage_is_told(copied(name), "isn't a readable RDS file|is damaged", **LABELS)
 
 
 # The command line
@@ -556,7 +562,7 @@ def test_parameters_are_options_on_the_command_line(tmp_path, inside):
     assert finished.returncode == 2
     assert "choose one with --mod (Gene Expression, Antibody Capture)." in " ".join(finished.stderr.split())
     finished = inside("score", DATA / "expression.gct", "--mod", "x", "--method", "multisurf", cwd=tmp_path)
-    assert "--mod is for files that end in .h5mu or .h5, not for" in " ".join(finished.stderr.split())
+    assert "--mod is for files that end in .h5mu or .h5: leave it out for" in " ".join(finished.stderr.split())
 
 
 def test_converting(tmp_path, inside, cells):

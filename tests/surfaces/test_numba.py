@@ -135,21 +135,21 @@ def test_all_methods_take_them():
 
 
 def test_functions_with_other_arguments():
-    with pytest.raises(TypeError, match=r"a kernel takes \(d2, sigma\) or .* but three takes 3 arguments"):
+    with pytest.raises(TypeError, match=r"a kernel must take \(d2, sigma\) or .*; three takes 3 arguments"):
 
         @kernel
         def three(d2, norm, sigma):
             return d2
 
     with pytest.raises(
-        TypeError, match=r"a kernel of tiles takes \(tile, row_norms, col_norms, sigma\), but two takes"
+        TypeError, match=r"a kernel of tiles must take \(tile, row_norms, col_norms, sigma\); two takes"
     ):
 
         @kernel(tile=True)
         def two(tile, sigma):
             pass
 
-    with pytest.raises(TypeError, match="must be a Python function, not <ufunc 'exp'>"):
+    with pytest.raises(TypeError, match="must be a Python function; got <ufunc 'exp'>"):
         kernel(np.exp)
 
 

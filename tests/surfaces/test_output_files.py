@@ -109,7 +109,7 @@ except ValueError as error: print(error)
     for parent in [*tmp_path.parents][:3]:
         parent.chmod(0o755)
     finished = subprocess.run([sys.executable, "-c", code, tmp_path / "r.csv"], capture_output=True, text=True)
-    assert "you may not write in" in finished.stdout, finished.stderr
+    assert "no permission to write in" in finished.stdout, finished.stderr
 
 
 @posix
@@ -285,7 +285,7 @@ def test_only_old_temporaries_are_swept(tmp_path):
 def test_standard_input_is_told_from_a_missing_file(tmp_path, inside):
     finished = inside("score", "-", *SCORE, cwd=tmp_path)
     assert finished.returncode == 2
-    assert "Standard input isn't read: write it to a file first, and give the name of that file" in finished.stderr
+    assert "Standard input can't be read: write it to a file first, and give the name of that file" in finished.stderr
 
 
 def test_a_table_without_labels_is_converted(table, tmp_path, inside):

@@ -535,7 +535,7 @@ def test_repeat_of_other_data_does_no_work(copied):
     (copied / "cells.csv").write_text("\n".join([text[0], *text[2:]]) + "\n")
     done = run("repeat", "report.json", cwd=copied)
     assert done.returncode == 1
-    assert done.stdout.startswith("The data are others: their SHA-256 is ")
+    assert done.stdout.startswith("The data differ: their SHA-256 is ")
 
 
 def test_repeat_finds_the_table_beside_the_report_and_says_that_all_came_back(copied, tmp_path_factory):
@@ -550,17 +550,17 @@ def test_repeat_refuses_what_is_no_report(tmp_path, monkeypatch):
     Path("ranking.json").write_text('{"method": "manifest"}')
     Path("no.json").write_text("{")
     for name in ("ranking.json", "no.json"):
-        with pytest.raises(ValueError, match=f"'{name}' is no report of fastfs"):
+        with pytest.raises(ValueError, match=f"'{name}' isn't a report of fastfs"):
             fastfs.repeat(name)
     with pytest.raises(ValueError, match="is a directory"):
         fastfs.repeat(".")
     with pytest.raises(FileNotFoundError, match=r"There is no file 'nowhere\.json'"):
         fastfs.repeat("nowhere.json")
     fastfs.report(X, Y, methods=("multisurf", "projse"), **ARGUMENTS).save("arrays.html")
-    with pytest.raises(ValueError, match=r"'arrays.json' was made from arrays in Python"):
+    with pytest.raises(ValueError, match=r"'arrays.json' was made from arrays"):
         fastfs.repeat("arrays.json")
     change(Path("arrays.json"), report=99)
-    with pytest.raises(ValueError, match="has the layout 99, but this fastfs reads 1"):
+    with pytest.raises(ValueError, match="must have the layout 1; got 99"):
         fastfs.repeat("arrays.json")
 
 
@@ -579,11 +579,11 @@ WRONG = {
     "one method": ([*REPORT, "--methods", "projse"], ["two or more different methods"]),
     "twice": ([*REPORT, "--methods", "projse,projse"], ["two or more different methods"]),
     "method for numbers": ([*REPORT, "--methods", "rrelieff,projse"], ["'rrelieff' explains numbers"]),
-    "permutations": ([*REPORT, "--permutations", "many"], ["--permutations needs a number, 0 for no p-values, or"]),
+    "permutations": ([*REPORT, "--permutations", "many"], ["--permutations must be a number (0: no p-values) or"]),
     "option": ([*REPORT, "--method-option", "manifest.sigmas=1"], ["no parameter 'sigmas'", "did you mean 'sigma'?"]),
     "option of no method": ([*REPORT, "--method-option", "sigma=1"], ["METHOD.NAME=VALUE"]),
     "option of another": ([*REPORT, "--method-option", "disc.n_groups=4"], ["--methods doesn't name disc: add"]),
-    "measured label": ([*REPORT, "--ignore", "status", "--label", "g1"], ["40 of the 40 samples", "bin them"]),
+    "measured label": ([*REPORT, "--ignore", "status", "--label", "g1"], ["40 of 40 samples", "bin them"]),
     "ending": ([*CELLS, "--out", "r.pdf"], ["must end in .html or .htm"]),
     "no folder": ([*CELLS, "--out", "no/r.html"], ["there is no directory"]),
     "a folder": ([*CELLS, "--out", "folder.html"], ["it is a directory"]),
@@ -630,9 +630,9 @@ def test_missing_packages_are_named_in_python(monkeypatch):
 @pytest.mark.parametrize(
     "arguments, error, message",
     [
-        ({"methods": "multisurf"}, TypeError, "methods must be a list of words, not the string 'multisurf'"),
+        ({"methods": "multisurf"}, TypeError, "methods must be a list of words; got the string 'multisurf'"),
         ({"reading": {"transpose": True}}, ValueError, "reading is for a path"),
-        ({"feature_names": ["a"]}, ValueError, "There are 1 feature_names for 30 features"),
+        ({"feature_names": ["a"]}, ValueError, "feature_names must have 30 names, one per feature; got 1"),
         ({"params": {"multisurf": {"n_jobs": 2}}}, ValueError, "no parameter 'n_jobs' that a report can set"),
         ({"blocks": [None] * 40}, ValueError, "blocks"),
         ({"top": 0}, ValueError, "top"),
@@ -699,13 +699,15 @@ def test_a_damaged_record_is_said_with_its_place(record, place, value):
         del inner[name]
     else:
         inner[name] = value
-    with pytest.raises(ValueError, match=f"was changed since .fastfs report. wrote it, in '{place}': make it again"):
+    with pytest.raises(
+        ValueError, match=f"was changed since .fastfs report. wrote it, in '{place}': make the report again"
+    ):
         fastfs.repeat(damaged(record, json.dumps(changed)))
 
 
 @pytest.mark.parametrize("text", ["[" * 100_000, "{" * 5, "\xff", "3", "null", '"report"', "9" * 10_000, "[]", "{}"])
 def test_other_texts_are_no_report(record, text):
-    with pytest.raises(ValueError, match="is no report of fastfs"):
+    with pytest.raises(ValueError, match="isn't a report of fastfs"):
         fastfs.repeat(damaged(record, text))
 
 

@@ -174,7 +174,7 @@ def test_methods_that_need_all_rows(tmp_path, name):
 
 @pytest.mark.parametrize("name", BY_COLUMNS)
 def test_rows_of_a_file_by_columns_are_refused(tmp_path, name):
-    with pytest.raises(ValueError, match=r"by columns \(CSC\).*but is read by rows.*fastfs convert"):
+    with pytest.raises(ValueError, match=r"stored by rows.*by columns \(CSC\).*fastfs convert"):
         fastfs.ProjSe(1, max_memory=16_000).fit(BY_COLUMNS[name](tmp_path), LABELS)
 
 
@@ -253,8 +253,8 @@ def changed(row):
         (lambda: [*pieces(), X[:1]], ValueError, r"pass 1 \(300 rows\) and pass 2 \(301 or more\)"),
         (lambda: changed(0), ValueError, "pass 1 and pass 2: its 300 rows hold other values"),
         (lambda: changed(299), ValueError, "pass 1 and pass 2: its 300 rows hold other values"),
-        (lambda: [X[:100], X[100:, :9]], ValueError, "must have 12 columns, but that from row 100 has 9"),
-        (lambda: [], ValueError, "no rows"),
+        (lambda: [X[:100], X[100:, :9]], ValueError, "must have 12 columns; got 9 in the block from row 100"),
+        (lambda: [], ValueError, "must have rows"),
         (broken, Broken, None),
     ],
 )
@@ -271,7 +271,9 @@ def test_a_file_that_shrinks_before_it_is_read(tmp_path):
         dataset = file.create_dataset("X", data=X, chunks=(64, 12), maxshape=(None, 12))
         passes = Passes(dataset, Run(1), "It", 2)
         dataset.resize(200, axis=0)
-        with pytest.raises(ValueError, match=r"^X changed between 300 rows and pass 1 \(200\): it must stay the same"):
+        with pytest.raises(
+            ValueError, match=r"^X changed between 300 rows and pass 1 \(200\): each pass must read the same rows"
+        ):
             collect(passes)
 
 
@@ -312,15 +314,15 @@ def test_words_are_named_with_their_block():
 @pytest.mark.parametrize(
     "make, error, message",
     [
-        (lambda folder: folder / "nothing.h5ad", FileNotFoundError, "doesn't exist"),
-        (lambda folder: str(folder), ValueError, "must end with .h5ad, .zarr, .npy or .bed"),
-        (lambda _: lambda: iter([]), ValueError, "no rows"),
+        (lambda folder: folder / "nothing.h5ad", FileNotFoundError, "there is no file"),
+        (lambda folder: str(folder), ValueError, "must end in .h5ad, .zarr, .npy or .bed"),
+        (lambda _: lambda: iter([]), ValueError, "X must .* rows; got none"),
         (
             lambda _: lambda: None,
             TypeError,
-            "a function, which must return an iterator of blocks of rows, not NoneType",
+            "X as a function must return an iterator of blocks of rows; got NoneType",
         ),
-        (lambda _: lambda: X, TypeError, "must return an iterator of blocks of rows, not ndarray"),
+        (lambda _: lambda: X, TypeError, "must return an iterator of blocks of rows; got ndarray"),
         (lambda _: da.from_array(X)[da.from_array(X)[:, 0] > 0], ValueError, "compute_chunk_sizes"),
     ],
 )

@@ -158,7 +158,7 @@ def test_groups_that_did_not_converge_are_named(n_jobs):
         warnings.simplefilter("always")
         tl.ikdr(cells(), "state", max_iter=1, max_inner=1, tol=1e-12)
     messages = [str(w.message) for w in said if w.category is ConvergenceWarning]
-    assert messages[-1].startswith("IKDR did not converge for alpha, beta, gamma against the others")
+    assert messages[-1].startswith("IKDR did not converge for alpha, beta, gamma")
 
 
 def blocks(n_groups=2):
@@ -505,7 +505,7 @@ def test_groups_side_by_side():
 
 def test_counts_as_integers():
     adata = cells(make=lambda X: csr_matrix(np.rint(X).astype("int64")))
-    with pytest.warns(fastfs.DataWarning, match="logfoldchanges take X for log1p values, but it holds whole numbers"):
+    with pytest.warns(fastfs.DataWarning, match="logfoldchanges need X as log1p values; got whole numbers"):
         tl.projse(adata, "state", center=True)
     assert adata.uns["projse"]["names"]["alpha"][0] == "gene0"
 
@@ -626,7 +626,7 @@ def test_permutations_as_many_as_it_takes():
     found = adata.uns["differential_correlation"]
     assert np.array_equal(found["pairs"]["pvals_max"], expected.pvalues_max)
     assert found["params"]["n_permutations"] == expected.n_permutations
-    with pytest.raises(ValueError, match="n_permutations must be 'auto' or an integer, not 'many'"):
+    with pytest.raises(ValueError, match="n_permutations must be 'auto' or an integer; got 'many'"):
         tl.relieff(adata, "illness", n_permutations="many")
 
 
@@ -724,9 +724,9 @@ def test_few_labelings_are_told():
     "call, error, message",
     [
         ({"batch": "place"}, KeyError, "no column 'place'; there are 'state', 'donor'"),
-        ({"donors": "gap"}, ValueError, "2 cells have no gap: cell3, cell5; leave them out"),
+        ({"donors": "gap"}, ValueError, "2 cells have no gap: cell3, cell5: leave them out"),
         ({"covariates": ["gap"]}, ValueError, "2 cells have no gap: cell3, cell5"),
-        ({"covariates": "age"}, TypeError, "covariates must be a list of columns of adata.obs, not 'age'"),
+        ({"covariates": "age"}, TypeError, "covariates must be a list of columns of adata.obs; got 'age'"),
         ({"ranking": "p"}, ValueError, "ranking must be 'score' or 'z'"),
         ({"batch": "illness"}, ValueError, "no labeling but the true one is possible: all 48 samples of block"),
         ({"batch": "type", "donors": "donor"}, ValueError, "group 'd0' lies in the blocks 'B', 'NK', 'T'"),
@@ -879,7 +879,7 @@ def test_values_that_are_no_logs_are_told(make):
     counts = np.expm1(adata.X)
     adata.X = make(counts)
     sc.pp.normalize_total(adata, target_sum=1e4)
-    with pytest.warns(fastfs.DataWarning, match=r"holds values up to \d+: call scanpy\.pp\.log1p first"):
+    with pytest.warns(fastfs.DataWarning, match=r"got values up to \d+: call scanpy\.pp\.log1p first"):
         tl.relieff(adata, "state")
     sc.pp.log1p(adata)
     with warnings.catch_warnings():
@@ -888,7 +888,9 @@ def test_values_that_are_no_logs_are_told(make):
     if make is np.asarray:
         adata.layers["logs"] = adata.X.copy()
         sc.pp.scale(adata)
-        with pytest.warns(fastfs.DataWarning, match="holds means below 0, as after scaling, .* before as a layer"):
+        with pytest.warns(
+            fastfs.DataWarning, match="got means below 0, as after scaling, .* before scaling as a layer"
+        ):
             tl.relieff(adata, "state")
         with warnings.catch_warnings():
             warnings.simplefilter("error")
@@ -987,14 +989,14 @@ def test_numbers_are_no_groups():
     adata = cells()
     adata.obs["age"] = np.linspace(20, 60, 60)
     for tool in (tl.relieff, tl.differential_correlation):
-        with pytest.raises(ValueError, match=r"age must hold groups, but holds numbers such as 20\.678: bin them"):
+        with pytest.raises(ValueError, match=r"age must hold groups; got numbers such as 20\.678: bin them"):
             tool(adata, "age")
 
 
 @pytest.mark.parametrize("word", ["projse", "relieff", "manifest", "disc"])
 def test_no_genes(word):
     adata = anndata.AnnData(np.zeros((6, 0)), obs={"state": ["a", "b"] * 3})
-    with pytest.raises(ValueError, match="adata must have genes to compare, but has none"):
+    with pytest.raises(ValueError, match="adata must have genes to compare; got none"):
         getattr(fastfs.tl, word)(adata, "state")
     assert not adata.uns
 
@@ -1005,16 +1007,16 @@ def test_no_genes(word):
         ({"groupby": "kind"}, KeyError, "no column 'kind'; there are 'state'"),
         ({"layer": "counts"}, KeyError, "no layer 'counts'; there are none"),
         ({"layer": "counts", "use_raw": True}, ValueError, "exclude each other"),
-        ({"use_raw": True}, ValueError, r"adata\.raw is empty"),
+        ({"use_raw": True}, ValueError, r"adata\.raw, which is empty"),
         ({"mask_var": "chosen"}, KeyError, "no column 'chosen'"),
         ({"mask_var": [True, False]}, ValueError, "each of the 20 genes"),
-        ({"mask_var": np.arange(20) < 1}, ValueError, "leaves 1 genes"),
+        ({"mask_var": np.arange(20) < 1}, ValueError, "at least two genes; got 1"),
         ({"groups": ["delta"]}, KeyError, "no cells in group 'delta'"),
         ({"groups": "alpha"}, TypeError, "must be a list of groups"),
-        ({"groups": 3}, TypeError, "groups must be a list of groups, not 3"),
+        ({"groups": 3}, TypeError, "groups must be a list of groups; got 3"),
         ({"groupby": ["state"]}, KeyError, "no column .'state'.; there are 'state'"),
-        ({"key_added": 3}, TypeError, "key_added must be a string, not 3"),
-        ({"groups": []}, ValueError, "groups must name one of alpha, beta, gamma, but is empty"),
+        ({"key_added": 3}, TypeError, "key_added must be a string; got 3"),
+        ({"groups": []}, ValueError, "groups must name one of alpha, beta, gamma; got an empty list"),
         ({"reference": "delta"}, KeyError, "no cells in group 'delta'"),
         ({"groups": ["alpha"], "reference": "alpha"}, ValueError, "other than the reference"),
         ({"n_permutations": -1}, ValueError, "n_permutations"),
@@ -1035,7 +1037,7 @@ def test_groups_that_are_too_small():
     adata.obs["few"] = pd.Categorical(
         ["one"] + ["two"] * 30 + ["three"] * 29, categories=["none", "one", "three", "two"]
     )
-    with pytest.raises(ValueError, match="at least two cells, but 'one' has one"):
+    with pytest.raises(ValueError, match="at least two cells; got one in 'one'"):
         tl.relieff(adata, "few")
     tl.relieff(adata, "few", groups=["two", "three"])
     assert adata.uns["relieff"]["names"].dtype.names == ("two", "three")  # "none" has no cells, and is none
@@ -1059,7 +1061,7 @@ def test_missing_labels():
 
 
 def test_no_anndata():
-    with pytest.raises(TypeError, match=r"adata must be an AnnData, not str: anndata\.read_h5ad reads files"):
+    with pytest.raises(TypeError, match=r"adata must be an AnnData; got str: anndata\.read_h5ad reads files"):
         tl.relieff("cells.h5ad", "state")
 
 
@@ -1086,7 +1088,7 @@ def test_a_group_without_a_name():
 def test_a_group_that_is_named_as_python_names_it():
     adata = cells()
     adata.obs["few"] = ["one"] + ["two"] * 59  # no categories
-    with pytest.raises(ValueError, match="but 'one' has one: leave it out of groups"):
+    with pytest.raises(ValueError, match="got one in 'one': leave it out of groups"):
         tl.relieff(adata, "few")
 
 
@@ -1104,7 +1106,7 @@ def test_a_mask_with_names():
 def test_names_that_occur_twice():
     adata = cells()
     adata.var_names = ["gene0", *adata.var_names[:-1]]
-    with pytest.raises(ValueError, match="gene0 occur more than once: call"):
+    with pytest.raises(ValueError, match="got gene0 more than once: call"):
         tl.relieff(adata, "state")
 
 

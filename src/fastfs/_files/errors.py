@@ -46,7 +46,7 @@ def damage_of(path: Path, kind: str) -> Iterator[None]:
     except (MemoryError, TableError):
         raise
     except Exception as error:
-        raise ValueError(f"'{path}' is no {kind}, or a damaged one: {one_line(error)}") from error
+        raise ValueError(f"'{path}' isn't a readable {kind}: {one_line(error)}") from error
 
 
 def some_of(names: Sequence[str]) -> str:

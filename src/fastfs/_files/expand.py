@@ -70,7 +70,7 @@ def _expanded(plain: IO[bytes], path: Path, budget: int | None) -> Iterator[IO[b
         ):
             yield bounded
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-        raise ValueError(f"'{path}' is no gzip file, or a damaged one: {error}") from error
+        raise ValueError(f"'{path}' isn't a gzip file, or is damaged: {error}") from error
 
 
 class Bounded(io.RawIOBase):

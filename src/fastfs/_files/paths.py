@@ -30,14 +30,14 @@ def printable(text: str) -> str:
 
 def check_input(path: Path) -> None:
     if str(path) == "-":
-        raise ValueError("Standard input isn't read: write it to a file first, and give the name of that file")
+        raise ValueError("Standard input can't be read: write it to a file first, and give the name of that file")
     if not path.exists():
         raise FileNotFoundError(f"There is no file '{path}'")
     if path.is_dir() != (path.suffix.lower() == ".zarr"):
         found, expected = ("directory", "file") if path.is_dir() else ("file", "directory, as Zarr stores are")
         raise ValueError(f"'{path}' is a {found}; expected a {expected}")
     if path.is_file() and path.stat().st_size == 0:
-        raise ValueError(f"'{path}' is empty")
+        raise ValueError(f"'{path}' is empty: give a file with data")
 
 
 def check_output(path: str | os.PathLike[str], endings: Collection[str]) -> None:
@@ -58,7 +58,7 @@ def _target(path: Path) -> tuple[Path, os.stat_result | None]:
     target = resolved(path)
     folder = target.parent
     if not folder.is_dir():
-        raise ValueError(f"Cannot write '{path}': there is no directory '{folder}'")
+        raise ValueError(f"Cannot write '{path}': there is no directory '{folder}'; create it first")
     try:
         before = os.lstat(target)
     except FileNotFoundError:
@@ -70,7 +70,7 @@ def _target(path: Path) -> tuple[Path, os.stat_result | None]:
         kind = kinds.get(stat.S_IFMT(before.st_mode), "a device or socket")
         raise ValueError(f"Cannot write '{path}': it is {kind}; choose another name")
     if not os.access(folder, os.W_OK | os.X_OK) or (before is not None and _is_held(before, os.stat(folder))):
-        raise ValueError(f"Cannot write '{path}': you may not write in '{folder}'")
+        raise ValueError(f"Cannot write '{path}': no permission to write in '{folder}'; choose another directory")
     return target, before
 
 

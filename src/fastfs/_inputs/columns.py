@@ -20,12 +20,12 @@ def column_numbers(
     try:
         values = as_values(columns)
     except ValueError:
-        values = np.array(columns, dtype=object)  # lists of different lengths, which are no names
+        values = np.array(columns, dtype=object)  # lists of different lengths
     if values.ndim != 1:
-        raise ValueError(f"{name} must be a 1-D mask, or a list of column numbers or names, not {values.ndim}-D")
+        raise ValueError(f"{name} must be a 1-D mask, or a list of column numbers or names; got {values.ndim}-D")
     if values.dtype == bool:
         if len(values) != n_features:
-            raise ValueError(f"{name} as a mask must have {n_features} values, one a feature, but has {len(values)}")
+            raise ValueError(f"{name} as a mask must have {n_features} values, one per feature; got {len(values)}")
         return np.flatnonzero(values)
     if values.dtype.kind in "OSUT":
         count = Counter(() if names is None else names)
@@ -37,8 +37,8 @@ def column_numbers(
         known = {column: number for number, column in enumerate(() if names is None else names)}
         values = np.array([known[column] for column in values.tolist()], dtype=np.int64)
     if values.dtype.kind not in "iu" and values.size:
-        raise TypeError(f"{name} must hold column numbers or names, not {values.tolist()[0]!r}")
+        raise TypeError(f"{name} must hold column numbers or names; got {values.tolist()[0]!r}")
     outside = values[(values < 0) | (values >= n_features)]
     if len(outside):
-        raise ValueError(f"{name} must hold column numbers from 0 to {n_features - 1}, but holds {outside[0]}")
+        raise ValueError(f"{name} must hold column numbers from 0 to {n_features - 1}; got {outside[0]}")
     return np.unique(values).astype(np.int64)

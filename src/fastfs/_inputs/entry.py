@@ -132,9 +132,9 @@ def _check_tables(arguments: Mapping[str, Any]) -> None:
     """Raise TypeError for tables without direct access to their values: AnnData and LazyFrame."""
     for name, value in arguments.items():
         if hasattr(value, "obs_names") and hasattr(value, "var_names"):
-            raise TypeError(f"{name} is an AnnData, but must be an array or a table: give adata.X, or use fastfs.tl")
+            raise TypeError(f"{name} must be an array or a table; got an AnnData: give adata.X, or use fastfs.tl")
         if hasattr(value, "collect") and hasattr(value, "collect_schema"):
-            raise TypeError(f"{name} is a LazyFrame, but must be an array or a table: give {name}.collect()")
+            raise TypeError(f"{name} must be an array or a table; got a LazyFrame: give {name}.collect()")
 
 
 def _check_rows(arguments: Mapping[str, Any]) -> None:

@@ -110,7 +110,7 @@ class Genotypes:
     def __getitem__(self, key: Any) -> Genotypes:
         keys = key if isinstance(key, tuple) else (key,)
         if len(keys) > 2:
-            raise IndexError(f"genotypes have samples and SNPs, which two keys choose, but {len(keys)} were given")
+            raise IndexError(f"genotypes take at most two keys, for samples and SNPs; got {len(keys)}")
         by_sample, by_snp = (*keys, slice(None), slice(None))[:2]
         rows = _chosen(by_sample, self.shape[0], "samples")
         columns = _chosen(by_snp, self.shape[1], "SNPs")
@@ -135,7 +135,7 @@ class Genotypes:
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> npt.NDArray[Any]:
         if copy is False:
-            raise ValueError("genotypes are decoded into a new array, so copy must not be False")
+            raise ValueError("copy must not be False, since genotypes are decoded into a new array")
         self.check_file()
         n_samples, n_snps = self.shape
         found = np.empty((n_samples, n_snps), np.float32 if dtype is None else dtype)
@@ -186,7 +186,7 @@ def _chosen(key: Any, n: int, what: str) -> npt.NDArray[np.int64]:
     try:
         found: npt.NDArray[np.int64] = np.arange(n)[key]
     except IndexError as error:
-        raise IndexError(f"{what} must be chosen among {n} by positions, a slice or a mask, but {error}") from None
+        raise IndexError(f"{what} must be chosen among {n} by positions, a slice or a mask: {error}") from None
     if found.ndim != 1:
-        raise IndexError(f"{what} must be chosen by a 1-D list of positions, a slice or a mask, not by {key!r}")
+        raise IndexError(f"{what} must be chosen by a 1-D list of positions, a slice or a mask; got {key!r}")
     return found

@@ -27,25 +27,25 @@ def as_labels(y: Any, n_samples: int, n_features: int, item: str = "label") -> A
     """Return y as a 1-D array, one value per sample. Errors call a value `item`."""
     if y is None:
         raise ValueError(f"this method requires y to be passed, but the target y is None: give the samples' {item}s")
-    refuse_sparse(y, f"y is sparse, but must be an array of {item}s: give y.toarray()")
+    refuse_sparse(y, f"y must be an array of {item}s; got a sparse one: give y.toarray()")
     if isinstance(y, np.ma.MaskedArray) and np.ma.is_masked(y):
         raise ValueError(f"y has masked {item}s: drop these samples first")
     try:
         y = as_values(y)
     except ValueError:
-        raise ValueError(f"y must be a 1-D array of {item}s, but its entries have different lengths") from None
+        raise ValueError(f"y must be a 1-D array of {item}s; got entries of different lengths") from None
     if y.dtype.names:
         raise ValueError(
-            f"y holds records with the fields {', '.join(y.dtype.names)}, but must hold {item}s: give one field, or "
+            f"y must hold {item}s; got records with the fields {', '.join(y.dtype.names)}: give one field, or "
             "events and times to RReliefF(target_type='survival')"
         )
     if y.ndim == 2 and y.shape[1] == 1:
         y = y[:, 0]
     if y.ndim != 1:
-        raise ValueError(f"y must be a 1-D array of {item}s, not {y.ndim}-D")
+        raise ValueError(f"y must be a 1-D array of {item}s; got {y.ndim}-D")
     if len(y) != n_samples:
         hint = "; is X transposed? Its rows must be samples" if len(y) == n_features else ""
-        raise ValueError(f"y must have one {item} for each of the {n_samples} samples of X, but has {len(y)}{hint}")
+        raise ValueError(f"y must have one {item} for each of the {n_samples} samples of X; got {len(y)}{hint}")
     values: Array = y
     return values
 
@@ -58,13 +58,13 @@ def number_labels(y: Array, name: str, where: str, *, any_number: bool = False) 
     """
     for position, label in enumerate(y):
         if is_missing(label):
-            raise ValueError(f"{name} has no label ({label}) {where} {position}")
+            raise ValueError(f"{name} has no label ({label}) {where} {position}: give one, or drop it")
     if y.dtype.kind == "f" and not any_number:
         continuous = np.flatnonzero(y != np.floor(y))  # NaN was found above, and infinity is caught by isfinite
         if len(continuous) or not np.isfinite(y).all():
             value = y[continuous[0]] if len(continuous) else np.inf
             raise ValueError(
-                f"Unknown label type: continuous. {name} must hold classes, but has values such as {value:g}: bin them "
+                f"Unknown label type: continuous. {name} must hold classes; got values such as {value:g}: bin them "
                 "first, or give labels as integers or strings"
             )
     return sort_values(y, f"{name} must hold labels of one kind")
@@ -85,9 +85,9 @@ def sort_values(y: Array, expected: str) -> tuple[Array, Integers]:
 def require_classes(classes: Array) -> None:
     """Raise ValueError unless there are at least two classes."""
     if len(classes) == 0:
-        raise ValueError("X needs samples, but has none")
+        raise ValueError("X must have samples; got none")
     if len(classes) < 2:
-        raise ValueError(f"y must have at least two classes, but has only one class: {classes.tolist()}")
+        raise ValueError(f"y must have at least two classes; got one class: {classes.tolist()}")
 
 
 def require_shared(classes: Array, labels: Integers, of_number: str = BIN) -> None:
@@ -97,13 +97,13 @@ def require_shared(classes: Array, labels: Integers, of_number: str = BIN) -> No
     """
     if (n_alone := _count_alone(labels, len(classes))) == 0:
         return
-    advice = "if these are ids, give the labels in their place"
+    advice = "if these are ids, give the labels instead"
     if _are_numbers(classes):
         as_floats = "" if classes.dtype.kind in "biuf" else "convert them to floats and "
         advice += f", and if they are numbers, {as_floats}{of_number}"
     first = classes.tolist()[np.flatnonzero(np.bincount(labels, minlength=len(classes)) == 1)[0]]
     raise ValueError(
-        f"y must hold labels that samples share, but {n_alone} of the {len(labels)} samples are alone in their class, "
+        f"y must hold labels that samples share; got {n_alone} of {len(labels)} samples alone in their class, "
         f"such as {first!r}: {advice}"
     )
 
@@ -117,8 +117,8 @@ def require_few_classes(labels: Array, otherwise: str = "") -> None:
     are_many = len(different) > max(20, len(labels) / 2) or _count_alone(codes, len(different)) > 0
     if are_many and _are_numbers(different):
         raise ValueError(
-            f"The labels are {len(different)} different numbers for {len(labels)} samples, such as {different[0]}, and "
-            f"no classes: bin them first{otherwise}"
+            f"labels must be classes; got {len(different)} different numbers for {len(labels)} samples, such as "
+            f"{different[0]}: bin them first{otherwise}"
         )
 
 

@@ -86,7 +86,7 @@ def as_dense(X: Any, run: Run) -> Any:
     """Return X as a dense matrix for the core; sparse X is made dense if the budget allows it."""
     if hasattr(X, "__next__"):
         raise TypeError(
-            "X is an iterator of row chunks, but this method compares all pairs of samples: give it as one array"
+            "X must be one array, since this method compares all pairs of samples; got an iterator of row chunks"
         )
     return made_dense(as_matrix(X, run), run)
 
@@ -173,14 +173,14 @@ def require_table(X: Any, name: str = "X") -> None:
     try:
         n_dimensions = len(X.shape if hasattr(X, "shape") else np.asarray(X).shape)
     except ValueError:
-        raise ValueError(
-            f"{name} must be a 2-D array of samples x features, but its rows have different lengths"
-        ) from None
-    if n_dimensions != 2:  # the first words are those that scikit-learn's checks of estimators look for
-        raise ValueError(f"Reshape your data: {name} must be a 2-D array of samples x features, not {n_dimensions}-D")
+        raise ValueError(f"{name} must be a 2-D array of samples x features; got rows of different lengths") from None
+    if n_dimensions != 2:  # scikit-learn's checks look for the first words
+        raise ValueError(f"Reshape your data: {name} must be a 2-D array of samples x features; got {n_dimensions}-D")
     check_structure(X)
     if repeated := _repeated_names(X):
-        raise ValueError(f"{name} must have unique column names, but repeats {some_of(repeated)}: rename or drop them")
+        raise ValueError(
+            f"{name} must have unique column names; got {some_of(repeated)} more than once: rename or drop them"
+        )
 
 
 @singledispatch
@@ -214,13 +214,13 @@ def _(X: Genotypes) -> list[Any] | None:
 def column_describer(X: Any) -> Callable[[int], str]:
     """Return a function that describes a column of a table in messages, by its number and its name."""
     names = column_names(X)
-    return lambda number: f"column {number} " + ("(counted from 0)" if names is None else f"({names[number]!r})")
+    return lambda number: f"column {number} " + ("(0-based)" if names is None else f"({names[number]!r})")
 
 
 def _require_real(values: Any, name: str) -> None:
     """Raise ValueError if the values are complex."""
-    if values.dtype.kind == "c":  # the first words are those that scikit-learn's checks of estimators look for
-        raise ValueError(f"Complex data not supported: {name} must be real, but holds complex numbers")
+    if values.dtype.kind == "c":  # scikit-learn's checks look for the first words
+        raise ValueError(f"Complex data not supported: {name} must be real; got complex numbers")
 
 
 def _as_numbers(X: Any, values: Array, describe: Callable[[int], str], name: str, advice: str) -> Array:
@@ -278,9 +278,9 @@ def _is_native_float(dtype: Any) -> bool:
 def as_floats(values: Array, name: str = "X") -> Array:
     """Return the values as native float32 if it holds all their digits, else as float64; copy only if necessary."""
     if values.dtype.kind == "c":
-        raise ValueError(f"{name} must be real, but holds complex numbers")
+        raise ValueError(f"{name} must be real; got complex numbers")
     if values.dtype.kind in "mM":
-        raise ValueError(f"{name} must hold numbers, but holds dates or durations ({values.dtype})")
+        raise ValueError(f"{name} must hold numbers; got dates or durations ({values.dtype})")
     target = np.float32 if values.dtype.kind == "f" and values.dtype.itemsize <= 4 else np.float64
     if values.dtype == target:
         return values
@@ -300,7 +300,7 @@ def as_numbers(values: Any, name: str) -> Array:
     try:
         values = np.asarray(values)
     except ValueError:
-        raise ValueError(f"{name} must be an array, but its rows have different lengths") from None
+        raise ValueError(f"{name} must be an array; got rows of different lengths") from None
     return for_core(as_floats(values, name), np.float64)
 
 

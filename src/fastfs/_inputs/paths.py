@@ -13,9 +13,11 @@ def open_path(X: Any) -> Any:
         return X
     path = Path(X)
     if path.suffix not in (".h5ad", ".zarr", ".npy", ".bed"):
-        raise ValueError(f"X as a path must end with .h5ad, .zarr, .npy or .bed, but is '{path}': give its table")
+        raise ValueError(
+            f"X as a path must end in .h5ad, .zarr, .npy or .bed; got '{path}': read it, and give the table"
+        )
     if not path.exists():
-        raise FileNotFoundError(f"X is a path, but '{path}' doesn't exist")
+        raise FileNotFoundError(f"X is a path, but there is no file '{path}'")
     if path.suffix == ".bed":
         from fastfs._inputs.plink import open_plink  # with what reads files, which few calls need
 
@@ -41,5 +43,5 @@ def _array_in_file(opened: Any, path: Path) -> Any:
     if hasattr(opened, "dtype"):
         return opened
     if "X" not in opened:
-        raise ValueError(f"'{path}' has no X: open it, and give the array to read")
+        raise ValueError(f"'{path}' has no X: open it, and give the array itself as X")
     return opened["X"]

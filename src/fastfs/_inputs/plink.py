@@ -30,10 +30,10 @@ def open_plink(given: Path, budget: int | None) -> Genotypes:
     with naming(bed), bed.open("rb") as opened:
         first = opened.read(len(MAGIC))
     if first == _SAMPLE_MAJOR:
-        raise ValueError(f"'{bed}' has its genotypes sample by sample: turn it with plink --make-bed")
+        raise ValueError(f"'{bed}' stores its genotypes sample by sample: convert it with plink --make-bed")
     if first != MAGIC:
         raise ValueError(
-            f"'{bed}' is no .bed file of PLINK: it must begin with the bytes 6c 1b 01, not {first.hex(' ')}"
+            f"'{bed}' isn't a .bed file of PLINK: it must begin with the bytes 6c 1b 01; got {first.hex(' ')}"
         )
 
     samples, phenotype = _read_samples(fam, budget)
@@ -44,7 +44,7 @@ def open_plink(given: Path, budget: int | None) -> Genotypes:
     if size != expected:
         raise ValueError(
             f"'{bed}' must have {expected} bytes for the {n_snps} SNPs of '{bim.name}' and the {n_samples} samples of "
-            f"'{fam.name}', but has {size}: it is damaged, or these aren't its own"
+            f"'{fam.name}'; got {size}: it is damaged, or belongs to another .bim or .fam"
         )
     return Genotypes(
         map_bits(bed, n_snps, stride),
@@ -99,13 +99,13 @@ def _rows(path: Path, columns: tuple[str, ...], budget: int | None) -> Iterator[
                 row = line.split()
                 if len(row) != len(columns):
                     raise ValueError(
-                        f"line {i + 1} of '{path}' must have {len(columns)} columns ({', '.join(columns)}), but has "
+                        f"line {i + 1} of '{path}' must have {len(columns)} columns ({', '.join(columns)}); got "
                         f"{len(row)}"
                     )
                 held.add(TEXT_BYTES * len(columns))
                 yield row
         except UnicodeDecodeError as error:
-            raise ValueError(f"'{path}' must be UTF-8 text, but {error}") from error
+            raise ValueError(f"'{path}' must be UTF-8 text: {error}; save it as UTF-8") from error
 
 
 def _number_or_nan(text: str) -> float:
@@ -121,9 +121,9 @@ def _position(path: Path, line: int, text: str) -> int:
     try:
         number = float(text)
     except ValueError:
-        raise ValueError(f"line {line + 1} of '{path}' must have a number, but has '{short(text)}'") from None
+        raise ValueError(f"line {line + 1} of '{path}' must have a number; got '{short(text)}'") from None
     if not is_position(number):
-        raise ValueError(f"line {line + 1} of '{path}' must have a whole number as position, but has '{short(text)}'")
+        raise ValueError(f"line {line + 1} of '{path}' must have a whole number as position; got '{short(text)}'")
     return int(number)
 
 

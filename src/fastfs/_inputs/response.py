@@ -76,13 +76,13 @@ def read_response(
     """
     if hasattr(y, "columns") and hasattr(y, "to_records") and len(y.columns) == 2:
         raise ValueError(
-            "y is a DataFrame of two columns, but must be one column, or for RReliefF the structured array "
-            "y.to_records(index=False) of an event and a time"
+            "y must be one column; got a DataFrame of two: choose one, or for RReliefF give an event and a time as the "
+            "structured array y.to_records(index=False)"
         )
     if kind == "auto":
         kind = _detect_kind(y, n_samples, n_features, numbers_only)
     if kind != "class" and n_samples == 1:
-        raise ValueError("y must hold different numbers or times, but X has only one sample: give more")
+        raise ValueError("y must hold different numbers or times; got one sample: give more")
     if kind == "survival":
         return Response(kind, _as_times(y, n_samples))
     if kind == "number":
@@ -121,7 +121,7 @@ def _detect_kind(y: Any, n_samples: int, n_features: int, numbers_only: bool) ->
         f"{n_different} different integers" if values.dtype.kind in "iu" else f"whole floats, such as {classes[0]:g}"
     )
     raise ValueError(
-        f"y holds {description}, which may be classes or numbers: give target_type='class' or target_type='number'"
+        f"y holds {description}, which can be classes or numbers: give target_type='class' or target_type='number'"
     )
 
 
@@ -129,10 +129,10 @@ def _as_numbers(values: Array) -> npt.NDArray[np.float64]:
     """Return y as finite float64."""
     for sample, value in enumerate(values):
         if is_missing(value):
-            raise ValueError(f"y has no number ({value}) for sample {sample}")
+            raise ValueError(f"y has no number ({value}) for sample {sample}: drop the sample")
         if not isinstance(value, Real | np.bool_):
             raise ValueError(
-                f"y must hold numbers, but has {str(value)[:30]!r} for sample {sample}: give numbers, or labels with "
+                f"y must hold numbers; got {str(value)[:30]!r} for sample {sample}: give numbers, or labels with "
                 "target_type='class'"
             )
     numbers = for_core(exact_floats(values, "y"))
@@ -143,7 +143,7 @@ def _as_numbers(values: Array) -> npt.NDArray[np.float64]:
 def _require_finite(numbers: Array, what: str) -> None:
     if (infinite := np.isinf(numbers)).any():
         sample = int(infinite.argmax())
-        raise ValueError(f"y must hold finite {what}s, but has {numbers[sample]} for sample {sample}")
+        raise ValueError(f"y must hold finite {what}s; got {numbers[sample]} for sample {sample}")
 
 
 def as_events(values: Array, name: str) -> npt.NDArray[np.bool_]:
@@ -152,8 +152,10 @@ def as_events(values: Array, name: str) -> npt.NDArray[np.bool_]:
     """
     words = np.array([str(value).upper() for value in values.tolist()])
     happened = np.isin(words, ("TRUE", "1", "1.0"))
-    if not (happened | np.isin(words, ("FALSE", "0", "0.0"))).all():
-        raise ValueError(f"{name} must hold True or False, or 1 and 0: 1 where the event happened")
+    is_known = happened | np.isin(words, ("FALSE", "0", "0.0"))
+    if not is_known.all():
+        other = values.tolist()[int(np.argmin(is_known))]
+        raise ValueError(f"{name} must hold True and False, or 1 and 0 (1: the event happened); got {other!r}")
     return happened
 
 
@@ -169,17 +171,16 @@ def _as_times(y: Any, n_samples: int) -> Array:
     else:
         raise ValueError(
             "y must be a structured array with the fields event (bool) and time for target_type='survival', such as "
-            "scikit-survival's, not " + (f"one with the fields {', '.join(names)}" if names else f"of {values.dtype}")
+            "scikit-survival's; got "
+            + (f"one with the fields {', '.join(names)}" if names else f"an array of {values.dtype}")
         )
     if values.shape != (n_samples,):
-        raise ValueError(
-            f"y must have one record for each of the {n_samples} samples of X, but has shape {values.shape}"
-        )
+        raise ValueError(f"y must have one record for each of the {n_samples} samples of X; got shape {values.shape}")
     times = np.empty(n_samples, _TIMES)
     if kinds[event] not in "biufOUST" or kinds[time] not in "iuf":
-        raise ValueError(f"the fields {event} and {time} of y must hold bools and numbers, not {values.dtype}")
+        raise ValueError(f"the fields {event} and {time} of y must hold bools and numbers; got {values.dtype}")
     times["event"], times["time"] = as_events(values[event], f"the field {event} of y"), values[time]
     if (unknown := np.isnan(times["time"])).any():
-        raise ValueError(f"y has no time (nan) for sample {unknown.argmax()}")
+        raise ValueError(f"y has no time (nan) for sample {unknown.argmax()}: drop the sample")
     _require_finite(times["time"], "time")
     return times

@@ -93,8 +93,8 @@ class Source:
         """
         if self.by_columns:
             raise ValueError(
-                f"X is {self.kind} by columns (CSC) that is larger than a quarter of the memory budget, but is read by "
-                "rows: raise max_memory, or write it by rows (`fastfs convert cells.h5ad --out rows.h5ad`)"
+                f"X must be stored by rows if it takes more than a quarter of the memory budget; got {self.kind} by "
+                "columns (CSC): raise max_memory, or write it by rows (`fastfs convert cells.h5ad --out rows.h5ad`)"
             )
         for first, block in self._read_blocks(rows, n_bytes):
             yield first, block if columns is None else _index_block(block, (slice(None), columns))
@@ -217,7 +217,7 @@ class Source:
             require_memory(n_bytes_read, " or more")
             blocks.append(block)
         if not blocks:
-            raise ValueError(f"{name} is {self.kind} that yielded no rows")
+            raise ValueError(f"{name} must have rows; got none from {self.kind}")
         run.reserve_memory(n_bytes_read, name, "give fewer rows or features")
         return stack_blocks(blocks)
 
@@ -253,7 +253,7 @@ def choose_part(block: Any, rows: range | Integers, columns: Array | None) -> An
     if not isinstance(rows, range):
         block = _index_block(block, rows)
     elif n_rows(block) != len(rows):
-        raise ValueError(f"a block of X must have {len(rows)} rows, as its array says, but has {n_rows(block)}")
+        raise ValueError(f"a block of X must have {len(rows)} rows, as its array says; got {n_rows(block)}")
     return block if columns is None else _index_block(block, (slice(None), columns))
 
 
@@ -296,9 +296,7 @@ def _call_function(function: Any) -> Iterator[Any]:
     """Call a function and return its iterator of blocks."""
     blocks = function()
     if hasattr(blocks, "shape") or not hasattr(blocks, "__iter__"):
-        raise TypeError(
-            f"X is a function, which must return an iterator of blocks of rows, not {type(blocks).__name__}"
-        )
+        raise TypeError(f"X as a function must return an iterator of blocks of rows; got {type(blocks).__name__}")
     return iter(blocks)
 
 
@@ -334,7 +332,7 @@ def _block_ends(n: int, row_bytes: int, chunk: int, block_bytes: int) -> Integer
 def _require_2d(X: Any) -> None:
     """Raise ValueError unless X has two dimensions."""
     if len(X.shape) != 2:
-        raise ValueError(f"X must be a 2-D array of samples x features, not {len(X.shape)}-D")
+        raise ValueError(f"X must be a 2-D array of samples x features; got {len(X.shape)}-D")
 
 
 def _source_on_disk(X: Any) -> Source:
@@ -451,11 +449,11 @@ def _source_of_sparse_group(X: Any) -> Source:
 def _source_of_dask(X: Any) -> Source:
     """Return a source for a Dask array."""
     if X.ndim != 2:
-        raise ValueError(f"X must be a 2-D array of samples x features, not {X.ndim}-D")
+        raise ValueError(f"X must be a 2-D array of samples x features; got {X.ndim}-D")
     if np.isnan(X.shape[0]):
         raise ValueError("the row blocks of X must have known lengths: call X.compute_chunk_sizes() first")
     if X.shape[0] == 0:
-        raise ValueError("X has no rows")
+        raise ValueError("X must have rows; got none")
     rows = X.rechunk({1: -1})
     is_sparse = isinstance(X._meta, Sparse)
     return Source(

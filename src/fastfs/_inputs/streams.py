@@ -4,7 +4,7 @@ import copy
 import threading
 import warnings
 import zlib
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing, nullcontext
 from queue import Full, Queue
 from typing import Any
@@ -23,6 +23,9 @@ from fastfs._types import Array, Integers
 
 # Stored bytes of a block for a method that updates tens of MB of sums once per block.
 LARGE_BLOCK_BYTES = 1 << 26
+# Error of an X without rows.
+_NO_ROWS = "X must yield rows; got none: if it is an iterator that was used up before, make a new one"
+
 # Number of blocks read ahead of the block that is worked on.
 _N_READ_AHEAD = 2
 
@@ -43,13 +46,15 @@ def as_chunks(X: Any, run: Run, y: Any = None) -> list[Any]:
             chunk = as_matrix(chunk, run)
         if chunks and chunk.shape[1] != chunks[0].shape[1]:
             raise ValueError(
-                f"all chunks of X must have the {chunks[0].shape[1]} features of the first, but chunk {len(chunks)} "
-                f"(counted from 0) has {chunk.shape[1]}"
+                f"all chunks of X must have the {chunks[0].shape[1]} features of the first; got {chunk.shape[1]} in "
+                f"chunk {len(chunks)} (0-based)"
             )
         n_found += chunk.shape[0]
         n_bytes += stored_values(chunk).nbytes
         if n_labels is not None and n_found > n_labels:
-            raise ValueError(f"y has {n_labels} labels, but the chunks of X have {n_found} rows or more")
+            raise ValueError(
+                f"y must have one label for each row of X; got {n_labels} labels for {n_found} rows or more"
+            )
         if run.budget and n_bytes > run.budget:
             raise MemoryError(
                 f"the chunks of X take {human(n_bytes)} or more, but the memory budget is {human(run.budget)}: raise "
@@ -58,7 +63,7 @@ def as_chunks(X: Any, run: Run, y: Any = None) -> list[Any]:
         if chunk.shape[0]:
             chunks.append(chunk)
     if not chunks:
-        raise ValueError("X is an iterator of row chunks, but yielded no rows: has it been used up before?")
+        raise ValueError(_NO_ROWS)
     return chunks
 
 
@@ -82,11 +87,19 @@ def classes_in_blocks(X: Any, y: Any, run: Run) -> tuple[Any, tuple[Array, Integ
         return remaining, None
     n, d = source.shape
     if d is None:
-        raise ValueError("blocks of X must have two dimensions, rows and features")
+        raise ValueError("each block of X must be a 2-D array of rows x features")
     of_rows = encode_labels(y, (n_labels or 0) if n is None else n, d)
     source = Source.from_data(remaining)
     source.shape = (n, d)
     return source, of_rows
+
+
+def _difference(expected: Sequence[Any], columns: Sequence[Any]) -> str:
+    """Describe the first difference between two different lists of column names."""
+    for j, (name, other) in enumerate(zip(expected, columns, strict=False)):
+        if name != other:
+            return f"{other!r} for {name!r} as column {j} (0-based)"
+    return f"{len(columns)} columns for {len(expected)}"
 
 
 def same_columns(chunks: Iterable[Any], name: str = "X", names: Any = None) -> Iterator[Any]:
@@ -98,7 +111,8 @@ def same_columns(chunks: Iterable[Any], name: str = "X", names: Any = None) -> I
         if columns is not None:
             if names is not None and list(columns) != list(names):
                 raise ValueError(
-                    f"all chunks of {name} must have the columns of the first, but chunk {number} (from 0) has others"
+                    f"all chunks of {name} must have the columns of the first; got {_difference(names, columns)} in "
+                    f"chunk {number} (0-based)"
                 )
             names = columns
         yield chunk
@@ -165,7 +179,7 @@ class Passes:
                 last = block if self.n_passes > 1 else None
                 self._report_progress(number, n)
         if n == 0:
-            raise ValueError("X yielded no rows: has the iterator been used up before?")
+            raise ValueError(_NO_ROWS)
         self._require_same_rows(self._n_expected() in (n, np.inf), n)
         if self.n_passes > 1:
             fingerprint = (n, *checks, block_checksum(last))
@@ -189,7 +203,7 @@ class Passes:
             before = f"pass 1 ({self._n_expected():,} rows)" if self._first_pass else f"{self._n_expected():,} rows"
             counted = f"{n:,} {more}".rstrip()
             raise ValueError(
-                f"X changed between {before} and pass {self._done + 1} ({counted}): it must stay the same until the end"
+                f"X changed between {before} and pass {self._done + 1} ({counted}): each pass must read the same rows"
             )
 
     def _row_numbers(self, first: int, n: int) -> Any:
@@ -210,7 +224,8 @@ class Passes:
             if columns is not None:
                 if self._names is not None and list(columns) != list(self._names):
                     raise ValueError(
-                        f"all blocks of X must have the columns of the first, but that from row {first} has others"
+                        f"all blocks of X must have the columns of the first; got {_difference(self._names, columns)} "
+                        f"in the block from row {first}"
                     )
                 self._names = columns
             if self._see is not None:
@@ -223,7 +238,7 @@ class Passes:
                 self.source.shape = (self.source.shape[0], block.shape[1])
             elif block.shape[1] != width:
                 raise ValueError(
-                    f"all blocks of X must have {width} columns, but that from row {first} has {block.shape[1]}"
+                    f"all blocks of X must have {width} columns; got {block.shape[1]} in the block from row {first}"
                 )
             yield first, block
 
@@ -308,7 +323,7 @@ def draw_rows(X: Any, size: int, seed: int, run: Run) -> tuple[Any, Integers, in
         if len(rows) > 2 * size:
             parts, rows = _smallest_rows(parts, rows, size, seed)
     if n == 0:
-        raise ValueError("X yielded no rows: has the iterator been used up before?")
+        raise ValueError(_NO_ROWS)
     parts, rows = _smallest_rows(parts, rows, size, seed)
     return parts[0], rows, n
 
@@ -371,7 +386,7 @@ class TargetRows:
         if not self._is_cut_on_disk:
             self._y = as_target(y[:] if is_stored else y)
         if self._n is not None and len(self._y) != self._n:
-            raise ValueError(f"X and y must have the same rows, but have {self._n} and {len(self._y)}")
+            raise ValueError(f"X and y must have the same number of rows; got {self._n} and {len(self._y)}")
 
     def read_rows(self, first: int, block: Any) -> Target:
         """Return the target of a block."""
@@ -381,10 +396,10 @@ class TargetRows:
         if self._comes_in_chunks:
             target = next(self._chunks, None)
             if target is None:
-                raise ValueError("the chunks of y ended before those of the other")
+                raise ValueError("X and y must have the same number of chunks; got fewer of y")
             return self._chunk(target, block.shape, copy.copy(self._run))
         if end > len(self._y):
-            raise ValueError(f"X and y must have the same rows, but y has {len(self._y)} and X has more")
+            raise ValueError(f"X and y must have the same number of rows; got {len(self._y)} of y and more of X")
         if self._is_cut_on_disk:
             return self._chunk(np.asarray(self._y[first:end]), block.shape, copy.copy(self._run))
         if self._target is None:
@@ -395,9 +410,9 @@ class TargetRows:
         """Check that the target has no more rows than the n rows of X."""
         if self._comes_in_chunks:
             if next(self._chunks, None) is not None:
-                raise ValueError("the chunks of X ended before those of the other")
+                raise ValueError("X and y must have the same number of chunks; got fewer of X")
         elif self._y is not None and len(self._y) != n:
-            raise ValueError(f"X and y must have the same rows, but have {n} and {len(self._y)}")
+            raise ValueError(f"X and y must have the same number of rows; got {n} and {len(self._y)}")
 
 
 def dask_blocks(source: Source, y: Any, run: Run, read: Reader) -> tuple[list[tuple[int, Any, Target]], Array | None]:
@@ -409,7 +424,7 @@ def dask_blocks(source: Source, y: Any, run: Run, read: Reader) -> tuple[list[tu
     parts, classes, shape = source.delayed_blocks(), None, source.dask.shape
     if is_dask(y) and y.ndim == 2:
         if y.shape[0] != shape[0]:
-            raise ValueError(f"X and y must have the same rows, but have {shape[0]} and {y.shape[0]}")
+            raise ValueError(f"X and y must have the same number of rows; got {shape[0]} and {y.shape[0]}")
         lengths = tuple(len(rows) for _, _, rows, _ in parts)
         targets = [Target(numbers=block) for block in y.rechunk({0: lengths, 1: -1}).to_delayed().ravel()]
     else:

@@ -49,8 +49,8 @@ def as_categorical_features(name: str, columns: Any) -> Any:
     """Return None, "from_dtype", "all", or the mask, numbers or names of columns for `read_table`."""
     if isinstance(columns, str) and columns not in (FROM_DTYPE, ALL):
         raise ValueError(
-            f"{name} must be a mask, a list of column numbers or names, {FROM_DTYPE!r}, {ALL!r} or None, "
-            f"not {columns!r}"
+            f"{name} must be a mask, a list of column numbers or names, {FROM_DTYPE!r}, {ALL!r} or None; "
+            f"got {columns!r}"
         )
     return columns
 
@@ -211,7 +211,7 @@ def _categorical_mask(X: Any, columns: Any) -> npt.NDArray[np.bool_]:
             return np.full(X.shape[1], True)
         if not hasattr(X, "dtypes"):
             raise ValueError(
-                f"categorical_features={FROM_DTYPE!r} needs a DataFrame, whose columns have types of their own, not "
+                f"categorical_features={FROM_DTYPE!r} needs a DataFrame, which has a type per column; got "
                 f"{type(X).__name__}: give a mask or a list of column numbers"
             )
         return np.array([_CATEGORIES.match(str(dtype)) is not None for dtype in X.dtypes], dtype=bool)
@@ -240,7 +240,8 @@ def _encode_categories(values: Array, described: str) -> tuple[npt.NDArray[np.fl
     if values.dtype.kind == "f":
         present = ~np.isnan(values)
         if np.isinf(values).any():
-            raise ValueError(f"X contains infinity: {described} has it in row {np.isinf(values).argmax()}")
+            row = np.isinf(values).argmax()
+            raise ValueError(f"X must not contain infinity; got it in row {row} of {described}: drop or replace it")
     elif values.dtype.kind in "mM":
         present = ~np.isnat(values)
     elif values.dtype.kind == "O":

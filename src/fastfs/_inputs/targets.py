@@ -47,17 +47,17 @@ def as_target(y: Any, name: str = "y") -> Array:
     """Return y as a 1-D or 2-D array of any values."""
     refuse_sparse(y, f"a sparse target isn't supported: give {name}.toarray()")
     if hasattr(y, "__next__"):
-        raise ValueError(f"{name} is an iterator, but X isn't: give {name} as one array")
+        raise ValueError(f"{name} must be one array, since X is one; got an iterator")
     if np.ma.is_masked(y):
         raise ValueError(f"{name} has masked values: impute or drop them first")
     values: Array = _values_of_target(y)
     if values.ndim not in (1, 2):
         what = f"{values.ndim}-D" if values.ndim else type(y).__name__
         raise ValueError(
-            f"{name} must be a 1-D array of labels or numbers, or a 2-D array of samples x targets, not {what}"
+            f"{name} must be a 1-D array of labels or numbers, or a 2-D array of samples x targets; got {what}"
         )
     if values.dtype.kind == "c":
-        raise ValueError(f"{name} must be real, but holds complex numbers")
+        raise ValueError(f"{name} must be real; got complex numbers")
     return values
 
 
@@ -118,7 +118,7 @@ def read_chunk(y: Any, shape: tuple[int, int], run: Run, *, classes: Array | Non
     """Read the target of a chunk that isn't the last one: labels if the classes are known, else numbers."""
     if y is None:
         if classes is not None:
-            raise ValueError("y is None, but needed with every chunk: its classes were given")
+            raise ValueError("y must come with every chunk, since classes were given; got None")
         return Target()
     y = as_target(y)
     if classes is not None:
@@ -138,17 +138,17 @@ def read_classes(classes: Any) -> Array:
     """Return the classes in sorted order."""
     values = as_values(classes).ravel()
     if len(values) == 0:
-        raise ValueError("classes must have at least two labels, not none")
+        raise ValueError("classes must have at least two labels; got none")
     known, _ = number_labels(values, "classes", "at position")
     if len(known) < 2:
-        raise ValueError(f"classes must have at least two labels, not {known.tolist()}")
+        raise ValueError(f"classes must have at least two labels; got {known.tolist()}")
     return known
 
 
 def _read_numbers(y: Array, shape: tuple[int, int], run: Run) -> Target:
     values = as_columns(y, run)
     if values.shape[0] != shape[0]:
-        raise ValueError(f"X and y must have the same rows, but have {shape[0]} and {values.shape[0]}")
+        raise ValueError(f"X and y must have the same number of rows; got {shape[0]} and {values.shape[0]}")
     return Target(numbers=values)
 
 
@@ -165,14 +165,14 @@ def _is_labels(y: Array) -> bool:
 def _encode_known(y: Array, classes: Array) -> Integers:
     """Return each label's position among the classes."""
     if y.ndim != 1:
-        raise ValueError(f"y must be a 1-D array of labels, not {y.ndim}-D")
+        raise ValueError(f"y must be a 1-D array of labels; got {y.ndim}-D")
     labels = np.searchsorted(classes, y)
     labels[labels == len(classes)] = 0
     unknown = np.flatnonzero(classes[labels] != y)
     if len(unknown):
         raise ValueError(
-            f"y has the label {y[unknown].tolist()[0]!r} for sample {unknown[0]}, which isn't one of the classes "
-            f"{classes.tolist()}"
+            f"y must hold labels of the classes {classes.tolist()}; got {y[unknown].tolist()[0]!r} for sample "
+            f"{unknown[0]}"
         )
     known: Integers = labels.astype(np.int64)
     return known

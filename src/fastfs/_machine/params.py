@@ -21,7 +21,7 @@ def check_choice(name: str, value: Any, options: tuple[str, ...], *otherwise: st
     if isinstance(value, str) and value in options:
         return value
     *alternatives, last = [*map(repr, options), *otherwise]
-    raise ValueError(f"{name} must be {', '.join(alternatives)}{' or ' if alternatives else ''}{last}, not {value!r}")
+    raise ValueError(f"{name} must be {', '.join(alternatives)}{' or ' if alternatives else ''}{last}; got {value!r}")
 
 
 def one_of(*options: str) -> Callable[[str, Any], str]:
@@ -41,10 +41,10 @@ def as_int(name: str, value: Any, low: int = -(1 << 31), high: int = (1 << 31) -
     except TypeError:
         number = None
     if number is None or isinstance(value, bool):
-        raise TypeError(f"{name} must be an integer, not {value!r}")
+        raise TypeError(f"{name} must be an integer; got {value!r}")
     if not low <= number <= high:
         bound = f"at least {low}" if number < low else f"at most {high}"
-        raise ValueError(f"{name} must be {bound}, but is {number}")
+        raise ValueError(f"{name} must be {bound}; got {number}")
     return number
 
 
@@ -68,7 +68,7 @@ def as_permutations(value: Any, low: int) -> tuple[int, bool]:
 def as_bool(name: str, value: Any) -> bool:
     """Return value as a bool, or raise TypeError with the name of the parameter."""
     if not isinstance(value, bool | np.bool_):
-        raise TypeError(f"{name} must be True or False, not {value!r}")
+        raise TypeError(f"{name} must be True or False; got {value!r}")
     return bool(value)
 
 
@@ -79,7 +79,7 @@ def as_float(name: str, value: Any) -> float:
     except (TypeError, ValueError, OverflowError):
         number = None
     if number is None or isinstance(value, str | bytes | bool | np.bool_):
-        raise TypeError(f"{name} must be a number, not {value!r}")
+        raise TypeError(f"{name} must be a number; got {value!r}")
     return number
 
 
@@ -87,7 +87,7 @@ def as_not_negative(name: str, value: Any) -> float:
     """Return value as a finite float of at least 0, or raise an error with the name of the parameter."""
     number = as_float(name, value)
     if not 0 <= number < np.inf:
-        raise ValueError(f"{name} must be a number of at least 0, not {value!r}")
+        raise ValueError(f"{name} must be a number of at least 0; got {value!r}")
     return number
 
 
@@ -102,7 +102,7 @@ def kernel_address(kernel: Any) -> int:
     function = getattr(kernel, "ctypes", kernel)  # a cfunc has its ctypes function as an attribute
     if not isinstance(function, ctypes._CFuncPtr):  # type: ignore[attr-defined]
         raise TypeError(
-            f"a kernel of your own must be a C function, not {kernel!r}: compile it with "
+            f"a custom kernel must be a C function; got {kernel!r}: compile it with "
             f'@numba.cfunc("{KERNEL_SIGNATURE}"), or give a ctypes function'
         )
     if function.argtypes is not None:  # None: a ctypes library doesn't declare its arguments
@@ -111,11 +111,12 @@ def kernel_address(kernel: Any) -> int:
             takes = ", ".join(t.__name__ for t in function.argtypes)
             returns = getattr(function.restype, "__name__", "nothing")
             raise TypeError(
-                f"the kernel must have the signature {KERNEL_SIGNATURE}, but takes ({takes}) and returns {returns}"
+                f"the kernel must have the signature {KERNEL_SIGNATURE}; got one that takes ({takes}) and "
+                f"returns {returns}"
             )
     address = ctypes.cast(function, ctypes.c_void_p).value
     if not address:
-        raise TypeError("the kernel is a NULL pointer")
+        raise TypeError("the kernel must be a C function; got a NULL pointer")
     return address
 
 
@@ -165,11 +166,11 @@ def count_selected(n_features_to_select: int | float | None, n_features: int) ->
     if n is None:
         return max(1, n_features // 2)
     if isinstance(n, bool | np.bool_) or not isinstance(n, int | float | np.integer | np.floating):
-        raise TypeError(f"n_features_to_select must be an int, a float or None, not {type(n).__name__}")
+        raise TypeError(f"n_features_to_select must be an int, a float or None; got {type(n).__name__}")
     if isinstance(n, float | np.floating):
         if not 0 < n <= 1:
-            raise ValueError(f"n_features_to_select as a fraction must lie in (0, 1], but is {n}")
+            raise ValueError(f"n_features_to_select as a fraction must lie in (0, 1]; got {n}")
         return max(1, int(n * n_features))
     if not 1 <= n <= n_features:
-        raise ValueError(f"n_features_to_select must lie between 1 and the {n_features} features, but is {n}")
+        raise ValueError(f"n_features_to_select must lie between 1 and {n_features}, the number of features; got {n}")
     return int(n)

@@ -40,7 +40,7 @@ class Run:
         self.n_threads = as_threads(n_threads)
         self.budget = parse_memory(max_memory)
         if progress is not None and not callable(progress):
-            raise TypeError(f"progress must be a callable taking a step and a share, not {progress!r}")
+            raise TypeError(f"progress must be a callable that takes a step and a share; got {progress!r}")
         self.progress = progress
 
     @classmethod
@@ -98,7 +98,7 @@ def parse_memory(max_memory: int | str | None) -> int:
     else:
         size = as_int("max_memory", max_memory, low=1, high=(1 << 63) - 1)
     if not 0 < size < 1 << 63:
-        raise ValueError(f"max_memory must be a number of bytes, or a string such as '4G', not {max_memory!r}")
+        raise ValueError(f"max_memory must be a number of bytes, or a string such as '4G'; got {max_memory!r}")
     return size
 
 

@@ -69,7 +69,7 @@ class Data:
         """Read a file; blocks, groups and covariates are names of its columns."""
         for name, column in (("y", label), ("blocks", blocks), ("groups", groups)):
             if not isinstance(column, str | None):
-                raise TypeError(f"{name} must be the name of a column of '{path}', not {type(column).__name__}")
+                raise TypeError(f"{name} must be the name of a column of '{path}'; got {type(column).__name__}")
         columns = [name for name in (blocks, groups, *covariates) if name is not None]
         of_reader = dict(reading or {})
         classes = of_reader.pop("classes", None)
@@ -85,7 +85,7 @@ class Data:
     def given(cls, X: Any, y: Any, names: Any, blocks: Any, groups: Any, covariates: Any, run: Run) -> "Data":
         """Make the data from arrays, in the order of their rows."""
         if hasattr(X, "__next__"):
-            raise ValueError("X is an iterator, which can be read once, but a report reads it again: give an array")
+            raise ValueError("X must be an array, since a report reads it several times; got an iterator")
         design = {
             name: values
             for name, values in (("blocks", blocks), ("groups", groups), ("covariates", covariates))
@@ -101,7 +101,7 @@ class Data:
         X = as_matrix(X, run)
         n_features = X.shape[1]
         if names is not None and len(names) != n_features:
-            raise ValueError(f"There are {len(names)} feature_names for {n_features} features")
+            raise ValueError(f"feature_names must have {n_features} names, one per feature; got {len(names)}")
         classes, codes = encode_labels(y, *X.shape)
         require_classes(classes)
         require_few_classes(classes[codes])

@@ -68,7 +68,7 @@ class Repetition:
     def __str__(self) -> str:
         others = _named(self.environment)
         if self.input is not None:
-            return f"the data are others: their SHA-256 is {self.input[1]}, not {self.input[0]}"
+            return f"the data differ: their SHA-256 is {self.input[1]}, not {self.input[0]}"
         if self.same:
             return f"all {self.n_numbers} numbers came back to the bit" + (f", although {others}" if others else "")
         n = len(self.differences)
@@ -158,7 +158,7 @@ def _hash_of(source: Path, label: Any, arguments: Mapping[str, Any], run: Run) -
 
 def _read(path: Path) -> dict[str, Any]:
     if path.is_dir():
-        raise ValueError(f"'{path}' is a directory; expected the .json beside a report")
+        raise ValueError(f"'{path}' is a directory; give the .json next to the page of a report")
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -166,16 +166,19 @@ def _read(path: Path) -> dict[str, Any]:
     except (ValueError, RecursionError):
         found = None
     if not isinstance(found, dict) or not {"report", "arguments", "environment", "input", *_COMPUTED} <= found.keys():
-        raise ValueError(f"'{path}' is no report of fastfs: give the .json that `fastfs report` wrote beside the page")
+        raise ValueError(
+            f"'{path}' isn't a report of fastfs: give the .json that `fastfs report` wrote next to the page"
+        )
     if found["report"] != LAYOUT:
         layout = short(found["report"])
-        raise ValueError(f"'{path}' has the layout {layout}, but this fastfs reads {LAYOUT}: make it again")
+        raise ValueError(
+            f"'{path}' must have the layout {LAYOUT}; got {layout}: make the report again with this version of fastfs"
+        )
     if (place := _damaged(found)) is not None:
-        raise ValueError(f"'{path}' was changed since `fastfs report` wrote it, in '{place}': make it again")
+        raise ValueError(f"'{path}' was changed since `fastfs report` wrote it, in '{place}': make the report again")
     if found["arguments"]["source"] is None:
         raise ValueError(
-            f"'{path}' was made from arrays in Python, which it doesn't hold: call fastfs.report on them, and compare "
-            "its numbers"
+            f"'{path}' was made from arrays, which it doesn't hold: call fastfs.report on them, and compare the numbers"
         )
     return found
 

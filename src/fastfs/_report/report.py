@@ -184,18 +184,22 @@ def report(
     for word in plan.params:
         if word not in plan.methods:
             chosen = ", ".join(plan.methods)
-            raise ValueError(f"params names '{word}', but the methods are {chosen}: add it, or leave it out")
+            raise ValueError(
+                f"params must name methods of the report ({chosen}); got '{word}': add it to methods, or leave it out"
+            )
     say: Any = as_progress(verbose) or _nothing
     run = Run(0, max_memory)
     if is_file:
         if feature_names is not None:
-            raise ValueError("feature_names is for arrays: a file names its features, or takes them in `reading`")
+            raise ValueError(
+                "feature_names is for arrays: a file names its features itself, or `reading` gives a file of names"
+            )
         say("reading", 0.0)
         covariates = [covariates] if isinstance(covariates, str) else list(covariates or [])
         data = Data.read(Path(X), y, blocks, groups, covariates, reading, run)
     else:
         if reading:
-            raise ValueError("reading is for a path, but X is an array: leave it out")
+            raise ValueError("reading is for a path: leave it out if X is an array")
         data = Data.given(X, y, feature_names, blocks, groups, covariates, run)
     arguments = {
         "source": data.source,
@@ -267,7 +271,7 @@ def require_packages() -> None:
 
 def _checked(methods: Collection[str]) -> list[str]:
     if isinstance(methods, str):
-        raise TypeError(f"methods must be a list of words, not the string {methods!r}")
+        raise TypeError(f"methods must be a list of words; got the string {methods!r}")
     words = [str(word).lower() for word in methods]
     for word in words:
         if word not in METHODS:
@@ -275,7 +279,7 @@ def _checked(methods: Collection[str]) -> list[str]:
         if not METHODS[word].classes:
             raise ValueError(f"Method '{word}' explains numbers, but a report compares classes: choose other methods")
     if len(set(words)) < 2 or len(set(words)) < len(words):
-        raise ValueError(f"a report compares two or more different methods, but got {', '.join(words) or 'none'}")
+        raise ValueError(f"methods must name two or more different methods; got {', '.join(words) or 'none'}")
     return words
 
 

@@ -34,7 +34,7 @@ class ClumpOptions:
         is_bed = file.suffix.lower() == ".bed"
         return [
             Needs("clump_kb", self.clump_r2 is not None, "is for clumps: add --clump-r2, such as 0.5"),
-            Needs("clump_r2", is_bed, f"is for genotypes: FILE must end with .bed, not '{file.suffix}'"),
+            Needs("clump_r2", is_bed, f"is for genotypes: FILE must end in .bed; got '{file.suffix}'"),
         ]
 
     def find(self, G: Any, ranks: Integers, top: int, report: Any) -> "LdClumps | None":

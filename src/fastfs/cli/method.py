@@ -97,7 +97,7 @@ def make_selector(method: Method, given: MethodOptions) -> Any:
     # An option without effect would mislead.
     for f in FLAGS:
         if f.name in options and f.sigmas and options.setdefault("sigma", f.sigmas[0]) not in f.sigmas:
-            raise ValueError(f"{flag(f.name)} needs --sigma {f.sigmas[0]}, not --sigma {options['sigma']}")
+            raise ValueError(f"{flag(f.name)} needs --sigma {f.sigmas[0]}; got --sigma {options['sigma']}")
     return make(**options)
 
 
@@ -138,7 +138,9 @@ def _converted(method: Method, f: _methods.Flag, value: Any) -> Any:
         try:
             return tuple(float(number) for number in value.split(","))
         except ValueError as error:
-            raise ValueError(f"{flag(f.name)} needs numbers around its comma, not '{value}'") from error
+            raise ValueError(
+                f"{flag(f.name)} must be one or two numbers, with a comma between two; got '{value}'"
+            ) from error
     with suppress(ValueError):
         return float(value)
     return value
@@ -152,9 +154,9 @@ def method_options(method: Method, own: Mapping[str, Any], texts: Sequence[str])
         name, equals, value = text.partition("=")
         name = name.strip().replace("-", "_")
         if not equals:
-            raise ValueError(f"--method-option needs NAME=VALUE, not '{text}'")
+            raise ValueError(f"--method-option must be NAME=VALUE; got '{text}'")
         if name in _SET_BY_OPTION:
-            raise ValueError(f"--method-option cannot set {name}: that is for {_SET_BY_OPTION[name]}")
+            raise ValueError(f"--method-option can't set {name}: use {_SET_BY_OPTION[name]}")
         if name not in known:
             close = difflib.get_close_matches(name, known, 1)
             hint = f"; did you mean '{close[0]}'?" if close else ""

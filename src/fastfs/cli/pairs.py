@@ -32,13 +32,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class PairsOptions:
-    seed: Annotated[int, typer.Option(min=0, metavar="N", help="Of the permutations.")] = 0
+    seed: Annotated[int, typer.Option(min=0, metavar="N", help="Seed of the permutations.")] = 0
     top: Annotated[
         int | None,
         typer.Option(
             min=1,
             metavar="N",
-            help=f"How many of the strongest pairs to keep. Default: 1000 in a file, {ROWS_SHOWN} to look at.",
+            help=f"Number of strongest pairs to keep. Default: 1000 in a file, {ROWS_SHOWN} to look at.",
         ),
     ] = None
     out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the pairs: .csv, .json or .parquet.")] = None
@@ -131,7 +131,8 @@ def snp_pairs(
     design: DesignOptions,
     options: PairsOptions,
     snps: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Compare the pairs among these SNPs only: text, a name a line.")
+        Path | None,
+        typer.Option(metavar="FILE", help="Compare the pairs among these SNPs only: text, one name per line."),
     ] = None,
     permutations: Annotated[
         int,

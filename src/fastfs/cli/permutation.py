@@ -81,7 +81,7 @@ class PermutationOptions:
         """Raise ValueError, before any work, for values and tests that don't suit the method."""
         for option, value in (("--statistic", self.statistic), ("--rank-by", self.rank_by)):
             if value not in (None, "z", "score"):
-                raise ValueError(f"{option} must be z or score, not '{value}'")
+                raise ValueError(f"{option} must be z or score; got '{value}'")
         if self.number == 0:
             return
         if has_weights:
@@ -89,7 +89,9 @@ class PermutationOptions:
         if has_targets and method.selects:
             raise ValueError(f"--permutations takes no --targets with --method {method.word}: give --label")
         if self.rank_by == "z" and method.selects:
-            raise ValueError(f"--rank-by z doesn't suit --method {method.word}, which selects step by step")
+            raise ValueError(
+                f"--rank-by z doesn't work with --method {method.word}, which selects step by step: use --rank-by score"
+            )
 
     def test(self, selector: Any, table: Table, design: DesignOptions, report: Any) -> "Test | None":
         """Test the scores of a fitted estimator."""
@@ -162,7 +164,7 @@ def as_number_or_auto(permutations: str) -> int | str:
     except ValueError:
         number = -1
     if number < 0:
-        raise ValueError(f"--permutations needs a number, 0 for no p-values, or auto, not '{permutations}'")
+        raise ValueError(f"--permutations must be a number (0: no p-values) or auto; got '{permutations}'")
     return number
 
 

@@ -17,7 +17,7 @@ from fastfs.cli.terminal import progress, say, signals_as_exits
 
 @dataclass(frozen=True)
 class ReportOptions:
-    out: Annotated[Path, typer.Option(metavar="FILE", help="The page: .html. Its numbers lie beside it: .json, .csv.")]
+    out: Annotated[Path, typer.Option(metavar="FILE", help="The page: .html. Its numbers go next to it: .json, .csv.")]
     methods: Annotated[str, typer.Option(metavar="A,B,...", help=f"Two or more of {', '.join(METHODS)}.")] = ",".join(
         REPORTED
     )
@@ -29,7 +29,7 @@ class ReportOptions:
         ),
     ] = None
     top: Annotated[
-        int, typer.Option(min=1, metavar="N", help="How many of the best features to show, select and compare.")
+        int, typer.Option(min=1, metavar="N", help="Number of best features to show, select and compare.")
     ] = 20
     permutations: Annotated[
         str,
@@ -38,7 +38,7 @@ class ReportOptions:
     subsamples: Annotated[
         int, typer.Option(min=2, metavar="N", help="Halves of the samples for selection frequencies.")
     ] = 50
-    seed: Annotated[int, typer.Option(min=0, metavar="N", help="Of all random numbers.")] = 0
+    seed: Annotated[int, typer.Option(min=0, metavar="N", help="Seed of all random numbers.")] = 0
 
     def params(self) -> dict[str, dict[str, Any]]:
         """Return the parameters of --method-option by method."""
@@ -46,7 +46,7 @@ class ReportOptions:
         for text in self.method_option or []:
             word, dot, rest = text.partition(".")
             if not dot or word not in METHODS:
-                raise ValueError(f"--method-option needs METHOD.NAME=VALUE, such as disc.n_groups=4, not '{text}'")
+                raise ValueError(f"--method-option must be METHOD.NAME=VALUE, such as disc.n_groups=4; got '{text}'")
             if word not in names(self.methods.lower(), "--methods"):
                 raise ValueError(f"--method-option {text} has no effect, since --methods doesn't name {word}: add it")
             texts.setdefault(word, []).append(rest)

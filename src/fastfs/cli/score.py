@@ -206,20 +206,20 @@ class SampleOptions:
         str | None,
         typer.Option(
             metavar="A,B,...",
-            help="Columns of numbers to explain, in place of --label (projse, RELIEF family).",
+            help="Columns of numbers to explain, instead of --label (projse, RELIEF family).",
         ),
     ] = None
     event: Annotated[
         str | None,
         typer.Option(
             metavar="COLUMN",
-            help="For rrelieff with a time as the one column of --targets: 1 where the event happened, 0 where the "
+            help="For rrelieff with a time as the one column of --targets: 1 if the event happened, 0 if the "
             "observation ended before.",
         ),
     ] = None
     weights: Annotated[
         str | None,
-        typer.Option(metavar="COLUMN", help="For the RELIEF family: weights of the samples, which is no feature."),
+        typer.Option(metavar="COLUMN", help="For the RELIEF family: weights of the samples; not used as a feature."),
     ] = None
 
     def columns(self) -> list[str]:
@@ -236,7 +236,7 @@ class Output:
         typer.Option(
             min=1,
             metavar="N",
-            help="How many features to keep. Default: all in a file, 20 to look at.",
+            help="Number of features to keep. Default: all in a file, 20 in the terminal.",
         ),
     ] = None
     out: Annotated[
@@ -371,7 +371,7 @@ def _numbers(table: io.Table, name: str) -> Any:
     try:
         return table.annotations[name].astype(np.float64)
     except ValueError:
-        raise ValueError(f"Column '{name}' of '{table.source}' must hold numbers") from None
+        raise ValueError(f"Column '{name}' of '{table.source}' must hold numbers only: choose another column") from None
 
 
 def _check_outputs(source: Input, output: Output) -> None:
@@ -391,7 +391,7 @@ def check_files(source: Input, endings: Sequence[tuple[Path | None, Collection[s
     for target, understood in written:
         io.check_output(target, understood)
         if io.resolved(target) in inputs:
-            raise ValueError(f"'{target}' is the input; choose another name to write to")
+            raise ValueError(f"'{target}' is the input: choose another name to write to")
     found = {target.suffix.lower() for target, _ in written}
     if ".parquet" in found:
         import pyarrow.parquet  # noqa: F401  (if it is missing, say so now and not after the work)
@@ -407,7 +407,7 @@ def _words(fact: str) -> str:
 def _targets(method: Method, source: Input, samples: SampleOptions) -> list[str]:
     if samples.targets is None:
         if not method.classes:
-            raise ValueError(f"--method {method.word} explains numbers: give --targets in place of --label")
+            raise ValueError(f"--method {method.word} explains numbers: give --targets instead of --label")
         return []
     targets = names(samples.targets, "--targets")
     if not method.targets or source.label is not None or source.classes is not None:
@@ -438,7 +438,7 @@ def read(
     else:
         require_few_classes(
             table.y,
-            f", or explain them by fastfs score --method {_words('targets')}, with --targets in place of --label",
+            f", or explain them by fastfs score --method {_words('targets')}, with --targets instead of --label",
         )
     return Data(table, reading, list(targets))
 

@@ -36,7 +36,7 @@ class WrapperOptions:
     def needs(self, method: Method) -> list[Needs]:
         """Return the conditions under which the options have an effect."""
         words = " or ".join(word for word, other in METHODS.items() if other.only_ranks)
-        why = f"is for methods that do nothing but rank: choose --method {words}"
+        why = f"is for methods that only rank: choose --method {words}"
         return [Needs("turf vls", method.only_ranks, why)]
 
 
@@ -54,7 +54,7 @@ def _subsets(text: str) -> dict[str, Any]:
         return {"subsets": "pairs"}
     numbers = re.fullmatch(r"([0-9]+)x([0-9]+)", text)
     if numbers is None:
-        raise ValueError(f"--vls needs pairs, or a number of subsets and their size such as 200x1000, not '{text}'")
+        raise ValueError(f"--vls must be pairs, or a number of subsets and their size such as 200x1000; got '{text}'")
     return {"n_subsets": int(numbers[1]), "subset_size": int(numbers[2])}
 
 
@@ -62,4 +62,4 @@ def _step(text: str) -> int | float:
     for number in (int, float):
         with suppress(ValueError):
             return number(text)
-    raise ValueError(f"--turf needs a number of features, or a share of them such as 0.1, not '{text}'")
+    raise ValueError(f"--turf must be a number of features, or a share of them such as 0.1; got '{text}'")

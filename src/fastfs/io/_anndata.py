@@ -55,7 +55,7 @@ def _read(path: Path, wanted: Wanted, kind: str, open_store: Callable[[Path, Exi
             is_old = "obs" in group and hasattr(group["obs"], "dtype")
             layers = list(group.get("layers", {}).keys())
         if missing:
-            raise ValueError(f"'{path}' is no {kind}: it has no '{missing[0]}'")
+            raise ValueError(f"'{path}' isn't a readable {kind}: it has no '{missing[0]}'")
         if is_old:
             raise ValueError(f"'{path}' was written by anndata before 0.7; read and write it with a newer one")
         if wanted.layer is not None and wanted.layer not in layers:
@@ -88,7 +88,7 @@ def _read(path: Path, wanted: Wanted, kind: str, open_store: Callable[[Path, Exi
 def _modality(store: Any, names: list[str], wanted: Wanted, path: Path) -> tuple[Any, Any]:
     """Return the group of the chosen modality, and the annotations that all modalities share."""
     if "mod" not in names or "obs" not in names:
-        raise ValueError(f"'{path}' is no H5MU file: it has no '{'obs' if 'mod' in names else 'mod'}'")
+        raise ValueError(f"'{path}' isn't an H5MU file: it has no '{'obs' if 'mod' in names else 'mod'}'")
     with damage_of(path, "H5MU file"):
         modalities = list(store["mod"].keys())
     if wanted.mod is None:
@@ -106,7 +106,7 @@ def _frame(stored: Any) -> Any:
 
     found = read_elem(stored)
     if not hasattr(found, "columns"):
-        raise ValueError(f"'{stored.name}' holds no table of annotations, but a {type(found).__name__}")
+        raise ValueError(f"'{stored.name}' must hold a table of annotations; got a {type(found).__name__}")
     return found
 
 

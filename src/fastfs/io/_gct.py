@@ -20,13 +20,13 @@ def read_gct(path: Path, wanted: Wanted) -> Content:
         lines = (line.rstrip("\r\n").split("\t") for line in file)
         version = next(lines, [""])[0].strip()
         if version not in ("#1.2", "#1.3"):
-            raise ValueError(f"'{path}' is no {_KIND}: its first line must be #1.2 or #1.3, not {short(version)!r}")
+            raise ValueError(f"'{path}' isn't a {_KIND}: its first line must be #1.2 or #1.3; got {short(version)!r}")
         sizes = [cell for cell in stripped(next(lines, [])) if cell]
         if len(sizes) != (2 if version == "#1.2" else 4) or not all(
             size.isascii() and size.isdigit() for size in sizes
         ):
             raise ValueError(
-                f"'{path}' is no {_KIND}: its second line must hold the sizes, not {short(' '.join(sizes))!r}"
+                f"'{path}' isn't a {_KIND}: its second line must hold the sizes; got {short(' '.join(sizes))!r}"
             )
         n_features, n_samples, n_about_features, n_about_samples = [*map(int, sizes), 1, 0][:4]
         if not n_samples:
@@ -35,7 +35,7 @@ def read_gct(path: Path, wanted: Wanted) -> Content:
         width = 1 + n_about_features + n_samples
         if len(header) < width or any(header[width:]):
             raise ValueError(
-                f"'{path}' is damaged: its second line tells of {width} columns, its third has {len(header)}"
+                f"'{path}' is damaged: its second line announces {width} columns; got {len(header)} in the third"
             )
         # The columns in between describe the features.
         pick = itemgetter(0, *range(1 + n_about_features, width))
@@ -63,7 +63,7 @@ def read_gct(path: Path, wanted: Wanted) -> Content:
                     n += 1
                     yield pick(row)
             if n != n_features:
-                raise ValueError(f"'{path}' is damaged: its second line tells of {n_features} features, but it has {n}")
+                raise ValueError(f"'{path}' is damaged: its second line announces {n_features} features; got {n}")
 
         return read_features(path, wanted, list(pick(header)), rows())
 
@@ -71,6 +71,5 @@ def read_gct(path: Path, wanted: Wanted) -> Content:
 def _require_width(row: list[str], width: int, path: Path) -> None:
     if len(row) < width or any(row[width:]):
         raise ValueError(
-            f"'{path}' is damaged: the row '{short(row[0]) if row else ''}' must have {width} columns, "
-            f"but has {len(row)}"
+            f"'{path}' is damaged: the row '{short(row[0]) if row else ''}' must have {width} columns; got {len(row)}"
         )

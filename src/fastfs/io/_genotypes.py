@@ -66,14 +66,14 @@ def pack_genotypes(
     [[0.0, 1.0], [2.0, nan]]
     """
     if np.ma.is_masked(X):
-        raise ValueError("X has masked values: give X.filled(-1), in which they are missing")
+        raise ValueError("X has masked values: give X.filled(-1), which marks them as missing")
     if names is None:
         names = column_names(X)
     X = as_array(X, Run())
-    refuse_sparse(X, "genotypes must be dense, but the table is sparse: give an array, as of its toarray()", TypeError)
+    refuse_sparse(X, "genotypes must be dense; got a sparse table: give X.toarray()", TypeError)
     X = np.asarray(X)
     if X.dtype.kind not in "biuf":
-        raise ValueError(f"genotypes must be numbers of copies of allele 1, not {X.dtype}")
+        raise ValueError(f"genotypes must be numbers of copies of allele 1; got {X.dtype}")
     n_samples, n_snps = X.shape
     bits = np.empty((n_snps, -(-n_samples // 4)), np.uint8)
     step = 4 * max(1, _BLOCK // max(1, 4 * n_snps))
@@ -85,8 +85,8 @@ def pack_genotypes(
             i, j = np.argwhere(bad)[0]
             hint = "; round dosages, or give them to an estimator, which takes floats" if rows[i, j] < 2 else ""
             raise ValueError(
-                "genotypes must be 0, 1 or 2, or, if missing, NaN or a negative number, but that of "
-                f"sample {block + i} and SNP {j} is {rows[i, j]}{hint}"
+                "genotypes must be 0, 1 or 2, or, if missing, NaN or a negative number; got "
+                f"{rows[i, j]} for sample {block + i} and SNP {j}{hint}"
             )
         codes = np.full((-(-len(rows) // 4) * 4, n_snps), 0, np.uint8)
         codes[: len(rows)] = np.where(
@@ -113,7 +113,7 @@ def _texts(name: str, given: Any, *shape: int) -> npt.NDArray[Any]:
     try:
         values = np.asarray(given)
     except ValueError:
-        raise ValueError(f"{name} must have the shape {shape}, but its entries have different lengths") from None
+        raise ValueError(f"{name} must have the shape {shape}; got entries of different lengths") from None
     return _of_shape(name, values, shape).astype(np.str_)
 
 
@@ -123,7 +123,7 @@ def _numbers(name: str, given: Any, *shape: int) -> npt.NDArray[np.float64]:
 
 def _of_shape(name: str, values: npt.NDArray[Any], shape: tuple[int, ...]) -> npt.NDArray[Any]:
     if values.shape != shape:
-        raise ValueError(f"{name} must have the shape {shape}, but has {values.shape}")
+        raise ValueError(f"{name} must have the shape {shape}; got {values.shape}")
     return values
 
 
@@ -131,5 +131,5 @@ def _positions(given: Any, n: int) -> npt.NDArray[np.int64]:
     numbers = _numbers("position", given, n)
     for j, number in enumerate(numbers.tolist()):
         if not is_position(number):
-            raise ValueError(f"position must hold whole numbers up to 2^50, but that of SNP {j} is {number}")
+            raise ValueError(f"position must hold whole numbers up to 2^50; got {number} for SNP {j}")
     return numbers.astype(np.int64)

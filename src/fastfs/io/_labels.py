@@ -65,7 +65,7 @@ def read_covariates(
     matching = match_samples(file, samples, None, names, rule)
     names = names or _other_columns(file, matching.keys, samples)
     if not names:
-        raise ValueError(f"'{path}' has no column besides the names of the samples: expected covariates")
+        raise ValueError(f"'{path}' must have a column of a covariate; got only the names of the samples")
     return _columns(file, names, matching.lines, samples, True), matching.how
 
 
@@ -113,7 +113,7 @@ def _read(path: Path, label: str | None, samples: Samples, budget: int | None) -
     if is_plink:
         rows = _read_spaced(path, budget)
         if not rows:
-            raise ValueError(f"'{path}' is empty: expected a table of FID, IID and phenotypes")
+            raise ValueError(f"'{path}' must be a table of FID, IID and phenotypes; got an empty file")
         header = rows[0]
         if samples.families is not None and samples.individuals is not None and not _has_plink_names(header):
             pairs = set(zip(samples.families, samples.individuals, strict=True))
@@ -160,5 +160,5 @@ def _of_length(rows: list[list[str]], n_cells: int, path: Path, first_line: int)
     for line, row in enumerate(rows):
         if len(row) != n_cells:
             wrong = f"line {line + first_line} of '{path}' has {len(row)} values"
-            raise ValueError(f"{wrong}, but its first line {n_cells}")
+            raise ValueError(f"{wrong}, its first line {n_cells}: give each line the same number")
     return rows

@@ -150,7 +150,7 @@ def check_names(content: Content, path: Path) -> None:
     for what, names in (("feature", content.feature_names), ("sample", content.sample_names or [])):
         is_blank = what == "sample" and not any(names)  # a column of blanks isn't one of names
         if not all(names) and not is_blank:
-            raise ValueError(f"'{path}' has a {what} without a name: {what} {names.index('')} (0-based); give it one")
+            raise ValueError(f"'{path}' has a {what} without a name: {what} {names.index('')} (0-based): give it one")
         broken = next((name for name in names if "\0" in name), None)
         if broken is not None:
             shown = short(broken.replace("\0", "\\0"))
@@ -160,7 +160,7 @@ def check_names(content: Content, path: Path) -> None:
 def check_unique(names: Sequence[str], what: str, path: Path) -> None:
     if len(set(names)) < len(names):
         name, count = Counter(names).most_common(1)[0]
-        raise ValueError(f"'{path}' has {count} {what} '{short(name)}'; each needs a name of its own")
+        raise ValueError(f"'{path}' has {count} {what} '{short(name)}': give each a unique name")
 
 
 def unique_features(names: list[str], duplicates: str, path: Path) -> list[str]:

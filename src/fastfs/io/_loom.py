@@ -30,7 +30,7 @@ def read_loom(path: Path, wanted: Wanted) -> Content:
             layers = list(file.get("layers", {}).keys())
             missing = [part for part in ("matrix", "row_attrs", "col_attrs") if part not in file]
         if missing:
-            raise ValueError(f"'{path}' is no {_KIND}: it has no '{missing[0]}'")
+            raise ValueError(f"'{path}' isn't a {_KIND}: it has no '{missing[0]}'")
         if wanted.layer is not None and wanted.layer not in layers:
             raise unknown("layer", wanted.layer, layers, path)
         with damage_of(path, _KIND):

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from fastfs._files.errors import TRANSPOSE, Parameter, TableError, short, some_of, unknown
+from fastfs._files.errors import TRANSPOSE, Parameter, TableError, any_of, short, some_of, unknown
 from fastfs._types import Integers
 
 
@@ -46,7 +46,7 @@ class MatchRule:
 
     def __post_init__(self) -> None:
         if self.match is not None and self.match not in _CHANGES:
-            raise ValueError(f"match must be {', '.join(_CHANGES)}; got '{self.match}'")
+            raise ValueError(f"match must be {any_of(_CHANGES)}; got '{self.match}'")
         if self.by_order and (self.key is not None or self.match is not None):
             raise TableError(
                 Parameter("by_order", True), " takes lines in their order, so leave out ",
@@ -262,7 +262,7 @@ def _without_fit(
         name, count = Counter(names).most_common(1)[0]
         cause = "" if rule.match is None else f" once {_CHANGES[rule.match][1]} are left out of account"
         raise TableError(
-            f"{count} samples of '{samples.path}' are called '{short(name)}'{cause}: give each a name of its own, or, "
+            f"{count} samples of '{samples.path}' are called '{short(name)}'{cause}: give each a unique name, or, "
             f"if the lines of '{file.path}' stand in the order of the samples, add ",
             Parameter("by_order", True),
         )

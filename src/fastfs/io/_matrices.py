@@ -15,7 +15,7 @@ from fastfs.io._layout import Wanted
 
 def as_float(values: np.ndarray, path: Path) -> np.ndarray:
     if values.dtype.kind not in "biuf":
-        raise ValueError(f"Array 'X' of '{path}' must hold real numbers, not {values.dtype}")
+        raise ValueError(f"Array 'X' of '{path}' must hold real numbers; got {values.dtype}")
     return values.astype(np.float32 if values.dtype in (np.float16, np.float32) else np.float64, copy=False)
 
 

@@ -36,11 +36,13 @@ def read_mtx(path: Path, wanted: Wanted) -> Content:
                 warnings.simplefilter("ignore", DeprecationWarning)  # SciPy 1.18's, that it will return a sparse array
                 matrix = mmread(stream)
     except (ValueError, OverflowError, EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise ValueError(f"'{path}' is no MatrixMarket file, or a damaged one: {one_line(error)}") from error
+        raise ValueError(f"'{path}' isn't a readable MatrixMarket file: {one_line(error)}") from error
     if field not in _REAL_FIELDS:
-        raise ValueError(f"'{path}' has the field '{field}'; expected a matrix of real or integer values")
+        raise ValueError(f"'{path}' must hold real or integer values; got the field '{field}'")
     if max(shape) > MOST_COLUMNS:
-        raise ValueError(f"'{path}' is {shape[0]} x {shape[1]}; at most {MOST_COLUMNS} rows and columns are read")
+        raise ValueError(
+            f"'{path}' must have at most {MOST_COLUMNS} rows and columns; got {shape[0]} x {shape[1]}: split it"
+        )
     matrix = matrix.T if wanted.transpose else matrix
     X = as_csr_or_csc(csr_array(matrix), path) if issparse(matrix) else as_float(matrix, path)
     n_samples, n_features = X.shape
@@ -59,7 +61,7 @@ def read_mtx(path: Path, wanted: Wanted) -> Content:
     samples_file = _beside(path, "barcodes.tsv")
     samples = read_names(samples_file, wanted.budget) if samples_file is not None else None
     if samples is not None and len(samples) != n_samples:
-        raise ValueError(f"'{samples_file}' names {len(samples)} samples, but '{path}' has {n_samples}")
+        raise ValueError(f"'{samples_file}' must name the {n_samples} samples of '{path}'; got {len(samples)} names")
     return Content(columns_of(X, keep), [names[j] for j in keep], samples)
 
 

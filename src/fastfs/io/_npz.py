@@ -19,7 +19,7 @@ _ZIP_ERRORS = (zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError)
 
 def read_npz(path: Path, wanted: Wanted) -> Content:
     if not zipfile.is_zipfile(path):
-        raise ValueError(f"'{path}' is no NPZ archive: write it with numpy.savez(path, X=X, y=y)")
+        raise ValueError(f"'{path}' isn't an NPZ archive: write it with numpy.savez(path, X=X, y=y)")
     try:
         archive = np.load(path, allow_pickle=False)
     except (ValueError, *_ZIP_ERRORS) as error:
@@ -42,18 +42,20 @@ def read_npz(path: Path, wanted: Wanted) -> Content:
         if "X" in archive.files or "indptr" not in archive.files:
             X = as_float(array("X"), path)
         elif "format" in archive.files and array("format").item() not in ("csr", b"csr"):
-            raise ValueError(f"'{path}' holds a sparse matrix as {array('format').item()!r}; expected 'csr'")
+            raise ValueError(
+                f"'{path}' must hold a sparse matrix as 'csr'; got {array('format').item()!r}: save X.tocsr()"
+            )
         else:
             X = csr(array("data"), array("indices"), array("indptr"), array("shape"), path)
         if X.ndim != 2:
-            raise ValueError(f"Array 'X' of '{path}' must be samples x features; it has {X.ndim} dimension(s)")
+            raise ValueError(f"Array 'X' of '{path}' must be a 2-D array of samples x features; got {X.ndim}-D")
         X = X.T if wanted.transpose else X
 
         of_samples = {name: array(name) for name in wanted.aside}
         for name, values in of_samples.items():
             if values.shape != X.shape[:1]:
                 raise ValueError(
-                    f"Array '{name}' of '{path}' must have a value for each of the {X.shape[0]} samples of X, but has "
+                    f"Array '{name}' of '{path}' must have a value for each of the {X.shape[0]} samples of X; got "
                     f"the shape {values.shape}"
                 )
         # class_names belong to y, so a label in another array doesn't use them.
@@ -65,19 +67,19 @@ def read_npz(path: Path, wanted: Wanted) -> Content:
 
         n_features = X.shape[1]
         if n_features > MOST_COLUMNS:
-            raise ValueError(f"'{path}' has {n_features} columns; at most {MOST_COLUMNS} can be named and ranked")
+            raise ValueError(f"'{path}' must have at most {MOST_COLUMNS} columns; got {n_features}: split it")
         names = [f"x{j}" for j in range(n_features)]
         if "feature_names" in archive.files:
             stored = array("feature_names").ravel()
             held.add(TEXT_BYTES * len(stored))
             names = [str(name) for name in stored]
         if len(names) != n_features:
-            raise ValueError(f"'{path}' has {len(names)} feature_names for the {n_features} columns of X")
+            raise ValueError(f"'{path}' must have {n_features} feature_names, one per column of X; got {len(names)}")
         samples = None
         if "sample_names" in archive.files:
             samples = [str(name) for name in array("sample_names").ravel()]
             if len(samples) != X.shape[0]:
-                raise ValueError(f"'{path}' has {len(samples)} sample_names for the {X.shape[0]} rows of X")
+                raise ValueError(f"'{path}' must have {X.shape[0]} sample_names, one per row of X; got {len(samples)}")
     keep = features_of(names, wanted.ignore, path, "feature")
     aside = {name: SampleColumn(values, f"Array '{name}' of '{path}'") for name, values in of_samples.items()}
     return Content(columns_of(X, keep), [names[j] for j in keep], samples, aside)

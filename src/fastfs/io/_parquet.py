@@ -28,9 +28,11 @@ def read_parquet(path: Path, wanted: Wanted) -> Content:
     except MemoryError:
         raise
     except (pyarrow.ArrowException, OSError, ValueError) as error:
-        raise ValueError(f"'{path}' is no Parquet file, or a damaged one: {one_line(error)}") from error
+        raise ValueError(f"'{path}' isn't a readable Parquet file: {one_line(error)}") from error
     if not table.num_rows or not header:
-        raise ValueError(f"'{path}' has {table.num_rows} rows and {len(header)} columns; expected a table")
+        raise ValueError(
+            f"'{path}' must be a table with rows and columns; got {table.num_rows} rows and {len(header)} columns"
+        )
     index = [j for j, name in enumerate(header) if name in index_names]
     if wanted.transpose:
         return _read_parquet_features(path, wanted, table, index)
@@ -68,7 +70,7 @@ def _read_parquet_features(path: Path, wanted: Wanted, table: Any, index: list[i
         if name not in wanted.aside and name not in wanted.ignore:
             rows.append(i)
         elif name in aside:
-            raise ValueError(f"'{path}' has 2 rows '{name}'; each needs a name of its own")
+            raise ValueError(f"'{path}' has 2 rows '{name}': give each a unique name")
         else:
             aside[name] = i
     names, samples = [row_names[i] for i in rows], [header[j] for j in keep]

@@ -58,8 +58,8 @@ def read_rds(path: Path, wanted: Wanted) -> Content:
         table = _Table(header or [f"x{j}" for j in range(X.shape[1])], rows, _Matrix(X, path))
     else:
         raise ValueError(
-            f"'{path}' holds an object of class '{classes[0]}'; expected a matrix, a data.frame, or an experiment of "
-            "Bioconductor: save one by saveRDS(x, 'x.rds')"
+            f"'{path}' must hold a matrix, a data.frame, or an experiment of Bioconductor; got an object of class "
+            f"'{classes[0]}': save one by saveRDS(x, 'x.rds')"
         )
     return (_read_features if wanted.transpose else _read_samples)(path, wanted, table)
 
@@ -82,9 +82,9 @@ def _parsed(path: Path, budget: int | None) -> dict[str, Any]:
                 start = file.read(6)
         Held(path, budget).add(plain.stat().st_size)
         if start.startswith((b"RDX", b"RDA")):
-            raise ValueError("save() wrote it, so write the one object by saveRDS()")
+            raise ValueError("save() wrote it: write the object by saveRDS() instead")
         if not start.startswith(b"X\n"):
-            raise ValueError("expected the binary format of saveRDS()")
+            raise ValueError("it must have the binary format of saveRDS()")
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # it warns of objects that it leaves out, such as formulas
             try:
@@ -92,7 +92,7 @@ def _parsed(path: Path, budget: int | None) -> dict[str, Any]:
             except Exception as error:
                 raise ValueError(
                     "it is cut off, or holds functions, as a DESeqDataSet does; then save, in R, "
-                    "SummarizedExperiment(assays(x), colData = colData(x)) in its place"
+                    "SummarizedExperiment(assays(x), colData = colData(x)) instead"
                 ) from error
         return found
 
@@ -138,7 +138,7 @@ def _cells(found: dict[str, Any], where: str) -> list[Any]:
     if found["type"] == "string":
         return list(found["data"])
     if found["type"] not in _NUMERIC:
-        raise ValueError(f"{where} is of class '{_classes(found)[0]}'; expected text, numbers or a factor")
+        raise ValueError(f"{where} must hold text, numbers or a factor; got class '{_classes(found)[0]}'")
     return [None if value != value else value for value in _numbers(found).tolist()]
 
 
@@ -149,8 +149,8 @@ def _matrix(found: dict[str, Any], what: str) -> tuple[Any, list[str] | None, li
     form = re.fullmatch(r"[dl]g([CRT])Matrix", found.get("class_name") or "")
     if form is None and not (found["type"] in _NUMERIC and len(_attribute(found, "dim").get("data", ())) == 2):
         raise ValueError(
-            f"{what} is of class '{_classes(found)[0]}'; expected a matrix of numbers, or a dgCMatrix as of as(x, "
-            "'dgCMatrix')"
+            f"{what} must be a matrix of numbers, or a dgCMatrix as of as(x, 'dgCMatrix'); got class "
+            f"'{_classes(found)[0]}'"
         )
     if form is None:
         X = _numbers(found).reshape(_attribute(found, "dim")["data"].tolist(), order="F")
@@ -269,7 +269,7 @@ class _Table(NamedTuple):
 def _read_samples(path: Path, wanted: Wanted, table: _Table) -> Content:
     header = table.with_names()
     if not header:
-        raise ValueError(f"'{path}' has no columns; expected a table")
+        raise ValueError(f"'{path}' must be a table with columns; got none")
     names_at, keep = feature_columns(header, [], wanted, path, lambda: list(map(str, table.cells(0))))
     X = table.columns(keep)
     if not X.shape[0]:

@@ -268,7 +268,7 @@ def _require_format(path: Path, reader: Any, **special: Any) -> None:
     for name, value in special.items():
         if value and reader not in _ONLY_FOR[name]:
             others = any_of([ending for ending, read in READERS.items() if read in _ONLY_FOR[name]])
-            raise TableError(Parameter(name), f" is for files that end in {others}, not for '{path}': leave it out")
+            raise TableError(Parameter(name), f" is for files that end in {others}: leave it out for '{path}'")
 
 
 def read_unlabelled(

@@ -26,9 +26,9 @@ def read_series_matrix(path: Path, wanted: Wanted) -> Content:
             if name.startswith("!Sample_"):
                 fields.append((name.removeprefix("!Sample_"), cells))
             elif name and not name.startswith("!"):
-                raise ValueError(f"'{path}' is no {_KIND}: its lines must begin with '!', not {short(name)!r}")
+                raise ValueError(f"'{path}' isn't a {_KIND}: its lines must begin with '!'; got {short(name)!r}")
         else:
-            raise ValueError(f"'{path}' is no {_KIND}, or a damaged one: it has no line '{_BEGIN}'")
+            raise ValueError(f"'{path}' isn't a {_KIND}, or is damaged: it has no line '{_BEGIN}'")
         header = next(lines, [""])
         samples = header[1:]
         for name, cells in fields:
@@ -53,7 +53,7 @@ def read_series_matrix(path: Path, wanted: Wanted) -> Content:
                     break
                 if len(row) != len(header):
                     raise ValueError(
-                        f"'{path}' is damaged: the row '{short(row[0])}' has {len(row)} columns, not {len(header)}"
+                        f"'{path}' is damaged: the row '{short(row[0])}' must have {len(header)} cells; got {len(row)}"
                     )
                 is_empty = False
                 yield row
@@ -75,7 +75,7 @@ def _require_one_platform(fields: list[tuple[str, list[str]]], path: Path) -> No
     platforms = list(dict.fromkeys(cell for name, cells in fields if name == "platform_id" for cell in cells))
     if len(platforms) > 1:
         raise ValueError(
-            f"'{path}' must hold samples of one platform, but has those of {some_of(platforms)}, whose probes differ: "
+            f"'{path}' must hold samples of one platform; got {some_of(platforms)}, which have different probes: "
             "take the series matrix of one platform, or split the file"
         )
 

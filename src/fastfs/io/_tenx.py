@@ -29,7 +29,7 @@ def read_10x(path: Path, wanted: Wanted) -> Content:
             names = list(file)
         if "matrix" not in names and not genomes:
             raise ValueError(
-                f"'{path}' is no {_KIND}: expected a group 'matrix', but it has {some_of(names)}; files of "
+                f"'{path}' isn't an {_KIND}: it must have a group 'matrix'; got {some_of(names)}; files of "
                 "AnnData must end in .h5ad"
             )
         with damage_of(path, _KIND):

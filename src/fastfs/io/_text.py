@@ -65,7 +65,7 @@ def read_features(path: Path, wanted: Wanted, header: list[str], rows: Iterator[
         name, cells = row[names_at].strip(), pick(row)[:-1]
         if name in wanted.aside or name in wanted.ignore:
             if name in aside:
-                raise ValueError(f"'{path}' has 2 rows '{name}'; each needs a name of its own")
+                raise ValueError(f"'{path}' has 2 rows '{name}': give each a unique name")
             held.add(TEXT_BYTES * len(cells))
             aside[name] = cells
             continue
@@ -94,7 +94,7 @@ def open_table(path: Path, what: str, budget: int | None) -> Iterator[tuple[list
         numbered = _numbered(file, separator, path)
         header = stripped(next(numbered, (0, []))[1])
         if not any(header):
-            raise ValueError(f"'{path}' is no table: expected the column names in its first line, but that is blank")
+            raise ValueError(f"'{path}' isn't a table: its first line must hold the column names; got a blank line")
         if len(header) == 1 and (other := next((other for other in ",;\t" if other in header[0]), None)):
             separator = other  # spreadsheets write semicolons in countries with decimal commas
             file.seek(0)
@@ -116,10 +116,15 @@ def _of_equal_length(rows: Iterable[tuple[int, list[str]]], header: Sequence[str
     unnamed = [j for j, name in enumerate(header) if not name and j > 0]
     for line, row in rows:
         if len(row) != len(header):
-            raise ValueError(f"'{path}' is no table: line {line} has {len(row)} values, its header {len(header)} names")
+            raise ValueError(
+                f"'{path}' isn't a table: line {line} must have a value for each of the {len(header)} names in its "
+                f"header; got {len(row)}"
+            )
         for j in unnamed:
             if row[j].strip():
-                raise ValueError(f"Column {j + 1} of '{path}' has no name in the header; give it one, or remove it")
+                raise ValueError(
+                    f"Column {j} (0-based) of '{path}' has no name in the header: give it one, or remove it"
+                )
         yield row
 
 
@@ -146,7 +151,7 @@ def open_text(path: Path, budget: int | None) -> Iterator[TextIO]:
         with open_expanded(path, budget) as file, _Text(file, path, budget) as text:
             yield text
     except UnicodeDecodeError as error:
-        raise ValueError(f"'{path}' is no table: expected UTF-8 text, but {error}; save it as UTF-8") from error
+        raise ValueError(f"'{path}' must be UTF-8 text: {error}; save it as UTF-8") from error
 
 
 class _Text(TextIOWrapper):
@@ -176,8 +181,8 @@ def _numbered(file: TextIO, separator: str, path: Path) -> Iterator[tuple[int, l
             before = rows.line_num
     except csv.Error as error:
         raise ValueError(
-            f"'{path}' is no table: line {before + 1} has a quote that doesn't close at the end of its cell; close it, "
-            "remove it, or write quotes within a cell twice"
+            f"'{path}' isn't a table: line {before + 1} has a quote that doesn't close at the end of its cell: "
+            "close it, remove it, or write quotes within a cell twice"
         ) from error
 
 

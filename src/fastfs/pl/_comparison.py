@@ -59,7 +59,7 @@ def comparison(
     feature_names = _names_of_fits((a, b), feature_names)
     a, b = scores_of("a", a), scores_of("b", b)
     if a.ndim != 1 or a.shape != b.shape or a.size < 2:
-        raise ValueError(f"a and b must be scores of the same features, but have the shapes {a.shape} and {b.shape}")
+        raise ValueError(f"a and b must be scores of the same features; got shapes {a.shape} and {b.shape}")
     check_names(feature_names, a.size)
     ax = axes(ax, (6, 6))
     best = [np.argsort(-scores, kind="stable")[:top] for scores in (a, b)]
@@ -106,7 +106,9 @@ def _names_of_fits(fits: tuple[Any, Any], given: Sequence[str] | None) -> Sequen
     """Return the caller's names, or else the names of the fits, which must agree."""
     a, b = (getattr(fit, "feature_names_in_", None) for fit in fits)
     if a is not None and b is not None and list(a) != list(b):
-        raise ValueError("a and b must be scores of the same features in the same order, but their fits name others")
+        raise ValueError(
+            "a and b must be scores of the same features in the same order; their fits name different ones"
+        )
     return given if given is not None else b if a is None else a
 
 

@@ -61,18 +61,18 @@ def components(
     ['M, 1st', 'M, 2nd', 'D, 1st', 'D, 2nd']
     """
     if not hasattr(selector, "mean_eigenvectors_"):
-        raise ValueError("components needs a fitted ManiFeSt")
+        raise ValueError("selector must be a fitted ManiFeSt")
     parts = {}
     for letter, part in (("M", "mean"), ("D", "difference")):
         values, vectors = getattr(selector, f"{part}_eigenvalues_"), getattr(selector, f"{part}_eigenvectors_")
         if vectors.ndim == 2:
             values, vectors = values[None], vectors[None]
         if not 0 <= comparison < len(vectors):
-            raise ValueError(f"comparison must lie between 0 and {len(vectors) - 1}, but is {comparison}")
+            raise ValueError(f"comparison must lie between 0 and {len(vectors) - 1}; got {comparison}")
         parts[letter] = values[comparison], vectors[comparison]
     n_components = len(parts["M"][0])
     if n_components == 0:
-        raise ValueError("The selector kept no components: fit it with n_components=1 or more")
+        raise ValueError("selector must have kept components: fit it with n_components=1 or more")
     n_features = len(parts["M"][1])
     names = names_of_fit(selector, feature_names, n_features)
 

@@ -61,18 +61,18 @@ def scores_of(name: str, given: Any) -> Floats:
             return np.asarray(values, dtype=float)
     raise TypeError(
         f"{name} must be an array of one score for each feature, such as scores_ of a fitted selector or a column of "
-        f"adata.var, not {type(given).__name__}"
+        f"adata.var; got {type(given).__name__}"
     )
 
 
 def check_top(top: int, least: int = 1) -> None:
     if top < least:
-        raise ValueError(f"top must be at least {least}, not {top}")
+        raise ValueError(f"top must be at least {least}; got {top}")
 
 
 def check_names(names: Sequence[str] | None, n_features: int, what: str = "scores") -> None:
     if names is not None and len(names) != n_features:
-        raise ValueError(f"There are {len(names)} feature_names for {n_features} {what}")
+        raise ValueError(f"feature_names must name all {n_features} {what}; got {len(names)} names")
 
 
 def names_of_fit(selector: Any, given: Sequence[str] | None, n_features: int) -> Sequence[str] | None:

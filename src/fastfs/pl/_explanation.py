@@ -48,11 +48,11 @@ def explanation(
     """
     check_top(top)
     if not hasattr(found, "tables"):
-        raise ValueError("explanation draws one sample: give one entry of the list that explain returns")
+        raise ValueError("found must explain one sample: give one entry of the list that explain returns")
     tables = {word: (names, parts, n) for word, names, parts, n in found.tables() if n}
     of = list(tables)[-1] if of is None else of
     if of not in tables:
-        raise ValueError(f"of must be {' or '.join(map(repr, tables))} here, not {of!r}")
+        raise ValueError(f"of must be {' or '.join(map(repr, tables))} here; got {of!r}")
     names, parts, n_parts = tables[of]
     names, parts = [middle_cut(name, 48) for name in names[:top]], parts[:top]
     n_bars = len(parts)

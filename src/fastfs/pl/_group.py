@@ -69,23 +69,26 @@ def group(
     ['0', '1']
     """
     if not hasattr(selector, "bandwidths_"):
-        raise ValueError("group needs a fitted DiSC")
+        raise ValueError("selector must be a fitted DiSC")
     n_features = len(selector.scores_)
     check_structure(X)
     X = by_columns(X)
     y = as_values(y)
     if X.ndim != 2 or X.shape[1] != n_features or y.shape != (X.shape[0],):
         raise ValueError(
-            f"X must have the {n_features} features of the fit and y a label for each row; the shapes are {X.shape} "
+            f"X must have the {n_features} features of the fit and y a label for each row; got shapes {X.shape} "
             f"and {y.shape}"
         )
     chosen = np.asarray(features)
     if chosen.dtype == bool and chosen.shape == (n_features,):
         chosen = np.flatnonzero(chosen)
     if chosen.ndim != 1 or len(chosen) < 2 or chosen.dtype.kind not in "iu":
-        raise ValueError("features must be at least two indices, or True and False for each feature")
+        raise ValueError(
+            "features must be at least two column numbers, or a mask of all features; got "
+            f"shape {chosen.shape} of {chosen.dtype}"
+        )
     if chosen.min() < 0 or chosen.max() >= n_features:
-        raise ValueError(f"features must lie between 0 and {n_features - 1}")
+        raise ValueError(f"features must lie between 0 and {n_features - 1}; got {chosen.min()} to {chosen.max()}")
     check_top(top, 2)
     names = names_of_fit(selector, feature_names, n_features)
     n_all = len(chosen)
@@ -96,7 +99,8 @@ def group(
     part = X[:, drawn_features]
     part = np.asarray(dense(part), dtype=float)
     if not np.isfinite(part).all():
-        raise ValueError("X contains NaN or infinity")
+        i, j = np.argwhere(~np.isfinite(part))[0]
+        raise ValueError(f"X must be finite; got {part[i, j]} in row {i}, column {drawn_features[j]} (0-based)")
     if hasattr(selector, "mean_"):
         part = (part - selector.mean_[drawn_features]) / selector.scale_[drawn_features]
 
@@ -105,7 +109,7 @@ def group(
     for label, eps in zip(selector.classes_, selector.bandwidths_[:, drawn_features] / unit, strict=True):
         rows = part[y == label] / unit
         if not len(rows):
-            raise ValueError(f"y has no samples of class {label}")
+            raise ValueError(f"y must have samples of each class of the fit; got none of class {label}")
         squares = np.array([((rows - rows[:, [j]]) ** 2).sum(axis=0) for j in range(len(drawn_features))])
         one_sided = np.exp(-squares / np.maximum(eps, np.finfo(float).tiny ** 0.5)[:, None] ** 2)
         maps.append((one_sided + one_sided.T) / 2)

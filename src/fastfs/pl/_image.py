@@ -46,7 +46,7 @@ def image(
     """
     values = np.asarray(values, dtype=float)
     if values.size != shape[0] * shape[1]:
-        raise ValueError(f"{values.size} values do not fill an image of {shape[0]} x {shape[1]} pixels")
+        raise ValueError(f"values must fill an image of {shape[0]} x {shape[1]} pixels; got {values.size} values")
     ax = axes(ax)
     colours: dict[str, Any] = {"cmap": "viridis"}
     if signed:

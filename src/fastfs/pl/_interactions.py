@@ -52,7 +52,7 @@ def interactions(
     ['KRAS', 'TP53']
     """
     if by not in ("weight", "residual"):
-        raise ValueError(f"by must be 'weight' or 'residual', not {by!r}")
+        raise ValueError(f"by must be 'weight' or 'residual'; got {by!r}")
     check_top(top)
     if hasattr(source, "eigenvectors_") and hasattr(source, "kept_features_"):
         # Uses the factors of W, because W itself is too large for many features.
@@ -61,7 +61,7 @@ def interactions(
     else:
         W = np.asarray(source, dtype=float) if not hasattr(source, "fit") else np.empty(0)
         if W.ndim != 2 or W.shape[0] != W.shape[1] or not np.allclose(W, W.T, atol=1e-8):
-            raise ValueError("interactions needs a fitted Immigrate or a symmetric matrix")
+            raise ValueError("source must be a fitted Immigrate or a symmetric matrix")
         n_features = len(W)
         features = np.arange(n_features)
         values, vectors = np.linalg.eigh(W)

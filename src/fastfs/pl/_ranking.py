@@ -77,11 +77,11 @@ def ranking(
         ranks = getattr(scores, "ranking_", None) if ranks is None else ranks
     scores = scores_of("scores", scores)
     if scores.ndim != 1 or scores.size == 0:
-        raise ValueError(f"scores must be one-dimensional and not empty; its shape is {scores.shape}")
+        raise ValueError(f"scores must be a 1-D array with values; got shape {scores.shape}")
     check_names(feature_names, scores.size)
     check_top(top)
     if ranks is not None and np.shape(ranks) != scores.shape:
-        raise ValueError(f"There are ranks of shape {np.shape(ranks)} for {scores.size} scores")
+        raise ValueError(f"ranks must have one rank for each of the {scores.size} scores; got shape {np.shape(ranks)}")
     order = np.argsort(-scores if ranks is None else np.asarray(ranks), kind="stable")[:top]
     best = scores[order].max()
     names = names_of(order, feature_names)

@@ -48,12 +48,12 @@ def significance(
     """
     ending = "_" if hasattr(found, "significance_") else ""
     if not hasattr(found, f"significance{ending}"):
-        raise ValueError("significance needs a fitted DiSC or the result of fastfs.disc")
+        raise ValueError("found must be a fitted DiSC or the result of fastfs.disc")
     values, trivial, counts = (getattr(found, name + ending) for name in ("significance", "trivial", "n_differential"))
     if names is None:
         names = [str(c) for c in found.classes_] if ending else [f"set {s}" for s in range(len(values))]
     if len(names) != len(values):
-        raise ValueError(f"There are {len(names)} names for {len(values)} sets")
+        raise ValueError(f"names must name all {len(values)} sets; got {len(names)} names")
     ax = axes(ax)
     few = len(values) <= 10
     for s, name in enumerate(names):

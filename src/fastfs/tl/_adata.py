@@ -33,18 +33,18 @@ class CellMatrix:
             self.X, names, self.use_raw = adata.layers[layer], adata.var_names, False
         else:
             if use_raw and adata.raw is None:
-                raise ValueError("use_raw=True, but adata.raw is empty")
+                raise ValueError("use_raw=True needs adata.raw, which is empty: give use_raw=False")
             self.use_raw = adata.raw is not None if use_raw is None else use_raw
             self.X, names = (adata.raw.X, adata.raw.var_names) if self.use_raw else (adata.X, adata.var_names)
         if self.X is None:
             raise ValueError("adata has no X: give a layer")
         if not self.X.shape[1]:
-            raise ValueError("adata must have genes to compare, but has none")
+            raise ValueError("adata must have genes to compare; got none")
         check_structure(self.X)
         if not names.is_unique:
             repeated = names[names.duplicated()].unique()
             raise ValueError(
-                f"gene names must be unique, but {some_of(list(repeated))} occur more than once: call "
+                f"gene names must be unique; got {some_of(list(repeated))} more than once: call "
                 "adata.var_names_make_unique()"
             )
         self.genes = None if mask_var is None else _read_mask(adata, mask_var, names, self.use_raw)
@@ -90,7 +90,7 @@ def require_writable(adata: Any, copy: bool) -> None:
     from anndata import AnnData
 
     if not isinstance(adata, AnnData):
-        raise TypeError(f"adata must be an AnnData, not {type(adata).__name__}: anndata.read_h5ad reads files")
+        raise TypeError(f"adata must be an AnnData; got {type(adata).__name__}: anndata.read_h5ad reads files")
     if adata.isbacked and (copy or adata.is_view):
         raise ValueError("results can't be kept in a copy or a view of a file: call adata.to_memory() first")
 
@@ -113,11 +113,11 @@ def _read_mask(adata: AnnData, mask_var: Any, names: Any, use_raw: bool) -> Arra
         mask = np.asarray(mask_var)
     if mask.dtype != bool or mask.shape != (len(names),):
         raise ValueError(
-            f"mask_var must tell for each of the {len(names)} genes whether to compare it, as True or False, but is of "
-            f"type {mask.dtype} and shape {mask.shape}"
+            f"mask_var must hold True or False for each of the {len(names)} genes; got type {mask.dtype} and shape "
+            f"{mask.shape}"
         )
     if mask.sum() < 2:
-        raise ValueError(f"mask_var leaves {mask.sum()} genes, but at least two are needed")
+        raise ValueError(f"mask_var must leave at least two genes; got {mask.sum()}")
     return np.flatnonzero(mask)
 
 
@@ -149,37 +149,37 @@ def read_grouping(
     cells = np.flatnonzero(column.notna().to_numpy())
     if column.dtype.kind == "f" and len(fractions := column[column % 1 != 0].dropna()):
         raise ValueError(
-            f"{groupby} must hold groups, but holds numbers such as {fractions.iloc[0]:g}: bin them first (pandas.cut)"
+            f"{groupby} must hold groups; got numbers such as {fractions.iloc[0]:g}: bin them first (pandas.cut)"
         )
     labels = column.iloc[cells].astype(str).to_numpy(dtype=str)
     present = sorted(set(labels.tolist()))
     if hasattr(column, "cat"):
         present = [str(c) for c in column.cat.categories if str(c) in present]
     if len(present) < 2:
-        raise ValueError(f"{groupby} must have at least two groups with cells, but has {present}")
+        raise ValueError(f"{groupby} must have at least two groups with cells; got {present}")
     if groups is not None and (isinstance(groups, str) or not hasattr(groups, "__iter__")):
-        raise TypeError(f"groups must be a list of groups, not {groups!r}")
+        raise TypeError(f"groups must be a list of groups; got {groups!r}")
     reference = _match_group(present, reference)
     if reference == "rest" and "rest" in present:
         raise ValueError(f'a group of {groupby} is called "rest", which stands for all other groups: rename it')
     compared_groups = present if groups is None else [_match_group(present, group) for group in groups]
     if not compared_groups:
-        raise ValueError(f"groups must name one of {', '.join(present)}, but is empty")
+        raise ValueError(f"groups must name one of {', '.join(present)}; got an empty list")
     for group in [*compared_groups, *([] if reference == "rest" else [reference])]:
         if group not in present:
             raise KeyError(f"{groupby} has no cells in group {group!r}; its groups are {', '.join(present)}")
     if "" in compared_groups:  # fields of record arrays need a name
         raise ValueError(f"a group of {groupby} has an empty name, under which results can't be kept: rename it")
     if reference != "rest" and not [group for group in compared_groups if group != reference]:
-        raise ValueError(f"groups must name one other than the reference {reference!r}")
+        raise ValueError(f"groups must name a group other than the reference {reference!r}")
     if reference != "rest":
         kept = np.isin(labels, [*compared_groups, reference])
         cells, labels = cells[kept], labels[kept]
     for group in sorted({*compared_groups, *([] if reference == "rest" else [reference])}):
         if np.count_nonzero(labels == group) < 2:
-            raise ValueError(f"each group must have at least two cells, but {group!r} has one: leave it out of groups")
+            raise ValueError(f"each group must have at least two cells; got one in {group!r}: leave it out of groups")
         if np.count_nonzero(labels != group) < 2:
-            raise ValueError(f"the rest of {group!r} must have at least two cells, but has one")
+            raise ValueError(f"the rest of {group!r} must have at least two cells; got one: compare other groups")
     return cells, labels, compared_groups, reference
 
 

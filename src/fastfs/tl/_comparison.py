@@ -88,8 +88,8 @@ def compare_groups(
         results_of_pairs = [scores for scores, _ in compared]
         unfinished = [group for (group, _), (_, converged) in zip(pairs, compared, strict=True) if not converged]
         if unfinished:
-            message = f"{type(model).__name__} did not converge for {some_of(unfinished)} against the others: its "
-            warn([message + "parameters say how long it may take"], ConvergenceWarning)
+            advice = "raise max_iter" if hasattr(model, "max_iter") else "their scores can be inexact"
+            warn([f"{type(model).__name__} did not converge for {some_of(unfinished)}: {advice}"], ConvergenceWarning)
     if test.n_permutations:
         _warn_of_tests(
             type(model).__name__, dict(zip((group for group, _ in pairs), results_of_pairs, strict=True)), test.ranking
@@ -217,7 +217,7 @@ def warn_of_changes(means: Array, sizes: Array, X: Any) -> None:
     sums = means * sizes[:, None]
     if means.min() < 0:
         problem = (
-            "means below 0, as after scaling, of which they are NaN or meaningless: give the values before as a layer"
+            "means below 0, as after scaling, so they are NaN or meaningless: give the values before scaling as a layer"
         )
         problem += ", or as adata.raw"
     elif sums.any() and np.allclose(sums, np.rint(sums), rtol=1e-12, atol=1e-9):
@@ -226,7 +226,7 @@ def warn_of_changes(means: Array, sizes: Array, X: Any) -> None:
         problem = f"values up to {largest:.4g}: call scanpy.pp.log1p first, or give a layer that holds logs"
     else:
         return
-    warn([f"logfoldchanges take X for log1p values, but it holds {problem}"])
+    warn([f"logfoldchanges need X as log1p values; got {problem}"])
 
 
 def _largest_value(X: Any) -> float:

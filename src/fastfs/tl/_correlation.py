@@ -108,7 +108,7 @@ def differential_correlation(
     if groups is None:
         cells, labels, *_ = read_grouping(adata, groupby, None, "rest", drop_unlabelled)
     elif isinstance(groups, str) or len(groups) != 2:
-        raise ValueError(f"groups must be a list of two groups of {groupby}, not {groups!r}")
+        raise ValueError(f"groups must be a list of two groups of {groupby}; got {groups!r}")
     else:
         cells, labels, *_ = read_grouping(adata, groupby, groups[:1], groups[1], drop_unlabelled)
     design = CellDesign.from_columns(adata, cells, samples, donors, batch, covariates)

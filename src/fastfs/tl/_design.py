@@ -37,13 +37,13 @@ class CellDesign:
         import pandas as pd
 
         if covariates is not None and (isinstance(covariates, str) or not hasattr(covariates, "__iter__")):
-            raise TypeError(f"covariates must be a list of columns of adata.obs, not {covariates!r}")
+            raise TypeError(f"covariates must be a list of columns of adata.obs; got {covariates!r}")
 
         def read_column(name: str) -> Any:
             column = obs_column(adata, name).iloc[cells]
             missing = cells[column.isna().to_numpy()]
             if len(missing):
-                raise ValueError(f"{missing_in_words(adata, missing, name)}; leave them out")
+                raise ValueError(f"{missing_in_words(adata, missing, name)}: leave them out of adata")
             return column
 
         given = {"samples": samples, "donors": donors, "batch": batch}

@@ -174,7 +174,7 @@ def _make_tool(word: str, *, notes: str, call: str = "") -> Callable[..., AnnDat
                 "samples, donors, batch, covariates and ranking='z' need permutations: give n_permutations='auto'"
             )
         if not isinstance(key_added, str | None):
-            raise TypeError(f"key_added must be a string, not {key_added!r}")
+            raise TypeError(f"key_added must be a string; got {key_added!r}")
         require_writable(adata, copy)
         adata = adata.copy() if copy else adata
         source = CellMatrix(adata, layer, use_raw, mask_var)

@@ -37,7 +37,7 @@ def compare(X=X, y=y, **parameters):
         ({"n_pairs": 1.5}, TypeError, "n_pairs must be an integer"),
         ({"n_permutations": -1}, ValueError, "n_permutations must be at least 0"),
         ({"n_permutations": 1.5}, TypeError, "n_permutations must be an integer"),
-        ({"n_permutations": "many"}, ValueError, "n_permutations must be 'auto' or an integer, not 'many'"),
+        ({"n_permutations": "many"}, ValueError, "n_permutations must be 'auto' or an integer; got 'many'"),
         ({"blocks": ["u"] * 19}, ValueError, "blocks must have one value for each of the 20 samples"),
         ({"blocks": y}, ValueError, "confounded"),
         ({"X": np.ones((20, 6))}, ValueError, "two features that vary in both classes, but 0 of 6 do"),

@@ -351,7 +351,7 @@ def test_options_and_memory_of_precomputed_kernels() -> None:
     kernels = gaussian_kernels(900)[-1]
     with pytest.raises(ValueError, match="accuracy must be 'auto', 'exact' or 'domains', not 'low_rank'"):
         fastfs.manifest_from_kernels(*kernels, accuracy="low_rank")
-    with pytest.raises(ValueError, match="rank must be at least 1, but is 0"):
+    with pytest.raises(ValueError, match="rank must be at least 1; got 0"):
         fastfs.manifest_from_kernels(*kernels, rank=0)
     with pytest.raises(MemoryError, match="ManiFeSt by domains on 900 features"):
         fastfs.manifest_from_kernels(*kernels, accuracy="domains", max_memory="8M")

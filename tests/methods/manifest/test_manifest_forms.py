@@ -452,7 +452,7 @@ BAD_KERNELS = {
     ),
     "indefinite": ((GIVEN[0] - np.eye(12), GIVEN[1]), np.linalg.LinAlgError, "K1 is not positive semidefinite"),
     "zero": ((GIVEN[0], 0 * GIVEN[1]), ValueError, "K2 needs a positive entry on its diagonal, but the largest is 0"),
-    "complex": ((GIVEN[0] + 1j, GIVEN[1]), ValueError, "K1 must be real, but holds complex numbers"),
+    "complex": ((GIVEN[0] + 1j, GIVEN[1]), ValueError, "K1 must be real; got complex numbers"),
     "words": (([["a", "b"], ["c", "d"]], GIVEN[1]), ValueError, "K1 must hold numbers only"),
 }
 

@@ -320,7 +320,7 @@ def test_auto_tells_classes_from_numbers(method):
 @of_tables
 @pytest.mark.parametrize("y", [np.arange(N) // 20 * 1.0, np.arange(N) // 2, (np.arange(N) // 2).astype(object)])
 def test_auto_does_not_guess(method, y):
-    with pytest.raises(ValueError, match="which may be classes or numbers") as raised:
+    with pytest.raises(ValueError, match="which can be classes or numbers") as raised:
         method().fit(X, y)
     assert_one_sentence(raised, "target_type='class'", "target_type='number'")
     assert method(target_type="class").fit(X, y).target_type_ == "class"

@@ -339,9 +339,9 @@ BAD = {
     "too few": (Recorder(scores=[1.0]), X, "scores_ of Recorder must have shape (12,), one a feature, but has (1,)"),
     "NaN": (ReliefF(), np.where(np.isin(X, X[3, 4]), np.nan, X), "first at row 3, column 4 (counted from 0)"),
     "y": (ReliefF(), X[1:], "y must have one label for each of the 59 samples of X, but has 60"),
-    "parameter": (ReliefF(n_neighbors=0), X, "n_neighbors must be at least 1, but is 0"),
+    "parameter": (ReliefF(n_neighbors=0), X, "n_neighbors must be at least 1; got 0"),
     "no features": (ReliefF(), X[:, :0], "X has 0 feature(s) (shape=(60, 0)) while a minimum of 1 is required"),
-    "1-D": (ReliefF(), X[:, 0], "X must be a 2-D array of samples x features, not 1-D"),
+    "1-D": (ReliefF(), X[:, 0], "X must be a 2-D array of samples x features; got 1-D"),
 }
 
 

@@ -160,7 +160,7 @@ def test_subsets_as_masks_numbers_and_names():
         ({"subset_size": 0.5}, TypeError, "^subset_size must be an integer, not 0.5$"),
         ({"n_subsets": 0}, ValueError, "^n_subsets must be at least 1, but is 0$"),
         ({"n_subsets": 2}, ValueError, "^n_subsets must be at least 3, for each of 23 features to be in a su"),
-        ({"random_state": -1}, ValueError, "^random_state must be at least 0, but is -1$"),
+        ({"random_state": -1}, ValueError, "^random_state must be at least 0; got -1$"),
         ({"subsets": "all"}, ValueError, "^subsets must be 'pairs', None or a list of subsets, not 'all'$"),
         ({"subsets": GIVEN[:1]}, ValueError, "^subsets must hold each feature of X, but leave out 15 of 23"),
         ({"subsets": []}, ValueError, "^subsets must hold each feature of X, but leave out 23 of 23, columns 0, 1"),
