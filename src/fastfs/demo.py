@@ -105,7 +105,7 @@ def _relieff(figure: "SubFigure", X: np.ndarray, y: np.ndarray, report: Report |
     methods = {"RELIEF": fastfs.Relief, "ReliefF": fastfs.ReliefF, "MultiSURF": fastfs.MultiSURF, "IM4E": fastfs.IM4E}
     fitted = {name: method(verbose=report or False).fit(X, y) for name, method in methods.items()}
     figure.suptitle(
-        "RELIEF and its kin: in which pixels are the nearest digits of the other class farther than those of the same?",
+        "The RELIEF family: in which pixels are the nearest digits of the other class farther than those of the same?",
         color="#444444",
     )
     *images, curves = figure.subplots(1, 5)
