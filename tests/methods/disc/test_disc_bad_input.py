@@ -61,7 +61,7 @@ BAD = {
         lambda: fastfs.disc([A, B], **HOW | {"n_differential": 5}),
         "n_differential must lie between 1 and n_vectors=4, but is 5",
     ),
-    "none differential": (lambda: fastfs.disc([A, B], **HOW | {"n_differential": 0}), "but is 0"),
+    "none differential": (lambda: fastfs.disc([A, B], **HOW | {"n_differential": 0}), "got 0"),
     "density": (lambda: fastfs.disc([A, B], density=1.5, **HOW), r"density must lie in \[0, 1\], but is 1.5"),
     "graph": (
         lambda: fastfs.disc([A, B], graph="hnsw", **HOW),

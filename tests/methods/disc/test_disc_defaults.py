@@ -52,5 +52,5 @@ def test_the_default_is_the_papers_where_it_fits_well():
     assert np.array_equal(found, expected)
     A, B = X[y == 0], X[y == 1]
     assert np.array_equal(fastfs.disc([A, B]).scores, fastfs.disc([A, B], n_components=20).scores)
-    with pytest.raises(ValueError, match="n_components must be at least 1, but is 0"):
+    with pytest.raises(ValueError, match="n_components must be at least 1; got 0"):
         fastfs.DiSC(n_components=0).fit(X, y)

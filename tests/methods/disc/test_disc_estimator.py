@@ -228,7 +228,7 @@ def test_the_statistic_of_a_permutation_test():
 
 
 BAD = {
-    "one class": (lambda: DiSC(**HOW).fit(X, np.zeros(120)), "at least two classes, but has only one class"),
+    "one class": (lambda: DiSC(**HOW).fit(X, np.zeros(120)), "at least two classes; got one class"),
     "no labels": (lambda: DiSC(**HOW).fit(X, None), "requires y to be passed"),
     "row of the table": (
         lambda: DiSC(**HOW).fit(np.where(np.arange(120 * 50).reshape(120, 50) == 61 * 50 + 4, np.nan, X), Y),
@@ -239,7 +239,7 @@ BAD = {
         "all features of class ill are equal",
     ),
     "groups": (lambda: DiSC(n_groups=51, **HOW).fit(X, Y), "n_groups must lie between 1 and the 50 features"),
-    "too many to select": (lambda: DiSC(51, **HOW).fit(X, Y), "n_features_to_select must lie between 1 and the 50"),
+    "too many to select": (lambda: DiSC(51, **HOW).fit(X, Y), "n_features_to_select must lie between 1 and 50"),
     "three features": (lambda: DiSC(**HOW).fit(X[:, :3], Y), r"3 feature\(s\) while a minimum of 4 is required"),
     "jobs": (lambda: DiSC(n_jobs=0, **HOW).fit(X, Y), "n_jobs must not be 0"),
     "scaled sparse": (
@@ -259,7 +259,7 @@ def test_bad_input(case):
 def test_bad_types():
     with pytest.raises(TypeError, match="n_groups must be an integer"):
         DiSC(n_groups=2.5, **HOW).fit(X, Y)
-    with pytest.raises(TypeError, match="drop_largest must be True or False, not 1"):
+    with pytest.raises(TypeError, match="drop_largest must be True or False; got 1"):
         DiSC(n_groups=2, drop_largest=1, **HOW).fit(X, Y)
 
 
@@ -299,9 +299,9 @@ def test_significance():
     found = fastfs.disc([X[Y == 0], X[Y == 1]], **HOW)
     ax = pl.significance(found, names=["a", "b"])
     assert [text.get_text() for text in ax.get_legend().get_texts()] == ["a", "b"]
-    with pytest.raises(ValueError, match="1 names for 2 sets"):
+    with pytest.raises(ValueError, match="names must name all 2 sets; got 1"):
         pl.significance(found, names=["a"])
-    with pytest.raises(ValueError, match="needs a fitted DiSC"):
+    with pytest.raises(ValueError, match="selector must be a fitted DiSC"):
         pl.significance(DiSC())
 
 
@@ -346,15 +346,15 @@ def test_group_in_any_unit(unit):
 @pytest.mark.parametrize(
     "change, message",
     [
-        ({"selector": DiSC()}, "needs a fitted DiSC"),
-        ({"features": [3]}, "at least two indices"),
+        ({"selector": DiSC()}, "selector must be a fitted DiSC"),
+        ({"features": [3]}, "at least two column numbers"),
         ({"features": [3, 50]}, "between 0 and 49"),
-        ({"features": [0.5, 1.5]}, "at least two indices"),
+        ({"features": [0.5, 1.5]}, "at least two column numbers"),
         ({"X": X[:, :40]}, "the 50 features of the fit"),
-        ({"y": np.zeros(120)}, "no samples of class 1"),
+        ({"y": np.zeros(120)}, "got none of class 1"),
         ({"top": 1}, "top must be at least 2"),
-        ({"feature_names": ["a"]}, "1 feature_names for 50 features"),
-        ({"X": np.where(X > 3, np.nan, X)}, "contains NaN"),
+        ({"feature_names": ["a"]}, "must name all 50 features; got 1"),
+        ({"X": np.where(X > 3, np.nan, X)}, "must be finite; got nan in row"),
     ],
 )
 def test_group_of_bad_input(change, message):

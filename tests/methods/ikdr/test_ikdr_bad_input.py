@@ -175,7 +175,7 @@ def test_bad_paths():
         fastfs.ikdr_path(X, Y, [0.1, -1])
     with pytest.raises(TypeError, match=r"lams must be a sequence of numbers, not 0\.1: for a single one take ikdr"):
         fastfs.ikdr_path(X, Y, 0.1)
-    with pytest.raises(TypeError, match="lam must be a number, not 'b'"):
+    with pytest.raises(TypeError, match="lam must be a number; got 'b'"):
         fastfs.ikdr_path(X, Y, ["b"])
     with pytest.raises(TypeError, match="unexpected keyword argument 'depth'"):
         fastfs.ikdr_path(X, Y, [0.1], depth=3)

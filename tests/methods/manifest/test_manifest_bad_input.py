@@ -228,7 +228,7 @@ BAD_IN_ESTIMATOR = [
     ({"n_components": 3, "accuracy": "low_rank", "rank": 1}, ValueError, ["n_components", "rank", "3"]),
     ({"n_jobs": 0}, ValueError, ["n_jobs", "0"]),
     ({"n_jobs": 1.5}, (ValueError, TypeError), ["n_jobs"]),
-    ({"n_features_to_select": 7}, ValueError, ["n_features_to_select", "6 features", "7"]),
+    ({"n_features_to_select": 7}, ValueError, ["n_features_to_select", "between 1 and 6", "7"]),
 ]
 
 
@@ -329,8 +329,8 @@ BAD_CHUNKS = {
     "changing width": (lambda: chunks_of(X[:10], X[10:, :5]), ["chunk 1", "6", "5"]),
     "changing width in the last one": (lambda: chunks_of(X[:10], X[10:19], X[19:, :1]), ["chunk 2", "6", "1"]),
     "changing width, sparse": (lambda: chunks_of(*(sp.csr_matrix(part) for part in (X[:9], X[9:, :4]))), ["6", "4"]),
-    "none": (lambda: chunks_of(), ["chunk", "no rows"]),
-    "no rows": (lambda: chunks_of(X[:0], X[:0]), ["no rows"]),
+    "none": (lambda: chunks_of(), ["must yield rows"]),
+    "no rows": (lambda: chunks_of(X[:0], X[:0]), ["must yield rows"]),
     "1-D": (lambda: chunks_of(X[:10], X[10]), ["2-D", "1"]),
     "not arrays": (lambda: chunks_of(X[:10], None), []),
     "strings": (lambda: chunks_of(X[:10], X[10:].astype(str).astype(object) + "!"), ["!"]),

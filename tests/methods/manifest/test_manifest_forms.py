@@ -352,7 +352,7 @@ def test_kernels_that_return_nonsense():
         fastfs.manifest_scores(X, y, kernel=as_c_function(lambda d2, n_i, n_j, sigma: 1 / d2))
     with pytest.raises(ValueError, match="the kernel is not symmetric: features 0, 1 give"):
         fastfs.manifest_scores(X, y, kernel=as_c_function(lambda d2, n_i, n_j, sigma: n_i / (1 + d2)))
-    with pytest.raises(TypeError, match="a kernel of your own must be a C function"):
+    with pytest.raises(TypeError, match="a custom kernel must be a C function"):
         fastfs.manifest_scores(X, y, kernel=laplacian)
     with pytest.raises(ValueError, match="kernel must be 'rbf' or a C function, not 'cosine'"):
         fastfs.manifest_scores(X, y, kernel="cosine")
@@ -434,7 +434,7 @@ BAD_KERNELS = {
     "one feature": ((np.ones((1, 1)),) * 2, ValueError, "at least two features, but are of 1"),
     "no feature": ((np.ones((0, 0)),) * 2, ValueError, "at least two features, but are of 0"),
     "masked": ((GIVEN[0], np.ma.masked_less(GIVEN[1], 0.5)), ValueError, "K2 must have no masked values"),
-    "ragged": (([[1], [1, 2]], GIVEN[1]), ValueError, "K1 must be an array, but its rows have different lengths"),
+    "ragged": (([[1], [1, 2]], GIVEN[1]), ValueError, "K1 must be an array; got rows of different lengths"),
     "not symmetric": (
         (GIVEN[0], changed(GIVEN[1], 2, 5, 9.0)),
         ValueError,

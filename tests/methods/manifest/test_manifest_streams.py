@@ -448,10 +448,10 @@ def test_labels_that_do_not_fit(tmp_path):
     for given, y, message in (
         (pieces, Y[:-1], "y has 2999 and X has more"),
         (pieces, np.append(Y, "a"), "3000 and 3001"),
-        (STREAMS["npy"](tmp_path), Y[:-1], "3000 samples of X, but has 2999"),
+        (STREAMS["npy"](tmp_path), Y[:-1], "3000 samples of X; got 2999"),
         (pieces, None, "requires y"),
-        (pieces, np.zeros(N), "only one class"),
-        (da.from_array(X, chunks=(1000, 60)), Y[:-1], "3000 samples of X, but has 2999"),
+        (pieces, np.zeros(N), "got one class"),
+        (da.from_array(X, chunks=(1000, 60)), Y[:-1], "3000 samples of X; got 2999"),
     ):
         with pytest.raises(ValueError, match=message):
             model.fit(given, y)

@@ -168,7 +168,7 @@ BAD = {
     "rate 0": ({"rate": 0}, X, {}, "rate must be above 0 and at most 1, but is 0"),
     "rate 2": ({"rate": 2.0}, X, {}, "rate must be above 0 and at most 1, but is 2.0"),
     "rate nan": ({"rate": np.nan}, X, {}, "rate must be above 0 and at most 1, but is nan"),
-    "n_iter": ({"n_iter": 0}, X, {}, "n_iter must be at least 1, but is 0"),
+    "n_iter": ({"n_iter": 0}, X, {}, "n_iter must be at least 1; got 0"),
     "tol": ({"tol": -1.0}, X, {}, "tol must be a number of at least 0; got -1.0"),
 }
 

@@ -483,7 +483,7 @@ BAD_WEIGHTS = {
     "NaN": (np.where(np.arange(N) == 4, np.nan, 1.0), ValueError, ["nan", "row 4"]),
     "infinity": (np.where(np.arange(N) == 4, np.inf, 1.0), ValueError, ["inf", "row 4"]),
     "all 0": (np.zeros(N), ValueError, ["zero for all samples"]),
-    "one class": (1.0 - Y, ValueError, ["only one class"]),
+    "one class": (1.0 - Y, ValueError, ["got one class"]),
     "short": (np.ones(N - 1), ValueError, ["60", "(59,)"]),
     "one": (2.0, ValueError, ["60", "()"]),
     "columns": (np.ones((N, 2)), ValueError, ["60", "(60, 2)"]),

@@ -256,12 +256,12 @@ def test_a_word_for_categorical_features_is_handed_on(wrap):
 @pytest.mark.parametrize(
     "categorical, error, message",
     [
-        ([3, 12], ValueError, "categorical_features must hold column numbers from 0 to 11, but holds 12$"),
-        ([-1], ValueError, "categorical_features must hold column numbers from 0 to 11, but holds -1$"),
+        ([3, 12], ValueError, "categorical_features must hold column numbers from 0 to 11; got 12$"),
+        ([-1], ValueError, "categorical_features must hold column numbers from 0 to 11; got -1$"),
         ([True] * 5, ValueError, "categorical_features as a mask must have 12 values, one a feature, but has 5$"),
         (["gene 3", "gene x"], ValueError, "categorical_features holds 'gene x', which isn't a column name of X$"),
-        ([[1]], ValueError, "categorical_features must be a 1-D mask, or a list of column numbers or names, not 2-D$"),
-        ([1.5], TypeError, "categorical_features must hold column numbers or names, not 1.5$"),
+        ([[1]], ValueError, "categorical_features must be a 1-D mask, or a list of column numbers or names; got 2-D$"),
+        ([1.5], TypeError, "categorical_features must hold column numbers or names; got 1.5$"),
     ],
 )
 def test_bad_categorical_features(categorical, error, message):
@@ -338,7 +338,7 @@ BAD = {
     "NaN scores": (Undecided(), X, "scores of Undecided must be finite, but that of column 4 (counted from 0) isn't"),
     "too few": (Recorder(scores=[1.0]), X, "scores_ of Recorder must have shape (12,), one a feature, but has (1,)"),
     "NaN": (ReliefF(), np.where(np.isin(X, X[3, 4]), np.nan, X), "first at row 3, column 4 (counted from 0)"),
-    "y": (ReliefF(), X[1:], "y must have one label for each of the 59 samples of X, but has 60"),
+    "y": (ReliefF(), X[1:], "y must have one label for each of the 59 samples of X; got 60"),
     "parameter": (ReliefF(n_neighbors=0), X, "n_neighbors must be at least 1; got 0"),
     "no features": (ReliefF(), X[:, :0], "X has 0 feature(s) (shape=(60, 0)) while a minimum of 1 is required"),
     "1-D": (ReliefF(), X[:, 0], "X must be a 2-D array of samples x features; got 1-D"),

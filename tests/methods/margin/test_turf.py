@@ -120,14 +120,14 @@ def test_tiers_and_measured_scores():
     [
         (23, ValueError, "^step must be below the number of features, 23, but is 23, which would take out all of them"),
         (100, ValueError, "^step must be below the number of features, 23, but is 100"),
-        (0, ValueError, "^step must be at least 1, but is 0$"),
+        (0, ValueError, "^step must be at least 1; got 0$"),
         (1.0, ValueError, "^step as a share of the features must lie between 0 and 1, but is 1.0$"),
         (0.0, ValueError, "^step as a share of the features must lie between 0 and 1, but is 0.0$"),
         (-0.5, ValueError, "^step as a share"),
         (np.nan, ValueError, "^step as a share"),
-        ("10%", TypeError, "^step must be an integer, not '10%'"),
-        (True, TypeError, "^step must be an integer, not True"),
-        (None, TypeError, "^step must be an integer, not None"),
+        ("10%", TypeError, "^step must be an integer; got '10%'"),
+        (True, TypeError, "^step must be an integer; got True"),
+        (None, TypeError, "^step must be an integer; got None"),
     ],
 )
 def test_bad_steps(step, error, message):

@@ -442,12 +442,12 @@ BAD_CHUNKS = {
     "a source that changes its width": (
         lambda: (iter([X[:100], X[100:, :5]]), Y),
         ValueError,
-        "must have 20 columns, but that from row 100 has 5",
+        "must have 20 columns; got 5 in the block from row 100",
     ),
     "a source that is too short": (lambda: (iter([X[:100]]), Y), ValueError, "100 and 500"),
-    "a source that is too long": (lambda: (iter([X, X]), Y), ValueError, "X has more"),
-    "targets that end before": (lambda: (iter([X, X]), iter([Y])), ValueError, "chunks of y ended before"),
-    "an empty source": (lambda: (iter([]), Y[:0]), ValueError, "no rows"),
+    "a source that is too long": (lambda: (iter([X, X]), Y), ValueError, "and more of X"),
+    "targets that end before": (lambda: (iter([X, X]), iter([Y])), ValueError, "same number of chunks; got fewer of y"),
+    "an empty source": (lambda: (iter([]), Y[:0]), ValueError, "must yield rows"),
 }
 
 
@@ -507,15 +507,18 @@ def test_a_refused_fit_of_another_width_changes_nothing(name):
     [
         (lambda: ProjSe().partial_fit(X, LABELS), "chunk of labels.*give classes"),
         (lambda: ProjSe().fit(iter([X]), iter([LABELS])), "chunk of labels.*one array of all labels"),
-        (lambda: ProjSe().partial_fit(X, None, classes=BY_CLASSES), "y is None"),
+        (lambda: ProjSe().partial_fit(X, None, classes=BY_CLASSES), "y must come with every chunk"),
         (lambda: ProjSe().partial_fit(X, LABELS, classes=["ill", None]), "classes has no label"),
-        (lambda: ProjSe().partial_fit(X[:2], [7, 1], classes=[0, 1]), "^y has the label 7 for sample 0, which isn't"),
+        (
+            lambda: ProjSe().partial_fit(X[:2], [7, 1], classes=[0, 1]),
+            "^y must hold labels of the classes .*; got 7 for sample 0",
+        ),
         (lambda: ProjSe().partial_fit(X, LABELS, classes=[]), "at least two labels"),
         (lambda: ProjSe().partial_fit(X, Y).partial_fit(X, LABELS, classes=BY_CLASSES), "those of the first call"),
         (lambda: ProjSe().fit(iter([X]), 3), "y must be a 1-D array"),
         (lambda: ProjSe().fit(iter([X]), sp.csr_matrix(Y)), "sparse target"),
         (lambda: ProjSe().fit(da.from_array(X), iter([Y])), "y is an iterator"),
-        (lambda: ProjSe().fit(da.from_array(X[:0]), Y[:0]), "no rows"),
+        (lambda: ProjSe().fit(da.from_array(X[:0]), Y[:0]), "must have rows"),
         (lambda: ProjSe().fit(dask.dataframe.from_pandas(FRAME, npartitions=2), Y), "to_dask_array"),
         (lambda: ProjSe().partial_fit(sp.csr_matrix(X)), "dense"),
     ],
