@@ -22,7 +22,7 @@ def _answer(arguments: list[str]) -> int:
     """Print a path that a build asks for on one line, as pybind11-config does; needs none of the extras."""
     for unknown in arguments:
         if unknown not in ANSWERS:
-            print(f"Error: {unknown} can't stand beside {', '.join(ANSWERS)}.", file=sys.stderr)
+            print(f"Error: {unknown} can't be combined with {', '.join(ANSWERS)}.", file=sys.stderr)
             return 2
     # --includes and --cflags have one answer, which is printed once.
     print(*dict.fromkeys(ANSWERS[argument]() for argument in arguments))

@@ -20,7 +20,7 @@ Report = Callable[[str, float], None]
 
 
 def draw(path: str | os.PathLike[str] = "fastfs_demo.png", report: Report | None = None) -> dict[str, Any]:
-    """Run each method on scikit-learn's digits, 4 against 9, and draw what it finds.
+    """Run each method on scikit-learn's digits, 4 against 9, and draw the results.
 
     Parameters
     ----------

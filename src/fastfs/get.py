@@ -30,7 +30,7 @@ def df(adata: AnnData, key: str, *, group: str | None = None) -> pd.DataFrame:
     adata : anndata.AnnData
         With results.
     key : str
-        Where they are in `adata.uns`: the name of the function, or `key_added`.
+        Their key in `adata.uns`: the name of the function, or `key_added`.
     group : str, optional
         Return this group alone; default: all.
 

@@ -1,7 +1,7 @@
 """Custom kernels, written in Python and compiled by Numba: ``python -m pip install 'scikit-fastfs[numba]'``.
 
 Pass a kernel made by `kernel` wherever fastfs takes one: ``fastfs.affinity(X, kernel=laplacian, sigma=2.0)``,
-``fastfs.ManiFeSt(kernel=laplacian)``. Several threads call its machine code at once, without Python.
+``fastfs.ManiFeSt(kernel=laplacian)``. Several threads call its machine code simultaneously, without Python.
 """
 
 import functools

@@ -40,7 +40,7 @@ def unknown(what: str, name: str, available: Sequence[str], path: str | Path) ->
 
 @contextmanager
 def damage_of(path: Path, kind: str) -> Iterator[None]:
-    """Say which file and which kind of file, whatever a library raises about a damaged one."""
+    """Turn any error of a library about a damaged file into a ValueError that names the file and its kind."""
     try:
         yield
     except (MemoryError, TableError):

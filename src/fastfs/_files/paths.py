@@ -89,7 +89,7 @@ def naming(path: Path, temporary: Path | None = None) -> Iterator[None]:
     except OSError as error:
         if error.filename not in (None, str(temporary)):
             raise
-        # Libraries word the system's message anew, or raise one without a number, beside which Python shows no name.
+        # Libraries reword the system's message, or raise errors without a number; Python shows no file name for these.
         message = os.strerror(error.errno) if error.errno else str(error)
         raise OSError(error.errno or errno.EIO, message, str(path)) from error
 
@@ -98,7 +98,7 @@ def naming(path: Path, temporary: Path | None = None) -> Iterator[None]:
 def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     """A path to write to, which takes the place of `path` when the block ends well and vanishes when it does not.
 
-    Other writers of the same file have temporaries of their own: the last one that ends stays. A file that exists keeps
+    Each writer of the file has a separate temporary: the last one that ends stays. A file that exists keeps
     its mode and, as far as the system lets us, its owner, group and access list.
     """
     target, before = _target(Path(path))
@@ -135,7 +135,7 @@ def _take_over(temporary: Path, target: Path, before: os.stat_result) -> None:
 
 
 def _sweep(temporary: Path) -> None:
-    """Remove the temporaries beside a new one whose writers were killed before they could."""
+    """Remove the temporaries of killed writers in the folder of a new one."""
     now = temporary.stat().st_mtime  # by the clock of the file system, which may be another machine's
     with suppress(OSError):  # a folder that can't be listed
         for other in os.scandir(temporary.parent):

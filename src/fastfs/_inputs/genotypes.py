@@ -123,7 +123,7 @@ class Genotypes:
         return part
 
     def copy(self) -> Genotypes:
-        """Return the table with genotypes of its own, without those of other SNPs and without the file."""
+        """Return a copy that holds only the genotypes of its SNPs and needs no file."""
         self.check_file()
         facts = ("samples", "names", "alleles", "chromosome", "position", "phenotype")
         return Genotypes(

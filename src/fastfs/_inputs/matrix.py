@@ -185,7 +185,7 @@ def require_table(X: Any, name: str = "X") -> None:
 
 @singledispatch
 def _repeated_names(X: Any) -> list[Any]:
-    """Return the column names that a table must not have more than once, but has; SNPs may share a name."""
+    """Return the column names that occur more than once; SNPs can share a name, so genotypes have none."""
     names = column_names(X)
     if names is None or len(set(names)) == len(names):
         return []

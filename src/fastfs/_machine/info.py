@@ -54,7 +54,7 @@ def info(*, ceilings: bool = False) -> dict[str, Any]:
 def link_blas() -> bool:
     """Give SciPy's BLAS to the C library, for compiled code that calls it before any function of fastfs has.
 
-    Extension modules that link ``libfastfs`` call this once, from Python or C, instead of linking a BLAS of their own.
+    Extension modules that link ``libfastfs`` call this once, from Python or C, instead of linking a separate BLAS.
     All functions of fastfs do it by themselves.
 
     Returns

@@ -91,7 +91,7 @@ class Figures:
 
         text = io.StringIO()
         with matplotlib.rc_context():
-            matplotlib.rcdefaults()  # the page is the same whatever the caller has set
+            matplotlib.rcdefaults()  # the page doesn't depend on the caller's settings
             matplotlib.rcParams.update(_STYLE)
             figure = Figure(figsize=(width, height), layout="constrained")
             draw(figure.add_subplot())

@@ -91,8 +91,8 @@ def repeat(
     Parameters
     ----------
     path : path
-        The ``.json`` beside a page of :func:`fastfs.report`. The table is looked for where the report read it, then
-        beside this file.
+        The ``.json`` next to a page of :func:`fastfs.report`. The table is looked for at its old path, then next to
+        this file.
     n_jobs, max_memory, verbose
         As for :func:`fastfs.report`.
 

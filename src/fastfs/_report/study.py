@@ -55,7 +55,7 @@ class Plan:
         if not method.selects:  # such a method knows how many features it can tell apart
             given["n_features_to_select"] = self.n_selected(data)
         given |= dict(method.reported)
-        if own.get("target_type") == "auto":  # a report compares classes, whatever stands for them
+        if own.get("target_type") == "auto":  # a report compares classes, also if they are numbers
             given["target_type"] = "class"
         for name in self.params.get(word, {}):
             if name not in own or name in ("n_jobs", "max_memory", "n_features_to_select", "verbose"):

@@ -21,7 +21,7 @@ def convert(
     source: Input,
     out: Annotated[Path, typer.Option(metavar="FILE", help="The H5AD file to write.", show_default=False)],
     max_memory: Annotated[
-        str | None, typer.Option(metavar="SIZE", help="What the rows that are written at once may take: 4G, 500M.")
+        str | None, typer.Option(metavar="SIZE", help="Memory for the rows that are written together: 4G, 500M.")
     ] = None,
 ) -> None:
     """Write FILE as H5AD with rows that can be read one block after another, for tables larger than memory.

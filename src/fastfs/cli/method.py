@@ -104,7 +104,7 @@ def make_selector(method: Method, given: MethodOptions) -> Any:
 def with_options(message: str, command: str) -> str:
     """Return a message with options of a command in place of parameters of methods and their values.
 
-    So missing='ignore' becomes an option of its own, or a value of --method-option.
+    So missing='ignore' becomes --missing ignore, or a value of --method-option.
     """
     if command not in ("score", "report"):
         return message

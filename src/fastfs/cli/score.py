@@ -81,7 +81,7 @@ class Input:
             "--labels",
             "--pheno",
             metavar="FILE",
-            help="Labels that stand apart: lines, or a table that is matched with the samples by name.",
+            help="Labels in a separate file: lines, or a table that is matched with the samples by name.",
             rich_help_panel="Labels",
         ),
     ] = None
@@ -142,7 +142,7 @@ class Input:
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="For .mtx: text whose first column names the features. Default: features.tsv beside it.",
+            help="For .mtx: text with the names of the features in its first column. Default: features.tsv next to it.",
         ),
     ] = None
     layer: Annotated[
@@ -422,7 +422,7 @@ def read(
     event: str | None = None,
     max_memory: str | None = None,
 ) -> Data:
-    """Return the table, with these columns as targets if there are any; annotations are no features."""
+    """Return the table, with these columns as targets if there are any; annotations aren't features."""
     reading: dict[str, Any] = {"label": targets[0] if targets else source.label} | source.reading()
     reading["annotations"] = annotations
     reading = {name: value for name, value in reading.items() if value}

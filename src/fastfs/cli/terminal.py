@@ -88,7 +88,7 @@ def progress(first_step: str) -> Iterator[Callable[[str, float], None] | None]:
 def signals_as_exits() -> Iterator[None]:
     """While files are written, let SIGTERM and SIGHUP leave the block as SystemExit does, so that it is cleaned up.
 
-    Elsewhere they end the process at once, also within a long call of a library.
+    Elsewhere they end the process immediately, also within a long call of a library.
     """
 
     def leave(number: int, _: Any) -> None:

@@ -68,7 +68,7 @@ def column_of_kind(path: Path, name: str, kind: str) -> TableError:
 
 
 def row_not_numeric(path: Path, name: str, samples: Sequence[str], cells: Sequence[str], position: int) -> TableError:
-    """The row is no feature if most of its cells aren't numbers; else the column is no sample."""
+    """Return the error for a word among numbers: about the row if most of its cells are words, else about the column."""
 
     def is_number(cell: str) -> bool:
         try:
@@ -91,7 +91,7 @@ class SampleColumn:
     Parameters
     ----------
     cells : sequence
-        A cell for each sample: text, or what the file has in place of text.
+        One cell per sample: text, or another value that the file stores.
     where : str
         The column in words, for errors.
     samples : sequence of str, optional

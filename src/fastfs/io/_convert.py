@@ -82,7 +82,7 @@ def _new(path: Path) -> Iterator[tuple[_Disk, Any]]:
             with h5py.File(disk, "w") as file:
                 yield disk, file
         finally:
-            disk.check()  # HDF5 may have stumbled over what it couldn't read back
+            disk.check()  # an error of HDF5 can follow from an earlier one of the disk
 
 
 def _counts(indices: Any, n: int) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Labels, and other columns about samples, in a file of their own."""
+"""Labels, and other columns about samples, in a separate file."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -108,7 +108,7 @@ def _has_plink_names(header: Sequence[str]) -> bool:
 
 
 def _read(path: Path, label: str | None, samples: Samples, budget: int | None) -> SampleFile:
-    """Read the file; a first line that holds the name of a sample is no header."""
+    """Read the file; a first line that holds the name of a sample isn't a header."""
     is_plink = samples.families is not None and not path.name.lower().endswith((".csv", ".csv.gz"))
     if is_plink:
         rows = _read_spaced(path, budget)

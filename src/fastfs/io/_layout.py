@@ -25,7 +25,7 @@ class Wanted:
 
     label: str | None
     annotations: tuple[str, ...]
-    has_labels: bool  # False: they come from a file of their own, and annotations with them
+    has_labels: bool  # False: labels and annotations come from a separate file
     ignore: frozenset[str]
     transpose: bool
     feature_names: Path | None

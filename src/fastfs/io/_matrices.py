@@ -25,7 +25,7 @@ def csr(data: np.ndarray, indices: np.ndarray, indptr: np.ndarray, shape: np.nda
     try:
         parts = (data, indices.astype(np.int64), indptr.astype(np.int64))
         matrix = csr_array(parts, shape=tuple(shape.tolist()))
-    except (TypeError, ValueError) as error:  # of shapes that are no pairs, too
+    except (TypeError, ValueError) as error:  # TypeError: a shape that isn't a pair
         raise ValueError(f"The parts of the sparse matrix in '{path}' do not fit together: {error}") from error
     return as_csr_or_csc(matrix, path)
 

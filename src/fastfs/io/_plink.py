@@ -29,7 +29,7 @@ def read_plink(path: str | os.PathLike[str]) -> Genotypes:
     Parameters
     ----------
     path : path
-        The .bed file, or its name without the ending; .bim and .fam must stand beside it.
+        The .bed file, or its name without the ending; .bim and .fam must be next to it.
 
     Returns
     -------
@@ -41,8 +41,8 @@ def read_plink(path: str | os.PathLike[str]) -> Genotypes:
     FileNotFoundError
         One of the three files doesn't exist.
     ValueError
-        The file is no .bed, stands sample by sample (``plink --make-bed`` turns it), or is longer or shorter than .bim
-        and .fam say; a line of these has too few columns or no number where one should be.
+        The file isn't a .bed, is stored sample by sample (``plink --make-bed`` converts it), or is longer or shorter than .bim
+        and .fam say; a line of these has too few columns, or a word instead of a number.
 
     Notes
     -----

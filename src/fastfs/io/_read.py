@@ -108,7 +108,7 @@ def read_table(
 
         AnnData's H5AD and Zarr, and MuData's H5MU, have features in `var`, labels in `obs`; ``.h5`` is a file of 10x
         Genomics' Cell Ranger (all these and loom need the extra ``[h5ad]``). A MatrixMarket file holds the matrix
-        alone; beside ``matrix.mtx``, the names are taken from ``features.tsv`` or ``genes.tsv``, and ``barcodes.tsv``.
+        alone; next to ``matrix.mtx``, the names are taken from ``features.tsv`` or ``genes.tsv``, and ``barcodes.tsv``.
         An NPZ archive holds ``X`` (or the CSR parts ``data``, ``indices``, ``indptr``, ``shape``), the labels, and
         optionally ``feature_names``. Beside PLINK's ``.bed`` stand ``.bim`` and ``.fam``; the label is the phenotype of
         the latter, without which samples are left out, and X a :class:`fastfs.io.Genotypes`. RDS files of R hold a
@@ -119,7 +119,7 @@ def read_table(
         name of the label array in an NPZ archive: there the default is ``y``, and ``y`` is looked up in
         ``class_names`` if the archive has that array.
     labels : path, optional
-        A text file with the labels, if they stand apart from the features: one per line, or a table. Its lines are
+        A text file with the labels, if the file of features doesn't hold them: one per line, or a table. Its lines are
         matched with the samples: by FID and IID if both files are PLINK's; else by the column that holds each sample's
         name exactly once, whichever column that is; by order if it has no such names at all. Names that don't match are
         an error.
@@ -130,12 +130,12 @@ def read_table(
         A change of names that is undone before they are compared: R's make.names, zeros in front of numbers, a suffix
         such as -1, upper and lower case, spaces.
     by_order : bool
-        The lines of `labels` stand in the order of the samples, whatever names both have.
+        The lines of `labels` are in the order of the samples; names are ignored.
     drop_missing : bool
         Leave out the samples without a label, or without a value of another column that is read. Samples that PLINK's
         codes call unknown are always left out, with a warning.
     covar : path, optional
-        A file of covariates beside the labels, whose lines are matched by the same rule.
+        A file of covariates; its lines are matched by the same rule as the labels.
     covar_names : collection of str
         The columns of `covar` to read. Default: all but the names of the samples.
     control_is_0 : bool

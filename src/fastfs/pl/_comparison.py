@@ -67,7 +67,7 @@ def comparison(
     others = np.setdiff1d(np.arange(a.size), named)
     ax.scatter(a[others], b[others], s=12, color=PALE, zorder=2, rasterized=a.size > 5000)
     ax.scatter(a[named], b[named], s=22, color=BAR, zorder=3)
-    # In a column beside the axes: the best features lie close together, and names there would cover each other.
+    # Write the names in a column next to the axes: in the plot they would cover each other.
     named = named[np.argsort(b[named], kind="stable")]
     low, high = ax.get_ylim()
     heights = _apart((b[named] - low) / (high - low), min(0.05, 1 / max(1, len(named))))

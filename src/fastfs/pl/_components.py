@@ -24,7 +24,7 @@ def components(
 ) -> Figure | SubFigure:
     """Draw the leading eigenvectors of the mean and of the difference, on which the scores of ManiFeSt rest.
 
-    The upper row shows M, which two classes share, the lower row D, where they differ. Features that are pixels are
+    The upper row shows M, the shared part of two classes, the lower row D, the difference. Features that are pixels are
     drawn as images, others as bars of the largest entries.
 
     Parameters

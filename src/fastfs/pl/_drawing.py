@@ -127,9 +127,9 @@ def bars(
 
 
 def _label_bars(ax: Axes, values: ArrayLike, number_format: str) -> None:
-    """Write each value beside its horizontal bar: no length has to be read off the axis, and colour isn't needed.
+    """Write each value next to its horizontal bar, so that it can be read without axis and colour.
 
-    On the right, where no names are: of a bar to the left, beside its foot.
+    Values are on the right, opposite the names; the value of a bar to the left is next to its foot.
     """
     for y, value in enumerate(np.asarray(values)):
         ax.annotate(

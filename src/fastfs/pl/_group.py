@@ -28,8 +28,8 @@ def group(
     """Draw how similar the features of a group are to each other, one heat map for each class.
 
     The maps hold the affinities (exp(-D_ij^2 / eps_i^2) + exp(-D_ij^2 / eps_j^2)) / 2 with the bandwidths of the fit,
-    on one scale. Below and beside the group are as many other features, evenly spaced among all: bandwidths adapt, so
-    a group that a class connects shows as a block darker than its surroundings.
+    on one scale. Below and to the right of the group are equally many other features, evenly spaced among all:
+    bandwidths adapt, so a group that a class connects shows as a block darker than its surroundings.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ def group(
     features : array-like of int, or of bool of shape (n_features,)
         The group, such as ``selector.groups_[0] == 0``.
     top : int
-        Draw at most so many features of the group: those with the largest scores.
+        Number of features of the group to draw at most: those with the largest scores.
     feature_names : sequence of str, optional
         Default: `feature_names_in_` of the selector, or ``x0``, ``x1``, ...
     <figure>

@@ -33,7 +33,7 @@ def shuffled_twin(
     figure: Figure | SubFigure | None = None,
     title: str | None = None,
 ) -> Figure | SubFigure:
-    """Draw the best features under the true labels beside those under shuffled ones.
+    """Draw the best features under the true labels next to those under shuffled ones.
 
     Features that are among the best under both are dark. Many of them mean that the ranking owes little to the labels.
 

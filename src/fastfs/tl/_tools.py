@@ -75,8 +75,8 @@ _DOC = """{summary}
     covariates : sequence of str, optional
         Columns of `adata.obs` to which groups keep their relation, such as age.
     ranking : {{"score", "z"}}
-        "z": `scores` in `adata.uns` are z, distances from the mean under permutations in standard deviations, by
-        which genes that are high whatever the groups are rank low. `adata.var` has scores in any case.
+        "z": `scores` in `adata.uns` are z, distances from the mean under permutations in standard deviations.
+        Genes that score high under any groups rank low by z. `adata.var` has scores in any case.
     drop_unlabelled : bool
         Leave out cells whose group is missing, rather than raise.
     copy : bool
