@@ -68,7 +68,7 @@ def column_of_kind(path: Path, name: str, kind: str) -> TableError:
 
 
 def row_not_numeric(path: Path, name: str, samples: Sequence[str], cells: Sequence[str], position: int) -> TableError:
-    """Return the error for a word among numbers: about the row if most of its cells are words, else about the column."""
+    """Return the error for a word among numbers: about the row if most cells are words, else about the column."""
 
     def is_number(cell: str) -> bool:
         try:

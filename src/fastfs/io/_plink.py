@@ -41,8 +41,8 @@ def read_plink(path: str | os.PathLike[str]) -> Genotypes:
     FileNotFoundError
         One of the three files doesn't exist.
     ValueError
-        The file isn't a .bed, is stored sample by sample (``plink --make-bed`` converts it), or is longer or shorter than .bim
-        and .fam say; a line of these has too few columns, or a word instead of a number.
+        The file isn't a .bed, is stored sample by sample (``plink --make-bed`` converts it), or is longer or shorter
+        than .bim and .fam say; a line of these has too few columns, or a word instead of a number.
 
     Notes
     -----
