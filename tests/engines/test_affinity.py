@@ -707,7 +707,7 @@ def test_sigma_missing_or_not_wanted():
 
 
 def test_unknown_kernel():
-    with pytest.raises(ValueError, match="'sqeuclidean', 'linear' or a C function; got 'cosine'"):
+    with pytest.raises(ValueError, match="'sqeuclidean', 'linear' or a C function, not 'cosine'"):
         fastfs.affinity(data(4, 5), kernel="cosine")
 
 
@@ -956,7 +956,9 @@ def test_c_function_of_another_signature():
     integers = ctypes.CFUNCTYPE(
         None, ctypes.c_void_p, *[ctypes.c_int32] * 3, *[ctypes.c_void_p] * 2, ctypes.c_double, ctypes.c_void_p
     )
-    with pytest.raises(TypeError, match=r"must have the signature void\(CPointer.* but takes \(c_void_p, c_int, c_int"):
+    with pytest.raises(
+        TypeError, match=r"must have the signature void\(CPointer.* got one that takes \(c_void_p, c_int, c_int"
+    ):
         fastfs.affinity(data(5, 4), kernel=integers(lambda *a: None))
     returning = ctypes.CFUNCTYPE(ctypes.c_double, *SIGNATURE._argtypes_)
     with pytest.raises(TypeError, match="and returns c_double"):
@@ -994,7 +996,7 @@ def test_numba():
     def other(tile, ld):
         tile[0] = 0.0
 
-    with pytest.raises(TypeError, match=r"must have the signature void\(.*but takes \(LP_c_double, c_long"):
+    with pytest.raises(TypeError, match=r"must have the signature void\(.*got one that takes \(LP_c_double, c_long"):
         fastfs.affinity(X, kernel=other)
     with pytest.raises(TypeError, match="must be a C function"):
         fastfs.affinity(X, kernel=numba.njit(lambda *a: None))

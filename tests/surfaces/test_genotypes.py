@@ -224,7 +224,7 @@ def test_other_tables_than_genotypes_are_refused():
         pack_genotypes([["A", "C"]])
     with pytest.raises(ValueError, match="numbers of copies of allele 1; got datetime64"):
         pack_genotypes(np.zeros((2, 2), "M8[s]"))
-    with pytest.raises(TypeError, match="genotypes must be dense, but the table is sparse"):
+    with pytest.raises(TypeError, match="genotypes must be dense; got a sparse table"):
         pack_genotypes(scipy.sparse.csr_array(np.eye(3)))
     with pytest.raises(ValueError, match=r"masked values: give X\.filled\(-1\)"):
         pack_genotypes(np.ma.masked_equal([[0, 1, 2]], 1))

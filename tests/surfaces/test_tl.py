@@ -934,11 +934,11 @@ def test_results_as_a_table():
     pd.testing.assert_frame_equal(pairs, adata.uns["differential_correlation"]["pairs"])
     adata.uns["others"] = {"params": {"method": "wilcoxon"}}
     for key in ("others", "nothing"):
-        with pytest.raises(KeyError, match=f"no results of fastfs.tl under '{key}'; there are manifest, relieff"):
+        with pytest.raises(KeyError, match=f"no results of fastfs.tl under '{key}'; it has manifest, relieff"):
             fastfs.get.df(adata, key)
-    with pytest.raises(KeyError, match="'manifest' has no group 'C'; there are B, NK, T"):
+    with pytest.raises(KeyError, match="'manifest' has no group 'C'; it has B, NK, T"):
         fastfs.get.df(adata, "manifest", group="C")
-    with pytest.raises(KeyError, match="there are none"):
+    with pytest.raises(KeyError, match="it has none"):
         fastfs.get.df(cells(), "manifest")
 
 

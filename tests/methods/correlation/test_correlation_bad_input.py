@@ -21,7 +21,7 @@ def compare(X=X, y=y, **parameters):
 @pytest.mark.parametrize(
     "change, error, words",
     [
-        ({"y": ["a"] * 20}, ValueError, "at least two classes, but has only one class"),
+        ({"y": ["a"] * 20}, ValueError, "at least two classes; got one class"),
         ({"y": ["a", "b", "c", "d"] * 5}, ValueError, "compares two classes, but y has 4: a, b, c and 1 more"),
         ({"y": ["a"] * 17 + ["b"] * 3}, ValueError, "samples in each class, but class 'b' has 3: give more samples"),
         ({"y": y[:-1]}, ValueError, "one label for each of the 20 samples"),
@@ -32,7 +32,7 @@ def compare(X=X, y=y, **parameters):
         ({"features": ["u", "v"]}, ValueError, "isn't a column name"),
         ({"feature_names": ["u", "v"]}, ValueError, "feature_names must have one name for each of the 6 columns of X"),
         ({"feature_names": list("uvwxyz"), "features": ["u", "q"]}, ValueError, "'q', which isn't a column name of X"),
-        ({"correlation": "kendall"}, ValueError, "correlation must be 'pearson' or 'spearman', not 'kendall'"),
+        ({"correlation": "kendall"}, ValueError, "correlation must be 'pearson' or 'spearman'; got 'kendall'"),
         ({"n_pairs": 0}, ValueError, "n_pairs must be at least 1"),
         ({"n_pairs": 1.5}, TypeError, "n_pairs must be an integer"),
         ({"n_permutations": -1}, ValueError, "n_permutations must be at least 0"),

@@ -301,7 +301,7 @@ def test_significance():
     assert [text.get_text() for text in ax.get_legend().get_texts()] == ["a", "b"]
     with pytest.raises(ValueError, match="names must name all 2 sets; got 1"):
         pl.significance(found, names=["a"])
-    with pytest.raises(ValueError, match="selector must be a fitted DiSC"):
+    with pytest.raises(ValueError, match="found must be a fitted DiSC"):
         pl.significance(DiSC())
 
 

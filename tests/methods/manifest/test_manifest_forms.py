@@ -354,7 +354,7 @@ def test_kernels_that_return_nonsense():
         fastfs.manifest_scores(X, y, kernel=as_c_function(lambda d2, n_i, n_j, sigma: n_i / (1 + d2)))
     with pytest.raises(TypeError, match="a custom kernel must be a C function"):
         fastfs.manifest_scores(X, y, kernel=laplacian)
-    with pytest.raises(ValueError, match="kernel must be 'rbf' or a C function, not 'cosine'"):
+    with pytest.raises(ValueError, match="kernel must be 'rbf' or a C function; got 'cosine'"):
         fastfs.manifest_scores(X, y, kernel="cosine")
 
 

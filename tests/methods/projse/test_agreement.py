@@ -171,12 +171,12 @@ def test_bad_tables(function, name):
 @pytest.mark.parametrize(
     "call, part",
     [
-        (lambda X, Y: fastfs.kernel_alignment(X, Y, kernel="poly"), "kernel must be 'linear' or 'rbf', not 'poly'"),
+        (lambda X, Y: fastfs.kernel_alignment(X, Y, kernel="poly"), "kernel must be 'linear' or 'rbf'; got 'poly'"),
         (
             lambda X, Y: fastfs.kernel_alignment(X, Y, kernel="rbf", sigma=0),
             "sigma must be 'mean' or a positive number, not 0",
         ),
-        (lambda X, Y: fastfs.canonical_correlations(X, Y, ridge=-1), "ridge must be a number of at least 0, not -1"),
+        (lambda X, Y: fastfs.canonical_correlations(X, Y, ridge=-1), "ridge must be a number of at least 0; got -1"),
         (
             lambda X, Y: fastfs.canonical_correlations(X, Y, test=(X, Y[:, :2])),
             "the 6 and 4 columns of X and Y, not 6 and 2",

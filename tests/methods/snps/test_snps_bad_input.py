@@ -29,7 +29,7 @@ def test_a_design_needs_permutations(design):
 @pytest.mark.parametrize(
     "change, error, words",
     [
-        ({"y": ["a"] * 20}, ValueError, "at least two classes, but has only one class"),
+        ({"y": ["a"] * 20}, ValueError, "at least two classes; got one class"),
         ({"y": ["a", "b", "c", "d"] * 5}, ValueError, "between two classes, but y has 4: a, b, c and 1 more"),
         ({"y": [1, 2] * 9 + [np.nan, 2]}, ValueError, "no label for 1 of 20 samples, first for sample 18: drop them"),
         ({"y": np.linspace(0, 1, 20)}, ValueError, "continuous"),
