@@ -95,7 +95,7 @@ def test_paths_together_are_one_line(python):
 def test_paths_beside_something_else_are_an_error(python):
     done = answer(python, "--libs", "score")
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.startswith("Error: score can't stand beside --includes, ")
+    assert done.stderr.startswith("Error: score can't be combined with --includes, ")
 
 
 def test_conda_recipe_agrees_with_the_project():
