@@ -1077,7 +1077,7 @@ def test_warnings_of_a_test_come_once(trial, tmp_path):
         (["--permutations", "9", "--blocks", "donor"], "no labeling but the true one is possible: all 5 samples of"),
         (["--permutations", "9", "--groups", "batch", "--blocks", "donor"], "no labeling but the true one"),
         (["--permutations", "9", "--groups", "donor", "--covariate", "age"], "covariates must be constant within"),
-        (["--method", "projse", "--permutations", "9", "--rank-by", "z"], "--rank-by z doesn't work with --method projse"),
+        (["--method", "projse", "--permutations", "9", "--rank-by", "z"], "--rank-by z doesn't work with --method"),
     ],
 )
 def test_permutations_refuse(trial, capsys, arguments, part):
