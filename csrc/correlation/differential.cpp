@@ -61,7 +61,7 @@ double largest_correlation(std::int64_t n, bool ranks) {
 class Labeling : public Classes {
   public:
     double scale;  // infinite if a class has fewer than four samples: z is 0
-    double limit;  // of correlations in both classes, that of the smaller class
+    double limit;  // bound on |r| in both classes, from the smaller class
 
     Labeling(const Classes& classes, bool ranks, const double* values)
         : Classes(classes), limit(largest_correlation(smallest(), ranks)), values_(values) {
@@ -85,25 +85,25 @@ struct Difference {
 };
 
 Difference difference(std::int64_t i, std::int64_t j, const Labeling& labeling) {
-    Difference found;
-    if (std::isinf(labeling.scale)) return found;
+    Difference result;
+    if (std::isinf(labeling.scale)) return result;
     for (std::int64_t c = 0; c < 2; ++c) {
         const double *x = labeling.values(i, c), *y = labeling.values(j, c);
         const std::int64_t n = labeling.size(c);
         const Moments of_x = moments(x, n), of_y = moments(y, n);
-        if (of_x.length == 0 || of_y.length == 0) return found;
+        if (of_x.length == 0 || of_y.length == 0) return result;
         double sum = 0;
         for (std::int64_t s = 0; s < n; ++s) sum += (x[s] - of_x.mean) * (y[s] - of_y.mean);
-        found.r[c] = std::clamp(sum / of_x.length / of_y.length, -1.0, 1.0);
+        result.r[c] = std::clamp(sum / of_x.length / of_y.length, -1.0, 1.0);
     }
-    const double *r = found.r, limit = labeling.limit;
-    if (std::abs(r[0] + r[1]) > 2 - kCopy) return found;  // copies
-    found.defined = true;
+    const double *r = result.r, limit = labeling.limit;
+    if (std::abs(r[0] + r[1]) > 2 - kCopy) return result;  // copies
+    result.defined = true;
     const double r0 = std::clamp(r[0], -limit, limit), r1 = std::clamp(r[1], -limit, limit);
     // D would be rounded to 1 for correlations near 1 and -1.
     const double d = r0 * r1 < -0.9 ? std::atanh(r0) - std::atanh(r1) : std::atanh((r0 - r1) / (1 - r0 * r1));
-    found.z = d / labeling.scale;
-    return found;
+    result.z = d / labeling.scale;
+    return result;
 }
 
 // The features under one labeling in panels (isa/tiles.hpp): of mean 0 and length 1 in each class, zeros for constants.
@@ -318,7 +318,7 @@ class Search {
     Run& run_;
     const std::int64_t p_, n_blocks_;
     std::vector<Pair> top_;
-    std::vector<std::int64_t> keys_;  // i p + j of these, ascending
+    std::vector<std::int64_t> keys_;  // i p + j of the strongest pairs, ascending
 };
 
 // Takes tiles row by row, so that one task at a time adds to the sums of the features of a column of tiles.
@@ -359,8 +359,8 @@ void Search::observe(fastfs_differential_correlation_result& result) {
                     x[b] = y[b] = 0;
                 }
                 test.visit(x, y, first, nj, [&](std::int64_t b) {
-                    const Difference found = difference(i, j0 + b, truth_);
-                    if (found.defined) strongest.add({i, j0 + b, found, std::abs(found.z)});
+                    const Difference of_pair = difference(i, j0 + b, truth_);
+                    if (of_pair.defined) strongest.add({i, j0 + b, of_pair, std::abs(of_pair.z)});
                 });
             }
             add_differences(r0, r1, ni, truth_.limit, of_rows.data() + task * kTile, sums.data() + j0);

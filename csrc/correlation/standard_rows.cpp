@@ -165,9 +165,9 @@ StandardRows::Moves::Moves(const StandardRows& data, const Classes& labeling, co
     : to_(at(data.n_samples)), size_(labeling.size(0)), size_of_other_(other ? other->size(0) : 0) {
     const std::int64_t n_samples = data.n_samples;
     const auto places = [&](const Classes& classes) {
-        std::vector<std::int32_t> found;
-        for (const std::int64_t i : classes.order) found.push_back(static_cast<std::int32_t>(data.where_[at(i)]));
-        return found;
+        std::vector<std::int32_t> positions;
+        for (const std::int64_t i : classes.order) positions.push_back(static_cast<std::int32_t>(data.where_[at(i)]));
+        return positions;
     };
     from_ = places(labeling);
     for (std::size_t s = 0; s < from_.size(); ++s) to_[at(from_[s])] = static_cast<std::int32_t>(s);
@@ -176,13 +176,13 @@ StandardRows::Moves::Moves(const StandardRows& data, const Classes& labeling, co
     // Number the classes of a labeling so that more samples keep their class. Then the result doesn't depend on the
     // names of the classes.
     const Classes& truth = data.truth_;
-    std::int64_t kept = 0;
-    for (std::int64_t i = 0; i < n_samples; ++i) kept += labeling.of(i) == truth.of(i) ? 1 : 0;
-    const std::int64_t exchanged = 2 * kept < n_samples ? 1 : 0;
+    std::int64_t n_same_class = 0;
+    for (std::int64_t i = 0; i < n_samples; ++i) n_same_class += labeling.of(i) == truth.of(i) ? 1 : 0;
+    const std::int64_t exchanged = 2 * n_same_class < n_samples ? 1 : 0;
     for (std::int64_t c = 0; c < 2; ++c) {
-        const std::int64_t own = c ^ exchanged, n = truth.size(own), size = labeling.size(c);
+        const std::int64_t true_class = c ^ exchanged, n = truth.size(true_class), size = labeling.size(c);
         for (std::int64_t r = 0; r < size; ++r) {
-            takes_.push_back(static_cast<std::int32_t>(truth.begins[at(own)] + (2 * r + 1) * n / (2 * size)));
+            takes_.push_back(static_cast<std::int32_t>(truth.begins[at(true_class)] + (2 * r + 1) * n / (2 * size)));
         }
     }
 }
@@ -200,9 +200,10 @@ void StandardRows::write(std::int64_t k, const Moves& moves, double* to) const {
     if (!moves.other_.empty()) {
         for (std::int64_t s = 0; s < n_samples; ++s) of_other[s] = moved[moves.other_[at(s)]];
         const std::int64_t sizes[2] = {moves.size_of_other_, n_samples - moves.size_of_other_};
-        const Moments found[2] = {quick_moments(of_other, sizes[0]), quick_moments(of_other + sizes[0], sizes[1])};
+        const Moments other_moments[2] = {quick_moments(of_other, sizes[0]),
+                                          quick_moments(of_other + sizes[0], sizes[1])};
         for (std::int64_t c = 0; c < 2; ++c) {
-            const auto [mean, length] = found[c];
+            const auto [mean, length] = other_moments[c];
             const double deviation = length > 0 ? length / std::sqrt(static_cast<double>(sizes[c])) : 1.0;
             for (std::int64_t t = truth_.begins[at(c)]; t < truth_.begins[at(c) + 1]; ++t) {
                 changed[t] = mean + deviation * moved[t];

@@ -34,7 +34,7 @@ class StandardRows {
     std::int64_t n_samples;
     std::vector<std::int64_t> columns;   // of X, ascending: the features that vary in both classes
     std::vector<std::int64_t> constant;  // the others
-    std::vector<std::int64_t> rare;  // of `columns`, those in which more than three fourths of a class share a value
+    std::vector<std::int64_t> rare;      // the `columns` in which more than three fourths of a class share a value
 
     // wanted: columns of X, ascending. Throws InvalidArgument naming the first value that isn't finite.
     // wholes: whether labelings move groups of samples as wholes, and so values.
@@ -75,7 +75,7 @@ class StandardRows {
 
   private:
     const Classes& truth_;
-    std::vector<std::int64_t> where_;  // each sample is among the values of a feature
+    std::vector<std::int64_t> where_;  // the place of each sample among the values of a feature
     std::vector<char> moves_places_;   // of each feature
     Buffer<double> values_;
     Buffer<std::int32_t> by_place_;  // of each feature that moves places: where the samples of each class are, in order

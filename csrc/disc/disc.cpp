@@ -119,7 +119,7 @@ Numbers orthonormal_basis(std::int64_t p, std::vector<Numbers> columns, std::int
 // ---- 3: differential vectors ----------------------------------------------------------------------------------------
 
 struct Triplets {
-    Numbers sigma, V;  // descending, V one after the other
+    Numbers sigma, V;  // descending; V has consecutive vectors
 };
 
 // Computes the largest singular values and right singular vectors of A = P Q, Q = I - B B' with B by row of the graph,
@@ -188,7 +188,7 @@ void summarize(const Triplets& triplets, std::int64_t p, std::int64_t n_vectors,
     result.significance.assign(triplets.sigma.begin(), triplets.sigma.begin() + n_vectors);
     result.vectors.assign(triplets.V.begin(), triplets.V.begin() + n_vectors * p);
 
-    auto ratio = [&](std::size_t q) {  // of the q-th to the next; 0 if there is none
+    auto ratio = [&](std::size_t q) {  // of the q-th significance to the next; 0 if there is no next
         if (q == 0 || q >= real.size()) return 0.0;
         return triplets.sigma[at(real[q - 1])] /
                std::max(triplets.sigma[at(real[q])], std::numeric_limits<double>::epsilon() * triplets.sigma.front());
@@ -268,26 +268,26 @@ struct Needs {
 
 Needs memory(const std::vector<DiscSet>& sets, const fastfs_disc_options& options, Run& run) {
     const std::int64_t p = sets.front().n_features;
-    std::int64_t kept = 0, least = 0, making = 0, found = 0, vectors = 0, most_components = 0;
+    std::int64_t kept = 0, least = 0, making = 0, results = 0, vectors = 0, most_components = 0;
     for (const DiscSet& set : sets) {
         const std::int64_t graph = graph_memory(set, options);
         kept += graph;
         if (!is_dense(set, options)) least += graph;
         making = std::max(making, making_memory(set, options, run) - graph);
-        found += 8 * p * (2 * set.n_components + 6);  // when the graph of the last set is made
+        results += 8 * p * (2 * set.n_components + 6);  // when the graph of the last set is made
         vectors += 8 * p * (3 * set.n_components + 2 * std::min(options.n_vectors, p) + 6);
         most_components = std::max(most_components, set.n_components);
     }
     const std::int64_t solving =
         leading_pairs_memory(p, std::max(most_components + 2, std::min(options.n_vectors, p - 1) + 1));
-    const std::int64_t all = std::max(found + making, vectors + solving);
+    const std::int64_t all = std::max(results + making, vectors + solving);
     // Dense graphs that aren't kept are made once more while all vectors are in memory.
     least += least < kept ? 8 * p * p + vectors + std::max(making, solving) : all;
     kept += all;
-    std::int64_t given = 0;
-    if (options.scaling == FASTFS_DISC_SCALING_STANDARD) given += scaled_memory(sets);
-    if (sets.front().sums) given += 8 * sets.front().sums->size();
-    return {kept + given, least + given};
+    std::int64_t inputs = 0;
+    if (options.scaling == FASTFS_DISC_SCALING_STANDARD) inputs += scaled_memory(sets);
+    if (sets.front().sums) inputs += 8 * sets.front().sums->size();
+    return {kept + inputs, least + inputs};
 }
 
 }  // namespace

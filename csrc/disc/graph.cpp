@@ -76,7 +76,7 @@ Numbers squared_bandwidths(const double* D2, std::int64_t p, std::int64_t k, con
             single[p - 1] = static_cast<float>(row[p - 1]);
             single[i] = std::numeric_limits<float>::quiet_NaN();
             std::int64_t count = 0;
-            for (std::int64_t j = 0; j < p; ++j) {  // no branch: at most p - 1 of them stay
+            for (std::int64_t j = 0; j < p; ++j) {  // no branch: `near` has room for all distances
                 near[count] = row[j];
                 count += single[j] <= bound;
             }
@@ -128,21 +128,21 @@ struct Distances {
 
 Distances all_distances(const DiscSet& set, const Name& name, Run& run, Graph& graph) {
     const std::int64_t p = set.n_features;
-    Distances found;
+    Distances distances;
     if (set.sums) {
         FeatureSums::Total total = set.sums->total({set.group}, name);
         if (total.make_distances(run)) graph.warnings |= FASTFS_DISC_DIGITS;
-        found.norms = std::move(total.norms);
-        found.D2 = std::move(total.products);
+        distances.norms = std::move(total.norms);
+        distances.D2 = std::move(total.products);
     } else {
         const Samples X(*set.X);
         const std::vector<std::int64_t> rows = up_to(X.n_rows());
-        found.unit = common_unit(maxima_of_differences(X, run), rows);
-        found.D2 = Buffer<double>(p * p);
-        found.norms = squared_distances_upper(X, rows, found.unit, run, found.D2.data());
+        distances.unit = common_unit(maxima_of_differences(X, run), rows);
+        distances.D2 = Buffer<double>(p * p);
+        distances.norms = squared_distances_upper(X, rows, distances.unit, run, distances.D2.data());
     }
-    mirror_upper(p, run, found.D2.data());
-    return found;
+    mirror_upper(p, run, distances.D2.data());
+    return distances;
 }
 
 void make_dense(const DiscSet& set, std::int64_t k, const Name& name, Run& run, Graph& graph) {
@@ -197,13 +197,13 @@ void nearest_of_all(const Distances& all, std::int64_t p, std::int64_t k, Run& r
             }
             const double farthest = distances[i * k + ties.place];
             if (!equal_distances(distances[i * k + k - 1], farthest)) continue;
-            std::vector<TiedFeatures::Neighbor> found;
+            std::vector<TiedFeatures::Neighbor> tied;
             for (std::int64_t j = 0; j < p; ++j) {
                 const double distance = all.unit * std::sqrt(all.D2[i * p + j]);
                 if (j == i || (distance > farthest && !equal_distances(distance, farthest))) continue;
-                found.push_back({j, distance});
+                tied.push_back({j, distance});
             }
-            if (std::ssize(found) <= ties.most) ties.of[at(i)] = std::move(found);
+            if (std::ssize(tied) <= ties.most) ties.of[at(i)] = std::move(tied);
         }
     });
 }
@@ -237,8 +237,8 @@ void make_of_neighbors(const DiscSet& set, const fastfs_disc_options& options, s
     std::int64_t n_neighbors = std::min(options.n_neighbors, p - 1), stride = set.n_neighbors;
     const std::int64_t* neighbors = set.neighbors;
     const double* distances = set.distances;
-    Buffer<std::int64_t> found;
-    Buffer<double> their_distances;
+    Buffer<std::int64_t> neighbor_buffer;
+    Buffer<double> distance_buffer;
     std::vector<std::int64_t> row_of = up_to(p);
     TiedFeatures ties{n_neighbors - 1, std::max(kMostTied, n_neighbors), {}};
     std::int64_t n_bounding = 0;  // neighbours that bandwidths may be taken from
@@ -251,24 +251,24 @@ void make_of_neighbors(const DiscSet& set, const fastfs_disc_options& options, s
         n_bounding = std::max(k, n_neighbors);
         // An additional neighbour tells if the last one ties with others. Lists may have missed ties anyway.
         stride = options.graph == FASTFS_GRAPH_LISTS && !set.sums ? n_bounding : std::min(n_bounding + 1, p - 1);
-        found = Buffer<std::int64_t>(p * stride);
-        their_distances = Buffer<double>(p * stride);
+        neighbor_buffer = Buffer<std::int64_t>(p * stride);
+        distance_buffer = Buffer<double>(p * stride);
         if (set.sums) {
             const Distances all = all_distances(set, name, run, graph);
-            nearest_of_all(all, p, stride, run, found.data(), their_distances.data(), ties);
+            nearest_of_all(all, p, stride, run, neighbor_buffer.data(), distance_buffer.data(), ties);
         } else if (options.graph == FASTFS_GRAPH_LISTS) {
             const Samples X(*set.X);
             ListedNeighbors listed = nearest_features_by_lists(X, up_to(X.n_rows()), stride, options.seed, run,
-                                                               found.data(), their_distances.data(), end);
+                                                               neighbor_buffer.data(), distance_buffer.data(), end);
             for (std::int64_t row = 0; row < p; ++row) row_of[at(listed.order[at(row)])] = row;
             graph.features = std::move(listed.order);
             graph.recall = listed.recall;
             if (graph.recall < kLowRecall) graph.warnings |= FASTFS_DISC_LOW_RECALL;
         } else {
-            nearest_features(Samples(*set.X), stride, run, found.data(), their_distances.data(), end, &ties);
+            nearest_features(Samples(*set.X), stride, run, neighbor_buffer.data(), distance_buffer.data(), end, &ties);
         }
-        neighbors = found.data();
-        distances = their_distances.data();
+        neighbors = neighbor_buffer.data();
+        distances = distance_buffer.data();
     }
 
     graph.bandwidths = numbers(p);
@@ -356,8 +356,8 @@ void make_of_neighbors(const DiscSet& set, const fastfs_disc_options& options, s
                 require_affinity(values[e], i, graph.feature(row[e].first), name);
         }
     });
-    found = {};
-    their_distances = {};
+    neighbor_buffer = {};
+    distance_buffer = {};
     graph.sparse = symmetric_mean(E, transpose(E), diagonal, run);
 }
 
@@ -566,14 +566,15 @@ std::int64_t making_memory(const DiscSet& set, const fastfs_disc_options& option
     }
     const std::int64_t K = std::min(options.n_neighbors, p - 1),
                        stride = std::min(std::max(K, std::min(options.bandwidth_neighbors, p - 1)) + 1, p - 1);
-    const std::int64_t merged = 24 * p * K + graph;  // of the neighbours of each, and of whom it is one
+    const std::int64_t merged =
+        24 * p * K + graph;  // for the neighbours of each feature, and for the features that have it as a neighbour
     if (set.neighbors) return merged;
-    const std::int64_t found = 8 * p * (2 * stride + 1) + 24 * p;
+    const std::int64_t neighbor_lists = 8 * p * (2 * stride + 1) + 24 * p;
     const auto search =
         options.graph == FASTFS_GRAPH_LISTS ? nearest_features_by_lists_memory : nearest_features_memory;
     const std::int64_t finding =
         set.sums ? 8 * p * (p + 2 * run.n_threads()) : search(Samples(*set.X), stride, run.n_threads());
-    return std::max(found + std::max(finding, 12 * p * K), merged);
+    return std::max(neighbor_lists + std::max(finding, 12 * p * K), merged);
 }
 
 }  // namespace fastfs::core

@@ -25,9 +25,9 @@ struct DiscSet {
     void* user = nullptr;
     const FeatureSums* sums = nullptr;  // with the products of all pairs of features
     std::int64_t group = 0;             // of these sums
-    bool lost_digits = false;           // whether some of the distances have lost theirs
+    bool lost_digits = false;           // true if distances have lost digits
 
-    std::int64_t n_rows() const;  // 0 if it is unknown
+    std::int64_t n_rows() const;  // 0 if unknown
 };
 
 // W, dense or as entries, with the factors of its random walk P = diag(c / g) W diag(c), c = q^-alpha.

@@ -206,7 +206,7 @@ bool may_repeat(std::int64_t k, const Numbers& w) {
 template <class F>
 void lanczos(std::int64_t n, std::int64_t k, const BlockOperator& apply, F&& allowed, double precision,
              std::uint64_t seed, LeadingPairs& pairs, Run& run) {
-    const std::int64_t most = basis_size(k), ld = most + kBlock, kept = k + (most - k) / 2;
+    const std::int64_t most = basis_size(k), ld = most + kBlock, n_restart = k + (most - k) / 2;
     Random random(seed);
     Buffer<double> V(n * ld), X(n * kBlock), W(n * kBlock), T(most * most), A(most * most), Y(most * most);
     Numbers H = numbers(ld * kBlock), w = numbers(most);
@@ -248,10 +248,10 @@ void lanczos(std::int64_t n, std::int64_t k, const BlockOperator& apply, F&& all
             }
         }
         for (std::int64_t j = 0; j < size; ++j) std::copy_n(T.data() + j * most, size, A.data() + j * size);
-        largest_eigenpairs(size, A.data(), kept, w.data(), Y.data(), run);
+        largest_eigenpairs(size, A.data(), n_restart, w.data(), Y.data(), run);
         // A y - w y = (the waiting block) R (the last entries of y).
-        bool found = true;
-        for (std::int64_t j = 0; j < kept; ++j) {
+        bool small_residuals = true;
+        for (std::int64_t j = 0; j < n_restart; ++j) {
             const double* last = Y.data() + j * size + size - kBlock;
             double square = 0;
             for (std::int64_t a = 0; a < kBlock; ++a) {
@@ -259,23 +259,23 @@ void lanczos(std::int64_t n, std::int64_t k, const BlockOperator& apply, F&& all
                 for (std::int64_t c = 0; c < kBlock; ++c) r += R[at(a * kBlock + c)] * last[c];
                 square += r * r;
             }
-            found &= j >= k || std::sqrt(square) <= allowed(j, w);
+            small_residuals &= j >= k || std::sqrt(square) <= allowed(j, w);
         }
-        const std::int64_t q = found ? k : kept;
+        const std::int64_t q = small_residuals ? k : n_restart;
         rotate(n, size, q, V.data(), ld, Y.data(), run);
-        pairs.converged = found && (confirmed || !may_repeat(k, w));
+        pairs.converged = small_residuals && (confirmed || !may_repeat(k, w));
         if (pairs.converged) break;
         for (std::int64_t j = 0; j < q; ++j) {
             std::fill_n(T.data() + j * most, q, 0.0);
             T[j * most + j] = w[at(j)];
         }
-        if (!found) {
+        if (!small_residuals) {
             for (std::int64_t i = 0; i < n; ++i) std::copy_n(V.data() + i * ld + size, kBlock, V.data() + i * ld + q);
         }
         size = q;
         // Further copies of an eigenvalue appear from new vectors.
-        if (found) draw();
-        confirmed = found;
+        if (small_residuals) draw();
+        confirmed = small_residuals;
     }
     for (std::int64_t j = 0; j < k; ++j) {
         pairs.values[at(j)] = w[at(j)];

@@ -17,7 +17,7 @@ using BlockOperator = std::function<void(const double* X, double* Y)>;
 
 struct LeadingPairs {
     std::vector<double> values;   // descending
-    std::vector<double> vectors;  // one after the other, orthonormal; signs as of fix_sign
+    std::vector<double> vectors;  // consecutive, orthonormal; signs by fix_sign
     bool converged = false;
 };
 
@@ -63,8 +63,8 @@ class DenseSymmetric {
     void multiply(const double* X, double* Y, Run& run) const;  // blocks
 
   private:
-    std::int64_t n_ = 0, in_panels_ = 0;  // so many rows
-    Buffer<double> values_;  // kPanel<double> rows at a time, column by column; the rows that are left over as they are
+    std::int64_t n_ = 0, in_panels_ = 0;  // in_panels_: rows in complete panels
+    Buffer<double> values_;  // panels of kPanel<double> rows, column by column, then the remaining rows, row by row
 };
 
 // Returns x'y in eight partial sums.

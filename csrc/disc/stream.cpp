@@ -175,7 +175,7 @@ void DiscStream::update(const Matrix& X, std::int64_t first_row, Run& run) {
         }
         change.finish();
     } else {
-        X.row_maxima(run);  // refuses what isn't finite
+        X.row_maxima(run);  // refuses NaN and infinity
         add_products(X, first_row, run);
     }
     rows_.add(first_row, first_row + X.n_rows());
@@ -188,12 +188,12 @@ struct DiscStream::Signed {
 };
 
 void DiscStream::require_memory_of_rows(const Matrix& X, std::int64_t first_row, const Run& run) const {
-    std::int64_t kept = kept_rows_.memory();
+    std::int64_t row_bytes = kept_rows_.memory();
     for (std::int64_t r = 0; r < X.n_rows(); ++r) {
-        if (is_kept(first_row + r)) kept += KeptRows::memory(X, r);
+        if (is_kept(first_row + r)) row_bytes += KeptRows::memory(X, r);
     }
     const std::int64_t of_buckets = X.n_rows() * (8 + 2 * kBucketsOfRow * std::int64_t{sizeof(Signed)});
-    run.require_memory(kept + std::max(sums_.update_memory(X, run.n_threads()), of_buckets),
+    run.require_memory(row_bytes + std::max(sums_.update_memory(X, run.n_threads()), of_buckets),
                        {"a block of ", X.n_rows(), " rows, with those of small groups so far,"}, kHint);
 }
 
@@ -257,7 +257,7 @@ void DiscStream::add_to_sketches(const Matrix& X, std::int64_t first_row, Run& r
 void DiscStream::merge(const DiscStream& other) {
     rows_.require_new(other.rows_);
     require(kept_rows_.fits(other.kept_rows_), kOneForm);
-    KeptRows rows = kept_rows_;  // which shares the rows themselves
+    KeptRows rows = kept_rows_;  // a copy that shares the stored rows
     rows.merge(other.kept_rows_);
     // Nothing fails from here on.
     rows_.add(other.rows_);
@@ -344,11 +344,11 @@ void DiscStream::next(Run& run) {
                 products.push_back(numbers(search->pairs.back().size()));
             } else if (!sums_.is_whole()) {
                 KeptRows rows = kept_rows_;
-                std::vector<std::int64_t> own;
+                std::vector<std::int64_t> rows_of_group;
                 for (const std::int64_t row : kept_rows_.numbers()) {
-                    if (plan_->labels[at(row)] == g) own.push_back(row);
+                    if (plan_->labels[at(row)] == g) rows_of_group.push_back(row);
                 }
-                rows.keep_only(own);
+                rows.keep_only(rows_of_group);
                 search->kept[at(g)] = rows.matrix(n_cols());
             }
         }
@@ -361,12 +361,12 @@ void DiscStream::next(Run& run) {
         products_ = std::move(products);
         search_ = std::move(search);
     } else {
-        auto found = std::make_shared<std::vector<Found>>();
+        auto nearest_of_groups = std::make_shared<std::vector<Found>>();
         for (std::int64_t g = 0; g < n_groups(); ++g) {
-            found->push_back(plan_->sketch_of[at(g)] < 0 ? Found{} : nearest(g, run));
+            nearest_of_groups->push_back(plan_->sketch_of[at(g)] < 0 ? Found{} : nearest(g, run));
         }
         products_ = {};
-        found_ = std::move(found);
+        found_ = std::move(nearest_of_groups);
     }
     ++pass_;
     rows_.clear();
@@ -520,18 +520,18 @@ DiscStream::Found DiscStream::nearest(std::int64_t group, Run& run) const {
         near[at(i)].push_back({squared, j});
         near[at(j)].push_back({squared, i});
     }
-    Found found{Buffer<std::int64_t>(p * k), Buffer<double>(p * k), lost != 0};
+    Found result{Buffer<std::int64_t>(p * k), Buffer<double>(p * k), lost != 0};
     parallel_for(run, ceil_div(p, kFeaturesOfTask), [&](std::int64_t task, int) {
         for (std::int64_t i = task * kFeaturesOfTask; i < std::min((task + 1) * kFeaturesOfTask, p); ++i) {
             std::vector<Near>& of = near[at(i)];
             std::partial_sort(of.begin(), of.begin() + k, of.end());
             for (std::int64_t e = 0; e < k; ++e) {
-                found.neighbors[i * k + e] = of[at(e)].other;
-                found.distances[i * k + e] = std::sqrt(of[at(e)].squared);
+                result.neighbors[i * k + e] = of[at(e)].other;
+                result.distances[i * k + e] = std::sqrt(of[at(e)].squared);
             }
         }
     });
-    return found;
+    return result;
 }
 
 DiscSet DiscStream::set(std::int64_t group) const {
@@ -543,11 +543,11 @@ DiscSet DiscStream::set(std::int64_t group) const {
     } else if (plan_->sketch_of[at(group)] < 0) {
         set.X = search_->kept[at(group)].matrix;
     } else {
-        const Found& found = (*found_)[at(group)];
-        set.neighbors = found.neighbors.data();
-        set.distances = found.distances.data();
+        const Found& nearest_of_group = (*found_)[at(group)];
+        set.neighbors = nearest_of_group.neighbors.data();
+        set.distances = nearest_of_group.distances.data();
         set.n_neighbors = plan_->n_neighbors;
-        set.lost_digits = found.lost;
+        set.lost_digits = nearest_of_group.lost;
     }
     return set;
 }

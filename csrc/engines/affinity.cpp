@@ -463,7 +463,8 @@ void affinity_product(const Features<T>& features, const Kernel& kernel, const O
 }
 
 std::int64_t tile_memory(int n_threads, std::int64_t p) {
-    return n_threads * (8 * kTile * kTile + 16 * kTile * p) + 8 * kTile * kTile;  // one to check a custom kernel
+    return n_threads * (8 * kTile * kTile + 16 * kTile * p) +
+           8 * kTile * kTile;  // the last tile checks a custom kernel
 }
 
 Gram::Gram(std::int64_t n_features, Run& run) : d_(n_features) {

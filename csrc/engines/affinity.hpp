@@ -15,7 +15,7 @@ namespace fastfs::core {
 struct Kernel {
     enum class Kind { kRbf, kSquaredDistance, kLinear, kCustom } kind;
     double sigma = 1;                       // kRbf and kCustom
-    fastfs_tile_kernel function = nullptr;  // kCustom only, as is user
+    fastfs_tile_kernel function = nullptr;  // function and user: kCustom only
     void* user = nullptr;
     Shift shift() const { return kind == Kind::kLinear ? Shift::kNone : Shift::kRow; }
 };

@@ -158,13 +158,13 @@ class Candidates {
     template <class F>
     void keep(std::int64_t i, F&& wanted) {
         Candidate* list = &lists_[i * capacity_];
-        std::int64_t kept = 0;
+        std::int64_t count = 0;
         for (std::int64_t c = 0, n = size(i); c < n; ++c) {
             const Candidate candidate = list[c];
-            list[kept] = candidate;
-            kept += wanted(candidate);
+            list[count] = candidate;
+            count += wanted(candidate);
         }
-        sizes_[at(i)] = static_cast<std::int32_t>(kept);
+        sizes_[at(i)] = static_cast<std::int32_t>(count);
     }
 
     const std::int64_t k_, capacity_;

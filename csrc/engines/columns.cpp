@@ -118,7 +118,7 @@ void Features<T>::add_own(const std::vector<double>& squares) {
 template <class T>
 std::int64_t Features<T>::memory(const Samples& X, std::int64_t n_rows) {
     constexpr std::int64_t value = sizeof(T), index = sizeof(std::int64_t);
-    const std::int64_t of_rows = 3 * n_rows * index;  // their numbers, maxima and shifts
+    const std::int64_t of_rows = 3 * n_rows * index;  // numbers, maxima and shifts of the rows
     if (!X.is_sparse()) return (n_panels<T>(X.n_cols()) * kPanel<T> * n_rows + X.n_cols()) * value + of_rows;
     // Two layouts with their indices, segments (at most one per value), and for CSC a row-wise copy on the way.
     const std::int64_t per_value = 3 * value + 4 * index + 1 + index;
@@ -462,7 +462,7 @@ std::vector<std::uint64_t> Features<T>::hashes(Run& run) const {
         for (std::int64_t i = task * kTile; i < std::min((task + 1) * kTile, n_features_); ++i) {
             std::uint64_t& hash = hashes[at(i)];
             auto mix = [&](std::int64_t row, T z) {
-                if (z == 0) return;  // stored or not, and of either sign
+                if (z == 0) return;  // a stored zero of either sign counts as none
                 hash = (hash ^ std::bit_cast<std::uint64_t>(static_cast<double>(z))) * 0x9e3779b97f4a7c15u;
                 hash = (hash ^ (hash >> 32) ^ static_cast<std::uint64_t>(row)) * 0xd6e8feb86659fd93u;
             };

@@ -16,7 +16,7 @@ Copies::Copies(const std::vector<std::uint64_t>& hashes, const Compare& compare,
         std::int64_t first;
         std::vector<Other> others;
     };
-    std::vector<Alike> groups;  // of columns with one hash, more than are kept
+    std::vector<Alike> groups;  // of columns with one hash, if more than `kept`
     for (auto first = order.begin(), last = first; first != order.end(); first = last) {
         while (last != order.end() && hashes[at(*last)] == hashes[at(*first)]) ++last;
         if (last - first <= kept) continue;

@@ -78,7 +78,7 @@ class Centres {
     }
 
     const std::int64_t count_, n_;
-    Buffer<float> values_;           // panels, as those of Features
+    Buffer<float> values_;           // panels, laid out as in Features
     std::vector<float> half_norms_;  // infinite in the places without a centre
 };
 
@@ -100,24 +100,24 @@ std::vector<std::int32_t> nearest_centres(const Features<float>& features, const
     }
     const std::vector<float> zeros(at(kTile)), infinite(at(kTile), kFarthest), none(at(kTile), -kFarthest);
     parallel_for(run, ceil_div(d, kTile), [&](std::int64_t task, int slot) {
-        Scratch& own = scratch[at(slot)];
+        Scratch& thread_scratch = scratch[at(slot)];
         const std::int64_t first = task * kTile, ni = std::min(kTile, d - first);
         const float* from = features.feature(first);
-        for (std::int64_t e = 0; e < round_up(ni, kCentresWide) * n; ++e) own.features[e] = rounded(from[e]);
-        std::fill(own.scores.begin(), own.scores.end(), -kFarthest);
-        std::fill(own.limits.begin(), own.limits.end(), kFarthest);
+        for (std::int64_t e = 0; e < round_up(ni, kCentresWide) * n; ++e) thread_scratch.features[e] = rounded(from[e]);
+        std::fill(thread_scratch.scores.begin(), thread_scratch.scores.end(), -kFarthest);
+        std::fill(thread_scratch.limits.begin(), thread_scratch.limits.end(), kFarthest);
         for (std::int64_t c0 = 0; c0 < centres.count(); c0 += kTile) {
             const std::int64_t nc = std::min(round_up(centres.count() - c0, kCentresWide), kTile);
-            float* tile = own.tile.data();
-            tile_kernels<float>().gram(own.features.data(), centres.panel(c0), n * kCentresWide, n, false, tile, kTile,
-                                       ni, nc);
-            Hits of_rows{own.hits.data(), own.hits.data()};
-            Hits of_cols{own.hits.data() + kTile * kTile, own.hits.data() + kTile * kTile};
-            isa().select(tile, kTile, ni, nc, infinite.data(), own.limits.data(), centres.half_norms() + c0,
+            float* tile = thread_scratch.tile.data();
+            tile_kernels<float>().gram(thread_scratch.features.data(), centres.panel(c0), n * kCentresWide, n, false,
+                                       tile, kTile, ni, nc);
+            Hits of_rows{thread_scratch.hits.data(), thread_scratch.hits.data()};
+            Hits of_cols{thread_scratch.hits.data() + kTile * kTile, thread_scratch.hits.data() + kTile * kTile};
+            isa().select(tile, kTile, ni, nc, infinite.data(), thread_scratch.limits.data(), centres.half_norms() + c0,
                          none.data(), &of_rows, &of_cols);
             for (const Hit* hit = of_rows.begin; hit < of_rows.end; ++hit) {
                 const float score = hit->value - centres.half_norms()[c0 + hit->col];
-                float* scores = &own.scores[at(hit->row * most)];
+                float* scores = &thread_scratch.scores[at(hit->row * most)];
                 std::int32_t* list = &nearest[at((first + hit->row) * most)];
                 std::int64_t place = most - 1;
                 if (!(score > scores[place])) continue;
@@ -127,7 +127,7 @@ std::vector<std::int32_t> nearest_centres(const Features<float>& features, const
                 }
                 scores[place] = score;
                 list[place] = static_cast<std::int32_t>(c0 + hit->col);
-                own.limits[hit->row] = -scores[most - 1];
+                thread_scratch.limits[hit->row] = -scores[most - 1];
             }
         }
     });
@@ -169,7 +169,7 @@ Centres trained_centres(const Features<float>& features, std::uint64_t seed, Run
         parallel_for(run, count, [&](std::int64_t c, int slot) {
             Numbers& sum = means[at(slot)];
             const std::int64_t begin = members.begins[at(c)], end = members.begins[at(c + 1)];
-            if (begin == end) return;  // it stays where it is
+            if (begin == end) return;  // a centre without members stays where it is
             std::fill(sum.begin(), sum.end(), 0.0);
             for (std::int64_t e = begin; e < end; ++e) {
                 const float* z = sample.feature(members.features[at(e)]);
@@ -244,7 +244,7 @@ FeatureLists feature_lists(const Features<float>& features, std::int64_t n_neigh
         };
         for (std::int64_t e = 0; e < probed; ++e) probe(number[at(nearest[at(lists.order[at(place)] * probed + e)])]);
         const auto begin = lists.probes.numbers.begin() + first;
-        if (size <= n_neighbors) {  // then lists that come next
+        if (size <= n_neighbors) {  // then the following lists are probed, too
             const std::vector<std::int32_t> known(begin, lists.probes.numbers.end());
             for (std::int32_t list = lists.list_of[at(place)]; size <= n_neighbors;) {
                 list = static_cast<std::int32_t>((list + 1) % lists.n_lists());
@@ -276,7 +276,7 @@ Ragged lists_of_neighbors(const FeatureLists& lists, const std::int64_t* neighbo
         for (std::int64_t e = 0; e < n_neighbors; ++e) near.numbers[at(a * n_neighbors + e)] = place_of[at(row[e])];
     });
     Ragged near_to = inverse(near, d);
-    Ragged found{std::vector<std::int64_t>(at(d + 1)), {}};
+    Ragged result{std::vector<std::int64_t>(at(d + 1)), {}};
     std::vector<std::vector<std::int32_t>> parts(at(tasks));
     for_places([&](std::int64_t a, std::int64_t task) {
         auto& part = parts[at(task)];
@@ -291,16 +291,16 @@ Ragged lists_of_neighbors(const FeatureLists& lists, const std::int64_t* neighbo
         part.erase(std::remove_if(part.begin() + first, part.end(),
                                   [&](std::int32_t list) { return lists.probes.has(a, list); }),
                    part.end());
-        found.begins[at(a + 1)] = std::ssize(part) - first;
+        result.begins[at(a + 1)] = std::ssize(part) - first;
     });
     near = near_to = {};
-    std::partial_sum(found.begins.begin(), found.begins.end(), found.begins.begin());
-    found.numbers.reserve(at(found.begins.back()));
+    std::partial_sum(result.begins.begin(), result.begins.end(), result.begins.begin());
+    result.numbers.reserve(at(result.begins.back()));
     for (auto& part : parts) {
-        found.numbers.insert(found.numbers.end(), part.begin(), part.end());
+        result.numbers.insert(result.numbers.end(), part.begin(), part.end());
         part = {};
     }
-    return found;
+    return result;
 }
 
 Ragged inverse(const Ragged& numbers, std::int64_t count) {

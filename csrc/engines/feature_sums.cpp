@@ -109,7 +109,7 @@ std::int64_t FeatureSums::update_memory(const Matrix& X, int n_threads) const {
 void FeatureSums::update(const Matrix& X, const std::int64_t* groups, Run& run, bool stoppable) {
     const std::int64_t n = X.n_rows();
     run.require_memory(update_memory(X, run.n_threads()), {"the sums of ", n, " rows"});
-    const std::vector<double> maxima = X.row_maxima(run);  // refuses what isn't finite
+    const std::vector<double> maxima = X.row_maxima(run);  // refuses NaN and infinity
     for (std::int64_t r = 0; r < n; ++r) {
         if (maxima[at(r)] <= kLargestValue) continue;
         refuse({"the values of ", Name::row(r),

@@ -217,16 +217,16 @@ const GenotypeDifference& GenotypePairs::kernels() const { return genotype_isa()
 
 std::vector<std::int64_t> GenotypePairs::n_missing(Run& run) const {
     const auto p = static_cast<std::int64_t>(snps_.size());
-    std::vector<std::vector<std::int64_t>> found(at(run.n_threads()));
+    std::vector<std::vector<std::int64_t>> counts_of_threads(at(run.n_threads()));
     parallel_for(run, ceil_div(p, kWordSnps), [&](std::int64_t task, int slot) {
-        auto& counts = found[at(slot)];
+        auto& counts = counts_of_threads[at(slot)];
         counts.resize(at(X_->n_rows()));
         const std::int64_t first = task * kWordSnps;
         visit_words(*X_, samples_, snps_.data() + first, std::min(kWordSnps, p - first),
                     [&](std::int64_t row, Word high, Word low) { counts[at(row)] += std::popcount(low & ~high); });
     });
     std::vector<std::int64_t> all(at(X_->n_rows()));
-    for (const auto& counts : found) {
+    for (const auto& counts : counts_of_threads) {
         for (std::size_t r = 0; r < counts.size(); ++r) all[r] += counts[r];
     }
     return all;
@@ -301,9 +301,9 @@ void GenotypePairs::distances(const std::vector<std::int64_t>& rows, std::int64_
             }
             for (std::int64_t i = i0; i < i1; ++i) {
                 for (std::int64_t j = halves ? std::max(i, j0) : j0; j < j1; ++j) {
-                    const double found = sign * bits[(i - i0) * kSquare + (j - j0)];
+                    const double distance = sign * bits[(i - i0) * kSquare + (j - j0)];
                     double& d = out[i * ld + j];
-                    d = empty ? found : d + found;
+                    d = empty ? distance : d + distance;
                     if (triangle && !halves && j0 > i0) out[j * ld + i] = d;
                 }
             }
@@ -371,19 +371,19 @@ void GenotypePairs::add_runs(const std::vector<LinePair>& pairs, const std::vect
     });
 }
 
-void GenotypePairs::sums(std::vector<WeightedPair> given, double* sums, Run& run) const {
-    if (given.empty()) return;
+void GenotypePairs::sums(std::vector<WeightedPair> weighted_pairs, double* sums, Run& run) const {
+    if (weighted_pairs.empty()) return;
     // The sort is stable and leaves pairs of one sample adjacent: the line of the sample is in a near cache by then.
-    std::stable_sort(given.begin(), given.end(),
+    std::stable_sort(weighted_pairs.begin(), weighted_pairs.end(),
                      [](const WeightedPair& a, const WeightedPair& b) { return a.g < b.g; });
     std::vector<LinePair> pairs;
     std::vector<Equal> equal;
-    pairs.reserve(given.size());
-    for (const auto& [i, j, g] : given) {
+    pairs.reserve(weighted_pairs.size());
+    for (const auto& [i, j, g] : weighted_pairs) {
         add_to_runs(equal, g, static_cast<std::int64_t>(pairs.size()));
         pairs.push_back(line_pair(i, j));
     }
-    given = {};
+    weighted_pairs = {};
     add_runs(pairs, equal, sums, run);
 }
 
@@ -433,8 +433,8 @@ void GenotypePairs::target_sums(const std::vector<std::int64_t>& rows, std::int6
                                 double* out, Run& run) const {
     const std::int64_t n_groups = neighbors.n_groups, p = static_cast<std::int64_t>(snps_.size());
     const auto n_bins = static_cast<std::int64_t>(neighbors.begins.size()) - 1;
-    std::vector<LinePair> pairs;        // without gaps, or otherwise
-    std::vector<std::int32_t> members;  // of them the neighbors
+    std::vector<LinePair> pairs;        // without gaps
+    std::vector<std::int32_t> members;  // with gaps: the neighbors, bin by bin
     std::vector<Equal> equal;           // of one strength and one weight
     Numbers run_weights;
     std::vector<std::size_t> begins{0};  // in equal, of each bin
@@ -476,11 +476,11 @@ void GenotypePairs::target_sums(const std::vector<std::int64_t>& rows, std::int6
                           equal.data() + begins[at(bin + 1)], rounding, high, low);
             }
             for (std::size_t e = begins[at(bin)]; e < begins[at(bin + 1)] && gaps_; ++e) {
-                std::uint32_t found[kLineSnps] = {}, known[kLineSnps] = {};
+                std::uint32_t differences[kLineSnps] = {}, known[kLineSnps] = {};
                 add_known(kernels(), lines, X_->n_rows(), rows[at(t0 + t)], members.data() + equal[e].begin,
-                          equal[e].end - equal[e].begin, found, known);
+                          equal[e].end - equal[e].begin, differences, known);
                 for (std::int64_t k = 0; k < n; ++k) {
-                    high[k] += equal[e].weight * found[k];
+                    high[k] += equal[e].weight * differences[k];
                     count[k] += run_weights[e] * known[k];
                 }
             }

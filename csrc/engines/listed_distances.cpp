@@ -42,12 +42,12 @@ void DenseDistances::compare(Buffer<T>& columns, const std::vector<Query>& queri
         if (columns.size() == 0 || width < n) pack(columns, first, std::min(width, n - first), width, run);
         parallel_for(run, static_cast<std::int64_t>(queries.size()), [&](std::int64_t task, int) {
             const Query& q = queries[at(task)];
-            const T* own = &columns[q.feature * width];
+            const T* column = &columns[q.feature * width];
             for (Other* other = q.begin; other < q.end; ++other) {
                 // The columns lie anywhere in L3: prefetching two ahead saved a third of the time.
                 const T* ahead = &columns[(q.end - other > 2 ? other + 2 : other)->feature * width];
                 for (std::int64_t s = 0; s < width; s += kInLine) __builtin_prefetch(ahead + s);
-                other->sum += tile_kernels<T>().squared_distance(own, &columns[other->feature * width], width);
+                other->sum += tile_kernels<T>().squared_distance(column, &columns[other->feature * width], width);
             }
         });
     }

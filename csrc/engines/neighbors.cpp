@@ -255,17 +255,17 @@ class Search {
         std::vector<Gathered> gathered;
         for (int t = 0; t < run_.n_threads(); ++t) gathered.emplace_back(source_.n_samples());
         parallel_for(run_, lists.n_lists(), [&](std::int64_t list, int slot) {
-            Gathered& own = gathered[at(slot)];
+            Gathered& sides = gathered[at(slot)];
             const std::int64_t end = lists.begins[at(list + 1)];
             for (std::int64_t begin = lists.begins[at(list)]; begin < end; begin += kGathered) {
-                own.columns.clear();
-                for (std::int64_t j = begin; j < std::min(begin + kGathered, end); ++j) own.columns.push_back(j);
-                source_.pack(own.columns.data(), std::ssize(own.columns), own.right.data());
-                for (const std::int32_t* q = probers.begin_of(list); q < probers.end_of(list); q += own.rows.size()) {
+                sides.columns.clear();
+                for (std::int64_t j = begin; j < std::min(begin + kGathered, end); ++j) sides.columns.push_back(j);
+                source_.pack(sides.columns.data(), std::ssize(sides.columns), sides.right.data());
+                for (const std::int32_t* q = probers.begin_of(list); q < probers.end_of(list); q += sides.rows.size()) {
                     run_.checkpoint();
-                    own.rows.assign(q, std::min(q + kTile, probers.end_of(list)));
-                    source_.pack(own.rows.data(), std::ssize(own.rows), own.left.data());
-                    search(own, probed, owners, slot);
+                    sides.rows.assign(q, std::min(q + kTile, probers.end_of(list)));
+                    source_.pack(sides.rows.data(), std::ssize(sides.rows), sides.left.data());
+                    search(sides, probed, owners, slot);
                 }
             }
         });
@@ -313,17 +313,16 @@ class Search {
             compare(queries, run_);
             for (const Query& q : queries) {
                 const double farthest = distances[q.feature * k_ + ties.place];
-                std::vector<TiedFeatures::Neighbor> found;
+                std::vector<TiedFeatures::Neighbor> tied;
                 for (const Other& other : std::span(q.begin, q.end)) {
                     const double distance = std::sqrt(other.sum) * compare.unit();
                     if (distance > farthest && !equal_distances(distance, farthest)) continue;
-                    found.push_back({other.feature, distance});
+                    tied.push_back({other.feature, distance});
                 }
-                if (std::ssize(found) > ties.most) continue;
-                n_kept += std::ssize(found);
-                std::sort(found.begin(), found.end(),
-                          [](const auto& a, const auto& b) { return a.feature < b.feature; });
-                ties.of[at(q.feature)] = std::move(found);
+                if (std::ssize(tied) > ties.most) continue;
+                n_kept += std::ssize(tied);
+                std::sort(tied.begin(), tied.end(), [](const auto& a, const auto& b) { return a.feature < b.feature; });
+                ties.of[at(q.feature)] = std::move(tied);
             }
             run_.require_memory(n_kept * std::int64_t{sizeof(TiedFeatures::Neighbor)}, "features at equal distances",
                                 "leave out copies of features");
@@ -334,19 +333,19 @@ class Search {
     template <class Compare>
     double recall(const std::vector<std::int64_t>& sample, Compare& compare, std::int64_t* neighbors,
                   double* distances) {
-        Numbers found;
+        Numbers listed;
         for (std::int64_t i : sample) {
             const double* row = distances + ids_[at(i)] * k_;
-            found.insert(found.end(), row, row + k_);
+            listed.insert(listed.end(), row, row + k_);
         }
         search_again(sample, nullptr, compare, neighbors, distances);
         std::int64_t right = 0;
         for (std::size_t s = 0; s < sample.size(); ++s) {
             const double farthest = distances[ids_[at(sample[s])] * k_ + k_ - 1];
-            right += std::count_if(&found[s * at(k_)], &found[s * at(k_)] + k_,
+            right += std::count_if(&listed[s * at(k_)], &listed[s * at(k_)] + k_,
                                    [&](double distance) { return distance <= farthest; });
         }
-        return share(right, static_cast<std::int64_t>(found.size()));
+        return share(right, static_cast<std::int64_t>(listed.size()));
     }
 
   private:
@@ -357,27 +356,27 @@ class Search {
         search(I, J, tile, slot);
     }
 
-    void search(Gathered& own, const Probed& probed, std::vector<std::mutex>& owners, int slot_) {
+    void search(Gathered& sides, const Probed& probed, std::vector<std::mutex>& owners, int slot_) {
         const auto slot = at(slot_);
-        const std::int64_t n = source_.n_samples(), ni = std::ssize(own.rows);
+        const std::int64_t n = source_.n_samples(), ni = std::ssize(sides.rows);
         float* tile = tiles_[slot].data();
         Hit* hits = hits_[slot].data();
         auto offer = [&](const Hit& hit, std::int64_t first, bool to_row) {
-            const std::int64_t i = own.rows[hit.row], j = own.columns[at(first + hit.col)];
+            const std::int64_t i = sides.rows[hit.row], j = sides.columns[at(first + hit.col)];
             if (!probed.meets_now(i, j)) return;
             const std::int64_t of = to_row ? i : j, other = to_row ? j : i;
             const std::scoped_lock lock(owners[at(of % kOwners)]);
             candidates_.offer(of, other, hit.value, scratch_[slot]);
         };
-        const std::int64_t columns = std::ssize(own.columns);
+        const std::int64_t columns = std::ssize(sides.columns);
         for (std::int64_t first = 0; first < columns; first += kTile) {
             const std::int64_t nj = std::min(kTile, columns - first);
-            source_.multiply_panels(own.left.data(), ni, own.right.data() + first * n, nj, tile);
-            own.row_bounds.set(candidates_, own.rows.data(), ni);
-            own.column_bounds.set(candidates_, own.columns.data() + first, nj);
+            source_.multiply_panels(sides.left.data(), ni, sides.right.data() + first * n, nj, tile);
+            sides.row_bounds.set(candidates_, sides.rows.data(), ni);
+            sides.column_bounds.set(candidates_, sides.columns.data() + first, nj);
             Hits of_rows{hits, hits}, of_cols{hits + kTile * kTile, hits + kTile * kTile};
-            isa().select(tile, kTile, ni, nj, own.row_bounds.floors, own.row_bounds.limits, own.column_bounds.floors,
-                         own.column_bounds.limits, &of_rows, &of_cols);
+            isa().select(tile, kTile, ni, nj, sides.row_bounds.floors, sides.row_bounds.limits,
+                         sides.column_bounds.floors, sides.column_bounds.limits, &of_rows, &of_cols);
             for (const Hit& hit : std::span(of_rows.begin, of_rows.end)) offer(hit, first, true);
             for (const Hit& hit : std::span(of_cols.begin, of_cols.end)) offer(hit, first, false);
         }

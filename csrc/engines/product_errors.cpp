@@ -46,13 +46,13 @@ Grid grid_of(const Samples& X, const std::vector<std::int64_t>& rows, const Feat
         const fastfs_matrix& m = chunk.description();
         constexpr std::int64_t kRowsPerTask = 16;
         const std::int64_t tasks = ceil_div(static_cast<std::int64_t>(end - begin), kRowsPerTask);
-        std::vector<Found> found(at(tasks));
+        std::vector<Found> of_tasks(at(tasks));
         if (chunk.is_sparse()) {
             visit_sparse(m, [&](auto* values, auto*, auto*) {
                 const std::int64_t n = chunk.n_stored();
                 parallel_for(run, tasks, [&](std::int64_t task, int) {
                     for (std::int64_t e = n * task / tasks; e < n * (task + 1) / tasks; ++e) {
-                        found[at(task)].add(static_cast<double>(values[e]) * per_unit);
+                        of_tasks[at(task)].add(static_cast<double>(values[e]) * per_unit);
                     }
                 });
             });
@@ -79,11 +79,11 @@ Grid grid_of(const Samples& X, const std::vector<std::int64_t>& rows, const Feat
                                      }
                                  }
                              });
-                    found[at(task)] = in_rows;
+                    of_tasks[at(task)] = in_rows;
                 });
             });
         }
-        for (const Found& part : found) all.add(part);
+        for (const Found& part : of_tasks) all.add(part);
     });
     Grid grid;
     grid.tiny = all.tiny;

@@ -117,7 +117,7 @@ void update_lower(std::int64_t n, std::int64_t k, const double* L, const double*
 }
 
 bool cholesky(std::int64_t n, double* A, Run& run) {
-    const Run::Part silent(run, 0, 0);  // only callers know what share of theirs this is
+    const Run::Part silent(run, 0, 0);  // only callers know the share of their call that this is
     std::int64_t left = n;
     for (; left > kWholeProblem; left -= kFactorBlock, A += kFactorBlock * (n + 1)) {
         double* below = A + kFactorBlock;

@@ -157,7 +157,7 @@ void sort(std::vector<WeightedPair>& pairs, std::int64_t n_samples, Run& run) {
     for (const auto& pair : pairs) sorted[begins[static_cast<std::size_t>(pair.i)]++] = pair;
     for (std::size_t p = 0; p < sorted.size();) {
         run.checkpoint();
-        const auto end = begins[static_cast<std::size_t>(sorted[p].i)];  // has moved on to the next one's begin
+        const auto end = begins[static_cast<std::size_t>(sorted[p].i)];  // has moved on to the begin of the next sample
         std::stable_sort(sorted.begin() + static_cast<std::ptrdiff_t>(p),
                          sorted.begin() + static_cast<std::ptrdiff_t>(end),
                          [](const WeightedPair& a, const WeightedPair& b) { return a.j < b.j; });

@@ -76,7 +76,7 @@ struct Columns {
 template <class T>
 Columns describe_dense(const Matrix& X, const Values<T>& x, Scaling scaling, const TableRules& rules, Run& run) {
     const fastfs_matrix& m = X.description();
-    Columns found(m.n_cols);
+    Columns statistics(m.n_cols);
     const auto& kernels = margin_kernels<T>();
     constexpr std::int64_t kColumns = kWidth<T>;
     std::vector<std::int64_t> columns(at(m.n_cols));
@@ -131,7 +131,7 @@ Columns describe_dense(const Matrix& X, const Values<T>& x, Scaling scaling, con
                     any_whole = std::find(broken, broken + n, 0.0F) < broken + n;
                 }
             }
-            std::copy_n(broken, n, found.broken.data() + first);
+            std::copy_n(broken, n, statistics.broken.data() + first);
         }
         if (scaling == Scaling::kRange && !rules.deviations) return;
         double origin[kColumns], factor[kColumns], counts[kColumns], sums[kColumns], squares[kColumns];
@@ -151,27 +151,27 @@ Columns describe_dense(const Matrix& X, const Values<T>& x, Scaling scaling, con
             for (std::int64_t c = 0; c < n; ++c) {
                 const double error = sums[c] / counts[c];
                 origin[c] += error / factor[c];
-                found.deviation[at(first + c)] =
+                statistics.deviation[at(first + c)] =
                     std::sqrt(std::max(0.0, squares[c] / counts[c] - error * error)) / factor[c];
             }
         }
-        std::copy_n(origin, n, found.mean.data() + first);
+        std::copy_n(origin, n, statistics.mean.data() + first);
     });
-    std::copy_n(lowest.data(), m.n_cols, found.lowest.data());
-    std::copy_n(highest.data(), m.n_cols, found.highest.data());
+    std::copy_n(lowest.data(), m.n_cols, statistics.lowest.data());
+    std::copy_n(highest.data(), m.n_cols, statistics.highest.data());
     const bool complete = std::all_of(poison.data(), poison.data() + m.n_cols, [](T p) { return p == T(0); });
-    found.finite = complete || rules.missing;
+    statistics.finite = complete || rules.missing;
     for (std::int64_t c = 0; c < m.n_cols; ++c) {
-        if (refused[c] && found.finite) refuse_value(x, m.n_rows, c, rules);
-        if (!complete) found.incomplete.push_back(poison[c] != T(0));
+        if (refused[c] && statistics.finite) refuse_value(x, m.n_rows, c, rules);
+        if (!complete) statistics.incomplete.push_back(poison[c] != T(0));
     }
-    return found;
+    return statistics;
 }
 
 template <class T, class I>
 Columns describe_sparse(const Matrix& X, const T* values, const I* indptr, const I* indices, Scaling scaling,
                         Run& run) {
-    Columns found(X.n_cols());
+    Columns statistics(X.n_cols());
     SparseLine<T> line;
     const auto for_entries = [&](auto&& f) {
         std::int64_t since = 0;
@@ -190,32 +190,33 @@ Columns describe_sparse(const Matrix& X, const T* values, const I* indptr, const
     };
     const auto n_rows = static_cast<double>(X.n_rows());
     std::vector<double> n_zeros(at(X.n_cols()), n_rows);  // that aren't stored
-    std::fill(found.lowest.begin(), found.lowest.end(), std::numeric_limits<double>::infinity());
-    std::fill(found.highest.begin(), found.highest.end(), -std::numeric_limits<double>::infinity());
+    std::fill(statistics.lowest.begin(), statistics.lowest.end(), std::numeric_limits<double>::infinity());
+    std::fill(statistics.highest.begin(), statistics.highest.end(), -std::numeric_limits<double>::infinity());
     for_entries([&](std::size_t c, double x) {
-        found.lowest[c] = std::min(found.lowest[c], x);
-        found.highest[c] = std::max(found.highest[c], x);
+        statistics.lowest[c] = std::min(statistics.lowest[c], x);
+        statistics.highest[c] = std::max(statistics.highest[c], x);
         --n_zeros[c];
-        found.broken[c] |= x != std::trunc(x);
-        found.finite = found.finite && std::isfinite(x);
+        statistics.broken[c] |= x != std::trunc(x);
+        statistics.finite = statistics.finite && std::isfinite(x);
     });
     for (std::size_t c = 0; c < n_zeros.size(); ++c) {
         if (n_zeros[c] == 0) continue;
-        found.lowest[c] = std::min(found.lowest[c], 0.0);
-        found.highest[c] = std::max(found.highest[c], 0.0);
+        statistics.lowest[c] = std::min(statistics.lowest[c], 0.0);
+        statistics.highest[c] = std::max(statistics.highest[c], 0.0);
     }
-    if (scaling == Scaling::kRange) return found;
-    const auto unit = [&](std::size_t c) { return unit_factor(found.highest[c] - found.lowest[c]); };
-    for_entries([&](std::size_t c, double x) { found.mean[c] += x / n_rows; });
+    if (scaling == Scaling::kRange) return statistics;
+    const auto unit = [&](std::size_t c) { return unit_factor(statistics.highest[c] - statistics.lowest[c]); };
+    for_entries([&](std::size_t c, double x) { statistics.mean[c] += x / n_rows; });
     for_entries([&](std::size_t c, double x) {
-        const double of_mean = (x - found.mean[c]) * unit(c);
-        found.deviation[c] += of_mean * of_mean;
+        const double of_mean = (x - statistics.mean[c]) * unit(c);
+        statistics.deviation[c] += of_mean * of_mean;
     });
     for (std::size_t c = 0; c < n_zeros.size(); ++c) {
-        const double of_zero = found.mean[c] * unit(c);
-        found.deviation[c] = std::sqrt((found.deviation[c] + n_zeros[c] * of_zero * of_zero) / n_rows) / unit(c);
+        const double of_zero = statistics.mean[c] * unit(c);
+        statistics.deviation[c] =
+            std::sqrt((statistics.deviation[c] + n_zeros[c] * of_zero * of_zero) / n_rows) / unit(c);
     }
-    return found;
+    return statistics;
 }
 
 Columns describe(const Matrix& X, Scaling scaling, const TableRules& rules, Run& run) {
@@ -242,7 +243,7 @@ FeatureScales scales_of(const Columns& columns, bool is_sparse, bool is_float32,
     for (std::size_t c = 0; c < scales.factor.size(); ++c) {
         const auto column = static_cast<std::int64_t>(c);
         const double low = columns.lowest[c], high = columns.highest[c], origin = is_sparse ? 0 : low;
-        if (!(low < high)) {  // or no value is known
+        if (!(low < high)) {  // also if no value is known
             if (low == high) scales.shift[c] = origin;
             continue;
         }
@@ -302,8 +303,8 @@ ScalesOfBlocks::ScalesOfBlocks(std::int64_t n_cols, Scaling scaling)
 void ScalesOfBlocks::add(const Matrix& X, Run& run) {
     is_sparse_ = X.is_sparse();
     is_float32_ = X.is_float32();
-    const Columns found = describe(X, scaling_, {}, run);
-    add(X.n_rows(), found.lowest, found.highest, found.mean, found.deviation, found.broken);
+    const Columns statistics = describe(X, scaling_, {}, run);
+    add(X.n_rows(), statistics.lowest, statistics.highest, statistics.mean, statistics.deviation, statistics.broken);
 }
 
 void ScalesOfBlocks::merge(const ScalesOfBlocks& other) {

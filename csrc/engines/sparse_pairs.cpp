@@ -465,7 +465,7 @@ void SparseFeatures::feature_sums(const std::vector<WeightedPair>& pairs, double
         of_samples[at(i)] += g;
         of_samples[at(j)] += g;
     }
-    Buffer<double> scratch(2 * n_features_ * run.n_threads());  // per sample: zeros but for its values
+    Buffer<double> scratch(2 * n_features_ * run.n_threads());  // two samples per thread: zeros but for values
     std::fill_n(scratch.data(), scratch.size(), 0.0);
     const auto n_pairs = static_cast<std::int64_t>(pairs.size());
     add_groups(n_pairs, sums, run, [&](std::int64_t group, std::int64_t n_groups, int slot, double* to) {

@@ -104,13 +104,13 @@ void pencil_by_eigenvalues(std::int64_t n, double* D, Buffer<double>& S, Run& ru
     }
     for (double& r : root) r = std::sqrt(r);
     const auto q = static_cast<std::int64_t>(root.size());
-    const double* kept = V.data() + (n - q) * n;
+    const double* range = V.data() + (n - q) * n;
     run.checkpoint(0.4);
 
     // Uses S for D V and then for the eigenvectors of C, and D for C and then for W.
     mirror_lower(n, D);
-    multiply('N', n, q, n, D, n, kept, n, S.data(), n, run);
-    multiply('T', q, q, n, kept, n, S.data(), n, D, q, run);
+    multiply('N', n, q, n, D, n, range, n, S.data(), n, run);
+    multiply('T', q, q, n, range, n, S.data(), n, D, q, run);
     for (std::int64_t j = 0; j < q; ++j) {
         for (std::int64_t i = 0; i < q; ++i) {
             D[j * q + i] /= root[at(i)] * root[at(j)];
@@ -123,7 +123,7 @@ void pencil_by_eigenvalues(std::int64_t n, double* D, Buffer<double>& S, Run& ru
         for (std::int64_t j = 0; j < q; ++j) {
             for (std::int64_t i = 0; i < q; ++i) eigen.vector(j)[i] *= root[at(i)];
         }
-        multiply('N', n, q, q, kept, n, eigen.vector(0), q, D, n, run);
+        multiply('N', n, q, q, range, n, eigen.vector(0), q, D, n, run);
         S = eigen.take_vectors();
     }
     std::copy(D, D + n * q, V.data());
@@ -173,7 +173,7 @@ void refuse_indefinite(const char* name) {
 
 SymmetricEigen::SymmetricEigen(std::int64_t n, double* A, Run& run, Buffer<double> Z, std::int64_t whole)
     : n_(n), reflectors_(A), w_(at(n)), tau_(at(n)), Z_(Z.size() >= n * n ? std::move(Z) : Buffer<double>(n * n)) {
-    const Run::Part silent(run, 0, 0);  // only callers know what share of theirs this is
+    const Run::Part silent(run, 0, 0);  // only callers know the share of their call that this is
     const double unit = scale_to_one(n, A);
     std::vector<double> off_diagonal(at(n));
     reduce_to_tridiagonal(n, A, w_.data(), off_diagonal.data(), tau_.data(), whole, run);
@@ -338,10 +338,10 @@ std::int64_t pencil(std::int64_t n, double* K1, const double* K2, double* nu, Ru
         K1[e] = difference;
         S[e] = sum;
     });
-    const Pencil found = pencil(n, K1, S, run);
-    const auto rank = static_cast<std::int64_t>(found.nu.size());
-    std::copy(found.nu.begin(), found.nu.end(), nu);
-    std::copy_n(found.W.data(), n * rank, K1);
+    const Pencil result = pencil(n, K1, S, run);
+    const auto rank = static_cast<std::int64_t>(result.nu.size());
+    std::copy(result.nu.begin(), result.nu.end(), nu);
+    std::copy_n(result.W.data(), n * rank, K1);
     return rank;
 }
 

@@ -48,7 +48,7 @@ class Strongest {
         return std::move(pairs_);
     }
 
-    Level level;  // strength below which a pair can't be among the strongest
+    Level level;  // the strength below which a pair can't be among the strongest
 
   private:
     static bool stronger(const Pair& a, const Pair& b) {

@@ -32,7 +32,7 @@ Features<T> all_features(const Samples& X, const std::vector<double>& maxima, co
     const double rest = features.largest_value();
     const double smaller = std::max(rest == 0 ? unit : unit * std::ldexp(1.0, std::ilogb(rest)), 0x1p-1020);
     if (smaller == unit) return features;
-    features = Features<T>();  // before there is another one
+    features = Features<T>();  // frees the features before new ones are made
     return Features<T>(X, rows, smaller, shift, run);
 }
 

@@ -34,7 +34,7 @@ double reflect(std::int64_t m, double* x, double& beta) {
     x[0] = 1;
     if (largest == 0) return 0;
     largest = std::max(largest, std::abs(beta));
-    double sum = beta / largest * (beta / largest);  // of squares of shares, which neither overflow nor vanish
+    double sum = beta / largest * (beta / largest);  // a sum of squared ratios, which neither overflow nor vanish
     for (std::int64_t i = 1; i < m; ++i) sum += x[i] / largest * (x[i] / largest);
     const double first = beta;
     beta = -std::copysign(largest * std::sqrt(sum), first);
@@ -64,7 +64,7 @@ class Secular {
         origin = j;
         if (k_ == 1) return rho_ * squares_[0];
         const bool beyond = j == k_ - 1;
-        const std::int64_t p = beyond ? j - 1 : j, q = p + 1;  // the poles whose neighbourhood counts
+        const std::int64_t p = beyond ? j - 1 : j, q = p + 1;  // the poles next to the root
         double low = 0, high = 0;
         if (beyond) {
             for (const double s : squares_) high += rho_ * s;
@@ -83,7 +83,7 @@ class Secular {
         } else {
             high = x;
         }
-        {  // what the other poles add there, taken as constant
+        {  // the contribution of all other poles, taken as constant
             const double a = squares_[at(p)], b = squares_[at(q)], P = distance(p, origin), Q = distance(q, origin);
             const double c = f.sum() - a / (P - x) - b / (Q - x);
             x = inside(root_of_two_poles(c * (P + Q) + a + b, c * P * Q + a * Q + b * P, c, beyond), low, high);
@@ -167,7 +167,7 @@ void reduce_to_tridiagonal(std::int64_t n, double* A, double* d, double* e, doub
                 of[0] = vector;
                 for (std::int64_t p = 0; p < 2 * c; ++p) of[p + 1] = (p < c ? V + p * m : W + (p - c) * m) + row;
             };
-            if (c > 0) {  // what the panel's reflectors so far have made of it
+            if (c > 0) {  // applies the panel's reflectors so far
                 choose(column, c - 1);
                 for (std::int64_t p = 0; p < 2 * c; ++p) factors[p + 1] = -*of[(p + c) % (2 * c) + 1];
                 kernels.combine(of, factors, 2 * c + 1, rows + 1, column);
@@ -315,8 +315,8 @@ class TridiagonalEigen::Glue {
     // Finds the columns that are eigenvectors to rounding, and the turns that make further columns eigenvectors; the
     // remaining columns give the poles.
     Settled settle(Numbers d, Numbers z, double rho) {
-        Settled found;
-        auto& [turns, kept, in_top, in_bottom] = found;
+        Settled split;
+        auto& [turns, kept, in_top, in_bottom] = split;
         in_top.assign(at(n_), false);
         std::fill_n(in_top.begin(), n1_, true);
         in_bottom = in_top;
@@ -353,23 +353,24 @@ class TridiagonalEigen::Glue {
             poles_.push_back(d[at(q)]);
             z_.push_back(z[at(q)]);
         }
-        for (const auto q : settled) columns_.push_back({d[at(q)], -1, q, q});  // until they have their places
-        return found;
+        for (const auto q : settled)
+            columns_.push_back({d[at(q)], -1, q, q});  // q stands for the places until gather finds them
+        return split;
     }
 
     // Copies the parts of the columns, first of the columns that are multiplied: columns with a top part alone, with
     // both parts, with a bottom part alone.
-    void gather(const Settled& found, const double* Z, std::int64_t ld, Run& run) {
+    void gather(const Settled& split, const double* Z, std::int64_t ld, Run& run) {
         std::vector<std::int64_t> top_place(at(n_), -1), bottom_place(at(n_), -1);
         std::int64_t n_top = 0, n_bottom = 0;
         const auto place = [&](std::int64_t q) {
-            if (found.in_top[at(q)]) top_place[at(q)] = n_top++;
-            if (found.in_bottom[at(q)]) bottom_place[at(q)] = n_bottom++;
+            if (split.in_top[at(q)]) top_place[at(q)] = n_top++;
+            if (split.in_bottom[at(q)]) bottom_place[at(q)] = n_bottom++;
         };
         for (int group = 0; group < 3; ++group) {
             for (std::int64_t i = 0; i < n_poles(); ++i) {
-                const auto q = found.kept[at(i)];
-                if (group != (!found.in_bottom[at(q)] ? 0 : found.in_top[at(q)] ? 1 : 2)) continue;
+                const auto q = split.kept[at(i)];
+                if (group != (!split.in_bottom[at(q)] ? 0 : split.in_top[at(q)] ? 1 : 2)) continue;
                 place(q);
                 rows_.push_back(i);
             }
@@ -390,7 +391,7 @@ class TridiagonalEigen::Glue {
             if (t >= 0) copy_or_zero(n1_, Z + q * ld, q < n1_ ? 0 : -1, top_.data() + t * n1_);
             if (b >= 0) copy_or_zero(n2, Z + q * ld + n1_, q < n1_ ? -1 : 0, bottom_.data() + b * n2);
         });
-        for (const Turn& turn : found.turns) {
+        for (const Turn& turn : split.turns) {
             run.checkpoint();
             turn_columns(turn, n1_, top_.data(), top_place);
             turn_columns(turn, n2, bottom_.data(), bottom_place);
@@ -400,7 +401,7 @@ class TridiagonalEigen::Glue {
     static void turn_columns(const Turn& turn, std::int64_t rows, double* columns,
                              const std::vector<std::int64_t>& places) {
         const std::int64_t p = places[at(turn.p)], q = places[at(turn.q)];
-        if (p < 0 || q < 0) return;  // both are 0 there, as yet
+        if (p < 0 || q < 0) return;  // both columns are 0 in this half
         double *x = columns + p * rows, *y = columns + q * rows;
         for (std::int64_t i = 0; i < rows; ++i) {
             const double a = x[i], b = y[i];

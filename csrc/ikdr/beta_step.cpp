@@ -71,7 +71,7 @@ constexpr std::int64_t kSingle = 128, kAdded = 16, kRounds = 50, kSteps = 2000;
 // The kernels of the working set.
 struct Active {
     std::vector<std::int64_t> which;
-    Numbers phi, v, weights;  // of the whole mixture, if it takes part, and then of each kernel
+    Numbers phi, v, weights;  // of the starting mixture, if it takes part, and then of each kernel
     bool whole = false;       // the mixture that the step starts from takes part
     std::size_t count() const { return weights.size(); }
 };
@@ -183,20 +183,20 @@ class BetaStep {
             for (std::int64_t b = 0; b < a; ++b) f.Q[at(a * n + b)] = f.Q[at(b * n + a)];
         }
         minimize_on_simplex(f, n, 1, 1e-3 * tol_, kSteps, run_, active.weights.data());
-        Active kept;
+        Active with_weight;
         for (std::size_t a = 0; a < active.count(); ++a) {
             if (active.weights[a] == 0) continue;
             if (active.whole && a == 0) {
-                kept.whole = true;
+                with_weight.whole = true;
             } else {
-                kept.which.push_back(active.which[active.whole ? a - 1 : a]);
+                with_weight.which.push_back(active.which[active.whole ? a - 1 : a]);
             }
-            kept.weights.push_back(active.weights[a]);
-            kept.v.push_back(active.v[a]);
+            with_weight.weights.push_back(active.weights[a]);
+            with_weight.v.push_back(active.v[a]);
             const auto begin = active.phi.begin() + static_cast<std::ptrdiff_t>(a) * F_.size;
-            kept.phi.insert(kept.phi.end(), begin, begin + F_.size);
+            with_weight.phi.insert(with_weight.phi.end(), begin, begin + F_.size);
         }
-        active = std::move(kept);
+        active = std::move(with_weight);
     }
 
     // Returns the mixture of the active kernels, with the starting mixture expanded into its kernels.

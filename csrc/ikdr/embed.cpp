@@ -22,7 +22,7 @@ void ikdr_embed(const fastfs_ikdr_model& model, const Matrix& X, Run& run, doubl
     visit_values(X.description(), [&](const auto& values) {
         parallel_for(run, ceil_div(n, kRows), [&](std::int64_t task, int slot) {
             const std::int64_t first = task * kRows, rows = std::min(kRows, n - first);
-            double* K = scratch[at(slot)].data();  // s x kRows, as is one kernel's part
+            double* K = scratch[at(slot)].data();  // s x kRows, as large as one kernel's part
             double* part = K + kRows * s;
             std::fill_n(K, kRows * s, 0.0);
             for (std::int64_t m = 0; m < model.n_kernels; ++m) {

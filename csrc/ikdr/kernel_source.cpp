@@ -27,11 +27,11 @@ void require_kernel(const double* K, std::int64_t n, const Name& name, bool unit
                     place(j, i), " and ", difference, " more in ", place(i, j),
                     " (counted from 0): if that is rounding, take its mean with its transpose");
         }
-        const double own = K[i * n + i];
-        trace += own;
-        require(!unit_diagonal || std::abs(own - 1) <= 1e-8, "with the distance term diagonals must be 1, but that of ",
-                name, " has ", own, " in ", Name::row(i),
-                " (counted from 0): divide rows and columns by the roots of the diagonal");
+        const double self_value = K[i * n + i];
+        trace += self_value;
+        require(!unit_diagonal || std::abs(self_value - 1) <= 1e-8,
+                "with the distance term diagonals must be 1, but that of ", name, " has ", self_value, " in ",
+                Name::row(i), " (counted from 0): divide rows and columns by the roots of the diagonal");
     }
     run.checkpoint();
     Buffer<double> factor(n * n);

@@ -87,9 +87,9 @@ SampleKernels<T>::SampleKernels(const KernelSource& source, std::vector<std::int
                                 std::vector<std::int64_t> class_begins, Run& run)
     : source_(source), order_(std::move(order)), class_begins_(std::move(class_begins)) {
     if (!source_.X) return;
-    FeatureScales found = find_scales(*source_.X, Scaling::kStandard, run);
-    means_ = std::move(found.shift);
-    scales_ = std::move(found.factor);
+    FeatureScales scaling = find_scales(*source_.X, Scaling::kStandard, run);
+    means_ = std::move(scaling.shift);
+    scales_ = std::move(scaling.factor);
     std::vector<double> deviations(scales_.size());
     for (std::size_t f = 0; f < scales_.size(); ++f) {
         if (scales_[f] == 0) continue;
@@ -121,7 +121,7 @@ template <class T>
 void SampleKernels<T>::find_width(std::int64_t m, const std::vector<double>& deviations, Run& run) {
     if (begins_[at(m)] == begins_[at(m + 1)]) return;
     const auto count = static_cast<double>(n_samples());
-    double unit = 0, variance = 0;  // in units of the largest deviation, squares stay within range
+    double unit = 0, variance = 0;  // in units of the largest deviation, so that squares stay within range
     for (std::int64_t f = begins_[at(m)]; f < begins_[at(m + 1)]; ++f) {
         unit = std::max(unit, deviations[at(features_[at(f)])]);
     }
@@ -392,18 +392,21 @@ void SampleKernels<T>::for_products(const Support& support, Run& run, const Visi
     const Prepared prepared(*this, support);
     std::vector<Scratch> scratch(at(run.n_threads()));
     parallel_for(run, ceil_div(count, step), [&](std::int64_t task, int slot) {
-        Scratch& own = scratch[at(slot)];
-        if (own.block_c.size() == 0) {
-            own.block_c = Buffer<T>(step * n_samples());
-            own.block_total = Buffer<T>(step * n_classes() * support.k);
-            own.block_v = Buffer<double>(step);
+        Scratch& thread_scratch = scratch[at(slot)];
+        if (thread_scratch.block_c.size() == 0) {
+            thread_scratch.block_c = Buffer<T>(step * n_samples());
+            thread_scratch.block_total = Buffer<T>(step * n_classes() * support.k);
+            thread_scratch.block_v = Buffer<double>(step);
         }
         const std::int64_t first = task * step;
         const Run::Part part(run, share(first, count), share(std::min(first + step, count), count));
-        const Block block{
-            nullptr,           first, std::min(step, count - first), own.block_c.data(), own.block_total.data(),
-            own.block_v.data()};
-        products_of_block(block, prepared, own, run);
+        const Block block{nullptr,
+                          first,
+                          std::min(step, count - first),
+                          thread_scratch.block_c.data(),
+                          thread_scratch.block_total.data(),
+                          thread_scratch.block_v.data()};
+        products_of_block(block, prepared, thread_scratch, run);
         visit(first, block.count, block.c, block.totals, block.v);
     });
 }

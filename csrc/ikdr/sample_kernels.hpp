@@ -90,7 +90,7 @@ class SampleKernels {
     std::vector<std::int64_t> order_, class_begins_;
     std::vector<double> deltas_, means_, scales_;
     std::vector<std::int64_t> begins_, features_;  // the features of each kernel that vary, kernel after kernel
-    bool one_feature_each_ = false;                // no kernel has several
+    bool one_feature_each_ = false;                // no kernel has several features
 };
 
 }  // namespace fastfs::core

@@ -65,15 +65,15 @@ void project_on_simplex(double* x, std::int64_t n, double* work) {
     double level = 0;
     for (;;) {
         level = (sum - 1) / static_cast<double>(m);
-        std::int64_t kept = 0;
+        std::int64_t n_left = 0;
         double above = 0;
         for (std::int64_t i = 0; i < m; ++i) {
             if (work[i] <= level) continue;
-            work[kept++] = work[i];
+            work[n_left++] = work[i];
             above += work[i];
         }
-        if (kept == m || kept == 0) break;
-        m = kept;
+        if (n_left == m || n_left == 0) break;
+        m = n_left;
         sum = above;
     }
     double total = 0;  // 1, apart from rounding

@@ -512,7 +512,7 @@ std::int64_t count_bytes(std::int64_t d, std::int64_t N, bool in_double, std::in
 }  // namespace
 
 std::int64_t largest_domain(const fastfs_manifest_options& o) {
-    constexpr std::int64_t kNoLess = std::int64_t{1} << 40;  // than any number of features
+    constexpr std::int64_t kNoLess = std::int64_t{1} << 40;  // more than any number of features
     return kCore + kBuffer + 2 * std::min(o.rank, kNoLess);
 }
 

@@ -87,16 +87,16 @@ Edges gather_edges(std::int64_t d, std::int64_t n_listed, const std::function<Li
         edges.ends[at(next[at(edge.from)]++)] = {edge.to, edge.weight};
         edges.ends[at(next[at(edge.to)]++)] = {edge.from, edge.weight};
     }
-    auto row = edges.ends.begin(), kept = row;
+    auto row = edges.ends.begin(), out = row;
     for (std::int64_t i = 0; i < d; ++i) {  // next[i] is by now where row i ends
-        const auto end = edges.ends.begin() + next[at(i)], first = kept;
+        const auto end = edges.ends.begin() + next[at(i)], first = out;
         std::sort(row, end, [](const Edges::End& a, const Edges::End& b) {
             return a.feature != b.feature ? a.feature < b.feature : a.weight > b.weight;
         });
         for (; row != end; ++row) {
-            if (kept == first || (kept - 1)->feature != row->feature) *kept++ = *row;
+            if (out == first || (out - 1)->feature != row->feature) *out++ = *row;
         }
-        edges.begins[at(i) + 1] = kept - edges.ends.begin();
+        edges.begins[at(i) + 1] = out - edges.ends.begin();
     }
     edges.ends.resize(at(edges.begins.back()));
     return edges;

@@ -43,10 +43,10 @@ bool subtract_distances(const double* all, const double* part, std::int64_t d, R
 void kernel(const fastfs_manifest_options& options, const double* D2, const std::vector<double>& norms, std::int64_t d,
             double unit, const Side& side, int which, const fastfs_manifest_scale& scale, Run& run, double* K,
             Outcome& outcome) {
-    const bool given = scale.rule == FASTFS_MANIFEST_SIGMA_GIVEN;
-    const double sigma = given ? scale.sigma[side.index] / unit
-                               : choose_sigma(D2, d, scale, side.name, outcome.kernel_warnings[which], run);
-    outcome.sigma[which] = given ? scale.sigma[side.index] : in_units_of_data(sigma, unit, side.name);
+    const bool is_given = scale.rule == FASTFS_MANIFEST_SIGMA_GIVEN;
+    const double sigma = is_given ? scale.sigma[side.index] / unit
+                                  : choose_sigma(D2, d, scale, side.name, outcome.kernel_warnings[which], run);
+    outcome.sigma[which] = is_given ? scale.sigma[side.index] : in_units_of_data(sigma, unit, side.name);
     // The factor is finite, so that distance 0 gives affinity 1 for any sigma.
     const double per_distance = std::min(0.5 / sigma / sigma, std::numeric_limits<double>::max());
     parallel_for(run, ceil_div(d, kTile), [&](std::int64_t block, int) {

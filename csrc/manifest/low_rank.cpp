@@ -83,10 +83,10 @@ LowRank cut(Rows&& rows_of, std::int64_t d, std::int64_t n, std::int64_t ld, std
                  k);
         });
     }
-    double kept = 0;
-    for (double w : model.w) kept += w;
-    model.kept_trace = std::min(kept / trace, 1.0);
-    model.delta = std::max((trace - kept) / static_cast<double>(d - model.rank()), smallest);
+    double trace_within = 0;
+    for (double w : model.w) trace_within += w;
+    model.kept_trace = std::min(trace_within / trace, 1.0);
+    model.delta = std::max((trace - trace_within) / static_cast<double>(d - model.rank()), smallest);
     return model;
 }
 
@@ -267,11 +267,11 @@ std::int64_t through_landmarks(Buffer<double>& F, const std::vector<std::int64_t
     c = diagonal;
     auto rows_of = buffers<double>(run.n_threads(), m);
     for_rows(d, run, [&](std::int64_t i0, std::int64_t rows, int slot) {
-        double* own = rows_of[at(slot)].data();
+        double* old_row = rows_of[at(slot)].data();
         for (std::int64_t i = i0; i < i0 + rows; ++i) {
             double* row = F.data() + i * m;
-            std::copy_n(row, m, own);
-            for (std::int64_t j = 0; j < n; ++j) row[j] = own[order[at(j)]];
+            std::copy_n(row, m, old_row);
+            for (std::int64_t j = 0; j < n; ++j) row[j] = old_row[order[at(j)]];
         }
         if (n > 0) trsm('L', n, rows, R.data(), n, F.data() + i0 * m, m);
         for (std::int64_t i = i0; i < i0 + rows; ++i) {
@@ -565,10 +565,11 @@ std::int64_t landmarks_memory(std::int64_t d, std::int64_t rank, int n_threads) 
 
 std::int64_t draw_landmarks_memory(std::int64_t d, std::int64_t n_samples, std::int64_t m, std::int64_t rank,
                                    bool in_double, int n_threads) {
-    const std::int64_t drawn_from = std::min(d, kMostDrawnFrom), made = d > drawn_from ? n_threads * kRows * m : 0;
+    const std::int64_t drawn_from = std::min(d, kMostDrawnFrom),
+                       kernel_rows = d > drawn_from ? n_threads * kRows * m : 0;
     const std::int64_t copied = in_double && drawn_from == d ? 0 : drawn_from * n_samples;
-    return 8 * (drawn_from * (m + 2) + copied + d * (rank + 4) + 5 * m * m + made) + sum_over_rows_memory(d, m * m) +
-           tile_memory(n_threads);
+    return 8 * (drawn_from * (m + 2) + copied + d * (rank + 4) + 5 * m * m + kernel_rows) +
+           sum_over_rows_memory(d, m * m) + tile_memory(n_threads);
 }
 
 std::int64_t nystrom_memory(std::int64_t d, std::int64_t rank, int n_threads) {

@@ -199,7 +199,7 @@ void spsd_form(std::int64_t d, Buffer<double> K1, Buffer<double> K2, Run& run, O
     scale_columns(B.data(), k, k, map(e, fourth_root));
     syrk(k, k, 1.0, B.data(), 0.0, A.data(), run);
     Eigenpairs mean = eigenpairs(k, A.data(), std::move(B), run);  // the core of M
-    const std::int64_t kept = std::min(k, numerical_rank(mean.w, d));
+    const std::int64_t core_rank = std::min(k, numerical_rank(mean.w, d));
 
     // Computes the middle of the path between the subspaces: U1 cos(theta / 2) + (U2 - U1 U1' U2) sin(theta / 2) /
     // sin(theta).
@@ -221,31 +221,33 @@ void spsd_form(std::int64_t d, Buffer<double> K1, Buffer<double> K2, Run& run, O
         const double c = cosine[at(j)], f = sine[at(j)];
         for (std::int64_t i = j * d; i < (j + 1) * d; ++i) C[i] = c * A[i] + f * (C[i] - second.V[i]);
     }
-    multiply('N', d, kept, k, C.data(), d, mean.V.data() + (k - kept) * k, k, second.V.data(), d, run);
+    multiply('N', d, core_rank, k, C.data(), d, mean.V.data() + (k - core_rank) * k, k, second.V.data(), d, run);
     const double* GM = second.V.data();
-    keep_last(mean.w, kept);
-    keep_last(first.w, kept);
-    G1 = first.V.data() + (d - kept) * d;
+    keep_last(mean.w, core_rank);
+    keep_last(first.w, core_rank);
+    G1 = first.V.data() + (d - core_rank) * d;
     mean_components(mean.w, GM, d, outcome);
     C = Buffer<double>();
     mean.V = Buffer<double>();
-    outcome.rank = kept;
+    outcome.rank = core_rank;
 
     run.step("difference operator", 1.0);
-    multiply('T', kept, kept, d, G1, d, GM, d, A.data(), kept, run);
-    singular_vectors(kept, A.data(), s.data(), O1.data(), O2.data(), run);  // of G1 and of GM
-    check_angles(kept, s, first.w, O1.data(), mean.w, O2.data(), outcome);
-    transpose(O2.data(), kept);
+    multiply('T', core_rank, core_rank, d, G1, d, GM, d, A.data(), core_rank, run);
+    singular_vectors(core_rank, A.data(), s.data(), O1.data(), O2.data(), run);  // of G1 and of GM
+    check_angles(core_rank, s, first.w, O1.data(), mean.w, O2.data(), outcome);
+    transpose(O2.data(), core_rank);
     B = Buffer<double>(d * d);
-    const std::vector<double> logs = clipped_log(relate_cores(kept, O1.data(), O2.data(), first.w, mean.w, A, B, run));
-    weighted_squares(B.data(), logs, kept, A.data(), run);
+    const std::vector<double> logs =
+        clipped_log(relate_cores(core_rank, O1.data(), O2.data(), first.w, mean.w, A, B, run));
+    weighted_squares(B.data(), logs, core_rank, A.data(), run);
     outcome.steepest = steepest_of_logs(logs, d);
-    const Eigenpairs difference = eigenpairs(kept, A.data(), std::move(B), run);  // the core of D
+    const Eigenpairs difference = eigenpairs(core_rank, A.data(), std::move(B), run);  // the core of D
     // The path from M to K1 ends at G1 O1.
-    multiply('N', kept, kept, kept, O1.data(), kept, difference.V.data(), kept, O2.data(), kept, run);
-    multiply('N', d, kept, kept, G1, d, O2.data(), kept, second.V.data(), d, run);
+    multiply('N', core_rank, core_rank, core_rank, O1.data(), core_rank, difference.V.data(), core_rank, O2.data(),
+             core_rank, run);
+    multiply('N', d, core_rank, core_rank, G1, d, O2.data(), core_rank, second.V.data(), d, run);
     std::fill(outcome.scores.begin(), outcome.scores.end(), 0.0);
-    for (std::int64_t i = 0; i < kept; ++i) {  // (4)
+    for (std::int64_t i = 0; i < core_rank; ++i) {  // (4)
         const double *P = second.V.data() + i * d, weight = std::abs(difference.w[at(i)]);
         for (std::int64_t j = 0; j < d; ++j) outcome.scores[at(j)] += weight * P[j] * P[j];
     }

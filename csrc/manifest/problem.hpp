@@ -52,7 +52,7 @@ struct Outcome {
     double kept_trace[2] = {1, 1};
     std::int32_t kernel_warnings[2] = {};
     std::int64_t rank = 0;
-    double steepest = 0;  // the largest |nu| that the difference has a weight at
+    double steepest = 0;  // the largest |nu| with a weight in the difference
     bool measures_agreement = true;
     double agreement = 1;
     std::int32_t warnings = 0;
@@ -79,7 +79,7 @@ struct Needs {
     std::int64_t labels;                               // how many there are
     std::int64_t exact;                                // of the exact form, besides its kernels
     std::int64_t gathering;                            // of the exact form, before the kernels are solved
-    std::function<std::int64_t(std::int32_t)> beyond;  // of the form of that accuracy, which isn't exact
+    std::function<std::int64_t(std::int32_t)> beyond;  // of the form of an accuracy other than exact
 };
 fastfs_manifest_plan plan_problems(std::int64_t d, std::int64_t n_classes, const fastfs_manifest_options& options,
                                    std::int64_t n_scales, std::int64_t n_components, const Needs& needs,

@@ -85,8 +85,8 @@ Features<double> ManifestSums::features_of(const Side& side, Run& run, std::int3
     });
     if (std::count(lost.begin(), lost.end(), 1) > 0) warnings |= FASTFS_MANIFEST_WARN_DIGITS;
     total.products = Buffer<double>();
-    std::vector<double> own;
-    const std::int64_t n = through_landmarks(A, landmarks, total.norms, own, run);
+    std::vector<double> own_squares;
+    const std::int64_t n = through_landmarks(A, landmarks, total.norms, own_squares, run);
     if (n == 0) std::fill_n(A.data(), A.size(), 0.0);
     fastfs_matrix rows{};
     rows.struct_size = sizeof rows;
@@ -100,7 +100,7 @@ Features<double> ManifestSums::features_of(const Side& side, Run& run, std::int3
     const double largest = std::sqrt(*std::max_element(total.norms.begin(), total.norms.end()));
     Features<double> features(Samples(Matrix(rows)), up_to(rows.n_rows), common_unit({largest}, {0}), Shift::kNone,
                               run);
-    features.add_own(own);
+    features.add_own(own_squares);
     return features;
 }
 

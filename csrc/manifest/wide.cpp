@@ -24,7 +24,7 @@ constexpr std::int64_t kSampled = 2000;  // features that sigma is taken from
 template <class T>
 double sampled_sigma(const Features<T>& features, const fastfs_manifest_options& o, const Side& side,
                      const fastfs_manifest_scale& scale, std::int32_t& warnings, Run& run) {
-    constexpr std::uint64_t kStream = ~std::uint64_t{0};  // none of those of the low-rank kernels
+    constexpr std::uint64_t kStream = ~std::uint64_t{0};  // differs from all streams of the low-rank kernels
     const std::int64_t n = std::min(features.n_features(), kSampled);
     const Features<double> some(features, Random(o.seed, kStream).subset(features.n_features(), n), run);
     Buffer<double> D2(n * n);
@@ -209,8 +209,7 @@ double agreement(Excerpt (&excerpt)[2], Run& run) {
     const Run::Part part(run, 0.2, 1);
     pencil_form(n, std::move(excerpt[0].exact), std::move(excerpt[1].exact), run, exact);
     check_contrast(n, largest, std::numeric_limits<double>::epsilon(), exact);
-    if (exact.warnings & low_rank.warnings & FASTFS_MANIFEST_WARN_NO_CONTRAST)
-        return 1;  // both say that there is nothing
+    if (exact.warnings & low_rank.warnings & FASTFS_MANIFEST_WARN_NO_CONTRAST) return 1;  // both find no difference
     return rank_correlation(exact.scores, low_rank.scores);
 }
 

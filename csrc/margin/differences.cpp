@@ -191,10 +191,10 @@ void Differences::add_parts(bool of_distances, const double* weights, std::vecto
                 if (difference == Difference::kDiffer) {
                     data.top.push_back(weight);
                 } else if (sloped) {
-                    const bool given = ramp_ == FASTFS_RAMP_GIVEN;
-                    const double slope = given ? 1 / (ramp_high_ - ramp_low_) : 1.0;
-                    data.low.push_back(given ? ramp_low_ * slope : 0.0);
-                    data.high.push_back(given ? ramp_high_ * slope : scales_->deviation[at(c)] * factor);
+                    const bool is_given = ramp_ == FASTFS_RAMP_GIVEN;
+                    const double slope = is_given ? 1 / (ramp_high_ - ramp_low_) : 1.0;
+                    data.low.push_back(is_given ? ramp_low_ * slope : 0.0);
+                    data.high.push_back(is_given ? ramp_high_ * slope : scales_->deviation[at(c)] * factor);
                     data.top.push_back(1);
                     factor *= slope;
                 } else {

@@ -147,7 +147,7 @@ class Differences {
     std::vector<std::int64_t> sparse_places_;
     Buffer<char> gathered_;
     std::optional<Matrix> gathered_matrix_;
-    std::vector<std::int64_t> dense_columns_;  // in that copy, by feature; -1 for sparse ones
+    std::vector<std::int64_t> dense_columns_;  // place of each feature in the dense copy; -1 for sparse features
     const Matrix* dense_;                      // the matrix that tiles read
     std::array<bool, 2> widens_{};             // float32 for distances, and for squared ones
     // Gaps of each sample in columns_: n_words_ words of 64 features, and the number of gaps.

@@ -173,8 +173,8 @@ ExpectedDifferences::ExpectedOfFeature ExpectedDifferences::expected_of_feature(
         for (const Known& one : known) sums[at(one.of_class)] += one.weight * row[one.j];
         const double sum = std::accumulate(sums.begin(), sums.end(), 0.0);
         for (const std::int64_t j : feature.missing) {
-            const Donors& own = donors[at(classes_.of(j))];
-            row[j] = (own.weight > 0 ? sums[at(classes_.of(j))] / own.weight : sum / all.weight) / 2;
+            const Donors& class_donors = donors[at(classes_.of(j))];
+            row[j] = (class_donors.weight > 0 ? sums[at(classes_.of(j))] / class_donors.weight : sum / all.weight) / 2;
         }
     }
     return feature;

@@ -67,9 +67,9 @@ std::int64_t strongest_pairs(std::int64_t n_features, std::int64_t rank, const d
         }
         std::lock_guard lock(mutex);
         best.insert(best.end(), candidates.begin(), candidates.end());
-        const auto kept = best.begin() + std::min<std::ptrdiff_t>(wanted, static_cast<std::ptrdiff_t>(best.size()));
-        std::partial_sort(best.begin(), kept, best.end(), before);
-        best.erase(kept, best.end());
+        const auto end = best.begin() + std::min<std::ptrdiff_t>(wanted, static_cast<std::ptrdiff_t>(best.size()));
+        std::partial_sort(best.begin(), end, best.end(), before);
+        best.erase(end, best.end());
     });
     for (std::size_t k = 0; k < best.size(); ++k) {
         a[k] = best[k].a;

@@ -63,7 +63,7 @@ void fit_im4e(const Margin& margin, const Classes& classes, const fastfs_im4e_op
     std::optional<PackedPanels<T>> packed;
     if (pack) packed.emplace(varying, run);
     const ScaledFeatures& all = pack ? packed->features() : varying;
-    const double *kept = drawn ? nullptr : margin.kept(Difference::kAbsolute), *f = blocks.f.data();
+    const double *stored_distances = drawn ? nullptr : margin.kept(Difference::kAbsolute), *f = blocks.f.data();
     std::vector<double> w = first_weights(varying, margin.X().n_cols(), options.start), u(w.size()), mean(w.size()),
                         cost;
     Random random(options.seed);
@@ -71,8 +71,9 @@ void fit_im4e(const Margin& margin, const Classes& classes, const fastfs_im4e_op
     const auto draw = [&] { anchors.emplace(&margin.X(), n, drawn ? random.subset(n, n_anchors) : up_to(n), run); };
     draw();
     auto distances = [&](std::int64_t i0, std::int64_t i1) {
-        if (cost.empty() && kept && !options.start) {
-            std::transform(kept + i0 * n, kept + i1 * n, blocks.f.data(), [&](double d) { return d * w[0]; });
+        if (cost.empty() && stored_distances && !options.start) {
+            std::transform(stored_distances + i0 * n, stored_distances + i1 * n, blocks.f.data(),
+                           [&](double d) { return d * w[0]; });
             return;
         }
         const ScaledFeatures seen = weighted(all, w.data(), false);
@@ -89,11 +90,11 @@ void fit_im4e(const Margin& margin, const Classes& classes, const fastfs_im4e_op
         run.step("IM4E", static_cast<double>(cost.size() + 1) / options.max_iter);
         Totals totals;
         std::fill(u.begin(), u.end(), 0.0);
-        const bool made = cost.empty() && blocks.stored && options.sigma_rule != FASTFS_MARGIN_SIGMA_GIVEN;
+        const bool has_distances = cost.empty() && blocks.stored && options.sigma_rule != FASTFS_MARGIN_SIGMA_GIVEN;
         if (!cost.empty() && drawn) draw();
         const ScaledFeatures left = anchors->of(all);
         blocks.for_each(n_anchors, run, [&](std::int64_t i0, std::int64_t i1) {
-            if (!made) {
+            if (!has_distances) {
                 const Run::Part first(run, 0, 0.5);
                 distances(i0, i1);
             }

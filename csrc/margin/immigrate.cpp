@@ -143,12 +143,12 @@ bool step_of_pairs(const PackedSamples<T>& samples, const std::vector<Pair>& pai
     if (q == 0) return false;
     of_K.make_vectors(first, m, run);
     Buffer<double> V = of_K.take_vectors(), L(m * q), GL(m * q), B(q * q);
-    const double* kept = V.data() + first * m;
+    const double* directions = V.data() + first * m;
     std::vector<double> root(at(q));
     for (std::int64_t c = 0; c < q; ++c) {
         root[at(c)] = std::sqrt(k[at(first + c)]);
         for (std::int64_t p = 0; p < m; ++p) {
-            L[c * m + p] = kept[c * m + p] * root[at(c)];
+            L[c * m + p] = directions[c * m + p] * root[at(c)];
             GL[c * m + p] = L[c * m + p] * pairs[at(p)].g;
         }
     }
@@ -160,7 +160,7 @@ bool step_of_pairs(const PackedSamples<T>& samples, const std::vector<Pair>& pai
     for (std::int64_t c = 0; c < r; ++c) {
         for (std::int64_t i = 0; i < q; ++i) of_B.vector(c)[i] /= root[at(i)];
     }
-    multiply('N', m, r, q, kept, m, of_B.vector(0), q, L.data(), m, run);
+    multiply('N', m, r, q, directions, m, of_B.vector(0), q, L.data(), m, run);
 
     if (weights.vectors.size() < r * A) weights.vectors = Buffer<double>(r * A);
     for (auto& s : scratch) s = Buffer<double>(m * kFeatureChunk);
@@ -220,9 +220,9 @@ const Name kStartMatrix = Name::of_matrix(2, "start_matrix");
 // Returns the W of the start, and its columns of X: the columns asked for, without constant ones.
 Weights first_weights(const Margin& margin, const fastfs_immigrate_options& options, std::vector<std::int64_t>& used,
                       Run& run) {
-    const std::int64_t given = options.features ? options.n_features : margin.X().n_cols();
+    const std::int64_t n_requested = options.features ? options.n_features : margin.X().n_cols();
     std::vector<std::int64_t> position;
-    for (std::int64_t k = 0; k < given; ++k) {
+    for (std::int64_t k = 0; k < n_requested; ++k) {
         const std::int64_t a = options.features ? options.features[k] : k;
         if (margin.factor()[at(a)] == 0) continue;
         used.push_back(a);
@@ -252,7 +252,7 @@ Weights first_weights(const Margin& margin, const fastfs_immigrate_options& opti
     for (std::int64_t a = 0; a < n; ++a) {
         run.checkpoint();
         for (std::int64_t b = 0; b < n; ++b) {
-            const double w = options.start_matrix[used_position(a) * given + used_position(b)];
+            const double w = options.start_matrix[used_position(a) * n_requested + used_position(b)];
             require(std::isfinite(w), Message() << kStartMatrix << " contains NaN or infinity: first at row "
                                                 << used_position(a) << ", column " << used_position(b)
                                                 << " (counted from 0)");
@@ -385,9 +385,10 @@ Immigrate fit_immigrate(const Margin& margin, const Classes& classes, const fast
             quadratic_forms(samples, i0, i1, samples, blocks.stored, form, f, n, run);
             return;
         }
-        const double* kept = margin.kept(Difference::kSquared);
-        if (kept && !options.start && A == margin.features().n_features()) {
-            std::transform(kept + i0 * n, kept + i1 * n, f, [&](double d) { return d * weights.diagonal[0]; });
+        const double* stored_distances = margin.kept(Difference::kSquared);
+        if (stored_distances && !options.start && A == margin.features().n_features()) {
+            std::transform(stored_distances + i0 * n, stored_distances + i1 * n, f,
+                           [&](double d) { return d * weights.diagonal[0]; });
             return;
         }
         const ScaledFeatures seen = weighted(features, weights.diagonal.data(), true);
@@ -401,17 +402,18 @@ Immigrate fit_immigrate(const Margin& margin, const Classes& classes, const fast
     result.stored = blocks.stored;
 
     bool in_pairs = false;      // the step is in the space of pairs
-    bool only_factors = false;  // so was the last step that found weights
+    bool only_factors = false;  // the last step that found weights was in the space of pairs
     Buffer<double> Sigma, room;
     std::vector<Pair> pairs;
     while (static_cast<std::int32_t>(result.cost.size()) < options.max_iter && !result.converged) {
         run.step("IMMIGRATE", static_cast<double>(result.cost.size() + 1) / options.max_iter);
         Totals totals;
-        const bool made = result.cost.empty() && blocks.stored && options.sigma_rule != FASTFS_MARGIN_SIGMA_GIVEN;
+        const bool has_distances =
+            result.cost.empty() && blocks.stored && options.sigma_rule != FASTFS_MARGIN_SIGMA_GIVEN;
         pairs.clear();
         in_pairs = false;
         blocks.for_each(n, run, [&](std::int64_t i0, std::int64_t i1) {
-            if (!made) {
+            if (!has_distances) {
                 const Run::Part first(run, 0, 0.5);
                 distances(i0, i1);
             }
@@ -429,13 +431,14 @@ Immigrate fit_immigrate(const Margin& margin, const Classes& classes, const fast
                        Sigma.data(), run);
         });
         double trace = 0;
-        bool found = false;
+        bool has_step = false;
         if (in_pairs) {
-            found = step_of_pairs(samples, pairs, cut, weights, trace, run);
+            has_step = step_of_pairs(samples, pairs, cut, weights, trace, run);
         } else {
-            found = step_of_features(Sigma, whole ? 0 : cut, whole, options.clip, smallest, weights, room, trace, run);
+            has_step =
+                step_of_features(Sigma, whole ? 0 : cut, whole, options.clip, smallest, weights, room, trace, run);
         }
-        if (!found) {
+        if (!has_step) {
             result.warnings |= FASTFS_MARGIN_NO_WEIGHT;
             break;
         }
@@ -482,13 +485,13 @@ Immigrate fit_filtered(const Margin& margin, const Classes& classes, const fastf
     filter.max_iter = options.max_iter;
     filter.tol = options.tol;
     std::vector<double> weights(at(margin.X().n_cols()));
-    fastfs_im4e_result found = FASTFS_IM4E_RESULT_INIT;
-    found.weights = weights.data();
+    fastfs_im4e_result filter_result = FASTFS_IM4E_RESULT_INIT;
+    filter_result.weights = weights.data();
     const auto weight = [&](std::int64_t a) { return weights[at(a)]; };
     auto features = margin.features().features;
     const double mean = 1 / static_cast<double>(features.size());
     try {
-        im4e(margin, classes, filter, run, found);
+        im4e(margin, classes, filter, run, filter_result);
     } catch (const Answered&) {  // IMMIGRATE answers next, for the largest number of features
         for (const auto a : features) weights[at(a)] = mean;
     }
@@ -506,7 +509,7 @@ Immigrate fit_filtered(const Margin& margin, const Classes& classes, const fastf
     of_kept.n_features = static_cast<std::int64_t>(features.size());
     of_kept.start = start.data();
     Immigrate result = fit(margin, classes, of_kept, run);
-    result.warnings |= found.warnings;
+    result.warnings |= filter_result.warnings;
     result.prefilter_weights = std::move(weights);
     return result;
 }

@@ -16,11 +16,11 @@ Margin::Margin(const Matrix& X, const fastfs_margin_options& options, Run& run) 
         options_.levels = levels_.data();
     }
     const bool keep = options.keep != FASTFS_KEEP_NONE && !options.distances;
-    const bool kept = keep && run.allows(stored_distances_memory(n));
+    const bool stores = keep && run.allows(stored_distances_memory(n));
     if (run.is_question()) {
         const bool gaps = options.missing != FASTFS_MISSING_ERROR;
         run.require_memory(80 * X_.n_cols() + 32 * n + Differences::memory(X_, scales_, gaps, run.n_threads()) +
-                               (kept ? stored_distances_memory(n) + (X_.is_genotypes() && gaps ? n * n * 4 : 0) : 0),
+                               (stores ? stored_distances_memory(n) + (X_.is_genotypes() && gaps ? n * n * 4 : 0) : 0),
                            "scaling features");
     }
     run.step("scaling features", keep ? 0.1 : 1.0);
@@ -39,7 +39,7 @@ Margin::Margin(const Matrix& X, const fastfs_margin_options& options, Run& run) 
         refuse(Message() << "every sample needs a value of a feature that varies, but " << Name::row(r)
                          << " of X has none: drop it");
     }
-    if (!kept) return;
+    if (!stores) return;
     keep_ = options.keep == FASTFS_KEEP_MANHATTAN ? Keep::kManhattan : Keep::kSquaredEuclidean;
     distances_ = Buffer<double>(n * n);
     keep_distances(run);

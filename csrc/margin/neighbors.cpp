@@ -104,7 +104,7 @@ void NeighborRule::find_nearest_hit_and_miss(std::int64_t n, const double* dista
             nearest[miss] = j;
         }
     }
-    if (nearest[0] < 0) return;  // a miss alone would only tell how far samples are apart
+    if (nearest[0] < 0) return;  // a miss alone would only measure the distance of samples
     neighbors.push_back({nearest[1], 1, 1.0, 1.0});
     neighbors.push_back({nearest[0], 0, 1.0, 1.0});
 }
@@ -248,13 +248,13 @@ bool NeighborRule::has_shares() const {
 }
 
 void NeighborRule::shares(std::int64_t n, double* shares) const {
-    const std::int64_t n_classes = target_.n_groups(), own = target_.own(n);
+    const std::int64_t n_classes = target_.n_groups(), own_class = target_.own(n);
     // Sums the priors of the other classes, because 1 minus one prior would vanish if its class has nearly all samples.
     double other_priors = 0;
-    for (std::int64_t c = 0; c < n_classes; ++c) other_priors += c == own ? 0.0 : priors_[at(c)];
+    for (std::int64_t c = 0; c < n_classes; ++c) other_priors += c == own_class ? 0.0 : priors_[at(c)];
     for (std::int64_t group = 0; group < n_groups_; ++group) {
         const std::int64_t c = group % n_classes;
-        const double share = c == own ? -1.0 : has_radius(options_) ? 1.0 : priors_[at(c)] / other_priors;
+        const double share = c == own_class ? -1.0 : has_radius(options_) ? 1.0 : priors_[at(c)] / other_priors;
         shares[group] = group < n_classes ? share : -share;
     }
 }
@@ -288,24 +288,24 @@ void NeighborRule::factors(std::int64_t n, const double* weights, double* factor
         }
         return;
     }
-    const std::int64_t n_classes = target_.n_groups(), own = target_.own(n);
+    const std::int64_t n_classes = target_.n_groups(), own_class = target_.own(n);
     for (std::int64_t first = 0; first < n_groups_; first += n_classes) {
         const double sign = first == 0 ? 1 : -1;
-        double* misses = factors + (first + own) * ld;  // overwritten by the factor of the hits in the end
+        double* misses = factors + (first + own_class) * ld;  // overwritten by the factor of the hits in the end
         std::fill_n(misses, n_features, 0.0);
         for (std::int64_t c = 0; c < n_classes; ++c) {
             const double* of_class = weights + (first + c) * ld;
-            for (std::int64_t k = 0; k < n_features && c != own; ++k) misses[k] += of_class[k];
+            for (std::int64_t k = 0; k < n_features && c != own_class; ++k) misses[k] += of_class[k];
         }
         // The sum of a class is multiplied by its share of the misses times the number of missed classes: with two
         // classes, each gets the mean.
         const auto n_missed = static_cast<double>(n_classes - 1);
         for (std::int64_t c = 0; c < n_classes; ++c) {
-            if (c == own) continue;
+            if (c == own_class) continue;
             set(first + c,
                 [=](double weight, std::int64_t k) { return sign * (weight / misses[k] * n_missed / misses[k]); });
         }
-        set(first + own, [=](double weight, std::int64_t) { return sign * (-1.0 / weight); });
+        set(first + own_class, [=](double weight, std::int64_t) { return sign * (-1.0 / weight); });
     }
 }
 

@@ -18,7 +18,7 @@ namespace fastfs::core {
 struct Neighbor {
     std::int64_t j, group;
     double strength;
-    double weight;  // from which the factor is computed: that of the sample
+    double weight;  // the weight of sample j, from which the factor is computed
 };
 
 // Mean and standard deviation (ddof 0) of distances.

@@ -144,7 +144,7 @@ void quadratic_forms(const PackedSamples<T>& left, std::int64_t i0, std::int64_t
         auto compute = [&] {
             if (filled == 0) return;
             run.checkpoint();
-            for (int s = filled; s < 3; ++s) {  // again what is there: the panel must hold numbers
+            for (int s = filled; s < 3; ++s) {  // repeats a unit, because the panel must hold numbers
                 rows[s] = rows[0];
                 units[s] = units[0];
             }
@@ -246,12 +246,13 @@ void outer_sums(const PackedSamples<T>& left, std::int64_t i0, std::int64_t i1, 
 
         for (std::int64_t a = 0; a < rows; ++a) std::fill_n(to + a * A, cols, 0.0);
         std::fill_n(tile, side * side, T(0));
-        std::int64_t made = 0, since = 0;
+        std::int64_t n_filled = 0, since = 0;
         auto multiply = [&] {
             run.checkpoint();
-            kernels.outer(times_g, row_ld, d, col_ld, made, round_up(rows, kFormRows), col_ld, diagonal, tile, side);
-            since += made;
-            made = 0;
+            kernels.outer(times_g, row_ld, d, col_ld, n_filled, round_up(rows, kFormRows), col_ld, diagonal, tile,
+                          side);
+            since += n_filled;
+            n_filled = 0;
         };
         auto flush = [&] {
             for (std::int64_t a = 0; a < rows; ++a) {
@@ -270,14 +271,14 @@ void outer_sums(const PackedSamples<T>& left, std::int64_t i0, std::int64_t i1, 
                 if (!(std::abs(row[j]) > negligible)) continue;
                 const T* y = right.row(j);
                 const T weight = static_cast<T>(row[j]);
-                T *to_d = d + made * col_ld, *to_g = times_g + made * row_ld;
+                T *to_d = d + n_filled * col_ld, *to_g = times_g + n_filled * row_ld;
                 if (diagonal) {
                     kernels.row(x + a0, y + a0, col_ld, weight, to_d, to_g);
                 } else {
                     kernels.row(x + b0, y + b0, col_ld, T(1), to_d, nullptr);
                     kernels.row(x + a0, y + a0, row_ld, weight, nullptr, to_g);
                 }
-                if (++made == kRows) multiply();
+                if (++n_filled == kRows) multiply();
                 if (since == kFlush) flush();
             }
         }

@@ -116,8 +116,8 @@ class ReliefFit {
                static_cast<double>(targets_.size());
     }
 
-    // Finds the neighbors of the targets first..last - 1. record(t, neighbors, factors by group, distances or nullptr,
-    // found) stores the neighbors of target t, and can overwrite its row of `rows`.
+    // Finds the neighbors of the targets first..last - 1. record(t, neighbors, factors by group, collected) adds the
+    // neighbors of target t to `collected`, and can overwrite its row of `rows`.
     template <class Record>
     FoundNeighbors find_neighbors(std::int64_t first, std::int64_t last, const double* rows, Record&& record);
 
@@ -215,7 +215,7 @@ FoundNeighbors ReliefFit::find_neighbors(std::int64_t first, std::int64_t last, 
     std::vector<FoundNeighbors> of_task(at(n_tasks));
     std::vector<NeighborRule> rules(at(run_.n_threads()), rule_);  // one per thread, because of their scratch
     parallel_for(run_, n_tasks, [&](std::int64_t task, int slot) {
-        FoundNeighbors& found = of_task[at(task)];
+        FoundNeighbors& task_neighbors = of_task[at(task)];
         NeighborRule& rule = rules[at(slot)];
         std::vector<Neighbor> neighbors;
         Numbers group_weights(at(n_groups)), factors(at(n_groups));
@@ -224,19 +224,19 @@ FoundNeighbors ReliefFit::find_neighbors(std::int64_t first, std::int64_t last, 
             const std::int64_t n = targets_.row(t);
             const double* distances = stored_distances_ ? stored_distances_ + n * n_ : rows + (t - first) * n_;
             neighbors.clear();
-            if (!rule.find(n, distances, neighbors)) ++found.n_alone;
+            if (!rule.find(n, distances, neighbors)) ++task_neighbors.n_alone;
             if (differences_.ignores_gaps()) {
-                for (std::int64_t j = 0; j < n_; ++j) found.n_apart += j != n && std::isnan(distances[j]);
+                for (std::int64_t j = 0; j < n_; ++j) task_neighbors.n_apart += j != n && std::isnan(distances[j]);
             }
             std::fill(group_weights.begin(), group_weights.end(), 0.0);
             for (const Neighbor& one : neighbors) group_weights[at(one.group)] += one.weight;
             rule.factors(n, group_weights.data(), factors.data());
-            record(t, neighbors, factors, found);
+            record(t, neighbors, factors, task_neighbors);
         }
     });
     for (const NeighborRule& rule : rules) found_few_ = found_few_ || rule.found_few();
     FoundNeighbors all;
-    for (const FoundNeighbors& found : of_task) all.append(found);
+    for (const FoundNeighbors& task_neighbors : of_task) all.append(task_neighbors);
     n_alone_ += all.n_alone;
     n_apart_ += all.n_apart;
     return all;
@@ -265,18 +265,19 @@ class ListedPairs final : public ReliefFit {
         const Run::Part part(run_, progress(first, last, share_of_distances()), progress(first, last, 1));
         const bool lists_neighbors = target_scores_ || rule_.by_totals(),
                    lists_pairs = !is_draw() && !rule_.by_totals();
-        listed_.append(find_neighbors(
-            first, last, rows,
-            [&](std::int64_t t, const std::vector<Neighbor>& neighbors, const Numbers& factors, FoundNeighbors& found) {
-                const std::int64_t n = targets_.row(t);
-                const double weight = margin_.sample_weights()[at(n)];
-                for (const Neighbor& one : neighbors) {
-                    if (lists_neighbors) found.neighbors.push_back({t, one});
-                    if (lists_pairs) {
-                        found.pairs.push_back({n, one.j, factors[at(one.group)] * one.strength * weight});
-                    }
-                }
-            }));
+        listed_.append(find_neighbors(first, last, rows,
+                                      [&](std::int64_t t, const std::vector<Neighbor>& neighbors,
+                                          const Numbers& factors, FoundNeighbors& collected) {
+                                          const std::int64_t n = targets_.row(t);
+                                          const double weight = margin_.sample_weights()[at(n)];
+                                          for (const Neighbor& one : neighbors) {
+                                              if (lists_neighbors) collected.neighbors.push_back({t, one});
+                                              if (lists_pairs) {
+                                                  collected.pairs.push_back(
+                                                      {n, one.j, factors[at(one.group)] * one.strength * weight});
+                                              }
+                                          }
+                                      }));
     }
 
     void finish_sums() override {
@@ -343,17 +344,18 @@ class PairMatrix final : public ReliefFit {
     // Replaces the distances of the targets first..last - 1 by the weights of their pairs, 0 for samples that aren't
     // neighbors.
     void set_weights(std::int64_t first, std::int64_t last, double* rows) {
-        const FoundNeighbors listed = find_neighbors(
-            first, last, rows,
-            [&](std::int64_t t, const std::vector<Neighbor>& neighbors, const Numbers& factors, FoundNeighbors& found) {
-                const double weight = margin_.sample_weights()[at(targets_.row(t))];
-                double* weights = rows + (t - first) * n_;
-                std::fill_n(weights, n_, 0.0);
-                for (const Neighbor& one : neighbors) {
-                    if (target_scores_) found.neighbors.push_back({t, one});
-                    weights[one.j] = factors[at(one.group)] * one.strength * weight;
-                }
-            });
+        const FoundNeighbors listed =
+            find_neighbors(first, last, rows,
+                           [&](std::int64_t t, const std::vector<Neighbor>& neighbors, const Numbers& factors,
+                               FoundNeighbors& collected) {
+                               const double weight = margin_.sample_weights()[at(targets_.row(t))];
+                               double* weights = rows + (t - first) * n_;
+                               std::fill_n(weights, n_, 0.0);
+                               for (const Neighbor& one : neighbors) {
+                                   if (target_scores_) collected.neighbors.push_back({t, one});
+                                   weights[one.j] = factors[at(one.group)] * one.strength * weight;
+                               }
+                           });
         if (target_scores_) target_scores_->add(listed.neighbors, first, last);
     }
 

@@ -153,7 +153,7 @@ void ReliefStream::find_nearest(const Matrix& X, std::int64_t first_row, Run& ru
         block.distances(*search_->differences, first, last, plan_->squared(), distances.data(), run);
         if (std::any_of(distances.data(), distances.data() + (last - first) * n,
                         [](double d) { return !std::isfinite(d); })) {
-            X.row_maxima(run);  // names the value, which must have changed since the first pass
+            X.row_maxima(run);  // names the value: X has changed since the first pass
         }
         if (!change) change.emplace(intact_);
         parallel_for(run, last - first, [&](std::int64_t t, int) {
@@ -189,7 +189,7 @@ std::vector<std::int64_t> ReliefStream::listed_rows() const {
 
 void ReliefStream::merge(const ReliefStream& other) {
     rows_.require_new(other.rows_);
-    ReliefStream both = *this;  // so that this stream stays as it is if memory is missing
+    ReliefStream both = *this;  // leaves this stream unchanged if memory runs out
     both.rows_.add(other.rows_);
     if (!search_) {
         both.scales_.merge(other.scales_);
@@ -262,7 +262,7 @@ void ReliefStream::load(ByteReader& from) {
         for (NearestRows& list : other.nearest_) {
             for (const NearRow& one : list)
                 from.expect(one.distance >= 0 && std::isfinite(one.distance) && other.neighbor_rows_.has(one.row));
-            std::make_heap(list.begin(), list.end());  // whatever the bytes hold
+            std::make_heap(list.begin(), list.end());  // for any order of the saved rows
         }
     }
     from.expect_end();
@@ -357,11 +357,11 @@ void ReliefStream::scores(const std::int64_t* merged, std::int64_t n_merged, Run
         std::sort(table_rows.begin(), table_rows.end());
         table_rows.erase(std::unique(table_rows.begin(), table_rows.end()), table_rows.end());
 
-        KeptRows kept = rows;
-        kept.keep_only(table_rows);
-        run.require_memory(kept_memory() + 4 * kept.memory() + means.n_rows() * n_features * 24,
+        KeptRows rows_of_table = rows;
+        rows_of_table.keep_only(table_rows);
+        run.require_memory(kept_memory() + 4 * rows_of_table.memory() + means.n_rows() * n_features * 24,
                            "targets and their neighbors", kHint);
-        const OwnedMatrix table = kept.matrix(n_cols());
+        const OwnedMatrix table = rows_of_table.matrix(n_cols());
         const Differences table_differences = scaled_differences(*table.matrix, *search_, run);
         std::vector<std::int64_t> labels, target_places;
         for (const std::int64_t row : table_rows) labels.push_back(merged_class[at(plan_->labels[at(row)])]);

@@ -117,7 +117,7 @@ class Projection {
     };
 
     struct Block {
-        std::int64_t steps = 0;      // directions that are taken off
+        std::int64_t steps = 0;      // directions that have been subtracted
         double top = 0, second = 0;  // of the columns not chosen
     };
 

@@ -129,7 +129,8 @@ void projse_select(const ProjseSums& sums, const fastfs_projse_options& options,
     result.sigma = kernel.sigma;
     kernel.normalize(t);
     kernel.normalize(s);
-    if (!o.custom && o.kernel == FASTFS_RBF) std::fill(t.scale.begin(), t.scale.end(), 1.0);  // zero is a point too
+    if (!o.custom && o.kernel == FASTFS_RBF)
+        std::fill(t.scale.begin(), t.scale.end(), 1.0);  // the RBF kernel of a zero column isn't 0
     kernel.apply(K.data(), n_t, n_t, t, t, 0, true);
 
     const double* yx = sums.yx();

@@ -59,9 +59,9 @@ class CenteredColumns {
             const std::int64_t j0 = task * kWidth, w = std::min(kWidth, n_ - j0);
             double* tile = kept_.data() + j0 * m_;
             if (kept_.size() == 0) {
-                Buffer<double>& own = scratch_[at(slot)];
-                if (own.size() == 0) own = Buffer<double>(m_ * kWidth);
-                tile = own.data();
+                Buffer<double>& thread_tile = scratch_[at(slot)];
+                if (thread_tile.size() == 0) thread_tile = Buffer<double>(m_ * kWidth);
+                tile = thread_tile.data();
             }
             if (!complete_) center(j0, w, tile);
             f(j0, w, tile, slot);

@@ -27,7 +27,7 @@ constexpr int kMostSteps = 100, kMostHalvings = 30;
 constexpr double kRoundingOfStatistics = 1e-9;
 
 struct Cell {
-    double n, ones;  // samples, and those of class 1
+    double n, ones;  // samples, and samples of class 1
 };
 using Cells = std::array<Cell, 9>;
 

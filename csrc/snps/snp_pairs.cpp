@@ -195,7 +195,7 @@ class Search {
     SnpPlanes others_;              // samples of the class that the true labeling doesn't count
     Buffer<std::int32_t> margins_;  // of all samples
     std::vector<Pair> top_;
-    std::vector<std::int64_t> keys_;  // i p + j of these, ascending
+    std::vector<std::int64_t> keys_;  // i p + j of the strongest pairs, ascending
 };
 
 Search::Search(const Genotypes& genotypes, const std::vector<GenotypeFacts>& facts, const Classes& classes,
@@ -256,8 +256,8 @@ void Search::observe(const std::vector<std::int64_t>& columns, fastfs_snp_pairs_
             count_all(i, j0, nj, some_missing, first, all);
             truth_.visit(i, j0, std::max(i + 1 - j0, std::int64_t{0}), nj, all, first, threshold,
                          [&](std::int64_t j, const GenotypeTable& table) {
-                             const double level = strongest.level.value(), found = interaction(table, level);
-                             if (found >= level && degrees_of_freedom(table) > 0) strongest.add({i, j, found});
+                             const double level = strongest.level.value(), statistic = interaction(table, level);
+                             if (statistic >= level && degrees_of_freedom(table) > 0) strongest.add({i, j, statistic});
                          });
         }
     });
@@ -267,12 +267,12 @@ void Search::observe(const std::vector<std::int64_t>& columns, fastfs_snp_pairs_
 
     result.n_pairs = static_cast<std::int64_t>(top_.size());
     for (std::size_t k = 0; k < top_.size(); ++k) {
-        const GenotypeTable found = table(top_[k], truth_);
+        const GenotypeTable counts = table(top_[k], truth_);
         result.pairs[2 * k] = columns[at(top_[k].i)];
         result.pairs[2 * k + 1] = columns[at(top_[k].j)];
         result.statistics[k] = top_[k].strength;
-        result.degrees[k] = degrees_of_freedom(found);
-        std::copy(found.begin(), found.end(), result.tables + found.size() * k);
+        result.degrees[k] = degrees_of_freedom(counts);
+        std::copy(counts.begin(), counts.end(), result.tables + counts.size() * k);
     }
 }
 

@@ -14,7 +14,7 @@ namespace fastfs::core {
 // Tests if n nonnegative indices ascend without repeats.
 template <class I>
 bool ascends(const I* indices, std::int64_t n) {
-    I signs = 0;  // negative as soon as an index is not larger than its predecessor
+    I signs = 0;  // negative if an index is not larger than its predecessor
     for (std::int64_t e = 1; e < n; ++e) signs |= indices[e] - indices[e - 1] - 1;
     return signs >= 0;
 }

@@ -15,18 +15,18 @@ void KeptRows::keep(const Matrix& X, std::int64_t row, std::int64_t number) {
         is_float32_ = X.is_float32();
     }
     const fastfs_matrix& m = X.description();
-    auto kept = std::make_shared<Row>();
+    auto copy = std::make_shared<Row>();
     const auto resize = [&]<class T>(const T*, std::int64_t n) {
-        kept->values.resize(at(n) * sizeof(T));
-        return reinterpret_cast<T*>(kept->values.data());
+        copy->values.resize(at(n) * sizeof(T));
+        return reinterpret_cast<T*>(copy->values.data());
     };
     if (X.is_sparse()) {
         visit_sparse(m, [&](auto* values, auto* indptr, auto* indices) {
             const std::int64_t begin = indptr[row], n = indptr[row + 1] - begin;
             std::copy_n(values + begin, n, resize(values, n));
-            kept->columns.reserve(at(n));
+            copy->columns.reserve(at(n));
             for (std::int64_t e = 0; e < n; ++e) {
-                kept->columns.push_back(static_cast<std::int32_t>(indices[begin + e]));
+                copy->columns.push_back(static_cast<std::int32_t>(indices[begin + e]));
             }
         });
     } else {
@@ -37,8 +37,8 @@ void KeptRows::keep(const Matrix& X, std::int64_t row, std::int64_t number) {
             for (std::int64_t c = 0; c < m.n_cols; ++c) to[c] = values[c * cs];
         });
     }
-    const std::int64_t n_bytes = kept->memory();
-    if (rows_.try_emplace(number, std::move(kept)).second) memory_ += n_bytes;
+    const std::int64_t n_bytes = copy->memory();
+    if (rows_.try_emplace(number, std::move(copy)).second) memory_ += n_bytes;
 }
 
 std::int64_t KeptRows::memory(const Matrix& X, std::int64_t row) {
@@ -68,9 +68,9 @@ void KeptRows::merge(const KeptRows& other) {
 }
 
 std::vector<std::int64_t> KeptRows::numbers() const {
-    std::vector<std::int64_t> found;
-    for (const auto& [number, row] : rows_) found.push_back(number);
-    return found;
+    std::vector<std::int64_t> row_numbers;
+    for (const auto& [number, row] : rows_) row_numbers.push_back(number);
+    return row_numbers;
 }
 
 void KeptRows::save(ByteWriter& to) const {
@@ -108,7 +108,7 @@ void KeptRows::load(ByteReader& from, std::int64_t n_rows, std::int64_t n_cols, 
 }
 
 OwnedMatrix KeptRows::matrix(std::int64_t n_cols) const {
-    OwnedMatrix made;
+    OwnedMatrix owned;
     fastfs_matrix m = FASTFS_MATRIX_INIT;
     m.dtype = is_float32_ ? FASTFS_FLOAT32 : FASTFS_FLOAT64;
     m.n_rows = std::ssize(rows_);
@@ -118,15 +118,15 @@ OwnedMatrix KeptRows::matrix(std::int64_t n_cols) const {
         n_bytes += std::ssize(row->values);
         n_stored += std::ssize(row->columns);
     }
-    made.values = Buffer<char>(n_bytes);
-    char* to = made.values.data();
+    owned.values = Buffer<char>(n_bytes);
+    char* to = owned.values.data();
     for (const auto& [number, row] : rows_) to = std::copy(row->values.begin(), row->values.end(), to);
-    m.values = made.values.data();
+    m.values = owned.values.data();
     if (is_sparse_) {
         const auto fill = [&]<class I>(I) {
-            made.indptr = Buffer<char>((m.n_rows + 1) * std::int64_t{sizeof(I)});
-            made.indices = Buffer<char>(n_stored * std::int64_t{sizeof(I)});
-            I *ends = reinterpret_cast<I*>(made.indptr.data()), *columns = reinterpret_cast<I*>(made.indices.data());
+            owned.indptr = Buffer<char>((m.n_rows + 1) * std::int64_t{sizeof(I)});
+            owned.indices = Buffer<char>(n_stored * std::int64_t{sizeof(I)});
+            I *ends = reinterpret_cast<I*>(owned.indptr.data()), *columns = reinterpret_cast<I*>(owned.indices.data());
             const I* const first = columns;
             *ends = 0;
             for (const auto& [number, row] : rows_) {
@@ -137,14 +137,14 @@ OwnedMatrix KeptRows::matrix(std::int64_t n_cols) const {
         };
         m.storage = FASTFS_CSR;
         n_stored <= std::numeric_limits<std::int32_t>::max() ? fill(std::int32_t{}) : fill(std::int64_t{});
-        m.indptr = made.indptr.data();
-        m.indices = made.indices.data();
+        m.indptr = owned.indptr.data();
+        m.indices = owned.indices.data();
     } else {
         m.row_stride = n_cols;
         m.col_stride = 1;
     }
-    made.matrix.emplace(m);
-    return made;
+    owned.matrix.emplace(m);
+    return owned;
 }
 
 }  // namespace fastfs::core

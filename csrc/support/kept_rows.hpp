@@ -51,7 +51,7 @@ class KeptRows {
     static constexpr std::int64_t kOfAnyRow = 128;
     struct Row {
         std::vector<char> values;
-        std::vector<std::int32_t> columns;  // of the values of a CSR matrix
+        std::vector<std::int32_t> columns;  // the column of each value, if the matrix is CSR
         std::int64_t memory() const { return std::ssize(values) + 4 * std::ssize(columns) + kOfAnyRow; }
     };
 

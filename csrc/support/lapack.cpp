@@ -79,7 +79,7 @@ void register_blas(const fastfs_blas& given) {
     const int bits = integer_bits(table);
     require(bits == kIntegerBits, calls, "the routines of the table have ", bits, "-bit ones: link the ",
             kIntegerBits == 32 ? "LP64" : "ILP64", " build of that BLAS");
-    registered = new fastfs_blas(table);  // lives as long as the process
+    registered = new fastfs_blas(table);  // never freed
 }
 
 bool blas_registered() { return registered.load() != nullptr; }
@@ -196,13 +196,13 @@ void eigh_range_lower(std::int64_t n, double* A, std::int64_t first, std::int64_
     const blas_int n_ = narrow(n), il = narrow(first + 1), iu = narrow(last + 1);
     const double unused = 0, tolerance = 0;
     const bool all = last - first + 1 == n;
-    blas_int found = 0, info = 0, lwork = -1, liwork = -1;
+    blas_int n_found = 0, info = 0, lwork = -1, liwork = -1;
     double best_work = 0;
     blas_int best_iwork = 0;
     Buffer<double> all_w(n);  // LAPACK uses all n entries even for a range
     Buffer<blas_int> support(2 * n);
     auto call = [&](double* work, blas_int* iwork) {
-        blas().dsyevr("V", all ? "A" : "I", "L", &n_, A, &n_, &unused, &unused, &il, &iu, &tolerance, &found,
+        blas().dsyevr("V", all ? "A" : "I", "L", &n_, A, &n_, &unused, &unused, &il, &iu, &tolerance, &n_found,
                       all_w.data(), V, &n_, support.data(), work, &lwork, iwork, &liwork, &info);
         check(info, "dsyevr");
     };
@@ -212,8 +212,8 @@ void eigh_range_lower(std::int64_t n, double* A, std::int64_t first, std::int64_
     Buffer<double> work(lwork);
     Buffer<blas_int> iwork(liwork);
     call(work.data(), iwork.data());
-    if (found != last - first + 1) throw NumericError("dsyevr found fewer eigenpairs than asked for");
-    std::memcpy(w, all_w.data(), sizeof(double) * at(found));
+    if (n_found != last - first + 1) throw NumericError("dsyevr found fewer eigenpairs than asked for");
+    std::memcpy(w, all_w.data(), sizeof(double) * at(n_found));
 }
 
 }  // namespace fastfs::core

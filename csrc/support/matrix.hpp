@@ -87,7 +87,7 @@ class Samples {
 
   private:
     std::vector<Matrix> chunks_;
-    std::vector<std::int64_t> begins_;  // the first row of each chunk, and the number of all
+    std::vector<std::int64_t> begins_;  // the first row of each chunk, and the number of all rows
 };
 
 // Calls f(values, indptr, indices), each a pointer to the type that the sparse matrix has.

@@ -144,7 +144,7 @@ void after_fork_in_parent() {
     pool->mutex.unlock();
 }
 void after_fork_in_child() {
-    guard_state.holders = 0;  // the holders were other threads; `before` is restored when the child's next guard goes
+    guard_state.holders = 0;  // all holders were other threads; the child's next guard restores `before`
     ++guard_state.generation;
     guard_state.mutex.unlock();
     pool->mutex.unlock();

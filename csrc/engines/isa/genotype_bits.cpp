@@ -92,9 +92,9 @@ void add_differing(const std::uint64_t* left, const std::uint64_t* right, std::i
             const std::uint64_t* b = right + j * stride + k * kLineWords;
             Word bits{};
             for (int word = 0; word < (differ ? kHalf : kLineWords); word += kWords) {
-                Word found = differing(a + word, b + word);
-                if (differ) found |= differing(a + kHalf + word, b + kHalf + word);
-                bits += bits_of_bytes(found);
+                Word unequal = differing(a + word, b + word);
+                if (differ) unequal |= differing(a + kHalf + word, b + kHalf + word);
+                bits += bits_of_bytes(unequal);
             }
             counts[j] = vpadalq_u8(counts[j], __builtin_bit_cast(uint8x16_t, bits));
         }
@@ -122,21 +122,21 @@ std::uint32_t differing_bits(const std::uint64_t* a, const std::uint64_t* b, std
         differ ? (kWholeLine ? (n_lines + 1) / 2 : n_lines * kHalfParts) : n_lines * kLineWords / kWords;
     std::int64_t k = 0;
     auto next = [&]() __attribute__((always_inline)) {
-        Word found;
+        Word unequal;
         if constexpr (!differ) {
-            found = differing(a + k * kWords, b + k * kWords);
+            unequal = differing(a + k * kWords, b + k * kWords);
         } else if constexpr (kWholeLine) {
             const std::int64_t first = 2 * k * kLineWords, second = first + (2 * k + 1 < n_lines ? kLineWords : 0);
             const Word x = differing(a + first, b + first);
             Word y = differing(a + second, b + second);
             if (second == first) y = Word{};
-            found = high_halves(x, y) | low_halves(x, y);
+            unequal = high_halves(x, y) | low_halves(x, y);
         } else {
             const std::int64_t word = k / kUnit * kLineWords + k % kUnit * kWords;
-            found = differing(a + word, b + word) | differing(a + word + kHalf, b + word + kHalf);
+            unequal = differing(a + word, b + word) | differing(a + word + kHalf, b + word + kHalf);
         }
         ++k;
-        return found;
+        return unequal;
     };
     for (std::int64_t r = n_values / kValues; r > 0; --r) {
         carries += bits_of_bytes(add_values<kDepth>(planes, next));
@@ -167,12 +167,12 @@ __attribute__((target("avx512vpopcntdq"))) void count_differing(const std::uint6
         const std::uint64_t* a = left + k * kLineWords;
         for (int j = 0; j < n; ++j) {
             const std::uint64_t* b = right + j * stride + k * kLineWords;
-            Word found = differing(a, b);
+            Word unequal = differing(a, b);
             if constexpr (differ) {
                 const Word second = k + 1 < n_lines ? differing(a + kLineWords, b + kLineWords) : Word{};
-                found = high_halves(found, second) | low_halves(found, second);
+                unequal = high_halves(unequal, second) | low_halves(unequal, second);
             }
-            counts[j] += __builtin_bit_cast(Word, _mm512_popcnt_epi64(__builtin_bit_cast(__m512i, found)));
+            counts[j] += __builtin_bit_cast(Word, _mm512_popcnt_epi64(__builtin_bit_cast(__m512i, unequal)));
         }
     }
     for (int j = 0; j < n; ++j) {
@@ -264,7 +264,7 @@ void snp_sums(const std::uint64_t* lines, const LinePair* pairs, std::int64_t n,
     LinePair last[kPairs] = {};  // filled up with pairs of a line with itself
     for (std::int64_t p = 0; p < n_last; ++p) last[p] = pairs[n_rounds * kPairs + p];
     const int n_planes = bits_of(2 * n);
-    alignas(64) std::uint64_t found[kPlanes][kHalf];
+    alignas(64) std::uint64_t all_planes[kPlanes][kHalf];
     for (int part = 0; part < kHalfParts; ++part) {
         const std::uint64_t* from = lines + part * kHalfWords;
         const auto bits = [&](const LinePair& one, int word) __attribute__((always_inline)) {
@@ -289,19 +289,19 @@ void snp_sums(const std::uint64_t* lines, const LinePair* pairs, std::int64_t n,
             for (int p = 0; p < n_planes; ++p) {
                 for (int w = 0; w < kHalf; ++w) {
                     const std::uint64_t a = planes[p][w], b = planes[p][kHalf + w], c = carries[w];
-                    found[p][w] = a ^ b ^ c;
+                    all_planes[p][w] = a ^ b ^ c;
                     carries[w] = (a & b) | ((a | b) & c);
                 }
             }
         } else {
             for (int p = 0; p < n_planes; ++p) {
-                for (int w = 0; w < kWords; ++w) found[p][part * kWords + w] = planes[p][w];
+                for (int w = 0; w < kWords; ++w) all_planes[p][part * kWords + w] = planes[p][w];
             }
         }
     }
     for (int p = 0; p < n_planes; p += 16) {
         std::uint16_t counts[kLineSnps];
-        read_planes(found + p, n_planes - p < 16 ? n_planes - p : 16, counts);
+        read_planes(all_planes + p, n_planes - p < 16 ? n_planes - p : 16, counts);
         const double unit = p == 0 ? 1.0 : p == 16 ? 0x1p16 : 0x1p32;
         const double unit_high = by_high * unit, unit_low = by_low * unit;
         for (int k = 0; k < kLineSnps; ++k) {

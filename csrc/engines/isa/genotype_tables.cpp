@@ -131,9 +131,9 @@ bool screen(const PairCounts* all, const PairCounts* first, const float* snp_roo
         store(x2 + k, sum);
         any |= sum >= threshold;
     }
-    bool found = false;
-    for (int l = 0; l < Vector<float>::kLanes; ++l) found = found || any[l] != 0;
-    return found;
+    bool reached = false;
+    for (int l = 0; l < Vector<float>::kLanes; ++l) reached = reached || any[l] != 0;
+    return reached;
 }
 
 }  // namespace

@@ -31,10 +31,10 @@ inline void products_of(const T* x, std::int64_t ld, const std::int64_t* rows, s
         weight[s] = V{} + weights[s];
     }
     for (std::int64_t i = 0; i < n; ++i) {
-        const V own = load(x + rows[i] * ld + lane);
+        const V value = load(x + rows[i] * ld + lane);
         V e[kSamples], sum = {};
         for (int s = 0; s < kSamples; ++s) {
-            const V d = own - other[s];
+            const V d = value - other[s];
             e[s] = exp_of<T, V, typename Vector<T>::Ints>(-d * d);
             sum += weight[s] * e[s];
             total[s] += e[s];

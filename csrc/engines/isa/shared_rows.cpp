@@ -46,9 +46,9 @@ inline unsigned shared_words(const std::uint64_t* a, const std::uint64_t* b) {
     }
     return none ^ 0xff;
 #else
-    unsigned found = 0;
-    for (int w = 0; w < kRowWords; ++w) found |= static_cast<unsigned>((a[w] & b[w]) != 0) << w;
-    return found;
+    unsigned mask = 0;
+    for (int w = 0; w < kRowWords; ++w) mask |= static_cast<unsigned>((a[w] & b[w]) != 0) << w;
+    return mask;
 #endif
 }
 

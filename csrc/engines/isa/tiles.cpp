@@ -249,9 +249,9 @@ inline unsigned at_least(Vector<float>::Type x, Vector<float>::Type y) {
 #endif
 
 // Appends the marked entries of a row, from column b on.
-inline Hit* append(Hit* end, std::uint64_t found, const float* row, std::int64_t a, std::int64_t b) {
-    for (; found; found &= found - 1) {
-        const std::int64_t at = b + __builtin_ctzll(found);
+inline Hit* append(Hit* end, std::uint64_t marks, const float* row, std::int64_t a, std::int64_t b) {
+    for (; marks; marks &= marks - 1) {
+        const std::int64_t at = b + __builtin_ctzll(marks);
         *end++ = {static_cast<std::uint16_t>(a), static_cast<std::uint16_t>(at), row[at]};
     }
     return end;
