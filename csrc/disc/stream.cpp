@@ -410,10 +410,10 @@ DiscStream::Pairs DiscStream::candidates(std::int64_t group, Run& run) const {
     }
     Pairs pairs;
     pairs.begins.assign(at(ceil_div(p, kSecond) + 1), 0);
-    for (std::vector<std::int32_t>& of : others) {
-        std::sort(of.begin(), of.end());
-        of.erase(std::unique(of.begin(), of.end()), of.end());
-        for (const std::int32_t j : of) ++pairs.begins[at(j / kSecond + 1)];
+    for (std::vector<std::int32_t>& partners : others) {
+        std::sort(partners.begin(), partners.end());
+        partners.erase(std::unique(partners.begin(), partners.end()), partners.end());
+        for (const std::int32_t j : partners) ++pairs.begins[at(j / kSecond + 1)];
     }
     std::partial_sum(pairs.begins.begin(), pairs.begins.end(), pairs.begins.begin());
     pairs.first.resize(at(pairs.begins.back()));
@@ -523,11 +523,11 @@ DiscStream::Found DiscStream::nearest(std::int64_t group, Run& run) const {
     Found result{Buffer<std::int64_t>(p * k), Buffer<double>(p * k), lost != 0};
     parallel_for(run, ceil_div(p, kFeaturesOfTask), [&](std::int64_t task, int) {
         for (std::int64_t i = task * kFeaturesOfTask; i < std::min((task + 1) * kFeaturesOfTask, p); ++i) {
-            std::vector<Near>& of = near[at(i)];
-            std::partial_sort(of.begin(), of.begin() + k, of.end());
+            std::vector<Near>& near_features = near[at(i)];
+            std::partial_sort(near_features.begin(), near_features.begin() + k, near_features.end());
             for (std::int64_t e = 0; e < k; ++e) {
-                result.neighbors[i * k + e] = of[at(e)].other;
-                result.distances[i * k + e] = std::sqrt(of[at(e)].squared);
+                result.neighbors[i * k + e] = near_features[at(e)].other;
+                result.distances[i * k + e] = std::sqrt(near_features[at(e)].squared);
             }
         }
     });

@@ -250,8 +250,9 @@ void FeatureSums::counts(double* to) const {
 
 void FeatureSums::means(double* to) const {
     for (std::int64_t g = 0; g < n_groups_; ++g) {
-        const double* of = group(g);
-        for (std::int64_t j = 0; j < d_; ++j) to[g * d_ + j] = of[0] > 0 ? of[2 + j] / of[0] : 0;
+        const double* sums_of_group = group(g);
+        for (std::int64_t j = 0; j < d_; ++j)
+            to[g * d_ + j] = sums_of_group[0] > 0 ? sums_of_group[2 + j] / sums_of_group[0] : 0;
     }
 }
 
@@ -282,12 +283,12 @@ RowTotals FeatureSums::row_totals(const std::vector<std::int64_t>& groups, const
     total.sums.assign(at(d_), 0.0);
     total.norms = total.sums;
     for (std::int64_t g : groups) {
-        const double* of = group(g);
-        total.n_rows += of[0];
-        total.offsets += of[1];
+        const double* sums_of_group = group(g);
+        total.n_rows += sums_of_group[0];
+        total.offsets += sums_of_group[1];
         for (std::int64_t j = 0; j < d_; ++j) {
-            total.sums[at(j)] += of[2 + j];
-            total.norms[at(j)] += of[2 + d_ + j];
+            total.sums[at(j)] += sums_of_group[2 + j];
+            total.norms[at(j)] += sums_of_group[2 + d_ + j];
         }
     }
     require(total.n_rows > 0, name, " has no rows");
@@ -306,17 +307,17 @@ FeatureSums::Total FeatureSums::total(const std::vector<std::int64_t>& groups, c
     Total total{row_totals(groups, name), Buffer<double>(n_landmarks() * d_)};
     std::fill_n(total.products.data(), total.products.size(), 0.0);
     for (std::int64_t g : groups) {
-        const double* of = products(g);
+        const double* products_of_group = products(g);
         for (std::int64_t l = 0; l < n_landmarks(); ++l) {
             double* row = total.products.data() + l * d_;
             if (!is_whole()) {
-                for (std::int64_t j = 0; j < d_; ++j) row[j] += of[l * d_ + j];
+                for (std::int64_t j = 0; j < d_; ++j) row[j] += products_of_group[l * d_ + j];
                 continue;
             }
             for (std::int64_t j0 = l / PairPanels::kColumns * PairPanels::kColumns; j0 < d_;
                  j0 += PairPanels::kColumns) {
                 const std::int64_t width = PairPanels::width(j0, d_);
-                const double* from = of + PairPanels::begin(j0) + l * width;
+                const double* from = products_of_group + PairPanels::begin(j0) + l * width;
                 for (std::int64_t j = 0; j < width; ++j) row[j0 + j] += from[j];
             }
         }
@@ -330,8 +331,8 @@ PairProducts FeatureSums::pair_products(const std::vector<std::int64_t>& groups,
     Buffer<double> panels(PairPanels::size(d_));
     std::copy_n(products(groups.front()), panels.size(), panels.data());
     for (std::size_t g = 1; g < groups.size(); ++g) {
-        const double* of = products(groups[g]);
-        for (std::int64_t e = 0; e < panels.size(); ++e) panels[e] += of[e];
+        const double* products_of_group = products(groups[g]);
+        for (std::int64_t e = 0; e < panels.size(); ++e) panels[e] += products_of_group[e];
     }
     return {std::move(totals), std::move(panels)};
 }

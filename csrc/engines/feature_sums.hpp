@@ -77,9 +77,9 @@ class PairProducts {
 
 // Sums for each group of rows: the number of rows, the sums and squared norms of the features, and the products of all
 // features with selected features, the landmarks. Distances follow from norms and products, and the sums of a union of
-// groups are the sums over its groups, so one pass serves any comparison of groups. From dense
-// rows, the offset that their values share is subtracted first, which changes no distance and saves digits. Sums are in
-// double, since users divide by small differences of the products.
+// groups are the sums over its groups, so one pass serves any comparison of groups. From dense rows, the offset that
+// their values share is subtracted first, which changes no distance and saves digits. Sums are in double, since users
+// divide by small differences of the products.
 class FeatureSums {
   public:
     // landmarks: ascending.

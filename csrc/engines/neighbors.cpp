@@ -364,9 +364,9 @@ class Search {
         auto offer = [&](const Hit& hit, std::int64_t first, bool to_row) {
             const std::int64_t i = sides.rows[hit.row], j = sides.columns[at(first + hit.col)];
             if (!probed.meets_now(i, j)) return;
-            const std::int64_t of = to_row ? i : j, other = to_row ? j : i;
-            const std::scoped_lock lock(owners[at(of % kOwners)]);
-            candidates_.offer(of, other, hit.value, scratch_[slot]);
+            const std::int64_t feature = to_row ? i : j, other = to_row ? j : i;
+            const std::scoped_lock lock(owners[at(feature % kOwners)]);
+            candidates_.offer(feature, other, hit.value, scratch_[slot]);
         };
         const std::int64_t columns = std::ssize(sides.columns);
         for (std::int64_t first = 0; first < columns; first += kTile) {

@@ -161,16 +161,16 @@ void reduce_to_tridiagonal(std::int64_t n, double* A, double* d, double* e, doub
             run.checkpoint();
             const std::int64_t j = j0 + c, rows = n - j - 1;
             double *column = A + j * n + j, *v = V + c * m + c, *w = W + c * m + c;
-            const double* of[2 * kReduction + 1];  // a vector and the panel's columns so far
+            const double* vectors[2 * kReduction + 1];  // a vector and the panel's columns so far
             double factors[2 * kReduction + 1] = {1}, products[2 * kReduction];
             const auto choose = [&](double* vector, std::int64_t row) {
-                of[0] = vector;
-                for (std::int64_t p = 0; p < 2 * c; ++p) of[p + 1] = (p < c ? V + p * m : W + (p - c) * m) + row;
+                vectors[0] = vector;
+                for (std::int64_t p = 0; p < 2 * c; ++p) vectors[p + 1] = (p < c ? V + p * m : W + (p - c) * m) + row;
             };
             if (c > 0) {  // applies the panel's reflectors so far
                 choose(column, c - 1);
-                for (std::int64_t p = 0; p < 2 * c; ++p) factors[p + 1] = -*of[(p + c) % (2 * c) + 1];
-                kernels.combine(of, factors, 2 * c + 1, rows + 1, column);
+                for (std::int64_t p = 0; p < 2 * c; ++p) factors[p + 1] = -*vectors[(p + c) % (2 * c) + 1];
+                kernels.combine(vectors, factors, 2 * c + 1, rows + 1, column);
             }
             d[j] = column[0];
             tau[j] = reflect(rows, column + 1, e[j]);
@@ -178,10 +178,10 @@ void reduce_to_tridiagonal(std::int64_t n, double* A, double* d, double* e, doub
             std::copy_n(v, rows, again + c * m + c);
             symv_lower(rows, column + n + 1, n, v, w);
             choose(w, c);
-            kernels.dots(of + 1, 2 * c, v, rows, products);
+            kernels.dots(vectors + 1, 2 * c, v, rows, products);
             for (std::int64_t p = 0; p < 2 * c; ++p) factors[p + 1] = -products[(p + c) % (2 * c)];
-            kernels.combine(of, factors, 2 * c + 1, rows, w);
-            kernels.dots(of, 1, v, rows, products);
+            kernels.combine(vectors, factors, 2 * c + 1, rows, w);
+            kernels.dots(vectors, 1, v, rows, products);
             const double half = tau[j] / 2 * products[0];
             for (std::int64_t i = 0; i < rows; ++i) w[i] = tau[j] * (w[i] - half * v[i]);
         }

@@ -152,9 +152,9 @@ ExpectedDifferences::ExpectedOfFeature ExpectedDifferences::expected_of_feature(
         }
         const Known one{x[j], sample_weights_[at(j)], j, classes_.of(j)};
         known.push_back(one);
-        for (Donors* of : {&all, &donors[at(one.of_class)]}) {
-            of->weight += one.weight;
-            of->sum += one.weight * one.x;
+        for (Donors* totals : {&all, &donors[at(one.of_class)]}) {
+            totals->weight += one.weight;
+            totals->sum += one.weight * one.x;
         }
     }
     if (levels == 0) sort_by_value(known);

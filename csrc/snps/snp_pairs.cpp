@@ -112,8 +112,8 @@ class Labeling {
         const std::int64_t end = std::min((group + 1) * kGroupSnps, n_snps_);
         for (std::int64_t i = group * kGroupSnps; i < end; ++i) {
             for (std::int64_t g = 0; g < 3; ++g) {
-                const auto with = [&](const std::int32_t* of) {
-                    return of[g * stride() + i] - (g < 2 ? of[(g + 1) * stride() + i] : 0);
+                const auto with = [&](const std::int32_t* counts) {
+                    return counts[g * stride() + i] - (g < 2 ? counts[(g + 1) * stride() + i] : 0);
                 };
                 const double root = root_of_odds(with(planes_.margins(0)), with(margins));
                 roots_[g * stride() + i] = static_cast<float>(root);

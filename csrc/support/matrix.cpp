@@ -240,7 +240,7 @@ void decode(const fastfs_matrix& m, std::int64_t r0, std::int64_t r1, const unsi
     constexpr std::int64_t kTogether = 64;  // SNPs whose bytes stay in the nearest cache from row to row
     const auto place = [&](std::int64_t r) { return m.row_list ? m.row_list[r] : r; };
     for (std::int64_t k0 = 0; k0 < n; k0 += kTogether, to += kTogether) {
-        const unsigned char* const* of = snps + k0;
+        const unsigned char* const* snps_together = snps + k0;
         const std::int64_t size = std::min(kTogether, n - k0);
         T* row = to;
         for (std::int64_t r = r0; r < r1;) {
@@ -250,14 +250,14 @@ void decode(const fastfs_matrix& m, std::int64_t r0, std::int64_t r1, const unsi
             if (whole) {
                 std::int64_t k = 0;
 #if __has_builtin(__builtin_shufflevector)  // GCC has had this builtin since version 12
-                for (; k + 4 <= size; k += 4) decode_square<T>(of + k, byte, row + k, ld);
+                for (; k + 4 <= size; k += 4) decode_square<T>(snps_together + k, byte, row + k, ld);
 #endif
                 for (; k < size; ++k) {
-                    const auto& numbers = kOfByte<T>[of[k][byte]];
+                    const auto& numbers = kOfByte<T>[snps_together[k][byte]];
                     for (std::int64_t i = 0; i < 4; ++i) row[i * ld + k] = numbers[at(i)];
                 }
             } else {
-                for (std::int64_t k = 0; k < size; ++k) row[k] = kOfByte<T>[of[k][byte]][at(first % 4)];
+                for (std::int64_t k = 0; k < size; ++k) row[k] = kOfByte<T>[snps_together[k][byte]][at(first % 4)];
             }
             r += whole ? 4 : 1;
             row += (whole ? 4 : 1) * ld;

@@ -137,8 +137,8 @@ class Values {
     T operator()(std::int64_t r, std::int64_t c) const {
         if (m_->storage == FASTFS_DENSE) return dense(m_->row_list ? m_->row_list[r] : r, c)[0];
         T value;
-        const unsigned char* of = snp(*m_, c);
-        decode(*m_, r, r + 1, &of, 1, &value, 1);
+        const unsigned char* snp_bytes = snp(*m_, c);
+        decode(*m_, r, r + 1, &snp_bytes, 1, &value, 1);
         return value;
     }
 
