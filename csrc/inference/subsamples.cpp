@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <unordered_map>
 
 #include "inference/design.hpp"
 #include "support/errors.hpp"
@@ -40,16 +41,23 @@ void Design::find_strata() {
     for (std::size_t i = 0; i < n; ++i) {
         parts[at(next[at(drawn_unit_[i])]++)] = {draws_blocks ? 0 : block[i], class_of(i)};
     }
-    std::map<std::vector<std::pair<std::int32_t, std::int32_t>>, std::int64_t> strata;
+    // Most units have one part, whose number needs no set.
+    std::unordered_map<std::int64_t, std::int64_t> of_part;
+    std::map<std::vector<std::pair<std::int32_t, std::int32_t>>, std::int64_t> of_parts;
+    n_strata_ = 0;
     stratum_.resize(at(n_drawn));
     for (std::int64_t u = 0; u < n_drawn; ++u) {
-        std::vector<std::pair<std::int32_t, std::int32_t>> held(parts.begin() + begins[at(u)],
-                                                                parts.begin() + begins[at(u) + 1]);
-        std::sort(held.begin(), held.end());
-        held.erase(std::unique(held.begin(), held.end()), held.end());
-        stratum_[at(u)] = strata.try_emplace(std::move(held), static_cast<std::int64_t>(strata.size())).first->second;
+        const auto begin = parts.begin() + begins[at(u)], end = parts.begin() + begins[at(u) + 1];
+        std::sort(begin, end);
+        const auto last = std::unique(begin, end);
+        std::int64_t& stratum = stratum_[at(u)];
+        if (last - begin == 1) {
+            stratum = of_part.try_emplace(begin->first * n_kinds() + begin->second, n_strata_).first->second;
+        } else {
+            stratum = of_parts.try_emplace({begin, last}, n_strata_).first->second;
+        }
+        n_strata_ += stratum == n_strata_;
     }
-    n_strata_ = static_cast<std::int64_t>(strata.size());
 }
 
 void Design::write_subsamples(const fastfs_subsamples_options& o, std::int64_t first, std::int64_t count,
