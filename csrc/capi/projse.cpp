@@ -64,7 +64,7 @@ class ProjseBlocks : public Stream {
   public:
     static constexpr auto kMethod = FASTFS_STREAM_PROJSE;
 
-    ProjseBlocks(std::int64_t n_y, std::int64_t n_x, int views) : n_y_(n_y), views_(views) {
+    ProjseBlocks(std::int64_t n_y, std::int64_t n_x, std::int64_t views) : n_y_(n_y), views_(views) {
         const bool has_xx = views == FASTFS_PROJSE_TWO_VIEWS || n_y == 0;
         for (std::int64_t g = has_groups() ? n_y : 1; g > 0; --g) {
             sums_.emplace_back(has_groups() ? 1 : n_y, n_x, has_xx);

@@ -150,13 +150,13 @@ void test_fields() {
     CHECK(fastfs_fields("fastfs_relief_options", INT32_MAX) == nullptr);
     const fastfs_field* band = nullptr;
     const fastfs_field* y = nullptr;
-    std::int32_t n = 0;
-    while (const fastfs_field* field = fastfs_fields("fastfs_relief_options", n)) {
-        ++n;
+    std::int32_t number = 0;
+    while (const fastfs_field* field = fastfs_fields("fastfs_relief_options", number)) {
+        ++number;
         if (std::string(field->name) == "dead_band") band = field;
         if (std::string(field->name) == "y") y = field;
     }
-    CHECK(n == 13 && band && y);
+    CHECK(number == 13 && band && y);
     CHECK(band->struct_size == sizeof(fastfs_field) && band->type == FASTFS_DOUBLE && band->n_words == 0);
     CHECK(band->offset == offsetof(fastfs_relief_options, dead_band) && band->sizes[0] == nullptr);
     CHECK(*static_cast<const double*>(band->initial) == 0 && band->low == 0 && std::isfinite(band->high));

@@ -1383,18 +1383,70 @@ def test_pairs_warn_by_names(tmp_path, inside):
 
 
 def test_pairs_offer_only_what_they_take(inside, tmp_path):
-    """Targets, events and weights are for scores."""
-    others = ("--targets", "--event", "--weights")
-    helped = inside("pairs", "--help", cwd=tmp_path)
-    assert "--classes" in helped.stdout
-    assert not [option for option in others if option in helped.stdout]
-    helped = inside("score", "--help-all", cwd=tmp_path)
-    assert [option for option in others if option in helped.stdout] == list(others)
+    """Weights are for scores, as targets and events are for commands that have no use for them."""
     write_text(tmp_path / "cells.csv")
-    for option in others:
-        finished = inside("pairs", "cells.csv", "--label", "status", option, "g1", cwd=tmp_path)
-        assert finished.returncode == 2
-        assert f"No such option: {option}" in finished.stderr
+    for command, others in (("pairs", ["--weights"]), ("snp-pairs", ["--targets", "--event", "--weights"])):
+        helped = inside(command, "--help", cwd=tmp_path)
+        assert "--classes" in helped.stdout
+        assert not [option for option in others if option in helped.stdout]
+        for option in others:
+            finished = inside(command, "cells.csv", "--label", "status", option, "g1", cwd=tmp_path)
+            assert finished.returncode == 2
+            assert f"No such option: {option}" in finished.stderr
+
+
+def test_interactions(inside, tmp_path):
+    """Pairs whose product says something about classes, numbers or times, as from the function."""
+    rng = np.random.default_rng(4)
+    X = rng.normal(size=(60, 5))
+    y = {
+        "state": np.where(X[:, 0] * X[:, 3] > 0, "ill", "well"),
+        "age": X[:, 1] * X[:, 2] + 0.1 * X[:, 4],
+        "time": np.exp(-X[:, 2] * X[:, 4]),
+        "died": np.arange(60) % 4 > 0,
+    }
+    pandas.DataFrame(X, columns=NAMES[:5]).assign(**y).to_csv(tmp_path / "study.csv", index=False)
+    records = np.zeros(60, dtype=[("event", bool), ("time", float)])
+    records["event"], records["time"] = y["died"], y["time"]
+    for options, target, pair in (
+        (["--label", "state"], y["state"], ["g0", "g3"]),
+        (["--targets", "age", "--transform", "rank"], y["age"], ["g1", "g2"]),
+        (["--targets", "time", "--event", "died"], records, ["g2", "g4"]),
+    ):
+        ignored = [part for name in y if name not in options for part in ("--ignore", name)]
+        finished = inside(
+            *("pairs", "study.csv", "--kind", "interaction", *options, *ignored),
+            *("--permutations", 19, "--out", "pairs.json"),
+            cwd=tmp_path,
+        )
+        assert finished.returncode == 0, finished.stderr
+        written = json.loads((tmp_path / "pairs.json").read_text())
+        expected = fastfs.interaction_scan(
+            X, target, transform="rank" if "rank" in options else "none", n_permutations=19
+        )
+        assert [written["ranking"][0][f"feature_{k}"] for k in "ab"] == pair
+        assert [row["statistic"] for row in written["ranking"]] == pytest.approx(expected.statistics.tolist())
+        assert [row["pvalue_max"] for row in written["ranking"]] == expected.pvalues_max.tolist()
+        assert written["degrees"] == list(expected.degrees)
+
+
+@pytest.mark.parametrize(
+    "options, words",
+    [
+        (["--kind", "interactions"], "--kind must be correlation or interaction; got 'interactions'"),
+        (["--transform", "rank"], "--transform is for --kind interaction"),
+        (["--targets", "g1"], "--targets is for --kind interaction"),
+        (["--kind", "interaction", "--targets", "g1"], "--label and --targets are two targets: give one of them"),
+        (["--kind", "interaction", "--event", "g1"], "--event is for --targets, the time"),
+        (["--kind", "interaction", "--correlation", "pearson"], "--correlation is for --kind correlation"),
+        (["--kind", "interaction", "--plot", "p.png"], "--plot is for --kind correlation"),
+        (["--kind", "interaction", "--transform", "log"], "transform must be 'none' or 'rank'"),
+    ],
+)
+def test_kinds_of_pairs_refuse_options_of_each_other(inside, tmp_path, options, words):
+    write_text(tmp_path / "cells.csv")
+    finished = inside("pairs", "cells.csv", "--label", "status", *options, cwd=tmp_path)
+    assert_one_sentence(finished, words)
 
 
 @pytest.mark.parametrize(

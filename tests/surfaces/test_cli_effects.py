@@ -41,7 +41,7 @@ P_VALUES = "is for p-values: add --permutations with a number"
         ([*SCORE, "--event", "batch"], "--event", "is for --method rrelieff with one column of --targets, the time"),
         ([*SCORE, "--clump-kb", "9"], "--clump-kb", "is for clumps: add --clump-r2, such as 0.5"),
         ([*SCORE, "--clump-r2", "0.5"], "--clump-r2", "is for genotypes: FILE must end in .bed; got '.csv'"),
-        ([*SCORE[:-1], "disc", "--vls", "pairs"], "--vls", "is for methods that do nothing but rank"),
+        ([*SCORE[:-1], "disc", "--vls", "pairs"], "--vls", "is for methods that only rank"),
         ([*SCORE[:-1], "disc", "--weights", "batch"], "--weights", "is for the RELIEF family: choose another --method"),
         ([*PAIRS, "--seed", "3"], "--seed", P_VALUES),
         ([*PAIRS, "--groups", "batch"], "--groups", P_VALUES),

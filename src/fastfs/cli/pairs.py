@@ -27,7 +27,7 @@ from fastfs.cli.show import print_pairs
 from fastfs.cli.terminal import PLOT_ENDINGS, check_shown, progress, say, signals_as_exits
 
 if TYPE_CHECKING:
-    Found: TypeAlias = fastfs.DifferentialCorrelation | fastfs.SnpPairs
+    Found: TypeAlias = fastfs.DifferentialCorrelation | fastfs.InteractionScan | fastfs.SnpPairs
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class PairsOptions:
     ] = None
 
     def of_call(self) -> dict[str, Any]:
-        """Return the arguments for `fastfs.differential_correlation` or `fastfs.snp_pairs`."""
+        """Return the arguments that all functions for pairs share."""
         return {
             "n_pairs": self.top or 1000,
             "random_state": self.seed,
@@ -67,12 +67,57 @@ class PairsOptions:
         return [f"wrote {len(columns['rank'])} pairs to {self.out}"]
 
 
+@dataclass(frozen=True)
+class KindOptions:
+    kind: Annotated[
+        str,
+        typer.Option(
+            help="correlation: pairs whose correlation differs between two classes; interaction: pairs whose product "
+            "says something about classes, numbers or times beside both features.",
+        ),
+    ] = "correlation"
+    correlation: Annotated[
+        str | None, typer.Option(help="pearson (default); spearman for counts, heavy tails, outliers.")
+    ] = None
+    transform: Annotated[
+        str | None, typer.Option(help="For interactions: none (default); rank for heavy tails, outliers.")
+    ] = None
+    targets: Annotated[
+        str | None,
+        typer.Option(metavar="COLUMN", help="For interactions: a column of numbers to explain, instead of --label."),
+    ] = None
+    event: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="For interactions with a time as --targets: 1 if the event happened, 0 if it had not by then.",
+        ),
+    ] = None
+    plot: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="For correlation: draw the strongest pairs: .png, .pdf or .svg."),
+    ] = None
+
+    def needs(self, source: Input) -> list[Needs]:
+        """Return the options that only one kind has a use for."""
+        if self.kind not in ("correlation", "interaction"):
+            raise ValueError(f"--kind must be correlation or interaction; got '{self.kind}'")
+        is_interaction = self.kind == "interaction"
+        only = "is for --kind"
+        return [
+            Needs("correlation plot", not is_interaction, f"{only} correlation"),
+            Needs("transform targets event", is_interaction, f"{only} interaction"),
+            Needs("event", self.targets is not None, "is for --targets, the time"),
+            Needs("label", self.targets is None, "and --targets are two targets: give one of them"),
+        ]
+
+
 @grouped
 def pairs(
     source: Input,
     design: DesignOptions,
     options: PairsOptions,
-    correlation: Annotated[str, typer.Option(help="pearson; spearman for counts, heavy tails, outliers.")] = "pearson",
+    kinds: KindOptions,
     permutations: Annotated[
         str,
         typer.Option(
@@ -81,48 +126,64 @@ def pairs(
             "nothing.",
         ),
     ] = "999",
-    plot: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Draw the strongest pairs: .png, .pdf or .svg.")
-    ] = None,
 ) -> None:
-    """Find the pairs of features of FILE whose correlation differs between two classes."""
+    """Find the pairs of features of FILE whose correlation differs between classes, or that interact."""
     check_shown(options.out)
-    check_files(source, ((options.out, io.TABLE_ENDINGS), (plot, PLOT_ENDINGS)))
+    check_files(source, ((options.out, io.TABLE_ENDINGS), (kinds.plot, PLOT_ENDINGS)))
     n_permutations = as_number_or_auto(permutations)
+    require_effects(kinds.needs(source), source, kinds)
     _require_effects(source, design, options, n_permutations)
+    targets = [] if kinds.targets is None else [kinds.targets]
+    annotations = [*design.columns(), *([kinds.event] if kinds.event else [])]
     with progress(f"reading {source.file.name}") as report:
-        data = read(source, design.columns(), max_memory=options.max_memory)
-        names = data.table.feature_names
+        data = read(source, annotations, targets, kinds.event, max_memory=options.max_memory)
+        arguments: dict[str, Any] = {"feature_names": data.table.feature_names, "n_permutations": n_permutations}
+        arguments |= design.design_arguments(data.table) | options.of_call() | {"progress": report}
         with names_of_the_file(data, source.transpose):
-            found = fastfs.differential_correlation(
-                data.table.X,
-                data.table.y,
-                feature_names=names,
-                correlation=correlation,
-                n_permutations=n_permutations,
-                **design.design_arguments(data.table),
-                **options.of_call(),
-                progress=report,
-            )
-    own: dict[str, Any] = {
-        f"r_{label}": values
-        for label, values in zip(found.classes.tolist(), found.correlations.T.tolist(), strict=True)
-    }
+            if kinds.kind == "correlation":
+                found: Found = fastfs.differential_correlation(
+                    data.table.X, data.table.y, correlation=kinds.correlation or "pearson", **arguments
+                )
+            else:
+                found = fastfs.interaction_scan(
+                    data.table.X,
+                    data.table.y[:, 0] if targets and kinds.event is None else data.table.y,
+                    target_type="survival" if kinds.event else "number" if targets else "class",
+                    transform=kinds.transform or "none",
+                    **arguments,
+                )
+    method, columns, about = _findings(found, data.table.feature_names)
+    with signals_as_exits():
+        written = options.warn_and_return(
+            _columns(found, data.table.feature_names, columns), _about(method, found, data, about)
+        )
+        if kinds.plot is not None:
+            _draw(kinds.plot, found, data, min(options.top or ROWS_SHOWN, BARS_AT_MOST))
+            written.append(f"wrote a picture to {kinds.plot}")
+    _conclude(f"Compared the pairs of {data.table.X.shape[1]} features", found, data, written)
+
+
+def _findings(found: Any, names: Any) -> tuple[str, dict[str, list[Any]], dict[str, Any]]:
+    """Return the name of the function, the columns about the pairs, and the entries of the JSON file, of a result."""
     about = {
-        "correlation": found.correlation,
         "stopped": found.stopped,
         "excluded_features": [names[j] for j in found.excluded_features],
         "n_excluded_pairs": found.n_excluded_pairs,
     }
-    with signals_as_exits():
-        written = options.warn_and_return(
-            _columns(found, names, own | {"z": found.z.tolist()}),
-            _about("differential_correlation", found, data, about),
+    columns: dict[str, list[Any]]
+    if isinstance(found, fastfs.DifferentialCorrelation):
+        correlations = zip(found.classes.tolist(), found.correlations.T.tolist(), strict=True)
+        columns = {f"r_{label}": values for label, values in correlations}
+        return (
+            "differential_correlation",
+            columns | {"z": found.z.tolist()},
+            {"correlation": found.correlation} | about,
         )
-        if plot is not None:
-            _draw(plot, found, data, min(options.top or ROWS_SHOWN, BARS_AT_MOST))
-            written.append(f"wrote a picture to {plot}")
-    _conclude(f"Compared the pairs of {data.table.X.shape[1]} features", found, data, written)
+    columns = {"statistic": found.statistics.tolist()}
+    if found.effects is not None:
+        columns |= {"effect": found.effects.tolist(), "standard_error": found.standard_errors.tolist()}
+    about |= {"degrees": list(found.degrees), "n_tested": found.n_tested, "transform": found.transform}
+    return "interaction_scan", columns, about | {"target_type": found.target_type}
 
 
 @grouped
@@ -204,20 +265,27 @@ def _about(method: str, found: "Found", data: Data, own: Mapping[str, Any]) -> d
         "matching": data.table.matching,
         "n_samples": data.table.X.shape[0],
         "n_features": data.table.X.shape[1],
-        "classes": samples_of_classes(data.table.y),
+        "classes": _class_sizes(data),
         **own,
     }
 
 
+def _class_sizes(data: Data) -> dict[str, int]:
+    """Return the number of samples of each class; empty for numbers and times."""
+    return {} if data.targets else samples_of_classes(data.table.y)
+
+
 def _conclude(compared: str, found: "Found", data: Data, written: list[str]) -> None:
-    of_each = ", ".join(f"{name}: {count}" for name, count in samples_of_classes(data.table.y).items())
+    of_each = (
+        ", ".join(f"{name}: {count}" for name, count in _class_sizes(data).items()) or f"target: {data.targets[0]}"
+    )
     tested = f"; {summary(found)}" if found.pvalue is not None else ""
     sentence = f"{compared} of {data.table.X.shape[0]} samples ({of_each}){tested}"
     matched = [data.table.matching] if data.table.matching else []
     say("; ".join([sentence, *matched, *written]) + ".")
 
 
-def _draw(path: Path, found: "fastfs.DifferentialCorrelation", data: Data, top: int) -> None:
+def _draw(path: Path, found: Any, data: Data, top: int) -> None:
     from matplotlib.figure import Figure
 
     from fastfs import pl

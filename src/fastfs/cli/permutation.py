@@ -13,7 +13,9 @@ from fastfs._types import Integers
 from fastfs.io import Table
 
 if TYPE_CHECKING:
-    Tested: TypeAlias = fastfs.PermutationResult | fastfs.DifferentialCorrelation | fastfs.SnpPairs
+    Tested: TypeAlias = (
+        fastfs.PermutationResult | fastfs.DifferentialCorrelation | fastfs.InteractionScan | fastfs.SnpPairs
+    )
 
 
 @dataclass(frozen=True)
