@@ -518,7 +518,7 @@ def test_class_profile():
 
 def test_class_profile_of_bad_input():
     for source in (IKDR(), X, fastfs.DiSC()):
-        with pytest.raises(ValueError, match="class_profile needs a fitted IKDR"):
+        with pytest.raises(ValueError, match="source must be a fitted IKDR"):
             pl.class_profile(source)
 
 
@@ -569,7 +569,7 @@ def test_defaults_on_the_command_line(table, command):
     "arguments, part",
     [
         (["--method-option=lam=-1"], "lam must be a number of at least 0"),
-        (["--method-option=width=wide"], "width must be 'mean_squared', 'mean' or a positive number, not 'wide'"),
+        (["--method-option=width=wide"], "width must be 'mean_squared', 'mean' or a positive number; got 'wide'"),
         (["--method-option=solver=newton"], "solver must be 'projected_gradient' or 'admm'"),
         (["--method-option=tau=0"], "tau must be"),
         (["--n-components=61"], "n_components must lie between 1 and the 60 samples"),

@@ -429,7 +429,7 @@ def test_classes_of_one_sample(multiclass):
 def test_a_rest_of_one_sample_cannot_be():
     """With more than two classes the rest has two samples at least; half of the classes may have one sample each."""
     X = np.random.default_rng(0).normal(size=(4, 6))
-    with pytest.raises(ValueError, match="4 of the 4 samples are alone in their class"):
+    with pytest.raises(ValueError, match="4 of 4 samples alone in their class"):
         fit(X, np.arange(4))
     for multiclass in ("ovr", "ovo"):
         with pytest.warns(fastfs.DataWarning, match="one sample") as caught:
@@ -476,7 +476,7 @@ def test_some_classes_equal():
 def test_unknown_multiclass(value):
     X, y = several_classes(30, 8, 3)
     for labels in (y, y == 0):
-        with pytest.raises(ValueError, match=r"multiclass must be 'ovr', 'ovo' or 'raise', not"):
+        with pytest.raises(ValueError, match=r"multiclass must be 'ovr', 'ovo' or 'raise'; got"):
             fit(X, labels, multiclass=value)
 
 

@@ -626,7 +626,7 @@ def test_class_of_one_sample():
 
 def test_only_classes_of_one_sample():
     X, _ = classes_that_differ(5, 4)
-    with pytest.raises(ValueError, match="5 of the 5 samples are alone in their class"):
+    with pytest.raises(ValueError, match="5 of 5 samples alone in their class"):
         im4e(X, np.arange(5))
 
 
