@@ -498,7 +498,7 @@ def test_missing_values_of_r():
             {"label": "condition"},
             r"holds functions, as a DESeqDataSet does; then save, in R, Summarized",
         ),
-        ("workspace.rds", {"label": "condition"}, r"no RDS file, .*save\(\) wrote it, .*by saveRDS\(\)"),
+        ("workspace.rds", {"label": "condition"}, r"isn't a readable RDS file.*save\(\) wrote it, .*by saveRDS\(\)"),
     ],
 )
 def test_bad_rds(name, options, message):

@@ -254,7 +254,7 @@ def changed(row):
         (lambda: changed(0), ValueError, "pass 1 and pass 2: its 300 rows hold other values"),
         (lambda: changed(299), ValueError, "pass 1 and pass 2: its 300 rows hold other values"),
         (lambda: [X[:100], X[100:, :9]], ValueError, "must have 12 columns; got 9 in the block from row 100"),
-        (lambda: [], ValueError, "must have rows"),
+        (lambda: [], ValueError, "X must .* rows; got none"),
         (broken, Broken, None),
     ],
 )

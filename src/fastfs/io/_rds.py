@@ -82,7 +82,7 @@ def _parsed(path: Path, budget: int | None) -> dict[str, Any]:
                 start = file.read(6)
         Held(path, budget).add(plain.stat().st_size)
         if start.startswith((b"RDX", b"RDA")):
-            raise ValueError("save() wrote it: write the object by saveRDS() instead")
+            raise ValueError("save() wrote it, so write the object by saveRDS() instead")
         if not start.startswith(b"X\n"):
             raise ValueError("it must have the binary format of saveRDS()")
         with warnings.catch_warnings():
