@@ -493,8 +493,8 @@ void scan_interactions(const Matrix& X, const Matrix* other, const std::int64_t*
         covariates.add(std::move(column));
     }
     const std::int64_t L = covariates.size(), K = labels ? options.n_classes - 1 : 1;
-    require(n - 3 - L - K >= 1, "the scan of interactions needs at least ", 4 + L + K, " samples for ", L,
-            " covariates and ", K, " columns of the target, but there are ", n, ": give more samples");
+    require(n - 3 - L - K >= 1, "the scan of interactions needs at least ", 4 + L + K,
+            " samples for this target and these covariates, but there are ", n, ": give more samples");
     const std::int64_t at_once =
         std::min(std::max(kBatchBytes / (8 * K * (p + p_other)), kFewestLabelings), options.n_labelings);
     run.require_memory(StandardColumns::memory(p, n, L) + (other ? StandardColumns::memory(p_other, n, L) : 0) +

@@ -373,6 +373,11 @@ def _target_values(response: Response) -> Array:
     n_events = np.bincount(place, events, len(distinct))
     at_risk = np.cumsum(np.bincount(place, minlength=len(distinct))[::-1])[::-1]
     residuals: Floats = events - np.cumsum(n_events / at_risk)[place]
+    if np.ptp(residuals) == 0:
+        raise ValueError(
+            "y must hold an event, and a time that not all samples share; got none: give other times, or the events "
+            "alone as labels"
+        )
     return residuals
 
 

@@ -45,7 +45,7 @@ def assert_right(found, expected):
 
 
 @covering(
-    size=[(9, 4), (40, 7), (80, 12), (2100, 5)],
+    size=[(11, 4), (40, 7), (80, 12), (2100, 5)],
     kind=["number", "two classes", "four classes"],
     n_covariates=[0, 1, 3],
     transform=["none", "rank"],
@@ -54,8 +54,6 @@ def assert_right(found, expected):
 def test_definition(size, kind, n_covariates, transform, with_table):
     n, p = size
     X, y = table(n, p), target(kind, n)
-    if n == 9 and kind == "four classes" and n_covariates == 3:
-        pytest.skip("as many degrees of freedom as samples")
     covariates = np.random.default_rng(2).normal(size=(n, n_covariates)) * 100 + 7 if n_covariates else None
     other = table(n, 3, seed=5) if with_table else None
     found = fastfs.interaction_scan(

@@ -35,7 +35,7 @@ def scan(X=X, y=y, **parameters):
         ({"y": None}, ValueError, "y is None"),
         ({"target_type": "ordinal"}, ValueError, "target_type must be"),
         ({"X": X[:, :1]}, ValueError, "takes pairs of features, but there is only one"),
-        ({"X": X[:4], "y": y[:4]}, ValueError, "needs at least 5 samples for 0 covariates and 1 columns of the target"),
+        ({"X": X[:4], "y": y[:4]}, ValueError, "needs at least 5 samples for this target"),
         ({"features": []}, ValueError, "features must name at least two columns"),
         ({"features": [3]}, ValueError, "at least two columns"),
         ({"features": [3, 6]}, ValueError, "column numbers from 0 to 5"),
@@ -148,6 +148,13 @@ def test_a_class_of_one_sample():
     assert np.isfinite(found.statistics).all()
     assert np.isfinite(found.null_maxima).all()
     assert 0 < found.pvalue <= 1
+
+
+@pytest.mark.parametrize("times", [[(False, float(i)) for i in range(30)], [(True, 1.0)] * 30])
+def test_times_that_say_nothing(times):
+    with pytest.raises(ValueError, match="must hold an event, and a time that not all samples share") as caught:
+        scan(y=np.array(times, dtype=[("event", bool), ("time", float)]))
+    assert_one_sentence(caught)
 
 
 def test_more_pairs_than_there_are():
