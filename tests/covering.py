@@ -8,9 +8,10 @@ import pytest
 def covering(**axes):
     """Return pytest's parametrisation of a test by `axes`, in which every two values of two axes meet at least once.
 
-    An axis is a sequence of values, or a dict of values by their names in the ids of the cases. With three axes or more
-    that is far fewer cases than all combinations: 30 in place of 240 for 6 x 5 x 4 x 2 values. A mistake that needs
-    three values at once is left to the tests of the engines, which go through all combinations.
+    An axis is a sequence of values, or a dict of values by their names in the ids of the cases; one whose name is
+    "a, b" has pairs as values, which are two arguments of the test. With three axes or more that is far fewer cases
+    than all combinations: 30 in place of 240 for 6 x 5 x 4 x 2 values. A mistake that needs three values at once is
+    left to the tests of the engines, which go through all combinations.
     """
     cases = pairwise([list(_named(values)) for values in axes.values()])
     return _parametrize(axes, cases)
@@ -30,6 +31,17 @@ def turns(times, first, second):
     second = list(second)
     step = len(second) / times
     return [(a, second[int(i + k * step) % len(second)]) for i, a in enumerate(first) for k in range(times)]
+
+
+def some(share, number, values):
+    """List every `share`-th of `values`, at least one, from the place that `number` says.
+
+    For tests that ask many functions about a mistake that shared code looks for: with the next number in the next test,
+    each function is asked in one test of so many.
+    """
+    values = list(values)
+    share = min(share, len(values))
+    return values[number % share :: share]
 
 
 def pairwise(axes):
@@ -66,8 +78,17 @@ def _gain(missing, case, k, value):
 
 def _parametrize(axes, cases):
     named = [_named(values) for values in axes.values()]
-    values = [[names[chosen] for names, chosen in zip(named, case, strict=True)] for case in cases]
-    return pytest.mark.parametrize(list(axes), values, ids=["-".join(case) for case in cases])
+    arguments = [name for axis in axes for name in axis.split(", ")]
+    values = []
+    for case in cases:
+        chosen = [names[name] for names, name in zip(named, case, strict=True)]
+        values.append([each for axis, value in zip(axes, chosen, strict=True) for each in _split(axis, value)])
+    return pytest.mark.parametrize(arguments, values, ids=["-".join(case) for case in cases])
+
+
+def _split(axis, value):
+    """List the arguments of a test that a value of an axis makes."""
+    return value if ", " in axis else [value]
 
 
 def _named(values):

@@ -23,6 +23,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 import fastfs
+from covering import covering, rotating
 from reference import affinity as oracle
 from reference.kernels import SIGNATURE, as_c_function
 
@@ -93,10 +94,7 @@ def assert_well_formed(K, kernel):
 # ---------------------------------------------------------------------------------------------------------------- dense
 
 
-@pytest.mark.parametrize("kernel", KERNELS)
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("n", [1, 37])
-@pytest.mark.parametrize("d", [1, 2, 23, 25, 47, 49, 191, 192, 193, 385, 600])
+@covering(d=[1, 2, 23, 25, 47, 49, 191, 192, 193, 385, 600], n=[1, 37], dtype=DTYPES, kernel=KERNELS)
 def test_shapes(d, n, dtype, kernel):
     X = data(n, d, dtype)
     K = fastfs.affinity(X, **with_sigma(kernel))
@@ -172,8 +170,7 @@ LAYOUTS |= {
 }
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("dtype", DTYPES)
+@rotating(1, layout=LAYOUTS.keys(), dtype=DTYPES)
 def test_layouts(layout, dtype):
     X = data(9, 300, dtype)
     before = X.copy()
@@ -273,9 +270,7 @@ SPARSE = {
 }
 
 
-@pytest.mark.parametrize("form", SPARSE)
-@pytest.mark.parametrize("kernel", KERNELS)
-@pytest.mark.parametrize("dtype", DTYPES)
+@covering(form=SPARSE.keys(), kernel=KERNELS, dtype=DTYPES)
 def test_sparse(form, kernel, dtype):
     X = SPARSE[form](sparse(dtype=dtype))
     K = fastfs.affinity(X, **with_sigma(kernel))
@@ -312,9 +307,7 @@ def test_sparse_offsets_wrong(position, value):
 # ------------------------------------------------------------------------------------------------ digits and invariants
 
 
-@pytest.mark.parametrize("form", ["dense", "csr", "csc"])
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("kernel", KERNELS)
+@covering(form=["dense", "csr", "csc"], dtype=DTYPES, kernel=KERNELS)
 def test_same_bits_for_any_thread_count(kernel, dtype, form):
     X = sparse(30, 600, dtype=dtype)
     X = X.toarray() if form == "dense" else X.asformat(form)
@@ -377,14 +370,15 @@ def test_offsets_of_few_features(offset, d):
     assert np.all(np.abs(K - np.exp(-exact / scale)) <= 256 * (2 * n + 8) * eps * exact / scale + 4 * eps)
 
 
-@pytest.mark.parametrize("d", [4, 40])
-@pytest.mark.parametrize(
-    "dtype, huge",
-    [(dtype, huge) for dtype in DTYPES for huge in (1e10, 1e17, 3e19, 1e21, 1e30, 3e38)]
+@rotating(
+    1,
+    sentinel=[(dtype, huge) for dtype in DTYPES for huge in (1e10, 1e17, 3e19, 1e21, 1e30, 3e38)]
     + [(np.float64, 1e170), (np.float64, 1e250)],
+    d=[4, 40],
 )
-def test_one_huge_value_of_a_whole_row(dtype, huge, d):
+def test_one_huge_value_of_a_whole_row(sentinel, d):
     """Sentinels: what all features share changes no distance, however large it is beside the rest."""
+    dtype, huge = sentinel
     rest = data(20, d, dtype)
     X = np.vstack([rest[:7], np.full((1, d), huge, dtype), rest[7:]])
     D2 = oracle.sqeuclidean(rest)
@@ -451,10 +445,7 @@ def test_extreme_sigma(sigma, off_diagonal):
 # -------------------------------------------------------------------------------------------------------------- product
 
 
-@pytest.mark.parametrize("columns", [(), (1,), (5,)], ids=str)
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("kernel", KERNELS)
-@pytest.mark.parametrize("form", [np.asarray, sp.csc_matrix], ids=["dense", "csc"])
+@covering(columns=[(), (1,), (5,)], dtype=DTYPES, kernel=KERNELS, form={"dense": np.asarray, "csc": sp.csc_matrix})
 def test_product(form, kernel, dtype, columns):
     X = form(sparse(20, 520, dtype=dtype).toarray())
     V = np.random.default_rng(1).normal(size=(520, *columns)).astype(dtype)
@@ -681,9 +672,9 @@ def test_progress_may_call_fastfs():
 # --------------------------------------------------------------------------------------------------------------- errors
 
 
-@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
-@pytest.mark.parametrize("form", [np.asarray, np.asfortranarray, sp.csr_matrix, sp.csc_matrix])
-@pytest.mark.parametrize("dtype", DTYPES)
+@covering(
+    form=[np.asarray, np.asfortranarray, sp.csr_matrix, sp.csc_matrix], value=[np.nan, np.inf, -np.inf], dtype=DTYPES
+)
 def test_the_first_bad_value_is_named(form, value, dtype):
     X = data(100, 300, dtype)
     X[80, 2] = X[70, 290] = X[70, 257] = value
@@ -818,9 +809,7 @@ CUSTOM = {
 }
 
 
-@pytest.mark.parametrize("d", [1, 23, 192, 193, 400])
-@pytest.mark.parametrize("form", CUSTOM)
-@pytest.mark.parametrize("dtype", DTYPES)
+@covering(d=[1, 23, 192, 193, 400], form=CUSTOM.keys(), dtype=DTYPES)
 def test_custom_kernel(d, form, dtype):
     X = CUSTOM[form](np.where(data(37, d, dtype) > 0.5, data(37, d, dtype), 0).astype(dtype))
     exact = oracle.custom(X, rational, 2.0)

@@ -15,6 +15,7 @@ from sklearn.linear_model import LogisticRegression
 from tests.reference.calibration import TIE, Moments, Scale, StepDown, mean_correlation, tie_limits
 
 import fastfs
+from covering import rotating
 from fastfs._inference.scorers import LabelScorer, make_scorer
 from fastfs._inputs.design import Design
 from fastfs._machine.run import Run, as_threads, load_core
@@ -51,8 +52,7 @@ def problem(n_classes, n=36, d=25, seed=0):
     return X, np.array(["b", "a", "c"])[labels]
 
 
-@pytest.mark.parametrize("n_classes", [2, 3])
-@pytest.mark.parametrize("model", MODELS, ids=str)
+@rotating(1, model=MODELS, n_classes=[2, 3])
 def test_scorer_is_the_fit(model, n_classes):
     """Whatever is done once: the scores of each labeling are those of a fit with these labels."""
     X, y = problem(n_classes)
@@ -69,8 +69,7 @@ def test_scorer_is_the_fit(model, n_classes):
         assert statistic == pytest.approx(np.max(getattr(fitted, "statistic_", fitted.scores_)), rel=1e-11)
 
 
-@pytest.mark.parametrize("make", [csr_matrix, csc_matrix])
-@pytest.mark.parametrize("center", [True, False])
+@rotating(1, make=[csr_matrix, csc_matrix], center=[True, False])
 def test_projse_of_counts(make, center):
     rng = np.random.default_rng(0)
     X = rng.poisson(0.4, size=(50, 30)).astype(float)
@@ -104,8 +103,7 @@ def step_down(S, reached):
     return pvalues
 
 
-@pytest.mark.parametrize("statistic", ["z", "score"])
-@pytest.mark.parametrize("model", [MODELS[2], MODELS[8], MODELS[12], MODELS[15], MODELS[18]], ids=str)
+@rotating(1, model=[MODELS[2], MODELS[8], MODELS[12], MODELS[15], MODELS[18]], statistic=["z", "score"])
 def test_counting(model, statistic):
     """All results from scores of fits, counted in the plainest way."""
     X, y = problem(2)
@@ -150,8 +148,11 @@ def assert_same_bits(one, other):
         np.testing.assert_array_equal(getattr(one, field.name), getattr(other, field.name), err_msg=field.name)
 
 
-@pytest.mark.parametrize("model", [MODELS[2], MODELS[4], MODELS[8], MODELS[12], MODELS[14]], ids=str)
-@pytest.mark.parametrize("how", [{"n_permutations": 21}, {"n_permutations": 400, "stop": True}], ids=["21", "stop"])
+@rotating(
+    1,
+    model=[MODELS[2], MODELS[4], MODELS[8], MODELS[12], MODELS[14]],
+    how={"21": {"n_permutations": 21}, "stop": {"n_permutations": 400, "stop": True}},
+)
 def test_any_number_of_jobs(model, how):
     X, y = problem(2)
     if "stop" in how:
@@ -167,8 +168,7 @@ def test_any_number_of_jobs(model, how):
     assert not np.array_equal(other.null_mean, alone.null_mean)
 
 
-@pytest.mark.parametrize("statistic", ["z", "score"])
-@pytest.mark.parametrize("how", [{"n_permutations": 99}, {}], ids=["99", "auto"])
+@rotating(1, statistic=["z", "score"], how={"99": {"n_permutations": 99}, "auto": {}})
 def test_two_passes(statistic, how):
     """Where the scores of all permutations exceed the budget, the same labelings are scored twice."""
     X, y = np.random.default_rng(0).normal(size=(30, 5000)), np.arange(30) % 2
@@ -330,8 +330,7 @@ def test_under_the_null_p_values_are_uniform():
             assert abs(share - q) < 4 * np.sqrt(q * (1 - q) / n_sets)
 
 
-@pytest.mark.parametrize("make", [np.asarray, csr_matrix])
-@pytest.mark.parametrize("offset", [0, 1000])
+@rotating(1, make=[np.asarray, csr_matrix], offset=[0, 1000])
 def test_projse_in_single_precision(make, offset):
     """Ties stay ties, and columns with an offset keep their digits."""
     X, y = np.random.default_rng(0).poisson(2.0, size=(24, 60)) + offset, np.arange(24) % 2
@@ -467,8 +466,7 @@ def test_all_labelings_of_a_small_design():
     assert (drawn.exact, drawn.n_permutations) == (False, 68)
 
 
-@pytest.mark.parametrize("n_classes", [2, 3])
-@pytest.mark.parametrize("model", [*MODELS, fastfs.IKDR(), fastfs.VLS(fastfs.ReliefF(3))], ids=str)
+@rotating(1, model=[*MODELS, fastfs.IKDR(), fastfs.VLS(fastfs.ReliefF(3))], n_classes=[2, 3])
 def test_names_of_classes_change_scores_only_where_an_option_names_one(model, n_classes):
     X, y = problem(n_classes, n=48)
     renamed = np.roll(np.unique(y), 1)[np.unique(y, return_inverse=True)[1]]
@@ -642,8 +640,7 @@ def oracle_null(S, overall, by_score):
     }, moments
 
 
-@pytest.mark.parametrize("by_score", [0, 1])
-@pytest.mark.parametrize("seed", range(12))
+@rotating(1, seed=range(12), by_score=[0, 1])
 def test_the_null_against_its_oracle(seed, by_score):
     """Scores with ties, constant features, rounding errors and scales apart; kept, and scored twice."""
     rng = np.random.default_rng(seed)

@@ -10,6 +10,7 @@ from sklearn.feature_selection import RFE, SelectKBest
 from sklearn.linear_model import LogisticRegression
 
 import fastfs
+from covering import rotating
 from fastfs._inference.stability import compare_selections
 
 pytestmark = pytest.mark.filterwarnings("ignore::fastfs.DataWarning")
@@ -97,8 +98,7 @@ def test_subsamples():
     assert found.interval == pytest.approx((phi - 1.959964 * np.sqrt(variance), phi + 1.959964 * np.sqrt(variance)))
 
 
-@pytest.mark.parametrize("target", ["view", "table", "none", "one column", "numbers"])
-@pytest.mark.parametrize("scheme", ["subsamples", "complementary"])
+@rotating(1, target=["view", "table", "none", "one column", "numbers"], scheme=["subsamples", "complementary"])
 def test_projse_on_any_target(target, scheme):
     """Each subsample is a fit to these rows of X, and of the second view if there is one."""
     rng = np.random.default_rng(0)

@@ -36,7 +36,7 @@ def holding(cls, value):
     return result
 
 
-@rotating(3, cls=CLASSES, what=LARGE.keys())
+@rotating(1, cls=CLASSES, what=LARGE.keys())
 def test_results_print_briefly(cls, what):
     shown = [f for f in dataclasses.fields(cls) if f.repr]
     text = repr(holding(cls, LARGE[what]))

@@ -4,7 +4,7 @@ from itertools import combinations, product
 
 import pytest
 
-from covering import covering, pairwise, rotating
+from covering import covering, pairwise, rotating, some
 
 SIZES = [(2, 2), (3, 1, 4), (2, 2, 2), (6, 5, 4, 2), (13, 9, 4), (2, 2, 2, 2, 2, 2, 2), (3, 3, 3, 3)]
 
@@ -39,3 +39,11 @@ def test_values_of_the_second_axis_take_turns(n, m, times):
     asked = [sum(case[1] == call for case in cases) for call in range(m)]
     assert max(asked) - min(asked) <= times
     assert min(asked) >= 1
+
+
+@pytest.mark.parametrize("share, n", [(4, 38), (3, 3), (2, 1)])
+def test_so_many_tests_share_the_values(share, n):
+    shares = [some(share, number, range(n)) for number in range(min(share, n))]
+    assert sorted(value for values in shares for value in values) == [*range(n)]
+    assert some(share, share, range(n)) == shares[0]
+    assert all(shares)

@@ -14,7 +14,7 @@ from sklearn.base import clone
 import fastfs
 import fastfs.get
 import fastfs.pl
-from covering import covering, rotating
+from covering import covering, rotating, some
 from sentences import assert_one_sentence
 
 rng = np.random.default_rng(0)
@@ -79,13 +79,13 @@ def test_all_public_functions_are_entries():
 # -------------------------------------------------------------------------------------------------------- names of rows
 
 
-@pytest.mark.parametrize("call", CALLS)
+@pytest.mark.parametrize("call", some(4, 1, CALLS))
 def test_rows_in_another_order(call):
     with pytest.raises(fastfs.DataWarning, match=r"another order.*: give [yY]\.loc\[X\.index\], or [yY]\.to_n"):
         strictly(CALLS[call], TABLE, LABELS[::-1])
 
 
-@pytest.mark.parametrize("call", CALLS)
+@pytest.mark.parametrize("call", some(4, 2, CALLS))
 def test_rows_of_other_names(call):
     with pytest.raises(fastfs.DataWarning, match=r"name their rows differently \('z0' and 's0' come first\)"):
         strictly(CALLS[call], TABLE, LABELS.set_axis([f"z{i}" for i in range(30)]))
@@ -124,8 +124,11 @@ def test_shuffled_numbers_of_rows_are_names():
         strictly(fastfs.MultiSURF().fit, pd.DataFrame(X), pd.Series(y).sample(frac=1, random_state=0))
 
 
-@pytest.mark.parametrize("name", ["blocks", "groups", "covariates"])
-@pytest.mark.parametrize("call", ["permutation_test", "shuffled_twin", "differential_correlation", "report"])
+@rotating(
+    1,
+    call=["permutation_test", "shuffled_twin", "differential_correlation", "report"],
+    name=["blocks", "groups", "covariates"],
+)
 def test_designs_in_another_order(call, name):
     column = pd.Series(np.arange(30.0), index=NAMES)
     with pytest.raises(fastfs.DataWarning, match=rf"^{name} names the rows of X in another order"):
@@ -167,7 +170,7 @@ def test_calls_within_the_library_warn_once():
 # ------------------------------------------------------------------------------------------------------ kinds of tables
 
 
-@pytest.mark.parametrize("call", CALLS)
+@pytest.mark.parametrize("call", some(4, 3, CALLS))
 def test_annotated_data(call):
     anndata = pytest.importorskip("anndata")
     with pytest.raises(
@@ -177,7 +180,7 @@ def test_annotated_data(call):
     assert_one_sentence(raised)
 
 
-@pytest.mark.parametrize("call", CALLS)
+@pytest.mark.parametrize("call", some(4, 4, CALLS))
 def test_lazy_frames(call):
     polars = pytest.importorskip("polars")
     with pytest.raises(TypeError, match=r"^X must be an array.*; got a LazyFrame: give X\.collect\(\)$") as raised:
@@ -211,7 +214,7 @@ def test_arrow_tables():
 # --------------------------------------------------------------------------------------------------------------- labels
 
 
-@rotating(1, call=OF_LABELS.keys(), kind={"list": list, "tuple": tuple, "array": partial(np.array, dtype=object)})
+@rotating(1, call=some(4, 8, OF_LABELS), kind={"list": list, "tuple": tuple, "array": partial(np.array, dtype=object)})
 def test_labels_of_two_kinds(call, kind):
     labels = ["1", "2"] * 13 + [2, 2, 1, 1]
     with pytest.raises(ValueError, match=r"^y must hold labels of one kind") as raised:
@@ -219,7 +222,7 @@ def test_labels_of_two_kinds(call, kind):
     assert_one_sentence(raised)
 
 
-@rotating(2, call=OF_LABELS.keys(), missing=[np.nan, None, pd.NA, pd.NaT])
+@rotating(1, call=some(2, 9, OF_LABELS), missing=[np.nan, None, pd.NA, pd.NaT])
 def test_labels_that_are_missing_in_a_list(call, missing):
     with pytest.raises(ValueError, match=r"^y has no label \(.*\) for sample 29") as raised:
         OF_LABELS[call](X, [*y[:29], missing])
@@ -242,14 +245,14 @@ def test_covariates_of_two_kinds_in_a_list():
     assert np.array_equal(found.pvalues, expected.pvalues)
 
 
-@rotating(1, call=OF_LABELS.keys(), dtype=["U", "S", "T"])
+@rotating(1, call=some(2, 10, OF_LABELS), dtype=["U", "S", "T"])
 def test_numbers_as_strings_in_X(call, dtype):
     digits = np.round(X, 3).astype("U").astype(np.dtypes.StringDType() if dtype == "T" else dtype)
     with pytest.raises(ValueError, match=r"^X must hold numbers, but column 0 .* holds strings"):
         OF_LABELS[call](digits, y)
 
 
-@pytest.mark.parametrize("call", OF_LABELS)
+@pytest.mark.parametrize("call", some(4, 5, OF_LABELS))
 def test_ids_are_no_labels(call):
     alone = r"of 30 samples alone in their class, such as '.*': if these are ids, give the labels instead"
     for ids in (NAMES, np.array(NAMES), [*NAMES[:16], *"aabbccddeeffgg"]):
@@ -258,7 +261,7 @@ def test_ids_are_no_labels(call):
         assert_one_sentence(raised)
 
 
-@pytest.mark.parametrize("call", OF_LABELS)
+@pytest.mark.parametrize("call", some(4, 6, OF_LABELS))
 def test_numbers_are_no_labels(call):
     with pytest.raises(ValueError, match=r"alone in their class.*if they are numbers, |can be classes or numbers") as e:
         OF_LABELS[call](X, np.arange(30.0)[::-1])
@@ -290,7 +293,7 @@ def test_the_advice_about_numbers_as_text_works():
     fastfs.ProjSe().fit(X, np.reshape(text.astype(float), (-1, 1)))
 
 
-@pytest.mark.parametrize("call", OF_LABELS)
+@pytest.mark.parametrize("call", some(4, 7, OF_LABELS))
 def test_words_are_never_taken_for_numbers(call):
     with pytest.raises(ValueError, match=r": if these are ids, give the labels instead$"):
         OF_LABELS[call](X, NAMES)
@@ -304,7 +307,7 @@ def test_half_of_the_samples_may_be_alone():
 RECORDS = np.array([(i % 2 == 0, i / 7) for i in range(30)], dtype=[("event", bool), ("time", float)])
 
 
-@pytest.mark.parametrize("call", OF_LABELS)
+@pytest.mark.parametrize("call", some(4, 8, OF_LABELS))
 def test_times_are_no_labels(call):
     with pytest.raises(ValueError, match="RReliefF") as raised:
         OF_LABELS[call](X, RECORDS)
@@ -520,8 +523,7 @@ RANKERS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("selector", RANKERS, ids=lambda selector: type(selector).__name__)
-@pytest.mark.parametrize("dtype", [np.float64, np.int64])
+@rotating(1, selector={type(selector).__name__: selector for selector in RANKERS}, dtype=[np.float64, np.int64])
 def test_refusals_of_memory_name_the_method_and_what_would_fit(selector, dtype):
     X = np.arange(60 * 30).reshape(60, 30) ** 2 % 97
     y = np.arange(60) % 2

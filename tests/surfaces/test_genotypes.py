@@ -607,8 +607,7 @@ def test_missing_calls_are_named_as_in_numbers(name):
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
-@pytest.mark.parametrize("ramp", [None, "sd"])
-@pytest.mark.parametrize("missing", ["ignore", "class"])
+@rotating(1, ramp=[None, "sd"], missing=["ignore", "class"])
 def test_missing_calls_by_the_rules_of_the_family(missing, ramp):
     if (missing, ramp) == ("class", "sd"):
         pytest.skip("expected differences have no ramp")

@@ -13,6 +13,7 @@ import pyarrow
 import pyarrow.parquet
 import pytest
 
+from covering import rotating
 from fastfs.io import read_table, write_ranking
 
 # Prints the peak of what a call takes beyond the libraries, and how the call ended.
@@ -189,8 +190,7 @@ COMMAS = {
 }
 
 
-@pytest.mark.parametrize("cell", COMMAS)
-@pytest.mark.parametrize("transpose", [False, True])
+@rotating(1, cell=COMMAS.keys(), transpose=[False, True])
 def test_commas_within_numbers(tmp_path, cell, transpose):
     rows = [["g", "h", "y"], [cell, "2", "a"], ["3", "4", "b"]]
     if transpose:

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from scipy.io import mmwrite
 from scipy.sparse import csr_matrix
 
+from covering import rotating
 from fastfs.io import Parameter, TableError, pack_genotypes, read_table
 
 DATA = Path(__file__).parent / "data"
@@ -136,8 +137,7 @@ def best(table):
     return table.feature_names[int(np.argmax(np.abs(difference) / within))]
 
 
-@pytest.mark.parametrize("case", CASES)
-@pytest.mark.parametrize("kind", FORMATS)
+@rotating(3, case=CASES.keys(), kind=FORMATS.keys())
 def test_names_and_labels(tmp_path, kind, case):
     names, of_labels, expected = CASES[case]
     path, options = FORMATS[kind](tmp_path, names)
@@ -176,8 +176,7 @@ def options_named(message):
     return [shlex.split(option) for option in re.findall(r"--[a-z-]+(?: '[^']*')?", message)]
 
 
-@pytest.mark.parametrize("case", CASES)
-@pytest.mark.parametrize("kind", FORMATS)
+@rotating(1, case=CASES.keys(), kind=FORMATS.keys())
 def test_names_and_labels_on_the_command_line(tmp_path, inside, kind, case):
     names, of_labels, expected = CASES[case]
     path, options = FORMATS[kind](tmp_path, names)

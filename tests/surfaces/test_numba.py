@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import fastfs
+from covering import rotating
 from reference import affinity as reference
 
 numba = pytest.importorskip("numba")
@@ -54,8 +55,7 @@ EXAMPLES = {
 }
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("name", EXAMPLES)
+@rotating(1, name=EXAMPLES.keys(), dtype=[np.float32, np.float64])
 def test_worked_kernels(name, dtype):
     kernel, sigma, formula = EXAMPLES[name]
     X = data(37, 410).astype(dtype)

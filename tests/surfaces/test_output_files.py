@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import fastfs
+from covering import rotating
 from fastfs import io
 from fastfs._files.paths import _LEFTOVER
 from fastfs.io import write_ranking
@@ -47,17 +48,19 @@ def unworked(monkeypatch):
 
 
 @posix
-@pytest.mark.parametrize(
-    "name, reason",
-    [
-        ("n" * 252 + ".csv", "File name too long"),
-        ("pipe.csv", "it is a named pipe"),
-        ("loop.csv", "it is a loop of symbolic links"),
-        ("socket.csv", "it is a device or socket"),
-        ("loop.csv/r.csv", "there is no directory"),
-    ],
+@rotating(
+    1,
+    **{
+        "name, reason": [
+            ("n" * 252 + ".csv", "File name too long"),
+            ("pipe.csv", "it is a named pipe"),
+            ("loop.csv", "it is a loop of symbolic links"),
+            ("socket.csv", "it is a device or socket"),
+            ("loop.csv/r.csv", "there is no directory"),
+        ]
+    },
+    command=["score", "pairs", "report"],
 )
-@pytest.mark.parametrize("command", ["score", "pairs", "report"])
 def test_what_cannot_be_written_is_refused_before_the_work(table, tmp_path, inside, unworked, command, name, reason):
     import socket
 

@@ -15,6 +15,7 @@ import zarr
 from sklearn.base import clone
 
 import fastfs
+from covering import rotating
 from fastfs._inputs import source, streams
 from fastfs._inputs.source import Source
 from fastfs._inputs.streams import Passes
@@ -89,8 +90,7 @@ def dense(block):
     return block.toarray() if hasattr(block, "tocsr") else np.asarray(block)
 
 
-@pytest.mark.parametrize("name", SOURCES)
-@pytest.mark.parametrize("n_bytes", [1, 900, 1 << 26])
+@rotating(1, name=SOURCES.keys(), n_bytes=[1, 900, 1 << 26])
 def test_blocks_are_the_rows_in_order(tmp_path, name, n_bytes):
     found = Source.from_data(SOURCES[name](tmp_path))
     assert found.can_repeat
@@ -111,7 +111,7 @@ def test_blocks_are_the_rows_in_order(tmp_path, name, n_bytes):
 
 @pytest.mark.parametrize("name", SOURCES | BY_COLUMNS)
 def test_every_method_takes_what_fits_a_quarter_of_the_budget(tmp_path, name):
-    """ReliefF needs all cells: they are loaded, to the same bits. ProjSe reads blocks."""
+    """ReliefF needs all cells: they are loaded, to the same bits. ProjSe reads blocks. `transform` takes the same."""
     given = (SOURCES | BY_COLUMNS)[name](tmp_path)
     is_csr = "CSR" in name or "CSC" in name or "sparse" in name or "group" in name
     expected = fastfs.relieff_scores(sp.csr_matrix(X) if is_csr else X, LABELS)
@@ -120,13 +120,8 @@ def test_every_method_takes_what_fits_a_quarter_of_the_budget(tmp_path, name):
     model = fastfs.ProjSe(1, max_memory="1G").fit(given, LABELS)
     np.testing.assert_allclose(model.scores_, fastfs.ProjSe(1).fit(X, LABELS).scores_, rtol=1e-12)
     assert model.n_features_in_ == 12
-
-
-@pytest.mark.parametrize("name", SOURCES | BY_COLUMNS)
-def test_transform_keeps_the_selected_columns_of_what_fit_takes(tmp_path, name):
-    given = (SOURCES | BY_COLUMNS)[name](tmp_path)
-    model = fastfs.ReliefF(3).fit(X, LABELS)
-    np.testing.assert_array_equal(dense(model.transform(given)), X[:, model.get_support()])
+    kept = fastfs.ReliefF(3).fit(X, LABELS)
+    np.testing.assert_array_equal(dense(kept.transform(given)), X[:, kept.get_support()])
 
 
 @pytest.mark.parametrize("name", ["npy", "function", "h5ad, CSR"])

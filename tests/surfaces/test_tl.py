@@ -12,7 +12,7 @@ from scipy.stats import false_discovery_control
 from sklearn.base import clone
 
 import fastfs
-from covering import covering
+from covering import covering, rotating, some
 from fastfs import tl
 from fastfs._inputs.design import Design
 from fastfs._inputs.streams import Passes
@@ -87,8 +87,7 @@ def test_each_against_the_rest(word):
     assert found["params"]["fastfs_version"] == fastfs.__version__
 
 
-@pytest.mark.parametrize("make", [csr_matrix, csc_matrix])
-@pytest.mark.parametrize("word", CALLS)
+@rotating(1, word=CALLS.keys(), make=[csr_matrix, csc_matrix])
 def test_sparse_is_dense(word, make):
     plain, sparse = cells(), cells(make=make)
     getattr(tl, word)(plain, "state", **CALLS[word])
@@ -175,8 +174,7 @@ def blocks(n_groups=2):
 BLOCKS = {"n_components": 3, "bandwidth_neighbors": 5, "n_differential": 1}
 
 
-@pytest.mark.parametrize("n_permutations", [0, 9])
-@pytest.mark.parametrize("n_groups, reference", [(2, "rest"), (3, "rest"), (3, "B")])
+@rotating(1, **{"n_groups, reference": [(2, "rest"), (3, "rest"), (3, "B")]}, n_permutations=[0, 9])
 def test_each_group_gets_its_own_genes(n_groups, reference, n_permutations):
     adata = blocks(n_groups)
     tl.disc(adata, "state", reference=reference, n_permutations=n_permutations, **BLOCKS)
@@ -185,8 +183,9 @@ def test_each_group_gets_its_own_genes(n_groups, reference, n_permutations):
         assert {int(name) for name in adata.uns["disc"]["names"][group][:10]} == set(range(begin, begin + 10))
 
 
-@pytest.mark.parametrize("n_groups, reference", [(2, "rest"), (2, "alpha"), (3, "rest"), (3, "beta")])
-@pytest.mark.parametrize("word", [*CALLS, "manifest, ovo"])
+@rotating(
+    2, word=[*CALLS, "manifest, ovo"], **{"n_groups, reference": [(2, "rest"), (2, "alpha"), (3, "rest"), (3, "beta")]}
+)
 def test_scores_of_groups_with_and_without_permutations(word, n_groups, reference):
     """Those of the class, if the method has them, from all groups, or from the group and its reference."""
     word, *rest = word.split(", ")
@@ -252,9 +251,7 @@ def test_two_groups_and_a_reference():
     np.testing.assert_allclose(changes[0][adata.var_names], -changes[1][adata.var_names], rtol=1e-5)
 
 
-@pytest.mark.parametrize("reference", ["rest", "beta"])
-@pytest.mark.parametrize("base", [None, 2])
-@pytest.mark.parametrize("make", [np.asarray, csr_matrix])
+@covering(reference=["rest", "beta"], base=[None, 2], make=[np.asarray, csr_matrix])
 def test_fold_changes_are_scanpys(reference, base, make):
     sc = pytest.importorskip("scanpy")
     adata = cells(make=make)
@@ -524,9 +521,10 @@ def test_scikit_learn_prepares_counts_as_scanpy_does():
     np.testing.assert_allclose(steps.fit_transform(counts).toarray(), adata.X.toarray(), rtol=1e-5)
 
 
-@pytest.mark.parametrize("form", ["h5ad", "Dask"])
-@pytest.mark.parametrize(
-    "word, options", [("projse", {"center": True}), ("manifest", {}), ("relieff", {"n_targets": 96})]
+@rotating(
+    1,
+    **{"word, options": [("projse", {"center": True}), ("manifest", {}), ("relieff", {"n_targets": 96})]},
+    form=["h5ad", "Dask"],
 )
 def test_permutations_of_donors_read_the_cells_once(tmp_path, word, options, form, monkeypatch):
     """Or twice: what is kept of the donors serves all groups and permutations, and equals the test in memory."""
@@ -586,8 +584,7 @@ DESIGNS = [
 ]
 
 
-@pytest.mark.parametrize("groupby, design", DESIGNS)
-@pytest.mark.parametrize("ranking", ["score", "z"])
+@rotating(1, **{"groupby, design": DESIGNS}, ranking=["score", "z"])
 def test_designs_reach_the_test(groupby, design, ranking):
     adata = study()
     tl.relieff(adata, groupby, n_permutations=19, ranking=ranking, **design)
@@ -965,7 +962,7 @@ def test_strings_become_categories():
 
 
 @covering(
-    word=CALLS.keys(),
+    word=some(2, 0, CALLS),
     part={
         "all": {},
         "mask_var": {"mask_var": np.arange(20) > 9},

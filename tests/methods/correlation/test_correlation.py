@@ -10,6 +10,7 @@ import pytest
 import scipy.sparse as sp
 
 import fastfs
+from covering import rotating
 from fastfs._inputs.design import Design
 from fastfs._machine.run import Run, load_core
 from reference import correlation as oracle
@@ -95,8 +96,7 @@ def test_few_permutations_of_many_samples_are_seen_by_all_tiles():
     assert_agrees(call(X, labels, labelings, n_pairs=20), expected, 20)
 
 
-@pytest.mark.parametrize("wholes", [0, 1])
-@pytest.mark.parametrize("correlation", KINDS)
+@rotating(1, wholes=[0, 1], correlation=KINDS)
 def test_ties_and_constants_in_a_permuted_class(correlation, wholes):
     """Counts, mostly zeros: many equal z, and features that a labeling makes constant."""
     rng = np.random.default_rng(0)

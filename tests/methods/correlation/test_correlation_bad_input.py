@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 import fastfs
+from covering import rotating
 from sentences import assert_one_sentence
 
 rng = np.random.default_rng(0)
@@ -51,8 +52,7 @@ def test_refused(change, error, words):
     assert_one_sentence(caught, words)
 
 
-@pytest.mark.parametrize("value", [np.nan, np.inf])
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@rotating(1, value=[np.nan, np.inf], dtype=[np.float32, np.float64])
 def test_not_finite(value, dtype):
     bad = X.astype(dtype)
     bad[7, 2] = value

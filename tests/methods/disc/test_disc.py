@@ -7,7 +7,7 @@ import pytest
 from scipy import sparse
 
 import fastfs
-from covering import covering
+from covering import covering, rotating
 from fastfs._core import DISC_MOST_SUMS as MOST_SUMS
 from reference import disc as oracle
 from reference.kernels import as_c_function
@@ -78,10 +78,17 @@ def assert_agrees(found, expected, n_vectors):
 # -------------------------------------------------------------------------------------------------------------- oracle
 
 
-@pytest.mark.parametrize("make", [two_sets, three_sets])
-@pytest.mark.parametrize(
-    "d, density, constant, k",
-    [(3, 1.0, "drop", 5), (3, 0.0, "drop", 5), (5, 0.5, "project", 10), (1, 1.0, "project", 79)],
+@rotating(
+    1,
+    **{
+        "d, density, constant, k": [
+            (3, 1.0, "drop", 5),
+            (3, 0.0, "drop", 5),
+            (5, 0.5, "project", 10),
+            (1, 1.0, "project", 79),
+        ]
+    },
+    make=[two_sets, three_sets],
 )
 def test_dense_agrees_with_the_oracle(make, d, density, constant, k):
     sets = make()
@@ -185,8 +192,7 @@ FORMS = {
 }
 
 
-@pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("graph", ["dense", "knn"])
+@rotating(1, form=FORMS.keys(), graph=["dense", "knn"])
 def test_dtypes_and_layouts(form, graph):
     sets = [np.random.default_rng(s).poisson(6, (50, 70)) for s in range(2)]
     options = {"graph": graph, "n_components": 3, "bandwidth_neighbors": 5, "n_neighbors": 12, "n_vectors": 4}
@@ -196,8 +202,7 @@ def test_dtypes_and_layouts(form, graph):
     np.testing.assert_allclose(found.significance, expected.significance, rtol=0, atol=1e-10)
 
 
-@pytest.mark.parametrize("form", [sparse.csr_matrix, sparse.csc_matrix, sparse.csr_array, sparse.coo_matrix])
-@pytest.mark.parametrize("graph", ["dense", "knn"])
+@rotating(1, form=[sparse.csr_matrix, sparse.csc_matrix, sparse.csr_array, sparse.coo_matrix], graph=["dense", "knn"])
 def test_sparse_input(form, graph):
     rng = np.random.default_rng(0)
     sets = [np.where(rng.random((50, 70)) < 0.4, rng.poisson(3, (50, 70)), 0).astype(float) for _ in range(2)]
@@ -274,8 +279,7 @@ SAME = {
 }
 
 
-@pytest.mark.parametrize("graph", ["dense", "knn"])
-@pytest.mark.parametrize("case", SAME)
+@rotating(1, case=SAME.keys(), graph=["dense", "knn"])
 def test_invariances_of_a_set(case, graph):
     A, B = two_sets()
     options = {"graph": graph, "n_components": 3, "bandwidth_neighbors": 5, "n_vectors": 5}

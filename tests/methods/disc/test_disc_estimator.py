@@ -19,6 +19,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils import estimator_checks
 
 import fastfs
+from covering import covering
 from fastfs import DiSC, pl
 from reference import disc as oracle
 from sklearn_checks import assert_passes_checks
@@ -186,9 +187,7 @@ def test_chunks_and_sparse():
     np.testing.assert_allclose(found.scores_, expected.scores_, rtol=0, atol=1e-10)
 
 
-@pytest.mark.parametrize("graph", ["dense", "knn", "lists"])
-@pytest.mark.parametrize("order", "CF")
-@pytest.mark.parametrize("scaling", [None, "standard"])
+@covering(graph=["dense", "knn", "lists"], order=["C", "F"], scaling=[None, "standard"])
 def test_rows_of_classes_anywhere(graph, order, scaling):
     """Rows are read where they are, with the bits of a table for each class."""
     y = np.random.default_rng(3).permutation(Y)

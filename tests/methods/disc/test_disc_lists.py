@@ -7,6 +7,7 @@ import pytest
 from scipy import sparse
 
 import fastfs
+from covering import rotating
 from reference import disc as oracle
 
 HOW = {"n_components": 4, "n_neighbors": 12, "bandwidth_neighbors": 12, "n_vectors": 4, "n_differential": 1}
@@ -80,8 +81,7 @@ def test_noise_has_a_low_recall_that_is_said():
     assert (found.graph_recall < 0.9).all()
 
 
-@pytest.mark.parametrize("p", [13, 40, 120])
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@rotating(1, p=[13, 40, 120], dtype=[np.float32, np.float64])
 def test_all_lists_are_probed(p, dtype):
     """Up to 128 features have 16 lists at most, and each probes 16: the graph is exact, and all is by feature."""
     assert_same_graphs(*both([modules(30, p, s, dtype) for s in range(2)], n_components=2))

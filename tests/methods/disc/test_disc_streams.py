@@ -15,6 +15,7 @@ import scipy.sparse as sp
 import fastfs
 import fastfs.cli
 import fastfs.tl
+from covering import rotating
 from fastfs import DiSC
 from fastfs._machine.run import Run, load_core
 from reference import disc as oracle
@@ -50,8 +51,7 @@ def assert_same(found, expected, tolerance=PROMISED):
         np.testing.assert_allclose(here, there, rtol=0, atol=tolerance * np.abs(there).max(), err_msg=name)
 
 
-@pytest.mark.parametrize("form", [np.asarray, np.asfortranarray, np.float32, sp.csr_matrix, sp.csc_array])
-@pytest.mark.parametrize("graph", ["dense", "knn"])
+@rotating(1, form=[np.asarray, np.asfortranarray, np.float32, sp.csr_matrix, sp.csc_array], graph=["dense", "knn"])
 def test_products_give_the_fit_in_memory(graph, form):
     table = form(X)
     found, whole = streamed(blocks(table), graph=graph), DiSC(graph=graph, **HOW).fit(table, Y)

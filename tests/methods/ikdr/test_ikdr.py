@@ -16,7 +16,7 @@ from scipy.optimize import minimize
 from sklearn.exceptions import ConvergenceWarning
 
 import fastfs
-from covering import covering
+from covering import covering, rotating
 from fastfs import _core
 from fastfs._machine.run import Run
 from reference import ikdr as oracle
@@ -105,8 +105,7 @@ def left_to_gain(p, found):
 # ----------------------------------------------------------------------------------------------------- oracle by itself
 
 
-@pytest.mark.parametrize("slack", SLACKS)
-@pytest.mark.parametrize("kind", KINDS)
+@rotating(1, slack=SLACKS.keys(), kind=KINDS)
 def test_oracle_reduced_problem(kind, slack):
     """The reduced problem is (15) at its minimum over S and Gamma, and below it elsewhere."""
     X, y = blobs(22, 5)
@@ -125,8 +124,7 @@ def test_oracle_reduced_problem(kind, slack):
                 assert other > F
 
 
-@pytest.mark.parametrize("slack", SLACKS)
-@pytest.mark.parametrize("kind", KINDS)
+@rotating(1, slack=SLACKS.keys(), kind=KINDS)
 def test_oracle_gradients(kind, slack):
     """By central differences."""
     X, y = blobs(20, 4)
@@ -316,9 +314,7 @@ def test_fit(groups, dtype, kind, slack):
     assert of_weights <= 5e-3
 
 
-@pytest.mark.parametrize("width", ["mean", 0.4])
-@pytest.mark.parametrize("scaling", ["standard", None])
-@pytest.mark.parametrize("k", [2, 5])
+@covering(width=["mean", 0.4], scaling=["standard", None], k=[2, 5])
 def test_fit_with_other_widths(k, scaling, width):
     X, y = blobs(40, 12)
     options = {"width": width, "scaling": scaling}
@@ -365,8 +361,7 @@ def test_a_small_budget_changes_no_bit():
         assert getattr(anew, name).tobytes() == getattr(stored, name).tobytes(), name
 
 
-@pytest.mark.parametrize("groups", [None, "all"])
-@pytest.mark.parametrize("kind", KINDS)
+@rotating(1, groups=[None, "all"], kind=KINDS)
 def test_dtypes_agree(kind, groups):
     X, y = blobs(60, 30)
     double, single = (fastfs.ikdr(X.astype(t), y, groups=groups, interpretability=kind) for t in DTYPES)
@@ -447,8 +442,7 @@ def test_weights_against_slsqp(slack):
             assert found.objective <= slsqp(value, slope, start) * (1 + 1e-3)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("k", [1, 3])
+@rotating(1, kind=KINDS, k=[1, 3])
 def test_coefficients_against_slsqp(k, kind):
     """Another solver gains nothing from where ours ends."""
     X, y = blobs(24, 6)
@@ -535,8 +529,7 @@ def test_odd_samples():
     assert_right(quiet(X, y), problem(X, y)[0])
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("groups", [None, "all", "fives"])
+@rotating(1, groups=[None, "all", "fives"], dtype=DTYPES)
 def test_embedding_of_new_samples(groups, dtype):
     X, y = blobs(50, 20)
     groups = np.arange(20) // 5 if groups == "fives" else groups

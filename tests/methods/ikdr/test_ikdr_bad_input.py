@@ -10,7 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics.pairwise import cosine_similarity, rbf_kernel
 
 import fastfs
-from covering import rotating
+from covering import rotating, turns
 from sentences import assert_one_sentence
 
 RNG = np.random.default_rng(0)
@@ -82,10 +82,10 @@ BAD_PARAMETERS = [
     ({"n_components": 41}, ValueError, ["n_components", "40 samples", "41"]),
     ({"n_components": 2.5}, TypeError, ["n_components", "2.5"]),
     ({"n_components": True}, TypeError, ["n_components", "True"]),
-    *(({name: value}, ValueError, [name]) for name in ("lam", "mu", "tol") for value in (-1e-9, np.nan, np.inf)),
-    *(({name: value}, ValueError, [name]) for name in ("tau", "zeta") for value in (0, -1.0, -np.inf, np.nan)),
-    *(({name: value}, TypeError, [name]) for name in ("lam", "mu", "tau", "zeta") for value in ("much", None, True)),
-    *(({"width": value}, ValueError, ["width"]) for value in (0, -2.0, np.nan, np.inf, "median")),
+    *(({name: value}, ValueError, [name]) for name, value in turns(2, ("lam", "mu", "tol"), (-1e-9, np.nan, np.inf))),
+    *(({name: value}, ValueError, [name]) for name, value in turns(2, ("tau", "zeta"), (0, -1.0, -np.inf, np.nan))),
+    *(({name: value}, TypeError, [name]) for name, value in turns(1, ("lam", "mu", "tau"), ("much", None, True))),
+    *(({"width": value}, ValueError, ["width"]) for value in (0, np.nan, np.inf, "median")),
     ({"width": None}, TypeError, ["width"]),
     ({"interpretability": "trace"}, ValueError, ["interpretability", "'laplacian'", "'trace'"]),
     ({"solver": "newton"}, ValueError, ["solver", "'admm'", "'newton'"]),
@@ -228,8 +228,7 @@ def test_bad_precomputed_kernels(call, case):
     assert_one_sentence(raised, *parts)
 
 
-@every
-@pytest.mark.parametrize("kernel", ["rbf", "precomputed"])
+@rotating(1, call=CALLS.keys(), kernel=["rbf", "precomputed"])
 def test_sparse_input_is_made_dense(call, kernel):
     data = K if kernel == "precomputed" else X
     found = [CALLS[call](given, Y, kernel=kernel) for given in (sparse.csr_matrix(data), data)]
@@ -502,8 +501,7 @@ def test_kernels_of_the_caller_have_no_width(call):
     assert "width" not in messages[0]
 
 
-@every
-@pytest.mark.parametrize("size", [0.05, 20])
+@rotating(1, call=CALLS.keys(), size=[0.05, 20])
 def test_kernels_of_another_scale(call, size):
     messages, _ = warned(fastfs.DataWarning, call, kernel=lambda A, B: size * rbf_kernel(A, B))
     assert messages[-1].startswith(f"the kernels' diagonals are about {size}, but")

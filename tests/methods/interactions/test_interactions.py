@@ -9,7 +9,7 @@ import pytest
 import scipy.sparse as sp
 
 import fastfs
-from covering import covering
+from covering import covering, rotating
 from fastfs._inputs.design import Design
 from reference import interactions as oracle
 
@@ -116,8 +116,7 @@ def test_every_instruction_set_finds_the_same_pairs(isas, python, tmp_path):
         np.testing.assert_allclose(other["null_maxima"], results[0]["null_maxima"], rtol=1e-9)
 
 
-@pytest.mark.parametrize("kind", ["number", "two classes", "four classes"])
-@pytest.mark.parametrize("n_covariates", [0, 2])
+@rotating(1, kind=["number", "two classes", "four classes"], n_covariates=[0, 2])
 def test_permutations(kind, n_covariates):
     """Step-down p-values from the F of all pairs under each labeling of the design."""
     n = 40

@@ -6,6 +6,7 @@ import pytest
 import scipy.sparse as sp
 
 import fastfs
+from covering import rotating
 from sentences import assert_one_sentence
 
 rng = np.random.default_rng(0)
@@ -68,8 +69,7 @@ def test_refused(change, error, words):
     assert_one_sentence(caught, words)
 
 
-@pytest.mark.parametrize("value", [np.nan, np.inf])
-@pytest.mark.parametrize("form", [np.asarray, sp.csr_matrix])
+@rotating(1, value=[np.nan, np.inf], form=[np.asarray, sp.csr_matrix])
 def test_not_finite(value, form):
     bad = X.copy()
     bad[7, 2] = value

@@ -14,6 +14,7 @@ from sklearn.datasets import load_digits, make_classification
 from threadpoolctl import threadpool_limits
 
 import fastfs
+from covering import rotating
 from fastfs import ManiFeSt
 from fastfs._machine.run import Run, load_core
 from reference import manifest as oracle
@@ -84,16 +85,14 @@ def test_equations(n, d, seed, rule, normalize, dtype, n_threads):
     assert_agrees(X.astype(dtype), y, normalize=normalize, n_threads=n_threads, choose=assume, **rule)
 
 
-@pytest.mark.parametrize("n_threads", [1, 2])
-@pytest.mark.parametrize("d", [191, 192, 193, 385, 600])
+@rotating(1, d=[191, 192, 193, 385, 600], n_threads=[1, 2])
 def test_equations_across_tiles(d, n_threads):
     X, y = two_classes(60, d)
     expected = oracle.manifest(X, y).scores
     assert_close(fastfs.manifest_scores(X, y, n_threads=n_threads), expected, PROMISED)
 
 
-@pytest.mark.parametrize("form", [np.asarray, sp.csr_matrix], ids=["dense", "sparse"])
-@pytest.mark.parametrize("ratio", [1e-2, 1e-4, 1e-6, 1e-7, 1e-8, 1e-12, 1e-15])
+@rotating(1, ratio=[1e-2, 1e-4, 1e-6, 1e-7, 1e-8, 1e-12, 1e-15], form={"dense": np.asarray, "sparse": sp.csr_matrix})
 def test_features_of_different_units(ratio, form):
     """Most features are small beside a few: their distances, and so the kernels' condition, go with the small ones.
 
@@ -126,8 +125,7 @@ def test_median_of_the_distances(d):
     np.testing.assert_allclose(sigma, expected, rtol=50 * EPS)
 
 
-@pytest.mark.parametrize("normalize", [0, 1, 3])
-@pytest.mark.parametrize("data", [singular_data, digits], ids=["duplicates", "digits"])
+@rotating(1, normalize=[0, 1, 3], data={"duplicates": singular_data, "digits": digits})
 def test_singular_kernels(data, normalize):
     X, y = data()
     expected = oracle.manifest(X, y, normalize=normalize, singular=True)
@@ -288,8 +286,7 @@ INVARIANT = {
 }
 
 
-@pytest.mark.parametrize("rule", [{}, {"sigma": "percentile", "sigma_percentile": 20.0}, {"normalize": 3}], ids=str)
-@pytest.mark.parametrize("change", INVARIANT)
+@rotating(1, change=INVARIANT.keys(), rule=[{}, {"sigma": "percentile", "sigma_percentile": 20.0}, {"normalize": 3}])
 def test_scores_do_not_change(change, rule):
     X, y = two_classes()
     K1, K2, _ = oracle.kernels(X, y, **rule)
@@ -319,8 +316,7 @@ def test_powers_of_two_change_no_bit():
         np.testing.assert_array_equal(fastfs.manifest_scores(X * 2.0**power, y, n_threads=1), scores)
 
 
-@pytest.mark.parametrize("data", [two_classes, singular_data, digits])
-@pytest.mark.parametrize("normalize", [0, 3])
+@rotating(1, data=[two_classes, singular_data, digits], normalize=[0, 3])
 def test_sum_of_the_scores(data, normalize):
     """sum r = nuclear norm of D <= max |h| tr(K1 + K2), and r >= |diag D| >= 0."""
     X, y = data()
@@ -365,8 +361,7 @@ def test_scores_do_change(change):
 # ----------------------------------------------------------------------------------------------------------- components
 
 
-@pytest.mark.parametrize("k", [1, 4, 30])
-@pytest.mark.parametrize("data", [two_classes, singular_data])
+@rotating(1, k=[1, 4, 30], data=[two_classes, singular_data])
 def test_components(data, k):
     X, y = data()
     expected = oracle.manifest(X, y, singular=True)
@@ -478,7 +473,7 @@ def test_counts_stay_sparse(load):
     assert_close(found.scores_, dense.scores_, SINGULAR)
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(6))
 def test_components_of_repeated_eigenvalues(seed):
     """Identical blocks of features, far apart, repeat the eigenvalues of D: each pair must be one of D."""
     rng = np.random.default_rng(seed)

@@ -11,7 +11,7 @@ import pytest
 import scipy.sparse as sp
 
 import fastfs
-from covering import rotating
+from covering import covering, rotating
 from fastfs import ManiFeSt
 from sentences import assert_one_sentence
 
@@ -69,8 +69,7 @@ if sp.coo_array(X[:, 0]).ndim == 1:  # SciPy 1.11 makes a row of it
     BAD_X["1-D sparse"] = (sp.coo_array(X[:, 0]), ValueError, "1")
 
 
-@both
-@pytest.mark.parametrize("name", BAD_X)
+@rotating(1, name=BAD_X.keys(), call=BOTH)
 def test_bad_X(call, name):
     bad, error, part = BAD_X[name]
     with pytest.raises(error) as raised:
@@ -166,13 +165,10 @@ BAD_PARAMETERS = [
     ({"sigma": (-1.0, 1.0)}, ValueError, ["sigma", "positive", "-1"]),
     ({"sigma": (1.0, np.nan)}, ValueError, ["sigma", "positive", "nan"]),
     ({"sigma": (1.0, np.inf)}, ValueError, ["sigma", "positive", "inf"]),
-    *(
-        ({"sigma_factor": f}, ValueError, ["sigma_factor", "positive", f"{f:g}"])
-        for f in (0.0, -0.5, np.nan, np.inf, -1e-9)
-    ),
+    *(({"sigma_factor": f}, ValueError, ["sigma_factor", "positive", f"{f:g}"]) for f in (0.0, np.nan, np.inf)),
     *(
         ({"sigma": "percentile", "sigma_percentile": p}, ValueError, ["sigma_percentile", "between 0 and 100"])
-        for p in (0, 100, -1, 101, np.nan)
+        for p in (0, 100, np.nan)
     ),
     ({"sigma_factor": "wide"}, (ValueError, TypeError), ["sigma_factor", "'wide'"]),
     ({"sigma_factor": None}, (ValueError, TypeError), ["sigma_factor", "None"]),
@@ -182,23 +178,19 @@ BAD_PARAMETERS = [
     ({"normalize": 2**40}, (ValueError, TypeError, OverflowError), ["normalize"]),
     *(
         ({"accuracy": a}, ValueError, ["accuracy", "'auto'", "'exact'", "'low_rank'", "'low_rank_high'", repr(a)])
-        for a in ("low", "FAST", "", None, True, 2)
+        for a in ("FAST", "", None, 2)
     ),
-    *(
-        ({"form": f}, ValueError, ["form", "'pencil'", "'spd'", "'spsd'", repr(f)])
-        for f in ("SPD", "cholesky", None, 0, ["spd"])
-    ),
-    *(({"multiclass": m}, ValueError, ["multiclass", "'ovr'", "'ovo'", "'raise'", repr(m)]) for m in ("all", None, 1)),
+    *(({"form": f}, ValueError, ["form", "'pencil'", "'spd'", "'spsd'", repr(f)]) for f in ("SPD", None, ["spd"])),
+    *(({"multiclass": m}, ValueError, ["multiclass", "'ovr'", "'ovo'", "'raise'", repr(m)]) for m in ("all", None)),
     *(({"kernel": k}, ValueError, ["kernel", "'rbf'", repr(k)]) for k in ("cosine", "RBF")),
     *(({"kernel": k}, (ValueError, TypeError), ["kernel", repr(k)]) for k in (None, 2.5)),
-    *(({"rank": r}, ValueError, ["rank", str(r)]) for r in (0, -1, -(2**31))),
-    *(({"rank": r}, (ValueError, TypeError), ["rank"]) for r in (1.5, "many", None, 2**70)),
+    *(({"rank": r}, ValueError, ["rank", str(r)]) for r in (0, -(2**31))),
+    *(({"rank": r}, (ValueError, TypeError), ["rank"]) for r in (1.5, "many", 2**70)),
     *(({"random_state": r}, ValueError, ["random_state", str(r)]) for r in (-1, 2**70)),
-    *(({"random_state": r}, (ValueError, TypeError), ["random_state"]) for r in (1.5, "seed", {}, [1])),
+    *(({"random_state": r}, (ValueError, TypeError), ["random_state"]) for r in (1.5, "seed", [1])),
     *(
         ({"accuracy": a, "form": f, "rank": 1}, ValueError, ["pencil", "low_rank", "low_rank_high"])
-        for a in ("low_rank", "low_rank_high")
-        for f in ("spd", "spsd")
+        for a, f in (("low_rank", "spd"), ("low_rank_high", "spsd"))
     ),
     ({"max_memory": 0}, ValueError, ["max_memory", "0"]),
     ({"max_memory": -5}, ValueError, ["max_memory", "-5"]),
@@ -340,19 +332,18 @@ BAD_CHUNKS = {
     "too many rows": (lambda: chunks_of(X, X[:3]), ["23", "20"]),
     "one feature": (lambda: chunks_of(X[:10, :1], X[10:, :1]), ["1"]),
     **{
-        f"{name} in {what}": (
+        f"{value} in {what}": (
             lambda form=form, value=value: chunks_of(
                 *(form(part) for part in np.split(replaced(13, 2, value), [7, 12]))
             ),
             ["row 13, column 2"],
         )
-        for name, value in (("NaN", np.nan), ("infinity", np.inf))
-        for what, form in (
-            ("dense", np.asarray),
-            ("float32", np.float32),
-            ("CSR", sp.csr_matrix),
-            ("CSC", sp.csc_matrix),
-            ("frames", pd.DataFrame),
+        for value, what, form in (
+            (np.nan, "dense", np.asarray),
+            (np.inf, "float32", np.float32),
+            (np.nan, "CSR", sp.csr_matrix),
+            (np.inf, "CSC", sp.csc_matrix),
+            (np.nan, "frames", pd.DataFrame),
         )
     },
 }
@@ -375,8 +366,7 @@ def test_chunks_that_were_used_up(call):
         call(parts, Y)
 
 
-@both
-@pytest.mark.parametrize("error", [OSError("disk gone"), ZeroDivisionError("mine"), KeyboardInterrupt()])
+@rotating(1, error=[OSError("disk gone"), ZeroDivisionError("mine"), KeyboardInterrupt()], call=BOTH)
 def test_an_exception_of_the_iterator_comes_through(call, error):
     def parts():
         yield X[:10]
@@ -447,8 +437,7 @@ def test_most_distances_zero(call):
     assert scores.max() > 0
 
 
-@both
-@pytest.mark.parametrize("rule", [{}, {"sigma": "percentile", "sigma_percentile": 5.0}], ids=str)
+@rotating(1, call=BOTH, rule=[{}, {"sigma": "percentile", "sigma_percentile": 5.0}])
 def test_no_distances_at_all(call, rule):
     data = X.copy()
     data[Y == 1] = 3.0
@@ -463,8 +452,7 @@ def test_constant_data_with_given_sigma(call):
         np.testing.assert_array_equal(call(np.ones((4, 5)), [0, 0, 1, 1], sigma=(1.0, 1.0)), 0)
 
 
-@both
-@pytest.mark.parametrize("sigma", [1e-300, 1e-100, 1e100, 1e300])
+@rotating(1, sigma=[1e-300, 1e-100, 1e100, 1e300], call=BOTH)
 def test_sigma_that_tells_nothing_apart(call, sigma):
     with warned("zero up to rounding", "so small or so large"):
         scores = call(X, Y, sigma=(sigma, sigma))
@@ -489,8 +477,7 @@ def test_constant_and_duplicated_features(call):
     assert scores.max() > 0
 
 
-@both
-@pytest.mark.parametrize("scale", [1e-300, 1e-200, 1e200, 1e300])
+@rotating(1, scale=[1e-300, 1e-200, 1e200, 1e300], call=BOTH)
 def test_huge_and_tiny_scales(call, scale):
     # One more rounding of each value, and the condition of the kernels, below 1e3 here.
     np.testing.assert_allclose(call(X * scale, Y), call(X, Y), rtol=1e-9)
@@ -502,8 +489,7 @@ def test_classes_of_very_different_scales(call):
     np.testing.assert_allclose(call(data, Y), call(X, Y), rtol=1e-9)
 
 
-@both
-@pytest.mark.parametrize("huge", [1e100, -1e160, 1e300])
+@rotating(1, huge=[1e100, -1e160, 1e300], call=BOTH)
 def test_one_huge_value_of_a_whole_row(call, huge):
     """A sentinel changes no distance between features, however large it is beside the rest."""
     data, labels = np.vstack([X, np.full((1, X.shape[1]), huge)]), np.append(Y, Y[0])
@@ -514,8 +500,7 @@ WIDE = np.random.default_rng(1).normal(size=(20, 60))
 low_rank = pytest.mark.parametrize("accuracy", ["low_rank", "low_rank_high"])
 
 
-@low_rank
-@pytest.mark.parametrize("value", [np.nan, np.inf])
+@rotating(1, accuracy=["low_rank", "low_rank_high"], value=[np.nan, np.inf])
 def test_bad_values_in_the_wide_form(accuracy, value):
     data = WIDE.copy()
     data[3, 58] = value
@@ -554,8 +539,7 @@ def test_one_sample_in_a_class_of_the_wide_form(accuracy):
 
 
 @pytest.mark.filterwarnings("ignore::fastfs.DataWarning")
-@low_rank
-@pytest.mark.parametrize("sigma", [1e-300, 1e-100, 1e-3, 1e3, 1e100, 1e300])
+@rotating(1, sigma=[1e-300, 1e-100, 1e-3, 1e3, 1e100, 1e300], accuracy=["low_rank", "low_rank_high"])
 def test_any_sigma_in_the_wide_form(accuracy, sigma):
     scores = fastfs.manifest_scores(WIDE, Y, sigma=(sigma, sigma), accuracy=accuracy, rank=10)
     assert np.all(np.isfinite(scores))
@@ -564,8 +548,7 @@ def test_any_sigma_in_the_wide_form(accuracy, sigma):
 
 
 @pytest.mark.filterwarnings("ignore:.*trace:fastfs.DataWarning")
-@low_rank
-@pytest.mark.parametrize("scale", [1e-300, 1e-200, 1e-30, 1e30, 1e200, 1e300])
+@rotating(1, scale=[1e-300, 1e-200, 1e-30, 1e30, 1e200, 1e300], accuracy=["low_rank", "low_rank_high"])
 def test_huge_and_tiny_scales_in_the_wide_form(accuracy, scale):
     options = {"accuracy": accuracy, "rank": 15}
     expected = fastfs.manifest_scores(WIDE, Y, **options)
@@ -574,8 +557,7 @@ def test_huge_and_tiny_scales_in_the_wide_form(accuracy, scale):
 
 
 @pytest.mark.filterwarnings("ignore::fastfs.DataWarning")
-@low_rank
-@pytest.mark.parametrize("seed", range(10))
+@rotating(1, seed=range(4), accuracy=["low_rank", "low_rank_high"])
 def test_rows_of_extreme_values_in_the_wide_form(accuracy, seed):
     rng = np.random.default_rng(seed)
     data = rng.normal(size=(8, 40)) * 10.0 ** rng.integers(-300, 300, size=(8, 40))
@@ -585,8 +567,7 @@ def test_rows_of_extreme_values_in_the_wide_form(accuracy, seed):
 
 
 @pytest.mark.filterwarnings("ignore::fastfs.DataWarning")
-@low_rank
-@pytest.mark.parametrize("data", ["constant", "one distinct", "binary", "two distinct"])
+@rotating(1, data=["constant", "one distinct", "binary", "two distinct"], accuracy=["low_rank", "low_rank_high"])
 def test_hardly_any_rank_in_the_wide_form(accuracy, data):
     """Kernels of rank 1 or 2, where landmarks run out at once."""
     rng = np.random.default_rng(0)
@@ -605,7 +586,7 @@ def test_hardly_any_rank_in_the_wide_form(accuracy, data):
 
 
 @pytest.mark.filterwarnings("ignore::fastfs.DataWarning")
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(6))
 def test_rows_of_extreme_values_give_finite_scores(seed):
     rng = np.random.default_rng(seed)
     data = rng.normal(size=(8, 5)) * 10.0 ** rng.integers(-300, 300, size=(8, 5))
@@ -674,8 +655,7 @@ def test_ctrl_c_inside_a_callback(interrupt):
     assert_works()
 
 
-@pytest.mark.parametrize("n_threads", [1, 2])
-@pytest.mark.parametrize("error", [ZeroDivisionError("mine"), SystemExit(3), MemoryError("mine"), StopIteration()])
+@rotating(1, error=[ZeroDivisionError("mine"), SystemExit(3), MemoryError("mine"), StopIteration()], n_threads=[1, 2])
 def test_an_exception_of_the_callback_comes_through(error, n_threads):
     def fail(step, share):
         raise error
@@ -714,8 +694,7 @@ STOPPABLE = {
 }
 
 
-@pytest.mark.parametrize("kind", STOPPABLE)
-@pytest.mark.parametrize("n_threads", [1, 2])
+@rotating(1, kind=STOPPABLE.keys(), n_threads=[1, 2])
 def test_a_fit_can_be_stopped_anywhere(kind, n_threads):
     """At the first report, and in the middle; shares of the work never go back."""
     d, options, n_classes = STOPPABLE[kind]
@@ -770,10 +749,10 @@ def test_labels_of_the_user_in_messages():
         fastfs.manifest_scores(X, ["case"] * 3 + ["control"] * 3)
 
 
-@both
-@pytest.mark.parametrize("accuracy", ["exact", "low_rank"])
-@pytest.mark.parametrize(
-    "scale", [{"sigma_factor": 4.0}, {"sigma": "percentile", "sigma_percentile": 99.9}], ids=["median", "percentile"]
+@covering(
+    call=BOTH,
+    accuracy=["exact", "low_rank"],
+    scale={"median": {"sigma_factor": 4.0}, "percentile": {"sigma": "percentile", "sigma_percentile": 99.9}},
 )
 def test_a_sigma_beyond_all_numbers(call, scale, accuracy):
     """The distances of the class are up to sqrt(10) times the largest numbers."""

@@ -23,6 +23,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import fastfs
+from covering import rotating
 from fastfs import ManiFeSt
 from fastfs._functions import manifest as _manifest
 from fastfs._machine.run import Run
@@ -88,8 +89,7 @@ def test_equations(n_classes, per_class, d, seed, multiclass, rule, normalize, d
     )
 
 
-@BOTH
-@pytest.mark.parametrize("scaled", [False, True], ids=["as measured", "z-scores"])
+@rotating(1, multiclass=["ovr", "ovo"], scaled={"as measured": False, "z-scores": True})
 def test_wine(load, multiclass, scaled):
     """Three classes of 59, 71 and 48; as measured, one feature is 100 times the others."""
     X, y = load("wine")
@@ -102,8 +102,7 @@ def test_wine(load, multiclass, scaled):
 
 
 @pytest.mark.filterwarnings("ignore:.*equal in:fastfs.DataWarning")
-@BOTH
-@pytest.mark.parametrize("normalize", [0, 3])
+@rotating(1, multiclass=["ovr", "ovo"], normalize=[0, 3])
 def test_lymphography(load, multiclass, normalize):
     """Category codes; classes of 2, 4, 61 and 81 samples, the small ones with many equal features."""
     X, y = load("lymphography")
@@ -218,8 +217,7 @@ def test_planted_features_of_each_class():
     assert set(np.argsort(-found.scores_)[:4]) == {0, 1, 2, 19}
 
 
-@pytest.mark.parametrize("ratio", [1e-3, 1e-6])
-@pytest.mark.parametrize("small", [0, 1])
+@rotating(1, ratio=[1e-3, 1e-6], small=[0, 1])
 def test_the_rest_keeps_its_digits(ratio, small):
     """A class whose values are huge beside the others': the rest's distances must not be what its cancellation left."""
     X, y = several_classes(60, 12, 3)
@@ -282,8 +280,7 @@ def test_given_sigma(multiclass):
     assert_agrees(fit(X, y, multiclass=multiclass, sigma=changed), expected, 0, tolerance_of(expected, 60))
 
 
-@BOTH
-@pytest.mark.parametrize("shape", [(2,), (4,), (2, 3), (3, 3), (3, 1), (1, 3), ()])
+@rotating(1, shape=[(2,), (4,), (2, 3), (3, 3), (3, 1), (1, 3), ()], multiclass=["ovr", "ovo"])
 def test_given_sigma_of_a_wrong_shape(multiclass, shape):
     X, y = several_classes(60, 12, 3)
     with pytest.raises(ValueError, match=r"sigma must be .*3") as raised:
@@ -291,8 +288,7 @@ def test_given_sigma_of_a_wrong_shape(multiclass, shape):
     assert ("3 x 2" in str(raised.value)) == (multiclass == "ovr")
 
 
-@BOTH
-@pytest.mark.parametrize("data", [several_classes, repeated_columns])
+@rotating(1, multiclass=["ovr", "ovo"], data=[several_classes, repeated_columns])
 def test_components(data, multiclass):
     """Each problem's own, against its M and D."""
     X, y = several_classes(60, 20, 3) if data is several_classes else repeated_columns(45, 30, 11, n_classes=3)
@@ -318,8 +314,7 @@ def test_components(data, multiclass):
 # ------------------------------------------------------------------------------------------------- one X, many labels
 
 
-@pytest.mark.parametrize("form", [np.asarray, sp.csr_matrix])
-@pytest.mark.parametrize("keep_distances", [False, True])
+@rotating(1, form=[np.asarray, sp.csr_matrix], keep_distances=[False, True])
 def test_many_labels_of_one_stage(keep_distances, form):
     """What permutations and grids repeat: fits of other labels on data that were prepared once."""
     X, y = several_classes(60, 40, 4)
@@ -382,8 +377,7 @@ def test_all_features_as_landmarks(multiclass):
     assert found.kernel_rank_.shape == (3,)
 
 
-@BOTH
-@pytest.mark.parametrize("accuracy", ["low_rank", "low_rank_high"])
+@rotating(1, multiclass=["ovr", "ovo"], accuracy=["low_rank", "low_rank_high"])
 def test_kernels_of_small_rank(accuracy, multiclass):
     X, y = repeated_columns(60, 200, 10, n_classes=3)
     exact = fit(X, y, multiclass=multiclass)
@@ -580,9 +574,9 @@ def assert_same(found, expected):
 
 
 @pytest.mark.filterwarnings("ignore::fastfs.DataWarning")
-@pytest.mark.parametrize(
-    "options",
-    [
+@rotating(
+    1,
+    options=[
         {},
         {"n_components": 3, "form": "spd"},
         {"form": "spsd"},
@@ -593,9 +587,8 @@ def assert_same(found, expected):
         {"combine": "f"},
         {"max_memory": "1G"},
     ],
-    ids=str,
+    multiclass=["ovr", "ovo"],
 )
-@BOTH
 def test_comparisons_side_by_side(options, multiclass):
     """Joblib's workers find every attribute to the bit."""
     X, y = several_classes(70, 20, 4)
@@ -605,8 +598,9 @@ def test_comparisons_side_by_side(options, multiclass):
         assert_same(ManiFeSt(multiclass=multiclass, **options).fit(X, y), expected)
 
 
-@pytest.mark.parametrize("make", [sp.csr_matrix, lambda X: X.astype("float32"), lambda X: iter([X[:25], X[25:]])])
-@BOTH
+@rotating(
+    1, make=[sp.csr_matrix, lambda X: X.astype("float32"), lambda X: iter([X[:25], X[25:]])], multiclass=["ovr", "ovo"]
+)
 def test_kinds_of_matrices_side_by_side(make, multiclass):
     X, y = several_classes(60, 12, 3)
     shape = (3, 2) if multiclass == "ovr" else (3,)

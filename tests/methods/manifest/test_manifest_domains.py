@@ -5,6 +5,7 @@ import pytest
 import scipy.sparse
 
 import fastfs
+from covering import rotating
 from reference import manifest as oracle
 from reference import manifest_domains as by_domains
 
@@ -21,8 +22,7 @@ def two_kernels(
     return D2, (K1, K2), oracle.scores(oracle.pencil(K1, K2)[1])
 
 
-@pytest.mark.parametrize("normalize", [0, 3])
-@pytest.mark.parametrize("factor", [0.1, 0.5, 1.0])
+@rotating(1, factor=[0.1, 0.5, 1.0], normalize=[0, 3])
 def test_a_core_of_all_features_gives_exact_scores(factor: float, normalize: int) -> None:
     D2, kernels, exact = two_kernels(factor=factor, normalize=normalize)
     found = by_domains.manifest_domains(D2, kernels, core=60, buffer=0, k=10, n_neighbors=59)
@@ -117,8 +117,7 @@ def sample(d: int, n: int = 40) -> tuple[np.ndarray, np.ndarray]:
     return rng.normal(size=(n, 6)) @ rng.normal(size=(6, d)) + rng.normal(size=(n, d)), np.arange(n) % 2
 
 
-@pytest.mark.parametrize("normalize", [0, 3])
-@pytest.mark.parametrize("factor", [0.1, 0.5, 1.0])
+@rotating(1, factor=[0.1, 0.5, 1.0], normalize=[0, 3])
 def test_the_core_gives_exact_scores_where_one_domain_has_all_features(factor: float, normalize: int) -> None:
     X, y = sample(300)
     exact, found = (

@@ -17,6 +17,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import fastfs
+from covering import rotating
 from fastfs import ManiFeSt
 from fastfs._functions import manifest as _manifest
 from fastfs._machine import run as _run
@@ -190,8 +191,9 @@ def test_sigma_goes_with_the_sorted_classes():
 # ---------------------------------------------------------------------------------------------------------------- input
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("form", [np.asarray, sp.csr_matrix, sp.csc_matrix, sp.csr_array, sp.csc_array])
+@rotating(
+    1, form=[np.asarray, sp.csr_matrix, sp.csc_matrix, sp.csr_array, sp.csc_array], dtype=[np.float32, np.float64]
+)
 def test_transform_keeps_dtype_and_form(form, dtype):
     data = form(X.astype(dtype))
     estimator = planted().fit(data, Y)

@@ -19,7 +19,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 
 import fastfs
-from covering import covering
+from covering import covering, rotating
 from fastfs import ManiFeSt, _core
 from fastfs._functions.manifest import ManiFeStOptions, ManiFeStStage
 from fastfs._machine.run import Run
@@ -250,9 +250,7 @@ def test_custom_gaussian_kernel_is_the_gaussian_kernel(form):
     assert_close(custom.scores_, exact.scores_, relative=1e-11)
 
 
-@pytest.mark.parametrize("form", ["pencil", "spd", "spsd"])
-@pytest.mark.parametrize("sigma", ["median", (2.0, 3.0)])
-@pytest.mark.parametrize("normalize", [0, 3])
+@covering(form=["pencil", "spd", "spsd"], sigma=["median", (2.0, 3.0)], normalize=[0, 3])
 def test_laplacian_kernel(normalize, sigma, form):
     X, y = two_classes(d=250)
     expected = oracle.manifest(X, y, kernel=laplacian, sigma=sigma, normalize=normalize)
@@ -296,8 +294,7 @@ def test_singular_custom_kernels_are_semidefinite_enough(load, name, factor):
     assert_close(custom, fastfs.manifest_scores(X, y, sigma_factor=factor), relative=1e-3)
 
 
-@pytest.mark.parametrize("form", ["pencil", "spd", "spsd"])
-@pytest.mark.parametrize("classes", ["both", "one"])
+@rotating(1, form=["pencil", "spd", "spsd"], classes=["both", "one"])
 def test_indefinite_kernels_are_refused(classes, form):
     X, y = two_classes()
     # With a large sigma in the other class, the second kernel is next to a constant, and the sum is still indefinite.
@@ -314,8 +311,7 @@ def test_an_indefinite_kernel_is_not_hidden_by_the_other():
             _core.pencil(*map(np.asfortranarray, pair), Run(1))
 
 
-@pytest.mark.parametrize("form", ["pencil", "spsd"])
-@pytest.mark.parametrize("scale", [1e-14, 1e14])
+@rotating(1, form=["pencil", "spsd"], scale=[1e-14, 1e14])
 def test_scores_scale_with_the_kernel(scale, form):
     """r(a K1, a K2) = a r, and no warning that small values are rounding."""
     X, y = two_classes()

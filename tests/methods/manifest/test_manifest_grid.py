@@ -16,6 +16,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 
 import fastfs
+from covering import rotating
 from fastfs import ManiFeSt
 from reference import manifest as oracle
 from reference.data import exclusive_or, factor_model, hypercube, repeated_columns, several_classes
@@ -265,8 +266,7 @@ def test_an_array(values, multiclass):
     )
 
 
-@pytest.mark.parametrize("n_classes", [2, 3])
-@pytest.mark.parametrize("form", [np.asarray, sp.csr_matrix, sp.csc_matrix])
+@rotating(1, form=[np.asarray, sp.csr_matrix, sp.csc_matrix], n_classes=[2, 3])
 def test_f(form, n_classes):
     X, y = several_classes(60, 12, n_classes)
     X[y == 0, 5] += 2

@@ -19,6 +19,7 @@ import scipy.sparse as sp
 from scipy.stats import spearmanr
 
 import fastfs
+from covering import rotating
 from fastfs import ManiFeSt, tl
 from fastfs._functions.manifest import ManiFeStOptions, SumsStage
 from fastfs._machine.run import Run, load_core
@@ -78,8 +79,9 @@ def landmarks_of(sums, table):
 # ------------------------------------------------------------------------------------------------------------ the sums
 
 
-@pytest.mark.parametrize("accuracy", ["exact", "low_rank"])
-@pytest.mark.parametrize("form", [np.asarray, np.asfortranarray, np.float32, sp.csr_matrix, sp.csr_array])
+@rotating(
+    1, form=[np.asarray, np.asfortranarray, np.float32, sp.csr_matrix, sp.csr_array], accuracy=["exact", "low_rank"]
+)
 def test_sums_are_those_of_numpy(accuracy, form):
     table = form(X)
     values = table.toarray() if hasattr(table, "tocsr") else np.asarray(table, dtype=float)
@@ -110,8 +112,7 @@ def test_an_offset_of_a_row_changes_no_distance():
     assert_close(found, ManiFeSt().fit(moved, Y).scores_, PROMISED)
 
 
-@pytest.mark.parametrize("accuracy", ["exact", "low_rank"])
-@pytest.mark.parametrize("form", [np.asarray, np.float32, sp.csr_matrix])
+@rotating(1, form=[np.asarray, np.float32, sp.csr_matrix], accuracy=["exact", "low_rank"])
 def test_partitions_and_orders_of_merging(accuracy, form):
     table = form(X)
     whole = numbers(sums_of([table], accuracy))
@@ -131,8 +132,7 @@ def test_partitions_and_orders_of_merging(accuracy, form):
             np.testing.assert_allclose(numbers(merged), whole, rtol=1e-12, atol=1e-14 * size)
 
 
-@pytest.mark.parametrize("accuracy", ["exact", "low_rank"])
-@pytest.mark.parametrize("form", [np.asarray, sp.csr_matrix])
+@rotating(1, accuracy=["exact", "low_rank"], form=[np.asarray, sp.csr_matrix])
 def test_threads_do_not_change_a_bit(accuracy, form):
     one, three = (numbers(sums_of([form(X)], accuracy, n_threads=n)) for n in (1, 3))
     np.testing.assert_array_equal(one, three)
@@ -285,8 +285,7 @@ def stand_in(rows, landmarks):
 
 
 @quietly
-@pytest.mark.parametrize("normalize", [0, 3])
-@pytest.mark.parametrize("form", [np.asarray, np.float32, sp.csr_matrix])
+@rotating(1, form=[np.asarray, np.float32, sp.csr_matrix], normalize=[0, 3])
 def test_fast_is_the_fit_of_what_stands_for_the_rows(form, normalize):
     """The kernels' landmarks are drawn as in memory, so that only rounding differs."""
     rng = np.random.default_rng(1)
@@ -540,8 +539,7 @@ def test_dask_gives_the_same_bits_whoever_computes(accuracy):
 
 
 @pytest.mark.filterwarnings("ignore:logfoldchanges:fastfs.DataWarning")
-@pytest.mark.parametrize("form", ["h5ad", "Dask"])
-@pytest.mark.parametrize("how", [{}, {"reference": "b"}, {"groups": ["a", "c"], "mask_var": "some"}])
+@rotating(1, how=[{}, {"reference": "b"}, {"groups": ["a", "c"], "mask_var": "some"}], form=["h5ad", "Dask"])
 def test_one_pass_serves_all_groups(tmp_path, form, how, monkeypatch):
     def cells(table):
         found = anndata.AnnData(table)

@@ -36,6 +36,7 @@ from hypothesis import strategies as st
 from scipy.stats import ortho_group, spearmanr
 
 import fastfs
+from covering import covering, rotating
 from fastfs import ManiFeSt
 from reference import manifest as oracle
 from reference.data import factor_model, repeated_columns
@@ -72,8 +73,7 @@ def gap_tolerance(K1, K2, k):
 # -------------------------------------------------------------------------------------------------- the oracle, exactly
 
 
-@pytest.mark.parametrize("rank", [1, 7, 15])
-@pytest.mark.parametrize("factorise", [oracle.leading, oracle.landmarks, oracle.gaussian])
+@rotating(1, rank=[1, 7, 15], factorise=[oracle.leading, oracle.landmarks, oracle.gaussian])
 def test_the_joint_step_is_the_dense_model(factorise, rank):
     """Of the oracle, which the other tests rest on."""
     rng = np.random.default_rng(0)
@@ -132,8 +132,7 @@ def test_all_features_as_landmarks(rank, n, seed, rule, normalize, form, n_jobs)
 
 
 @quietly
-@pytest.mark.parametrize("n_threads", [1, 2])
-@pytest.mark.parametrize("d, seed", [(188, 2), (192, 1), (196, 3), (260, 0), (388, 5)])
+@rotating(1, **{"d, seed": [(188, 2), (192, 1), (196, 3), (260, 0), (388, 5)]}, n_threads=[1, 2])
 def test_all_features_as_landmarks_across_tiles(d, seed, n_threads):
     X, y = factor_model(50, d, seed)  # seeds with a gap at the cut
     K1, K2, _ = oracle.kernels(X, y, sigma_factor=1.0)
@@ -144,8 +143,7 @@ def test_all_features_as_landmarks_across_tiles(d, seed, n_threads):
     assert_close(scores, expected, tolerance)
 
 
-@pytest.mark.parametrize("d", [191, 192, 193, 255, 257, 385, 1000])
-@LOW_RANK
+@rotating(1, d=[191, 192, 193, 255, 257, 385, 1000], accuracy=["low_rank", "low_rank_high"])
 def test_small_rank_across_tiles(accuracy, d):
     X, y = repeated_columns(40, d, 9)
     expected = oracle.manifest(X, y, singular=True).scores
@@ -155,8 +153,7 @@ def test_small_rank_across_tiles(accuracy, d):
 
 
 @quietly
-@pytest.mark.parametrize("normalize", [0, 3])
-@pytest.mark.parametrize("k", [1, 5, 20])
+@rotating(1, k=[1, 5, 20], normalize=[0, 3])
 def test_components(k, normalize):
     """Up to the whole joint range; sorted by magnitude, as the dense model has them."""
     X, y = factor_model(40, 40, 4)
@@ -169,9 +166,7 @@ def test_components(k, normalize):
     assert_close(fit(X, y, accuracy="low_rank", rank=10, normalize=normalize).scores_, found.scores_, PROMISED)
 
 
-@LOW_RANK
-@pytest.mark.parametrize("normalize", [0, 3])
-@pytest.mark.parametrize("factor", [0.5, 1.0])
+@covering(accuracy=["low_rank", "low_rank_high"], normalize=[0, 3], factor=[0.5, 1.0])
 def test_kernels_of_small_rank(accuracy, normalize, factor):
     """12 different features among 400: nothing is left out, whatever is drawn.
 
@@ -278,8 +273,7 @@ def quality_of_core(accuracy, rank, seed, **options):
 
 
 @quietly
-@pytest.mark.parametrize("rank", [20, 60])
-@LOW_RANK
+@rotating(1, rank=[20, 60], accuracy=["low_rank", "low_rank_high"])
 def test_as_good_as_plain_numpy(accuracy, rank):
     """Rank correlation with the exact scores, mean over draws: no worse than the oracle's, and no different model."""
     factorise = {"low_rank": oracle.landmarks, "low_rank_high": oracle.gaussian}[accuracy]
@@ -430,8 +424,7 @@ def test_powers_of_two_change_no_bit(accuracy):
         np.testing.assert_array_equal(fit(X * 2.0**power, y, accuracy=accuracy, rank=20).scores_, scores)
 
 
-@pytest.mark.parametrize("rank", [5, 25])
-@LOW_RANK
+@rotating(1, rank=[5, 25], accuracy=["low_rank", "low_rank_high"])
 def test_equal_classes_score_zero(accuracy, rank):
     """Both kernels are drawn with one seed: equal ones get equal models."""
     X = np.random.default_rng(0).normal(size=(15, 100))
@@ -441,8 +434,9 @@ def test_equal_classes_score_zero(accuracy, rank):
 
 
 @quietly
-@pytest.mark.parametrize("scale", [{"sigma_factor": 3.0}, {"sigma_factor": 1.0, "normalize": 3}])
-@LOW_RANK
+@rotating(
+    1, scale=[{"sigma_factor": 3.0}, {"sigma_factor": 1.0, "normalize": 3}], accuracy=["low_rank", "low_rank_high"]
+)
 def test_classes_that_differ_by_single_precision_score_nothing(accuracy, scale):
     """Samples in another order leave rounding errors of the kernels, of float32 tiles here."""
     rng = np.random.default_rng(0)
@@ -509,9 +503,11 @@ def test_sigma_of_many_features_comes_from_some_of_them():
 
 
 @quietly
-@pytest.mark.parametrize("form", [np.asarray, sp.csr_matrix], ids=["dense", "sparse"])
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@LOW_RANK
+@covering(
+    form={"dense": np.asarray, "sparse": sp.csr_matrix},
+    dtype=[np.float32, np.float64],
+    accuracy=["low_rank", "low_rank_high"],
+)
 def test_threads_change_no_bit(accuracy, dtype, form):
     X, y = factor_model(30, 700, 0)
     X = form(np.where(np.abs(X) > 1, X, 0).astype(dtype))
@@ -539,8 +535,7 @@ def wide_indices(X):
 
 
 @quietly
-@pytest.mark.parametrize("storage", STORAGES)
-@pytest.mark.parametrize("accuracy", ["exact", "low_rank", "low_rank_high"])
+@rotating(1, storage=STORAGES.keys(), accuracy=["exact", "low_rank", "low_rank_high"])
 def test_storage(accuracy, storage):
     X, y = factor_model(40, 300, 2)
     X = np.where(np.abs(X) > 1, X, 0)
@@ -565,8 +560,7 @@ def test_float32_data(accuracy):
 
 
 @quietly
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("accuracy", ["exact", "low_rank", "low_rank_high"])
+@rotating(1, accuracy=["exact", "low_rank", "low_rank_high"], dtype=[np.float32, np.float64])
 def test_memory_map(tmp_path, accuracy, dtype):
     X, y = factor_model(40, 300, 2)
     X = X.astype(dtype)
@@ -590,8 +584,11 @@ def test_offsets_and_units_in_the_wide_form():
 
 
 @quietly
-@pytest.mark.parametrize("form", [np.asarray, sp.csr_matrix, np.float32], ids=["dense", "sparse", "float32"])
-@pytest.mark.parametrize("accuracy, d", [("exact", 450), ("low_rank", 80), ("low_rank_high", 80)])
+@rotating(
+    1,
+    form={"dense": np.asarray, "sparse": sp.csr_matrix, "float32": np.float32},
+    **{"accuracy, d": [("exact", 450), ("low_rank", 80), ("low_rank_high", 80)]},
+)
 def test_many_samples(accuracy, d, form):
     """20,000 rows, more than are taken at once: 200 times the same 100, which changes no score."""
     X, y = factor_model(100, d, 2)
@@ -625,8 +622,11 @@ def pieces(X, cuts):
 
 
 @quietly
-@pytest.mark.parametrize("form", [np.asarray, sp.csr_matrix, sp.csc_matrix, np.asfortranarray])
-@pytest.mark.parametrize("accuracy", ["exact", "low_rank", "low_rank_high"])
+@rotating(
+    1,
+    form=[np.asarray, sp.csr_matrix, sp.csc_matrix, np.asfortranarray],
+    accuracy=["exact", "low_rank", "low_rank_high"],
+)
 def test_chunks(accuracy, form):
     X, y = factor_model(40, 300, 2)
     X = np.where(np.abs(X) > 1, X, 0)

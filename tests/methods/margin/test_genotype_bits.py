@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import fastfs
-from covering import covering, rotating
+from covering import covering, rotating, some
 from fastfs.io import Genotypes, pack_genotypes
 
 METHODS = {
@@ -56,7 +56,7 @@ SHAPES = [*((n, 70) for n in range(2, 10)), (63, 1), (64, 255), (65, 256), (255,
 SHAPES += [(20, 8192), (21, 8193), (33, 16385)]
 
 
-@rotating(4, shape=SHAPES, method=METHODS.keys())
+@rotating(2, shape=SHAPES, method=METHODS.keys())
 def test_bits_give_the_scores_of_numbers(shape, method):
     X, y = table(*shape), np.arange(shape[0]) % 2
     G = garbled(pack_genotypes(X))
@@ -67,7 +67,7 @@ def test_bits_give_the_scores_of_numbers(shape, method):
 
 @covering(
     shape=[(5, 70), (30, 255), (65, 300), (257, 700), (21, 16_500), (33, 33_000), (600, 64)],
-    method=METHODS.keys(),
+    method=some(2, 0, METHODS),
     rate=[0.02, 0.4],
 )
 def test_missing_genotypes_are_ignored_as_in_numbers(shape, method, rate):
@@ -114,8 +114,7 @@ def test_a_sample_without_genotypes_is_refused():
         fastfs.multisurf_scores(pack_genotypes(X), np.arange(20) % 2, missing="ignore")
 
 
-@pytest.mark.parametrize("missing", ["error", "ignore"])
-@pytest.mark.parametrize("method", METHODS)
+@rotating(1, method=METHODS.keys(), missing=["error", "ignore"])
 def test_genotypes_that_differ_or_not(method, missing):
     for n, p in [(9, 70), (64, 255), (65, 257), (120, 800), (20, 16_700)]:
         X, y = table(n, p), np.arange(n) % 2
@@ -319,8 +318,7 @@ def test_genotypes_that_all_agree_are_refused():
         fastfs.relieff_scores(pack_genotypes(np.ones((6, 5))), np.arange(6) % 2, scaling=None)
 
 
-@pytest.mark.parametrize("step", [0.2, 0.6])
-@pytest.mark.parametrize("gaps", [False, True])
+@rotating(1, step=[0.2, 0.6], gaps=[False, True])
 def test_turf_and_vls(step, gaps):
     X, y = table(60, 400), np.arange(60) % 2
     X = with_gaps(X, 0.05)[1:] if gaps else X[1:]

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from test_relief import FORMS, PEAK, SHAPES
 
 import fastfs
-from covering import covering
+from covering import covering, rotating
 from fastfs._functions.margin import MarginStage
 from fastfs._machine.run import Run
 from reference import immigrate as oracle
@@ -81,8 +81,7 @@ def assert_immigrate(found, expected, tol=1e-4, dtype="float64", psd=True):
 # ----------------------------------------------------------------------------------------------------- oracle by itself
 
 
-@pytest.mark.parametrize("factors", [None, [0.7, 1.4, 2.0]])
-@pytest.mark.parametrize("matrix", [False, True])
+@rotating(1, factors=[None, [0.7, 1.4, 2.0]], matrix=[False, True])
 def test_oracle_gradient(matrix, factors):
     """dG/dW = Sigma and dG/dw = -v by central differences, and tr(W Sigma) + sigma ent = G."""
     X, y = classes_that_differ(25, 5, 3)
@@ -139,9 +138,7 @@ def test_im4e(n, n_features, n_classes, seed, sigma, scaling, n_threads, form):
     assert_im4e(im4e(FORMS[form](X), y, n_threads=n_threads, **options), oracle.im4e(X, y, **options))
 
 
-@pytest.mark.parametrize("n_classes", [2, 3])
-@pytest.mark.parametrize("scaling", ["standard", "range", None])
-@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@covering(scaling=["standard", "range", None], n_classes=[2, 3], dtype=["float64", "float32"])
 def test_im4e_dtypes(dtype, scaling, n_classes):
     X, y = classes_that_differ(60, 20, n_classes, dtype=dtype)
     if scaling is None:
@@ -186,8 +183,7 @@ def test_auto_sigma():
     assert_immigrate(matrix, oracle.immigrate(X, y, auto=4.0))
 
 
-@pytest.mark.parametrize("keep", [False, True])
-@pytest.mark.parametrize("sigma", [0.5, "auto"])
+@rotating(1, keep=[False, True], sigma=[0.5, "auto"])
 def test_im4e_starts(sigma, keep):
     """From random weights, and from such that leave features out; one column is constant."""
     X, y = classes_that_differ(40, 9, 3)
@@ -531,8 +527,7 @@ def test_large_sigma_takes_means():
         np.testing.assert_allclose(W_found, W, rtol=0, atol=1e-7)
 
 
-@pytest.mark.parametrize("sigma", [1e-6, 1e-12, 1e-300])
-@pytest.mark.parametrize("memory", [None, "900K"])
+@rotating(1, sigma=[1e-6, 1e-12, 1e-300], memory=[None, "900K"])
 def test_small_sigma_takes_nearest_neighbours(sigma, memory):
     """All of exp(-f / sigma) underflow, unless the least f is taken off first."""
     X, y = classes_that_differ(350, 3, 3)
@@ -654,9 +649,7 @@ def models(dtype="float64", **options):
     return X, y, ((im4e, first), (matrix, second))
 
 
-@pytest.mark.parametrize("scaling", ["standard", "range"])
-@pytest.mark.parametrize("sigma", [0.05, 1.0, "auto"])
-@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@covering(sigma=[0.05, 1.0, "auto"], scaling=["standard", "range"], dtype=["float64", "float32"])
 def test_prediction(dtype, sigma, scaling):
     X, y, fits = models(dtype, sigma=sigma, scaling=scaling)
     new = classes_that_differ(133, 7, 3, seed=9, dtype=dtype)[0]
@@ -772,8 +765,7 @@ def test_explanation(sigma):
 # ---------------------------------------------------------------------------------------------------------------- pairs
 
 
-@pytest.mark.parametrize("by", ["weight", "residual"])
-@pytest.mark.parametrize("shape", [(60, 9), (15, 150)])
+@rotating(1, by=["weight", "residual"], shape=[(60, 9), (15, 150)])
 def test_top_pairs(shape, by):
     X, y = classes_that_differ(*shape)
     found = immigrate(X, y, sigma=2.0)

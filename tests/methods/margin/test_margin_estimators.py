@@ -20,6 +20,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import fastfs
+from covering import rotating, some
 from fastfs import IM4E, SURF, SWRF, Immigrate, MultiSURF, MuRelief, Relief, ReliefF, RReliefF
 from sklearn_checks import assert_passes_checks
 
@@ -35,7 +36,12 @@ NAMES = [f"gene {j}" for j in range(12)]
 # float64 results of two computations that add up in another order: 60^2 12 terms of one sign each, with eps.
 ROUNDING = 1e-10
 
-every = pytest.mark.parametrize("method", ALL, ids=lambda method: method.__name__)
+
+def of_class(method):
+    return method.__name__
+
+
+every = pytest.mark.parametrize("method", ALL, ids=of_class)
 classifiers = pytest.mark.parametrize("method", CLASSIFIERS, ids=lambda method: method.__name__)
 
 FUNCTIONS = {
@@ -75,7 +81,7 @@ def test_scikit_learn_checks(estimator):
     assert_passes_checks(estimator, EXPECTED.get(type(estimator), WEIGHTED))
 
 
-@every
+@pytest.mark.parametrize("method", some(2, 1, ALL), ids=of_class)
 def test_parameters_are_stored_untouched(method):
     given = {name: object() for name in method().get_params()}
     estimator = method(**given)
@@ -83,7 +89,7 @@ def test_parameters_are_stored_untouched(method):
     assert estimator.get_params() == given
 
 
-@every
+@pytest.mark.parametrize("method", some(2, 2, ALL), ids=of_class)
 def test_clone_and_repr(method):
     estimator = method(2, scaling="standard").fit(X, Y)
     copy = clone(estimator)
@@ -92,7 +98,7 @@ def test_clone_and_repr(method):
     assert repr(method(2)) == f"{method.__name__}(n_features_to_select=2)"
 
 
-@every
+@pytest.mark.parametrize("method", some(2, 3, ALL), ids=of_class)
 def test_attributes(method):
     estimator = method(2).fit(X, Y)
     assert estimator.get_support(indices=True).tolist() == [3, 7]
@@ -123,7 +129,7 @@ def test_weights_are_the_scores():
     np.testing.assert_array_equal(estimator.weights_, estimator.scores_)
 
 
-@every
+@pytest.mark.parametrize("method", some(2, 4, ALL), ids=of_class)
 def test_pickle_holds_no_handle(method):
     estimator = method(2).fit(X, Y)
     for protocol in range(2, pickle.HIGHEST_PROTOCOL + 1):
@@ -146,7 +152,7 @@ def test_a_pickle_predicts_in_another_process(tmp_path, python):
     assert finished.stdout.strip() == str(model.predict([[0.0] * 12, [9.0] * 12]).tolist())
 
 
-@every
+@pytest.mark.parametrize("method", some(2, 5, ALL), ids=of_class)
 def test_refit_forgets_what_it_no_longer_has(method):
     estimator = method().fit(pd.DataFrame(X, columns=NAMES), Y).fit(X[:, :8], Y)
     assert not hasattr(estimator, "feature_names_in_")
@@ -154,7 +160,7 @@ def test_refit_forgets_what_it_no_longer_has(method):
     np.testing.assert_array_equal(estimator.scores_, method().fit(X[:, :8], Y).scores_)
 
 
-@every
+@pytest.mark.parametrize("method", some(2, 6, ALL), ids=of_class)
 def test_a_failed_refit_changes_nothing(method):
     estimator = method().fit(X, Y)
     before = estimator.scores_.copy()
@@ -171,8 +177,7 @@ def test_a_failed_refit_changes_nothing(method):
 # ---------------------------------------------------------------------------------------------------------------- names
 
 
-@every
-@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame], ids=["pandas", "polars"])
+@rotating(1, method=ALL, frame={"pandas": pd.DataFrame, "polars": pl.DataFrame})
 def test_feature_names(method, frame):
     table = frame(dict(zip(NAMES, X.T, strict=True)))
     estimator = method(2).fit(table, Y)
@@ -189,8 +194,7 @@ def test_feature_names(method, frame):
         assert estimator.explain(table[:1])[0].names[3] == "gene 3"
 
 
-@every
-@pytest.mark.parametrize("library, kind", [("pandas", pd.DataFrame), ("polars", pl.DataFrame)])
+@rotating(1, method=ALL, **{"library, kind": [("pandas", pd.DataFrame), ("polars", pl.DataFrame)]})
 def test_set_output(method, library, kind):
     table = pd.DataFrame(X, columns=NAMES)
     out = method(2).set_output(transform=library).fit(table, Y).transform(table)
@@ -211,8 +215,7 @@ LABELS = {
 }
 
 
-@every
-@pytest.mark.parametrize("kind", LABELS)
+@rotating(2, method=ALL, kind=LABELS.keys())
 def test_any_labels(method, kind):
     y = LABELS[kind]
     estimator = method().fit(X, y)
@@ -235,8 +238,7 @@ def test_class_weight_by_any_label():
 # ---------------------------------------------------------------------------------------------------------------- input
 
 
-@every
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@rotating(1, method=ALL, dtype=[np.float32, np.float64])
 def test_transform_keeps_the_dtype(method, dtype):
     data = X.astype(dtype)
     out = method(2).fit(data, Y).transform(data)
@@ -244,7 +246,7 @@ def test_transform_keeps_the_dtype(method, dtype):
     np.testing.assert_array_equal(out, data[:, [3, 7]])
 
 
-@every
+@pytest.mark.parametrize("method", some(2, 7, ALL), ids=of_class)
 def test_layouts_and_kinds_of_numbers(method):
     whole = np.round(4 * X)
     expected = method().fit(whole, Y).scores_
@@ -252,8 +254,7 @@ def test_layouts_and_kinds_of_numbers(method):
         np.testing.assert_allclose(method().fit(data, Y).scores_, expected, rtol=ROUNDING, atol=ROUNDING)
 
 
-@pytest.mark.parametrize("method", [Relief, IM4E, Immigrate], ids=lambda method: method.__name__)
-@pytest.mark.parametrize("container", [sp.csr_matrix, sp.csc_array, sp.coo_array])
+@rotating(1, method=[Relief, IM4E, Immigrate], container=[sp.csr_matrix, sp.csc_array, sp.coo_array])
 def test_sparse_input_is_made_dense(method, container):
     assert method().__sklearn_tags__().input_tags.sparse
     for dtype in (np.float32, np.float64, np.int16):
@@ -271,14 +272,14 @@ def test_sparse_input_is_made_dense(method, container):
                 call(sparse, Y)
 
 
-@every
+@pytest.mark.parametrize("method", some(2, 8, ALL), ids=of_class)
 def test_chunks_are_told_to_be_one_array(method):
     for call in (lambda data: method().fit(data, Y), lambda data: FUNCTIONS[method](data, Y)):
         with pytest.raises(TypeError, match="one array"):
             call(iter([X[:30], X[30:]]))
 
 
-@every
+@pytest.mark.parametrize("method", some(2, 9, ALL), ids=of_class)
 def test_input_is_left_as_it_is(method):
     for order in "CF":
         data, labels = np.array(X, order=order), Y.copy()
@@ -350,8 +351,7 @@ def test_prediction_in_the_dtype_of_the_fit(method):
     np.testing.assert_array_equal(estimator.expected_distance(NEW), estimator.expected_distance(NEW.astype(np.float32)))
 
 
-@classifiers
-@pytest.mark.parametrize("call", ["predict", "expected_distance", "explain"])
+@rotating(1, call=["predict", "expected_distance", "explain"], method=CLASSIFIERS)
 def test_prediction_refuses(method, call):
     with pytest.raises(NotFittedError):
         getattr(method(), call)(NEW)
@@ -632,7 +632,7 @@ def test_numbers_are_checked_before_the_work():
 # ------------------------------------------------------------------------------------------------- pipelines and search
 
 
-@every
+@pytest.mark.parametrize("method", some(2, 10, ALL), ids=of_class)
 def test_pipeline(method):
     pipeline = make_pipeline(StandardScaler(), method(2), KNeighborsClassifier())
     table = pd.DataFrame(X, columns=NAMES)
@@ -695,7 +695,7 @@ def test_warnings_point_at_the_caller(name):
     assert (warning.filename, warning.lineno) == (__file__, call.__code__.co_firstlineno)
 
 
-@every
+@pytest.mark.parametrize("method", some(2, 11, ALL), ids=of_class)
 def test_fastfs_warns_of_nothing_else(method):
     with warnings.catch_warnings():
         warnings.simplefilter("error")

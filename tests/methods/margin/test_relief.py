@@ -179,8 +179,7 @@ def test_ties_go_to_the_lowest_row(method, memory, dtype):
     assert_agrees(scores(method, X, y, scaling=None, max_memory=memory), method, X, y, None, dtype)
 
 
-@pytest.mark.parametrize("name", ["haberman", "heart_statlog"])
-@pytest.mark.parametrize("method", METHODS)
+@rotating(1, method=METHODS.keys(), name=["haberman", "heart_statlog"])
 @pytest.mark.filterwarnings("ignore:the standard deviations:fastfs.DataWarning")
 def test_ties_of_real_data(load, name, method):
     """Integers, with duplicates of both classes."""
@@ -196,8 +195,7 @@ def test_ties_of_real_data(load, name, method):
     )
 
 
-@pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("name", ["ecoli", "lymphography"])
+@rotating(1, method=METHODS.keys(), name=["ecoli", "lymphography"])
 @pytest.mark.filterwarnings("ignore:n_neighbors:fastfs.DataWarning")
 def test_classes_of_two_samples(load, name, method):
     X, y = load(name)
@@ -282,8 +280,7 @@ def test_what_changes_nothing(method):
     assert doubled[3] == doubled[10]
 
 
-@pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("offset", [1e3, 1e6])
+@rotating(1, method=METHODS.keys(), offset=[1e3, 1e6])
 def test_offsets_cost_no_digits(method, offset):
     """Distances come from differences, or are centred before they are multiplied."""
     X, y = classes_that_differ(40, 6)

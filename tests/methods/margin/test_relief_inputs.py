@@ -82,7 +82,7 @@ FRAMES = {
 }
 
 
-@rotating(3, kind=FRAMES.keys(), method=EVERY)
+@rotating(2, kind=FRAMES.keys(), method=EVERY)
 def test_categories_in_tables(method, kind):
     """However they are spelled: codes in any order are the same categories."""
     expected = method(categorical_features=MASK).fit(X, target(method)).scores_
@@ -93,18 +93,17 @@ def test_categories_in_tables(method, kind):
     assert_same(FUNCTIONS[method](FRAMES[kind], target(method), categorical_features="from_dtype"), expected)
 
 
-@every
-@pytest.mark.parametrize(
-    "codes",
-    [
-        lambda c: c.astype(str),
-        lambda c: c - 1,
-        lambda c: 0.1 * c,
-        lambda c: 2.0**40 * c,
-        lambda c: np.array([b"x", b"y", b"z"])[c],
-        lambda c: np.array(["2020-01-01", "2021-01-01", "2022-01-01"], "M8[D]")[c],
-    ],
-    ids=["strings", "negative", "fractions", "large", "bytes", "dates"],
+@rotating(
+    2,
+    method=EVERY,
+    codes={
+        "strings": lambda c: c.astype(str),
+        "negative": lambda c: c - 1,
+        "fractions": lambda c: 0.1 * c,
+        "large": lambda c: 2.0**40 * c,
+        "bytes": lambda c: np.array([b"x", b"y", b"z"])[c],
+        "dates": lambda c: np.array(["2020-01-01", "2021-01-01", "2022-01-01"], "M8[D]")[c],
+    },
 )
 def test_categories_of_any_type(method, codes):
     expected = method(categorical_features=MASK).fit(X, target(method)).scores_
@@ -160,8 +159,7 @@ def test_unknown_categories_pass_through_transform(method):
     assert kept.equals(new[kept.columns])
 
 
-@every
-@pytest.mark.parametrize("frame", [TABLE, FRAMES["polars"], FRAMES["pandas categories"], TABLE.to_numpy(dtype=object)])
+@rotating(2, method=EVERY, frame=[TABLE, FRAMES["polars"], FRAMES["pandas categories"], TABLE.to_numpy(dtype=object)])
 def test_columns_that_are_not_declared(method, frame):
     with pytest.raises(ValueError, match=r"column 4 .* holds (strings|categories)") as raised:
         method(categorical_features=[5]).fit(frame, target(method))
@@ -218,8 +216,7 @@ def test_few_valued_refuses():
 # ------------------------------------------------------------------------------------------------------- missing values
 
 
-@every
-@pytest.mark.parametrize("value", [np.nan, None, pd.NA])
+@rotating(1, method=EVERY, value=[np.nan, None, pd.NA])
 def test_a_missing_value_is_named(method, value):
     bad = changed(X.astype(object) if value is not np.nan else X, 7, 2, value)
     frame = pd.DataFrame(bad)
@@ -244,8 +241,7 @@ def test_infinity_is_an_error_always(method, missing, column):
     assert_one_sentence(raised, "row 3", f"column {column}")
 
 
-@every
-@pytest.mark.parametrize("missing", ["ignore", "class"])
+@rotating(1, method=EVERY, missing=["ignore", "class"])
 def test_a_complete_table_has_the_same_scores(method, missing):
     if method is RReliefF and missing == "class":
         pytest.skip("it has no classes")
@@ -285,8 +281,7 @@ def test_samples_without_a_feature_in_common(method):
     assert np.isfinite(found).all()
 
 
-@every
-@pytest.mark.parametrize("kind", ["pandas", "polars", "objects"])
+@rotating(1, method=EVERY, kind=["pandas", "polars", "objects"])
 def test_missing_categories(method, kind):
     rows = [3, 8, 21]
     frame = TABLE.assign(colour=TABLE["colour"].astype(object))
@@ -317,8 +312,7 @@ def test_auto_tells_classes_from_numbers(method):
     np.testing.assert_array_equal(fitted.scores_, method(target_type="number").fit(X, NUMBERS[:, 1]).scores_)
 
 
-@of_tables
-@pytest.mark.parametrize("y", [np.arange(N) // 20 * 1.0, np.arange(N) // 2, (np.arange(N) // 2).astype(object)])
+@rotating(1, method=TABLE_METHODS, y=[np.arange(N) // 20 * 1.0, np.arange(N) // 2, (np.arange(N) // 2).astype(object)])
 def test_auto_does_not_guess(method, y):
     with pytest.raises(ValueError, match="which can be classes or numbers") as raised:
         method().fit(X, y)
@@ -353,7 +347,7 @@ BAD_NUMBERS = {
 }
 
 
-@rotating(2, name=BAD_NUMBERS.keys(), method=EVERY)
+@rotating(1, name=BAD_NUMBERS.keys(), method=EVERY)
 def test_bad_numbers(method, name):
     y, parts = BAD_NUMBERS[name]
     with pytest.raises(ValueError) as raised:  # noqa: PT011
@@ -495,7 +489,7 @@ BAD_WEIGHTS = {
 }
 
 
-@rotating(2, name=BAD_WEIGHTS.keys(), method=[Relief, *TABLE_METHODS])
+@rotating(1, name=BAD_WEIGHTS.keys(), method=[Relief, *TABLE_METHODS])
 def test_bad_weights(method, name):
     weights, error, parts = BAD_WEIGHTS[name]
     with pytest.raises(error) as raised:
@@ -554,7 +548,7 @@ BAD_DISTANCES = {
 }
 
 
-@rotating(2, name=BAD_DISTANCES.keys(), method=EVERY)
+@rotating(1, name=BAD_DISTANCES.keys(), method=EVERY)
 def test_bad_distances(method, name):
     distances, parts = BAD_DISTANCES[name]
     with pytest.raises(ValueError) as raised:  # noqa: PT011
@@ -580,10 +574,10 @@ def test_sparse_is_dense(method, make, scaling, monkeypatch):
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-10 * max(1, np.abs(expected).max()))
 
 
-@every
-@pytest.mark.parametrize(
-    "options",
-    [
+@rotating(
+    2,
+    method=EVERY,
+    options=[
         {"scaling": "standard"},
         {"missing": "ignore"},
         {"ramp": "sd"},
@@ -631,8 +625,7 @@ def test_draws_of_targets_say_how_sure_they_are(method):
     assert far.max() < 4.5
 
 
-@every
-@pytest.mark.parametrize("missing", ["error", "ignore"])
+@rotating(1, method=EVERY, missing=["error", "ignore"])
 def test_rounds_are_fits_of_some_columns(method, missing):
     """What TuRF and VLS ask for: distances change with the columns, and come out as if these were alone."""
     data = X if missing == "error" else gaps()

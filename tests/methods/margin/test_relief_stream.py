@@ -13,7 +13,7 @@ from sklearn.base import clone
 
 import fastfs
 import fastfs.tl
-from covering import covering
+from covering import covering, rotating
 from fastfs import _core
 from fastfs._machine.run import Run
 from reference import relief as oracle
@@ -126,8 +126,7 @@ def test_files_and_dask(tmp_path, name, monkeypatch):
     np.testing.assert_array_equal(fastfs.relieff_scores(given, LABELS, n_targets=100), found.scores_)
 
 
-@pytest.mark.parametrize("form", ["dense", "CSR"])
-@pytest.mark.parametrize("method", METHODS)
+@rotating(1, form=["dense", "CSR"], method=METHODS.keys())
 def test_dask_gives_the_bits_of_local_blocks(method, form, monkeypatch):
     """However many workers there are: shares are merged in the order of their blocks."""
     monkeypatch.setattr("fastfs._functions.relief_family._fits_in_memory", lambda *_: False)
@@ -321,8 +320,7 @@ def test_the_core_says_what_is_wrong():
 
 
 @pytest.mark.filterwarnings("ignore:logfoldchanges:fastfs.DataWarning")
-@pytest.mark.parametrize("form", ["h5ad", "Dask"])
-@pytest.mark.parametrize("method", METHODS)
+@rotating(1, form=["h5ad", "Dask"], method=METHODS.keys())
 def test_one_pass_serves_each_group_against_the_rest(tmp_path, method, form, monkeypatch):
     """With all cells as targets, the fits of two groups in memory give the same."""
     obs = {"state": LABELS.astype(str)}
@@ -421,8 +419,9 @@ def test_what_blocks_do_not_take():
 # ------------------------------------------------------------------------------------------------------------- n_rows
 
 
-@pytest.mark.parametrize("method", [fastfs.SURF, fastfs.MultiSURF, fastfs.SWRF])
-@pytest.mark.parametrize("lengths", [(N,), LENGTHS, (1,) * N], ids=["one", "seven", "rows"])
+@rotating(
+    1, method=[fastfs.SURF, fastfs.MultiSURF, fastfs.SWRF], lengths={"one": (N,), "seven": LENGTHS, "rows": (1,) * N}
+)
 def test_samples_of_rows(method, lengths):
     """The sample doesn't depend on the blocks, and its fit is that of an array of these rows."""
     expected = method(n_rows=60).fit(X, LABELS)

@@ -17,6 +17,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 
 import fastfs
+from covering import rotating
 from fastfs import IM4E, VLS, IterativeRelief, ManiFeSt, MultiSURF, ProjSe, ReliefF, TuRF
 from fastfs._estimators.rounds import RoundsMaker
 from fastfs._machine.errors import about_targets, places
@@ -172,8 +173,7 @@ def values_of(table):
     return np.asarray(table, dtype=object).tolist()
 
 
-@around_relief
-@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame], ids=["pandas", "polars"])
+@rotating(1, wrap=[turf, vls, both, iterative], frame={"pandas": pd.DataFrame, "polars": pl.DataFrame})
 def test_frames_stay_frames(wrap, frame):
     table = frame(dict(zip(NAMES, X.T, strict=True)))
     model = wrap(ReliefF()).fit(table, Y)
@@ -201,8 +201,7 @@ def test_missing_values_and_categories_are_handed_on(wrap):
     assert held == {float, str}
 
 
-@every
-@pytest.mark.parametrize("container", [sp.csr_matrix, sp.csc_array, sp.coo_array])
+@rotating(1, wrap=[turf, vls, both], container=[sp.csr_matrix, sp.csc_array, sp.coo_array])
 def test_sparse_stays_sparse(wrap, container):
     seen = []
 
@@ -227,8 +226,7 @@ CATEGORICAL = {
 }
 
 
-@every
-@pytest.mark.parametrize("kind", CATEGORICAL)
+@rotating(1, kind=CATEGORICAL.keys(), wrap=[turf, vls, both])
 def test_categorical_features_are_translated(wrap, kind):
     table = pd.DataFrame(X, columns=NAMES)
     wrap(Recorder(categorical_features=CATEGORICAL[kind])).fit(table, Y)
@@ -345,8 +343,7 @@ BAD = {
 }
 
 
-@every
-@pytest.mark.parametrize("mistake", BAD)
+@rotating(1, mistake=BAD.keys(), wrap=[turf, vls, both])
 def test_bad_input(wrap, mistake):
     estimator, data, message = BAD[mistake]
     if wrap is not turf:
@@ -355,8 +352,7 @@ def test_bad_input(wrap, mistake):
         wrap(estimator).fit(data, Y)
 
 
-@every
-@pytest.mark.parametrize("inner", [ReliefF(), IM4E(), ManiFeSt()])
+@rotating(1, wrap=[turf, vls, both], inner=[ReliefF(), IM4E(), ManiFeSt()])
 def test_a_bad_value_has_the_row_and_column_of_the_whole_table(wrap, inner):
     data = X.copy()
     data[3, 10] = np.nan
@@ -382,8 +378,7 @@ def test_iterators_are_refused(wrap):
         wrap(ReliefF()).fit(iter([X]), Y)
 
 
-@every
-@pytest.mark.parametrize("number", [0, 13, "all"])
+@rotating(1, wrap=[turf, vls, both], number=[0, 13, "all"])
 def test_a_bad_number_of_features_is_refused_before_the_work(wrap, number):
     with pytest.raises((ValueError, TypeError), match="n_features_to_select must"):
         wrap(Recorder()).set_params(n_features_to_select=number).fit(X, Y)

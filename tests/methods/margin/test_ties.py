@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import fastfs
-from covering import covering, pairwise
+from covering import covering, pairwise, rotating
 from fastfs.io import pack_genotypes
 from reference import relief_family as reference
 from reference.relief_library import prepared
@@ -113,8 +113,7 @@ def test_exact_arithmetic(name, table):
             assert_rounding(scores(core, X.astype(dtype), y, **options), expected, dtype)
 
 
-@pytest.mark.parametrize("table", ["counts", "six answers"])
-@pytest.mark.parametrize("name", CORES)
+@rotating(1, name=CORES.keys(), table=["counts", "six answers"])
 def test_weights_gaps_and_categories(name, table):
     core, options = CORES[name]
     X, classes, numbers, columns = draw(table, 4)
@@ -169,8 +168,7 @@ def test_streams(name, table, scaling):
         assert_rounding(fit(blocks(sp.csr_matrix(X))), expected)
 
 
-@pytest.mark.parametrize("table", ["counts", "six answers", "bits"])
-@pytest.mark.parametrize("name", [name for name in CORES if name != "rrelieff"])
+@rotating(1, name=[name for name in CORES if name != "rrelieff"], table=["counts", "six answers", "bits"])
 def test_rounds(name, table):
     """TuRF subtracts distances: what is left of 0 is 0. VLS and IterativeRelief change features and their weights."""
     core, options = CORES[name]

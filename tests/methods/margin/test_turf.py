@@ -5,6 +5,7 @@ import pytest
 from sklearn.base import BaseEstimator
 
 import fastfs
+from covering import rotating
 from fastfs import MultiSURF, ReliefF, TuRF
 from reference import relief as oracle
 from reference.data import classes_that_differ
@@ -45,8 +46,7 @@ def assert_agrees(model, score, X, y, atol=0.0):
         np.testing.assert_allclose(model.score_at_removal_[column], expected, rtol=1e-14, atol=atol)
 
 
-@pytest.mark.parametrize("n_kept", [None, 1, 7, 0.9, 22, 23])
-@pytest.mark.parametrize("step", [0.1, 0.3, 0.99, 0.001, 1, 4, 22])
+@rotating(2, step=[0.1, 0.3, 0.99, 0.001, 1, 4, 22], n_kept=[None, 1, 7, 0.9, 22, 23])
 def test_agrees_with_brute_force(step, n_kept):
     if isinstance(step, int) or n_kept != 1:
         model = TuRF(ReliefF(n_neighbors=3), n_features_to_select=n_kept, step=step).fit(X, Y)

@@ -9,6 +9,7 @@ import pytest
 from sklearn.base import BaseEstimator
 
 import fastfs
+from covering import rotating
 from fastfs import IM4E, VLS, MultiSURF, ReliefF, TuRF
 from fastfs._estimators.vls import deal_subsets, pair_probability, union_subsets
 from reference import relief as oracle
@@ -33,16 +34,15 @@ def assert_is_cover(subsets, n_features, size):
     assert all(np.all(np.diff(subset) > 0) for subset in subsets)
 
 
-@pytest.mark.parametrize("n_features", [9, 10, 11, 23])
-@pytest.mark.parametrize(
-    "options",
-    [
+@rotating(
+    2,
+    n_features=[9, 10, 11, 23],
+    options=[
         {},
         {"n_subsets": 3, "subset_size": 8},
         {"n_subsets": 5, "subset_size": 7},
         {"subsets": "pairs", "subset_size": 5},
     ],
-    ids=str,
 )
 def test_agrees_with_brute_force(options, n_features):
     data, size = X[:, :n_features], options.get("subset_size", 10)

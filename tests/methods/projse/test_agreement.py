@@ -8,6 +8,7 @@ import scipy.linalg
 import scipy.sparse as sp
 
 import fastfs
+from covering import rotating
 
 RNG = np.random.default_rng(0)
 
@@ -26,8 +27,11 @@ def centred_kernel(X, kernel, sigma):
     return H @ K @ H
 
 
-@pytest.mark.parametrize("kernel, sigma", [("linear", "mean"), ("rbf", "mean"), ("rbf", 1.7)])
-@pytest.mark.parametrize("shape", [(50, 6, 4), (9, 30, 2), (2, 1, 1)])
+@rotating(
+    1,
+    **{"kernel, sigma": [("linear", "mean"), ("rbf", "mean"), ("rbf", 1.7)]},
+    shape=[(50, 6, 4), (9, 30, 2), (2, 1, 1)],
+)
 def test_alignment(shape, kernel, sigma):
     X, Y = tables(*shape)
     K, L = centred_kernel(X, kernel, sigma), centred_kernel(Y, kernel, sigma)
@@ -160,8 +164,7 @@ BAD = {
 }
 
 
-@pytest.mark.parametrize("name", BAD)
-@pytest.mark.parametrize("function", ["kernel_alignment", "canonical_correlations"])
+@rotating(1, name=BAD.keys(), function=["kernel_alignment", "canonical_correlations"])
 def test_bad_tables(function, name):
     X, Y, options, part = BAD[name]
     with pytest.raises(ValueError, match=re.escape(part)):

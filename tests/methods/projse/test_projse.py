@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from sklearn.feature_selection import f_classif
 
 import fastfs
-from covering import covering
+from covering import covering, rotating
 from fastfs._machine.run import Run, load_core
 from reference import projse as oracle
 from reference.kernels import as_c_function
@@ -97,8 +97,7 @@ def test_figure(form, dtype, kernel, center):
 
 
 @pytest.mark.filterwarnings("ignore:the target spans all samples")
-@pytest.mark.parametrize("n_threads", [1, 2])
-@pytest.mark.parametrize("shape", [(9000, 3, 7), (4097, 40, 600), (5000, 700, 30), (300, 5, 1100), (2, 3, 1)], ids=str)
+@rotating(1, shape=[(9000, 3, 7), (4097, 40, 600), (5000, 700, 30), (300, 5, 1100), (2, 3, 1)], n_threads=[1, 2])
 def test_across_parts_and_tiles(shape, n_threads):
     m, n_x, n_y = shape
     X, Y = data(m, n_x, n_y)
@@ -132,8 +131,7 @@ def test_sparse(kernel, dtype, form, center):
 
 
 @pytest.mark.filterwarnings("ignore:the first choice is a tie")
-@pytest.mark.parametrize("form", [sp.csr_matrix, sp.csc_matrix])
-@pytest.mark.parametrize("target", ["numbers", "labels", "none"])
+@rotating(1, target=["numbers", "labels", "none"], form=[sp.csr_matrix, sp.csc_matrix])
 def test_sparse_is_never_made_dense(target, form):
     """As a dense array, X would take 160 GB; what is found is found in its rows and columns that aren't empty."""
     rng = np.random.default_rng(0)
@@ -182,8 +180,7 @@ def test_labels_are_one_hot_targets(m, form, center):
     assert_agrees(found, oracle.by_projector(X, oracle.one_hot(y), n, center=center))
 
 
-@pytest.mark.parametrize("center", [False, True])
-@pytest.mark.parametrize("kernel", KERNELS)
+@rotating(1, kernel=KERNELS.keys(), center=[False, True])
 def test_given_kernels(kernel, center):
     X, Y = data()
     options = dict(KERNELS[kernel])
@@ -250,8 +247,7 @@ def test_without_target_it_equals_its_own_target(shape, kernel, center):
 # ---------------------------------------------------------------------------------------------------- few samples
 
 
-@pytest.mark.parametrize("center", [False, True])
-@pytest.mark.parametrize("normalize", [False, True])
+@rotating(1, center=[False, True], normalize=[False, True])
 def test_more_targets_than_samples(normalize, center):
     """Their span comes from the samples' Gram; a target of lower rank doesn't span all samples."""
     rng = np.random.default_rng(0)
@@ -319,8 +315,7 @@ def test_other_kernels_depend_on_more_than_the_span():
         assert np.abs(found(X, Y @ T, kernel=kernel).scores - found(X, Y, kernel=kernel).scores).max() > 0.01
 
 
-@pytest.mark.parametrize("kernel", ["linear", "poly"])
-@pytest.mark.parametrize("scale", [1e-100, 1e-6, 1e6, 1e100])
+@rotating(1, scale=[1e-100, 1e-6, 1e6, 1e100], kernel=["linear", "poly"])
 def test_columns_may_be_scaled(kernel, scale):
     X, Y = data()
     factors = np.where(np.arange(20) % 2, scale, 1.0)
@@ -364,8 +359,7 @@ def test_rbf_ignores_a_number_added_to_a_whole_row(size):
     np.testing.assert_allclose(after.scores, before.scores, rtol=0, atol=1e-12 * max(1, size**2))
 
 
-@pytest.mark.parametrize("kernel", KERNELS)
-@pytest.mark.parametrize("offset", [1e4, 1e6])
+@rotating(1, kernel=KERNELS.keys(), offset=[1e4, 1e6])
 def test_an_offset_costs_no_digits_when_centred(kernel, offset):
     X, Y = (np.round(A * 2**20) / 2**20 for A in data())
     far = found(X + offset, Y + offset, center=True, **KERNELS[kernel])
@@ -577,8 +571,7 @@ def assert_identical(a, b):
 
 
 @pytest.mark.filterwarnings("ignore::fastfs.DataWarning")
-@pytest.mark.parametrize("kernel", KERNELS)
-@pytest.mark.parametrize("form", [np.asarray, sp.csr_matrix, sp.csc_matrix])
+@rotating(1, kernel=KERNELS.keys(), form=[np.asarray, sp.csr_matrix, sp.csc_matrix])
 def test_labels_alone_are_centered_by_default(form, kernel):
     X, Y = data()
     X, y = form(X + 3), np.arange(len(X)) % 3
@@ -671,10 +664,9 @@ def test_real_counts(load, name):
 
 
 @pytest.mark.filterwarnings("ignore:the first choice is a tie")
-@pytest.mark.parametrize("dtype", ["float64", "float32"])
-@pytest.mark.parametrize(
-    "make",
-    [
+@rotating(
+    1,
+    make=[
         lambda X, Y: (X, Y),
         lambda X, Y: (np.asfortranarray(X), Y),
         lambda X, Y: (X, np.arange(len(X)) % 5),
@@ -683,6 +675,7 @@ def test_real_counts(load, name):
         lambda X, Y: (X[:40], None),
         lambda X, Y: (X[:40], np.hstack([Y, Y**2, Y**3, np.sin(Y)])[:40]),
     ],
+    dtype=["float64", "float32"],
 )
 def test_bits_do_not_depend_on_the_threads(make, dtype):
     X, Y = (A.astype(dtype) for A in data(m=9000, n_x=600, n_y=9))
@@ -725,8 +718,7 @@ def own_kernels():
     return {"linear": inner, "rbf": gaussian}
 
 
-@pytest.mark.parametrize("center", [False, True])
-@pytest.mark.parametrize("name", ["linear", "rbf"])
+@rotating(1, center=[False, True], name=["linear", "rbf"])
 def test_kernels_of_your_own(own_kernels, name, center):
     X, Y = data(n_x=12)
     X[:, 5] = 0

@@ -37,9 +37,6 @@ def estimator(X, y, **options):
     return ProjSe(**options).fit(X, y)
 
 
-both = pytest.mark.parametrize("call", [function, estimator])
-
-
 @pytest.mark.filterwarnings("ignore::fastfs.DataWarning")  # the checks use tiny data
 @pytest.mark.parametrize(
     "estimator", [ProjSe(), ProjSe(1, kernel="rbf", center=True), ProjSe(1, kernel="poly", eps=0.0)], ids=str
@@ -107,15 +104,17 @@ def test_bad_data(call, name):
     assert call(X, Y) is not None
 
 
-@both
-@pytest.mark.parametrize("A", [X[None], X[:, 0], X[:0], X[:, :0], X + 1j, np.char.add(X.astype(str), "!"), None, 1.0])
+@rotating(
+    1,
+    A=[X[None], X[:, 0], X[:0], X[:, :0], X + 1j, np.char.add(X.astype(str), "!"), None, 1.0],
+    call=[function, estimator],
+)
 def test_bad_X(call, A):
     with pytest.raises((ValueError, TypeError)):
         call(A, Y)
 
 
-@both
-@pytest.mark.parametrize("form", [np.asarray, np.asfortranarray, sp.csr_matrix, sp.csc_matrix])
+@rotating(1, form=[np.asarray, np.asfortranarray, sp.csr_matrix, sp.csc_matrix], call=[function, estimator])
 def test_constant_columns_when_centred(call, form):
     with pytest.raises(ValueError, match="every column of X is constant"):
         call(form(np.full((40, 6), 0.1)), Y, center=True)

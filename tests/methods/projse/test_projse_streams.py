@@ -18,6 +18,7 @@ import zarr
 from sklearn.base import clone
 
 import fastfs
+from covering import rotating
 from fastfs import ProjSe
 from fastfs._inputs import streams
 from fastfs._machine.run import Run, load_core
@@ -68,8 +69,7 @@ def test_labels_alone_are_centered_by_default():
     assert_same(ProjSe().fit(iter(pieces(X)), iter(pieces(Y))), fastfs.projse(X, Y, center=False))
 
 
-@pytest.mark.parametrize("form", [np.asarray, np.asfortranarray, sp.csr_matrix, sp.csc_matrix])
-@pytest.mark.parametrize("target", ["numbers", "labels"])
+@rotating(1, form=[np.asarray, np.asfortranarray, sp.csr_matrix, sp.csc_matrix], target=["numbers", "labels"])
 def test_partial_fit(form, target):
     model = ProjSe(center=True)
     for chunk, y, labels in pieces(X, Y, LABELS):
@@ -89,8 +89,7 @@ def test_partial_fit(form, target):
         assert model.classes_.tolist() == ["ill", "other", "well"]
 
 
-@pytest.mark.parametrize("kernel", ["poly", "rbf"])
-@pytest.mark.parametrize("center", [False, True])
+@rotating(1, kernel=["poly", "rbf"], center=[False, True])
 def test_any_kernel_from_the_same_sums(kernel, center):
     near = X - 95
     model = ProjSe(kernel=kernel, center=center)
@@ -163,8 +162,7 @@ def test_saved_sums_are_all_written():
         np.testing.assert_allclose(matrix, np.cov(values.T, bias=True) * 123, rtol=1e-9, atol=1e-9)
 
 
-@pytest.mark.parametrize("view", ["X", "Y"])
-@pytest.mark.parametrize("size", [1e160, 1.7e308])
+@rotating(1, view=["X", "Y"], size=[1e160, 1.7e308])
 def test_a_chunk_out_of_range_changes_no_sums(view, size):
     """Columns that are constant in each chunk: only the distance between the chunks overflows."""
     sums, other = (load_core().ProjseStream(4, 20, "two", Run()) for _ in range(2))
@@ -237,8 +235,7 @@ FORMS = {
 }
 
 
-@pytest.mark.parametrize("threads", [1, 3])
-@pytest.mark.parametrize("form", FORMS)
+@rotating(1, form=FORMS.keys(), threads=[1, 3])
 def test_groups_in_one_reading(form, threads):
     rng = np.random.default_rng(0)
     table = np.float32(rng.normal(size=(5000, 20)) * (rng.random((5000, 20)) < 0.4) + (form[:3] != "CSR") * 50.0)

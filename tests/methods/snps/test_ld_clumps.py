@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import fastfs
+from covering import covering
 from fastfs.io import pack_genotypes
 from sentences import assert_one_sentence
 
@@ -48,9 +49,9 @@ def walk(X, chromosome, position, scores, r2, window, n_clumps):
     return leads, clump
 
 
-@pytest.mark.parametrize("missing", [0.0, 0.1])
-@pytest.mark.parametrize("window", [0, 3000, 250_000])
-@pytest.mark.parametrize("r2, n_clumps", [(0.5, None), (0.1, 20), (0.0, None), (1.0, 3)])
+@covering(
+    **{"r2, n_clumps": [(0.5, None), (0.1, 20), (0.0, None), (1.0, 3)]}, window=[0, 3000, 250_000], missing=[0.0, 0.1]
+)
 def test_definition(missing, window, r2, n_clumps):
     X, G, scores = data(missing=missing)
     leads, clump = walk(X, G.chromosome, G.position, scores, r2, window, n_clumps)

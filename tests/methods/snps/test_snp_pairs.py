@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import fastfs
+from covering import rotating
 from fastfs._machine.run import Run, load_core
 from fastfs.io import Genotypes, pack_genotypes
 from reference import snp_pairs as oracle
@@ -80,8 +81,7 @@ SHAPES = [
 ]
 
 
-@pytest.mark.parametrize("missing", [0.0, 0.05, 0.5])
-@pytest.mark.parametrize("n, p", SHAPES)
+@rotating(2, **{"n, p": SHAPES}, missing=[0.0, 0.05, 0.5])
 def test_definition(n, p, missing):
     X, labels = data(n, p, seed=n, missing=missing)
     X[:, 0], X[:, 1] = np.arange(n) % 3, np.arange(n) // 2 % 2  # two SNPs that vary, whatever is missing elsewhere
