@@ -36,8 +36,7 @@ int main(int argc, char** argv) {
     X.values = read_all(argv[1], sizeof(double), (size_t)(n * d));
     int64_t* labels = read_all(argv[2], sizeof(int64_t), (size_t)n);
     int64_t* permuted = malloc(sizeof(int64_t) * (size_t)n);
-    double* scores = malloc(sizeof(double) * (size_t)d);
-    stop_unless(permuted && scores, "too little memory");
+    stop_unless(permuted != NULL, "too little memory");
 
     /* Which labels may change places: here all; blocks, groups and covariates say less. */
     fastfs_design_options columns = FASTFS_DESIGN_OPTIONS_INIT;
@@ -58,19 +57,21 @@ int main(int argc, char** argv) {
     fastfs_margin* margin = NULL;
     ok(fastfs_margin_new(&X, &stage, NULL, &margin));
     fastfs_relief_result fit = FASTFS_RELIEF_RESULT_INIT;
-    fit.scores = scores;
-    ok(fastfs_relief(margin, labels, 2, NULL, NULL, &fit));
+    fastfs_fitted* fitted = NULL;
+    ok(fastfs_relief(margin, labels, 2, NULL, NULL, &fit, &fitted));
 
     fastfs_null_options options = FASTFS_NULL_OPTIONS_INIT;
     options.n_features = d;
-    options.scores = scores;
+    options.scores = fit.scores; /* which fitted owns */
     options.method_name = "ReliefF";
     fastfs_null* null = NULL;
     ok(fastfs_null_new(design, &options, NULL, &null));
+    fastfs_fitted_free(fitted);
     for (int64_t next = 0; next >= 0;) {
         ok(fastfs_design_labelings(design, next, 1, NULL, permuted, NULL));
-        ok(fastfs_relief(margin, permuted, 2, NULL, NULL, &fit));
-        ok(fastfs_null_add(null, scores, NULL, 1, &next));
+        ok(fastfs_relief(margin, permuted, 2, NULL, NULL, &fit, &fitted));
+        ok(fastfs_null_add(null, fit.scores, NULL, 1, &next));
+        fastfs_fitted_free(fitted);
     }
     fastfs_null_result found = FASTFS_NULL_RESULT_INIT;
     ok(fastfs_null_get(null, &found));

@@ -38,9 +38,11 @@ class Result(ctypes.Structure):
 
     _fields_ = (
         ("struct_size", ctypes.c_size_t),
-        *((name, ctypes.c_int32) for name in ("warnings", "stored", "n_iter", "converged")),
+        *((name, ctypes.c_int32) for name in ("warnings", "stored")),
+        ("n_iter", ctypes.c_int64),
+        *((name, ctypes.c_int32) for name in ("converged", "reserved")),
         ("sigma", ctypes.c_double),
-        ("weights", ctypes.c_void_p),
+        ("weights", ctypes.POINTER(ctypes.c_double)),
     )
 
 
@@ -50,17 +52,18 @@ def im4e(library, X, labels):
         raise ImportError("this libfastfs.so has another ABI than the structs above")
     library.fastfs_last_error.restype = ctypes.c_char_p
     X, labels = np.ascontiguousarray(X, float), np.ascontiguousarray(labels, np.int64)
-    weights = np.empty(X.shape[1])
     matrix = Matrix(ctypes.sizeof(Matrix), 64, 0, *X.shape, X.ctypes.data, X.shape[1], 1)
-    result = Result(ctypes.sizeof(Result), weights=weights.ctypes.data)
+    result, fitted = Result(ctypes.sizeof(Result)), ctypes.c_void_p()
     margin, options = ctypes.c_void_p(), Options(ctypes.sizeof(Options), SCALE_STANDARD)
     status = library.fastfs_margin_new(ctypes.byref(matrix), ctypes.byref(options), None, ctypes.byref(margin))
     if status == 0:
         pointer, n_classes = ctypes.c_void_p(labels.ctypes.data), ctypes.c_int64(labels.max() + 1)
-        status = library.fastfs_im4e(margin, pointer, n_classes, None, None, ctypes.byref(result))
+        status = library.fastfs_im4e(margin, pointer, n_classes, None, None, ctypes.byref(result), ctypes.byref(fitted))
     library.fastfs_margin_free(margin)
     if status != 0:
         raise ValueError(library.fastfs_last_error().decode())
+    weights = np.ctypeslib.as_array(result.weights, (X.shape[1],)).copy()
+    library.fastfs_fitted_free(fitted)  # and with it the array of the result
     return weights
 
 

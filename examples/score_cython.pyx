@@ -13,6 +13,8 @@ import fastfs
 from fastfs.capi cimport (
     FASTFS_FLOAT64,
     FASTFS_OK,
+    fastfs_fitted,
+    fastfs_fitted_free,
     fastfs_last_error,
     fastfs_margin,
     fastfs_margin_free,
@@ -31,8 +33,6 @@ from libc.stdint cimport int64_t
 
 def relieff(const double[:, :] X, const int64_t[::1] labels, int64_t n_neighbors=10):
     """ReliefF scores of the columns of X (any strides); labels are 0..n_classes - 1."""
-    scores = np.empty(X.shape[1])
-    cdef double[::1] scores_view = scores
     cdef int64_t n_classes = int(np.max(labels)) + 1
     cdef fastfs_matrix matrix = fastfs_matrix_init()
     matrix.dtype = FASTFS_FLOAT64
@@ -42,14 +42,17 @@ def relieff(const double[:, :] X, const int64_t[::1] labels, int64_t n_neighbors
     cdef fastfs_relief_options options = fastfs_relief_options_init()
     options.n_neighbors = n_neighbors
     cdef fastfs_relief_result result = fastfs_relief_result_init()
-    result.scores = &scores_view[0]
     cdef fastfs_margin *margin = NULL
+    cdef fastfs_fitted *fitted = NULL  # owns the arrays of result
     cdef fastfs_status status
     with nogil:
         status = fastfs_margin_new(&matrix, NULL, NULL, &margin)  # NULL: the defaults
         if status == FASTFS_OK:
-            status = fastfs_relief(margin, &labels[0], n_classes, &options, NULL, &result)
+            status = fastfs_relief(margin, &labels[0], n_classes, &options, NULL, &result, &fitted)
         fastfs_margin_free(margin)
     if status != FASTFS_OK:
         raise ValueError(fastfs_last_error().decode())
-    return scores
+    try:
+        return np.array(<double[:X.shape[1]]> result.scores)
+    finally:
+        fastfs_fitted_free(fitted)

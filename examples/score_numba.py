@@ -20,19 +20,30 @@ OPTIONS = np.dtype("u8, i4, i4, i8")  # struct_size, method, closed_form, n_neig
 RESULT = np.dtype("u8, i4, i4, u8")  # struct_size, warnings, stored, scores
 P, I64 = ctypes.c_size_t, ctypes.c_int64
 margin_new, relief = LIBRARY.fastfs_margin_new, LIBRARY.fastfs_relief
-margin_new.argtypes, relief.argtypes = (P, P, P, P), (P, P, I64, P, P, P)
-margin_free, last_error = LIBRARY.fastfs_margin_free, LIBRARY.fastfs_last_error
-margin_free.argtypes, last_error.restype = (P,), ctypes.c_char_p
+margin_new.argtypes, relief.argtypes = (P, P, P, P), (P, P, I64, P, P, P, P)
+margin_free, fitted_free, last_error = LIBRARY.fastfs_margin_free, LIBRARY.fastfs_fitted_free, LIBRARY.fastfs_last_error
+margin_free.argtypes, fitted_free.argtypes, last_error.restype = (P,), (P,), ctypes.c_char_p
+memmove = ctypes.CDLL(None).memmove
+memmove.argtypes, memmove.restype = (P, P, P), P
 
 
 @numba.njit
-def count_larger(margin, labels, n_classes, options, result, scores, n_permutations, rng):
+def score(margin, labels, n_classes, options, result, fitted, scores):
+    """Copies the scores of a fit from the memory that it owns."""
+    status = relief(margin, labels.ctypes.data, n_classes, options, 0, result.ctypes.data, fitted.ctypes.data)
+    if status == 0:
+        memmove(scores.ctypes.data, result[0].f3, 8 * len(scores))
+        fitted_free(fitted[0])
+    return status
+
+
+@numba.njit
+def count_larger(margin, labels, n_classes, options, result, fitted, n_features, n_permutations, rng):
     """The scores of the labels, and for each feature how often those of permuted labels are as large."""
-    status = relief(margin, labels.ctypes.data, n_classes, options, 0, result)
-    true, larger = scores.copy(), np.zeros(len(scores), np.int64)
+    true, scores, larger = np.empty(n_features), np.empty(n_features), np.zeros(n_features, np.int64)
+    status = score(margin, labels, n_classes, options, result, fitted, true)
     for _ in range(n_permutations if status == 0 else 0):
-        permuted = rng.permutation(labels)
-        status = relief(margin, permuted.ctypes.data, n_classes, options, 0, result)
+        status = score(margin, rng.permutation(labels), n_classes, options, result, fitted, scores)
         larger += scores >= true
     return status, true, larger
 
@@ -40,16 +51,16 @@ def count_larger(margin, labels, n_classes, options, result, scores, n_permutati
 def multisurf(X, labels, n_permutations=99, seed=0):
     """Scores of the columns of X, and their permutation p-values; labels are 0..n_classes - 1."""
     X, labels = np.ascontiguousarray(X, float), np.ascontiguousarray(labels, np.int64)
-    scores = np.empty(X.shape[1])
     matrix = np.array([(MATRIX.itemsize, 64, 0, *X.shape, X.ctypes.data, X.shape[1], 1)], MATRIX)
     stage = np.array([(STAGE.itemsize, 1, 1)], STAGE)  # ranges to [0, 1]; distances are kept
     options = np.array([(OPTIONS.itemsize, 2, 0, 10)], OPTIONS)
-    result = np.array([(RESULT.itemsize, 0, 0, scores.ctypes.data)], RESULT)
+    result = np.array([(RESULT.itemsize, 0, 0, 0)], RESULT)
     handle, rng = np.zeros(1, np.uint64), np.random.default_rng(seed)
     status = margin_new(matrix.ctypes.data, stage.ctypes.data, 0, handle.ctypes.data)
     if status == 0:
         status, true, larger = count_larger(
-            handle[0], labels, labels.max() + 1, options.ctypes.data, result.ctypes.data, scores, n_permutations, rng
+            *(handle[0], labels, labels.max() + 1, options.ctypes.data, result, np.zeros(1, np.uint64)),
+            *(X.shape[1], n_permutations, rng),
         )
         margin_free(int(handle[0]))
     if status:

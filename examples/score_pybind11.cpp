@@ -33,9 +33,8 @@ py::list disc_scores(const Array& X1, const Array& X2, std::int64_t n_components
         return fastfs::disc(sets, options);  // std::invalid_argument becomes ValueError, std::bad_alloc MemoryError
     }();
     py::list scores;
-    for (std::int64_t set = 0; set < fitted.n_sets(); ++set) {
-        const auto result = fitted.result(set);  // its arrays live as long as `fitted`
-        scores.append(py::array_t<double>(result.n_features, result.scores));
+    for (std::int64_t set = 0; set < fitted.size(); ++set) {  // its arrays live as long as `fitted`
+        scores.append(py::array_t<double>(fitted[set].n_features, fitted[set].scores));
     }
     return scores;
 }

@@ -27,9 +27,8 @@ int main(int argc, char** argv) {
     const long n = atol(argv[3]), d = atol(argv[4]);
     FILE *rows = fopen(argv[1], "rb"), *classes = fopen(argv[2], "rb");
     double* values = malloc(sizeof(double) * BLOCK_ROWS * (size_t)d);
-    double* scores = malloc(sizeof(double) * (size_t)d);
     int64_t* labels = malloc(sizeof(int64_t) * (size_t)n);
-    stop_unless(rows && classes && values && scores && labels, "can't open the files, or too little memory");
+    stop_unless(rows && classes && values && labels, "can't open the files, or too little memory");
     stop_unless(fread(labels, sizeof(int64_t), (size_t)n, classes) == (size_t)n, "too few labels");
     ok(fastfs_link_blas());
 
@@ -56,9 +55,10 @@ int main(int argc, char** argv) {
         if (pass == 1) ok(fastfs_stream_next(stream, NULL));
     }
     fastfs_relief_result result = FASTFS_RELIEF_RESULT_INIT;
-    result.scores = scores;
-    ok(fastfs_relief_stream_finish(stream, NULL, 0, NULL, &result));
+    fastfs_fitted* fitted = NULL;
+    ok(fastfs_relief_stream_finish(stream, NULL, 0, NULL, &result, &fitted));
     fastfs_stream_free(stream);
-    for (long j = 0; j < d; ++j) printf("%.17g\n", scores[j]);
+    for (long j = 0; j < d; ++j) printf("%.17g\n", result.scores[j]); /* which fitted owns */
+    fastfs_fitted_free(fitted);
     return 0;
 }

@@ -92,7 +92,8 @@ struct Set {
     fastfs_disc_set core = FASTFS_DISC_SET_INIT;
 };
 
-py::dict to_dict(const fastfs::disc_result& r) {
+py::dict to_dict(const Views<fastfs::disc_result>& view, std::int64_t set) {
+    const fastfs::disc_result& r = (*view)[set];
     const py::ssize_t p = r.n_features, m = r.n_vectors, d = r.n_components;
     py::dict result;
     result["warnings"] = r.warnings;
@@ -100,29 +101,32 @@ py::dict to_dict(const fastfs::disc_result& r) {
     result["n_differential"] = r.n_differential;
     result["gap"] = r.gap;
     result["ratio"] = r.ratio;
-    result["significance"] = to_array(r.significance, {m});
-    result["vectors"] = to_array(r.vectors, {m, p});
-    result["trivial"] = to_array(r.trivial, {m});
-    result["eigenvalues"] = to_array(r.eigenvalues, {d + 1});
-    result["diffusion"] = to_array(r.diffusion, {d, p});
-    result["bandwidths"] = to_array(r.bandwidths, {p});
-    result["scores"] = to_array(r.scores, {p});
-    result["mean"] = to_array(r.mean, {p});
-    result["scale"] = to_array(r.scale, {p});
+    result["significance"] = view(r.significance, {m});
+    result["vectors"] = view(r.vectors, {m, p});
+    result["trivial"] = view(r.trivial, {m});
+    result["eigenvalues"] = view(r.eigenvalues, {d + 1});
+    result["diffusion"] = view(r.diffusion, {d, p});
+    result["bandwidths"] = view(r.bandwidths, {p});
+    result["scores"] = view(r.scores, {p});
+    result["mean"] = view(r.mean, {p});
+    result["scale"] = view(r.scale, {p});
     result["graph_recall"] = r.graph_recall;
     return result;
 }
 
 // Adds the graph of a set to `result`, with indices of the type that SciPy wants.
 template <class Index>
-void put_graph(const fastfs::disc& fitted, std::int64_t set, const py::object& run_, py::dict& result) {
-    const fastfs::disc_result r = fitted.result(set);
+void put_graph(const fastfs::fitted<fastfs::disc_result>& fitted, std::int64_t set, const py::object& run_,
+               py::dict& result) {
+    const fastfs::disc_result& r = fitted[set];
     py::array_t<Index> indptr(r.n_features + 1), indices(r.n_stored);
     py::array_t<double> weights(r.n_stored);
     auto *indptr_data = indptr.mutable_data(), *indices_data = indices.mutable_data();
     auto* weights_data = weights.mutable_data();
     Call call(run_);
-    call([&](const fastfs::run& run) { fitted.graph(set, indptr_data, indices_data, weights_data, run); });
+    call([&](const fastfs::run& run) {
+        fastfs::write_disc_graph(fitted, set, indptr_data, indices_data, weights_data, run);
+    });
     result["graph_entries"] = py::make_tuple(weights, indices, indptr);
 }
 
@@ -142,11 +146,12 @@ py::list disc(const py::list& given, const py::dict& options_, const py::object&
     const Sets sets(given);
     const auto options = to_disc_options(options_);
     Call call(run_);
-    const auto fitted = call([&](const fastfs::run& run) { return fastfs::disc(sets.views, options, run); });
+    const Views view(call([&](const fastfs::run& run) { return fastfs::disc(sets.views, options, run); }));
+    const auto& fitted = *view;
     py::list results;
-    for (std::int64_t s = 0; s < fitted.n_sets(); ++s) {
-        const std::int64_t n_stored = with_graphs ? fitted.result(s).n_stored : 0;
-        py::dict result = to_dict(fitted.result(s));
+    for (std::int64_t s = 0; s < fitted.size(); ++s) {
+        const std::int64_t n_stored = with_graphs ? fitted[s].n_stored : 0;
+        py::dict result = to_dict(view, s);
         if (n_stored > INT32_MAX) {
             put_graph<std::int64_t>(fitted, s, run_, result);
         } else if (n_stored > 0) {

@@ -44,7 +44,8 @@ fastfs::ikdr_options to_ikdr_options(const py::dict& given, py::ssize_t n, py::s
                         {{"n_samples", n}, {"n_components", k}, {"n_kernels", m}});
 }
 
-py::dict to_dict(const fastfs::ikdr_result& r) {
+py::dict to_dict(const Views<fastfs::ikdr_result>& view, std::int64_t step) {
+    const fastfs::ikdr_result& r = (*view)[step];
     const py::ssize_t n = r.n_samples, d = r.n_features, m = r.n_kernels, k = r.n_components;
     py::dict result;
     result["warnings"] = r.warnings;
@@ -55,15 +56,15 @@ py::dict to_dict(const fastfs::ikdr_result& r) {
     result["objective"] = r.objective;
     result["interpretability"] = r.interpretability;
     result["similarity"] = r.similarity;
-    result["history"] = to_array(r.history, {r.n_iter});
-    result["A"] = to_array(r.A, {n, k});
-    result["embedding"] = to_array(r.embedding, {n, k});
-    result["profile"] = to_array(r.profile, {r.n_classes, k});
-    result["weights"] = to_array(r.weights, {m});
-    result["prices"] = to_array(r.prices, {m});
-    result["deltas"] = to_array(r.deltas, {m});
-    result["means"] = to_array(r.means, {d});
-    result["scales"] = to_array(r.scales, {d});
+    result["history"] = view(r.history, {r.n_iter});
+    result["A"] = view(r.A, {n, k});
+    result["embedding"] = view(r.embedding, {n, k});
+    result["profile"] = view(r.profile, {r.n_classes, k});
+    result["weights"] = view(r.weights, {m});
+    result["prices"] = view(r.prices, {m});
+    result["deltas"] = view(r.deltas, {m});
+    result["means"] = view(r.means, {d});
+    result["scales"] = view(r.scales, {d});
     return result;
 }
 
@@ -75,10 +76,10 @@ py::list ikdr_fit(const py::dict& kernels_, const py::object& labels_, std::int6
     const auto k = options_.contains("n_components") ? options_["n_components"].cast<py::ssize_t>() : 0;
     const auto options = to_ikdr_options(options_, n, k ? k : py::ssize_t{n_classes}, kernels.n());
     Call call(run_);
-    const auto fitted =
-        call([&](const fastfs::run& run) { return fastfs::ikdr(kernels.view, labels, n_classes, options, run); });
+    const Views view(
+        call([&](const fastfs::run& run) { return fastfs::ikdr(kernels.view, labels, n_classes, options, run); }));
     py::list results;
-    for (std::int64_t step = 0; step < fitted.n_steps(); ++step) results.append(to_dict(fitted.result(step)));
+    for (std::int64_t step = 0; step < (*view).size(); ++step) results.append(to_dict(view, step));
     return results;
 }
 

@@ -38,12 +38,14 @@ fastfs_relief_options read_relief_options(const py::dict& given, py::ssize_t n, 
                         {{"n_rows", n}, {"n_classes", static_cast<py::ssize_t>(n_classes)}});
 }
 
-py::dict to_dict(const fastfs::relief_result& r) {
+py::dict to_dict(fastfs::fitted<fastfs::relief_result>&& fitted, py::ssize_t n_cols) {
+    const Views view(std::move(fitted));
+    const fastfs::relief_result& r = **view;
     py::dict result;
-    result["scores"] = to_array(r.scores);
-    result["scores_se"] = r.scores_se.empty() ? py::none() : to_array(r.scores_se);
+    result["scores"] = view(r.scores, {n_cols});
+    result["scores_se"] = view(r.scores_se, {n_cols});
     result["warnings"] = r.warnings;
-    result["stored"] = r.stored;
+    result["stored"] = r.stored != 0;
     result["n_alone"] = r.n_alone;
     result["n_apart"] = r.n_apart;
     return result;
@@ -106,8 +108,8 @@ class Margin {
         const auto* y = data_or_null<std::int64_t>(labels, "labels", {n});
         const auto options = read_relief_options(given, n, n_classes);
         Call call(run_);
-        const auto r = call([&](const fastfs::run& run) { return margin_->relief(y, n_classes, options, run); });
-        return to_dict(r);
+        return to_dict(call([&](const fastfs::run& run) { return margin_->relief(y, n_classes, options, run); }),
+                       X_.view.n_cols());
     }
 
     py::dict im4e(const py::object& labels, std::int64_t n_classes, const py::dict& given,
@@ -117,10 +119,11 @@ class Margin {
                                           {{"n_classes", static_cast<py::ssize_t>(n_classes)},
                                            {"n_cols", static_cast<py::ssize_t>(X_.view.n_cols())}});
         Call call(run_);
-        const auto r = call([&](const fastfs::run& run) { return margin_->im4e(y, n_classes, options, run); });
+        const Views view(call([&](const fastfs::run& run) { return margin_->im4e(y, n_classes, options, run); }));
+        const fastfs::im4e_result& r = **view;
         py::dict result;
-        result["weights"] = to_array(r.weights);
-        add_iteration(result, r);
+        result["weights"] = view(r.weights, {X_.view.n_cols()});
+        add_iteration(result, view);
         return result;
     }
 
@@ -130,16 +133,17 @@ class Margin {
         const auto options = read_options("fastfs_immigrate_options", fastfs::default_immigrate_options(), given,
                                           {{"n_features", static_cast<py::ssize_t>(X_.view.n_cols())}});
         Call call(run_);
-        const auto r = call([&](const fastfs::run& run) { return margin_->immigrate(y, n_classes, options, run); });
-        const auto kept = static_cast<py::ssize_t>(r.features.size()), rank = static_cast<py::ssize_t>(r.values.size());
+        const Views view(call([&](const fastfs::run& run) { return margin_->immigrate(y, n_classes, options, run); }));
+        const fastfs::immigrate_result& r = **view;
+        const py::ssize_t n_cols = X_.view.n_cols(), n = r.n_features, rank = r.rank;
         py::dict result;
-        result["features"] = to_array(r.features);
-        result["values"] = to_array(r.values);
-        result["vectors"] = to_array(r.vectors, {rank, kept});
-        result["W"] = r.W.empty() ? py::none() : to_array(r.W, {kept, kept});
-        result["scores"] = to_array(r.scores);
-        result["prefilter_weights"] = r.prefilter_weights.empty() ? py::none() : to_array(r.prefilter_weights);
-        add_iteration(result, r);
+        result["features"] = view(r.features, {n});
+        result["values"] = view(r.values, {rank});
+        result["vectors"] = view(r.vectors, {rank, n});
+        result["W"] = view(r.W, {n, n});
+        result["scores"] = view(r.scores, {n_cols});
+        result["prefilter_weights"] = view(r.prefilter_weights, {n_cols});
+        add_iteration(result, view);
         return result;
     }
 
@@ -183,13 +187,14 @@ class Margin {
     }
 
     template <class Result>
-    static void add_iteration(py::dict& result, const Result& r) {
-        result["cost"] = to_array(r.cost);
-        result["objective"] = to_array(r.objective);
+    static void add_iteration(py::dict& result, const Views<Result>& view) {
+        const Result& r = **view;
+        result["cost"] = view(r.cost, {r.n_iter});
+        result["objective"] = view(r.objective, {r.n_iter});
         result["sigma"] = r.sigma;
-        result["converged"] = r.converged;
+        result["converged"] = r.converged != 0;
         result["warnings"] = r.warnings;
-        result["stored"] = r.stored;
+        result["stored"] = r.stored != 0;
     }
 
     Matrix X_;
@@ -256,8 +261,10 @@ void bind_margin(py::module_& m) {
             [](const ReliefStream& self, const Labels& merged_, const py::object& run_) {
                 const std::vector<std::int64_t> merged(merged_.data(), merged_.data() + merged_.size());
                 Call call(run_);
-                return to_dict(call(
-                    [&](const fastfs::run& run) { return fastfs::relief_stream_finish(self.stream, merged, run); }));
+                return to_dict(call([&](const fastfs::run& run) {
+                                   return fastfs::relief_stream_finish(self.stream, merged, run);
+                               }),
+                               self.stream.state().n_cols);
             },
             py::arg("merged").noconvert(), py::arg("run"));
     m.def("immigrate_pairs", &immigrate_pairs, py::arg("values").noconvert(), py::arg("vectors").noconvert(),

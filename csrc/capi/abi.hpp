@@ -94,8 +94,8 @@ void fill_all(Struct* given, std::int64_t n, const Struct& defaults, const char*
 }
 
 // Returns the values of a result's array, or null if it is empty.
-template <class T>
-const T* data_or_null(const std::vector<T>& values) {
+template <class Values>
+auto data_or_null(Values& values) {
     return values.empty() ? nullptr : values.data();
 }
 

@@ -141,7 +141,7 @@ using DiscResults = std::vector<DiscResult>;
 constexpr const char* kDiscFit = "fastfs_disc_fit";
 
 const DiscResult& result_of(const fastfs_fitted* fitted, std::int64_t set) {
-    const auto& sets = require_handle(fitted, "fitted").data.as<DiscResults>(kDiscFit);
+    const DiscResults& sets = require_handle(fitted, "fitted").data.as<DiscResults>(kDiscFit);
     require(set >= 0 && set < std::ssize(sets), "there are ", sets.size(), " sets, and none is number ", set);
     return sets[at(set)];
 }
@@ -173,7 +173,7 @@ fastfs_status fastfs_disc_fit(const fastfs_disc_set* sets, int64_t n_sets, const
         std::unique_ptr<fastfs_fitted> made;
         fill_all(results, n_sets, FASTFS_DISC_RESULT_INIT, "results", [&](fastfs_disc_result& r, std::int64_t set) {
             if (!made) made = std::make_unique<fastfs_fitted>(disc(conditions, o, run));
-            const DiscResult& f = made->data.as<DiscResults>(kDiscFit)[at(set)];
+            DiscResult& f = made->data.as<DiscResults>(kDiscFit)[at(set)];
             r = {.struct_size = sizeof(fastfs_disc_result),
                  .warnings = f.warnings,
                  .reserved = 0,

@@ -109,8 +109,8 @@ fastfs_status fastfs_ikdr_fit(const fastfs_ikdr_kernels* kernels, const int64_t*
         fill_all(results, o.n_lambdas, FASTFS_IKDR_RESULT_INIT, "results",
                  [&](fastfs_ikdr_result& r, std::int64_t step) {
                      if (!made) made = std::make_unique<fastfs_fitted>(ikdr(source, labels, n_classes, o, run));
-                     const Ikdr& fit = made->data.as<Ikdr>("fastfs_ikdr_fit");
-                     const IkdrResult& f = fit.steps[at(step)];
+                     Ikdr& fit = made->data.as<Ikdr>("fastfs_ikdr_fit");
+                     IkdrResult& f = fit.steps[at(step)];
                      r = {.struct_size = sizeof(fastfs_ikdr_result),
                           .warnings = f.warnings,
                           .converged = f.converged,

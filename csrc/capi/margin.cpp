@@ -212,8 +212,8 @@ fastfs_status fastfs_margin_scaling(const fastfs_margin* margin, double* shift, 
 void fastfs_margin_free(fastfs_margin* margin) { free_handle(margin, "margin"); }
 
 fastfs_status fastfs_relief(const fastfs_margin* margin, const int64_t* labels, int64_t n_classes,
-                            const fastfs_relief_options* options, const fastfs_run* run_,
-                            fastfs_relief_result* result) {
+                            const fastfs_relief_options* options, const fastfs_run* run_, fastfs_relief_result* result,
+                            fastfs_fitted** fitted) {
     return guarded([&] {
         require_handle(margin, "margin");
         const auto o = read_relief_options(options, margin, n_classes);
@@ -221,17 +221,14 @@ fastfs_status fastfs_relief(const fastfs_margin* margin, const int64_t* labels, 
         const Target target = o.target == FASTFS_TARGET_CLASS ? Target(read_labels(labels, n_classes, *margin))
                                                               : Target(o.y, events, margin->data.sample_weights());
         Run run = read_run(run_);
-        require_output(run, result, "result");
-        fill(result, FASTFS_RELIEF_RESULT_INIT, "result", [&](fastfs_relief_result& r) {
-            require_output(run, r.scores, "scores of the result");
-            require_array_or_null(r.scores_se, "scores_se of the result");
-            relief(margin->data, target, o, run, r);
-        });
+        fill_fitted(run, result, FASTFS_RELIEF_RESULT_INIT, fitted,
+                    [&](auto& r) { relief(margin->data, target, o, run, r); });
     });
 }
 
 fastfs_status fastfs_im4e(const fastfs_margin* margin, const int64_t* labels, int64_t n_classes,
-                          const fastfs_im4e_options* options, const fastfs_run* run_, fastfs_im4e_result* result) {
+                          const fastfs_im4e_options* options, const fastfs_run* run_, fastfs_im4e_result* result,
+                          fastfs_fitted** fitted) {
     return guarded([&] {
         require_handle(margin, "margin");
         require_numbers_only(margin, "IM4E");
@@ -248,13 +245,8 @@ fastfs_status fastfs_im4e(const fastfs_margin* margin, const int64_t* labels, in
                               << " is " << o.class_factors[c]);
         }
         Run run = read_run(run_);
-        require_output(run, result, "result");
-        fill(result, FASTFS_IM4E_RESULT_INIT, "result", [&](fastfs_im4e_result& r) {
-            require_output(run, r.weights, "weights of the result");
-            require_array_or_null(r.cost, "cost of the result");
-            require_array_or_null(r.objective, "objective of the result");
-            im4e(margin->data, classes, o, run, r);
-        });
+        fill_fitted(run, result, FASTFS_IM4E_RESULT_INIT, fitted,
+                    [&](auto& r) { im4e(margin->data, classes, o, run, r); });
     });
 }
 
@@ -278,12 +270,13 @@ fastfs_status fastfs_immigrate_fit(const fastfs_margin* margin, const int64_t* l
         if (!run.is_question()) require(result != nullptr, "result must not be null");
         fill(result, FASTFS_IMMIGRATE_RESULT_INIT, "result", [&](fastfs_immigrate_result& r) {
             auto made = std::make_unique<fastfs_fitted>(immigrate(margin->data, classes, o, run));
-            const Immigrate& f = made->data.as<Immigrate>("fastfs_immigrate_fit");
+            Immigrate& f = made->data.as<Immigrate>("fastfs_immigrate_fit");
             r = {.struct_size = sizeof(fastfs_immigrate_result),
                  .warnings = f.warnings,
                  .stored = f.stored,
-                 .n_iter = static_cast<int32_t>(f.cost.size()),
+                 .n_iter = static_cast<int64_t>(f.cost.size()),
                  .converged = f.converged,
+                 .reserved = 0,
                  .sigma = f.sigma,
                  .n_features = static_cast<int64_t>(f.features.size()),
                  .rank = static_cast<int64_t>(f.values.size()),

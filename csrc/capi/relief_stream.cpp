@@ -6,6 +6,7 @@
 #include "capi/abi.hpp"
 #include "capi/checks.hpp"
 #include "capi/fields.hpp"
+#include "capi/fitted.hpp"
 #include "capi/stream.hpp"
 #include "margin/relief_stream.hpp"
 #include "support/errors.hpp"
@@ -113,20 +114,17 @@ fastfs_status fastfs_relief_stream_new(int64_t n_rows, int64_t n_cols, const int
 }
 
 fastfs_status fastfs_relief_stream_finish(const fastfs_stream* stream, const int64_t* merged, int64_t n_merged,
-                                          const fastfs_run* run_, fastfs_relief_result* result) {
+                                          const fastfs_run* run_, fastfs_relief_result* result,
+                                          fastfs_fitted** fitted) {
     return guarded([&] {
         const UseStream<ReliefBlocks> use(stream, "stream");
         const ReliefStream& data = use->data();
         Run run = read_run(run_);
-        require_output(run, result, "result");
         require_last_pass(*use);
         data.require_all_rows();
         if (merged) require_merged(merged, data.n_classes(), n_merged);
-        fill(result, FASTFS_RELIEF_RESULT_INIT, "result", [&](fastfs_relief_result& r) {
-            require_output(run, r.scores, "scores of the result");
-            require_array_or_null(r.scores_se, "scores_se of the result");
-            data.scores(merged, n_merged, run, r);
-        });
+        fill_fitted(run, result, FASTFS_RELIEF_RESULT_INIT, fitted,
+                    [&](auto& r) { data.scores(merged, n_merged, run, r); });
     });
 }
 

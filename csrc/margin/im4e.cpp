@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "margin/soft_neighbors.hpp"
@@ -49,7 +50,7 @@ std::vector<double> first_weights(const ScaledFeatures& varying, std::int64_t n_
 // A step adds up the margins of the anchors: all samples, or a fresh draw for each step, over which sums are averaged.
 template <class T>
 void fit_im4e(const Margin& margin, const Classes& classes, const fastfs_im4e_options& options, Run& run,
-              fastfs_im4e_result& result) {
+              Owned<fastfs_im4e_result>& result) {
     const ScaledFeatures varying = margin.features();
     const std::int64_t n = varying.n_samples(), A = varying.n_features();
     const bool drawn = options.n_anchors > 0 && options.n_anchors < n;
@@ -84,7 +85,7 @@ void fit_im4e(const Margin& margin, const Classes& classes, const fastfs_im4e_op
         softmax_scale(options.sigma, options.sigma_rule, kIm4eSigma, classes, anchors->rows(), blocks, run, distances);
     result.warnings = margin.warnings(classes);
     result.stored = blocks.stored;
-    result.converged = 0;
+    std::vector<double> objective;
 
     while (static_cast<std::int32_t>(cost.size()) < options.max_iter && !result.converged) {
         run.step("IM4E", static_cast<double>(cost.size() + 1) / options.max_iter);
@@ -122,21 +123,22 @@ void fit_im4e(const Margin& margin, const Classes& classes, const fastfs_im4e_op
         }
         // Take the cost (3.4), without lambda, which (3.6) cancels.
         const double draw_cost = linear + result.sigma * totals.entropy, before = cost.empty() ? 0 : cost.back();
-        if (result.objective) result.objective[cost.size()] = totals.objective;
-        if (result.cost) result.cost[cost.size()] = (1 - share) * before + share * draw_cost;
+        objective.push_back(totals.objective);
         cost.push_back((1 - share) * before + share * draw_cost);
         require_finite_cost(cost.back());
         result.converged = settled(cost, options.tol);
     }
-    result.n_iter = static_cast<std::int32_t>(cost.size());
-    std::fill_n(result.weights, margin.X().n_cols(), 0.0);
+    result.n_iter = std::ssize(cost);
+    result.set(result.cost, std::move(cost));
+    result.set(result.objective, std::move(objective));
+    result.set_zeros(result.weights, margin.X().n_cols());
     for (std::size_t a = 0; a < w.size(); ++a) result.weights[varying.features[a]] = w[a];
 }
 
 }  // namespace
 
 void im4e(const Margin& margin, const Classes& classes, const fastfs_im4e_options& options, Run& run,
-          fastfs_im4e_result& result) {
+          Owned<fastfs_im4e_result>& result) {
     visit_dense(margin.X().description(),
                 [&]<class T>(const T*) { fit_im4e<T>(margin, classes, options, run, result); });
 }

@@ -4,10 +4,11 @@
 #include "fastfs/fastfs.h"
 #include "margin/margin.hpp"
 #include "support/classes.hpp"
+#include "support/owned.hpp"
 
 namespace fastfs::core {
 
 void im4e(const Margin& margin, const Classes& classes, const fastfs_im4e_options& options, Run& run,
-          fastfs_im4e_result& result);
+          Owned<fastfs_im4e_result>& result);
 
 }  // namespace fastfs::core

@@ -485,13 +485,13 @@ Immigrate fit_filtered(const Margin& margin, const Classes& classes, const fastf
     filter.max_iter = options.max_iter;
     filter.tol = options.tol;
     std::vector<double> weights(at(margin.X().n_cols()));
-    fastfs_im4e_result filter_result = FASTFS_IM4E_RESULT_INIT;
-    filter_result.weights = weights.data();
+    Owned<fastfs_im4e_result> filter_result(FASTFS_IM4E_RESULT_INIT);
     const auto weight = [&](std::int64_t a) { return weights[at(a)]; };
     auto features = margin.features().features;
     const double mean = 1 / static_cast<double>(features.size());
     try {
         im4e(margin, classes, filter, run, filter_result);
+        weights.assign(filter_result.weights, filter_result.weights + weights.size());
     } catch (const Answered&) {  // IMMIGRATE answers next, for the largest number of features
         for (const auto a : features) weights[at(a)] = mean;
     }

@@ -71,7 +71,7 @@ class ReliefFit {
     // Tells if a list of all pairs is shorter than a matrix of them, and serves the fit.
     static bool has_short_list(const Margin& margin, const Target& target, const fastfs_relief_options& options);
 
-    void compute(fastfs_relief_result& result);
+    void compute(Owned<fastfs_relief_result>& result);
 
   protected:
     // Returns the bytes of all neighbors of n_targets targets, with the copies that feature_sums and TargetScores make.
@@ -152,7 +152,7 @@ class ReliefFit {
     void require_memory(std::int64_t block) const;
     void compute_distances(const Targets& targets, std::int64_t first, std::int64_t last, double* rows) const;
     void find_all_pairs(double* rows, std::int64_t block);
-    void set_result(bool stored, fastfs_relief_result& result) const;
+    void set_result(bool stored, Owned<fastfs_relief_result>& result) const;
 
     bool found_few_ = false;
 };
@@ -391,7 +391,7 @@ void ReliefFit::require_memory(std::int64_t block) const {
                         "looking up neighbors", kSmallerFit);
 }
 
-void ReliefFit::compute(fastfs_relief_result& result) {
+void ReliefFit::compute(Owned<fastfs_relief_result>& result) {
     const auto [block, hold_all_distances] = choose_blocks();
     require_memory(block);
     Buffer<double> rows;
@@ -419,7 +419,7 @@ void ReliefFit::compute(fastfs_relief_result& result) {
     set_result(hold_all_distances, result);
 }
 
-void ReliefFit::set_result(bool stored, fastfs_relief_result& result) const {
+void ReliefFit::set_result(bool stored, Owned<fastfs_relief_result>& result) const {
     if (found_few_ && !rule_.by_totals()) result.warnings |= FASTFS_MARGIN_FEW_NEIGHBORS;
     if (n_alone_ == targets_.size()) result.warnings |= FASTFS_MARGIN_NO_NEIGHBORS;
     if (n_apart_ > 0) result.warnings |= FASTFS_MARGIN_APART;
@@ -432,7 +432,7 @@ void ReliefFit::set_result(bool stored, fastfs_relief_result& result) const {
         const auto [score, error] = target_scores_->score(k);
         return {options_.closed_form ? score * means_.total_weight() : score, error};
     };
-    write_scores(differences_.columns(), margin_.X().n_cols(), is_draw(), score_of, result);
+    write_scores(differences_.columns(), margin_.X().n_cols(), options_.n_targets, is_draw(), score_of, result);
 }
 
 bool ReliefFit::has_short_list(const Margin& margin, const Target& target, const fastfs_relief_options& options) {
@@ -454,7 +454,7 @@ void normalize_closed_form(std::int64_t n, fastfs_relief_result& result) {
 }
 
 void relief(const Margin& margin, const Target& target, const fastfs_relief_options& options, Run& run,
-            fastfs_relief_result& result) {
+            Owned<fastfs_relief_result>& result) {
     if (const Classes* classes = target.classes()) result.warnings = margin.warnings(*classes);
     require(
         target.classes() || options.method == FASTFS_RRELIEFF || target.total_weight() >= 2,

@@ -6,11 +6,12 @@
 #include "fastfs/fastfs.h"
 #include "margin/margin.hpp"
 #include "margin/target.hpp"
+#include "support/owned.hpp"
 
 namespace fastfs::core {
 
 void relief(const Margin& margin, const Target& target, const fastfs_relief_options& options, Run& run,
-            fastfs_relief_result& result);
+            Owned<fastfs_relief_result>& result);
 
 // Computes the scores w = max(-u, 0) / |max(-u, 0)|, with -u the sum over misses minus the sum over hits.
 void normalize_closed_form(std::int64_t n, fastfs_relief_result& result);

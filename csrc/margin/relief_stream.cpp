@@ -314,7 +314,7 @@ GroupedNeighbors ReliefStream::group_by_target(const std::vector<RowsByGroup>& n
 }
 
 void ReliefStream::scores(const std::int64_t* merged, std::int64_t n_merged, Run& run,
-                          fastfs_relief_result& result) const {
+                          Owned<fastfs_relief_result>& result) const {
     const auto& targets = plan_->targets;
     std::vector<std::int64_t> merged_class = up_to(n_classes());
     if (merged) {
@@ -383,7 +383,7 @@ void ReliefStream::scores(const std::int64_t* merged, std::int64_t n_merged, Run
         const auto [mean, error] = means.of(sums.data(), n_features, k);
         return {options.closed_form ? mean * means.total_weight() : mean, error};
     };
-    write_scores(search_->columns, n_cols(), is_draw, score_of, result);
+    write_scores(search_->columns, n_cols(), options.n_targets, is_draw, score_of, result);
     if (options.closed_form) normalize_closed_form(n_cols(), result);
     const bool one_sample = *std::min_element(class_sizes.begin(), class_sizes.end()) == 1;
     result.warnings |= (search_->scales.uneven ? FASTFS_MARGIN_UNEVEN : 0) |

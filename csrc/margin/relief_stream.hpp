@@ -56,7 +56,7 @@ class ReliefStream {
     void next(Run& run);
     // Ends the second pass and writes the scores. merged: the index of the merged class to which each class belongs, or
     // null if no classes are merged.
-    void scores(const std::int64_t* merged, std::int64_t n_merged, Run& run, fastfs_relief_result& result) const;
+    void scores(const std::int64_t* merged, std::int64_t n_merged, Run& run, Owned<fastfs_relief_result>& result) const;
 
   private:
     struct Plan {

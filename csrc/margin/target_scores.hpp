@@ -3,7 +3,6 @@
 // a target's neighbors then depend on the feature.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <utility>
@@ -15,6 +14,7 @@
 #include "margin/neighbors.hpp"
 #include "margin/targets.hpp"
 #include "support/index.hpp"
+#include "support/owned.hpp"
 #include "support/run.hpp"
 
 namespace fastfs::core {
@@ -78,17 +78,17 @@ class TargetScores {
     Numbers sums_;  // n_sums() x n_features
 };
 
-// Writes the scores of the columns that are used and, of drawn targets, their standard errors; all other columns get 0.
-// score_of(k) is the ScoreWithError of columns[k].
+// Writes the scores of the columns that are used and, if n_targets is given, their standard errors, 0 unless targets
+// are drawn; all other columns get 0. score_of(k) is the ScoreWithError of columns[k].
 template <class ScoreOf>
-void write_scores(const std::vector<std::int64_t>& columns, std::int64_t n_cols, bool is_draw, ScoreOf&& score_of,
-                  fastfs_relief_result& result) {
-    std::fill_n(result.scores, n_cols, 0.0);
-    if (result.scores_se) std::fill_n(result.scores_se, n_cols, 0.0);
+void write_scores(const std::vector<std::int64_t>& columns, std::int64_t n_cols, std::int64_t n_targets, bool is_draw,
+                  ScoreOf&& score_of, Owned<fastfs_relief_result>& result) {
+    result.set_zeros(result.scores, n_cols);
+    if (n_targets > 0) result.set_zeros(result.scores_se, n_cols);
     for (std::size_t k = 0; k < columns.size(); ++k) {
         const ScoreWithError scored = score_of(static_cast<std::int64_t>(k));
         result.scores[columns[k]] = scored.score;
-        if (result.scores_se && is_draw) result.scores_se[columns[k]] = scored.error;
+        if (is_draw) result.scores_se[columns[k]] = scored.error;
     }
 }
 

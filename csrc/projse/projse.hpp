@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 
 #include "fastfs/fastfs.h"
 #include "projse/sums.hpp"
@@ -13,11 +12,9 @@
 namespace fastfs::core {
 
 // Chooses from sums over the rows. The caller owns the arrays of the result. bytes_of_sums: the bytes of sums that were
-// made for this choice. inner_products: writes the centred inner products of column k of X with all, for a choice
-// beyond the targets' span from sums that don't have them.
+// made for this choice.
 void projse_select(const ProjseSums& sums, const fastfs_projse_options& options, Run& run, fastfs_projse_result& result,
-                   std::int64_t bytes_of_sums = 0,
-                   const std::function<void(std::int64_t k, double* out)>& inner_products = {});
+                   std::int64_t bytes_of_sums = 0);
 
 // Sums and chooses, by the cheapest way for the shape.
 void projse(const ProjseRows& rows, std::int64_t n_classes, const fastfs_projse_options& options, Run& run,

@@ -52,9 +52,6 @@ im4e_stage <- function(given, keep) {
     )
     options$class_factors <- class_factors(given$class_weight, target$classes)
     found <- core_result(.Call(C_im4e, handle, labels_of(target), n_classes(target), options, run), names)
-    steps <- seq_len(found$n_iter)
-    found$cost <- found$cost[steps]
-    found$objective <- found$objective[steps]
     c(list(scores = found$weights), found[names(found) != "weights"])
   })
 }

@@ -54,7 +54,7 @@ family_stage <- function(method, given, keep = FALSE) {
     if (!is.null(options$priors)) given$priors <- class_priors(options$priors, target$classes)
     found <- core_result(.Call(C_relief, handle, labels_of(target), n_classes(target), given, run), names)
     c(
-      found[names(found) %in% c("scores", "scores_se")],
+      Filter(Negate(is.null), found[c("scores", "scores_se")]),
       list(
         algorithm = if (found$stored == 1) "stored" else "blocks", target_type = target$kind,
         messages = family_messages(method, found, target, weights, options$core$n_neighbors)

@@ -8,6 +8,22 @@
 
 #define AT(type, member) offsetof(type, member)
 
+/* The owner of the arrays of a result, which is freed when R has copies of them, or if R stops before. */
+static const char fitted_tag[] = "fastfs_fitted";
+
+static void free_fitted(SEXP pointer) {
+    fastfs_fitted_free(R_ExternalPtrAddr(pointer));
+    R_ClearExternalPtr(pointer);
+}
+
+/* Ends the shim if a call that makes `fitted` has failed; otherwise `owner` keeps it. */
+#define RETURN_FAILED_FIT(status_of_call)            \
+    do {                                             \
+        const fastfs_status status = status_of_call; \
+        R_SetExternalPtrAddr(owner, fitted);         \
+        RETURN_FAILURE(call, status);                \
+    } while (0)
+
 /* ---- margins ----------------------------------------------------------------------------------------------------- */
 
 static const char margin_tag[] = "fastfs_margin";
@@ -42,24 +58,25 @@ static const struct output relief_outputs[] = {
     {"warnings", AT(fastfs_relief_result, warnings), I32, 0, 0, 0},
     {"stored", AT(fastfs_relief_result, stored), I32, 0, 0, 0},
     {"n_apart", AT(fastfs_relief_result, n_apart), I64, 0, 0, 0},
+    {"scores", AT(fastfs_relief_result, scores), DOUBLES, 0, 0, 0},
+    {"scores_se", AT(fastfs_relief_result, scores_se), DOUBLES, 0, 0, 0},
 };
 
 static SEXP relief(SEXP pointer, SEXP labels, SEXP n_classes, SEXP given, SEXP given_run) {
     const fastfs_margin* margin = handle_of(pointer, margin_tag);
     fastfs_relief_options options = FASTFS_RELIEF_OPTIONS_INIT;
     fastfs_relief_result result = FASTFS_RELIEF_RESULT_INIT;
+    fastfs_fitted* fitted = NULL;
     struct call call;
-    int n_protected = 1;
-    const R_xlen_t d = (R_xlen_t)number(kept_X(pointer), "n_cols");
+    int n_protected = 2;
     read_options("fastfs_relief_options", given, &options);
     SEXP found = PROTECT(new_list(5));
-    result.scores = REAL(doubles_in(found, "scores", d));
-    if (options.n_targets > 0) result.scores_se = REAL(doubles_in(found, "scores_se", d));
+    SEXP owner = PROTECT(new_handle(fitted_tag, R_NilValue, free_fitted));
     const int64_t* y = as_int64s(labels);
     begin_call(&call, given_run);
-    RETURN_FAILURE(call, fastfs_relief(margin, y, (int64_t)Rf_asReal(n_classes), &options, &call.run, &result));
-    ADD_OUTPUTS(found, result, relief_outputs, d);
-    found = trimmed(found);
+    RETURN_FAILED_FIT(fastfs_relief(margin, y, (int64_t)Rf_asReal(n_classes), &options, &call.run, &result, &fitted));
+    ADD_OUTPUTS(found, result, relief_outputs, (R_xlen_t)number(kept_X(pointer), "n_cols"));
+    free_fitted(owner);
     UNPROTECT(n_protected);
     return found;
 }
@@ -67,27 +84,29 @@ static SEXP relief(SEXP pointer, SEXP labels, SEXP n_classes, SEXP given, SEXP g
 static const struct output im4e_outputs[] = {
     {"warnings", AT(fastfs_im4e_result, warnings), I32, 0, 0, 0},
     {"stored", AT(fastfs_im4e_result, stored), I32, 0, 0, 0},
-    {"n_iter", AT(fastfs_im4e_result, n_iter), I32, 0, 0, 0},
+    {"n_iter", AT(fastfs_im4e_result, n_iter), I64, 0, 0, 0},
     {"converged", AT(fastfs_im4e_result, converged), I32, 0, 0, 0},
     {"sigma", AT(fastfs_im4e_result, sigma), F64, 0, 0, 0},
+    {"weights", AT(fastfs_im4e_result, weights), DOUBLES, 0, 0, 0},
+    {"cost", AT(fastfs_im4e_result, cost), DOUBLES, AT(fastfs_im4e_result, n_iter), 0, 0},
+    {"objective", AT(fastfs_im4e_result, objective), DOUBLES, AT(fastfs_im4e_result, n_iter), 0, 0},
 };
 
 static SEXP im4e(SEXP pointer, SEXP labels, SEXP n_classes, SEXP given, SEXP given_run) {
     const fastfs_margin* margin = handle_of(pointer, margin_tag);
     fastfs_im4e_options options = FASTFS_IM4E_OPTIONS_INIT;
     fastfs_im4e_result result = FASTFS_IM4E_RESULT_INIT;
+    fastfs_fitted* fitted = NULL;
     struct call call;
-    int n_protected = 1;
-    const R_xlen_t d = (R_xlen_t)number(kept_X(pointer), "n_cols");
+    int n_protected = 2;
     read_options("fastfs_im4e_options", given, &options);
     SEXP found = PROTECT(new_list(8));
-    result.weights = REAL(doubles_in(found, "weights", d));
-    result.cost = REAL(doubles_in(found, "cost", options.max_iter));
-    result.objective = REAL(doubles_in(found, "objective", options.max_iter));
+    SEXP owner = PROTECT(new_handle(fitted_tag, R_NilValue, free_fitted));
     const int64_t* y = as_int64s(labels);
     begin_call(&call, given_run);
-    RETURN_FAILURE(call, fastfs_im4e(margin, y, (int64_t)Rf_asReal(n_classes), &options, &call.run, &result));
-    ADD_OUTPUTS(found, result, im4e_outputs, d);
+    RETURN_FAILED_FIT(fastfs_im4e(margin, y, (int64_t)Rf_asReal(n_classes), &options, &call.run, &result, &fitted));
+    ADD_OUTPUTS(found, result, im4e_outputs, (R_xlen_t)number(kept_X(pointer), "n_cols"));
+    free_fitted(owner);
     UNPROTECT(n_protected);
     return found;
 }
@@ -96,9 +115,11 @@ static SEXP im4e(SEXP pointer, SEXP labels, SEXP n_classes, SEXP given, SEXP giv
 static const struct output immigrate_outputs[] = {
     {"warnings", OF(warnings), I32, 0, 0, 0},
     {"stored", OF(stored), I32, 0, 0, 0},
-    {"n_iter", OF(n_iter), I32, 0, 0, 0},
+    {"n_iter", OF(n_iter), I64, 0, 0, 0},
     {"converged", OF(converged), I32, 0, 0, 0},
     {"sigma", OF(sigma), F64, 0, 0, 0},
+    {"cost", OF(cost), DOUBLES, OF(n_iter), 0, 0},
+    {"objective", OF(objective), DOUBLES, OF(n_iter), 0, 0},
     {"features", OF(features), INT64S, OF(n_features), 0, 0},
     {"eigenvalues", OF(values), DOUBLES, OF(rank), 0, 0},
     {"eigenvectors", OF(vectors), DOUBLES, OF(rank), OF(n_features), 0},
@@ -108,14 +129,6 @@ static const struct output immigrate_outputs[] = {
 };
 #undef OF
 
-/* The handle of what a fit has made, which is freed when its arrays have been copied, or if R stops before. */
-static const char fitted_tag[] = "fastfs_fitted";
-
-static void free_fitted(SEXP pointer) {
-    fastfs_fitted_free(R_ExternalPtrAddr(pointer));
-    R_ClearExternalPtr(pointer);
-}
-
 static SEXP immigrate(SEXP pointer, SEXP labels, SEXP n_classes, SEXP given, SEXP given_run) {
     const fastfs_margin* margin = handle_of(pointer, margin_tag);
     fastfs_immigrate_options options = FASTFS_IMMIGRATE_OPTIONS_INIT;
@@ -123,20 +136,15 @@ static SEXP immigrate(SEXP pointer, SEXP labels, SEXP n_classes, SEXP given, SEX
     fastfs_fitted* fitted = NULL;
     struct call call;
     int n_protected = 2;
-    const R_xlen_t d = (R_xlen_t)number(kept_X(pointer), "n_cols");
     read_options("fastfs_immigrate_options", given, &options);
     SEXP found = PROTECT(new_list(13));
-    SEXP handle = PROTECT(new_handle(fitted_tag, R_NilValue, free_fitted));
+    SEXP owner = PROTECT(new_handle(fitted_tag, R_NilValue, free_fitted));
     const int64_t* y = as_int64s(labels);
     begin_call(&call, given_run);
-    const fastfs_status status =
-        fastfs_immigrate_fit(margin, y, (int64_t)Rf_asReal(n_classes), &options, &call.run, &result, &fitted);
-    R_SetExternalPtrAddr(handle, fitted);
-    RETURN_FAILURE(call, status);
-    ADD_OUTPUTS(found, result, immigrate_outputs, d);
-    add(found, "cost", of_doubles(result.cost, result.n_iter));
-    add(found, "objective", of_doubles(result.objective, result.n_iter));
-    free_fitted(handle);
+    RETURN_FAILED_FIT(
+        fastfs_immigrate_fit(margin, y, (int64_t)Rf_asReal(n_classes), &options, &call.run, &result, &fitted));
+    ADD_OUTPUTS(found, result, immigrate_outputs, (R_xlen_t)number(kept_X(pointer), "n_cols"));
+    free_fitted(owner);
     UNPROTECT(n_protected);
     return found;
 }
@@ -307,12 +315,11 @@ static SEXP projse(SEXP given_X, SEXP given_Y, SEXP labels, SEXP n_classes, SEXP
     read_matrix(given_X, &X);
     if (given_Y != R_NilValue) read_matrix(given_Y, &Y);
     const R_xlen_t m = (R_xlen_t)options.n_select;
-    SEXP found = PROTECT(new_list(11));
+    SEXP found = PROTECT(new_list(10));
     result.scores = REAL(doubles_in(found, "scores", (R_xlen_t)X.n_cols));
     result.selection_scores = REAL(doubles_in(found, "selection_scores", m));
     result.gaps = REAL(doubles_in(found, "gaps", m));
     result.captured = REAL(doubles_in(found, "captured", m));
-    result.explained = REAL(doubles_in(found, "explained", m));
     result.selected = (int64_t*)R_alloc((size_t)m + 1, sizeof(int64_t));
     const int64_t* y = as_int64s(labels);
     begin_call(&call, given_run);
@@ -383,17 +390,15 @@ static SEXP disc(SEXP given_sets, SEXP n_components, SEXP given, SEXP given_run)
     }
     read_options("fastfs_disc_options", given, &options);
     SEXP results = PROTECT(Rf_allocVector(VECSXP, n));
-    SEXP handle = PROTECT(new_handle(fitted_tag, R_NilValue, free_fitted));
+    SEXP owner = PROTECT(new_handle(fitted_tag, R_NilValue, free_fitted));
     begin_call(&call, given_run);
-    const fastfs_status status = fastfs_disc_fit(sets, n, &options, &call.run, fits, &fitted);
-    R_SetExternalPtrAddr(handle, fitted);
-    RETURN_FAILURE(call, status);
+    RETURN_FAILED_FIT(fastfs_disc_fit(sets, n, &options, &call.run, fits, &fitted));
     for (R_xlen_t s = 0; s < n; ++s) {
         SEXP found = new_list(15);
         SET_VECTOR_ELT(results, s, found);
         ADD_OUTPUTS(found, fits[s], disc_outputs, (R_xlen_t)fits[s].n_features);
     }
-    free_fitted(handle);
+    free_fitted(owner);
     UNPROTECT(n_protected);
     return results;
 }
@@ -433,15 +438,13 @@ static SEXP ikdr(SEXP given_X, SEXP given_kernels, SEXP labels, SEXP n_classes, 
     read_matrix(given_X, &X);
     source.X = &X;
     SEXP found = PROTECT(new_list(15));
-    SEXP handle = PROTECT(new_handle(fitted_tag, R_NilValue, free_fitted));
+    SEXP owner = PROTECT(new_handle(fitted_tag, R_NilValue, free_fitted));
     const int64_t* y = as_int64s(labels);
     begin_call(&call, given_run);
-    const fastfs_status status =
-        fastfs_ikdr_fit(&source, y, (int64_t)Rf_asReal(n_classes), &options, &call.run, &result, &fitted);
-    R_SetExternalPtrAddr(handle, fitted);
-    RETURN_FAILURE(call, status);
+    RETURN_FAILED_FIT(
+        fastfs_ikdr_fit(&source, y, (int64_t)Rf_asReal(n_classes), &options, &call.run, &result, &fitted));
     ADD_OUTPUTS(found, result, ikdr_outputs, (R_xlen_t)X.n_cols);
-    free_fitted(handle);
+    free_fitted(owner);
     UNPROTECT(n_protected);
     return found;
 }

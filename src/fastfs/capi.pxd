@@ -262,9 +262,6 @@ cdef extern from "fastfs/fastfs.h" nogil:
         FASTFS_PROJSE_SIGMA_GIVEN
     enum:
         FASTFS_PROJSE_CENTER_AUTO
-    enum:
-        FASTFS_PROJSE_STOP
-        FASTFS_PROJSE_RESIDUAL
     ctypedef struct fastfs_projse_options:
         size_t struct_size
         int32_t kernel
@@ -274,8 +271,6 @@ cdef extern from "fastfs/fastfs.h" nogil:
         int32_t normalize
         int32_t from_y
         double sigma
-        int32_t beyond
-        int32_t reserved
         double eps
         int64_t n_select
         fastfs_tile_kernel custom
@@ -297,7 +292,6 @@ cdef extern from "fastfs/fastfs.h" nogil:
         double *selection_scores
         double *gaps
         double *captured
-        double *explained
     fastfs_status fastfs_projse(const fastfs_matrix *X, const fastfs_matrix *Y, const int64_t *labels, int64_t n_classes, const fastfs_projse_options *options, const fastfs_run *run, fastfs_projse_result *result)
     fastfs_status fastfs_projse_kernels(int64_t n_y, int64_t n_x, const double *K_YY, const double *K_YX, const double *K_XX, const fastfs_projse_options *options, const fastfs_run *run, fastfs_projse_result *result)
     fastfs_status fastfs_projse_label_scores(const fastfs_matrix *X, const int64_t *labels, int64_t n_labelings, int64_t n_classes, const fastfs_projse_options *options, const fastfs_run *run, double *scores)
@@ -385,9 +379,9 @@ cdef extern from "fastfs/fastfs.h" nogil:
         double *scores_se
         int64_t n_alone
         int64_t n_apart
-    fastfs_status fastfs_relief(const fastfs_margin *margin, const int64_t *labels, int64_t n_classes, const fastfs_relief_options *options, const fastfs_run *run, fastfs_relief_result *result)
+    fastfs_status fastfs_relief(const fastfs_margin *margin, const int64_t *labels, int64_t n_classes, const fastfs_relief_options *options, const fastfs_run *run, fastfs_relief_result *result, fastfs_fitted **fitted)
     fastfs_status fastfs_relief_stream_new(int64_t n_rows, int64_t n_cols, const int64_t *labels, int64_t n_classes, int32_t scaling, const fastfs_relief_options *options, const fastfs_run *run, fastfs_stream **stream)
-    fastfs_status fastfs_relief_stream_finish(const fastfs_stream *stream, const int64_t *merged, int64_t n_merged, const fastfs_run *run, fastfs_relief_result *result)
+    fastfs_status fastfs_relief_stream_finish(const fastfs_stream *stream, const int64_t *merged, int64_t n_merged, const fastfs_run *run, fastfs_relief_result *result, fastfs_fitted **fitted)
     enum:
         FASTFS_MARGIN_SIGMA_GIVEN
         FASTFS_MARGIN_SIGMA_NEAREST
@@ -406,13 +400,14 @@ cdef extern from "fastfs/fastfs.h" nogil:
         size_t struct_size
         int32_t warnings
         int32_t stored
-        int32_t n_iter
+        int64_t n_iter
         int32_t converged
+        int32_t reserved
         double sigma
         double *weights
         double *cost
         double *objective
-    fastfs_status fastfs_im4e(const fastfs_margin *margin, const int64_t *labels, int64_t n_classes, const fastfs_im4e_options *options, const fastfs_run *run, fastfs_im4e_result *result)
+    fastfs_status fastfs_im4e(const fastfs_margin *margin, const int64_t *labels, int64_t n_classes, const fastfs_im4e_options *options, const fastfs_run *run, fastfs_im4e_result *result, fastfs_fitted **fitted)
     enum:
         FASTFS_PREFILTER_NONE
         FASTFS_PREFILTER_IM4E
@@ -437,19 +432,20 @@ cdef extern from "fastfs/fastfs.h" nogil:
         size_t struct_size
         int32_t warnings
         int32_t stored
-        int32_t n_iter
+        int64_t n_iter
         int32_t converged
+        int32_t reserved
         double sigma
         int64_t n_features
         int64_t rank
-        const int64_t *features
-        const double *values
-        const double *vectors
-        const double *W
-        const double *scores
-        const double *cost
-        const double *objective
-        const double *prefilter_weights
+        int64_t *features
+        double *values
+        double *vectors
+        double *W
+        double *scores
+        double *cost
+        double *objective
+        double *prefilter_weights
     fastfs_status fastfs_immigrate_fit(const fastfs_margin *margin, const int64_t *labels, int64_t n_classes, const fastfs_immigrate_options *options, const fastfs_run *run, fastfs_immigrate_result *result, fastfs_fitted **fitted)
     fastfs_status fastfs_immigrate_pairs(int64_t n_features, int64_t rank, const double *values, const double *vectors, int32_t without_leading, int64_t n_pairs, const fastfs_run *run, int64_t *a, int64_t *b, double *weights, int64_t *found)
     ctypedef struct fastfs_margin_metric:
@@ -523,16 +519,16 @@ cdef extern from "fastfs/fastfs.h" nogil:
         int64_t n_differential
         double gap
         double ratio
-        const double *significance
-        const double *vectors
-        const int32_t *trivial
-        const double *eigenvalues
-        const double *diffusion
-        const double *bandwidths
-        const double *scores
+        double *significance
+        double *vectors
+        int32_t *trivial
+        double *eigenvalues
+        double *diffusion
+        double *bandwidths
+        double *scores
         int64_t n_stored
-        const double *mean
-        const double *scale
+        double *mean
+        double *scale
         double graph_recall
     fastfs_status fastfs_disc_fit(const fastfs_disc_set *sets, int64_t n_sets, const fastfs_disc_options *options, const fastfs_run *run, fastfs_disc_result *results, fastfs_fitted **fitted)
     fastfs_status fastfs_disc_graph(const fastfs_fitted *fitted, int64_t set, int32_t index_bits, const fastfs_run *run, void *indptr, void *indices, double *weights)
@@ -596,15 +592,15 @@ cdef extern from "fastfs/fastfs.h" nogil:
         double objective
         double interpretability
         double similarity
-        const double *history
-        const double *A
-        const double *embedding
-        const double *profile
-        const double *weights
-        const double *prices
-        const double *deltas
-        const double *means
-        const double *scales
+        double *history
+        double *A
+        double *embedding
+        double *profile
+        double *weights
+        double *prices
+        double *deltas
+        double *means
+        double *scales
     fastfs_status fastfs_ikdr_fit(const fastfs_ikdr_kernels *kernels, const int64_t *labels, int64_t n_classes, const fastfs_ikdr_options *options, const fastfs_run *run, fastfs_ikdr_result *results, fastfs_fitted **fitted)
     ctypedef struct fastfs_ikdr_model:
         size_t struct_size

@@ -24,6 +24,7 @@
 #include "fastfs/fastfs.hpp"
 #include "fastfs/link_blas.h"
 #include "fastfs/testing.h"
+#include "results.hpp"
 #include "streams.hpp"
 
 namespace {
@@ -195,10 +196,10 @@ void test_null() {
     CHECK(fastfs_projse_stream_finish(nullptr, nullptr, 0, nullptr, nullptr, nullptr) == FASTFS_EINVAL);
     CHECK(fastfs_margin_new(nullptr, nullptr, nullptr, nullptr) == FASTFS_EINVAL);
     CHECK(fastfs_margin_scaling(nullptr, nullptr, nullptr) == FASTFS_EINVAL);
-    CHECK(fastfs_relief(nullptr, nullptr, 2, nullptr, nullptr, nullptr) == FASTFS_EINVAL);
+    CHECK(fastfs_relief(nullptr, nullptr, 2, nullptr, nullptr, nullptr, nullptr) == FASTFS_EINVAL);
     CHECK(fastfs_relief_stream_new(4, 2, nullptr, 2, 0, nullptr, nullptr, nullptr) == FASTFS_EINVAL);
-    CHECK(fastfs_relief_stream_finish(nullptr, nullptr, 0, nullptr, nullptr) == FASTFS_EINVAL);
-    CHECK(fastfs_im4e(nullptr, nullptr, 2, nullptr, nullptr, nullptr) == FASTFS_EINVAL);
+    CHECK(fastfs_relief_stream_finish(nullptr, nullptr, 0, nullptr, nullptr, nullptr) == FASTFS_EINVAL);
+    CHECK(fastfs_im4e(nullptr, nullptr, 2, nullptr, nullptr, nullptr, nullptr) == FASTFS_EINVAL);
     CHECK(fastfs_immigrate_fit(nullptr, nullptr, 2, nullptr, nullptr, nullptr, nullptr) == FASTFS_EINVAL);
     CHECK(fastfs_immigrate_pairs(2, 1, nullptr, nullptr, 0, 1, nullptr, nullptr, nullptr, nullptr, nullptr) ==
           FASTFS_EINVAL);
@@ -270,12 +271,10 @@ void test_negative_sizes() {
         fastfs_margin* margin = nullptr;
         CHECK(fastfs_margin_new(&X, nullptr, nullptr, &margin) == FASTFS_OK);
         fastfs_relief_result result = FASTFS_RELIEF_RESULT_INIT;
-        result.scores = out.data();
-        CHECK(fastfs_relief(margin, labels.data(), size, nullptr, nullptr, &result) == FASTFS_EINVAL);
-        fastfs_im4e_result weights = FASTFS_IM4E_RESULT_INIT;
-        weights.weights = out.data();
-        CHECK(fastfs_im4e(margin, labels.data(), size, nullptr, nullptr, &weights) == FASTFS_EINVAL);
         fastfs_fitted* fitted = nullptr;
+        CHECK(fastfs_relief(margin, labels.data(), size, nullptr, nullptr, &result, &fitted) == FASTFS_EINVAL);
+        fastfs_im4e_result weights = FASTFS_IM4E_RESULT_INIT;
+        CHECK(fastfs_im4e(margin, labels.data(), size, nullptr, nullptr, &weights, &fitted) == FASTFS_EINVAL);
         fastfs_immigrate_result of_immigrate = FASTFS_IMMIGRATE_RESULT_INIT;
         CHECK(fastfs_immigrate_fit(margin, labels.data(), size, nullptr, nullptr, &of_immigrate, &fitted) ==
                   FASTFS_EINVAL &&
@@ -387,11 +386,10 @@ void test_margin_options() {
         const auto relief_refused = [&](const char* what, auto&& change) {
             auto o = fastfs::default_relief_options();
             change(o);
-            std::fill(scores.begin(), scores.end(), -7.0);
             fastfs_relief_result result = FASTFS_RELIEF_RESULT_INIT;
-            result.scores = scores.data();
-            check(fastfs_relief(margin, labels.data(), 2, &o, nullptr, &result) == FASTFS_EINVAL && says(what) &&
-                      scores == std::vector<double>(d, -7.0),
+            fastfs_fitted* fitted = nullptr;
+            check(fastfs_relief(margin, labels.data(), 2, &o, nullptr, &result, &fitted) == FASTFS_EINVAL &&
+                      says(what) && result.scores == nullptr && fitted == nullptr,
                   __FILE__, __LINE__, what);
         };
         const auto numeric = [&](fastfs_relief_options& o) {
@@ -479,8 +477,8 @@ void test_margin_options() {
         }
         // A refused call leaves the handle unchanged.
         fastfs_relief_result result = FASTFS_RELIEF_RESULT_INIT;
-        result.scores = scores.data();
-        CHECK(fastfs_relief(margin, labels.data(), 2, nullptr, nullptr, &result) == FASTFS_OK && scores[5] != 0);
+        CHECK(fastfs_relief(margin, labels.data(), 2, nullptr, nullptr, &result, owner()) == FASTFS_OK);
+        CHECK(result.scores[5] != 0);
         fastfs_margin_free(margin);
         margin = nullptr;
     }
@@ -729,19 +727,21 @@ void test_struct_sizes() {
     });
     CHECK(fastfs_margin_new(&X, nullptr, nullptr, &margin) == FASTFS_OK);
     fastfs_relief_result relief = FASTFS_RELIEF_RESULT_INIT;
-    relief.scores = scores.data();
     test_versions("fastfs_relief_options", fastfs::default_relief_options(), 8, [&](fastfs_relief_options* o) {
-        return fastfs_relief(margin, labels.data(), 2, o, nullptr, &relief);
+        return fastfs_relief(margin, labels.data(), 2, o, nullptr, &relief, owner());
     });
-    test_versions("fastfs_relief_result", relief, sizeof relief, [&](fastfs_relief_result* r) {
-        return fastfs_relief(margin, labels.data(), 2, nullptr, nullptr, r);
+    relief = FASTFS_RELIEF_RESULT_INIT;
+    test_versions("fastfs_relief_result", relief, 8, [&](fastfs_relief_result* r) {
+        return fastfs_relief(margin, labels.data(), 2, nullptr, nullptr, r, owner());
     });
     fastfs_im4e_result weights = FASTFS_IM4E_RESULT_INIT;
-    weights.weights = scores.data();
-    test_versions("fastfs_im4e_options", fastfs::default_im4e_options(), 8,
-                  [&](fastfs_im4e_options* o) { return fastfs_im4e(margin, labels.data(), 2, o, nullptr, &weights); });
-    test_versions("fastfs_im4e_result", weights, offsetof(fastfs_im4e_result, cost),
-                  [&](fastfs_im4e_result* r) { return fastfs_im4e(margin, labels.data(), 2, nullptr, nullptr, r); });
+    test_versions("fastfs_im4e_options", fastfs::default_im4e_options(), 8, [&](fastfs_im4e_options* o) {
+        return fastfs_im4e(margin, labels.data(), 2, o, nullptr, &weights, owner());
+    });
+    weights = FASTFS_IM4E_RESULT_INIT;
+    test_versions("fastfs_im4e_result", weights, 8, [&](fastfs_im4e_result* r) {
+        return fastfs_im4e(margin, labels.data(), 2, nullptr, nullptr, r, owner());
+    });
     fastfs_fitted* fitted = nullptr;
     const auto fit_immigrate = [&](const fastfs_immigrate_options* o, fastfs_immigrate_result* r) {
         fastfs_fitted_free(fitted);
@@ -982,15 +982,14 @@ void test_questions() {
                 options.n_neighbors = 1;
                 test_question("relief", [&](const fastfs_run& how, bool given) {
                     fastfs_relief_result result = FASTFS_RELIEF_RESULT_INIT;
-                    result.scores = scores.data();
-                    return fastfs_relief(margin, labels.data(), 2, &options, &how, give(given, &result));
+                    return fastfs_relief(margin, labels.data(), 2, &options, &how, give(given, &result),
+                                         give(given, owner()));
                 });
             }
         }
         test_question("im4e", [&](const fastfs_run& how, bool given) {
             fastfs_im4e_result result = FASTFS_IM4E_RESULT_INIT;
-            result.weights = scores.data();
-            return fastfs_im4e(margin, labels.data(), 2, nullptr, &how, give(given, &result));
+            return fastfs_im4e(margin, labels.data(), 2, nullptr, &how, give(given, &result), give(given, owner()));
         });
         auto filtered = fastfs::default_immigrate_options();
         filtered.prefilter = FASTFS_PREFILTER_IM4E;
@@ -1359,7 +1358,8 @@ void test_genotypes() {
     fastfs_relief_options of_relief = FASTFS_RELIEF_OPTIONS_INIT;
     of_relief.n_neighbors = 2;
     const auto scores = [&](const fastfs::matrix& samples) {
-        return fastfs::margin(samples, options).relief(labels.data(), 2, of_relief).scores;
+        const auto fitted = fastfs::margin(samples, options).relief(labels.data(), 2, of_relief);
+        return list(fitted->scores, samples.n_cols());
     };
     const fastfs::matrix decoded(chosen.data(), 6, 3);
     const auto found = scores(G), expected = scores(decoded);
@@ -1375,7 +1375,8 @@ void test_genotypes() {
     for (const int scaling : {FASTFS_SCALE_RANGE, FASTFS_SCALE_STANDARD}) {
         const auto stage = fastfs::default_margin_options(scaling, FASTFS_KEEP_MANHATTAN);
         const auto weights = [&](const fastfs::matrix& samples) {
-            return fastfs::margin(samples, stage).im4e(labels.data(), 2, fastfs::default_im4e_options()).weights;
+            const auto fitted = fastfs::margin(samples, stage).im4e(labels.data(), 2);
+            return list(fitted->weights, samples.n_cols());
         };
         CHECK(weights(G) == weights(decoded));
     }

@@ -53,10 +53,12 @@ fastfs::run threads(int n, std::int64_t max_memory = 0) {
     return run;
 }
 
-bool same(const fastfs::disc& a, const fastfs::disc& b, double tolerance) {
-    bool equal = a.n_sets() == b.n_sets();
-    for (std::int64_t s = 0; s < a.n_sets() && equal; ++s) {
-        const auto x = a.result(s), y = b.result(s);
+using Fitted = fastfs::fitted<fastfs::disc_result>;
+
+bool same(const Fitted& a, const Fitted& b, double tolerance) {
+    bool equal = a.size() == b.size();
+    for (std::int64_t s = 0; s < a.size() && equal; ++s) {
+        const auto x = a[s], y = b[s];
         equal = x.n_vectors == y.n_vectors && x.n_differential == y.n_differential;
         for (std::int64_t j = 0; j < x.n_vectors && equal; ++j) {
             equal = std::abs(x.significance[j] - y.significance[j]) <= tolerance;
@@ -78,11 +80,11 @@ void test_routes(int graph) {
     options.bandwidth_neighbors = 8;
     options.n_neighbors = 12;
     options.n_vectors = 5;
-    const fastfs::disc found(sets, options, threads(1));
-    CHECK((found.result(0).n_stored == 0) == (graph == FASTFS_GRAPH_DENSE));
+    const auto found = fastfs::disc(sets, options, threads(1));
+    CHECK((found[0].n_stored == 0) == (graph == FASTFS_GRAPH_DENSE));
     CHECK(same(found, fastfs::disc(sets, options, threads(3)), 0));
     for (std::int64_t s = 0; s < 3; ++s) {  // the planted features come first, before those of the other sets
-        const auto result = found.result(s);
+        const auto result = found[s];
         double own = 0, all = 0;
         for (std::int64_t i = 0; i < kFeatures; ++i) {
             all += result.scores[i];
@@ -105,11 +107,11 @@ void test_routes(int graph) {
     std::vector<Entries> entries(3);
     std::vector<fastfs::matrix> W;
     for (std::int64_t s = 0; s < 3; ++s) {
-        const auto result = found.result(s);
+        const auto result = found[s];
         Entries& own = entries[static_cast<std::size_t>(s)];
         own.weights.resize(static_cast<std::size_t>(result.n_stored));
         own.indices.resize(own.weights.size());
-        found.graph(s, own.indptr.data(), own.indices.data(), own.weights.data(), threads(2));
+        fastfs::write_disc_graph(found, s, own.indptr.data(), own.indices.data(), own.weights.data(), threads(2));
         W.push_back(
             fastfs::matrix::csr(own.weights.data(), own.indices.data(), own.indptr.data(), kFeatures, kFeatures));
     }
@@ -153,7 +155,7 @@ std::vector<T> rows(const std::vector<std::int64_t>& groups, std::int64_t n_feat
     return X;
 }
 
-fastfs::disc fit(const fastfs::stream& stream, const fastfs::disc_options& options, int n_threads) {
+Fitted fit(const fastfs::stream& stream, const fastfs::disc_options& options, int n_threads) {
     std::vector<fastfs::disc_set> sets;
     for (std::int64_t g = 0; g < 3; ++g) sets.push_back(fastfs::disc_group(stream, g, 4));
     return fastfs::disc(sets, options, threads(n_threads));
@@ -184,11 +186,11 @@ void test_streams(std::int64_t n_rows, std::int64_t n_features, int graph, bool 
     const std::vector<std::int64_t> ends = {1, n_rows / 3, n_rows - 7, n_rows};
     const auto in_shares = read(X, n_features, groups, ends, {2, 0, 3, 1}, options, 2);
     CHECK(in_shares.state().n_passes == (sketches ? 2 : 1));
-    const fastfs::disc merged = fit(in_shares, options, 2);
+    const Fitted merged = fit(in_shares, options, 2);
     if (kSlow && sketches) return;
     const auto at_once = read(X, n_features, groups, {n_rows}, {0}, options, 3);
-    const fastfs::disc found = fit(at_once, options, 3),
-                       again = fit(read(X, n_features, groups, {n_rows}, {0}, options, 1), options, 1);
+    const Fitted found = fit(at_once, options, 3),
+                 again = fit(read(X, n_features, groups, {n_rows}, {0}, options, 1), options, 1);
     std::vector<std::vector<T>> values(3);
     for (std::size_t r = 0; r < groups.size(); ++r) {
         const auto row = X.begin() + static_cast<std::int64_t>(r) * n_features;
@@ -199,9 +201,9 @@ void test_streams(std::int64_t n_rows, std::int64_t n_features, int graph, bool 
     std::vector<fastfs::disc_set> sets;
     for (const auto& v : values) own.emplace_back(v.data(), std::ssize(v) / n_features, n_features);
     for (const auto& x : own) sets.push_back(fastfs::disc_samples(x, 4));
-    const fastfs::disc memory(sets, options, threads(2));
+    const auto memory = fastfs::disc(sets, options, threads(2));
     for (std::int64_t s = 0; s < 3; ++s) {
-        const auto x = found.result(s), y = again.result(s), z = merged.result(s), w = memory.result(s);
+        const auto x = found[s], y = again[s], z = merged[s], w = memory[s];
         std::int64_t n_same = 0;
         for (std::int64_t i = 0; i < n_features; ++i) {
             CHECK(x.bandwidths[i] == y.bandwidths[i] && x.scores[i] == y.scores[i]);
@@ -244,10 +246,10 @@ void test_scaling() {
     };
     const auto found = fit(X, FASTFS_DISC_SCALING_STANDARD), by_hand = fit(scaled, FASTFS_DISC_SCALING_NONE);
     CHECK(same(found, by_hand, 1e-10));
-    CHECK(by_hand.result(0).mean == nullptr && by_hand.result(0).scale == nullptr);
+    CHECK(by_hand[0].mean == nullptr && by_hand[0].scale == nullptr);
     for (std::size_t j = 0; j < kFeatures; ++j) {
-        CHECK(std::abs(found.result(1).mean[j] - mean[j]) <= 1e-12);
-        CHECK(std::abs(found.result(1).scale[j] - scale[j]) <= 1e-12 * scale[j]);
+        CHECK(std::abs(found[1].mean[j] - mean[j]) <= 1e-12);
+        CHECK(std::abs(found[1].scale[j] - scale[j]) <= 1e-12 * scale[j]);
     }
 }
 
@@ -274,9 +276,9 @@ void test_listed_rows(int graph, bool by_column) {
         options.graph = graph;
         options.scaling = scaling;
         options.n_vectors = 4;
-        const fastfs::disc listed({fastfs::disc_samples(some, 4), fastfs::disc_samples(others, 4)}, options,
-                                  threads(2)),
-            copied({fastfs::disc_samples(a, 4), fastfs::disc_samples(b, 4)}, options, threads(2));
+        const auto listed = fastfs::disc({fastfs::disc_samples(some, 4), fastfs::disc_samples(others, 4)}, options,
+                                         threads(2)),
+                   copied = fastfs::disc({fastfs::disc_samples(a, 4), fastfs::disc_samples(b, 4)}, options, threads(2));
         CHECK(same(listed, copied, 0));
     }
 }
@@ -289,13 +291,13 @@ void test_graph() {
     for (const int graph : {FASTFS_GRAPH_KNN, FASTFS_GRAPH_LISTS}) {
         auto options = fastfs::default_disc_options();
         options.graph = graph;
-        const fastfs::disc fitted(sets, options, threads(2));
-        const auto stored = static_cast<std::size_t>(fitted.result(1).n_stored);
+        const auto fitted = fastfs::disc(sets, options, threads(2));
+        const auto stored = static_cast<std::size_t>(fitted[1].n_stored);
         std::vector<std::int32_t> indptr(kFeatures + 1), indices(stored);
         std::vector<std::int64_t> long_indptr(kFeatures + 1), long_indices(stored);
         std::vector<double> weights(stored), again(stored);
-        fitted.graph(1, indptr.data(), indices.data(), weights.data(), threads(2));
-        fitted.graph(1, long_indptr.data(), long_indices.data(), again.data());
+        fastfs::write_disc_graph(fitted, 1, indptr.data(), indices.data(), weights.data(), threads(2));
+        fastfs::write_disc_graph(fitted, 1, long_indptr.data(), long_indices.data(), again.data());
         CHECK(std::equal(indptr.begin(), indptr.end(), long_indptr.begin()) && weights == again);
         CHECK(std::equal(indices.begin(), indices.end(), long_indices.begin()));
         CHECK(indptr.front() == 0 && indptr.back() == static_cast<std::int64_t>(stored));

@@ -19,6 +19,7 @@
 
 #include "fastfs/fastfs.hpp"
 #include "fastfs/link_blas.h"
+#include "results.hpp"
 #include "streams.hpp"
 
 namespace {
@@ -92,10 +93,8 @@ void test_other_types() {
     fastfs::check(fastfs_gram_stream_new(d, nullptr, &stream));
     const auto as = [&]<class Other>(Other*) { return reinterpret_cast<Other*>(stream); };
     auto* margin = as(static_cast<fastfs_margin*>(nullptr));
-    std::vector<double> scores(6);
     fastfs_relief_result result = FASTFS_RELIEF_RESULT_INIT;
-    result.scores = scores.data();
-    CHECK(refused(fastfs_relief(margin, labels.data(), 2, nullptr, nullptr, &result),
+    CHECK(refused(fastfs_relief(margin, labels.data(), 2, nullptr, nullptr, &result, owner()),
                   "margin must be a fastfs_margin, but is a handle of another type"));
     CHECK(
         refused(fastfs_disc_graph(as(static_cast<fastfs_fitted*>(nullptr)), 0, 64, nullptr, nullptr, nullptr, nullptr),
@@ -161,19 +160,15 @@ void test_alignment() {
     CHECK(make() == FASTFS_OK);
     fastfs_relief_options relief = FASTFS_RELIEF_OPTIONS_INIT;
     fastfs_relief_result result = FASTFS_RELIEF_RESULT_INIT;
-    result.scores = scores.data();
-    CHECK(aligned(fastfs_relief(margin, integers, 2, &relief, nullptr, &result), "labels"));
+    CHECK(aligned(fastfs_relief(margin, integers, 2, &relief, nullptr, &result, owner()), "labels"));
     relief.priors = numbers;
-    CHECK(aligned(fastfs_relief(margin, labels.data(), 2, &relief, nullptr, &result), "priors"));
+    CHECK(aligned(fastfs_relief(margin, labels.data(), 2, &relief, nullptr, &result, owner()), "priors"));
     relief.priors = nullptr;
-    result.scores_se = out;
-    CHECK(aligned(fastfs_relief(margin, labels.data(), 2, &relief, nullptr, &result), "scores_se of the result"));
-    result.scores_se = nullptr;
-    result.scores = out;
-    CHECK(aligned(fastfs_relief(margin, labels.data(), 2, &relief, nullptr, &result), "scores of the result"));
-    result.scores = nullptr;
-    CHECK(refused(fastfs_relief(margin, labels.data(), 2, &relief, nullptr, &result),
-                  "scores of the result must not be null"));
+    CHECK(refused(fastfs_relief(margin, labels.data(), 2, &relief, nullptr, nullptr, owner()),
+                  "result must not be null"));
+    CHECK(refused(fastfs_relief(margin, labels.data(), 2, &relief, nullptr, &result, nullptr),
+                  "fitted must not be null"));
+    CHECK(result.scores == nullptr);
     CHECK(aligned(fastfs_margin_use(margin, integers, 2, nullptr, nullptr), "features"));
     CHECK(aligned(fastfs_margin_scaling(margin, out, scores.data()), "shift"));
     fastfs_margin_free(margin);

@@ -357,8 +357,8 @@ void test_fit() {
     const fastfs::matrix X = data.matrix();
     auto options = fastfs::default_ikdr_options();
     const auto kernels = fastfs::ikdr_features(X);
-    const fastfs::ikdr fitted(kernels, data.y.data(), 3, options, threads(1));
-    const auto r = fitted.result();
+    const auto fitted = fastfs::ikdr(kernels, data.y.data(), 3, options, threads(1));
+    const auto& r = *fitted;
     CHECK(r.n_components == 3 && r.n_kernels == Planted<T>::d && r.converged && r.warnings == 0);
     check_result(r);
     CHECK(r.weights[5] + r.weights[17] + r.weights[30] > 0.99);
@@ -369,13 +369,14 @@ void test_fit() {
         CHECK(r.weights[m] == 0 || r.prices[m] < 1e-2 * r.objective);
     }
     check_embedding(r, data, false);
-    CHECK(same(r, fastfs::ikdr(kernels, data.y.data(), 3, options, threads(3)).result()));
+    const auto on_three = fastfs::ikdr(kernels, data.y.data(), 3, options, threads(3));
+    CHECK(same(r, *on_three));
 
     // Started from its own solution it ends no higher.
     options.A = r.A;
     options.weights = r.weights;
     const auto again = fastfs::ikdr(kernels, data.y.data(), 3, options, threads(2));
-    CHECK(again.result().objective <= r.objective * (1 + 1e-9));
+    CHECK(again->objective <= r.objective * (1 + 1e-9));
 
     // One kernel of all, more columns than classes; a path.
     options = fastfs::default_ikdr_options();
@@ -383,34 +384,36 @@ void test_fit() {
     options.lambdas = lambdas.data();
     options.n_lambdas = 3;
     options.n_components = 9;
-    const fastfs::ikdr path(fastfs::ikdr_features(X, 1), data.y.data(), 3, options, threads(2));
-    CHECK(path.n_steps() == 3);
+    const auto path = fastfs::ikdr(fastfs::ikdr_features(X, 1), data.y.data(), 3, options, threads(2));
+    CHECK(path.size() == 3);
     for (std::int64_t step = 0; step < 3; ++step) {
-        check_result(path.result(step));
-        check_embedding(path.result(step), data, true);
-        CHECK(path.result(step).lam == lambdas[at(step)] && path.result(step).weights[0] == 1);
-        CHECK(path.result(step).warnings & FASTFS_IKDR_MANY);
+        check_result(path[step]);
+        check_embedding(path[step], data, true);
+        CHECK(path[step].lam == lambdas[at(step)] && path[step].weights[0] == 1);
+        CHECK(path[step].warnings & FASTFS_IKDR_MANY);
     }
-    CHECK(path.result(2).objective > path.result(0).objective);
+    CHECK(path[2].objective > path[0].objective);
 
     options = fastfs::default_ikdr_options();
     options.n_components = 2;
-    CHECK(fastfs::ikdr(kernels, data.y.data(), 3, options, threads(1)).result().warnings & FASTFS_IKDR_FEW);
+    const auto narrow = fastfs::ikdr(kernels, data.y.data(), 3, options, threads(1));
+    CHECK(narrow->warnings & FASTFS_IKDR_FEW);
 
     // The paper's own alternation reaches hardly less, and nothing else.
     options = fastfs::default_ikdr_options();
     options.tau = options.zeta = 10;
     options.max_iter = 60;
-    const fastfs::ikdr direct(fastfs::ikdr_features(X, 1), data.y.data(), 3, options, threads(1));
+    const auto direct = fastfs::ikdr(fastfs::ikdr_features(X, 1), data.y.data(), 3, options, threads(1));
     options.solver = FASTFS_IKDR_ADMM;
-    const fastfs::ikdr admm(fastfs::ikdr_features(X, 1), data.y.data(), 3, options, threads(1));
-    CHECK(admm.result().objective >= direct.result().objective * (1 - 1e-3));
-    CHECK(admm.result().history[0] > admm.result().objective);
+    const auto admm = fastfs::ikdr(fastfs::ikdr_features(X, 1), data.y.data(), 3, options, threads(1));
+    CHECK(admm->objective >= direct->objective * (1 - 1e-3));
+    CHECK(admm->history[0] > admm->objective);
     options.max_iter = 5;
-    const fastfs::ikdr weighted(kernels, data.y.data(), 3, options, threads(1));
-    CHECK(same(weighted.result(), fastfs::ikdr(kernels, data.y.data(), 3, options, threads(3)).result()));
-    CHECK(weighted.result().history[4] < weighted.result().history[0]);
-    CHECK(weighted.result().warnings & FASTFS_IKDR_NOT_CONVERGED);
+    const auto weighted = fastfs::ikdr(kernels, data.y.data(), 3, options, threads(1));
+    const auto weighted_on_three = fastfs::ikdr(kernels, data.y.data(), 3, options, threads(3));
+    CHECK(same(*weighted, *weighted_on_three));
+    CHECK(weighted->history[4] < weighted->history[0]);
+    CHECK(weighted->warnings & FASTFS_IKDR_NOT_CONVERGED);
 }
 
 // Prices are the derivatives of F by the weights; kernels of one feature each have the prices that equal matrices have.

@@ -16,6 +16,7 @@
 #define FASTFS_BLAS_SET_THREADS scipy_openblas_set_num_threads
 #define FASTFS_BLAS_GET_THREADS scipy_openblas_get_num_threads
 #include "fastfs/link_blas.h"
+#include "results.hpp"
 
 namespace {
 
@@ -76,13 +77,17 @@ void test_relief() {
     for (const int method : {FASTFS_RELIEF, FASTFS_RELIEFF, FASTFS_MULTISURF}) {
         auto options = fastfs::default_relief_options();
         options.method = method;
-        const auto found = margin.relief(data.labels.data(), kClasses, options, threads(1));
-        CHECK(found.scores == margin.relief(data.labels.data(), kClasses, options, threads(3)).scores);
-        CHECK(found.scores == bare.relief(data.labels.data(), kClasses, options, threads(2)).scores);
-        CHECK(found.scores[5] == 0);
+        const auto scores_of = [&](const fastfs::margin& of, int n_threads) {
+            const auto found = of.relief(data.labels.data(), kClasses, options, threads(n_threads));
+            CHECK(found->scores_se == nullptr);
+            return list(found->scores, kFeatures);
+        };
+        const auto scores = scores_of(margin, 1);
+        CHECK(scores == scores_of(margin, 3));
+        CHECK(scores == scores_of(bare, 2));
+        CHECK(scores[5] == 0);
         for (std::int64_t j = 0; j < kFeatures; ++j) {
-            const auto score = found.scores[static_cast<std::size_t>(j)];
-            CHECK(j == 2 || j == 7 || score < std::min(found.scores[2], found.scores[7]));
+            CHECK(j == 2 || j == 7 || scores[static_cast<std::size_t>(j)] < std::min(scores[2], scores[7]));
         }
         std::vector<std::int64_t> wrong = data.labels;
         wrong[3] = kClasses;
@@ -127,19 +132,20 @@ void test_im4e() {
     auto options = fastfs::default_im4e_options();
     options.sigma_rule = FASTFS_MARGIN_SIGMA_GIVEN;
     options.tol = 0;
-    const auto found = margin.im4e(labels, kClasses, options, threads(1));
-    CHECK(found.weights == margin.im4e(labels, kClasses, options, threads(3)).weights);
+    const auto found = margin.im4e(labels, kClasses, options, threads(1)),
+               on_three = margin.im4e(labels, kClasses, options, threads(3));
+    CHECK(std::equal(found->weights, found->weights + kFeatures, on_three->weights));
     double sum = 0;
-    for (const double w : found.weights) {
+    for (const double w : list(found->weights, kFeatures)) {
         CHECK(w >= 0);
         sum += w;
     }
     CHECK(std::abs(sum - 1) < 1e-12);
-    CHECK(found.weights[5] == 0 && found.weights[2] > 0.2 && found.weights[7] > 0.2);
-    CHECK(found.cost.size() == 10 && !found.converged && found.sigma == 1);
+    CHECK(found->weights[5] == 0 && found->weights[2] > 0.2 && found->weights[7] > 0.2);
+    CHECK(found->n_iter == 10 && !found->converged && found->sigma == 1);
 
     auto metric = fastfs::default_margin_metric();
-    metric.weights = found.weights.data();
+    metric.weights = found->weights;
     metric.n_features = kFeatures;
     test_prediction(data, margin, metric, kFeatures);
 
@@ -159,47 +165,46 @@ void test_immigrate() {
     auto options = fastfs::default_immigrate_options();
     options.sigma_rule = FASTFS_MARGIN_SIGMA_GIVEN;
     const auto found = margin.immigrate(labels, kClasses, options, threads(1));
-    const auto n = static_cast<std::int64_t>(found.features.size()),
-               rank = static_cast<std::int64_t>(found.values.size());
+    const auto W_of = [&](const fastfs::immigrate_options& o, int n_threads) {
+        const auto fitted = margin.immigrate(labels, kClasses, o, threads(n_threads));
+        return list(fitted->W, fitted->n_features * fitted->n_features);
+    };
+    const std::int64_t n = found->n_features, rank = found->rank;
     CHECK(n == kFeatures - 1);  // without the constant one
-    CHECK(found.W.size() == static_cast<std::size_t>(n * n));
-    CHECK(found.W == margin.immigrate(labels, kClasses, options, threads(3)).W);
+    CHECK(list(found->W, n * n) == W_of(options, 3));
     const double tolerance = sizeof(T) == 4 ? 1e-6 : 1e-12;  // factors below it are left out
     double norm = 0, largest = 0;
     for (std::int64_t a = 0; a < n; ++a) {
         double score = 0;
         for (std::int64_t b = 0; b < n; ++b) {
-            const double w = found.W[static_cast<std::size_t>(a * n + b)];
-            CHECK(w == found.W[static_cast<std::size_t>(b * n + a)]);
+            const double w = found->W[a * n + b];
+            CHECK(w == found->W[b * n + a]);
             double product = 0;
             for (std::int64_t k = 0; k < rank; ++k) {
-                product += found.values[static_cast<std::size_t>(k)] *
-                           found.vectors[static_cast<std::size_t>(k * n + a)] *
-                           found.vectors[static_cast<std::size_t>(k * n + b)];
+                product += found->values[k] * found->vectors[k * n + a] * found->vectors[k * n + b];
             }
             CHECK(std::abs(product - w) < tolerance);
             score += w * w;
             if (a < b) largest = std::max(largest, std::abs(w));
         }
-        CHECK(std::abs(score - found.scores[static_cast<std::size_t>(found.features[static_cast<std::size_t>(a)])]) <
-              tolerance);
+        CHECK(std::abs(score - found->scores[found->features[a]]) < tolerance);
         norm += score;
     }
     CHECK(std::abs(norm - 1) < 1e-12);
-    CHECK(found.scores[5] == 0);
+    CHECK(found->scores[5] == 0);
     std::int64_t a[3], b[3];
     double weights[3];
-    CHECK(fastfs::immigrate_pairs(n, rank, found.values.data(), found.vectors.data(), false, 3, a, b, weights) == 3);
+    CHECK(fastfs::immigrate_pairs(n, rank, found->values, found->vectors, false, 3, a, b, weights) == 3);
     CHECK(std::abs(std::abs(weights[0]) - largest) < tolerance && a[0] < b[0]);
     CHECK(std::abs(weights[0]) >= std::abs(weights[1]) && std::abs(weights[1]) >= std::abs(weights[2]));
 
     auto metric = fastfs::default_margin_metric();
-    metric.sigma = found.sigma;
-    metric.features = found.features.data();
+    metric.sigma = found->sigma;
+    metric.features = found->features;
     metric.n_features = n;
     metric.rank = rank;
-    metric.values = found.values.data();
-    metric.vectors = found.vectors.data();
+    metric.values = found->values;
+    metric.vectors = found->vectors;
     test_prediction(data, margin, metric, n * n);
 
     auto wrong = options;
@@ -217,27 +222,31 @@ void test_immigrate() {
     auto filter = fastfs::default_im4e_options();
     filter.sigma_rule = FASTFS_MARGIN_SIGMA_GIVEN;
     const auto before = margin.im4e(labels, kClasses, filter, threads(1));
-    CHECK(filtered.prefilter_weights == before.weights && found.prefilter_weights.empty());
+    CHECK(std::equal(before->weights, before->weights + kFeatures, filtered->prefilter_weights) &&
+          found->prefilter_weights == nullptr);
     std::vector<std::int64_t> kept;
     std::vector<double> start;
     for (std::int64_t j = 0; j < kFeatures; ++j) {
-        const double w = before.weights[static_cast<std::size_t>(j)];
+        const double w = before->weights[j];
         if (w * (kFeatures - 1) < 1) continue;
         kept.push_back(j);
         start.push_back(w);
     }
-    CHECK(filtered.features == kept && kept.size() < static_cast<std::size_t>(n));
+    CHECK(list(filtered->features, filtered->n_features) == kept && kept.size() < static_cast<std::size_t>(n));
     options.features = kept.data();
     options.n_features = static_cast<std::int64_t>(kept.size());
     options.start = start.data();
     CHECK(refused([&] { margin.immigrate(labels, kClasses, options); }));  // the filter chooses these
     options.prefilter = FASTFS_PREFILTER_AUTO;
     const auto by_hand = margin.immigrate(labels, kClasses, options, threads(1));
-    CHECK(by_hand.W == filtered.W && by_hand.cost == filtered.cost && by_hand.prefilter_weights.empty());
+    const std::int64_t size = filtered->n_features * filtered->n_features;
+    const auto W_by_hand = list(by_hand->W, size);
+    CHECK(W_by_hand == list(filtered->W, size) && by_hand->prefilter_weights == nullptr);
+    CHECK(list(by_hand->cost, by_hand->n_iter) == list(filtered->cost, filtered->n_iter));
     options.smallest = FASTFS_SMALLEST_AUTO;
-    const auto automatic = margin.immigrate(labels, kClasses, options, threads(1));
+    const auto automatic = W_of(options, 1);
     options.smallest = 1 / static_cast<double>(kept.size());
-    CHECK(automatic.W == margin.immigrate(labels, kClasses, options, threads(1)).W && automatic.W != by_hand.W);
+    CHECK(automatic == W_of(options, 1) && automatic != W_by_hand);
     options.smallest = -0.5;
     CHECK(refused([&] { margin.immigrate(labels, kClasses, options); }));
     fastfs_fitted_free(nullptr);

@@ -103,7 +103,8 @@ int score(const fastfs::design& design, fastfs::null_scores& null, const fastfs:
     int n = 0;
     for (std::int64_t next = 0; next >= 0; ++n) {
         const auto labels = design.labelings(next, 1);
-        next = null.add(margin.relief(labels.data(), 2).scores.data());
+        const auto fitted = margin.relief(labels.data(), 2);
+        next = null.add(fitted->scores);
     }
     return n;
 }
@@ -125,10 +126,10 @@ void test_pvalues_are_those_of_python() {
     const fastfs::design design(options);
     const fastfs::matrix X(values.data(), kSamples, kFeatures);
     const fastfs::margin margin(X);
-    const auto scores = margin.relief(labels.data(), 2).scores;
+    const auto fitted = margin.relief(labels.data(), 2);
     auto null_options = fastfs::default_null_options();
     null_options.n_features = kFeatures;
-    null_options.scores = scores.data();
+    null_options.scores = fitted->scores;
     for (const std::int64_t budget : {std::int64_t{0}, std::int64_t{2000}}) {
         auto how = fastfs::default_run();
         how.max_memory = budget;

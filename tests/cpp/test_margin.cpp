@@ -16,6 +16,7 @@
 #include "engines/isa/tiles.hpp"
 #include "fastfs/fastfs.h"
 #include "margin/quadratic_forms.hpp"
+#include "results.hpp"
 #include "support/errors.hpp"
 #include "tests.hpp"
 
@@ -312,17 +313,13 @@ Relief relief(const Data<T>& X, const std::vector<std::int64_t>& labels, fastfs_
     fastfs_margin* margin = nullptr;
     const auto first = stage(Scaling::kRange, keep);
     CHECK(fastfs_margin_new(&X.m, &first, &run, &margin) == FASTFS_OK);
-    Relief out{std::vector<double>(static_cast<std::size_t>(X.m.n_cols)), 0, false};
     fastfs_relief_result result = FASTFS_RELIEF_RESULT_INIT;
-    result.scores = out.scores.data();
     const auto n_classes = *std::max_element(labels.begin(), labels.end()) + 1;
-    const bool done = fastfs_relief(margin, labels.data(), n_classes, &options, &run, &result) == FASTFS_OK;
+    const bool done = fastfs_relief(margin, labels.data(), n_classes, &options, &run, &result, owner()) == FASTFS_OK;
     if (!done) std::fprintf(stderr, "%s\n", fastfs_last_error());
     CHECK(done);
     fastfs_margin_free(margin);
-    out.warnings = result.warnings;
-    out.stored = result.stored != 0;
-    return out;
+    return {list(result.scores, X.m.n_cols), result.warnings, result.stored != 0};
 }
 
 template <class T>

@@ -21,6 +21,7 @@
 #include "fastfs/fastfs.hpp"
 #include "fastfs/link_blas.h"
 #include "fastfs/testing.h"
+#include "results.hpp"
 #include "streams.hpp"
 
 namespace {
@@ -221,16 +222,15 @@ void test_calls(std::int64_t n, std::int64_t d, bool genotypes = false) {
             auto options = fastfs::default_relief_options();
             options.method = method;
             fastfs_relief_result result = FASTFS_RELIEF_RESULT_INIT;
-            result.scores = scores.data();
-            test("relief" + shape, 8 * d,
-                 [&](auto& how) { return fastfs_relief(margin, y, C, &options, &how, &result); });
+            test("relief" + shape, 0,
+                 [&](auto& how) { return fastfs_relief(margin, y, C, &options, &how, &result, owner()); });
         }
         auto options = fastfs::default_im4e_options();
         options.max_iter = 2;
         fastfs_im4e_result result = FASTFS_IM4E_RESULT_INIT;
-        result.weights = scores.data();
-        test("im4e" + shape, 8 * d, [&](auto& how) { return fastfs_im4e(margin, y, C, &options, &how, &result); });
+        test("im4e" + shape, 0, [&](auto& how) { return fastfs_im4e(margin, y, C, &options, &how, &result, owner()); });
         fastfs_margin_metric metric = FASTFS_MARGIN_METRIC_INIT;
+        std::copy(result.weights, result.weights + d, scores.begin());
         metric.weights = scores.data();
         test("margin_distances" + shape, 8 * n * C,
              [&](auto& how) { return fastfs_margin_distances(margin, y, C, &metric, X, &how, out.data()); });
@@ -352,10 +352,8 @@ void test_genotypes(std::int64_t n, std::int64_t p, bool gaps) {
                     options.y = numbers.data();
                 }
                 fastfs_relief_result result = FASTFS_RELIEF_RESULT_INIT;
-                result.scores = scores.data();
-                result.scores_se = errors.data();
-                test("relief " + std::to_string(method) + shape, 8 * p,
-                     [&](auto& how) { return fastfs_relief(margin, y, C, &options, &how, &result); });
+                test("relief " + std::to_string(method) + shape, 0,
+                     [&](auto& how) { return fastfs_relief(margin, y, C, &options, &how, &result, owner()); });
             }
         }
         fastfs_margin_free(margin);
@@ -491,9 +489,8 @@ void test_states(std::int64_t n, std::int64_t d, std::int64_t stored_of_row) {
     test("relief_stream_next" + shape, 0, [&](auto& how) { return fastfs_stream_next(stream, &how); });
     test("relief_stream_update, second pass" + shape, 0, update);
     fastfs_relief_result found = FASTFS_RELIEF_RESULT_INIT;
-    found.scores = out.data();
-    test("relief_stream_finish" + shape, 8 * d,
-         [&](auto& how) { return fastfs_relief_stream_finish(stream, nullptr, 0, &how, &found); });
+    test("relief_stream_finish" + shape, 0,
+         [&](auto& how) { return fastfs_relief_stream_finish(stream, nullptr, 0, &how, &found, owner()); });
     fastfs_stream_free(stream);
 }
 

@@ -1,5 +1,6 @@
 // Streams of all methods: each function and each misuse, in one table of methods.
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
@@ -17,6 +18,7 @@
 
 #include "fastfs/fastfs.hpp"
 #include "fastfs/link_blas.h"
+#include "results.hpp"
 
 namespace {
 
@@ -102,11 +104,9 @@ Method relief(std::int64_t n, std::int64_t d) {
                                                 stream);
             },
             [](const Method& m, fastfs_stream* stream, std::vector<double>* scores) {
-                std::vector<double> own(static_cast<std::size_t>(m.d));
                 fastfs_relief_result result = FASTFS_RELIEF_RESULT_INIT;
-                result.scores = own.data();
-                const fastfs_status status = fastfs_relief_stream_finish(stream, nullptr, 0, nullptr, &result);
-                if (scores) *scores = own;
+                const fastfs_status status = fastfs_relief_stream_finish(stream, nullptr, 0, nullptr, &result, owner());
+                if (scores) *scores = list(result.scores, m.d);
                 return status;
             }};
 }
@@ -134,9 +134,8 @@ Method disc(std::int64_t n, std::int64_t d) {
                 std::vector<fastfs_disc_set> sets(2, FASTFS_DISC_SET_INIT);
                 sets[0].stream = sets[1].stream = stream;
                 sets[1].group = 1;
-                const fastfs::disc fitted(sets);
-                const fastfs_disc_result result = fitted.result(0);
-                scores->assign(result.scores, result.scores + m.d);
+                const auto fitted = fastfs::disc(sets);
+                *scores = list(fitted->scores, m.d);
                 return status;
             }};
 }
@@ -413,7 +412,7 @@ void test_null() {
     CHECK(fastfs_stream_size(nullptr) == -1 && says(null));
     CHECK(refused(fastfs_stream_save(nullptr, &byte, 1), null));
     CHECK(refused(fastfs_stream_load(nullptr, &byte, 1), null));
-    CHECK(refused(fastfs_relief_stream_finish(nullptr, nullptr, 0, nullptr, nullptr), null));
+    CHECK(refused(fastfs_relief_stream_finish(nullptr, nullptr, 0, nullptr, nullptr, nullptr), null));
     CHECK(refused(fastfs_disc_stream_finish(nullptr, nullptr), null));
     CHECK(refused(fastfs_projse_stream_finish(nullptr, nullptr, 0, nullptr, nullptr, nullptr), null));
     CHECK(refused(fastfs_manifest_stream_finish(nullptr, nullptr, 2, nullptr, nullptr, 1, nullptr, nullptr), null));
@@ -699,10 +698,11 @@ void test_merged_classes() {
     stream.update(X, 0);
     stream.next();
     stream.update(X, 0);
-    CHECK(fastfs::relief_stream_finish(stream, {0, 1, 1}).scores.size() == 3);
-    const auto message = [&](const std::vector<std::int64_t>& merged) -> std::string {
+    const auto merged = fastfs::relief_stream_finish(stream, {0, 1, 1});
+    CHECK(std::isfinite(merged->scores[2]));
+    const auto message = [&](const std::vector<std::int64_t>& classes) -> std::string {
         try {
-            fastfs::relief_stream_finish(stream, merged);
+            fastfs::relief_stream_finish(stream, classes);
         } catch (const std::invalid_argument& e) {
             return e.what();
         }

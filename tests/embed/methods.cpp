@@ -12,11 +12,12 @@ namespace {
 
 using std::int64_t;
 
+std::vector<double> list(const double* values, int64_t n) { return {values, values + n}; }
+
 std::vector<double> score_disc(const fastfs::matrix& first, const fastfs::matrix& second, const fastfs::run& how) {
     const std::vector<fastfs::disc_set> sets{fastfs::disc_samples(first, 5), fastfs::disc_samples(second, 5)};
-    const fastfs::disc fitted(sets, fastfs::default_disc_options(), how);
-    const auto result = fitted.result(0);
-    return {result.scores, result.scores + result.n_features};
+    const auto fitted = fastfs::disc(sets, fastfs::default_disc_options(), how);
+    return list(fitted->scores, fitted->n_features);
 }
 
 // The first half of the samples is class 0, the other class 1.
@@ -38,23 +39,30 @@ std::vector<double> score(const std::string& method, const double* values, int64
         return score_disc(first, second, how);
     }
     if (method == "ikdr") {
-        const fastfs::ikdr fitted(fastfs::ikdr_features(X), labels, 2, fastfs::default_ikdr_options(), how);
-        const auto result = fitted.result();
-        return {result.weights, result.weights + d};
+        const auto fitted = fastfs::ikdr(fastfs::ikdr_features(X), labels, 2, fastfs::default_ikdr_options(), how);
+        return list(fitted->weights, d);
     }
     const fastfs::margin margin(X, fastfs::default_margin_options(), how);
-    if (method == "im4e") return margin.im4e(labels, 2, fastfs::default_im4e_options(), how).weights;
-    if (method == "immigrate") return margin.immigrate(labels, 2, fastfs::default_immigrate_options(), how).scores;
+    if (method == "im4e") {
+        const auto fitted = margin.im4e(labels, 2, fastfs::default_im4e_options(), how);
+        return list(fitted->weights, d);
+    }
+    if (method == "immigrate") {
+        const auto fitted = margin.immigrate(labels, 2, fastfs::default_immigrate_options(), how);
+        return list(fitted->scores, d);
+    }
     if (method == "immigrate filtered") {
         auto options = fastfs::default_immigrate_options();
         options.prefilter = FASTFS_PREFILTER_IM4E;
         options.smallest = FASTFS_SMALLEST_AUTO;
-        return margin.immigrate(labels, 2, options, how).scores;
+        const auto fitted = margin.immigrate(labels, 2, options, how);
+        return list(fitted->scores, d);
     }
     auto options = fastfs::default_relief_options();
     if (method == "relief") options.method = FASTFS_RELIEF;
     if (method == "multisurf") options.method = FASTFS_MULTISURF;
-    return margin.relief(labels, 2, options, how).scores;
+    const auto fitted = margin.relief(labels, 2, options, how);
+    return list(fitted->scores, d);
 }
 
 }  // namespace

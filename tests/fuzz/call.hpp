@@ -51,6 +51,24 @@ struct Call {
     bool takes_run = true;
 };
 
+// A result of fastfs.h with the owner of its arrays.
+template <class Result>
+struct Owned {
+    explicit Owned(const Result& empty_) : empty(empty_), result(empty_) {}
+    ~Owned() { clear(); }
+    Owned(const Owned&) = delete;
+    Owned& operator=(const Owned&) = delete;
+    void clear() {
+        fastfs_fitted_free(fitted);
+        fitted = nullptr;
+        result = empty;
+    }
+
+    const Result empty;
+    Result result;
+    fastfs_fitted* fitted = nullptr;
+};
+
 // The status of the call by one thread and an ample budget; what it has written is there.
 fastfs_status attempt(Input& in, const Call& call);
 

@@ -165,28 +165,18 @@ std::vector<double> textbook_relief(const Table& X, const std::vector<std::int64
     return sums;
 }
 
-struct Scores {
-    explicit Scores(std::int64_t d) : scores(static_cast<std::size_t>(d)), errors(scores) {
-        result.scores = scores.data();
-        result.scores_se = errors.data();
-    }
+struct Scores : Owned<fastfs_relief_result> {
+    explicit Scores(std::int64_t n_cols) : Owned(FASTFS_RELIEF_RESULT_INIT), d(n_cols) {}
     Bytes bytes() const {
         Bytes all;
-        all.add(scores);
-        all.add(errors);
+        all.add(result.scores, d);
+        all.add(result.scores_se, d);
         for (const std::int64_t x :
              {std::int64_t{result.warnings}, std::int64_t{result.stored}, result.n_alone, result.n_apart})
             all.add(x);
         return all;
     }
-    void clear() {
-        std::fill(scores.begin(), scores.end(), 0.0);
-        std::fill(errors.begin(), errors.end(), 0.0);
-        result.warnings = result.stored = 0;
-        result.n_alone = result.n_apart = 0;
-    }
-    std::vector<double> scores, errors;
-    fastfs_relief_result result = FASTFS_RELIEF_RESULT_INIT;
+    const std::int64_t d;
 };
 
 // Of the same table as doubles in rows.
@@ -197,10 +187,10 @@ std::vector<double> scores_of_numbers(const Table& X, const fastfs_margin_option
     expect(fastfs_margin_new(&dense, &how, nullptr, &margin) == FASTFS_OK, "fastfs_margin_new", fastfs_last_error());
     Scores scores(X.d);
     expect(fastfs_relief(margin, relief.n_classes > 0 ? labels.data() : nullptr, relief.n_classes, &relief.options,
-                         nullptr, &scores.result) == FASTFS_OK,
+                         nullptr, &scores.result, &scores.fitted) == FASTFS_OK,
            "fastfs_relief", fastfs_last_error());
     fastfs_margin_free(margin);
-    return scores.scores;
+    return {scores.result.scores, scores.result.scores + X.d};
 }
 
 }  // namespace
@@ -231,29 +221,29 @@ void try_relief(Input& in) {
         const auto labels = draw_labels(in, n, C);
         const Relief relief = draw_relief(in, n, C, stage->plain());
         Scores scores(d);
-        const fastfs_status status =
-            attempt(in, {"fastfs_relief",
-                         [&](const fastfs_run* run) {
-                             return fastfs_relief(stage->margin, relief.n_classes > 0 ? labels.data() : nullptr,
-                                                  relief.n_classes, &relief.options, run, &scores.result);
-                         },
-                         [&] { return scores.bytes(); }, [&] { scores.clear(); }});
+        const fastfs_status status = attempt(
+            in, {"fastfs_relief",
+                 [&](const fastfs_run* run) {
+                     return fastfs_relief(stage->margin, relief.n_classes > 0 ? labels.data() : nullptr,
+                                          relief.n_classes, &relief.options, run, &scores.result, &scores.fitted);
+                 },
+                 [&] { return scores.bytes(); }, [&] { scores.clear(); }});
         if (status != FASTFS_OK) continue;
-        if (is_moderate(stage->X->kind)) expect_finite(scores.scores.data(), d, "fastfs_relief", "score");
+        if (is_moderate(stage->X->kind)) expect_finite(scores.result.scores, d, "fastfs_relief", "score");
         if (relief.options.method == FASTFS_RELIEF && stage->plain() && stage->options.scaling == FASTFS_SCALE_NONE &&
             is_exact(stage->X->kind) && relief.options.closed_form == 0 && relief.options.n_targets == 0 && !used) {
             const auto wanted = textbook_relief(*stage->X, labels);
             for (std::int64_t c = 0; c < d; ++c) {
-                expect_near(scores.scores[static_cast<std::size_t>(c)], wanted[static_cast<std::size_t>(c)], 1e-9,
-                            "fastfs_relief", "a score of RELIEF");
+                expect_near(scores.result.scores[c], wanted[static_cast<std::size_t>(c)], 1e-9, "fastfs_relief",
+                            "a score of RELIEF");
             }
         }
         if (stage->X->m.storage == FASTFS_GENOTYPE && relief.options.method == FASTFS_RELIEFF && !used &&
             stage->options.missing == FASTFS_MISSING_ERROR && stage->options.scaling == FASTFS_SCALE_NONE) {
             const auto wanted = scores_of_numbers(*stage->X, stage->options, labels, relief);
             for (std::int64_t c = 0; c < d; ++c) {
-                expect_near(scores.scores[static_cast<std::size_t>(c)], wanted[static_cast<std::size_t>(c)], 1e-5,
-                            "fastfs_relief", "a score of genotypes");
+                expect_near(scores.result.scores[c], wanted[static_cast<std::size_t>(c)], 1e-5, "fastfs_relief",
+                            "a score of genotypes");
             }
         }
     }
@@ -425,14 +415,15 @@ void try_relief_stream(Input& in) {
         for (std::int64_t c = 0; c < C; ++c) merged.push_back(c == 0 ? 0 : 1);
         if (in.one_in(16)) merged.back() = in.mostly<std::int64_t>(0);
         const bool merges = in.one_in(2);
-        status = attempt(in, {"fastfs_relief_stream_finish",
-                              [&](const fastfs_run* run) {
-                                  return fastfs_relief_stream_finish(stream, merges ? merged.data() : nullptr,
-                                                                     merges ? 2 : 0, run, &scores.result);
-                              },
-                              [&] { return scores.bytes(); }, [&] { scores.clear(); }});
+        status =
+            attempt(in, {"fastfs_relief_stream_finish",
+                         [&](const fastfs_run* run) {
+                             return fastfs_relief_stream_finish(stream, merges ? merged.data() : nullptr,
+                                                                merges ? 2 : 0, run, &scores.result, &scores.fitted);
+                         },
+                         [&] { return scores.bytes(); }, [&] { scores.clear(); }});
         if (status == FASTFS_OK && is_moderate(X->kind) && !strange) {
-            expect_finite(scores.scores.data(), d, "fastfs_relief_stream_finish", "score");
+            expect_finite(scores.result.scores, d, "fastfs_relief_stream_finish", "score");
         }
         if (status == FASTFS_OK && is_exact(X->kind) && scaling == FASTFS_SCALE_NONE && !strange && !merges) {
             fastfs_margin_options how = FASTFS_MARGIN_OPTIONS_INIT;
@@ -443,8 +434,8 @@ void try_relief_stream(Input& in) {
             const auto wanted = scores_of_numbers(*X, how, labels, same);
             for (std::int64_t c = 0; c < d; ++c) {
                 const double score = wanted[static_cast<std::size_t>(c)];
-                expect_near(scores.scores[static_cast<std::size_t>(c)], score, 1e-5 * (1 + std::abs(score)),
-                            "fastfs_relief_stream_finish", "a score");
+                expect_near(scores.result.scores[c], score, 1e-5 * (1 + std::abs(score)), "fastfs_relief_stream_finish",
+                            "a score");
             }
         }
     }
@@ -692,36 +683,29 @@ void try_im4e(Input& in) {
     if (in.one_in(4)) o.start = start.data();
     if (in.one_in(4)) o.n_anchors = in.mostly<std::int64_t>(in.from(1, std::min<std::int64_t>(n, 200)));
     o.seed = in.byte();
-    std::vector<double> weights(static_cast<std::size_t>(d)), cost(6), objective(6);
-    fastfs_im4e_result result = FASTFS_IM4E_RESULT_INIT;
-    result.weights = weights.data();
-    result.cost = cost.data();
-    result.objective = objective.data();
-    const fastfs_status status = attempt(
-        in, {"fastfs_im4e",
-             [&](const fastfs_run* run) { return fastfs_im4e(stage->margin, labels.data(), C, &o, run, &result); },
-             [&] {
-                 Bytes bytes;
-                 bytes.add(weights);
-                 bytes.add(cost);
-                 bytes.add(objective);
-                 bytes.add(result.sigma);
-                 bytes.add(result.n_iter);
-                 return bytes;
-             },
-             [&] {
-                 weights.assign(weights.size(), 0.0);
-                 cost.assign(cost.size(), 0.0);
-                 objective.assign(objective.size(), 0.0);
-                 result.sigma = 0;
-                 result.n_iter = 0;
-             }});
+    Owned<fastfs_im4e_result> made(FASTFS_IM4E_RESULT_INIT);
+    const fastfs_im4e_result& result = made.result;
+    const fastfs_status status =
+        attempt(in, {"fastfs_im4e",
+                     [&](const fastfs_run* run) {
+                         return fastfs_im4e(stage->margin, labels.data(), C, &o, run, &made.result, &made.fitted);
+                     },
+                     [&] {
+                         Bytes bytes;
+                         bytes.add(result.weights, d);
+                         bytes.add(result.cost, result.n_iter);
+                         bytes.add(result.objective, result.n_iter);
+                         bytes.add(result.sigma);
+                         bytes.add(result.n_iter);
+                         return bytes;
+                     },
+                     [&] { made.clear(); }});
     if (status != FASTFS_OK) return;
-    expect_finite(weights.data(), d, "fastfs_im4e", "weight");
+    expect_finite(result.weights, d, "fastfs_im4e", "weight");
     fastfs_margin_metric metric = FASTFS_MARGIN_METRIC_INIT;
-    metric.weights = weights.data();
+    metric.weights = result.weights;
     metric.sigma = result.sigma;
-    if (in.one_in(8)) weights.front() = in.mostly_real(0.5);
+    if (in.one_in(8)) result.weights[0] = in.mostly_real(0.5);
     try_metric(in, *stage, labels, C, metric);
 }
 

@@ -211,8 +211,9 @@ typedef struct fastfs_run {
  * may be NULL. */
 FASTFS_API fastfs_status fastfs_run_limits(const fastfs_run* run, int32_t* n_threads, int64_t* max_memory);
 
-/* Owns the arrays to which the structs of results of fastfs_immigrate_fit, fastfs_disc_fit and fastfs_ikdr_fit point;
- * they live until it is freed. */
+/* The owner of the arrays of a result. A function that fills a struct of results makes one: the arrays that the struct
+ * points to are the caller's to read and to change until the owner is freed, in any thread. Free it once. A call that
+ * fails makes none, and leaves the struct as it was. With fastfs_run.bytes_needed, both may be NULL. */
 typedef struct fastfs_fitted fastfs_fitted;
 FASTFS_API void fastfs_fitted_free(fastfs_fitted* fitted); /* NULL is fine */
 
@@ -565,10 +566,6 @@ enum { FASTFS_PROJSE_SIGMA_MEAN = 0, FASTFS_PROJSE_SIGMA_SQRT_ROWS = 1, FASTFS_P
 
 enum { FASTFS_PROJSE_CENTER_AUTO = 2 }; /* 1 with labels, 0 without */
 
-/* When the chosen columns have used up the span of the targets: stop, as the paper does, or go on with the columns that
- * explain most of the targets' residual. */
-enum { FASTFS_PROJSE_STOP = 0, FASTFS_PROJSE_RESIDUAL = 1 };
-
 typedef struct fastfs_projse_options {
     size_t struct_size;
     int32_t kernel;     /* between variables: FASTFS_LINEAR, FASTFS_POLY, FASTFS_RBF */
@@ -578,8 +575,6 @@ typedef struct fastfs_projse_options {
     int32_t normalize;  /* 1: scale kernels to a unit diagonal; 0 */
     int32_t from_y;     /* 0: choose columns of X that explain Y; 1: columns of Y that explain X (two views) */
     double sigma;       /* FASTFS_PROJSE_SIGMA_GIVEN: > 0 */
-    int32_t beyond;     /* FASTFS_PROJSE_STOP, FASTFS_PROJSE_RESIDUAL */
-    int32_t reserved;   /* 0 */
     double eps;         /* eigenvalues of the targets' kernel below eps of its largest diagonal entry don't count */
     int64_t n_select;   /* >= 1; Python's default is 10, or all if there are fewer */
     fastfs_tile_kernel custom; /* NULL, or used instead of `kernel`; norms are of centred columns if `center` */
@@ -594,8 +589,6 @@ typedef struct fastfs_projse_options {
      1,                             \
      0,                             \
      0.0,                           \
-     FASTFS_PROJSE_STOP,            \
-     0,                             \
      1e-6,                          \
      1,                             \
      NULL,                          \
@@ -619,16 +612,13 @@ typedef struct fastfs_projse_result {
     int64_t* selected;  /* out, in order of choice; this and the next arrays hold n_select, the first n_selected set */
     double* selection_scores; /* out: the score of each choice at that moment */
     double* gaps;             /* out: selection score less the best rival's */
-    double* captured;         /* out: share of sum(scores) explained so far; 1 beyond the span of the targets */
-    double* explained;        /* out, or NULL: FASTFS_PROJSE_RESIDUAL: share of the targets' span explained so far, the
-                                 mean R^2 of an orthonormal basis regressed on the chosen columns */
+    double* captured;         /* out: share of sum(scores) explained so far */
 } fastfs_projse_result;
-#define FASTFS_PROJSE_RESULT_INIT {sizeof(fastfs_projse_result), 0, 0, 0, 0, 0.0, NULL, NULL, NULL, NULL, NULL, NULL}
+#define FASTFS_PROJSE_RESULT_INIT {sizeof(fastfs_projse_result), 0, 0, 0, 0, 0.0, NULL, NULL, NULL, NULL, NULL}
 
 /* Selects columns of X that together explain the targets: Y (n_rows x n_y, dense), or labels (one a row, in
  * 0..n_classes - 1), or, if both are NULL, X itself. O(n_rows n_y (n_y + 2 n_x)) time and 8 n_y (n_y + 2 n_x) bytes;
- * without targets, and beyond the span of the targets, O(n_select n_x (n_rows + n_select)) time and 8 n_select n_x bytes
- * more. Errors name the column. */
+ * without targets O(n_select n_x (n_rows + n_select)) time and 8 n_select n_x bytes. Errors name the column. */
 FASTFS_API fastfs_status fastfs_projse(const fastfs_matrix* X, const fastfs_matrix* Y, const int64_t* labels,
                                        int64_t n_classes, const fastfs_projse_options* options, const fastfs_run* run,
                                        fastfs_projse_result* result);
@@ -649,7 +639,7 @@ FASTFS_API fastfs_status fastfs_projse_label_scores(const fastfs_matrix* X, cons
 /* What a stream of ProjSe reads. */
 enum {
     FASTFS_PROJSE_ONE_VIEW = 0,  /* Y with n_y columns, or labels in 0..n_y - 1; if n_y = 0, X alone */
-    FASTFS_PROJSE_TWO_VIEWS = 1, /* as ONE_VIEW, with all that from_y (from numbers) and `beyond` need; X not sparse */
+    FASTFS_PROJSE_TWO_VIEWS = 1, /* Y with n_y columns, of which some can be chosen as well (from_y) */
     FASTFS_PROJSE_GROUPS = 2     /* labels are groups of rows, 0..n_y - 1, whose classes finish takes: X not CSC */
 };
 
@@ -798,13 +788,13 @@ enum {                                  /* warnings of the margin methods, added
 
 typedef struct fastfs_relief_result {
     size_t struct_size;
-    int32_t warnings;  /* out: FASTFS_MARGIN_*, added up */
-    int32_t stored;    /* out: 1 if all n_rows^2 distances were stored, 0 if by blocks of rows */
-    double* scores;    /* out, n_cols: larger is better, may be negative; 0 for constant features */
-    double* scores_se; /* out, n_cols, or NULL: the standard error of each score over draws of n_targets; NaN if that
-                          is 1 */
-    int64_t n_alone;   /* out: targets without a near sample */
-    int64_t n_apart;   /* out: pairs of a target and a sample without a feature that both have */
+    int32_t warnings;  /* FASTFS_MARGIN_*, added up */
+    int32_t stored;    /* 1 if all n_rows^2 distances were stored, 0 if by blocks of rows */
+    double* scores;    /* n_cols: larger is better, may be negative; 0 for constant features */
+    double* scores_se; /* n_cols: the standard error of each score over draws of n_targets, NaN if that is 1; NULL if
+                          n_targets is 0 */
+    int64_t n_alone;   /* targets without a near sample */
+    int64_t n_apart;   /* pairs of a target and a sample without a feature that both have */
 } fastfs_relief_result;
 #define FASTFS_RELIEF_RESULT_INIT {sizeof(fastfs_relief_result), 0, 0, NULL, NULL, 0, 0}
 
@@ -813,7 +803,7 @@ typedef struct fastfs_relief_result {
  * row. O(n_rows^2 n_cols) time. */
 FASTFS_API fastfs_status fastfs_relief(const fastfs_margin* margin, const int64_t* labels, int64_t n_classes,
                                        const fastfs_relief_options* options, const fastfs_run* run,
-                                       fastfs_relief_result* result);
+                                       fastfs_relief_result* result, fastfs_fitted** fitted);
 
 /* FASTFS_RELIEF and FASTFS_RELIEFF of more rows than memory holds: n_targets of the options, drawn from their labels,
  * against all rows. Pass 1 finds the ranges of the columns and keeps the targets; pass 2 keeps the nearest n_neighbors
@@ -828,7 +818,7 @@ FASTFS_API fastfs_status fastfs_relief_stream_new(int64_t n_rows, int64_t n_cols
  * class c counts as, each at least once; NULL: each as itself. So one pass serves each class against the rest. */
 FASTFS_API fastfs_status fastfs_relief_stream_finish(const fastfs_stream* stream, const int64_t* merged,
                                                      int64_t n_merged, const fastfs_run* run,
-                                                     fastfs_relief_result* result);
+                                                     fastfs_relief_result* result, fastfs_fitted** fitted);
 
 enum {
     FASTFS_MARGIN_SIGMA_GIVEN = 0,
@@ -854,22 +844,22 @@ typedef struct fastfs_im4e_options {
 
 typedef struct fastfs_im4e_result {
     size_t struct_size;
-    int32_t warnings;  /* out: FASTFS_MARGIN_*, added up */
-    int32_t stored;    /* out: 1 if all n_rows^2 distances were stored, 0 if by blocks of rows */
-    int32_t n_iter;    /* out */
-    int32_t converged; /* out: 1 if the cost changed by no more than tol */
-    double sigma;      /* out: of the softmax */
-    double* weights;   /* out, n_cols: >= 0, sum 1 */
-    double* cost;      /* out, max_iter, of which n_iter are set: of each iteration's weights, under the alpha and beta
-                          that they were made of; NULL is fine */
-    double* objective; /* out, the same: G of the weights before that iteration */
+    int32_t warnings; /* FASTFS_MARGIN_*, added up */
+    int32_t stored;   /* 1 if all n_rows^2 distances were stored, 0 if by blocks of rows */
+    int64_t n_iter;
+    int32_t converged; /* 1 if the cost changed by no more than tol */
+    int32_t reserved;
+    double sigma;      /* of the softmax */
+    double* weights;   /* n_cols: >= 0, sum 1 */
+    double* cost;      /* n_iter: of each iteration's weights, under the alpha and beta that they were made of */
+    double* objective; /* n_iter: G of the weights before that iteration */
 } fastfs_im4e_result;
-#define FASTFS_IM4E_RESULT_INIT {sizeof(fastfs_im4e_result), 0, 0, 0, 0, 0.0, NULL, NULL, NULL}
+#define FASTFS_IM4E_RESULT_INIT {sizeof(fastfs_im4e_result), 0, 0, 0, 0, 0, 0.0, NULL, NULL, NULL}
 
 /* O(n_rows^2 n_cols) time an iteration, 8 n_rows^2 bytes or, if that exceeds the budget, less (and twice the time). */
 FASTFS_API fastfs_status fastfs_im4e(const fastfs_margin* margin, const int64_t* labels, int64_t n_classes,
                                      const fastfs_im4e_options* options, const fastfs_run* run,
-                                     fastfs_im4e_result* result);
+                                     fastfs_im4e_result* result, fastfs_fitted** fitted);
 
 enum { /* whether IM4E, with the same sigma, sigma_rule, max_iter and tol, runs before IMMIGRATE */
        FASTFS_PREFILTER_NONE = 0,
@@ -920,22 +910,23 @@ typedef struct fastfs_immigrate_result {
     size_t struct_size;
     int32_t warnings; /* FASTFS_MARGIN_*, added up */
     int32_t stored;   /* 1 if all n_rows^2 distances were stored, 0 if by blocks of rows */
-    int32_t n_iter;
+    int64_t n_iter;
     int32_t converged;
+    int32_t reserved;
     double sigma;
-    int64_t n_features;      /* of W */
-    int64_t rank;            /* numerical, of W */
-    const int64_t* features; /* n_features columns of X, ascending */
-    const double* values;    /* rank, |.| descending */
-    const double* vectors;   /* rank x n_features, orthonormal rows; the entry of largest magnitude is positive */
-    const double* W;         /* n_features x n_features, Frobenius norm 1; NULL if it was kept in factors only */
-    const double* scores;    /* n_cols: sum_b W_ab^2, 0 for columns that aren't used */
-    const double* cost;      /* n_iter */
-    const double* objective; /* n_iter */
-    const double* prefilter_weights; /* n_cols, of IM4E; NULL if it didn't run first */
+    int64_t n_features;        /* of W */
+    int64_t rank;              /* numerical, of W */
+    int64_t* features;         /* n_features columns of X, ascending */
+    double* values;            /* rank, |.| descending */
+    double* vectors;           /* rank x n_features, orthonormal rows; the entry of largest magnitude is positive */
+    double* W;                 /* n_features x n_features, Frobenius norm 1; NULL if it was kept in factors only */
+    double* scores;            /* n_cols: sum_b W_ab^2, 0 for columns that aren't used */
+    double* cost;              /* n_iter */
+    double* objective;         /* n_iter */
+    double* prefilter_weights; /* n_cols, of IM4E; NULL if it didn't run first */
 } fastfs_immigrate_result;
 #define FASTFS_IMMIGRATE_RESULT_INIT \
-    {sizeof(fastfs_immigrate_result), 0, 0, 0, 0, 0.0, 0, 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL}
+    {sizeof(fastfs_immigrate_result), 0, 0, 0, 0, 0, 0.0, 0, 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL}
 
 /* O(n_rows^2 n_features (rank + n_features / 2)) time an iteration. If W itself exceeds the budget, steps are made
  * in the space of the pairs of samples that get a weight; bytes_needed can't include that. */
@@ -1067,21 +1058,21 @@ typedef struct fastfs_disc_result {
     int64_t n_features;
     int64_t n_vectors; /* as many as the space allows: at most those asked for */
     int64_t n_components;
-    int64_t n_connected;        /* components of the graph */
-    int64_t n_differential;     /* leading vectors that are not trivial and make the scores */
-    double gap;                 /* between the last eigenvalue that is used and the next */
-    double ratio;               /* of the last significance counted by n_differential to the next; 0 without either */
-    const double* significance; /* n_vectors: singular values, descending */
-    const double* vectors;      /* n_vectors x n_features: differential vectors */
-    const int32_t* trivial;     /* n_vectors: 1 if a vector is the constant one */
-    const double* eigenvalues;  /* n_components + 1: of the diffusion, the constant's 1 first */
-    const double* diffusion;    /* n_components x n_features: diffusion vectors, unit norm */
-    const double* bandwidths;   /* n_features: eps_i; NULL if W was given */
-    const double* scores;       /* n_features: of this set */
-    int64_t n_stored;           /* entries of the graph that was used; 0 if dense */
-    const double* mean;         /* n_features, of all sets: subtracted by FASTFS_DISC_SCALING_STANDARD; else NULL */
-    const double* scale;        /* n_features, of all sets: divided by */
-    double graph_recall; /* FASTFS_GRAPH_LISTS: share of the nearest features found, by a sample of 1000; else 0 */
+    int64_t n_connected;    /* components of the graph */
+    int64_t n_differential; /* leading vectors that are not trivial and make the scores */
+    double gap;             /* between the last eigenvalue that is used and the next */
+    double ratio;           /* of the last significance counted by n_differential to the next; 0 without either */
+    double* significance;   /* n_vectors: singular values, descending */
+    double* vectors;        /* n_vectors x n_features: differential vectors */
+    int32_t* trivial;       /* n_vectors: 1 if a vector is the constant one */
+    double* eigenvalues;    /* n_components + 1: of the diffusion, the constant's 1 first */
+    double* diffusion;      /* n_components x n_features: diffusion vectors, unit norm */
+    double* bandwidths;     /* n_features: eps_i; NULL if W was given */
+    double* scores;         /* n_features: of this set */
+    int64_t n_stored;       /* entries of the graph that was used; 0 if dense */
+    double* mean;           /* n_features, of all sets: subtracted by FASTFS_DISC_SCALING_STANDARD; else NULL */
+    double* scale;          /* n_features, of all sets: divided by */
+    double graph_recall;    /* FASTFS_GRAPH_LISTS: share of the nearest features found, by a sample of 1000; else 0 */
 } fastfs_disc_result;
 #define FASTFS_DISC_RESULT_INIT  \
     {sizeof(fastfs_disc_result), \
@@ -1209,15 +1200,15 @@ typedef struct fastfs_ikdr_result {
     double objective;        /* F of the reduced problem */
     double interpretability; /* I_p, in [1 / n_classes, 1] */
     double similarity;       /* mean of K off its diagonal */
-    const double* history;   /* n_iter: F after each outer iteration */
-    const double* A;         /* n_samples x n_components: columns on the simplex */
-    const double* embedding; /* n_samples x n_components: B = K A */
-    const double* profile;   /* n_classes x n_components: P = H A */
-    const double* weights;   /* n_kernels: beta, on the simplex */
-    const double* prices;    /* n_kernels: dF/dbeta_m minus the smallest one; infinite for constant kernels */
-    const double* deltas;    /* n_kernels; 0 if constant. NULL with matrices, as are means and scales */
-    const double* means;     /* n_features */
-    const double* scales;    /* n_features: the divisors of deviations; 0 for constant features */
+    double* history;         /* n_iter: F after each outer iteration */
+    double* A;               /* n_samples x n_components: columns on the simplex */
+    double* embedding;       /* n_samples x n_components: B = K A */
+    double* profile;         /* n_classes x n_components: P = H A */
+    double* weights;         /* n_kernels: beta, on the simplex */
+    double* prices;          /* n_kernels: dF/dbeta_m minus the smallest one; infinite for constant kernels */
+    double* deltas;          /* n_kernels; 0 if constant. NULL with matrices, as are means and scales */
+    double* means;           /* n_features */
+    double* scales;          /* n_features: the divisors of deviations; 0 for constant features */
 } fastfs_ikdr_result;
 #define FASTFS_IKDR_RESULT_INIT  \
     {sizeof(fastfs_ikdr_result), \

@@ -202,6 +202,31 @@ class owned {
     std::unique_ptr<Handle, free> handle_;
 };
 
+// One or more results of the C interface, and the owner of the arrays that they point to. Movable.
+//     fastfs::fitted<fastfs_relief_result> found = margin.relief(labels, n_classes);
+//     double first = found->scores[0];
+template <class Result>
+class fitted {
+  public:
+    // fit(results, &owner) fills n results, which are `empty` so far.
+    template <class Fit>
+    fitted(std::size_t n, const Result& empty, Fit&& fit)
+        : results_(n, empty), owner_([&](fastfs_fitted** made) { return fit(results_.data(), made); }) {}
+
+    std::int64_t size() const { return static_cast<std::int64_t>(results_.size()); }
+    const Result& operator[](std::int64_t k) const& { return results_.at(static_cast<std::size_t>(k)); }
+    const Result& operator*() const& { return results_.front(); }
+    const Result* operator->() const& { return &results_.front(); }
+    const Result& operator[](std::int64_t k) const&& = delete;  // its arrays would be gone
+    const Result& operator*() const&& = delete;
+    const Result* operator->() const&& = delete;
+    fastfs_fitted* get() const { return owner_.get(); }
+
+  private:
+    std::vector<Result> results_;
+    owned<fastfs_fitted, fastfs_fitted_free> owner_;
+};
+
 // ---- streams --------------------------------------------------------------------------------------------------------
 
 using stream_state = fastfs_stream_state;
@@ -451,16 +476,14 @@ struct projse_result {
     std::vector<double> scores;                            // one a candidate
     std::vector<std::int64_t> selected;                    // in order of choice
     std::vector<double> selection_scores, gaps, captured;  // of each choice
-    std::vector<double> explained;                         // of each choice, beyond the targets' span; else empty
     std::int64_t rank;                                     // -1: not known
     double sigma;
     int warnings;   // FASTFS_PROJSE_*
     bool centered;  // the columns were
 
-    // call(result) fills the arrays for n_candidates.
+    // call(result) fills the arrays for n_candidates, n_select of which are asked for.
     template <class Call>
-    static projse_result of(std::int64_t n_candidates, const projse_options& options, const run& how, Call&& call) {
-        const std::int64_t n_select = options.n_select;
+    static projse_result of(std::int64_t n_candidates, std::int64_t n_select, const run& how, Call&& call) {
         projse_result result{};
         // Else the call says what is wrong, or what it would take.
         const bool runs = n_candidates >= 1 && n_candidates <= 400000000 && how.bytes_needed == nullptr;
@@ -475,13 +498,10 @@ struct projse_result {
         out.selection_scores = result.selection_scores.data();
         out.gaps = result.gaps.data();
         out.captured = result.captured.data();
-        if (options.beyond != FASTFS_PROJSE_STOP) result.explained.resize(k);
-        if (!result.explained.empty()) out.explained = result.explained.data();
         check(call(&out));
         const auto n = static_cast<std::size_t>(out.n_selected);
         result.selected.resize(n);
         for (auto* values : {&result.selection_scores, &result.gaps, &result.captured}) values->resize(n);
-        if (!result.explained.empty()) result.explained.resize(n);
         result.rank = out.rank;
         result.sigma = out.sigma;
         result.warnings = out.warnings;
@@ -492,28 +512,28 @@ struct projse_result {
 
 inline projse_result projse(const matrix& X, const matrix& Y, const projse_options& options,
                             const run& how = default_run()) {
-    return projse_result::of(X.n_cols(), options, how, [&](fastfs_projse_result* out) {
+    return projse_result::of(X.n_cols(), options.n_select, how, [&](fastfs_projse_result* out) {
         return fastfs_projse(X.get(), Y.get(), nullptr, 0, &options, &how, out);
     });
 }
 
 inline projse_result projse(const matrix& X, const std::int64_t* labels, std::int64_t n_classes,
                             const projse_options& options, const run& how = default_run()) {
-    return projse_result::of(X.n_cols(), options, how, [&](fastfs_projse_result* out) {
+    return projse_result::of(X.n_cols(), options.n_select, how, [&](fastfs_projse_result* out) {
         return fastfs_projse(X.get(), nullptr, labels, n_classes, &options, &how, out);
     });
 }
 
 // Without targets.
 inline projse_result projse(const matrix& X, const projse_options& options, const run& how = default_run()) {
-    return projse_result::of(X.n_cols(), options, how, [&](fastfs_projse_result* out) {
+    return projse_result::of(X.n_cols(), options.n_select, how, [&](fastfs_projse_result* out) {
         return fastfs_projse(X.get(), nullptr, nullptr, 0, &options, &how, out);
     });
 }
 
 inline projse_result projse_kernels(std::int64_t n_y, std::int64_t n_x, const double* K_YY, const double* K_YX,
                                     const double* K_XX, const projse_options& options, const run& how = default_run()) {
-    return projse_result::of(n_x, options, how, [&](fastfs_projse_result* out) {
+    return projse_result::of(n_x, options.n_select, how, [&](fastfs_projse_result* out) {
         return fastfs_projse_kernels(n_y, n_x, K_YY, K_YX, K_XX, &options, &how, out);
     });
 }
@@ -536,7 +556,7 @@ inline projse_result projse_stream_finish(const stream& of, const projse_options
                                           std::int64_t n_classes = 0) {
     const stream_state state = of.state();
     const std::int64_t n_candidates = options.from_y ? state.n_y : state.n_cols;
-    return projse_result::of(n_candidates, options, how, [&](fastfs_projse_result* out) {
+    return projse_result::of(n_candidates, options.n_select, how, [&](fastfs_projse_result* out) {
         return fastfs_projse_stream_finish(of.get(), classes, n_classes, &options, &how, out);
     });
 }
@@ -555,12 +575,7 @@ inline margin_options default_margin_options(int scaling = FASTFS_SCALE_RANGE, i
 using relief_options = fastfs_relief_options;
 inline relief_options default_relief_options() { return FASTFS_RELIEF_OPTIONS_INIT; }
 
-struct relief_result {
-    std::vector<double> scores, scores_se;  // the standard errors over draws of n_targets, or empty
-    int warnings;                           // FASTFS_MARGIN_*
-    bool stored;
-    std::int64_t n_alone, n_apart;
-};
+using relief_result = fastfs_relief_result;
 
 inline stream relief_stream(std::int64_t n_rows, std::int64_t n_cols, const std::int64_t* labels,
                             std::int64_t n_classes, int scaling = FASTFS_SCALE_RANGE,
@@ -570,50 +585,31 @@ inline stream relief_stream(std::int64_t n_rows, std::int64_t n_cols, const std:
     });
 }
 // merged: the class that each class counts as, or empty.
-inline relief_result relief_stream_finish(const stream& of, const std::vector<std::int64_t>& merged = {},
-                                          const run& how = default_run()) {
+inline fitted<relief_result> relief_stream_finish(const stream& of, const std::vector<std::int64_t>& merged = {},
+                                                  const run& how = default_run()) {
     const stream_state state = of.state();
     if (!merged.empty() && static_cast<std::int64_t>(merged.size()) != state.n_groups) {
         throw invalid_argument("merged must hold a number for each of the " + std::to_string(state.n_groups) +
                                    " classes, not " + std::to_string(merged.size()),
                                {});
     }
-    relief_result result{};
-    result.scores.resize(static_cast<std::size_t>(state.n_cols));
-    result.scores_se.resize(result.scores.size());
-    fastfs_relief_result out = FASTFS_RELIEF_RESULT_INIT;
-    out.scores = result.scores.data();
-    out.scores_se = result.scores_se.data();
     std::int64_t n_merged = 0;
     for (const std::int64_t c : merged) n_merged = c >= n_merged ? c + 1 : n_merged;
-    check(fastfs_relief_stream_finish(of.get(), merged.empty() ? nullptr : merged.data(), n_merged, &how, &out));
-    result.warnings = out.warnings;
-    result.n_alone = out.n_alone;
-    return result;
+    return {1, FASTFS_RELIEF_RESULT_INIT, [&](auto* result, auto** made) {
+                return fastfs_relief_stream_finish(of.get(), merged.empty() ? nullptr : merged.data(), n_merged, &how,
+                                                   result, made);
+            }};
 }
 
 using im4e_options = fastfs_im4e_options;
 inline im4e_options default_im4e_options() { return FASTFS_IM4E_OPTIONS_INIT; }
 
-struct im4e_result {
-    std::vector<double> weights, cost, objective;  // the last two: n_iter
-    double sigma;
-    int warnings;  // FASTFS_MARGIN_*
-    bool stored, converged;
-};
+using im4e_result = fastfs_im4e_result;
 
 using immigrate_options = fastfs_immigrate_options;
 inline immigrate_options default_immigrate_options() { return FASTFS_IMMIGRATE_OPTIONS_INIT; }
 
-// Arrays as of fastfs_immigrate_result; W is empty if it was kept in factors only, prefilter_weights if IM4E didn't
-// run.
-struct immigrate_result {
-    std::vector<std::int64_t> features;
-    std::vector<double> values, vectors, W, scores, cost, objective, prefilter_weights;
-    double sigma;
-    int warnings;  // FASTFS_MARGIN_*
-    bool stored, converged;
-};
+using immigrate_result = fastfs_immigrate_result;
 
 // Its arrays must outlive the calls that take it.
 using margin_metric = fastfs_margin_metric;
@@ -624,108 +620,58 @@ class margin {
     // The arrays behind X and options.distances must outlive the object.
     explicit margin(const matrix& X, const margin_options& options = default_margin_options(),
                     const run& how = default_run())
-        : n_features_(X.n_cols()) {
-        fastfs_margin* handle = nullptr;
-        check(fastfs_margin_new(X.get(), &options, &how, &handle));
-        handle_.reset(handle);
-    }
+        : handle_([&](fastfs_margin** made) { return fastfs_margin_new(X.get(), &options, &how, made); }) {}
 
     // See fastfs_margin_use. weights: one for each of the features, or null.
     void use(const std::vector<std::int64_t>& features, const double* weights = nullptr,
              const run& how = default_run()) {
-        check(fastfs_margin_use(handle_.get(), features.data(), static_cast<std::int64_t>(features.size()), weights,
-                                &how));
+        check(fastfs_margin_use(get(), features.data(), static_cast<std::int64_t>(features.size()), weights, &how));
     }
 
     // shift, factor: n_cols each.
-    void scaling(double* shift, double* factor) const { check(fastfs_margin_scaling(handle_.get(), shift, factor)); }
+    void scaling(double* shift, double* factor) const { check(fastfs_margin_scaling(get(), shift, factor)); }
 
     // labels: 0..n_classes - 1, one for each row; null, with n_classes = 0, if the target isn't classes.
-    relief_result relief(const std::int64_t* labels, std::int64_t n_classes,
-                         const relief_options& options = default_relief_options(),
-                         const run& how = default_run()) const {
-        relief_result result{};
-        result.scores.resize(static_cast<std::size_t>(n_features_));
-        fastfs_relief_result out = FASTFS_RELIEF_RESULT_INIT;
-        out.scores = result.scores.data();
-        if (options.n_targets > 0) {
-            result.scores_se.resize(result.scores.size());
-            out.scores_se = result.scores_se.data();
-        }
-        check(fastfs_relief(handle_.get(), labels, n_classes, &options, &how, &out));
-        result.warnings = out.warnings;
-        result.stored = out.stored != 0;
-        result.n_alone = out.n_alone;
-        result.n_apart = out.n_apart;
-        return result;
+    fitted<relief_result> relief(const std::int64_t* labels, std::int64_t n_classes,
+                                 const relief_options& options = default_relief_options(),
+                                 const run& how = default_run()) const {
+        return {1, FASTFS_RELIEF_RESULT_INIT, [&](auto* result, auto** made) {
+                    return fastfs_relief(get(), labels, n_classes, &options, &how, result, made);
+                }};
     }
 
-    im4e_result im4e(const std::int64_t* labels, std::int64_t n_classes,
-                     const im4e_options& options = default_im4e_options(), const run& how = default_run()) const {
-        im4e_result result{};
-        result.weights.resize(static_cast<std::size_t>(n_features_));
-        // Else the call says what is wrong.
-        const auto most =
-            static_cast<std::size_t>(options.max_iter >= 1 && options.max_iter <= 1000000 ? options.max_iter : 0);
-        for (auto* values : {&result.cost, &result.objective}) values->resize(most);
-        fastfs_im4e_result out = FASTFS_IM4E_RESULT_INIT;
-        out.weights = result.weights.data();
-        out.cost = result.cost.data();
-        out.objective = result.objective.data();
-        check(fastfs_im4e(handle_.get(), labels, n_classes, &options, &how, &out));
-        for (auto* values : {&result.cost, &result.objective}) values->resize(static_cast<std::size_t>(out.n_iter));
-        result.sigma = out.sigma;
-        result.warnings = out.warnings;
-        result.stored = out.stored != 0;
-        result.converged = out.converged != 0;
-        return result;
+    fitted<im4e_result> im4e(const std::int64_t* labels, std::int64_t n_classes,
+                             const im4e_options& options = default_im4e_options(),
+                             const run& how = default_run()) const {
+        return {1, FASTFS_IM4E_RESULT_INIT, [&](auto* result, auto** made) {
+                    return fastfs_im4e(get(), labels, n_classes, &options, &how, result, made);
+                }};
     }
 
-    immigrate_result immigrate(const std::int64_t* labels, std::int64_t n_classes,
-                               const immigrate_options& options = default_immigrate_options(),
-                               const run& how = default_run()) const {
-        fastfs_immigrate_result out = FASTFS_IMMIGRATE_RESULT_INIT;
-        const owned<fastfs_fitted, fastfs_fitted_free> fitted([&](auto** made) {
-            return fastfs_immigrate_fit(handle_.get(), labels, n_classes, &options, &how, &out, made);
-        });
-        if (how.bytes_needed != nullptr) return {};
-        const std::int64_t n = out.n_features;
-        immigrate_result result{};
-        result.features.assign(out.features, out.features + n);
-        result.values.assign(out.values, out.values + out.rank);
-        result.vectors.assign(out.vectors, out.vectors + out.rank * n);
-        if (out.W != nullptr) result.W.assign(out.W, out.W + n * n);
-        result.scores.assign(out.scores, out.scores + n_features_);
-        result.cost.assign(out.cost, out.cost + out.n_iter);
-        result.objective.assign(out.objective, out.objective + out.n_iter);
-        if (out.prefilter_weights != nullptr) {
-            result.prefilter_weights.assign(out.prefilter_weights, out.prefilter_weights + n_features_);
-        }
-        result.sigma = out.sigma;
-        result.warnings = out.warnings;
-        result.stored = out.stored != 0;
-        result.converged = out.converged != 0;
-        return result;
+    fitted<immigrate_result> immigrate(const std::int64_t* labels, std::int64_t n_classes,
+                                       const immigrate_options& options = default_immigrate_options(),
+                                       const run& how = default_run()) const {
+        return {1, FASTFS_IMMIGRATE_RESULT_INIT, [&](auto* result, auto** made) {
+                    return fastfs_immigrate_fit(get(), labels, n_classes, &options, &how, result, made);
+                }};
     }
 
     // out: n_rows of X x n_classes.
     void distances(const std::int64_t* labels, std::int64_t n_classes, const margin_metric& metric, const matrix& X,
                    double* out, const run& how = default_run()) const {
-        check(fastfs_margin_distances(handle_.get(), labels, n_classes, &metric, X.get(), &how, out));
+        check(fastfs_margin_distances(get(), labels, n_classes, &metric, X.get(), &how, out));
     }
 
     // wanted: a class for each row of X. out: as of fastfs_margin_explain.
     void explain(const std::int64_t* labels, std::int64_t n_classes, const margin_metric& metric, const matrix& X,
                  const std::int64_t* wanted, double* out, const run& how = default_run()) const {
-        check(fastfs_margin_explain(handle_.get(), labels, n_classes, &metric, X.get(), wanted, &how, out));
+        check(fastfs_margin_explain(get(), labels, n_classes, &metric, X.get(), wanted, &how, out));
     }
 
+    fastfs_margin* get() const { return handle_.get(); }
+
   private:
-    struct free {
-        void operator()(fastfs_margin* handle) const { fastfs_margin_free(handle); }
-    };
-    std::int64_t n_features_;
-    std::unique_ptr<fastfs_margin, free> handle_;
+    owned<fastfs_margin, fastfs_margin_free> handle_;
 };
 
 // Returns how many pairs there are; a, b, weights: n_pairs each.
@@ -807,27 +753,21 @@ inline disc_set disc_group(const stream& of, std::int64_t group, std::int64_t n_
     set.n_components = n_components;
     return set;
 }
-class disc {
-  public:
-    explicit disc(const std::vector<disc_set>& sets, const disc_options& options = default_disc_options(),
-                  const run& how = default_run())
-        : results_(sets.size(), FASTFS_DISC_RESULT_INIT), handle_([&](auto** made) {
-              return fastfs_disc_fit(sets.data(), n_sets(), &options, &how, results_.data(), made);
-          }) {}
-    std::int64_t n_sets() const { return static_cast<std::int64_t>(results_.size()); }
-    // Its arrays are those of this object and live as long.
-    const disc_result& result(std::int64_t set) const { return results_.at(static_cast<std::size_t>(set)); }
-    // See fastfs_disc_graph.
-    template <class Index>
-    void graph(std::int64_t set, Index* indptr, Index* indices, double* weights, const run& how = default_run()) const {
-        static_assert(sizeof(Index) == 4 || sizeof(Index) == 8, "sparse indices have 32 or 64 bits");
-        check(fastfs_disc_graph(handle_.get(), set, 8 * sizeof(Index), &how, indptr, indices, weights));
-    }
-
-  private:
-    std::vector<disc_result> results_;
-    owned<fastfs_fitted, fastfs_fitted_free> handle_;
-};
+// A result for each set.
+inline fitted<disc_result> disc(const std::vector<disc_set>& sets, const disc_options& options = default_disc_options(),
+                                const run& how = default_run()) {
+    return {sets.size(), FASTFS_DISC_RESULT_INIT, [&](auto* results, auto** made) {
+                return fastfs_disc_fit(sets.data(), static_cast<std::int64_t>(sets.size()), &options, &how, results,
+                                       made);
+            }};
+}
+// See fastfs_disc_graph.
+template <class Index>
+void write_disc_graph(const fitted<disc_result>& of, std::int64_t set, Index* indptr, Index* indices, double* weights,
+                      const run& how = default_run()) {
+    static_assert(sizeof(Index) == 4 || sizeof(Index) == 8, "sparse indices have 32 or 64 bits");
+    check(fastfs_disc_graph(of.get(), set, 8 * sizeof(Index), &how, indptr, indices, weights));
+}
 
 // ---- I-KDR ----------------------------------------------------------------------------------------------------------
 
@@ -854,24 +794,14 @@ inline ikdr_options default_ikdr_options() { return FASTFS_IKDR_OPTIONS_INIT; }
 
 using ikdr_result = fastfs_ikdr_result;
 
-class ikdr {
-  public:
-    // labels: 0..n_classes - 1, one for each sample.
-    ikdr(const ikdr_kernels& kernels, const std::int64_t* labels, std::int64_t n_classes,
-         const ikdr_options& options = default_ikdr_options(), const run& how = default_run())
-        : results_(static_cast<std::size_t>(options.lambdas && options.n_lambdas > 1 ? options.n_lambdas : 1),
-                   FASTFS_IKDR_RESULT_INIT),
-          handle_([&](auto** made) {
-              return fastfs_ikdr_fit(&kernels, labels, n_classes, &options, &how, results_.data(), made);
-          }) {}
-    std::int64_t n_steps() const { return static_cast<std::int64_t>(results_.size()); }
-    // Of lambdas[step]; its arrays are those of this object and live as long.
-    const ikdr_result& result(std::int64_t step = 0) const { return results_.at(static_cast<std::size_t>(step)); }
-
-  private:
-    std::vector<ikdr_result> results_;
-    owned<fastfs_fitted, fastfs_fitted_free> handle_;
-};
+// A result for each of lambdas. labels: 0..n_classes - 1, one for each sample.
+inline fitted<ikdr_result> ikdr(const ikdr_kernels& kernels, const std::int64_t* labels, std::int64_t n_classes,
+                                const ikdr_options& options = default_ikdr_options(), const run& how = default_run()) {
+    const std::int64_t n_steps = options.lambdas && options.n_lambdas > 1 ? options.n_lambdas : 1;
+    return {static_cast<std::size_t>(n_steps), FASTFS_IKDR_RESULT_INIT, [&](auto* results, auto** made) {
+                return fastfs_ikdr_fit(&kernels, labels, n_classes, &options, &how, results, made);
+            }};
+}
 
 using ikdr_model = fastfs_ikdr_model;
 inline ikdr_model default_ikdr_model() { return FASTFS_IKDR_MODEL_INIT; }
