@@ -23,7 +23,8 @@ Margin::Margin(const Matrix& X, const fastfs_margin_options& options, Run& run) 
                                (stores ? stored_distances_memory(n) + (X_.is_genotypes() && gaps ? n * n * 4 : 0) : 0),
                            "scaling features");
     }
-    run.step("scaling features", keep ? 0.1 : 1.0);
+    // Without distances, scaling is the short beginning of fits, which report from 0 on: shares never go back.
+    run.step("scaling features", keep ? 0.1 : 0.0);
     on_bits_ = Differences::computes_on_bits(X_, options);
     scales_ = on_bits_ ? find_varying(X_, options.missing != FASTFS_MISSING_ERROR, run)
                        : find_scales(X_, static_cast<Scaling>(options.scaling), run,
