@@ -21,6 +21,7 @@ from sklearn.base import BaseEstimator
 
 import fastfs
 import fastfs.cli
+from covering import rotating
 from fastfs._methods import METHODS, Method
 
 RNG = np.random.default_rng(0)
@@ -124,10 +125,10 @@ def test_ranking_to_json_says_how_it_came_about(table, inside):
     np.testing.assert_allclose(best["score"], expected.max(), rtol=1e-9)
 
 
-def test_ranking_on_stdout_holds_whole_names(tmp_path):
+def test_ranking_on_stdout_holds_whole_names(tmp_path, inside):
     long_name = "ENSG00000139618.transcript_variant_" + "x" * 120
     file = write_text(tmp_path / "long.csv", names=[long_name, *NAMES[1:]])
-    finished = run("score", file, "--label", "status", "--method", "manifest", cwd=tmp_path)
+    finished = inside("score", file, "--label", "status", "--method", "manifest", cwd=tmp_path)
     assert finished.returncode == 0, finished.stderr
     assert long_name in finished.stdout
     for name in NAMES[1:]:
@@ -715,8 +716,7 @@ SIGNALS = [name for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
 
 
 @pytest.mark.skipif(os.name != "posix", reason="Windows ends processes without telling them")
-@pytest.mark.parametrize("name", SIGNALS)
-@pytest.mark.parametrize("option, out", [("--out", "r.csv"), ("--out", "r.parquet"), ("--plot", "r.png")])
+@rotating(1, **{"option, out": [("--out", "r.csv"), ("--out", "r.parquet"), ("--plot", "r.png")]}, name=SIGNALS)
 def test_signals_while_writing(table, name, option, out):
     # The default action, because these tests may run under nohup themselves.
     script = SIGNAL.format(name=name, action="SIG_DFL")
@@ -772,8 +772,7 @@ def test_a_full_disk_names_the_file(table, out):
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
-@pytest.mark.parametrize("arguments", [SCORE, ["info"]])
-@pytest.mark.parametrize("unbuffered", ["", "1"])
+@pytest.mark.parametrize("arguments, unbuffered", [(SCORE, ""), (["info"], "1")])
 def test_full_standard_output_is_named(table, arguments, unbuffered):
     with open("/dev/full", "w") as full:
         command = [sys.executable, "-m", "fastfs", *arguments]
@@ -1468,7 +1467,8 @@ def test_pairs_refuse(arguments, words, tmp_path, inside):
     assert finished.stderr.count("\n") == 1
 
 
-def test_labels_that_are_whole_floats(tmp_path):
+@pytest.mark.filterwarnings("ignore:n_neighbors:fastfs.DataWarning")
+def test_labels_that_are_whole_floats(tmp_path, inside):
     """--label has said that they are classes, which are found by their numbers."""
     parquet = pytest.importorskip("pyarrow.parquet")
     pa = pytest.importorskip("pyarrow")
@@ -1477,12 +1477,12 @@ def test_labels_that_are_whole_floats(tmp_path):
     parquet.write_table(table, tmp_path / "cells.parquet")
     options = ["--label", "f", "--method", "relieff"]
     for more in ([], ["--classes", "0,1"]):
-        done = run("score", "cells.parquet", *options, *more, cwd=tmp_path)
+        done = inside("score", "cells.parquet", *options, *more, cwd=tmp_path)
         assert done.returncode == 0, done.stderr
     read = fastfs.io.read_table(tmp_path / "cells.parquet", label="f")
     frame = pandas.DataFrame(X, columns=NAMES).assign(f=codes)
     frame.to_csv(tmp_path / "cells.csv", index=False)  # where they are words, such as 0.0
-    done = run("score", "cells.csv", *options, "--classes", "0,1", cwd=tmp_path)
+    done = inside("score", "cells.csv", *options, "--classes", "0,1", cwd=tmp_path)
     assert (done.returncode, "0.0: 8, 1.0: 8" in done.stderr) == (0, True), done.stderr
     for classes in (["0", "1"], ["1.0", "0.0"]):
         assert set(fastfs.io.keep_classes(read, classes).y.tolist()) == {0, 1}
@@ -1490,9 +1490,9 @@ def test_labels_that_are_whole_floats(tmp_path):
         fastfs.io.keep_classes(read, ["0", "7"])
 
 
-def test_misspelt_method_options(table, tmp_path):
+def test_misspelt_method_options(table, tmp_path, inside):
     options = ["--label", "status", "--method", "relieff", "--method-option", "n_neighbours=3"]
-    done = run("score", "cells.csv", *options, cwd=tmp_path)
+    done = inside("score", "cells.csv", *options, cwd=tmp_path)
     assert done.returncode != 0
     assert "n_neighbors" in done.stderr
 

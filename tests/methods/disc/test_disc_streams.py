@@ -243,7 +243,8 @@ def test_each_instruction_set_multiplies_rows(tmp_path, isas, python):
     table = rng.normal(size=(1400, WIDE // 15)).repeat(15, axis=1) + rng.normal(size=(1400, WIDE))
     table[rng.random(table.shape) > rng.choice([0.02, 0.2, 0.9], WIDE)] = 0
     table = sp.csr_matrix(table.astype(np.float32))
-    distances = [np.sqrt(squared_distances(table[groups == g].toarray().astype(float))) for g in (0, 1)]
+    some = np.arange(0, WIDE, 9)
+    distances = [np.sqrt(squared_distances(table[groups == g].toarray().astype(float))[some]) for g in (0, 1)]
     sp.save_npz(tmp_path / "table.npz", table)
     np.save(tmp_path / "groups.npy", groups)
     for isa in isas:
@@ -254,7 +255,7 @@ def test_each_instruction_set_multiplies_rows(tmp_path, isas, python):
         np.testing.assert_array_equal(single, double)
         for g in (0, 1):
             # Sketches miss neighbours here, where features differ in density: but what is found is a distance.
-            found = double[g][:, None]
+            found = double[g][some, None]
             assert np.all(np.abs(distances[g] - found).min(axis=1) <= 1e-9 * found[:, 0])
             assert np.mean(distances[g] < 0.999 * found) < 0.01
 
@@ -385,10 +386,9 @@ def test_damaged_bytes(sketched):
         other.load(found)
 
 
-@pytest.mark.parametrize("kind", [np.asarray, sp.csr_matrix])
-def test_dask_gives_the_bits_of_any_scheduler(kind, sketched):
+def test_dask_gives_the_bits_of_any_scheduler(sketched):
     table, labels, _ = sketched
-    lazy = da.from_array(table.toarray(), chunks=(150, WIDE)).map_blocks(kind)
+    lazy = da.from_array(table.toarray(), chunks=(150, WIDE)).map_blocks(sp.csr_matrix)
     found = []
     for scheduler, n in (("synchronous", 1), ("threads", 3)):
         with dask.config.set(scheduler=scheduler, num_workers=n), warnings.catch_warnings():
