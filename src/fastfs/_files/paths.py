@@ -23,9 +23,18 @@ _LEFTOVER = 24 * 3600
 UNPRINTABLE = "backslashreplace"
 
 
+# Characters that end a line, move the cursor, colour or hide text on a terminal, or reverse its direction.
+_CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+
+
 def printable(text: str) -> str:
     """Escape the bytes of file names that are not UTF-8, which no file, picture or terminal takes."""
     return text.encode("utf-8", UNPRINTABLE).decode("utf-8")
+
+
+def on_one_line(text: str) -> str:
+    r"""Escape line breaks, tabs and other characters that control a terminal as ``\n``, ``\t`` and ``\x1b``."""
+    return _CONTROLS.sub(lambda found: found[0].encode("unicode_escape").decode(), printable(text))
 
 
 def check_input(path: Path) -> None:

@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from fastfs._files.hdf5 import open_hdf5
+
 
 def open_path(X: Any) -> Any:
     """Return the memory map, array on disk, group or genotypes that a path names; return any other X unchanged."""
@@ -26,9 +28,7 @@ def open_path(X: Any) -> Any:
         if path.suffix == ".npy":
             return np.lib.format.open_memmap(path, mode="r")
         if path.suffix == ".h5ad":
-            import h5py
-
-            file = h5py.File(path, "r")
+            file = open_hdf5(path)
         else:
             import zarr
 

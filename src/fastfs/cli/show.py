@@ -46,7 +46,7 @@ def _table(columns: Iterable[str], title: str | None) -> Table:
 
 
 def _cells(row: Iterable[Any]) -> list[Text]:
-    return [Text(f"{v:.6g}" if isinstance(v, float) else "" if v is None else str(v)) for v in row]
+    return [Text(f"{v:.6g}" if isinstance(v, float) else "" if v is None else io.on_one_line(str(v))) for v in row]
 
 
 def draw(

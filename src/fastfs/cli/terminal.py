@@ -13,6 +13,8 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
+from fastfs.io import on_one_line
+
 PLOT_ENDINGS = (".png", ".pdf", ".svg")
 
 
@@ -60,13 +62,13 @@ def output() -> Console:
 
 
 def say(sentence: str) -> None:
-    """Print a sentence on standard error, as it is."""
-    _errors.tell(sentence, markup=False, highlight=False)
+    """Print a sentence on standard error."""
+    _errors.tell(on_one_line(sentence), markup=False, highlight=False)
 
 
 def say_kind(kind: str, colour: str, message: str) -> None:
     """Print an error or a warning on one line."""
-    sentence = " ".join(message.split())
+    sentence = on_one_line(" ".join(message.split()))
     if sentence[-1:] not in ".?!":  # an error is raised without
         sentence += "."
     _errors.tell(Text.assemble((f"{kind}: ", f"bold {colour}"), sentence))

@@ -3,6 +3,7 @@
 from fastfs._files.errors import Parameter as Parameter
 from fastfs._files.errors import TableError as TableError
 from fastfs._files.paths import check_output as check_output
+from fastfs._files.paths import on_one_line as on_one_line
 from fastfs._files.paths import printable as printable
 from fastfs._files.paths import replacing as replacing
 from fastfs._files.paths import resolved as resolved

@@ -7,6 +7,7 @@ from typing import Any
 
 from fastfs._files.errors import TRANSPOSE, Parameter, TableError, damage_of, some_of, unknown
 from fastfs._files.expand import Held
+from fastfs._files.hdf5 import open_hdf5
 from fastfs._inputs.source import Source
 from fastfs.io._cells import SampleColumn
 from fastfs.io._layout import Content, Wanted, features_of
@@ -26,9 +27,7 @@ def read_h5mu(path: Path, wanted: Wanted) -> Content:
 
 
 def _open_h5(path: Path, stack: ExitStack) -> Any:
-    import h5py
-
-    return stack.enter_context(h5py.File(path, "r"))
+    return stack.enter_context(open_hdf5(path))
 
 
 def _open_zarr(path: Path, _: ExitStack) -> Any:

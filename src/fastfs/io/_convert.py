@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from fastfs._files.hdf5 import open_hdf5
 from fastfs._types import Progress
 from fastfs.io._table import Table
 
@@ -23,9 +24,7 @@ def by_rows(path: Path, out: Path, max_memory: int, report: Progress | None) -> 
     `out` has `obs`, `var`, `uns`, `obsm` and `varm`; layers and `raw` are left out. The rows of a pass over X are those
     that fit a quarter of `max_memory`.
     """
-    import h5py
-
-    with h5py.File(path, "r") as file, _new(out) as (disk, to):
+    with open_hdf5(path) as file, _new(out) as (disk, to):
         X = file.get("X")
         if X is None or not hasattr(X, "attrs") or X.attrs.get("encoding-type") != "csc_matrix":
             raise ValueError(f"X of '{path}' isn't stored by columns (CSC): it can be read by rows as it is")

@@ -8,6 +8,7 @@ import numpy as np
 
 from fastfs._files.errors import Parameter, TableError, damage_of, some_of, unknown
 from fastfs._files.expand import Held
+from fastfs._files.hdf5 import open_hdf5
 from fastfs._inputs.source import Source
 from fastfs.io._cells import SampleColumn
 from fastfs.io._layout import Content, Wanted, features_by_name, features_of, require_no_transpose
@@ -20,13 +21,11 @@ _NAMES, _IDS, _CELLS = ("Gene", "var_names"), ("Accession",), ("CellID", "obs_na
 
 
 def read_loom(path: Path, wanted: Wanted) -> Content:
-    import h5py
-
     require_no_transpose(wanted, path, _KIND)
     held = Held(path, wanted.budget)
     with ExitStack() as stack:
         with damage_of(path, _KIND):
-            file = stack.enter_context(h5py.File(path, "r"))
+            file = stack.enter_context(open_hdf5(path))
             layers = list(file.get("layers", {}).keys())
             missing = [part for part in ("matrix", "row_attrs", "col_attrs") if part not in file]
         if missing:

@@ -8,6 +8,7 @@ import numpy as np
 
 from fastfs._files.errors import Parameter, TableError, damage_of, some_of, unknown
 from fastfs._files.expand import Held
+from fastfs._files.hdf5 import open_hdf5
 from fastfs._inputs.source import Source
 from fastfs.io._layout import Content, Wanted, features_by_name, features_of, require_labels_file, require_no_transpose
 from fastfs.io._matrices import columns_of, csr, loaded_or_source
@@ -16,14 +17,12 @@ _KIND = "HDF5 file of 10x Genomics"
 
 
 def read_10x(path: Path, wanted: Wanted) -> Content:
-    import h5py
-
     require_no_transpose(wanted, path, _KIND)
     require_labels_file(wanted, path)
     held = Held(path, wanted.budget)
     with ExitStack() as stack:
         with damage_of(path, _KIND):
-            file = stack.enter_context(h5py.File(path, "r"))
+            file = stack.enter_context(open_hdf5(path))
             # Files from before version 3 have one group per genome, with genes only.
             genomes = [name for name, group in file.items() if "gene_names" in group and "barcodes" in group]
             names = list(file)

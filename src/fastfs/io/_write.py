@@ -3,12 +3,11 @@
 import csv
 import json
 import os
-import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from fastfs._files.paths import UNPRINTABLE, check_output, printable, replacing
+from fastfs._files.paths import UNPRINTABLE, check_output, on_one_line, printable, replacing
 from fastfs._inputs.entry import named_arguments
 
 TABLE_ENDINGS = (".csv", ".json", ".parquet")
@@ -68,16 +67,11 @@ def write_ranking(
                 file.write(_as_json({**(about or {}), "ranking": best_first}, indent=1) + "\n")
             elif columns := _OF_LISTS.get(temporary.suffix.lower()):
                 cells = zip(*(ranking[name] for name in columns), strict=True)
-                file.writelines("\t".join(_on_one_line(str(cell)) for cell in row) + "\n" for row in cells)
+                file.writelines("\t".join(on_one_line(str(cell)) for cell in row) + "\n" for row in cells)
             else:
                 writer = csv.writer(file, lineterminator="\n")
                 writer.writerow(ranking)
                 writer.writerows(rows)
-
-
-def _on_one_line(cell: str) -> str:
-    r"""Escape tabs, line breaks and similar characters as ``\t`` and ``\n``, because lists have no quotes."""
-    return re.sub(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]", lambda found: repr(found[0])[1:-1], cell)
 
 
 def _write_parquet(path: Path, ranking: Mapping[str, Sequence[Any]], about: Mapping[str, Any]) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from fastfs._files.paths import on_one_line
 from fastfs._types import Floats
 
 if TYPE_CHECKING:
@@ -84,7 +85,7 @@ def names_of_fit(selector: Any, given: Sequence[str] | None, n_features: int) ->
 
 def names_of(features: Iterable[int], names: Sequence[str] | None, longest: int = 32) -> list[str]:
     """Return the names of these features, cut to fit; x0, x1, ... if they have none."""
-    return [f"x{j}" if names is None else middle_cut(str(names[j]), longest) for j in features]
+    return [f"x{j}" if names is None else middle_cut(on_one_line(str(names[j])), longest) for j in features]
 
 
 def middle_cut(name: str, longest: int = 32) -> str:
