@@ -74,7 +74,7 @@ cost_, objective_ : ndarray of shape (n_iter,)
     The paper's cost after each step, and G before it. Neither must fall.
 n_iter_ : int
 converged_ : bool
-    True if the cost came to rest within `tol`. There is no warning if it didn't.
+    True if the cost came to rest within `tol`; otherwise fastfs doesn't warn.
 classes_ : ndarray of shape (n_classes,)
 algorithm_ : {"stored", "blocks"}
     "stored": distances between all samples were stored. "blocks": made by blocks of rows, to save memory.
@@ -99,7 +99,7 @@ n_features_to_select : int, float or None
 """,
     "family_options": """
 n_targets : int or None
-    Number of samples whose neighbours are used, drawn at random, at least 50 of each class if that has them, and
+    Number of samples to compare with their neighbours, drawn at random, at least 50 of each class if that has them, and
     weighted back to the shares of the classes; None: all. Neighbours are found among all samples.
 scaling : {"auto", "range", "standard"} or None
     Numbers are scaled to [0, 1], to mean 0 and standard deviation 1, or taken as they are. "auto": "range", but
@@ -110,12 +110,12 @@ random_state : int, Generator, RandomState or None
     "table_options": """
 categorical_features : array-like, "from_dtype", "all" or None
     The columns that hold categories, which differ or don't: a mask, column numbers or column names; "from_dtype":
-    columns of a DataFrame whose type is category, bool, object or string; "all" columns. Categories may be of any
+    columns of a DataFrame with the type category, bool, object or string; "all" columns. Categories may be of any
     sortable type; which columns hold them is never guessed.
 missing : {"error", "ignore", "class"}
     Missing values (NaN, None, pandas.NA) are an error, or distances and scores ignore them: a distance is the mean
     difference in the features that both samples have, times the number of features, and a score counts the
-    neighbours that have the feature. "class" takes a missing value for all values of its class at once, each with
+    neighbours that have the feature. "class" takes a missing value for all values of its class together, each with
     its share, which makes gaps of one class look alike.
 ramp : "sd", (low, high) or None
     In scores, though not in distances, scaled differences of numbers count as 0 up to `low` and as 1 from `high`
@@ -125,7 +125,7 @@ ramp : "sd", (low, high) or None
 target_type : {"auto", "class", "number"}
     Kind of target. "auto": classes if it holds bools, strings, categories, integers of at most 20 different values,
     or two whole floats; numbers if it holds floats that aren't all whole; otherwise you must say it. Two samples
-    whose numbers differ by less than their standard deviation are hits, and all others misses.
+    are hits if their numbers differ by less than the standard deviation, otherwise misses.
 """,
     "n_rows": """
 n_rows : int or None

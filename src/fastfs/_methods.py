@@ -17,7 +17,7 @@ class Method:
     """Facts about one method. Attributes of estimators are named without their final underscore."""
 
     word: str  # its name on the command line and in `fastfs.tl`
-    estimator: str  # its class in `fastfs`, whose parameters are the options of the method
+    estimator: str  # its class in `fastfs`; the parameters are the options of the method
     genes: str = ""  # the genes that it finds, in one sentence
     sparse: bool = False  # sparse data stay sparse
     streams: bool = False  # reads data in chunks, in one pass
@@ -51,7 +51,7 @@ _ALL = (
     Method(
         "manifest",
         "ManiFeSt",
-        "Genes whose relations to the other genes differ between groups.",
+        "Genes with relations to the other genes that differ between groups.",
         sparse=True,
         class_scores=True,
         pair_of_sigmas=True,
@@ -70,7 +70,7 @@ _ALL = (
     Method(
         "relief",
         "Relief",
-        "Genes in which a cell's nearest neighbour in another group is farther than that in its own.",
+        "Genes in which a cell's nearest neighbour in another group is farther than the nearest one in its group.",
     ),
     _table_method(
         "relieff",
@@ -84,7 +84,7 @@ _ALL = (
     _table_method(
         "murelief",
         "MuRelief",
-        "ReliefF with the cells of each group whose distance is the most unusual.",
+        "ReliefF with the cells of each group at the most unusual distance.",
         scale="n_neighbors",
     ),
     _table_method("rrelieff", "RReliefF", classes=False),
@@ -111,7 +111,7 @@ _ALL = (
     Method(
         "ikdr",
         "IKDR",
-        "Few genes whose kernels let mixtures of cells tell the groups apart.",
+        "Few genes with kernels by which mixtures of cells tell the groups apart.",
         unranked=(("groups", "all"), ("kernel", "precomputed")),
         of_fit=("interpretability", "objective", "similarity", "n_iter", "converged"),
         by_class=("class_profile",),
@@ -162,8 +162,8 @@ FLAGS = (
         "categorical_features",
         str,
         "A,B,...",
-        "For the RELIEF family but relief: features whose numbers are codes of categories.",
+        "For the RELIEF family but relief: features in which numbers are codes of categories.",
         columns=True,
     ),
-    Flag("n_components", int, "K", "For ikdr: dimensions (default: as many as classes).", low=1),
+    Flag("n_components", int, "K", "For ikdr: dimensions (default: the number of classes).", low=1),
 )

@@ -23,7 +23,7 @@ cdef int enter(void *entry, dict capsules, str name) except -1:
 def register(dict capsules, uintptr_t set_num_threads, uintptr_t get_num_threads):
     """Register capsules by their routines' names, and the addresses of the thread setter and getter, or 0.
 
-    False where another library of this process has registered its own BLAS before.
+    False where another library of this process has registered another BLAS before.
     """
     cdef fastfs_blas table
     memset(&table, 0, sizeof(table))

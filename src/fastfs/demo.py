@@ -211,7 +211,7 @@ ROWS: dict[str, Callable[["SubFigure", np.ndarray, np.ndarray, Report | None], A
 
 
 def _number(ax: Any, pixels: np.ndarray) -> None:
-    """Write their ranks into the pixels of an image, the best of which come first."""
+    """Write their ranks into the pixels of an image, best pixels first."""
     from matplotlib.patheffects import withStroke
 
     outline = [withStroke(linewidth=2.5, foreground="white")]

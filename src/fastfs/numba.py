@@ -135,13 +135,13 @@ class TileKernel:
         takes = len(inspect.signature(python).parameters)
         if tile and takes != 4:
             raise TypeError(
-                "a kernel of tiles must take (tile, row_norms, col_norms, sigma); "
-                f"{python.__name__} takes {takes} arguments"
+                "a kernel of tiles must take (tile, row_norms, col_norms, sigma); got "
+                f"{python.__name__}, which takes {takes} arguments"
             )
         if not tile and takes not in (2, 4):
             raise TypeError(
-                "a kernel must take (d2, sigma) or (d2, norm_i, norm_j, sigma); "
-                f"{python.__name__} takes {takes} arguments"
+                "a kernel must take (d2, sigma) or (d2, norm_i, norm_j, sigma); got "
+                f"{python.__name__}, which takes {takes} arguments"
             )
         self.function, self.tile = function, tile
         self._body = _of_tile if tile else _of_norms if takes == 4 else _of_distance

@@ -691,9 +691,9 @@ def test_sigma_out_of_range(sigma):
 
 
 def test_sigma_missing_or_not_wanted():
-    with pytest.raises(ValueError, match="needs sigma"):
+    with pytest.raises(ValueError, match="sigma must be a positive number with kernel='rbf'; got None"):
         fastfs.affinity(data(4, 5))
-    with pytest.raises(ValueError, match="sigma belongs to the rbf kernel"):
+    with pytest.raises(ValueError, match="sigma must be left out with kernel='linear'"):
         fastfs.affinity(data(4, 5), kernel="linear", sigma=1.0)
 
 

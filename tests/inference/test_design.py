@@ -504,7 +504,7 @@ def test_units_of_subsamples():
         ({"covariates": pd.DataFrame(np.ones((6, 2)), columns=["a", "a"])}, "must have unique column names"),
         ({"covariates": [1.0, 2, np.inf, 1, 2, 1]}, "covariates must be finite, but aren't in row 2:"),
         ({"covariates": np.ones((6, 2))}, "covariates must vary, but all of them are constant"),
-        ({"covariates": np.ones((5, 2))}, "covariates must have one row for each of the 6 samples, but have 5"),
+        ({"covariates": np.ones((5, 2))}, "covariates must have one row for each of the 6 samples; got 5"),
         ({"covariates": np.ones((6, 2, 2))}, "covariates must be a 2-D array"),
         ({"covariates": [0.0, 0.1, 0.2, 1, 2, 1]}, "the covariates determine the labels"),
         ({"covariates": list("aaabbb")}, "the covariates determine the labels"),

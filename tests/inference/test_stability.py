@@ -167,10 +167,10 @@ def test_any_sparse_format(form):
         (3.0, "X must be a 2-D array of samples x features; got 0-D"),
         ("abc", "X as a path must end in"),
         (np.ones(60), "X must be a 2-D array of samples x features; got 1-D"),
-        (np.empty((0, 5)), "X needs samples, but has none"),
+        (np.empty((0, 5)), "X must have samples; got none"),
         (
             iter([np.ones((60, 5))]),
-            "X is an iterator, which can be read once, but each subsample reads it: give an array",
+            "X must be an array, since each subsample reads it; got an iterator, which can be read once",
         ),
     ],
 )

@@ -128,7 +128,7 @@ MISSING[[3, 7]] = [None, np.nan]
         ({"y": None}, "a twin has the samples' labels shuffled, but y is None"),
         ({"X": iter([np.ones((60, 4))])}, "X is an iterator"),
         ({"top": 0}, "top must be at least 1"),
-        ({"top": 41}, "top must be at most 40, the number of features, but is 41"),
+        ({"top": 41}, "top must be at most 40, the number of features; got 41"),
         ({"blocks": np.arange(60) % 2}, "no labeling but the true one is possible: .* of block 0 are 0.*confounded"),
         ({"groups": np.arange(60) % 2}, None),
         ({"groups": MISSING}, "groups must have no missing values, but has some in the rows 3, 7"),

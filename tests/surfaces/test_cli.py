@@ -1321,7 +1321,7 @@ def test_bad_values_in_subsets_have_the_columns_of_the_file(tmp_path, capsys, op
         (["--turf", "13"], "step must be below the number of features, 13, but is 13"),
         (["--vls", "all"], "--vls must be pairs, or a number of subsets and their size such as 200x1000; got 'all'"),
         (["--vls", "3x"], "got '3x'"),
-        (["--vls", "8x14"], "subset_size must be at most the 13 features of X, but is 14"),
+        (["--vls", "8x14"], "subset_size must be at most the 13 features of X; got 14"),
         (["--vls", "2x3"], "n_subsets must be at least 5"),
         (["--turf", "3", "--method-option", "step=3"], "has no parameter 'step'"),
     ],

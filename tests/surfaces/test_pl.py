@@ -245,7 +245,7 @@ def test_explanation_shows_the_strongest_parts(ax, immigrate, of):
 def test_explanation_refuses(ax, immigrate):
     model, X = immigrate
     (found,) = model.explain(X[:1])
-    with pytest.raises(ValueError, match="give one entry of the list"):
+    with pytest.raises(ValueError, match="give one entry of explain's list"):
         pl.explanation(model.explain(X[:1]), ax=ax)
     with pytest.raises(ValueError, match="of must be 'features' or 'pairs'"):
         pl.explanation(found, of="genes", ax=ax)

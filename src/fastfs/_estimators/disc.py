@@ -132,9 +132,9 @@ class DiSC(_disc.DiSCFields, _Resources, _KernelSelector):
     Raises
     ------
     ValueError
-        Fewer than two classes or 4 features; NaN or infinity in X (the first one is named); so many `n_components` that
-        the others' diffusion vectors leave no room; all features equal within a class; a parameter out of its range;
-        more than 20,000 features with ``graph="dense"``; sparse X with ``graph="lists"``; a stream larger than a
+        Fewer than two classes or 4 features; NaN or infinity in X (the first one is named); too large `n_components`,
+        so that the others' diffusion vectors leave no room; all features equal within a class; a parameter out of its
+        range; more than 20,000 features with ``graph="dense"``; sparse X with ``graph="lists"``; a stream larger than a
         quarter of the budget with other than "knn" or, up to 5000 features, "dense", with `scaling` or a kernel; one
         that changes between two passes.
     TypeError
@@ -145,10 +145,10 @@ class DiSC(_disc.DiSCFields, _Resources, _KernelSelector):
     Warns
     -----
     fastfs.DataWarning
-        One sample in a class; more neighbours asked for than there are; so many copies of a feature that its bandwidth
-        would be 0; a graph that falls apart; `n_components` cuts a cluster of eigenvalues; equal classes; no clear step
-        among the significances; features of a stream so close to each other that products leave hardly a digit of their
-        distance; ``graph="lists"`` found less than 90 % of the nearest features; ``graph="knn"`` with
+        One sample in a class; more neighbours asked for than there are; a feature with many copies, so that its
+        bandwidth would be 0; a graph that falls apart; `n_components` cuts a cluster of eigenvalues; equal classes; no
+        clear step among the significances; features of a stream so close to each other that products leave hardly a
+        digit of their distance; ``graph="lists"`` found less than 90 % of the nearest features; ``graph="knn"`` with
         more than 300,000 features, before the search starts.
     sklearn.exceptions.ConvergenceWarning
         An eigensolver gave up.
@@ -159,7 +159,7 @@ class DiSC(_disc.DiSCFields, _Resources, _KernelSelector):
     "knn": O(n_features^2 n_samples) time, O(n_features n_neighbors) bytes. "lists": the same for a twentieth of the
     pairs. A stream of more than a quarter of `max_memory`: up to 5000 features, 8 n_features^2 bytes a class; with more
     of them, 2 KB a feature and class, and "knn" with exact distances to most of the nearest features. The result
-    doesn't depend on the number of threads. For sets that are no classes of one table, and for custom graphs, see
+    doesn't depend on the number of threads. For sets that aren't classes of one table, and for custom graphs, see
     :func:`fastfs.disc`.
 
     References
@@ -197,9 +197,9 @@ class DiSC(_disc.DiSCFields, _Resources, _KernelSelector):
         ----------
         X : array-like, DataFrame or sparse of shape (n_samples, n_features), or a stream of its rows
             Sparse X isn't densified. Streams are paths (.h5ad, .zarr, .npy, .bed), HDF5, Zarr and Dask arrays, backed
-            `adata.X`, iterators of blocks of rows, and functions that return one. What takes no more than a quarter of
-            `max_memory` is kept until the fit has ended; larger ones are read once for up to 5000 features, and twice
-            for more. If a mapped file (.npy, .bed) is cut meanwhile, the system ends the process (SIGBUS).
+            `adata.X`, iterators of blocks of rows, and functions that return one. X that takes no more than a quarter
+            of `max_memory` is kept until the fit has ended; larger ones are read once for up to 5000 features, and
+            twice for more. If a mapped file (.npy, .bed) is cut meanwhile, the system ends the process (SIGBUS).
         y : array-like of shape (n_samples,)
             Labels, of any sortable type.
 
@@ -244,7 +244,7 @@ class DiSC(_disc.DiSCFields, _Resources, _KernelSelector):
         if n_features < 4:
             raise ValueError(f"Found array with {n_features} feature(s) while a minimum of 4 is required by DiSC")
         if self.n_groups is not None and not 1 <= as_int("n_groups", self.n_groups) <= n_features:
-            raise ValueError(f"n_groups must lie between 1 and the {n_features} features, but is {self.n_groups}")
+            raise ValueError(f"n_groups must lie between 1 and the {n_features} features; got {self.n_groups}")
         as_bool("drop_largest", self.drop_largest)
 
     def _set_outcome(self, outcome: Outcome[_disc.DiSCResult], classes: Array, options: _disc.DiSCOptions) -> None:
@@ -351,7 +351,7 @@ class DiSC(_disc.DiSCFields, _Resources, _KernelSelector):
         ndarray of shape (n_groups, n_classes)
             The normalised cut of each group of `groups_`, those of the first class first, in the graph of each class:
             the affinities that leave the group, over those of its features with all, plus the same of the other
-            features. In [0, 2]; near 0 the group is a piece of its own, near 1 it is tied to the rest as to itself.
+            features. In [0, 2]; near 0 the group is a separate piece, near 1 it is tied to the rest as to itself.
             A group of a class is small there and larger in the other classes.
 
         Notes
@@ -364,7 +364,7 @@ class DiSC(_disc.DiSCFields, _Resources, _KernelSelector):
         X = as_matrix(self._validate_matrix(X, run, reset=False), run)
         classes, labels = encode_labels(y, *X.shape)
         if not np.array_equal(classes, self.classes_):
-            raise ValueError(f"y must have the classes of the fit, {self.classes_.tolist()}, not {classes.tolist()}")
+            raise ValueError(f"y must have the classes of the fit, {self.classes_.tolist()}; got {classes.tolist()}")
         if not len(groups):
             return np.empty((0, len(classes)))
         sets = _by_class(X, classes, labels, run)
@@ -375,7 +375,7 @@ class DiSC(_disc.DiSCFields, _Resources, _KernelSelector):
     def _group_memberships(self) -> Array:
         """Return a row of 0 and 1 for each group of each class."""
         if not hasattr(self, "groups_"):
-            raise ValueError("there are no groups: fit with n_groups")
+            raise ValueError("the fit must have groups; got none: fit with n_groups")
         members = [groups == group for groups in self.groups_ for group in range(groups.max() + 1)]
         return np.array(members, dtype=np.int64).reshape(-1, self.n_features_in_)
 

@@ -29,23 +29,23 @@ class IKDR(KernelFields, IKDRFields, _Resources, _Selector):
 
     A sample's coordinate is its similarity to a mixture of training samples, most of them of one class, so that it can
     be said what a dimension stands for. With a kernel for each feature, or for each group of features, the similarity
-    is a mixture of kernels, most of them with weight 0: those that keep weight are selected. It is no classifier.
+    is a mixture of kernels, most of them with weight 0: those that keep weight are selected. It isn't a classifier.
 
     Parameters
     ----------
     n_features_to_select : int, float or None
         Number or fraction of the features to keep; None: those with weight, however many.
     n_components : int or None
-        Number of dimensions. None: as many as classes. More than twice as many tend to stand for outliers, unless
-        `width` is made smaller.
+        Number of dimensions. None: the number of classes. More than twice this number tends to stand for outliers,
+        unless `width` is made smaller.
     groups : array-like of shape (n_features,), "all" or None
-        Labels, of any sortable type: features of the same group share a kernel and a weight. None: each has its own.
-        "all": one kernel of all features, which selects nothing; that is dimensionality reduction alone.
+        Labels, of any sortable type: features with one label share a kernel and a weight. None: each feature has a
+        separate one. "all": one kernel of all features, which selects nothing; that is dimensionality reduction alone.
     kernel : {"rbf", "precomputed"} or callable
         "rbf": exp(-\\|x - x'\\|^2 / delta) of the columns of a group, scaled as `scaling` says. A callable takes two
         arrays of these columns, as they are, and returns the similarities of the rows of the first to those of the
         second, as scikit-learn's pairwise kernels do: symmetric and positive semidefinite, with diagonals of about 1.
-        "precomputed": X is such a matrix of samples x samples, or a list of them, one a kernel; there are no features
+        "precomputed": X is such a matrix of samples x samples, or a list of them, one per kernel, without features
         to select then.
     width : {"mean_squared", "mean"} or float
         delta: the mean over pairs of samples of the squared distance, or of the distance, or the given value.
@@ -56,10 +56,10 @@ class IKDR(KernelFields, IKDRFields, _Resources, _Selector):
     mu : float
         Weight of interpretability, in the same units.
     tau, zeta : float
-        Penalties of the slack variables. Infinity: they are what they stand for.
+        Penalties of the slack variables. Infinity: slack variables equal the terms that they stand for.
     interpretability : {"laplacian", "distance"}
         "laplacian": samples that are alike get like coefficients, which is what the paper optimises (15). "distance":
-        the samples of a dimension lie close together, which is what it describes (7); needs kernels with a diagonal of
+        the samples of a dimension lie close together, as (7) describes; needs kernels with a diagonal of
         ones. They pull in opposite directions.
     solver : {"projected_gradient", "admm"}
         "projected_gradient" minimises over the coefficients with the slack variables eliminated. "admm" is the paper's
@@ -80,7 +80,7 @@ class IKDR(KernelFields, IKDRFields, _Resources, _Selector):
         Number of rows, drawn at random in one pass, that are fitted in memory; None: all. X may then be a stream larger
         than memory: a path, a function that returns an iterator of blocks of rows, or such an iterator. `embed` takes
         all rows, block by block. On 1500 digits, fits of 50, 100, 200 and 400 rows came to an objective over all that
-        was 1.19, 1.10, 1.045 and 1.013 times as large, but selected features of which only 0.26 to 0.75 were the same
+        was 1.19, 1.10, 1.045 and 1.013 times as large, but only 0.26 to 0.75 of the selected features agreed
         (Jaccard index): compare several draws.
     random_state : int, Generator, RandomState or None
         Seed for drawing the rows, and the features of the first kernel if there are very many. The same int gives the
@@ -107,7 +107,7 @@ class IKDR(KernelFields, IKDRFields, _Resources, _Selector):
     dual_coef_ : ndarray of shape (n_samples, n_components)
         A: each column is a dimension, a mixture of samples: not negative, with sum 1.
     support_samples_ : ndarray of int
-        Rows of X, with `n_rows` of the `rows_` of X, of which some dimension is made.
+        Rows of X, with `n_rows` of the `rows_` of X, that some dimension is made of.
     rows_ : ndarray of shape (n_rows,)
         With `n_rows`: the rows of X that were fitted, in the order of `embedding_`.
     embedding_ : ndarray of shape (n_samples, n_components)
@@ -138,7 +138,7 @@ class IKDR(KernelFields, IKDRFields, _Resources, _Selector):
     ValueError
         Fewer than two classes; NaN or infinity in X (the first one is named); all features constant; a kernel that
         isn't square, symmetric, finite or positive semidefinite; more dimensions than samples; a `start` of another
-        shape, with NaN, or whose columns aren't mixtures; a parameter out of its range.
+        shape, with NaN, or with columns that aren't mixtures; a parameter out of its range.
     <raises_of_a_dense_fit>
 
     Warns
@@ -234,7 +234,8 @@ class IKDR(KernelFields, IKDRFields, _Resources, _Selector):
         ----------
         X : array-like, DataFrame or sparse of shape (n_samples, n_features)
             New samples, or the same; they are scaled as those of the fit were. With ``kernel="precomputed"`` their
-            similarities to the samples of the fit, (n_samples, samples of the fit), in as many matrices as the fit had.
+            similarities to the samples of the fit, (n_samples, samples of the fit), in the number of matrices that the
+            fit had.
 
         Returns
         -------

@@ -42,10 +42,10 @@ class IM4E(IM4EFields, _Resources, _MarginClassifier):
         Number of rows, drawn at random in one pass, that are fitted in memory; None: all. X may then be a stream larger
         than memory: a path, a function that returns an iterator of blocks of rows, or such an iterator.
     n_anchors : int or None
-        Number of samples whose margins a step adds up, drawn anew for each step; None: all. Weights are averaged over
-        steps, the newest counting 1/t in step t, and 1/4 from the fourth on, so more steps are worth it: `max_iter`
-        of 12 or more. On 1500 samples and 100 features, 75 and 300 anchors gave weights whose correlation with those of
-        all was 0.93 to 0.98; fits of 75 and 300 rows alone 0.11 to 0.68.
+        Number of samples, drawn anew for each step, over which the step adds up margins; None: all. Weights are
+        averaged over steps, the newest counting 1/t in step t, and 1/4 from the fourth on, so more steps are worth it:
+        `max_iter` of 12 or more. On 1500 samples and 100 features, 75 and 300 anchors gave weights that correlate with
+        those of all was 0.93 to 0.98; fits of 75 and 300 rows alone 0.11 to 0.68.
     scaling : {"standard", "range"} or None
         Features are scaled to mean 0 and standard deviation 1, to [0, 1], or taken as they are; those of new samples
         the same way.

@@ -153,7 +153,7 @@ class Immigrate(ImmigrateFields, _Resources, _MarginClassifier):
         n : int
             How many, if there are as many.
         by : {"weight", "residual"}
-            \\|W_ab\\|, or what is left of it without the leading eigenpair of W: what isn't just a product of two
+            \\|W_ab\\|, or its rest without the leading eigenpair of W: the part that isn't just a product of two
             strong features.
 
         Returns

@@ -60,8 +60,8 @@ class IterativeRelief(_Wrapper):
     Warns
     -----
     fastfs.DataWarning
-        No feature scores above 0 in a round, which is then the last: the weights stay as they are. What the estimator
-        warns of.
+        No feature scores above 0 in a round, which is then the last: the weights stay as they are. Warnings that the
+        estimator warns of.
 
     Notes
     -----
@@ -108,7 +108,7 @@ class IterativeRelief(_Wrapper):
             n_iter, tol = as_int("n_iter", self.n_iter, low=1), as_not_negative("tol", self.tol)
             rate = as_float("rate", self.rate)
             if not 0 < rate <= 1:
-                raise ValueError(f"rate must be above 0 and at most 1, but is {self.rate}")
+                raise ValueError(f"rate must be above 0 and at most 1; got {self.rate}")
             report = as_progress(self.verbose)
             rounds = self._inner_rounds(X, y, fit_params)
             if not isinstance(rounds, _ReliefRounds):

@@ -21,11 +21,11 @@ from fastfs._types import Array, Integers
 
 @estimator_class
 class ManiFeSt(_manifest.ManiFeStFields, _Resources, _KernelSelector):
-    """Select features whose relations to the other features differ between classes.
+    """Select features with relations to the other features that differ between classes.
 
-    In each class, features are points whose distances form a kernel; the kernels of two classes are compared as points
-    of a Riemannian manifold, and a feature's score is its share of their difference. That finds features that no
-    univariate test sees, such as exclusive-or pairs. It doesn't find a feature whose relations to the others stay the
+    In each class, features are points, and their distances form a kernel; the kernels of two classes are compared as
+    points of a Riemannian manifold, and a feature's score is its share of their difference. That finds features that no
+    univariate test sees, such as exclusive-or pairs. It doesn't find a feature if its relations to the others stay the
     same (`combine` helps), and it also reports features that are tied to relevant ones.
 
     Parameters
@@ -104,7 +104,7 @@ class ManiFeSt(_manifest.ManiFeStFields, _Resources, _KernelSelector):
     algorithm_ : {"whole", "sums"}
         "whole": X was in memory. "sums": X was a stream, and only sums over its rows were kept.
     n_passes_ : int
-        How often X was read: 1 for sums, 0 for what was in memory or has been taken there.
+        How often X was read: 1 for sums, 0 if it was in memory or was loaded.
     classes_ : ndarray of shape (n_classes,)
     mean_eigenvalues_, difference_eigenvalues_ : ndarray of shape (n_components,)
         Leading eigenvalues, by magnitude, of the geometric mean M of the kernels (eq. 2) and of D (eq. 3). With several
@@ -154,12 +154,12 @@ class ManiFeSt(_manifest.ManiFeStFields, _Resources, _KernelSelector):
     are kept (4 n_features^2 bytes), from which all distances follow: scores, exact or by domains, are those of X in
     memory up to rounding. With ``accuracy="low_rank"`` only the products with 4 rank landmarks are kept, drawn evenly
     before the pass (32 n_features rank bytes a class; sparse blocks take O(n_stored density 4 rank) time). There a
-    feature is what the landmarks explain of it, and a component of its own: distances from landmarks are those of the
+    feature is what the landmarks explain of it, and a separate component: distances from landmarks are those of the
     data, others are approximated.
 
     With K1 + K2 = L L', L^-1 (K1 - K2) L^-T = Y diag(nu) Y' and W = L Y, D = W diag(h(nu)) W' with
     h(nu) = sqrt(1 - nu^2) artanh(nu) / 2, which is the paper's D without the inverse of a kernel; singular kernels are
-    cut to their numerical rank. Computed in float64 whatever X is, but for the tiles of "low_rank_high".
+    cut to their numerical rank. Computed in float64 for any X, except for the tiles of "low_rank_high".
 
     References
     ----------
@@ -195,7 +195,7 @@ class ManiFeSt(_manifest.ManiFeStFields, _Resources, _KernelSelector):
         ----------
         X : array-like, DataFrame or sparse of shape (n_samples, n_features), or a stream of its rows
             Streams are paths (.h5ad, .zarr, .npy, .bed), HDF5, Zarr and Dask arrays, backed `adata.X`, iterators of
-            blocks of rows, and functions that return one. What takes no more than a quarter of `max_memory` is kept
+            blocks of rows, and functions that return one. X that takes no more than a quarter of `max_memory` is kept
             until the fit has ended; larger ones are read once. If a mapped file (.npy, .bed) is cut meanwhile, the
             system ends the process (SIGBUS).
         y : array-like of shape (n_samples,)

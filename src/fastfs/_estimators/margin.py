@@ -192,7 +192,7 @@ class _MarginClassifier(ClassifierMixin, _Selector, ABC):  # type: ignore[misc]
         else:
             y = np.asarray(y).reshape(-1)
             if len(y) != len(data):
-                raise ValueError(f"y must have one label for each of the {len(data)} samples of X, but has {len(y)}")
+                raise ValueError(f"y must have one label for each of the {len(data)} samples of X; got {len(y)}")
             wanted = self._encode_labels(y)
         names = getattr(self, "feature_names_in_", None)
         return explain_rows(

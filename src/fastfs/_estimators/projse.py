@@ -16,6 +16,7 @@ from fastfs._inference.scorers import Scorer, make_refitting_scorer
 from fastfs._inputs.matrix import as_matrix
 from fastfs._inputs.source import as_stream
 from fastfs._inputs.targets import as_records, as_rows, read_chunk, read_classes, read_target
+from fastfs._machine.params import some_of
 from fastfs._machine.run import Run, load_core
 from fastfs._types import Array, Integers
 
@@ -27,8 +28,8 @@ class ProjSe(_projse.ProjSeFields, _Resources, _KernelSelector):
     """Select few features that together explain a target and don't repeat each other.
 
     At most as many features can be selected as the target's kernel has independent directions: with class labels the
-    number of classes, less one if centred (the default); with one column of numbers a single one. This is no ranking of
-    all features.
+    number of classes, less one if centred (the default); with one column of numbers a single one. This isn't a ranking
+    of all features.
 
     Each target and feature is a vector over the samples, with a kernel between them. A feature's score is the squared
     length of its projection on the span of the targets; the best one is chosen, its direction is taken out of the span,
@@ -38,7 +39,7 @@ class ProjSe(_projse.ProjSeFields, _Resources, _KernelSelector):
     Parameters
     ----------
     n_features_to_select : int, float or None
-        Number or fraction of the features; None: 10, or as many as there are. Fewer come back if the rank is less.
+        Number or fraction of the features; None: 10, or all if X has fewer. Fewer come back if the rank is less.
     kernel : {"linear", "poly", "rbf"} or a C function
         Kernel between variables. "poly" is (a' b)^degree. Only "linear" is invariant to an invertible mixing of the
         targets. Clones share a C function, which is as for :func:`fastfs.affinity`.
@@ -50,7 +51,7 @@ class ProjSe(_projse.ProjSeFields, _Resources, _KernelSelector):
     center : "auto" or bool
         Subtract its mean from every column of X and y. "auto" is True with labels and False, the paper's setting, with
         numbers or without a target; ``center=False`` is the paper's setting for labels, too. Without centring, any
-        labels explain nearly all of a feature whose values are all positive, such as raw expression values.
+        labels explain nearly all of a feature with positive values only, such as raw expression values.
     normalize : bool
         Scale kernels to a unit diagonal.
     eps : float
@@ -99,8 +100,8 @@ class ProjSe(_projse.ProjSeFields, _Resources, _KernelSelector):
     Notes
     -----
     One pass over the rows: O(n_samples n_targets (n_targets + 2 n_features)) time and
-    8 n_targets (n_targets + 2 n_features) bytes beside X, which is read as it is. Sums are kept about the mean and in
-    float64, whatever the kernel is; results of chunks agree with those of all rows within 1e-12. Without a target:
+    8 n_targets (n_targets + 2 n_features) bytes besides X, which is read as it is. Sums are kept about the mean and in
+    float64 for all kernels; results of chunks agree with those of all rows within 1e-12. Without a target:
     pivoted Cholesky, O(n_features n_selected (n_samples + n_selected)) time if there are fewer samples than features,
     else O(n_samples n_features^2). More targets than samples (linear kernel): their span comes from an
     n_samples x n_samples matrix. The result doesn't depend on the number of threads.
@@ -143,7 +144,7 @@ class ProjSe(_projse.ProjSeFields, _Resources, _KernelSelector):
         y : array-like of shape (n_samples,) or (n_samples, n_targets), or None
             1-D: labels of any sortable type, unless they are floats with a fractional part, which are one column of
             numbers (scikit-learn's `type_of_target`). 2-D: columns of numbers; so ``y.reshape(-1, 1)`` makes numbers
-            of whole numbers. An iterator of chunks of numbers beside an iterator X. None: X explains itself.
+            of whole numbers. An iterator of chunks of numbers for an iterator X. None: X explains itself.
 
         Returns
         -------
@@ -168,7 +169,7 @@ class ProjSe(_projse.ProjSeFields, _Resources, _KernelSelector):
     def partial_fit(self, X: Any, y: Any = None, classes: Any = None) -> "ProjSe":
         """Add rows; features are selected when a result is first asked for.
 
-        A chunk that is refused or interrupted leaves what has been added as it was.
+        A chunk that is refused or interrupted changes nothing.
 
         Parameters
         ----------
@@ -198,7 +199,8 @@ class ProjSe(_projse.ProjSeFields, _Resources, _KernelSelector):
         if classes is not None:
             classes_of_call = read_classes(classes)
             if not first and (known is None or not np.array_equal(known, classes_of_call)):
-                raise ValueError("classes must be those of the first call of partial_fit")
+                before, now = "None" if known is None else some_of(known.tolist()), some_of(classes_of_call.tolist())
+                raise ValueError(f"classes must be the classes of the first call of partial_fit, {before}; got {now}")
             known = classes_of_call
         read = partial(read_chunk, classes=known)
         source = as_stream(X)
@@ -211,7 +213,8 @@ class ProjSe(_projse.ProjSeFields, _Resources, _KernelSelector):
         else:
             X = as_matrix(self._validate_matrix(X, run, reset=first), run)
             if hasattr(y, "columns") and attributes.setdefault("_target_names", list(y.columns)) != list(y.columns):
-                raise ValueError("y must have the columns of the first chunk, in the same order")
+                before, now = some_of(attributes["_target_names"]), some_of(list(y.columns))
+                raise ValueError(f"y must have the columns of the first chunk, {before}; got {now}")
             target = read(y, X.shape, run)
             sums = load_core().ProjseStream(target.n_columns, X.shape[1], "one", run) if first else attributes["_sums"]
             sums.update(X, target.numbers, target.labels, run)

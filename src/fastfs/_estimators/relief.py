@@ -150,7 +150,7 @@ class _ReliefRounds:
     ) -> npt.NDArray[np.float64]:
         """Return a score for each of these columns. A weight per column multiplies its differences in distances."""
         if weights is not None and self.samples.distances is not None:
-            raise ValueError("distances of your own can't be weighed by features: leave distances out")
+            raise ValueError("distances must be left out, since custom distances can't be weighed by features")
         with in_words_of_the_caller(self.samples, self.options):
             self.stage.core_margin.use(columns, weights, self.stage.run)
         result = fit_relief(self.stage, self.samples, self.samples.response, self.options).warn_and_return()
@@ -483,7 +483,7 @@ class SWRF(SWRFFields, _TableSelector):
     radius : {"all", "sample"}
         The mean and the standard deviation are those of all pairs of samples, or of the distances of each sample.
     dead_band : float
-        Samples between the mean less this many standard deviations and the mean plus as many are no neighbours.
+        Samples between the mean less this many standard deviations and the mean plus this many aren't neighbours.
     <n_rows>
     <table_options>
     <target_type>
@@ -529,7 +529,7 @@ class SWRF(SWRFFields, _TableSelector):
 class MuRelief(ReliefFFields, _TableSelector):
     """Select features by mu-Relief: ReliefF with the most unusual samples of each class in place of the nearest ones.
 
-    Of each class, the samples are taken whose distance differs most from the mean distance to that class.
+    The neighbours in a class are the samples with the distances that differ most from the mean distance to that class.
 
     Parameters
     ----------
@@ -598,10 +598,10 @@ class RReliefF(RReliefFFields, _TableSelector):
     sigma : float
         The r-th nearest sample weighs exp(-(r / sigma)^2).
     target_type : {"auto", "number", "survival"}
-        Kind of target: numbers, or records of an event and a time, such as scikit-survival's: a structured array whose
-        fields are a bool, `event`, and a number, `time`, which is that of the end of observation if there was no
-        event. "auto": records are times, and all else must be numbers. Times are experimental: one that is censored
-        counts as any later one, by the Kaplan-Meier estimate.
+        Kind of target: numbers, or records of an event and a time, such as scikit-survival's: a structured array with
+        the fields `event`, a bool, and `time`, a number, which is the end of observation if there was no event. "auto":
+        records are times, and all else must be numbers. Times are experimental: one that is censored counts as any
+        later one, by the Kaplan-Meier estimate.
     <table_options>
     <family_options>
     <resources>

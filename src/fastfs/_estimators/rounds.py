@@ -30,7 +30,7 @@ class Rounds(Protocol):
 
 
 class RoundsMaker(ABC):
-    """Base of estimators whose rounds are cheaper than fits.
+    """Base of estimators with rounds that are cheaper than fits.
 
     Work that doesn't depend on the columns is done once, and distances that change little from round to round are kept.
     """
@@ -71,11 +71,11 @@ class _FitPerRound:
         scores = np.asarray(model.scores_, dtype=np.float64)
         if scores.shape != columns.shape:
             raise ValueError(
-                f"scores_ of {name} must have shape ({len(columns)},), one a feature, but has {scores.shape}"
+                f"scores_ of {name} must have shape ({len(columns)},), one score per feature; got {scores.shape}"
             )
         if not np.isfinite(scores).all():
-            bad = columns[~np.isfinite(scores)][0]
-            raise ValueError(f"the scores of {name} must be finite, but that of column {bad} (counted from 0) isn't")
+            bad = int(np.flatnonzero(~np.isfinite(scores))[0])
+            raise ValueError(f"the scores of {name} must be finite; got {scores[bad]} for column {columns[bad]}")
         return scores
 
 
@@ -101,11 +101,11 @@ class _Wrapper(_Selector):
     estimator: Any
 
     def _read_table(self, X: Any) -> Any:
-        """Return X in a form whose columns can be selected, without changing its values; set its columns."""
+        """Return X in a form that allows selecting columns, without changing its values; set its columns."""
         if hasattr(X, "__next__"):
             raise TypeError(
-                f"X is an iterator of row chunks, which can be read once, but {type(self).__name__} scores it several "
-                "times: give it as one array"
+                f"X must be one array, since {type(self).__name__} scores it several times; got an iterator of row "
+                "chunks, which can be read once"
             )
         X = load_stream(X, Run())
         require_table(X)

@@ -33,7 +33,7 @@ _Estimator = TypeVar("_Estimator")
 
 @dataclass_transform(eq_default=False)
 def estimator_class(cls: type[_Estimator]) -> type[_Estimator]:
-    """Decorate an estimator whose parameters are the annotated fields of its class, with their defaults.
+    """Decorate an estimator that has the annotated fields of its class as parameters, with their defaults.
 
     scikit-learn's contract is that of a dataclass: `__init__` only assigns its parameters. Their defaults are no
     attributes of the class, which the documentation would list.
@@ -116,7 +116,8 @@ class _Selector(LabelScorer, SelectorMixin, BaseEstimator):  # type: ignore[misc
     def _block_check(self, source: Source, run: Run) -> Callable[[Any], None] | None:
         """Return the check of the first block of a stream, which sets the columns.
 
-        The blocks of a Dask array stay on workers: None is returned, and the width, which is known, is set at once.
+        The blocks of a Dask array stay on workers: None is returned, and the number of features, which is known, is set
+        immediately.
         """
         if source.dask is not None:
             self.n_features_in_ = int(source.dask.shape[1])
@@ -168,7 +169,7 @@ class _Selector(LabelScorer, SelectorMixin, BaseEstimator):  # type: ignore[misc
             try:
                 return source.load_rows(Run(), columns=mask)
             except IndexError:
-                raise ValueError(f"X must have the {len(mask)} features of the fit, but has others") from None
+                raise ValueError(f"X must have the {len(mask)} features of the fit; got others") from None
         require_table(X)
         return self._transform_table(X, mask)
 

@@ -30,7 +30,7 @@ class TuRF(_Wrapper):
         Number or fraction of the features to keep; None: half of them.
     step : int or float
         Features to take out each round: a number, or a share of all features of X, in (0, 1). The last round takes out
-        as many as are needed.
+        the number that is needed.
     verbose : bool or callable
         True prints the rounds on stderr once a fit takes over two seconds; a callable gets ``(step, fraction)``.
 
@@ -51,8 +51,8 @@ class TuRF(_Wrapper):
     Raises
     ------
     ValueError
-        `step` isn't a share in (0, 1), or would take out all features at once; the estimator gives no ``scores_``, or
-        scores that aren't finite; what the estimator raises, with the round.
+        `step` isn't a share in (0, 1), or would take out all features in one round; the estimator gives no ``scores_``,
+        or scores that aren't finite; what the estimator raises, with the round.
     TypeError
         A parameter is of another type; X is an iterator.
 
@@ -125,12 +125,12 @@ def _n_to_remove(step: Any, n_features: int) -> int:
     """Return how many features to take out each round."""
     if isinstance(step, float | np.floating):
         if not 0 < as_float("step", step) < 1:
-            raise ValueError(f"step as a share of the features must lie between 0 and 1, but is {step}")
+            raise ValueError(f"step as a share of the features must lie between 0 and 1; got {step}")
         return max(1, int(step * n_features))
     number = as_int("step", step, low=1)
     if number >= n_features:
         raise ValueError(
-            f"step must be below the number of features, {n_features}, but is {number}, which would take out all of "
-            "them at once: give fewer, or a share such as 0.1"
+            f"step must be below the number of features, {n_features}; got {number}, which would take out all of "
+            "them in one round: give fewer, or a share such as 0.1"
         )
     return number

@@ -36,7 +36,7 @@ class VLS(_Wrapper, RoundsMaker):
         Number or fraction of the features to keep; None: half of them.
     n_subsets : int
         Number of random subsets. The features are dealt out to subsets until none is left, then dealt out again, so
-        that each is in about as many subsets as any other.
+        that all are in about the same number of subsets.
     subset_size : int or None
         Features of a subset, or the most that it may have with ``subsets="pairs"``; None: a fifth of all, but 10 at
         least. In :class:`fastfs.TuRF` its share of the features stays the same from round to round, but subsets don't
@@ -80,7 +80,7 @@ class VLS(_Wrapper, RoundsMaker):
     A fit to each subset. By default these have as many values together as eight fits to all features, with
     ``subsets="pairs"`` nine; what a fit costs apart from that comes on top of it. "pairs" is the better choice in
     :class:`fastfs.TuRF`, which takes out features that don't meet in one of its rounds. The other way round, TuRF runs
-    in each subset, and what it takes out there has a tier of TuRF's as its score.
+    in each subset, and gives the features that it takes out there a tier of TuRF's as score.
 
     References
     ----------
@@ -179,7 +179,7 @@ def _make_drawer(vls: VLS, n_features: int) -> Callable[[Columns], tuple[list[Co
     else:
         full_size = as_int("subset_size", vls.subset_size, low=2 if all_pairs else 1)
         if full_size > n_features:
-            raise ValueError(f"subset_size must be at most the {n_features} features of X, but is {full_size}")
+            raise ValueError(f"subset_size must be at most the {n_features} features of X; got {full_size}")
     rng = np.random.default_rng(as_seed(vls.random_state))
 
     def draw_subsets(columns: Columns) -> tuple[list[Columns], float]:
@@ -199,7 +199,7 @@ def deal_subsets(n: int, size: int, n_subsets: int, rng: np.random.Generator) ->
     per_deal = -(-n // size)
     if n_subsets < per_deal:
         raise ValueError(
-            f"n_subsets must be at least {per_deal}, for each of {n} features to be in a subset of {size}, but is "
+            f"n_subsets must be at least {per_deal}, for each of {n} features to be in a subset of {size}; got "
             f"{n_subsets}: give more, or a larger subset_size"
         )
     subsets: list[Columns] = []
@@ -243,7 +243,7 @@ def _read_subsets(subsets: Any, n_features: int, names: Any) -> list[Columns]:
     if len(left_out):
         missing = left_out.tolist() if names is None else np.asarray(names)[left_out].tolist()
         raise ValueError(
-            f"subsets must hold each feature of X, but leave out {len(left_out)} of {n_features}, columns "
+            f"subsets must hold each feature of X; got none with {len(left_out)} of {n_features}, columns "
             f"{some_of(missing)}: add a subset of them, or drop them from X"
         )
     return columns_of_subsets

@@ -21,7 +21,7 @@ TRANSPOSE = Parameter("transpose", True)
 
 
 class TableError(ValueError):
-    """The message in parts, so that the command line can spell each `Parameter` as its own option."""
+    """The message in parts, so that the command line can spell each `Parameter` as an option."""
 
     def __init__(self, *parts: str | Parameter) -> None:
         super().__init__("".join(map(str, parts)))

@@ -74,7 +74,7 @@ def _expanded(plain: IO[bytes], path: Path, budget: int | None) -> Iterator[IO[b
 
 
 class Bounded(io.RawIOBase):
-    """A file of which no more is read than the budget allows."""
+    """A file that is read up to the bytes that the budget allows."""
 
     def __init__(self, file: Any, path: Path, budget: int | None) -> None:
         self._file, self._path, self._n_bytes = file, path, 0

@@ -18,13 +18,15 @@ def _checked_kernel(kernel: Any, sigma: float | None) -> tuple[str | int, float]
     if not isinstance(kernel, str):
         return kernel_address(kernel), 1.0 if sigma is None else as_float("sigma", sigma)
     if kernel not in ("rbf", "sqeuclidean", "linear"):
-        raise ValueError(f"kernel must be 'rbf', 'sqeuclidean', 'linear' or a C function, not {kernel!r}")
+        raise ValueError(f"kernel must be 'rbf', 'sqeuclidean', 'linear' or a C function; got {kernel!r}")
     if kernel == "rbf":
         if sigma is None:
-            raise ValueError("the rbf kernel needs sigma, a positive number")
+            raise ValueError("sigma must be a positive number with kernel='rbf'; got None")
         return kernel, as_float("sigma", sigma)
     if sigma is not None:
-        raise ValueError(f"sigma belongs to the rbf kernel and to your own, not to {kernel!r}")
+        raise ValueError(
+            f"sigma must be left out with kernel={kernel!r}, because only 'rbf' and custom kernels have one"
+        )
     return kernel, 1.0
 
 
@@ -50,7 +52,7 @@ def affinity(
         With x_i the i-th column of X: exp(-\|x_i - x_j\|^2 / (2 sigma^2)), \|x_i - x_j\|^2, or x_i' x_j. Or a custom
         function that turns a tile of squared distances into kernel values: a Numba ``@cfunc`` or a ctypes function
         with the signature ``void(CPointer(double), int64, int64, int64, CPointer(double), CPointer(double), double,
-        voidptr)``, whose arguments are tile, distance between its rows, n_rows, n_cols, \|x_i\|^2 of the rows,
+        voidptr)``. Its arguments are tile, distance between its rows, n_rows, n_cols, \|x_i\|^2 of the rows,
         \|x_j\|^2 of the columns, sigma, and NULL. Several threads call it at the same time.
     sigma : float
         Scale of the rbf kernel, in units of the distances; also handed to a custom kernel, 1.0 by default.
@@ -82,11 +84,11 @@ def affinity(
     -----
     The Gram matrix is computed in tiles of features and turned into kernel values while the tile is in the L2 cache;
     only the upper triangle is computed. Time O(n_features^2 n_samples), for sparse X O(sum of squares of the entries a
-    row); memory: the result, a copy of X in feature order, and about half a megabyte a thread. What nearly all values
-    of a row share is subtracted first, which leaves distances as they are and keeps their digits; a squared distance
-    below 1/256 of \|x_i\|^2 + \|x_j\|^2 is computed by differences. The result doesn't depend on n_threads. A custom
-    kernel gets its tiles in float64, also if X is float32; its symmetry is checked within blocks of 192 features and
-    between the first two of them.
+    row); memory: the result, a copy of X in feature order, and about half a megabyte per thread. The value that nearly
+    all values of a row share is subtracted first, which leaves distances as they are and keeps their digits; a squared
+    distance below 1/256 of \|x_i\|^2 + \|x_j\|^2 is computed by differences. The result doesn't depend on n_threads. A
+    custom kernel gets its tiles in float64, also if X is float32; its symmetry is checked within blocks of 192 features
+    and between the first two of them.
 
     Examples
     --------
@@ -154,7 +156,7 @@ def affinity_product(
     X = as_matrix(X, run)
     V = np.asarray(V)
     if V.ndim not in (1, 2) or V.shape[0] != X.shape[1]:
-        raise ValueError(f"V must have one row for each of the {X.shape[1]} features, but has the shape {V.shape}")
+        raise ValueError(f"V must have one row for each of the {X.shape[1]} features; got the shape {V.shape}")
     columns = for_core(as_floats(V.reshape(V.shape[0], -1), "V"), dtype=X.dtype)
     if said := not_finite(columns, "V"):
         raise ValueError(said)
@@ -178,7 +180,7 @@ class GramAccumulator:
 
     Notes
     -----
-    Memory 8 n_features^2 bytes, twice that during an update. Sums are kept in float64 whatever the chunks are. Results
+    Memory 8 n_features^2 bytes, twice that during an update. Sums are kept in float64 for chunks of any type. Results
     agree with those of one chunk within rounding; squared distances below 64 eps (\\|x_i\\|^2 + \\|x_j\\|^2) count as
     zero.
 

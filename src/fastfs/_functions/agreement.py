@@ -38,7 +38,7 @@ def kernel_alignment(X: Any, y: Any, *, kernel: str = "linear", sigma: str | flo
     Raises
     ------
     ValueError
-        Tables of different lengths; NaN or infinity; a table whose samples are all alike; sigma that isn't positive.
+        Tables of different lengths; NaN or infinity; a table with equal samples only; sigma that isn't positive.
     MemoryError
         The kernels would exceed the budget.
 
@@ -60,7 +60,7 @@ def kernel_alignment(X: Any, y: Any, *, kernel: str = "linear", sigma: str | flo
     if isinstance(sigma, str):
         check_choice("sigma", sigma, ("mean",), "a positive number")
     elif not 0 < as_float("sigma", sigma) < np.inf:
-        raise ValueError(f"sigma must be 'mean' or a positive number, not {sigma!r}")
+        raise ValueError(f"sigma must be 'mean' or a positive number; got {sigma!r}")
     run = Run()
     (A, a), (B, b) = (_center_table(Z, name, run) for Z, name in zip(_read_tables(X, y, run)[:2], "XY", strict=True))
     n = len(A)
@@ -92,13 +92,14 @@ def canonical_correlations(X: Any, Y: Any, *, ridge: float = 1e-3, test: tuple[A
     Returns
     -------
     ndarray
-        A correlation for each pair of directions, in the order in which they were fitted; as many as the table of lower
-        rank has. Those of other samples (`test`) may be negative, and are 0 for a direction in which these don't vary.
+        A correlation for each pair of directions, in the order in which they were fitted; their number is that of the
+        table of lower rank has. Those of other samples (`test`) may be negative, and are 0 for a direction in which
+        these don't vary.
 
     Raises
     ------
     ValueError
-        Tables of different lengths or, in `test`, widths; NaN or infinity; a table whose samples are all alike.
+        Tables of different lengths or, in `test`, widths; NaN or infinity; a table with equal samples only.
     MemoryError
         The covariances would exceed the budget.
 
@@ -123,13 +124,13 @@ def canonical_correlations(X: Any, Y: Any, *, ridge: float = 1e-3, test: tuple[A
     U, _, Vt = np.linalg.svd(left.T @ (tables[0].T @ tables[1]) @ right, full_matrices=False)
     if test is not None:
         if not isinstance(test, tuple | list) or len(test) != 2:
-            raise TypeError("test must be a tuple of two tables, of other samples of X and Y")
+            raise TypeError("test must be a tuple of two tables, with other samples of X and Y")
         widths = [Z.shape[1] for Z in tables]
         *tables, _ = _read_tables(*test, run, classes)
         if [Z.shape[1] for Z in tables] != widths:
             found = " and ".join(str(Z.shape[1]) for Z in tables)
             raise ValueError(
-                f"the tables of test must have the {widths[0]} and {widths[1]} columns of X and Y, not {found}"
+                f"the tables of test must have the {widths[0]} and {widths[1]} columns of X and Y; got {found}"
             )
         tables = [_center_table(Z, f"{name} of test", run)[0] for Z, name in zip(tables, "XY", strict=True)]
     a, b = tables[0] @ (left @ U), tables[1] @ (right @ Vt.T)
@@ -145,7 +146,7 @@ def _read_tables(X: Any, Y: Any, run: Run, classes: Array | None = None) -> tupl
     """
     X = as_decoded(as_dense(X, run), run)
     if Y is None:
-        raise ValueError("two tables are needed, but the second is None")
+        raise ValueError("the second table must be an array; got None")
     target = read_target(Y, X.shape, run) if classes is None else read_chunk(Y, X.shape, run, classes=classes)
     if target.classes is None:
         return X, target.numbers, None
@@ -162,7 +163,7 @@ def _center_table(values: Array, name: str, run: Run) -> tuple[Floats, int]:
     columns = np.asarray(values, dtype=np.float64)
     varies = (columns != columns[:1]).any(axis=0)
     if not varies.any():
-        raise ValueError(f"{name} needs a column that varies, but all its samples are alike")
+        raise ValueError(f"{name} must have a column that varies; got equal samples")
     exponent = int(np.frexp(np.abs(columns[:, varies]).max())[1])
     columns = np.ldexp(columns, -exponent)  # squares of the scaled values neither overflow nor vanish
     return np.where(varies, columns - columns.mean(axis=0), 0.0), exponent

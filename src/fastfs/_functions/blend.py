@@ -19,28 +19,28 @@ def scores_to_blend(combine: Any, chunks: Sequence[Any], y: Array) -> Floats:
         from sklearn.feature_selection import f_classif
 
         with np.errstate(all="ignore"), warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # constant features, whose score is 0 below
+            warnings.simplefilter("ignore")  # constant features; their score is 0 below
             other_scores = f_classif(stack_blocks(chunks), y)[0]
     elif hasattr(combine, "fit") and not isinstance(combine, type):
         from sklearn.base import clone
 
         fitted = clone(combine).fit(stack_blocks(chunks), y)
         if not hasattr(fitted, "scores_"):
-            raise TypeError(f"combine must be an estimator that has scores_ once fitted, but {combine!r} hasn't")
+            raise TypeError(f"combine must be an estimator that has scores_ once fitted; got {combine!r}, which hasn't")
         other_scores = fitted.scores_
     else:
         try:
             other_scores = np.asarray(combine, dtype=float)
         except (TypeError, ValueError):
             raise TypeError(
-                f"combine must be 'f', an array of scores, an estimator with scores_ or None, not {combine!r}"
+                f"combine must be 'f', an array of scores, an estimator with scores_ or None; got {combine!r}"
             ) from None
         if not np.isfinite(other_scores).all():
-            raise ValueError("the scores given as combine contain NaN or infinity")
+            raise ValueError("combine must hold finite scores; got NaN or infinity")
     other_scores = np.asarray(other_scores, dtype=float)
     if other_scores.shape != (n_features,):
         raise ValueError(
-            f"combine must give one score for each of the {n_features} features, but has the shape {other_scores.shape}"
+            f"combine must give one score for each of the {n_features} features; got the shape {other_scores.shape}"
         )
     finite = np.isfinite(other_scores)
     largest = other_scores[finite].max(initial=0.0) or 1.0

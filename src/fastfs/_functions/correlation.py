@@ -1,4 +1,4 @@
-"""Differential correlation: pairs of features whose correlation differs between two classes."""
+"""Differential correlation: pairs of features with correlations that differ between two classes."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -63,7 +63,7 @@ class DifferentialCorrelation:
     excluded_features : ndarray
         Chosen features that are constant in a class, so that they have no correlation.
     excluded_pairs : ndarray of shape (at most 10, 2)
-        The first copies, which say nothing of the classes and were left out: pairs whose correlation is above 1 - 1e-12
+        The first copies, which say nothing of the classes and were left out: pairs with a correlation above 1 - 1e-12
         in magnitude and of the same sign in both classes.
     n_excluded_pairs : int
         The number of all such pairs.
@@ -134,7 +134,7 @@ def differential_correlation(
     max_memory: int | str | None = None,
     progress: Progress | None = None,
 ) -> DifferentialCorrelation:
-    r"""Find the pairs of features whose correlation differs between two classes.
+    r"""Find the pairs of features with correlations that differ between two classes.
 
     All pairs are compared, by Fisher's transform of their correlation in each class, and tested together by
     permutation. No table of all pairs is stored.
@@ -192,11 +192,11 @@ def differential_correlation(
     -----
     O(n_samples n_features^2) time for each labeling. Features are standardised within the true classes, so that
     differences in mean and variance don't count, and each class then gets the mean and the deviation that the labeling
-    before finds: so much as chance alone, under this design, makes classes differ. Labelings move these samples. If a
-    fourth of a class share a value, labelings move places in the order of the values instead, ties in random order, and
-    each class gets the values of a true class in this order; not if groups move as wholes. p-values are family-wise
-    under the hypothesis that no correlation changes; the early end of "auto" leaves that rate as it is. If y chose the
-    features, each permutation would have to repeat the choice: choose them without y.
+    before finds: the difference that chance alone makes between classes under this design. Labelings move these
+    samples. If a fourth of a class share a value, labelings move places in the order of the values instead, ties in
+    random order, and each class gets the values of a true class in this order; not if groups move as wholes. p-values
+    are family-wise under the hypothesis that no correlation changes; the early end of "auto" leaves that rate as it is.
+    If y chose the features, each permutation would have to repeat the choice: choose them without y.
 
     References
     ----------

@@ -166,7 +166,7 @@ def disc(call: _DiSCCall) -> DiSCResult:
     formed.
 
     For each set, affinities W_ij = (exp(-D_ij^2 / eps_i^2) + exp(-D_ij^2 / eps_j^2)) / 2 give a random walk P; the
-    vectors are right singular vectors of P Q, where Q projects onto what is orthogonal to all diffusion vectors of the
+    vectors are right singular vectors of P Q, where Q projects onto the complement of all diffusion vectors of the
     other sets. The singular value is called significance, as in the paper; it isn't a p-value.
 
     References
@@ -188,14 +188,14 @@ def disc(call: _DiSCCall) -> DiSCResult:
     options, run = DiSCOptions.from_arguments(call), call.make_run()
     sets, graphs = call.sets, call.graphs
     if (sets is None) == (graphs is None):
-        raise TypeError("give either sets or graphs")
+        raise TypeError("either sets or graphs must be given; got both or neither")
     name = "sets" if graphs is None else "graphs"
     given: Any = sets if graphs is None else graphs
     one_matrix = isinstance(given, Sparse) or hasattr(given, "columns")
     if one_matrix or isinstance(given, str | bytes | dict) or not hasattr(given, "__len__"):
-        raise TypeError(f"{name} must be a list of matrices, one for each condition, not {type(given).__name__}")
+        raise TypeError(f"{name} must be a list of matrices, one for each condition; got {type(given).__name__}")
     if len(given) < 2:
-        raise ValueError(f"DiSC compares two sets or more, but {name} has {len(given)}")
+        raise ValueError(f"{name} must have two sets or more, which DiSC compares; got {len(given)}")
     names = [f"set {s}" for s in range(len(given))]  # as the core calls them
     if graphs is not None:
         return fit_disc(
@@ -211,16 +211,16 @@ def _as_sets(sets: Sequence[Any], run: Run) -> list[Any]:
         names_of_set = column_names(X)
         columns = names_of_set if columns is None else columns
         if names_of_set is not None and columns is not None and names_of_set != columns:
-            raise ValueError(f"all sets must have the same features in the same order, but those of set {s} differ")
+            raise ValueError(f"all sets must have the features of the first in the same order; got others in set {s}")
         X = as_matrix(X, run)
         if X.shape[0] == 0:
-            raise ValueError(f"set {s} has no samples")
+            raise ValueError(f"each set must have samples; got none in set {s}")
         matrices.append(X)
     return matrices
 
 
 class StreamedGroups:
-    """Statistics of groups of rows, any of which can serve as a set, read from a stream in one or two passes.
+    """Statistics of groups of rows, read from a stream in one or two passes; any group can serve as a set.
 
     A group keeps the products of all pairs of features, or sketches and the products of candidate pairs, which is all
     that its graph needs. `groups` holds the group (0-based) of each row that is read. `rows`, `columns` and `see` are
@@ -243,7 +243,7 @@ class StreamedGroups:
         source = Source.from_data(X)
         if np.any(options.kernel):
             raise ValueError(
-                "a kernel of your own takes the features themselves, not blocks of rows: choose kernel='adaptive', or "
+                "kernel must not be a custom kernel if X is read in blocks of rows: choose kernel='adaptive', or "
                 "raise max_memory, so that X is loaded"
             )
         width = int(source.shape[1] or 0) if columns is None else len(columns)
@@ -309,14 +309,14 @@ def normalized_cuts(sets: list[dict[str, Any]], groups: Array, options: DiSCOpti
 
 
 def _complete_sets(sets: list[dict[str, Any]], options: DiSCOptions) -> None:
-    """Add its own options to each set, and refuse or warn of graphs that would take too long."""
+    """Add the options of each set to it, and refuse or warn of graphs that would take too long."""
     for name in ("n_components", "kernel"):
         for entries, value in zip(sets, _one_per_set(name, getattr(options, name), len(sets)), strict=True):
             entries[name] = value
     n_features = _n_features(sets[0])
     if "X" in sets[0] and options.graph == "dense" and n_features > DENSE_AT_MOST:
         raise ValueError(
-            f"graph='dense' is for up to {DENSE_AT_MOST} features, but there are {n_features}: choose graph='knn', "
+            f"graph='dense' is for up to {DENSE_AT_MOST} features; got {n_features}: choose graph='knn', "
             "which for few neighbors is another method with other results"
         )
     if "X" in sets[0] and options.graph == "knn" and n_features > EXACT_AT_MOST:
@@ -340,7 +340,7 @@ def _one_per_set(name: str, value: int | tuple[int, ...], n_sets: int) -> tuple[
     if not isinstance(value, tuple):
         return (value,) * n_sets
     if len(value) != n_sets:
-        raise ValueError(f"{name} must be one for all or {n_sets}, one for each set, but has {len(value)}")
+        raise ValueError(f"{name} must be one for all or {n_sets}, one for each set; got {len(value)}")
     return value
 
 
@@ -350,7 +350,7 @@ def _as_graph(W: Any, run: Run) -> Any:
 
     W = plain(W)
     if W.ndim != 2:
-        raise ValueError(f"a graph must be a 2-D array of features x features, not {W.ndim}-D")
+        raise ValueError(f"a graph must be a 2-D array of features x features; got {W.ndim}-D")
     return csr_matrix(as_matrix(W, run))
 
 
@@ -484,7 +484,7 @@ def nearest_features(
     Returns
     -------
     neighbors : ndarray of shape (n_features, n_neighbors)
-        int64: the features whose columns have the least Euclidean distance to that of the row's feature, nearest
+        int64: the features with columns at the least Euclidean distance to that of the row's feature, nearest
         first, ties by the lower index. The feature itself is left out, copies of it aren't.
     distances : ndarray of shape (n_features, n_neighbors)
         float64.

@@ -27,7 +27,7 @@ from fastfs._types import Array, Floats, Integers, Progress
 
 @option_class
 class IKDRFields:
-    """Options of a fit as the estimator and the functions take them, except lambda, of which a path has several."""
+    """Options of a fit as the estimator and the functions take them, except lambda, since a path has several."""
 
     n_components: int | None = option_field(as_count, default=None)
     mu: float = option_field(as_float, default=0.1)
@@ -225,10 +225,10 @@ def ikdr_path(X: Any, y: Any, lams: Iterable[float], **options: Any) -> list[IKD
     [(0.01, 3), (0.1, 3), (1.0, 3)]
     """
     if not np.iterable(lams):
-        raise TypeError(f"lams must be a sequence of numbers, not {lams!r}: for a single one take ikdr")
+        raise TypeError(f"lams must be a sequence of numbers; got {lams!r}: for a single one take ikdr")
     steps = list(lams)
     if not steps:
-        raise ValueError("lams has no lambda: give at least one")
+        raise ValueError("lams must hold at least one lambda; got none")
     require_known("ikdr_path", list(inspect.signature(ikdr).parameters), options)
     return _solve_path(_IKDRCall(X=X, y=y, lam=steps[0], **options), steps)
 
@@ -252,7 +252,9 @@ def draw_rows(
 ) -> tuple[Any, Any, Integers | None]:
     """Return the rows of X and y to fit, and their numbers, as `sample_rows` does."""
     if options.n_rows and isinstance(of_kernels.kernel, str) and of_kernels.kernel == "precomputed":
-        raise ValueError("n_rows draws rows of features, which kernel='precomputed' has none of: leave it out")
+        raise ValueError(
+            "n_rows must be left out with kernel='precomputed', since X then has no rows of features to draw"
+        )
     return sample_rows(X, y, options.n_rows or 0, options.random_state, run)
 
 
@@ -267,11 +269,11 @@ def check_start(start: Any, n_samples: int, n_components: int, n_kernels: int) -
     A, weights = start if pair else (start, None)
     A = for_core(as_floats(np.asarray(A), "A of start"), dtype=np.float64)
     if A.shape != (n_samples, n_components):
-        raise ValueError(f"A of start must have the shape {(n_samples, n_components)}, not {A.shape}")
+        raise ValueError(f"A of start must have the shape {(n_samples, n_components)}; got {A.shape}")
     if weights is not None:
         weights = for_core(as_floats(np.asarray(weights), "weights of start"), dtype=np.float64)
         if weights.shape != (n_kernels,):
-            raise ValueError(f"weights of start must have the shape {(n_kernels,)}, not {weights.shape}")
+            raise ValueError(f"weights of start must have the shape {(n_kernels,)}; got {weights.shape}")
     return A, weights
 
 
@@ -356,7 +358,7 @@ def _describe_warnings(
 
 
 def _not_converged(core_results: list[dict[str, Any]], max_iter: int) -> list[str]:
-    """Return a sentence that lists the lambdas whose fit didn't converge, if any."""
+    """Return a sentence that lists the lambdas of the fits that didn't converge, if any."""
     from fastfs import _core
 
     some = _lams_with(core_results, _core.IKDR_NOT_CONVERGED)

@@ -33,10 +33,10 @@ class Embedder:
     def embed_data(self, data: Any, run: Run) -> Floats:
         """Embed data that `read_data` returned."""
         if data.shape[-1] != self.n_columns:
-            raise ValueError(f"X must have the {self.n_columns} columns of the fit, but has {data.shape[-1]}")
+            raise ValueError(f"X must have the {self.n_columns} columns of the fit; got {data.shape[-1]}")
         if self.columns is None:
             if len(data) != self.n_kernels:
-                raise ValueError(f"X must hold {self.n_kernels} kernels as in the fit, but holds {len(data)}")
+                raise ValueError(f"X must hold {self.n_kernels} kernels as in the fit; got {len(data)}")
             return self._combine_kernels((data[m][:, self.support] for m in self.which), data.shape[1])
         if callable(self.kernel):
             by_column = by_columns(data)
@@ -74,8 +74,8 @@ class Embedder:
             if len(rows):  # K has the columns of the support only, which the caller doesn't know
                 bad = K[rows[0]]
                 raise ValueError(
-                    f"{name} must not contain NaN or infinity, but has {bad[~np.isfinite(bad)][0]} in row {rows[0]} "
-                    "(counted from 0): fix the value or drop the sample"
+                    f"{name} must not contain NaN or infinity; got {bad[~np.isfinite(bad)][0]} in row {rows[0]}"
+                    ": fix the value or drop the sample"
                 )
             embedded += weight * (K @ self.coefficients)
         return embedded

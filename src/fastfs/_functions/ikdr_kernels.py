@@ -24,7 +24,7 @@ def _as_width(name: str, value: Any) -> float | str:
     if isinstance(value, str):
         return check_choice(name, value, ("mean_squared", "mean"), "a positive number")
     if not 0 < (width := as_float(name, value)) < np.inf:
-        raise ValueError(f"{name} must be 'mean_squared', 'mean' or a positive number, not {width!r}")
+        raise ValueError(f"{name} must be 'mean_squared', 'mean' or a positive number; got {width!r}")
     return width
 
 
@@ -106,14 +106,14 @@ def _as_matrices(K: Any, run: Run) -> Array:
     several = getattr(K, "ndim", 0) == 3 or (isinstance(K, list | tuple) and all(np.ndim(k) == 2 for k in K))
     kernels = list(K) if several else [K]
     if not kernels:
-        raise ValueError("X has no kernel: give at least one matrix of samples x samples")
+        raise ValueError("X must hold at least one kernel, a matrix of samples x samples; got none")
     matrices: list[Array] = []
     for k in kernels:
         matrices.append(as_dense(k, run))
         if matrices[-1].shape != matrices[0].shape:
             raise ValueError(
-                f"all kernels must have the shape of the first, {matrices[0].shape}, but kernel {len(matrices) - 1} "
-                f"(counted from 0) has {matrices[-1].shape}"
+                f"all kernels must have the shape of the first, {matrices[0].shape}; got {matrices[-1].shape} "
+                f"for kernel {len(matrices) - 1}"
             )
     if len(matrices) == 1:
         return for_core(matrices[0], dtype=np.float64)[None]
@@ -132,10 +132,10 @@ def make_kernels(data: Any, options: KernelOptions, run: Run) -> Kernels:
     groups = options.groups
     if options.kernel == "precomputed":
         if groups is not None:
-            raise ValueError("groups are of features, of which kernel='precomputed' knows none: leave them out")
+            raise ValueError("groups must be left out with kernel='precomputed', since X then has no features to group")
         if data.shape[1] != data.shape[2]:
             raise ValueError(
-                f"a precomputed kernel must be a square matrix of samples x samples, but is {data.shape[1]} x "
+                f"a precomputed kernel must be a square matrix of samples x samples; got {data.shape[1]} x "
                 f"{data.shape[2]}: for features take kernel='rbf'"
             )
         return Kernels(options, len(data), matrices=data)
@@ -157,11 +157,11 @@ def _encode_groups(groups: Any, n_features: int) -> tuple[Array, Integers]:
     """Return the labels of the groups of features, and the number of each feature's group."""
     try:
         group_labels = np.asarray(groups)
-        came = f"has the shape {group_labels.shape}"
+        got = f"the shape {group_labels.shape}"
     except ValueError:  # of NumPy, for sequences of different lengths
-        group_labels, came = np.empty(0), "holds sequences"
+        group_labels, got = np.empty(0), "sequences"
     if group_labels.shape != (n_features,):
-        raise ValueError(f"groups must be None, 'all' or one label for each of the {n_features} features, but {came}")
+        raise ValueError(f"groups must be None, 'all' or one label for each of the {n_features} features; got {got}")
     return number_labels(group_labels, "groups", "for feature", any_number=True)
 
 
@@ -173,7 +173,7 @@ def _with_matrices(kernels: Kernels, run: Run) -> Kernels:
     high, low = (dense(extreme) for extreme in (X.max(0), X.min(0)))
     constant = np.asarray(high == low).reshape(-1)
     if constant.all():
-        raise ValueError(f"X needs a feature that varies, but all {X.shape[1]} are constant")
+        raise ValueError(f"X must have a feature that varies; got {X.shape[1]} constant ones")
     assert kernels.kernel_of is not None
     which = np.unique(kernels.kernel_of[~constant])
     n = X.shape[0]
@@ -192,7 +192,7 @@ def call_kernel(kernel: Callable[[Any, Any], Any], A: Any, B: Any, name: str) ->
     K = np.asarray(dense(kernel(A, B)))
     if K.shape != (A.shape[0], B.shape[0]):
         raise ValueError(
-            f"{name} must return an array of shape {(A.shape[0], B.shape[0])} for the samples given, but returned "
-            f"one of {K.shape}"
+            f"{name} must return an array of shape {(A.shape[0], B.shape[0])} for these samples; got "
+            f"the shape {K.shape}"
         )
     return as_floats(K, f"what {name} returns")

@@ -32,7 +32,7 @@ from fastfs._types import Array
 
 def as_class_weight(name: str, class_weight: Any) -> Mapping[Any, Any] | None:
     if class_weight is not None and not isinstance(class_weight, Mapping):
-        raise TypeError(f"{name} must be a dict of labels and factors, or None, not {class_weight!r}")
+        raise TypeError(f"{name} must be a dict of labels and factors, or None; got {class_weight!r}")
     return class_weight
 
 
@@ -68,8 +68,8 @@ class IM4EResult:
     sigma : float
         Scale of the softmax.
     cost, objective : ndarray of shape (n_iter,)
-        The paper's cost (3.4, without lambda) after each step, and G before it, whose part linear in the weights is the
-        cost. Neither must fall.
+        The paper's cost (3.4, without lambda) after each step, and G before it; the part of G that is linear in the
+        weights is the cost. Neither must fall.
     n_iter : int
     converged : bool
         True if the cost changed by at most `tol` in the last step.
@@ -182,7 +182,7 @@ def fit_im4e(stage: MarginStage, labels: Labels, classes: Array, options: IM4EOp
     """Fit IM4E on the samples of a stage."""
     shape = (stage.X.shape[1],)
     if options.w0 is not None and options.w0.shape != shape:
-        raise ValueError(f"w0 must have the shape {shape}, one weight for each feature, not {options.w0.shape}")
+        raise ValueError(f"w0 must have the shape {shape}, one weight for each feature; got {options.w0.shape}")
     core_options = options.core_options() | {"class_factors": class_factors(options.class_weight, classes)}
     margin = stage.core_margin
     with naming({"matrix": lambda _: "w0"}):
@@ -207,13 +207,13 @@ def class_factors(class_weight: Mapping[Any, Any] | None, classes: Array) -> npt
     unknown = [label for label in class_weight if label not in places]
     if unknown:
         raise ValueError(
-            f"class_weight has {some_of([*map(repr, unknown)])}, but the classes of y are "
-            f"{some_of([*map(repr, places)])}: give a factor for some or all of these"
+            f"class_weight must name classes of y; got {some_of([*map(repr, unknown)])}: give factors for some "
+            f"or all of {some_of([*map(repr, places)])}"
         )
     factors = np.ones(len(classes))
     for label, value in class_weight.items():
         factor = as_float("each factor of class_weight", value)
         if not 0 < factor < np.inf:
-            raise ValueError(f"the factors of class_weight must be positive numbers, but that of {label} is {value!r}")
+            raise ValueError(f"the factors of class_weight must be positive numbers; got {value!r} for {label}")
         factors[places[label]] = factor
     return factors

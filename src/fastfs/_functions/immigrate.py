@@ -83,7 +83,7 @@ class ImmigrateResult:
     eigenvectors : ndarray of shape (n_kept, rank)
         W = eigenvectors diag(eigenvalues) eigenvectors'. The entry of largest magnitude is positive.
     W : ndarray of shape (n_kept, n_kept) or None
-        Symmetric, of Frobenius norm 1; None if there are so many features that only its factors were made.
+        Symmetric, of Frobenius norm 1; None if only its factors were made, because W would be too large.
     sigma, cost, objective, n_iter, converged, algorithm
         As in :class:`fastfs.IM4EResult`; the cost is tr(W Sigma) + sigma times the entropies.
     prefilter_weights : ndarray of shape (n_features,) or None
@@ -122,7 +122,7 @@ class ImmigrateResult:
         n : int
             How many, if there are as many.
         by : {"weight", "residual"}
-            \\|W_ab\\|, or what is left of it without the leading eigenpair of W.
+            \\|W_ab\\|, or its rest without the leading eigenpair of W.
 
         Returns
         -------
@@ -214,9 +214,9 @@ def fit_immigrate(
     """Fit IMMIGRATE on the samples of a stage."""
     shape = (stage.X.shape[1],) * 2
     if options.W0 is not None and options.W0.shape != shape:
-        raise ValueError(f"W0 must have the shape {shape}, features x features, not {options.W0.shape}")
+        raise ValueError(f"W0 must have the shape {shape}, features x features; got {options.W0.shape}")
     if options.W0 is not None and options.prefilter == "im4e":
-        raise ValueError("W0 and prefilter='im4e' exclude each other, because the prefilter makes the start: give one")
+        raise ValueError("W0 must be left out with prefilter='im4e', because the prefilter makes the start")
     margin = stage.core_margin
     with naming({"matrix": lambda _: "W0"}):
         core_result = margin.immigrate(labels, len(classes), options.core_options(), stage.run)

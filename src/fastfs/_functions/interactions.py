@@ -1,4 +1,4 @@
-"""Interactions: pairs of features whose product says something about a target beside both of them."""
+"""Interactions: pairs of features with a product that says more about a target than both of them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -48,7 +48,7 @@ class InteractionScan:
     pairs : ndarray of shape (n_pairs, 2)
         The columns of X, the lower one first, or a column of X and one of `with_table`.
     statistics : ndarray of shape (n_pairs,)
-        F of the product of both columns, beside both and the covariates, with `degrees` of freedom.
+        F of the product of both columns, given both and the covariates, with `degrees` of freedom.
     effects, standard_errors : ndarray of shape (n_pairs,) or None
         The coefficient of the product in standard deviations of the target per product of standard deviations, and its
         standard error. Of two classes, the target is 1 for the second one; None for more classes.
@@ -68,7 +68,7 @@ class InteractionScan:
     n_tested : int
         Number of pairs that have a test.
     n_excluded_pairs : dict of str to int
-        Number of pairs left out, by reason: "copies" determine each other beside the covariates; of pairs with the
+        Number of pairs left out, by reason: "copies" determine each other, given the covariates; of pairs with the
         reason "product" the product is a linear function of both, as of two-valued columns that never have all four
         combinations; the reason "target" means that it determines one of the features, or both determine it.
     excluded_pairs : ndarray of shape (at most 10, 2)
@@ -187,7 +187,7 @@ def interaction_scan(
 ) -> InteractionScan:
     r"""Find the pairs of features that say more about a target together than each alone.
 
-    Each pair has the textbook test of an interaction, the partial F of the product of both features beside both. All
+    Each pair has the textbook test of an interaction, the partial F of the product of both features, given both. All
     pairs are tested together by permutation. No table of all pairs is stored.
 
     Parameters
@@ -204,7 +204,7 @@ def interaction_scan(
     feature_names : sequence of str, optional
         Names of the columns of X, for `features`, warnings and `to_frame`. Default: those of a DataFrame.
     target_type : {"auto", "class", "number", "survival"}
-        What y is. "auto": as for :class:`fastfs.ReliefF`. Times count by their martingale residuals under the model
+        Kind of y. "auto": as for :class:`fastfs.ReliefF`. Times count by their martingale residuals under the model
         that all samples share a hazard.
     transform : {"none", "rank"}
         "rank": features count by the normal scores of their ranks. Choose it for heavy tails, where single samples
@@ -231,7 +231,7 @@ def interaction_scan(
     Raises
     ------
     ValueError
-        y has one class; fewer than two features vary beside the covariates; too few samples for the degrees of freedom;
+        y has one class; fewer than two features vary, given the covariates; too few samples for the degrees of freedom;
         X has NaN or infinity; the covariates determine the target; tables of different rows; the design allows no
         labeling but the true one; covariates with times; parameters out of range.
     TypeError
@@ -284,7 +284,7 @@ def interaction_scan(
     table = None if with_table is None else as_matrix(with_table, run)
     if table is not None and table.shape[0] != X.shape[0]:
         raise ValueError(
-            f"X and with_table must have the same rows, but have {X.shape[0]} and {table.shape[0]}: give the same "
+            f"X and with_table must have the same rows; got {X.shape[0]} and {table.shape[0]}: give the same "
             "samples in the same order"
         )
     response = read_response(
@@ -292,7 +292,7 @@ def interaction_scan(
     )
     if response.kind == "survival" and covariates is not None:
         raise ValueError(
-            "covariates need classes or numbers as y, but y holds events and times: give strata of the covariates as "
+            "y must hold classes or numbers with covariates; got events and times: give strata of the covariates as "
             "blocks"
         )
     chosen = chosen_columns("features", features, X.shape[1], names, least=2 if table is None else 1)

@@ -1,4 +1,4 @@
-"""ManiFeSt: features whose relations to the other features differ between classes.
+"""ManiFeSt: features with relations to the other features that differ between classes.
 
 Arrays in, arrays out, without scikit-learn; the estimator is :class:`fastfs.ManiFeSt`.
 """
@@ -95,7 +95,7 @@ class ManiFeStOptions(ManiFeStFields, Options):
             expected = f"{kernels[0]} numbers, one for each class"
             if len(kernels) == 2:
                 expected = f"an array of {kernels[0]} x 2 numbers, for each class and the rest of it"
-            raise ValueError(f"sigma must be 'median', 'percentile', 'grid' or {expected}, not {self.sigma!r}")
+            raise ValueError(f"sigma must be 'median', 'percentile', 'grid' or {expected}; got {self.sigma!r}")
         return self._make_scale("given", 0.0) | {"sigma": for_core(sigmas.ravel())}
 
     def _make_scale(self, rule: str, value: float) -> Scale:
@@ -132,7 +132,7 @@ def manifest_scores(call: _ScoresCall) -> Floats:
     y : array-like of shape (n_samples,)
         Labels, of any sortable type.
     other parameters
-        As for :class:`fastfs.ManiFeSt`, except ``sigma="grid"``, whose results don't fit into an array of scores.
+        As for :class:`fastfs.ManiFeSt`, except ``sigma="grid"``, since its results don't fit into an array of scores.
     n_threads, progress
         As for :func:`fastfs.affinity`.
 
@@ -166,7 +166,9 @@ def manifest_scores(call: _ScoresCall) -> Floats:
         return chunks, *encode_labels(y, sum(chunk.shape[0] for chunk in chunks), chunks[0].shape[1])
 
     if isinstance(call.sigma, str) and call.sigma == "grid":
-        raise ValueError("sigma='grid' compares scales, which scores alone can't show: use the estimator ManiFeSt")
+        raise ValueError(
+            "sigma must not be 'grid', which compares scales and returns more than scores: use the estimator ManiFeSt"
+        )
     stage, classes, labels = prepare_stage(call.X, y, options, run, read_whole, combine=combine)
     others = None if combine is None else stage.scores_to_blend(combine, classes[labels])
     scores: Floats = stage.fit_scales(labels, classes, options).warn_and_return()["scores"]
@@ -237,11 +239,9 @@ def manifest_from_kernels(
     kernels = [as_numbers(K, name) for K, name in ((K1, "K1"), (K2, "K2"))]
     shapes = [K.shape for K in kernels]
     if shapes[0] != shapes[1] or len(shapes[0]) != 2 or shapes[0][0] != shapes[0][1]:
-        raise ValueError(
-            f"K1 and K2 must be square matrices of one size, but have the shapes {shapes[0]} and {shapes[1]}"
-        )
+        raise ValueError(f"K1 and K2 must be square matrices of one size; got {shapes[0]} and {shapes[1]}")
     if len(kernels[0]) < 2:
-        raise ValueError(f"K1 and K2 must be of at least two features, but are of {len(kernels[0])}")
+        raise ValueError(f"K1 and K2 must have at least two features; got {len(kernels[0])}")
     options = {
         "accuracy": one_of("auto", "exact", "domains")("accuracy", accuracy),
         "rank": as_int("rank", rank, low=1, high=(1 << 63) - 1),
@@ -293,7 +293,7 @@ def require_comparable(classes: Array, options: ManiFeStOptions) -> None:
     require_classes(classes)
     if len(classes) > 2 and options.multiclass == "raise":
         raise ValueError(
-            f"y must have two classes, but has {len(classes)} ({some_of(classes)}): choose multiclass='ovr' or 'ovo', "
+            f"y must have two classes; got {len(classes)} ({some_of(classes)}): choose multiclass='ovr' or 'ovo', "
             "or keep the samples of two classes"
         )
 
@@ -439,8 +439,8 @@ class SumsStage(ManiFeStStage):
     ) -> None:
         if isinstance(combine, str) or hasattr(combine, "fit"):
             raise ValueError(
-                "combine must be an array of scores if X is read in blocks, which are gone after the pass: compute "
-                f"those of {combine!r} before"
+                "combine must be an array of scores if X is read in blocks, since these are gone after the pass; got "
+                f"{combine!r}: compute its scores before, and give them"
             )
         self._run, self._n_groups, self._options = run, n_groups, options
         self._n_components = as_int("n_components", n_components)
@@ -458,12 +458,12 @@ class SumsStage(ManiFeStStage):
                 self._make_sums(block.shape[1])
             n = first + block.shape[0]
             if n > len(groups):
-                raise ValueError(f"X and y must have the same rows, but y has {len(groups)} and X has more")
+                raise ValueError(f"X and y must have the same rows; got {len(groups)} in y and more in X")
             self._core.update(by_rows(block), groups[first:n], block_run)
 
         n = passes.run_pass(add_block)
         if n != len(groups):
-            raise ValueError(f"X and y must have the same rows, but have {n} and {len(groups)}")
+            raise ValueError(f"X and y must have the same rows; got {n} in X and {len(groups)} in y")
 
     def _make_sums(self, width: int) -> None:
         """Make empty sums of `width` features in three quarters of the budget; blocks of rows take the last quarter."""

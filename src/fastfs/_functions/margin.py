@@ -27,7 +27,7 @@ def as_positive(name: str, value: Any) -> float:
     """Return value as a finite float above 0, or say which parameter isn't one."""
     number = as_float(name, value)
     if not 0 < number < np.inf:
-        raise ValueError(f"{name} must be a positive number, not {value!r}")
+        raise ValueError(f"{name} must be a positive number; got {value!r}")
     return number
 
 
@@ -36,7 +36,7 @@ def as_sigma(name: str, sigma: Any) -> float | str:
         return check_choice(name, sigma, ("auto",), "a positive number")
     value = as_float(name, sigma)
     if not 0 < value < np.inf:
-        raise ValueError(f"{name} must be 'auto' or a positive number, not {sigma!r}")
+        raise ValueError(f"{name} must be 'auto' or a positive number; got {sigma!r}")
     return value
 
 

@@ -47,7 +47,7 @@ def option_field(
 
 
 def drop_class_defaults(cls: type) -> None:
-    """Delete the defaults of a dataclass from the class, whose documentation would list them as attributes."""
+    """Delete the defaults of a dataclass from the class; its documentation would list them as attributes."""
     for one in fields(cls):
         if one.name in vars(cls):
             delattr(cls, one.name)

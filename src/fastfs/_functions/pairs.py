@@ -28,7 +28,7 @@ def two_classes(what: str, y: Any, n_samples: int, n_columns: int) -> tuple[Arra
     require_classes(classes)
     if len(classes) > 2:
         raise ValueError(
-            f"{what} two classes, but y has {len(classes)}: {some_of(classes.tolist())}; give the samples of two"
+            f"{what} two classes; got {len(classes)}, {some_of(classes.tolist())}: give the samples of two"
         )
     return classes, labels
 
@@ -46,16 +46,14 @@ def chosen_columns(
         return None
     numbers = column_numbers(parameter, chosen, n_columns, names)
     if len(numbers) < least:
-        raise ValueError(f"{parameter} must name at least two columns, which make a pair, but names {len(numbers)}")
+        raise ValueError(f"{parameter} must name at least two columns, which make a pair; got {len(numbers)}")
     return numbers
 
 
 def require_names(names: list[Any] | None, n_columns: int) -> None:
     """Raise ValueError unless there is a name for each column of X, or no names."""
     if names is not None and len(names) != n_columns:
-        raise ValueError(
-            f"feature_names must have one name for each of the {n_columns} columns of X, but has {len(names)}"
-        )
+        raise ValueError(f"feature_names must have one name for each of the {n_columns} columns of X; got {len(names)}")
 
 
 def compare_labelings(
@@ -90,8 +88,8 @@ def require_permutations(**design: Any) -> None:
     """Raise ValueError if a design is given without permutations, where it has no effect."""
     if named := [name for name, column in design.items() if column is not None]:
         raise ValueError(
-            f"{' and '.join(named)} {'say' if len(named) > 1 else 'says'} which labels may be permuted, but "
-            "n_permutations is 0: give a number of permutations, or leave the design out"
+            f"n_permutations must be above 0 with {' and '.join(named)}; got 0: give a number of permutations, "
+            "or leave the design out"
         )
 
 

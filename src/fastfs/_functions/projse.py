@@ -256,7 +256,7 @@ def projse_two_view(call: _TwoViews) -> tuple[ProjSeResult, ProjSeResult]:
     options, run = ProjSeOptions.from_arguments(call), call.make_run()
     X, Y, n_features_to_select = call.X, call.Y, call.n_features_to_select
     if Y is None:
-        raise ValueError("two views need Y, but it is None")
+        raise ValueError("Y must be a table, the second view; got None")
     for name, view in (("X", X), ("Y", Y)):
         refuse_sparse(view, f"{name} must be dense for two views: give {name}.toarray()")
 
@@ -269,7 +269,7 @@ def projse_two_view(call: _TwoViews) -> tuple[ProjSeResult, ProjSeResult]:
     if as_stream(X) is None and as_stream(Y) is None:
         X, Y = as_matrix(X, run), as_columns(as_target(Y, "Y"), run, "Y")
         if X.shape[0] != Y.shape[0]:
-            raise ValueError(f"X and Y must have the same rows, but have {X.shape[0]} and {Y.shape[0]}")
+            raise ValueError(f"X and Y must have the same rows; got {X.shape[0]} in X and {Y.shape[0]} in Y")
         if options.is_linear and X.shape[0] < max(X.shape[1], Y.shape[1]):
             n_x, n_y = n_of_each_view(X.shape[1], Y.shape[1])
             of_x, of_y = fit_table(X, Y, n_x, options, run)[0], fit_table(Y, X, n_y, options, run)[0]
@@ -337,7 +337,7 @@ def projse_from_kernels(
         shapes = ", ".join(str(a.shape) for a in arrays)
         raise ValueError(
             "K_YY, K_YX and K_XX must have the shapes (n_targets, n_targets), (n_targets, n_features) and "
-            f"(n_features,), not {shapes}"
+            f"(n_features,); got {shapes}"
         )
     run = Run(n_threads, max_memory)
     n = n_to_select(n_features_to_select, arrays[1].shape[1])
@@ -494,14 +494,14 @@ class GroupSums:
             def add_block(first: int, block: Any, block_run: Run) -> None:
                 end = first + block.shape[0]
                 if end > len(groups):
-                    raise ValueError(f"X and y must have the same rows, but y has {len(groups)} and X has more")
+                    raise ValueError(f"X and y must have the same rows; got {len(groups)} in y and more in X")
                 if self._sums is None:
                     self._sums = load_core().ProjseStream(n_groups, block.shape[1], "groups", run)
                 _add_to_groups(self._sums, block, groups[first:end], block_run)
 
             n = Passes(source, run, rows=rows, columns=columns).run_pass(add_block)
             if n != len(groups):
-                raise ValueError(f"X and y must have the same rows, but have {n} and {len(groups)}")
+                raise ValueError(f"X and y must have the same rows; got {n} in X and {len(groups)} in y")
 
     @property
     def means(self) -> Floats:

@@ -241,7 +241,7 @@ def swrf_scores(call: SWRFCall) -> Floats:
 
 @_scores_function(ReliefFCall, "MuRelief")
 def mu_relief_scores(call: ReliefFCall) -> Floats:
-    """Score features by mu-Relief, from the samples of each class whose distance is the most unusual.
+    """Score features by mu-Relief, from the samples of each class at the most unusual distances.
 
     <description>
 

@@ -48,7 +48,7 @@ class Samples:
     weights : ndarray, optional
     distances : ndarray, optional
     rows : ndarray of int64, optional
-        Rows of the caller's table that are left, if samples of weight 0 were dropped.
+        Rows of the original table that are left, if samples of weight 0 were dropped.
     scaling : str
         Scaling of X.
     """
@@ -79,12 +79,12 @@ def read_samples(
     """Read the data of a fit. ``check(X, values)`` returns the values, or raises an error."""
     if hasattr(X, "__next__") and not (isinstance(options, SURFOptions) and options.n_rows):
         raise TypeError(
-            "X is an iterator of row chunks, but this method compares all pairs of samples: give it as one array"
+            "X must be one array, since this method compares all pairs of samples; got an iterator of row chunks"
         )
     n_rows = options.n_rows if isinstance(options, SURFOptions) else 0
     if n_rows:
         if sample_weight is not None or distances is not None:
-            raise ValueError("n_rows draws samples, without weights and distances: leave n_rows or these out")
+            raise ValueError("n_rows must be left out with sample_weight or distances, which can't be drawn")
         X, y, rows = sample_rows(X, y, n_rows, options.random_state, run)
     else:
         X, rows = load_stream(X, run, advice=options.FOR_STREAMS), None
@@ -106,27 +106,29 @@ def as_weights(sample_weight: Any, n_samples: int) -> npt.NDArray[np.float64]:
     """Return the weights of the samples; some can be 0."""
     array = np.asarray(sample_weight)
     if array.dtype.kind == "c":
-        raise TypeError("sample_weight must hold real numbers, not complex ones")
+        raise TypeError("sample_weight must hold real numbers; got complex ones")
     if array.shape != (n_samples,):
         raise ValueError(
-            f"sample_weight must have one number for each of the {n_samples} samples of X, but has shape {array.shape}"
+            f"sample_weight must have one number for each of the {n_samples} samples of X; got the shape {array.shape}"
         )
     try:
         weights = for_core(array, dtype=np.float64)
     except (TypeError, ValueError):
-        raise TypeError(f"sample_weight must hold numbers, not {array.dtype}") from None
+        raise TypeError(f"sample_weight must hold numbers; got {array.dtype}") from None
     if not weights.any():
-        raise ValueError("sample_weight is zero for all samples, so that none is left: give some of them a weight")
+        raise ValueError("sample_weight must be above 0 for some samples; got 0 for all")
     return weights
 
 
 def as_distances(distances: Any, n_samples: int, run: Run) -> npt.NDArray[np.float64]:
     """Return distances between all samples; the core checks their values."""
     matrix = as_matrix(distances, run, "distances")
-    refuse_sparse(matrix, "distances are sparse, but must be known between all samples: give distances.toarray()")
+    refuse_sparse(
+        matrix, "distances must be dense, known between all samples; got sparse ones: give distances.toarray()"
+    )
     if matrix.shape != (n_samples, n_samples):
         raise ValueError(
-            f"distances must have shape ({n_samples}, {n_samples}), a row and a column for each sample of X, but has "
+            f"distances must have shape ({n_samples}, {n_samples}), a row and a column for each sample of X; got "
             f"{matrix.shape}"
         )
     return for_core(matrix, dtype=np.float64)
@@ -188,8 +190,8 @@ class StreamedTargets:
         for name, plain in (("categorical_features", None), ("missing", "error"), ("ramp", "none")):
             if getattr(options, name, plain) != plain:
                 raise ValueError(
-                    f"X is {source.kind} that is read in blocks, for which {name} must be left out: raise max_memory, "
-                    "so that X is loaded"
+                    f"{name} must be left out if X is {source.kind} that is read in blocks: leave it out, or raise "
+                    "max_memory, so that X is loaded"
                 )
         self._run = run
         self._core: Any = None  # made when the number of columns is known
@@ -289,16 +291,16 @@ def fit_relief_in_blocks(
 ) -> tuple[Outcome[FamilyResult], Response]:
     """Score the features of a source that is read in blocks; `others` are sample weights and distances."""
     if any(other is not None for other in others):
-        raise ValueError(
-            f"X is {source.kind} that is read in blocks, without sample_weight and distances: leave them out"
-        )
+        raise ValueError(f"sample_weight and distances must be left out if X is {source.kind} that is read in blocks")
     if hasattr(y, "__next__") or (callable(y) and not hasattr(y, "shape")):
-        raise ValueError("y must be an array of the labels of all rows if X is read in blocks")
+        raise ValueError(
+            "y must be an array of the labels of all rows if X is read in blocks; got an iterator or a function"
+        )
     n_known = len(y) if source.shape[0] is None and hasattr(y, "__len__") else source.shape[0]
     response = options.as_response(y, n_known or 0, source.shape[1] or 0)
     if response.labels is None:
         raise ValueError(
-            f"X is {source.kind} that is read in blocks, for which y must hold classes, but it holds numbers: raise "
+            f"y must hold classes if X is {source.kind} that is read in blocks; got numbers or times: raise "
             "max_memory, so that X is loaded, or bin the numbers"
         )
     priors = getattr(options, "priors", None)
@@ -310,15 +312,15 @@ def fit_relief_in_blocks(
 def class_priors(priors: str | Mapping[Any, Any], classes: Array | None) -> npt.NDArray[np.float64]:
     """Return the prior of each class."""
     if classes is None:
-        raise ValueError("priors need classes as y, but it holds numbers: leave priors out")
+        raise ValueError("priors must be left out if y holds numbers, since they are shares of classes")
     if isinstance(priors, str):
         return np.full(len(classes), 1 / len(classes))
     known = classes.tolist()
     if set(priors) != set(known):
         wrong = [label for label in priors if label not in known] or [label for label in known if label not in priors]
         raise ValueError(
-            f"priors must have a share for each of the classes {some_of([*map(repr, known)])}, and for no others, but "
-            f"{some_of([*map(repr, wrong)])} {'is' if len(wrong) == 1 else 'are'} not in both"
+            f"priors must have a share for each of the classes {some_of([*map(repr, known)])}, and for no others; got "
+            f"{some_of([*map(repr, wrong)])} in only one of the two"
         )
     return np.array([as_float("each share of priors", priors[label]) for label in known])
 

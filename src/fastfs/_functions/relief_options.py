@@ -33,7 +33,7 @@ def as_ramp(name: str, ramp: Any) -> str | tuple[float, float]:
     try:
         low, high = ramp
     except (TypeError, ValueError):
-        raise TypeError(f"{name} must be 'sd', two numbers or None, not {ramp!r}") from None
+        raise TypeError(f"{name} must be 'sd', two numbers or None; got {ramp!r}") from None
     return as_float(f"the lower end of {name}", low), as_float(f"the upper end of {name}", high)
 
 
@@ -43,7 +43,7 @@ def as_priors(name: str, priors: Any) -> str | Mapping[Any, Any] | None:
         return priors
     if isinstance(priors, str):
         return check_choice(name, priors, ("uniform",), "a dict of labels and shares", "None")
-    raise TypeError(f"{name} must be 'uniform', a dict of labels and shares, or None, not {priors!r}")
+    raise TypeError(f"{name} must be 'uniform', a dict of labels and shares, or None; got {priors!r}")
 
 
 @option_class
@@ -169,15 +169,20 @@ class TableOptions(TableFields, FamilyOptions):
             of_number="give target_type='number'",
         )
         if self.NUMBERS_ONLY and response.kind == "class":
-            raise ValueError("y holds classes, but RReliefF is for numbers and times: use ReliefF for classes")
+            raise ValueError("y must hold numbers or times for RReliefF; got classes: use ReliefF")
         if not self.NUMBERS_ONLY and response.kind == "survival":
-            raise ValueError("y holds events and times, which only RReliefF takes: use that")
+            raise ValueError("y must hold classes or numbers; got events and times: use RReliefF")
         if self.missing == "class" and response.kind != "class":
-            raise ValueError("missing='class' needs classes as y: choose missing='ignore' for numbers and times")
+            raise ValueError("missing must not be 'class' unless y holds classes: choose missing='ignore'")
         if self.missing == "class" and self.n_targets:
-            raise ValueError("missing='class' uses all samples as targets: choose missing='ignore' with n_targets")
+            raise ValueError(
+                "missing must not be 'class' with n_targets, because it uses all samples as targets: choose "
+                "missing='ignore'"
+            )
         if self.missing == "class" and self.ramp != "none":
-            raise ValueError("missing='class' takes expected differences, which have no ramp: leave ramp out")
+            raise ValueError(
+                "missing must not be 'class' with ramp, because expected differences have no ramp: leave ramp out"
+            )
         return response
 
     def stage_options(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Pairs of SNPs whose genotypes interact in their effect on a class, and clumps of SNPs in linkage disequilibrium."""
+"""Pairs of SNPs with genotypes that interact in their effect on a class, and clumps of SNPs in disequilibrium."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -118,7 +118,7 @@ def snp_pairs(
     max_memory: int | str | None = None,
     progress: Progress | None = None,
 ) -> SnpPairs:
-    r"""Find the pairs of SNPs whose genotypes interact in their effect on a class.
+    r"""Find the pairs of SNPs with genotypes that interact in their effect on a class.
 
     All pairs are compared, by the likelihood ratio of interaction beyond both main effects. No table of all pairs is
     stored.
@@ -173,7 +173,7 @@ def snp_pairs(
     O(n_samples n_snps^2) time for each labeling, 64 samples an operation. A pair is compared on the samples that have
     both genotypes. The statistic is G^2 = 2 (log-likelihood of the full 3 x 3 x 2 table - that of the table without a
     three-way term) [1]_: logistic regression of the class on both genotypes as factors against the full model. It is
-    asymptotically chi^2 with (r - 1)(s - 1) degrees of freedom for SNPs with r and s genotypes, whatever the main
+    asymptotically chi^2 with (r - 1)(s - 1) degrees of freedom for SNPs with r and s genotypes, for any main
     effects are. p-values are family-wise under the hypothesis that no genotype says anything about the class; they hold
     approximately with main effects too. If y chose the SNPs, each permutation would have to repeat the choice.
 
@@ -331,7 +331,7 @@ def ld_clumps(
     window : int
         Largest distance from the lead, in base pairs, at which a SNP on the same chromosome joins a clump.
     n_clumps : int, optional
-        Stop after so many clumps. Default: when each SNP is in one.
+        Stop after this number of clumps. Default: when each SNP is in one.
     n_threads, max_memory, progress
         As for :func:`fastfs.affinity`.
 
@@ -342,7 +342,7 @@ def ld_clumps(
     Raises
     ------
     ValueError
-        Scores aren't numbers, one a SNP; parameters out of range.
+        Scores aren't numbers, one per SNP; parameters out of range.
     TypeError
         A parameter has the wrong type.
     MemoryError
@@ -372,7 +372,7 @@ def ld_clumps(
     G, names = _pack_with_names(G, run)
     values = as_numbers(scores, "scores")
     if values.shape != (G.shape[1],):
-        raise ValueError(f"scores must be one for each of the {G.shape[1]} SNPs, but has the shape {values.shape}")
+        raise ValueError(f"scores must be one for each of the {G.shape[1]} SNPs; got the shape {values.shape}")
     chromosomes = np.unique(G.chromosome, return_inverse=True)[1].astype(np.int64)
     core_options = options.core_options() | {"positions": for_core(G.position), "chromosomes": chromosomes}
     core_result = load_core().ld_clumps(G, values, core_options, run)

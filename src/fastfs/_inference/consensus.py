@@ -69,9 +69,9 @@ def consensus(methods: Mapping[str, Any], *, method: str = "mean") -> ConsensusR
     ------
     ValueError
         Fewer than two methods; scores of different lengths, of features with different names, or of different orders
-        beside some without names; scores that aren't finite.
+        together with some without names; scores that aren't finite.
     TypeError
-        `methods` is no mapping, or something in it has neither scores nor the shape of them.
+        `methods` isn't a mapping, or something in it has neither scores nor the shape of them.
 
     References
     ----------
@@ -90,15 +90,15 @@ def consensus(methods: Mapping[str, Any], *, method: str = "mean") -> ConsensusR
     """
     check_choice("method", method, ("mean", "rra"))
     if not isinstance(methods, Mapping):
-        raise TypeError(f"methods must be a mapping of names to scores or estimators, not {type(methods).__name__}")
+        raise TypeError(f"methods must be a mapping of names to scores or estimators; got {type(methods).__name__}")
     if len(methods) < 2:
-        raise ValueError(f"a consensus needs two methods or more, but there is {len(methods)}")
+        raise ValueError(f"methods must hold two methods or more; got {len(methods)}")
     names = [str(name) for name in methods]
     rows = [_rank_features(name, given) for name, given in methods.items()]
     for name, row in zip(names, rows, strict=True):
         if len(row) != len(rows[0]):
             raise ValueError(
-                f"all methods must score the same features, but {names[0]} has {len(rows[0])} and {name} {len(row)}"
+                f"all methods must score the same features; got {len(rows[0])} for {names[0]} and {len(row)} for {name}"
             )
     ranks = np.array(_in_one_order(methods, rows))
     n_methods, n_features = ranks.shape
@@ -128,7 +128,7 @@ def _in_one_order(methods: Mapping[str, Any], rows: list[Array]) -> list[Array]:
         unknown = [feature for feature in features if feature not in places]
         if unknown or len(set(features)) < len(features):
             raise ValueError(
-                f"all methods must name the same features, each once, but {name} and {first} differ"
+                f"all methods must name the same features, each once; got other names from {name} than from {first}"
                 + (f", such as in {unknown[0]!r}" if unknown else "")
             )
         if features != order and len(named) < len(methods):
@@ -167,14 +167,14 @@ def _rank_features(name: str, scores_or_estimator: Any) -> Array:
         values = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError):
         raise TypeError(
-            f"{name} must be scores or a fitted estimator, not {type(scores_or_estimator).__name__}"
+            f"{name} must be scores or a fitted estimator; got {type(scores_or_estimator).__name__}"
         ) from None
     if values.ndim != 1 or len(values) == 0:
         raise TypeError(
-            f"{name} must be scores of all features or a fitted estimator, not {type(scores_or_estimator).__name__}"
+            f"{name} must be scores of all features or a fitted estimator; got {type(scores_or_estimator).__name__}"
         )
     if not np.isfinite(values).all():
         bad = int(np.flatnonzero(~np.isfinite(values))[0])
-        raise ValueError(f"the scores of {name} must be finite, but that of feature {bad} isn't")
+        raise ValueError(f"the scores of {name} must be finite; got {values[bad]} for feature {bad}")
     ranks: Array = rankdata(-values)
     return ranks

@@ -56,7 +56,7 @@ class PermutationResult:
     null_skew : ndarray of shape (n_features,)
         Skewness of the scores under permuted labels.
     degenerate : ndarray
-        Indices of the features whose scores don't depend on labels; their p-values are 1.
+        Indices of the features with scores that don't depend on labels; their p-values are 1.
     label_free : float
         Rank correlation (Spearman) of the scores with their means under permuted labels: near 1, the method ranks
         features much as without labels. NaN if all are equal.
@@ -137,17 +137,17 @@ def permutation_test(
     Parameters
     ----------
     estimator : estimator
-        Any of this library, or another one that has ``scores_`` once fitted, larger being better, or a pipeline whose
-        last step is one. It isn't changed.
+        Any of this library, or another one that has ``scores_`` once fitted, larger being better, or a pipeline
+        with one as its last step. It isn't changed.
     X : array-like, DataFrame or sparse of shape (n_samples, n_features), or a stream of its rows
     y : array-like of shape (n_samples,), or what else the estimator takes
-        Labels; of :class:`fastfs.ProjSe` also numbers, or a second view of shape (n_samples, n_targets), whose rows are
+        Labels; of :class:`fastfs.ProjSe` also numbers, or a second view of shape (n_samples, n_targets); its rows are
         permuted as wholes.
     blocks : array-like of shape (n_samples,), optional
         Labels are permuted within blocks only: donors that have each label, batches, strata, pairs. Anything hashable.
     groups : array-like of shape (n_samples,), optional
         Samples that belong together, such as the cells of a specimen, or of a donor with one label. The labels of whole
-        groups are permuted. If each donor gave several specimens with labels of their own, such as a treated one and a
+        groups are permuted. If each donor gave several specimens with separate labels, such as a treated one and a
         control: ``groups=specimen, blocks=donor``. If labels vary within groups, they are permuted within these, with
         a warning that cells of one specimen aren't independent.
     covariates : array-like or DataFrame of shape (n_samples, n_covariates), optional
@@ -175,7 +175,7 @@ def permutation_test(
     random_state : int, Generator, RandomState or None
         Seed of the permutations; the estimator has a separate one.
     n_jobs : int or None
-        Joblib workers, each of which takes a share of the permutations on one thread: processes, or machines under
+        Joblib workers. Each takes a share of the permutations on one thread: processes, or machines under
         ``joblib.parallel_config("dask")``. None: what that says about `n_jobs`, else this process alone, with the
         threads of the estimator. The result doesn't depend on it.
     verbose : bool or callable
@@ -196,7 +196,7 @@ def permutation_test(
     Warns
     -----
     fastfs.DataWarning
-        What the estimator warns of under the true labels. Under permuted ones it is silent. The design allows so few
+        Warnings of the estimator under the true labels. Under permuted ones it is silent. The design allows so few
         labelings that no p-value can be 0.05 or less; parts of it contribute nothing; labels vary within groups, where
         specimens may hide; scores are ranked much as without labels (`label_free` above 0.5); z of skewed scores rests
         on less than 1000 permutations.
@@ -213,7 +213,7 @@ def permutation_test(
     Otherwise each permutation reads the stream.
 
     The p-values hold if, should X and the labels be independent, each labeling of the design was as likely as the true
-    one. That is a statement about all features together: a feature whose score depends on others may be called
+    one. That is a statement about all features together: a feature with a score that depends on others may be called
     significant because of them.
 
     With covariates, classes are drawn given their odds by a logistic regression on the covariates [3]_, fitted to pairs
@@ -272,9 +272,9 @@ def permutation_test(
     seed = as_seed(random_state)
 
     if y is None:
-        raise ValueError("a permutation test shuffles the samples' labels, but y is None: give them")
+        raise ValueError("y must hold the samples' labels, which a permutation test shuffles; got None")
     if hasattr(X, "__next__"):
-        raise ValueError("X is an iterator, which can be read once, but each permutation reads it: give an array")
+        raise ValueError("X must be an array, since each permutation reads it; got an iterator, which can be read once")
     model = clone(estimator)
     from_sums = None if params else sums_scorer(model, X, y, groups)
     labels, scorer = from_sums or make_scorer(model, X, y, params)
@@ -292,7 +292,7 @@ def permutation_test(
     design.check_labelings()
     ((scores, overall),) = scorer([labels])
     if not np.isfinite(scores).all():
-        raise ValueError(f"the scores of {type(estimator).__name__} aren't finite, so they can't be compared")
+        raise ValueError(f"the scores of {type(estimator).__name__} must be finite to be compared; got NaN or infinity")
 
     if wants_workers(n_jobs) and from_sums is None:
         scorer = _ScorerOnWorkers(estimator, X, y, params, n_jobs)

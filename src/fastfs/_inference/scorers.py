@@ -90,7 +90,7 @@ def sums_scorer(model: Any, X: Any, y: Any, groups: Any) -> tuple[Labels, Scorer
         return None
     n_samples = source.shape[0]
     if n_samples not in (None, len(units)):
-        raise ValueError(f"X and y must have the same rows, but have {n_samples} and {len(units)}")
+        raise ValueError(f"X and y must have the same rows; got {n_samples} in X and {len(units)} in y")
     first = np.unique(units, return_index=True)[1]
     sums = scored._sum_groups(source, units, len(first), None, None)
 

@@ -42,7 +42,7 @@ class StabilityResult:
     selected : list of ndarray
         Indices of the selected features of each subsample; the two of a complementary pair are neighbors.
     selected_stable : ndarray
-        Indices of the features whose frequency is at least the threshold.
+        Indices of the features with a frequency of at least the threshold.
     rare_bound : float
         Complementary pairs: bound on the expected number of those features in `selected_stable` that half of the data
         selects with a probability of at most q / n_features, where q is the mean number of selected features [2]_.
@@ -108,10 +108,10 @@ def stability(
         Any feature selector with ``get_support``. It isn't changed.
     X : array-like, DataFrame or sparse of shape (n_samples, n_features)
     y : array-like of shape (n_samples,), or what else the estimator takes
-        Labels, of which each class keeps its share in the subsamples. Of :class:`fastfs.ProjSe` also numbers, a second
+        Labels. Each class keeps its share in the subsamples. Of :class:`fastfs.ProjSe` also numbers, a second
         view of shape (n_samples, n_targets), or None.
     blocks : array-like of shape (n_samples,), optional
-        Batches or strata, each of which keeps its share, class by class. If no two samples, or groups, of a block have
+        Batches or strata. Each keeps its share, class by class. If no two samples, or groups, of a block have
         one label, as in pairs and in donors of a treated and a control specimen, whole blocks are drawn. Anything
         hashable.
     groups : array-like of shape (n_samples,), optional
@@ -135,7 +135,7 @@ def stability(
     confidence : float
         Of `interval`, in (0, 1).
     random_state : int, Generator, RandomState or None
-        Of the subsamples; the estimator has its own.
+        Of the subsamples; the estimator has another one.
     n_jobs, verbose
         As for :func:`fastfs.permutation_test`.
 
@@ -161,12 +161,12 @@ def stability(
     `n_subsamples` or 2 `n_pairs` fits. Subsamples overlap, so that stability over new data is lower than this; the
     index compares methods, numbers of features and parameters on the same data.
 
-    Without `groups`, samples of one donor come into both halves, and what is peculiar to the donor looks stable. With
+    Without `groups`, samples of one donor come into both halves, and features peculiar to the donor look stable. With
     16 donors of 10 samples each, 100 features and labels that say nothing, ``ReliefF(10)`` has an index of 0.37 and 2.3
     features in `selected_stable`, above the bound of 2; by halves of whole donors 0.20 and 0.15 (mean of 20 data sets).
 
     `rare_bound` counts features that half of the data rarely selects, which isn't the same as irrelevant ones: what a
-    method selects whatever the labels are, it selects often (see :func:`fastfs.shuffled_twin`). With q selected of p
+    method selects with any labels, it selects often (see :func:`fastfs.shuffled_twin`). With q selected of p
     features, the threshold t and B pairs, it is q^2 / (p (2t - 1)), and `rare_bound_unimodal` is C q^2 / p with
     C = 1 / (2 (2t - 1 - 1/(2B))) for t <= 3/4, and 4 (1 - t + 1/(2B)) / (1 + 1/B) above.
 
@@ -199,18 +199,18 @@ def stability(
     n_subsamples, n_pairs = as_int("n_subsamples", n_subsamples, low=2), as_int("n_pairs", n_pairs, low=1)
     for name, share in (("fraction", fraction), ("confidence", confidence)):
         if not 0 < as_float(name, share) < 1:
-            raise ValueError(f"{name} must lie between 0 and 1, but is {share}")
+            raise ValueError(f"{name} must lie between 0 and 1; got {share}")
     if not 0.5 < as_float("threshold", threshold) <= 1:
-        raise ValueError(f"threshold must lie above 0.5 and be at most 1, but is {threshold}")
+        raise ValueError(f"threshold must lie above 0.5 and be at most 1; got {threshold}")
     report = as_progress(verbose)
     if hasattr(X, "__next__"):
-        raise ValueError("X is an iterator, which can be read once, but each subsample reads it: give an array")
+        raise ValueError("X must be an array, since each subsample reads it; got an iterator, which can be read once")
     X = load_stream(X, Run())
     require_table(X)
     X = by_rows(X)  # other sparse formats have no rows to take
     shape = np.shape(X)
     if shape[0] == 0:
-        raise ValueError("X needs samples, but has none")
+        raise ValueError("X must have samples; got none")
     classes, values = as_label_scorer(last_step(estimator))._encode_target(y, shape)
     names = None if classes is None else classes[values]
     design = Design(values, blocks, groups, names=names, seed=as_seed(random_state))

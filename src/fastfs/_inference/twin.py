@@ -40,7 +40,7 @@ class TwinResult:
         features share the last place, each counts in part.
     top : int
     design : str
-        What was shuffled.
+        Units that were shuffled.
 
     Examples
     --------
@@ -87,11 +87,11 @@ def shuffled_twin(
     y : array-like of shape (n_samples,)
         Labels, or what else the estimator takes.
     blocks, groups, covariates, params
-        What may be shuffled with what, and for ``fit``, as for :func:`fastfs.permutation_test`.
+        Limits of the shuffling, and arguments of ``fit``, as for :func:`fastfs.permutation_test`.
     top : int
         How many of the best features `overlap` compares.
     random_state : int, Generator, RandomState or None
-        Of the shuffled labels; the estimator has its own.
+        Of the shuffled labels; the estimator has another one.
 
     Returns
     -------
@@ -113,7 +113,7 @@ def shuffled_twin(
     One labeling that isn't the true one, so `rank_correlation` varies with `random_state`; of many features, little.
     ``label_free`` of :func:`fastfs.permutation_test` compares the scores with their mean under all its labelings.
 
-    A high correlation is no proof against a ranking: features that belong together may be related to the labels, too.
+    A high correlation doesn't prove a ranking wrong: features that belong together may be related to the labels, too.
     It means that the ranking isn't evidence for that.
 
     Examples
@@ -131,9 +131,9 @@ def shuffled_twin(
     top = as_int("top", top, low=1)
     seed = as_seed(random_state)
     if y is None:
-        raise ValueError("a twin has the samples' labels shuffled, but y is None: give them")
+        raise ValueError("y must hold the samples' labels, which a twin shuffles; got None")
     if hasattr(X, "__next__"):
-        raise ValueError("X is an iterator, which can be read once, but a twin reads it again: give an array")
+        raise ValueError("X must be an array, since a twin reads it again; got an iterator, which can be read once")
     model = clone(estimator)
     labels, scorer = make_scorer(model, X, y, params)
     names = as_values(y).reshape(-1) if labels.dtype.kind == "i" else None
@@ -158,9 +158,9 @@ def shuffled_twin(
     with silence_warnings():
         ((shuffled_scores, _),) = scorer([shuffled])
     if not (np.isfinite(scores).all() and np.isfinite(shuffled_scores).all()):
-        raise ValueError(f"the scores of {type(estimator).__name__} aren't finite, so they can't be compared")
+        raise ValueError(f"the scores of {type(estimator).__name__} must be finite to be compared; got NaN or infinity")
     if top > len(scores):
-        raise ValueError(f"top must be at most {len(scores)}, the number of features, but is {top}")
+        raise ValueError(f"top must be at most {len(scores)}, the number of features; got {top}")
     return TwinResult(
         scores=scores,
         shuffled_scores=shuffled_scores,

@@ -1,4 +1,4 @@
-"""Designs of permutation tests: columns about the samples as the core takes them, and what it says of them."""
+"""Designs of permutation tests: columns about the samples as the core takes them, and its warnings about them."""
 
 from collections.abc import Mapping, Sequence
 from numbers import Real
@@ -66,7 +66,7 @@ class Design:
         True if groups of several samples move as wholes.
     core : Design of the core
     unit_word : {"sample", "group", "block"}
-        What is drawn as a whole for subsamples.
+        Samples that subsamples draw together.
     """
 
     def __init__(
@@ -218,10 +218,10 @@ def read_column(name: str, column: Any, n_samples: int) -> tuple[list[Any], Inte
     if column is None:
         return [], None
     if isinstance(column, str) or hasattr(column, "columns"):
-        raise TypeError(f"{name} must be a 1-D array of one value for each sample, not {type(column).__name__}")
+        raise TypeError(f"{name} must be a 1-D array of one value for each sample; got {type(column).__name__}")
     values = column.tolist() if hasattr(column, "tolist") else list(column)
     if len(values) != n_samples:
-        raise ValueError(f"{name} must have one value for each of the {n_samples} samples, but has {len(values)}")
+        raise ValueError(f"{name} must have one value for each of the {n_samples} samples; got {len(values)}")
     try:
         values_and_numbers = number_values(values)
     except TypeError:
@@ -233,7 +233,10 @@ def read_column(name: str, column: Any, n_samples: int) -> tuple[list[Any], Inte
 def _refuse_missing(name: str, missing: Any) -> None:
     """Raise ValueError if a value of a design column is missing."""
     if len(rows := np.flatnonzero(missing)):
-        raise ValueError(f"{name} must have no missing values, but has some in {_describe_rows(rows)}")
+        raise ValueError(
+            f"{name} must not have missing values; got some in {_describe_rows(rows)}: fill them, or leave these "
+            "samples out"
+        )
 
 
 def _describe_rows(numbers: Integers) -> str:
@@ -259,15 +262,12 @@ def read_covariates(covariates: Any, n_samples: int) -> Floats:
         if values.ndim == 1:
             values = values[:, None]
         if values.ndim != 2:
-            raise ValueError(
-                f"covariates must be a 2-D array of samples x covariates, but have {values.ndim} dimensions"
-            )
+            raise ValueError(f"covariates must be a 2-D array of samples x covariates; got {values.ndim} dimensions")
         columns = list(values.T)
         categories = [False] * len(columns)
     if not columns or len(columns[0]) != n_samples:
         raise ValueError(
-            f"covariates must have one row for each of the {n_samples} samples, but have "
-            f"{len(columns[0]) if columns else 0}"
+            f"covariates must have one row for each of the {n_samples} samples; got {len(columns[0]) if columns else 0}"
         )
     _refuse_missing("covariates", [any(map(is_missing, row)) for row in zip(*columns, strict=True)])
     numeric_columns = []
@@ -279,12 +279,14 @@ def read_covariates(covariates: Any, n_samples: int) -> Floats:
             for value in values:
                 if not is_category and not isinstance(value, Real | np.bool_ | str | bytes):
                     raise TypeError(
-                        f"covariates must hold numbers or strings, but column {j} holds values of type "
-                        f"{type(value).__name__}: convert them"
+                        f"covariates must hold numbers or strings; got values of type "
+                        f"{type(value).__name__} in column {j}: convert them"
                     )
             kinds, codes = number_values(values)
             numeric_columns += [(codes == kind).astype(np.float64) for kind in range(1, len(kinds))]
     numbers = np.column_stack(numeric_columns) if numeric_columns else np.zeros((n_samples, 1))
     if len(rows := np.flatnonzero(~np.isfinite(numbers).all(axis=1))):
-        raise ValueError(f"covariates must be finite, but aren't in {_describe_rows(rows)}")
+        raise ValueError(
+            f"covariates must be finite; got NaN or infinity in {_describe_rows(rows)}: leave these samples out"
+        )
     return numbers

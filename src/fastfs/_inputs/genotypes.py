@@ -30,7 +30,7 @@ class Genotypes:
     copy of the genotypes; ``numpy.asarray(G)`` decodes to float32.
 
     Methods decode the blocks that they work on, never the whole table, unless a function of Python computes on it: a
-    kernel of your own for I-KDR, ``combine="f"`` of ManiFeSt, and ``meta_features`` of DiSC.
+    custom kernel for I-KDR, ``combine="f"`` of ManiFeSt, and ``meta_features`` of DiSC.
     Estimators take `names` as those of the features if no two SNPs share one; else the features have no names.
 
     Parameters

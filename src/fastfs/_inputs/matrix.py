@@ -37,7 +37,7 @@ def _for_core(X: Any, run: Run, name: str) -> Any:
     repeats = any(step == 0 and length > 1 for step, length in zip(X.strides, X.shape, strict=True))
     if repeats or not X.flags.aligned or any(s % X.itemsize for s in X.strides):
         advice = f"give {name} as a contiguous array, or fewer samples or features"
-        run.reserve_memory(X.nbytes, f"a copy of {name}, whose values overlap or aren't aligned,", advice)
+        run.reserve_memory(X.nbytes, f"a copy of {name} (its values overlap or aren't aligned)", advice)
         X = X.copy()
     return X
 
@@ -296,7 +296,7 @@ def as_numbers(values: Any, name: str) -> Array:
     """Return numbers that come with the data, such as a score for each column, as a contiguous array of float64."""
     values = dense(values)
     if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
-        raise ValueError(f"{name} must have no masked values: fill them first")
+        raise ValueError(f"{name} must not have masked values: fill them first")
     try:
         values = np.asarray(values)
     except ValueError:

@@ -50,7 +50,7 @@ class Source:
     n_bytes : int, optional
         Bytes that X takes in memory.
     is_packed : bool
-        True for genotypes, of which only the blocks that are worked on are decoded, so that they are never loaded.
+        True for genotypes. They are never loaded, because only the blocks that are worked on are decoded.
     dask : Dask array, optional
         The Dask array that X is, rechunked into blocks of complete rows.
     """
@@ -196,7 +196,7 @@ class Source:
         def require_memory(n_bytes: int, more: str = "") -> None:
             if n_bytes > available // 4:
                 raise MemoryError(
-                    f"{name} is {self.kind}, of which {human(n_bytes)}{more} must be in memory, more than a quarter of "
+                    f"{name} is {self.kind} that needs {human(n_bytes)}{more} of memory, more than a quarter of "
                     f"the memory budget of {human(available)}: raise max_memory (or FASTFS_MAX_MEMORY), give fewer "
                     f"rows or features, or {advice}"
                 )

@@ -51,7 +51,7 @@ def _(X: Any, message: str, error: type[Exception] = ValueError) -> None:
 
 @singledispatch
 def take_rows(X: Any, rows: Array) -> Any:
-    """Return the given rows of a table, or elements of a target, in their own type; a list becomes an array."""
+    """Return some rows of a table, or elements of a target, with its type; a list becomes an array."""
     if hasattr(X, "iloc"):
         return X.iloc[rows]
     return (X if hasattr(X, "dtype") or hasattr(X, "dtypes") else as_values(X))[rows]
@@ -86,7 +86,7 @@ def stack_blocks(blocks: Sequence[Any]) -> Any:
 
 @singledispatch
 def _stack(first: Any, blocks: Sequence[Any]) -> Any:
-    """Stack several blocks, of which the first one determines the storage."""
+    """Stack several blocks; the first one determines the storage."""
     return np.concatenate(blocks)
 
 
@@ -124,7 +124,7 @@ def _(X: Any) -> Any:
 
 @singledispatch
 def by_columns(X: Any) -> Any:
-    """Return values whose columns can be selected fast: sparse ones as CSC, genotypes unchanged, others as an array."""
+    """Return values for fast selection of columns: sparse ones as CSC, genotypes unchanged, others as an array."""
     return np.asarray(X)
 
 
@@ -140,7 +140,7 @@ def _(X: Any) -> Any:
 
 @singledispatch
 def with_columns(X: Any) -> Any:
-    """Return X in a form whose columns can be selected, without changing its values."""
+    """Return X in a form that allows selecting columns, without changing its values."""
     if hasattr(X, "shape"):
         return X
     values = np.asarray(X)

@@ -58,7 +58,7 @@ def as_categorical_features(name: str, columns: Any) -> Any:
 def read_table(X: Any, categorical_features: Any, run: Run) -> Table:
     """Return X with its categories as codes; a copy is charged to the budget of the run."""
     require_table(X)
-    if hasattr(X, "to_pandas") and hasattr(X, "column_names"):  # a table of Arrow, whose columns can't be chosen
+    if hasattr(X, "to_pandas") and hasattr(X, "column_names"):  # a table of Arrow can't choose columns
         X = X.to_pandas()
     mask = None if categorical_features is None else _categorical_mask(_as_columns(X), categorical_features)
     if mask is None or not mask.any():
@@ -68,7 +68,7 @@ def read_table(X: Any, categorical_features: Any, run: Run) -> Table:
 
 @singledispatch
 def _encode_table(X: Any, mask: npt.NDArray[np.bool_], run: Run) -> Table:
-    """Return a table whose columns in `mask` hold categories, as codes."""
+    """Return a table with the columns in `mask` as codes of categories."""
     X = _as_columns(X)
     if isinstance(X, np.ndarray) and X.dtype.kind in "fiub":
         values = as_floats(as_array(X, run, advice=_DECLARE))

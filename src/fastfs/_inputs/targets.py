@@ -153,7 +153,7 @@ def _read_numbers(y: Array, shape: tuple[int, int], run: Run) -> Target:
 
 
 def _is_labels(y: Array) -> bool:
-    """Return True if a 1-D target holds labels: anything except floats of which one is fractional or infinite."""
+    """Return True if a 1-D target holds labels: anything except floats with a fractional or infinite one."""
     if y.dtype.kind == "O" and all(isinstance(value, Real) for value in y):
         y = y.astype(np.float64)
     if y.dtype.kind != "f":

@@ -22,7 +22,7 @@ def info(*, ceilings: bool = False) -> dict[str, Any]:
     dict
         ``version``, ``isa`` (instruction set of the kernels), ``n_threads`` (default of a call), ``max_memory``
         (default budget in bytes), ``blas`` (path of SciPy's BLAS bridge, or None where another library of this process
-        had registered its own BLAS before), ``blas_threads_held_by`` (the function that holds that BLAS at one thread
+        had registered another BLAS before), ``blas_threads_held_by`` (the function that holds that BLAS at one thread
         while a call runs, or None if it has none that is known); with `ceilings` also
         ``gram_float64_gflops``, ``gram_float32_gflops``, ``exp_float64_gelems``, ``exp_float32_gelems``,
         ``write_gbytes``.
@@ -60,7 +60,7 @@ def link_blas() -> bool:
     Returns
     -------
     bool
-        False if another library of this process had registered its own BLAS before: that one stays, and serves all.
+        False if another library of this process had registered another BLAS before: that one stays, and serves all.
 
     Raises
     ------

@@ -1,6 +1,6 @@
 """Bridge to BLAS and LAPACK: passes the routines that SciPy exports to the core, which links no BLAS.
 
-SciPy publishes them as capsules whose names are their C signatures. A signature that isn't the one known here is
+SciPy publishes them as capsules, named by their C signatures. A signature that isn't the one known here is
 refused: calling it with other integers would corrupt memory.
 """
 
@@ -78,7 +78,7 @@ def thread_controls() -> tuple[int, int, str | None]:
 def register() -> tuple[bool, str | None]:
     """Register SciPy's BLAS and LAPACK with the core, once.
 
-    Returns whether they are what the core calls, or another library of this process had registered its own before,
+    Returns whether they are what the core calls, or another library of this process had registered others before,
     and the name of the thread setter found, or None.
     """
     global _registered

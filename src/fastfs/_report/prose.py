@@ -86,7 +86,7 @@ def methods_paragraph(numbers: Mapping[str, Any]) -> tuple[list[str], list[str]]
         of_each = "" if drawn == "block" else f" of each class{within}"
         texts.append(
             f"Selection frequencies and the stability index {cite(stability)} rest on "
-            f"{stable[0]['n_subsamples']} subsamples, each with half of the {units}{of_each}, of which "
+            f"{stable[0]['n_subsamples']} subsamples, each with half of the {units}{of_each}; of these, "
             f"every method selected at most {numbers['n_selected']} features {cite(stability, 2)}."
         )
     texts.append(

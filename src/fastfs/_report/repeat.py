@@ -136,8 +136,8 @@ def repeat(
 def _repeat(path: Path, before: dict[str, Any], n_jobs: int | None, max_memory: Any, say: Any) -> Repetition:
     arguments = dict(before["arguments"])
     source, label = Path(arguments.pop("source")), arguments.pop("label")
-    if not source.exists() and (beside := path.parent / source.name).exists():
-        source = beside
+    if not source.exists() and (neighbor := path.parent / source.name).exists():
+        source = neighbor
     # Compare the data before the report is computed: other data give other numbers anyway.
     found = _hash_of(source, label, arguments, Run(0, max_memory))
     changed = _differences(before["environment"], environment(n_jobs))

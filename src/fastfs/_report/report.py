@@ -146,7 +146,7 @@ def report(
     Warns
     -----
     fastfs.DataWarning
-        What methods and tests warn of, which the page says, too.
+        Warnings of the methods and tests, which the page says, too.
 
     Notes
     -----
@@ -246,10 +246,10 @@ def files_of(path: str | os.PathLike[str]) -> tuple[Path, Path, Path]:
     """Return the paths of the page, its JSON and its CSV; raise ValueError if one of them can't be written."""
     path = Path(path)
     io.check_output(path, (".html", ".htm"))
-    beside = path.with_suffix(".json"), path.with_suffix(".csv")
-    for other in beside:
+    others = path.with_suffix(".json"), path.with_suffix(".csv")
+    for other in others:
         io.check_output(other, (other.suffix,))
-    return path, *beside
+    return path, *others
 
 
 def as_json(numbers: Mapping[str, Any]) -> str:

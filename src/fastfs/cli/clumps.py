@@ -22,7 +22,7 @@ class ClumpOptions:
         float | None,
         typer.Option(
             metavar="R2",
-            help="For .bed: leave out SNPs whose squared correlation with a better one nearby exceeds R2, such as 0.5.",
+            help="For .bed: leave out SNPs with a squared correlation above R2, such as 0.5, with a better one nearby.",
         ),
     ] = None
     clump_kb: Annotated[

@@ -26,7 +26,7 @@ def convert(
 ) -> None:
     """Write FILE as H5AD with rows that can be read one block after another, for tables larger than memory.
 
-    An H5AD file whose X is stored by columns is turned within the memory; other formats are read whole.
+    An H5AD file with X stored by columns is turned within the memory; other formats are read whole.
     """
     check_files(source, ((out, (".h5ad",)),))
     require_effects(_needs(source), source)

@@ -1,4 +1,4 @@
-"""Commands whose options come in groups."""
+"""Commands with options in groups."""
 
 import functools
 import inspect

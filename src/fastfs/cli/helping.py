@@ -18,7 +18,7 @@ EVERYDAY = {
 
 
 class HelpInLevels(TyperCommand):
-    """Command whose --help lists everyday options, with --method also those of the method; --help-all lists all."""
+    """Command with --help for everyday options and those of --method, and --help-all for all options."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Hide options from the help before Typer writes it."""

@@ -72,8 +72,8 @@ class KindOptions:
     kind: Annotated[
         str,
         typer.Option(
-            help="correlation: pairs whose correlation differs between two classes; interaction: pairs whose product "
-            "says something about classes, numbers or times beside both features.",
+            help="correlation: pairs with correlations that differ between two classes; interaction: pairs with a "
+            "product that says more about classes, numbers or times than both features.",
         ),
     ] = "correlation"
     correlation: Annotated[
@@ -127,7 +127,7 @@ def pairs(
         ),
     ] = "999",
 ) -> None:
-    """Find the pairs of features of FILE whose correlation differs between classes, or that interact."""
+    """Find the pairs of features of FILE with correlations that differ between classes, or that interact."""
     check_shown(options.out)
     check_files(source, ((options.out, io.TABLE_ENDINGS), (kinds.plot, PLOT_ENDINGS)))
     n_permutations = as_number_or_auto(permutations)
@@ -202,7 +202,7 @@ def snp_pairs(
         ),
     ] = 0,
 ) -> None:
-    """Find the pairs of SNPs of FILE whose genotypes interact in their effect on a class."""
+    """Find the pairs of SNPs of FILE with genotypes that interact in their effect on a class."""
     check_shown(options.out)
     check_files(source, ((options.out, io.TABLE_ENDINGS),))
     _require_effects(source, design, options, permutations)

@@ -466,7 +466,7 @@ def _write(
     test: Test | None,
     clumps: "fastfs.LdClumps | None",
 ) -> list[str]:
-    """Write or print the `most` best features, and return a list of what was written."""
+    """Write or print the `most` best features, and return a list of the files written."""
     names = data.table.feature_names
     n_samples, n_features = data.table.X.shape
     about: dict[str, Any] = {"method": method.word}

@@ -113,7 +113,7 @@ class SampleColumn:
         return np.array([_is_missing(cell) or cell in self.missing_codes for cell in self.cells], bool)
 
     def require_no_missing(self) -> None:
-        """Raise an error that names the first sample whose cell is missing."""
+        """Raise an error that names the first sample with a missing cell."""
         missing = np.flatnonzero(self.is_missing())
         if len(missing):
             sample = int(missing[0])

@@ -19,7 +19,7 @@ _CHUNK = 1 << 16
 
 
 def by_rows(path: Path, out: Path, max_memory: int, report: Progress | None) -> None:
-    """Write a copy of an H5AD file whose X is stored by columns (CSC) with X by rows (CSR).
+    """Write a copy of an H5AD file that stores X by columns (CSC), with X by rows (CSR).
 
     `out` has `obs`, `var`, `uns`, `obsm` and `varm`; layers and `raw` are left out. The rows of a pass over X are those
     that fit a quarter of `max_memory`.

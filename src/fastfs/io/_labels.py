@@ -142,7 +142,7 @@ def _read(path: Path, label: str | None, samples: Samples, budget: int | None) -
 
 
 def _read_spaced(path: Path, budget: int | None) -> list[list[str]]:
-    """Return the lines of a file whose cells stand between tabs, if its first line has one, or else white space."""
+    """Return the lines of a file; tabs divide the cells if the first line has one, or else white space."""
     with open_text(path, budget) as file:
         has_tabs = "\t" in next(file, "")
     if has_tabs:

@@ -9,7 +9,7 @@ from typing import Any
 from fastfs._files.errors import TRANSPOSE, Parameter, TableError, short, some_of, unknown
 from fastfs.io._cells import SampleColumn
 
-# Names take about 100 bytes each. Ten times as many features as any array of methylation probes has.
+# Names take about 100 bytes each. Ten times the features of any array of methylation probes.
 MOST_COLUMNS = 10_000_000
 
 # A first column of this name holds row names: as CSV has it, as pandas calls it, as pandas stores it in Parquet.

@@ -120,7 +120,7 @@ def missing_codes(texts: Sequence[str], where: str, zero_is_known: bool) -> tupl
         return ("-9", "-9.0")
     if values == {"0", "1"}:
         raise TableError(
-            f"{where} is 0 or 1, of which PLINK takes 0 for unknown: if 0 is a control and 1 a case, add ",
+            f"{where} is 0 or 1, but PLINK takes 0 for unknown: if 0 is a control and 1 a case, add ",
             Parameter("control_is_0", True),
         )
     return ("-9", "-9.0", "0")

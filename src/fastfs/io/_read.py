@@ -144,8 +144,8 @@ def read_table(
         Other columns about the samples, such as donors or batches, to be read from where the label is read, and to be
         no features: they are returned in the table's `annotations`.
     ignore : collection of str
-        Columns to leave out; with `transpose`, and of GCT and series matrices, rows or columns; of files whose features
-        aren't columns of a table, features.
+        Columns to leave out; with `transpose`, and of GCT and series matrices, rows or columns; of files in which
+        features aren't columns of a table, features.
     duplicates : {"error", "suffix"}
         Features that share a name are an error, or get names with numbers: ``gene``, ``gene-1``, ``gene-2``.
     chromosomes, not_chromosomes : collection of str
@@ -154,7 +154,7 @@ def read_table(
         Features are in rows: the first column holds their names, the header those of the samples, and `label` is a row.
         Formats that always have features in rows are read so without it.
     feature_names : path, optional
-        For MatrixMarket: a text file whose first column has the feature names, without a header.
+        For MatrixMarket: a text file with the feature names in its first column, without a header.
     layer : str, optional
         The layer to read in place of `X`, or of the matrix of a loom file; the assay of an experiment (default: the
         first one).

@@ -155,7 +155,7 @@ def open_text(path: Path, budget: int | None) -> Iterator[TextIO]:
 
 
 class _Text(TextIOWrapper):
-    """UTF-8 text, of which no line has more cells than the budget allows."""
+    """UTF-8 text that refuses lines with more cells than the budget allows."""
 
     def __init__(self, file: IO[bytes], path: Path, budget: int | None) -> None:
         super().__init__(file, encoding="utf-8-sig", newline="")

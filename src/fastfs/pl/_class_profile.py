@@ -45,7 +45,7 @@ def class_profile(source: Any, *, ax: Axes | None = None, title: str | None = No
     """
     ending = "_" if hasattr(source, "class_profile_") else ""
     if not hasattr(source, f"class_profile{ending}"):
-        raise ValueError("source must be a fitted IKDR or the result of fastfs.ikdr")
+        raise ValueError(f"source must be a fitted IKDR or the result of fastfs.ikdr; got {type(source).__name__}")
     names = ("class_profile", "classes", "interpretability")
     profile, classes, interpretability = (getattr(source, name + ending) for name in names)
     order = np.lexsort((-profile.max(axis=0), profile.argmax(axis=0)))

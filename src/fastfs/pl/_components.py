@@ -61,7 +61,7 @@ def components(
     ['M, 1st', 'M, 2nd', 'D, 1st', 'D, 2nd']
     """
     if not hasattr(selector, "mean_eigenvectors_"):
-        raise ValueError("selector must be a fitted ManiFeSt")
+        raise ValueError(f"selector must be a fitted ManiFeSt; got {type(selector).__name__}")
     parts = {}
     for letter, part in (("M", "mean"), ("D", "difference")):
         values, vectors = getattr(selector, f"{part}_eigenvalues_"), getattr(selector, f"{part}_eigenvectors_")
@@ -72,7 +72,9 @@ def components(
         parts[letter] = values[comparison], vectors[comparison]
     n_components = len(parts["M"][0])
     if n_components == 0:
-        raise ValueError("selector must have kept components: fit it with n_components=1 or more")
+        raise ValueError(
+            "selector must have components, which its fit kept none of: fit it with n_components=1 or more"
+        )
     n_features = len(parts["M"][1])
     names = names_of_fit(selector, feature_names, n_features)
 

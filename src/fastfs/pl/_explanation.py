@@ -48,7 +48,7 @@ def explanation(
     """
     check_top(top)
     if not hasattr(found, "tables"):
-        raise ValueError("found must explain one sample: give one entry of the list that explain returns")
+        raise ValueError(f"found must explain one sample; got {type(found).__name__}: give one entry of explain's list")
     tables = {word: (names, parts, n) for word, names, parts, n in found.tables() if n}
     of = list(tables)[-1] if of is None else of
     if of not in tables:

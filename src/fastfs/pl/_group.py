@@ -69,7 +69,7 @@ def group(
     ['0', '1']
     """
     if not hasattr(selector, "bandwidths_"):
-        raise ValueError("selector must be a fitted DiSC")
+        raise ValueError(f"selector must be a fitted DiSC; got {type(selector).__name__}")
     n_features = len(selector.scores_)
     check_structure(X)
     X = by_columns(X)

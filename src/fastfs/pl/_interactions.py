@@ -61,7 +61,7 @@ def interactions(
     else:
         W = np.asarray(source, dtype=float) if not hasattr(source, "fit") else np.empty(0)
         if W.ndim != 2 or W.shape[0] != W.shape[1] or not np.allclose(W, W.T, atol=1e-8):
-            raise ValueError("source must be a fitted Immigrate or a symmetric matrix")
+            raise ValueError(f"source must be a fitted Immigrate or a symmetric matrix; got {type(source).__name__}")
         n_features = len(W)
         features = np.arange(n_features)
         values, vectors = np.linalg.eigh(W)

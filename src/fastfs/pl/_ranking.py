@@ -53,7 +53,7 @@ def ranking(
     n_selected : int, optional
         Bars of later ranks are pale.
     ax : matplotlib.axes.Axes, optional
-        Where to draw; by default a new pyplot figure whose height suits the number of bars.
+        Where to draw; by default a new pyplot figure, as high as the bars need.
     title : str, optional
 
     <returns_ax>

@@ -48,7 +48,7 @@ def significance(
     """
     ending = "_" if hasattr(found, "significance_") else ""
     if not hasattr(found, f"significance{ending}"):
-        raise ValueError("found must be a fitted DiSC or the result of fastfs.disc")
+        raise ValueError(f"found must be a fitted DiSC or the result of fastfs.disc; got {type(found).__name__}")
     values, trivial, counts = (getattr(found, name + ending) for name in ("significance", "trivial", "n_differential"))
     if names is None:
         names = [str(c) for c in found.classes_] if ending else [f"set {s}" for s in range(len(values))]

@@ -199,7 +199,7 @@ def _scores_by_group(
 
 
 class ModelByGroup:
-    """An estimator whose scores are those of each group, one group after another, for tests of each of them."""
+    """An estimator that has the scores of each group, one group after another, for tests of each of them."""
 
     def __init__(self, model: Any) -> None:
         self.model = model

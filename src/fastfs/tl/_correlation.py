@@ -39,7 +39,7 @@ def differential_correlation(
     verbose: bool | Progress = False,
     **parameters: Any,
 ) -> AnnData | None:
-    """Find the pairs of genes whose correlation differs between two groups of cells.
+    """Find the pairs of genes with correlations that differ between two groups of cells.
 
     Runs :func:`fastfs.differential_correlation`. Cells of one donor aren't independent samples: name the column of the
     donors, or compare sums over the cells of each donor.

@@ -30,7 +30,7 @@ _TARGETS = (
 )
 
 # Two descriptions of a group's scores, for the docstrings.
-_OWN_SCORES = """its own, `class_scores_`, from the fit of all
+_OWN_SCORES = """its column of `class_scores_`, from the fit of all
     groups or, with a `reference`, of these two."""
 _SHARED_SCORES = """`scores_` of this comparison, which both sides share:
     two groups have equal scores."""
@@ -62,9 +62,9 @@ _DOC = """{summary}
     n_permutations : int or "auto"
         For p-values by :func:`fastfs.permutation_test`; 0: none, so that all p-values are NaN.
     samples : str, optional
-        Column of `adata.obs` with the samples, whose cells were handled together: libraries, dishes, biopsies. If each
-        sample is in one group, samples change groups as wholes; if groups vary within samples, as cell types do, cells
-        change groups within their sample.
+        Column of `adata.obs` with the samples; cells of a sample were handled together: libraries, dishes, biopsies. If
+        each sample is in one group, samples change groups as wholes; if groups vary within samples, as cell types do,
+        cells change groups within their sample.
     donors : str, optional
         Column of `adata.obs`: samples change groups within their donor if it has several groups, such as a treated
         and a control sample; if each donor is in one group, donors change groups as wholes. Without `donors` and
@@ -78,7 +78,7 @@ _DOC = """{summary}
         "z": `scores` in `adata.uns` are z, distances from the mean under permutations in standard deviations.
         Genes that score high under any groups rank low by z. `adata.var` has scores in any case.
     drop_unlabelled : bool
-        Leave out cells whose group is missing, rather than raise.
+        Leave out cells without a group, rather than raise.
     copy : bool
         Return a copy with the results, rather than write them into `adata`.
     **parameters
@@ -243,7 +243,7 @@ disc = _make_tool(
 )
 ikdr = _make_tool(
     "ikdr",
-    notes="Weights, which are positive for few genes, also go to genes that hardly any cell has, whose kernels are 1 "
-    f"nearly everywhere: leave these out, by ``scanpy.pp.filter_genes``. `groups` are of cells here: kernels of "
+    notes="Weights, which are positive for few genes, also go to genes that hardly any cell has, with kernels that are "
+    f"1 nearly everywhere: leave these out, by ``scanpy.pp.filter_genes``. `groups` are of cells here: kernels of "
     f"groups of genes are for the estimator alone. {_DISTANCES}",
 )

@@ -49,7 +49,7 @@ BAD = {
     "no components": (lambda: fastfs.disc([A, B], **HOW | {"n_components": 0}), "n_components must be at least 1"),
     "components of three sets": (
         lambda: fastfs.disc([A, B], **HOW | {"n_components": [3, 3, 3]}),
-        "n_components must be one for all or 2, one for each set, but has 3",
+        "n_components must be one for all or 2, one for each set; got 3",
     ),
     "bandwidth": (
         lambda: fastfs.disc([A, B], **HOW | {"bandwidth_neighbors": 0}),
@@ -84,7 +84,7 @@ BAD = {
     ),
     "dense and wide": (
         lambda: fastfs.disc([np.zeros((2, 20_001), "f")] * 2, graph="dense", **HOW),
-        "graph='dense' is for up to 20000 features, but there are 20001: choose graph='knn'",
+        "graph='dense' is for up to 20000 features; got 20001: choose graph='knn'",
     ),
     "too many sets": (
         lambda: fastfs.disc([A, B] * 20, **HOW | {"n_components": 1}),
@@ -183,7 +183,7 @@ def test_graphs_with_a_kernel():
 def test_data_frames_with_other_features():
     names = [f"gene {j}" for j in range(40)]
     one, other = pd.DataFrame(A, columns=names), pd.DataFrame(B, columns=names[::-1])
-    with pytest.raises(ValueError, match="same features in the same order, but those of set 1 differ"):
+    with pytest.raises(ValueError, match="features of the first in the same order; got others in set 1"):
         fastfs.disc([one, other], **HOW)
 
 

@@ -141,7 +141,7 @@ def test_not_finite_names_rows_of_X(options):
 
 def test_meta_features_of_bad_input():
     estimator = DiSC(**HOW).fit(X, Y)
-    with pytest.raises(ValueError, match="there are no groups: fit with n_groups"):
+    with pytest.raises(ValueError, match="the fit must have groups; got none"):
         estimator.meta_features(X, by="groups")
     with pytest.raises(ValueError, match="by must be 'vectors' or 'groups'"):
         estimator.meta_features(X, by="names")
@@ -391,7 +391,7 @@ def test_an_array_of_usual_size():
         model = DiSC(n_components=2, n_vectors=2).fit(wide, np.arange(8) % 2)
     assert model.graph_ == "knn"
     assert np.isfinite(model.scores_).all()
-    with pytest.raises(ValueError, match="is for up to 20000 features, but there are 22283"):
+    with pytest.raises(ValueError, match="is for up to 20000 features; got 22283"):
         DiSC(graph="dense").fit(wide, np.arange(8) % 2)
 
 
@@ -437,7 +437,7 @@ def test_cuts_of_other_samples_and_names():
         model.cuts(X, np.array(["a", "c"])[Y])
     with pytest.raises(ValueError, match="49 features, but DiSC is expecting 50"):
         model.cuts(X[:, :49], np.array(["a", "b"])[Y])
-    with pytest.raises(ValueError, match="there are no groups: fit with n_groups"):
+    with pytest.raises(ValueError, match="the fit must have groups; got none"):
         DiSC(**HOW).fit(X, Y).cuts(X, Y)
     with pytest.raises(ValueError, match="a group needs features in it and beside it, but group 0 has 50 of 50"):
         DiSC(**HOW, n_groups=1, drop_largest=False).fit(X, Y).cuts(X, Y)

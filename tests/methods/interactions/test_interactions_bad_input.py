@@ -54,7 +54,7 @@ def scan(X=X, y=y, **parameters):
         ({"covariates": y, "n_permutations": 0}, ValueError, "determine the"),
         ({"covariates": np.full(30, np.nan)}, ValueError, "covariates must have no missing values"),
         ({"covariates": rng.normal(size=(30, 26)), "n_permutations": 0}, ValueError, "needs at least 31 samples"),
-        ({"with_table": X[:-1]}, ValueError, "X and with_table must have the same rows, but have 30 and 29"),
+        ({"with_table": X[:-1]}, ValueError, "X and with_table must have the same rows; got 30 and 29"),
         ({"with_table": np.ones((30, 2))}, ValueError, "that vary beside the covariates, but 6 of 6 and 0 of 2 do"),
         ({"with_table": X[:, 0]}, ValueError, "2-D array"),
         ({"X": np.ones((30, 6))}, ValueError, "needs two features that vary beside the covariates, but 0 of 6 do"),

@@ -445,7 +445,7 @@ def test_what_sums_do_not_give(parameters, error, message):
 def test_labels_that_do_not_fit(tmp_path):
     model = ManiFeSt(max_memory=BUDGET)
     for given, y, message in (
-        (pieces, Y[:-1], "y has 2999 and X has more"),
+        (pieces, Y[:-1], "got 2999 in y and more in X"),
         (pieces, np.append(Y, "a"), "3000 and 3001"),
         (STREAMS["npy"](tmp_path), Y[:-1], "3000 samples of X; got 2999"),
         (pieces, None, "requires y"),
@@ -454,7 +454,7 @@ def test_labels_that_do_not_fit(tmp_path):
     ):
         with pytest.raises(ValueError, match=message):
             model.fit(given, y)
-    with pytest.raises(ValueError, match="y must have two classes, but has 3"):
+    with pytest.raises(ValueError, match="y must have two classes; got 3"):
         ManiFeSt(max_memory=BUDGET, multiclass="raise").fit(pieces, Y)
 
 

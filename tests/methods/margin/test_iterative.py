@@ -162,7 +162,7 @@ def test_estimators_that_cannot_weigh(inner):
 
 
 BAD = {
-    "distances": ({}, X, {"distances": np.ones((N, N)) - np.eye(N)}, "distances of your own can't be weighed"),
+    "distances": ({}, X, {"distances": np.ones((N, N)) - np.eye(N)}, "custom distances can't be weighed"),
     "rate 0": ({"rate": 0}, X, {}, "rate must be above 0 and at most 1, but is 0"),
     "rate 2": ({"rate": 2.0}, X, {}, "rate must be above 0 and at most 1, but is 2.0"),
     "rate nan": ({"rate": np.nan}, X, {}, "rate must be above 0 and at most 1, but is nan"),

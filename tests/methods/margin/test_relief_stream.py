@@ -469,7 +469,7 @@ def test_workers_choose_rows(make, monkeypatch):
     np.testing.assert_array_equal(numbers, rows)
     assert n == N
     assert sorted(computed) == sorted(set((rows // 10).tolist()))
-    with pytest.raises(MemoryError, match=r"a Dask array, of which .* bytes.* must be in memory"):
+    with pytest.raises(MemoryError, match=r"a Dask array that needs .* bytes.* of memory"):
         draw_rows(chunks, 30, 1, Run(1, 8000))
 
 
@@ -495,7 +495,7 @@ def test_fits_of_a_sample(method):
         np.testing.assert_array_equal(found.scores_, expected.scores_)
     if method is fastfs.IKDR:
         np.testing.assert_array_equal(found.rows_, rows)
-        with pytest.raises(ValueError, match="n_rows draws rows of features"):
+        with pytest.raises(ValueError, match="n_rows must be left out with kernel='precomputed'"):
             fastfs.ikdr(X @ X.T, LABELS, kernel="precomputed", n_rows=80)
     broken = X.copy()
     broken[rows[7], 2] = np.inf

@@ -374,7 +374,9 @@ def test_a_bad_target_has_its_own_column(column):
 
 @around_relief
 def test_iterators_are_refused(wrap):
-    with pytest.raises(TypeError, match=r"^X is an iterator of row chunks, .* scores it several times: give it as one"):
+    with pytest.raises(
+        TypeError, match=r"^X must be one array, .* scores it several times; got an iterator of row chunks"
+    ):
         wrap(ReliefF()).fit(iter([X]), Y)
 
 

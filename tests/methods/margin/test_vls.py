@@ -154,7 +154,7 @@ def test_subsets_as_masks_numbers_and_names():
 @pytest.mark.parametrize(
     "options, error, message",
     [
-        ({"subset_size": 24}, ValueError, "^subset_size must be at most the 23 features of X, but is 24$"),
+        ({"subset_size": 24}, ValueError, "^subset_size must be at most the 23 features of X; got 24$"),
         ({"subset_size": 0}, ValueError, "^subset_size must be at least 1; got 0$"),
         ({"subset_size": 1, "subsets": "pairs"}, ValueError, "^subset_size must be at least 2; got 1$"),
         ({"subset_size": 0.5}, TypeError, "^subset_size must be an integer; got 0.5$"),

@@ -146,7 +146,7 @@ def test_alignment_tends_to_that_of_linear_kernels_and_of_ones():
 
 BAD = {
     "lengths": (tables()[0], tables()[1][:-1], {}, "X and y must have the same number of rows; got 50 and 49"),
-    "no second": (tables()[0], None, {}, "two tables are needed, but the second is None"),
+    "no second": (tables()[0], None, {}, "the second table must be an array; got None"),
     "NaN in X": (
         np.where(np.arange(6) == 2, np.nan, tables()[0]),
         tables()[1],
@@ -177,12 +177,12 @@ def test_bad_tables(function, name):
         (lambda X, Y: fastfs.kernel_alignment(X, Y, kernel="poly"), "kernel must be 'linear' or 'rbf'; got 'poly'"),
         (
             lambda X, Y: fastfs.kernel_alignment(X, Y, kernel="rbf", sigma=0),
-            "sigma must be 'mean' or a positive number, not 0",
+            "sigma must be 'mean' or a positive number; got 0",
         ),
         (lambda X, Y: fastfs.canonical_correlations(X, Y, ridge=-1), "ridge must be a number of at least 0; got -1"),
         (
             lambda X, Y: fastfs.canonical_correlations(X, Y, test=(X, Y[:, :2])),
-            "the 6 and 4 columns of X and Y, not 6 and 2",
+            "the 6 and 4 columns of X and Y; got 6 and 2",
         ),
         (lambda X, Y: fastfs.canonical_correlations(X, Y, test=(X, np.full_like(Y, np.nan))), "Y of test contains NaN"),
     ],

@@ -513,7 +513,7 @@ def test_a_refused_fit_of_another_width_changes_nothing(name):
             "^y must hold labels of the classes .*; got 7 for sample 0",
         ),
         (lambda: ProjSe().partial_fit(X, LABELS, classes=[]), "at least two labels"),
-        (lambda: ProjSe().partial_fit(X, Y).partial_fit(X, LABELS, classes=BY_CLASSES), "those of the first call"),
+        (lambda: ProjSe().partial_fit(X, Y).partial_fit(X, LABELS, classes=BY_CLASSES), "classes of the first call"),
         (lambda: ProjSe().fit(iter([X]), 3), "y must be a 1-D array"),
         (lambda: ProjSe().fit(iter([X]), sp.csr_matrix(Y)), "sparse target"),
         (lambda: ProjSe().fit(da.from_array(X), iter([Y])), "y must be one array"),
@@ -577,7 +577,7 @@ def test_a_refused_fit_changes_nothing(name):
 def test_bad_labels_of_a_chunk(labels, classes, part):
     with pytest.raises(ValueError, match=part):
         ProjSe().partial_fit(X, labels, classes=classes)
-    with pytest.raises(ValueError, match="those of the first call"):
+    with pytest.raises(ValueError, match="classes of the first call"):
         ProjSe().partial_fit(X, LABELS, classes=BY_CLASSES).partial_fit(X, LABELS, classes=["a", "b"])
 
 
