@@ -496,13 +496,13 @@ def test_units_of_subsamples():
 @pytest.mark.parametrize(
     "columns, message",
     [
-        ({"blocks": [1, 2]}, "blocks must have one value for each of the 6 samples, but has 2"),
-        ({"groups": ["a", None, "b", np.nan, "c", "d"]}, "groups must have no missing values, but .* rows 1, 3"),
-        ({"blocks": pd.Series([1, 2, pd.NA, 1, 2, 1])}, "blocks must have no missing values, but .* row 2:"),
-        ({"covariates": [1.0, 2, np.nan, 1, 2, 1]}, "covariates must have no missing values, but .* row 2:"),
-        ({"covariates": pd.DataFrame({"a": [*list("xyxyx"), None]})}, "covariates must have no missing .* row 5:"),
+        ({"blocks": [1, 2]}, "blocks must have one value for each of the 6 samples; got 2"),
+        ({"groups": ["a", None, "b", np.nan, "c", "d"]}, "groups must not have missing values; got .* rows 1, 3"),
+        ({"blocks": pd.Series([1, 2, pd.NA, 1, 2, 1])}, "blocks must not have missing values; got .* row 2:"),
+        ({"covariates": [1.0, 2, np.nan, 1, 2, 1]}, "covariates must not have missing values; got .* row 2:"),
+        ({"covariates": pd.DataFrame({"a": [*list("xyxyx"), None]})}, "covariates must not have missing .* row 5:"),
         ({"covariates": pd.DataFrame(np.ones((6, 2)), columns=["a", "a"])}, "must have unique column names"),
-        ({"covariates": [1.0, 2, np.inf, 1, 2, 1]}, "covariates must be finite, but aren't in row 2:"),
+        ({"covariates": [1.0, 2, np.inf, 1, 2, 1]}, "covariates must be finite; got NaN or infinity in row 2:"),
         ({"covariates": np.ones((6, 2))}, "covariates must vary, but all of them are constant"),
         ({"covariates": np.ones((5, 2))}, "covariates must have one row for each of the 6 samples; got 5"),
         ({"covariates": np.ones((6, 2, 2))}, "covariates must be a 2-D array"),
@@ -534,13 +534,13 @@ def test_bad_columns(columns, message):
     "columns, message",
     [
         ({"blocks": np.ones((3, 2))}, "blocks must be a 1-D array of hashable values"),
-        ({"blocks": pd.DataFrame({"a": [1, 2, 1]})}, "blocks must be a 1-D array .* not DataFrame"),
-        ({"groups": "abc"}, "groups must be a 1-D array .* not str"),
+        ({"blocks": pd.DataFrame({"a": [1, 2, 1]})}, "blocks must be a 1-D array .*; got DataFrame"),
+        ({"groups": "abc"}, "groups must be a 1-D array .*; got str"),
         (
             {"covariates": pd.DataFrame({"a": [1, 2, 1], "b": pd.date_range("2020", periods=3)})},
-            "column 1 .* Timestamp",
+            "Timestamp in column 1",
         ),
-        ({"covariates": np.array([1j, 2, 1])}, "column 0 holds values of type complex"),
+        ({"covariates": np.array([1j, 2, 1])}, "got values of type complex in column 0"),
     ],
 )
 def test_columns_of_wrong_types(columns, message):

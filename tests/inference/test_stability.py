@@ -377,9 +377,9 @@ HALVES = np.repeat(["x", "y"], 30)
         ({"threshold": 0.5}, ValueError, "threshold must lie above 0.5 and be at most 1, but is 0.5"),
         ({"threshold": 1.01}, ValueError, "threshold must lie above 0.5 and be at most 1, but is 1.01"),
         ({"threshold": "high"}, TypeError, "threshold must be a number"),
-        ({"blocks": MISSING}, ValueError, "blocks must have no missing values, but has some in the rows 3, 7"),
-        ({"groups": MISSING}, ValueError, "groups must have no missing values, but has some in the rows 3, 7"),
-        ({"groups": np.arange(59)}, ValueError, "groups must have one value for each of the 60 samples, but has 59"),
+        ({"blocks": MISSING}, ValueError, "blocks must not have missing values; got some in the rows 3, 7"),
+        ({"groups": MISSING}, ValueError, "groups must not have missing values; got some in the rows 3, 7"),
+        ({"groups": np.arange(59)}, ValueError, "groups must have one value for each of the 60 samples; got 59"),
         (
             {"groups": np.arange(60) % 4, "blocks": HALVES},
             ValueError,

@@ -131,7 +131,7 @@ MISSING[[3, 7]] = [None, np.nan]
         ({"top": 41}, "top must be at most 40, the number of features; got 41"),
         ({"blocks": np.arange(60) % 2}, "no labeling but the true one is possible: .* of block 0 are 0.*confounded"),
         ({"groups": np.arange(60) % 2}, None),
-        ({"groups": MISSING}, "groups must have no missing values, but has some in the rows 3, 7"),
+        ({"groups": MISSING}, "groups must not have missing values; got some in the rows 3, 7"),
         ({"covariates": np.arange(60.0) % 2}, "the covariates determine the labels"),
     ],
 )

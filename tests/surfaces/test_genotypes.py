@@ -117,7 +117,7 @@ def test_empty_tables(shape):
         ({"position": ["here", 2]}, "position must hold numbers only"),
         ({"phenotype": ["case", "control", "case"]}, "phenotype must hold numbers only"),
         ({"phenotype": [1, 2, 1j]}, "phenotype must be real"),
-        ({"phenotype": np.ma.masked_equal([1, 2, 1], 2)}, "phenotype must have no masked values"),
+        ({"phenotype": np.ma.masked_equal([1, 2, 1], 2)}, "phenotype must not have masked values"),
     ],
 )
 def test_bad_facts(given, words):

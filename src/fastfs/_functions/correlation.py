@@ -21,8 +21,8 @@ from fastfs._functions.pairs import (
 from fastfs._inputs.design import Design
 from fastfs._inputs.entry import entry
 from fastfs._inputs.matrix import as_matrix, column_names
-from fastfs._machine.brief import brief
 from fastfs._machine.params import as_permutations, as_seed, one_of, some_of
+from fastfs._machine.results import result_class
 from fastfs._machine.run import Run, load_core
 from fastfs._types import Array, Floats, Integers, Progress
 
@@ -34,8 +34,7 @@ class CorrelationOptions(PairsOptions):
     correlation: str = option_field(one_of("pearson", "spearman"))
 
 
-@brief
-@dataclass(frozen=True)
+@result_class
 class DifferentialCorrelation:
     """Pairs of features found by :func:`fastfs.differential_correlation`, the strongest first.
 

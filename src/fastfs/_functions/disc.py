@@ -18,8 +18,8 @@ from fastfs._inputs.storage import by_rows, plain
 from fastfs._inputs.streams import LARGE_BLOCK_BYTES, Passes
 from fastfs._inputs.values import for_core
 from fastfs._inputs.workers import PassesOnWorkers
-from fastfs._machine.brief import brief
 from fastfs._machine.params import as_count, as_float, as_int, as_seed, named_kernel, one_of, some_of, word_or_none
+from fastfs._machine.results import result_class
 from fastfs._machine.run import Run, load_core, warn
 from fastfs._types import Array, Floats, Integers, Progress
 
@@ -69,8 +69,7 @@ class DiSCOptions(DiSCFields, Options):
         return options
 
 
-@brief
-@dataclass(frozen=True)
+@result_class
 class DiSCResult:
     """Result of :func:`fastfs.disc` for all sets.
 

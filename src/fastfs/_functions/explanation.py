@@ -1,13 +1,12 @@
 """Explanations of predictions by IM4E and IMMIGRATE."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from fastfs._functions.margin import Labels, MarginStage
-from fastfs._machine.brief import brief
+from fastfs._machine.results import result_class
 from fastfs._types import Array
 
 # Number of parts computed together: 64 MB.
@@ -17,8 +16,7 @@ FEATURE_PART = np.dtype([("feature", np.int64), ("part", np.float64)])
 PAIR_PART = np.dtype([("a", np.int64), ("b", np.int64), ("part", np.float64)])
 
 
-@brief
-@dataclass(frozen=True)
+@result_class
 class Explanation:
     """Explanation why a sample is nearer to one class than to the nearest other, as returned by ``explain``.
 

@@ -16,9 +16,9 @@ from fastfs._inputs.labels import encode_labels, require_classes
 from fastfs._inputs.matrix import as_floats
 from fastfs._inputs.streams import sample_rows
 from fastfs._inputs.values import for_core
-from fastfs._machine.brief import brief
 from fastfs._machine.errors import in_rows, naming
 from fastfs._machine.params import as_count, as_float, as_int, as_seed, one_of, some_of
+from fastfs._machine.results import result_class
 from fastfs._machine.run import Run, load_core
 from fastfs._types import Array, Floats, Integers, Progress
 
@@ -68,8 +68,7 @@ class FunctionOptions(FunctionFields, IKDROptions):
 # ----------------------------------------------------------------------------------------------------- public functions
 
 
-@brief
-@dataclass(frozen=True)
+@result_class
 class IKDRResult:
     """Result of I-KDR for one lambda, returned by :func:`fastfs.ikdr`.
 

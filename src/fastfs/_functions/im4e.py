@@ -24,9 +24,9 @@ from fastfs._functions.options import option_class, option_field, takes
 from fastfs._functions.outcome import Outcome
 from fastfs._inputs.matrix import as_floats
 from fastfs._inputs.values import for_core
-from fastfs._machine.brief import brief
 from fastfs._machine.errors import in_rows, naming
 from fastfs._machine.params import as_count, as_float, some_of
+from fastfs._machine.results import result_class
 from fastfs._types import Array
 
 
@@ -56,8 +56,7 @@ class IM4EOptions(IM4EFields, IterationOptions):
     """Options of a fit, as the core takes them."""
 
 
-@brief
-@dataclass(frozen=True)
+@result_class
 class IM4EResult:
     """Result of IM4E, returned by :func:`fastfs.im4e`.
 

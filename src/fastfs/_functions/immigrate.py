@@ -25,9 +25,9 @@ from fastfs._functions.outcome import Outcome
 from fastfs._inputs.entry import named_arguments
 from fastfs._inputs.matrix import as_floats
 from fastfs._inputs.values import for_core
-from fastfs._machine.brief import brief
 from fastfs._machine.errors import in_rows, naming
 from fastfs._machine.params import as_bool, as_int, as_not_negative, check_choice
+from fastfs._machine.results import result_class
 from fastfs._machine.run import Run, load_core
 from fastfs._types import Array
 
@@ -67,8 +67,7 @@ class ImmigrateOptions(ImmigrateFields, IterationOptions):
         return {key: value for key, value in super().core_options().items() if key != "seed"}
 
 
-@brief
-@dataclass(frozen=True)
+@result_class
 class ImmigrateResult:
     """Result of IMMIGRATE, returned by :func:`fastfs.immigrate`.
 

@@ -21,9 +21,9 @@ from fastfs._inputs.entry import entry
 from fastfs._inputs.matrix import as_matrix, column_names
 from fastfs._inputs.response import Response, read_response
 from fastfs._inputs.values import for_core
-from fastfs._machine.brief import brief
 from fastfs._machine.errors import naming
 from fastfs._machine.params import as_permutations, as_seed, check_choice, one_of, some_of
+from fastfs._machine.results import result_class
 from fastfs._machine.run import Run, load_core
 from fastfs._types import Array, Floats, Integers, Progress
 
@@ -38,8 +38,7 @@ class InteractionOptions(PairsOptions):
     transform: str = option_field(one_of("none", "rank"))
 
 
-@brief
-@dataclass(frozen=True)
+@result_class
 class InteractionScan:
     """Pairs of features found by :func:`fastfs.interaction_scan`, the strongest first.
 

@@ -21,9 +21,9 @@ from fastfs._inputs.storage import by_rows, refuse_sparse
 from fastfs._inputs.streams import Passes, TargetRows, dask_blocks, merge_pairwise
 from fastfs._inputs.targets import Reader, Target, as_columns, as_target, read_chunk, read_target
 from fastfs._inputs.values import for_core
-from fastfs._machine.brief import brief
 from fastfs._machine.errors import in_rows
 from fastfs._machine.params import as_bool, as_float, as_int, check_choice, count_selected, kernel_address
+from fastfs._machine.results import result_class
 from fastfs._machine.run import Run, load_core
 from fastfs._types import Array, Floats, Integers
 
@@ -85,8 +85,7 @@ class ProjSeOptions(ProjSeFields, _Options):
         return core_options
 
 
-@brief
-@dataclass(frozen=True)
+@result_class
 class ProjSeResult:
     """Result of :func:`fastfs.projse`.
 

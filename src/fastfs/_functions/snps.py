@@ -21,15 +21,14 @@ from fastfs._inputs.genotypes import Genotypes
 from fastfs._inputs.labels import as_labels, is_missing
 from fastfs._inputs.matrix import as_array, as_numbers, column_names
 from fastfs._inputs.values import for_core
-from fastfs._machine.brief import brief
 from fastfs._machine.params import as_count, as_int, as_not_negative, as_seed, some_of
+from fastfs._machine.results import result_class
 from fastfs._machine.run import Run, load_core
 from fastfs._types import Array, Floats, Integers, Progress
 from fastfs.io._genotypes import pack_genotypes
 
 
-@brief
-@dataclass(frozen=True)
+@result_class
 class SnpPairs:
     """Pairs of SNPs found by :func:`fastfs.snp_pairs`, the strongest first.
 
@@ -272,8 +271,7 @@ class LdClumpsOptions(Options):
     n_clumps: int = option_field(as_count)
 
 
-@brief
-@dataclass(frozen=True)
+@result_class
 class LdClumps:
     """Clumps of SNPs found by :func:`fastfs.ld_clumps`.
 

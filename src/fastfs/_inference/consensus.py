@@ -1,19 +1,17 @@
 """Consensus: one ranking from the scores of several methods."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from fastfs._inputs.entry import entry
-from fastfs._machine.brief import brief
 from fastfs._machine.params import check_choice, rank_features
+from fastfs._machine.results import result_class
 from fastfs._types import Array, Floats, Integers
 
 
-@brief
-@dataclass(frozen=True)
+@result_class
 class ConsensusResult:
     """Result of :func:`fastfs.consensus`.
 

@@ -4,7 +4,6 @@ import contextlib
 import itertools
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,8 +12,8 @@ from fastfs._inference.scorers import Labels, Scorer, as_label_scorer, last_step
 from fastfs._inputs.design import Design
 from fastfs._inputs.entry import entry
 from fastfs._inputs.values import as_values, for_core
-from fastfs._machine.brief import brief
 from fastfs._machine.params import as_bool, as_permutations, as_seed, check_choice, rank_features
+from fastfs._machine.results import result_class
 from fastfs._machine.run import DataWarning, Run, as_progress, load_core, wants_workers, warn
 from fastfs._types import Array, Floats, Integers, Progress
 
@@ -23,8 +22,7 @@ _FIRST_BATCH, _LARGEST_BATCH = 64, 1024
 _BATCH_BYTES = 1 << 28
 
 
-@brief
-@dataclass(frozen=True)
+@result_class
 class PermutationResult:
     """Result of :func:`fastfs.permutation_test`.
 

@@ -2,7 +2,6 @@
 
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,15 +12,14 @@ from fastfs._inputs.entry import entry
 from fastfs._inputs.matrix import load_stream, require_table
 from fastfs._inputs.storage import by_rows, take_rows
 from fastfs._inputs.values import for_core
-from fastfs._machine.brief import brief
 from fastfs._machine.errors import renumber
 from fastfs._machine.params import as_float, as_int, as_seed, check_choice, some_of
+from fastfs._machine.results import result_class
 from fastfs._machine.run import DataWarning, Run, as_progress, load_core, wants_workers, warn
 from fastfs._types import Array, Floats, Integers, Progress
 
 
-@brief
-@dataclass(frozen=True)
+@result_class
 class StabilityResult:
     """Result of :func:`fastfs.stability`.
 

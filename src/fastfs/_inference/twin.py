@@ -1,7 +1,6 @@
 """Shuffled-label twin: the ranking of a method under permuted labels, next to its true ranking."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,8 +11,8 @@ from fastfs._inference.stability import compare_selections
 from fastfs._inputs.design import Design
 from fastfs._inputs.entry import entry
 from fastfs._inputs.values import as_values
-from fastfs._machine.brief import brief
 from fastfs._machine.params import as_int, as_seed, rank_features
+from fastfs._machine.results import result_class
 from fastfs._machine.run import warn
 from fastfs._types import Floats, Integers
 
@@ -21,8 +20,7 @@ from fastfs._types import Floats, Integers
 _MAX_DRAWS = 100
 
 
-@brief
-@dataclass(frozen=True)
+@result_class
 class TwinResult:
     """Result of :func:`fastfs.shuffled_twin`.
 

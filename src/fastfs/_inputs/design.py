@@ -233,10 +233,7 @@ def read_column(name: str, column: Any, n_samples: int) -> tuple[list[Any], Inte
 def _refuse_missing(name: str, missing: Any) -> None:
     """Raise ValueError if a value of a design column is missing."""
     if len(rows := np.flatnonzero(missing)):
-        raise ValueError(
-            f"{name} must not have missing values; got some in {_describe_rows(rows)}: fill them, or leave these "
-            "samples out"
-        )
+        raise ValueError(f"{name} must not have missing values; got some in {_describe_rows(rows)}")
 
 
 def _describe_rows(numbers: Integers) -> str:
@@ -286,7 +283,5 @@ def read_covariates(covariates: Any, n_samples: int) -> Floats:
             numeric_columns += [(codes == kind).astype(np.float64) for kind in range(1, len(kinds))]
     numbers = np.column_stack(numeric_columns) if numeric_columns else np.zeros((n_samples, 1))
     if len(rows := np.flatnonzero(~np.isfinite(numbers).all(axis=1))):
-        raise ValueError(
-            f"covariates must be finite; got NaN or infinity in {_describe_rows(rows)}: leave these samples out"
-        )
+        raise ValueError(f"covariates must be finite; got NaN or infinity in {_describe_rows(rows)}")
     return numbers

@@ -3,13 +3,12 @@
 import json
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from fastfs._files.errors import short
 from fastfs._inputs.entry import entry
-from fastfs._machine.brief import brief
+from fastfs._machine.results import result_class
 from fastfs._machine.run import Run, as_progress
 from fastfs._report.prose import environment
 from fastfs._report.report import LAYOUT, report
@@ -33,8 +32,7 @@ _ARGUMENTS: dict[str, Any] = {
 _SHOWN = 5
 
 
-@brief
-@dataclass(frozen=True)
+@result_class
 class Repetition:
     """Comparison of a report with its repetition, from :func:`fastfs.repeat`.
 

@@ -6,14 +6,14 @@ import importlib
 import json
 import os
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
 from fastfs import io
 from fastfs._inputs.entry import entry
-from fastfs._machine.brief import brief
 from fastfs._machine.params import as_int, as_permutations, as_seed
+from fastfs._machine.results import result_class
 from fastfs._machine.run import Run, as_progress
 from fastfs._methods import METHODS, REPORTED
 from fastfs._report.data import Data, file_sha256
@@ -24,8 +24,7 @@ from fastfs._types import Progress
 LAYOUT = 1
 
 
-@brief
-@dataclass(frozen=True)
+@result_class
 class Report:
     """The page of :func:`fastfs.report` and its numbers. A notebook shows the page.
 

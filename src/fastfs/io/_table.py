@@ -1,7 +1,7 @@
 """Tables: samples, features and labels."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 import numpy as np
@@ -9,12 +9,11 @@ import numpy as np
 from fastfs._files.errors import Parameter, TableError, unknown
 from fastfs._inputs.matrix import load_stream
 from fastfs._inputs.storage import dense
-from fastfs._machine.brief import brief
+from fastfs._machine.results import result_class
 from fastfs._machine.run import Run
 
 
-@brief
-@dataclass(frozen=True)
+@result_class
 class Table:
     """Samples in rows, features in columns, one label per sample.
 

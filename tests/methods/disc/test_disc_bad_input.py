@@ -25,9 +25,9 @@ def with_value(X, row, column, value):
 
 
 BAD = {
-    "one set": (lambda: fastfs.disc([A], **HOW), "two sets or more, but sets has 1"),
+    "one set": (lambda: fastfs.disc([A], **HOW), "two sets or more, which DiSC compares; got 1"),
     "other features": (lambda: fastfs.disc([A, B[:, :30]], **HOW), "same features.*set 0 has 40.*set 1 has 30"),
-    "an empty set": (lambda: fastfs.disc([A, B[:0]], **HOW), "set 1 has no samples"),
+    "an empty set": (lambda: fastfs.disc([A, B[:0]], **HOW), "each set must have samples; got none in set 1"),
     "three features": (lambda: fastfs.disc([A[:, :3], B[:, :3]], **HOW), "DiSC needs from 4 .* but set 0 has 3"),
     "NaN": (lambda: fastfs.disc([A, with_value(B, 3, 7, np.nan)], **HOW), "set 1 contains NaN.*row 3, column 7"),
     "infinity in CSR": (
@@ -110,8 +110,8 @@ TYPES = {
     "neither": (lambda: fastfs.disc(), "either sets or graphs"),
     "both": (lambda: fastfs.disc([A, B], graphs=[np.eye(40)] * 2), "either sets or graphs"),
     "a generator": (lambda: fastfs.disc(X for X in (A, B)), "sets must be a list of matrices"),
-    "a dict": (lambda: fastfs.disc({"a": A, "b": B}), "sets must be a list of matrices, .* not dict"),
-    "a DataFrame": (lambda: fastfs.disc(pd.DataFrame(A)), "sets must be a list of matrices, .* not DataFrame"),
+    "a dict": (lambda: fastfs.disc({"a": A, "b": B}), "sets must be a list of matrices, .*; got dict"),
+    "a DataFrame": (lambda: fastfs.disc(pd.DataFrame(A)), "sets must be a list of matrices, .*; got DataFrame"),
     "one sparse matrix": (lambda: fastfs.disc(sparse.csr_matrix(A)), "sets must be a list of matrices"),
     "components": (lambda: fastfs.disc([A, B], n_components=2.5), "n_components must be an integer"),
     "density": (lambda: fastfs.disc([A, B], density="high"), "density must be a number"),

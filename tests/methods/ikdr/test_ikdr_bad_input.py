@@ -333,7 +333,7 @@ def test_embed_of_bad_kernels():
     used, row = int(np.argmax(model.kernel_weights_)), int(model.support_samples_[0])
     both = [K[:3], rbf_kernel(X[:, :2])[:3]]
     both[used] = changed(both[used], 1, row, np.nan)
-    with pytest.raises(ValueError, match=f"^matrix {used} must not contain NaN or infinity, but has nan in row 1 "):
+    with pytest.raises(ValueError, match=f"^matrix {used} must not contain NaN or infinity; got nan in row 1"):
         model.embed(both)
     own = fastfs.IKDR(kernel=lambda A, B: rbf_kernel(A, B) * (np.nan if len(A) < 40 else 1)).fit(X, Y)
     with pytest.raises(ValueError, match=r"^the kernel of feature \d must not contain NaN"):

@@ -424,12 +424,12 @@ def changed(K, row, column, value):
 
 GIVEN = two_kernels()
 BAD_KERNELS = {
-    "sizes": ((GIVEN[0], GIVEN[1][:5, :5]), ValueError, "one size, but have the shapes (12, 12) and (5, 5)"),
+    "sizes": ((GIVEN[0], GIVEN[1][:5, :5]), ValueError, "one size; got (12, 12) and (5, 5)"),
     "no square": ((GIVEN[0][:5], GIVEN[1][:5]), ValueError, "square matrices of one size; got (5, 12)"),
-    "1-D": ((GIVEN[0][0], GIVEN[1][0]), ValueError, "shapes (12,) and (12,)"),
+    "1-D": ((GIVEN[0][0], GIVEN[1][0]), ValueError, "one size; got (12,) and (12,)"),
     "one feature": ((np.ones((1, 1)),) * 2, ValueError, "at least two features; got 1"),
     "no feature": ((np.ones((0, 0)),) * 2, ValueError, "at least two features; got 0"),
-    "masked": ((GIVEN[0], np.ma.masked_less(GIVEN[1], 0.5)), ValueError, "K2 must have no masked values"),
+    "masked": ((GIVEN[0], np.ma.masked_less(GIVEN[1], 0.5)), ValueError, "K2 must not have masked values"),
     "ragged": (([[1], [1, 2]], GIVEN[1]), ValueError, "K1 must be an array; got rows of different lengths"),
     "not symmetric": (
         (GIVEN[0], changed(GIVEN[1], 2, 5, 9.0)),

@@ -333,8 +333,12 @@ class Undecided(BaseEstimator):
 
 BAD = {
     "no scores": (KNeighborsClassifier(), X, "KNeighborsClassifier has no scores_ after its fit: give an est"),
-    "NaN scores": (Undecided(), X, "scores of Undecided must be finite, but that of column 4 (counted from 0) isn't"),
-    "too few": (Recorder(scores=[1.0]), X, "scores_ of Recorder must have shape (12,), one a feature, but has (1,)"),
+    "NaN scores": (Undecided(), X, "scores of Undecided must be finite; got nan for column 4"),
+    "too few": (
+        Recorder(scores=[1.0]),
+        X,
+        "scores_ of Recorder must have shape (12,), one score per feature; got (1,)",
+    ),
     "NaN": (ReliefF(), np.where(np.isin(X, X[3, 4]), np.nan, X), "first at row 3, column 4 (counted from 0)"),
     "y": (ReliefF(), X[1:], "y must have one label for each of the 59 samples of X; got 60"),
     "parameter": (ReliefF(n_neighbors=0), X, "n_neighbors must be at least 1; got 0"),

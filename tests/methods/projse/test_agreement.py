@@ -159,7 +159,7 @@ BAD = {
         {},
         "Y contains NaN or infinity: first at row 0, column 1",
     ),
-    "constant": (np.ones((50, 3)), tables()[1], {}, "X needs a column that varies, but all its samples are alike"),
+    "constant": (np.ones((50, 3)), tables()[1], {}, "X must have a column that varies; got equal samples"),
     "1-D": (np.ones(50), tables()[1], {}, "X must be a 2-D array"),
 }
 

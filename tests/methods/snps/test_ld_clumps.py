@@ -85,7 +85,7 @@ def test_arrays_have_no_positions():
         ({"scores": ["high"] * 200}, ValueError, "scores must hold numbers"),
         ({"scores": np.full(200, 1j)}, ValueError, "scores must be real"),
         ({"scores": [[1], [2, 3]] * 100}, ValueError, "scores must be an array"),
-        ({"scores": np.ma.masked_less(np.arange(200), 7)}, ValueError, "scores must have no masked values"),
+        ({"scores": np.ma.masked_less(np.arange(200), 7)}, ValueError, "scores must not have masked values"),
         ({"r2": 1.5}, ValueError, "r2 must be from 0 to 1, not 1.5"),
         ({"r2": "high"}, TypeError, "r2 must be a number"),
         ({"window": -1}, ValueError, "window must be at least 0"),

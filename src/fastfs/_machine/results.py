@@ -1,24 +1,25 @@
-"""Short printed forms of results: shapes and first values of arrays instead of thousands of numbers."""
+"""Classes of results, with short printed forms: shapes and first values of arrays instead of thousands of numbers."""
 
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from itertools import islice
-from typing import Any, TypeVar
+from typing import Any, TypeVar, dataclass_transform
 
-Class = TypeVar("Class", bound=type)
+_Class = TypeVar("_Class")
 
 # Number of values of an array, a list or a dict that are shown, and of characters of a string.
 _SHOWN, _LETTERS = 3, 80
 
 
-def brief(cls: Class) -> Class:
-    """Decorate a dataclass with a short repr."""
+@dataclass_transform(frozen_default=True)
+def result_class(cls: type[_Class]) -> type[_Class]:
+    """Make a class a frozen dataclass with a short repr."""
 
     def __repr__(self: Any) -> str:
         shown = [f"{f.name}={_brief(getattr(self, f.name))}" for f in fields(self) if f.repr]
         return f"{type(self).__name__}({', '.join(shown)})"
 
-    cls.__repr__ = __repr__  # type: ignore[assignment, method-assign]
-    return cls
+    cls.__repr__ = __repr__  # type: ignore[method-assign]
+    return dataclass(frozen=True, repr=False)(cls)
 
 
 def _brief(value: Any) -> str:

@@ -8,7 +8,7 @@ from scipy.sparse import csr_array
 
 import fastfs
 from covering import rotating
-from fastfs._machine.brief import brief
+from fastfs._machine.results import result_class
 
 CLASSES = [getattr(fastfs, name) for name in fastfs.__all__] + [fastfs.io.Table]
 CLASSES = [cls for cls in CLASSES if inspect.isclass(cls) and dataclasses.is_dataclass(cls)]
@@ -48,8 +48,7 @@ def test_results_print_briefly(cls, what):
 
 
 def test_what_is_shown():
-    @brief
-    @dataclasses.dataclass
+    @result_class
     class Result:
         scores: object
         pairs: object
