@@ -9,8 +9,8 @@ _NAMED = re.compile(r"^( *)<([a-z_]+)>$", re.MULTILINE)
 
 
 def fill_shared(doc: str | None) -> str | None:
-    """Return a docstring with the paragraphs that it names, indented as the names are."""
-    return doc and _NAMED.sub(lambda found: _indented(_SHARED[found[2]], found[1]), doc)
+    """Return a docstring with the paragraphs that it names, which can name others, indented as the names are."""
+    return doc and _NAMED.sub(lambda name: _indented(fill_shared(_SHARED[name[2]]) or "", name[1]), doc)
 
 
 def _indented(paragraph: str, spaces: str) -> str:
@@ -121,6 +121,18 @@ ramp : "sd", (low, high) or None
     In scores, though not in distances, scaled differences of numbers count as 0 up to `low` and as 1 from `high`
     on, and rise between them. "sd": those above the standard deviation count as 1.
 """,
+    "table_options_and_attributes": """
+<table_options>
+<target_type>
+<family_options>
+<resources>
+
+Attributes
+----------
+<scores_by_range>
+<ranking>
+<kind_of_target>
+""",
     "target_type": """
 target_type : {"auto", "class", "number"}
     Kind of target. "auto": classes if it holds bools, strings, categories, integers of at most 20 different values,
@@ -167,7 +179,17 @@ ValueError
     first one is named); a column that holds no numbers and isn't declared; all features constant; a parameter out
     of range.
 """,
-    "warns_of_thresholds": """
+    "rest_of_thresholds": """
+<n_rows>
+<table_options_and_attributes>
+<algorithm>
+<columns>
+
+Raises
+------
+<raises_of_a_table>
+<raises_of_a_fit>
+
 Warns
 -----
 fastfs.DataWarning
@@ -178,6 +200,45 @@ Notes
 -----
 O(n_samples^2 n_features) time, 8 n_samples^2 bytes, or less by blocks of rows. The result doesn't depend on the
 number of threads.
+""",
+    "raises_and_warns_of_neighbors": """
+Raises
+------
+<raises_of_a_table>
+<raises_of_a_fit>
+
+Warns
+-----
+fastfs.DataWarning
+    A class has fewer samples than neighbours are asked for, or one only; two samples have no feature in common;
+    without scaling, standard deviations lie more than 1000 times apart.
+
+Notes
+-----
+O(n_samples^2 n_features) time, 8 n_samples^2 bytes, or less by blocks of rows. Ties go to the lowest row. The
+result doesn't depend on the number of threads.
+""",
+    "exclusive_or": """
+Examples
+--------
+The label is the exclusive or of the first two features: neither says anything by itself.
+
+>>> import numpy as np
+>>> import fastfs
+>>> X = np.random.default_rng(0).integers(0, 2, size=(100, 10)).astype(float)
+>>> y = X[:, 0] != X[:, 1]
+""",
+    "exclusive_or_of_many": """
+Examples
+--------
+The label is the exclusive or of the first two of 400 features.
+
+>>> import numpy as np
+>>> import fastfs
+>>> X = np.random.default_rng(0).integers(0, 2, size=(150, 400)).astype(float)
+>>> y = X[:, 0] != X[:, 1]
+>>> fastfs.MultiSURF().fit(X, y).ranking_[:2].tolist()
+[1, 9]
 """,
     "feature_names": """
 feature_names : sequence of str, optional

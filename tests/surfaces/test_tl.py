@@ -1165,7 +1165,7 @@ def test_differential_correlation(tmp_path):
     scores = adata.var["differential_correlation_scores"]
     assert np.isnan(scores["gene4"])
     np.testing.assert_array_equal(scores[mask], found.scores)
-    with pytest.raises(ValueError, match="compares two classes, but y has 3"):
+    with pytest.raises(ValueError, match="compares two classes; got 3"):
         tl.differential_correlation(adata, "state")
     with pytest.raises(ValueError, match="groups must be a list of two groups"):
         tl.differential_correlation(adata, "state", groups=["alpha"])

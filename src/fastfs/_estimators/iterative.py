@@ -73,16 +73,7 @@ class IterativeRelief(_Wrapper):
     .. [2] R. J. Urbanowicz, M. Meeker, W. La Cava, R. S. Olson, J. H. Moore, "Relief-based feature selection:
        Introduction and review", Journal of Biomedical Informatics 85, 2018.
 
-    Examples
-    --------
-    The label is the exclusive or of the first two of 400 features.
-
-    >>> import numpy as np
-    >>> import fastfs
-    >>> X = np.random.default_rng(0).integers(0, 2, size=(100, 400)).astype(float)
-    >>> y = X[:, 0] != X[:, 1]
-    >>> fastfs.MultiSURF().fit(X, y).ranking_[:2].tolist()
-    [8, 57]
+    <exclusive_or_of_many>
     >>> selector = fastfs.IterativeRelief(fastfs.MultiSURF(), n_features_to_select=2, n_iter=20).fit(X, y)
     >>> selector.get_support(indices=True).tolist(), selector.weights_.argsort()[-2:].tolist()
     ([0, 1], [1, 0])

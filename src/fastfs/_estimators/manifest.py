@@ -166,21 +166,14 @@ class ManiFeSt(_manifest.ManiFeStFields, _Resources, _KernelSelector):
     .. [1] D. Cohen, T. Shnitzer, Y. Kluger, R. Talmon, "ManiFeSt: Manifold-based Feature Selection for Small Data
        Sets", arXiv:2207.08574, 2022, eqs. 1-4 and Algorithm 2.
 
-    Examples
-    --------
-    The label is the exclusive or of the first two features: neither says anything by itself.
-
-    >>> import numpy as np
-    >>> import fastfs
-    >>> X = np.random.default_rng(0).integers(0, 2, size=(50, 100)).astype(float)
-    >>> y = X[:, 0] != X[:, 1]
+    <exclusive_or>
     >>> selector = fastfs.ManiFeSt(n_features_to_select=2, sigma_factor=0.1).fit(X, y)
     >>> selector.get_support(indices=True).tolist()
     [0, 1]
     >>> selector.transform(X).shape
-    (50, 2)
+    (100, 2)
     >>> selector.accuracy_, selector.accuracy_reason_
-    ('exact', '100 features are no more than 1500')
+    ('exact', '10 features are no more than 1500')
     """
 
     n_features_to_select: int | float | None = None

@@ -46,7 +46,7 @@ class ProjSe(_projse.ProjSeFields, _Resources, _KernelSelector):
     degree : int
         For ``kernel="poly"``.
     sigma : {"mean", "sqrt_m"} or float
-        Scale of the rbf kernel exp(-\\|a - b\\|^2 / (2 sigma^2)): the mean distance over all n_targets^2 pairs of
+        Scale of the rbf kernel exp(-\\|a - b\\|^2 / (2 sigma^2)): the mean distance over all n_outputs^2 pairs of
         targets, the square root of n_samples, or a number.
     center : "auto" or bool
         Subtract its mean from every column of X and y. "auto" is True with labels and False, the paper's setting, with
@@ -99,8 +99,8 @@ class ProjSe(_projse.ProjSeFields, _Resources, _KernelSelector):
 
     Notes
     -----
-    One pass over the rows: O(n_samples n_targets (n_targets + 2 n_features)) time and
-    8 n_targets (n_targets + 2 n_features) bytes besides X, which is read as it is. Sums are kept about the mean and in
+    One pass over the rows: O(n_samples n_outputs (n_outputs + 2 n_features)) time and
+    8 n_outputs (n_outputs + 2 n_features) bytes besides X, which is read as it is. Sums are kept about the mean and in
     float64 for all kernels; results of chunks agree with those of all rows within 1e-12. Without a target:
     pivoted Cholesky, O(n_features n_selected (n_samples + n_selected)) time if there are fewer samples than features,
     else O(n_samples n_features^2). More targets than samples (linear kernel): their span comes from an
@@ -141,7 +141,7 @@ class ProjSe(_projse.ProjSeFields, _Resources, _KernelSelector):
             Streams are paths (.h5ad, .zarr, .npy, .bed), HDF5, Zarr and Dask arrays, backed `adata.X`, iterators of
             blocks of rows, and functions that return one; they are read once. If a mapped file (.npy, .bed) is cut
             meanwhile, the system ends the process (SIGBUS).
-        y : array-like of shape (n_samples,) or (n_samples, n_targets), or None
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs), or None
             1-D: labels of any sortable type, unless they are floats with a fractional part, which are one column of
             numbers (scikit-learn's `type_of_target`). 2-D: columns of numbers; so ``y.reshape(-1, 1)`` makes numbers
             of whole numbers. An iterator of chunks of numbers for an iterator X. None: X explains itself.
@@ -174,7 +174,7 @@ class ProjSe(_projse.ProjSeFields, _Resources, _KernelSelector):
         Parameters
         ----------
         X : array-like, DataFrame or sparse of shape (n_samples, n_features), or a stream of its rows
-        y : array-like of shape (n_samples,) or (n_samples, n_targets), or None
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs), or None
             Labels if `classes` was given at the first call, else columns of numbers.
         classes : array-like of shape (n_classes,)
             All labels that will come; at the first call.

@@ -9,6 +9,7 @@ from sklearn.utils import ClassifierTags, RegressorTags, Tags
 
 from fastfs._estimators.rounds import RoundsMaker
 from fastfs._estimators.selector import _Resources, _Selector, estimator_class
+from fastfs._functions import relief_options as _relief
 from fastfs._functions.outcome import Outcome
 from fastfs._functions.relief_family import (
     FamilyResult,
@@ -19,22 +20,6 @@ from fastfs._functions.relief_family import (
     in_words_of_the_caller,
     read_samples,
     source_for_blocks,
-)
-from fastfs._functions.relief_options import (
-    FamilyOptions,
-    MultiSURFOptions,
-    MuReliefOptions,
-    ReliefFFields,
-    ReliefFields,
-    ReliefFOptions,
-    ReliefOptions,
-    RReliefFFields,
-    RReliefFOptions,
-    SURFFields,
-    SURFOptions,
-    SWRFFields,
-    SWRFOptions,
-    TableFields,
 )
 from fastfs._inference.scorers import Scorer
 from fastfs._inputs.source import Source
@@ -49,7 +34,7 @@ class _ReliefFamily(_Resources, _Selector):
 
     n_features_to_select: int | float | None = None
 
-    _OPTIONS: ClassVar[type[FamilyOptions]]
+    _OPTIONS: ClassVar[type[_relief.FamilyOptions]]
 
     def _fit_samples(self, X: Any, y: Any, sample_weight: Any, distances: Any = None) -> Self:
         with self._all_or_nothing():
@@ -78,7 +63,7 @@ class _ReliefFamily(_Resources, _Selector):
         count_selected(self.n_features_to_select, self.n_features_in_)
 
     def _read_samples(
-        self, X: Any, y: Any, sample_weight: Any, distances: Any, options: FamilyOptions, run: Run
+        self, X: Any, y: Any, sample_weight: Any, distances: Any, options: _relief.FamilyOptions, run: Run
     ) -> Samples:
         """Return validated samples for a fit in memory."""
         samples = read_samples(X, y, sample_weight, distances, options, run, self._check_values)
@@ -141,7 +126,7 @@ class _ReliefFamily(_Resources, _Selector):
 class _ReliefRounds:
     """Rounds of the RELIEF family: distances are kept, and updated when the columns change."""
 
-    def __init__(self, samples: Samples, options: FamilyOptions, run: Run) -> None:
+    def __init__(self, samples: Samples, options: _relief.FamilyOptions, run: Run) -> None:
         self.samples, self.options = samples, options
         self.stage = samples.make_stage(options, run, options.KEEP)
 
@@ -157,7 +142,7 @@ class _ReliefRounds:
         return result.scores[columns]
 
 
-class _TableSelector(TableFields, _ReliefFamily, RoundsMaker):
+class _TableSelector(_relief.TableFields, _ReliefFamily, RoundsMaker):
     """Base of all methods except RELIEF: tables with categories and missing values, targets of several kinds."""
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, distances: Any = None) -> Self:
@@ -197,7 +182,7 @@ class _TableSelector(TableFields, _ReliefFamily, RoundsMaker):
         tags.input_tags.allow_nan = self.missing != "error"
         is_plain = self.missing == "error" and self.categorical_features is None and self.ramp is None
         tags.input_tags.sparse = is_plain and self.scaling != "standard"
-        if issubclass(self._OPTIONS, RReliefFOptions) or self.target_type == "number":
+        if issubclass(self._OPTIONS, _relief.RReliefFOptions) or self.target_type == "number":
             tags.regressor_tags = RegressorTags()
         else:
             tags.classifier_tags = ClassifierTags()
@@ -205,7 +190,7 @@ class _TableSelector(TableFields, _ReliefFamily, RoundsMaker):
 
 
 @estimator_class
-class Relief(ReliefFields, _ReliefFamily):
+class Relief(_relief.ReliefFields, _ReliefFamily):
     """Select features by RELIEF: those in which samples are farther from their nearest miss than their nearest hit.
 
     A sample's nearest hit (of its class) and nearest miss (of another) are found by the distance over all features. A
@@ -266,7 +251,7 @@ class Relief(ReliefFields, _ReliefFamily):
     [3]
     """
 
-    _OPTIONS = ReliefOptions
+    _OPTIONS = _relief.ReliefOptions
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Score the features of X.
@@ -296,7 +281,7 @@ class Relief(ReliefFields, _ReliefFamily):
 
 
 @estimator_class
-class ReliefF(ReliefFFields, _TableSelector):
+class ReliefF(_relief.ReliefFFields, _TableSelector):
     """Select features by ReliefF: RELIEF with several neighbours, and with misses of each class apart.
 
     The nearest hits of each sample and its nearest misses in each other class are found by Manhattan distance over all
@@ -309,34 +294,11 @@ class ReliefF(ReliefFFields, _TableSelector):
         Hits of each sample, and misses in each other class. More neighbours average out noise, but are less local.
     priors : "uniform", dict of labels and shares, or None
         Shares of the classes, by which the misses of different classes are weighed; None: those of the samples.
-    <table_options>
-    <target_type>
-    <family_options>
-    <resources>
-
-    Attributes
-    ----------
-    <scores_by_range>
-    <ranking>
-    <kind_of_target>
+    <table_options_and_attributes>
     <algorithm_in_blocks>
     <columns>
 
-    Raises
-    ------
-    <raises_of_a_table>
-    <raises_of_a_fit>
-
-    Warns
-    -----
-    fastfs.DataWarning
-        A class has fewer samples than neighbours are asked for, or one only; two samples have no feature in common;
-        without scaling, standard deviations lie more than 1000 times apart.
-
-    Notes
-    -----
-    O(n_samples^2 n_features) time, 8 n_samples^2 bytes, or less by blocks of rows. Ties go to the lowest row. The
-    result doesn't depend on the number of threads.
+    <raises_and_warns_of_neighbors>
 
     References
     ----------
@@ -344,23 +306,17 @@ class ReliefF(ReliefFFields, _TableSelector):
     .. [2] M. Robnik-Sikonja, I. Kononenko, "Theoretical and Empirical Analysis of ReliefF and RReliefF", Machine
        Learning 53, 2003.
 
-    Examples
-    --------
-    The label is the exclusive or of the first two features: neither says anything by itself.
-
-    >>> import numpy as np
-    >>> import fastfs
-    >>> X = np.random.default_rng(0).integers(0, 2, size=(100, 10)).astype(float)
-    >>> selector = fastfs.ReliefF(2, n_neighbors=5).fit(X, X[:, 0] != X[:, 1])
+    <exclusive_or>
+    >>> selector = fastfs.ReliefF(2, n_neighbors=5).fit(X, y)
     >>> selector.get_support(indices=True).tolist()
     [0, 1]
     """
 
-    _OPTIONS = ReliefFOptions
+    _OPTIONS = _relief.ReliefFOptions
 
 
 @estimator_class
-class SURF(SURFFields, _TableSelector):
+class SURF(_relief.SURFFields, _TableSelector):
     """Select features by SURF: ReliefF with all samples as neighbours that are nearer than the mean distance.
 
     The mean is that of all pairs of samples. :class:`fastfs.MultiSURF` has a threshold for each sample.
@@ -370,26 +326,7 @@ class SURF(SURFFields, _TableSelector):
     <n_features_to_select>
     far : bool
         Use far samples too, with the opposite sign (SURF*). Meant for interactions; it may hide main effects.
-    <n_rows>
-    <table_options>
-    <target_type>
-    <family_options>
-    <resources>
-
-    Attributes
-    ----------
-    <scores_by_range>
-    <ranking>
-    <kind_of_target>
-    <algorithm>
-    <columns>
-
-    Raises
-    ------
-    <raises_of_a_table>
-    <raises_of_a_fit>
-
-    <warns_of_thresholds>
+    <rest_of_thresholds>
 
     References
     ----------
@@ -398,23 +335,17 @@ class SURF(SURFFields, _TableSelector):
     .. [2] C. S. Greene, D. S. Himmelstein, J. Kiralis, J. H. Moore, "The Informative Extremes: Using Both Nearest and
        Farthest Individuals Can Improve Relief Algorithms in the Domain of Human Genetics", 2010: far samples.
 
-    Examples
-    --------
-    The label is the exclusive or of the first two features: neither says anything by itself.
-
-    >>> import numpy as np
-    >>> import fastfs
-    >>> X = np.random.default_rng(0).integers(0, 2, size=(100, 10)).astype(float)
-    >>> selector = fastfs.SURF(2).fit(X, X[:, 0] != X[:, 1])
+    <exclusive_or>
+    >>> selector = fastfs.SURF(2).fit(X, y)
     >>> selector.get_support(indices=True).tolist()
     [0, 1]
     """
 
-    _OPTIONS = SURFOptions
+    _OPTIONS = _relief.SURFOptions
 
 
 @estimator_class
-class MultiSURF(SURFFields, _TableSelector):
+class MultiSURF(_relief.SURFFields, _TableSelector):
     """Select features by MultiSURF: ReliefF without a number of neighbours to choose.
 
     A sample's neighbours are all that lie nearer than the mean of its distances less half of their standard deviation.
@@ -426,49 +357,24 @@ class MultiSURF(SURFFields, _TableSelector):
     far : bool
         Use far samples too, with the opposite sign: those beyond the mean
         plus half of the standard deviation (MultiSURF*). Meant for interactions; it may hide main effects.
-    <n_rows>
-    <table_options>
-    <target_type>
-    <family_options>
-    <resources>
-
-    Attributes
-    ----------
-    <scores_by_range>
-    <ranking>
-    <kind_of_target>
-    <algorithm>
-    <columns>
-
-    Raises
-    ------
-    <raises_of_a_table>
-    <raises_of_a_fit>
-
-    <warns_of_thresholds>
+    <rest_of_thresholds>
 
     References
     ----------
     .. [1] R. J. Urbanowicz, R. S. Olson, P. Schmitt, M. Meeker, J. H. Moore, "Benchmarking relief-based feature
        selection methods for bioinformatics data mining", Journal of Biomedical Informatics 85, 2018.
 
-    Examples
-    --------
-    The label is the exclusive or of the first two features: neither says anything by itself.
-
-    >>> import numpy as np
-    >>> import fastfs
-    >>> X = np.random.default_rng(0).integers(0, 2, size=(100, 10)).astype(float)
-    >>> selector = fastfs.MultiSURF(2).fit(X, X[:, 0] != X[:, 1])
+    <exclusive_or>
+    >>> selector = fastfs.MultiSURF(2).fit(X, y)
     >>> selector.get_support(indices=True).tolist()
     [0, 1]
     """
 
-    _OPTIONS = MultiSURFOptions
+    _OPTIONS = _relief.MultiSURFOptions
 
 
 @estimator_class
-class SWRF(SWRFFields, _TableSelector):
+class SWRF(_relief.SWRFFields, _TableSelector):
     """Select features by SWRF: SURF with weights that a sigmoid of the distance gives to the neighbours.
 
     Near are all samples that are nearer than the mean distance; the nearer they are, in units of the standard deviation
@@ -484,49 +390,24 @@ class SWRF(SWRFFields, _TableSelector):
         The mean and the standard deviation are those of all pairs of samples, or of the distances of each sample.
     dead_band : float
         Samples between the mean less this many standard deviations and the mean plus this many aren't neighbours.
-    <n_rows>
-    <table_options>
-    <target_type>
-    <family_options>
-    <resources>
-
-    Attributes
-    ----------
-    <scores_by_range>
-    <ranking>
-    <kind_of_target>
-    <algorithm>
-    <columns>
-
-    Raises
-    ------
-    <raises_of_a_table>
-    <raises_of_a_fit>
-
-    <warns_of_thresholds>
+    <rest_of_thresholds>
 
     References
     ----------
     .. [1] M. E. Stokes, S. Visweswaran, "Application of a spatially-weighted Relief algorithm for ranking genetic
        predictors of disease", BioData Mining 5:20, 2012.
 
-    Examples
-    --------
-    The label is the exclusive or of the first two features: neither says anything by itself.
-
-    >>> import numpy as np
-    >>> import fastfs
-    >>> X = np.random.default_rng(0).integers(0, 2, size=(100, 10)).astype(float)
-    >>> selector = fastfs.SWRF(2).fit(X, X[:, 0] != X[:, 1])
+    <exclusive_or>
+    >>> selector = fastfs.SWRF(2).fit(X, y)
     >>> selector.get_support(indices=True).tolist()
     [0, 1]
     """
 
-    _OPTIONS = SWRFOptions
+    _OPTIONS = _relief.SWRFOptions
 
 
 @estimator_class
-class MuRelief(ReliefFFields, _TableSelector):
+class MuRelief(_relief.ReliefFFields, _TableSelector):
     """Select features by mu-Relief: ReliefF with the most unusual samples of each class in place of the nearest ones.
 
     The neighbours in a class are the samples with the distances that differ most from the mean distance to that class.
@@ -538,34 +419,11 @@ class MuRelief(ReliefFFields, _TableSelector):
         Hits of each sample, and misses in each other class.
     priors
         As for :class:`fastfs.ReliefF`.
-    <table_options>
-    <target_type>
-    <family_options>
-    <resources>
-
-    Attributes
-    ----------
-    <scores_by_range>
-    <ranking>
-    <kind_of_target>
+    <table_options_and_attributes>
     <algorithm>
     <columns>
 
-    Raises
-    ------
-    <raises_of_a_table>
-    <raises_of_a_fit>
-
-    Warns
-    -----
-    fastfs.DataWarning
-        A class has fewer samples than neighbours are asked for, or one only; two samples have no feature in common;
-        without scaling, standard deviations lie more than 1000 times apart.
-
-    Notes
-    -----
-    O(n_samples^2 n_features) time, 8 n_samples^2 bytes, or less by blocks of rows. Ties go to the lowest row. The
-    result doesn't depend on the number of threads.
+    <raises_and_warns_of_neighbors>
 
     References
     ----------
@@ -581,11 +439,11 @@ class MuRelief(ReliefFFields, _TableSelector):
     [3]
     """
 
-    _OPTIONS = MuReliefOptions
+    _OPTIONS = _relief.MuReliefOptions
 
 
 @estimator_class
-class RReliefF(RReliefFFields, _TableSelector):
+class RReliefF(_relief.RReliefFFields, _TableSelector):
     """Select features by RReliefF, which favours features that differ between near samples with different numbers.
 
     The nearest samples of each sample weigh the more the nearer they are, by rank. Times to an event may be censored.
@@ -648,4 +506,4 @@ class RReliefF(RReliefFFields, _TableSelector):
     [3]
     """
 
-    _OPTIONS = RReliefFOptions
+    _OPTIONS = _relief.RReliefFOptions

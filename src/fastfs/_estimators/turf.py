@@ -65,16 +65,7 @@ class TuRF(_Wrapper):
     ----------
     .. [1] J. H. Moore, B. C. White, "Tuning ReliefF for genome-wide genetic analysis", EvoBIO 2007.
 
-    Examples
-    --------
-    The label is the exclusive or of the first two of 400 features.
-
-    >>> import numpy as np
-    >>> import fastfs
-    >>> X = np.random.default_rng(0).integers(0, 2, size=(100, 400)).astype(float)
-    >>> y = X[:, 0] != X[:, 1]
-    >>> fastfs.MultiSURF().fit(X, y).ranking_[:2].tolist()
-    [8, 57]
+    <exclusive_or_of_many>
     >>> selector = fastfs.TuRF(fastfs.MultiSURF(), n_features_to_select=2).fit(X, y)
     >>> selector.get_support(indices=True).tolist(), selector.removed_at_.max().item()
     ([0, 1], 10)

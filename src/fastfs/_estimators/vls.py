@@ -86,16 +86,7 @@ class VLS(_Wrapper, RoundsMaker):
     ----------
     .. [1] M. J. Eppstein, P. Haake, "Very large scale ReliefF for genome-wide association analysis", CIBCB 2008.
 
-    Examples
-    --------
-    The label is the exclusive or of the first two of 400 features.
-
-    >>> import numpy as np
-    >>> import fastfs
-    >>> X = np.random.default_rng(0).integers(0, 2, size=(150, 400)).astype(float)
-    >>> y = X[:, 0] != X[:, 1]
-    >>> fastfs.MultiSURF().fit(X, y).ranking_[:2].tolist()
-    [1, 9]
+    <exclusive_or_of_many>
     >>> selector = fastfs.VLS(fastfs.MultiSURF(), n_features_to_select=2).fit(X, y)
     >>> selector.get_support(indices=True).tolist()
     [0, 1]

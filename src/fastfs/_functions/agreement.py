@@ -22,7 +22,7 @@ def kernel_alignment(X: Any, y: Any, *, kernel: str = "linear", sigma: str | flo
     ----------
     X : array-like of shape (n_samples, n_features)
         Sparse X is made dense.
-    y : array-like of shape (n_samples,) or (n_samples, n_targets)
+    y : array-like of shape (n_samples,) or (n_samples, n_outputs)
         Labels or numbers, told apart as by :meth:`fastfs.ProjSe.fit`; labels have a column of zeros and ones for each
         class.
     kernel : {"linear", "rbf"}
@@ -81,7 +81,7 @@ def canonical_correlations(X: Any, Y: Any, *, ridge: float = 1e-3, test: tuple[A
 
     Parameters
     ----------
-    X, Y : array-like of shape (n_samples, n_features) and (n_samples, n_targets)
+    X, Y : array-like of shape (n_samples, n_features) and (n_samples, n_outputs)
         Sparse X is made dense; Y is as y of :func:`fastfs.kernel_alignment`.
     ridge : float
         Is added to the variances of each table, in units of their mean; not negative. With 0 and no more samples than

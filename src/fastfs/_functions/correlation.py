@@ -1,14 +1,16 @@
 """Differential correlation: pairs of features with correlations that differ between two classes."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from fastfs._functions.options import option_field
+from fastfs._functions.options import option_class, option_field, takes
 from fastfs._functions.outcome import Outcome
 from fastfs._functions.pairs import (
+    DesignCall,
+    PairsFields,
     PairsOptions,
     chosen_columns,
     compare_labelings,
@@ -18,20 +20,29 @@ from fastfs._functions.pairs import (
     require_permutations,
     two_classes,
 )
-from fastfs._inputs.design import Design
-from fastfs._inputs.entry import entry
 from fastfs._inputs.matrix import as_matrix, column_names
-from fastfs._machine.params import as_permutations, as_seed, one_of, some_of
+from fastfs._machine.params import as_permutations, one_of, some_of
 from fastfs._machine.results import result_class
-from fastfs._machine.run import Run, load_core
+from fastfs._machine.run import load_core
 from fastfs._types import Array, Floats, Integers, Progress
 
 
-@dataclass(kw_only=True)
-class CorrelationOptions(PairsOptions):
-    """Options of `differential_correlation`."""
+@option_class
+class CorrelationFields(PairsFields):
+    correlation: str = option_field(one_of("pearson", "spearman"), default="pearson")
 
-    correlation: str = option_field(one_of("pearson", "spearman"))
+
+@dataclass(kw_only=True)
+class CorrelationOptions(CorrelationFields, PairsOptions): ...
+
+
+@option_class
+class CorrelationCall(CorrelationFields, DesignCall):
+    X: Any = field(kw_only=False)
+    y: Any = field(kw_only=False)
+    features: Any = None
+    feature_names: Sequence[str] | None = None
+    n_permutations: int | str = 999
 
 
 @result_class
@@ -115,24 +126,8 @@ class DifferentialCorrelation:
     feature_names: list[Any] | None = None
 
 
-@entry
-def differential_correlation(
-    X: Any,
-    y: Any,
-    *,
-    features: Any = None,
-    feature_names: Sequence[str] | None = None,
-    correlation: str = "pearson",
-    n_pairs: int = 1000,
-    n_permutations: int | str = 999,
-    blocks: Any = None,
-    groups: Any = None,
-    covariates: Any = None,
-    random_state: Any = 0,
-    n_threads: int = 0,
-    max_memory: int | str | None = None,
-    progress: Progress | None = None,
-) -> DifferentialCorrelation:
+@takes(CorrelationCall)
+def differential_correlation(call: CorrelationCall) -> DifferentialCorrelation:
     r"""Find the pairs of features with correlations that differ between two classes.
 
     All pairs are compared, by Fisher's transform of their correlation in each class, and tested together by
@@ -213,30 +208,18 @@ def differential_correlation(
     >>> result.pairs[result.pvalues_max <= 0.05].tolist()
     [[0, 1]]
     """
-    options = CorrelationOptions.from_arguments(locals())
-    n_permutations, may_stop = as_permutations(n_permutations, low=0)
-    run = Run(n_threads, max_memory, progress)
-    names = column_names(X) if feature_names is None else list(feature_names)
-    X = as_matrix(X, run)
+    options = CorrelationOptions.from_arguments(call)
+    n_permutations, may_stop = as_permutations(call.n_permutations, low=0)
+    run = call.make_run()
+    names = column_names(call.X) if call.feature_names is None else list(call.feature_names)
+    X = as_matrix(call.X, run)
     require_names(names, X.shape[1])
-    classes, labels = two_classes("differential correlation compares", y, *X.shape)
-    chosen = chosen_columns("features", features, X.shape[1], names)
+    classes, labels = two_classes("differential correlation compares", call.y, *X.shape)
+    chosen = chosen_columns("features", call.features, X.shape[1], names)
     if not n_permutations:
-        require_permutations(blocks=blocks, groups=groups, covariates=covariates)
-    design = Design(
-        labels,
-        blocks,
-        groups,
-        covariates,
-        names=classes[labels],
-        n_permutations=n_permutations,
-        seed=as_seed(random_state),
-        shuffled=True,
-    )
-    labelings, exact = None, False
-    if n_permutations:
-        design.check_labelings()
-        labelings, exact = design.all_labelings(run), design.exact
+        require_permutations(blocks=call.blocks, groups=call.groups, covariates=call.covariates)
+    design, labelings = call.read_design(labels, classes[labels], n_permutations, run, shuffled=True)
+    exact = design.exact and labelings is not None
     core_options = options.core_options() | {"features": chosen, "wholes": int(design.moves_together)}
 
     def compare(labelings: Array | None, progress: Progress | None) -> dict[str, Any]:
@@ -252,7 +235,7 @@ def differential_correlation(
         rare = np.flatnonzero(compare(None, None)["rare"])
         if len(rare):
             labelings, exact = None, False
-    core_result, stopped = compare_labelings(compare, labelings, progress, may_stop=may_stop and not exact)
+    core_result, stopped = compare_labelings(compare, labelings, call.progress, may_stop=may_stop and not exact)
     result = DifferentialCorrelation(
         pairs=core_result["pairs"],
         correlations=core_result["correlations"],

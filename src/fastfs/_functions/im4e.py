@@ -16,15 +16,14 @@ from fastfs._functions.margin import (
     IterationOptions,
     Labels,
     MarginStage,
-    algorithm_name,
     describe_warnings,
-    read_labelled_samples,
+    iteration_fields,
 )
 from fastfs._functions.options import option_class, option_field, takes
 from fastfs._functions.outcome import Outcome
 from fastfs._inputs.matrix import as_floats
 from fastfs._inputs.values import for_core
-from fastfs._machine.errors import in_rows, naming
+from fastfs._machine.errors import naming
 from fastfs._machine.params import as_count, as_float, some_of
 from fastfs._machine.results import result_class
 from fastfs._types import Array
@@ -103,11 +102,7 @@ class IM4EResult:
 class _IM4ECall(IM4EFields, IterationCall):
     def fit(self) -> IM4EResult:
         """Return the result of a fit to all samples, or to those that are drawn."""
-        options, run = IM4EOptions.from_arguments(self), self.make_run()
-        data, classes, labels, rows = read_labelled_samples(self.X, self.y, options, run)
-        stage = MarginStage(data, options.stage_options(), run)
-        with in_rows(rows):
-            return fit_im4e(stage, labels, classes, options).warn_and_return()
+        return self.fit_samples(IM4EOptions, fit_im4e)
 
 
 @takes(_IM4ECall)
@@ -124,10 +119,8 @@ def im4e(call: _IM4ECall) -> IM4EResult:
         Labels of any sortable type.
     sigma, class_weight, max_iter, tol, w0, n_rows, n_anchors, scaling, random_state, max_memory
         As for :class:`fastfs.IM4E`.
-    n_threads : int
-        0: all cores that this process may use.
-    progress : callable, optional
-        Called as ``progress(step, fraction)``, at most 20 times a second; an exception it raises ends the call.
+    n_threads, progress
+        As for :func:`fastfs.affinity`.
 
     Returns
     -------
@@ -188,12 +181,7 @@ def fit_im4e(stage: MarginStage, labels: Labels, classes: Array, options: IM4EOp
         core_result = margin.im4e(labels, len(classes), core_options, stage.run)
     result = IM4EResult(
         weights=core_result["weights"],
-        sigma=core_result["sigma"],
-        cost=core_result["cost"],
-        objective=core_result["objective"],
-        n_iter=len(core_result["cost"]),
-        converged=core_result["converged"],
-        algorithm=algorithm_name(core_result),
+        **iteration_fields(core_result),
     )
     return Outcome(result, describe_warnings(core_result["warnings"], classes, labels, method="im4e"))
 

@@ -16,16 +16,15 @@ from fastfs._functions.margin import (
     IterationOptions,
     Labels,
     MarginStage,
-    algorithm_name,
     describe_warnings,
-    read_labelled_samples,
+    iteration_fields,
 )
 from fastfs._functions.options import option_class, option_field, takes
 from fastfs._functions.outcome import Outcome
 from fastfs._inputs.entry import named_arguments
 from fastfs._inputs.matrix import as_floats
 from fastfs._inputs.values import for_core
-from fastfs._machine.errors import in_rows, naming
+from fastfs._machine.errors import naming
 from fastfs._machine.params import as_bool, as_int, as_not_negative, check_choice
 from fastfs._machine.results import result_class
 from fastfs._machine.run import Run, load_core
@@ -135,11 +134,7 @@ class ImmigrateResult:
 class _ImmigrateCall(ImmigrateFields, IterationCall):
     def fit(self) -> ImmigrateResult:
         """Return the result of a fit to all samples, or to those that are drawn."""
-        options, run = ImmigrateOptions.from_arguments(self), self.make_run()
-        data, classes, labels, rows = read_labelled_samples(self.X, self.y, options, run)
-        stage = MarginStage(data, options.stage_options(), run)
-        with in_rows(rows):
-            return fit_immigrate(stage, labels, classes, options).warn_and_return()
+        return self.fit_samples(ImmigrateOptions, fit_immigrate)
 
 
 @takes(_ImmigrateCall)
@@ -225,12 +220,7 @@ def fit_immigrate(
         eigenvalues=core_result["values"],
         eigenvectors=core_result["vectors"].T,
         W=core_result["W"],
-        sigma=core_result["sigma"],
-        cost=core_result["cost"],
-        objective=core_result["objective"],
-        n_iter=len(core_result["cost"]),
-        converged=core_result["converged"],
-        algorithm=algorithm_name(core_result),
+        **iteration_fields(core_result),
         prefilter_weights=core_result["prefilter_weights"],
     )
     return Outcome(result, describe_warnings(core_result["warnings"], classes, labels, method="immigrate"))

@@ -1,14 +1,16 @@
 """Interactions: pairs of features with a product that says more about a target than both of them."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fastfs._functions.options import option_field
+from fastfs._functions.options import option_class, option_field, takes
 from fastfs._functions.outcome import Outcome
 from fastfs._functions.pairs import (
+    DesignCall,
+    PairsFields,
     PairsOptions,
     chosen_columns,
     compare_labelings,
@@ -16,26 +18,38 @@ from fastfs._functions.pairs import (
     require_names,
     require_permutations,
 )
-from fastfs._inputs.design import Design, read_covariates
-from fastfs._inputs.entry import entry
+from fastfs._inputs.design import read_covariates
 from fastfs._inputs.matrix import as_matrix, column_names
 from fastfs._inputs.response import Response, read_response
 from fastfs._inputs.values import for_core
 from fastfs._machine.errors import naming
-from fastfs._machine.params import as_permutations, as_seed, check_choice, one_of, some_of
+from fastfs._machine.params import as_permutations, check_choice, one_of, some_of
 from fastfs._machine.results import result_class
-from fastfs._machine.run import Run, load_core
+from fastfs._machine.run import load_core
 from fastfs._types import Array, Floats, Integers, Progress
 
 if TYPE_CHECKING:
     import pandas
 
 
-@dataclass(kw_only=True)
-class InteractionOptions(PairsOptions):
-    """Options of `interaction_scan`."""
+@option_class
+class InteractionFields(PairsFields):
+    transform: str = option_field(one_of("none", "rank"), default="none")
 
-    transform: str = option_field(one_of("none", "rank"))
+
+@dataclass(kw_only=True)
+class InteractionOptions(InteractionFields, PairsOptions): ...
+
+
+@option_class
+class InteractionCall(InteractionFields, DesignCall):
+    X: Any = field(kw_only=False)
+    y: Any = field(kw_only=False)
+    with_table: Any = None
+    features: Any = None
+    feature_names: Sequence[str] | None = None
+    target_type: str = "auto"
+    n_permutations: int | str = 999
 
 
 @result_class
@@ -164,26 +178,8 @@ class InteractionScan:
         return pandas.DataFrame(columns | {name: value for name, value in values.items() if value is not None})
 
 
-@entry
-def interaction_scan(
-    X: Any,
-    y: Any,
-    *,
-    with_table: Any = None,
-    features: Any = None,
-    feature_names: Sequence[str] | None = None,
-    target_type: str = "auto",
-    transform: str = "none",
-    n_pairs: int = 1000,
-    n_permutations: int | str = 999,
-    blocks: Any = None,
-    groups: Any = None,
-    covariates: Any = None,
-    random_state: Any = 0,
-    n_threads: int = 0,
-    max_memory: int | str | None = None,
-    progress: Progress | None = None,
-) -> InteractionScan:
+@takes(InteractionCall)
+def interaction_scan(call: InteractionCall) -> InteractionScan:
     r"""Find the pairs of features that say more about a target together than each alone.
 
     Each pair has the textbook test of an interaction, the partial F of the product of both features, given both. All
@@ -272,49 +268,38 @@ def interaction_scan(
     >>> result.pairs[0].tolist(), result.pvalue, result.degrees
     ([3, 7], 0.01, (1, 96))
     """
-    options = InteractionOptions.from_arguments(locals())
-    check_choice("target_type", target_type, ("auto", "class", "number", "survival"))
-    n_permutations, may_stop = as_permutations(n_permutations, low=0)
-    run = Run(n_threads, max_memory, progress)
-    names = column_names(X) if feature_names is None else list(feature_names)
-    table_names = None if with_table is None else column_names(with_table)
-    X = as_matrix(X, run)
+    options = InteractionOptions.from_arguments(call)
+    check_choice("target_type", call.target_type, ("auto", "class", "number", "survival"))
+    n_permutations, may_stop = as_permutations(call.n_permutations, low=0)
+    run = call.make_run()
+    names = column_names(call.X) if call.feature_names is None else list(call.feature_names)
+    table_names = None if call.with_table is None else column_names(call.with_table)
+    X = as_matrix(call.X, run)
     require_names(names, X.shape[1])
-    table = None if with_table is None else as_matrix(with_table, run)
+    table = None if call.with_table is None else as_matrix(call.with_table, run)
     if table is not None and table.shape[0] != X.shape[0]:
         raise ValueError(
             f"X and with_table must have the same rows; got {X.shape[0]} and {table.shape[0]}: give the same "
             "samples in the same order"
         )
     response = read_response(
-        y, X.shape[0], X.shape[1], target_type, of_number="or explain numbers, with target_type='number'"
+        call.y, X.shape[0], X.shape[1], call.target_type, of_number="or explain numbers, with target_type='number'"
     )
-    if response.kind == "survival" and covariates is not None:
+    if response.kind == "survival" and call.covariates is not None:
         raise ValueError(
             "y must hold classes or numbers with covariates; got events and times: give strata of the covariates as "
             "blocks"
         )
-    chosen = chosen_columns("features", features, X.shape[1], names, least=2 if table is None else 1)
+    chosen = chosen_columns("features", call.features, X.shape[1], names, least=2 if table is None else 1)
     if not n_permutations:
-        require_permutations(blocks=blocks, groups=groups)
+        require_permutations(blocks=call.blocks, groups=call.groups)
     target = _target_values(response)
-    design = Design(
-        target,
-        blocks,
-        groups,
-        covariates,
-        names=None if response.classes is None else response.classes[target],
-        n_permutations=n_permutations,
-        seed=as_seed(random_state),
-    )
+    label_names = None if response.classes is None else response.classes[target]
+    design, labelings = call.read_design(target, label_names, n_permutations, run)
     core_options = options.core_options() | {"n_classes": response.n_classes, "features": chosen}
-    if covariates is not None:
-        core_options["covariates"] = for_core(read_covariates(covariates, X.shape[0]))
+    if call.covariates is not None:
+        core_options["covariates"] = for_core(read_covariates(call.covariates, X.shape[0]))
     permuted = "y_permutations" if response.classes is None else "label_permutations"
-    labelings: Array | None = None
-    if n_permutations:
-        design.check_labelings()
-        labelings = design.all_labelings(run)
 
     def compare(labelings: Array | None, progress: Progress | None) -> dict[str, Any]:
         run.progress = progress
@@ -324,7 +309,7 @@ def interaction_scan(
             )
         return compared
 
-    core_result, stopped = compare_labelings(compare, labelings, progress, may_stop=may_stop and not design.exact)
+    core_result, stopped = compare_labelings(compare, labelings, call.progress, may_stop=may_stop and not design.exact)
     result = InteractionScan(
         **_fields_of_pairs(core_result, response, has_table=table is not None),
         transform=options.transform,

@@ -146,14 +146,7 @@ def manifest_scores(call: _ScoresCall) -> Floats:
     ValueError, MemoryError, numpy.linalg.LinAlgError
         As for :class:`fastfs.ManiFeSt`.
 
-    Examples
-    --------
-    The label is the exclusive or of the first two features: neither says anything by itself.
-
-    >>> import numpy as np
-    >>> import fastfs
-    >>> X = np.random.default_rng(0).integers(0, 2, size=(50, 100)).astype(float)
-    >>> y = X[:, 0] != X[:, 1]
+    <exclusive_or>
     >>> scores = fastfs.manifest_scores(X, y, sigma_factor=0.1)
     >>> np.argsort(-scores)[:2].tolist()
     [0, 1]

@@ -1,22 +1,26 @@
 """Options, label-free stage and warnings that the RELIEF family, IM4E and IMMIGRATE share."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from fastfs._functions.options import Call, Options, option_class, option_field
+from fastfs._functions.outcome import Outcome
 from fastfs._inputs.labels import encode_labels, require_classes
 from fastfs._inputs.matrix import as_dense
 from fastfs._inputs.streams import sample_rows
+from fastfs._machine.errors import in_rows
 from fastfs._machine.params import as_count, as_float, as_int, as_not_negative, as_seed, check_choice, some_of
 from fastfs._machine.run import Run, load_core
 from fastfs._types import Array, Integers
 
 Labels = npt.NDArray[np.int64]
+_Result = TypeVar("_Result")
+_IterationOptions = TypeVar("_IterationOptions", bound="IterationOptions")
 
 
 def as_scaling(name: str, scaling: Any, words: tuple[str, ...] = ("range", "standard")) -> str:
@@ -73,6 +77,18 @@ class IterationCall(Call):
     X: Any = field(kw_only=False)
     y: Any = field(kw_only=False)
 
+    def fit_samples(
+        self,
+        options_class: type[_IterationOptions],
+        fit: Callable[["MarginStage", Labels, Array, _IterationOptions], Outcome[_Result]],
+    ) -> _Result:
+        """Return the result of a fit to all samples, or to those that are drawn."""
+        options, run = options_class.from_arguments(self), self.make_run()
+        data, classes, labels, rows = read_labelled_samples(self.X, self.y, options, run)
+        stage = MarginStage(data, options.stage_options(), run)
+        with in_rows(rows):
+            return fit(stage, labels, classes, options).warn_and_return()
+
 
 @dataclass(kw_only=True)
 class IterationOptions(IterationFields, MarginOptions):
@@ -95,6 +111,12 @@ def read_labelled_samples(
     classes, labels = encode_labels(y, *data.shape)
     require_classes(classes)
     return data, classes, labels, rows
+
+
+def iteration_fields(core_result: dict[str, Any]) -> dict[str, Any]:
+    """Return the fields of a result that describe the iteration."""
+    fields = {name: core_result[name] for name in ("sigma", "cost", "objective", "converged")}
+    return fields | {"n_iter": len(core_result["cost"]), "algorithm": algorithm_name(core_result)}
 
 
 class MarginStage:

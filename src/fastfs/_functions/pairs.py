@@ -1,25 +1,60 @@
-"""Shared checks and results of functions that find pairs of columns which differ between two classes."""
+"""Arguments, checks and results that functions for pairs of columns share."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from fastfs._functions.options import Options, option_field
+from fastfs._functions.options import Call, Options, option_class, option_field
 from fastfs._inputs.columns import column_numbers
 from fastfs._inputs.design import Design
 from fastfs._inputs.labels import encode_labels, require_classes
 from fastfs._machine.errors import naming
-from fastfs._machine.params import as_int, some_of
+from fastfs._machine.params import as_int, as_seed, some_of
+from fastfs._machine.run import Run
 from fastfs._types import Array, Integers, Progress
 
 _N_BEFORE_EARLY_END, _PVALUE_OF_EARLY_END = 99, 0.1
 
 
-@dataclass(kw_only=True)
-class PairsOptions(Options):
+@option_class
+class PairsFields:
     """Options of every function that finds pairs."""
 
-    n_pairs: int = option_field(lambda name, value: as_int(name, value, low=1))
+    n_pairs: int = option_field(lambda name, value: as_int(name, value, low=1), default=1000)
+
+
+@dataclass(kw_only=True)
+class PairsOptions(PairsFields, Options):
+    """Options of every function that finds pairs, as the core takes them."""
+
+
+@option_class
+class DesignCall(Call):
+    """Arguments of functions that test pairs by permutations of a target."""
+
+    blocks: Any = None
+    groups: Any = None
+    covariates: Any = None
+    random_state: Any = 0
+
+    def read_design(
+        self, target: Array, names: Array | None, n_permutations: int, run: Run, *, shuffled: bool = False
+    ) -> tuple[Design, Array | None]:
+        """Return the design of the test, and all its labelings or, without permutations, None."""
+        design = Design(
+            target,
+            self.blocks,
+            self.groups,
+            self.covariates,
+            names=names,
+            n_permutations=n_permutations,
+            seed=as_seed(self.random_state),
+            shuffled=shuffled,
+        )
+        if not n_permutations:
+            return design, None
+        design.check_labelings()
+        return design, design.all_labelings(run)
 
 
 def two_classes(what: str, y: Any, n_samples: int, n_columns: int) -> tuple[Array, Integers]:

@@ -142,7 +142,7 @@ def projse(call: _Choice) -> ProjSeResult:
     Parameters
     ----------
     X : array-like or sparse of shape (n_samples, n_features), or a stream of its rows
-    y : array-like of shape (n_samples,) or (n_samples, n_targets), optional
+    y : array-like of shape (n_samples,) or (n_samples, n_outputs), optional
     other parameters
         As for :class:`fastfs.ProjSe`.
     n_threads, progress
@@ -184,7 +184,7 @@ def projse_scores(call: _Scores) -> Floats:
     Parameters
     ----------
     X : array-like or sparse of shape (n_samples, n_features), or a stream of its rows
-    y : array-like of shape (n_samples,) or (n_samples, n_targets), optional
+    y : array-like of shape (n_samples,) or (n_samples, n_outputs), optional
     other parameters
         As for :class:`fastfs.ProjSe`.
     n_threads, progress
@@ -219,7 +219,7 @@ def projse_two_view(call: _TwoViews) -> tuple[ProjSeResult, ProjSeResult]:
     Parameters
     ----------
     X : array-like of shape (n_samples, n_features), or a stream of its rows
-    Y : array-like of shape (n_samples, n_targets), or a stream of its rows
+    Y : array-like of shape (n_samples, n_outputs), or a stream of its rows
     other parameters
         As for :class:`fastfs.ProjSe`, for each view; an `n_features_to_select` above the width of the narrower view is
         its width there.
@@ -238,7 +238,7 @@ def projse_two_view(call: _TwoViews) -> tuple[ProjSeResult, ProjSeResult]:
 
     Notes
     -----
-    O(n_samples (n_features + n_targets)^2) time, 8 (n_features + n_targets)^2 bytes; where either view has more columns
+    O(n_samples (n_features + n_outputs)^2) time, 8 (n_features + n_outputs)^2 bytes; where either view has more columns
     than rows (linear kernel), both orders are computed one after the other without a square of that size.
 
     Examples
@@ -295,9 +295,9 @@ def projse_from_kernels(
 
     Parameters
     ----------
-    K_YY : array-like of shape (n_targets, n_targets)
+    K_YY : array-like of shape (n_outputs, n_outputs)
         Between the targets; symmetric and positive semidefinite.
-    K_YX : array-like of shape (n_targets, n_features)
+    K_YX : array-like of shape (n_outputs, n_features)
         Between targets and features.
     K_XX : array-like of shape (n_features,)
         Kernel of each feature with itself; a feature with 0 is never selected.
@@ -335,7 +335,7 @@ def projse_from_kernels(
     if arrays[1].ndim != 2 or arrays[0].shape != (len(arrays[1]),) * 2 or arrays[2].shape != arrays[1].shape[1:]:
         shapes = ", ".join(str(a.shape) for a in arrays)
         raise ValueError(
-            "K_YY, K_YX and K_XX must have the shapes (n_targets, n_targets), (n_targets, n_features) and "
+            "K_YY, K_YX and K_XX must have the shapes (n_outputs, n_outputs), (n_outputs, n_features) and "
             f"(n_features,); got {shapes}"
         )
     run = Run(n_threads, max_memory)

@@ -98,10 +98,8 @@ y : array-like of shape (n_samples,)
     As for :class:`fastfs.{estimator}`.
 {of_rows}
     As for :meth:`fastfs.{estimator}.fit`.
-n_threads : int
-    0: all cores that this process may use.
-progress : callable, optional
-    Called as ``progress(step, fraction)``, at most 20 times a second; an exception it raises ends the call.
+n_threads, progress
+    As for :func:`fastfs.affinity`.
 
 Returns
 -------
@@ -171,14 +169,8 @@ def relieff_scores(call: ReliefFCall) -> Floats:
 
     <description>
 
-    Examples
-    --------
-    The label is the exclusive or of the first two features.
-
-    >>> import numpy as np
-    >>> import fastfs
-    >>> X = np.random.default_rng(0).integers(0, 2, size=(100, 10)).astype(float)
-    >>> scores = fastfs.relieff_scores(X, X[:, 0] != X[:, 1])
+    <exclusive_or>
+    >>> scores = fastfs.relieff_scores(X, y)
     >>> sorted(np.argsort(-scores)[:2].tolist())
     [0, 1]
     """
@@ -191,12 +183,8 @@ def surf_scores(call: SURFCall) -> Floats:
 
     <description>
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import fastfs
-    >>> X = np.random.default_rng(0).integers(0, 2, size=(100, 10)).astype(float)
-    >>> scores = fastfs.surf_scores(X, X[:, 0] != X[:, 1])
+    <exclusive_or>
+    >>> scores = fastfs.surf_scores(X, y)
     >>> sorted(np.argsort(-scores)[:2].tolist())
     [0, 1]
     """
@@ -209,12 +197,8 @@ def multisurf_scores(call: SURFCall) -> Floats:
 
     <description>
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import fastfs
-    >>> X = np.random.default_rng(0).integers(0, 2, size=(100, 10)).astype(float)
-    >>> scores = fastfs.multisurf_scores(X, X[:, 0] != X[:, 1])
+    <exclusive_or>
+    >>> scores = fastfs.multisurf_scores(X, y)
     >>> sorted(np.argsort(-scores)[:2].tolist())
     [0, 1]
     """
@@ -227,12 +211,8 @@ def swrf_scores(call: SWRFCall) -> Floats:
 
     <description>
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import fastfs
-    >>> X = np.random.default_rng(0).integers(0, 2, size=(100, 10)).astype(float)
-    >>> scores = fastfs.swrf_scores(X, X[:, 0] != X[:, 1])
+    <exclusive_or>
+    >>> scores = fastfs.swrf_scores(X, y)
     >>> sorted(np.argsort(-scores)[:2].tolist())
     [0, 1]
     """

@@ -87,7 +87,7 @@ def read_samples(
             raise ValueError("n_rows must be left out with sample_weight or distances, which can't be drawn")
         X, y, rows = sample_rows(X, y, n_rows, options.random_state, run)
     else:
-        X, rows = load_stream(X, run, advice=options.FOR_STREAMS), None
+        X, rows = load_stream(X, run, advice=options.advice_for_streams), None
     require_table(X)
     n_samples = (X if hasattr(X, "shape") else np.asarray(X)).shape[0]
     weights = None if sample_weight is None else as_weights(sample_weight, n_samples)

@@ -115,7 +115,11 @@ class FamilyOptions(FamilyFields, MarginOptions):
     METHOD: ClassVar[str]
     KEEP: ClassVar[str]  # distances between samples, which fits with different targets share
     IN_BLOCKS: ClassVar[str] = ""  # name of the method if it can compare drawn targets with rows read in blocks
-    FOR_STREAMS: ClassVar[str] = "use ReliefF with n_targets=2000, which reads blocks"  # advice if X is too large
+
+    @property
+    def advice_for_streams(self) -> str:
+        """Return advice for an X that is too large to be loaded."""
+        return f"{'give' if self.IN_BLOCKS else 'use ReliefF with'} n_targets=2000, which reads blocks"
 
     def make_table(self, X: Any, run: Run) -> Table:
         """Return X as a table of numbers."""
@@ -143,7 +147,6 @@ class ReliefOptions(ReliefFields, FamilyOptions):
     METHOD = "relief"
     KEEP = "sqeuclidean"
     IN_BLOCKS = "Relief"
-    FOR_STREAMS = "give n_targets=2000, which reads blocks"
 
 
 @dataclass(kw_only=True)
@@ -203,20 +206,21 @@ _PYTHON_ONLY = ("categorical_features", "target_type", "ramp", "priors", "n_rows
 class ReliefFOptions(ReliefFFields, TableOptions):
     METHOD = "relieff"
     IN_BLOCKS = "ReliefF"
-    FOR_STREAMS = "give n_targets=2000, which reads blocks"
 
 
 @dataclass(kw_only=True)
 class MuReliefOptions(ReliefFOptions):
     METHOD = "murelief"
     IN_BLOCKS = ""
-    FOR_STREAMS = FamilyOptions.FOR_STREAMS
 
 
 @dataclass(kw_only=True)
 class SURFOptions(SURFFields, TableOptions):
     METHOD = "surf"
-    FOR_STREAMS = "give n_rows=2000, which draws a sample"
+
+    @property
+    def advice_for_streams(self) -> str:
+        return "give n_rows=2000, which draws a sample"
 
 
 @dataclass(kw_only=True)

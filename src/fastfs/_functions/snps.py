@@ -1,13 +1,15 @@
 """Pairs of SNPs with genotypes that interact in their effect on a class, and clumps of SNPs in disequilibrium."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from fastfs._functions.options import Options, option_field
+from fastfs._functions.options import Options, option_class, option_field, takes
 from fastfs._functions.outcome import Outcome
 from fastfs._functions.pairs import (
+    DesignCall,
+    PairsFields,
     PairsOptions,
     chosen_columns,
     naming_classes,
@@ -15,13 +17,12 @@ from fastfs._functions.pairs import (
     require_permutations,
     two_classes,
 )
-from fastfs._inputs.design import Design
 from fastfs._inputs.entry import entry
 from fastfs._inputs.genotypes import Genotypes
 from fastfs._inputs.labels import as_labels, is_missing
 from fastfs._inputs.matrix import as_array, as_numbers, column_names
 from fastfs._inputs.values import for_core
-from fastfs._machine.params import as_count, as_int, as_not_negative, as_seed, some_of
+from fastfs._machine.params import as_count, as_int, as_not_negative, some_of
 from fastfs._machine.results import result_class
 from fastfs._machine.run import Run, load_core
 from fastfs._types import Array, Floats, Integers, Progress
@@ -101,22 +102,16 @@ class SnpPairs:
     design: str
 
 
-@entry
-def snp_pairs(
-    G: Any,
-    y: Any,
-    *,
-    snps: Any = None,
-    n_pairs: int = 1000,
-    n_permutations: int = 0,
-    blocks: Any = None,
-    groups: Any = None,
-    covariates: Any = None,
-    random_state: Any = 0,
-    n_threads: int = 0,
-    max_memory: int | str | None = None,
-    progress: Progress | None = None,
-) -> SnpPairs:
+@option_class
+class SnpPairsCall(PairsFields, DesignCall):
+    G: Any = field(kw_only=False)
+    y: Any = field(kw_only=False)
+    snps: Any = None
+    n_permutations: int = 0
+
+
+@takes(SnpPairsCall)
+def snp_pairs(call: SnpPairsCall) -> SnpPairs:
     r"""Find the pairs of SNPs with genotypes that interact in their effect on a class.
 
     All pairs are compared, by the likelihood ratio of interaction beyond both main effects. No table of all pairs is
@@ -192,29 +187,17 @@ def snp_pairs(
     >>> result.pairs[0].tolist(), result.n_tested
     ([4, 9], 435)
     """
-    options = PairsOptions.from_arguments(locals())
-    n_permutations = as_int("n_permutations", n_permutations, low=0)
-    run = Run(n_threads, max_memory, progress)
-    G, names = _pack_with_names(G, run)
-    _require_labels(y, *G.shape)
-    classes, labels = two_classes("pairs of SNPs are compared between", y, *G.shape)
-    chosen = chosen_columns("snps", snps, G.shape[1], None if names is None else names.tolist())
+    options = PairsOptions.from_arguments(call)
+    n_permutations = as_int("n_permutations", call.n_permutations, low=0)
+    run = call.make_run()
+    G, names = _pack_with_names(call.G, run)
+    _require_labels(call.y, *G.shape)
+    classes, labels = two_classes("pairs of SNPs are compared between", call.y, *G.shape)
+    chosen = chosen_columns("snps", call.snps, G.shape[1], None if names is None else names.tolist())
     if not n_permutations:
-        require_permutations(blocks=blocks, groups=groups, covariates=covariates)
-    design = Design(
-        labels,
-        blocks,
-        groups,
-        covariates,
-        names=classes[labels],
-        n_permutations=n_permutations,
-        seed=as_seed(random_state),
-        shuffled=True,
-    )
-    labelings, exact = None, False
-    if n_permutations:
-        design.check_labelings()
-        labelings, exact = design.all_labelings(run), design.exact
+        require_permutations(blocks=call.blocks, groups=call.groups, covariates=call.covariates)
+    design, labelings = call.read_design(labels, classes[labels], n_permutations, run, shuffled=True)
+    exact = design.exact and labelings is not None
     core_options = options.core_options() | {"snps": chosen, "labelings": labelings}
     with naming_classes(classes):
         core_result = load_core().snp_pairs(G, labels, core_options, run)

@@ -139,7 +139,7 @@ def permutation_test(
         with one as its last step. It isn't changed.
     X : array-like, DataFrame or sparse of shape (n_samples, n_features), or a stream of its rows
     y : array-like of shape (n_samples,), or what else the estimator takes
-        Labels; of :class:`fastfs.ProjSe` also numbers, or a second view of shape (n_samples, n_targets); its rows are
+        Labels; of :class:`fastfs.ProjSe` also numbers, or a second view of shape (n_samples, n_outputs); its rows are
         permuted as wholes.
     blocks : array-like of shape (n_samples,), optional
         Labels are permuted within blocks only: donors that have each label, batches, strata, pairs. Anything hashable.

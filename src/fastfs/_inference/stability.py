@@ -107,7 +107,7 @@ def stability(
     X : array-like, DataFrame or sparse of shape (n_samples, n_features)
     y : array-like of shape (n_samples,), or what else the estimator takes
         Labels. Each class keeps its share in the subsamples. Of :class:`fastfs.ProjSe` also numbers, a second
-        view of shape (n_samples, n_targets), or None.
+        view of shape (n_samples, n_outputs), or None.
     blocks : array-like of shape (n_samples,), optional
         Batches or strata. Each keeps its share, class by class. If no two samples, or groups, of a block have
         one label, as in pairs and in donors of a treated and a control specimen, whole blocks are drawn. Anything

@@ -3,10 +3,21 @@
 import functools
 import inspect
 from collections.abc import Callable
-from dataclasses import MISSING, fields, is_dataclass
-from typing import Any, get_type_hints
+from dataclasses import MISSING, dataclass, fields, is_dataclass
+from typing import Annotated, Any, get_type_hints
 
+import typer
 from typer.models import ArgumentInfo
+
+
+@dataclass(frozen=True)
+class MachineOptions:
+    threads: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="Default: every core this process may use.")
+    ] = None
+    max_memory: Annotated[
+        str | None, typer.Option(metavar="SIZE", help="Refuse to work above it: 4G, 500M, or bytes.")
+    ] = None
 
 
 def grouped(command: Callable[..., None]) -> Callable[..., None]:

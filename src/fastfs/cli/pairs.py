@@ -11,7 +11,7 @@ import fastfs
 from fastfs import io
 from fastfs._inputs.columns import column_numbers
 from fastfs.cli.effects import FOR_P_VALUES, Needs, require_effects
-from fastfs.cli.grouping import grouped
+from fastfs.cli.grouping import MachineOptions, grouped
 from fastfs.cli.permutation import DesignOptions, as_number_or_auto, number_of_labelings, summary
 from fastfs.cli.score import (
     BARS_AT_MOST,
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class PairsOptions:
+class PairsOptions(MachineOptions):
     seed: Annotated[int, typer.Option(min=0, metavar="N", help="Seed of the permutations.")] = 0
     top: Annotated[
         int | None,
@@ -42,12 +42,6 @@ class PairsOptions:
         ),
     ] = None
     out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the pairs: .csv, .json or .parquet.")] = None
-    threads: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="Default: every core this process may use.")
-    ] = None
-    max_memory: Annotated[
-        str | None, typer.Option(metavar="SIZE", help="Refuse to work above it: 4G, 500M, or bytes.")
-    ] = None
 
     def of_call(self) -> dict[str, Any]:
         """Return the arguments that all functions for pairs share."""

@@ -8,7 +8,7 @@ import typer
 
 import fastfs
 from fastfs._methods import METHODS, REPORTED
-from fastfs.cli.grouping import grouped
+from fastfs.cli.grouping import MachineOptions, grouped
 from fastfs.cli.method import method_options, names
 from fastfs.cli.permutation import DesignOptions, as_number_or_auto
 from fastfs.cli.score import Input, check_files
@@ -54,16 +54,6 @@ class ReportOptions:
             word: method_options(METHODS[word], getattr(fastfs, METHODS[word].estimator)().get_params(), given)
             for word, given in texts.items()
         }
-
-
-@dataclass(frozen=True)
-class MachineOptions:
-    threads: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="Default: every core this process may use.")
-    ] = None
-    max_memory: Annotated[
-        str | None, typer.Option(metavar="SIZE", help="Refuse to work above it: 4G, 500M, or bytes.")
-    ] = None
 
 
 @grouped

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from operator import itemgetter
 from pathlib import Path
 
-from fastfs._files.errors import Parameter, TableError, short, some_of, unknown
-from fastfs.io._layout import OR_LABELS, Content, Wanted, require_labels_file, require_no_transpose
+from fastfs._files.errors import short, some_of
+from fastfs.io._layout import Content, Wanted, annotation_rows, require_labels_file, require_no_transpose
 from fastfs.io._text import open_text, read_features, stripped
 
 _KIND = "GCT file"
@@ -47,15 +47,10 @@ def read_gct(path: Path, wanted: Wanted) -> Content:
             about[name] = ["" if cell == _MISSING else cell for cell in cells]
         if not about:
             require_labels_file(wanted, path)
-        if wanted.has_labels and wanted.label is None:
-            found = f" ({some_of([*about])})"
-            raise TableError(f"'{path}' needs a label: choose one with ", Parameter("label"), found, *OR_LABELS)
-        for name in wanted.aside:
-            if name not in about:
-                raise unknown("annotation of its samples", name, [*about], path)
+        rows_aside = annotation_rows(wanted, about, some_of([*about]), path)
 
         def rows() -> Iterator[list[str]]:
-            yield from ([name, *about[name]] for name in wanted.aside)
+            yield from rows_aside
             n = 0
             for row in lines:
                 if len(row) > 1 or row[0]:

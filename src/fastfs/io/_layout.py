@@ -1,7 +1,7 @@
 """Arguments and results of the readers of formats, and the choice of features among rows or columns."""
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -124,6 +124,22 @@ def require_no_transpose(wanted: Wanted, path: Path, kind: str) -> None:
 def require_labels_file(wanted: Wanted, path: Path) -> None:
     if wanted.has_labels:
         raise TableError(f"'{path}' holds no labels: give a file of them with ", Parameter("labels"))
+
+
+def annotation_rows(
+    wanted: Wanted, annotations: Mapping[str, list[str]], candidates: str, path: Path
+) -> list[list[str]]:
+    """Return the annotations of the samples that aren't features, a row of name and values each.
+
+    Raises an error if one doesn't exist, or if labels are wanted and none is named: `candidates` lists possible ones.
+    """
+    if wanted.has_labels and wanted.label is None:
+        shown = f" ({candidates})"
+        raise TableError(f"'{path}' needs a label: choose one with ", Parameter("label"), shown, *OR_LABELS)
+    for name in wanted.aside:
+        if name not in annotations:
+            raise unknown("annotation of its samples", name, [*annotations], path)
+    return [[name, *annotations[name]] for name in wanted.aside]
 
 
 def features_by_name(names: Sequence[str], ids: Sequence[str]) -> list[str]:

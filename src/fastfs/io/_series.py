@@ -4,8 +4,8 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from fastfs._files.errors import Parameter, TableError, short, some_of, unknown
-from fastfs.io._layout import OR_LABELS, Content, Wanted, require_no_transpose
+from fastfs._files.errors import short, some_of
+from fastfs.io._layout import Content, Wanted, annotation_rows, require_no_transpose
 from fastfs.io._text import open_text, read_features
 
 _KIND = "series matrix of GEO"
@@ -38,15 +38,11 @@ def read_series_matrix(path: Path, wanted: Wanted) -> Content:
                 )
         _require_one_platform(fields, path)
         about = _annotations(fields, len(samples))
-        if wanted.has_labels and wanted.label is None:
-            found = f" ({', '.join(_candidates(about)) or 'none tells classes apart'})"
-            raise TableError(f"'{path}' needs a label: choose one with ", Parameter("label"), found, *OR_LABELS)
-        for name in wanted.aside:
-            if name not in about:
-                raise unknown("annotation of its samples", name, [*about], path)
+        candidates = ", ".join(_candidates(about)) or "none tells classes apart"
+        rows_aside = annotation_rows(wanted, about, candidates, path)
 
         def rows() -> Iterator[list[str]]:
-            yield from ([name, *about[name]] for name in wanted.aside)
+            yield from rows_aside
             is_empty = True
             for row in lines:
                 if row[0] == _END:

@@ -23,11 +23,11 @@ def compare(X=X, y=y, **parameters):
     "change, error, words",
     [
         ({"y": ["a"] * 20}, ValueError, "at least two classes; got one class"),
-        ({"y": ["a", "b", "c", "d"] * 5}, ValueError, "compares two classes, but y has 4: a, b, c and 1 more"),
+        ({"y": ["a", "b", "c", "d"] * 5}, ValueError, "compares two classes; got 4, a, b, c and 1 more"),
         ({"y": ["a"] * 17 + ["b"] * 3}, ValueError, "samples in each class, but class 'b' has 3: give more samples"),
         ({"y": y[:-1]}, ValueError, "one label for each of the 20 samples"),
         ({"X": X[:, :1]}, ValueError, "pairs of features, but there is only one"),
-        ({"features": []}, ValueError, "features must name at least two columns, which make a pair, but names 0"),
+        ({"features": []}, ValueError, "features must name at least two columns, which make a pair; got 0"),
         ({"features": [3]}, ValueError, "at least two columns"),
         ({"features": [3, 6]}, ValueError, "column numbers from 0 to 5"),
         ({"features": ["u", "v"]}, ValueError, "isn't a column name"),
@@ -99,11 +99,9 @@ def test_copies_are_left_out_and_named():
 @pytest.mark.parametrize("design", ["blocks", "groups", "covariates"])
 def test_a_design_needs_permutations(design):
     column = np.arange(20) % 5
-    with pytest.raises(ValueError, match="n_permutations is 0") as caught:
+    with pytest.raises(ValueError, match="n_permutations must be above 0") as caught:
         compare(n_permutations=0, **{design: column})
-    assert_one_sentence(
-        caught, f"{design} says which labels may be permuted, but n_permutations is 0: give a number of"
-    )
+    assert_one_sentence(caught, f"n_permutations must be above 0 with {design}; got 0: give a number of")
 
 
 @pytest.mark.parametrize("correlation", ["pearson", "spearman"])

@@ -49,7 +49,7 @@ def scan(X=X, y=y, **parameters):
         ({"n_permutations": "many"}, ValueError, "n_permutations must be 'auto' or an integer; got 'many'"),
         ({"blocks": ["u"] * 19}, ValueError, "blocks must have one value for each of the 30 samples"),
         ({"y": LABELS, "blocks": LABELS}, ValueError, "confounded"),
-        ({"blocks": LABELS, "n_permutations": 0}, ValueError, "but n_permutations is 0"),
+        ({"blocks": LABELS, "n_permutations": 0}, ValueError, "n_permutations must be above 0 with blocks"),
         ({"covariates": y}, ValueError, "the covariates determine the numbers of y"),
         ({"covariates": y, "n_permutations": 0}, ValueError, "determine the"),
         ({"covariates": np.full(30, np.nan)}, ValueError, "covariates must have no missing values"),

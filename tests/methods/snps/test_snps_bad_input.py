@@ -22,7 +22,7 @@ def compare(X=X, y=y, **parameters):
 
 @pytest.mark.parametrize("design", ["blocks", "groups", "covariates"])
 def test_a_design_needs_permutations(design):
-    with pytest.raises(ValueError, match=f"{design} says which labels may be permuted, but n_permutations is 0"):
+    with pytest.raises(ValueError, match=f"n_permutations must be above 0 with {design}; got 0"):
         fastfs.snp_pairs(X, y, **{design: np.arange(len(y)) % 5})
 
 
@@ -30,13 +30,13 @@ def test_a_design_needs_permutations(design):
     "change, error, words",
     [
         ({"y": ["a"] * 20}, ValueError, "at least two classes; got one class"),
-        ({"y": ["a", "b", "c", "d"] * 5}, ValueError, "between two classes, but y has 4: a, b, c and 1 more"),
+        ({"y": ["a", "b", "c", "d"] * 5}, ValueError, "between two classes; got 4, a, b, c and 1 more"),
         ({"y": [1, 2] * 9 + [np.nan, 2]}, ValueError, "no label for 1 of 20 samples, first for sample 18: drop them"),
         ({"y": np.linspace(0, 1, 20)}, ValueError, "continuous"),
         ({"y": y[:-1]}, ValueError, "one label for each of the 20 samples"),
         ({"y": None}, ValueError, "y"),
         ({"X": X[:, :1]}, ValueError, "a pair needs two SNPs, but there is only one"),
-        ({"snps": []}, ValueError, "snps must name at least two columns, which make a pair, but names 0"),
+        ({"snps": []}, ValueError, "snps must name at least two columns, which make a pair; got 0"),
         ({"snps": [3]}, ValueError, "at least two columns"),
         ({"snps": [3, 6]}, ValueError, "column numbers from 0 to 5"),
         ({"snps": ["u", "v"]}, ValueError, "isn't a column name"),
