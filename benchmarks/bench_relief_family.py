@@ -30,7 +30,7 @@ import fastfs
 from benchmarks import harness
 from benchmarks.bench_relief import K, classes, difference_rate, distance_seconds, pair_features
 from benchmarks.harness import Report, Timing
-from fastfs._inputs.table import read_table
+from fastfs._inputs.table import encode_table
 from fastfs._machine.run import Run
 
 KINDS = ("genotypes", "10 % missing", "mixed", "numeric target", "three classes")
@@ -182,8 +182,8 @@ def categories(report: Report, repeats: int) -> None:
         {
             "two levels": (lambda: scores(two), 1.05),
             "three levels": (lambda: scores(three), 2.2),
-            "two levels: numbering the categories alone": (lambda: read_table(two, every, Run(1)), None),
-            "three levels: the same": (lambda: read_table(three, every, Run(1)), None),
+            "two levels: numbering the categories alone": (lambda: encode_table(two, every, Run(1)), None),
+            "three levels: the same": (lambda: encode_table(three, every, Run(1)), None),
         },
     )
 

@@ -25,13 +25,13 @@ def pairs(selector: Any, feature_names: Sequence[str]) -> dict[str, list[Any]]:
 def parameters(selector: Any) -> dict[str, Any]:
     """Return the parameters of an estimator and of estimators inside it for JSON, which has no infinity."""
 
-    def plain(value: Any) -> Any:
+    def json_value(value: Any) -> Any:
         if hasattr(value, "get_params"):
             return type(value).__name__
         return "inf" if isinstance(value, float) and value == np.inf else value
 
     given = selector.get_params().items()
-    return {name: plain(value) for name, value in given if name.rpartition("__")[2] != "verbose"}
+    return {name: json_value(value) for name, value in given if name.rpartition("__")[2] != "verbose"}
 
 
 def title(method: Method, selector: Any) -> str:

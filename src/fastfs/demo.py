@@ -70,7 +70,7 @@ def _manifest(figure: "SubFigure", X: np.ndarray, y: np.ndarray, report: Report 
         pl.image(X[y == digit].mean(axis=0), SHAPE, ax=ax, title=f"mean {digit}")
         ax.images[0].set_cmap("gray_r")
     pl.image(selector.scores_, SHAPE, ax=scores, title="score, the best 5 numbered")
-    _number(scores, np.argsort(selector.ranking_)[:5])
+    _write_ranks(scores, np.argsort(selector.ranking_)[:5])
     # The first eigenvector of M usually has one sign: then all colours can show its size.
     pl.image(shared, SHAPE, ax=mean, signed=bool(shared.min() < 0), title="shared: 1st eigenvector of M")
     pl.image(different, SHAPE, ax=difference, signed=True, title="different: 1st eigenvector of D")
@@ -85,14 +85,14 @@ def _projse(figure: "SubFigure", X: np.ndarray, y: np.ndarray, report: Report | 
     )
     axes = figure.subplots(1, 5)
     pl.image(selector.scores_, SHAPE, ax=axes[0], title="explained by the class")
-    _number(axes[0], selector.selected_[:1])
+    _write_ranks(axes[0], selector.selected_[:1])
     left = np.arange(X.shape[1]) % SHAPE[1] < SHAPE[1] // 2
     halves = fastfs.projse_two_view(X[:, left], X[:, ~left], n_features_to_select=5, center=True)
     for ax, side, half, name in zip(axes[1:], (left, ~left), halves, ("right half", "left half"), strict=False):
         scores = np.zeros(X.shape[1])
         scores[side] = half.scores
         pl.image(scores, SHAPE, ax=ax, title=f"by the {name}, 5 chosen")
-        _number(ax, np.flatnonzero(side)[half.selected])
+        _write_ranks(ax, np.flatnonzero(side)[half.selected])
     for ax, half, name in zip(axes[3:], halves, ("left", "right"), strict=True):
         ax.bar(np.arange(1, 6), half.selection_scores, color="#4c72b0")
         ax.plot(np.arange(1, 6), half.captured, "o-", color="#c44e52")
@@ -112,7 +112,7 @@ def _relieff(figure: "SubFigure", X: np.ndarray, y: np.ndarray, report: Report |
     for ax, (name, selector) in zip(images, fitted.items(), strict=True):
         # Pixels with scores below 0 say nothing, so all colours are for positive scores.
         pl.image(np.maximum(selector.scores_, 0), SHAPE, ax=ax, title=f"{name}, the best 5 numbered")
-        _number(ax, np.argsort(selector.ranking_)[:5])
+        _write_ranks(ax, np.argsort(selector.ranking_)[:5])
         curves.plot(np.arange(1, 65), np.sort(selector.scores_)[::-1] / selector.scores_.max(), label=name)
     curves.set_ylim(-0.3, 1.03)  # MultiSURF goes far below 0 here: most digits have no near miss
     curves.set_title("share of the best score, by rank")
@@ -126,7 +126,7 @@ def _immigrate(figure: "SubFigure", X: np.ndarray, y: np.ndarray, report: Report
     figure.suptitle("IMMIGRATE: which pixels, and which pairs of them, tell near digits apart?", color="#444444")
     scores, pairs, residuals, heat, one = figure.subplots(1, 5)
     pl.image(selector.scores_, SHAPE, ax=scores, title="score, the best 5 numbered")
-    _number(scores, np.argsort(selector.ranking_)[:5])
+    _write_ranks(scores, np.argsort(selector.ranking_)[:5])
     for ax, by, title in (
         (pairs, "weight", "the 12 strongest pairs"),
         (residuals, "residual", "strongest residuals (blue: < 0)"),
@@ -182,7 +182,7 @@ def _ikdr(figure: "SubFigure", X: np.ndarray, y: np.ndarray, report: Report | No
     )
     weights, *mixtures, profile, plane = figure.subplots(1, 5)
     pl.image(selector.feature_weights_, SHAPE, ax=weights, title=f"weight: {selector.n_selected_} of 64 have any")
-    _number(weights, np.argsort(selector.ranking_)[: min(5, selector.n_selected_)])
+    _write_ranks(weights, np.argsort(selector.ranking_)[: min(5, selector.n_selected_)])
     for j, ax in enumerate(mixtures):
         shares = selector.dual_coef_[:, j]
         pl.image(shares @ X, SHAPE, ax=ax, title=f"dimension {j}: {np.count_nonzero(shares)} digits, mixed")
@@ -210,7 +210,7 @@ ROWS: dict[str, Callable[["SubFigure", np.ndarray, np.ndarray, Report | None], A
 }
 
 
-def _number(ax: Any, pixels: np.ndarray) -> None:
+def _write_ranks(ax: Any, pixels: np.ndarray) -> None:
     """Write their ranks into the pixels of an image, best pixels first."""
     from matplotlib.patheffects import withStroke
 

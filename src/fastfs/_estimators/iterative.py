@@ -93,7 +93,7 @@ class IterativeRelief(_Wrapper):
         <fit_of_a_wrapper>
         """
         with self._all_or_nothing():
-            X = self._read_table(X)
+            X = self._prepare_table(X)
             n_features = X.shape[1]
             count_selected(self.n_features_to_select, n_features)  # a bad number is refused before the work
             n_iter, tol = as_int("n_iter", self.n_iter, low=1), as_not_negative("tol", self.tol)

@@ -100,7 +100,7 @@ class _Wrapper(_Selector):
 
     estimator: Any
 
-    def _read_table(self, X: Any) -> Any:
+    def _prepare_table(self, X: Any) -> Any:
         """Return X in a form that allows selecting columns, without changing its values; set its columns."""
         if hasattr(X, "__next__"):
             raise TypeError(

@@ -83,7 +83,7 @@ class TuRF(_Wrapper):
         <fit_of_a_wrapper>
         """
         with self._all_or_nothing():
-            X = self._read_table(X)
+            X = self._prepare_table(X)
             n_features = X.shape[1]
             n_kept = count_selected(self.n_features_to_select, n_features)
             step = _n_to_remove(self.step, n_features)

@@ -120,7 +120,7 @@ class VLS(_Wrapper, RoundsMaker):
         return self
 
     def _make_rounds(self, X: Any, y: Any, **fit_params: Any) -> "_SubsetRounds":
-        X = self._read_table(X)
+        X = self._prepare_table(X)
         return _SubsetRounds(self, self._inner_rounds(X, y, fit_params), X.shape[1])
 
 
@@ -136,12 +136,12 @@ class _SubsetRounds:
     """
 
     def __init__(self, vls: VLS, inner: Rounds, n_features: int) -> None:
-        self._inner, self._report, self._draw = inner, as_progress(vls.verbose), _make_drawer(vls, n_features)
+        self._inner, self._report, self._draw_subsets = inner, as_progress(vls.verbose), _make_drawer(vls, n_features)
         self.subsets: list[Columns] = []
         self.pair_probability = np.nan
 
     def score_columns(self, columns: Columns) -> npt.NDArray[np.float64]:
-        drawn, self.pair_probability = self._draw(columns)
+        drawn, self.pair_probability = self._draw_subsets(columns)
         self.subsets = list({subset.tobytes(): subset for subset in drawn}.values())
         best = np.full(len(columns), -np.inf)
         for number, subset in enumerate(self.subsets):

@@ -54,7 +54,7 @@ def check_output(path: str | os.PathLike[str], endings: Collection[str]) -> None
     path = Path(path)
     if path.suffix.lower() not in endings:
         raise ValueError(f"Cannot write '{path}': its name must end in {any_of(endings)}")
-    _target(path)
+    _writable_file(path)
 
 
 def resolved(path: str | os.PathLike[str]) -> Path:
@@ -62,7 +62,7 @@ def resolved(path: str | os.PathLike[str]) -> Path:
     return Path(os.path.realpath(path))
 
 
-def _target(path: Path) -> tuple[Path, os.stat_result | None]:
+def _writable_file(path: Path) -> tuple[Path, os.stat_result | None]:
     """Return the file that is written and its state if it exists. Raise ValueError if it can't be written."""
     target = resolved(path)
     folder = target.parent
@@ -110,7 +110,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     Each writer of the file has a separate temporary: the last one that ends stays. A file that exists keeps
     its mode and, as far as the system lets us, its owner, group and access list.
     """
-    target, before = _target(Path(path))
+    target, before = _writable_file(Path(path))
     # Beside the target, because a rename is atomic only within one file system; with its ending, which tells formats.
     temporary = target.with_name(f".fastfs-{secrets.token_hex(8)}{target.suffix}")
     # Nobody else reads a temporary that will be as private as the file before it.

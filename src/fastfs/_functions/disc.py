@@ -14,7 +14,7 @@ from fastfs._inputs.entry import entry
 from fastfs._inputs.matrix import as_matrix, column_names
 from fastfs._inputs.source import Source
 from fastfs._inputs.sparse import Sparse
-from fastfs._inputs.storage import by_rows, plain
+from fastfs._inputs.storage import as_plain_array, by_rows
 from fastfs._inputs.streams import LARGE_BLOCK_BYTES, Passes
 from fastfs._inputs.values import for_core
 from fastfs._inputs.workers import PassesOnWorkers
@@ -253,7 +253,7 @@ class StreamedGroups:
         self.n_features, self.n_passes = width, self._core.n_passes
         self.algorithm = "sketch" if self.n_passes == 2 else "sums"
         if source.dask is not None:
-            on_workers = PassesOnWorkers(source, run, _by_rows, rows=rows, columns=columns)
+            on_workers = PassesOnWorkers(source, run, _block_for_core, rows=rows, columns=columns)
             for _ in range(self.n_passes):
                 core_results = on_workers.run_pass(self._core).state
                 self._core.next(kept, core_results if self.n_passes > 1 else None)
@@ -263,7 +263,7 @@ class StreamedGroups:
         )
 
         def add_block(first: int, block: Any, block_run: Run) -> None:
-            self._core.update(_by_rows(block, block_run), first, block_run)
+            self._core.update(_block_for_core(block, block_run), first, block_run)
 
         for _ in range(self.n_passes):
             passes.run_pass(add_block)
@@ -280,7 +280,7 @@ class StreamedGroups:
         return {"stream": self._core, "group": group}
 
 
-def _by_rows(block: Any, run: Run) -> Any:
+def _block_for_core(block: Any, run: Run) -> Any:
     """Return a block in the form that the core reads by rows."""
     return by_rows(block)
 
@@ -347,7 +347,7 @@ def _as_graph(W: Any, run: Run) -> Any:
     """Return affinities as a CSR matrix of floats; other formats are copied."""
     from scipy.sparse import csr_matrix
 
-    W = plain(W)
+    W = as_plain_array(W)
     if W.ndim != 2:
         raise ValueError(f"a graph must be a 2-D array of features x features; got {W.ndim}-D")
     return csr_matrix(as_matrix(W, run))

@@ -205,7 +205,7 @@ class StreamedTargets:
 
         if source.dask is not None:
             start_stream(source.shape[1] if columns is None else len(columns))  # type: ignore[arg-type]
-            prepare = partial(_by_rows, makes_dense=self._makes_dense)
+            prepare = partial(_block_for_core, makes_dense=self._makes_dense)
             on_workers = PassesOnWorkers(source, run, prepare, rows=rows, columns=columns)
             stream: Any = self._core
             self.sums = on_workers.run_pass(stream, labels if with_sums else None, n_classes).sums
@@ -216,7 +216,7 @@ class StreamedTargets:
         def add_block(first: int, block: Any, block_run: Run) -> None:
             if self._core is None:
                 start_stream(block.shape[1])
-            self._core.update(_by_rows(block, block_run, makes_dense=self._makes_dense), first, block_run)
+            self._core.update(_block_for_core(block, block_run, makes_dense=self._makes_dense), first, block_run)
 
         def add_block_and_sums(first: int, block: Any, block_run: Run) -> None:
             if with_sums:
@@ -238,7 +238,7 @@ class StreamedTargets:
         return Outcome(result, describe_family_warnings(core_result, response, None, options))
 
 
-def _by_rows(block: Any, run: Run, *, makes_dense: bool) -> Any:
+def _block_for_core(block: Any, run: Run, *, makes_dense: bool) -> Any:
     """Return a sparse block as a dense array or as CSR, and a dense one unchanged."""
     return made_dense(block, run) if makes_dense else by_rows(block)
 

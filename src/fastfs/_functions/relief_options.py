@@ -10,7 +10,7 @@ from fastfs._functions.options import option_class, option_field
 from fastfs._inputs.genotypes import Genotypes
 from fastfs._inputs.matrix import as_array, as_dense, as_matrix
 from fastfs._inputs.response import Response, read_response
-from fastfs._inputs.table import Table, as_categorical_features, read_table
+from fastfs._inputs.table import Table, as_categorical_features, encode_table
 from fastfs._machine.params import as_bool, as_float, as_int, as_seed, check_choice, one_of
 from fastfs._machine.run import Run
 
@@ -157,7 +157,7 @@ class TableOptions(TableFields, FamilyOptions):
     NUMBERS_ONLY: ClassVar[bool] = False
 
     def make_table(self, X: Any, run: Run) -> Table:
-        return read_table(X, self.categorical_features, run)
+        return encode_table(X, self.categorical_features, run)
 
     def values_for_core(self, X: Any, run: Run) -> Any:
         return as_matrix(X, run)

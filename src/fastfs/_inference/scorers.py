@@ -84,7 +84,7 @@ def sums_scorer(model: Any, X: Any, y: Any, groups: Any) -> tuple[Labels, Scorer
     source = None if groups is None or y is None else as_stream(X)
     if source is None or not scored._wants_sums(source, True):
         return None
-    classes, labels = _as_labels(y)
+    classes, labels = _encode_labels(y)
     units = None if classes is None else Design(labels, groups=groups).moving_groups
     if classes is None or units is None:
         return None
@@ -102,7 +102,7 @@ def sums_scorer(model: Any, X: Any, y: Any, groups: Any) -> tuple[Labels, Scorer
     return labels, score_labelings
 
 
-def _as_labels(y: Any) -> tuple[Array | None, Array]:
+def _encode_labels(y: Any) -> tuple[Array | None, Array]:
     """Return the classes and the position of each label among them, or None and the target if it is numbers."""
     y = as_values(y)
     if y.dtype.names or (y.dtype.kind == "f" and not np.array_equal(y, np.floor(y))):
@@ -113,7 +113,7 @@ def _as_labels(y: Any) -> tuple[Array | None, Array]:
 
 def make_refitting_scorer(model: Any, X: Any, y: Any, params: Mapping[str, Any] | None = None) -> tuple[Labels, Scorer]:
     """Return the labels as numbers, and a scorer that fits a model without a label-free stage to each permutation."""
-    classes, labels = _as_labels(y)
+    classes, labels = _encode_labels(y)
 
     def score_labelings(labelings: Sequence[Labels]) -> Iterator[tuple[Array, float]]:
         for labeling in labelings:

@@ -75,7 +75,7 @@ def _read_samples(path: Path, budget: int | None) -> tuple[np.ndarray, np.ndarra
 
 def _read_snps(path: Path, budget: int | None) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Return chromosomes, names, positions, and pairs of alleles."""
-    rows = list(_rows(path, _BIM, budget))
+    rows = list(_text_rows(path, _BIM, budget))
     position = np.array([_position(path, i, row[3]) for i, row in enumerate(rows)], np.int64)
     return (
         np.array([row[0] for row in rows]),
@@ -87,10 +87,10 @@ def _read_snps(path: Path, budget: int | None) -> tuple[np.ndarray, np.ndarray, 
 
 def fam_rows(path: Path, budget: int | None) -> list[list[str]]:
     """Return the rows of a .fam file."""
-    return list(_rows(path, _FAM, budget))
+    return list(_text_rows(path, _FAM, budget))
 
 
-def _rows(path: Path, columns: tuple[str, ...], budget: int | None) -> Iterator[list[str]]:
+def _text_rows(path: Path, columns: tuple[str, ...], budget: int | None) -> Iterator[list[str]]:
     """Yield the rows of a text file, which must have these columns."""
     held = Held(path, budget)
     with naming(path), path.open(encoding="utf-8-sig") as file:

@@ -112,12 +112,12 @@ def _(X: Any) -> Any:
 
 
 @singledispatch
-def plain(X: Any) -> Any:
+def as_plain_array(X: Any) -> Any:
     """Return sparse values unchanged, and anything else as an array."""
     return np.asarray(X)
 
 
-@plain.register(Sparse)
+@as_plain_array.register(Sparse)
 def _(X: Any) -> Any:
     return X
 

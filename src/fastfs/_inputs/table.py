@@ -55,7 +55,7 @@ def as_categorical_features(name: str, columns: Any) -> Any:
     return columns
 
 
-def read_table(X: Any, categorical_features: Any, run: Run) -> Table:
+def encode_table(X: Any, categorical_features: Any, run: Run) -> Table:
     """Return X with its categories as codes; a copy is charged to the budget of the run."""
     require_table(X)
     if hasattr(X, "to_pandas") and hasattr(X, "column_names"):  # a table of Arrow can't choose columns

@@ -78,7 +78,7 @@ def link_blas() -> bool:
     return _lapack.register()[0]
 
 
-def _best(task: Callable[[], object]) -> float:
+def _least_time(task: Callable[[], object]) -> float:
     """Return the best of several measurements."""
     return min(timeit.repeat(task, number=1, repeat=3))
 
@@ -93,10 +93,10 @@ def _ceilings() -> dict[str, float]:
     for name in ("float64", "float32"):
         X = np.random.default_rng(0).standard_normal((n, d)).astype(name)
         gram = partial(core.affinity, X, "linear", 1.0, np.empty((d, d), name), Run(1))
-        found[f"gram_{name}_gflops"] = n * d * (d + 1) / _best(gram) / 1e9
+        found[f"gram_{name}_gflops"] = n * d * (d + 1) / _least_time(gram) / 1e9
     size, repeats = 1 << 14, 200
     for name in ("float64", "float32"):
         seconds = min(core.exp_seconds(name, size, repeats) for _ in range(3))
         found[f"exp_{name}_gelems"] = size * repeats / seconds / 1e9
-    found["write_gbytes"] = 8 * (1 << 24) / _best(lambda: np.empty(1 << 24).fill(1.0)) / 1e9
+    found["write_gbytes"] = 8 * (1 << 24) / _least_time(lambda: np.empty(1 << 24).fill(1.0)) / 1e9
     return found

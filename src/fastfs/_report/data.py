@@ -56,7 +56,7 @@ class Data:
     matching: str = ""
 
     @classmethod
-    def read(
+    def from_file(
         cls,
         path: Path,
         label: Any,

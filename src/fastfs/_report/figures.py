@@ -43,7 +43,7 @@ class Figures:
     def __init__(self) -> None:
         self._numbers = count(1)
 
-    def of(self, study: Study, names: Sequence[str], top: int) -> dict[str, str]:
+    def draw_study(self, study: Study, names: Sequence[str], top: int) -> dict[str, str]:
         """Return the figures of a method."""
         top = min(top, _BARS_AT_MOST)
         height = 0.75 + 0.135 * min(top, len(names))

@@ -13,12 +13,12 @@ def page(numbers: Mapping[str, Any], figures: Mapping[str, Any]) -> str:
     from jinja2 import Environment, StrictUndefined
 
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    environment.filters |= {"number": _number, "p": _pvalue}
+    environment.filters |= {"number": _format_number, "p": _pvalue}
     template = environment.from_string(files("fastfs._report").joinpath("template.html").read_text(encoding="utf-8"))
     return template.render(report=numbers, figures=figures, shown=_SHOWN) + "\n"
 
 
-def _number(value: float | None) -> str:
+def _format_number(value: float | None) -> str:
     """Format a number for the page with four digits."""
     if value is None:
         return "\N{EN DASH}"

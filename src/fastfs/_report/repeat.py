@@ -123,7 +123,7 @@ def repeat(
     ...     fastfs.repeat(pathlib.Path(folder, "report.json")).same
     True
     """
-    before = _read(Path(path))
+    before = _read_report(Path(path))
     say: Any = as_progress(verbose)
     try:
         return _repeat(Path(path), before, n_jobs, max_memory, say)
@@ -151,10 +151,10 @@ def _hash_of(source: Path, label: Any, arguments: Mapping[str, Any], run: Run) -
     from fastfs._report.data import Data
 
     blocks, groups, covariates, reading = (arguments[name] for name in ("blocks", "groups", "covariates", "reading"))
-    return Data.read(source, label, blocks, groups, covariates, reading, run).sha256()
+    return Data.from_file(source, label, blocks, groups, covariates, reading, run).sha256()
 
 
-def _read(path: Path) -> dict[str, Any]:
+def _read_report(path: Path) -> dict[str, Any]:
     if path.is_dir():
         raise ValueError(f"'{path}' is a directory; give the .json next to the page of a report")
     try:

@@ -17,7 +17,7 @@ from fastfs._machine.results import result_class
 from fastfs._machine.run import Run, as_progress
 from fastfs._methods import METHODS, REPORTED
 from fastfs._report.data import Data, file_sha256
-from fastfs._report.study import Plan, Study, agreement, plain
+from fastfs._report.study import Plan, Study, agreement, json_value
 from fastfs._types import Progress
 
 # Version of the layout of the JSON, for programs that read it.
@@ -62,7 +62,7 @@ class Report:
         path : path
             Ends in ``.html`` or ``.htm``.
         """
-        page, numbers, table = files_of(path)
+        page, numbers, table = report_files(path)
         with io.replacing(page) as a, io.replacing(numbers) as b, io.replacing(table) as c:
             a.write_text(self.html, encoding="utf-8", newline="\n")
             b.write_text(io.printable(as_json(self.numbers)), encoding="utf-8", newline="\n")
@@ -195,7 +195,7 @@ def report(
             )
         say("reading", 0.0)
         covariates = [covariates] if isinstance(covariates, str) else list(covariates or [])
-        data = Data.read(Path(X), y, blocks, groups, covariates, reading, run)
+        data = Data.from_file(Path(X), y, blocks, groups, covariates, reading, run)
     else:
         if reading:
             raise ValueError("reading is for a path: leave it out if X is an array")
@@ -220,28 +220,28 @@ def _make(data: Data, plan: Plan, arguments: dict[str, Any], say: Progress) -> R
         plan.make(word, data)  # a parameter that is wrong ends the report before any work
     numbers: dict[str, Any] = {"report": LAYOUT}
     arguments |= {name: getattr(plan, name) for name in ("methods", "params", "top", "n_permutations", "n_subsamples")}
-    numbers["arguments"] = plain(arguments | {"random_state": plan.random_state})
+    numbers["arguments"] = json_value(arguments | {"random_state": plan.random_state})
     numbers["command"] = command(numbers["arguments"])
     numbers["input"] = {"file_sha256": None if data.source is None else file_sha256(data.source)}
     numbers["input"]["sha256"] = data.sha256()
     numbers["environment"] = environment(plan.n_jobs)
-    numbers["data"] = plain(data.card())
+    numbers["data"] = json_value(data.card())
     numbers["n_selected"] = plan.n_selected(data)
-    studies = [Study.of(word, data, plan, say) for word in plan.methods]
-    numbers["methods"] = [study.numbers(data, plan.top) for study in studies]
+    studies = [Study.make(word, data, plan, say) for word in plan.methods]
+    numbers["methods"] = [study.as_dict(data, plan.top) for study in studies]
     numbers["agreement"] = agreement(studies, data, plan.n_selected(data), plan.top)
     numbers["text"], numbers["references"] = methods_paragraph(numbers)
     say("figures", 0.0)
     drawer = Figures()
-    figures: dict[str, Any] = {study.word: drawer.of(study, data.names, plan.top) for study in studies}
+    figures: dict[str, Any] = {study.word: drawer.draw_study(study, data.names, plan.top) for study in studies}
     figures["consensus"] = drawer.consensus(studies, data.names, plan.top)
     table: dict[str, list[Any]] = {"feature": data.names, "index": list(range(len(data.names)))}
     for study in studies:
-        table |= {f"{study.word}_{name}": values.tolist() for name, values in study.columns().items()}
+        table |= {f"{study.word}_{name}": values.tolist() for name, values in study.feature_columns().items()}
     return Report(numbers, table, io.printable(page(numbers, figures)))
 
 
-def files_of(path: str | os.PathLike[str]) -> tuple[Path, Path, Path]:
+def report_files(path: str | os.PathLike[str]) -> tuple[Path, Path, Path]:
     """Return the paths of the page, its JSON and its CSV; raise ValueError if one of them can't be written."""
     path = Path(path)
     io.check_output(path, (".html", ".htm"))

@@ -81,7 +81,7 @@ class Study:
     warnings: list[str]
 
     @classmethod
-    def of(cls, word: str, data: Data, plan: Plan, report: Progress) -> "Study":
+    def make(cls, word: str, data: Data, plan: Plan, report: Progress) -> "Study":
         from sklearn.base import clone
 
         method, selector = METHODS[word], plan.make(word, data)
@@ -129,7 +129,7 @@ class Study:
     def word(self) -> str:
         return self.method.word
 
-    def columns(self) -> dict[str, Array]:
+    def feature_columns(self) -> dict[str, Array]:
         """Return columns with one value per feature: ranks, scores, p-values, frequencies."""
         found: dict[str, Array] = {"rank": self.selector.ranking_, "score": self.selector.scores_}
         if self.test is not None:
@@ -141,9 +141,9 @@ class Study:
             found |= {"shuffled_rank": self.twin.shuffled_ranking, "shuffled_score": self.twin.shuffled_scores}
         return found
 
-    def numbers(self, data: Data, top: int) -> dict[str, Any]:
+    def as_dict(self, data: Data, top: int) -> dict[str, Any]:
         """Return everything that the JSON file and the page show about the method."""
-        columns, selector = self.columns(), self.selector
+        columns, selector = self.feature_columns(), self.selector
         of_machine = ("n_jobs", "max_memory")  # a repetition can choose them anew
         parameters = {name: value for name, value in _findings.parameters(selector).items() if name not in of_machine}
         found: dict[str, Any] = {
@@ -151,21 +151,21 @@ class Study:
             "estimator": self.method.estimator,
             "finds": self.method.genes,
             "picture": None if self.method.picture is None else self.method.picture.title,
-            "parameters": plain(parameters),
+            "parameters": json_value(parameters),
             "form": _findings.form(selector) | _findings.rules(selector),
-            "ranking": _rows(columns, selector.ranking_, data.names, top),
+            "ranking": _best_rows(columns, selector.ranking_, data.names, top),
             "sha256": {name: digest(values) for name, values in columns.items()},
         }
         for what, make in (
             ("permutation_test", self._tested),
-            ("shuffled_twin", self._twin_of),
+            ("shuffled_twin", self._describe_twin),
             ("stability", self._stable),
             ("sensitivity", self._scales),
         ):
             found[what] = {"reason": self.reasons[what]} if what in self.reasons else make(data, top)
-        found["findings"] = plain(_findings.findings(self.method, selector, data.names))
+        found["findings"] = json_value(_findings.findings(self.method, selector, data.names))
         found["warnings"] = self.warnings
-        return {name: plain(value) for name, value in found.items()}
+        return {name: json_value(value) for name, value in found.items()}
 
     def _tested(self, data: Data, top: int) -> dict[str, Any]:
         test = self.test
@@ -184,7 +184,7 @@ class Study:
             "null_statistics": test.null_statistics,
         }
 
-    def _twin_of(self, data: Data, top: int) -> dict[str, Any]:
+    def _describe_twin(self, data: Data, top: int) -> dict[str, Any]:
         twin = self.twin
         assert twin is not None
         columns = {"score": twin.shuffled_scores, "true_rank": twin.ranking}
@@ -194,7 +194,7 @@ class Study:
             "top": twin.top,
             "by_chance": twin.top**2 / len(twin.scores),
             "design": twin.design,
-            "ranking": _rows({"rank": twin.shuffled_ranking} | columns, twin.shuffled_ranking, data.names, top),
+            "ranking": _best_rows({"rank": twin.shuffled_ranking} | columns, twin.shuffled_ranking, data.names, top),
         }
 
     def _stable(self, data: Data, top: int) -> dict[str, Any]:
@@ -209,7 +209,7 @@ class Study:
             "relevance_correlation": stability.relevance_correlation,
             "n_subsamples": len(stability.selected),
             "n_selected": float(np.mean([len(selected) for selected in stability.selected])),
-            "ranking": _rows({"rank": ranks, "frequency": stability.frequencies}, ranks, data.names, top),
+            "ranking": _best_rows({"rank": ranks, "frequency": stability.frequencies}, ranks, data.names, top),
         }
 
     def _scales(self, data: Data, top: int) -> dict[str, Any]:
@@ -222,7 +222,7 @@ def agreement(studies: Sequence[Study], data: Data, n_selected: int, top: int) -
     pairs = []
     for i, a in enumerate(studies):
         for j, b in enumerate(studies[:i]):
-            best = [_best(study.selector.ranking_, n_selected) for study in (b, a)]
+            best = [best_features(study.selector.ranking_, n_selected) for study in (b, a)]
             pairs.append(
                 {
                     "methods": [b.method.estimator, a.method.estimator],
@@ -236,17 +236,17 @@ def agreement(studies: Sequence[Study], data: Data, n_selected: int, top: int) -
     return {
         "n_selected": n_selected,
         "by_chance": n_selected**2 / data.X.shape[1],
-        "pairs": plain(pairs),
-        "consensus": plain(_rows(columns, ranked.ranking, data.names, top)),
+        "pairs": json_value(pairs),
+        "consensus": json_value(_best_rows(columns, ranked.ranking, data.names, top)),
     }
 
 
-def plain(value: Any) -> Any:
+def json_value(value: Any) -> Any:
     """Return a value for JSON, which has neither NaN nor infinity, nor NumPy's types."""
     if isinstance(value, dict):
-        return {str(name): plain(inner) for name, inner in value.items()}
+        return {str(name): json_value(inner) for name, inner in value.items()}
     if isinstance(value, list | tuple | np.ndarray):
-        return [plain(inner) for inner in (value.tolist() if isinstance(value, np.ndarray) else value)]
+        return [json_value(inner) for inner in (value.tolist() if isinstance(value, np.ndarray) else value)]
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, float) and not np.isfinite(value):
@@ -254,16 +254,16 @@ def plain(value: Any) -> Any:
     return value if isinstance(value, str | int | float | bool | None) else str(value)
 
 
-def _rows(columns: dict[str, Array], ranks: Integers, names: Sequence[str], top: int) -> list[dict[str, Any]]:
+def _best_rows(columns: dict[str, Array], ranks: Integers, names: Sequence[str], top: int) -> list[dict[str, Any]]:
     """Return one dict per feature for the best features."""
     rows = []
-    for j in _best(ranks, top).tolist():
+    for j in best_features(ranks, top).tolist():
         row = {name: values[j].item() for name, values in columns.items()}
         rows.append({"rank": row.pop("rank"), "feature": names[j], "index": j} | row)
     return rows
 
 
-def _best(ranks: Array, n: int) -> Integers:
+def best_features(ranks: Array, n: int) -> Integers:
     found: Integers = np.argsort(ranks, kind="stable")[:n]
     return found
 
@@ -306,7 +306,7 @@ def _sensitivity(method: Method, selector: Any, data: Data, n_selected: int) -> 
         value = max(1, round(used * factor)) if isinstance(used, int) else float(used) * factor
         with silence_warnings():
             other = clone(selector).set_params(**{name: value}).fit(data.X, data.y)
-        best = [_best(fitted.ranking_, n_selected) for fitted in (selector, other)]
+        best = [best_features(fitted.ranking_, n_selected) for fitted in (selector, other)]
         rows.append(
             {
                 "value": value,

@@ -15,11 +15,11 @@ def info() -> None:
     """Say what fastfs found on this machine, and measure how fast it is (about a second)."""
     grid = Table.grid(padding=(0, 2))
     for name, value in fastfs.info(ceilings=True).items():
-        grid.add_row(*map(Text, _readable(name, value)))
+        grid.add_row(*map(Text, _as_words(name, value)))
     output().print(grid)
 
 
-def _readable(name: str, value: Any) -> tuple[str, str]:
+def _as_words(name: str, value: Any) -> tuple[str, str]:
     """Return an entry of `fastfs.info` as words and value; the last word of its key can be the unit of the value."""
     words, _, unit = name.rpartition("_")
     if unit in _UNITS:

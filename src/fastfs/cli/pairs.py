@@ -20,7 +20,7 @@ from fastfs.cli.score import (
     Input,
     check_files,
     names_of_the_file,
-    read,
+    read_data,
     samples_of_classes,
 )
 from fastfs.cli.show import print_pairs
@@ -128,9 +128,9 @@ def pairs(
     require_effects(kinds.needs(source), source, kinds)
     _require_effects(source, design, options, n_permutations)
     targets = [] if kinds.targets is None else [kinds.targets]
-    annotations = [*design.columns(), *([kinds.event] if kinds.event else [])]
+    annotations = [*design.sample_columns(), *([kinds.event] if kinds.event else [])]
     with progress(f"reading {source.file.name}") as report:
-        data = read(source, annotations, targets, kinds.event, max_memory=options.max_memory)
+        data = read_data(source, annotations, targets, kinds.event, max_memory=options.max_memory)
         arguments: dict[str, Any] = {"feature_names": data.table.feature_names, "n_permutations": n_permutations}
         arguments |= design.design_arguments(data.table) | options.of_call() | {"progress": report}
         with names_of_the_file(data, source.transpose):
@@ -152,7 +152,7 @@ def pairs(
             _columns(found, data.table.feature_names, columns), _about(method, found, data, about)
         )
         if kinds.plot is not None:
-            _draw(kinds.plot, found, data, min(options.top or ROWS_SHOWN, BARS_AT_MOST))
+            _draw_pairs(kinds.plot, found, data, min(options.top or ROWS_SHOWN, BARS_AT_MOST))
             written.append(f"wrote a picture to {kinds.plot}")
     _conclude(f"Compared the pairs of {data.table.X.shape[1]} features", found, data, written)
 
@@ -202,7 +202,7 @@ def snp_pairs(
     _require_effects(source, design, options, permutations)
     chosen = None if snps is None else [name for name in io.read_names(snps) if name]
     with progress(f"reading {source.file.name}") as report:
-        data = read(source, design.columns(), max_memory=options.max_memory)
+        data = read_data(source, design.sample_columns(), max_memory=options.max_memory)
         names = [str(name) for name in data.table.feature_names]
         with names_of_the_file(data, source.transpose):
             found = fastfs.snp_pairs(
@@ -279,7 +279,7 @@ def _conclude(compared: str, found: "Found", data: Data, written: list[str]) -> 
     say("; ".join([sentence, *matched, *written]) + ".")
 
 
-def _draw(path: Path, found: Any, data: Data, top: int) -> None:
+def _draw_pairs(path: Path, found: Any, data: Data, top: int) -> None:
     from matplotlib.figure import Figure
 
     from fastfs import pl

@@ -40,7 +40,7 @@ class DesignOptions:
         ),
     ] = None
 
-    def columns(self) -> list[str]:
+    def sample_columns(self) -> list[str]:
         """Return the names of the columns about samples that the test needs."""
         return [name for name in (self.blocks, self.groups, *(self.covariate or [])) if name is not None]
 
@@ -79,7 +79,7 @@ class PermutationOptions:
         """Return the number of permutations, or auto; 0: no test."""
         return as_number_or_auto(self.permutations)
 
-    def check(self, method: Method, has_targets: bool, has_weights: bool) -> None:
+    def check_method(self, method: Method, has_targets: bool, has_weights: bool) -> None:
         """Raise ValueError, before any work, for values and tests that don't suit the method."""
         for option, value in (("--statistic", self.statistic), ("--rank-by", self.rank_by)):
             if value not in (None, "z", "score"):
@@ -124,7 +124,7 @@ class Test:
     ranking: str
     ranks: Integers
 
-    def columns(self, order: Integers, *, to_read: bool) -> dict[str, list[Any]]:
+    def ranking_columns(self, order: Integers, *, to_read: bool) -> dict[str, list[Any]]:
         """Return the columns that the test adds to the ranking."""
         columns = {"z": self.found.z, "pvalue": self.found.pvalues, "pvalue_adjusted": self.found.pvalues_adjusted}
         if to_read:

@@ -59,9 +59,9 @@ class ReportOptions:
 @grouped
 def report(source: Input, design: DesignOptions, options: ReportOptions, machine: MachineOptions) -> None:
     """Rank the features of FILE by several methods, test the rankings, and write a page with all of it."""
-    from fastfs._report.report import files_of, require_packages
+    from fastfs._report.report import report_files, require_packages
 
-    check_files(source, [(path, (path.suffix,)) for path in files_of(options.out)])
+    check_files(source, [(path, (path.suffix,)) for path in report_files(options.out)])
     require_packages()
     reading = source.reading()
     if source.classes is not None:
@@ -86,7 +86,7 @@ def report(source: Input, design: DesignOptions, options: ReportOptions, machine
         )
     with signals_as_exits():
         found.save(options.out)
-    page, numbers, table = files_of(options.out)
+    page, numbers, table = report_files(options.out)
     data = found.numbers["data"]
     say(
         f"Ranked {data['n_features']} features of {data['n_samples']} samples by {len(found.numbers['methods'])} "

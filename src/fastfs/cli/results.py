@@ -39,7 +39,7 @@ def ranking(
     if clumps is not None:
         columns["clump_size"] = np.bincount(clumps.clump[clumps.clump >= 0])[: len(order)].tolist()
     if test:
-        columns |= test.columns(order, to_read=to_read)
+        columns |= test.ranking_columns(order, to_read=to_read)
     if hasattr(selector, "selected_"):
         n_selected = selector.n_selected_
         columns["selected"] = ["yes" if rank <= n_selected else "no" for rank in columns["rank"]]

@@ -23,7 +23,7 @@ from fastfs.cli.effects import FOR_P_VALUES, Needs, require_effects
 from fastfs.cli.grouping import grouped
 from fastfs.cli.method import MethodOptions, flag, make_selector, names
 from fastfs.cli.permutation import DesignOptions, PermutationOptions, Test
-from fastfs.cli.show import draw, print_pairs, print_ranking
+from fastfs.cli.show import draw_ranking, print_pairs, print_ranking
 from fastfs.cli.terminal import PLOT_ENDINGS, check_shown, progress, say, signals_as_exits
 from fastfs.cli.wrapper import WrapperOptions, wrap
 
@@ -222,7 +222,7 @@ class SampleOptions:
         typer.Option(metavar="COLUMN", help="For the RELIEF family: weights of the samples; not used as a feature."),
     ] = None
 
-    def columns(self) -> list[str]:
+    def sample_columns(self) -> list[str]:
         """Return the names of the columns about samples that aren't targets."""
         return [name for name in (self.weights, self.event) if name is not None]
 
@@ -302,12 +302,14 @@ def score(
     ]
     require_effects(table, source, samples, output, permuting, design, wrapper, clumping)
     selector = wrap(scorer, wrapper)
-    permuting.check(chosen, bool(targets), samples.weights is not None)
+    permuting.check_method(chosen, bool(targets), samples.weights is not None)
     with progress(f"reading {source.file.name}") as report:
-        data = read(source, [*samples.columns(), *design.columns()], targets, samples.event, options.max_memory)
+        data = read_data(
+            source, [*samples.sample_columns(), *design.sample_columns()], targets, samples.event, options.max_memory
+        )
         if output.top is not None and (chosen.selects or wrapper.turf is not None):
             selector.set_params(n_features_to_select=min(output.top, data.table.X.shape[1]))
-        scorer.set_params(**_of_the_table(scorer, data))
+        scorer.set_params(**_parameters_from_table(scorer, data))
         with names_of_the_file(data, source.transpose):
             try:
                 selector.set_params(verbose=report or False).fit(
@@ -328,7 +330,7 @@ def score(
     say(summary + (f"; wrote {' and '.join(written)}." if written else "."))
 
 
-def _of_the_table(selector: Any, data: Data) -> dict[str, Any]:
+def _parameters_from_table(selector: Any, data: Data) -> dict[str, Any]:
     """Return the parameters that depend on the table: numbers of named columns, and the type of the target."""
     given, found = selector.get_params(), {}
     known = data.table.feature_names
@@ -356,7 +358,7 @@ def _needs(method: Method, scorer: Any, targets: list[str]) -> list[Needs]:
 
 def _of_samples(samples: SampleOptions, data: Data) -> dict[str, Any]:
     """Return the arguments of `fit` other than X and y."""
-    return {} if samples.weights is None else {"sample_weight": _numbers(data.table, samples.weights)}
+    return {} if samples.weights is None else {"sample_weight": _read_weights(data.table, samples.weights)}
 
 
 def _times(table: io.Table, event: str) -> Any:
@@ -367,7 +369,7 @@ def _times(table: io.Table, event: str) -> Any:
     return records
 
 
-def _numbers(table: io.Table, name: str) -> Any:
+def _read_weights(table: io.Table, name: str) -> Any:
     try:
         return table.annotations[name].astype(np.float64)
     except ValueError:
@@ -415,7 +417,7 @@ def _targets(method: Method, source: Input, samples: SampleOptions) -> list[str]
     return targets
 
 
-def read(
+def read_data(
     source: Input,
     annotations: list[str],
     targets: Sequence[str] = (),
@@ -491,7 +493,7 @@ def _write(
         written.append(f"{len(pairs['rank'])} pairs to {output.pairs}")
     if output.plot is not None:
         bars = min(output.top or ROWS_SHOWN, BARS_AT_MOST, n_features)
-        draw(output.plot, method, selector, names, bars, Path(data.table.source).name, test)
+        draw_ranking(output.plot, method, selector, names, bars, Path(data.table.source).name, test)
         written.append(f"a picture to {output.plot}")
     return [", ".join(written[:-1])] * (len(written) > 1) + written[-1:]
 

@@ -49,7 +49,7 @@ def _cells(row: Iterable[Any]) -> list[Text]:
     return [Text(f"{v:.6g}" if isinstance(v, float) else "" if v is None else io.on_one_line(str(v))) for v in row]
 
 
-def draw(
+def draw_ranking(
     path: Path,
     method: Method,
     selector: Any,

@@ -21,17 +21,17 @@ class NotANumber(Exception):
         self.position = position
 
 
-def numbers(cells: Sequence[str]) -> list[float]:
+def parse_numbers(cells: Sequence[str]) -> list[float]:
     """Return the cells as numbers; missing ones are NaN."""
     try:
         if "_" not in "".join(cells):  # Python reads 1_2 as 12, and that is a name rather than a number
             return list(map(float, cells))
     except ValueError:
         pass
-    return [_number(cell, k) for k, cell in enumerate(cells)]
+    return [_parse_number(cell, k) for k, cell in enumerate(cells)]
 
 
-def _number(cell: str, position: int = 0) -> float:
+def _parse_number(cell: str, position: int = 0) -> float:
     cell = cell.strip()
     try:
         special = _SPECIAL_CELLS.get(cell)
@@ -72,7 +72,7 @@ def row_not_numeric(path: Path, name: str, samples: Sequence[str], cells: Sequen
 
     def is_number(cell: str) -> bool:
         try:
-            _number(cell)
+            _parse_number(cell)
         except NotANumber:
             return False
         return True
@@ -129,14 +129,14 @@ class SampleColumn:
         if isinstance(self.cells, np.ndarray):
             values: np.ndarray = self.cells[kept]
             return values
-        return _as_labels([self.cells[sample] for sample in kept])
+        return _convert_labels([self.cells[sample] for sample in kept])
 
 
 def _is_missing(cell: Any) -> bool:
     return cell is None or cell != cell or (isinstance(cell, str) and cell in _MISSING)
 
 
-def _as_labels(labels: Sequence[Any]) -> np.ndarray:
+def _convert_labels(labels: Sequence[Any]) -> np.ndarray:
     """Return labels as an array: numbers or bools that the file has as such, text that is integers, or text.
 
     Text such as 01 or 1.0 stays text, so that no two classes become one.

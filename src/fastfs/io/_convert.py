@@ -18,7 +18,7 @@ _ENTRIES, _ENTRY_BYTES = 1 << 22, 40
 _CHUNK = 1 << 16
 
 
-def by_rows(path: Path, out: Path, max_memory: int, report: Progress | None) -> None:
+def write_by_rows(path: Path, out: Path, max_memory: int, report: Progress | None) -> None:
     """Write a copy of an H5AD file that stores X by columns (CSC), with X by rows (CSR).
 
     `out` has `obs`, `var`, `uns`, `obsm` and `varm`; layers and `raw` are left out. The rows of a pass over X are those
@@ -44,10 +44,10 @@ def by_rows(path: Path, out: Path, max_memory: int, report: Progress | None) -> 
         begin = written = 0
         while written < n_entries:
             end = max(begin + 1, int(np.searchsorted(ends, written + at_once, "right")))
-            for name, values in _rows(X, begin, end).items():
+            for name, values in _entries_by_row(X, begin, end).items():
                 rows[name][written : written + len(values)] = values
             begin, written = end, int(ends[end - 1])
-            disk.check()
+            disk.raise_errors()
             if report is not None:
                 report("writing rows", written / n_entries)
 
@@ -66,7 +66,7 @@ class _Disk(io.FileIO):
             self.error = error
         return len(data)
 
-    def check(self) -> None:
+    def raise_errors(self) -> None:
         if self.error is not None:
             raise self.error
 
@@ -81,7 +81,7 @@ def _new(path: Path) -> Iterator[tuple[_Disk, Any]]:
             with h5py.File(disk, "w") as file:
                 yield disk, file
         finally:
-            disk.check()  # an error of HDF5 can follow from an earlier one of the disk
+            disk.raise_errors()  # an error of HDF5 can follow from an earlier one of the disk
 
 
 def _counts(indices: Any, n: int) -> np.ndarray:
@@ -92,7 +92,7 @@ def _counts(indices: Any, n: int) -> np.ndarray:
     return counts
 
 
-def _rows(X: Any, begin: int, end: int) -> dict[str, np.ndarray]:
+def _entries_by_row(X: Any, begin: int, end: int) -> dict[str, np.ndarray]:
     """Return the entries of some rows of a CSC matrix on disk, row after row, each in the order of the columns."""
     indptr, parts = X["indptr"][:], []
     for first in range(0, X["indices"].shape[0], _ENTRIES):

@@ -34,7 +34,7 @@ def read_label(
     how : str
         How lines were matched with samples.
     """
-    file = _read(path, label, samples, budget)
+    file = _read_sample_file(path, label, samples, budget)
     if len(file.header) == 1 and label is None:
         labels = file.column(0)
         if annotations:
@@ -60,7 +60,7 @@ def read_covariates(
     path: Path, names: Sequence[str], samples: Samples, rule: MatchRule, budget: int | None
 ) -> tuple[dict[str, SampleColumn], str]:
     """Read columns about the samples from a file, by default all but their names, and say how lines were matched."""
-    file = _read(path, names[0] if names else None, samples, budget)
+    file = _read_sample_file(path, names[0] if names else None, samples, budget)
     _require_columns(file, names)
     matching = match_samples(file, samples, None, names, rule)
     names = names or _other_columns(file, matching.keys, samples)
@@ -107,7 +107,7 @@ def _has_plink_names(header: Sequence[str]) -> bool:
     return any(name.lstrip("#").upper() == "IID" for name in header)
 
 
-def _read(path: Path, label: str | None, samples: Samples, budget: int | None) -> SampleFile:
+def _read_sample_file(path: Path, label: str | None, samples: Samples, budget: int | None) -> SampleFile:
     """Read the file; a first line that holds the name of a sample isn't a header."""
     is_plink = samples.families is not None and not path.name.lower().endswith((".csv", ".csv.gz"))
     if is_plink:

@@ -235,7 +235,7 @@ def _lines_of(key: _Key, change: Callable[[str], str] | None) -> Integers | None
     return lines
 
 
-def _best(keys: Sequence[_Key], change: Callable[[str], str] | None) -> tuple[_Key, int]:
+def _most_shared_key(keys: Sequence[_Key], change: Callable[[str], str] | None) -> tuple[_Key, int]:
     """Return the key with the most names of samples, and their number."""
     shares = [len(set(_changed(key.names, change)) & set(_changed(key.values, change))) for key in keys]
     best = int(np.argmax(shares))
@@ -256,7 +256,7 @@ def _without_fit(
     change: Callable[[str], str] | None,
 ) -> Matching:
     """Match some of the samples if the caller allows that; else raise an error that says why no column fits."""
-    key, n_shared = _best(keys, change)
+    key, n_shared = _most_shared_key(keys, change)
     names = _changed(key.names, change)
     if len(set(names)) < len(names):
         name, count = Counter(names).most_common(1)[0]

@@ -8,7 +8,14 @@ import numpy as np
 
 from fastfs._files.errors import one_line, short
 from fastfs._files.expand import TEXT_BYTES, Held
-from fastfs.io._cells import NotANumber, SampleColumn, column_not_numeric, column_of_kind, numbers, row_not_numeric
+from fastfs.io._cells import (
+    NotANumber,
+    SampleColumn,
+    column_not_numeric,
+    column_of_kind,
+    parse_numbers,
+    row_not_numeric,
+)
 from fastfs.io._layout import Content, Wanted, check_rows, feature_columns, sample_columns
 
 
@@ -43,7 +50,7 @@ def read_parquet(path: Path, wanted: Wanted) -> Content:
     names_at, keep = feature_columns(header, index, wanted, path, lambda: text(index[0] if index else 0))
     X = np.empty((table.num_rows, len(keep)), _dtype_of(table, keep), order="F")
     for k, j in enumerate(keep):
-        if held := _other_kind(table.schema.field(j)):
+        if held := _describe_other_values(table.schema.field(j)):
             raise column_of_kind(path, header[j], held)
         try:
             X[:, k] = _as_numbers(table.column(j))
@@ -79,7 +86,7 @@ def _read_parquet_features(path: Path, wanted: Wanted, table: Any, index: list[i
     features = table.take(rows) if aside else table
     X = np.empty((len(keep), len(rows)), _dtype_of(table, keep))
     for k, j in enumerate(keep):
-        if held := _other_kind(table.schema.field(j)):
+        if held := _describe_other_values(table.schema.field(j)):
             raise column_of_kind(path, header[j], held)
         try:
             X[k] = _as_numbers(features.column(j))
@@ -95,7 +102,7 @@ def _read_parquet_features(path: Path, wanted: Wanted, table: Any, index: list[i
     return Content(X, names, samples, of_samples)
 
 
-def _other_kind(field: Any) -> str | None:
+def _describe_other_values(field: Any) -> str | None:
     """Describe the values of a column that converts to numbers but doesn't hold any, such as dates; else None."""
     import pyarrow
 
@@ -128,4 +135,4 @@ def _as_numbers(column: Any) -> np.ndarray:
         return np.asarray(column)
     if types.is_integer(of) or types.is_boolean(of) or types.is_decimal(of) or types.is_null(of):
         return np.asarray(column.cast(pyarrow.float64(), safe=False))
-    return np.array(numbers(["" if cell is None else str(cell) for cell in column.to_pylist()]))
+    return np.array(parse_numbers(["" if cell is None else str(cell) for cell in column.to_pylist()]))

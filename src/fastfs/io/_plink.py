@@ -133,15 +133,17 @@ _LETTERS = {"23": "X", "24": "Y", "25": "XY", "26": "MT", "M": "MT"}
 def _of_chromosomes(chromosome: np.ndarray, wanted: Wanted, path: Path) -> np.ndarray:
     """Return the positions of the SNPs on the chromosomes that are wanted."""
 
-    def plain(name: str) -> str:
+    def without_prefix(name: str) -> str:
         name = name.upper().removeprefix("CHR")
         return _LETTERS.get(name, name)
 
-    present = {name: plain(name) for name in dict.fromkeys(chromosome.tolist())}
+    present = {name: without_prefix(name) for name in dict.fromkeys(chromosome.tolist())}
     for name in sorted(wanted.chromosomes | wanted.not_chromosomes):
-        if plain(name) not in present.values():
+        if without_prefix(name) not in present.values():
             raise unknown("chromosome", name, [*present], path.with_suffix(".bim"))
-    taken, left_out = ({plain(name) for name in names} for names in (wanted.chromosomes, wanted.not_chromosomes))
+    taken, left_out = (
+        {without_prefix(name) for name in names} for names in (wanted.chromosomes, wanted.not_chromosomes)
+    )
     chosen = [name for name, of in present.items() if (not taken or of in taken) and of not in left_out]
     if not chosen:
         raise ValueError(f"no SNP of '{path}' is left: its chromosomes are {', '.join([*present][:30])}")

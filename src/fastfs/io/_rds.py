@@ -15,7 +15,7 @@ import numpy as np
 
 from fastfs._files.errors import Parameter, TableError, damage_of, some_of, unknown
 from fastfs._files.expand import Bounded, Held
-from fastfs.io._cells import NotANumber, SampleColumn, column_not_numeric, column_of_kind, numbers
+from fastfs.io._cells import NotANumber, SampleColumn, column_not_numeric, column_of_kind, parse_numbers
 from fastfs.io._layout import (
     OR_LABELS,
     Content,
@@ -239,7 +239,7 @@ class _Frame:
         if found["type"] == "string":
             cells = ["" if cell is None else cell for cell in found["data"]]
             try:
-                return np.array(numbers(cells))
+                return np.array(parse_numbers(cells))
             except NotANumber as error:
                 raise column_not_numeric(self._path, name, error.position, cells[error.position], j == 0) from None
         held = (

@@ -15,7 +15,7 @@ import numpy as np
 from fastfs._files.errors import unknown
 from fastfs._files.expand import TEXT_BYTES, Held, open_expanded, too_large
 from fastfs._machine.run import Run
-from fastfs.io._cells import NotANumber, SampleColumn, column_not_numeric, numbers, row_not_numeric
+from fastfs.io._cells import NotANumber, SampleColumn, column_not_numeric, parse_numbers, row_not_numeric
 from fastfs.io._layout import Content, Wanted, check_rows, feature_columns, sample_columns
 
 
@@ -38,7 +38,7 @@ def _read_samples(path: Path, wanted: Wanted, header: list[str], rows: Iterator[
         held.add(row_bytes)
         cells = pick(row)[:-1]
         try:
-            values.extend(numbers(cells))
+            values.extend(parse_numbers(cells))
         except NotANumber as error:
             j = keep[error.position]
             raise column_not_numeric(path, header[j], sample, cells[error.position], j == 0) from None
@@ -70,7 +70,7 @@ def read_features(path: Path, wanted: Wanted, header: list[str], rows: Iterator[
             aside[name] = cells
             continue
         try:
-            values.extend(numbers(cells))
+            values.extend(parse_numbers(cells))
         except NotANumber as error:
             # A mistyped name of a label row shows up here, as a row that isn't numeric.
             later = [row[names_at].strip() for row in rows]
