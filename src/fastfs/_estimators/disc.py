@@ -14,7 +14,7 @@ from fastfs._functions import disc as _disc
 from fastfs._functions.outcome import Outcome
 from fastfs._inputs.genotypes import Genotypes
 from fastfs._inputs.labels import encode_labels, require_classes
-from fastfs._inputs.matrix import as_decoded, as_matrix, not_finite
+from fastfs._inputs.matrix import as_decoded, as_matrix, describe_not_finite
 from fastfs._inputs.sparse import Sparse
 from fastfs._inputs.storage import refuse_sparse, stack_blocks
 from fastfs._inputs.streams import classes_in_blocks, is_large
@@ -324,7 +324,7 @@ class DiSC(_disc.DiSCFields, _Resources, _KernelSelector):
         check_is_fitted(self, "vectors_")
         run = Run.from_estimator(self)
         X = as_decoded(self._validate_matrix(X, run, reset=False), run)
-        if said := not_finite(X):
+        if said := describe_not_finite(X):
             raise ValueError(said)
         if hasattr(self, "mean_"):
             refuse_sparse(X, "the fit has centred the features, which would fill sparse X: give a dense X")

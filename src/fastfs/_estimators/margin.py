@@ -16,7 +16,7 @@ from fastfs._functions.margin import IterationOptions, Labels, MarginStage
 from fastfs._inference.scorers import Scorer
 from fastfs._inputs.genotypes import Genotypes
 from fastfs._inputs.labels import encode_labels, require_classes
-from fastfs._inputs.matrix import as_dense, not_finite
+from fastfs._inputs.matrix import as_dense, describe_not_finite
 from fastfs._inputs.storage import take_columns
 from fastfs._inputs.streams import sample_rows
 from fastfs._machine.errors import in_rows
@@ -221,7 +221,7 @@ class _MarginClassifier(ClassifierMixin, _Selector, ABC):  # type: ignore[misc]
         check_is_fitted(self, "ranking_")
         run = Run.from_estimator(self)
         data = self._as_dense(X, run, reset=False)
-        if said := not_finite(data):  # the core sees the used columns only
+        if said := describe_not_finite(data):  # the core sees the used columns only
             raise ValueError(said)
         return _new_values(self._train, data, self._used), MarginStage(self._train, self._stage, run)
 

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fastfs._inputs.entry import entry, named_arguments
-from fastfs._inputs.matrix import as_floats, as_matrix, not_finite
+from fastfs._inputs.matrix import as_floats, as_matrix, describe_not_finite
 from fastfs._inputs.values import for_core
 from fastfs._machine.params import as_float, as_int, kernel_address
 from fastfs._machine.run import Run, load_core
@@ -158,7 +158,7 @@ def affinity_product(
     if V.ndim not in (1, 2) or V.shape[0] != X.shape[1]:
         raise ValueError(f"V must have one row for each of the {X.shape[1]} features; got the shape {V.shape}")
     columns = for_core(as_floats(V.reshape(V.shape[0], -1), "V"), dtype=X.dtype)
-    if said := not_finite(columns, "V"):
+    if said := describe_not_finite(columns, "V"):
         raise ValueError(said)
     product: Array = load_core().affinity_product(X, columns, *_checked_kernel(kernel, sigma), run)
     return product.reshape(V.shape)

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from fastfs._inputs.entry import entry
-from fastfs._inputs.matrix import as_decoded, as_dense, not_finite
+from fastfs._inputs.matrix import as_decoded, as_dense, describe_not_finite
 from fastfs._inputs.targets import read_chunk, read_target
 from fastfs._machine.params import as_float, as_not_negative, check_choice
 from fastfs._machine.run import Run
@@ -157,7 +157,7 @@ def _center_table(values: Array, name: str, run: Run) -> tuple[Floats, int]:
     """Return a table as float64 with columns of mean 0, divided by a power of two near its largest value, and the
     exponent.
     """
-    if said := not_finite(values, name):
+    if said := describe_not_finite(values, name):
         raise ValueError(said)
     run.reserve_memory(16 * values.size, f"copies of {name} as float64", "give fewer samples or columns")
     columns = np.asarray(values, dtype=np.float64)

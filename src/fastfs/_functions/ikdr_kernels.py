@@ -8,7 +8,7 @@ import numpy as np
 
 from fastfs._functions.options import Needs, Options, option_class, option_field
 from fastfs._inputs.labels import number_labels
-from fastfs._inputs.matrix import as_decoded, as_dense, as_floats, not_finite
+from fastfs._inputs.matrix import as_decoded, as_dense, as_floats, describe_not_finite
 from fastfs._inputs.storage import by_columns, dense
 from fastfs._inputs.values import for_core
 from fastfs._machine.params import as_float, check_choice, word_or_none
@@ -168,7 +168,7 @@ def _encode_groups(groups: Any, n_features: int) -> tuple[Array, Integers]:
 def _with_matrices(kernels: Kernels, run: Run) -> Kernels:
     """Evaluate a custom kernel on the columns of each group that has a feature which varies."""
     X = kernels.X
-    if said := not_finite(X):
+    if said := describe_not_finite(X):
         raise ValueError(said)
     high, low = (dense(extreme) for extreme in (X.max(0), X.min(0)))
     constant = np.asarray(high == low).reshape(-1)

@@ -115,7 +115,7 @@ class Options:
         values = {f.name: getattr(self, f.name) for f in fields(self)}
         for f in fields(self):
             setattr(self, f.name, f.metadata["convert"](f.name, values[f.name]))
-        warn([message for f in fields(self) if (message := _without_effect(f, values))])
+        warn([message for f in fields(self) if (message := _describe_missing_effect(f, values))])
 
     @classmethod
     def from_arguments(cls, arguments: Any) -> Self:
@@ -128,7 +128,7 @@ class Options:
         return {f.metadata["key"] or f.name: getattr(self, f.name) for f in fields(self)}
 
 
-def _without_effect(option: Field[Any], values: Mapping[str, Any]) -> str | None:
+def _describe_missing_effect(option: Field[Any], values: Mapping[str, Any]) -> str | None:
     """Return a sentence if the option differs from its default but has no effect."""
     name, needs = option.name, option.metadata["needs"]
     if needs is None or needs.are_met(values[needs.other]):

@@ -25,11 +25,11 @@ def as_matrix(X: Any, run: Run, name: str = "X") -> Any:
     The core takes 2-D float32 or float64 arrays with any strides, CSR or CSC containers of such values, and genotypes;
     these aren't copied. Raises MemoryError before a copy that would exceed the budget.
     """
-    return _for_core(as_array(X, run, name), run, name)
+    return _in_core_form(as_array(X, run, name), run, name)
 
 
 @singledispatch
-def _for_core(X: Any, run: Run, name: str) -> Any:
+def _in_core_form(X: Any, run: Run, name: str) -> Any:
     """Return the values of a table, as `as_array` returns them, in a form of the core."""
     if not _is_native_float(X.dtype):
         _reserve_copy(run, 8 * X.size, name)
@@ -42,7 +42,7 @@ def _for_core(X: Any, run: Run, name: str) -> Any:
     return X
 
 
-@_for_core.register(Sparse)
+@_in_core_form.register(Sparse)
 def _(X: Any, run: Run, name: str) -> Any:
     if X.format not in ("csr", "csc"):
         _reserve_copy(run, X.nnz * (X.dtype.itemsize + 8), name)
@@ -56,7 +56,7 @@ def _(X: Any, run: Run, name: str) -> Any:
     return type(X)((data, indices, indptr), shape=X.shape, copy=False)
 
 
-@_for_core.register(Genotypes)
+@_in_core_form.register(Genotypes)
 def _(X: Genotypes, run: Run, name: str) -> Any:
     return X
 
@@ -304,7 +304,7 @@ def as_numbers(values: Any, name: str) -> Array:
     return for_core(as_floats(values, name), np.float64)
 
 
-def not_finite(X: Any, name: str = "X") -> str | None:
+def describe_not_finite(X: Any, name: str = "X") -> str | None:
     """Describe the first value, row by row, that isn't finite, with the core's words; return None if all are finite."""
     first = first_not_finite(X)
     if first is None:

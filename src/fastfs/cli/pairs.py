@@ -149,7 +149,7 @@ def pairs(
     method, columns, about = _findings(found, data.table.feature_names)
     with signals_as_exits():
         written = options.warn_and_return(
-            _columns(found, data.table.feature_names, columns), _about(method, found, data, about)
+            _pair_columns(found, data.table.feature_names, columns), _about(method, found, data, about)
         )
         if kinds.plot is not None:
             _draw_pairs(kinds.plot, found, data, min(options.top or ROWS_SHOWN, BARS_AT_MOST))
@@ -217,7 +217,7 @@ def snp_pairs(
     own = {"statistic": found.statistic.tolist(), "degrees": found.degrees.tolist()}
     about = {"n_tested": found.n_tested, "excluded_snps": [names[j] for j in found.excluded_snps]}
     with signals_as_exits():
-        written = options.warn_and_return(_columns(found, names, own), _about("snp_pairs", found, data, about))
+        written = options.warn_and_return(_pair_columns(found, names, own), _about("snp_pairs", found, data, about))
     _conclude(f"Compared {found.n_tested} pairs of SNPs", found, data, written)
 
 
@@ -227,7 +227,7 @@ def _require_effects(source: Input, design: DesignOptions, options: PairsOptions
     require_effects([of_test], source, design, options)
 
 
-def _columns(found: "Found", names: Any, own: Mapping[str, list[Any]]) -> dict[str, list[Any]]:
+def _pair_columns(found: "Found", names: Any, own: Mapping[str, list[Any]]) -> dict[str, list[Any]]:
     """Return the pairs as columns of a table, with the columns `own` before the p-values."""
     a, b = found.pairs.T.tolist()
     columns = {

@@ -325,7 +325,7 @@ def score(
     samples_of = {} if targets else samples_of_classes(data.table.y)
     with signals_as_exits():
         about = asdict(wrapper) | asdict(clumping)
-        written = _write(chosen, selector, data, samples_of, output, most, about, test, clumps)
+        written = _write_ranking(chosen, selector, data, samples_of, output, most, about, test, clumps)
     summary = _summary(chosen, selector, data, samples_of) + (f"; {test.summary()}" if test else "")
     say(summary + (f"; wrote {' and '.join(written)}." if written else "."))
 
@@ -457,7 +457,7 @@ def samples_of_classes(labels: Any) -> dict[str, int]:
     return {str(name): count for name, count in zip(found.tolist(), counts.tolist(), strict=True)}
 
 
-def _write(
+def _write_ranking(
     method: Method,
     selector: Any,
     data: Data,

@@ -15,15 +15,15 @@ from fastfs.io._matrices import as_matrix, columns_of, loaded_or_source
 
 
 def read_h5ad(path: Path, wanted: Wanted) -> Content:
-    return _read(path, wanted, "H5AD file", _open_h5)
+    return _read_anndata(path, wanted, "H5AD file", _open_h5)
 
 
 def read_zarr(path: Path, wanted: Wanted) -> Content:
-    return _read(path, wanted, "Zarr store of AnnData", _open_zarr)
+    return _read_anndata(path, wanted, "Zarr store of AnnData", _open_zarr)
 
 
 def read_h5mu(path: Path, wanted: Wanted) -> Content:
-    return _read(path, wanted, "H5MU file", _open_h5)
+    return _read_anndata(path, wanted, "H5MU file", _open_h5)
 
 
 def _open_h5(path: Path, stack: ExitStack) -> Any:
@@ -36,7 +36,7 @@ def _open_zarr(path: Path, _: ExitStack) -> Any:
     return zarr.open_group(str(path), mode="r")
 
 
-def _read(path: Path, wanted: Wanted, kind: str, open_store: Callable[[Path, ExitStack], Any]) -> Content:
+def _read_anndata(path: Path, wanted: Wanted, kind: str, open_store: Callable[[Path, ExitStack], Any]) -> Content:
     from anndata.io import read_elem  # first: if other packages are missing, too, it's anndata that the user installs
 
     if wanted.transpose:
@@ -65,12 +65,12 @@ def _read(path: Path, wanted: Wanted, kind: str, open_store: Callable[[Path, Exi
             Held(path, wanted.budget).add_stored(*annotations)
             obs, var = _frame(group["obs"]), _frame(group["var"])
             if common is not None:
-                obs = _joined(obs, _frame(common))
+                obs = _join_annotations(obs, _frame(common))
             X = loaded_or_source(group[name], wanted, path, read_elem) if name in group else None
         if X is None:
             found = f" (layers: {some_of(layers)})"
             raise TableError(f"'{path}' has no X; choose a layer with ", Parameter("layer"), found)
-        of_samples = _of_samples(obs, wanted, path)
+        of_samples = _read_sample_columns(obs, wanted, path)
         if isinstance(X, Source):
             stack.pop_all()  # it reads from the file later
     X = X if isinstance(X, Source) else as_matrix(X, path)
@@ -109,13 +109,13 @@ def _frame(stored: Any) -> Any:
     return found
 
 
-def _joined(obs: Any, common: Any) -> Any:
+def _join_annotations(obs: Any, common: Any) -> Any:
     """Return the annotations of a modality, completed by columns that all modalities share."""
     others = [name for name in common.columns if name not in obs.columns]
     return obs.join(common[others])
 
 
-def _of_samples(obs: Any, wanted: Wanted, path: Path) -> dict[str, SampleColumn]:
+def _read_sample_columns(obs: Any, wanted: Wanted, path: Path) -> dict[str, SampleColumn]:
     columns = [str(name) for name in obs.columns]
     if wanted.has_labels and wanted.label is None:
         needed = f"'{path}' needs a label column: choose one of obs with "

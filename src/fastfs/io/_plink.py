@@ -79,7 +79,7 @@ def read_bed(path: Path, wanted: Wanted) -> Content:
             )
     fam = fam_rows(path.with_suffix(".fam"), wanted.budget)
     aside = {PHENOTYPE: _phenotype([row[5] for row in fam], path, wanted)} if wanted.has_labels else {}
-    genotypes = genotypes[:, _of_chromosomes(genotypes.chromosome, wanted, path)]
+    genotypes = genotypes[:, _find_snps_on_chromosomes(genotypes.chromosome, wanted, path)]
     names = _unique_names(genotypes)
     keep = features_of(names, wanted.ignore, path, "SNP")
     return Content(
@@ -130,7 +130,7 @@ def missing_codes(texts: Sequence[str], where: str, zero_is_known: bool) -> tupl
 _LETTERS = {"23": "X", "24": "Y", "25": "XY", "26": "MT", "M": "MT"}
 
 
-def _of_chromosomes(chromosome: np.ndarray, wanted: Wanted, path: Path) -> np.ndarray:
+def _find_snps_on_chromosomes(chromosome: np.ndarray, wanted: Wanted, path: Path) -> np.ndarray:
     """Return the positions of the SNPs on the chromosomes that are wanted."""
 
     def without_prefix(name: str) -> str:

@@ -39,7 +39,7 @@ _DATES = ("Date", "POSIXct", "POSIXlt", "difftime")
 
 
 def read_rds(path: Path, wanted: Wanted) -> Content:
-    found = _parsed(path, wanted.budget)
+    found = _parse_rds(path, wanted.budget)
     if _has(found, "assays", "colData"):
         return _read_experiment(path, wanted, found)
     if wanted.layer is not None:
@@ -64,7 +64,7 @@ def read_rds(path: Path, wanted: Wanted) -> Content:
     return (_read_features if wanted.transpose else _read_samples)(path, wanted, table)
 
 
-def _parsed(path: Path, budget: int | None) -> dict[str, Any]:
+def _parse_rds(path: Path, budget: int | None) -> dict[str, Any]:
     """Return the object of the file as rds2py gives it: type, data, attributes, and the class of S4 objects."""
     with contextlib.redirect_stdout(io.StringIO()):  # it prints which of its optional packages are missing
         from rds2py import parse_rds
