@@ -10,15 +10,15 @@ from fastfs._methods import FORM, RULES, Method
 
 def pairs(selector: Any, feature_names: Sequence[str]) -> dict[str, list[Any]]:
     """Return the strongest pairs of features as columns, if the method has any."""
-    found = getattr(selector, "interactions_", None)
-    if found is None:
+    interactions = getattr(selector, "interactions_", None)
+    if interactions is None:
         return {}
     return {
-        "rank": list(range(1, len(found) + 1)),
-        "feature_a": [feature_names[j] for j in found["a"]],
-        "feature_b": [feature_names[j] for j in found["b"]],
-        **{name: found[field].tolist() for name, field in (("index_a", "a"), ("index_b", "b"))},
-        **{name: found[name].tolist() for name in ("weight", "residual")},
+        "rank": list(range(1, len(interactions) + 1)),
+        "feature_a": [feature_names[j] for j in interactions["a"]],
+        "feature_b": [feature_names[j] for j in interactions["b"]],
+        **{name: interactions[field].tolist() for name, field in (("index_a", "a"), ("index_b", "b"))},
+        **{name: interactions[name].tolist() for name in ("weight", "residual")},
     }
 
 
@@ -30,8 +30,8 @@ def parameters(selector: Any) -> dict[str, Any]:
             return type(value).__name__
         return "inf" if isinstance(value, float) and value == np.inf else value
 
-    given = selector.get_params().items()
-    return {name: json_value(value) for name, value in given if name.rpartition("__")[2] != "verbose"}
+    params = selector.get_params().items()
+    return {name: json_value(value) for name, value in params if name.rpartition("__")[2] != "verbose"}
 
 
 def title(method: Method, selector: Any) -> str:
@@ -56,17 +56,17 @@ def rules(selector: Any) -> dict[str, Any]:
 
 def findings(method: Method, selector: Any, feature_names: Sequence[str]) -> dict[str, Any]:
     """Return the findings of the method besides the ranking."""
-    found: dict[str, Any] = {name: getattr(selector, f"{name}_") for name in method.of_fit}
+    attributes: dict[str, Any] = {name: getattr(selector, f"{name}_") for name in method.of_fit}
     for name in method.by_class:
         rows = zip(selector.classes_, getattr(selector, f"{name}_").tolist(), strict=True)
-        found[name] = {str(label): row for label, row in rows}
+        attributes[name] = {str(label): row for label, row in rows}
     for s, label in enumerate(selector.classes_ if method.of_classes else ()):
-        found[str(label)] = {name: getattr(selector, f"{name}_")[s].tolist() for name in method.of_classes}
+        attributes[str(label)] = {name: getattr(selector, f"{name}_")[s].tolist() for name in method.of_classes}
         if hasattr(selector, "groups_"):
             groups = selector.groups_[s]
             members = [np.flatnonzero(groups == group).tolist() for group in range(groups.max() + 1)]
-            found[str(label)]["groups"] = [[feature_names[j] for j in group] for group in members]
-    more: dict[str, Any] = {method.word: found} if found else {}
+            attributes[str(label)]["groups"] = [[feature_names[j] for j in group] for group in members]
+    more: dict[str, Any] = {method.word: attributes} if attributes else {}
     if method.table and hasattr(selector, "sensitivity_"):
         rows = zip(*(selector.sensitivity_[name] for name in method.table), strict=True)
         more["sensitivity"] = [dict(zip(method.table, map(_plain, row), strict=True)) for row in rows]

@@ -146,9 +146,9 @@ def _immigrate(figure: "SubFigure", X: np.ndarray, y: np.ndarray, report: Report
     heat.set_title("", loc="left")
     heat.set_xticks([])
     nine = X[y == 9][:1]
-    (found,) = selector.explain(nine, [9], top=X.shape[1])
+    (explanation,) = selector.explain(nine, [9], top=X.shape[1])
     parts = np.zeros(X.shape[1])
-    parts[found.features["feature"]] = found.features["part"]
+    parts[explanation.features["feature"]] = explanation.features["part"]
     pl.image(parts, SHAPE, ax=one, signed=True, title="why this is a 9 (red: for, dots: its ink)")
     rows, columns = np.divmod(np.arange(X.shape[1]), SHAPE[1])
     one.scatter(columns, rows, s=8 * nine[0], color="black", alpha=0.6)

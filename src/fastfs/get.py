@@ -56,26 +56,26 @@ def df(adata: AnnData, key: str, *, group: str | None = None) -> pd.DataFrame:
     >>> X[::2, 3] += 3
     >>> adata = anndata.AnnData(X, obs={"state": ["a", "b"] * 20})
     >>> fastfs.tl.relieff(adata, "state", n_permutations=999)
-    >>> found = fastfs.get.df(adata, "relieff", group="a")
-    >>> found["names"][0], found["pvals_adj"][0].round(2).item(), found["pvals_max"][0].item()
+    >>> result = fastfs.get.df(adata, "relieff", group="a")
+    >>> result["names"][0], result["pvals_adj"][0].round(2).item(), result["pvals_max"][0].item()
     ('3', 0.03, 0.001)
     """
     import pandas as pd
 
-    found = adata.uns.get(key)
-    if not isinstance(found, Mapping) or not _method_of(found).startswith("fastfs."):
+    results = adata.uns.get(key)
+    if not isinstance(results, Mapping) or not _method_of(results).startswith("fastfs."):
         ours = [name for name, kept in adata.uns.items() if _method_of(kept).startswith("fastfs.")]
         raise KeyError(f"adata.uns has no results of fastfs.tl under {key!r}; it has {some_of(ours) or 'none'}")
-    if "pairs" in found:
-        pairs: pd.DataFrame = found["pairs"].copy()
+    if "pairs" in results:
+        pairs: pd.DataFrame = results["pairs"].copy()
         return pairs
-    groups = found["names"].dtype.names
+    groups = results["names"].dtype.names
     if group is not None and group not in groups:
         raise KeyError(f"{key!r} has no group {group!r}; it has {some_of(groups)}")
     tables = []
     for name in groups if group is None else [group]:
-        columns = {column: found[column][name] for column in _COLUMNS}
-        tables.append(pd.DataFrame({"group": name, **columns, "label_free": found["label_free"][name][0]}))
+        columns = {column: results[column][name] for column in _COLUMNS}
+        tables.append(pd.DataFrame({"group": name, **columns, "label_free": results["label_free"][name][0]}))
     return pd.concat(tables, ignore_index=True)
 
 

@@ -43,8 +43,8 @@ def check_input(path: Path) -> None:
     if not path.exists():
         raise FileNotFoundError(f"There is no file '{path}'")
     if path.is_dir() != (path.suffix.lower() == ".zarr"):
-        found, expected = ("directory", "file") if path.is_dir() else ("file", "directory, as Zarr stores are")
-        raise ValueError(f"'{path}' is a {found}; expected a {expected}")
+        actual, expected = ("directory", "file") if path.is_dir() else ("file", "directory, as Zarr stores are")
+        raise ValueError(f"'{path}' is a {actual}; expected a {expected}")
     if path.is_file() and path.stat().st_size == 0:
         raise ValueError(f"'{path}' is empty: give a file with data")
 

@@ -128,13 +128,13 @@ def canonical_correlations(X: Any, Y: Any, *, ridge: float = 1e-3, test: tuple[A
         widths = [Z.shape[1] for Z in tables]
         *tables, _ = _read_tables(*test, run, classes)
         if [Z.shape[1] for Z in tables] != widths:
-            found = " and ".join(str(Z.shape[1]) for Z in tables)
+            widths_of_test = " and ".join(str(Z.shape[1]) for Z in tables)
             raise ValueError(
-                f"the tables of test must have the {widths[0]} and {widths[1]} columns of X and Y; got {found}"
+                f"the tables of test must have the {widths[0]} and {widths[1]} columns of X and Y; got {widths_of_test}"
             )
         tables = [_center_table(Z, f"{name} of test", run)[0] for Z, name in zip(tables, "XY", strict=True)]
     a, b = tables[0] @ (left @ U), tables[1] @ (right @ Vt.T)
-    a, b = (Z / np.where(found > 0, found, 1.0) for Z in (a, b) for found in [np.linalg.norm(Z, axis=0)])
+    a, b = (Z / np.where(norms > 0, norms, 1.0) for Z in (a, b) for norms in [np.linalg.norm(Z, axis=0)])
     correlations: Floats = (a * b).sum(axis=0)
     return correlations
 
@@ -191,5 +191,5 @@ def _whitening_matrix(Z: Floats, ridge: float) -> Floats:
     S = Z.T @ Z
     values, vectors = np.linalg.eigh(S)
     kept = values > len(S) * np.finfo(float).eps * values[-1]
-    found: Floats = vectors[:, kept] / np.sqrt(values[kept] + ridge * np.trace(S) / len(S))
-    return found
+    whitening: Floats = vectors[:, kept] / np.sqrt(values[kept] + ridge * np.trace(S) / len(S))
+    return whitening

@@ -189,18 +189,20 @@ def disc(call: _DiSCCall) -> DiSCResult:
     if (sets is None) == (graphs is None):
         raise TypeError("either sets or graphs must be given; got both or neither")
     name = "sets" if graphs is None else "graphs"
-    given: Any = sets if graphs is None else graphs
-    one_matrix = isinstance(given, Sparse) or hasattr(given, "columns")
-    if one_matrix or isinstance(given, str | bytes | dict) or not hasattr(given, "__len__"):
-        raise TypeError(f"{name} must be a list of matrices, one for each condition; got {type(given).__name__}")
-    if len(given) < 2:
-        raise ValueError(f"{name} must have two sets or more, which DiSC compares; got {len(given)}")
-    names = [f"set {s}" for s in range(len(given))]  # as the core calls them
+    matrices: Any = sets if graphs is None else graphs
+    one_matrix = isinstance(matrices, Sparse) or hasattr(matrices, "columns")
+    if one_matrix or isinstance(matrices, str | bytes | dict) or not hasattr(matrices, "__len__"):
+        raise TypeError(f"{name} must be a list of matrices, one for each condition; got {type(matrices).__name__}")
+    if len(matrices) < 2:
+        raise ValueError(f"{name} must have two sets or more, which DiSC compares; got {len(matrices)}")
+    names = [f"set {s}" for s in range(len(matrices))]  # as the core calls them
     if graphs is not None:
         return fit_disc(
             [{"W": _as_graph(W, run)} for W in graphs], names, options, run, with_graphs=True
         ).warn_and_return()
-    return fit_disc([{"X": X} for X in _as_sets(given, run)], names, options, run, with_graphs=True).warn_and_return()
+    return fit_disc(
+        [{"X": X} for X in _as_sets(matrices, run)], names, options, run, with_graphs=True
+    ).warn_and_return()
 
 
 def _as_sets(sets: Sequence[Any], run: Run) -> list[Any]:

@@ -309,16 +309,16 @@ def permutation_test(
     )
     size = _FIRST_BATCH if may_stop and not design.exact else _LARGEST_BATCH
     _score_permutations(null, design, scorer, size, _BATCH_BYTES // max(labels.nbytes, scores.nbytes), report)
-    found = null.result()
-    found["degenerate"] = np.flatnonzero(found["degenerate"])
-    warn(found.pop("warnings"))
+    core_result = null.result()
+    core_result["degenerate"] = np.flatnonzero(core_result["degenerate"])
+    warn(core_result.pop("warnings"))
     return PermutationResult(
         scores=scores,
-        ranking=rank_features(found["z"] if ranking == "z" else scores),
+        ranking=rank_features(core_result["z"] if ranking == "z" else scores),
         n_distinct=design.n_distinct,
         design=design.description,
         fdr=fdr,
-        **found,
+        **core_result,
     )
 
 

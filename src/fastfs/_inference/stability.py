@@ -236,18 +236,18 @@ def stability(
                 report("subsamples", (m + 1) / len(rows))
     selected = [support for support, _, _ in results]
     n_features = results[0][1]
-    found = compare_selections(
+    comparison = compare_selections(
         n_features, selected, [scores for _, _, scores in results], halves=halves, threshold=threshold
     )
     from scipy.stats import norm
 
-    index = found["stability"]
-    half = float(norm.ppf((1 + confidence) / 2) * np.sqrt(found.pop("variance")))
+    index = comparison["stability"]
+    half = float(norm.ppf((1 + confidence) / 2) * np.sqrt(comparison.pop("variance")))
     return StabilityResult(
         interval=(index - half, index + half),
         selected=selected,
-        selected_stable=np.flatnonzero(found["frequencies"] >= threshold),
-        **found,
+        selected_stable=np.flatnonzero(comparison["frequencies"] >= threshold),
+        **comparison,
     )
 
 

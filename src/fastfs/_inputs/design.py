@@ -123,8 +123,8 @@ class Design:
 
     def labelings(self, first: int, count: int) -> Array:
         """Return the labelings first..first + count - 1, a row each: all others if `exact`, or draws."""
-        found: Array = self.core.labelings(first, count, self._has_numbers, Run())
-        return found if self._has_numbers else self._kinds[found]
+        labelings: Array = self.core.labelings(first, count, self._has_numbers, Run())
+        return labelings if self._has_numbers else self._kinds[labelings]
 
     def all_labelings(self, run: Run) -> Array:
         """Return all labelings to compare with the true one, a row each, from the memory budget of a run."""

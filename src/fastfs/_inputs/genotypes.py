@@ -138,15 +138,15 @@ class Genotypes:
             raise ValueError("copy must not be False, since genotypes are decoded into a new array")
         self.check_file()
         n_samples, n_snps = self.shape
-        found = np.empty((n_samples, n_snps), np.float32 if dtype is None else dtype)
+        decoded = np.empty((n_samples, n_snps), np.float32 if dtype is None else dtype)
         step = max(1, _BLOCK // max(1, 4 * self.bits.shape[1]))
         for begin in range(0, n_snps, step):
             bits = self.bits[self.columns[begin : begin + step]]
             dosages = _OF_BYTE[bits].reshape(len(bits), -1)[:, self.rows].T
-            if found.dtype.kind in "biu" and np.isnan(dosages).any():
-                raise ValueError(f"missing genotypes are NaN, which {found.dtype} can't hold: choose a float dtype")
-            found[:, begin : begin + step] = dosages
-        return found
+            if decoded.dtype.kind in "biu" and np.isnan(dosages).any():
+                raise ValueError(f"missing genotypes are NaN, which {decoded.dtype} can't hold: choose a float dtype")
+            decoded[:, begin : begin + step] = dosages
+        return decoded
 
     def __getstate__(self) -> dict[str, Any]:
         # A memory map would be pickled as its values.
@@ -166,8 +166,8 @@ class Genotypes:
 
 def _stamp(path: str) -> tuple[int, int]:
     """Size and time of change of a file, which tell it from another one at its place."""
-    found = os.stat(path)
-    return found.st_size, found.st_mtime_ns
+    status = os.stat(path)
+    return status.st_size, status.st_mtime_ns
 
 
 def map_bits(path: str | Path, n_snps: int, stride: int) -> npt.NDArray[np.uint8]:
@@ -184,9 +184,9 @@ def _chosen(key: Any, n: int, what: str) -> npt.NDArray[np.int64]:
         if key.size == 0 and key.dtype.kind == "f":  # an empty list
             key = key.astype(np.int64)
     try:
-        found: npt.NDArray[np.int64] = np.arange(n)[key]
+        positions: npt.NDArray[np.int64] = np.arange(n)[key]
     except IndexError as error:
         raise IndexError(f"{what} must be chosen among {n} by positions, a slice or a mask: {error}") from None
-    if found.ndim != 1:
+    if positions.ndim != 1:
         raise IndexError(f"{what} must be chosen by a 1-D list of positions, a slice or a mask; got {key!r}")
-    return found
+    return positions

@@ -20,10 +20,10 @@ _BIM = ("chromosome", "name", "centimorgans", "position", "allele 1", "allele 2"
 _UNKNOWN_PHENOTYPE = -9
 
 
-def open_plink(given: Path, budget: int | None) -> Genotypes:
+def open_plink(path: Path, budget: int | None) -> Genotypes:
     """Return the genotypes of a .bed file; its .fam and .bim must fit the budget (None: the machine's)."""
-    stem = given.with_suffix("") if given.suffix.lower() == ".bed" else given
-    bed = given if given.suffix.lower() == ".bed" else given.with_name(given.name + ".bed")
+    stem = path.with_suffix("") if path.suffix.lower() == ".bed" else path
+    bed = path if path.suffix.lower() == ".bed" else path.with_name(path.name + ".bed")
     fam, bim = stem.with_name(stem.name + ".fam"), stem.with_name(stem.name + ".bim")
     for file in (bed, bim, fam):
         check_input(file)

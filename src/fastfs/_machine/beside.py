@@ -30,19 +30,19 @@ def beside(call: Callable[[T, Run], R], items: Sequence[T], run: Run, n_bytes: i
         if ended.is_set():
             raise KeyboardInterrupt
 
-    own = Run(1, None, check)
-    own.budget = run.budget
+    item_run = Run(1, None, check)
+    item_run.budget = run.budget
     rest = iter(items)
     with ThreadPoolExecutor(at_once) as pool:
-        waiting: deque[Future[R]] = deque(pool.submit(call, item, own) for item in itertools.islice(rest, at_once))
+        waiting: deque[Future[R]] = deque(pool.submit(call, item, item_run) for item in itertools.islice(rest, at_once))
         try:
             while waiting:
                 first = waiting.popleft()
                 while not wait([first], timeout=0.1).done:
                     pass  # Python handles Ctrl-C between two waits, even if another thread got the signal
-                found = first.result()
-                waiting.extend(pool.submit(call, item, own) for item in itertools.islice(rest, 1))
-                yield found
+                result = first.result()
+                waiting.extend(pool.submit(call, item, item_run) for item in itertools.islice(rest, 1))
+                yield result
         finally:  # reached by Ctrl-C, an error, or a caller that stops early
             ended.set()
             for future in waiting:

@@ -43,12 +43,12 @@ def info(*, ceilings: bool = False) -> dict[str, Any]:
     from fastfs import _core
     from fastfs._machine import lapack as _lapack
 
-    found: dict[str, Any] = dict(_core.info())
-    is_scipys, found["blas_threads_held_by"] = _lapack.register()
-    found["blas"] = os.path.realpath(cython_blas.__file__) if is_scipys else None
+    entries: dict[str, Any] = dict(_core.info())
+    is_scipys, entries["blas_threads_held_by"] = _lapack.register()
+    entries["blas"] = os.path.realpath(cython_blas.__file__) if is_scipys else None
     if ceilings:
-        found.update(_ceilings())
-    return found
+        entries.update(_ceilings())
+    return entries
 
 
 def link_blas() -> bool:
@@ -88,15 +88,15 @@ def _ceilings() -> dict[str, float]:
     import numpy as np
 
     core = load_core()
-    found: dict[str, float] = {}
+    ceilings: dict[str, float] = {}
     n, d = 2048, 1024
     for name in ("float64", "float32"):
         X = np.random.default_rng(0).standard_normal((n, d)).astype(name)
         gram = partial(core.affinity, X, "linear", 1.0, np.empty((d, d), name), Run(1))
-        found[f"gram_{name}_gflops"] = n * d * (d + 1) / _least_time(gram) / 1e9
+        ceilings[f"gram_{name}_gflops"] = n * d * (d + 1) / _least_time(gram) / 1e9
     size, repeats = 1 << 14, 200
     for name in ("float64", "float32"):
         seconds = min(core.exp_seconds(name, size, repeats) for _ in range(3))
-        found[f"exp_{name}_gelems"] = size * repeats / seconds / 1e9
-    found["write_gbytes"] = 8 * (1 << 24) / _least_time(lambda: np.empty(1 << 24).fill(1.0)) / 1e9
-    return found
+        ceilings[f"exp_{name}_gelems"] = size * repeats / seconds / 1e9
+    ceilings["write_gbytes"] = 8 * (1 << 24) / _least_time(lambda: np.empty(1 << 24).fill(1.0)) / 1e9
+    return ceilings

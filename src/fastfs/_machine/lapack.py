@@ -45,11 +45,11 @@ def expected_signature(module: str, arguments: str) -> str:
     return f"void ({', '.join(types[a] for a in arguments)})"
 
 
-def check_signature(name: str, found: str, expected: str) -> None:
+def check_signature(name: str, signature: str, expected: str) -> None:
     """Raise ImportError unless the signatures are equal."""
-    if found != expected:
+    if signature != expected:
         raise ImportError(
-            f"scipy.linalg exports {name} as '{found}', but fastfs knows only '{expected}': "
+            f"scipy.linalg exports {name} as '{signature}', but fastfs knows only '{expected}': "
             "this SciPy is newer than this fastfs or built with 64-bit BLAS integers; "
             "install a SciPy that fastfs supports"
         )
@@ -100,5 +100,5 @@ def _register() -> tuple[bool, str | None]:
     for module, name, arguments in _ROUTINES:
         capsules[name] = modules[module].__pyx_capi__[name]
         check_signature(name, _scipy_blas.signature(capsules[name]), expected_signature(module, arguments))
-    setter, getter, found = thread_controls()
-    return (True, found) if _scipy_blas.register(capsules, setter, getter) else (False, None)
+    setter, getter, owner = thread_controls()
+    return (True, owner) if _scipy_blas.register(capsules, setter, getter) else (False, None)

@@ -119,7 +119,7 @@ class Data:
 
     def card(self) -> dict[str, Any]:
         """Describe the data for the page and for JSON."""
-        found, counts = np.unique(self.y, return_counts=True)
+        classes, counts = np.unique(self.y, return_counts=True)
         n_missing, n_constant = self._look()
         return {
             "n_samples": self.X.shape[0],
@@ -129,7 +129,7 @@ class Data:
             "n_constant": n_constant,
             "stored": "sparse" if hasattr(self.X, "tocsr") else "dense",
             "dtype": str(self.X.dtype),
-            "classes": {str(name): count for name, count in zip(found.tolist(), counts.tolist(), strict=True)},
+            "classes": {str(name): count for name, count in zip(classes.tolist(), counts.tolist(), strict=True)},
             "design": {word: self._table(word) for word in self.design_names},
             "drawn": Design(self.y, **self.for_stability).unit_word,  # subsamples hold half of these units
         }
@@ -164,12 +164,12 @@ class Data:
 
     def sha256(self) -> str:
         """Return the SHA-256 of values, labels, names and design, which doesn't depend on the format of the file."""
-        found = hashlib.sha256(repr((self.X.shape, str(self.X.dtype), self.names, self.y.tolist())).encode())
+        digest = hashlib.sha256(repr((self.X.shape, str(self.X.dtype), self.names, self.y.tolist())).encode())
         for name in sorted(self.design):
-            found.update(repr((name, np.asarray(self.design[name], dtype=object).tolist())).encode())
+            digest.update(repr((name, np.asarray(self.design[name], dtype=object).tolist())).encode())
         for block in self._blocks():
-            found.update(np.ascontiguousarray(block.T).tobytes())
-        return found.hexdigest()
+            digest.update(np.ascontiguousarray(block.T).tobytes())
+        return digest.hexdigest()
 
 
 def file_sha256(path: str | os.PathLike[str]) -> str:

@@ -47,8 +47,8 @@ class Figures:
         """Return the figures of a method."""
         top = min(top, _BARS_AT_MOST)
         height = 0.75 + 0.135 * min(top, len(names))
-        selector, found = study.selector, {}
-        found["ranking"] = self._draw(
+        selector, pictures = study.selector, {}
+        pictures["ranking"] = self._draw(
             lambda ax: pl.ranking(
                 selector.scores_,
                 names,
@@ -61,29 +61,29 @@ class Figures:
             height,
         )
         if (twin := study.twin) is not None:
-            found["shuffled"] = self._draw(
+            pictures["shuffled"] = self._draw(
                 lambda ax: pl.ranking(twin.shuffled_scores, names, top=top, ranks=twin.shuffled_ranking, ax=ax),
                 _COLUMN, height,
             )  # fmt: skip
         if (test := study.test) is not None:
-            found["permutation"] = self._draw(lambda ax: pl.permutation(test, ax=ax, title=""), _COLUMN, 2.2)
+            pictures["permutation"] = self._draw(lambda ax: pl.permutation(test, ax=ax, title=""), _COLUMN, 2.2)
         if (stability := study.stability) is not None:
             selected = max(1, min(top, int(np.count_nonzero(stability.frequencies))))
-            found["stability"] = self._draw(
+            pictures["stability"] = self._draw(
                 lambda ax: pl.stability(stability, names, top=selected, ax=ax, title=""), _COLUMN, height
             )
         if (picture := study.method.picture) is not None:
             of_features = {"feature_names": names, "top": top} if picture.of_features else {}
             width, tall = (_PAGE, _PAGE) if picture.of_features else (_COLUMN, 2.4)
             draw = getattr(pl, picture.function)
-            found["picture"] = self._draw(lambda ax: draw(selector, ax=ax, **of_features), width, tall)
-        return found
+            pictures["picture"] = self._draw(lambda ax: draw(selector, ax=ax, **of_features), width, tall)
+        return pictures
 
     def consensus(self, studies: Sequence[Study], names: Sequence[str], top: int) -> str:
-        found = consensus({study.method.estimator: study.selector for study in studies})
+        ranked = consensus({study.method.estimator: study.selector for study in studies})
         top = min(top, _BARS_AT_MOST)
         height = 0.75 + 0.16 * min(top, len(names))
-        return self._draw(lambda ax: pl.consensus(found, names, top=top, ax=ax), _COLUMN, height)
+        return self._draw(lambda ax: pl.consensus(ranked, names, top=top, ax=ax), _COLUMN, height)
 
     def _draw(self, draw: Callable[["Axes"], Any], width: float, height: float) -> str:
         import matplotlib

@@ -21,8 +21,8 @@ _REFERENCES = re.compile(r"^References\n-+\n(.*?)(?=^\w|\Z)", re.MULTILINE | re.
 
 def references_of(documented: Any) -> list[str]:
     """Return the references of a docstring, each up to its year, without the remarks behind it."""
-    found = _REFERENCES.search(inspect.getdoc(documented) or "")
-    entries = re.split(r"^\.\. \[\d+\] ", found[1], flags=re.MULTILINE)[1:] if found else []
+    section = _REFERENCES.search(inspect.getdoc(documented) or "")
+    entries = re.split(r"^\.\. \[\d+\] ", section[1], flags=re.MULTILINE)[1:] if section else []
     # Cut at the last year, because the number of an arXiv paper can look like a year.
     return [re.sub(r"(.*\b(?:19|20)\d\d\b).*", r"\1.", " ".join(entry.split())) for entry in entries]
 
@@ -59,7 +59,7 @@ def methods_paragraph(numbers: Mapping[str, Any]) -> tuple[list[str], list[str]]
         f"{data['n_samples']} samples ({classes}) with {data['n_features']} features were analysed with fastfs "
         f"{env['fastfs']}. Features were ranked by {ranked}, with the parameters of that version unless stated."
     ]
-    tested = [found["permutation_test"] for found in numbers["methods"] if "pvalue" in found["permutation_test"]]
+    tested = [method["permutation_test"] for method in numbers["methods"] if "pvalue" in method["permutation_test"]]
     if tested:
         how = f"{tested[0]['n_permutations']} random permutations of the labels"
         if tested[0]["exact"]:
@@ -77,7 +77,7 @@ def methods_paragraph(numbers: Mapping[str, Any]) -> tuple[list[str], list[str]]
             ended = cite(permutation_test, 5)
             text += f" Tests ended once ten permutations had reached the statistic of the true labels {ended}."
         texts.append(text)
-    stable = [found["stability"] for found in numbers["methods"] if "stability" in found["stability"]]
+    stable = [method["stability"] for method in numbers["methods"] if "stability" in method["stability"]]
     if stable:
         design = data["design"]
         drawn = data["drawn"]
@@ -122,7 +122,9 @@ def command(arguments: Mapping[str, Any]) -> str:
         "covariate": arguments["covariates"],
         "methods": ",".join(arguments["methods"]),
         "method_option": [
-            f"{word}.{name}={value}" for word, given in arguments["params"].items() for name, value in given.items()
+            f"{word}.{name}={value}"
+            for word, keywords in arguments["params"].items()
+            for name, value in keywords.items()
         ],
         "permutations": arguments["n_permutations"],
         "subsamples": arguments["n_subsamples"],
@@ -131,8 +133,8 @@ def command(arguments: Mapping[str, Any]) -> str:
     }
     if arguments["source"] is None:
         keys = ("methods", "params", "top", "n_permutations", "n_subsamples", "random_state")
-        given = ", ".join(f"{name}={arguments[name]!r}" for name in keys if arguments[name] != {})
-        return f"fastfs.report(X, y, {given})"
+        keywords = ", ".join(f"{name}={arguments[name]!r}" for name in keys if arguments[name] != {})
+        return f"fastfs.report(X, y, {keywords})"
     words = ["fastfs", "report", arguments["source"]]
     reading = {"label": arguments["label"]} | arguments["reading"]
     for name in ("classes", "covar_names", "chromosomes", "not_chromosomes"):
@@ -152,8 +154,8 @@ def _as_csv(names: Sequence[str]) -> str:
 
 
 def _set_params(plan: Mapping[str, Any], word: str) -> str:
-    given = dict(METHODS[word].reported) | plan["params"].get(word, {})
-    return f" ({', '.join(f'{name} = {value}' for name, value in given.items())})" if given else ""
+    params = dict(METHODS[word].reported) | plan["params"].get(word, {})
+    return f" ({', '.join(f'{name} = {value}' for name, value in params.items())})" if params else ""
 
 
 def _listed(words: Sequence[str]) -> str:

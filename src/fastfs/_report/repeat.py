@@ -137,10 +137,10 @@ def _repeat(path: Path, before: dict[str, Any], n_jobs: int | None, max_memory: 
     if not source.exists() and (neighbor := path.parent / source.name).exists():
         source = neighbor
     # Compare the data before the report is computed: other data give other numbers anyway.
-    found = _hash_of(source, label, arguments, Run(0, max_memory))
+    sha256 = _hash_of(source, label, arguments, Run(0, max_memory))
     changed = _differences(before["environment"], environment(n_jobs))
-    if found != before["input"]["sha256"]:
-        return Repetition(False, 0, {}, changed, (before["input"]["sha256"], found))
+    if sha256 != before["input"]["sha256"]:
+        return Repetition(False, 0, {}, changed, (before["input"]["sha256"], sha256))
     after = report(source, label, **arguments, n_jobs=n_jobs, max_memory=max_memory, verbose=say or False).numbers
     old, new = ({name: numbers[name] for name in _COMPUTED} for numbers in (before, after))
     differences = _differences(_flat(old), _flat(json.loads(json.dumps(new))))
@@ -158,40 +158,40 @@ def _read_report(path: Path) -> dict[str, Any]:
     if path.is_dir():
         raise ValueError(f"'{path}' is a directory; give the .json next to the page of a report")
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        report = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise FileNotFoundError(f"There is no file '{path}'") from None
     except (ValueError, RecursionError):
-        found = None
-    if not isinstance(found, dict) or not {"report", "arguments", "environment", "input", *_COMPUTED} <= found.keys():
+        report = None
+    if not isinstance(report, dict) or not {"report", "arguments", "environment", "input", *_COMPUTED} <= report.keys():
         raise ValueError(
             f"'{path}' isn't a report of fastfs: give the .json that `fastfs report` wrote next to the page"
         )
-    if found["report"] != LAYOUT:
-        layout = short(found["report"])
+    if report["report"] != LAYOUT:
+        layout = short(report["report"])
         raise ValueError(
             f"'{path}' must have the layout {LAYOUT}; got {layout}: make the report again with this version of fastfs"
         )
-    if (place := _damaged(found)) is not None:
+    if (place := _damaged(report)) is not None:
         raise ValueError(f"'{path}' was changed since `fastfs report` wrote it, in '{place}': make the report again")
-    if found["arguments"]["source"] is None:
+    if report["arguments"]["source"] is None:
         raise ValueError(
             f"'{path}' was made from arrays, which it doesn't hold: call fastfs.report on them, and compare the numbers"
         )
-    return found
+    return report
 
 
-def _damaged(found: Mapping[str, Any]) -> str | None:
+def _damaged(report: Mapping[str, Any]) -> str | None:
     """The first place of the record where something else stands than a report writes."""
     for name in ("arguments", "environment", "input"):
-        if not isinstance(found[name], dict):
+        if not isinstance(report[name], dict):
             return name
     for name, kind in _ARGUMENTS.items():
-        if not isinstance(found["arguments"].get(name, ...), kind) or isinstance(found["arguments"][name], bool):
+        if not isinstance(report["arguments"].get(name, ...), kind) or isinstance(report["arguments"][name], bool):
             return f"arguments.{name}"
-    if unknown := found["arguments"].keys() - _ARGUMENTS.keys():
+    if unknown := report["arguments"].keys() - _ARGUMENTS.keys():
         return f"arguments.{min(unknown)}"
-    if not isinstance(found["input"].get("sha256"), str):
+    if not isinstance(report["input"].get("sha256"), str):
         return "input.sha256"
     return None
 
@@ -204,10 +204,10 @@ def _flat(value: Any, name: str = "") -> dict[str, Any]:
         inner = ((part.get("method", i) if isinstance(part, dict) else i, part) for i, part in enumerate(value))
     else:
         return {name: value}
-    found: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for key, part in inner:
-        found |= _flat(part, f"{name}.{key}" if name else str(key))
-    return found
+        values |= _flat(part, f"{name}.{key}" if name else str(key))
+    return values
 
 
 def _differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:

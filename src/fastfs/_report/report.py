@@ -45,8 +45,8 @@ class Report:
     >>> import fastfs
     >>> from sklearn.datasets import load_wine
     >>> X, y = load_wine(return_X_y=True, as_frame=True)
-    >>> found = fastfs.report(X, y, methods=("multisurf", "projse"), n_permutations=19, n_subsamples=10)
-    >>> found.numbers["methods"][0]["ranking"][0]["feature"]
+    >>> result = fastfs.report(X, y, methods=("multisurf", "projse"), n_permutations=19, n_subsamples=10)
+    >>> result.numbers["methods"][0]["ranking"][0]["feature"]
     'proline'
     """
 
@@ -159,12 +159,12 @@ def report(
     >>> import fastfs
     >>> X, y = np.random.default_rng(0).normal(size=(40, 30)), np.repeat(["case", "control"], 20)
     >>> X[:20, 3] += 4
-    >>> found = fastfs.report(X, y, methods=("multisurf", "projse"), n_subsamples=20)
-    >>> best = found.numbers["methods"][0]["ranking"][0]
+    >>> result = fastfs.report(X, y, methods=("multisurf", "projse"), n_subsamples=20)
+    >>> best = result.numbers["methods"][0]["ranking"][0]
     >>> best["feature"], best["pvalue_max"], best["frequency"]
     ('x3', 0.001, 1.0)
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     found.save(pathlib.Path(folder, "report.html"))
+    ...     result.save(pathlib.Path(folder, "report.html"))
     ...     print(*sorted(path.name for path in pathlib.Path(folder).iterdir()))
     report.csv report.html report.json
     """

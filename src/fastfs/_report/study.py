@@ -50,21 +50,21 @@ class Plan:
 
         method = METHODS[word]
         selector: Any = ESTIMATORS[method.estimator]()
-        own = selector.get_params()
-        given = {"n_jobs": self.n_jobs, "max_memory": self.max_memory, "random_state": self.random_state}
+        params = selector.get_params()
+        settings = {"n_jobs": self.n_jobs, "max_memory": self.max_memory, "random_state": self.random_state}
         if not method.selects:  # such a method knows how many features it can tell apart
-            given["n_features_to_select"] = self.n_selected(data)
-        given |= dict(method.reported)
-        if own.get("target_type") == "auto":  # a report compares classes, also if they are numbers
-            given["target_type"] = "class"
+            settings["n_features_to_select"] = self.n_selected(data)
+        settings |= dict(method.reported)
+        if params.get("target_type") == "auto":  # a report compares classes, also if they are numbers
+            settings["target_type"] = "class"
         for name in self.params.get(word, {}):
-            if name not in own or name in ("n_jobs", "max_memory", "n_features_to_select", "verbose"):
+            if name not in params or name in ("n_jobs", "max_memory", "n_features_to_select", "verbose"):
                 raise ValueError(f"Method '{word}' has no parameter '{name}' that a report can set")
-        given |= self.params.get(word, {})
+        settings |= self.params.get(word, {})
         for flag in FLAGS:  # estimators know columns of arrays by number
-            if flag.columns and isinstance(columns := given.get(flag.name), list):
-                given[flag.name] = column_numbers(flag.name, columns, len(data.names), data.names).tolist()
-        return selector.set_params(**{name: value for name, value in given.items() if name in own})
+            if flag.columns and isinstance(columns := settings.get(flag.name), list):
+                settings[flag.name] = column_numbers(flag.name, columns, len(data.names), data.names).tolist()
+        return selector.set_params(**{name: value for name, value in settings.items() if name in params})
 
 
 @dataclass(frozen=True)
@@ -131,22 +131,22 @@ class Study:
 
     def feature_columns(self) -> dict[str, Array]:
         """Return columns with one value per feature: ranks, scores, p-values, frequencies."""
-        found: dict[str, Array] = {"rank": self.selector.ranking_, "score": self.selector.scores_}
+        columns: dict[str, Array] = {"rank": self.selector.ranking_, "score": self.selector.scores_}
         if self.test is not None:
-            found |= {"z": self.test.z, "pvalue": self.test.pvalues, "pvalue_adjusted": self.test.pvalues_adjusted}
-            found["pvalue_max"] = self.test.pvalues_max
+            columns |= {"z": self.test.z, "pvalue": self.test.pvalues, "pvalue_adjusted": self.test.pvalues_adjusted}
+            columns["pvalue_max"] = self.test.pvalues_max
         if self.stability is not None:
-            found["frequency"] = self.stability.frequencies
+            columns["frequency"] = self.stability.frequencies
         if self.twin is not None:
-            found |= {"shuffled_rank": self.twin.shuffled_ranking, "shuffled_score": self.twin.shuffled_scores}
-        return found
+            columns |= {"shuffled_rank": self.twin.shuffled_ranking, "shuffled_score": self.twin.shuffled_scores}
+        return columns
 
     def as_dict(self, data: Data, top: int) -> dict[str, Any]:
         """Return everything that the JSON file and the page show about the method."""
         columns, selector = self.feature_columns(), self.selector
         of_machine = ("n_jobs", "max_memory")  # a repetition can choose them anew
         parameters = {name: value for name, value in _findings.parameters(selector).items() if name not in of_machine}
-        found: dict[str, Any] = {
+        entries: dict[str, Any] = {
             "method": self.word,
             "estimator": self.method.estimator,
             "finds": self.method.genes,
@@ -162,10 +162,10 @@ class Study:
             ("stability", self._stable),
             ("sensitivity", self._scales),
         ):
-            found[what] = {"reason": self.reasons[what]} if what in self.reasons else make(data, top)
-        found["findings"] = json_value(_findings.findings(self.method, selector, data.names))
-        found["warnings"] = self.warnings
-        return {name: json_value(value) for name, value in found.items()}
+            entries[what] = {"reason": self.reasons[what]} if what in self.reasons else make(data, top)
+        entries["findings"] = json_value(_findings.findings(self.method, selector, data.names))
+        entries["warnings"] = self.warnings
+        return {name: json_value(value) for name, value in entries.items()}
 
     def _tested(self, data: Data, top: int) -> dict[str, Any]:
         test = self.test
@@ -264,8 +264,8 @@ def _best_rows(columns: dict[str, Array], ranks: Integers, names: Sequence[str],
 
 
 def best_features(ranks: Array, n: int) -> Integers:
-    found: Integers = np.argsort(ranks, kind="stable")[:n]
-    return found
+    features: Integers = np.argsort(ranks, kind="stable")[:n]
+    return features
 
 
 def _in_both(a: Integers, b: Integers) -> int:

@@ -24,8 +24,8 @@ def given_options(*groups: Any) -> list[str]:
 
 def require_effects(table: Iterable[Needs], *groups: Any) -> None:
     """Refuse a given option of these groups that has no effect, by the first row of the table about it."""
-    given = given_options(*groups)
+    option_names = given_options(*groups)
     for row in table:
-        for name in given:
+        for name in option_names:
             if name in row.options.split() and not row.are_met:
                 raise ValueError(f"{flag(name)} {row.why}")

@@ -29,8 +29,8 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
     hints = get_type_hints(command, include_extras=True)
     groups: dict[str, Any] = {name: hint for name, hint in hints.items() if is_dataclass(hint)}
     parameters: dict[str, inspect.Parameter] = {}
-    for name, own in inspect.signature(command).parameters.items():
-        found = [(name, hints[name], own.default)]
+    for name, declared in inspect.signature(command).parameters.items():
+        options = [(name, hints[name], declared.default)]
         if name in groups:
             of = get_type_hints(groups[name], include_extras=True)
             for f in fields(groups[name]):
@@ -39,10 +39,11 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
                     continue
                 panels = getattr(groups[name], "panels", {})
                 option.rich_help_panel = panels.get(f.name, getattr(groups[name], "panel", None))
-            found = [
-                (f.name, of[f.name], own.empty if f.default is MISSING else f.default) for f in fields(groups[name])
+            options = [
+                (f.name, of[f.name], declared.empty if f.default is MISSING else f.default)
+                for f in fields(groups[name])
             ]
-        for field, hint, default in found:
+        for field, hint, default in options:
             parameters[field] = inspect.Parameter(
                 field, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=hint
             )

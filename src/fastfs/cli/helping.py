@@ -22,11 +22,11 @@ class HelpInLevels(TyperCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Hide options from the help before Typer writes it."""
-        given = args[: args.index("--")] if "--" in args else args
-        if "--help-all" in given:
+        options = args[: args.index("--")] if "--" in args else args
+        if "--help-all" in options:
             return super().parse_args(ctx, ["--help"])
-        if "--help" in given:
-            shown = EVERYDAY | _options_of_method(given)
+        if "--help" in options:
+            shown = EVERYDAY | _options_of_method(options)
             for parameter in self.params:
                 setattr(parameter, "hidden", parameter.name not in shown)  # noqa: B010  (Click's arguments have none)
         return super().parse_args(ctx, args)

@@ -62,31 +62,31 @@ def flag(name: str) -> str:
 
 def options_of(method: Method) -> set[str]:
     """Return the options of `fastfs score` that this method has and others don't."""
-    own = getattr(fastfs, method.estimator)().get_params()
-    options = {f.name for f in FLAGS if _takes(own, f.name)}
+    params = getattr(fastfs, method.estimator)().get_params()
+    options = {f.name for f in FLAGS if _takes(params, f.name)}
     options |= {"pairs"} if method.pairs else set()
     options |= {"turf", "vls"} if method.only_ranks else set()
     options |= {"weights"} if method.targets and not method.selects else set()
     return options | ({"event"} if not method.classes else set())
 
 
-def _takes(own: Mapping[str, Any], name: str) -> bool:
+def _takes(params: Mapping[str, Any], name: str) -> bool:
     """Return True if an option sets one of these parameters; switches are set by --method-option."""
-    return name in own and not isinstance(own[name], bool)
+    return name in params and not isinstance(params[name], bool)
 
 
-def make_selector(method: Method, given: MethodOptions) -> Any:
+def make_selector(method: Method, method_flags: MethodOptions) -> Any:
     """Return the method's estimator with these options."""
     make = getattr(fastfs, method.estimator)
-    own = make().get_params()
-    options = {"n_jobs": given.threads, "max_memory": given.max_memory}
-    options |= {f.name: _converted(method, f, getattr(given, f.name)) for f in FLAGS}
+    params = make().get_params()
+    options = {"n_jobs": method_flags.threads, "max_memory": method_flags.max_memory}
+    options |= {f.name: _converted(method, f, getattr(method_flags, f.name)) for f in FLAGS}
     options = {name: value for name, value in options.items() if value is not None}
     for name in options:
-        if not _takes(own, name):
+        if not _takes(params, name):
             others = [word for word, other in METHODS.items() if name in options_of(other)]
             raise ValueError(f"Method '{method.word}' has no option {flag(name)}, which is for {', '.join(others)}")
-    for name, value in method_options(method, own, given.method_option or []).items():
+    for name, value in method_options(method, params, method_flags.method_option or []).items():
         if name in options:
             raise ValueError(f"{flag(name)} and --method-option {name} are the same: give one of them")
         options[name] = value
@@ -112,8 +112,8 @@ def with_options(message: str, command: str) -> str:
     of_methods = {name for method in METHODS.values() for name in getattr(fastfs, method.estimator)().get_params()}
     known = "|".join(sorted(of_methods - _SET_BY_OPTION.keys()))
 
-    def option(found: re.Match[str]) -> str:
-        name, value = found[1], found[2].strip("'")
+    def option(match: re.Match[str]) -> str:
+        name, value = match[1], match[2].strip("'")
         if name in flags:
             return f"{flag(name)} {value}"
         return f"--method-option {'METHOD.' if command == 'report' else ''}{name}={value}"
@@ -146,9 +146,9 @@ def _converted(method: Method, f: _methods.Flag, value: Any) -> Any:
     return value
 
 
-def method_options(method: Method, own: Mapping[str, Any], texts: Sequence[str]) -> dict[str, Any]:
+def method_options(method: Method, params: Mapping[str, Any], texts: Sequence[str]) -> dict[str, Any]:
     """Return the parameters of --method-option, with values as Python reads them, or else as text."""
-    known = sorted(own.keys() - _SET_BY_OPTION.keys())
+    known = sorted(params.keys() - _SET_BY_OPTION.keys())
     options: dict[str, Any] = {}
     for text in texts:
         name, equals, value = text.partition("=")

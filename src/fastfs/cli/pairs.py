@@ -135,49 +135,49 @@ def pairs(
         arguments |= design.design_arguments(data.table) | options.of_call() | {"progress": report}
         with names_of_the_file(data, source.transpose):
             if kinds.kind == "correlation":
-                found: Found = fastfs.differential_correlation(
+                result: Found = fastfs.differential_correlation(
                     data.table.X, data.table.y, correlation=kinds.correlation or "pearson", **arguments
                 )
             else:
-                found = fastfs.interaction_scan(
+                result = fastfs.interaction_scan(
                     data.table.X,
                     data.table.y[:, 0] if targets and kinds.event is None else data.table.y,
                     target_type="survival" if kinds.event else "number" if targets else "class",
                     transform=kinds.transform or "none",
                     **arguments,
                 )
-    method, columns, about = _findings(found, data.table.feature_names)
+    method, columns, about = _findings(result, data.table.feature_names)
     with signals_as_exits():
         written = options.warn_and_return(
-            _pair_columns(found, data.table.feature_names, columns), _about(method, found, data, about)
+            _pair_columns(result, data.table.feature_names, columns), _about(method, result, data, about)
         )
         if kinds.plot is not None:
-            _draw_pairs(kinds.plot, found, data, min(options.top or ROWS_SHOWN, BARS_AT_MOST))
+            _draw_pairs(kinds.plot, result, data, min(options.top or ROWS_SHOWN, BARS_AT_MOST))
             written.append(f"wrote a picture to {kinds.plot}")
-    _conclude(f"Compared the pairs of {data.table.X.shape[1]} features", found, data, written)
+    _conclude(f"Compared the pairs of {data.table.X.shape[1]} features", result, data, written)
 
 
-def _findings(found: Any, names: Any) -> tuple[str, dict[str, list[Any]], dict[str, Any]]:
+def _findings(result: Any, names: Any) -> tuple[str, dict[str, list[Any]], dict[str, Any]]:
     """Return the name of the function, the columns about the pairs, and the entries of the JSON file, of a result."""
     about = {
-        "stopped": found.stopped,
-        "excluded_features": [names[j] for j in found.excluded_features],
-        "n_excluded_pairs": found.n_excluded_pairs,
+        "stopped": result.stopped,
+        "excluded_features": [names[j] for j in result.excluded_features],
+        "n_excluded_pairs": result.n_excluded_pairs,
     }
     columns: dict[str, list[Any]]
-    if isinstance(found, fastfs.DifferentialCorrelation):
-        correlations = zip(found.classes.tolist(), found.correlations.T.tolist(), strict=True)
+    if isinstance(result, fastfs.DifferentialCorrelation):
+        correlations = zip(result.classes.tolist(), result.correlations.T.tolist(), strict=True)
         columns = {f"r_{label}": values for label, values in correlations}
         return (
             "differential_correlation",
-            columns | {"z": found.z.tolist()},
-            {"correlation": found.correlation} | about,
+            columns | {"z": result.z.tolist()},
+            {"correlation": result.correlation} | about,
         )
-    columns = {"statistic": found.statistics.tolist()}
-    if found.effects is not None:
-        columns |= {"effect": found.effects.tolist(), "standard_error": found.standard_errors.tolist()}
-    about |= {"degrees": list(found.degrees), "n_tested": found.n_tested, "transform": found.transform}
-    return "interaction_scan", columns, about | {"target_type": found.target_type}
+    columns = {"statistic": result.statistics.tolist()}
+    if result.effects is not None:
+        columns |= {"effect": result.effects.tolist(), "standard_error": result.standard_errors.tolist()}
+    about |= {"degrees": list(result.degrees), "n_tested": result.n_tested, "transform": result.transform}
+    return "interaction_scan", columns, about | {"target_type": result.target_type}
 
 
 @grouped
@@ -205,7 +205,7 @@ def snp_pairs(
         data = read_data(source, design.sample_columns(), max_memory=options.max_memory)
         names = [str(name) for name in data.table.feature_names]
         with names_of_the_file(data, source.transpose):
-            found = fastfs.snp_pairs(
+            result = fastfs.snp_pairs(
                 data.table.X,
                 data.table.y,
                 snps=None if chosen is None else column_numbers("--snps", chosen, len(names), names),
@@ -214,11 +214,13 @@ def snp_pairs(
                 **options.of_call(),
                 progress=report,
             )
-    own = {"statistic": found.statistic.tolist(), "degrees": found.degrees.tolist()}
-    about = {"n_tested": found.n_tested, "excluded_snps": [names[j] for j in found.excluded_snps]}
+    extra_columns = {"statistic": result.statistic.tolist(), "degrees": result.degrees.tolist()}
+    about = {"n_tested": result.n_tested, "excluded_snps": [names[j] for j in result.excluded_snps]}
     with signals_as_exits():
-        written = options.warn_and_return(_pair_columns(found, names, own), _about("snp_pairs", found, data, about))
-    _conclude(f"Compared {found.n_tested} pairs of SNPs", found, data, written)
+        written = options.warn_and_return(
+            _pair_columns(result, names, extra_columns), _about("snp_pairs", result, data, about)
+        )
+    _conclude(f"Compared {result.n_tested} pairs of SNPs", result, data, written)
 
 
 def _require_effects(source: Input, design: DesignOptions, options: PairsOptions, n_permutations: int | str) -> None:
@@ -227,32 +229,32 @@ def _require_effects(source: Input, design: DesignOptions, options: PairsOptions
     require_effects([of_test], source, design, options)
 
 
-def _pair_columns(found: "Found", names: Any, own: Mapping[str, list[Any]]) -> dict[str, list[Any]]:
+def _pair_columns(result: "Found", names: Any, extra_columns: Mapping[str, list[Any]]) -> dict[str, list[Any]]:
     """Return the pairs as columns of a table, with the columns `own` before the p-values."""
-    a, b = found.pairs.T.tolist()
+    a, b = result.pairs.T.tolist()
     columns = {
         "rank": list(range(1, len(a) + 1)),
         "feature_a": [names[j] for j in a],
         "feature_b": [names[j] for j in b],
         "index_a": a,
         "index_b": b,
-        **own,
+        **extra_columns,
     }
-    if found.pvalues_max is not None:
-        columns["pvalue_max"] = found.pvalues_max.tolist()
+    if result.pvalues_max is not None:
+        columns["pvalue_max"] = result.pvalues_max.tolist()
     return columns
 
 
-def _about(method: str, found: "Found", data: Data, own: Mapping[str, Any]) -> dict[str, Any]:
+def _about(method: str, result: "Found", data: Data, extra_entries: Mapping[str, Any]) -> dict[str, Any]:
     """Return the entries of the JSON file, with the entries `own` at the end."""
     return {
         "method": method,
-        "pvalue": found.pvalue,
-        "n_permutations": found.n_permutations,
-        "design": found.design,
-        "n_distinct": number_of_labelings(found),
-        "exact": found.exact,
-        "resolution": found.resolution,
+        "pvalue": result.pvalue,
+        "n_permutations": result.n_permutations,
+        "design": result.design,
+        "n_distinct": number_of_labelings(result),
+        "exact": result.exact,
+        "resolution": result.resolution,
         "version": fastfs.__version__,
         "source": data.table.source,
         "reading": data.reading,
@@ -260,7 +262,7 @@ def _about(method: str, found: "Found", data: Data, own: Mapping[str, Any]) -> d
         "n_samples": data.table.X.shape[0],
         "n_features": data.table.X.shape[1],
         "classes": _class_sizes(data),
-        **own,
+        **extra_entries,
     }
 
 
@@ -269,22 +271,22 @@ def _class_sizes(data: Data) -> dict[str, int]:
     return {} if data.targets else samples_of_classes(data.table.y)
 
 
-def _conclude(compared: str, found: "Found", data: Data, written: list[str]) -> None:
+def _conclude(compared: str, result: "Found", data: Data, written: list[str]) -> None:
     of_each = (
         ", ".join(f"{name}: {count}" for name, count in _class_sizes(data).items()) or f"target: {data.targets[0]}"
     )
-    tested = f"; {summary(found)}" if found.pvalue is not None else ""
+    tested = f"; {summary(result)}" if result.pvalue is not None else ""
     sentence = f"{compared} of {data.table.X.shape[0]} samples ({of_each}){tested}"
     matched = [data.table.matching] if data.table.matching else []
     say("; ".join([sentence, *matched, *written]) + ".")
 
 
-def _draw_pairs(path: Path, found: Any, data: Data, top: int) -> None:
+def _draw_pairs(path: Path, result: Any, data: Data, top: int) -> None:
     from matplotlib.figure import Figure
 
     from fastfs import pl
 
-    figure = Figure(figsize=(9, 1.4 + 0.3 * min(top, len(found.z))), layout="constrained")
-    pl.differential_correlation(found, data.table.feature_names, top=top, ax=figure.add_subplot())
+    figure = Figure(figsize=(9, 1.4 + 0.3 * min(top, len(result.z))), layout="constrained")
+    pl.differential_correlation(result, data.table.feature_names, top=top, ax=figure.add_subplot())
     with io.replacing(path) as temporary:
         figure.savefig(temporary, dpi=150)

@@ -101,35 +101,35 @@ class PermutationOptions:
 
         if self.number == 0:
             return None
-        given = design.design_arguments(table)
-        given |= {"statistic": self.statistic or "z", "ranking": self.rank_by or "score"}
-        found = fastfs.permutation_test(
+        arguments = design.design_arguments(table)
+        arguments |= {"statistic": self.statistic or "z", "ranking": self.rank_by or "score"}
+        result = fastfs.permutation_test(
             clone(selector).set_params(verbose=False),
             table.X,
             table.y,
             n_permutations=self.number,
             verbose=report or False,
-            **given,
+            **arguments,
         )
-        ranks = rank_features(found.z) if self.rank_by == "z" else selector.ranking_
-        return Test(found, given["statistic"], given["ranking"], ranks)
+        ranks = rank_features(result.z) if self.rank_by == "z" else selector.ranking_
+        return Test(result, arguments["statistic"], arguments["ranking"], ranks)
 
 
 @dataclass(frozen=True)
 class Test:
     """A permutation test, its statistic, and the ranks of the features by scores or z: 1 is best."""
 
-    found: "fastfs.PermutationResult"
+    result: "fastfs.PermutationResult"
     statistic: str
     ranking: str
     ranks: Integers
 
     def ranking_columns(self, order: Integers, *, to_read: bool) -> dict[str, list[Any]]:
         """Return the columns that the test adds to the ranking."""
-        columns = {"z": self.found.z, "pvalue": self.found.pvalues, "pvalue_adjusted": self.found.pvalues_adjusted}
+        columns = {"z": self.result.z, "pvalue": self.result.pvalues, "pvalue_adjusted": self.result.pvalues_adjusted}
         if to_read:
-            columns = {"z": self.found.z} if self.is_by_z else {}
-        columns["pvalue_max"] = self.found.pvalues_max
+            columns = {"z": self.result.z} if self.is_by_z else {}
+        columns["pvalue_max"] = self.result.pvalues_max
         return {name: values[order].tolist() for name, values in columns.items()}
 
     @property
@@ -138,23 +138,23 @@ class Test:
 
     def about(self) -> dict[str, Any]:
         """Return the entries of the JSON file."""
-        found = self.found
+        result = self.result
         return {
             "statistic": self.statistic,
             "ranking": self.ranking,
-            "pvalue": found.pvalue,
-            "n_permutations": found.n_permutations,
-            "design": found.design,
-            "n_distinct": number_of_labelings(found),
-            "exact": found.exact,
-            "resolution": found.resolution,
-            "stopped": found.stopped,
-            "label_free": found.label_free if np.isfinite(found.label_free) else None,
+            "pvalue": result.pvalue,
+            "n_permutations": result.n_permutations,
+            "design": result.design,
+            "n_distinct": number_of_labelings(result),
+            "exact": result.exact,
+            "resolution": result.resolution,
+            "stopped": result.stopped,
+            "label_free": result.label_free if np.isfinite(result.label_free) else None,
         }
 
     def summary(self) -> str:
         """Describe the test as a part of a sentence."""
-        return summary(self.found)
+        return summary(self.result)
 
 
 def as_number_or_auto(permutations: str) -> int | str:
@@ -170,14 +170,14 @@ def as_number_or_auto(permutations: str) -> int | str:
     return number
 
 
-def summary(found: "Tested") -> str:
+def summary(result: "Tested") -> str:
     """Return the overall p-value and the design as a part of a sentence."""
-    number = f"all {found.n_distinct} labelings" if found.exact else f"{found.n_permutations} permutations"
-    return f"p = {found.pvalue:.2g} by {number} of {found.design}" + (
-        ", stopped early" if getattr(found, "stopped", False) else ""  # scans of SNPs always go on to the end
+    number = f"all {result.n_distinct} labelings" if result.exact else f"{result.n_permutations} permutations"
+    return f"p = {result.pvalue:.2g} by {number} of {result.design}" + (
+        ", stopped early" if getattr(result, "stopped", False) else ""  # scans of SNPs always go on to the end
     )
 
 
-def number_of_labelings(found: "Tested") -> int | str:
+def number_of_labelings(result: "Tested") -> int | str:
     """Return the number of labelings that the design allows, for JSON, which has no infinity."""
-    return "inf" if np.isinf(found.n_distinct) else int(found.n_distinct)
+    return "inf" if np.isinf(result.n_distinct) else int(result.n_distinct)

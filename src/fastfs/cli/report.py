@@ -67,7 +67,7 @@ def report(source: Input, design: DesignOptions, options: ReportOptions, machine
     if source.classes is not None:
         reading["classes"] = names(source.classes, "--classes")
     with progress(f"reading {source.file.name}") as bar:
-        found = fastfs.report(
+        made_report = fastfs.report(
             source.file,
             source.label,
             methods=names(options.methods, "--methods"),
@@ -85,11 +85,11 @@ def report(source: Input, design: DesignOptions, options: ReportOptions, machine
             verbose=bar or False,
         )
     with signals_as_exits():
-        found.save(options.out)
+        made_report.save(options.out)
     page, numbers, table = report_files(options.out)
-    data = found.numbers["data"]
+    data = made_report.numbers["data"]
     say(
-        f"Ranked {data['n_features']} features of {data['n_samples']} samples by {len(found.numbers['methods'])} "
+        f"Ranked {data['n_features']} features of {data['n_samples']} samples by {len(made_report.numbers['methods'])} "
         f"methods; wrote {page}, {numbers} and {table}."
     )
 
@@ -101,8 +101,8 @@ def repeat(
 ) -> None:
     """Make the report of FILE again, and say whether every number came back to the bit: 0 if so, else 1."""
     with progress(f"reading {file.name}") as bar:
-        found = fastfs.repeat(file, n_jobs=machine.threads, max_memory=machine.max_memory, verbose=bar or False)
-    sentence = str(found)
+        repetition = fastfs.repeat(file, n_jobs=machine.threads, max_memory=machine.max_memory, verbose=bar or False)
+    sentence = str(repetition)
     print(f"{sentence[0].upper()}{sentence[1:]}.")
-    if not found.same:
+    if not repetition.same:
         raise typer.Exit(1)

@@ -332,14 +332,14 @@ def score(
 
 def _parameters_from_table(selector: Any, data: Data) -> dict[str, Any]:
     """Return the parameters that depend on the table: numbers of named columns, and the type of the target."""
-    given, found = selector.get_params(), {}
+    params, parameters = selector.get_params(), {}
     known = data.table.feature_names
     for f in FLAGS:
-        if f.columns and isinstance(columns := given.get(f.name), list):
-            found[f.name] = column_numbers(flag(f.name), columns, len(known), known).tolist()
-    if given.get("target_type") == "auto" and data.table.y.dtype.names is None:
-        found["target_type"] = "number" if data.targets else "class"
-    return found
+        if f.columns and isinstance(columns := params.get(f.name), list):
+            parameters[f.name] = column_numbers(flag(f.name), columns, len(known), known).tolist()
+    if params.get("target_type") == "auto" and data.table.y.dtype.names is None:
+        parameters["target_type"] = "number" if data.targets else "class"
+    return parameters
 
 
 def _needs(method: Method, scorer: Any, targets: list[str]) -> list[Needs]:
@@ -394,10 +394,10 @@ def check_files(source: Input, endings: Sequence[tuple[Path | None, Collection[s
         io.check_output(target, understood)
         if io.resolved(target) in inputs:
             raise ValueError(f"'{target}' is the input: choose another name to write to")
-    found = {target.suffix.lower() for target, _ in written}
-    if ".parquet" in found:
+    target_endings = {target.suffix.lower() for target, _ in written}
+    if ".parquet" in target_endings:
         import pyarrow.parquet  # noqa: F401  (if it is missing, say so now and not after the work)
-    if found & set(PLOT_ENDINGS):
+    if target_endings & set(PLOT_ENDINGS):
         import matplotlib.figure  # noqa: F401
 
 
@@ -453,8 +453,8 @@ def names_of_the_file(data: Data, transposed: bool) -> AbstractContextManager[No
 
 def samples_of_classes(labels: Any) -> dict[str, int]:
     """Count the samples of each class."""
-    found, counts = np.unique(labels, return_counts=True)
-    return {str(name): count for name, count in zip(found.tolist(), counts.tolist(), strict=True)}
+    classes, counts = np.unique(labels, return_counts=True)
+    return {str(name): count for name, count in zip(classes.tolist(), counts.tolist(), strict=True)}
 
 
 def _write_ranking(

@@ -81,7 +81,7 @@ def draw_ranking(
         getattr(pl, picture.function)(selector, ax=right, title=picture.title)
     about = f"{title(method, selector)}: {io.printable(source)}"
     if test and test.is_by_z:
-        pl.ranking(test.found.z, feature_names, top=bars, ax=left, title=f"z of {about}").set_xlabel("z of the score")
+        pl.ranking(test.result.z, feature_names, top=bars, ax=left, title=f"z of {about}").set_xlabel("z of the score")
     else:
         how = {"ranks": selector.ranking_, "n_selected": getattr(selector, "n_selected_", None)}
         pl.ranking(selector.scores_, feature_names, top=bars, ax=left, title=about, **how)

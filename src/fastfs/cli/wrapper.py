@@ -40,12 +40,12 @@ class WrapperOptions:
         return [Needs("turf vls", method.only_ranks, why)]
 
 
-def wrap(selector: Any, given: WrapperOptions) -> Any:
+def wrap(selector: Any, options: WrapperOptions) -> Any:
     """Return the estimator inside those that the options ask for: TuRF around VLS around the method."""
-    if given.vls is not None:
-        selector = fastfs.VLS(selector, **_subsets(given.vls))
-    if given.turf is not None:
-        selector = fastfs.TuRF(selector, step=_step(given.turf))
+    if options.vls is not None:
+        selector = fastfs.VLS(selector, **_subsets(options.vls))
+    if options.turf is not None:
+        selector = fastfs.TuRF(selector, step=_step(options.turf))
     return selector
 
 

@@ -68,8 +68,8 @@ def _read_anndata(path: Path, wanted: Wanted, kind: str, open_store: Callable[[P
                 obs = _join_annotations(obs, _frame(common))
             X = loaded_or_source(group[name], wanted, path, read_elem) if name in group else None
         if X is None:
-            found = f" (layers: {some_of(layers)})"
-            raise TableError(f"'{path}' has no X; choose a layer with ", Parameter("layer"), found)
+            choices = f" (layers: {some_of(layers)})"
+            raise TableError(f"'{path}' has no X; choose a layer with ", Parameter("layer"), choices)
         of_samples = _read_sample_columns(obs, wanted, path)
         if isinstance(X, Source):
             stack.pop_all()  # it reads from the file later
@@ -91,8 +91,8 @@ def _modality(store: Any, names: list[str], wanted: Wanted, path: Path) -> tuple
     with damage_of(path, "H5MU file"):
         modalities = list(store["mod"].keys())
     if wanted.mod is None:
-        found = f" (modalities: {some_of(modalities)})"
-        raise TableError(f"'{path}' needs a modality: choose one with ", Parameter("mod"), found)
+        choices = f" (modalities: {some_of(modalities)})"
+        raise TableError(f"'{path}' needs a modality: choose one with ", Parameter("mod"), choices)
     if wanted.mod not in modalities:
         raise unknown("modality", wanted.mod, modalities, path)
     with damage_of(path, "H5MU file"):
@@ -103,10 +103,10 @@ def _frame(stored: Any) -> Any:
     """Return a stored table of annotations."""
     from anndata.io import read_elem
 
-    found = read_elem(stored)
-    if not hasattr(found, "columns"):
-        raise ValueError(f"'{stored.name}' must hold a table of annotations; got a {type(found).__name__}")
-    return found
+    frame = read_elem(stored)
+    if not hasattr(frame, "columns"):
+        raise ValueError(f"'{stored.name}' must hold a table of annotations; got a {type(frame).__name__}")
+    return frame
 
 
 def _join_annotations(obs: Any, common: Any) -> Any:
@@ -120,7 +120,7 @@ def _read_sample_columns(obs: Any, wanted: Wanted, path: Path) -> dict[str, Samp
     if wanted.has_labels and wanted.label is None:
         needed = f"'{path}' needs a label column: choose one of obs with "
         raise TableError(needed, Parameter("label"), f" ({some_of(columns)})")
-    found = {}
+    sample_columns = {}
     for name in wanted.aside:
         if name not in columns:
             raise unknown("column of obs", name, columns, path)
@@ -129,5 +129,5 @@ def _read_sample_columns(obs: Any, wanted: Wanted, path: Path) -> dict[str, Samp
                 f"'{path}' lists the column '{name}' of obs {columns.count(name)} times: remove the others"
             )
         values = obs[name].astype(object).where(obs[name].notna(), None).tolist()
-        found[name] = SampleColumn(values, f"'{name}' in obs of '{path}'")
-    return found
+        sample_columns[name] = SampleColumn(values, f"'{name}' in obs of '{path}'")
+    return sample_columns

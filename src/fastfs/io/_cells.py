@@ -58,13 +58,13 @@ def _advice(column: str, cell: str, is_first: bool) -> list[str | Parameter]:
 
 
 def column_not_numeric(path: Path, name: str, row: int, cell: str, is_first: bool) -> TableError:
-    found = f"Column '{name}' of '{path}' is not numeric: row {row} (0-based) has {short(cell)!r}; "
-    return TableError(found, *_advice(name, cell, is_first))
+    problem = f"Column '{name}' of '{path}' is not numeric: row {row} (0-based) has {short(cell)!r}; "
+    return TableError(problem, *_advice(name, cell, is_first))
 
 
 def column_of_kind(path: Path, name: str, kind: str) -> TableError:
-    found = f"Column '{name}' of '{path}' holds {kind}, not numbers: leave it out with "
-    return TableError(found, Parameter("ignore", [name]), ", or write numbers")
+    problem = f"Column '{name}' of '{path}' holds {kind}, not numbers: leave it out with "
+    return TableError(problem, Parameter("ignore", [name]), ", or write numbers")
 
 
 def row_not_numeric(path: Path, name: str, samples: Sequence[str], cells: Sequence[str], position: int) -> TableError:
@@ -80,8 +80,8 @@ def row_not_numeric(path: Path, name: str, samples: Sequence[str], cells: Sequen
     row_is_wrong = sum(map(is_number, cells)) < len(cells) / 2
     what, wrong, other = ("Row", name, "column") if row_is_wrong else ("Column", samples[position], "row")
     where = samples[position] if row_is_wrong else name
-    found = f"{what} '{wrong}' of '{path}' is not numeric: {other} '{where}' has {short(cells[position])!r}; "
-    return TableError(found, *_advice(wrong, cells[position], False))
+    problem = f"{what} '{wrong}' of '{path}' is not numeric: {other} '{where}' has {short(cells[position])!r}; "
+    return TableError(problem, *_advice(wrong, cells[position], False))
 
 
 @dataclass(frozen=True)

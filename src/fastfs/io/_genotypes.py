@@ -109,16 +109,16 @@ def pack_genotypes(
     )
 
 
-def _texts(name: str, given: Any, *shape: int) -> npt.NDArray[Any]:
+def _texts(name: str, texts_of_caller: Any, *shape: int) -> npt.NDArray[Any]:
     try:
-        values = np.asarray(given)
+        values = np.asarray(texts_of_caller)
     except ValueError:
         raise ValueError(f"{name} must have the shape {shape}; got entries of different lengths") from None
     return _of_shape(name, values, shape).astype(np.str_)
 
 
-def _numbers(name: str, given: Any, *shape: int) -> npt.NDArray[np.float64]:
-    return _of_shape(name, as_numbers(given, name), shape)
+def _numbers(name: str, values: Any, *shape: int) -> npt.NDArray[np.float64]:
+    return _of_shape(name, as_numbers(values, name), shape)
 
 
 def _of_shape(name: str, values: npt.NDArray[Any], shape: tuple[int, ...]) -> npt.NDArray[Any]:
@@ -127,8 +127,8 @@ def _of_shape(name: str, values: npt.NDArray[Any], shape: tuple[int, ...]) -> np
     return values
 
 
-def _positions(given: Any, n: int) -> npt.NDArray[np.int64]:
-    numbers = _numbers("position", given, n)
+def _positions(values: Any, n: int) -> npt.NDArray[np.int64]:
+    numbers = _numbers("position", values, n)
     for j, number in enumerate(numbers.tolist()):
         if not is_position(number):
             raise ValueError(f"position must hold whole numbers up to 2^50; got {number} for SNP {j}")

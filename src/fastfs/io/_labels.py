@@ -50,8 +50,8 @@ def read_label(
     if label is None:
         others = [name for name in _other_columns(file, matching.keys, samples) if name not in annotations]
         if not others or (len(others) > 1 and not _is_plink(file, samples)):
-            found = f"'{path}' has the columns {some_of(file.header)}: choose one of them with "
-            raise TableError(found, Parameter("label"))
+            problem = f"'{path}' has the columns {some_of(file.header)}: choose one of them with "
+            raise TableError(problem, Parameter("label"))
         label = others[0]
     return label, _columns(file, [label, *annotations], matching.lines, samples, rule.control_is_0), matching.how
 

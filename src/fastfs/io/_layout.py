@@ -65,8 +65,8 @@ def feature_columns(
     the label there.
     """
     if wanted.has_labels and wanted.label is None:
-        found = f" (columns: {some_of(header)})"
-        raise TableError(f"'{path}' needs a label column: choose one with ", Parameter("label"), found, *OR_LABELS)
+        choices = f" (columns: {some_of(header)})"
+        raise TableError(f"'{path}' needs a label column: choose one with ", Parameter("label"), choices, *OR_LABELS)
     for name in wanted.aside:
         if name in header:
             continue

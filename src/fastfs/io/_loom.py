@@ -52,7 +52,7 @@ def read_loom(path: Path, wanted: Wanted) -> Content:
         if names is None:
             raise ValueError(f"'{path}' doesn't name its features: expected the row attribute {' or '.join(_NAMES)}")
         lengths = {len(names)} | ({len(ids)} if ids else set())
-        if lengths != {X.shape[1]} or any(len(found) != X.shape[0] for found in (*values.values(), cells or X)):
+        if lengths != {X.shape[1]} or any(len(column) != X.shape[0] for column in (*values.values(), cells or X)):
             raise ValueError(f"'{path}' is damaged: the attributes don't fit the matrix of {X.shape[::-1]}")
         if isinstance(loaded, Source):
             stack.pop_all()  # it reads from the file later
@@ -60,16 +60,18 @@ def read_loom(path: Path, wanted: Wanted) -> Content:
         raise ValueError(f"'{path}' has no samples")
     named = features_by_name(names, ids or names)
     keep = features_of(named, wanted.ignore, path, "feature")
-    of_samples = {name: SampleColumn(found, f"Column attribute '{name}' of '{path}'") for name, found in values.items()}
+    of_samples = {
+        name: SampleColumn(column, f"Column attribute '{name}' of '{path}'") for name, column in values.items()
+    }
     return Content(columns_of(loaded, keep), [named[j] for j in keep], cells, of_samples)
 
 
 def _first(attributes: Any, known: tuple[str, ...], held: Held) -> list[str] | None:
-    found = next((name for name in known if name in attributes), None)
-    if found is None:
+    attribute = next((name for name in known if name in attributes), None)
+    if attribute is None:
         return None
-    held.add_stored(attributes[found])
-    return [str(value) for value in _values(attributes[found])]
+    held.add_stored(attributes[attribute])
+    return [str(value) for value in _values(attributes[attribute])]
 
 
 def _values(stored: Any) -> list[Any]:

@@ -39,22 +39,22 @@ _DATES = ("Date", "POSIXct", "POSIXlt", "difftime")
 
 
 def read_rds(path: Path, wanted: Wanted) -> Content:
-    found = _parse_rds(path, wanted.budget)
-    if _has(found, "assays", "colData"):
-        return _read_experiment(path, wanted, found)
+    parsed = _parse_rds(path, wanted.budget)
+    if _has(parsed, "assays", "colData"):
+        return _read_experiment(path, wanted, parsed)
     if wanted.layer is not None:
         raise TableError(f"'{path}' holds no experiment with assays: leave out ", Parameter("layer"))
-    classes = _classes(found)
+    classes = _classes(parsed)
     if "data.frame" in classes:
         with damage_of(path, "RDS file"):
-            header, rows = _strings(_attribute(found, "names")), _strings(_attribute(found, "row.names"))
-            columns = found["data"]
+            header, rows = _strings(_attribute(parsed, "names")), _strings(_attribute(parsed, "row.names"))
+            columns = parsed["data"]
             lengths = {len(one["data"]) for one in columns if one["type"] in (*_NUMERIC, "string")}
             if len(columns) != len(header or []) or len(lengths | {len(rows or ())} - {0}) > 1:
                 raise ValueError("the columns of its data.frame don't fit their names, or each other")
         table = _Table(header or [], rows, _Frame(columns, header or [], path))
-    elif _has(found, "dim") or _has(found, "Dim"):
-        X, rows, header = _matrix(found, f"'{path}'")
+    elif _has(parsed, "dim") or _has(parsed, "Dim"):
+        X, rows, header = _matrix(parsed, f"'{path}'")
         table = _Table(header or [f"x{j}" for j in range(X.shape[1])], rows, _Matrix(X, path))
     else:
         raise ValueError(
@@ -88,100 +88,100 @@ def _parse_rds(path: Path, budget: int | None) -> dict[str, Any]:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # it warns of objects that it leaves out, such as formulas
             try:
-                found: dict[str, Any] = parse_rds(str(plain))
+                parsed: dict[str, Any] = parse_rds(str(plain))
             except Exception as error:
                 raise ValueError(
                     "it is cut off, or holds functions, as a DESeqDataSet does; then save, in R, "
                     "SummarizedExperiment(assays(x), colData = colData(x)) instead"
                 ) from error
-        return found
+        return parsed
 
 
 # Objects of R
 
 
-def _attribute(found: dict[str, Any], *names: str) -> dict[str, Any]:
+def _attribute(parsed: dict[str, Any], *names: str) -> dict[str, Any]:
     """Return the attribute at the end of a chain of names; {} if there is none."""
     for name in names:
-        found = (found.get("attributes") or {}).get(name, {})
-    return found
+        parsed = (parsed.get("attributes") or {}).get(name, {})
+    return parsed
 
 
-def _has(found: dict[str, Any], *names: str) -> bool:
-    return all(_attribute(found, name) for name in names)
+def _has(parsed: dict[str, Any], *names: str) -> bool:
+    return all(_attribute(parsed, name) for name in names)
 
 
-def _strings(found: dict[str, Any]) -> list[str] | None:
-    return ["" if cell is None else cell for cell in found["data"]] if found.get("type") == "string" else None
+def _strings(parsed: dict[str, Any]) -> list[str] | None:
+    return ["" if cell is None else cell for cell in parsed["data"]] if parsed.get("type") == "string" else None
 
 
-def _classes(found: dict[str, Any]) -> list[str]:
-    return _strings(_attribute(found, "class")) or [found.get("class_name") or found["type"]]
+def _classes(parsed: dict[str, Any]) -> list[str]:
+    return _strings(_attribute(parsed, "class")) or [parsed.get("class_name") or parsed["type"]]
 
 
-def _numbers(found: dict[str, Any]) -> np.ndarray:
-    values = np.array(found["data"])
+def _numbers(parsed: dict[str, Any]) -> np.ndarray:
+    values = np.array(parsed["data"])
     if values.dtype == object:  # bools, some of them missing
         return np.array([np.nan if value is None else value for value in values], dtype=np.float64)
     is_missing = values == _MISSING if values.dtype.kind == "i" else np.zeros(0, bool)
     return np.where(is_missing, np.nan, values) if is_missing.any() else values
 
 
-def _cells(found: dict[str, Any], where: str) -> list[Any]:
+def _cells(parsed: dict[str, Any], where: str) -> list[Any]:
     """Return a column's cells; missing ones are None."""
-    if "factor" in _classes(found):
-        levels = _strings(_attribute(found, "levels")) or []
-        codes = _numbers(found)
+    if "factor" in _classes(parsed):
+        levels = _strings(_attribute(parsed, "levels")) or []
+        codes = _numbers(parsed)
         if not np.all(np.isnan(codes) | (codes >= 1) & (codes <= len(levels))):
             raise ValueError(f"{where} is damaged: it has codes of other levels than its {len(levels)}")
         return [None if code != code else levels[int(code) - 1] for code in codes.tolist()]
-    if found["type"] == "string":
-        return list(found["data"])
-    if found["type"] not in _NUMERIC:
-        raise ValueError(f"{where} must hold text, numbers or a factor; got class '{_classes(found)[0]}'")
-    return [None if value != value else value for value in _numbers(found).tolist()]
+    if parsed["type"] == "string":
+        return list(parsed["data"])
+    if parsed["type"] not in _NUMERIC:
+        raise ValueError(f"{where} must hold text, numbers or a factor; got class '{_classes(parsed)[0]}'")
+    return [None if value != value else value for value in _numbers(parsed).tolist()]
 
 
-def _matrix(found: dict[str, Any], what: str) -> tuple[Any, list[str] | None, list[str] | None]:
+def _matrix(parsed: dict[str, Any], what: str) -> tuple[Any, list[str] | None, list[str] | None]:
     """Return a matrix, and the names of its rows and columns."""
     from scipy import sparse
 
-    form = re.fullmatch(r"[dl]g([CRT])Matrix", found.get("class_name") or "")
-    if form is None and not (found["type"] in _NUMERIC and len(_attribute(found, "dim").get("data", ())) == 2):
+    form = re.fullmatch(r"[dl]g([CRT])Matrix", parsed.get("class_name") or "")
+    if form is None and not (parsed["type"] in _NUMERIC and len(_attribute(parsed, "dim").get("data", ())) == 2):
         raise ValueError(
             f"{what} must be a matrix of numbers, or a dgCMatrix as of as(x, 'dgCMatrix'); got class "
-            f"'{_classes(found)[0]}'"
+            f"'{_classes(parsed)[0]}'"
         )
     if form is None:
-        X = _numbers(found).reshape(_attribute(found, "dim")["data"].tolist(), order="F")
-        names = _attribute(found, "dimnames").get("data") or [{}, {}]
+        X = _numbers(parsed).reshape(_attribute(parsed, "dim")["data"].tolist(), order="F")
+        names = _attribute(parsed, "dimnames").get("data") or [{}, {}]
         return X, _strings(names[0]), _strings(names[1])
-    shape = tuple(_attribute(found, "Dim")["data"].tolist())
-    i, j, p = (_attribute(found, name).get("data") for name in "ijp")
-    values = _numbers(_attribute(found, "x"))
+    shape = tuple(_attribute(parsed, "Dim")["data"].tolist())
+    i, j, p = (_attribute(parsed, name).get("data") for name in "ijp")
+    values = _numbers(_attribute(parsed, "x"))
     if form[1] == "T":
         X = sparse.coo_array((values, (i, j)), shape=shape).tocsr()
     else:
         X = (sparse.csc_array if form[1] == "C" else sparse.csr_array)(
             (values, i if form[1] == "C" else j, p), shape=shape
         )
-    names = _attribute(found, "Dimnames").get("data") or [{}, {}]
+    names = _attribute(parsed, "Dimnames").get("data") or [{}, {}]
     return X, _strings(names[0]), _strings(names[1])
 
 
 # Bioconductor's experiments: features in rows, annotations of the samples in colData
 
 
-def _read_experiment(path: Path, wanted: Wanted, found: dict[str, Any]) -> Content:
+def _read_experiment(path: Path, wanted: Wanted, parsed: dict[str, Any]) -> Content:
     require_no_transpose(wanted, path, "experiment of Bioconductor")
     with damage_of(path, "RDS file"):
-        stored = _attribute(found, "assays", "data", "listData")
+        stored = _attribute(parsed, "assays", "data", "listData")
         if not stored.get("data"):
             raise TableError(
                 f"'{path}' holds no assays: save the experiment anew with a recent version of Bioconductor"
             )
         assays = _strings(_attribute(stored, "names")) or [f"assay{j + 1}" for j in range(len(stored["data"]))]
-        about = _attribute(found, "colData", "listData")
+        about = _attribute(parsed, "colData", "listData")
         columns = dict(zip(_strings(_attribute(about, "names")) or [], about.get("data", []), strict=True))
     if wanted.layer is not None and wanted.layer not in assays:
         raise unknown("assay", wanted.layer, assays, path)
@@ -194,9 +194,9 @@ def _read_experiment(path: Path, wanted: Wanted, found: dict[str, Any]) -> Conte
     name = assays[0] if wanted.layer is None else wanted.layer
     X, rows, samples = _matrix(stored["data"][assays.index(name)], f"Assay '{name}' of '{path}'")
     named_by = (("NAMES",), ("rowRanges", "ranges", "NAMES"), ("rowRanges", "partitioning", "NAMES"))
-    names = next((names for way in named_by if (names := _strings(_attribute(found, *way)))), rows)
+    names = next((names for way in named_by if (names := _strings(_attribute(parsed, *way)))), rows)
     names = names or [f"x{j}" for j in range(X.shape[0])]
-    samples = _strings(_attribute(found, "colData", "rownames")) or samples
+    samples = _strings(_attribute(parsed, "colData", "rownames")) or samples
     of_samples = {name: _cells(columns[name], f"Column '{name}' of colData") for name in wanted.aside}
     if len(names) != X.shape[0] or any(len(cells) != X.shape[1] for cells in of_samples.values()):
         raise ValueError(f"'{path}' is damaged: its names or its colData don't fit the assay '{name}' of {X.shape}")
@@ -214,8 +214,8 @@ class _Matrix:
 
     def cells(self, column: int) -> list[Any]:
         values = self._X[:, [column]]
-        found: list[Any] = (values.toarray() if hasattr(values, "toarray") else values).ravel().tolist()
-        return found
+        cells: list[Any] = (values.toarray() if hasattr(values, "toarray") else values).ravel().tolist()
+        return cells
 
     def columns(self, chosen: Sequence[int]) -> Any:
         return columns_of(self._X, chosen)
@@ -232,18 +232,18 @@ class _Frame:
         return np.column_stack([self._numbers(j) for j in chosen])
 
     def _numbers(self, j: int) -> np.ndarray:
-        found, name = self._columns[j], self._header[j]
-        kind = _classes(found)[0]
-        if "class" not in (found.get("attributes") or {}) and found["type"] in _NUMERIC:
-            return _numbers(found).astype(np.float64)
-        if found["type"] == "string":
-            cells = ["" if cell is None else cell for cell in found["data"]]
+        column, name = self._columns[j], self._header[j]
+        kind = _classes(column)[0]
+        if "class" not in (column.get("attributes") or {}) and column["type"] in _NUMERIC:
+            return _numbers(column).astype(np.float64)
+        if column["type"] == "string":
+            cells = ["" if cell is None else cell for cell in column["data"]]
             try:
                 return np.array(parse_numbers(cells))
             except NotANumber as error:
                 raise column_not_numeric(self._path, name, error.position, cells[error.position], j == 0) from None
         held = (
-            "categories" if "factor" in _classes(found) else "dates or durations" if kind in _DATES else "other values"
+            "categories" if "factor" in _classes(column) else "dates or durations" if kind in _DATES else "other values"
         )
         raise column_of_kind(self._path, name, f"{held} ({kind})")
 

@@ -87,8 +87,8 @@ def _annotations(fields: list[tuple[str, list[str]]], n_samples: int) -> dict[st
         channel = re.fullmatch(r"characteristics_ch(\d+)", field)
         for sample, cell in enumerate(cells):
             name, value = field, cell
-            if channel and (found := re.fullmatch(r"([^:]+):\s*(.*)", cell)):
-                name, value = found[1].strip() + ("" if channel[1] == "1" else f":ch{channel[1]}"), found[2]
+            if channel and (match := re.fullmatch(r"([^:]+):\s*(.*)", cell)):
+                name, value = match[1].strip() + ("" if channel[1] == "1" else f":ch{channel[1]}"), match[2]
             elif channel and not cell:
                 continue
             unique, again = name, 1
@@ -102,5 +102,5 @@ def _annotations(fields: list[tuple[str, list[str]]], n_samples: int) -> dict[st
 def _candidates(about: dict[str, list[str]]) -> list[str]:
     """Describe the annotations that can be labels, with their numbers of classes."""
     counts = {name: len(set(values)) for name, values in about.items() if all(values)}
-    found = [f"{name}: {n} classes" for name, n in counts.items() if 2 <= n <= len(about[name]) / 2]
-    return found[:_MOST_LISTED] + ["..."] * (len(found) > _MOST_LISTED)
+    candidates = [f"{name}: {n} classes" for name, n in counts.items() if 2 <= n <= len(about[name]) / 2]
+    return candidates[:_MOST_LISTED] + ["..."] * (len(candidates) > _MOST_LISTED)

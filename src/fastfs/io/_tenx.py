@@ -65,8 +65,8 @@ def _chosen(available: list[str], what: str, wanted: Wanted, path: Path) -> str:
     """Return the chosen name, or the only one; raise an error if there are several."""
     if wanted.mod is None:
         if len(available) > 1:
-            found = f" ({some_of(available)})"
-            raise TableError(f"'{path}' has several {what}s: choose one with ", Parameter("mod"), found)
+            choices = f" ({some_of(available)})"
+            raise TableError(f"'{path}' has several {what}s: choose one with ", Parameter("mod"), choices)
         return available[0]
     if wanted.mod not in available:
         raise unknown(what, wanted.mod, available, path)

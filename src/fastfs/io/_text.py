@@ -44,10 +44,10 @@ def _read_samples(path: Path, wanted: Wanted, header: list[str], rows: Iterator[
             raise column_not_numeric(path, header[j], sample, cells[error.position], j == 0) from None
         if names_at is not None:
             sample_names.append(row[names_at].strip())
-        for j, found in aside_at:
-            found.append(row[j].strip())
+        for j, annotation in aside_at:
+            annotation.append(row[j].strip())
     X = np.frombuffer(values).reshape(-1, len(keep))
-    of_samples = {name: SampleColumn(found, f"Column '{name}' of '{path}'") for name, found in aside.items()}
+    of_samples = {name: SampleColumn(values, f"Column '{name}' of '{path}'") for name, values in aside.items()}
     return Content(X, [header[j] for j in keep], sample_names or None, of_samples)
 
 

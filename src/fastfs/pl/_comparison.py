@@ -102,19 +102,19 @@ def comparison(
     return ax
 
 
-def _names_of_fits(fits: tuple[Any, Any], given: Sequence[str] | None) -> Sequence[str] | None:
+def _names_of_fits(fits: tuple[Any, Any], feature_names: Sequence[str] | None) -> Sequence[str] | None:
     """Return the caller's names, or else the names of the fits, which must agree."""
     a, b = (getattr(fit, "feature_names_in_", None) for fit in fits)
     if a is not None and b is not None and list(a) != list(b):
         raise ValueError(
             "a and b must be scores of the same features in the same order; their fits name different ones"
         )
-    return given if given is not None else b if a is None else a
+    return feature_names if feature_names is not None else b if a is None else a
 
 
 def _apart(heights: Floats, gap: float) -> Floats:
     """Return ascending heights in [0, 1], moved as little as possible so that they differ by the gap."""
     steps = gap * np.arange(len(heights))
     raised = np.maximum.accumulate(heights - steps) + steps
-    found: Floats = np.minimum(raised, 1 - steps[::-1])
-    return found
+    spread: Floats = np.minimum(raised, 1 - steps[::-1])
+    return spread

@@ -35,8 +35,8 @@ def consensus(
     --------
     >>> from matplotlib.figure import Figure
     >>> import fastfs
-    >>> found = fastfs.consensus({"ReliefF": [3.0, 2.0, 1.0], "IM4E": [2.0, 3.0, 0.0]})
-    >>> ax = fastfs.pl.consensus(found, top=2, ax=Figure().add_subplot())
+    >>> result = fastfs.consensus({"ReliefF": [3.0, 2.0, 1.0], "IM4E": [2.0, 3.0, 0.0]})
+    >>> ax = fastfs.pl.consensus(result, top=2, ax=Figure().add_subplot())
     >>> [label.get_text() for label in ax.get_yticklabels()], [text.get_text() for text in ax.texts]
     (['1  x0', '2  x1'], ['1', '2', '2', '1'])
     """

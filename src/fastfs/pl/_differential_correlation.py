@@ -60,8 +60,8 @@ def differential_correlation(
     >>> import fastfs
     >>> X, y = np.random.default_rng(0).normal(size=(60, 8)), np.repeat([0, 1], 30)
     >>> X[:30, 1] += 3 * X[:30, 0]
-    >>> found = fastfs.differential_correlation(X, y)
-    >>> ax = fastfs.pl.differential_correlation(found, top=3, ax=Figure().add_subplot())
+    >>> result = fastfs.differential_correlation(X, y)
+    >>> ax = fastfs.pl.differential_correlation(result, top=3, ax=Figure().add_subplot())
     >>> ax.get_yticklabels()[0].get_text(), ax.get_title(loc="left")
     ('x0, x1', '1 pair with p ≤ 0.05 (999 permutations)')
     """

@@ -54,15 +54,15 @@ def set_title(ax: Axes, title: str | None, pad: float | None = None) -> None:
         ax.set_title(title, loc="left", pad=pad, fontweight="bold", parse_math=False)
 
 
-def scores_of(name: str, given: Any) -> Floats:
+def scores_of(name: str, source: Any) -> Floats:
     """Return scores that a parameter holds as an array, or the `scores_` of a fitted selector."""
-    values = getattr(given, "scores_", given)
+    values = getattr(source, "scores_", source)
     if not (hasattr(values, "obs_names") or isinstance(values, Mapping)):
         with contextlib.suppress(TypeError, ValueError):
             return np.asarray(values, dtype=float)
     raise TypeError(
         f"{name} must be an array of one score for each feature, such as scores_ of a fitted selector or a column of "
-        f"adata.var; got {type(given).__name__}"
+        f"adata.var; got {type(source).__name__}"
     )
 
 
@@ -76,9 +76,9 @@ def check_names(names: Sequence[str] | None, n_features: int, what: str = "score
         raise ValueError(f"feature_names must name all {n_features} {what}; got {len(names)} names")
 
 
-def names_of_fit(selector: Any, given: Sequence[str] | None, n_features: int) -> Sequence[str] | None:
+def names_of_fit(selector: Any, feature_names: Sequence[str] | None, n_features: int) -> Sequence[str] | None:
     """Return the caller's names, or else the names of the fit, if it had any."""
-    names = getattr(selector, "feature_names_in_", None) if given is None else given
+    names = getattr(selector, "feature_names_in_", None) if feature_names is None else feature_names
     check_names(names, n_features, "features")
     return names
 

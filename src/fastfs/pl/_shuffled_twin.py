@@ -62,8 +62,8 @@ def shuffled_twin(
     >>> import fastfs
     >>> X, y = np.random.default_rng(0).normal(size=(60, 30)), np.arange(60) % 2
     >>> X[:, :3] += 2 * y[:, None]
-    >>> found = fastfs.shuffled_twin(fastfs.ReliefF(), X, y, top=3)
-    >>> figure = fastfs.pl.shuffled_twin(found, figure=Figure(layout="constrained"))
+    >>> result = fastfs.shuffled_twin(fastfs.ReliefF(), X, y, top=3)
+    >>> figure = fastfs.pl.shuffled_twin(result, figure=Figure(layout="constrained"))
     >>> [ax.get_title(loc="left") for ax in figure.axes]
     ['true labels', 'shuffled labels']
     """

@@ -41,8 +41,8 @@ def significance(
     >>> rng = np.random.default_rng(0)
     >>> A, B = rng.normal(size=(2, 100, 60))
     >>> A[:, :10] += 3 * rng.normal(size=(100, 1))
-    >>> found = fastfs.disc([A, B], n_components=3, bandwidth_neighbors=5, n_differential=1)
-    >>> ax = fastfs.pl.significance(found, names=["treated", "control"], ax=Figure().add_subplot())
+    >>> result = fastfs.disc([A, B], n_components=3, bandwidth_neighbors=5, n_differential=1)
+    >>> ax = fastfs.pl.significance(result, names=["treated", "control"], ax=Figure().add_subplot())
     >>> [text.get_text() for text in ax.get_legend().get_texts()]
     ['treated', 'control']
     """

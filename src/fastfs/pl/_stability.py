@@ -41,8 +41,8 @@ def stability(
     >>> import fastfs
     >>> X, y = np.random.default_rng(0).normal(size=(60, 30)), np.arange(60) % 2
     >>> X[:, :3] += 3 * y[:, None]
-    >>> found = fastfs.stability(fastfs.ReliefF(3), X, y, n_subsamples=20)
-    >>> fastfs.pl.stability(found, ax=Figure().add_subplot()).get_title(loc="left")
+    >>> result = fastfs.stability(fastfs.ReliefF(3), X, y, n_subsamples=20)
+    >>> fastfs.pl.stability(result, ax=Figure().add_subplot()).get_title(loc="left")
     'stability 1.00 (1.00 to 1.00)'
     """
     if title is None:

@@ -46,8 +46,8 @@ class CellDesign:
                 raise ValueError(f"{missing_in_words(adata, missing, name)}: leave them out of adata")
             return column
 
-        given = {"samples": samples, "donors": donors, "batch": batch}
-        names = {word: name for word, name in given.items() if name is not None}
+        columns = {"samples": samples, "donors": donors, "batch": batch}
+        names = {word: name for word, name in columns.items() if name is not None}
         table = pd.DataFrame({name: read_column(name) for name in covariates}) if covariates else None
         return cls({word: read_column(name).to_numpy() for word, name in names.items()}, names, table)
 
