@@ -698,7 +698,7 @@ def test_sigma_missing_or_not_wanted():
 
 
 def test_unknown_kernel():
-    with pytest.raises(ValueError, match="'sqeuclidean', 'linear' or a C function, not 'cosine'"):
+    with pytest.raises(ValueError, match="'sqeuclidean', 'linear' or a C function; got 'cosine'"):
         fastfs.affinity(data(4, 5), kernel="cosine")
 
 

@@ -464,7 +464,7 @@ def test_estimators_and_scores():
 @pytest.mark.parametrize(
     "methods, error, message",
     [
-        ({"a": [1, 2]}, ValueError, "two methods or more, but there is 1"),
+        ({"a": [1, 2]}, ValueError, "two methods or more; got 1"),
         ([[1, 2], [1, 2]], TypeError, "must be a mapping"),
         ({"a": [1, 2], "b": [1, 2, 3]}, ValueError, "a has 2 and b 3"),
         ({"a": [1, np.nan], "b": [1, 2]}, ValueError, "of a must be finite, but that of feature 1"),

@@ -125,8 +125,8 @@ MISSING[[3, 7]] = [None, np.nan]
 @pytest.mark.parametrize(
     "parameters, message",
     [
-        ({"y": None}, "a twin has the samples' labels shuffled, but y is None"),
-        ({"X": iter([np.ones((60, 4))])}, "X is an iterator"),
+        ({"y": None}, "y must hold the samples' labels, which a twin shuffles; got None"),
+        ({"X": iter([np.ones((60, 4))])}, "X must be an array, since a twin reads it again; got an iterator"),
         ({"top": 0}, "top must be at least 1"),
         ({"top": 41}, "top must be at most 40, the number of features; got 41"),
         ({"blocks": np.arange(60) % 2}, "no labeling but the true one is possible: .* of block 0 are 0.*confounded"),
@@ -156,5 +156,5 @@ def test_no_scores():
             self.scores_ = np.full(X.shape[1], np.inf)
             return self
 
-    with pytest.raises(ValueError, match="scores of Infinite aren't finite"):
+    with pytest.raises(ValueError, match="scores of Infinite must be finite to be compared"):
         fastfs.shuffled_twin(Infinite(), X, y)

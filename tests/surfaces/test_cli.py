@@ -1317,8 +1317,8 @@ def test_bad_values_in_subsets_have_the_columns_of_the_file(tmp_path, capsys, op
     "options, part",
     [
         (["--turf", "some"], "--turf must be a number of features, or a share of them such as 0.1; got 'some'"),
-        (["--turf", "1.5"], "step as a share of the features must lie between 0 and 1, but is 1.5"),
-        (["--turf", "13"], "step must be below the number of features, 13, but is 13"),
+        (["--turf", "1.5"], "step as a share of the features must lie between 0 and 1; got 1.5"),
+        (["--turf", "13"], "step must be below the number of features, 13; got 13"),
         (["--vls", "all"], "--vls must be pairs, or a number of subsets and their size such as 200x1000; got 'all'"),
         (["--vls", "3x"], "got '3x'"),
         (["--vls", "8x14"], "subset_size must be at most the 13 features of X; got 14"),

@@ -52,7 +52,7 @@ def scan(X=X, y=y, **parameters):
         ({"blocks": LABELS, "n_permutations": 0}, ValueError, "n_permutations must be above 0 with blocks"),
         ({"covariates": y}, ValueError, "the covariates determine the numbers of y"),
         ({"covariates": y, "n_permutations": 0}, ValueError, "determine the"),
-        ({"covariates": np.full(30, np.nan)}, ValueError, "covariates must have no missing values"),
+        ({"covariates": np.full(30, np.nan)}, ValueError, "covariates must not have missing values"),
         ({"covariates": rng.normal(size=(30, 26)), "n_permutations": 0}, ValueError, "needs at least 31 samples"),
         ({"with_table": X[:-1]}, ValueError, "X and with_table must have the same rows; got 30 and 29"),
         ({"with_table": np.ones((30, 2))}, ValueError, "that vary beside the covariates, but 6 of 6 and 0 of 2 do"),

@@ -80,7 +80,7 @@ def test_arrays_have_no_positions():
 @pytest.mark.parametrize(
     "change, error, words",
     [
-        ({"scores": np.zeros(3)}, ValueError, "one for each of the 200 SNPs, but has the shape (3,)"),
+        ({"scores": np.zeros(3)}, ValueError, "one for each of the 200 SNPs; got the shape (3,)"),
         ({"scores": np.full(200, np.nan)}, ValueError, "scores must be numbers, but one is"),
         ({"scores": ["high"] * 200}, ValueError, "scores must hold numbers"),
         ({"scores": np.full(200, 1j)}, ValueError, "scores must be real"),
