@@ -286,7 +286,7 @@ DAMAGE = {
     "no bim": r"There is no file '.*study.bim'",
     "empty fam": r"study.fam' is empty",
     "ragged bim": r"line 2 of '.*study.bim' must have 6 columns \(chromosome, .*\); got 5",
-    "position": "line 1 of '.*study.bim' must have a number; got 'here'",
+    "position": "line 1 of '.*study.bim' must have a whole number as position; got 'here'",
     "half": "line 2 of '.*study.bim' must have a whole number as position; got '2.5'",
     "nan": "whole number as position; got 'nan'",
     "1e30": "whole number as position; got '1e30'",

@@ -118,10 +118,7 @@ def _number_or_nan(text: str) -> float:
 
 def _position(path: Path, line: int, text: str) -> int:
     """Return the position of a SNP, or raise ValueError with its line."""
-    try:
-        number = float(text)
-    except ValueError:
-        raise ValueError(f"line {line + 1} of '{path}' must have a number; got '{short(text)}'") from None
+    number = _number_or_nan(text)
     if not is_position(number):
         raise ValueError(f"line {line + 1} of '{path}' must have a whole number as position; got '{short(text)}'")
     return int(number)

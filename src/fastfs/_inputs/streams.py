@@ -87,7 +87,7 @@ def classes_in_blocks(X: Any, y: Any, run: Run) -> tuple[Any, tuple[Array, Integ
         return remaining, None
     n, d = source.shape
     if d is None:
-        raise ValueError("each block of X must be a 2-D array of rows x features")
+        raise ValueError("each block of X must be a 2-D array of rows x features; got one without columns")
     of_rows = encode_labels(y, (n_labels or 0) if n is None else n, d)
     source = Source.from_data(remaining)
     source.shape = (n, d)

@@ -57,9 +57,12 @@ class Plan:
         settings |= dict(method.reported)
         if params.get("target_type") == "auto":  # a report compares classes, also if they are numbers
             settings["target_type"] = "class"
+        settable = [name for name in params if name not in ("n_jobs", "max_memory", "n_features_to_select", "verbose")]
         for name in self.params.get(word, {}):
-            if name not in params or name in ("n_jobs", "max_memory", "n_features_to_select", "verbose"):
-                raise ValueError(f"Method '{word}' has no parameter '{name}' that a report can set")
+            if name not in settable:
+                raise ValueError(
+                    f"Method '{word}' has no parameter '{name}' that a report can set; it has {some_of(settable)}"
+                )
         settings |= self.params.get(word, {})
         for flag in FLAGS:  # estimators know columns of arrays by number
             if flag.columns and isinstance(columns := settings.get(flag.name), list):
