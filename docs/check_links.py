@@ -1,7 +1,7 @@
 """Follow every link within a built site: `python docs/check_links.py build/site`.
 
 Sphinx warns of a page that a page names and that doesn't exist; this also looks at anchors, pictures, scripts and
-whatever else the theme and the gallery put on a page.
+everything else that the theme and the gallery put on a page.
 """
 
 import sys

@@ -2,7 +2,7 @@
 
 The pages are the Markdown files of the repository, read where they lie, so that their links hold in both places. Three
 kinds of pages are made by the build: the reference from the docstrings, the gallery from the scripts in gallery/, and
-the tutorials, whose shell commands run and leave their output and pictures on the page.
+the tutorials; their shell commands run and leave output and pictures on the page.
 """
 
 import os
@@ -36,7 +36,7 @@ extensions = [
 ]
 templates_path = [str(HERE / "_templates")]  # autosummary would look below the root
 
-html_theme = "sphinx_book_theme"  # that of the scverse packages, whose users ours are
+html_theme = "sphinx_book_theme"  # that of the scverse packages, which our users use
 html_title = "fastfs"
 html_additional_pages = {"index": "redirect.html"}
 html_theme_options = {"show_toc_level": 2, "use_download_button": False, "use_fullscreen_button": False}
@@ -75,7 +75,7 @@ _GROUPS = {
 
 def _write_reference() -> None:
     """A page of tables, from which autosummary makes a page for each public name."""
-    lines = ["Reference", "=========", "", "The C interface has :doc:`a page of its own </docs/c-api>`.", ""]
+    lines = ["Reference", "=========", "", "The C interface has :doc:`a separate page </docs/c-api>`.", ""]
     for title, names in _GROUPS.items():
         lines += [title, "-" * len(title), "", ".. currentmodule:: fastfs", ""]
         lines += [".. autosummary::", "   :toctree: .", "", *(f"   {name}" for name in names), ""]

@@ -1,6 +1,6 @@
 """Draws the pictures at the top of the method pages: ``python docs/images/draw.py``.
 
-Each row of `fastfs.demo` becomes a picture of its own; demo.png has all of them. Colours are reduced to 256.
+Each row of `fastfs.demo` becomes a separate picture; demo.png has all of them. Colours are reduced to 256.
 """
 
 import io

@@ -1,1 +1,1 @@
-"""A file a method: options, function, result, messages."""
+"""One file per method: options, function, result, messages."""

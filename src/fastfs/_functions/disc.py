@@ -500,7 +500,7 @@ def nearest_features(
     Notes
     -----
     Each pair of blocks of features is multiplied once, in float32 (sparse X: float64), and searched for both sides
-    while it is in the L2 cache. Whatever rounding could have confused with the n_neighbors-th is kept, and compared by
+    while it is in the L2 cache. All that rounding could have confused with the n_neighbors-th is kept, and compared by
     differences in float64: the result is that of comparing all pairs that way, and doesn't depend on n_threads.
 
     Time O(n_features^2 n_samples), for sparse X O(sum of squares of the entries a row). Memory

@@ -17,6 +17,7 @@ from fastfs._inference.twin import TwinResult, shuffled_twin
 from fastfs._inputs.columns import column_numbers
 from fastfs._inputs.storage import dense
 from fastfs._machine.errors import naming, naming_of_a_file
+from fastfs._machine.params import some_of
 from fastfs._methods import FLAGS, METHODS, Method
 from fastfs._report.data import Data, digest
 from fastfs._types import Array, Integers, Progress
