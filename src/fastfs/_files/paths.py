@@ -111,7 +111,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     its mode and, as far as the system lets us, its owner, group and access list.
     """
     target, before = _writable_file(Path(path))
-    # In the folder of the target, because a rename is atomic only within one file system; with its ending, which tells formats.
+    # In the folder of the target, because a rename is atomic only within one file system. The ending tells the format.
     temporary = target.with_name(f".fastfs-{secrets.token_hex(8)}{target.suffix}")
     # Nobody else reads a temporary that will be as private as the file before it.
     mode = 0o666 if before is None else 0o600

@@ -110,9 +110,9 @@ def read_table(
         Genomics' Cell Ranger (all these and loom need the extra ``[h5ad]``). A MatrixMarket file holds the matrix
         alone; next to ``matrix.mtx``, the names are taken from ``features.tsv`` or ``genes.tsv``, and ``barcodes.tsv``.
         An NPZ archive holds ``X`` (or the CSR parts ``data``, ``indices``, ``indptr``, ``shape``), the labels, and
-        optionally ``feature_names``. PLINK's ``.bed`` needs ``.bim`` and ``.fam`` next to it; the label is the phenotype of
-        the latter, without which samples are left out, and X a :class:`fastfs.io.Genotypes`. RDS files of R hold a
-        matrix or data.frame with a row per sample, or an experiment of Bioconductor (extra ``[rds]``).
+        optionally ``feature_names``. PLINK's ``.bed`` needs ``.bim`` and ``.fam`` next to it; the label is the
+        phenotype of the latter, without which samples are left out, and X a :class:`fastfs.io.Genotypes`. RDS files of
+        R hold a matrix or data.frame with a row per sample, or an experiment of Bioconductor (extra ``[rds]``).
     label : str, optional
         The label's column of a text table, of Parquet, of `obs` or of `colData`; the annotation of the samples in loom,
         GCT and series matrices, such as the characteristic ``tissue``; with `labels`, the column of that table; the
