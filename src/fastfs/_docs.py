@@ -240,6 +240,38 @@ The label is the exclusive or of the first two of 400 features.
 >>> fastfs.MultiSURF().fit(X, y).ranking_[:2].tolist()
 [1, 9]
 """,
+    "labelings_of_a_test": """
+n_permutations : int
+    Labelings that were compared with the true one.
+n_distinct : int or float
+    Labelings that the design allows, the true one included; infinity from 10^6 on.
+exact : bool
+    True if all labelings of the design were compared, not a random draw of them.
+resolution : float
+    No p-value can be smaller: 1 / (1 + n_permutations), or, if all labelings were compared and the classes may be
+    exchanged as wholes, 2 / n_distinct. 1 without permutations.
+design : str
+    Description of the permutations in a few words.
+""",
+    "draws_and_machine": """
+random_state : int, Generator, RandomState or None
+    Seed of the permutations.
+n_threads, max_memory, progress
+    As for :func:`fastfs.affinity`.
+""",
+    "top_pairs": """
+Parameters
+----------
+n : int
+    Number of pairs, if W has that many.
+by : {"weight", "residual"}
+    \\|W_ab\\|, or its rest without the leading eigenpair of W: the part that isn't just a product of two strong
+    features.
+
+Returns
+-------
+ndarray with the fields a < b (columns of X), weight and residual, the strongest first.
+""",
     "feature_names": """
 feature_names : sequence of str, optional
     Default: ``x0``, ``x1``, ...

@@ -148,17 +148,7 @@ class Immigrate(ImmigrateFields, _Resources, _MarginClassifier):
     def top_pairs(self, n: int = 20, by: str = "weight") -> Array:
         """The strongest pairs of features.
 
-        Parameters
-        ----------
-        n : int
-            How many, if there are as many.
-        by : {"weight", "residual"}
-            \\|W_ab\\|, or its rest without the leading eigenpair of W: the part that isn't just a product of two
-            strong features.
-
-        Returns
-        -------
-        ndarray with the fields a < b (columns of X), weight and residual, the strongest first.
+        <top_pairs>
         """
         check_is_fitted(self, "ranking_")
         vectors = np.ascontiguousarray(self.eigenvectors_.T)

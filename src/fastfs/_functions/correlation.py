@@ -78,19 +78,9 @@ class DifferentialCorrelation:
     n_excluded_pairs : int
         The number of all such pairs.
     correlation : {"pearson", "spearman"}
-    n_permutations : int
-        Labelings that were compared with the true one.
-    n_distinct : int or float
-        Labelings that the design allows, the true one included; infinity from 10^6 on.
-    exact : bool
-        True if all labelings of the design were compared, not a random draw of them.
-    resolution : float
-        No p-value can be smaller: 1 / (1 + n_permutations), or, if all labelings were compared and the classes may be
-        exchanged as wholes, 2 / n_distinct. 1 without permutations.
+    <labelings_of_a_test>
     stopped : bool
         True if the test ended early, because the labels are clearly no better than permuted ones.
-    design : str
-        Description of the permutations in a few words.
     feature_names : list or None
         Names of the columns of X, if they were given or X is a DataFrame.
 
@@ -156,10 +146,7 @@ def differential_correlation(call: CorrelationCall) -> DifferentialCorrelation:
         Which samples may exchange labels: those of the same block (batch, stratum, pair); samples of one group (donor)
         stay together if the group has one label, and exchange labels within it otherwise; to covariates labels keep
         their relation.
-    random_state : int, Generator, RandomState or None
-        Seed of the permutations.
-    n_threads, max_memory, progress
-        As for :func:`fastfs.affinity`.
+    <draws_and_machine>
 
     Returns
     -------

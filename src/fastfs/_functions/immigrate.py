@@ -115,16 +115,7 @@ class ImmigrateResult:
     def top_pairs(self, n: int = 20, by: str = "weight") -> Array:
         """The strongest pairs of features.
 
-        Parameters
-        ----------
-        n : int
-            How many, if there are as many.
-        by : {"weight", "residual"}
-            \\|W_ab\\|, or its rest without the leading eigenpair of W.
-
-        Returns
-        -------
-        ndarray with the fields a < b (columns of X), weight and residual, the strongest first.
+        <top_pairs>
         """
         vectors = for_core(self.eigenvectors.T)
         return top_pairs(self.features, self.eigenvalues, vectors, n, by)

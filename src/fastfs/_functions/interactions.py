@@ -92,18 +92,9 @@ class InteractionScan:
         The classes of the target, if it has any.
     target_type : {"class", "number", "survival"}
     transform : {"none", "rank"}
-    n_permutations : int
-        Labelings that were compared with the true one.
-    n_distinct : int or float
-        Labelings that the design allows, the true one included; infinity from 10^6 on.
-    exact : bool
-        True if all labelings of the design were compared, not a random draw of them.
-    resolution : float
-        No p-value can be smaller; 1 without permutations.
+    <labelings_of_a_test>
     stopped : bool
         True if the test ended early, because the labels are clearly no better than permuted ones.
-    design : str
-        Description of the permutations in a few words.
     feature_names, table_names : list or None
         Names of the columns of X and of `with_table`, if they were given or the tables have names.
 
@@ -214,10 +205,7 @@ def interaction_scan(call: InteractionCall) -> InteractionScan:
         Which samples may exchange labels: those of the same block (batch, stratum, pair); samples of one group (donor)
         stay together if the group has one label, and exchange labels within it otherwise. Covariates are part of the
         model of each pair, and labels keep their relation to them.
-    random_state : int, Generator, RandomState or None
-        Seed of the permutations.
-    n_threads, max_memory, progress
-        As for :func:`fastfs.affinity`.
+    <draws_and_machine>
 
     Returns
     -------

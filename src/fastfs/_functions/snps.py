@@ -59,17 +59,7 @@ class SnpPairs:
         The first class and the second one.
     excluded_snps : ndarray
         Chosen SNPs that were left out because fewer than two genotypes occur in them.
-    n_permutations : int
-        Labelings that were compared with the true one.
-    n_distinct : int or float
-        Labelings that the design allows, the true one included; infinity from 10^6 on.
-    exact : bool
-        True if all labelings of the design were compared, not a random draw of them.
-    resolution : float
-        No p-value can be smaller: 1 / (1 + n_permutations), or, if all labelings were compared and the classes may be
-        exchanged as wholes, 2 / n_distinct. 1 without permutations.
-    design : str
-        Description of the permutations in a few words.
+    <labelings_of_a_test>
 
     Examples
     --------
@@ -137,10 +127,7 @@ def snp_pairs(call: SnpPairsCall) -> SnpPairs:
         Which samples may exchange labels: those of the same block (batch, stratum, pair); samples of one group (family)
         stay together if the group has one label, and exchange labels within it otherwise; to covariates labels keep
         their relation.
-    random_state : int, Generator, RandomState or None
-        Seed of the permutations.
-    n_threads, max_memory, progress
-        As for :func:`fastfs.affinity`.
+    <draws_and_machine>
 
     Returns
     -------

@@ -4,6 +4,8 @@ from dataclasses import dataclass, fields
 from itertools import islice
 from typing import Any, TypeVar, dataclass_transform
 
+from fastfs._docs import fill_shared
+
 _Class = TypeVar("_Class")
 
 # Number of values of an array, a list or a dict that are shown, and of characters of a string.
@@ -18,6 +20,7 @@ def result_class(cls: type[_Class]) -> type[_Class]:
         shown = [f"{f.name}={_brief(getattr(self, f.name))}" for f in fields(self) if f.repr]
         return f"{type(self).__name__}({', '.join(shown)})"
 
+    cls.__doc__ = fill_shared(cls.__doc__)
     cls.__repr__ = __repr__  # type: ignore[method-assign]
     return dataclass(frozen=True, repr=False)(cls)
 
