@@ -27,14 +27,6 @@ def as_scaling(name: str, scaling: Any, words: tuple[str, ...] = ("range", "stan
     return "none" if scaling is None else check_choice(name, scaling, words, "None")
 
 
-def as_positive(name: str, value: Any) -> float:
-    """Return value as a finite float above 0, or say which parameter isn't one."""
-    number = as_float(name, value)
-    if not 0 < number < np.inf:
-        raise ValueError(f"{name} must be a positive number; got {value!r}")
-    return number
-
-
 def as_sigma(name: str, sigma: Any) -> float | str:
     if isinstance(sigma, str):
         return check_choice(name, sigma, ("auto",), "a positive number")
