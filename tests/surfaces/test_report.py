@@ -733,7 +733,7 @@ JSON = st.recursive(
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data())
 def test_any_record_is_repeated_or_refused(record, monkeypatch, data):
-    monkeypatch.setattr("fastfs._report.study.Study.of", lambda *_: (_ for _ in ()).throw(Reached))
+    monkeypatch.setattr("fastfs._report.study.Study.make", lambda *_: (_ for _ in ()).throw(Reached))
     changed = json.loads(json.dumps(record[1]))
     inner, part = changed, data.draw(st.sampled_from(["report", "arguments", "environment", "input", "methods"]))
     if part in ("arguments", "input") and data.draw(st.booleans()):
