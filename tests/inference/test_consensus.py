@@ -38,7 +38,7 @@ def test_other_names_are_refused():
         pd.Series(range(6), index=[*"abcdee"]),
     ):
         with pytest.raises(
-            ValueError, match="all methods must name the same features, each once, but B and A"
+            ValueError, match="all methods must name the same features, each once; got other names from B than from A"
         ) as raised:
             fastfs.consensus({"A": fitted, "B": other})
         assert_one_sentence(raised)

@@ -116,7 +116,7 @@ def as_weights(sample_weight: Any, n_samples: int) -> npt.NDArray[np.float64]:
     except (TypeError, ValueError):
         raise TypeError(f"sample_weight must hold numbers; got {array.dtype}") from None
     if not weights.any():
-        raise ValueError("sample_weight must be above 0 for some samples; got 0 for all")
+        raise ValueError("sample_weight must be above zero for some samples; got zero for all")
     return weights
 
 

@@ -476,7 +476,7 @@ BAD_WEIGHTS = {
     "negative": (np.where(np.arange(N) == 4, -1.0, 1.0), ValueError, ["that isn't left out", "that of row 4 is -1:"]),
     "NaN": (np.where(np.arange(N) == 4, np.nan, 1.0), ValueError, ["nan", "row 4"]),
     "infinity": (np.where(np.arange(N) == 4, np.inf, 1.0), ValueError, ["inf", "row 4"]),
-    "all 0": (np.zeros(N), ValueError, ["above 0 for some samples; got 0 for all"]),
+    "all 0": (np.zeros(N), ValueError, ["above zero for some samples; got zero for all"]),
     "one class": (1.0 - Y, ValueError, ["got one class"]),
     "short": (np.ones(N - 1), ValueError, ["60", "(59,)"]),
     "one": (2.0, ValueError, ["60", "()"]),
