@@ -374,8 +374,8 @@ HALVES = np.repeat(["x", "y"], 30)
     [
         ({"scheme": "pairs"}, ValueError, "scheme must be 'subsamples' or 'complementary'"),
         ({"n_pairs": 0}, ValueError, "n_pairs must be at least 1; got 0"),
-        ({"threshold": 0.5}, ValueError, "threshold must lie above 0.5 and be at most 1, but is 0.5"),
-        ({"threshold": 1.01}, ValueError, "threshold must lie above 0.5 and be at most 1, but is 1.01"),
+        ({"threshold": 0.5}, ValueError, "threshold must lie above 0.5 and be at most 1; got 0.5"),
+        ({"threshold": 1.01}, ValueError, "threshold must lie above 0.5 and be at most 1; got 1.01"),
         ({"threshold": "high"}, TypeError, "threshold must be a number"),
         ({"blocks": MISSING}, ValueError, "blocks must not have missing values; got some in the rows 3, 7"),
         ({"groups": MISSING}, ValueError, "groups must not have missing values; got some in the rows 3, 7"),
@@ -466,8 +466,8 @@ def test_estimators_and_scores():
     [
         ({"a": [1, 2]}, ValueError, "two methods or more; got 1"),
         ([[1, 2], [1, 2]], TypeError, "must be a mapping"),
-        ({"a": [1, 2], "b": [1, 2, 3]}, ValueError, "a has 2 and b 3"),
-        ({"a": [1, np.nan], "b": [1, 2]}, ValueError, "of a must be finite, but that of feature 1"),
+        ({"a": [1, 2], "b": [1, 2, 3]}, ValueError, "got 2 for a and 3 for b"),
+        ({"a": [1, np.nan], "b": [1, 2]}, ValueError, "of a must be finite; got .* for feature 1"),
         ({"a": [1, 2], "b": fastfs.ReliefF()}, TypeError, "b must be scores"),
         ({"a": [1, 2], "b": [[1, 2]]}, TypeError, "b must be scores of all features"),
     ],
