@@ -34,7 +34,7 @@ def printable(text: str) -> str:
 
 def on_one_line(text: str) -> str:
     r"""Escape line breaks, tabs and other characters that control a terminal as ``\n``, ``\t`` and ``\x1b``."""
-    return _CONTROLS.sub(lambda found: found[0].encode("unicode_escape").decode(), printable(text))
+    return _CONTROLS.sub(lambda match: match[0].encode("unicode_escape").decode(), printable(text))
 
 
 def check_input(path: Path) -> None:
