@@ -92,8 +92,8 @@ def canonical_correlations(X: Any, Y: Any, *, ridge: float = 1e-3, test: tuple[A
     Returns
     -------
     ndarray
-        A correlation for each pair of directions, in the order in which they were fitted; their number is that of the
-        table of lower rank has. Those of other samples (`test`) may be negative, and are 0 for a direction in which
+        A correlation for each pair of directions, in the order in which they were fitted: one for each direction of
+        the table of lower rank. Those of other samples (`test`) may be negative, and are 0 for a direction in which
         these don't vary.
 
     Raises
