@@ -47,6 +47,8 @@ CASES = [
      lambda X, y: fastfs.manifest_scores(X, y, accuracy="low_rank", rank=20), 1e-12),
     ("projse(x, y)", lambda X, y: fastfs.projse_scores(X, y), 1e-12),
     ("projse(x, x[, 1:2], kernel = 'rbf')", lambda X, y: fastfs.projse_scores(X, X[:, :2], kernel="rbf"), 1e-12),
+    ("projse(x, y, 12, beyond = 'residual')$explained",
+     lambda X, y: fastfs.projse(X, y, n_features_to_select=12, beyond="residual").explained, 1e-12),
     ("projse(x[, 1:50])", lambda X, y: fastfs.projse_scores(X[:, :50]), 1e-12),
     ("disc(x[, 1:100], y, n_components = 3, bandwidth_neighbors = 5)",
      lambda X, y: disc(X[:, :100], y, n_components=3, bandwidth_neighbors=5), 1e-12),

@@ -19,6 +19,7 @@ py::dict to_dict(const fastfs::projse_result& r) {
     result["selection_scores"] = to_array(r.selection_scores);
     result["gaps"] = to_array(r.gaps);
     result["captured"] = to_array(r.captured);
+    result["explained"] = r.explained.empty() ? py::object(py::none()) : to_array(r.explained);
     result["rank"] = r.rank;
     result["sigma"] = r.sigma;
     result["warnings"] = r.warnings;

@@ -100,7 +100,6 @@ class ProjseBlocks : public Stream {
                 Y ? Y->n_cols() : 0);
         require((Y || block.labels) == (n_y_ > 0),
                 n_y_ > 0 ? "Y or labels are needed with every block" : "this stream takes no Y");
-        require(!block.labels || views_ == FASTFS_PROJSE_ONE_VIEW, "two views need Y as numbers, not as labels");
         sums_.front().update({X, Y, block.labels}, run);
     }
     void merge(const Stream& other) override {

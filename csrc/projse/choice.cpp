@@ -19,19 +19,11 @@ namespace {
 // Names a column in a sentence that has said if it is of X or Y.
 Name number(std::int64_t column) { return {FASTFS_PLACE_COLUMN, column, std::to_string(column)}; }
 
-constexpr double kTie = 1e-10;          // relative difference of equal scores, of which the lowest index wins
 constexpr double kNothingLeft = 1e-12;  // share of the first score that counts as 0
 constexpr double kTinyScore = 1e-8;
 constexpr double kRecompute = 1e-6;           // share of its last exact value below which a score has lost digits
 constexpr std::int64_t kBlock = 128;          // columns of R that share a bound
 constexpr std::int64_t kTargetColumns = 512;  // of R that are made together
-
-// Returns the lowest index from `begin` on with a score that nearly equals the best.
-std::int64_t lowest_of_best(const std::vector<double>& c, const std::vector<char>& chosen, std::int64_t begin,
-                            double best) {
-    while (chosen[at(begin)] || c[at(begin)] < best * (1 - kTie)) ++begin;
-    return begin;
-}
 
 // Returns the sum of the scores, of which captured scores are reported as shares.
 double sum_of(const std::vector<double>& scores) {
@@ -244,8 +236,8 @@ class Projection {
 }  // namespace
 
 void select_by_projection(std::int64_t n_t, std::int64_t n_s, Buffer<double>& K, const KernelTile& kernel_tile,
-                          const fastfs_projse_options& o, std::int64_t largest_rank, Run& run,
-                          fastfs_projse_result& result) {
+                          const fastfs_projse_options& o, std::int64_t largest_rank,
+                          const std::function<CandidateKernel()>& candidates, Run& run, fastfs_projse_result& result) {
     double largest = 0;
     for (std::int64_t j = 0; j < n_t; ++j) {
         largest = std::max(largest, K[j * n_t + j]);
@@ -303,6 +295,7 @@ void select_by_projection(std::int64_t n_t, std::int64_t n_s, Buffer<double>& K,
 
     run.step("choice", 1.0);
     Projection(R.data(), r, n_s, std::move(scores), std::min(o.n_select, r), run).choose(0, result);
+    if (o.beyond == FASTFS_PROJSE_RESIDUAL) select_by_residual(R.data(), r, candidates(), o.n_select, run, result);
 }
 
 void select_among_columns(const double* R, std::int64_t m, std::int64_t n, std::vector<double> c,
@@ -314,9 +307,11 @@ void select_among_columns(const double* R, std::int64_t m, std::int64_t n, std::
     result.rank = result.n_selected < n_select || n_select == n ? result.n_selected : -1;
 }
 
-void select_by_cholesky(std::int64_t n, std::vector<double> c, const std::function<void(std::int64_t, double*)>& column,
-                        const fastfs_projse_options& o, Run& run, fastfs_projse_result& result) {
+void select_by_cholesky(CandidateKernel kernel, const fastfs_projse_options& o, Run& run,
+                        fastfs_projse_result& result) {
     run.step("choice", 1.0);
+    Numbers& c = kernel.diagonal;
+    const auto n = static_cast<std::int64_t>(c.size());
     const std::int64_t n_select = std::min(o.n_select, n);
     std::copy(c.begin(), c.end(), result.scores);
     const double total = sum_of(c);
@@ -342,7 +337,7 @@ void select_by_cholesky(std::int64_t n, std::vector<double> c, const std::functi
         keep_choice(result, k, pivot, pivot == best ? second : best, first);
         chosen[at(k)] = 1;
         double* l = L.data() + t * n;
-        column(k, l);
+        kernel.column(k, l);
         std::vector<double> row(at(t));
         for (std::int64_t s = 0; s < t; ++s) row[at(s)] = L[s * n + k];
         const double factor = 1 / std::sqrt(pivot);

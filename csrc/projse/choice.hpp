@@ -6,20 +6,30 @@
 #include <vector>
 
 #include "fastfs/fastfs.h"
+#include "projse/residual.hpp"
 #include "support/buffer.hpp"
 #include "support/index.hpp"
 #include "support/run.hpp"
 
 namespace fastfs::core {
 
+constexpr double kTie = 1e-10;  // relative difference of equal scores, of which the lowest index wins
+
+// Returns the lowest index from `begin` on with a score that nearly equals the best.
+inline std::int64_t lowest_of_best(const Numbers& scores, const std::vector<char>& chosen, std::int64_t begin,
+                                   double best) {
+    while (chosen[at(begin)] || scores[at(begin)] < best * (1 - kTie)) ++begin;
+    return begin;
+}
+
 // Writes columns j0 .. j0 + w of K_YX into tile (n_t x w, column-major).
 using KernelTile = std::function<void(std::int64_t j0, std::int64_t w, double* tile)>;
 
 // Chooses from K_YY (n_t x n_t, lower triangle, destroyed). largest_rank: the rank of targets that span all samples, or
-// 0.
+// 0. candidates: makes the kernel between candidates, if the choice goes beyond the span of the targets.
 void select_by_projection(std::int64_t n_t, std::int64_t n_s, Buffer<double>& K, const KernelTile& kernel_tile,
-                          const fastfs_projse_options& o, std::int64_t largest_rank, Run& run,
-                          fastfs_projse_result& result);
+                          const fastfs_projse_options& o, std::int64_t largest_rank,
+                          const std::function<CandidateKernel()>& candidates, Run& run, fastfs_projse_result& result);
 
 // Chooses if the candidates are the targets, too, and K = R'R for the columns of R (m x n, column-major). c is the
 // diagonal of K; a score is the square of the column's part that the chosen columns don't span.
@@ -28,7 +38,6 @@ void select_among_columns(const double* R, std::int64_t m, std::int64_t n, std::
 
 // Chooses if the candidates are the targets, too, from columns of any K = K_XX, one per step: scores are the diagonal
 // of its Schur complement, so this is Cholesky with pivots.
-void select_by_cholesky(std::int64_t n, std::vector<double> c, const std::function<void(std::int64_t, double*)>& column,
-                        const fastfs_projse_options& o, Run& run, fastfs_projse_result& result);
+void select_by_cholesky(CandidateKernel kernel, const fastfs_projse_options& o, Run& run, fastfs_projse_result& result);
 
 }  // namespace fastfs::core

@@ -26,7 +26,7 @@ struct ProjseSums::Scratch {
     Buffer<double> classes;
 };
 
-std::vector<ProjseSums::Task> ProjseSums::dense_tasks() const {
+std::vector<ProjseSums::Task> ProjseSums::dense_tasks(bool has_labels) const {
     auto tiles = [&](int side) {
         std::vector<std::pair<std::int64_t, std::int64_t>> first_and_width;
         const std::int64_t n = side_[side].n, width = tile_columns(n);
@@ -44,12 +44,14 @@ std::vector<ProjseSums::Task> ProjseSums::dense_tasks() const {
         }
     };
     for (auto [x0, xw] : tiles(kX)) {
-        if (side_[kY].n == 0) tasks.push_back({kX, kX, 0, 0, x0, xw, false, true, false, true});
+        if (has_labels && !has_xx_) break;
+        if (has_labels || side_[kY].n == 0) tasks.push_back({kX, kX, 0, 0, x0, xw, false, true, false, !has_labels});
+        if (has_labels) continue;
         for (auto [y0, yw] : tiles(kY)) {
             tasks.push_back({kY, kX, y0, yw, x0, xw, x0 == 0, has_xx_ && y0 == 0, x0 == 0, y0 == 0});
         }
     }
-    off_diagonal(kY);
+    if (!has_labels) off_diagonal(kY);
     if (has_xx_) off_diagonal(kX);
     return tasks;
 }
@@ -165,9 +167,9 @@ void ProjseSums::label_task(std::int64_t x0, std::int64_t w, const ProjseRows& r
 ProjseSums ProjseSums::of_dense(const ProjseRows& rows, Run& run) const {
     const std::int64_t m = rows.X.n_rows(), n_y = side_[kY].n, n_x = side_[kX].n;
     const bool single = rows.X.is_float32() && (!rows.Y || rows.Y->is_float32());
-    const std::vector<Task> tasks = rows.labels ? std::vector<Task>() : dense_tasks();
-    const std::int64_t width = tile_columns(n_x);
-    const auto n_tasks = rows.labels ? ceil_div(n_x, width) : static_cast<std::int64_t>(tasks.size());
+    const std::vector<Task> tasks = dense_tasks(rows.labels != nullptr);
+    const std::int64_t width = tile_columns(n_x), n_label_tasks = rows.labels ? ceil_div(n_x, width) : 0;
+    const auto n_tasks = n_label_tasks + std::ssize(tasks);
     const std::int64_t n_parts = ceil_div(m, kPartRows);
     const std::int64_t wave =
         std::min(n_parts, std::clamp<std::int64_t>(kWaveBytes / memory(n_y, n_x, has_xx_), 1, 32));
@@ -187,11 +189,13 @@ ProjseSums ProjseSums::of_dense(const ProjseRows& rows, Run& run) const {
         parallel_for(run, (last - first) * n_tasks, [&](std::int64_t index, int slot) {
             ProjseSums& sums = parts[at(index / n_tasks)];
             const std::int64_t r0 = (first + index / n_tasks) * kPartRows, r1 = r0 + sums.n_rows_, t = index % n_tasks;
-            if (rows.labels) {
+            if (t < n_label_tasks) {
                 const std::int64_t x0 = t * width;
-                sums.label_task(x0, std::min(width, n_x - x0), rows, r0, r1, scratch[at(slot)]);
-            } else if (!single || !sums.dense_task<float>(tasks[at(t)], rows, r0, r1, scratch[at(slot)])) {
-                sums.dense_task<double>(tasks[at(t)], rows, r0, r1, scratch[at(slot)]);
+                return sums.label_task(x0, std::min(width, n_x - x0), rows, r0, r1, scratch[at(slot)]);
+            }
+            const Task& task = tasks[at(t - n_label_tasks)];
+            if (!single || !sums.dense_task<float>(task, rows, r0, r1, scratch[at(slot)])) {
+                sums.dense_task<double>(task, rows, r0, r1, scratch[at(slot)]);
             }
         });
         for (std::int64_t part = first; part < last; ++part) {

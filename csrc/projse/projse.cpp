@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <optional>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -10,6 +11,7 @@
 
 #include "engines/spectral.hpp"
 #include "projse/choice.hpp"
+#include "projse/residual.hpp"
 #include "projse/variables.hpp"
 #include "projse/wide.hpp"
 #include "support/errors.hpp"
@@ -19,10 +21,45 @@
 namespace fastfs::core {
 namespace {
 
-// Computes columns of K = K_XX on demand, from the centred inner products that `inner` computes.
-void select_without_targets(const ProjseColumns& columns, std::int64_t n_rows,
-                            const std::function<void(std::int64_t, double*)>& inner, const fastfs_projse_options& o,
-                            Run& run, fastfs_projse_result& result) {
+// Writes the centred inner products of column k with all columns.
+using InnerProducts = std::function<void(std::int64_t k, double* out)>;
+
+// Returns the kernel between the variables x, which computes columns on demand. What it takes must stay where it is.
+CandidateKernel kernel_between(const Variables& x, const VariableKernel& kernel, const InnerProducts& inner) {
+    // Turns the w inner products in `out`, of variable k with variables j0.., into kernel values.
+    const auto apply = [&x, &kernel](std::int64_t k, double* out, std::int64_t w, std::int64_t j0) {
+        ProjseColumns one(1);
+        one.mean[0] = x.columns->mean[at(k)];
+        one.squares[0] = x.columns->squares[at(k)];
+        one.summed[0] = x.columns->summed[at(k)];
+        Variables t;
+        t.columns = &one;
+        t.norms = {x.norms[at(k)]};
+        t.scale = {x.scale[at(k)]};
+        kernel.apply(out, 1, w, t, x, j0, false);
+    };
+    const std::int64_t n = x.columns->n;
+    CandidateKernel between{Numbers(at(n)), [=, &x, &inner](std::int64_t k, double* out) {
+                                inner(k, out);
+                                out[k] = x.columns->squares[at(k)];
+                                apply(k, out, n, 0);
+                            }};
+    for (std::int64_t j = 0; j < n; ++j) {
+        double& value = between.diagonal[at(j)];
+        if (x.scale[at(j)] == 0) continue;
+        value = 1;
+        if (kernel.o.normalize) continue;
+        value = x.columns->squares[at(j)];
+        apply(j, &value, 1, j);
+        VariableKernel::require_self(j, value);
+    }
+    return between;
+}
+
+// Computes columns of K = K_XX on demand.
+void select_without_targets(const ProjseColumns& columns, std::int64_t n_rows, const InnerProducts& inner,
+                            const fastfs_projse_options& o, Run& run, fastfs_projse_result& result) {
+    require(o.beyond == FASTFS_PROJSE_STOP, "beyond needs a target, but there is none: leave it out");
     const std::int64_t n = columns.n;
     Variables x(columns, kX, n_rows, o.center != 0);
     require_candidates(x, kX, o.center != 0);
@@ -44,33 +81,7 @@ void select_without_targets(const ProjseColumns& columns, std::int64_t n_rows,
     });
     result.sigma = kernel.sigma;
     kernel.normalize(x);
-    // Turns the w inner products in `out`, of variable k with variables j0.., into kernel values.
-    auto kernels = [&](std::int64_t k, double* out, std::int64_t w, std::int64_t j0) {
-        ProjseColumns one(1);
-        one.mean[0] = columns.mean[at(k)];
-        one.squares[0] = columns.squares[at(k)];
-        one.summed[0] = columns.summed[at(k)];
-        Variables t;
-        t.columns = &one;
-        t.norms = {x.norms[at(k)]};
-        t.scale = {x.scale[at(k)]};
-        kernel.apply(out, 1, w, t, x, j0, false);
-    };
-    auto column = [&](std::int64_t k, double* out) {
-        inner(k, out);
-        out[k] = columns.squares[at(k)];
-        kernels(k, out, n, 0);
-    };
-    std::vector<double> diagonal(at(n));
-    for (std::int64_t j = 0; j < n; ++j) {
-        if (x.scale[at(j)] == 0) continue;
-        diagonal[at(j)] = 1;
-        if (o.normalize) continue;
-        diagonal[at(j)] = columns.squares[at(j)];
-        kernels(j, &diagonal[at(j)], 1, j);
-        kernel.require_self(j, diagonal[at(j)]);
-    }
-    select_by_cholesky(n, std::move(diagonal), column, o, run, result);
+    select_by_cholesky(kernel_between(x, kernel, inner), o, run, result);
 }
 
 // Settles FASTFS_PROJSE_CENTER_AUTO: about zero, a feature of positive values is explained by the one-hot columns of
@@ -84,14 +95,16 @@ fastfs_projse_options settle_center(fastfs_projse_options o, bool of_labels, fas
 }  // namespace
 
 void projse_select(const ProjseSums& sums, const fastfs_projse_options& options, Run& run, fastfs_projse_result& result,
-                   std::int64_t bytes_of_sums) {
+                   std::int64_t bytes_of_sums, const InnerProducts& inner_products) {
     const SingleThreadedBlas held;
     const auto o = settle_center(options, sums.of_labels(), result);
     const std::int64_t m = sums.n_rows();
     const int target = o.from_y ? ProjseSums::kX : ProjseSums::kY, candidate = 1 - target;
     const std::int64_t n_t = sums.columns(target).n, n_s = sums.columns(candidate).n;
     const std::int64_t most = n_t > 0 ? std::min(n_t, m) : std::min(o.n_select, n_s);
-    run.require_memory(bytes_of_sums + 8 * (4 * n_t * n_t + most * n_s + 8 * n_s),
+    const bool goes_beyond = n_t > 0 && o.beyond == FASTFS_PROJSE_RESIDUAL;
+    run.require_memory(bytes_of_sums + 8 * (4 * n_t * n_t + most * n_s + 8 * n_s) +
+                           (goes_beyond ? memory_of_residual(most, n_s, o.n_select) : 0),
                        {"the choice among ", n_s, " variables"}, "give fewer variables");
     require(m > 0, "there are no rows yet: give some first");
     if (sums.columns(ProjseSums::kY).n == 0) {
@@ -105,7 +118,7 @@ void projse_select(const ProjseSums& sums, const fastfs_projse_options& options,
             o, run, result);
         return;
     }
-    require(!o.from_y || sums.has_xx(), "choosing among Y needs sums with two views");
+    require(!o.from_y || (sums.has_xx() && !sums.of_labels()), "choosing among Y needs sums with two views of numbers");
     const Name &t_name = o.from_y ? kX : kY, &s_name = o.from_y ? kY : kX;
     Variables t(sums.columns(target), t_name, m, o.center != 0), s(sums.columns(candidate), s_name, m, o.center != 0);
     require_candidates(t, t_name, o.center != 0);
@@ -133,6 +146,13 @@ void projse_select(const ProjseSums& sums, const fastfs_projse_options& options,
         std::fill(t.scale.begin(), t.scale.end(), 1.0);  // the RBF kernel of a zero column isn't 0
     kernel.apply(K.data(), n_t, n_t, t, t, 0, true);
 
+    require(!goes_beyond || inner_products || candidate == ProjseSums::kY || sums.has_xx(),
+            "beyond needs the products of the columns of X with each other, which these sums don't have: ask for it "
+            "before the first rows (FASTFS_PROJSE_TWO_VIEWS)");
+    const InnerProducts of_sums = [&](std::int64_t k, double* out) {
+        for (std::int64_t j = 0; j < n_s; ++j) out[j] = sums.within(candidate, j, k);
+    };
+    const InnerProducts& inner = inner_products ? inner_products : of_sums;
     const double* yx = sums.yx();
     auto tile = [&](std::int64_t j0, std::int64_t w, double* out) {
         if (!o.from_y) {
@@ -144,7 +164,9 @@ void projse_select(const ProjseSums& sums, const fastfs_projse_options& options,
         }
         kernel.apply(out, n_t, w, t, s, j0, false);
     };
-    select_by_projection(n_t, n_s, K, tile, o, kernel.linear() ? m - (o.center != 0) : 0, run, result);
+    select_by_projection(
+        n_t, n_s, K, tile, o, kernel.linear() ? m - (o.center != 0) : 0,
+        [&] { return kernel_between(s, kernel, inner); }, run, result);
 }
 
 namespace {
@@ -227,12 +249,38 @@ void projse(const ProjseRows& rows, std::int64_t n_classes, const fastfs_projse_
         if (span.nearly) result.warnings |= FASTFS_PROJSE_NEARLY;
         return;
     }
+    // Beyond the targets' span, columns of the candidates' kernel come from sums if these are small beside X, and from
+    // X otherwise.
+    const bool goes_beyond = n_y > 0 && o.beyond == FASTFS_PROJSE_RESIDUAL;
+    const bool with_xx = n_y == 0 || (goes_beyond && !rows.X.is_sparse() && m >= n_x && n_x <= kMostSquare);
     const std::int64_t r = std::min(n_y, m);
-    run.require_memory(ProjseSums::memory(n_y, n_x, n_y == 0) + 8 * (4 * n_y * n_y + r * n_x + 8 * n_x),
-                       {"ProjSe of ", n_y, " targets and ", n_x, " candidates"}, advice);
-    ProjseSums sums(n_y, n_x, n_y == 0);
+    std::int64_t bytes = ProjseSums::memory(n_y, n_x, with_xx) + 8 * (4 * n_y * n_y + r * n_x + 8 * n_x);
+    if (goes_beyond) {
+        bytes += memory_of_residual(r, n_x, o.n_select);
+        if (!with_xx) {
+            bytes += rows.X.is_sparse() ? SparseColumns<double>::memory(rows.X)
+                                        : CenteredColumns::memory(m, n_x, run.n_threads());
+        }
+    }
+    run.require_memory(bytes, {"ProjSe of ", n_y, " targets and ", n_x, " candidates"}, advice);
+    ProjseSums sums(n_y, n_x, with_xx);
     sums.update(rows, run);
-    projse_select(sums, o, run, result);
+    if (!goes_beyond || with_xx) return projse_select(sums, o, run, result);
+    if (!rows.X.is_sparse()) {
+        std::optional<CenteredColumns> source;  // made when the sums are no longer in use
+        return projse_select(sums, o, run, result, 0, [&](std::int64_t k, double* out) {
+            if (!source) source.emplace(rows.X, kX, run);
+            source->inner(k, out, run);
+        });
+    }
+    visit_sparse(rows.X.description(), [&](auto* values, auto*, auto*) {
+        using V = std::remove_cv_t<std::remove_reference_t<decltype(*values)>>;
+        std::optional<SparseColumns<V>> source;
+        projse_select(sums, o, run, result, 0, [&](std::int64_t k, double* out) {
+            if (!source) source.emplace(rows.X, run);
+            source->inner(k, out, run);
+        });
+    });
 }
 
 void projse_kernels(std::int64_t n_y, std::int64_t n_x, const double* K_YY, const double* K_YX, const double* K_XX,
@@ -269,7 +317,9 @@ void projse_kernels(std::int64_t n_y, std::int64_t n_x, const double* K_YY, cons
             }
         }
     };
-    select_by_projection(n_y, n_x, K, tile, o, 0, run, result);
+    require(o.beyond == FASTFS_PROJSE_STOP,
+            "beyond needs the kernel between all candidates, of which K_XX has the diagonal alone: leave it out");
+    select_by_projection(n_y, n_x, K, tile, o, 0, {}, run, result);
 }
 
 }  // namespace fastfs::core

@@ -57,7 +57,8 @@ class ProjseSums {
     struct Scratch;
     struct SparseUpdate;
     struct GroupUpdate;
-    std::vector<Task> dense_tasks() const;
+    // Returns the tasks besides label_task.
+    std::vector<Task> dense_tasks(bool has_labels) const;
     // Forms the sums of a task over rows r0..r1 - 1. Returns false if numbers are out of the range of T.
     template <class T>
     bool dense_task(const Task& task, const ProjseRows& rows, std::int64_t r0, std::int64_t r1, Scratch& scratch);

@@ -13,7 +13,8 @@ projse_stage <- function(given, keep) {
       choose_word("center", given$center, "auto", "TRUE", "FALSE")
     },
     normalize = as_flag("normalize", given$normalize),
-    eps = as_number("eps", given$eps)
+    eps = as_number("eps", given$eps),
+    beyond = word_or_none("beyond", given$beyond, "residual")
   )
   options <- c(options, if (is.character(sigma)) {
     list(sigma_rule = choose_word("sigma", sigma, c("mean", "sqrt_m"), "a positive number"))
@@ -31,7 +32,8 @@ projse_stage <- function(given, keep) {
     found <- core_result(.Call(C_projse, data$x, Y, labels_of(target), n_classes(target), options, run), names)
     found$selected <- found$selected + 1
     steps <- seq_len(found$n_selected)
-    for (part in c("selection_scores", "gaps", "captured")) found[[part]] <- found[[part]][steps]
+    for (part in c("selection_scores", "gaps", "captured", "explained")) found[[part]] <- found[[part]][steps]
+    if (options$beyond == "none") found$explained <- NULL
     messages <- projse_messages(found, options, target$kind != "none", !is.null(n))
     found$kernel_rank <- if (found$kernel_rank >= 0) found$kernel_rank
     found$center <- found$center == 1
@@ -79,9 +81,15 @@ projse_messages <- function(found, options, has_target, is_asked) {
   messages <- character()
   if (is_asked && found$n_selected < options$n_select) {
     messages <- c(messages, paste0(
-      "only ", found$n_selected, " of the ", options$n_select, " features asked for were selected: the kernel of ",
-      if (has_target) "the target" else "the features", " has rank ", found$kernel_rank,
-      ", and then nothing is left to explain"
+      "only ", found$n_selected, " of the ", options$n_select, " features asked for were selected: ",
+      if (options$beyond == "residual") {
+        "the others explain nothing more of the target"
+      } else {
+        paste0(
+          "the kernel of ", if (has_target) "the target" else "the features", " has rank ", found$kernel_rank,
+          ", and then nothing is left to explain"
+        )
+      }
     ))
   }
   if (has("tiny")) {
@@ -112,7 +120,7 @@ projse_messages <- function(found, options, has_target, is_asked) {
 }
 
 projse <- function(x, y = NULL, n_features_to_select = NULL, kernel = "linear", degree = 3, sigma = "mean",
-                   center = "auto", normalize = TRUE, eps = 1e-6, assay = 1, n_threads = 0, max_memory = NULL,
-                   verbose = FALSE) {
+                   center = "auto", normalize = TRUE, eps = 1e-6, beyond = NULL, assay = 1, n_threads = 0,
+                   max_memory = NULL, verbose = FALSE) {
   run_method("projse", as.list(environment()))
 }

@@ -315,11 +315,12 @@ static SEXP projse(SEXP given_X, SEXP given_Y, SEXP labels, SEXP n_classes, SEXP
     read_matrix(given_X, &X);
     if (given_Y != R_NilValue) read_matrix(given_Y, &Y);
     const R_xlen_t m = (R_xlen_t)options.n_select;
-    SEXP found = PROTECT(new_list(10));
+    SEXP found = PROTECT(new_list(11));
     result.scores = REAL(doubles_in(found, "scores", (R_xlen_t)X.n_cols));
     result.selection_scores = REAL(doubles_in(found, "selection_scores", m));
     result.gaps = REAL(doubles_in(found, "gaps", m));
     result.captured = REAL(doubles_in(found, "captured", m));
+    result.explained = REAL(doubles_in(found, "explained", m));
     result.selected = (int64_t*)R_alloc((size_t)m + 1, sizeof(int64_t));
     const int64_t* y = as_int64s(labels);
     begin_call(&call, given_run);

@@ -262,6 +262,9 @@ cdef extern from "fastfs/fastfs.h" nogil:
         FASTFS_PROJSE_SIGMA_GIVEN
     enum:
         FASTFS_PROJSE_CENTER_AUTO
+    enum:
+        FASTFS_PROJSE_STOP
+        FASTFS_PROJSE_RESIDUAL
     ctypedef struct fastfs_projse_options:
         size_t struct_size
         int32_t kernel
@@ -271,6 +274,8 @@ cdef extern from "fastfs/fastfs.h" nogil:
         int32_t normalize
         int32_t from_y
         double sigma
+        int32_t beyond
+        int32_t reserved
         double eps
         int64_t n_select
         fastfs_tile_kernel custom
@@ -292,6 +297,7 @@ cdef extern from "fastfs/fastfs.h" nogil:
         double *selection_scores
         double *gaps
         double *captured
+        double *explained
     fastfs_status fastfs_projse(const fastfs_matrix *X, const fastfs_matrix *Y, const int64_t *labels, int64_t n_classes, const fastfs_projse_options *options, const fastfs_run *run, fastfs_projse_result *result)
     fastfs_status fastfs_projse_kernels(int64_t n_y, int64_t n_x, const double *K_YY, const double *K_YX, const double *K_XX, const fastfs_projse_options *options, const fastfs_run *run, fastfs_projse_result *result)
     fastfs_status fastfs_projse_label_scores(const fastfs_matrix *X, const int64_t *labels, int64_t n_labelings, int64_t n_classes, const fastfs_projse_options *options, const fastfs_run *run, double *scores)

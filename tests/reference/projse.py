@@ -104,3 +104,36 @@ def kernels(X, Y, kernel="linear", *, degree=3, sigma="mean", center=False, norm
 def select(X, Y, n, kernel="linear", **options):
     K_YY, K_YX, _ = kernels(X, Y, kernel, **options)
     return by_kernels(K_YY, K_YX, n)
+
+
+def beyond(X, Y, selected, n, kernel="linear", *, eps=1e-6, **options):
+    """Go on from the columns `selected` by the residual of the targets, with everything solved anew at each step.
+
+    Return the columns, the gain of each new one, and the share of the targets' span explained after each column.
+    """
+    K_YY, K_YX, sigma = kernels(X, Y, kernel, **options)
+    lam, V = np.linalg.eigh(K_YY)
+    kept = lam >= eps * K_YY.max()
+    U = (V[:, kept] / np.sqrt(lam[kept])).T @ K_YX  # the products of an orthonormal basis with the candidates
+    K_XX = kernels(X, X, kernel, **(options | ({"sigma": sigma} if kernel == "rbf" else {})))[1]
+    chosen, gains, explained = list(selected), [], []
+    diagonal = K_XX.diagonal()
+
+    def shares(columns):
+        return float(np.trace(U[:, columns] @ np.linalg.solve(K_XX[np.ix_(columns, columns)], U[:, columns].T)))
+
+    for k in range(len(chosen)):
+        explained.append(shares(chosen[: k + 1]))
+    while len(chosen) < n:
+        C = np.linalg.lstsq(K_XX[np.ix_(chosen, chosen)], K_XX[chosen], rcond=None)[0] if chosen else K_XX[:0]
+        rest = diagonal - (K_XX[chosen] * C).sum(axis=0)
+        products = U - U[:, chosen] @ C
+        free = rest > 1e-6 * diagonal
+        free[chosen] = False
+        gain = np.where(free, (products**2).sum(axis=0) / np.where(free, rest, 1), 0)
+        if not gain.max() > 1e-12 * len(U):
+            break
+        chosen.append(int(np.flatnonzero(gain >= gain.max() * (1 - 1e-10))[0]))
+        gains.append(gain[chosen[-1]])
+        explained.append((explained[-1] if explained else 0) + gains[-1])
+    return chosen, gains, np.array(explained) / len(U)

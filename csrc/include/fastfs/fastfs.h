@@ -566,6 +566,10 @@ enum { FASTFS_PROJSE_SIGMA_MEAN = 0, FASTFS_PROJSE_SIGMA_SQRT_ROWS = 1, FASTFS_P
 
 enum { FASTFS_PROJSE_CENTER_AUTO = 2 }; /* 1 with labels, 0 without */
 
+/* When the chosen columns have used up the span of the targets: stop, as the paper does, or go on with the columns that
+ * explain most of the targets' residual. */
+enum { FASTFS_PROJSE_STOP = 0, FASTFS_PROJSE_RESIDUAL = 1 };
+
 typedef struct fastfs_projse_options {
     size_t struct_size;
     int32_t kernel;     /* between variables: FASTFS_LINEAR, FASTFS_POLY, FASTFS_RBF */
@@ -575,6 +579,8 @@ typedef struct fastfs_projse_options {
     int32_t normalize;  /* 1: scale kernels to a unit diagonal; 0 */
     int32_t from_y;     /* 0: choose columns of X that explain Y; 1: columns of Y that explain X (two views) */
     double sigma;       /* FASTFS_PROJSE_SIGMA_GIVEN: > 0 */
+    int32_t beyond;     /* FASTFS_PROJSE_STOP, FASTFS_PROJSE_RESIDUAL */
+    int32_t reserved;   /* 0 */
     double eps;         /* eigenvalues of the targets' kernel below eps of its largest diagonal entry don't count */
     int64_t n_select;   /* >= 1; Python's default is 10, or all if there are fewer */
     fastfs_tile_kernel custom; /* NULL, or used instead of `kernel`; norms are of centred columns if `center` */
@@ -589,6 +595,8 @@ typedef struct fastfs_projse_options {
      1,                             \
      0,                             \
      0.0,                           \
+     FASTFS_PROJSE_STOP,            \
+     0,                             \
      1e-6,                          \
      1,                             \
      NULL,                          \
@@ -612,13 +620,16 @@ typedef struct fastfs_projse_result {
     int64_t* selected;  /* out, in order of choice; this and the next arrays hold n_select, the first n_selected set */
     double* selection_scores; /* out: the score of each choice at that moment */
     double* gaps;             /* out: selection score less the best rival's */
-    double* captured;         /* out: share of sum(scores) explained so far */
+    double* captured;         /* out: share of sum(scores) explained so far; 1 beyond the span of the targets */
+    double* explained;        /* out, or NULL: FASTFS_PROJSE_RESIDUAL: share of the targets' span explained so far, the
+                                 mean R^2 of an orthonormal basis regressed on the chosen columns */
 } fastfs_projse_result;
-#define FASTFS_PROJSE_RESULT_INIT {sizeof(fastfs_projse_result), 0, 0, 0, 0, 0.0, NULL, NULL, NULL, NULL, NULL}
+#define FASTFS_PROJSE_RESULT_INIT {sizeof(fastfs_projse_result), 0, 0, 0, 0, 0.0, NULL, NULL, NULL, NULL, NULL, NULL}
 
 /* Selects columns of X that together explain the targets: Y (n_rows x n_y, dense), or labels (one a row, in
  * 0..n_classes - 1), or, if both are NULL, X itself. O(n_rows n_y (n_y + 2 n_x)) time and 8 n_y (n_y + 2 n_x) bytes;
- * without targets O(n_select n_x (n_rows + n_select)) time and 8 n_select n_x bytes. Errors name the column. */
+ * without targets, and beyond the span of the targets, O(n_select n_x (n_rows + n_select)) time and 8 n_select n_x bytes
+ * more. Errors name the column. */
 FASTFS_API fastfs_status fastfs_projse(const fastfs_matrix* X, const fastfs_matrix* Y, const int64_t* labels,
                                        int64_t n_classes, const fastfs_projse_options* options, const fastfs_run* run,
                                        fastfs_projse_result* result);
@@ -639,7 +650,7 @@ FASTFS_API fastfs_status fastfs_projse_label_scores(const fastfs_matrix* X, cons
 /* What a stream of ProjSe reads. */
 enum {
     FASTFS_PROJSE_ONE_VIEW = 0,  /* Y with n_y columns, or labels in 0..n_y - 1; if n_y = 0, X alone */
-    FASTFS_PROJSE_TWO_VIEWS = 1, /* Y with n_y columns, of which some can be chosen as well (from_y) */
+    FASTFS_PROJSE_TWO_VIEWS = 1, /* as ONE_VIEW, with all that from_y (from numbers) and `beyond` need; X not sparse */
     FASTFS_PROJSE_GROUPS = 2     /* labels are groups of rows, 0..n_y - 1, whose classes finish takes: X not CSC */
 };
 

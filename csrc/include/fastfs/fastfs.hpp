@@ -476,14 +476,16 @@ struct projse_result {
     std::vector<double> scores;                            // one a candidate
     std::vector<std::int64_t> selected;                    // in order of choice
     std::vector<double> selection_scores, gaps, captured;  // of each choice
+    std::vector<double> explained;                         // of each choice, beyond the targets' span; else empty
     std::int64_t rank;                                     // -1: not known
     double sigma;
     int warnings;   // FASTFS_PROJSE_*
     bool centered;  // the columns were
 
-    // call(result) fills the arrays for n_candidates, n_select of which are asked for.
+    // call(result) fills the arrays for n_candidates.
     template <class Call>
-    static projse_result of(std::int64_t n_candidates, std::int64_t n_select, const run& how, Call&& call) {
+    static projse_result of(std::int64_t n_candidates, const projse_options& options, const run& how, Call&& call) {
+        const std::int64_t n_select = options.n_select;
         projse_result result{};
         // Else the call says what is wrong, or what it would take.
         const bool runs = n_candidates >= 1 && n_candidates <= 400000000 && how.bytes_needed == nullptr;
@@ -498,10 +500,13 @@ struct projse_result {
         out.selection_scores = result.selection_scores.data();
         out.gaps = result.gaps.data();
         out.captured = result.captured.data();
+        if (options.beyond != FASTFS_PROJSE_STOP) result.explained.resize(k);
+        if (!result.explained.empty()) out.explained = result.explained.data();
         check(call(&out));
         const auto n = static_cast<std::size_t>(out.n_selected);
         result.selected.resize(n);
         for (auto* values : {&result.selection_scores, &result.gaps, &result.captured}) values->resize(n);
+        if (!result.explained.empty()) result.explained.resize(n);
         result.rank = out.rank;
         result.sigma = out.sigma;
         result.warnings = out.warnings;
@@ -512,28 +517,28 @@ struct projse_result {
 
 inline projse_result projse(const matrix& X, const matrix& Y, const projse_options& options,
                             const run& how = default_run()) {
-    return projse_result::of(X.n_cols(), options.n_select, how, [&](fastfs_projse_result* out) {
+    return projse_result::of(X.n_cols(), options, how, [&](fastfs_projse_result* out) {
         return fastfs_projse(X.get(), Y.get(), nullptr, 0, &options, &how, out);
     });
 }
 
 inline projse_result projse(const matrix& X, const std::int64_t* labels, std::int64_t n_classes,
                             const projse_options& options, const run& how = default_run()) {
-    return projse_result::of(X.n_cols(), options.n_select, how, [&](fastfs_projse_result* out) {
+    return projse_result::of(X.n_cols(), options, how, [&](fastfs_projse_result* out) {
         return fastfs_projse(X.get(), nullptr, labels, n_classes, &options, &how, out);
     });
 }
 
 // Without targets.
 inline projse_result projse(const matrix& X, const projse_options& options, const run& how = default_run()) {
-    return projse_result::of(X.n_cols(), options.n_select, how, [&](fastfs_projse_result* out) {
+    return projse_result::of(X.n_cols(), options, how, [&](fastfs_projse_result* out) {
         return fastfs_projse(X.get(), nullptr, nullptr, 0, &options, &how, out);
     });
 }
 
 inline projse_result projse_kernels(std::int64_t n_y, std::int64_t n_x, const double* K_YY, const double* K_YX,
                                     const double* K_XX, const projse_options& options, const run& how = default_run()) {
-    return projse_result::of(n_x, options.n_select, how, [&](fastfs_projse_result* out) {
+    return projse_result::of(n_x, options, how, [&](fastfs_projse_result* out) {
         return fastfs_projse_kernels(n_y, n_x, K_YY, K_YX, K_XX, &options, &how, out);
     });
 }
@@ -556,7 +561,7 @@ inline projse_result projse_stream_finish(const stream& of, const projse_options
                                           std::int64_t n_classes = 0) {
     const stream_state state = of.state();
     const std::int64_t n_candidates = options.from_y ? state.n_y : state.n_cols;
-    return projse_result::of(n_candidates, options.n_select, how, [&](fastfs_projse_result* out) {
+    return projse_result::of(n_candidates, options, how, [&](fastfs_projse_result* out) {
         return fastfs_projse_stream_finish(of.get(), classes, n_classes, &options, &how, out);
     });
 }

@@ -29,7 +29,7 @@ class ProjSe(_projse.ProjSeFields, _Resources, _KernelSelector):
 
     At most as many features can be selected as the target's kernel has independent directions: with class labels the
     number of classes, less one if centred (the default); with one column of numbers a single one. This isn't a ranking
-    of all features.
+    of all features. ``beyond="residual"`` goes on.
 
     Each target and feature is a vector over the samples, with a kernel between them. A feature's score is the squared
     length of its projection on the span of the targets; the best one is chosen, its direction is taken out of the span,
@@ -56,6 +56,10 @@ class ProjSe(_projse.ProjSeFields, _Resources, _KernelSelector):
         Scale kernels to a unit diagonal.
     eps : float
         Eigenvalues of the target's kernel below `eps` (of its largest diagonal entry) don't count; they set its rank.
+    beyond : {"residual"} or None
+        When the selected features have used up the span of the target: stop, as the paper does (None), or go on with
+        the feature that explains most of the target's residual, as orthogonal least squares do [2]_. Needs the inner
+        products of X's columns: X stays as it is in memory, while chunks keep n_features^2 sums and must be dense.
     <resources>
 
     Attributes
@@ -69,7 +73,11 @@ class ProjSe(_projse.ProjSeFields, _Resources, _KernelSelector):
     n_selected_ : int
     selection_scores_, gaps_, captured_ : ndarray of shape (n_selected,)
         For each choice: its score at that moment; its lead over the best rival's score, which tells how arbitrary the
-        choice was; and the share of the sum of all `scores_` explained so far.
+        choice was; and the share of the sum of all `scores_` explained so far. The score of a choice beyond the span is
+        the part of the target that it explains in addition, in the unit of the first scores; it can rise.
+    explained_ : ndarray of shape (n_selected,) or None
+        With ``beyond="residual"``, the share of the target's span that the choices so far explain: the mean R^2 of an
+        orthonormal basis. Noise explains some, too.
     kernel_rank_ : int or None
         Rank of the target's kernel. Without a target the number of features after which nothing is left, or None if
         more could be selected.
@@ -113,6 +121,8 @@ class ProjSe(_projse.ProjSeFields, _Resources, _KernelSelector):
     ----------
     .. [1] S. Szedmak, R. Huusari, T. H. Duong Le, J. Rousu, "Scalable variable selection for two-view learning tasks
        with projection operators", 2023, Figure 3.
+    .. [2] S. Chen, S. A. Billings, W. Luo, "Orthogonal least squares methods and their application to non-linear system
+       identification", International Journal of Control 50, 1989.
 
     Examples
     --------
@@ -184,12 +194,12 @@ class ProjSe(_projse.ProjSeFields, _Resources, _KernelSelector):
         ProjSe
             Itself.
         """
-        _projse.ProjSeOptions.from_arguments(self)  # raises an error for a bad parameter
+        options = _projse.ProjSeOptions.from_arguments(self)
         with self._all_or_nothing(forget=False):
-            self._add_rows(X, y, classes, Run.from_estimator(self))
+            self._add_rows(X, y, classes, options.views, Run.from_estimator(self))
         return self
 
-    def _add_rows(self, X: Any, y: Any, classes: Any, run: Run) -> None:
+    def _add_rows(self, X: Any, y: Any, classes: Any, views: str, run: Run) -> None:
         """Add rows to the sums of `partial_fit`."""
         attributes = self.__dict__
         first = "_sums" not in attributes
@@ -207,7 +217,9 @@ class ProjSe(_projse.ProjSeFields, _Resources, _KernelSelector):
         if source is not None:
             check = partial(self._validate_matrix, run=run) if first else None
             names = None if first else attributes.get("feature_names_in_")
-            sums, _ = _projse.collect_sums(source, y, run, whole=read, chunk=read, check=check, names=names)
+            sums, _ = _projse.collect_sums(
+                source, y, run, views=views, whole=read, chunk=read, check=check, names=names
+            )
             if not first:
                 attributes["_sums"].merge(sums)
         else:
@@ -216,7 +228,7 @@ class ProjSe(_projse.ProjSeFields, _Resources, _KernelSelector):
                 before, now = some_of(attributes["_target_names"]), some_of(list(y.columns))
                 raise ValueError(f"y must have the columns of the first chunk, {before}; got {now}")
             target = read(y, X.shape, run)
-            sums = load_core().ProjseStream(target.n_columns, X.shape[1], "one", run) if first else attributes["_sums"]
+            sums = load_core().ProjseStream(target.n_columns, X.shape[1], views, run) if first else attributes["_sums"]
             sums.update(X, target.numbers, target.labels, run)
         if first:
             self._sums = sums
@@ -264,8 +276,8 @@ class ProjSe(_projse.ProjSeFields, _Resources, _KernelSelector):
         return score_labelings
 
     def _wants_sums(self, X: Any, with_rest: bool) -> bool:
-        """Return True: sums serve any X and any comparison of groups."""
-        return True
+        """Return True if sums over groups serve any comparison of these, which hold for all choices within the span."""
+        return self.beyond is None
 
     def _sum_groups(
         self, X: Any, groups: Integers, n_groups: int, rows: Integers | None, columns: Integers | None

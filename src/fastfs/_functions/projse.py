@@ -22,7 +22,15 @@ from fastfs._inputs.streams import Passes, TargetRows, dask_blocks, merge_pairwi
 from fastfs._inputs.targets import Reader, Target, as_columns, as_target, read_chunk, read_target
 from fastfs._inputs.values import for_core
 from fastfs._machine.errors import in_rows
-from fastfs._machine.params import as_bool, as_float, as_int, check_choice, count_selected, kernel_address
+from fastfs._machine.params import (
+    as_bool,
+    as_float,
+    as_int,
+    check_choice,
+    count_selected,
+    kernel_address,
+    word_or_none,
+)
 from fastfs._machine.results import result_class
 from fastfs._machine.run import Run, load_core
 from fastfs._types import Array, Floats, Integers
@@ -57,6 +65,7 @@ class ProjSeFields:
     center: bool | str = option_field(_as_center, default="auto")
     normalize: bool = option_field(as_bool, default=True)
     eps: float = option_field(as_float, default=1e-6)
+    beyond: str | None = option_field(word_or_none("residual"), default=None)
 
 
 @dataclass(kw_only=True)
@@ -66,6 +75,11 @@ class ProjSeOptions(ProjSeFields, _Options):
     @property
     def is_linear(self) -> bool:
         return isinstance(self.kernel, str) and self.kernel == "linear"
+
+    @property
+    def views(self) -> str:
+        """The views that sums over the rows must have for this choice."""
+        return "one" if self.beyond == "none" else "two"
 
     @property
     def has_sigma(self) -> bool:
@@ -91,7 +105,7 @@ class ProjSeResult:
 
     Parameters
     ----------
-    scores, ranking, selected, selection_scores, gaps, captured, kernel_rank, sigma, center
+    scores, ranking, selected, selection_scores, gaps, captured, explained, kernel_rank, sigma, center
         As the attributes of :class:`fastfs.ProjSe`; `center` is False for kernels that were given.
 
     Examples
@@ -110,6 +124,7 @@ class ProjSeResult:
     selection_scores: Floats
     gaps: Floats
     captured: Floats
+    explained: Floats | None
     kernel_rank: int | None
     sigma: float | None
     center: bool
@@ -381,7 +396,7 @@ def fit_stream(
     scores_only: bool = False,
 ) -> tuple[Outcome[ProjSeResult], Array | None]:
     """Return the outcome of a fit to a stream. `check` sees its first block."""
-    sums, classes = collect_sums(source, y, run, check=check)
+    sums, classes = collect_sums(source, y, run, views=options.views, check=check)
     return select_from_sums(sums, n_features_to_select, options, run, scores_only=scores_only), classes
 
 
@@ -577,7 +592,7 @@ def _make_outcome(
     order = np.concatenate([selected, order[~np.isin(order, selected)]])
     ranking = np.empty(len(scores), dtype=np.int64)
     ranking[order] = np.arange(1, len(scores) + 1)
-    same = ("scores", "selected", "selection_scores", "gaps", "captured", "center")
+    same = ("scores", "selected", "selection_scores", "gaps", "captured", "explained", "center")
     result = ProjSeResult(
         **{name: core_result[name] for name in same},
         ranking=ranking,
@@ -597,9 +612,13 @@ def _describe_warnings(
     messages = []
     if not scores_only and n_asked is not None and len(result.selected) < n_asked:
         messages.append(
-            f"only {len(result.selected)} of the {n_asked} features asked for were selected: the kernel of "
-            f"{'the target' if has_target else 'the features'} has rank {result.kernel_rank}, and then nothing is left "
-            "to explain"
+            f"only {len(result.selected)} of the {n_asked} features asked for were selected: "
+            + (
+                "the others explain nothing more of the target"
+                if result.explained is not None
+                else f"the kernel of {'the target' if has_target else 'the features'} has rank {result.kernel_rank}, "
+                "and then nothing is left to explain"
+            )
         )
     if flags & _core.PROJSE_TINY:
         messages.append(

@@ -45,6 +45,8 @@ def ranking(
         columns["selected"] = ["yes" if rank <= n_selected else "no" for rank in columns["rank"]]
         # The columns of the selection are empty for features that weren't selected.
         steps = {"selection_score": selector.selection_scores_, "gap": selector.gaps_, "captured": selector.captured_}
+        if selector.explained_ is not None:
+            steps["explained"] = selector.explained_
         if to_read:
             steps = {"score when selected": selector.selection_scores_}
         for name, values in steps.items():

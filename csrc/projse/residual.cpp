@@ -1,0 +1,126 @@
+#include "projse/residual.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+#include <vector>
+
+#include "projse/choice.hpp"
+#include "support/buffer.hpp"
+#include "support/lapack.hpp"
+#include "support/parallel.hpp"
+
+namespace fastfs::core {
+namespace {
+
+// Share of |x_j|^2 below which the chosen columns span column j: sums of single precision have errors of 1e-7.
+constexpr double kSpanned = 1e-6;
+constexpr double kExplained = 1e-12;            // gain, as a share of |U|^2, that counts as 0
+constexpr std::int64_t kTaskCandidates = 4096;  // candidates of a task
+
+class Residual {
+  public:
+    Residual(const double* R, std::int64_t rank, CandidateKernel kernel, std::int64_t n_select, Run& run)
+        : rank_(rank),
+          n_(static_cast<std::int64_t>(kernel.diagonal.size())),
+          run_(run),
+          kernel_(std::move(kernel)),
+          rest_(kernel_.diagonal),
+          is_chosen_(at(n_), 0),
+          products_(rank * n_),
+          directions_(n_ * n_select) {
+        std::copy(R, R + rank * n_, products_.data());
+    }
+
+    // Returns |p_j|^2 / d_j; 0 for chosen candidates and those that the chosen ones span.
+    double gain(std::int64_t j) const {
+        if (is_chosen_[at(j)] || !(rest_[at(j)] > kSpanned * kernel_.diagonal[at(j)])) return 0;
+        const double* p = products_.data() + j * rank_;
+        double square = 0;
+        for (std::int64_t i = 0; i < rank_; ++i) square += p[i] * p[i];
+        return square / rest_[at(j)];
+    }
+
+    // Takes the direction of candidate c out of all candidates and of the targets.
+    void add(std::int64_t c) {
+        double* h = directions_.data() + n_directions_ * n_;
+        kernel_.column(c, h);
+        Numbers of_choice;  // q_s' x_c of the earlier directions
+        for (std::int64_t s = 0; s < n_directions_; ++s) of_choice.push_back(directions_[s * n_ + c]);
+        const double factor = 1 / std::sqrt(rest_[at(c)]);
+        Numbers of_targets(products_.data() + c * rank_, products_.data() + (c + 1) * rank_);  // U' q
+        for (double& value : of_targets) value *= factor;
+        parallel_for(run_, ceil_div(n_, kTaskCandidates), [&](std::int64_t task, int) {
+            const std::int64_t first = task * kTaskCandidates, count = std::min(kTaskCandidates, n_ - first);
+            if (n_directions_ > 0) {
+                gemm('N', 'N', count, 1, n_directions_, -1.0, directions_.data() + first, n_, of_choice.data(),
+                     n_directions_, 1.0, h + first, n_);
+            }
+            for (std::int64_t j = first; j < first + count; ++j) {
+                h[j] *= factor;
+                rest_[at(j)] = std::max(rest_[at(j)] - h[j] * h[j], 0.0);
+                for (std::int64_t i = 0; i < rank_; ++i) products_[j * rank_ + i] -= h[j] * of_targets[at(i)];
+            }
+        });
+        ++n_directions_;
+        is_chosen_[at(c)] = 1;
+    }
+
+    struct Choice {
+        std::int64_t index = -1;  // -1: no candidate explains any more
+        double gain = 0, rival = 0;
+    };
+
+    // Returns the candidate with the largest gain, the lowest of nearly equal ones, and the largest gain of all others.
+    Choice best() const {
+        Numbers gains(at(n_));
+        parallel_for(run_, ceil_div(n_, kTaskCandidates), [&](std::int64_t task, int) {
+            const std::int64_t end = std::min((task + 1) * kTaskCandidates, n_);
+            for (std::int64_t j = task * kTaskCandidates; j < end; ++j) gains[at(j)] = gain(j);
+        });
+        const double largest = *std::max_element(gains.begin(), gains.end());
+        if (!(largest > kExplained * static_cast<double>(rank_))) return {};
+        const std::int64_t index = lowest_of_best(gains, is_chosen_, 0, largest);
+        Choice choice{index, gains[at(index)]};
+        gains[at(index)] = 0;
+        choice.rival = *std::max_element(gains.begin(), gains.end());
+        return choice;
+    }
+
+  private:
+    std::int64_t rank_, n_, n_directions_ = 0;
+    Run& run_;
+    CandidateKernel kernel_;
+    Numbers rest_;  // d_j
+    std::vector<char> is_chosen_;
+    Buffer<double> products_;    // p_j, rank x n, column-major
+    Buffer<double> directions_;  // q_s' x_j, n x n_select, column-major
+};
+
+}  // namespace
+
+void select_by_residual(const double* R, std::int64_t rank, CandidateKernel kernel, std::int64_t n_select, Run& run,
+                        fastfs_projse_result& result) {
+    run.step("choice beyond the targets' span", 1.0);
+    Residual residual(R, rank, std::move(kernel), n_select, run);
+    double explained = 0;
+    const auto add = [&](std::int64_t t, double gain) {
+        run.checkpoint(share(t, n_select));
+        residual.add(result.selected[t]);
+        explained += gain / static_cast<double>(rank);
+        if (result.explained) result.explained[t] = std::min(explained, 1.0);
+    };
+    for (std::int64_t t = 0; t < result.n_selected; ++t) add(t, residual.gain(result.selected[t]));
+    while (result.n_selected < n_select) {
+        const auto choice = residual.best();
+        if (choice.index < 0) break;
+        const std::int64_t t = result.n_selected++;
+        result.selected[t] = choice.index;
+        result.selection_scores[t] = choice.gain;
+        result.gaps[t] = choice.gain - choice.rival;
+        result.captured[t] = 1.0;
+        add(t, choice.gain);
+    }
+}
+
+}  // namespace fastfs::core
