@@ -280,6 +280,7 @@ def test_python_blocks_of_documents(path, tmp_path, monkeypatch):
         run_block(code, str(path), line, namespace)
 
 
+@pytest.mark.slow  # these are processes of commands that other tests call
 @pytest.mark.parametrize("path", sorted((ROOT / "docs" / "tutorials").glob("*.md")), ids=lambda path: path.name)
 def test_shell_blocks_of_tutorials(path, tmp_path):
     """In one shell, in an empty folder; the first failure ends it."""

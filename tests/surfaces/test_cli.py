@@ -727,6 +727,7 @@ def test_signals_while_writing(table, name, option, out):
 
 
 @pytest.mark.skipif(os.name != "posix", reason="Windows ends processes without telling them")
+@pytest.mark.slow  # the plot of a ranking goes the same way
 def test_signals_while_drawing_the_demo(tmp_path):
     finished = run("demo", cwd=tmp_path, script=SIGNAL.format(name="SIGTERM", action="SIG_DFL"))
     assert finished.returncode == 128 + signal.SIGTERM, finished.stderr

@@ -5,6 +5,7 @@ import subprocess
 import sys
 
 import numpy as np
+import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.image import imread
@@ -14,10 +15,21 @@ import fastfs
 from fastfs import demo
 
 
-def test_draw(tmp_path):
-    fitted = demo.draw(tmp_path / "demo.png")
+@pytest.fixture(scope="module")
+def drawn(tmp_path_factory):
+    """The fits of the demo, its figure and its picture."""
+    figures, save, path = [], Figure.savefig, tmp_path_factory.mktemp("demo") / "demo.png"
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(
+            Figure, "savefig", lambda figure, *args, **how: (figures.append(figure), save(figure, *args, **how))
+        )
+        fitted = demo.draw(path)
+    return fitted, figures[0], imread(path)
+
+
+def test_draw(drawn):
+    fitted, _, picture = drawn
     assert list(fitted) == list(demo.ROWS)
-    picture = imread(tmp_path / "demo.png")
     assert picture.shape[1] > 1000
     assert picture.shape[0] > 300 * len(demo.ROWS)
     colours = (255 * picture[..., :3]).round().astype(int) @ [1, 256, 65536]
@@ -28,16 +40,12 @@ def test_draw(tmp_path):
     np.testing.assert_allclose(fitted["manifest"].scores_, fastfs.manifest_scores(X[chosen], y[chosen]), rtol=1e-6)
 
 
-def test_no_text_touches_another(tmp_path, monkeypatch):
-    drawn, save = [], Figure.savefig
-    monkeypatch.setattr(
-        Figure, "savefig", lambda figure, *args, **how: (drawn.append(figure), save(figure, *args, **how))
-    )
-    demo.draw(tmp_path / "demo.png")
-    canvas = FigureCanvasAgg(drawn[0])
+def test_no_text_touches_another(drawn):
+    _, figure, _ = drawn
+    canvas = FigureCanvasAgg(figure)
     canvas.draw()
-    texts = [row._suptitle for row in drawn[0].subfigs]
-    for ax in (ax for row in drawn[0].subfigs for ax in row.axes):
+    texts = [row._suptitle for row in figure.subfigs]
+    for ax in (ax for row in figure.subfigs for ax in row.axes):
         texts += [ax.title, ax._left_title, ax._right_title, ax.xaxis.label, ax.yaxis.label]
     boxes = {text.get_text(): text.get_window_extent(canvas.get_renderer()) for text in texts if text.get_text()}
     assert len(boxes) > 30
@@ -46,6 +54,7 @@ def test_no_text_touches_another(tmp_path, monkeypatch):
         assert apart, f"'{one}' touches '{other}'"
 
 
+@pytest.mark.slow  # the gate runs the command, as the README says
 def test_command(tmp_path):
     finished = subprocess.run(
         [sys.executable, "-m", "fastfs", "demo"], cwd=tmp_path, capture_output=True, text=True, encoding="utf-8"

@@ -184,7 +184,7 @@ def test_each_group_gets_its_own_genes(n_groups, reference, n_permutations):
 
 
 @rotating(
-    2, word=[*CALLS, "manifest, ovo"], **{"n_groups, reference": [(2, "rest"), (2, "alpha"), (3, "rest"), (3, "beta")]}
+    1, word=[*CALLS, "manifest, ovo"], **{"n_groups, reference": [(2, "rest"), (2, "alpha"), (3, "rest"), (3, "beta")]}
 )
 def test_scores_of_groups_with_and_without_permutations(word, n_groups, reference):
     """Those of the class, if the method has them, from all groups, or from the group and its reference."""

@@ -404,7 +404,13 @@ def test_domains_are_those_of_memory(form, d, parameters):
     precision = 1e-5 if form is np.float32 else PROMISED
     assert_close(found["scores"], expected.scores_, precision)
     np.testing.assert_allclose(found["agreement"], expected.agreement_, atol=precision)
-    np.testing.assert_array_equal(from_sums(table, y, parameters, 3)["scores"], found["scores"])
+
+
+@pytest.mark.filterwarnings("ignore:the scores by domains:fastfs.DataWarning")
+def test_threads_do_not_change_a_bit_of_domains():
+    table, y = modules(800)
+    one, three = (from_sums(table, y, {"accuracy": "domains", "rank": 20}, n)["scores"] for n in (1, 3))
+    np.testing.assert_array_equal(one, three)
 
 
 def test_domains_from_a_stream():

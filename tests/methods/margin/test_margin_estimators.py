@@ -215,7 +215,7 @@ LABELS = {
 }
 
 
-@rotating(2, method=ALL, kind=LABELS.keys())
+@rotating(1, method=ALL, kind=LABELS.keys())
 def test_any_labels(method, kind):
     y = LABELS[kind]
     estimator = method().fit(X, y)

@@ -218,7 +218,7 @@ def large(name, table, n, n_features):
     raise AssertionError("all have them")
 
 
-@pytest.mark.parametrize("name, table", LARGE[::2])
+@pytest.mark.parametrize("name, table", LARGE[::4])
 def test_blocks_of_rows(name, table):
     """Distances of 600 samples take 2.9 MB; those of blocks are the same, whose sums are taken in another order."""
     case = large(name, table, 600, 12)

@@ -11,7 +11,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import fastfs
-from covering import covering, rotating
+from covering import covering, rotating, some
 from fastfs import SURF, SWRF, MultiSURF, MuRelief, Relief, ReliefF, RReliefF
 from sentences import assert_one_sentence
 
@@ -45,7 +45,10 @@ FUNCTIONS = {
     RReliefF: fastfs.rrelieff_scores,
 }
 of_tables = pytest.mark.parametrize("method", TABLE_METHODS, ids=lambda method: method.__name__)
-every = pytest.mark.parametrize("method", EVERY, ids=lambda method: method.__name__)
+
+
+def of_class(method):
+    return method.__name__
 
 
 def target(method):
@@ -113,7 +116,7 @@ def test_categories_of_any_type(method, codes):
     assert_same(method(categorical_features=MASK).fit(objects, target(method)).scores_, expected)
 
 
-@every
+@pytest.mark.parametrize("method", some(2, 1, EVERY), ids=of_class)
 def test_categories_differ_or_do_not(method):
     """Three levels at 0, 1, 2 are not what three categories are; two levels are."""
     y = target(method)
@@ -123,7 +126,7 @@ def test_categories_differ_or_do_not(method):
     assert np.abs(three.scores_ - plain.scores_).max() > 1e-3
 
 
-@every
+@pytest.mark.parametrize("method", some(2, 2, EVERY), ids=of_class)
 def test_a_number_has_the_dtype_of_numbers(method):
     """float32 numbers beside categories are computed with as float32, others aren't."""
     y = target(method)
@@ -134,7 +137,7 @@ def test_a_number_has_the_dtype_of_numbers(method):
         np.testing.assert_array_equal(found, method(categorical_features=MASK).fit(values, y).scores_)
 
 
-@every
+@pytest.mark.parametrize("method", some(2, 3, EVERY), ids=of_class)
 def test_all_categories(method):
     """They are computed with as float64, unless they are float32."""
     words = pd.DataFrame({"colour": TABLE["colour"], "old": TABLE["old"].map({True: "yes", False: "no"})})
@@ -149,7 +152,7 @@ def test_all_categories(method):
             np.testing.assert_array_equal(other, same)
 
 
-@every
+@pytest.mark.parametrize("method", some(2, 4, EVERY), ids=of_class)
 def test_unknown_categories_pass_through_transform(method):
     fitted = method(3, categorical_features="from_dtype").fit(TABLE, target(method))
     new = TABLE.assign(colour="never seen")
@@ -250,7 +253,7 @@ def test_a_complete_table_has_the_same_scores(method, missing):
     np.testing.assert_array_equal(found, expected)
 
 
-@every
+@pytest.mark.parametrize("method", some(2, 5, EVERY), ids=of_class)
 def test_all_values_of_a_feature_missing(method):
     """It counts as constant."""
     y = target(method)
@@ -263,14 +266,14 @@ def test_all_values_of_a_feature_missing(method):
         assert_same(np.delete(found, column), expected)
 
 
-@every
+@pytest.mark.parametrize("method", some(2, 6, EVERY), ids=of_class)
 def test_all_values_of_a_sample_missing(method):
     with pytest.raises(ValueError, match="row 5") as raised:
         method(missing="ignore").fit(changed(X, 5, slice(None), np.nan), target(method))
     assert_one_sentence(raised)
 
 
-@every
+@pytest.mark.parametrize("method", some(2, 7, EVERY), ids=of_class)
 def test_samples_without_a_feature_in_common(method):
     """Pairs that can't be compared are counted."""
     halves = X.copy()
@@ -328,7 +331,7 @@ def test_rrelieff_takes_any_numbers():
         np.testing.assert_array_equal(RReliefF().fit(X, y).scores_, fastfs.rrelieff_scores(X, y.astype(float)))
 
 
-@every
+@pytest.mark.parametrize("method", some(2, 8, EVERY), ids=of_class)
 def test_numbers_in_any_unit(method):
     y = NUMBERS[:, 1]
     expected = method().fit(X, y).scores_
@@ -464,7 +467,7 @@ def test_equal_weights_change_nothing(method):
     assert_same(method().fit(X, y, sample_weight=np.ones(N)).scores_, method().fit(X, y).scores_)
 
 
-@every
+@pytest.mark.parametrize("method", some(2, 9, EVERY), ids=of_class)
 def test_errors_count_rows_of_the_whole_table(method):
     weights = (np.arange(N) >= 10).astype(float)
     with pytest.raises(ValueError, match="row 20, column 3"):
@@ -516,13 +519,13 @@ def manhattan(X):
     return np.abs(scaled[:, None] - scaled[None]).sum(axis=2)
 
 
-@every
+@pytest.mark.parametrize("method", some(2, 10, EVERY), ids=of_class)
 def test_distances_of_X_are_the_default(method):
     y = target(method)
     assert_same(method().fit(X, y, distances=manhattan(X)).scores_, method().fit(X, y).scores_)
 
 
-@every
+@pytest.mark.parametrize("method", some(2, 11, EVERY), ids=of_class)
 def test_other_distances(method):
     """They tell neighbours; scores are differences of X."""
     y, other = target(method), np.random.default_rng(5).normal(size=(N, 3))
@@ -594,7 +597,7 @@ def test_what_sparse_tables_cannot_have(method, options):
 # --------------------------------------------------------------------------------------------------------- scikit-learn
 
 
-@every
+@pytest.mark.parametrize("method", some(2, 12, EVERY), ids=of_class)
 def test_tags(method):
     tags = method().__sklearn_tags__()
     assert tags.input_tags.sparse
@@ -611,7 +614,7 @@ def test_tags(method):
     assert numbers.regressor_tags is not None
 
 
-@every
+@pytest.mark.parametrize("method", some(2, 13, EVERY), ids=of_class)
 def test_draws_of_targets_say_how_sure_they_are(method):
     y = target(method)
     fitted = method(n_targets=20).fit(X, y)
