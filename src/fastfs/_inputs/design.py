@@ -174,7 +174,7 @@ def design_of(
         name: None if column is None else columns[column] for name, column in (("blocks", blocks), ("groups", groups))
     }
     if covariates:
-        arguments["covariates"] = np.column_stack([_as_numbers(columns[name]).astype(object) for name in covariates])
+        arguments["covariates"] = np.column_stack([_parse_numbers(columns[name]).astype(object) for name in covariates])
     return arguments
 
 
@@ -198,7 +198,7 @@ def _combine_columns(columns: Sequence[Any]) -> Any:
     return columns[0] if len(columns) == 1 else list(zip(*columns, strict=True)) or None
 
 
-def _as_numbers(column: Array) -> Array:
+def _parse_numbers(column: Array) -> Array:
     """Return a column of text as numbers if all its values are numbers."""
     try:
         return column.astype(np.float64)

@@ -36,7 +36,7 @@ def open_plink(path: Path, budget: int | None) -> Genotypes:
             f"'{bed}' isn't a .bed file of PLINK: it must begin with the bytes 6c 1b 01; got {first.hex(' ')}"
         )
 
-    samples, phenotype = _read_samples(fam, budget)
+    samples, phenotype = _read_fam(fam, budget)
     chromosome, names, position, alleles = _read_snps(bim, budget)
     n_samples, n_snps = len(samples), len(names)
     stride = -(-n_samples // 4)
@@ -60,7 +60,7 @@ def open_plink(path: Path, budget: int | None) -> Genotypes:
     )
 
 
-def _read_samples(path: Path, budget: int | None) -> tuple[np.ndarray, np.ndarray]:
+def _read_fam(path: Path, budget: int | None) -> tuple[np.ndarray, np.ndarray]:
     """Return the names of the samples, and their phenotypes."""
     rows = fam_rows(path, budget)
     names = [row[1] for row in rows]

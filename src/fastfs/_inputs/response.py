@@ -86,7 +86,7 @@ def read_response(
     if kind == "survival":
         return Response(kind, _as_times(y, n_samples))
     if kind == "number":
-        return Response(kind, _as_numbers(as_labels(y, n_samples, n_features, "number")))
+        return Response(kind, _read_numbers(as_labels(y, n_samples, n_features, "number")))
     classes, labels = encode_labels(y, n_samples, n_features, of_number)
     require_classes(classes)
     return Response(kind, labels, classes)
@@ -125,7 +125,7 @@ def _detect_kind(y: Any, n_samples: int, n_features: int, numbers_only: bool) ->
     )
 
 
-def _as_numbers(values: Array) -> npt.NDArray[np.float64]:
+def _read_numbers(values: Array) -> npt.NDArray[np.float64]:
     """Return y as finite float64."""
     for sample, value in enumerate(values):
         if is_missing(value):

@@ -11,7 +11,7 @@ from fastfs._inputs.matrix import load_stream
 from fastfs._machine.run import Run
 from fastfs.cli.effects import Needs, given_options, require_effects
 from fastfs.cli.grouping import grouped
-from fastfs.cli.score import Input, check_files, read_data
+from fastfs.cli.score import Input, check_files, read_input
 from fastfs.cli.terminal import progress, say, signals_as_exits
 from fastfs.io._convert import write_by_rows, write_h5ad
 
@@ -64,7 +64,7 @@ def _has_labels(source: Input) -> bool:
 def _labelled(source: Input, max_memory: str | None) -> tuple[str | None, io.Table]:
     """Return a table and the name of its labels, if it has any."""
     if _has_labels(source):
-        return source.label or "label", read_data(source, [], max_memory=max_memory).table
+        return source.label or "label", read_input(source, [], max_memory=max_memory).table
     reading = {name: getattr(source, name) for name in ("duplicates", "transpose", "feature_names", "layer", "mod")}
     table = io.read_unlabelled(
         source.file, ignore=source.ignore or (), **reading, max_memory=max_memory or Run().available()

@@ -20,7 +20,7 @@ from fastfs.cli.score import (
     Input,
     check_files,
     names_of_the_file,
-    read_data,
+    read_input,
     samples_of_classes,
 )
 from fastfs.cli.show import print_pairs
@@ -43,7 +43,7 @@ class PairsOptions(MachineOptions):
     ] = None
     out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the pairs: .csv, .json or .parquet.")] = None
 
-    def of_call(self) -> dict[str, Any]:
+    def shared_arguments(self) -> dict[str, Any]:
         """Return the arguments that all functions for pairs share."""
         return {
             "n_pairs": self.top or 1000,
@@ -128,11 +128,11 @@ def pairs(
     require_effects(kinds.needs(source), source, kinds)
     _require_effects(source, design, options, n_permutations)
     targets = [] if kinds.targets is None else [kinds.targets]
-    annotations = [*design.sample_columns(), *([kinds.event] if kinds.event else [])]
+    annotations = [*design.annotation_columns(), *([kinds.event] if kinds.event else [])]
     with progress(f"reading {source.file.name}") as report:
-        data = read_data(source, annotations, targets, kinds.event, max_memory=options.max_memory)
+        data = read_input(source, annotations, targets, kinds.event, max_memory=options.max_memory)
         arguments: dict[str, Any] = {"feature_names": data.table.feature_names, "n_permutations": n_permutations}
-        arguments |= design.design_arguments(data.table) | options.of_call() | {"progress": report}
+        arguments |= design.design_arguments(data.table) | options.shared_arguments() | {"progress": report}
         with names_of_the_file(data, source.transpose):
             if kinds.kind == "correlation":
                 result: Found = fastfs.differential_correlation(
@@ -202,7 +202,7 @@ def snp_pairs(
     _require_effects(source, design, options, permutations)
     chosen = None if snps is None else [name for name in io.read_names(snps) if name]
     with progress(f"reading {source.file.name}") as report:
-        data = read_data(source, design.sample_columns(), max_memory=options.max_memory)
+        data = read_input(source, design.annotation_columns(), max_memory=options.max_memory)
         names = [str(name) for name in data.table.feature_names]
         with names_of_the_file(data, source.transpose):
             result = fastfs.snp_pairs(
@@ -211,7 +211,7 @@ def snp_pairs(
                 snps=None if chosen is None else column_numbers("--snps", chosen, len(names), names),
                 n_permutations=permutations,
                 **design.design_arguments(data.table),
-                **options.of_call(),
+                **options.shared_arguments(),
                 progress=report,
             )
     extra_columns = {"statistic": result.statistic.tolist(), "degrees": result.degrees.tolist()}

@@ -40,7 +40,7 @@ class DesignOptions:
         ),
     ] = None
 
-    def sample_columns(self) -> list[str]:
+    def annotation_columns(self) -> list[str]:
         """Return the names of the columns about samples that the test needs."""
         return [name for name in (self.blocks, self.groups, *(self.covariate or [])) if name is not None]
 

@@ -222,7 +222,7 @@ class SampleOptions:
         typer.Option(metavar="COLUMN", help="For the RELIEF family: weights of the samples; not used as a feature."),
     ] = None
 
-    def sample_columns(self) -> list[str]:
+    def annotation_columns(self) -> list[str]:
         """Return the names of the columns about samples that aren't targets."""
         return [name for name in (self.weights, self.event) if name is not None]
 
@@ -293,7 +293,7 @@ def score(
     chosen = METHODS[word]
     _check_outputs(source, output)
     scorer = make_selector(chosen, options)
-    targets = _targets(chosen, source, samples)
+    targets = _target_columns(chosen, source, samples)
     table = [
         Needs("blocks groups covariate covar statistic rank_by", permuting.number != 0, FOR_P_VALUES),
         *_needs(chosen, scorer, targets),
@@ -304,8 +304,12 @@ def score(
     selector = wrap(scorer, wrapper)
     permuting.check_method(chosen, bool(targets), samples.weights is not None)
     with progress(f"reading {source.file.name}") as report:
-        data = read_data(
-            source, [*samples.sample_columns(), *design.sample_columns()], targets, samples.event, options.max_memory
+        data = read_input(
+            source,
+            [*samples.annotation_columns(), *design.annotation_columns()],
+            targets,
+            samples.event,
+            options.max_memory,
         )
         if output.top is not None and (chosen.selects or wrapper.turf is not None):
             selector.set_params(n_features_to_select=min(output.top, data.table.X.shape[1]))
@@ -406,7 +410,7 @@ def _words(fact: str) -> str:
     return f"{', '.join(others)} or {last}" if others else last
 
 
-def _targets(method: Method, source: Input, samples: SampleOptions) -> list[str]:
+def _target_columns(method: Method, source: Input, samples: SampleOptions) -> list[str]:
     if samples.targets is None:
         if not method.classes:
             raise ValueError(f"--method {method.word} explains numbers: give --targets instead of --label")
@@ -417,7 +421,7 @@ def _targets(method: Method, source: Input, samples: SampleOptions) -> list[str]
     return targets
 
 
-def read_data(
+def read_input(
     source: Input,
     annotations: list[str],
     targets: Sequence[str] = (),

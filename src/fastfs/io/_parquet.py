@@ -53,7 +53,7 @@ def read_parquet(path: Path, wanted: Wanted) -> Content:
         if held := _describe_other_values(table.schema.field(j)):
             raise column_of_kind(path, header[j], held)
         try:
-            X[:, k] = _as_numbers(table.column(j))
+            X[:, k] = _numbers_of_column(table.column(j))
         except NotANumber as error:
             if pyarrow.types.is_dictionary(table.schema.types[j]):
                 cell = text(j)[error.position]
@@ -89,7 +89,7 @@ def _read_parquet_features(path: Path, wanted: Wanted, table: Any, index: list[i
         if held := _describe_other_values(table.schema.field(j)):
             raise column_of_kind(path, header[j], held)
         try:
-            X[k] = _as_numbers(features.column(j))
+            X[k] = _numbers_of_column(features.column(j))
         except NotANumber as error:
             cells = [
                 "" if cell is None else str(cell) for cell in features.slice(error.position, 1).to_pylist()[0].values()
@@ -123,7 +123,7 @@ def _dtype_of(table: Any, columns: Sequence[int]) -> type[np.floating]:
     return np.float32 if types <= {pyarrow.float16(), pyarrow.float32()} else np.float64
 
 
-def _as_numbers(column: Any) -> np.ndarray:
+def _numbers_of_column(column: Any) -> np.ndarray:
     """Return a column of a Parquet file as numbers; missing values are NaN."""
     import pyarrow
     from pyarrow import types

@@ -61,7 +61,7 @@ def read_rds(path: Path, wanted: Wanted) -> Content:
             f"'{path}' must hold a matrix, a data.frame, or an experiment of Bioconductor; got an object of class "
             f"'{classes[0]}': save one by saveRDS(x, 'x.rds')"
         )
-    return (_read_features if wanted.transpose else _read_samples)(path, wanted, table)
+    return (_read_features if wanted.transpose else _read_table_of_samples)(path, wanted, table)
 
 
 def _parse_rds(path: Path, budget: int | None) -> dict[str, Any]:
@@ -266,7 +266,7 @@ class _Table(NamedTuple):
         return self.values.columns([j - (self.row_names is not None) for j in chosen])
 
 
-def _read_samples(path: Path, wanted: Wanted, table: _Table) -> Content:
+def _read_table_of_samples(path: Path, wanted: Wanted, table: _Table) -> Content:
     header = table.with_names()
     if not header:
         raise ValueError(f"'{path}' must be a table with columns; got none")

@@ -21,10 +21,10 @@ from fastfs.io._layout import Content, Wanted, check_rows, feature_columns, samp
 
 def read_text(path: Path, wanted: Wanted) -> Content:
     with open_table(path, "features" if wanted.transpose else "samples", wanted.budget) as (header, rows):
-        return (read_features if wanted.transpose else _read_samples)(path, wanted, header, rows)
+        return (read_features if wanted.transpose else _read_samples_in_rows)(path, wanted, header, rows)
 
 
-def _read_samples(path: Path, wanted: Wanted, header: list[str], rows: Iterator[list[str]]) -> Content:
+def _read_samples_in_rows(path: Path, wanted: Wanted, header: list[str], rows: Iterator[list[str]]) -> Content:
     """Read samples in rows, features in columns."""
     names_at, keep = feature_columns(header, [], wanted, path, lambda: (row[0].strip() for row in rows))
     pick = itemgetter(*keep, keep[0])  # one more, because a single one would not come as a tuple
