@@ -43,7 +43,7 @@ def damage_of(path: Path, kind: str) -> Iterator[None]:
     """Turn any error of a library about a damaged file into a ValueError that names the file and its kind."""
     try:
         yield
-    except (MemoryError, TableError):
+    except (ImportError, MemoryError, TableError):
         raise
     except Exception as error:
         raise ValueError(f"'{path}' isn't a readable {kind}: {one_line(error)}") from error

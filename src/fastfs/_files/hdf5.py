@@ -7,7 +7,7 @@ from typing import Any
 def open_hdf5(path: Path) -> Any:
     """Open a file for reading; raise ValueError if it takes data from another file.
 
-    A link to another file, a dataset in external storage and a virtual dataset read whatever file they name, with the
+    A link to another file, a dataset in external storage and a virtual dataset read any file that they name, with the
     rights of the reader: a table from somewhere else could show a password file as names of features.
     """
     import h5py
