@@ -28,7 +28,7 @@ def open_hdf5(path: Path) -> Any:
 
 
 def _elsewhere(file: Any) -> Any:
-    """Yield the place and the other file of each object whose data are in another file."""
+    """Yield the place of each object with data in another file, and that file."""
     import h5py
 
     groups, seen = [("", file["/"].id)], set()
