@@ -433,7 +433,7 @@ def test_cuts_of_other_samples_and_names():
     np.testing.assert_allclose(
         model.cuts(sparse.csr_matrix(X), np.array(["a", "b"])[Y]), model.cuts(X, np.array(["a", "b"])[Y])
     )
-    with pytest.raises(ValueError, match=r"y must have the classes of the fit, \['a', 'b'\], not \['a', 'c'\]"):
+    with pytest.raises(ValueError, match=r"y must have the classes of the fit, \['a', 'b'\]; got \['a', 'c'\]"):
         model.cuts(X, np.array(["a", "c"])[Y])
     with pytest.raises(ValueError, match="49 features, but DiSC is expecting 50"):
         model.cuts(X[:, :49], np.array(["a", "b"])[Y])
