@@ -118,11 +118,11 @@ def test_tiers_and_measured_scores():
 @pytest.mark.parametrize(
     "step, error, message",
     [
-        (23, ValueError, "^step must be below the number of features, 23, but is 23, which would take out all of them"),
-        (100, ValueError, "^step must be below the number of features, 23, but is 100"),
+        (23, ValueError, "^step must be below the number of features, 23; got 23, which would take out all of them"),
+        (100, ValueError, "^step must be below the number of features, 23; got 100"),
         (0, ValueError, "^step must be at least 1; got 0$"),
-        (1.0, ValueError, "^step as a share of the features must lie between 0 and 1, but is 1.0$"),
-        (0.0, ValueError, "^step as a share of the features must lie between 0 and 1, but is 0.0$"),
+        (1.0, ValueError, "^step as a share of the features must lie between 0 and 1; got 1.0$"),
+        (0.0, ValueError, "^step as a share of the features must lie between 0 and 1; got 0.0$"),
         (-0.5, ValueError, "^step as a share"),
         (np.nan, ValueError, "^step as a share"),
         ("10%", TypeError, "^step must be an integer; got '10%'"),
