@@ -234,7 +234,7 @@ def _read_subsets(subsets: Any, n_features: int, names: Any) -> list[Columns]:
     if len(left_out):
         missing = left_out.tolist() if names is None else np.asarray(names)[left_out].tolist()
         raise ValueError(
-            f"subsets must hold each feature of X; got none with {len(left_out)} of {n_features}, columns "
+            f"subsets must hold each feature of X; got subsets without {len(left_out)} of {n_features}, columns "
             f"{some_of(missing)}: add a subset of them, or drop them from X"
         )
     return columns_of_subsets

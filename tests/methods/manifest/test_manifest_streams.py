@@ -477,7 +477,7 @@ def broken():
     "make, error, message",
     [
         (lambda _: broken, Broken, None),
-        (lambda _: lambda: iter(pieces()[:-2]), ValueError, "2500 and 3000"),
+        (lambda _: lambda: iter(pieces()[:-2]), ValueError, "2500 in X and 3000 in y"),
         (lambda _: lambda: [*pieces()[:-1], X[:, :9]], ValueError, "must have 60 columns"),
         (
             lambda _: lambda: [X[:2000], np.where(np.arange(1000)[:, None] == 5, np.inf, X[2000:])],

@@ -163,8 +163,8 @@ def test_estimators_that_cannot_weigh(inner):
 
 BAD = {
     "distances": ({}, X, {"distances": np.ones((N, N)) - np.eye(N)}, "custom distances can't be weighed"),
-    "rate 0": ({"rate": 0}, X, {}, "rate must be above 0 and at most 1, but is 0"),
-    "rate 2": ({"rate": 2.0}, X, {}, "rate must be above 0 and at most 1, but is 2.0"),
+    "rate 0": ({"rate": 0}, X, {}, "rate must be above 0 and at most 1; got 0"),
+    "rate 2": ({"rate": 2.0}, X, {}, "rate must be above 0 and at most 1; got 2.0"),
     "rate nan": ({"rate": np.nan}, X, {}, "rate must be above 0 and at most 1; got nan"),
     "n_iter": ({"n_iter": 0}, X, {}, "n_iter must be at least 1; got 0"),
     "tol": ({"tol": -1.0}, X, {}, "tol must be a number of at least 0; got -1.0"),

@@ -210,7 +210,7 @@ def test_two_views_need_two():
     for bad_Y, part in (
         (None, "Y"),
         (LABELS[:, None] * 0.0, "zero"),
-        (Y[:-1], "40 and 39"),
+        (Y[:-1], "got 40 in X and 39 in Y"),
         (Y.astype("S1"), "Y must"),
     ):
         with pytest.raises(ValueError, match=part):
