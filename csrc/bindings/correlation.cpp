@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "arrays.hpp"
 #include "options.hpp"
 #include "results.hpp"
@@ -14,19 +16,20 @@ py::dict differential_correlation(const py::object& X_, const py::object& labels
         read_options("fastfs_differential_correlation_options", fastfs::default_differential_correlation_options(),
                      given, {{"n_rows", X.view.n_rows()}});
     Call call(run_);
-    const auto r =
-        call([&](const fastfs::run& run) { return fastfs::differential_correlation(X.view, labels, options, run); });
-    const auto n = static_cast<py::ssize_t>(r.z.size());
+    const Views view(
+        call([&](const fastfs::run& run) { return fastfs::differential_correlation(X.view, labels, options, run); }));
+    const fastfs::differential_correlation_result& r = **view;
+    const py::ssize_t n = r.n_pairs, n_cols = X.view.n_cols();
     py::dict result;
-    result["pairs"] = to_array(r.pairs, {n, 2});
-    result["correlations"] = to_array(r.correlations, {n, 2});
-    result["z"] = to_array(r.z);
-    result["pvalues"] = to_array(r.pvalues);
-    result["scores"] = to_array(r.scores);
-    result["null_maxima"] = to_array(r.null_maxima);
-    result["constant"] = to_array(r.constant);
-    result["rare"] = to_array(r.rare);
-    result["copies"] = to_array(r.copies, {static_cast<py::ssize_t>(r.copies.size()) / 2, 2});
+    result["pairs"] = view(r.pairs, {n, 2});
+    result["correlations"] = view(r.correlations, {n, 2});
+    result["z"] = view(r.z, {n});
+    result["pvalues"] = view(r.pvalues, {options.n_labelings > 0 ? n : 0});
+    result["scores"] = view(r.scores, {n_cols});
+    result["null_maxima"] = view(r.null_maxima, {options.n_labelings});
+    result["constant"] = view(r.constant, {n_cols});
+    result["rare"] = view(r.rare, {n_cols});
+    result["copies"] = view(r.copies, {std::min<py::ssize_t>(r.n_copies, FASTFS_CORRELATION_LISTED), 2});
     result["n_copies"] = r.n_copies;
     return result;
 }

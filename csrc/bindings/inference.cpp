@@ -185,15 +185,16 @@ py::dict stability(py::ssize_t n_selections, py::ssize_t n_features, const py::o
         }
         options.scores = rows.data();
     }
-    const auto r = fastfs::stability(options);
+    const Views view(fastfs::stability(options));
+    const fastfs::stability_result& r = **view;
     py::dict found;
-    found["frequencies"] = to_array(r.frequencies);
-    found["stability"] = r.values.stability;
-    found["variance"] = r.values.variance;
-    found["relevance_correlation"] = r.values.relevance_correlation;
-    found["relevance_pearson"] = r.values.relevance_pearson;
-    found["rare_bound"] = r.values.rare_bound;
-    found["rare_bound_unimodal"] = r.values.rare_bound_unimodal;
+    found["frequencies"] = view(r.frequencies, {options.selected ? n_features : 0});
+    found["stability"] = r.stability;
+    found["variance"] = r.variance;
+    found["relevance_correlation"] = r.relevance_correlation;
+    found["relevance_pearson"] = r.relevance_pearson;
+    found["rare_bound"] = r.rare_bound;
+    found["rare_bound_unimodal"] = r.rare_bound_unimodal;
     return found;
 }
 

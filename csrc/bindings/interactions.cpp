@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <optional>
 
 #include "arrays.hpp"
@@ -20,22 +21,24 @@ py::dict interaction_scan(const py::object& X_, const py::object& other_, const 
     const std::int64_t* labels = options.n_classes > 0 ? labels_of(target, n) : nullptr;
     const double* y = options.n_classes > 0 ? nullptr : data_or_null<double>(target, "y", {n});
     Call call(run_);
-    const auto r = call([&](const fastfs::run& run) {
+    const Views view(call([&](const fastfs::run& run) {
         return fastfs::interaction_scan(X.view, other ? &other->view : nullptr, labels, y, options, run);
-    });
-    const auto n_pairs = static_cast<py::ssize_t>(r.statistics.size());
+    }));
+    const fastfs::interaction_result& r = **view;
+    const py::ssize_t n_pairs = r.n_pairs, n_cols = X.view.n_cols(), n_other = other ? other->view.n_cols() : 0;
+    const py::ssize_t n_excluded = r.n_copies + r.n_products + r.n_explained;
     py::dict result;
-    result["pairs"] = to_array(r.pairs, {n_pairs, 2});
-    result["statistics"] = to_array(r.statistics);
-    result["effects"] = to_array(r.effects);
-    result["errors"] = to_array(r.errors);
-    result["pvalues"] = to_array(r.pvalues);
-    result["scores"] = to_array(r.scores);
-    result["other_scores"] = to_array(r.other_scores);
-    result["null_maxima"] = to_array(r.null_maxima);
-    result["constant"] = to_array(r.constant);
-    result["other_constant"] = to_array(r.other_constant);
-    result["excluded"] = to_array(r.excluded, {static_cast<py::ssize_t>(r.excluded.size()) / 2, 2});
+    result["pairs"] = view(r.pairs, {n_pairs, 2});
+    result["statistics"] = view(r.statistics, {n_pairs});
+    result["effects"] = view(r.effects, {n_pairs});
+    result["errors"] = view(r.errors, {n_pairs});
+    result["pvalues"] = view(r.pvalues, {options.n_labelings > 0 ? n_pairs : 0});
+    result["scores"] = view(r.scores, {n_cols});
+    result["other_scores"] = view(r.other_scores, {n_other});
+    result["null_maxima"] = view(r.null_maxima, {options.n_labelings});
+    result["constant"] = view(r.constant, {n_cols});
+    result["other_constant"] = view(r.other_constant, {n_other});
+    result["excluded"] = view(r.excluded, {std::min<py::ssize_t>(n_excluded, FASTFS_INTERACTION_LISTED), 2});
     result["n_tested"] = r.n_tested;
     result["n_copies"] = r.n_copies;
     result["n_products"] = r.n_products;

@@ -12,16 +12,17 @@ py::dict snp_pairs(const py::object& X_, const py::object& labels_, const py::di
     const auto options = read_options("fastfs_snp_pairs_options", fastfs::default_snp_pairs_options(), given,
                                       {{"n_rows", X.view.n_rows()}});
     Call call(run_);
-    const auto r = call([&](const fastfs::run& run) { return fastfs::snp_pairs(X.view, labels, options, run); });
-    const auto n = static_cast<py::ssize_t>(r.statistics.size());
+    const Views view(call([&](const fastfs::run& run) { return fastfs::snp_pairs(X.view, labels, options, run); }));
+    const fastfs::snp_pairs_result& r = **view;
+    const py::ssize_t n = r.n_pairs;
     py::dict result;
-    result["pairs"] = to_array(r.pairs, {n, 2});
-    result["statistics"] = to_array(r.statistics);
-    result["degrees"] = to_array(r.degrees);
-    result["tables"] = to_array(r.tables, {n, 3, 3, 2});
-    result["pvalues"] = to_array(r.pvalues);
-    result["null_maxima"] = to_array(r.null_maxima);
-    result["constant"] = to_array(r.constant);
+    result["pairs"] = view(r.pairs, {n, 2});
+    result["statistics"] = view(r.statistics, {n});
+    result["degrees"] = view(r.degrees, {n});
+    result["tables"] = view(r.tables, {n, 3, 3, 2});
+    result["pvalues"] = view(r.pvalues, {options.n_labelings > 0 ? n : 0});
+    result["null_maxima"] = view(r.null_maxima, {options.n_labelings});
+    result["constant"] = view(r.constant, {X.view.n_cols()});
     result["n_tested"] = r.n_tested;
     return result;
 }
@@ -33,10 +34,11 @@ py::dict ld_clumps(const py::object& X_, const py::object& scores_, const py::di
         read_options("fastfs_ld_clumps_options", fastfs::default_ld_clumps_options(), given, {{"n_cols", p}});
     const auto* scores = data_or_null<double>(scores_, "scores", {p});
     Call call(run_);
-    const auto r = call([&](const fastfs::run& run) { return fastfs::ld_clumps(X.view, scores, options, run); });
+    const Views view(call([&](const fastfs::run& run) { return fastfs::ld_clumps(X.view, scores, options, run); }));
+    const fastfs::ld_clumps_result& r = **view;
     py::dict result;
-    result["leads"] = to_array(r.leads);
-    result["clumps"] = to_array(r.clumps);
+    result["leads"] = view(r.leads, {r.n_clumps});
+    result["clumps"] = view(r.clumps, {p});
     return result;
 }
 

@@ -5,6 +5,7 @@
 #include "capi/abi.hpp"
 #include "capi/checks.hpp"
 #include "capi/fields.hpp"
+#include "capi/fitted.hpp"
 #include "correlation/differential.hpp"
 #include "support/classes.hpp"
 #include "support/errors.hpp"
@@ -34,7 +35,8 @@ extern "C" {
 
 fastfs_status fastfs_differential_correlation(const fastfs_matrix* X_, const int64_t* labels,
                                               const fastfs_differential_correlation_options* options,
-                                              const fastfs_run* run_, fastfs_differential_correlation_result* result) {
+                                              const fastfs_run* run_, fastfs_differential_correlation_result* result,
+                                              fastfs_fitted** fitted) {
     return guarded([&] {
         const Matrix X = read_matrix(X_);
         require_labels(labels, X.n_rows(), 2);
@@ -46,22 +48,8 @@ fastfs_status fastfs_differential_correlation(const fastfs_matrix* X_, const int
         }
         const auto o = read_correlation_options(options, X);
         Run run = read_run(run_);
-        require_output(run, result, "result");
-        fill(result, FASTFS_DIFFERENTIAL_CORRELATION_RESULT_INIT, "result",
-             [&](fastfs_differential_correlation_result& r) {
-                 require_output(run, r.pairs, "pairs of the result");
-                 require_output(run, r.correlations, "correlations of the result");
-                 require_output(run, r.z, "z of the result");
-                 require_output(run, r.scores, "scores of the result");
-                 if (o.n_labelings > 0) {
-                     require_output(run, r.pvalues, "pvalues of the result");
-                     require_output(run, r.null_maxima, "null_maxima of the result");
-                 }
-                 require_array_or_null(r.constant, "constant of the result");
-                 require_array_or_null(r.copies, "copies of the result");
-                 require_array_or_null(r.rare, "rare of the result");
-                 differential_correlation(X, classes, o, run, r);
-             });
+        fill_fitted(run, result, FASTFS_DIFFERENTIAL_CORRELATION_RESULT_INIT, fitted,
+                    [&](auto& r) { differential_correlation(X, classes, o, run, r); });
     });
 }
 

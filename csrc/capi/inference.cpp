@@ -9,6 +9,7 @@
 #include "capi/abi.hpp"
 #include "capi/checks.hpp"
 #include "capi/fields.hpp"
+#include "capi/fitted.hpp"
 #include "capi/handle.hpp"
 #include "inference/design.hpp"
 #include "inference/null.hpp"
@@ -286,13 +287,11 @@ fastfs_status fastfs_null_get(fastfs_null* null, fastfs_null_result* result) {
     });
 }
 
-fastfs_status fastfs_stability(const fastfs_stability_options* options, fastfs_stability_result* result) {
+fastfs_status fastfs_stability(const fastfs_stability_options* options, fastfs_stability_result* result,
+                               fastfs_fitted** fitted) {
     return guarded([&] {
         const auto o = read_stability_options(options);
-        fill(result, FASTFS_STABILITY_RESULT_INIT, "result", [&](fastfs_stability_result& r) {
-            require_array_or_null(r.frequencies, "frequencies of the result");
-            stability(o, r);
-        });
+        fill_fitted(read_run(nullptr), result, FASTFS_STABILITY_RESULT_INIT, fitted, [&](auto& r) { stability(o, r); });
     });
 }
 

@@ -5,6 +5,7 @@
 #include "capi/abi.hpp"
 #include "capi/checks.hpp"
 #include "capi/fields.hpp"
+#include "capi/fitted.hpp"
 #include "interactions/scan.hpp"
 #include "support/errors.hpp"
 
@@ -64,7 +65,8 @@ extern "C" {
 
 fastfs_status fastfs_interaction_scan(const fastfs_matrix* X_, const fastfs_matrix* other_, const int64_t* labels,
                                       const double* y, const fastfs_interaction_options* options,
-                                      const fastfs_run* run_, fastfs_interaction_result* result) {
+                                      const fastfs_run* run_, fastfs_interaction_result* result,
+                                      fastfs_fitted** fitted) {
     return guarded([&] {
         const Matrix X = read_matrix(X_);
         const auto o = read_interaction_options(options, X, other_ != nullptr, labels, y);
@@ -77,23 +79,8 @@ fastfs_status fastfs_interaction_scan(const fastfs_matrix* X_, const fastfs_matr
                                                              << " and " << other->n_rows());
         }
         Run run = read_run(run_);
-        require_output(run, result, "result");
-        fill(result, FASTFS_INTERACTION_RESULT_INIT, "result", [&](fastfs_interaction_result& r) {
-            require_output(run, r.pairs, "pairs of the result");
-            require_output(run, r.statistics, "statistics of the result");
-            require_output(run, r.effects, "effects of the result");
-            require_output(run, r.errors, "errors of the result");
-            require_output(run, r.scores, "scores of the result");
-            if (other) require_output(run, r.other_scores, "other_scores of the result");
-            if (o.n_labelings > 0) {
-                require_output(run, r.pvalues, "pvalues of the result");
-                require_output(run, r.null_maxima, "null_maxima of the result");
-            }
-            require_array_or_null(r.constant, "constant of the result");
-            require_array_or_null(r.other_constant, "other_constant of the result");
-            require_array_or_null(r.excluded, "excluded of the result");
-            scan_interactions(X, other ? &*other : nullptr, labels, y, o, run, r);
-        });
+        fill_fitted(run, result, FASTFS_INTERACTION_RESULT_INIT, fitted,
+                    [&](auto& r) { scan_interactions(X, other ? &*other : nullptr, labels, y, o, run, r); });
     });
 }
 

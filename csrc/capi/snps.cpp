@@ -4,6 +4,7 @@
 #include "capi/abi.hpp"
 #include "capi/checks.hpp"
 #include "capi/fields.hpp"
+#include "capi/fitted.hpp"
 #include "snps/ld_clumps.hpp"
 #include "snps/snp_pairs.hpp"
 #include "support/classes.hpp"
@@ -48,42 +49,27 @@ fastfs_ld_clumps_options read_ld_clumps_options(const fastfs_ld_clumps_options* 
 extern "C" {
 
 fastfs_status fastfs_snp_pairs(const fastfs_matrix* X_, const int64_t* labels, const fastfs_snp_pairs_options* options,
-                               const fastfs_run* run_, fastfs_snp_pairs_result* result) {
+                               const fastfs_run* run_, fastfs_snp_pairs_result* result, fastfs_fitted** fitted) {
     return guarded([&] {
         const Matrix X = read_genotypes(X_);
         require_labels(labels, X.n_rows(), 2);
         const Classes classes(labels, X.n_rows(), 2);
         const auto o = read_snp_pairs_options(options, X);
         Run run = read_run(run_);
-        require_output(run, result, "result");
-        fill(result, FASTFS_SNP_PAIRS_RESULT_INIT, "result", [&](fastfs_snp_pairs_result& r) {
-            require_output(run, r.pairs, "pairs of the result");
-            require_output(run, r.statistics, "statistics of the result");
-            require_output(run, r.degrees, "degrees of the result");
-            require_output(run, r.tables, "tables of the result");
-            if (o.n_labelings > 0) {
-                require_output(run, r.pvalues, "pvalues of the result");
-                require_output(run, r.null_maxima, "null_maxima of the result");
-            }
-            require_array_or_null(r.constant, "constant of the result");
-            snp_pairs(X, classes, o, run, r);
-        });
+        fill_fitted(run, result, FASTFS_SNP_PAIRS_RESULT_INIT, fitted,
+                    [&](auto& r) { snp_pairs(X, classes, o, run, r); });
     });
 }
 
 fastfs_status fastfs_ld_clumps(const fastfs_matrix* X_, const double* scores, const fastfs_ld_clumps_options* options,
-                               const fastfs_run* run_, fastfs_ld_clumps_result* result) {
+                               const fastfs_run* run_, fastfs_ld_clumps_result* result, fastfs_fitted** fitted) {
     return guarded([&] {
         const Matrix X = read_genotypes(X_);
         require_numbers(scores, X.n_cols(), "scores");
         const auto o = read_ld_clumps_options(options, X.n_cols());
         Run run = read_run(run_);
-        require_output(run, result, "result");
-        fill(result, FASTFS_LD_CLUMPS_RESULT_INIT, "result", [&](fastfs_ld_clumps_result& r) {
-            require_output(run, r.leads, "leads of the result");
-            require_output(run, r.clumps, "clumps of the result");
-            ld_clumps(X, scores, o, run, r);
-        });
+        fill_fitted(run, result, FASTFS_LD_CLUMPS_RESULT_INIT, fitted,
+                    [&](auto& r) { ld_clumps(X, scores, o, run, r); });
     });
 }
 

@@ -301,8 +301,8 @@ class Search {
           p_(data.n_features()),
           n_blocks_(ceil_div(p_, kTile)) {}
 
-    void observe(fastfs_differential_correlation_result& result);
-    void permute(fastfs_differential_correlation_result& result);
+    void observe(Owned<fastfs_differential_correlation_result>& result);
+    void permute(Owned<fastfs_differential_correlation_result>& result);
 
   private:
     std::int64_t width(std::int64_t block) const { return std::min(kTile, p_ - block * kTile); }
@@ -322,7 +322,7 @@ class Search {
 };
 
 // Takes tiles row by row, so that one task at a time adds to the sums of the features of a column of tiles.
-void Search::observe(fastfs_differential_correlation_result& result) {
+void Search::observe(Owned<fastfs_differential_correlation_result>& result) {
     Panels<double> panels;
     panels.assign(data_, truth_);
     parallel_for(run_, Panels<double>::n_panels(data_), [&](std::int64_t panel, int) { panels.pack(data_, panel); });
@@ -374,8 +374,13 @@ void Search::observe(fastfs_differential_correlation_result& result) {
     std::sort(keys_.begin(), keys_.end());
 
     const auto column = [&](std::int64_t k) { return data_.columns[at(k)]; };
+    const std::int64_t n_top = std::ssize(top_), n_listed = std::ssize(copies.first());
+    result.set_zeros(result.pairs, 2 * n_top);
+    result.set_zeros(result.correlations, 2 * n_top);
+    result.set_zeros(result.z, n_top);
+    result.set_zeros(result.copies, 2 * n_listed);
     for (std::int64_t k = 0; k < p_; ++k) result.scores[column(k)] = sums[k] / 2 / truth_.scale;
-    result.n_pairs = static_cast<std::int64_t>(top_.size());
+    result.n_pairs = n_top;
     for (std::size_t k = 0; k < top_.size(); ++k) {
         const Pair& pair = top_[k];
         result.pairs[2 * k] = column(pair.i);
@@ -384,7 +389,7 @@ void Search::observe(fastfs_differential_correlation_result& result) {
         result.z[k] = pair.found.z;
     }
     result.n_copies = copies.n();
-    for (std::size_t k = 0; result.copies && k < copies.first().size(); ++k) {
+    for (std::size_t k = 0; k < copies.first().size(); ++k) {
         result.copies[2 * k] = column(copies.first()[k].first);
         result.copies[2 * k + 1] = column(copies.first()[k].second);
     }
@@ -405,7 +410,7 @@ void Search::find_largest(const Labeling& labeling, const Panels<float>& panels,
     }
 }
 
-void Search::permute(fastfs_differential_correlation_result& result) {
+void Search::permute(Owned<fastfs_differential_correlation_result>& result) {
     const std::int64_t n = data_.n_samples, n_labelings = options_.n_labelings;
     const auto n_top = static_cast<std::int64_t>(top_.size());
     const TilePairs tiles(n_blocks_);
@@ -417,6 +422,8 @@ void Search::permute(fastfs_differential_correlation_result& result) {
     for (const Pair& pair : top_) observed.push_back(pair.strength);
     StepDown step_down(tie_limits_of_pairs(observed));
 
+    result.set_zeros(result.null_maxima, n_labelings);
+    result.set_zeros(result.pvalues, n_top);
     std::vector<Buffer<double>> values;
     for (std::int64_t b = 0; b < at_once; ++b) values.emplace_back(p_ * n);
     const bool ranks = options_.correlation == FASTFS_SPEARMAN;
@@ -472,7 +479,7 @@ void Search::permute(fastfs_differential_correlation_result& result) {
 
 void differential_correlation(const Matrix& X, const Classes& classes,
                               const fastfs_differential_correlation_options& given, Run& run,
-                              fastfs_differential_correlation_result& result) {
+                              Owned<fastfs_differential_correlation_result>& result) {
     auto options = given;
     std::vector<std::int64_t> wanted = up_to(X.n_cols());
     if (options.features) wanted.assign(options.features, options.features + options.n_features);
@@ -494,15 +501,11 @@ void differential_correlation(const Matrix& X, const Classes& classes,
     const StandardRows data(X, wanted, classes, ranks, options.wholes != 0, run);
     require(data.n_features() >= 2, "differential correlation needs two features that vary in both classes, but ",
             data.n_features(), " of ", p, " do");
-    std::fill_n(result.scores, X.n_cols(), 0.0);
-    if (result.constant) {
-        std::fill_n(result.constant, X.n_cols(), 0);
-        for (const std::int64_t column : data.constant) result.constant[column] = 1;
-    }
-    if (result.rare) {
-        std::fill_n(result.rare, X.n_cols(), 0);
-        for (const std::int64_t column : data.rare) result.rare[column] = 1;
-    }
+    result.set_zeros(result.scores, X.n_cols());
+    result.set_zeros(result.constant, X.n_cols());
+    result.set_zeros(result.rare, X.n_cols());
+    for (const std::int64_t column : data.constant) result.constant[column] = 1;
+    for (const std::int64_t column : data.rare) result.rare[column] = 1;
     const Labeling truth(classes, ranks, data.of(0));
     Search search(data, truth, options, run);
     run.step("pairs", options.n_labelings > 0 ? 0.02 : 1.0);

@@ -7,12 +7,13 @@
 #include "fastfs/fastfs.h"
 #include "support/classes.hpp"
 #include "support/matrix.hpp"
+#include "support/owned.hpp"
 #include "support/run.hpp"
 
 namespace fastfs::core {
 
 void differential_correlation(const Matrix& X, const Classes& classes,
                               const fastfs_differential_correlation_options& options, Run& run,
-                              fastfs_differential_correlation_result& result);
+                              Owned<fastfs_differential_correlation_result>& result);
 
 }  // namespace fastfs::core

@@ -95,7 +95,7 @@ double mean_correlation(const std::vector<const double*>& rows, std::int64_t n, 
     return (product - M) / (M * (M - 1));
 }
 
-void stability(const fastfs_stability_options& o, fastfs_stability_result& r) {
+void stability(const fastfs_stability_options& o, Owned<fastfs_stability_result>& r) {
     r.stability = r.variance = r.rare_bound = r.rare_bound_unimodal = kNaN;
     r.relevance_correlation = r.relevance_pearson = kNaN;
     if (o.selected) {
@@ -106,7 +106,7 @@ void stability(const fastfs_stability_options& o, fastfs_stability_result& r) {
         r.stability = index.value;
         r.variance = index.variance;
         if (o.halves) bound_rare_features(o, r);
-        if (r.frequencies) std::copy(frequencies.begin(), frequencies.end(), r.frequencies);
+        r.set(r.frequencies, std::move(frequencies));
     }
     if (o.scores) {
         const std::vector<const double*> rows(o.scores, o.scores + o.n_selections);

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "fastfs/fastfs.h"
+#include "support/owned.hpp"
 
 namespace fastfs::core {
 
@@ -13,6 +14,6 @@ namespace fastfs::core {
 double mean_correlation(const std::vector<const double*>& rows, std::int64_t n, bool ranks);
 
 // Fills `result` for checked options.
-void stability(const fastfs_stability_options& options, fastfs_stability_result& result);
+void stability(const fastfs_stability_options& options, Owned<fastfs_stability_result>& result);
 
 }  // namespace fastfs::core

@@ -93,7 +93,7 @@ class Scan {
           n_cols_(ceil_div(right.size(), kTile)),
           triangle_(symmetric ? n_rows_ : 0) {}
 
-    void observe(const Basis& target, double spread, fastfs_interaction_result& result);
+    void observe(const Basis& target, double spread, Owned<fastfs_interaction_result>& result);
     // Adds labelings to the test of the strongest pairs, and writes the largest F under each.
     void permute(const std::vector<Basis>& targets, double* null_maxima);
     void write_pvalues(double* pvalues) const { step_down_->write_pvalues(pvalues); }
@@ -281,7 +281,7 @@ class Excluded {
     std::vector<std::pair<std::int64_t, std::int64_t>> first_;
 };
 
-void Scan::observe(const Basis& target, double spread, fastfs_interaction_result& result) {
+void Scan::observe(const Basis& target, double spread, Owned<fastfs_interaction_result>& result) {
     const std::vector<Basis> targets{target};
     const TargetMeans of_left(left_, targets, run_), of_right(right_, targets, run_);
     const std::int64_t K = target.size();
@@ -345,11 +345,16 @@ void Scan::observe(const Basis& target, double spread, fastfs_interaction_result
     result.n_products = excluded.count(Exclusion::kProduct);
     result.n_explained = excluded.count(Exclusion::kTarget);
     const auto listed = excluded.first();
-    for (std::size_t k = 0; result.excluded && k < listed.size(); ++k) {
+    result.set_zeros(result.excluded, 2 * std::ssize(listed));
+    for (std::size_t k = 0; k < listed.size(); ++k) {
         result.excluded[2 * k] = left_.columns[at(listed[k].first)];
         result.excluded[2 * k + 1] = right_.columns[at(listed[k].second)];
     }
-    result.n_pairs = static_cast<std::int64_t>(top_.size());
+    result.n_pairs = std::ssize(top_);
+    result.set_zeros(result.pairs, 2 * result.n_pairs);
+    for (double** array : {&result.statistics, &result.effects, &result.errors}) {
+        result.set_zeros(*array, result.n_pairs);
+    }
     result.degrees = n_target_columns_;
     result.rest_degrees = static_cast<std::int64_t>(degrees());
     for (std::size_t k = 0; k < top_.size(); ++k) {
@@ -476,7 +481,7 @@ void Scan::permute(const std::vector<Basis>& targets, double* null_maxima) {
 }  // namespace
 
 void scan_interactions(const Matrix& X, const Matrix* other, const std::int64_t* labels, const double* y,
-                       const fastfs_interaction_options& given, Run& run, fastfs_interaction_result& result) {
+                       const fastfs_interaction_options& given, Run& run, Owned<fastfs_interaction_result>& result) {
     fastfs_interaction_options options = given;
     const std::int64_t n = X.n_rows();
     std::vector<std::int64_t> wanted = up_to(X.n_cols());
@@ -513,16 +518,15 @@ void scan_interactions(const Matrix& X, const Matrix* other, const std::int64_t*
     require(left.size() + (right ? right->size() : 0) >= 2 && left.size() >= 1 && (!right || right->size() >= 1),
             "the scan of interactions needs two features that vary beside the covariates, but ", left.size(), " of ", p,
             other ? " and " + std::to_string(right->size()) + " of " + std::to_string(p_other) : "", " do");
-    const auto mark = [](std::int32_t* constant, std::int64_t size, const std::vector<std::int64_t>& columns) {
-        if (!constant) return;
-        std::fill_n(constant, size, 0);
+    const auto mark = [&](std::int32_t*& constant, std::int64_t size, const std::vector<std::int64_t>& columns) {
+        result.set_zeros(constant, size);
         for (const std::int64_t column : columns) constant[column] = 1;
     };
     mark(result.constant, X.n_cols(), left.constant);
-    std::fill_n(result.scores, X.n_cols(), 0.0);
+    result.set_zeros(result.scores, X.n_cols());
     if (other) {
         mark(result.other_constant, p_other, right->constant);
-        std::fill_n(result.other_scores, p_other, 0.0);
+        result.set_zeros(result.other_scores, p_other);
     }
 
     double spread = 0;
@@ -535,6 +539,8 @@ void scan_interactions(const Matrix& X, const Matrix* other, const std::int64_t*
     scan.observe(target, spread, result);
     if (options.n_labelings == 0) return;
     run.step("labelings", 1.0);
+    result.set_zeros(result.null_maxima, options.n_labelings);
+    result.set_zeros(result.pvalues, result.n_pairs);
     for (std::int64_t first = 0; first < options.n_labelings; first += at_once) {
         const std::int64_t count = std::min(at_once, options.n_labelings - first);
         const Run::Part part(run, share(first, options.n_labelings), share(first + count, options.n_labelings));

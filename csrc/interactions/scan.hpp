@@ -4,6 +4,7 @@
 
 #include "fastfs/fastfs.h"
 #include "support/matrix.hpp"
+#include "support/owned.hpp"
 #include "support/run.hpp"
 
 namespace fastfs::core {
@@ -11,6 +12,6 @@ namespace fastfs::core {
 // other: null, or the table whose columns are paired with those of X. labels: the classes of the target, or null; y:
 // its numbers, or null.
 void scan_interactions(const Matrix& X, const Matrix* other, const std::int64_t* labels, const double* y,
-                       const fastfs_interaction_options& options, Run& run, fastfs_interaction_result& result);
+                       const fastfs_interaction_options& options, Run& run, Owned<fastfs_interaction_result>& result);
 
 }  // namespace fastfs::core

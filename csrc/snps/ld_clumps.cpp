@@ -28,7 +28,7 @@ double squared_correlation(const PairCounts& counts, std::int64_t k) {
 }  // namespace
 
 void ld_clumps(const Matrix& X, const double* scores, const fastfs_ld_clumps_options& options, Run& run,
-               fastfs_ld_clumps_result& result) {
+               Owned<fastfs_ld_clumps_result>& result) {
     const std::int64_t p = X.n_cols(), n = X.n_rows();
     run.require_memory(SnpPlanes::memory(p, n, true) + 64 * p + 16 * n, {"the clumping of ", p, " SNPs"},
                        "give fewer SNPs");
@@ -51,15 +51,15 @@ void ld_clumps(const Matrix& X, const double* scores, const fastfs_ld_clumps_opt
     parallel_for(run, SnpPlanes::n_groups(p), [&](std::int64_t group, int) { planes.pack(genotypes, group); });
 
     run.step("clumps", 1.0);
-    std::fill_n(result.clumps, p, std::int64_t{-1});
-    result.n_clumps = 0;
+    result.set(result.clumps, std::vector<std::int64_t>(at(p), -1));
+    std::vector<std::int64_t> leads;
     PairCounts counts;
     for (std::int64_t r = 0; r < p; ++r) {
         if (r % kSnpsPerLook == 0) run.checkpoint(share(r, p));
-        const std::int64_t lead = ranking[at(r)], clump = result.n_clumps;
+        const std::int64_t lead = ranking[at(r)], clump = std::ssize(leads);
         if (result.clumps[lead] >= 0) continue;
         if (options.n_clumps > 0 && clump == options.n_clumps) break;
-        result.leads[result.n_clumps++] = lead;
+        leads.push_back(lead);
         result.clumps[lead] = clump;
         const auto [chromosome, position] = place(lead);
         const auto first =
@@ -84,6 +84,8 @@ void ld_clumps(const Matrix& X, const double* scores, const fastfs_ld_clumps_opt
             }
         }
     }
+    result.n_clumps = std::ssize(leads);
+    result.set(result.leads, std::move(leads));
     run.checkpoint(1.0);
 }
 

@@ -3,12 +3,13 @@
 
 #include "fastfs/fastfs.h"
 #include "support/matrix.hpp"
+#include "support/owned.hpp"
 #include "support/run.hpp"
 
 namespace fastfs::core {
 
 // Assigns each SNP to the clump of the best SNP with which it is in linkage disequilibrium.
 void ld_clumps(const Matrix& X, const double* scores, const fastfs_ld_clumps_options& options, Run& run,
-               fastfs_ld_clumps_result& result);
+               Owned<fastfs_ld_clumps_result>& result);
 
 }  // namespace fastfs::core

@@ -165,8 +165,8 @@ class Search {
                                int n_threads);
 
     // columns: the columns of X that hold the SNPs.
-    void observe(const std::vector<std::int64_t>& columns, fastfs_snp_pairs_result& result);
-    void permute(fastfs_snp_pairs_result& result);
+    void observe(const std::vector<std::int64_t>& columns, Owned<fastfs_snp_pairs_result>& result);
+    void permute(Owned<fastfs_snp_pairs_result>& result);
 
   private:
     static std::int64_t labelings_at_once(std::int64_t n_snps, std::int64_t n_samples, std::int64_t n_labelings) {
@@ -243,7 +243,7 @@ GenotypeTable Search::table(const Pair& pair, const Labeling& labeling) const {
     return table_of(all, first, n - 1, labeling.class_counted());
 }
 
-void Search::observe(const std::vector<std::int64_t>& columns, fastfs_snp_pairs_result& result) {
+void Search::observe(const std::vector<std::int64_t>& columns, Owned<fastfs_snp_pairs_result>& result) {
     const TilePairs tiles(n_blocks_);
     Strongest<Pair> strongest(options_.n_pairs);
     parallel_for(run_, tiles.size(), [&](std::int64_t task, int) {
@@ -265,7 +265,11 @@ void Search::observe(const std::vector<std::int64_t>& columns, fastfs_snp_pairs_
     for (const Pair& pair : top_) keys_.push_back(pair.i * p_ + pair.j);
     std::sort(keys_.begin(), keys_.end());
 
-    result.n_pairs = static_cast<std::int64_t>(top_.size());
+    result.n_pairs = std::ssize(top_);
+    result.set_zeros(result.pairs, 2 * result.n_pairs);
+    result.set_zeros(result.statistics, result.n_pairs);
+    result.set_zeros(result.degrees, result.n_pairs);
+    result.set_zeros(result.tables, 18 * result.n_pairs);
     for (std::size_t k = 0; k < top_.size(); ++k) {
         const GenotypeTable counts = table(top_[k], truth_);
         result.pairs[2 * k] = columns[at(top_[k].i)];
@@ -276,7 +280,7 @@ void Search::observe(const std::vector<std::int64_t>& columns, fastfs_snp_pairs_
     }
 }
 
-void Search::permute(fastfs_snp_pairs_result& result) {
+void Search::permute(Owned<fastfs_snp_pairs_result>& result) {
     const std::int64_t n_labelings = options_.n_labelings, n_groups = SnpPlanes::n_groups(p_);
     const auto n_top = static_cast<std::int64_t>(top_.size());
     const std::int64_t at_once = labelings_at_once(p_, n_, n_labelings);
@@ -287,6 +291,8 @@ void Search::permute(fastfs_snp_pairs_result& result) {
     for (const Pair& pair : top_) observed.push_back(pair.strength);
     StepDown step_down(tie_limits_of_pairs(observed));
 
+    result.set_zeros(result.null_maxima, n_labelings);
+    result.set_zeros(result.pvalues, n_top);
     for (std::int64_t begin = 0; begin < n_labelings; begin += at_once) {
         const std::int64_t count = std::min(at_once, n_labelings - begin);
         const Run::Part part(run_, share(begin, n_labelings), share(begin + count, n_labelings));
@@ -338,14 +344,14 @@ void Search::permute(fastfs_snp_pairs_result& result) {
 }  // namespace
 
 void snp_pairs(const Matrix& X, const Classes& classes, const fastfs_snp_pairs_options& given, Run& run,
-               fastfs_snp_pairs_result& result) {
+               Owned<fastfs_snp_pairs_result>& result) {
     auto options = given;
     std::vector<std::int64_t> wanted = up_to(X.n_cols());
     if (options.snps) wanted.assign(options.snps, options.snps + options.n_snps);
     const auto n_wanted = static_cast<std::int64_t>(wanted.size());
     const auto count_pairs = [](std::int64_t p) { return p % 2 == 0 ? p / 2 * (p - 1) : (p - 1) / 2 * p; };
     options.n_pairs = std::min(options.n_pairs, count_pairs(n_wanted));
-    // Counts the search and the caller's arrays: the labelings, and a result of 23 numbers per pair.
+    // Counts the search and the arrays: the labelings, and a result of 23 numbers per pair.
     run.require_memory(Search::memory(n_wanted, classes, options, run.n_threads()) + 184 * options.n_pairs +
                            8 * options.n_labelings + 32 * n_wanted + 32 * X.n_rows() + 4 * X.n_cols(),
                        {"the search among ", n_wanted, " SNPs"}, "give fewer SNPs or a smaller n_pairs");
@@ -354,12 +360,12 @@ void snp_pairs(const Matrix& X, const Classes& classes, const fastfs_snp_pairs_o
     const auto all_facts = Genotypes(X, wanted).facts(run);
     std::vector<std::int64_t> columns;
     std::vector<GenotypeFacts> facts;
-    if (result.constant) std::fill_n(result.constant, X.n_cols(), 0);
+    result.set_zeros(result.constant, X.n_cols());
     for (std::size_t k = 0; k < wanted.size(); ++k) {
         if (all_facts[k].varies) {
             columns.push_back(wanted[k]);
             facts.push_back(all_facts[k]);
-        } else if (result.constant) {
+        } else {
             result.constant[wanted[k]] = 1;
         }
     }

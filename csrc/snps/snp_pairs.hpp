@@ -5,12 +5,13 @@
 #include "fastfs/fastfs.h"
 #include "support/classes.hpp"
 #include "support/matrix.hpp"
+#include "support/owned.hpp"
 #include "support/run.hpp"
 
 namespace fastfs::core {
 
 // Finds the pairs with the largest G^2, and their family-wise p-values.
 void snp_pairs(const Matrix& X, const Classes& classes, const fastfs_snp_pairs_options& options, Run& run,
-               fastfs_snp_pairs_result& result);
+               Owned<fastfs_snp_pairs_result>& result);
 
 }  // namespace fastfs::core

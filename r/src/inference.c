@@ -183,8 +183,9 @@ static SEXP number_or_na(double value) { return Rf_ScalarReal(isnan(value) ? NA_
 SEXP stability(SEXP n_features, SEXP selected, SEXP begins, SEXP scores, SEXP halves, SEXP threshold, SEXP given_run) {
     fastfs_stability_options options = FASTFS_STABILITY_OPTIONS_INIT;
     fastfs_stability_result r = FASTFS_STABILITY_RESULT_INIT;
+    fastfs_fitted* fitted = NULL;
     struct call call;
-    int n_protected = 1;
+    int n_protected = 2;
     options.n_selections = Rf_xlength(begins) - 1;
     options.n_features = (int64_t)Rf_asReal(n_features);
     options.selected = as_int64s(selected);
@@ -197,15 +198,17 @@ SEXP stability(SEXP n_features, SEXP selected, SEXP begins, SEXP scores, SEXP ha
         options.scores = rows;
     }
     SEXP found = PROTECT(new_list(7));
-    r.frequencies = REAL(doubles_in(found, "frequencies", (R_xlen_t)options.n_features));
+    SEXP owner = PROTECT(new_handle(fitted_tag, R_NilValue, free_fitted));
     begin_call(&call, given_run);
-    RETURN_FAILURE(call, fastfs_stability(&options, &r));
+    RETURN_FAILED_FIT(fastfs_stability(&options, &r, &fitted));
+    add(found, "frequencies", of_doubles(r.frequencies, (R_xlen_t)options.n_features));
     add(found, "stability", number_or_na(r.stability));
     add(found, "variance", number_or_na(r.variance));
     add(found, "relevance_correlation", number_or_na(r.relevance_correlation));
     add(found, "relevance_pearson", number_or_na(r.relevance_pearson));
     add(found, "rare_bound", number_or_na(r.rare_bound));
     add(found, "rare_bound_unimodal", number_or_na(r.rare_bound_unimodal));
+    free_fitted(owner);
     UNPROTECT(n_protected);
     return found;
 }

@@ -8,22 +8,6 @@
 
 #define AT(type, member) offsetof(type, member)
 
-/* The owner of the arrays of a result, which is freed when R has copies of them, or if R stops before. */
-static const char fitted_tag[] = "fastfs_fitted";
-
-static void free_fitted(SEXP pointer) {
-    fastfs_fitted_free(R_ExternalPtrAddr(pointer));
-    R_ClearExternalPtr(pointer);
-}
-
-/* Ends the shim if a call that makes `fitted` has failed; otherwise `owner` keeps it. */
-#define RETURN_FAILED_FIT(status_of_call)            \
-    do {                                             \
-        const fastfs_status status = status_of_call; \
-        R_SetExternalPtrAddr(owner, fitted);         \
-        RETURN_FAILURE(call, status);                \
-    } while (0)
-
 /* ---- margins ----------------------------------------------------------------------------------------------------- */
 
 static const char margin_tag[] = "fastfs_margin";
@@ -452,98 +436,97 @@ static SEXP ikdr(SEXP given_X, SEXP given_kernels, SEXP labels, SEXP n_classes, 
 
 /* ---- pairs ------------------------------------------------------------------------------------------------------- */
 
-/* How many pairs to make room for. */
-static R_xlen_t most_pairs(int64_t asked, int64_t n) {
-    const int64_t pairs = n * (n - 1) / 2;
-    return (R_xlen_t)(asked < pairs ? asked : pairs);
-}
-
-static int64_t* int64s(R_xlen_t n) { return (int64_t*)R_alloc((size_t)n + 1, sizeof(int64_t)); }
+#define OF(member) AT(fastfs_differential_correlation_result, member)
+static const struct output correlation_outputs[] = {
+    {"scores", OF(scores), DOUBLES, 0, 0, 0},
+    {"constant", OF(constant), INT32S, 0, 0, 0},
+    {"rare", OF(rare), INT32S, 0, 0, 0},
+    {"statistic", OF(z), DOUBLES, OF(n_pairs), 0, 0},
+    {"pvalues", OF(pvalues), DOUBLES, OF(n_pairs), 0, 0},
+    {"n_copies", OF(n_copies), I64, 0, 0, 0},
+};
+#undef OF
 
 /* Pairs and their correlations: two numbers a pair. */
 static SEXP differential_correlation(SEXP given_X, SEXP labels, SEXP given, SEXP given_run) {
     fastfs_differential_correlation_options options = FASTFS_DIFFERENTIAL_CORRELATION_OPTIONS_INIT;
     fastfs_differential_correlation_result result = FASTFS_DIFFERENTIAL_CORRELATION_RESULT_INIT;
+    fastfs_fitted* fitted = NULL;
     fastfs_matrix X;
     struct call call;
-    int n_protected = 1;
+    int n_protected = 2;
     read_options("fastfs_differential_correlation_options", given, &options);
     read_matrix(given_X, &X);
-    const R_xlen_t d = (R_xlen_t)X.n_cols;
-    const R_xlen_t most = most_pairs(options.n_pairs, options.features == NULL ? d : options.n_features);
     SEXP found = PROTECT(new_list(10));
-    result.scores = REAL(doubles_in(found, "scores", d));
-    result.null_maxima = REAL(doubles_in(found, "null_maxima", (R_xlen_t)options.n_labelings));
-    result.constant = integers_in(found, "constant", d);
-    result.rare = integers_in(found, "rare", d);
-    result.pairs = int64s(2 * most);
-    result.copies = int64s(2 * FASTFS_CORRELATION_LISTED);
-    result.correlations = (double*)R_alloc((size_t)(2 * most) + 1, sizeof(double));
-    result.z = (double*)R_alloc((size_t)most + 1, sizeof(double));
-    result.pvalues = (double*)R_alloc((size_t)most + 1, sizeof(double));
+    SEXP owner = PROTECT(new_handle(fitted_tag, R_NilValue, free_fitted));
     const int64_t* y = as_int64s(labels);
     begin_call(&call, given_run);
-    RETURN_FAILURE(call, fastfs_differential_correlation(&X, y, &options, &call.run, &result));
-    const R_xlen_t n = (R_xlen_t)result.n_pairs, n_copies = (R_xlen_t)result.n_copies;
-    add(found, "pairs", of_int64s(result.pairs, 2 * n));
-    add(found, "correlations", of_doubles(result.correlations, 2 * n));
-    add(found, "statistic", of_doubles(result.z, n));
-    add(found, "pvalues", of_doubles(result.pvalues, options.n_labelings > 0 ? n : 0));
-    add(found, "n_copies", Rf_ScalarReal((double)n_copies));
-    add(found, "copies",
-        of_int64s(result.copies, 2 * (n_copies < FASTFS_CORRELATION_LISTED ? n_copies : FASTFS_CORRELATION_LISTED)));
+    RETURN_FAILED_FIT(fastfs_differential_correlation(&X, y, &options, &call.run, &result, &fitted));
+    const int64_t n_copies = result.n_copies < FASTFS_CORRELATION_LISTED ? result.n_copies : FASTFS_CORRELATION_LISTED;
+    ADD_OUTPUTS(found, result, correlation_outputs, (R_xlen_t)X.n_cols);
+    add(found, "null_maxima", of_doubles(result.null_maxima, (R_xlen_t)options.n_labelings));
+    add(found, "pairs", of_int64s(result.pairs, 2 * (R_xlen_t)result.n_pairs));
+    add(found, "correlations", of_doubles(result.correlations, 2 * (R_xlen_t)result.n_pairs));
+    add(found, "copies", of_int64s(result.copies, 2 * (R_xlen_t)n_copies));
+    free_fitted(owner);
     UNPROTECT(n_protected);
     return found;
 }
+
+#define OF(member) AT(fastfs_snp_pairs_result, member)
+static const struct output snp_pairs_outputs[] = {
+    {"constant", OF(constant), INT32S, 0, 0, 0},
+    {"statistic", OF(statistics), DOUBLES, OF(n_pairs), 0, 0},
+    {"degrees", OF(degrees), INT64S, OF(n_pairs), 0, 0},
+    {"pvalues", OF(pvalues), DOUBLES, OF(n_pairs), 0, 0},
+    {"n_tested", OF(n_tested), I64, 0, 0, 0},
+};
+#undef OF
 
 /* Pairs: two numbers each; tables: 3 x 3 x 2 numbers a pair, the class first in R's order. */
 static SEXP snp_pairs(SEXP given_X, SEXP labels, SEXP given, SEXP given_run) {
     fastfs_snp_pairs_options options = FASTFS_SNP_PAIRS_OPTIONS_INIT;
     fastfs_snp_pairs_result result = FASTFS_SNP_PAIRS_RESULT_INIT;
+    fastfs_fitted* fitted = NULL;
     fastfs_matrix X;
     struct call call;
-    int n_protected = 1;
+    int n_protected = 2;
     read_options("fastfs_snp_pairs_options", given, &options);
     read_matrix(given_X, &X);
-    const R_xlen_t d = (R_xlen_t)X.n_cols;
-    const R_xlen_t most = most_pairs(options.n_pairs, options.snps == NULL ? d : options.n_snps);
     SEXP found = PROTECT(new_list(8));
-    result.null_maxima = REAL(doubles_in(found, "null_maxima", (R_xlen_t)options.n_labelings));
-    result.constant = integers_in(found, "constant", d);
-    result.pairs = int64s(2 * most);
-    result.degrees = int64s(most);
-    result.tables = int64s(18 * most);
-    result.statistics = (double*)R_alloc((size_t)most + 1, sizeof(double));
-    result.pvalues = (double*)R_alloc((size_t)most + 1, sizeof(double));
+    SEXP owner = PROTECT(new_handle(fitted_tag, R_NilValue, free_fitted));
     const int64_t* y = as_int64s(labels);
     begin_call(&call, given_run);
-    RETURN_FAILURE(call, fastfs_snp_pairs(&X, y, &options, &call.run, &result));
-    const R_xlen_t n = (R_xlen_t)result.n_pairs;
-    add(found, "pairs", of_int64s(result.pairs, 2 * n));
-    add(found, "statistic", of_doubles(result.statistics, n));
-    add(found, "degrees", of_int64s(result.degrees, n));
-    add(found, "tables", of_int64s(result.tables, 18 * n));
-    add(found, "pvalues", of_doubles(result.pvalues, options.n_labelings > 0 ? n : 0));
-    add(found, "n_tested", Rf_ScalarReal((double)result.n_tested));
+    RETURN_FAILED_FIT(fastfs_snp_pairs(&X, y, &options, &call.run, &result, &fitted));
+    ADD_OUTPUTS(found, result, snp_pairs_outputs, (R_xlen_t)X.n_cols);
+    add(found, "null_maxima", of_doubles(result.null_maxima, (R_xlen_t)options.n_labelings));
+    add(found, "pairs", of_int64s(result.pairs, 2 * (R_xlen_t)result.n_pairs));
+    add(found, "tables", of_int64s(result.tables, 18 * (R_xlen_t)result.n_pairs));
+    free_fitted(owner);
     UNPROTECT(n_protected);
     return found;
 }
 
+static const struct output ld_clumps_outputs[] = {
+    {"leads", AT(fastfs_ld_clumps_result, leads), INT64S, AT(fastfs_ld_clumps_result, n_clumps), 0, 0},
+    {"clump", AT(fastfs_ld_clumps_result, clumps), INT64S, 0, 0, 0},
+};
+
 static SEXP ld_clumps(SEXP given_X, SEXP scores, SEXP given, SEXP given_run) {
     fastfs_ld_clumps_options options = FASTFS_LD_CLUMPS_OPTIONS_INIT;
     fastfs_ld_clumps_result result = FASTFS_LD_CLUMPS_RESULT_INIT;
+    fastfs_fitted* fitted = NULL;
     fastfs_matrix X;
     struct call call;
-    int n_protected = 1;
+    int n_protected = 2;
     read_options("fastfs_ld_clumps_options", given, &options);
     read_matrix(given_X, &X);
     SEXP found = PROTECT(new_list(2));
-    result.leads = int64s((R_xlen_t)X.n_cols);
-    result.clumps = int64s((R_xlen_t)X.n_cols);
+    SEXP owner = PROTECT(new_handle(fitted_tag, R_NilValue, free_fitted));
     begin_call(&call, given_run);
-    RETURN_FAILURE(call, fastfs_ld_clumps(&X, REAL(scores), &options, &call.run, &result));
-    add(found, "leads", of_int64s(result.leads, (R_xlen_t)result.n_clumps));
-    add(found, "clump", of_int64s(result.clumps, (R_xlen_t)X.n_cols));
+    RETURN_FAILED_FIT(fastfs_ld_clumps(&X, REAL(scores), &options, &call.run, &result, &fitted));
+    ADD_OUTPUTS(found, result, ld_clumps_outputs, (R_xlen_t)X.n_cols);
+    free_fitted(owner);
     UNPROTECT(n_protected);
     return found;
 }

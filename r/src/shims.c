@@ -316,6 +316,13 @@ SEXP end_call(struct call* call, fastfs_status status) {
     return failure;
 }
 
+const char fitted_tag[] = "fastfs_fitted";
+
+void free_fitted(SEXP pointer) {
+    fastfs_fitted_free(R_ExternalPtrAddr(pointer));
+    R_ClearExternalPtr(pointer);
+}
+
 SEXP new_handle(const char* tag, SEXP keep, R_CFinalizer_t free) {
     SEXP pointer = PROTECT(R_MakeExternalPtr(NULL, Rf_install(tag), keep));
     R_RegisterCFinalizerEx(pointer, free, TRUE);

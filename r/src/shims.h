@@ -87,6 +87,17 @@ SEXP end_call(struct call* call, fastfs_status status);
 SEXP new_handle(const char* tag, SEXP keep, R_CFinalizer_t free);
 void* handle_of(SEXP pointer, const char* tag);
 
+/* The owner of the arrays of a result, which is freed when R has copies of them, or if R stops before. */
+extern const char fitted_tag[];
+void free_fitted(SEXP pointer);
+/* Ends the shim if a call that makes `fitted` has failed; otherwise `owner` keeps it. */
+#define RETURN_FAILED_FIT(status_of_call)            \
+    do {                                             \
+        const fastfs_status status = status_of_call; \
+        R_SetExternalPtrAddr(owner, fitted);         \
+        RETURN_FAILURE(call, status);                \
+    } while (0)
+
 /* inference.c */
 SEXP design_new(SEXP given, SEXP names, SEXP given_run);
 SEXP design_get(SEXP pointer, SEXP given_run);

@@ -650,7 +650,7 @@ cdef extern from "fastfs/fastfs.h" nogil:
         int32_t *constant
         int64_t *copies
         int32_t *rare
-    fastfs_status fastfs_differential_correlation(const fastfs_matrix *X, const int64_t *labels, const fastfs_differential_correlation_options *options, const fastfs_run *run, fastfs_differential_correlation_result *result)
+    fastfs_status fastfs_differential_correlation(const fastfs_matrix *X, const int64_t *labels, const fastfs_differential_correlation_options *options, const fastfs_run *run, fastfs_differential_correlation_result *result, fastfs_fitted **fitted)
     enum:
         FASTFS_INTERACTION_VALUES
         FASTFS_INTERACTION_RANKS
@@ -689,7 +689,7 @@ cdef extern from "fastfs/fastfs.h" nogil:
         int32_t *constant
         int32_t *other_constant
         int64_t *excluded
-    fastfs_status fastfs_interaction_scan(const fastfs_matrix *X, const fastfs_matrix *other, const int64_t *labels, const double *y, const fastfs_interaction_options *options, const fastfs_run *run, fastfs_interaction_result *result)
+    fastfs_status fastfs_interaction_scan(const fastfs_matrix *X, const fastfs_matrix *other, const int64_t *labels, const double *y, const fastfs_interaction_options *options, const fastfs_run *run, fastfs_interaction_result *result, fastfs_fitted **fitted)
     ctypedef struct fastfs_snp_pairs_options:
         size_t struct_size
         int64_t n_pairs
@@ -708,7 +708,7 @@ cdef extern from "fastfs/fastfs.h" nogil:
         double *pvalues
         double *null_maxima
         int32_t *constant
-    fastfs_status fastfs_snp_pairs(const fastfs_matrix *X, const int64_t *labels, const fastfs_snp_pairs_options *options, const fastfs_run *run, fastfs_snp_pairs_result *result)
+    fastfs_status fastfs_snp_pairs(const fastfs_matrix *X, const int64_t *labels, const fastfs_snp_pairs_options *options, const fastfs_run *run, fastfs_snp_pairs_result *result, fastfs_fitted **fitted)
     ctypedef struct fastfs_ld_clumps_options:
         size_t struct_size
         double r2
@@ -721,7 +721,7 @@ cdef extern from "fastfs/fastfs.h" nogil:
         int64_t n_clumps
         int64_t *leads
         int64_t *clumps
-    fastfs_status fastfs_ld_clumps(const fastfs_matrix *X, const double *scores, const fastfs_ld_clumps_options *options, const fastfs_run *run, fastfs_ld_clumps_result *result)
+    fastfs_status fastfs_ld_clumps(const fastfs_matrix *X, const double *scores, const fastfs_ld_clumps_options *options, const fastfs_run *run, fastfs_ld_clumps_result *result, fastfs_fitted **fitted)
     ctypedef struct fastfs_design_options:
         size_t struct_size
         int64_t n_samples
@@ -839,7 +839,7 @@ cdef extern from "fastfs/fastfs.h" nogil:
         double rare_bound
         double rare_bound_unimodal
         double *frequencies
-    fastfs_status fastfs_stability(const fastfs_stability_options *options, fastfs_stability_result *result)
+    fastfs_status fastfs_stability(const fastfs_stability_options *options, fastfs_stability_result *result, fastfs_fitted **fitted)
 
 cdef extern from *:
     """

@@ -216,15 +216,17 @@ void test_null() {
     CHECK(fastfs_ikdr_evaluate(nullptr, nullptr, 2, nullptr, nullptr, 1, nullptr, nullptr, nullptr) == FASTFS_EINVAL);
     CHECK(fastfs_ikdr_prices(nullptr, nullptr, 2, nullptr, nullptr, nullptr, nullptr, nullptr) == FASTFS_EINVAL);
     CHECK(fastfs_ikdr_embed(nullptr, nullptr, nullptr, nullptr) == FASTFS_EINVAL);
-    CHECK(fastfs_differential_correlation(nullptr, labels.data(), nullptr, nullptr, nullptr) == FASTFS_EINVAL);
-    CHECK(fastfs_differential_correlation(&X, nullptr, nullptr, nullptr, nullptr) == FASTFS_EINVAL);
-    CHECK(fastfs_differential_correlation(&X, labels.data(), nullptr, nullptr, nullptr) == FASTFS_EINVAL);
-    CHECK(fastfs_interaction_scan(nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr) == FASTFS_EINVAL);
-    CHECK(fastfs_interaction_scan(&X, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr) == FASTFS_EINVAL &&
+    CHECK(fastfs_differential_correlation(nullptr, labels.data(), nullptr, nullptr, nullptr, nullptr) == FASTFS_EINVAL);
+    CHECK(fastfs_differential_correlation(&X, nullptr, nullptr, nullptr, nullptr, nullptr) == FASTFS_EINVAL);
+    CHECK(fastfs_differential_correlation(&X, labels.data(), nullptr, nullptr, nullptr, nullptr) == FASTFS_EINVAL);
+    CHECK(fastfs_interaction_scan(nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr) ==
+          FASTFS_EINVAL);
+    CHECK(fastfs_interaction_scan(&X, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr) == FASTFS_EINVAL &&
           says("one of labels and y must be given"));
-    CHECK(fastfs_snp_pairs(nullptr, labels.data(), nullptr, nullptr, nullptr) == FASTFS_EINVAL);
-    CHECK(fastfs_snp_pairs(&X, labels.data(), nullptr, nullptr, nullptr) == FASTFS_EINVAL && says("storage of X is 0"));
-    CHECK(fastfs_ld_clumps(nullptr, nullptr, nullptr, nullptr, nullptr) == FASTFS_EINVAL);
+    CHECK(fastfs_snp_pairs(nullptr, labels.data(), nullptr, nullptr, nullptr, nullptr) == FASTFS_EINVAL);
+    CHECK(fastfs_snp_pairs(&X, labels.data(), nullptr, nullptr, nullptr, nullptr) == FASTFS_EINVAL &&
+          says("storage of X is 0"));
+    CHECK(fastfs_ld_clumps(nullptr, nullptr, nullptr, nullptr, nullptr, nullptr) == FASTFS_EINVAL);
     CHECK(fastfs_check_matrix(nullptr) == FASTFS_EINVAL);
     CHECK(fastfs_exp_seconds(FASTFS_FLOAT64, 8, 1, nullptr) == FASTFS_EINVAL);
     fastfs_manifest_free(nullptr);
@@ -810,21 +812,15 @@ void test_struct_sizes() {
     CHECK(fastfs_disc_graph(fitted, 0, 64, nullptr, &index, &index, &weight) == FASTFS_EINVAL &&
           says("fitted must come from fastfs_disc_fit"));
     fastfs_fitted_free(fitted);
-    std::vector<std::int64_t> pairs(2 * d * d);
-    std::vector<double> correlations(2 * d * d), z(d * d);
     fastfs_differential_correlation_result compared = FASTFS_DIFFERENTIAL_CORRELATION_RESULT_INIT;
-    compared.pairs = pairs.data();
-    compared.correlations = correlations.data();
-    compared.z = z.data();
-    compared.scores = out.data();
     test_versions("fastfs_differential_correlation_options", fastfs::default_differential_correlation_options(), 8,
                   [&](fastfs_differential_correlation_options* o) {
-                      return fastfs_differential_correlation(&X, labels.data(), o, nullptr, &compared);
+                      return fastfs_differential_correlation(&X, labels.data(), o, nullptr, &compared, owner());
                   });
-    test_versions("fastfs_differential_correlation_result", compared,
-                  offsetof(fastfs_differential_correlation_result, constant),
+    compared = FASTFS_DIFFERENTIAL_CORRELATION_RESULT_INIT;
+    test_versions("fastfs_differential_correlation_result", compared, 8,
                   [&](fastfs_differential_correlation_result* r) {
-                      return fastfs_differential_correlation(&X, labels.data(), nullptr, nullptr, r);
+                      return fastfs_differential_correlation(&X, labels.data(), nullptr, nullptr, r, owner());
                   });
     const OneKernel one;
     test_versions("fastfs_ikdr_model", one.model, sizeof one.model,
@@ -1098,36 +1094,30 @@ void test_questions() {
         compare.labelings = labels.data();
         compare.n_labelings = 1;
         fastfs_differential_correlation_result result = FASTFS_DIFFERENTIAL_CORRELATION_RESULT_INIT;
-        std::vector<std::int64_t> pairs(2 * d * d);
-        std::vector<double> correlations(2 * d * d), z(d * d), pvalues(d * d), maxima(1);
-        const auto set_arrays = [&](bool given) {
-            result.pairs = give(given, pairs.data());
-            result.correlations = give(given, correlations.data());
-            result.z = give(given, z.data());
-            result.pvalues = give(given, pvalues.data());
-            result.scores = give(given, scores.data());
-            result.null_maxima = give(given, maxima.data());
-        };
         test_question("differential_correlation", [&](const fastfs_run& how, bool given) {
-            set_arrays(given);
-            return fastfs_differential_correlation(&X, labels.data(), &compare, &how, &result);
+            return fastfs_differential_correlation(&X, labels.data(), &compare, &how, give(given, &result),
+                                                   give(given, owner()));
         });
-        set_arrays(true);
         // The true labels once more: every p-value is 1.
-        CHECK(result.n_pairs == d * (d - 1) / 2 && result.n_copies == 0);
-        CHECK(pvalues[0] == 1 && maxima[0] == std::abs(z[0]) && pairs[0] < pairs[1]);
+        CHECK(fastfs_differential_correlation(&X, labels.data(), &compare, nullptr, &result, owner()) == FASTFS_OK);
+        CHECK(result.n_pairs == d * (d - 1) / 2 && result.n_copies == 0 && result.copies == nullptr);
+        CHECK(result.pvalues[0] == 1 && result.null_maxima[0] == std::abs(result.z[0]));
+        CHECK(result.pairs[0] < result.pairs[1]);
         compare.labelings = nullptr;
-        CHECK(fastfs_differential_correlation(&X, labels.data(), &compare, nullptr, &result) == FASTFS_EINVAL &&
+        CHECK(fastfs_differential_correlation(&X, labels.data(), &compare, nullptr, &result, owner()) ==
+                  FASTFS_EINVAL &&
               says("labelings must not be null"));
         compare.n_labelings = 0;
-        result.pvalues = result.null_maxima = nullptr;  // nothing is written there
-        CHECK(fastfs_differential_correlation(&X, labels.data(), &compare, nullptr, &result) == FASTFS_OK);
+        CHECK(fastfs_differential_correlation(&X, labels.data(), &compare, nullptr, &result, owner()) == FASTFS_OK);
+        CHECK(result.pvalues == nullptr && result.null_maxima == nullptr);
         compare.n_pairs = 0;
-        CHECK(fastfs_differential_correlation(&X, labels.data(), &compare, nullptr, &result) == FASTFS_EINVAL &&
+        CHECK(fastfs_differential_correlation(&X, labels.data(), &compare, nullptr, &result, owner()) ==
+                  FASTFS_EINVAL &&
               says("n_pairs"));
         compare.n_pairs = 1;
         compare.correlation = 2;
-        CHECK(fastfs_differential_correlation(&X, labels.data(), &compare, nullptr, &result) == FASTFS_EINVAL &&
+        CHECK(fastfs_differential_correlation(&X, labels.data(), &compare, nullptr, &result, owner()) ==
+                  FASTFS_EINVAL &&
               says("FASTFS_SPEARMAN"));
     }
     const OneKernel of_one;
@@ -1442,18 +1432,18 @@ void test_interactions() {
     auto options = fastfs::default_interaction_options();
     const fastfs::matrix table(values.data(), n, d);
     auto found = fastfs::interaction_scan(table, nullptr, nullptr, y.data(), options);
-    CHECK(found.n_tested == d * (d - 1) / 2 && found.statistics.size() == d * (d - 1) / 2 && found.pvalues.empty());
-    CHECK(found.pairs[0] == 1 && found.pairs[1] == 4 && found.statistics[0] > 1e6 && found.excluded.empty());
-    CHECK(found.degrees == 1 && found.rest_degrees == n - 4 && std::isfinite(found.statistics[0]));
-    CHECK(found.scores[4] == found.statistics[0] && found.n_copies + found.n_products + found.n_explained == 0);
+    CHECK(found->n_tested == d * (d - 1) / 2 && found->n_pairs == found->n_tested && found->pvalues == nullptr);
+    CHECK(found->pairs[0] == 1 && found->pairs[1] == 4 && found->statistics[0] > 1e6 && found->excluded == nullptr);
+    CHECK(found->degrees == 1 && found->rest_degrees == n - 4 && std::isfinite(found->statistics[0]));
+    CHECK(found->scores[4] == found->statistics[0] && found->n_copies + found->n_products + found->n_explained == 0);
 
     found = fastfs::interaction_scan(table, &table, nullptr, y.data(), options);
-    CHECK(found.n_copies == d && found.n_tested == d * (d - 1) && found.other_scores[1] == found.scores[1]);
-    CHECK(found.excluded[0] == 0 && found.excluded[1] == 0 && found.excluded.size() == 2 * d);
+    CHECK(found->n_copies == d && found->n_tested == d * (d - 1) && found->other_scores[1] == found->scores[1]);
+    CHECK(found->excluded[0] == 0 && found->excluded[1] == 0 && d < FASTFS_INTERACTION_LISTED);
 
     options.n_classes = 2;
     found = fastfs::interaction_scan(table, nullptr, classes.data(), nullptr, options);
-    CHECK(found.degrees == 1 && found.n_tested == d * (d - 1) / 2);
+    CHECK(found->degrees == 1 && found->n_tested == d * (d - 1) / 2);
 
     options = fastfs::default_interaction_options();
     options.n_pairs = 4;
@@ -1462,32 +1452,22 @@ void test_interactions() {
     options.y_permutations = permutations.data();
     options.n_labelings = 2;
     fastfs_interaction_result result = FASTFS_INTERACTION_RESULT_INIT;
-    std::vector<std::int64_t> pairs(d * (d - 1));
-    std::vector<double> statistics(d * (d - 1) / 2), effects(statistics), errors(statistics), pvalues(statistics),
-        scores(d), maxima(2);
-    const auto set_arrays = [&](bool given) {
-        result.pairs = give(given, pairs.data());
-        result.statistics = give(given, statistics.data());
-        result.effects = give(given, effects.data());
-        result.errors = give(given, errors.data());
-        result.pvalues = give(given, pvalues.data());
-        result.scores = give(given, scores.data());
-        result.null_maxima = give(given, maxima.data());
-    };
     test_question("interaction_scan", [&](const fastfs_run& how, bool given) {
-        set_arrays(given);
-        return fastfs_interaction_scan(&X, nullptr, nullptr, y.data(), &options, &how, &result);
+        return fastfs_interaction_scan(&X, nullptr, nullptr, y.data(), &options, &how, give(given, &result),
+                                       give(given, owner()));
     });
-    set_arrays(true);
+    fastfs::check(fastfs_interaction_scan(&X, nullptr, nullptr, y.data(), &options, nullptr, &result, owner()));
     // The true target is among the labelings.
-    CHECK(result.n_pairs == 4 && maxima[0] == statistics[0] && pvalues[0] >= 2.0 / 3 && result.rest_degrees == n - 5);
+    CHECK(result.n_pairs == 4 && result.null_maxima[0] == result.statistics[0] && result.pvalues[0] >= 2.0 / 3);
+    CHECK(result.rest_degrees == n - 5 && result.other_scores == nullptr);
     test_versions("fastfs_interaction_options", fastfs::default_interaction_options(), 8,
                   [&](fastfs_interaction_options* o) {
-                      return fastfs_interaction_scan(&X, nullptr, nullptr, y.data(), o, nullptr, &result);
+                      return fastfs_interaction_scan(&X, nullptr, nullptr, y.data(), o, nullptr, &result, owner());
                   });
     const auto refuses = [&](const fastfs_matrix* other, const std::int64_t* of_classes, const double* numbers,
                              const char* words) {
-        const auto status = fastfs_interaction_scan(&X, other, of_classes, numbers, &options, nullptr, &result);
+        const auto status =
+            fastfs_interaction_scan(&X, other, of_classes, numbers, &options, nullptr, &result, owner());
         return status == FASTFS_EINVAL && says(words);
     };
     CHECK(refuses(nullptr, classes.data(), y.data(), "one of labels and y must be given"));
@@ -1548,44 +1528,36 @@ void test_snp_pairs() {
     options.labelings = own.data();
     options.n_labelings = 1;
     const auto found = fastfs::snp_pairs(G, own.data(), options);
-    CHECK(found.n_tested == 21 && found.statistics.size() == 21 && found.constant == std::vector<std::int32_t>(7));
-    CHECK(found.pairs[0] == 1 && found.pairs[1] == 5 && found.degrees[0] == 4 && found.statistics[0] > 100);
+    CHECK(found->n_tested == 21 && found->n_pairs == 21 && list(found->constant, 7) == std::vector<std::int32_t>(7));
+    CHECK(found->pairs[0] == 1 && found->pairs[1] == 5 && found->degrees[0] == 4 && found->statistics[0] > 100);
     // The true labels once more: every p-value is 1.
-    CHECK(found.pvalues[0] == 1 && found.null_maxima[0] == found.statistics[0]);
+    CHECK(found->pvalues[0] == 1 && found->null_maxima[0] == found->statistics[0]);
     std::int64_t both = 0, of_class = 0, wrong = 0;
     for (std::size_t k = 0; k < 18; ++k) {
         const bool differ = (k / 6 == 1) != (k / 2 % 3 == 1);
-        both += found.tables[k];
-        of_class += k % 2 == 1 ? found.tables[k] : 0;
-        wrong += differ != (k % 2 == 1) ? found.tables[k] : 0;
+        both += found->tables[k];
+        of_class += k % 2 == 1 ? found->tables[k] : 0;
+        wrong += differ != (k % 2 == 1) ? found->tables[k] : 0;
     }
     CHECK(both == n_samples && of_class == std::count(own.begin(), own.end(), 1) && wrong == 0);
 
     fastfs_snp_pairs_result result = FASTFS_SNP_PAIRS_RESULT_INIT;
-    std::vector<std::int64_t> pairs(42), degrees(21), tables(21 * 18);
-    std::vector<double> statistics(21), pvalues(21), maxima(1);
-    const auto set_arrays = [&](bool given) {
-        result.pairs = give(given, pairs.data());
-        result.statistics = give(given, statistics.data());
-        result.degrees = give(given, degrees.data());
-        result.tables = give(given, tables.data());
-        result.pvalues = give(given, pvalues.data());
-        result.null_maxima = give(given, maxima.data());
-    };
     test_question("snp_pairs", [&](const fastfs_run& how, bool given) {
-        set_arrays(given);
-        return fastfs_snp_pairs(&samples, own.data(), &options, &how, &result);
+        return fastfs_snp_pairs(&samples, own.data(), &options, &how, give(given, &result), give(given, owner()));
     });
-    set_arrays(true);
-    CHECK(result.n_pairs == 21 && statistics == found.statistics && tables == found.tables);
+    fastfs::check(fastfs_snp_pairs(&samples, own.data(), &options, nullptr, &result, owner()));
+    CHECK(result.n_pairs == 21 && list(result.statistics, 21) == list(found->statistics, 21));
+    CHECK(list(result.tables, 21 * 18) == list(found->tables, 21 * 18));
     test_versions("fastfs_snp_pairs_options", fastfs::default_snp_pairs_options(), 8, [&](fastfs_snp_pairs_options* o) {
-        return fastfs_snp_pairs(&samples, own.data(), o, nullptr, &result);
+        return fastfs_snp_pairs(&samples, own.data(), o, nullptr, &result, owner());
     });
-    test_versions(
-        "fastfs_snp_pairs_result", result, offsetof(fastfs_snp_pairs_result, constant),
-        [&](fastfs_snp_pairs_result* r) { return fastfs_snp_pairs(&samples, own.data(), nullptr, nullptr, r); });
+    result = FASTFS_SNP_PAIRS_RESULT_INIT;
+    test_versions("fastfs_snp_pairs_result", result, 8, [&](fastfs_snp_pairs_result* r) {
+        return fastfs_snp_pairs(&samples, own.data(), nullptr, nullptr, r, owner());
+    });
     const auto refuses = [&](const char* words) {
-        return fastfs_snp_pairs(&samples, own.data(), &options, nullptr, &result) == FASTFS_EINVAL && says(words);
+        return fastfs_snp_pairs(&samples, own.data(), &options, nullptr, &result, owner()) == FASTFS_EINVAL &&
+               says(words);
     };
     options.labelings = nullptr;
     CHECK(refuses("labelings must not be null"));
@@ -1599,7 +1571,7 @@ void test_snp_pairs() {
     CHECK(refuses("snps must be ascending"));
     options.n_snps = 1;
     CHECK(refuses("a pair needs two SNPs"));
-    CHECK(fastfs_snp_pairs(&samples, nullptr, nullptr, nullptr, &result) == FASTFS_EINVAL);
+    CHECK(fastfs_snp_pairs(&samples, nullptr, nullptr, nullptr, &result, owner()) == FASTFS_EINVAL);
 
     // Column 7 of a table of eight is column 2 once more, and 3 is too far away to be compared.
     const std::vector<std::int64_t> twice{8, 6, 5, 4, 3, 1, 0, 5}, positions{0, 1, 2, 1000, 4, 5, 6, 7};
@@ -1609,23 +1581,22 @@ void test_snp_pairs() {
     of_clumps.window = 100;
     of_clumps.positions = positions.data();
     const auto clumps = fastfs::ld_clumps(clumped, scores.data(), of_clumps);
-    CHECK(clumps.leads[0] == 7 && clumps.leads[1] == 6 && clumps.clumps[7] == 0 && clumps.clumps[2] == 0);
-    CHECK(clumps.clumps[3] == std::find(clumps.leads.begin(), clumps.leads.end(), 3) - clumps.leads.begin());
+    CHECK(clumps->leads[0] == 7 && clumps->leads[1] == 6 && clumps->clumps[7] == 0 && clumps->clumps[2] == 0);
+    CHECK(clumps->clumps[3] == std::find(clumps->leads, clumps->leads + clumps->n_clumps, 3) - clumps->leads);
     fastfs_ld_clumps_result found_clumps = FASTFS_LD_CLUMPS_RESULT_INIT;
-    std::vector<std::int64_t> leads(8), of_snps(8);
-    found_clumps.leads = leads.data();
-    found_clumps.clumps = of_snps.data();
     test_question("ld_clumps", [&](const fastfs_run& how, bool given) {
-        found_clumps.leads = give(given, leads.data());
-        return fastfs_ld_clumps(clumped.get(), scores.data(), &of_clumps, &how, &found_clumps);
+        return fastfs_ld_clumps(clumped.get(), scores.data(), &of_clumps, &how, give(given, &found_clumps),
+                                give(given, owner()));
     });
-    found_clumps.leads = leads.data();
-    CHECK(of_snps == clumps.clumps);
-    test_versions("fastfs_ld_clumps_result", found_clumps, sizeof found_clumps, [&](fastfs_ld_clumps_result* r) {
-        return fastfs_ld_clumps(clumped.get(), scores.data(), &of_clumps, nullptr, r);
+    fastfs::check(fastfs_ld_clumps(clumped.get(), scores.data(), &of_clumps, nullptr, &found_clumps, owner()));
+    CHECK(list(found_clumps.clumps, 8) == list(clumps->clumps, 8));
+    found_clumps = FASTFS_LD_CLUMPS_RESULT_INIT;
+    test_versions("fastfs_ld_clumps_result", found_clumps, 8, [&](fastfs_ld_clumps_result* r) {
+        return fastfs_ld_clumps(clumped.get(), scores.data(), &of_clumps, nullptr, r, owner());
     });
     of_clumps.positions = nullptr;
-    CHECK(fastfs_ld_clumps(clumped.get(), scores.data(), &of_clumps, nullptr, &found_clumps) == FASTFS_EINVAL &&
+    CHECK(fastfs_ld_clumps(clumped.get(), scores.data(), &of_clumps, nullptr, &found_clumps, owner()) ==
+              FASTFS_EINVAL &&
           says("positions must not be null"));
     CHECK(fastfs::bytes_needed([&](const fastfs::run& how) {
               fastfs::snp_pairs(G, own.data(), fastfs::default_snp_pairs_options(), how);

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "fastfs/fastfs.hpp"
+#include "results.hpp"
 #include "support/numpy_random.hpp"
 
 namespace {
@@ -348,14 +349,14 @@ void test_stability() {
     good.begins = begins.data();
     good.scores = rows;
     const auto found = fastfs::stability(good);
-    CHECK((found.frequencies == std::vector<double>{1, 2.0 / 3, 1.0 / 3, 0}));
-    CHECK(std::abs(found.values.stability - (1 - 1.5 * (4.0 / 9) / 4 / 0.25)) < 1e-15);
-    CHECK(std::abs(found.values.relevance_correlation - 1) < 1e-15 && std::isnan(found.values.rare_bound));
+    CHECK((list(found->frequencies, 4) == std::vector<double>{1, 2.0 / 3, 1.0 / 3, 0}));
+    CHECK(std::abs(found->stability - (1 - 1.5 * (4.0 / 9) / 4 / 0.25)) < 1e-15);
+    CHECK(std::abs(found->relevance_correlation - 1) < 1e-15 && std::isnan(found->rare_bound));
     fastfs_stability_result result = FASTFS_STABILITY_RESULT_INIT;
     const auto is_refused = [&](auto change, const char* text) {
         auto options = good;
         change(options);
-        return refused(fastfs_stability(&options, &result), text);
+        return refused(fastfs_stability(&options, &result, owner()), text);
     };
     using O = fastfs_stability_options&;
     const std::vector<std::int64_t> down{0, 2, 1, 6}, late{1, 2, 4, 6}, twice{0, 0, 0, 2, 0, 1};
@@ -374,7 +375,7 @@ void test_stability() {
     const std::vector<std::int64_t> none{0, 0, 0, 0};
     CHECK(
         is_refused([&](O o) { o.begins = none.data(), o.scores = nullptr; }, "every subsample selected none of the 4"));
-    CHECK(refused(fastfs_stability(nullptr, &result), "n_selections must be from 2"));
+    CHECK(refused(fastfs_stability(nullptr, &result, owner()), "n_selections must be from 2"));
 }
 
 }  // namespace

@@ -95,54 +95,39 @@ void try_correlation(Input& in) {
     }
     o.labelings = of.labelings.data();
     o.n_labelings = of.n_labelings;
-    const auto room = static_cast<std::size_t>(std::max<std::int64_t>(1, d * (d - 1) / 2));
-    std::vector<std::int64_t> pairs(2 * room), copies(2 * FASTFS_CORRELATION_LISTED);
-    std::vector<double> correlations(2 * room), z(room), pvalues(room), scores(static_cast<std::size_t>(d)), maxima(8);
-    std::vector<std::int32_t> constant(static_cast<std::size_t>(d));
-    fastfs_differential_correlation_result r = FASTFS_DIFFERENTIAL_CORRELATION_RESULT_INIT;
-    r.pairs = pairs.data();
-    r.correlations = correlations.data();
-    r.z = z.data();
-    r.pvalues = pvalues.data();
-    r.scores = scores.data();
-    r.null_maxima = maxima.data();
-    if (in.one_in(2)) r.constant = constant.data(), r.copies = copies.data();
+    Owned<fastfs_differential_correlation_result> made(FASTFS_DIFFERENTIAL_CORRELATION_RESULT_INIT);
+    const fastfs_differential_correlation_result& r = made.result;
     const char* const name = "fastfs_differential_correlation";
-    const fastfs_status status = attempt(
-        in,
-        {name,
-         [&](const fastfs_run* run) { return fastfs_differential_correlation(&X->m, of.labels.data(), &o, run, &r); },
-         [&] {
-             Bytes bytes;
-             bytes.add(r.n_pairs);
-             bytes.add(r.n_copies);
-             bytes.add(pairs.data(), 2 * r.n_pairs);
-             bytes.add(correlations.data(), 2 * r.n_pairs);
-             bytes.add(z.data(), r.n_pairs);
-             bytes.add(scores);
-             bytes.add(maxima);
-             return bytes;
-         },
-         [&] {
-             r.n_pairs = r.n_copies = 0;
-             scores.assign(scores.size(), 0.0);
-             maxima.assign(maxima.size(), 0.0);
-         }});
+    const fastfs_status status = attempt(in, {name,
+                                              [&](const fastfs_run* run) {
+                                                  return fastfs_differential_correlation(
+                                                      &X->m, of.labels.data(), &o, run, &made.result, &made.fitted);
+                                              },
+                                              [&] {
+                                                  Bytes bytes;
+                                                  bytes.add(r.n_pairs);
+                                                  bytes.add(r.n_copies);
+                                                  bytes.add(r.pairs, 2 * r.n_pairs);
+                                                  bytes.add(r.correlations, 2 * r.n_pairs);
+                                                  bytes.add(r.z, r.n_pairs);
+                                                  bytes.add(r.scores, d);
+                                                  bytes.add(r.null_maxima, o.n_labelings);
+                                                  return bytes;
+                                              },
+                                              [&] { made.clear(); }});
     expect(!X->broken || status == FASTFS_EINVAL, name, "a broken matrix is accepted");
     if (status != FASTFS_OK) return;
-    expect_finite(scores.data(), d, name, "score");
-    expect_finite(z.data(), r.n_pairs, name, "z");
+    expect_finite(r.scores, d, name, "score");
+    expect_finite(r.z, r.n_pairs, name, "z");
     for (std::int64_t k = 0; k < r.n_pairs; ++k) {
-        const auto at = static_cast<std::size_t>(k);
-        expect(pairs[2 * at] >= 0 && pairs[2 * at] < pairs[2 * at + 1] && pairs[2 * at + 1] < d, name,
+        expect(r.pairs[2 * k] >= 0 && r.pairs[2 * k] < r.pairs[2 * k + 1] && r.pairs[2 * k + 1] < d, name,
                "no pair of columns");
-        expect(k == 0 || std::abs(z[at - 1]) >= std::abs(z[at]), name, "the order of pairs");
-        if (o.n_labelings > 0) expect(pvalues[at] > 0 && pvalues[at] <= 1, name, "a p-value");
+        expect(k == 0 || std::abs(r.z[k - 1]) >= std::abs(r.z[k]), name, "the order of pairs");
+        if (o.n_labelings > 0) expect(r.pvalues[k] > 0 && r.pvalues[k] <= 1, name, "a p-value");
         if (o.correlation != FASTFS_PEARSON || !is_exact(X->kind) || k > 100) continue;
         for (std::int64_t c = 0; c < 2; ++c) {
-            const double wanted = correlation(*X, of.labels, c, pairs[2 * at], pairs[2 * at + 1]);
-            expect_near(correlations[2 * at + static_cast<std::size_t>(c)], wanted, 1e-12 * static_cast<double>(n + 8),
-                        name, "a correlation");
+            const double wanted = correlation(*X, of.labels, c, r.pairs[2 * k], r.pairs[2 * k + 1]);
+            expect_near(r.correlations[2 * k + c], wanted, 1e-12 * static_cast<double>(n + 8), name, "a correlation");
         }
     }
 }
@@ -160,43 +145,32 @@ void try_snps(Input& in) {
         }
         o.labelings = of.labelings.data();
         o.n_labelings = of.n_labelings;
-        const auto room = static_cast<std::size_t>(std::max<std::int64_t>(1, d * (d - 1) / 2));
-        std::vector<std::int64_t> pairs(2 * room), degrees(room), tables(18 * room);
-        std::vector<double> statistics(room), pvalues(room), maxima(8);
-        std::vector<std::int32_t> constant(static_cast<std::size_t>(d));
-        fastfs_snp_pairs_result r = FASTFS_SNP_PAIRS_RESULT_INIT;
-        r.pairs = pairs.data();
-        r.statistics = statistics.data();
-        r.degrees = degrees.data();
-        r.tables = tables.data();
-        r.pvalues = pvalues.data();
-        r.null_maxima = maxima.data();
-        if (in.one_in(2)) r.constant = constant.data();
+        Owned<fastfs_snp_pairs_result> made(FASTFS_SNP_PAIRS_RESULT_INIT);
+        const fastfs_snp_pairs_result& r = made.result;
         const char* const name = "fastfs_snp_pairs";
-        const fastfs_status status = attempt(
-            in, {name, [&](const fastfs_run* run) { return fastfs_snp_pairs(&X->m, of.labels.data(), &o, run, &r); },
-                 [&] {
-                     Bytes bytes;
-                     bytes.add(r.n_pairs);
-                     bytes.add(r.n_tested);
-                     bytes.add(pairs.data(), 2 * r.n_pairs);
-                     bytes.add(statistics.data(), r.n_pairs);
-                     bytes.add(tables.data(), 18 * r.n_pairs);
-                     bytes.add(maxima);
-                     return bytes;
-                 },
-                 [&] {
-                     r.n_pairs = r.n_tested = 0;
-                     maxima.assign(maxima.size(), 0.0);
-                 }});
+        const fastfs_status status =
+            attempt(in, {name,
+                         [&](const fastfs_run* run) {
+                             return fastfs_snp_pairs(&X->m, of.labels.data(), &o, run, &made.result, &made.fitted);
+                         },
+                         [&] {
+                             Bytes bytes;
+                             bytes.add(r.n_pairs);
+                             bytes.add(r.n_tested);
+                             bytes.add(r.pairs, 2 * r.n_pairs);
+                             bytes.add(r.statistics, r.n_pairs);
+                             bytes.add(r.tables, 18 * r.n_pairs);
+                             bytes.add(r.null_maxima, o.n_labelings);
+                             return bytes;
+                         },
+                         [&] { made.clear(); }});
         expect(!X->broken || status == FASTFS_EINVAL, name, "a broken matrix is accepted");
         if (status != FASTFS_OK) return;
-        expect_finite(statistics.data(), r.n_pairs, name, "statistic");
+        expect_finite(r.statistics, r.n_pairs, name, "statistic");
         for (std::int64_t k = 0; k < r.n_pairs; ++k) {
-            const auto at = static_cast<std::size_t>(k);
-            const std::int64_t a = pairs[2 * at], b = pairs[2 * at + 1];
+            const std::int64_t a = r.pairs[2 * k], b = r.pairs[2 * k + 1];
             expect(a >= 0 && a < b && b < d, name, "no pair of columns");
-            expect(k == 0 || statistics[at - 1] >= statistics[at], name, "the order of pairs");
+            expect(k == 0 || r.statistics[k - 1] >= r.statistics[k], name, "the order of pairs");
             std::vector<std::int64_t> counts(18);
             for (std::int64_t s = 0; s < n; ++s) {
                 const double x = X->at(s, a), y = X->at(s, b);
@@ -204,9 +178,9 @@ void try_snps(Input& in) {
                 ++counts[static_cast<std::size_t>(6 * x + 2 * y) +
                          static_cast<std::size_t>(of.labels[static_cast<std::size_t>(s)])];
             }
-            expect(std::equal(counts.begin(), counts.end(), tables.begin() + 18 * k), name, "a table of counts");
+            expect(std::equal(counts.begin(), counts.end(), r.tables + 18 * k), name, "a table of counts");
             const double wanted = k < 20 ? likelihood_ratio(counts.data()) : -1;
-            if (wanted >= 0) expect_near(statistics[at], wanted, 1e-7 * (1 + wanted), name, "a statistic");
+            if (wanted >= 0) expect_near(r.statistics[k], wanted, 1e-7 * (1 + wanted), name, "a statistic");
         }
         return;
     }
@@ -227,24 +201,22 @@ void try_snps(Input& in) {
     if (in.one_in(16)) scores.back() = in.mostly_real(-1e300);
     o.positions = positions.data();
     if (in.one_in(2)) o.chromosomes = chromosomes.data();
-    std::vector<std::int64_t> leads(static_cast<std::size_t>(d)), clumps(leads);
-    fastfs_ld_clumps_result r = FASTFS_LD_CLUMPS_RESULT_INIT;
-    r.leads = leads.data();
-    r.clumps = clumps.data();
+    Owned<fastfs_ld_clumps_result> made(FASTFS_LD_CLUMPS_RESULT_INIT);
+    const fastfs_ld_clumps_result& r = made.result;
     const char* const name = "fastfs_ld_clumps";
     const fastfs_status status =
-        attempt(in, {name, [&](const fastfs_run* run) { return fastfs_ld_clumps(&X->m, scores.data(), &o, run, &r); },
+        attempt(in, {name,
+                     [&](const fastfs_run* run) {
+                         return fastfs_ld_clumps(&X->m, scores.data(), &o, run, &made.result, &made.fitted);
+                     },
                      [&] {
                          Bytes bytes;
                          bytes.add(r.n_clumps);
-                         bytes.add(leads.data(), r.n_clumps);
-                         bytes.add(clumps);
+                         bytes.add(r.leads, r.n_clumps);
+                         bytes.add(r.clumps, d);
                          return bytes;
                      },
-                     [&] {
-                         r.n_clumps = 0;
-                         clumps.assign(clumps.size(), 0);
-                     }});
+                     [&] { made.clear(); }});
     expect(!X->broken || status == FASTFS_EINVAL, name, "a broken matrix is accepted");
     if (status != FASTFS_OK) return;
     // The walk, by plain loops; its comparisons are of fractions, so ties of r^2 are left out.
@@ -276,7 +248,8 @@ void try_snps(Input& in) {
         }
         wanted[static_cast<std::size_t>(lead)] = n_clumps++;
     }
-    expect(r.n_clumps == n_clumps && clumps == wanted, name, "other clumps than by the definition");
+    expect(r.n_clumps == n_clumps && std::equal(wanted.begin(), wanted.end(), r.clumps), name,
+           "other clumps than by the definition");
 }
 
 void try_machine(Input& in) {

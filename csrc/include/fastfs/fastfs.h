@@ -1296,18 +1296,18 @@ typedef struct fastfs_differential_correlation_options {
 
 typedef struct fastfs_differential_correlation_result {
     size_t struct_size;
-    int64_t n_pairs;      /* out: at most that of the options */
-    int64_t n_copies;     /* out: pairs left out: |correlation| above 1 - 1e-12 and of one sign in both classes */
-    int64_t* pairs;       /* out, n_pairs x 2: columns of X, the lower one first; by descending |z|, then by columns */
-    double* correlations; /* out, n_pairs x 2: in class 0 and in class 1 */
-    double* z;           /* out, n_pairs: difference of Fisher's transforms, class 0 less class 1, over its deviation */
-    double* pvalues;     /* out, n_pairs: family-wise, step-down; not written without labelings */
-    double* scores;      /* out, one a column of X: the sum of |z| over its pairs; 0 for columns that aren't chosen */
-    double* null_maxima; /* out, n_labelings: the largest |z| */
-    int32_t* constant;   /* out, one a column of X, or NULL: 1 if it was chosen, but is constant in a class */
-    int64_t* copies;     /* out, FASTFS_CORRELATION_LISTED x 2, or NULL: the first pairs of copies, by columns */
-    int32_t* rare;       /* out, one a column of X, or NULL: 1 if it is compared, and more than three fourths of a class
-                            share a value: then p-values of wholes are too small if the shares differ */
+    int64_t n_pairs;      /* at most that of the options */
+    int64_t n_copies;     /* pairs left out: |correlation| above 1 - 1e-12 and of one sign in both classes */
+    int64_t* pairs;       /* n_pairs x 2: columns of X, the lower one first; by descending |z|, then by columns */
+    double* correlations; /* n_pairs x 2: in class 0 and in class 1 */
+    double* z;            /* n_pairs: difference of Fisher's transforms, class 0 less class 1, over its deviation */
+    double* pvalues;      /* n_pairs: family-wise, step-down; NULL without labelings */
+    double* scores;       /* one a column of X: the sum of |z| over its pairs; 0 for columns that aren't chosen */
+    double* null_maxima;  /* n_labelings: the largest |z| */
+    int32_t* constant;    /* one a column of X: 1 if it was chosen, but is constant in a class */
+    int64_t* copies; /* the first pairs of copies, by columns: n_copies of them, FASTFS_CORRELATION_LISTED at most */
+    int32_t* rare;   /* one a column of X: 1 if it is compared, and more than three fourths of a class
+                        share a value: then p-values of wholes are too small if the shares differ */
 } fastfs_differential_correlation_result;
 #define FASTFS_DIFFERENTIAL_CORRELATION_RESULT_INIT \
     {sizeof(fastfs_differential_correlation_result), 0, 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL}
@@ -1325,7 +1325,8 @@ typedef struct fastfs_differential_correlation_result {
 FASTFS_API fastfs_status fastfs_differential_correlation(const fastfs_matrix* X, const int64_t* labels,
                                                          const fastfs_differential_correlation_options* options,
                                                          const fastfs_run* run,
-                                                         fastfs_differential_correlation_result* result);
+                                                         fastfs_differential_correlation_result* result,
+                                                         fastfs_fitted** fitted);
 
 /* ---- interactions ------------------------------------------------------------------------------------------------ */
 
@@ -1352,27 +1353,27 @@ typedef struct fastfs_interaction_options {
 
 typedef struct fastfs_interaction_result {
     size_t struct_size;
-    int64_t n_pairs;      /* out: at most that of the options */
-    int64_t n_tested;     /* out: pairs that have a test */
-    int64_t n_copies;     /* out: pairs left out: of x_i and x_j one determines the other, beside the covariates */
-    int64_t n_products;   /* out: pairs left out: their product is a linear function of both and the covariates */
-    int64_t n_explained;  /* out: pairs left out: the target determines one of them, or both determine the target */
-    int64_t degrees;      /* out: of freedom of the target: the first of F */
-    int64_t rest_degrees; /* out: of freedom of what is left: the second of F */
-    int64_t* pairs;     /* out, n_pairs x 2: columns of X, the lower one first, or of X and of `other`; by descending F,
-                           then by columns */
-    double* statistics; /* out, n_pairs: F of the product beside both columns and the covariates */
-    double* effects; /* out, n_pairs: the coefficient of the product, in standard deviations of the target (two classes:
-                        1 for the second one) per product of standard deviations; NaN with more than two classes */
-    double* errors;  /* out, n_pairs: its standard error */
-    double* pvalues; /* out, n_pairs: family-wise, step-down; not written without labelings */
-    double* scores;  /* out, one a column of X: the largest F of its pairs; 0 for columns without pairs */
-    double* other_scores;    /* out, one a column of `other`, or NULL without it */
-    double* null_maxima;     /* out, n_labelings: the largest F */
-    int32_t* constant;       /* out, one a column of X, or NULL: 1 if it was chosen, but doesn't vary beside the
-                                covariates */
-    int32_t* other_constant; /* out, one a column of `other`, or NULL */
-    int64_t* excluded;       /* out, FASTFS_INTERACTION_LISTED x 2, or NULL: the first pairs left out, by columns */
+    int64_t n_pairs;      /* at most that of the options */
+    int64_t n_tested;     /* pairs that have a test */
+    int64_t n_copies;     /* pairs left out: of x_i and x_j one determines the other, beside the covariates */
+    int64_t n_products;   /* pairs left out: their product is a linear function of both and the covariates */
+    int64_t n_explained;  /* pairs left out: the target determines one of them, or both determine the target */
+    int64_t degrees;      /* of freedom of the target: the first of F */
+    int64_t rest_degrees; /* of freedom of what is left: the second of F */
+    int64_t* pairs;       /* n_pairs x 2: columns of X, the lower one first, or of X and of `other`; by descending F,
+                             then by columns */
+    double* statistics;   /* n_pairs: F of the product beside both columns and the covariates */
+    double* effects;      /* n_pairs: the coefficient of the product, in standard deviations of the target (two classes:
+                             1 for the second one) per product of standard deviations; NaN with more than two classes */
+    double* errors;       /* n_pairs: its standard error */
+    double* pvalues;      /* n_pairs: family-wise, step-down; NULL without labelings */
+    double* scores;       /* one a column of X: the largest F of its pairs; 0 for columns without pairs */
+    double* other_scores; /* one a column of `other`, or NULL without it */
+    double* null_maxima;  /* n_labelings: the largest F */
+    int32_t* constant;    /* one a column of X: 1 if it was chosen, but doesn't vary beside the
+                             covariates */
+    int32_t* other_constant; /* one a column of `other`, or NULL */
+    int64_t* excluded;       /* the first pairs left out, by columns: all of them, or FASTFS_INTERACTION_LISTED */
 } fastfs_interaction_result;
 #define FASTFS_INTERACTION_RESULT_INIT  \
     {sizeof(fastfs_interaction_result), \
@@ -1407,7 +1408,7 @@ typedef struct fastfs_interaction_result {
 FASTFS_API fastfs_status fastfs_interaction_scan(const fastfs_matrix* X, const fastfs_matrix* other,
                                                  const int64_t* labels, const double* y,
                                                  const fastfs_interaction_options* options, const fastfs_run* run,
-                                                 fastfs_interaction_result* result);
+                                                 fastfs_interaction_result* result, fastfs_fitted** fitted);
 
 /* ---- pairs of SNPs ------------------------------------------------------------------------------------------------
  */
@@ -1425,15 +1426,15 @@ typedef struct fastfs_snp_pairs_options {
 
 typedef struct fastfs_snp_pairs_result {
     size_t struct_size;
-    int64_t n_pairs;  /* out: at most that of the options */
-    int64_t n_tested; /* out: the pairs of chosen SNPs of which two genotypes or more occur */
-    int64_t* pairs; /* out, n_pairs x 2: columns of X, the lower one first; by descending statistic, then by columns */
-    double* statistics;  /* out, n_pairs: the likelihood ratio */
-    int64_t* degrees;    /* out, n_pairs: (r - 1)(s - 1), where r and s are the numbers of genotypes that occur */
-    int64_t* tables;     /* out, n_pairs x 3 x 3 x 2: samples by the genotypes of both SNPs (0, 1, 2) and by class */
-    double* pvalues;     /* out, n_pairs: family-wise, step-down; not written without labelings */
-    double* null_maxima; /* out, n_labelings: the largest statistic */
-    int32_t* constant;   /* out, one a column of X, or NULL: 1 if it was chosen, but fewer than two genotypes occur */
+    int64_t n_pairs;     /* at most that of the options */
+    int64_t n_tested;    /* the pairs of chosen SNPs of which two genotypes or more occur */
+    int64_t* pairs;      /* n_pairs x 2: columns of X, the lower one first; by descending statistic, then by columns */
+    double* statistics;  /* n_pairs: the likelihood ratio */
+    int64_t* degrees;    /* n_pairs: (r - 1)(s - 1), where r and s are the numbers of genotypes that occur */
+    int64_t* tables;     /* n_pairs x 3 x 3 x 2: samples by the genotypes of both SNPs (0, 1, 2) and by class */
+    double* pvalues;     /* n_pairs: family-wise, step-down; NULL without labelings */
+    double* null_maxima; /* n_labelings: the largest statistic */
+    int32_t* constant;   /* one a column of X: 1 if it was chosen, but fewer than two genotypes occur */
 } fastfs_snp_pairs_result;
 #define FASTFS_SNP_PAIRS_RESULT_INIT {sizeof(fastfs_snp_pairs_result), 0, 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL}
 
@@ -1446,7 +1447,7 @@ typedef struct fastfs_snp_pairs_result {
  * and n_rows n_snps / 4 bytes, with missing genotypes 3/8: no table of pairs is stored. */
 FASTFS_API fastfs_status fastfs_snp_pairs(const fastfs_matrix* X, const int64_t* labels,
                                           const fastfs_snp_pairs_options* options, const fastfs_run* run,
-                                          fastfs_snp_pairs_result* result);
+                                          fastfs_snp_pairs_result* result, fastfs_fitted** fitted);
 
 /* ---- clumps of SNPs -----------------------------------------------------------------------------------------------
  */
@@ -1463,9 +1464,9 @@ typedef struct fastfs_ld_clumps_options {
 
 typedef struct fastfs_ld_clumps_result {
     size_t struct_size;
-    int64_t n_clumps; /* out */
-    int64_t* leads;   /* out, n_clumps, with room for one a column of X: the columns that lead, by descending score */
-    int64_t* clumps;  /* out, one a column of X: the number of its clump, or -1 */
+    int64_t n_clumps;
+    int64_t* leads;  /* n_clumps: the columns that lead, by descending score */
+    int64_t* clumps; /* one a column of X: the number of its clump, or -1 */
 } fastfs_ld_clumps_result;
 #define FASTFS_LD_CLUMPS_RESULT_INIT {sizeof(fastfs_ld_clumps_result), 0, NULL, NULL}
 
@@ -1476,7 +1477,7 @@ typedef struct fastfs_ld_clumps_result {
  * positions that are all equal, with the square of their number. */
 FASTFS_API fastfs_status fastfs_ld_clumps(const fastfs_matrix* X, const double* scores,
                                           const fastfs_ld_clumps_options* options, const fastfs_run* run,
-                                          fastfs_ld_clumps_result* result);
+                                          fastfs_ld_clumps_result* result, fastfs_fitted** fitted);
 
 /* ---- inference: designs ------------------------------------------------------------------------------------------ */
 
@@ -1696,17 +1697,18 @@ typedef struct fastfs_stability_options {
 /* What selections and scores have in common; NAN where there are none. */
 typedef struct fastfs_stability_result {
     size_t struct_size;
-    double stability;             /* out: Nogueira's index: 1 if all selections are the same, near 0 by chance */
-    double variance;              /* out: of `stability` */
-    double relevance_correlation; /* out: mean rank correlation of the scores; NAN if some are all equal */
-    double relevance_pearson;     /* out: the same by Pearson's correlation */
-    double rare_bound; /* out, halves: bound on the stable features that are rarely selected (Shah, Samworth) */
-    double rare_bound_unimodal; /* out: a lower one, for frequencies with one peak; NAN if there is none */
-    double* frequencies;        /* out, n_features: share of the selections, or NULL */
+    double stability;             /* Nogueira's index: 1 if all selections are the same, near 0 by chance */
+    double variance;              /* of `stability` */
+    double relevance_correlation; /* mean rank correlation of the scores; NAN if some are all equal */
+    double relevance_pearson;     /* the same by Pearson's correlation */
+    double rare_bound;            /* halves: bound on the stable features that are rarely selected (Shah, Samworth) */
+    double rare_bound_unimodal;   /* a lower one, for frequencies with one peak; NAN if there is none */
+    double* frequencies;          /* n_features: share of the selections; NULL without them */
 } fastfs_stability_result;
 #define FASTFS_STABILITY_RESULT_INIT {sizeof(fastfs_stability_result), 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, NULL}
 
-FASTFS_API fastfs_status fastfs_stability(const fastfs_stability_options* options, fastfs_stability_result* result);
+FASTFS_API fastfs_status fastfs_stability(const fastfs_stability_options* options, fastfs_stability_result* result,
+                                          fastfs_fitted** fitted);
 
 #ifdef __cplusplus
 }

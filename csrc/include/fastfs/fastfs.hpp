@@ -6,7 +6,6 @@
 #ifndef FASTFS_HPP
 #define FASTFS_HPP
 
-#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <new>
@@ -818,88 +817,21 @@ inline void ikdr_embed(const ikdr_model& model, const matrix& X, double* out, co
 
 // ---- differential correlation ---------------------------------------------------------------------------------------
 
-namespace detail {
-
-struct pairs_sizes {
-    std::size_t pairs, columns, labelings;
-};
-// Of the arrays that a function fills which finds pairs among `chosen` columns of X. 0 if something is wrong, as the
-// call says then.
-template <class Options>
-pairs_sizes sizes_of_pairs(const matrix& X, std::int64_t chosen, const Options& options) {
-    if (chosen < 2 || chosen > X.n_cols() || options.n_pairs < 1 || options.n_labelings < 0) return {};
-    const double all = static_cast<double>(chosen) * static_cast<double>(chosen - 1) / 2;
-    const double most = std::min(static_cast<double>(options.n_pairs), all);
-    return {static_cast<std::size_t>(most), static_cast<std::size_t>(X.n_cols()),
-            static_cast<std::size_t>(options.n_labelings)};
-}
-
-// Throws memory_error, as `call` would, before there are arrays for more pairs than the budget has room for: calls
-// count 150 bytes a pair or more.
-template <class Call>
-void require_room(std::size_t n_pairs, const run& how, Call&& call) {
-    if (n_pairs > static_cast<std::size_t>(run_limits(how).max_memory) / 150) bytes_needed(call, how);
-}
-
-}  // namespace detail
-
 using differential_correlation_options = fastfs_differential_correlation_options;
 inline differential_correlation_options default_differential_correlation_options() {
     return FASTFS_DIFFERENTIAL_CORRELATION_OPTIONS_INIT;
 }
 
-struct differential_correlation_result {
-    std::vector<std::int64_t> pairs;     // two columns of X each
-    std::vector<double> correlations;    // of each pair, in class 0 and in class 1
-    std::vector<double> z, pvalues;      // of each pair; without labelings there are no p-values
-    std::vector<double> scores;          // one a column of X
-    std::vector<double> null_maxima;     // one a labeling
-    std::vector<std::int32_t> constant;  // one a column of X: 1 if it is constant in a class
-    std::vector<std::int32_t> rare;      // the same: 1 if more than three fourths of a class share a value
-    std::vector<std::int64_t> copies;    // the first pairs of copies
-    std::int64_t n_copies;
-};
+using differential_correlation_result = fastfs_differential_correlation_result;
 
 // labels: 0 or 1, one for each sample.
-inline differential_correlation_result differential_correlation(
+inline fitted<differential_correlation_result> differential_correlation(
     const matrix& X, const std::int64_t* labels,
     const differential_correlation_options& options = default_differential_correlation_options(),
     const run& how = default_run()) {
-    differential_correlation_result result{};
-    fastfs_differential_correlation_result out = FASTFS_DIFFERENTIAL_CORRELATION_RESULT_INIT;
-    if (how.bytes_needed == nullptr) {
-        const auto [most, n, draws] =
-            detail::sizes_of_pairs(X, options.features ? options.n_features : X.n_cols(), options);
-        detail::require_room(most, how, [&](const run& h) { differential_correlation(X, labels, options, h); });
-        result.pairs.resize(2 * most);
-        result.correlations.resize(2 * most);
-        result.z.resize(most);
-        result.pvalues.resize(draws > 0 ? most : 0);
-        result.scores.resize(n);
-        result.constant.resize(n);
-        result.rare.resize(n);
-        result.null_maxima.resize(draws);
-        result.copies.resize(2 * FASTFS_CORRELATION_LISTED);
-        out.pairs = result.pairs.data();
-        out.correlations = result.correlations.data();
-        out.z = result.z.data();
-        out.pvalues = result.pvalues.data();
-        out.scores = result.scores.data();
-        out.constant = result.constant.data();
-        out.rare = result.rare.data();
-        out.null_maxima = result.null_maxima.data();
-        out.copies = result.copies.data();
-    }
-    check(fastfs_differential_correlation(X.get(), labels, &options, &how, &out));
-    const auto found = static_cast<std::size_t>(out.n_pairs);
-    result.pairs.resize(2 * found);
-    result.correlations.resize(2 * found);
-    result.z.resize(found);
-    if (!result.pvalues.empty()) result.pvalues.resize(found);
-    result.n_copies = out.n_copies;
-    const bool listed = out.n_copies >= FASTFS_CORRELATION_LISTED;
-    if (!listed) result.copies.resize(2 * static_cast<std::size_t>(out.n_copies));
-    return result;
+    return {1, FASTFS_DIFFERENTIAL_CORRELATION_RESULT_INIT, [&](auto* result, auto** made) {
+                return fastfs_differential_correlation(X.get(), labels, &options, &how, result, made);
+            }};
 }
 
 // ---- interactions ---------------------------------------------------------------------------------------------------
@@ -907,70 +839,18 @@ inline differential_correlation_result differential_correlation(
 using interaction_options = fastfs_interaction_options;
 inline interaction_options default_interaction_options() { return FASTFS_INTERACTION_OPTIONS_INIT; }
 
-struct interaction_result {
-    std::vector<std::int64_t> pairs;                           // two columns each
-    std::vector<double> statistics, effects, errors, pvalues;  // of each pair; without labelings there are no p-values
-    std::vector<double> scores, other_scores;                  // one a column of X, and of options.other
-    std::vector<double> null_maxima;                           // one a labeling
-    std::vector<std::int32_t> constant, other_constant;        // one a column: 1 if it doesn't vary
-    std::vector<std::int64_t> excluded;                        // the first pairs left out
-    std::int64_t n_tested, n_copies, n_products, n_explained;  // pairs
-    std::int64_t degrees, rest_degrees;                        // of freedom
-};
+using interaction_result = fastfs_interaction_result;
 
 // other: null, or the table whose columns are paired with those of X. labels: the class of each sample, or y: its
 // number; the other one is null.
-inline interaction_result interaction_scan(const matrix& X, const matrix* other, const std::int64_t* labels,
-                                           const double* y,
-                                           const interaction_options& options = default_interaction_options(),
-                                           const run& how = default_run()) {
-    interaction_result result{};
-    fastfs_interaction_result out = FASTFS_INTERACTION_RESULT_INIT;
-    if (how.bytes_needed == nullptr) {
-        const auto p = static_cast<double>(options.features ? options.n_features : X.n_cols());
-        const auto p_other = static_cast<double>(other ? other->n_cols() : 0);
-        const double all = other ? p * p_other : p * (p - 1) / 2;
-        const auto most = static_cast<std::size_t>(std::max(std::min(static_cast<double>(options.n_pairs), all), 0.0));
-        detail::require_room(most, how, [&](const run& h) { interaction_scan(X, other, labels, y, options, h); });
-        const auto n = static_cast<std::size_t>(X.n_cols()), n_other = static_cast<std::size_t>(p_other);
-        const auto draws = static_cast<std::size_t>(std::max<std::int64_t>(options.n_labelings, 0));
-        result.pairs.resize(2 * most);
-        result.statistics.resize(most);
-        result.effects.resize(most);
-        result.errors.resize(most);
-        result.pvalues.resize(draws > 0 ? most : 0);
-        result.scores.resize(n);
-        result.other_scores.resize(n_other);
-        result.null_maxima.resize(draws);
-        result.constant.resize(n);
-        result.other_constant.resize(n_other);
-        result.excluded.resize(2 * FASTFS_INTERACTION_LISTED);
-        out.pairs = result.pairs.data();
-        out.statistics = result.statistics.data();
-        out.effects = result.effects.data();
-        out.errors = result.errors.data();
-        out.pvalues = result.pvalues.data();
-        out.scores = result.scores.data();
-        out.other_scores = result.other_scores.data();
-        out.null_maxima = result.null_maxima.data();
-        out.constant = result.constant.data();
-        out.other_constant = result.other_constant.data();
-        out.excluded = result.excluded.data();
-    }
-    check(fastfs_interaction_scan(X.get(), other ? other->get() : nullptr, labels, y, &options, &how, &out));
-    const auto found = static_cast<std::size_t>(out.n_pairs);
-    result.pairs.resize(2 * found);
-    for (auto* values : {&result.statistics, &result.effects, &result.errors}) values->resize(found);
-    if (!result.pvalues.empty()) result.pvalues.resize(found);
-    result.n_tested = out.n_tested;
-    result.n_copies = out.n_copies;
-    result.n_products = out.n_products;
-    result.n_explained = out.n_explained;
-    result.degrees = out.degrees;
-    result.rest_degrees = out.rest_degrees;
-    const std::int64_t left_out = out.n_copies + out.n_products + out.n_explained;
-    if (left_out < FASTFS_INTERACTION_LISTED) result.excluded.resize(2 * static_cast<std::size_t>(left_out));
-    return result;
+inline fitted<interaction_result> interaction_scan(const matrix& X, const matrix* other, const std::int64_t* labels,
+                                                   const double* y,
+                                                   const interaction_options& options = default_interaction_options(),
+                                                   const run& how = default_run()) {
+    return {1, FASTFS_INTERACTION_RESULT_INIT, [&](auto* result, auto** made) {
+                return fastfs_interaction_scan(X.get(), other ? other->get() : nullptr, labels, y, &options, &how,
+                                               result, made);
+            }};
 }
 
 // ---- pairs of SNPs --------------------------------------------------------------------------------------------------
@@ -978,50 +858,14 @@ inline interaction_result interaction_scan(const matrix& X, const matrix* other,
 using snp_pairs_options = fastfs_snp_pairs_options;
 inline snp_pairs_options default_snp_pairs_options() { return FASTFS_SNP_PAIRS_OPTIONS_INIT; }
 
-struct snp_pairs_result {
-    std::vector<std::int64_t> pairs;     // two columns of X each
-    std::vector<double> statistics;      // of each pair
-    std::vector<std::int64_t> degrees;   // of freedom, of each pair
-    std::vector<std::int64_t> tables;    // 3 x 3 x 2 samples, of each pair
-    std::vector<double> pvalues;         // of each pair; without labelings there are none
-    std::vector<double> null_maxima;     // one a labeling
-    std::vector<std::int32_t> constant;  // one a column of X: 1 if it doesn't vary
-    std::int64_t n_tested;               // pairs
-};
+using snp_pairs_result = fastfs_snp_pairs_result;
 
 // labels: 0 or 1, one for each sample.
-inline snp_pairs_result snp_pairs(const matrix& X, const std::int64_t* labels,
-                                  const snp_pairs_options& options = default_snp_pairs_options(),
-                                  const run& how = default_run()) {
-    snp_pairs_result result{};
-    fastfs_snp_pairs_result out = FASTFS_SNP_PAIRS_RESULT_INIT;
-    if (how.bytes_needed == nullptr) {
-        const auto [most, n, draws] = detail::sizes_of_pairs(X, options.snps ? options.n_snps : X.n_cols(), options);
-        detail::require_room(most, how, [&](const run& h) { snp_pairs(X, labels, options, h); });
-        result.pairs.resize(2 * most);
-        result.statistics.resize(most);
-        result.degrees.resize(most);
-        result.tables.resize(18 * most);
-        result.pvalues.resize(draws > 0 ? most : 0);
-        result.null_maxima.resize(draws);
-        result.constant.resize(n);
-        out.pairs = result.pairs.data();
-        out.statistics = result.statistics.data();
-        out.degrees = result.degrees.data();
-        out.tables = result.tables.data();
-        out.pvalues = result.pvalues.data();
-        out.null_maxima = result.null_maxima.data();
-        out.constant = result.constant.data();
-    }
-    check(fastfs_snp_pairs(X.get(), labels, &options, &how, &out));
-    const auto found = static_cast<std::size_t>(out.n_pairs);
-    result.pairs.resize(2 * found);
-    result.statistics.resize(found);
-    result.degrees.resize(found);
-    result.tables.resize(18 * found);
-    if (!result.pvalues.empty()) result.pvalues.resize(found);
-    result.n_tested = out.n_tested;
-    return result;
+inline fitted<snp_pairs_result> snp_pairs(const matrix& X, const std::int64_t* labels,
+                                          const snp_pairs_options& options = default_snp_pairs_options(),
+                                          const run& how = default_run()) {
+    return {1, FASTFS_SNP_PAIRS_RESULT_INIT,
+            [&](auto* result, auto** made) { return fastfs_snp_pairs(X.get(), labels, &options, &how, result, made); }};
 }
 
 // ---- clumps of SNPs -------------------------------------------------------------------------------------------------
@@ -1029,25 +873,13 @@ inline snp_pairs_result snp_pairs(const matrix& X, const std::int64_t* labels,
 using ld_clumps_options = fastfs_ld_clumps_options;
 inline ld_clumps_options default_ld_clumps_options() { return FASTFS_LD_CLUMPS_OPTIONS_INIT; }
 
-struct ld_clumps_result {
-    std::vector<std::int64_t> leads;   // columns of X, by descending score
-    std::vector<std::int64_t> clumps;  // of each column, or -1
-};
+using ld_clumps_result = fastfs_ld_clumps_result;
 
 // scores and options.positions: one for each column of X.
-inline ld_clumps_result ld_clumps(const matrix& X, const double* scores, const ld_clumps_options& options,
-                                  const run& how = default_run()) {
-    ld_clumps_result result{};
-    fastfs_ld_clumps_result out = FASTFS_LD_CLUMPS_RESULT_INIT;
-    if (how.bytes_needed == nullptr) {
-        result.leads.resize(static_cast<std::size_t>(X.n_cols()));
-        result.clumps.resize(static_cast<std::size_t>(X.n_cols()));
-        out.leads = result.leads.data();
-        out.clumps = result.clumps.data();
-    }
-    check(fastfs_ld_clumps(X.get(), scores, &options, &how, &out));
-    result.leads.resize(static_cast<std::size_t>(out.n_clumps));
-    return result;
+inline fitted<ld_clumps_result> ld_clumps(const matrix& X, const double* scores, const ld_clumps_options& options,
+                                          const run& how = default_run()) {
+    return {1, FASTFS_LD_CLUMPS_RESULT_INIT,
+            [&](auto* result, auto** made) { return fastfs_ld_clumps(X.get(), scores, &options, &how, result, made); }};
 }
 
 // ---- inference ------------------------------------------------------------------------------------------------------
@@ -1128,19 +960,11 @@ class null_scores {
 using stability_options = fastfs_stability_options;
 inline stability_options default_stability_options() { return FASTFS_STABILITY_OPTIONS_INIT; }
 
-struct stability_result {
-    fastfs_stability_result values;
-    std::vector<double> frequencies;  // of each feature; none without selections
-};
+using stability_result = fastfs_stability_result;
 
-inline stability_result stability(const stability_options& options) {
-    stability_result result{FASTFS_STABILITY_RESULT_INIT, {}};
-    if (options.selected) {
-        result.frequencies.resize(static_cast<std::size_t>(options.n_features));
-        result.values.frequencies = result.frequencies.data();
-    }
-    check(fastfs_stability(&options, &result.values));
-    return result;
+inline fitted<stability_result> stability(const stability_options& options) {
+    return {1, FASTFS_STABILITY_RESULT_INIT,
+            [&](auto* result, auto** made) { return fastfs_stability(&options, result, made); }};
 }
 
 }  // namespace fastfs
