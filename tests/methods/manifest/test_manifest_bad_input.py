@@ -150,7 +150,7 @@ def test_no_y():
 
 @both
 def test_more_classes_than_two_are_named_where_they_are_not_wanted(call):
-    with pytest.raises(ValueError, match=r"has 4 \(a, b, c and 1 more\).*keep the samples of two classes"):
+    with pytest.raises(ValueError, match=r"got 4 \(a, b, c and 1 more\).*keep the samples of two classes"):
         call(X, [*"abcd"] * 5, multiclass="raise")
 
 
