@@ -3,7 +3,7 @@
  *     cc -std=c99 -shared -fPIC plugin.c -I INCLUDE -L LIB -lfastfs -lopenblas -o plugin.so
  *
  * One process has one BLAS for all users of fastfs: the first that is registered. A plug-in offers its own, and goes on
- * with whatever there is.
+ * with any that there is.
  */
 #include "fastfs/fastfs.h"
 #include "fastfs/link_blas.h"

@@ -3,7 +3,7 @@
  *     cc -std=c99 pvalues.c -I PREFIX/include -L PREFIX/lib -Wl,-rpath,PREFIX/lib -lfastfs -o pvalues
  *     ./pvalues matrix.bin labels.bin N_SAMPLES N_FEATURES
  *
- * Arguments are those of score.c. One family-wise p-value a line; warnings and the p-value of all features together go
+ * Arguments are those of score.c. One family-wise p-value per line; warnings and the p-value of all features together go
  * to stderr.
  */
 #include <stdio.h>
