@@ -10,6 +10,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
 from matplotlib.text import Text
+from scipy.sparse import csr_matrix
 
 import fastfs
 from fastfs import pl
@@ -367,6 +368,58 @@ def test_differential_correlation_shows_both_correlations(ax):
         pl.differential_correlation(found, top=0, ax=ax)
     with pytest.raises(ValueError, match="feature_names must name all 6"):
         pl.differential_correlation(found, names[:5], ax=ax)
+
+
+def test_pair_panels_of_classes():
+    rng = np.random.default_rng(0)
+    X, table = rng.normal(size=(80, 6)), rng.normal(size=(80, 5))
+    y = np.where(X[:, 1] * X[:, 4] > 0, "$a$", "b")
+    found = fastfs.interaction_scan(X, y, n_permutations=19, feature_names=[f"gene$_{j}" for j in range(6)])
+    figure = pl.pair_panels(found, csr_matrix(X), y, top=5, figure=Figure())
+    assert len(figure.axes) == 5
+    for ax, (a, b) in zip(figure.axes, found.pairs[:5].tolist(), strict=True):
+        assert (ax.get_xlabel(), ax.get_ylabel()) == (f"gene$_{a}", f"gene$_{b}")
+        for points, label in zip(ax.collections, ("$a$", "b"), strict=True):
+            np.testing.assert_array_equal(points.get_offsets(), X[y == label][:, [a, b]])
+    assert figure.axes[0].get_title(loc="left") == f"F = {found.statistics[0]:.3g}, p = 0.05"
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["$a$", "b"]
+    figure.canvas.draw()
+
+    between = fastfs.interaction_scan(X, y, with_table=table, n_permutations=0)
+    ax = pl.pair_panels(between, X, y, table=table, table_names=list("vwxyz"), top=1, figure=Figure()).axes[0]
+    a, b = between.pairs[0].tolist()
+    assert (ax.get_xlabel(), ax.get_ylabel()) == (f"x{a}", "vwxyz"[b])
+    np.testing.assert_array_equal(ax.collections[1].get_offsets(), np.column_stack([X[:, a], table[:, b]])[y == "b"])
+    assert ax.get_title(loc="left") == f"F = {between.statistics[0]:.3g}"
+
+    correlations = fastfs.differential_correlation(X, y, n_permutations=0)
+    ax = pl.pair_panels(correlations, X, y, top=1, figure=Figure()).axes[0]
+    assert ax.get_title(loc="left") == f"z = {correlations.z[0]:.3g}"
+
+    for wrong, message in (
+        (lambda: pl.pair_panels(between, X, y), "table must be the second table"),
+        (lambda: pl.pair_panels(found, X, y, table=table), "table must be left out"),
+        (lambda: pl.pair_panels(found, X[:, :4], y), "X must have the 6 columns"),
+        (lambda: pl.pair_panels(found, X, y[:7]), "y a value for each row"),
+        (lambda: pl.pair_panels(found, X, y, top=0), "top must be at least 1"),
+        (lambda: pl.pair_panels(found, X, y, list("ab")), "feature_names must name all 6"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            wrong()
+
+
+@pytest.mark.parametrize(
+    "make", [lambda x: x, lambda x: np.round(5 * x).astype(int), lambda x: np.char.mod("%d", 5 * x)]
+)
+def test_pair_panels_of_numbers_have_a_scale(make):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 4))
+    y = make(X[:, 0] * X[:, 1])
+    found = fastfs.interaction_scan(X, X[:, 0] * X[:, 1], n_permutations=0)
+    figure = pl.pair_panels(found, pd.DataFrame(X), y, top=2, figure=Figure())
+    assert len(figure.axes) == 3  # with the scale
+    codes = y if y.dtype.kind in "fi" else np.unique(y, return_inverse=True)[1]
+    np.testing.assert_array_equal(figure.axes[0].collections[0].get_array(), codes)
 
 
 def drawn_texts(figure):

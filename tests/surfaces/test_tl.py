@@ -1173,6 +1173,53 @@ def test_differential_correlation(tmp_path):
         tl.differential_correlation(adata, "state", batch="plate")
 
 
+def test_interaction_scan(tmp_path):
+    adata = cells(3, n=90, make=csr_matrix)
+    adata.obs["donor"] = np.repeat([f"donor{i}" for i in range(15)], 6)
+    adata.obs["age"] = np.arange(90) % 7 + 0.5
+    how = {"n_permutations": 19, "n_pairs": 7}
+    tl.interaction_scan(adata, "state", groups=["gamma", "alpha"], donors="donor", covariates=["age"], **how)
+    kept = adata.obs["state"].isin(["alpha", "gamma"]).to_numpy()
+    found = fastfs.interaction_scan(
+        adata.X.toarray()[kept],
+        adata.obs["state"][kept].astype(str),
+        groups=adata.obs["donor"][kept],
+        covariates=adata.obs[["age"]][kept],
+        **how,
+    )
+    adata.write_h5ad(tmp_path / "kept.h5ad")
+    for results in (adata, anndata.read_h5ad(tmp_path / "kept.h5ad")):
+        pairs = results.uns["interaction_scan"]["pairs"]
+        assert list(pairs) == ["gene_a", "gene_b", "statistic", "effect", "standard_error", "pvals_max"]
+        np.testing.assert_array_equal(pairs[["gene_a", "gene_b"]].to_numpy(), adata.var_names.to_numpy()[found.pairs])
+        np.testing.assert_array_equal(pairs["statistic"], found.statistics)
+        np.testing.assert_array_equal(pairs["pvals_max"], found.pvalues_max)
+    np.testing.assert_array_equal(adata.var["interaction_scan_scores"], found.scores)
+    pd.testing.assert_frame_equal(fastfs.get.df(adata, "interaction_scan"), adata.uns["interaction_scan"]["pairs"])
+
+
+def test_interaction_scan_of_all_groups_and_of_numbers():
+    adata = cells(3, n=90)
+    adata.obs["age"] = np.where(np.arange(90) % 9, np.arange(90) + 0.5, np.nan)
+    tl.interaction_scan(adata, "state", n_permutations=0, n_pairs=3)
+    result = adata.uns["interaction_scan"]
+    assert list(result["pairs"]) == ["gene_a", "gene_b", "statistic", "pvals_max"]
+    assert len(result["params"]["groups"]) == 3
+    with pytest.raises(ValueError, match=r"10 cells have no age: cell0, .* give drop_unlabelled=True"):
+        tl.interaction_scan(adata, "age", n_permutations=0)
+    tl.interaction_scan(adata, "age", n_permutations=0, n_pairs=3, drop_unlabelled=True, key_added="of_age")
+    has = adata.obs["age"].notna().to_numpy()
+    expected = fastfs.interaction_scan(adata.X[has], adata.obs["age"][has], n_permutations=0, n_pairs=3)
+    np.testing.assert_array_equal(adata.uns["of_age"]["pairs"]["effect"], expected.effects)
+    assert adata.uns["of_age"]["params"]["target_type"] == "number"
+    with pytest.raises(ValueError, match="groups must be left out, because age holds numbers"):
+        tl.interaction_scan(adata, "age", groups=["a", "b"], drop_unlabelled=True)
+    with pytest.raises(ValueError, match="with_table must be left out"):
+        tl.interaction_scan(adata, "state", with_table=adata.X)
+    with pytest.raises(TypeError, match="permutations"):
+        tl.interaction_scan(adata, "state", permutations=3)
+
+
 def test_groups_of_whole_numbers():
     """1, "1" and 1.0 are the group 1.0 of a column of numbers."""
     adata = cells(2)

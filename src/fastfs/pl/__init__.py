@@ -9,6 +9,7 @@ from fastfs.pl._explanation import explanation
 from fastfs.pl._group import group
 from fastfs.pl._image import image
 from fastfs.pl._interactions import interactions
+from fastfs.pl._pair_panels import pair_panels
 from fastfs.pl._permutation import permutation
 from fastfs.pl._ranking import ranking
 from fastfs.pl._shuffled_twin import shuffled_twin
@@ -25,6 +26,7 @@ __all__ = [
     "group",
     "image",
     "interactions",
+    "pair_panels",
     "permutation",
     "ranking",
     "shuffled_twin",

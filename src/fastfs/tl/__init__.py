@@ -4,7 +4,7 @@ They need anndata, which the extra ``[h5ad]`` brings. ``scanpy.get.rank_genes_gr
 ``scanpy.pl.rank_genes_groups*`` read the results as they read scanpy's own.
 """
 
-from fastfs.tl._correlation import differential_correlation
+from fastfs.tl._pairs import differential_correlation, interaction_scan
 from fastfs.tl._tools import (
     disc,
     ikdr,
@@ -26,6 +26,7 @@ __all__ = [
     "ikdr",
     "im4e",
     "immigrate",
+    "interaction_scan",
     "manifest",
     "multisurf",
     "murelief",

@@ -135,6 +135,16 @@ def obs_column(adata: AnnData, name: str) -> Any:
     return column.to_series() if hasattr(column, "to_series") else column  # a lazy AnnData has other columns
 
 
+def read_target(adata: AnnData, name: str, drop_unlabelled: bool) -> tuple[Array, Any]:
+    """Return the cells with a value in a column of `adata.obs` (ascending), and the column of these cells."""
+    column = obs_column(adata, name)
+    missing = np.flatnonzero(column.isna().to_numpy())
+    if len(missing) and not drop_unlabelled:
+        raise ValueError(f"{missing_in_words(adata, missing, name)}; give drop_unlabelled=True to leave them out")
+    cells = np.flatnonzero(column.notna().to_numpy())
+    return cells, column.iloc[cells]
+
+
 def read_grouping(
     adata: AnnData, groupby: str, groups: Sequence[Any] | None, reference: Any, drop_unlabelled: bool
 ) -> tuple[Array, Array, list[str], str]:
@@ -142,16 +152,12 @@ def read_grouping(
 
     Groups are strings; 1 and "1" also name the group 1.0 of a column of numbers.
     """
-    column = obs_column(adata, groupby)
-    missing = np.flatnonzero(column.isna().to_numpy())
-    if len(missing) and not drop_unlabelled:
-        raise ValueError(f"{missing_in_words(adata, missing, groupby)}; give drop_unlabelled=True to leave them out")
-    cells = np.flatnonzero(column.notna().to_numpy())
+    cells, column = read_target(adata, groupby, drop_unlabelled)
     if column.dtype.kind == "f" and len(fractions := column[column % 1 != 0].dropna()):
         raise ValueError(
             f"{groupby} must hold groups; got numbers such as {fractions.iloc[0]:g}: bin them first (pandas.cut)"
         )
-    labels = column.iloc[cells].astype(str).to_numpy(dtype=str)
+    labels = column.astype(str).to_numpy(dtype=str)
     present = sorted(set(labels.tolist()))
     if hasattr(column, "cat"):
         present = [str(c) for c in column.cat.categories if str(c) in present]
