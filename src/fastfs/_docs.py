@@ -179,16 +179,19 @@ ValueError
     first one is named); a column that holds no numbers and isn't declared; all features constant; a parameter out
     of range.
 """,
+    "raises_of_table_fits": """
+Raises
+------
+<raises_of_a_table>
+<raises_of_a_fit>
+""",
     "rest_of_thresholds": """
 <n_rows>
 <table_options_and_attributes>
 <algorithm>
 <columns>
 
-Raises
-------
-<raises_of_a_table>
-<raises_of_a_fit>
+<raises_of_table_fits>
 
 Warns
 -----
@@ -202,10 +205,7 @@ O(n_samples^2 n_features) time, 8 n_samples^2 bytes, or less by blocks of rows. 
 number of threads.
 """,
     "raises_and_warns_of_neighbors": """
-Raises
-------
-<raises_of_a_table>
-<raises_of_a_fit>
+<raises_of_table_fits>
 
 Warns
 -----
