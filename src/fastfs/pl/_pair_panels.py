@@ -40,7 +40,7 @@ def pair_panels(
     X : array-like or sparse of shape (n_samples, n_features)
         The table that was searched.
     y : array-like of shape (n_samples,)
-        Classes or numbers; of times to an event, the times, or whatever the colours are to show.
+        Classes or numbers; of times to an event, the times, or other values for the colours.
     feature_names, table_names : sequence of str, optional
         Of all columns of X, and of `table`. Default: those of the result, or ``x0``, ``x1``, ...
     table : array-like or sparse, optional
