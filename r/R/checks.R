@@ -10,7 +10,7 @@ choose_word <- function(name, value, words, ...) {
   if (is.character(value) && length(value) == 1 && value %in% words) return(value)
   known <- c(shQuote(words, "cmd"), ...)
   most <- paste(utils::head(known, -1), collapse = ", ")
-  refuse(name, " must be ", most, if (length(known) > 1) " or ", utils::tail(known, 1), ", not ", shown(value),
+  refuse(name, " must be ", most, if (length(known) > 1) " or ", utils::tail(known, 1), "; got ", shown(value),
          if (is.character(value) && length(value) == 1) did_you_mean(value, words))
 }
 
@@ -24,7 +24,7 @@ did_you_mean <- function(word, words) {
 
 as_number <- function(name, value) {
   if (!is.numeric(value) || is.object(value) || length(value) != 1 || is.na(value)) {
-    refuse(name, " must be a number, not ", shown(value))
+    refuse(name, " must be a number; got ", shown(value))
   }
   as.double(value)
 }
@@ -32,10 +32,10 @@ as_number <- function(name, value) {
 # Numbers of R are exact up to 2^53.
 as_whole <- function(name, value, low = -2^31, high = 2^53) {
   if (!is.numeric(value) || is.object(value) || length(value) != 1 || is.na(value) || value != floor(value)) {
-    refuse(name, " must be a whole number, not ", shown(value))
+    refuse(name, " must be a whole number; got ", shown(value))
   }
-  if (value < low) refuse(name, " must be at least ", format(low, scientific = FALSE), ", but is ", shown(value))
-  if (value > high) refuse(name, " must be at most ", format(high, scientific = FALSE), ", but is ", shown(value))
+  if (value < low) refuse(name, " must be at least ", format(low, scientific = FALSE), "; got ", shown(value))
+  if (value > high) refuse(name, " must be at most ", format(high, scientific = FALSE), "; got ", shown(value))
   as.double(value)
 }
 
@@ -44,7 +44,7 @@ as_count <- function(name, value) if (is.null(value)) 0 else as_whole(name, valu
 
 as_flag <- function(name, value) {
   if (!is.logical(value) || length(value) != 1 || is.na(value)) {
-    refuse(name, " must be TRUE or FALSE, not ", shown(value))
+    refuse(name, " must be TRUE or FALSE; got ", shown(value))
   }
   value
 }
@@ -65,7 +65,7 @@ as_memory <- function(value) {
     parts <- regmatches(value, regexec("^ *([0-9]*\\.?[0-9]+) *([KMGTkmgt]?)(i?B)?$", value))[[1]]
     bytes <- if (length(parts) > 0) as.double(parts[2]) * if (nzchar(parts[3])) UNITS[[toupper(parts[3])]] else 1
     if (!is.null(bytes) && bytes >= 1 && bytes < 2^53) return(floor(bytes))
-    refuse("max_memory must be a number of bytes, or a string such as \"4G\", not ", shown(value))
+    refuse("max_memory must be a number of bytes, or a string such as \"4G\"; got ", shown(value))
   }
   as_whole("max_memory", value, low = 1)
 }
@@ -102,7 +102,7 @@ count_selected <- function(n, n_features) {
   if (n != floor(n) || n < 1 || n > n_features) {
     refuse(
       "n_features_to_select must be a fraction below 1, or a whole number from 1 to the ", n_features,
-      " features, but is ", shown(n)
+      " features; got ", shown(n)
     )
   }
   n

@@ -79,21 +79,21 @@ refuse_names <- function(parameter, values, known, ids, word, unnamed) {
   repeated <- c(ids[duplicated(ids)], intersect(known[duplicated(known)], ids))
   if (length(repeated)) {
     refuse(
-      "the names of ", parameter, " must name each ", word, " of x once, but '", repeated[1],
-      "' comes twice: keep one, or, ", by_order
+      "the names of ", parameter, " must name each ", word, " of x once; got '", repeated[1],
+      "' twice: keep one, or, ", by_order
     )
   }
   lost <- setdiff(ids, known)
   if (length(lost) < length(ids)) {
     refuse(
-      parameter, " must have a value for each ", word, " of x, but has none for ", length(lost), " of ", length(ids),
-      ": ", some_of(quoted(lost)), "; give these, or take these ", word, "s out of x"
+      parameter, " must have a value for each ", word, " of x; got none for ", length(lost), " of ", length(ids),
+      " (", some_of(quoted(lost)), "): give these, or take these ", word, "s out of x"
     )
   }
   first <- function(names) paste(quoted(utils::head(names, 3)), collapse = ", ")
   undone <- Filter(function(name) all(ids %in% do.call(name, list(known))), REWRITERS)
   refuse(
-    "the names of ", parameter, " (", first(known), ") must be those of the ", word, "s of x (", first(ids), "): ",
+    "the names of ", parameter, " must be those of the ", word, "s of x (", first(ids), "); got ", first(known), ": ",
     if (length(undone)) paste0("set ", setter, " <- ", undone[1], "(", setter, ")") else "rename them", ", or, ",
     by_order
   )
@@ -126,14 +126,14 @@ read_assay <- function(x, assay) {
   needs_package("SummarizedExperiment", "for experiments")
   known <- SummarizedExperiment::assayNames(x)
   n <- length(SummarizedExperiment::assays(x, withDimnames = FALSE))
-  if (n == 0) refuse("x must be an experiment with an assay, but has none")
+  if (n == 0) refuse("x must be an experiment with an assay; got one without")
   if (is.character(assay) && length(assay) == 1) {
     if (!assay %in% known) {
-      held <- if (is.null(known)) n else some_of(quoted(known))
-      refuse("x has no assay '", assay, "', but ", held, ": choose one of these", did_you_mean(assay, known))
+      held <- if (is.null(known)) paste("the numbers 1 to", n) else some_of(quoted(known))
+      refuse("assay must be one of ", held, "; got '", assay, "'", did_you_mean(assay, known))
     }
   } else if (as_whole("assay", assay) < 1 || assay > n) {
-    refuse("assay must be the name or the number of one of the ", n, " assays of x, not ", shown(assay))
+    refuse("assay must be the name or the number of one of the ", n, " assays of x; got ", shown(assay))
   }
   # With the names of its dimensions it would be a copy.
   SummarizedExperiment::assay(x, assay, withDimnames = FALSE)
@@ -147,7 +147,7 @@ column_of <- function(x, given, parameter) {
   known <- names(SummarizedExperiment::colData(x))
   if (!given %in% known) {
     refuse(
-      "colData of x has no column '", given, "', but ",
+      "y must be a column of colData of x; got '", given, "', but it has ",
       if (length(known)) {
         paste0(some_of(quoted(known)), ": name one of these", did_you_mean(given, known))
       } else {
@@ -181,10 +181,10 @@ read_matrix <- function(x, name, run, transposed = FALSE) {
   } else if (!is.matrix(x)) {
     paste0("of class ", class(x)[1], ": give as.matrix(", name, ")")
   } else if (!is.numeric(x) && !is.logical(x)) {
-    paste0("a ", typeof(x), " matrix: convert it, or give a data.frame whose columns have types of their own")
+    paste0("a ", typeof(x), " matrix: convert it, or give a data.frame, which has a type per column")
   }
   if (!is.null(what)) {
-    refuse(name, " must be a matrix of numbers, a dgCMatrix, a data.frame or an experiment, not ", what)
+    refuse(name, " must be a matrix of numbers, a dgCMatrix, a data.frame or an experiment; got ", what)
   }
   if (!is.double(x)) {
     require_bytes(8 * length(x), paste("a copy of", name, "as doubles"), run)
@@ -263,7 +263,7 @@ require_bytes <- function(bytes, what, run) {
 
 # Factors become codes from 0, if the method takes categories; other types than numbers and logicals are refused.
 read_columns <- function(x, categorical) {
-  if (ncol(x) == 0) refuse("x needs features, but has no columns")
+  if (ncol(x) == 0) refuse("x must have features; got no columns")
   names <- names(x)
   takes_categories <- !identical(categorical, NA)
   declared <- if (takes_categories) categorical_mask(categorical, ncol(x), names) else logical(ncol(x))
@@ -280,7 +280,7 @@ read_columns <- function(x, categorical) {
     } else {
       what <- if (is.object(column)) class(column)[1] else typeof(column)
       refuse(
-        "x must hold numbers, but column ", j, " ('", names[j], "') is of type ", what, ": ",
+        "x must hold numbers; got type ", what, " in column ", j, " ('", names[j], "'): ",
         if (is.factor(column)) {
           "drop it, or make a column of 0 and 1 for each level"
         } else if (is.character(column) && takes_categories) {
@@ -298,7 +298,9 @@ encode_columns <- function(values, categorical, features) {
   mask <- categorical_mask(categorical, values$n_cols, features)
   if (!any(mask)) return(values)
   if (values$storage != "dense") {
-    refuse("x is sparse, and then holds numbers only: leave categorical_features out, or give as.matrix(x)")
+    refuse(
+      "x must be dense for categorical_features; got a sparse x: leave categorical_features out, or give as.matrix(x)"
+    )
   }
   x <- values$values
   levels <- numeric(values$n_cols)
@@ -329,7 +331,7 @@ columns_mask <- function(parameter, columns, n_features, names, ...) {
   } else {
     refuse(
       parameter, " must be ", paste0(c("NULL", ...), ", ", collapse = ""),
-      "or a mask, the numbers or the names of some of the ", n_features, " features, not ", shown(columns),
+      "or a mask, the numbers or the names of some of the ", n_features, " features; got ", shown(columns),
       if (is.character(columns)) did_you_mean(setdiff(columns, names)[1], names)
     )
   }

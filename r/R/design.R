@@ -61,12 +61,12 @@ design_of <- function(target, x, blocks, groups, n, covariates = NULL, ...) {
 design_column <- function(name, given, n) {
   if (is.null(given)) return(list())
   if (!(is.atomic(given) || is.factor(given)) || !is.null(dim(given))) {
-    refuse(name, " must be a vector of one value for each sample, not of class ", class(given)[1])
+    refuse(name, " must be a vector of one value for each sample; got class ", class(given)[1])
   }
-  if (length(given) != n) refuse(name, " must have one value for each of the ", n, " samples, but has ", length(given))
+  if (length(given) != n) refuse(name, " must have one value for each of the ", n, " samples; got ", length(given))
   if (anyNA(given)) {
     rows <- which(is.na(given))
-    refuse(name, " must have no missing values, but has some for sample ", some_of(rows), ": drop these samples")
+    refuse(name, " must have no missing values; got some for sample ", some_of(rows), ": drop these samples")
   }
   given <- as.character(given)
   list(names = quoted(unique(given)), codes = match(given, unique(given)) - 1)
@@ -78,7 +78,7 @@ check_design <- function(design) {
   warn(design$warnings)
 }
 
-# So many labelings from this one on, which counts from 0: a column of labels or numbers each.
+# Returns `count` labelings from the 0-based `first` on: one column of labels or numbers per labeling.
 labels_of_labelings <- function(design, first, count) {
   core_result(.Call(
     C_design_labelings, design$handle, first, count, design$has_numbers, design$n_samples, design$run
@@ -98,27 +98,27 @@ covariate_columns <- function(given, n) {
   if (!is.data.frame(given)) {
     if (is.list(given) || is.null(given) || !(is.atomic(given) || is.factor(given)) || length(dim(given)) > 2) {
       refuse(
-        "covariates must be a vector, or a matrix or data.frame of samples x covariates, not of class ", class(given)[1]
+        "covariates must be a vector, or a matrix or data.frame of samples x covariates; got class ", class(given)[1]
       )
     }
     given <- if (is.matrix(given)) as.data.frame(given) else data.frame(covariate = given)
   }
   if (nrow(given) != n || ncol(given) == 0) {
     refuse(
-      "covariates must have one row for each of the ", n, " samples, and a column at least, but have ", nrow(given),
+      "covariates must have one row for each of the ", n, " samples, and a column at least; got ", nrow(given),
       " rows and ", ncol(given), " columns"
     )
   }
   rows <- which(rowSums(is.na(given)) > 0)
   if (length(rows)) {
-    refuse("covariates must have no missing values, but have some for sample ", some_of(rows), ": drop these samples")
+    refuse("covariates must have no missing values; got some for sample ", some_of(rows), ": drop these samples")
   }
   columns <- lapply(names(given), function(name) {
     column <- given[[name]]
     if ((is.numeric(column) || is.logical(column)) && !is.object(column)) return(as.double(column))
     if (!is.character(column) && !is.factor(column)) {
       refuse(
-        "covariates must hold numbers or categories, but '", name, "' is of class ", class(column)[1], ": convert it"
+        "covariates must hold numbers or categories; got class ", class(column)[1], " in '", name, "': convert it"
       )
     }
     values <- unique(as.character(column))
@@ -127,7 +127,7 @@ covariate_columns <- function(given, n) {
   columns <- matrix(unlist(columns), n)
   if (ncol(columns) == 0) columns <- matrix(0, n, 1)
   rows <- which(rowSums(!is.finite(columns)) > 0)
-  if (length(rows)) refuse("covariates must be finite, but aren't for sample ", some_of(rows), ": drop these samples")
+  if (length(rows)) refuse("covariates must be finite; got others for sample ", some_of(rows), ": drop these samples")
   columns
 }
 

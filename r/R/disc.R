@@ -20,7 +20,7 @@ disc_stage <- function(given, keep) {
   n_components <- vapply(given$n_components, function(n) as_count("n_components", n), 0)
   if (is.null(given$n_components)) n_components <- 0
   if (!length(n_components) %in% c(1, K)) {
-    refuse("n_components must be one number for all classes or ", K, ", one for each, but has ", length(n_components))
+    refuse("n_components must be one number, or one for each of the ", K, " classes; got ", length(n_components))
   }
   n_components <- rep_len(n_components, K)
   d <- data$x$n_cols
@@ -40,7 +40,7 @@ disc_stage <- function(given, keep) {
 disc_result <- function(found, classes, data, options) {
   stacked <- function(name) vapply(found, function(set) as.double(set[[name]]), 0)
   n_vectors <- max(lengths(lapply(found, `[[`, "significance")))
-  # The vectors of a set whose others take more directions may be fewer.
+  # A set has fewer vectors if the other sets take more directions.
   padded <- function(values) c(as.double(values), numeric(n_vectors - length(values)))
   significance <- vapply(found, function(set) padded(set$significance), numeric(n_vectors))
   trivial <- vapply(found, function(set) padded(set$trivial), numeric(n_vectors)) > 0

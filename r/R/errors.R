@@ -72,7 +72,7 @@ fail <- function(failure, names) {
     })
   }
   text <- paste0(text, substr(failure$message, end + 1, nchar(failure$message)))
-  refuse(sub(" (counted from 0)", "", text, fixed = TRUE), class = STATUS[failure$status])
+  refuse(text, class = STATUS[failure$status])
 }
 
 # As R does after Ctrl-C: handlers of interrupts first, then the top level.

@@ -30,6 +30,6 @@ print.fastfs_filter <- function(x, ...) {
 }
 
 as.data.frame.fastfs_filter <- function(x, row.names = NULL, optional = FALSE, ...) {
-  if (is.null(x$scores)) refuse("the filter has no scores yet: call calculate(task) first")
+  if (is.null(x$scores)) refuse("the filter must have scores; got none yet: call calculate(task) first")
   data.frame(feature = names(x$scores), score = unname(x$scores), row.names = row.names, stringsAsFactors = FALSE)
 }

@@ -46,7 +46,7 @@ read_kernels <- function(given, d) {
     core$width <- "given"
     core$delta <- as_number("width", width)
     if (!(core$delta > 0 && is.finite(core$delta))) {
-      refuse("width must be \"mean_squared\", \"mean\" or a positive number, not ", shown(width))
+      refuse("width must be \"mean_squared\", \"mean\" or a positive number; got ", shown(width))
     }
   } else {
     core$width <- choose_word("width", width, c("mean_squared", "mean"), "a positive number")

@@ -27,7 +27,7 @@ iterative_stage <- function(method, given, keep, options, fit_with) {
 sigma_options <- function(sigma) {
   if (is.numeric(sigma)) {
     sigma <- as_number("sigma", sigma)
-    if (!(sigma > 0 && is.finite(sigma))) refuse("sigma must be \"auto\" or a positive number, not ", shown(sigma))
+    if (!(sigma > 0 && is.finite(sigma))) refuse("sigma must be \"auto\" or a positive number; got ", shown(sigma))
     return(list(sigma = sigma, sigma_rule = "given"))
   }
   choose_word("sigma", sigma, "auto", "a positive number")
@@ -38,7 +38,7 @@ sigma_options <- function(sigma) {
 start_values <- function(name, values, n, what) {
   if (is.null(values)) return(NULL)
   if (!is.numeric(values) || length(values) != n) {
-    refuse(name, " must be ", what, ", but has ", length(values), " values")
+    refuse(name, " must be ", what, "; got ", length(values), " values")
   }
   as.double(values)
 }
@@ -64,7 +64,9 @@ class_factors <- function(class_weight, classes) {
       ", or NULL"
     )
   }
-  if (!all(is.finite(class_weight) & class_weight > 0)) refuse("the factors of class_weight must be positive numbers")
+  if (!all(is.finite(class_weight) & class_weight > 0)) {
+    refuse("class_weight must hold positive numbers; got ", some_of(class_weight))
+  }
   factors <- rep(1, length(classes))
   factors[match(names(class_weight), classes)] <- class_weight
   factors
@@ -92,14 +94,14 @@ immigrate_stage <- function(given, keep) {
     },
     negligible = as_number("negligible", given$negligible)
   )
-  if (is.numeric(smallest) && smallest < 0) refuse("smallest must be a number of at least 0, not ", shown(smallest))
+  if (is.numeric(smallest) && smallest < 0) refuse("smallest must be a number of at least 0; got ", shown(smallest))
   iterative_stage("immigrate", given, keep, options, function(handle, target, options, run, data, names) {
     d <- data$x$n_cols
     options$start_matrix <- start_values(
       "W0", both_by_names("W0", given$W0, data$features, "feature"), d * d, paste("a matrix of", d, "x", d, "features")
     )
     if (!is.null(given$W0) && options$prefilter == "im4e") {
-      refuse("W0 and prefilter = \"im4e\" exclude each other, because the prefilter makes the start: give one")
+      refuse("W0 must be NULL for prefilter = \"im4e\", which makes the start; got both")
     }
     found <- core_result(.Call(C_immigrate, handle, labels_of(target), n_classes(target), options, run), names)
     found$features <- found$features + 1
@@ -123,7 +125,7 @@ immigrate <- function(x, y, n_features_to_select = NULL, sigma = "auto", max_ite
 
 top_pairs <- function(result, n = 20, by = "weight") {
   if (!inherits(result, "fastfs_immigrate")) {
-    refuse("result must be a result of immigrate, not of class ", class(result)[1])
+    refuse("result must be a result of immigrate; got class ", class(result)[1])
   }
   n <- as_whole("n", n, low = 0)
   by <- choose_word("by", by, c("weight", "residual"))

@@ -12,30 +12,31 @@ target_at <- function(target, index) {
 labels_of <- function(target) if (target$kind == "class") target$values
 n_classes <- function(target) length(target$classes)
 
-# y as a vector of one value a sample.
+# Returns y as a vector of one value per sample.
 as_values <- function(y, data, item = "label") {
   n <- data$x$n_rows
-  if (is.null(y)) refuse("y must have one ", item, " for each of the ", n, " samples of x, but is NULL")
+  if (is.null(y)) refuse("y must have one ", item, " for each of the ", n, " samples of x; got NULL")
   if (length(dim(y)) == 2 && !inherits(y, "Surv")) {
     if (ncol(y) != 1) {
-      refuse("y must be a vector, a factor or one column, but has ", ncol(y), " columns: give one of these, ",
+      refuse("y must be a vector, a factor or one column; got ", ncol(y), " columns: give one of them, ",
              "such as y[, 1, drop = FALSE]")
     }
     y <- y[, 1, drop = TRUE]
   }
   if (is.list(y) || !is.null(dim(y)) || !(is.atomic(y) || is.factor(y))) {
-    refuse("y must be a vector or a factor of one ", item, " a sample, not of class ", class(y)[1])
+    refuse("y must be a vector or a factor of one ", item, " per sample; got class ", class(y)[1])
   }
   if (length(y) != n) {
     hint <- if (length(y) == data$x$n_cols) {
       "; is x transposed? Its rows must be samples, but those of an experiment features"
     }
-    refuse("y must have one ", item, " for each of the ", n, " samples of x, but has ",
-           format(length(y), scientific = FALSE), hint)
+    refuse("y must have one ", item, " for each of the ", n, " samples of x; got ", format(length(y), scientific = FALSE), hint)
   }
   if (anyNA(y)) {
     i <- which(is.na(y))[1]
-    refuse("y has no ", item, " (NA) for ", names_of(data)$row(i), ": give it, or drop the sample")
+    refuse(
+      "y must have a ", item, " for each sample; got NA for ", names_of(data)$row(i), ": give it, or drop the sample"
+    )
   }
   y
 }
@@ -44,8 +45,8 @@ as_values <- function(y, data, item = "label") {
 refuse_unshared <- function(classes, values) {
   alone <- which(tabulate(values + 1L, length(classes)) == 1)
   if (2 * length(alone) > length(values) && length(classes) > 2) {
-    refuse("y must hold labels that samples share, but ", length(alone), " of the ", length(values),
-           " samples are alone in their class, such as ", quoted(as.character(classes[alone[1]])),
+    refuse("y must hold labels that samples share; got ", length(alone), " of the ", length(values),
+           " samples alone in their class, such as ", quoted(as.character(classes[alone[1]])),
            ": if these are ids, give the labels in their place",
            if (!anyNA(suppressWarnings(as.numeric(as.character(classes))))) {
              ", and if they are numbers, cut them into classes"
@@ -58,7 +59,7 @@ class_target <- function(y, data) {
   if (is.double(y) && !is.object(y)) {
     odd <- y[!is.finite(y) | y != floor(y)]
     if (length(odd)) {
-      refuse("y must hold classes, but has values such as ", format(odd[1]), ": bin them first, or give a factor")
+      refuse("y must hold classes; got values such as ", format(odd[1]), ": bin them first, or give a factor")
     }
   }
   # The order of the locale would be another one on another machine.
@@ -66,7 +67,7 @@ class_target <- function(y, data) {
   classes <- if (is.factor(y)) levels(y) else sort(unique(y), method = "radix")
   if (length(classes) < 2) {
     held <- if (length(classes)) paste("only", quoted(classes)) else "none"
-    refuse("y must have at least two classes, but has ", held)
+    refuse("y must have at least two classes; got ", held)
   }
   values <- match(y, classes) - 1L
   refuse_unshared(classes, values)
@@ -76,10 +77,10 @@ class_target <- function(y, data) {
 number_target <- function(y, data) {
   y <- as_values(y, data, "number")
   if (!is.numeric(y) || is.object(y)) {
-    refuse("y must hold numbers, but is of class ", class(y)[1], ": give numbers, or target_type = \"class\"")
+    refuse("y must hold numbers; got class ", class(y)[1], ": give numbers, or target_type = \"class\"")
   }
   if (any(is.infinite(y))) {
-    refuse("y must hold finite numbers, but is infinite for ", names_of(data)$row(which(is.infinite(y))[1]))
+    refuse("y must hold finite numbers; got an infinite one for ", names_of(data)$row(which(is.infinite(y))[1]))
   }
   list(kind = "number", values = as.double(y))
 }
@@ -87,16 +88,18 @@ number_target <- function(y, data) {
 survival_target <- function(y, data) {
   if (!inherits(y, "Surv") || !identical(attr(y, "type"), "right")) {
     refuse(
-      "y must be survival::Surv(time, event) of right-censored times for target_type = \"survival\", not of class ",
+      "y must be survival::Surv(time, event) of right-censored times for target_type = \"survival\"; got class ",
       class(y)[1]
     )
   }
   # unname(y) takes the names of the columns, too.
   times <- matrix(as.double(y), ncol = 2, dimnames = list(NULL, c("time", "status")))
   if (nrow(times) != data$x$n_rows) {
-    refuse("y must have one time for each of the ", data$x$n_rows, " samples of x, but has ", nrow(times))
+    refuse("y must have one time for each of the ", data$x$n_rows, " samples of x; got ", nrow(times))
   }
-  if (anyNA(times)) refuse("y has no time (NA) for ", names_of(data)$row(which(is.na(rowSums(times)))[1]))
+  if (anyNA(times)) {
+    refuse("y must have a time for each sample; got NA for ", names_of(data)$row(which(is.na(rowSums(times)))[1]))
+  }
   list(kind = "survival", values = times)
 }
 
@@ -122,7 +125,10 @@ read_target <- function(y, data, kind, numbers_only = FALSE) {
         "class"
       } else {
         held <- if (is.integer(values)) paste(different, "different integers") else "whole numbers"
-        refuse("y holds ", held, ", which may be classes or numbers: give factor(y), or target_type = \"number\"")
+        refuse(
+          "y must be classes or numbers; got ", held,
+          ", which can be either: give factor(y), or target_type = \"number\""
+        )
       }
     }
   }

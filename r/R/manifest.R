@@ -1,6 +1,6 @@
 # ManiFeSt.
 
-# With up to so many features accuracy = "auto" is exact (the core's number).
+# Number of features up to which accuracy = "auto" is exact (the same as in the core).
 EXACT_AT_MOST <- 1500
 
 manifest_stage <- function(given, keep) {
@@ -18,7 +18,7 @@ manifest_stage <- function(given, keep) {
   target <- class_target(data$y, data)
   K <- n_classes(target)
   if (K > 2 && multiclass == "raise") {
-    refuse("y must have two classes, but has ", K, ": choose multiclass = \"ovr\" or \"ovo\", or keep two classes")
+    refuse("y must have two classes; got ", K, ": choose multiclass = \"ovr\" or \"ovo\", or keep two classes")
   }
   by_rest <- K > 2 && options$multiclass == "ovr"
   scale <- read_scale(given, target$classes, by_rest)
@@ -77,7 +77,7 @@ read_scale <- function(given, classes, by_rest) {
   if (!is.numeric(sigma) || length(sigma) != n || anyNA(sigma)) {
     refuse(
       "sigma must be \"median\", \"percentile\" or ", n, " numbers, one for ",
-      if (by_rest) "each class and one for the rest of it, in turn" else "each class", ", not ", shown(sigma)
+      if (by_rest) "each class and one for the rest of it, in turn" else "each class", "; got ", shown(sigma)
     )
   }
   c(scale, list(rule = "given", sigma = as.double(sigma)))
@@ -90,7 +90,7 @@ other_scores <- function(combine, x, data, run) {
   checked <- function(scores, what) {
     scores <- unname(by_names("combine", scores, data$features, "feature"))
     if (!is.numeric(scores) || length(scores) != d) {
-      refuse(what, " one score for each of the ", d, " features, but ", length(scores), " of class ", class(scores)[1])
+      refuse(what, " one score for each of the ", d, " features; got ", length(scores), " of class ", class(scores)[1])
     }
     finite <- is.finite(scores)
     largest <- max(scores[finite], 0)
@@ -98,7 +98,7 @@ other_scores <- function(combine, x, data, run) {
     ifelse(finite, scores, ifelse(is.na(scores) | scores < 0, min(scores[finite], 0), if (largest > 0) largest else 1))
   }
   if (is.numeric(combine)) {
-    if (!all(is.finite(combine))) refuse("the scores given as combine have missing or infinite values")
+    if (!all(is.finite(combine))) refuse("combine must have finite scores; got missing or infinite ones")
     scores <- checked(combine, "combine must have")
     return(function(target) scores)
   }

@@ -1,18 +1,18 @@
 # Pairs of features, or of SNPs, in which two classes differ, tested together by permutation.
 
-# n_permutations = "auto" ends after so many labelings if the p-value is above this share then: ten have reached the
-# strongest pair. Smaller p-values are those of all labelings, and so as right as without the end.
+# n_permutations = "auto" ends after FIRST_LABELINGS labelings if the p-value is above NOTHING then: ten have reached
+# the strongest pair. Smaller p-values are those of all labelings, and so as right as without the end.
 FIRST_LABELINGS <- 99
 NOTHING <- 0.1
 
-# fit(options) calls the core; `what` begins the sentence that refuses more than two classes.
+# fit(options) calls the core; `what` ends the sentence that refuses more than two classes.
 compare_pairs <- function(given, data, parameter, what, options, run, fit, may_stop = FALSE,
                           heeds_rare = FALSE) {
   target <- class_target(data$y, data)
   if (n_classes(target) != 2) {
     refuse(
-      what, " two classes, but y has ", n_classes(target), ": ", some_of(quoted(target$classes)),
-      "; give the samples of two"
+      "y must have two classes for ", what, "; got ", n_classes(target), " (", some_of(quoted(target$classes)),
+      "): give the samples of two"
     )
   }
   options$n_pairs <- as_whole("n_pairs", given$n_pairs, low = 1)
@@ -75,7 +75,7 @@ chosen_columns <- function(parameter, chosen, data) {
   if (is.null(chosen)) return(NULL)
   numbers <- which(columns_mask(parameter, chosen, data$x$n_cols, data$features))
   if (length(numbers) < 2) {
-    refuse(parameter, " must name at least two columns, which make a pair, but names ", length(numbers))
+    refuse(parameter, " must name at least two columns, which make a pair; got ", length(numbers))
   }
   numbers
 }
@@ -95,7 +95,7 @@ differential_correlation <- function(x, y, features = NULL, correlation = "pears
     given$n_permutations <- 999
   }
   data <- read_features(x, y, assay, run)
-  found <- compare_pairs(given, data, "features", "differential correlation compares", options, run,
+  found <- compare_pairs(given, data, "features", "differential correlation", options, run,
                          function(labels, options) {
                            .Call(C_differential_correlation, data$x, labels, options, run)
                          }, is_auto, TRUE)
@@ -157,9 +157,9 @@ read_genotypes <- function(x, y, assay, run) {
   bad <- which(!(is_missing | G == 0 | G == 1 | G == 2))
   if (length(bad)) {
     refuse(
-      "genotypes must be 0, 1 or 2, or, if missing, NA or a negative number, but that of ",
-      names_of(data)$row((bad[1] - 1) %% n + 1), " and ", names_of(data)$column((bad[1] - 1) %/% n + 1), " is ",
-      format(G[bad[1]]), if (G[bad[1]] < 2) ": round dosages"
+      "genotypes must be 0, 1 or 2, or, if missing, NA or a negative number; got ", format(G[bad[1]]), " for ",
+      names_of(data)$row((bad[1] - 1) %% n + 1), " and ", names_of(data)$column((bad[1] - 1) %/% n + 1),
+      if (G[bad[1]] < 2) ": round dosages"
     )
   }
   # Four samples a byte, the first one in its lowest bits.
@@ -179,7 +179,7 @@ snp_pairs <- function(x, y, snps = NULL, n_pairs = 1000, n_permutations = 0, blo
   given <- as.list(environment())
   run <- read_run(n_threads, max_memory, verbose)
   data <- read_genotypes(x, y, assay, run)
-  found <- compare_pairs(given, data, "snps", "pairs of SNPs are compared between", list(), run,
+  found <- compare_pairs(given, data, "snps", "pairs of SNPs", list(), run,
                          function(labels, options) .Call(C_snp_pairs, data$x, labels, options, run))
   n <- length(found$statistic)
   # In the core's order the class comes first, then the genotype of the second SNP.

@@ -14,10 +14,10 @@ permutation_test <- function(method, x, y, options = list(), blocks = NULL, grou
   may_stop <- if (is.null(stop)) is_auto else as_flag("stop", stop)
   seed <- as_seed(random_state)
   as_flag("verbose", verbose)
-  if (is.null(y)) refuse("a permutation test shuffles the samples' labels, but y is NULL: give them")
+  if (is.null(y)) refuse("y must hold the labels that a permutation test shuffles; got NULL")
   given <- arguments_of(method, x, y, options)
   if (!is.null(given$sample_weight) && any(given$sample_weight == 0)) {
-    refuse("samples of weight 0 have no label to permute: leave them out of x and y")
+    refuse("sample_weight must be above 0 for a permutation test; got 0: leave these samples out of x and y")
   }
   stage <- STAGES[[method]](given, TRUE)
   warn_without_effect(method, given)
@@ -30,7 +30,7 @@ permutation_test <- function(method, x, y, options = list(), blocks = NULL, grou
   found <- stage$fit(stage$target, run)
   warn(found$messages)
   scores <- found$scores
-  if (!all(is.finite(scores))) refuse("the scores of ", method, " aren't finite, so they can't be compared")
+  if (!all(is.finite(scores))) refuse("scores of ", method, " must be finite to be compared; got NaN or infinity")
   score_at <- function(labeling) {
     found <- stage$fit(labeling, run)
     list(scores = found$scores, overall = overall_statistic(found))

@@ -20,12 +20,12 @@ new_samples <- function(result, newdata, assay, run, y = NULL) {
   data <- read_features(newdata, y, assay, run, makes_dense = TRUE)
   own <- names(result$scores)
   if (data$x$n_cols != length(result$scores)) {
-    refuse("newdata must have the ", length(result$scores), " features of the fit, but has ", data$x$n_cols)
+    refuse("newdata must have the ", length(result$scores), " features of the fit; got ", data$x$n_cols)
   }
   if (!is.null(own) && !is.null(data$features) && !identical(own, data$features)) {
     j <- which(own != data$features)[1]
-    refuse("newdata must have the features of the fit in their order, but its feature ", j, " is '", data$features[j],
-           "' instead of '", own[j], "'")
+    refuse("newdata must have the features of the fit in their order; got '", data$features[j], "' as feature ", j,
+           " in place of '", own[j], "'")
   }
   names <- names_of(data, result$classes)
   # The core reads the features that have weight only.
@@ -34,8 +34,8 @@ new_samples <- function(result, newdata, assay, run, y = NULL) {
     place <- arrayInd(bad[1], dim(data$x$values))
     if (data$x$by_row) place <- rev(place)
     refuse(
-      "newdata contains NaN or infinity: first at ", names$row(place[1]), ", ", names$column(place[2]),
-      "; impute or drop it first"
+      "newdata must be finite; got NaN or infinity first at ", names$row(place[1]), ", ", names$column(place[2]),
+      ": impute or drop it"
     )
   }
   model <- result$model
@@ -69,7 +69,7 @@ nearest_class <- function(distances) max.col(-distances, ties.method = "first")
 explain <- function(result, newdata, y = NULL, top = 20, assay = 1, n_threads = 0, max_memory = NULL,
                     verbose = FALSE) {
   if (!inherits(result, "fastfs_im4e") && !inherits(result, "fastfs_immigrate")) {
-    refuse("result must be a result of im4e or immigrate, not of class ", class(result)[1])
+    refuse("result must be a result of im4e or immigrate; got class ", class(result)[1])
   }
   top <- as_whole("top", top, low = 1)
   run <- read_run(n_threads, max_memory, verbose)
@@ -82,8 +82,8 @@ explain <- function(result, newdata, y = NULL, top = 20, assay = 1, n_threads = 
     wanted <- match(y, result$classes)
     if (anyNA(wanted)) {
       refuse(
-        "y has the label ", quoted(y[is.na(wanted)][1]), ", which isn't one of the classes ",
-        some_of(quoted(result$classes))
+        "y must hold labels of the classes ", some_of(quoted(result$classes)), "; got ",
+        quoted(y[is.na(wanted)][1])
       )
     }
   }

@@ -43,7 +43,7 @@ projse_stage <- function(given, keep) {
   }
   stage <- list(data = data, target = target, run = run, fit = fit)
   if (kernel == "linear" && target$kind == "class") {
-    # The scores of many labelings at once, the columns of a matrix.
+    # Scores many labelings together: the columns of a matrix.
     stage$score_labelings <- function(labels, run) {
       core_result(.Call(C_projse_label_scores, data$x, labels, n_classes(target), options, run), names)
     }
@@ -51,7 +51,7 @@ projse_stage <- function(given, keep) {
   stage
 }
 
-# Classes, a matrix of numbers, or no target. Numbers that are no fractions are labels, unless they are a matrix.
+# Classes, a matrix of numbers, or no target. Whole numbers are labels, unless they are a matrix.
 projse_target <- function(y, data, run) {
   if (is.null(y)) return(list(kind = "none", values = rep(0, data$x$n_rows)))
   if (is.data.frame(y)) y <- read_columns(y, NA)$values
@@ -60,7 +60,7 @@ projse_target <- function(y, data, run) {
     if (fractions) y <- matrix(as_values(y, data, "number"))
     values <- read_matrix(y, "y", run)$values
     if (nrow(values) != data$x$n_rows) {
-      refuse("y must have a row for each of the ", data$x$n_rows, " samples of x, but has ", nrow(values))
+      refuse("y must have a row for each of the ", data$x$n_rows, " samples of x; got ", nrow(values))
     }
     return(list(kind = "number", values = values))
   }

@@ -21,7 +21,7 @@ family_stage <- function(method, given, keep = FALSE) {
       refuse("sample_weight must have one number for each of the ", n, " samples of x")
     }
     weights <- as.double(weights)
-    if (all(weights == 0)) refuse("sample_weight is zero for all samples, so that none is left: give some a weight")
+    if (all(weights == 0)) refuse("sample_weight must be above 0 for some samples; got 0 for all")
   }
   if (!is.null(distances)) {
     if (!is.matrix(distances) || !is.numeric(distances) || any(dim(distances) != n)) {
@@ -125,7 +125,7 @@ read_priors <- function(priors) {
 }
 
 class_priors <- function(priors, classes) {
-  if (is.null(classes)) refuse("priors need classes as y, but it holds numbers: leave priors out")
+  if (is.null(classes)) refuse("priors must be NULL for numbers as y, which have no classes: leave priors out")
   if (is.character(priors)) return(rep(1 / length(classes), length(classes)))
   if (!setequal(names(priors), classes) || length(priors) != length(classes)) {
     refuse("priors must have a share for each of the classes ", some_of(quoted(classes)), ", and for no others")
@@ -139,20 +139,20 @@ family_target <- function(method, given, data) {
   words <- if (is_rrelieff) c("auto", "number", "survival") else c("auto", "class", "number")
   target <- read_target(data$y, data, choose_word("target_type", given$target_type, words), is_rrelieff)
   if (is_rrelieff && target$kind == "class") {
-    refuse("y holds classes, but rrelieff is for numbers and times: use relieff for classes")
+    refuse("y must hold numbers or times for rrelieff; got classes: use relieff")
   }
   if (!is_rrelieff && target$kind == "survival") {
-    refuse("y holds events and times, which only rrelieff takes: use that")
+    refuse("y must hold classes or numbers; got events and times: use rrelieff")
   }
   if (identical(given$missing, "class")) {
     if (target$kind != "class") {
-      refuse("missing = \"class\" needs classes as y: choose missing = \"ignore\" for numbers and times")
+      refuse("y must hold classes for missing = \"class\": choose missing = \"ignore\" for numbers and times")
     }
     if (!is.null(given$n_targets)) {
-      refuse("missing = \"class\" uses all samples as targets: choose missing = \"ignore\" with n_targets")
+      refuse("n_targets must be NULL for missing = \"class\", which takes all samples: choose missing = \"ignore\"")
     }
     if (!is.null(given$ramp)) {
-      refuse("missing = \"class\" takes expected differences, which have no ramp: leave ramp out")
+      refuse("ramp must be NULL for missing = \"class\", which takes expected differences: leave ramp out")
     }
   }
   target

@@ -79,11 +79,11 @@ plot.fastfs <- function(x, n = 20, main = x$method, xlab = "score", ...) {
 
 add_scores <- function(experiment, result, prefix = result$method) {
   if (!is_experiment(experiment)) {
-    refuse("experiment must be a SummarizedExperiment, not of class ", class(experiment)[1])
+    refuse("experiment must be a SummarizedExperiment; got class ", class(experiment)[1])
   }
-  if (!inherits(result, "fastfs")) refuse("result must be a result of fastfs, not of class ", class(result)[1])
+  if (!inherits(result, "fastfs")) refuse("result must be a result of fastfs; got class ", class(result)[1])
   if (nrow(experiment) != length(result$scores)) {
-    refuse("experiment has ", nrow(experiment), " features, but result is of ", length(result$scores))
+    refuse("experiment must have the ", length(result$scores), " features of the result; got ", nrow(experiment))
   }
   needs_package("SummarizedExperiment", "for experiments")
   rows <- SummarizedExperiment::rowData(experiment)

@@ -11,14 +11,14 @@ stability <- function(method, x, y, options = list(), blocks = NULL, groups = NU
   shares <- list(fraction = fraction, confidence = confidence)
   for (name in names(shares)) {
     share <- as_number(name, shares[[name]])
-    if (!(share > 0 && share < 1)) refuse(name, " must lie between 0 and 1, but is ", share)
+    if (!(share > 0 && share < 1)) refuse(name, " must lie between 0 and 1; got ", share)
   }
   if (!(as_number("threshold", threshold) > 0.5 && threshold <= 1)) {
-    refuse("threshold must lie above 0.5 and be at most 1, but is ", threshold)
+    refuse("threshold must lie above 0.5 and be at most 1; got ", threshold)
   }
   seed <- as_seed(random_state)
   given <- arguments_of(method, x, y, options)
-  # Reads x and y of all samples, whose errors are then about these.
+  # Reads x and y of all samples, so that errors are about these.
   stage <- STAGES[[method]](given, FALSE)
   warn_without_effect(method, given)
   n <- stage$data$x$n_rows
@@ -94,7 +94,7 @@ print.fastfs_stability <- function(x, ...) {
     format(x$interval[2], digits = 3), "); ", length(x$selected_stable), " features are selected often\n", sep = ""
   )
   if (!is.na(x$rare_bound)) {
-    cat("of which at most ", format(x$rare_bound, digits = 3), " are rare ones, on average\n", sep = "")
+    cat("at most ", format(x$rare_bound, digits = 3), " of them are rare ones, on average\n", sep = "")
   }
   invisible(x)
 }

@@ -78,7 +78,7 @@ SEXP design_get(SEXP pointer, SEXP given_run) {
     return found;
 }
 
-/* A column a labeling: integers from 0, or numbers. */
+/* One column per labeling: integers from 0, or numbers. */
 SEXP design_labelings(SEXP pointer, SEXP first, SEXP given_count, SEXP has_numbers, SEXP n_samples, SEXP given_run) {
     const fastfs_design* design = handle_of(pointer, design_tag);
     const int count = Rf_asInteger(given_count), n = Rf_asInteger(n_samples), is_number = Rf_asLogical(has_numbers);

@@ -246,7 +246,7 @@ static SEXP manifest_fit(SEXP pointer, SEXP labels, SEXP n_classes_, SEXP given,
     plan.n_components = m;
     RETURN_FAILURE(call, fastfs_manifest_plan_fit(manifest, &options, &call.run, &plan));
     SEXP wanted = element(given_scale, "sigma");
-    if (wanted != R_NilValue && Rf_xlength(wanted) != plan.n_kernels) Rf_error("sigma is not one number a kernel");
+    if (wanted != R_NilValue && Rf_xlength(wanted) != plan.n_kernels) Rf_error("sigma must have one number per kernel");
 
     const R_xlen_t p = (R_xlen_t)plan.n_problems, k = (R_xlen_t)plan.n_kernels;
     SEXP found = PROTECT(new_list(15));

@@ -39,17 +39,17 @@ test_that("missing values are named", {
   expect_true(all(is.finite(relieff(replace(data$x, 5, NA), y, missing = "ignore")$scores)))
   labels <- y
   labels[7] <- NA
-  refused(relieff(data$x, labels), "y has no label \\(NA\\) for sample 7 \\(s7\\)")
+  refused(relieff(data$x, labels), "y must have a label for each sample; got NA for sample 7 \\(s7\\)")
 })
 
 test_that("y must be labels of all samples", {
-  refused(relieff(x, NULL), "but is NULL")
-  refused(relieff(x, y[-1]), "for each of the 40 samples of x, but has 39")
-  refused(relieff(x, rep("a", 40)), "at least two classes, but has only 'a'")
+  refused(relieff(x, NULL), "got NULL")
+  refused(relieff(x, y[-1]), "for each of the 40 samples of x; got 39")
+  refused(relieff(x, rep("a", 40)), "at least two classes; got only 'a'")
   refused(relieff(x, as.list(y)), "must be a vector or a factor")
-  refused(relief(x, x[, 1]), "must hold classes, but has values such as")
+  refused(relief(x, x[, 1]), "must hold classes; got values such as")
   refused(relieff(x, rep(c(0, 1, 2, 3), 10)), "which may be classes or numbers: give factor\\(y\\)")
-  ids <- "40 of the 40 samples are alone in their class, such as '(id)?1': if these are ids, give the labels in their place"
+  ids <- "got 40 of the 40 samples alone in their class, such as '(id)?1': if these are ids, give the labels in their place"
   refused(relieff(x, paste0("id", 1:40)), paste0(ids, "$"))
   refused(relieff(x, as.character(1:40)), paste0(ids, ", and if they are numbers, cut them into classes$"))
   refused(rrelieff(x, y), "use relieff for classes")
@@ -64,14 +64,14 @@ test_that("an assay or a column that isn't there is refused by the names there a
 })
 
 test_that("parameters are checked", {
-  refused(relieff(x, y, n_neighbors = 0), "n_neighbors must be at least 1, but is 0")
-  refused(relieff(x, y, n_neighbors = 2.5), "n_neighbors must be a whole number, not 2.5")
+  refused(relieff(x, y, n_neighbors = 0), "n_neighbors must be at least 1; got 0")
+  refused(relieff(x, y, n_neighbors = 2.5), "n_neighbors must be a whole number; got 2.5")
   refused(relieff(x, y, n_neighbors = 1e300), "n_neighbors must be at most 9007199254740992")
-  refused(relieff(x, y, n_neighbors = NA), "must be a whole number, not NA")
-  refused(relieff(x, y, scaling = "z"), "scaling must be \"auto\", \"range\", \"standard\" or NULL, not \"z\"")
-  refused(relieff(x, y, 13), "from 1 to the 12 features, but is 13")
+  refused(relieff(x, y, n_neighbors = NA), "must be a whole number; got NA")
+  refused(relieff(x, y, scaling = "z"), "scaling must be \"auto\", \"range\", \"standard\" or NULL; got \"z\"")
+  refused(relieff(x, y, 13), "from 1 to the 12 features; got 13")
   refused(relieff(x, y, max_memory = "lots"), "max_memory must be a number of bytes")
-  refused(relieff(x, y, verbose = NA), "verbose must be TRUE or FALSE, not NA")
+  refused(relieff(x, y, verbose = NA), "verbose must be TRUE or FALSE; got NA")
   refused(relieff(x, y, n_threads = -1), "n_threads|threads")
   refused(im4e(x, y, class_weight = c(z = 2)), "for some or all of the classes 'a', 'b'")
   refused(manifest(x, y, sigma = 1), "2 numbers, one for each class")
@@ -82,7 +82,7 @@ test_that("parameters are checked", {
 })
 
 test_that("the nearest name is named", {
-  refused(permutation_test("releiff", x, y), "not \"releiff\"; did you mean relieff\\?")
+  refused(permutation_test("releiff", x, y), "got \"releiff\"; did you mean relieff\\?")
   refused(stability("ReliefF", x, y), "did you mean relieff\\?")
   refused(fastfs_filter("multi_surf"), "did you mean multisurf\\?")
   refused(relieff(x, y, scaling = "standart"), "did you mean standard\\?")
@@ -131,7 +131,7 @@ test_that("memory beyond the budget is refused before the work", {
 
 test_that("sizes beyond 32 bits don't overflow", {
   # Vectors of 3e9 values, which R doesn't store.
-  refused(relieff(x, seq_len(3e9)), "for each of the 40 samples of x, but has 3000000000$")
+  refused(relieff(x, seq_len(3e9)), "for each of the 40 samples of x; got 3000000000$")
   refused(relieff(seq_len(3e9), y), "not a double vector")
   skip_if_not_installed("Matrix")
   wide <- Matrix::sparseMatrix(i = 1:40, j = 1:40, x = 1, dims = c(30000, 100000))
@@ -142,7 +142,7 @@ test_that("sizes beyond 32 bits don't overflow", {
 })
 
 test_that("scores to combine are checked", {
-  refused(manifest(x, y, combine = 1:3), "one score for each of the 12 features, but 3 of class integer")
+  refused(manifest(x, y, combine = 1:3), "one score for each of the 12 features; got 3 of class integer")
   refused(manifest(x, y, combine = c(NA, 1:11)), "missing or infinite")
   refused(manifest(x, y, combine = "t"), "combine must be \"f\"")
   refused(manifest(x, y, combine = function(x, y) "many"), "must return one score")

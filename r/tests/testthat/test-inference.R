@@ -63,10 +63,10 @@ test_that("designs without another labeling are refused", {
   )
   expect_error(
     permutation_test("surf", data$x, rep(c("a", "b"), each = 12), blocks = rep(1:2, 12), groups = rep(1:12, each = 2)),
-    "group '1' lies in the blocks '1', '2'"
+    "got group '1' in the blocks '1', '2'"
   )
   expect_error(
-    permutation_test("surf", data$x, data$y, blocks = c(NA, 2:24)), "missing values, but has some for sample 1"
+    permutation_test("surf", data$x, data$y, blocks = c(NA, 2:24)), "missing values; got some for sample 1"
   )
 })
 
@@ -230,10 +230,10 @@ test_that("covariates that can't be used are refused", {
     )
   }
   refused(1:3, "one row for each of the 24 samples")
-  refused(c(NA, 2:24), "missing values, but have some for sample 1")
-  refused(c(Inf, 2:24), "finite, but aren't for sample 1")
+  refused(c(NA, 2:24), "missing values; got some for sample 1")
+  refused(c(Inf, 2:24), "finite; got others for sample 1")
   refused(rep(1, 24), "must vary")
-  refused(data.frame(day = as.Date("2020-01-01") + 1:24), "'day' is of class Date")
+  refused(data.frame(day = as.Date("2020-01-01") + 1:24), "got class Date in 'day'")
   refused(as.numeric(data$y == "a"), "determine the labels")
   donor <- rep(1:12, each = 2)
   expect_error(

@@ -156,7 +156,7 @@ test_that("results can be printed, summarised, drawn and put into an experiment"
   rows <- SummarizedExperiment::rowData(experiment)
   expect_equal(rows$relieff_score, unname(found$scores))
   expect_equal(rows$relieff_ranking, unname(found$ranking))
-  expect_error(add_scores(experiment[1:5, ], found), "has 5 features, but result is of 12")
+  expect_error(add_scores(experiment[1:5, ], found), "the 12 features of the result; got 5")
 })
 
 test_that("the filter has the interface of mlr3filters", {

@@ -29,7 +29,7 @@ test_that("names that don't name each sample are refused, and the advice works",
   expect_error(relieff(x, wrong), pattern, class = "fastfs_invalid_argument")
   expect_identical(scores(relieff(x, unname(wrong))), scores(relieff(x, data$y)))
   twice <- stats::setNames(c(data$y, "b"), c(rownames(x), "s1"))
-  expect_error(relieff(x, twice), "must name each sample of x once, but 's1' comes twice: keep one")
+  expect_error(relieff(x, twice), "must name each sample of x once; got 's1' twice: keep one")
   matched(found <- relieff(x, twice[40:1][!duplicated(names(twice)[40:1])]))
   expect_identical(scores(found), scores(relieff(x, data$y)))
   bare <- unname(x)
@@ -104,7 +104,7 @@ for (table in names(TABLES)) for (form in names(FORMS)) local({
     expect_equal(best(whole, with_names(c(other = "a", named[order], one = "b"))), "g1")
 
     some <- order[1:30]
-    expect_error(relieff(whole, with_names(named[some])), "y must have a value for each sample of x, but has none for 10")
+    expect_error(relieff(whole, with_names(named[some])), "y must have a value for each sample of x; got none for 10")
     expect_equal(best(make(x, rownames(x) %in% names(named[some])), with_names(named[some])), "g1")
 
     for (change in c("toupper", "trimws", "make.names")) {
@@ -141,7 +141,7 @@ test_that("names of rows that were moved count, and the numbers of rows that wer
 
 test_that("a table of several columns is refused by what to give", {
   y <- data.frame(state = named, age = 1:40)[sample(40), ]
-  expect_error(relieff(x, y), "has 2 columns: give one of these, such as y\\[, 1, drop = FALSE\\]")
+  expect_error(relieff(x, y), "got 2 columns: give one of them, such as y\\[, 1, drop = FALSE\\]")
   expect_equal(best(x, y[, 1, drop = FALSE]), "g1")
 })
 
@@ -190,7 +190,7 @@ test_that("what belongs to features is matched by their names", {
   groups <- stats::setNames(rep(c("u", "v", "w"), 4), colnames(x))
   of_features(found <- ikdr(x, data$y, groups = groups[order]))
   expect_identical(scores(found), scores(ikdr(x, data$y, groups = unname(groups))))
-  expect_error(manifest(x, data$y, combine = f[-1]), "a value for each feature of x, but has none for 1 of 12: 'g1'")
+  expect_error(manifest(x, data$y, combine = f[-1]), "a value for each feature of x; got none for 1 of 12 \\('g1'")
   G <- matrix(rbinom(480, 2, 0.5), 40, dimnames = dimnames(x))
   of_features(of_features(found <- ld_clumps(G, f[order], n_clumps = 4, position = rev(f))))
   expect_identical(found, ld_clumps(G, unname(f), n_clumps = 4, position = unname(f)))

@@ -55,7 +55,7 @@ test_that("pairs without a finite statistic are left out with a warning", {
 test_that("pairs need two classes of four samples", {
   data <- tied_data()
   expect_error(
-    differential_correlation(data$x, rep(1:3, 20)), "compares two classes, but y has 3: '1', '2', '3'",
+    differential_correlation(data$x, rep(1:3, 20)), "two classes for differential correlation; got 3 \\('1', '2', '3'",
     class = "fastfs_invalid_argument"
   )
   expect_error(

@@ -56,8 +56,8 @@ test_that("x isn't copied into the result", {
 test_that("new samples with other features are refused", {
   data <- example_data()
   fit <- im4e(data$x, data$y)
-  expect_error(predict(fit, data$x[, -1]), "the 12 features of the fit, but has 11", class = "fastfs_invalid_argument")
-  expect_error(predict(fit, data$x[, 12:1]), "feature 1 is 'g12' instead of 'g1'", class = "fastfs_invalid_argument")
+  expect_error(predict(fit, data$x[, -1]), "the 12 features of the fit; got 11", class = "fastfs_invalid_argument")
+  expect_error(predict(fit, data$x[, 12:1]), "got 'g12' as feature 1 in place of 'g1'", class = "fastfs_invalid_argument")
   data$x[2, 3] <- NA
   expect_error(predict(fit, data$x), "sample 2 \\(s2\\)", class = "fastfs_invalid_argument")
   expect_error(explain(fit, data$x[1, , drop = FALSE], "c"), "the label 'c'", class = "fastfs_invalid_argument")
