@@ -15,7 +15,7 @@ fastfs::affinity_options kernel_options(const py::object& kernel, double sigma) 
     if (name == "rbf") return fastfs::rbf(sigma);
     if (name == "sqeuclidean") return fastfs::sqeuclidean();
     if (name == "linear") return fastfs::linear();
-    throw std::invalid_argument("kernel must be 'rbf', 'sqeuclidean' or 'linear', not '" + name + "'");
+    throw std::invalid_argument("kernel must be 'rbf', 'sqeuclidean' or 'linear'; got '" + name + "'");
 }
 
 // Returns the caller's array if it fits, or a new one for None.

@@ -50,7 +50,8 @@ const T* data_or_null(const py::object& given, const char* name, std::vector<py:
     return static_cast<const T*>(array.data());
 }
 
-// Returns an array that another process has sent, whose values may begin anywhere, as the core can read it in place.
+// Returns an array that another process has sent, with values at any address, in a form that the core can read in
+// place.
 template <class T>
 py::array_t<T, py::array::c_style> received(const py::handle& sent) {
     return py::module_::import("numpy").attr("require")(sent, py::dtype::of<T>(), "CA");

@@ -209,7 +209,7 @@ py::tuple immigrate_pairs(const Doubles& values, const Doubles& vectors, bool wi
     }
     const std::int64_t rank = vectors.shape(0), n = vectors.shape(1);
     const double *lambda = values.data(), *V = vectors.data();
-    if (n_pairs < 0) throw std::invalid_argument("n_pairs must not be negative, but is " + std::to_string(n_pairs));
+    if (n_pairs < 0) throw std::invalid_argument("n_pairs must not be negative; got " + std::to_string(n_pairs));
     const std::int64_t all = n % 2 == 0 ? n / 2 * (n - 1) : (n - 1) / 2 * n;
     const auto most = static_cast<std::size_t>(n_pairs < all ? n_pairs : all);
     std::vector<std::int64_t> a(most + 1), b(most + 1);  // an extra entry: pointers to arrays even for no pairs

@@ -18,7 +18,7 @@ void put_number(const fastfs_field& field, void* to, const py::handle& value) {
                 : value.cast<Number>();
     } catch (const py::cast_error&) {
         throw py::type_error(field.name + std::string(" must be ") +
-                             (std::is_integral_v<Number> ? "an integer" : "a number") + ", not " +
+                             (std::is_integral_v<Number> ? "an integer" : "a number") + "; got " +
                              py::repr(value).cast<std::string>());
     }
 }
@@ -86,7 +86,7 @@ std::int32_t choose(const std::string& option, const std::string& word, const Wo
         if (word == name) return value;
         known += (known.empty() ? "'" : ", '") + std::string(name) + "'";
     }
-    throw std::invalid_argument(option + " must be one of " + known + ", not '" + word + "'");
+    throw std::invalid_argument(option + " must be one of " + known + "; got '" + word + "'");
 }
 
 const char* word_of(std::int32_t value, const Words& words) {

@@ -42,8 +42,8 @@ template <class Struct>
 Struct read(const Struct* given, Struct defaults, const char* name) {
     if (given == nullptr) return defaults;
     const std::size_t size = given->struct_size;
-    require(is_struct_size<Struct>(size), name, ".struct_size is ", size,
-            ": set it to the sizeof of the struct, as the _INIT macros of fastfs.h do");
+    require(is_struct_size<Struct>(size), name, ".struct_size must be the size of the struct; got ", size,
+            ": set it as the _INIT macros of fastfs.h do");
     const auto* bytes = reinterpret_cast<const unsigned char*>(given);
     for (std::size_t i = sizeof(Struct); i < size; ++i) {
         require(bytes[i] == 0, name, " sets a field that this version of fastfs doesn't know: its struct_size is ",
@@ -69,7 +69,7 @@ void fill(Struct* given, const Struct& defaults, const char* name, F&& f) {
 template <class Struct>
 std::vector<Struct> read_all(const Struct* given, std::int64_t n, const Struct& defaults, const char* name) {
     require(given != nullptr, name, " must not be null");
-    require(n >= 1, name, " must hold at least one, not ", n);
+    require(n >= 1, name, " must hold at least one; got ", n);
     std::vector<Struct> all;
     const auto* bytes = reinterpret_cast<const unsigned char*>(given);
     for (std::int64_t i = 0; i < n; ++i) {

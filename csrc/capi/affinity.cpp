@@ -43,7 +43,7 @@ class GramBlocks : public Stream {
 
 Kernel read_kernel(const fastfs_affinity_options* given) {
     const auto options = read(given, FASTFS_AFFINITY_OPTIONS_INIT, "options");
-    require(options.reserved == 0, "options.reserved must be 0");
+    require(options.reserved == 0, "options.reserved must be 0; got ", options.reserved);
     switch (options.kernel) {
         case FASTFS_RBF:
             require_positive(options.sigma, "sigma");
@@ -53,12 +53,12 @@ Kernel read_kernel(const fastfs_affinity_options* given) {
         case FASTFS_LINEAR:
             return {Kernel::Kind::kLinear};
         case FASTFS_CUSTOM:
-            require(options.custom != nullptr, "a FASTFS_CUSTOM kernel needs its function: custom is null");
+            require(options.custom != nullptr, "custom must be a function for FASTFS_CUSTOM; got null");
             require_positive(options.sigma, "sigma");
             return {Kernel::Kind::kCustom, options.sigma, options.custom, options.user};
         default:
             throw InvalidArgument(
-                {"kernel must be one of FASTFS_RBF, FASTFS_SQEUCLIDEAN, FASTFS_LINEAR, FASTFS_CUSTOM, not ",
+                {"kernel must be one of FASTFS_RBF, FASTFS_SQEUCLIDEAN, FASTFS_LINEAR, FASTFS_CUSTOM; got ",
                  options.kernel});
     }
 }
@@ -74,7 +74,8 @@ fastfs_status fastfs_affinity(const fastfs_matrix* X_, const fastfs_affinity_opt
         const Kernel kernel = read_kernel(options);
         Run run = read_run(run_);
         const std::int64_t d = X.n_cols();
-        require(d <= kMostFeatures, "the ", d, " features have more pairs than can be stored");
+        require(d <= kMostFeatures, "X must have at most ", kMostFeatures,
+                " features, or their pairs can't be stored; got ", d);
         if (!run.is_question()) require_array(out, X.is_float32() ? 4 : 8, "out");
         table_affinity(X, kernel, run, out);
     });
@@ -86,8 +87,8 @@ fastfs_status fastfs_affinity_product(const fastfs_matrix* X_, const fastfs_affi
         const Samples X(read_matrix(X_));
         const Kernel kernel = read_kernel(options);
         Run run = read_run(run_);
-        require(p >= 1 && p <= kMostValues / 1024 / X.n_cols(),
-                "V must have at least one column and fit the memory, but has ", p);
+        require(p >= 1 && p <= kMostValues / 1024 / X.n_cols(), "V must have from 1 to ",
+                kMostValues / 1024 / X.n_cols(), " columns; got ", p);
         for (const auto& [array, name] : {std::pair<const void*, const char*>{V, "V"}, {out, "out"}}) {
             if (!run.is_question()) require_array(array, X.is_float32() ? 4 : 8, name);
         }
@@ -99,8 +100,7 @@ fastfs_status fastfs_gram_stream_new(int64_t n_features, const fastfs_run* run_,
     return guarded([&] {
         Run run = read_run(run_);
         require_output(run, stream, "stream");
-        require(n_features >= 1 && n_features <= kMostFeatures, "a Gram matrix needs from 1 to 4e8 features, not ",
-                n_features);
+        require(n_features >= 1 && n_features <= kMostFeatures, "n_features must be from 1 to 4e8; got ", n_features);
         *stream = new fastfs_stream(std::make_unique<GramBlocks>(n_features, run));
     });
 }
@@ -121,7 +121,7 @@ fastfs_status fastfs_eigh(int64_t n, double* A, double* w, const fastfs_run* run
         Run run = read_run(run_);
         require_output(run, A, "A");
         require_output(run, w, "w");
-        require(n >= 1 && n <= kMostFeatures, "a matrix needs from 1 to 4e8 rows, not ", n);
+        require(n >= 1 && n <= kMostFeatures, "n must be from 1 to 4e8; got ", n);
         eigh(n, A, w, run);
     });
 }
@@ -134,7 +134,7 @@ fastfs_status fastfs_pencil(int64_t n, double* K1, const double* K2, double* nu,
         require_output(run, K2, "K2");
         require_output(run, nu, "nu");
         require_output(run, rank, "rank");
-        require(n >= 1 && n <= kMostFeatures, "a matrix needs from 1 to 4e8 rows, not ", n);
+        require(n >= 1 && n <= kMostFeatures, "n must be from 1 to 4e8; got ", n);
         *rank = pencil(n, K1, K2, nu, run);
     });
 }
@@ -146,7 +146,7 @@ fastfs_status fastfs_nearest_features(const fastfs_matrix* X_, int64_t n_neighbo
         Run run = read_run(run_);
         require_size(X.n_cols(), 2, "the number of features");
         require(n_neighbors >= 1 && n_neighbors < X.n_cols(), "n_neighbors must be from 1 to the ", X.n_cols() - 1,
-                " other features, not ", n_neighbors);
+                " other features; got ", n_neighbors);
         require_output(run, neighbors, "neighbors");
         require_output(run, distances, "distances");
         run.require_memory(nearest_features_memory(X, n_neighbors, run.n_threads()),

@@ -11,51 +11,51 @@
 namespace fastfs::core {
 
 void require_size(std::int64_t n, std::int64_t least, const char* name) {
-    require(n >= least && n <= kMostFeatures, name, " must be from ", least, " to 4e8, not ", n);
+    require(n >= least && n <= kMostFeatures, name, " must be from ", least, " to 4e8; got ", n);
 }
 
 void require_fits(std::int64_t n_rows, std::int64_t n_cols, const char* name) {
-    require(n_cols <= kMostValues / n_rows, name, " of ", n_rows, " x ", n_cols,
-            " values is more than a machine can hold");
+    require(n_cols <= kMostValues / n_rows, name, " must fit the memory; got ", n_rows, " x ", n_cols,
+            " values: correct these sizes");
 }
 
 void require_array(const void* values, std::size_t alignment, const char* name) {
     require(values != nullptr, name, " must not be null");
-    require(reinterpret_cast<std::uintptr_t>(values) % alignment == 0, name,
-            " must be aligned to its values, but its address is no multiple of ", alignment,
-            ": copy it into an array of their type");
+    require(reinterpret_cast<std::uintptr_t>(values) % alignment == 0, name, " must be aligned to ", alignment,
+            " bytes: copy it into an array of its type");
 }
 
 void require_in_range(const std::int64_t* labels, std::int64_t n_rows, std::int64_t n_classes, const char* name) {
     require_array(labels, name);
     for (std::int64_t r = 0; r < n_rows; ++r) {
         if (labels[r] >= 0 && labels[r] < n_classes) continue;
-        refuse({name, " must lie in 0..", n_classes - 1, ", but that of ", Name::row(r), " is ", labels[r]});
+        refuse({name, " must be from 0 to ", n_classes - 1, "; got ", labels[r], " for ", Name::row(r)});
     }
 }
 
 void require_labels(const std::int64_t* labels, std::int64_t n_rows, std::int64_t n_classes) {
     require_array(labels, "labels");
-    require(n_classes >= 2 && n_classes <= n_rows, "n_classes must be from 2 to the ", n_rows, " rows, not ",
+    require(n_classes >= 2 && n_classes <= n_rows, "n_classes must be from 2 to the ", n_rows, " rows; got ",
             n_classes);
     std::vector<bool> seen(at(n_classes));
     require_in_range(labels, n_rows, n_classes);
     for (std::int64_t r = 0; r < n_rows; ++r) seen[at(labels[r])] = true;
     for (std::int64_t c = 0; c < n_classes; ++c) {
-        require(seen[at(c)], "no row has the label ", c);
+        require(seen[at(c)], "labels must have rows of each class; got none of ", Name::class_(c));
     }
 }
 
 void require_positive(double value, const char* name) {
-    require(value > 0 && std::isfinite(value), name, " must be a positive number, not ", value);
+    require(value > 0 && std::isfinite(value), name, " must be a positive number; got ", value);
 }
 
 void require_features(const std::int64_t* features, std::int64_t n, std::int64_t n_cols, const char* name) {
     require_array_or_null(features, name);
-    require(!features || (n >= 1 && n <= n_cols), name, " must be from 1 to ", n_cols, ", not ", n);
+    require(!features || (n >= 1 && n <= n_cols), name, " must name from 1 to ", n_cols, " columns of X; got ", n);
     for (std::int64_t k = 0; features && k < n; ++k) {
         require(features[k] >= 0 && features[k] < n_cols && (k == 0 || features[k] > features[k - 1]), name,
-                " must be ascending columns of X, but number ", k, " is ", features[k]);
+                " must be columns of X from 0 to ", n_cols - 1, " in ascending order; got ", features[k],
+                k > 0 ? " after " + std::to_string(features[k - 1]) : "");
     }
 }
 
@@ -71,8 +71,8 @@ void require_numbers(const double* values, std::int64_t n, const char* name, dou
     require_array(values, name);
     for (std::int64_t i = 0; i < n; ++i) {
         if (std::isfinite(values[i]) && values[i] >= least) continue;
-        throw InvalidArgument(
-            {name, " must be numbers", least == 0 ? " of at least 0" : "", ", but one is ", values[i]});
+        refuse({name, " must be finite numbers", least == 0 ? " of at least 0" : "", "; got ", values[i], " for ",
+                Name::row(i)});
     }
 }
 
@@ -80,7 +80,7 @@ void require_positive(const double* values, std::int64_t n, const char* name) {
     require_array(values, name);
     for (std::int64_t i = 0; i < n; ++i) {
         if (std::isfinite(values[i]) && values[i] > 0) continue;
-        throw InvalidArgument(std::string(name) + " must be positive numbers, but one is " + text(values[i]));
+        refuse({name, " must be positive numbers; got ", values[i], " in place ", i});
     }
 }
 

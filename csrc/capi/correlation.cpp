@@ -19,11 +19,11 @@ constexpr std::int64_t kFewestSamples = 4;  // of a class: the variance of Fishe
 fastfs_differential_correlation_options read_correlation_options(const fastfs_differential_correlation_options* given,
                                                                  const Matrix& X) {
     const auto o = read_options(given, FASTFS_DIFFERENTIAL_CORRELATION_OPTIONS_INIT);
-    require(X.n_rows() <= std::numeric_limits<std::int32_t>::max(),
-            "differential correlation compares at most 2^31 - 1 samples, not ", X.n_rows());
+    require(X.n_rows() <= std::numeric_limits<std::int32_t>::max(), "X must have at most 2^31 - 1 samples; got ",
+            X.n_rows());
     require_features(o.features, o.n_features, X.n_cols());
     const std::int64_t n_features = o.features ? o.n_features : X.n_cols();
-    require(n_features >= 2, "differential correlation compares pairs of features, but there is only one");
+    require(n_features >= 2, "X must have two features or more, which make pairs; got one");
     require_size(n_features, 2, "the number of features");
     require_labelings(o.labelings, o.n_labelings, X.n_rows());
     return o;
@@ -43,8 +43,8 @@ fastfs_status fastfs_differential_correlation(const fastfs_matrix* X_, const int
         const Classes classes(labels, X.n_rows(), 2);
         for (std::int64_t c = 0; c < 2; ++c) {
             if (classes.size(c) >= kFewestSamples) continue;
-            refuse({"differential correlation needs at least four samples in each class, but ", Name::class_(c),
-                    " has ", classes.size(c), ": give more samples"});
+            refuse({"each class must have four samples or more; got ", classes.size(c), " of ", Name::class_(c),
+                    ": give more, or leave the class out"});
         }
         const auto o = read_correlation_options(options, X);
         Run run = read_run(run_);

@@ -38,23 +38,23 @@ class DiscBlocks : public Stream {
     void update(const RowBlock& block, Run& run) override {
         const Matrix& X = block.X;
         require_only_X(block);
-        require(!X.is_sparse() || X.is_csr(), "a sparse block of X must be CSR, but is CSC: give X.tocsr()");
+        require(!X.is_sparse() || X.is_csr(), "a sparse block of X must be CSR; got CSC: give X.tocsr()");
         require_rows(block, data_.n_rows());
         if (X.n_rows() > 0) data_.update(X, block.first_row, run);
     }
     void merge(const Stream& other) override { data_.merge(static_cast<const DiscBlocks&>(other).data_); }
     // Ends a pass, the last one included.
-    void next(Run& run) override {
+    void next_pass(Run& run) override {
         data_.require_all_rows();
-        data_.next(run);
+        data_.next_pass(run);
     }
     void means(double* counts, double* means) const override {
         if (counts) data_.counts(counts);
         if (means) data_.means(means);
     }
     std::unique_ptr<Stream> copy() const override { return std::make_unique<DiscBlocks>(data_); }
-    void save(ByteWriter& to) const override { data_.save(to); }
-    void load(ByteReader& from) override { data_.load(from); }
+    void save_state(ByteWriter& to) const override { data_.save_state(to); }
+    void load_state(ByteReader& from) override { data_.load_state(from); }
 
     const DiscStream& data() const { return data_; }
 
@@ -66,11 +66,11 @@ class DiscBlocks : public Stream {
 DiscSet read_group(const fastfs_stream* stream, std::int64_t group, const Name& name) {
     const UseStream<DiscBlocks> use(stream, "stream");
     const DiscStream& data = use->data();
-    require(data.is_finished(), "the stream of ", name, " is in pass ", data.pass(), " of ", data.n_passes(),
-            ": end it by fastfs_disc_stream_finish first");
-    require(group >= 0 && group < data.n_groups(), "the stream of ", name, " has ", data.n_groups(),
-            " groups, and none is number ", group);
-    return data.set(group);
+    require(data.is_finished(), "the stream of ", name, " must be finished; got one in pass ", data.pass(), " of ",
+            data.n_passes(), ": call fastfs_disc_stream_finish first");
+    require(group >= 0 && group < data.n_groups(), "the group of ", name, " must be from 0 to ", data.n_groups() - 1,
+            "; got ", group);
+    return data.disc_set(group);
 }
 
 DiscSet read_set(const fastfs_disc_set& given, std::int64_t number) {
@@ -91,14 +91,16 @@ DiscSet read_set(const fastfs_disc_set& given, std::int64_t number) {
     s.n_components = given.n_components;
     s.custom = given.custom;
     s.user = given.user;
-    require(s.W || s.neighbors || s.sums || s.X, name, " has no X, no W, no neighbors and no stream");
-    require(s.n_features >= 4 && s.n_features <= kMostFeatures, "DiSC needs from 4 to 4e8 features, but ", name,
-            " has ", s.n_features);
+    require(s.W || s.neighbors || s.sums || s.X, name, " must have X, W, neighbors or a stream; got none of them");
+    require(s.n_features >= 4 && s.n_features <= kMostFeatures, name, " must have from 4 to 4e8 features; got ",
+            s.n_features);
     require(!s.W || (s.W->is_csr() && s.W->is_sparse() && s.W->n_rows() == s.W->n_cols()), "the graph W of ", name,
-            " must be a square CSR matrix, but is ", s.W ? s.W->n_rows() : 0, " x ", s.n_features, ", or dense");
+            " must be a square CSR matrix; got ", s.W && s.W->is_csr() ? "a CSR" : "another", " matrix of ",
+            s.W ? s.W->n_rows() : 0, " x ", s.n_features);
     require(!s.neighbors || s.W || (s.distances && s.n_neighbors >= 1), "the neighbors of ", name,
-            " need distances and n_neighbors >= 1");
-    require(s.n_components >= 0, "n_components must be at least 1, but is ", s.n_components, " in ", name);
+            " must come with distances and n_neighbors of at least 1; got ", s.distances ? "" : "no distances and ",
+            s.n_neighbors);
+    require(s.n_components >= 0, "n_components must be at least 1; got ", s.n_components, " in ", name);
     return s;
 }
 
@@ -112,14 +114,14 @@ std::int64_t default_components(std::int64_t n_features, std::int64_t n_sets) {
 }
 
 std::vector<DiscSet> read_sets(const fastfs_disc_set* sets, std::int64_t n_sets) {
-    require(n_sets >= 2, "DiSC needs at least two sets, not ", n_sets);
+    require(n_sets >= 2, "n_sets must be at least 2; got ", n_sets);
     std::vector<DiscSet> read;
     for (const auto& given : read_all(sets, n_sets, FASTFS_DISC_SET_INIT, "sets")) {
         const auto number = static_cast<std::int64_t>(read.size());
         read.push_back(read_set(given, number));
         const std::int64_t first = read.front().n_features, n = read.back().n_features;
-        require(n == first, "all sets must have the same features, but ", Name::set(0), " has ", first, " and ",
-                Name::set(number), " has ", n);
+        require(n == first, "all sets must have the same features; got ", first, " of ", Name::set(0), " and ", n,
+                " of ", Name::set(number));
     }
     for (DiscSet& set : read) {
         if (set.n_components == 0) set.n_components = default_components(set.n_features, n_sets);
@@ -130,10 +132,11 @@ std::vector<DiscSet> read_sets(const fastfs_disc_set* sets, std::int64_t n_sets)
 void require_scalable(const std::vector<DiscSet>& sets) {
     for (std::size_t s = 0; s < sets.size(); ++s) {
         const Name name = Name::set(static_cast<std::int64_t>(s));
-        require(!sets[s].W, "the affinities of ", name, " are given: scaling has no use");
-        require(sets[s].X.has_value(), "scaling needs X of ", name);
+        require(!sets[s].W, "scaling must be none if ", name, " has affinities, which aren't scaled");
+        require(sets[s].X.has_value(), name, " must have X to be scaled: give it, or scaling=None");
         require(!sets[s].X->is_sparse(),
-                "scaling='standard' centres features, which would fill sparse X: give a dense X, or scale it yourself");
+                "X must be dense for scaling='standard', which centres features; got a sparse X: make it dense, or "
+                "scale it without centring");
     }
 }
 
@@ -142,15 +145,15 @@ constexpr const char* kDiscFit = "fastfs_disc_fit";
 
 const DiscResult& result_of(const fastfs_fitted* fitted, std::int64_t set) {
     const DiscResults& sets = require_handle(fitted, "fitted").data.as<DiscResults>(kDiscFit);
-    require(set >= 0 && set < std::ssize(sets), "there are ", sets.size(), " sets, and none is number ", set);
+    require(set >= 0 && set < std::ssize(sets), "set must be from 0 to ", std::ssize(sets) - 1, "; got ", set);
     return sets[at(set)];
 }
 
 fastfs_disc_options read_disc_options(const fastfs_disc_options* options) {
     const auto o = read_options(options, FASTFS_DISC_OPTIONS_INIT);
     require(o.n_differential >= 0 && o.n_differential <= o.n_vectors,
-            "n_differential must lie between 1 and n_vectors=", o.n_vectors, ", but is ", o.n_differential);
-    require(o.reserved == 0, "the reserved field of the options must be 0, but is ", o.reserved);
+            "n_differential must be from 1 to n_vectors = ", o.n_vectors, "; got ", o.n_differential);
+    require(o.reserved == 0, "options.reserved must be 0; got ", o.reserved);
     return o;
 }
 
@@ -205,8 +208,8 @@ fastfs_status fastfs_disc_graph(const fastfs_fitted* fitted, int64_t set, int32_
     return guarded([&] {
         Run run = read_run(run_);
         const DiscResult& f = result_of(fitted, set);
-        require(f.W.n > 0, "the graph of ", Name::set(set), " is dense: it has no entries to write");
-        require(index_bits == 32 || index_bits == 64, "index_bits must be 32 or 64, not ", index_bits);
+        require(f.W.n > 0, "the graph of ", Name::set(set), " must be sparse to be written; got a dense one");
+        require(index_bits == 32 || index_bits == 64, "index_bits must be 32 or 64; got ", index_bits);
         if (!run.is_question()) {
             require_array(indptr, at(index_bits / 8), "indptr");
             require_array(indices, at(index_bits / 8), "indices");
@@ -217,8 +220,8 @@ fastfs_status fastfs_disc_graph(const fastfs_fitted* fitted, int64_t set, int32_
             write_graph(f, run, static_cast<int64_t*>(indptr), static_cast<int64_t*>(indices), weights);
             return;
         }
-        require(f.W.values.size() <= INT32_MAX, "the graph has ", f.W.values.size(),
-                " entries, which 32 bits can't count: take index_bits = 64");
+        require(f.W.values.size() <= INT32_MAX, "index_bits must be 64 for more than 2^31 - 1 entries; got 32 for ",
+                f.W.values.size());
         write_graph(f, run, static_cast<int32_t*>(indptr), static_cast<int32_t*>(indices), weights);
     });
 }
@@ -227,7 +230,7 @@ fastfs_status fastfs_disc_cuts(const fastfs_disc_set* sets, int64_t n_sets, cons
                                const int64_t* groups, int64_t n_groups, const fastfs_run* run_, double* cuts) {
     return guarded([&] {
         Run run = read_run(run_);
-        require(n_groups >= 1, "n_groups must be at least 1, but is ", n_groups);
+        require(n_groups >= 1, "n_groups must be at least 1; got ", n_groups);
         require_array(groups, "groups");
         require_output(run, cuts, "cuts");
         const fastfs_disc_options o = read_disc_options(options);
@@ -237,10 +240,10 @@ fastfs_status fastfs_disc_cuts(const fastfs_disc_set* sets, int64_t n_sets, cons
         for (std::int64_t k = 0; k < n_groups; ++k) {
             const std::int64_t* group = groups + k * p;
             require(std::all_of(group, group + p, [](std::int64_t m) { return m == 0 || m == 1; }),
-                    "groups must hold 0 and 1, but group ", k, " has other numbers");
+                    "groups must hold 0 and 1; got other numbers in group ", k);
             const auto members = std::count(group, group + p, 1);
-            require(members > 0 && members < p, "a group needs features in it and beside it, but group ", k, " has ",
-                    members, " of ", p);
+            require(members > 0 && members < p, "a group must have some of the ", p, " features, not all; got ",
+                    members, " in group ", k);
         }
         if (o.scaling == FASTFS_DISC_SCALING_STANDARD) require_scalable(conditions);
         disc_cuts(conditions, o, groups, n_groups, run, cuts);
@@ -255,15 +258,14 @@ fastfs_status fastfs_disc_stream_new(int64_t n_rows, int64_t n_cols, const int64
         require_output(run, stream, "stream");
         const fastfs_disc_options o = read_disc_options(options);
         require_size(n_rows, 2, "n_rows");
-        require(n_cols >= 4 && n_cols <= kMostFeatures, "DiSC needs from 4 to 4e8 features, but X has ", n_cols);
+        require(n_cols >= 4 && n_cols <= kMostFeatures, "n_cols must be from 4 to 4e8; got ", n_cols);
         require_labels(labels, n_rows, n_groups);
         require(o.scaling == FASTFS_DISC_SCALING_NONE,
-                "scaling='standard' needs X in memory: scale the rows before they come in blocks");
-        require(o.graph != FASTFS_GRAPH_LISTS,
-                "graph lists needs X in memory, but it comes in blocks of rows: choose graph knn");
-        require(o.graph != FASTFS_GRAPH_DENSE || n_cols <= FASTFS_DISC_MOST_SUMS,
-                "graph dense of rows in blocks is for up to ", int64_t{FASTFS_DISC_MOST_SUMS}, " features, but X has ",
-                n_cols, ": choose graph knn");
+                "scaling must be None for rows in blocks; got 'standard': scale the rows yourself");
+        require(o.graph != FASTFS_GRAPH_LISTS, "graph must be 'knn' or 'dense' for rows in blocks; got 'lists'");
+        require(o.graph != FASTFS_GRAPH_DENSE || n_cols <= FASTFS_DISC_MOST_SUMS, "X must have at most ",
+                std::int64_t{FASTFS_DISC_MOST_SUMS}, " features for graph='dense' and rows in blocks; got ", n_cols,
+                ": choose graph='knn'");
         run.require_memory(DiscStream::memory(n_rows, n_cols, labels, n_groups),
                            {"what DiSC keeps of ", n_groups, " groups with ", n_cols, " features"});
         *stream = new fastfs_stream(std::make_unique<DiscBlocks>(n_rows, n_cols, labels, n_groups, o));
@@ -274,9 +276,9 @@ fastfs_status fastfs_disc_stream_finish(fastfs_stream* stream, const fastfs_run*
     return guarded([&] {
         const UseStream<DiscBlocks> use(stream, "stream");
         Run run = read_run(run_);
-        require(!use->data().is_finished(), "the stream has come to its end: it can be given to fastfs_disc_fit");
+        require(!use->data().is_finished(), "the stream must not have come to its end: give it to fastfs_disc_fit");
         require_last_pass(*use);
-        use->next(run);
+        use->next_pass(run);
     });
 }
 

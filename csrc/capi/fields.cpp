@@ -28,10 +28,10 @@ void Field::require_allowed(const void* options) const {
         const auto number = static_cast<double>(value);
         if (number >= range_.low && number <= range_.high) return;
         if (std::any_of(values_.begin(), values_.end(), [&](std::int32_t word) { return number == word; })) return;
-        if (*range_.text) refuse({name_, " must ", range_.text, value});
+        if (*range_.text) refuse({name_, " must ", range_.text, "; got ", value});
         const bool is_low = number < range_.low;
         refuse({name_, " must be ", is_low ? "at least " : "at most ",
-                static_cast<std::int64_t>(is_low ? range_.low : range_.high), ", but is ", value});
+                static_cast<std::int64_t>(is_low ? range_.low : range_.high), "; got ", value});
     };
     if (type_ == FASTFS_INT32) check(*reinterpret_cast<const std::int32_t*>(at));
     if (type_ == FASTFS_INT64) check(*reinterpret_cast<const std::int64_t*>(at));
@@ -54,10 +54,10 @@ fastfs_field Field::described(const void* initial) const {
 
 namespace {
 
-constexpr Range kNotNegativeBut{0, kMostFinite, "be a number of at least 0, but is "};
-constexpr Range kPairs{1, static_cast<double>(kMostValues), "be from 1 to 2^50, not "};
+constexpr Range kNotNegativeBut{0, kMostFinite, "be a number of at least 0"};
+constexpr Range kPairs{1, static_cast<double>(kMostValues), "be from 1 to 2^50"};
 constexpr Range kIterations{1, kMostIterations};
-constexpr Range kAboveZero{kLeastPositive, kInfinity, "be a number above 0, up to infinity, not "};
+constexpr Range kAboveZero{kLeastPositive, kInfinity, "be a number above 0, up to infinity"};
 
 const Words kScalings{{"none", FASTFS_SCALE_NONE}, {"range", FASTFS_SCALE_RANGE}, {"standard", FASTFS_SCALE_STANDARD}};
 
@@ -69,8 +69,8 @@ std::vector<Field> iteration_fields(std::vector<Field> others) {
         {"sigma_rule",
          &Options::sigma_rule,
          {{"given", FASTFS_MARGIN_SIGMA_GIVEN}, {"auto", FASTFS_MARGIN_SIGMA_AUTO}},
-         "be one of FASTFS_MARGIN_SIGMA_*, not "},
-        {"max_iter", &Options::max_iter, Range{1, kMostIterations, "be from 1 to 1000000, but is "}},
+         "be one of FASTFS_MARGIN_SIGMA_*"},
+        {"max_iter", &Options::max_iter, Range{1, kMostIterations, "be from 1 to 1000000"}},
         {"tol", &Options::tol, kNotNegativeBut},
     };
     fields.insert(fields.end(), others.begin(), others.end());
@@ -82,21 +82,21 @@ std::vector<Field> iteration_fields(std::vector<Field> others) {
 const std::vector<Field>& fields_of(const fastfs_margin_options*) {
     using O = fastfs_margin_options;
     static const std::vector<Field> fields{
-        {"scaling", &O::scaling, kScalings, "be one of FASTFS_SCALE_*, not "},
+        {"scaling", &O::scaling, kScalings, "be one of FASTFS_SCALE_*"},
         {"keep",
          &O::keep,
          {{"none", FASTFS_KEEP_NONE},
           {"manhattan", FASTFS_KEEP_MANHATTAN},
           {"sqeuclidean", FASTFS_KEEP_SQUARED_EUCLIDEAN}},
-         "be one of FASTFS_KEEP_*, not "},
+         "be one of FASTFS_KEEP_*"},
         {"missing",
          &O::missing,
          {{"error", FASTFS_MISSING_ERROR}, {"ignore", FASTFS_MISSING_IGNORE}, {"class", FASTFS_MISSING_CLASS}},
-         "be one of FASTFS_MISSING_*, not "},
+         "be one of FASTFS_MISSING_*"},
         {"ramp",
          &O::ramp,
          {{"none", FASTFS_RAMP_NONE}, {"given", FASTFS_RAMP_GIVEN}, {"sd", FASTFS_RAMP_DEVIATION}},
-         "be one of FASTFS_RAMP_*, not "},
+         "be one of FASTFS_RAMP_*"},
         {"ramp_low", &O::ramp_low},
         {"ramp_high", &O::ramp_high},
         {"levels", &O::levels, Sizes{"n_cols"}},
@@ -132,7 +132,7 @@ const std::vector<Field>& fields_of(const fastfs_relief_options*) {
           {"swrf", FASTFS_SWRF},
           {"murelief", FASTFS_MU_RELIEF},
           {"rrelieff", FASTFS_RRELIEFF}},
-         "be from FASTFS_RELIEF to FASTFS_RRELIEFF, not "},
+         "be from FASTFS_RELIEF to FASTFS_RRELIEFF"},
         {"closed_form", &O::closed_form},
         {"n_neighbors", &O::n_neighbors, kCount},
         {"n_targets", &O::n_targets},
@@ -141,13 +141,13 @@ const std::vector<Field>& fields_of(const fastfs_relief_options*) {
         {"radius",
          &O::radius,
          {{"all", FASTFS_RADIUS_ALL}, {"sample", FASTFS_RADIUS_SAMPLE}},
-         "be FASTFS_RADIUS_ALL or FASTFS_RADIUS_SAMPLE, not "},
+         "be FASTFS_RADIUS_ALL or FASTFS_RADIUS_SAMPLE"},
         {"dead_band", &O::dead_band, kNotNegative},
         {"sigma", &O::sigma, kPositive},
         {"target",
          &O::target,
          {{"class", FASTFS_TARGET_CLASS}, {"number", FASTFS_TARGET_NUMBER}, {"survival", FASTFS_TARGET_SURVIVAL}},
-         "be one of FASTFS_TARGET_*, not "},
+         "be one of FASTFS_TARGET_*"},
         {"y", &O::y, Sizes{"n_rows"}},
         {"events", &O::events, Sizes{"n_rows"}},
         {"priors", &O::priors, Sizes{"n_classes"}},
@@ -173,10 +173,10 @@ const std::vector<Field>& fields_of(const fastfs_immigrate_options*) {
         {"prefilter",
          &O::prefilter,
          {{"none", FASTFS_PREFILTER_NONE}, {"im4e", FASTFS_PREFILTER_IM4E}, {"auto", FASTFS_PREFILTER_AUTO}},
-         "be one of FASTFS_PREFILTER_*, not "},
+         "be one of FASTFS_PREFILTER_*"},
         {"smallest",
          &O::smallest,
-         {0, kMostFinite, "be a number of at least 0, or FASTFS_SMALLEST_AUTO, not "},
+         {0, kMostFinite, "be a number of at least 0, or FASTFS_SMALLEST_AUTO"},
          {{"auto", FASTFS_SMALLEST_AUTO}}},
         {"negligible", &O::negligible, kNotNegative},
         {"features", &O::features, Sizes{"n_features"}},
@@ -193,7 +193,7 @@ const std::vector<Field>& fields_of(const fastfs_manifest_options*) {
         {"form",
          &O::form,
          {{"pencil", FASTFS_MANIFEST_PENCIL}, {"spd", FASTFS_MANIFEST_SPD}, {"spsd", FASTFS_MANIFEST_SPSD}},
-         "be FASTFS_MANIFEST_PENCIL, FASTFS_MANIFEST_SPD or FASTFS_MANIFEST_SPSD, not "},
+         "be FASTFS_MANIFEST_PENCIL, FASTFS_MANIFEST_SPD or FASTFS_MANIFEST_SPSD"},
         {"accuracy",
          &O::accuracy,
          {{"auto", FASTFS_MANIFEST_AUTO},
@@ -202,12 +202,12 @@ const std::vector<Field>& fields_of(const fastfs_manifest_options*) {
           {"low_rank_high", FASTFS_MANIFEST_LOW_RANK_HIGH},
           {"domains", FASTFS_MANIFEST_DOMAINS}},
          "be FASTFS_MANIFEST_AUTO, FASTFS_MANIFEST_EXACT, FASTFS_MANIFEST_DOMAINS, FASTFS_MANIFEST_LOW_RANK or "
-         "FASTFS_MANIFEST_LOW_RANK_HIGH, not "},
+         "FASTFS_MANIFEST_LOW_RANK_HIGH"},
         {"rank", &O::rank, kCount},
         {"multiclass",
          &O::multiclass,
          {{"ovr", FASTFS_MANIFEST_OVR}, {"ovo", FASTFS_MANIFEST_OVO}},
-         "be FASTFS_MANIFEST_OVR or FASTFS_MANIFEST_OVO, not "},
+         "be FASTFS_MANIFEST_OVR or FASTFS_MANIFEST_OVO"},
         {"seed", &O::seed},
         {"custom", &O::custom},
         {"first_problem", &O::first_problem},
@@ -225,7 +225,7 @@ const std::vector<Field>& fields_of(const fastfs_manifest_scale*) {
          {{"median", FASTFS_MANIFEST_SIGMA_MEDIAN},
           {"percentile", FASTFS_MANIFEST_SIGMA_PERCENTILE},
           {"given", FASTFS_MANIFEST_SIGMA_GIVEN}}},
-        {"normalize", &O::normalize, Range{0, 1000, "lie between 0 and 1000, but is "}},
+        {"normalize", &O::normalize, Range{0, 1000, "lie between 0 and 1000"}},
         {"value", &O::value},
         {"sigma", &O::sigma, Sizes{"n_kernels"}},
     };
@@ -238,25 +238,25 @@ const std::vector<Field>& fields_of(const fastfs_projse_options*) {
         {"kernel",
          &O::kernel,
          {{"linear", FASTFS_LINEAR}, {"poly", FASTFS_POLY}, {"rbf", FASTFS_RBF}},
-         "be FASTFS_LINEAR, FASTFS_POLY or FASTFS_RBF, not "},
+         "be FASTFS_LINEAR, FASTFS_POLY or FASTFS_RBF"},
         {"degree", &O::degree, kCount},
         {"sigma_rule",
          &O::sigma_rule,
          {{"mean", FASTFS_PROJSE_SIGMA_MEAN},
           {"sqrt_m", FASTFS_PROJSE_SIGMA_SQRT_ROWS},
           {"given", FASTFS_PROJSE_SIGMA_GIVEN}},
-         "be one of FASTFS_PROJSE_SIGMA_*, not "},
+         "be one of FASTFS_PROJSE_SIGMA_*"},
         {"sigma", &O::sigma},
         {"center",
          &O::center,
          {{"no", 0}, {"yes", 1}, {"auto", FASTFS_PROJSE_CENTER_AUTO}},
-         "be 0, 1 or FASTFS_PROJSE_CENTER_AUTO, not "},
+         "be 0, 1 or FASTFS_PROJSE_CENTER_AUTO"},
         {"normalize", &O::normalize, kFlag},
         {"from_y", &O::from_y, kFlag},
         {"beyond",
          &O::beyond,
          {{"none", FASTFS_PROJSE_STOP}, {"residual", FASTFS_PROJSE_RESIDUAL}},
-         "be FASTFS_PROJSE_STOP or FASTFS_PROJSE_RESIDUAL, not "},
+         "be FASTFS_PROJSE_STOP or FASTFS_PROJSE_RESIDUAL"},
         {"eps", &O::eps, kNotNegativeBut},
         {"n_select", &O::n_select, kCount},
         {"custom", &O::custom},
@@ -270,21 +270,21 @@ const std::vector<Field>& fields_of(const fastfs_disc_options*) {
         {"graph",
          &O::graph,
          {{"dense", FASTFS_GRAPH_DENSE}, {"knn", FASTFS_GRAPH_KNN}, {"lists", FASTFS_GRAPH_LISTS}},
-         "be one of FASTFS_GRAPH_*, not "},
+         "be one of FASTFS_GRAPH_*"},
         {"constant",
          &O::constant,
          {{"drop", FASTFS_CONSTANT_DROP}, {"project", FASTFS_CONSTANT_PROJECT}},
-         "be one of FASTFS_CONSTANT_*, not "},
+         "be one of FASTFS_CONSTANT_*"},
         {"bandwidth_neighbors", &O::bandwidth_neighbors, kCount},
         {"n_neighbors", &O::n_neighbors, kCount},
-        {"density", &O::density, Range{0, 1, "lie in [0, 1], but is "}},
+        {"density", &O::density, Range{0, 1, "lie in [0, 1]"}},
         {"n_vectors", &O::n_vectors, kCount},
         {"n_differential", &O::n_differential},
         {"seed", &O::seed},
         {"scaling",
          &O::scaling,
          {{"none", FASTFS_DISC_SCALING_NONE}, {"standard", FASTFS_DISC_SCALING_STANDARD}},
-         "be one of FASTFS_DISC_SCALING_*, not "},
+         "be one of FASTFS_DISC_SCALING_*"},
     };
     return fields;
 }
@@ -297,11 +297,11 @@ const std::vector<Field>& fields_of(const fastfs_ikdr_kernels*) {
         {"scaling",
          &O::scaling,
          {{"none", FASTFS_SCALE_NONE}, {"standard", FASTFS_SCALE_STANDARD}},
-         "be FASTFS_SCALE_NONE or FASTFS_SCALE_STANDARD, not "},
+         "be FASTFS_SCALE_NONE or FASTFS_SCALE_STANDARD"},
         {"width",
          &O::width,
          {{"mean_squared", FASTFS_WIDTH_MEAN_SQUARED}, {"mean", FASTFS_WIDTH_MEAN}, {"given", FASTFS_WIDTH_GIVEN}},
-         "be one of FASTFS_WIDTH_*, not "},
+         "be one of FASTFS_WIDTH_*"},
         {"delta", &O::delta},
         {"matrices", &O::matrices, Sizes{"n_kernels", "n_samples", "n_samples"}},
         {"n_samples", &O::n_samples},
@@ -321,15 +321,15 @@ const std::vector<Field>& fields_of(const fastfs_ikdr_options*) {
         {"interpretability",
          &O::interpretability,
          {{"laplacian", FASTFS_IKDR_LAPLACIAN}, {"distance", FASTFS_IKDR_DISTANCE}},
-         "be FASTFS_IKDR_LAPLACIAN or FASTFS_IKDR_DISTANCE, not "},
+         "be FASTFS_IKDR_LAPLACIAN or FASTFS_IKDR_DISTANCE"},
         {"solver",
          &O::solver,
          {{"projected_gradient", FASTFS_IKDR_PROJECTED_GRADIENT}, {"admm", FASTFS_IKDR_ADMM}},
-         "be FASTFS_IKDR_PROJECTED_GRADIENT or FASTFS_IKDR_ADMM, not "},
+         "be FASTFS_IKDR_PROJECTED_GRADIENT or FASTFS_IKDR_ADMM"},
         {"max_iter", &O::max_iter, kIterations},
         {"max_inner", &O::max_inner, kIterations},
         {"tol", &O::tol, kNotNegative},
-        {"rho", &O::rho, Range{kLeastPositive, kMostFinite, "be a finite number above 0, not "}},
+        {"rho", &O::rho, Range{kLeastPositive, kMostFinite, "be a finite number above 0"}},
         {"A", &O::A, Sizes{"n_samples", "n_components"}},
         {"weights", &O::weights, Sizes{"n_kernels"}},
         {"seed", &O::seed},
@@ -343,7 +343,7 @@ const std::vector<Field>& fields_of(const fastfs_differential_correlation_option
         {"correlation",
          &O::correlation,
          {{"pearson", FASTFS_PEARSON}, {"spearman", FASTFS_SPEARMAN}},
-         "be FASTFS_PEARSON or FASTFS_SPEARMAN, not "},
+         "be FASTFS_PEARSON or FASTFS_SPEARMAN"},
         {"n_pairs", &O::n_pairs, kPairs},
         {"features", &O::features, Sizes{"n_features"}},
         {"n_features", &O::n_features},
@@ -360,7 +360,7 @@ const std::vector<Field>& fields_of(const fastfs_interaction_options*) {
         {"transform",
          &O::transform,
          {{"none", FASTFS_INTERACTION_VALUES}, {"rank", FASTFS_INTERACTION_RANKS}},
-         "be FASTFS_INTERACTION_VALUES or FASTFS_INTERACTION_RANKS, not "},
+         "be FASTFS_INTERACTION_VALUES or FASTFS_INTERACTION_RANKS"},
         {"n_classes", &O::n_classes},
         {"n_pairs", &O::n_pairs, kPairs},
         {"features", &O::features, Sizes{"n_features"}},
@@ -387,8 +387,8 @@ const std::vector<Field>& fields_of(const fastfs_snp_pairs_options*) {
 const std::vector<Field>& fields_of(const fastfs_ld_clumps_options*) {
     using O = fastfs_ld_clumps_options;
     static const std::vector<Field> fields{
-        {"r2", &O::r2, Range{0, 1, "be from 0 to 1, not "}},
-        {"window", &O::window, Range{0, static_cast<double>(kMostValues), "be from 0 to 2^50, not "}},
+        {"r2", &O::r2, Range{0, 1, "be from 0 to 1"}},
+        {"window", &O::window, Range{0, static_cast<double>(kMostValues), "be from 0 to 2^50"}},
         {"n_clumps", &O::n_clumps},
         {"positions", &O::positions, Sizes{"n_cols"}},
         {"chromosomes", &O::chromosomes, Sizes{"n_cols"}},
@@ -411,7 +411,7 @@ const std::vector<Field>& fields_of(const fastfs_design_options*) {
         {"n_covariates", &O::n_covariates},
         {"records", &O::records, kFlag},
         {"keeps_names", &O::keeps_names, kFlag},
-        {"n_permutations", &O::n_permutations, Range{0, 0xfffffffe, "be from 0 to 2^32 - 2, not "}},
+        {"n_permutations", &O::n_permutations, Range{0, 0xfffffffe, "be from 0 to 2^32 - 2"}},
         {"seed", &O::seed},
         {"shuffled", &O::shuffled, kFlag},
     };
@@ -427,7 +427,7 @@ const std::vector<Field>& fields_of(const fastfs_null_options*) {
         {"by_score", &O::by_score, kFlag},
         {"ranks_by_z", &O::ranks_by_z, kFlag},
         {"stop", &O::stop, kFlag},
-        {"fdr", &O::fdr, {{"bh", FASTFS_FDR_BH}, {"by", FASTFS_FDR_BY}}, "be FASTFS_FDR_BH or FASTFS_FDR_BY, not "},
+        {"fdr", &O::fdr, {{"bh", FASTFS_FDR_BH}, {"by", FASTFS_FDR_BY}}, "be FASTFS_FDR_BH or FASTFS_FDR_BY"},
     };
     return fields;
 }

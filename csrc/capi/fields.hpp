@@ -13,7 +13,7 @@
 
 namespace fastfs::core {
 
-// The values that a number can have: `name` must `text`, such as "be a positive number, not ", before the value.
+// The values that a number can have: `name` must `text`, such as "be a positive number".
 // Without a text the message names the bound. Everything is allowed unless a row has a range.
 struct Range {
     double low = 0, high = 0;
@@ -25,9 +25,9 @@ constexpr double kMostFinite = std::numeric_limits<double>::max();
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr Range kAny{-kInfinity, kInfinity, "", false};
 constexpr Range kCount{1, kInfinity};
-constexpr Range kFlag{0, 1, "be 0 or 1, not "};
-constexpr Range kPositive{kLeastPositive, kMostFinite, "be a positive number, not "};
-constexpr Range kNotNegative{0, kMostFinite, "be a number of at least 0, not "};
+constexpr Range kFlag{0, 1, "be 0 or 1"};
+constexpr Range kPositive{kLeastPositive, kMostFinite, "be a positive number"};
+constexpr Range kNotNegative{0, kMostFinite, "be a number of at least 0"};
 
 // The words for the values of an enumeration, or for values of a number outside its range.
 using Words = std::vector<std::pair<const char*, std::int32_t>>;
@@ -40,7 +40,7 @@ class Field {
     template <class Options, class Value>
     Field(const char* name, Value Options::* member, Range range = kAny, const Words& words = {})
         : Field(name, type_of(static_cast<Value*>(nullptr)), offset_of(member), range, words, {}) {}
-    // An enumeration, whose value must be one of the words.
+    // An enumeration: its value must be one of the words.
     template <class Options>
     Field(const char* name, std::int32_t Options::* member, const Words& words, const char* text)
         : Field(name, FASTFS_INT32, offset_of(member), {1, 0, text}, words, {}) {}

@@ -15,7 +15,7 @@
 
 namespace fastfs::core {
 
-// A variable whose address distinguishes handles of one type from those of others.
+// A variable with an address that distinguishes handles of one type from all others.
 template <class Data>
 inline char kind_of_handle = 0;
 
@@ -30,7 +30,7 @@ struct Handle {
     const void* const kind = &kind_of_handle<Data>;
     Data data;
     mutable std::mutex mutex;
-    mutable std::atomic<std::thread::id> user{};  // the thread whose call holds the mutex
+    mutable std::atomic<std::thread::id> user{};  // the thread of the call that holds the mutex
 };
 
 // Throws InvalidArgument unless `handle` is a handle of its type. argument: its name in the function's declaration.
@@ -38,7 +38,7 @@ template <class H>
 H& require_handle(H* handle, const char* argument) {
     require(handle != nullptr, argument, " must not be null");
     require(handle->kind == &kind_of_handle<typename H::Content>, argument, " must be a ", H::kType,
-            ", but is a handle of another type, or freed");
+            "; got a handle of another type, or a freed one");
     return *handle;
 }
 

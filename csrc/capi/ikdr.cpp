@@ -22,14 +22,14 @@ using namespace fastfs::core;
 KernelSource read_ikdr_kernels(const fastfs_ikdr_kernels* kernels) {
     require(kernels != nullptr, "kernels must not be null");
     const auto given = read_options(kernels, FASTFS_IKDR_KERNELS_INIT, "kernels");
-    require((given.X != nullptr) != (given.matrices != nullptr), "kernels must have either X or matrices, but have ",
+    require((given.X != nullptr) != (given.matrices != nullptr), "kernels must have either X or matrices; got ",
             given.X ? "both" : "neither");
     KernelSource source;
     source.n_kernels = given.n_kernels;
     if (given.matrices) {
         const std::int64_t n = given.n_samples;
-        require(n >= 2 && n <= kMostFeatures, "kernels need from 2 to 4e8 samples, not ", n);
-        require(given.n_kernels >= 1, "n_kernels must be at least 1 with matrices, but is ", given.n_kernels);
+        require(n >= 2 && n <= kMostFeatures, "n_samples must be from 2 to 4e8; got ", n);
+        require(given.n_kernels >= 1, "n_kernels must be at least 1 with matrices; got ", given.n_kernels);
         require_fits(given.n_kernels, n * n, "an array of matrices");
         require(!given.groups, "groups must be null with matrices, which have no features");
         require_array(given.matrices, "matrices");
@@ -40,14 +40,14 @@ KernelSource read_ikdr_kernels(const fastfs_ikdr_kernels* kernels) {
     source.X.emplace(read_matrix(given.X));
     const Matrix& X = *source.X;
     const std::int64_t d = X.n_cols();
-    require(!X.is_sparse(), "X must be dense");
+    require(!X.is_sparse(), "X must be dense; got a sparse X: make it dense");
     require_size(X.n_rows(), 2, "the number of samples");
     require_size(d, 1, "the number of features");
-    require(given.n_kernels >= 0 && given.n_kernels <= d, "n_kernels must be from 0 to the ", d, " features, not ",
+    require(given.n_kernels >= 0 && given.n_kernels <= d, "n_kernels must be from 0 to the ", d, " features; got ",
             given.n_kernels);
-    require(given.n_kernels <= 1 || given.n_kernels == d || given.groups, given.n_kernels, " kernels of ", d,
-            " features need groups, but groups is null: give each feature the number of its kernel");
-    require(given.n_kernels > 1 || !given.groups, "groups need n_kernels above 1, but it is ", given.n_kernels);
+    require(given.n_kernels <= 1 || given.n_kernels == d || given.groups, "groups must give each of the ", d,
+            " features the number of its kernel for n_kernels = ", given.n_kernels, "; got null");
+    require(given.n_kernels > 1 || !given.groups, "n_kernels must be above 1 with groups; got ", given.n_kernels);
     if (given.width == FASTFS_WIDTH_GIVEN) require_positive(given.delta, "delta");
     source.n_samples = X.n_rows();
     source.standardize = given.scaling == FASTFS_SCALE_STANDARD;
@@ -59,28 +59,28 @@ KernelSource read_ikdr_kernels(const fastfs_ikdr_kernels* kernels) {
         std::vector<bool> seen(at(source.n_kernels));
         for (std::int64_t a = 0; a < d; ++a) {
             const std::int64_t group = given.groups[a];
-            require(group >= 0 && group < source.n_kernels, "groups must lie in 0..", source.n_kernels - 1,
-                    ", but that of feature ", a, " is ", group);
+            require(group >= 0 && group < source.n_kernels, "groups must be from 0 to ", source.n_kernels - 1, "; got ",
+                    group, " for ", Name::column(a));
             seen[at(group)] = true;
         }
         const auto missing = std::find(seen.begin(), seen.end(), false) - seen.begin();
-        require(missing == source.n_kernels, "each of ", source.n_kernels, " groups must have a feature, but number ",
-                missing, " has none");
+        require(missing == source.n_kernels, "groups must have a feature of each of the ", source.n_kernels,
+                " kernels; got none of ", missing);
         source.groups = given.groups;
     }
     return source;
 }
 
 void require_options(const fastfs_ikdr_options& o, std::int64_t n_samples) {
-    require(o.n_components >= 1 && o.n_components <= n_samples, "n_components must lie between 1 and the ", n_samples,
-            " samples, but is ", o.n_components);
+    require(o.n_components >= 1 && o.n_components <= n_samples, "n_components must be from 1 to the ", n_samples,
+            " samples; got ", o.n_components);
     require_array(o.lambdas, "lambdas");
     for (std::int64_t l = 0; l < o.n_lambdas; ++l) {
-        require(o.lambdas[l] >= 0 && std::isfinite(o.lambdas[l]), "lam must be a number of at least 0, not ",
+        require(o.lambdas[l] >= 0 && std::isfinite(o.lambdas[l]), "lam must be a number of at least 0; got ",
                 o.lambdas[l]);
     }
     require(o.solver != FASTFS_IKDR_ADMM || (std::isfinite(o.tau) && std::isfinite(o.zeta)),
-            "the solver admm needs finite tau and zeta, but has infinite ones: give both, such as 10");
+            "tau and zeta must be finite for solver='admm'; got ", o.tau, " and ", o.zeta, ": give both, such as 10");
 }
 
 }  // namespace
@@ -143,13 +143,13 @@ fastfs_status fastfs_ikdr_evaluate(const fastfs_matrix* K_, const int64_t* label
                                    const fastfs_run* run_, double* objective, double* gradient) {
     return guarded([&] {
         const Matrix K = read_matrix(K_);
-        require(K.is_dense() && K.n_rows() == K.n_cols(), "K must be dense and square, but is ", K.n_rows(), " x ",
-                K.n_cols(), ", or not dense");
+        require(K.is_dense() && K.n_rows() == K.n_cols(), "K must be dense and square; got ",
+                K.is_dense() ? "" : "a sparse one of ", K.n_rows(), " x ", K.n_cols());
         Run run = read_run(run_);
         require_array(A, "A");
         require_output(run, objective, "objective");
         require_array_or_null(gradient, "gradient");
-        require(repeats >= 1, "repeats must be at least 1, not ", repeats);
+        require(repeats >= 1, "repeats must be at least 1; got ", repeats);
         require_labels(labels, K.n_rows(), n_classes);
         const auto o = resolve(read_options(options, FASTFS_IKDR_OPTIONS_INIT), n_classes);
         require_options(o, K.n_rows());
@@ -183,7 +183,7 @@ fastfs_status fastfs_ikdr_embed(const fastfs_ikdr_model* model, const fastfs_mat
         require_output(run, out, "out");
         const auto m = read(model, FASTFS_IKDR_MODEL_INIT, "model");
         const Matrix X = read_matrix(X_);
-        require(!X.is_sparse(), "X must be dense");
+        require(!X.is_sparse(), "X must be dense; got a sparse X: make it dense");
         require_size(m.n_kernels, 1, "the number of kernels");
         require_size(m.n_support, 1, "the number of support samples");
         require_size(m.n_components, 1, "n_components");
@@ -196,13 +196,12 @@ fastfs_status fastfs_ikdr_embed(const fastfs_ikdr_model* model, const fastfs_mat
         require_array(m.scales, "scales of the model");
         require_array(m.support, "support of the model");
         require_array(m.coefficients, "coefficients of the model");
-        require(m.begins[0] == 0, "begins must start with 0, but starts with ", m.begins[0]);
+        require(m.begins[0] == 0, "begins must start with 0; got ", m.begins[0]);
         for (std::int64_t kernel = 0; kernel < m.n_kernels; ++kernel) {
-            require(m.begins[kernel + 1] >= m.begins[kernel], "begins must not descend, but does after kernel ",
-                    kernel);
+            require(m.begins[kernel + 1] >= m.begins[kernel], "begins must not descend; got ", m.begins[kernel + 1],
+                    " after ", m.begins[kernel]);
             require(!(m.weights[kernel] > 0) || m.deltas[kernel] > 0,
-                    "a kernel with weight must have a positive delta, but that of kernel ", kernel, " is ",
-                    m.deltas[kernel]);
+                    "deltas must be positive for kernels with weight; got ", m.deltas[kernel], " for kernel ", kernel);
         }
         const std::int64_t width = m.begins[m.n_kernels];
         require_fits(m.n_support, width, "the support");
@@ -212,8 +211,8 @@ fastfs_status fastfs_ikdr_embed(const fastfs_ikdr_model* model, const fastfs_mat
         require_numbers(m.support, m.n_support * width, "support");
         require_numbers(m.coefficients, m.n_support * m.n_components, "coefficients");
         for (std::int64_t c = 0; c < width; ++c) {
-            require(m.features[c] >= 0 && m.features[c] < X.n_cols(), "features must lie in the ", X.n_cols(),
-                    " columns of X, but one is ", m.features[c]);
+            require(m.features[c] >= 0 && m.features[c] < X.n_cols(), "features must be columns of X from 0 to ",
+                    X.n_cols() - 1, "; got ", m.features[c]);
         }
         ikdr_embed(m, X, run, out);
     });

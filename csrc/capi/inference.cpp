@@ -42,34 +42,36 @@ void require_column(const std::int64_t* values, std::int64_t n_samples, std::int
     require_array_or_null(names, name_of_names);
     if (values == nullptr) return;
     require(n_values >= 1 && n_values <= std::numeric_limits<std::int32_t>::max(), "the number of ", name,
-            " must be from 1 to 2^31 - 1, not ", n_values);
+            " must be from 1 to 2^31 - 1; got ", n_values);
     require_in_range(values, n_samples, n_values, name);
     for (std::int64_t k = 0; names && k < n_values; ++k) {
-        require(names[k] != nullptr, name_of_names, " must not hold null pointers, but name ", k, " is one");
+        require(names[k] != nullptr, name_of_names, " must hold names; got null in place ", k);
     }
 }
 
 void require_flag(std::int32_t value, const char* name) {
-    require(value == 0 || value == 1, name, " must be 0 or 1, not ", value);
+    require(value == 0 || value == 1, name, " must be 0 or 1; got ", value);
 }
 
 fastfs_design_options read_design_options(const fastfs_design_options* given) {
     const auto o = read_options(given, FASTFS_DESIGN_OPTIONS_INIT);
     require_size(o.n_samples, 1, "n_samples");
-    require((o.labels != nullptr) != (o.numbers != nullptr), "a design has labels or numbers: give one of them");
+    require((o.labels != nullptr) != (o.numbers != nullptr), "a design must have labels or numbers; got ",
+            o.labels ? "both" : "neither");
     require_column(o.labels, o.n_samples, o.n_labels, o.label_names, "labels", "label_names");
     require_column(o.blocks, o.n_samples, o.n_blocks, o.block_names, "blocks", "block_names");
     require_column(o.groups, o.n_samples, o.n_groups, o.group_names, "groups", "group_names");
     if (o.numbers) require_numbers(o.numbers, o.n_samples, "numbers");
     require_size(o.n_covariates, o.covariates ? 1 : 0, "n_covariates");
-    require(o.covariates || o.n_covariates == 0, "covariates must not be null if n_covariates is ", o.n_covariates);
+    require(o.covariates || o.n_covariates == 0, "covariates must hold ", o.n_covariates,
+            " columns, as n_covariates says; got null");
     if (o.covariates) {
         require_fits(o.n_samples, o.n_covariates, "covariates");
         require_array(o.covariates, "covariates");
         for (std::int64_t i = 0; i < o.n_samples; ++i) {
             for (std::int64_t j = 0; j < o.n_covariates; ++j) {
-                require(std::isfinite(o.covariates[i * o.n_covariates + j]),
-                        "covariates must be finite, but aren't in ", Name::row(i), ": drop this sample");
+                require(std::isfinite(o.covariates[i * o.n_covariates + j]), "covariates must be finite; got ",
+                        o.covariates[i * o.n_covariates + j], " in ", Name::row(i), ": drop this sample");
             }
         }
     }
@@ -79,7 +81,7 @@ fastfs_design_options read_design_options(const fastfs_design_options* given) {
 // Refuses labelings or subsamples outside those that there are, and more of them than a machine can hold.
 void require_part(std::int64_t first, std::int64_t count, std::int64_t n, std::int64_t n_samples) {
     require(first >= 0 && count >= 0 && first <= n && count <= n - first, "first and first + count must be from 0 to ",
-            n, ", but are ", first, " and ", first, " + ", count);
+            n, "; got ", first, " and ", first, " + ", count);
     require_fits(n_samples, count, "an array");
 }
 
@@ -88,10 +90,9 @@ fastfs_null_options read_null_options(const fastfs_null_options* given) {
     require_size(o.n_features, 1, "n_features");
     require_array(o.scores, "scores");
     for (std::int64_t k = 0; k < o.n_features; ++k) {
-        require(std::isfinite(o.scores[k]), "scores must be finite, but that of ", Name::column(k), " is ",
-                o.scores[k]);
+        require(std::isfinite(o.scores[k]), "scores must be finite; got ", o.scores[k], " for ", Name::column(k));
     }
-    require(!std::isinf(o.statistic), "statistic must be finite, or NAN for the largest score, not ", o.statistic);
+    require(!std::isinf(o.statistic), "statistic must be finite, or NAN for the largest score; got ", o.statistic);
     return o;
 }
 
@@ -100,15 +101,15 @@ void add_rows(Null& null, const double* scores, const double* statistics, std::i
     const std::int64_t d = null.n_features();
     for (std::int64_t b = 0; b < count; ++b) {
         for (std::int64_t k = 0; k < d; ++k) {
-            require(std::isfinite(scores[b * d + k]), "scores must be finite, but that of ", Name::column(k),
-                    " under labeling ", null.next() + b, " is ", scores[b * d + k]);
+            require(std::isfinite(scores[b * d + k]), "scores must be finite; got ", scores[b * d + k], " for ",
+                    Name::column(k), " under labeling ", null.next() + b);
         }
-        require(!statistics || std::isfinite(statistics[b]), "statistics must be finite, but that of labeling ",
-                null.next() + b, " isn't");
+        require(!statistics || std::isfinite(statistics[b]), "statistics must be finite; got ", statistics[b],
+                " for labeling ", null.next() + b);
     }
     for (std::int64_t b = 0; b < count; ++b) {
         const double* row = scores + b * d;
-        null.add(row, statistics ? statistics[b] : *std::max_element(row, row + d));
+        null.add_labeling(row, statistics ? statistics[b] : *std::max_element(row, row + d));
         if (null.next() <= 0) return;  // rows beyond an early end are of no pass
     }
 }
@@ -117,23 +118,21 @@ fastfs_stability_options read_stability_options(const fastfs_stability_options* 
     const auto o = read(given, FASTFS_STABILITY_OPTIONS_INIT, "options");
     require_size(o.n_selections, 2, "n_selections");
     require_size(o.n_features, 1, "n_features");
-    require(o.selected || o.scores, "stability compares selections or scores: give one of them");
+    require(o.selected || o.scores, "selected or scores must be given; got neither");
     require_flag(o.halves, "halves");
-    require(o.threshold > 0.5 && o.threshold <= 1, "threshold must lie above 0.5 and be at most 1, but is ",
-            o.threshold);
+    require(o.threshold > 0.5 && o.threshold <= 1, "threshold must lie above 0.5 and be at most 1; got ", o.threshold);
     if (o.selected) {
         require_array(o.selected, "selected");
         require_array(o.begins, "begins");
-        require(o.begins[0] == 0, "begins must start with 0, not ", o.begins[0]);
+        require(o.begins[0] == 0, "begins must start with 0; got ", o.begins[0]);
         for (std::int64_t m = 0; m < o.n_selections; ++m) {
             const std::int64_t begin = o.begins[m], n = o.begins[m + 1] - begin;
             require(n >= 0 && n <= o.n_features, "selection ", m, " must have from 0 to the ", o.n_features,
-                    " features, not ", n);
+                    " features; got ", n);
             for (std::int64_t e = begin; e < begin + n; ++e) {
                 const std::int64_t least = e > begin ? o.selected[e - 1] + 1 : 0;
                 require(o.selected[e] >= least && o.selected[e] < o.n_features, "selection ", m,
-                        " must name columns from 0 to ", o.n_features - 1, " in ascending order, but has ",
-                        o.selected[e]);
+                        " must name columns from 0 to ", o.n_features - 1, " in ascending order; got ", o.selected[e]);
             }
         }
     }
@@ -213,7 +212,7 @@ fastfs_status fastfs_design_subsamples(const fastfs_design* design, const fastfs
         const Design& d = require_handle(design, "design").data;
         const auto o = read(options, FASTFS_SUBSAMPLES_OPTIONS_INIT, "options");
         require_flag(o.halves, "halves");
-        require(o.fraction > 0 && o.fraction < 1, "fraction must lie between 0 and 1, but is ", o.fraction);
+        require(o.fraction > 0 && o.fraction < 1, "fraction must lie between 0 and 1; got ", o.fraction);
         require_part(first, count, kMostLabelings, d.n_samples());
         require_array(taken, "taken");
         d.write_subsamples(o, first, count, taken);
@@ -227,7 +226,7 @@ fastfs_status fastfs_null_new(const fastfs_design* design, const fastfs_null_opt
         const Run run = read_run(run_);
         require_output(run, null, "null");
         require(d.confounded().empty(), d.confounded());
-        require(d.n_labelings() >= 1, "n_permutations of the design must be at least 1, not 0");
+        require(d.n_labelings() >= 1, "n_permutations of the design must be at least 1; got 0");
         const auto o = read_null_options(options);
         run.require_memory(160 * o.n_features, "the sums of the scores", "give fewer features");
         *null = std::make_unique<fastfs_null>(d, o, run).release();
@@ -241,11 +240,11 @@ fastfs_status fastfs_null_add(fastfs_null* null, const double* scores, const dou
     return guarded([&] {
         const Use<fastfs_null> use(null, "null");
         require_array(next, "next");
-        require(use->next() >= 0, "the null has all labelings: call fastfs_null_get");
-        require(*next == use->next(), "labeling ", use->next(), " comes next, not ", *next,
-                ": hand over what fastfs_null_add wrote to next");
+        require(use->next() >= 0, "null must lack labelings; got one with all: call fastfs_null_get");
+        require(*next == use->next(), "next must be labeling ", use->next(), "; got ", *next,
+                ": hand over the number that fastfs_null_add wrote to it");
         require(count >= 0 && count <= use->room(), "count must be from 0 to the ", use->room(),
-                " labelings to come, not ", count);
+                " labelings to come; got ", count);
         if (count > 0) require_array(scores, "scores");
         require_array_or_null(statistics, "statistics");
         add_rows(*use, scores, statistics, count);

@@ -17,19 +17,20 @@ using namespace fastfs::core;
 const Name kOther = Name::of_matrix(1, "other");
 
 void require_target(const std::int64_t* labels, const double* y, const fastfs_interaction_options& o, std::int64_t n) {
-    require((labels == nullptr) != (y == nullptr), "one of labels and y must be given, and the other one be null");
+    require((labels == nullptr) != (y == nullptr), "one of labels and y must be null, and the other one not; got ",
+            labels ? "both" : "neither");
     if (labels) {
-        require(o.n_classes >= 2, "n_classes must be at least 2, not ", o.n_classes);
+        require(o.n_classes >= 2, "n_classes must be at least 2; got ", o.n_classes);
         require_labels(labels, n, o.n_classes);
     } else {
-        require(o.n_classes == 0, "n_classes must be 0 with y, not ", o.n_classes);
+        require(o.n_classes == 0, "n_classes must be 0 with y; got ", o.n_classes);
         require_array(y, "y");
         require_numbers(y, n, "y");
     }
 }
 
 void require_permutations(const fastfs_interaction_options& o, std::int64_t n) {
-    require(o.n_labelings >= 0, "n_labelings must be at least 0, not ", o.n_labelings);
+    require(o.n_labelings >= 0, "n_labelings must be at least 0; got ", o.n_labelings);
     if (o.n_labelings == 0) return;
     require_fits(o.n_labelings, n, "the labelings");
     if (o.n_classes > 0) {
@@ -46,10 +47,10 @@ fastfs_interaction_options read_interaction_options(const fastfs_interaction_opt
     const auto o = read_options(given, FASTFS_INTERACTION_OPTIONS_INIT);
     require_features(o.features, o.n_features, X.n_cols());
     const std::int64_t n_features = o.features ? o.n_features : X.n_cols();
-    require(has_other || n_features >= 2, "the scan of interactions takes pairs of features, but there is only one");
+    require(has_other || n_features >= 2, "X must have two features or more, which make pairs; got one");
     require_size(n_features, 1, "the number of features");
     require(o.n_covariates >= 0 && o.n_covariates <= X.n_rows(), "n_covariates must be from 0 to the ", X.n_rows(),
-            " samples, not ", o.n_covariates);
+            " samples; got ", o.n_covariates);
     if (o.n_covariates > 0) {
         require_array(o.covariates, "covariates");
         require_numbers(o.covariates, X.n_rows() * o.n_covariates, "covariates");
@@ -74,9 +75,9 @@ fastfs_status fastfs_interaction_scan(const fastfs_matrix* X_, const fastfs_matr
         if (other_) {
             other.emplace(read_matrix(other_, kOther));
             require_size(other->n_cols(), 1, "the number of features");
-            require(other->n_rows() == X.n_rows(), Message() << kX << " and " << kOther
-                                                             << " must have the same rows, but have " << X.n_rows()
-                                                             << " and " << other->n_rows());
+            require(other->n_rows() == X.n_rows(), Message()
+                                                       << kX << " and " << kOther << " must have the same rows; got "
+                                                       << X.n_rows() << " and " << other->n_rows());
         }
         Run run = read_run(run_);
         fill_fitted(run, result, FASTFS_INTERACTION_RESULT_INIT, fitted,

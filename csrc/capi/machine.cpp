@@ -42,7 +42,8 @@ fastfs_status fastfs_check_matrix(const fastfs_matrix* X) {
 
 fastfs_status fastfs_exp_seconds(int32_t dtype, int64_t n, int32_t repeats, double* seconds) {
     return guarded([&] {
-        require(n > 0 && repeats > 0 && seconds, "n and repeats must be positive, and seconds not null");
+        require(n > 0 && repeats > 0 && seconds, "n and repeats must be positive, and seconds not null; got ", n, ", ",
+                repeats, " and ", seconds ? "an address" : "null");
         auto measure = [&](auto zero) {
             using T = decltype(zero);
             Buffer<T> x(n);
@@ -55,7 +56,7 @@ fastfs_status fastfs_exp_seconds(int32_t dtype, int64_t n, int32_t repeats, doub
         if (dtype == FASTFS_FLOAT32) {
             measure(0.0f);
         } else {
-            require(dtype == FASTFS_FLOAT64, "dtype must be FASTFS_FLOAT32 or FASTFS_FLOAT64");
+            require(dtype == FASTFS_FLOAT64, "dtype must be FASTFS_FLOAT32 or FASTFS_FLOAT64; got ", dtype);
             measure(0.0);
         }
     });
@@ -63,7 +64,7 @@ fastfs_status fastfs_exp_seconds(int32_t dtype, int64_t n, int32_t repeats, doub
 
 fastfs_status fastfs_register_blas(const fastfs_blas* table) {
     return guarded([&] {
-        require(table != nullptr, "the BLAS table is null");
+        require(table != nullptr, "the BLAS table must not be null");
         register_blas(*table);
     });
 }

@@ -26,15 +26,15 @@ namespace {
 using namespace fastfs::core;
 
 void check_options(const fastfs_manifest_options& o, std::int64_t n_scales, std::int64_t n_components, std::int64_t d) {
-    require(o.reserved == 0, "the reserved field of options must be 0, but is ", o.reserved);
-    require(o.first_problem >= 0 && o.n_problems >= 0, "first_problem and n_problems must not be negative, but are ",
+    require(o.reserved == 0, "options.reserved must be 0; got ", o.reserved);
+    require(o.first_problem >= 0 && o.n_problems >= 0, "first_problem and n_problems must not be negative; got ",
             o.first_problem, " and ", o.n_problems);
-    require(n_scales >= 1 && n_scales <= 1000, "n_scales must lie between 1 and 1000, but is ", n_scales);
-    require(n_components >= 0 && n_components <= d, "n_components must lie between 0 and the ", d, " features, but is ",
+    require(n_scales >= 1 && n_scales <= 1000, "n_scales must be from 1 to 1000; got ", n_scales);
+    require(n_components >= 0 && n_components <= d, "n_components must be from 0 to the ", d, " features; got ",
             n_components);
     require(
         o.accuracy == FASTFS_MANIFEST_AUTO || o.accuracy == FASTFS_MANIFEST_EXACT || o.form == FASTFS_MANIFEST_PENCIL,
-        "the accuracies domains, low_rank and low_rank_high exist in the pencil form only");
+        "form must be \"pencil\" for the accuracies domains, low_rank and low_rank_high");
 }
 
 void check_scale(const fastfs_manifest_scale& scale, std::int64_t n_kernels) {
@@ -44,18 +44,18 @@ void check_scale(const fastfs_manifest_scale& scale, std::int64_t n_kernels) {
             break;
         case FASTFS_MANIFEST_SIGMA_PERCENTILE:
             require(scale.value > 0 && scale.value < 100,
-                    "sigma_percentile (the value of a scale) must lie between 0 and 100, both excluded, but is ",
+                    "sigma_percentile (the value of a scale) must lie between 0 and 100, both excluded; got ",
                     scale.value);
             break;
         case FASTFS_MANIFEST_SIGMA_GIVEN:
             require_array(scale.sigma, "sigma");
             for (std::int64_t k = 0; k < n_kernels; ++k) {
-                require(scale.sigma[k] > 0 && std::isfinite(scale.sigma[k]), "sigma must hold positive numbers, not ",
+                require(scale.sigma[k] > 0 && std::isfinite(scale.sigma[k]), "sigma must hold positive numbers; got ",
                         scale.sigma[k]);
             }
             break;
         default:
-            throw InvalidArgument({"the rule of a scale must be one of FASTFS_MANIFEST_SIGMA_*, not ", scale.rule});
+            throw InvalidArgument({"the rule of a scale must be one of FASTFS_MANIFEST_SIGMA_*; got ", scale.rule});
     }
     for (const Field& field : fields_of(&scale)) field.require_allowed(&scale);
 }
@@ -112,7 +112,7 @@ class ManifestBlocks : public Stream {
     void update(const RowBlock& block, Run& run) override {
         const Matrix& X = block.X;
         require(!block.Y, "block.Y must be null for a stream of ManiFeSt");
-        require(!X.is_sparse() || X.is_csr(), "a sparse block of X must be CSR, but is CSC: give X.tocsr()");
+        require(!X.is_sparse() || X.is_csr(), "a sparse block of X must be CSR; got CSC: give X.tocsr()");
         require_in_range(block.labels, X.n_rows(), data_.n_groups(), "groups");
         data_.sums().update(X, block.labels, run);
     }
@@ -124,11 +124,11 @@ class ManifestBlocks : public Stream {
         if (means) data_.sums().means(means);
     }
     std::unique_ptr<Stream> copy() const override { return std::make_unique<ManifestBlocks>(data_); }
-    void save(ByteWriter& to) const override { data_.sums().save(to); }
-    void load(ByteReader& from) override {
-        Buffer<double> numbers = data_.sums().read(from);
+    void save_state(ByteWriter& to) const override { data_.sums().save_state(to); }
+    void load_state(ByteReader& from) override {
+        Buffer<double> numbers = data_.sums().read_numbers(from);
         from.expect_end();
-        data_.sums().set(std::move(numbers));
+        data_.sums().set_numbers(std::move(numbers));
     }
 
     const ManifestSums& data() const { return data_; }
@@ -152,9 +152,9 @@ fastfs_status fastfs_manifest_new(const fastfs_matrix* chunks, int64_t n_chunks,
     return guarded([&] {
         Run run = read_run(run_);
         require_output(run, manifest, "manifest");
-        require(n_chunks >= 1, "X needs at least one chunk, but n_chunks is ", n_chunks);
+        require(n_chunks >= 1, "n_chunks must be at least 1; got ", n_chunks);
         require(chunks != nullptr, "X must not be null");
-        require(keep_distances == 0 || keep_distances == 1, "keep_distances must be 0 or 1, not ", keep_distances);
+        require(keep_distances == 0 || keep_distances == 1, "keep_distances must be 0 or 1; got ", keep_distances);
         std::vector<Matrix> X;
         for (const auto& chunk : read_all(chunks, n_chunks, FASTFS_MATRIX_INIT, "X")) {
             if (n_chunks == 1) {
@@ -165,8 +165,7 @@ fastfs_status fastfs_manifest_new(const fastfs_matrix* chunks, int64_t n_chunks,
         }
         Samples samples(std::move(X));
         require(samples.n_cols() >= 2 && samples.n_cols() <= kMostFeatures,
-                "ManiFeSt compares features with each other and needs from 2 to 4e8 of them, but X has ",
-                samples.n_cols(), " feature(s)");
+                "X must have from 2 to 4e8 features, which are compared with each other; got ", samples.n_cols());
         *manifest = new fastfs_manifest(std::move(samples), keep_distances == 1, run);
     });
 }
@@ -185,7 +184,7 @@ fastfs_status fastfs_manifest_plan_fit(const fastfs_manifest* manifest, const fa
             const std::int64_t n_features = data ? data->samples().n_cols() : p.n_features;
             const std::int64_t most = data ? data->samples().n_rows() : p.n_groups;
             require(p.n_classes >= 2 && p.n_classes <= most, "n_classes must be from 2 to the ", most,
-                    data ? " rows, not " : " groups, not ", p.n_classes);
+                    data ? " rows; got " : " groups; got ", p.n_classes);
             check_options(how, p.n_scales, p.n_components, n_features);
             const fastfs_manifest_plan found =
                 data ? data->plan(p.n_classes, how, p.n_scales, p.n_components, run)
@@ -223,7 +222,8 @@ fastfs_status fastfs_manifest_stream_new(int64_t n_features, int64_t n_groups, c
         const auto how = read_options(options, FASTFS_MANIFEST_OPTIONS_INIT);
         check_options(how, 1, 0, n_features);
         require(how.accuracy != FASTFS_MANIFEST_LOW_RANK_HIGH,
-                "accuracy must not be FASTFS_MANIFEST_LOW_RANK_HIGH for sums");
+                "accuracy must be another one than FASTFS_MANIFEST_LOW_RANK_HIGH for sums: choose "
+                "FASTFS_MANIFEST_LOW_RANK");
         run.require_memory(ManifestSums::memory(n_features, n_groups, how),
                            {"the sums of ", n_groups, " groups of rows with ", n_features, " features"},
                            "give fewer features or groups");
@@ -240,7 +240,7 @@ fastfs_status fastfs_manifest_stream_finish(const fastfs_stream* stream, const i
         require_array(labels, "labels");
         std::vector<std::int64_t> given;
         std::copy_if(labels, labels + of.n_groups(), std::back_inserter(given), [](std::int64_t l) { return l != -1; });
-        require(!given.empty(), "labels must give a class to some groups, but all are -1");
+        require(!given.empty(), "labels must give a class to some groups; got -1 for all");
         require_labels(given.data(), static_cast<std::int64_t>(given.size()), n_classes);
         fit_scales(of.n_features(), n_classes, options, scales, n_scales, run_, results,
                    [&](const auto& how, const auto& sigmas, Run& run, const auto& out) {
@@ -256,7 +256,7 @@ fastfs_status fastfs_manifest_mean_scores(int64_t n_features, int64_t n_classes,
         require_size(n_classes, 2, "n_classes");
         require_fits(n_classes, n_features, "class_scores");
         require(multiclass == FASTFS_MANIFEST_OVR || multiclass == FASTFS_MANIFEST_OVO,
-                "multiclass must be FASTFS_MANIFEST_OVR or FASTFS_MANIFEST_OVO, not ", multiclass);
+                "multiclass must be FASTFS_MANIFEST_OVR or FASTFS_MANIFEST_OVO; got ", multiclass);
         require_array(problem_scores, "problem_scores");
         require_array(scores, "scores");
         require_array_or_null(class_scores, "class_scores");

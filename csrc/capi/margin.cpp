@@ -38,12 +38,12 @@ Classes read_labels(const std::int64_t* labels, std::int64_t n_classes, const fa
 // Checks a W that is given in factors.
 void require_factors(std::int64_t n_features, std::int64_t rank, const double* values, const double* vectors) {
     require(rank >= 1 && rank <= n_features, "the rank of a W must be from 1 to its " + std::to_string(n_features) +
-                                                 " features, not " + std::to_string(rank));
+                                                 " features; got " + std::to_string(rank));
     require_array(values, "values");
     require_array(vectors, "vectors");
     const auto finite = [](double x) { return std::isfinite(x); };
     require(std::all_of(values, values + rank, finite) && std::all_of(vectors, vectors + rank * n_features, finite),
-            "the values and vectors of a W must not contain NaN or infinity");
+            "values and vectors of a W must be finite; got NaN or infinity");
 }
 
 fastfs_margin_metric read_metric(const fastfs_margin_metric* given, const Margin& margin) {
@@ -51,13 +51,17 @@ fastfs_margin_metric read_metric(const fastfs_margin_metric* given, const Margin
     const std::int64_t n_cols = margin.X().n_cols();
     require_features(metric.features, metric.n_features, n_cols);
     if (!metric.features) metric.n_features = n_cols;
-    require(metric.weights || (metric.values && metric.vectors), "a metric needs weights, or values and vectors");
+    require(metric.weights || (metric.values && metric.vectors),
+            "a metric must have weights, or values and vectors; got ",
+            metric.values    ? "values"
+            : metric.vectors ? "vectors"
+                             : "neither");
     require_array_or_null(metric.weights, "weights of the metric");
     if (metric.weights) {
         for (std::int64_t k = 0; k < metric.n_features; ++k) {
             require(metric.weights[k] >= 0 && std::isfinite(metric.weights[k]),
-                    "the weights of a metric must be numbers of at least 0, but number " + std::to_string(k) + " is " +
-                        text(metric.weights[k]));
+                    "weights of a metric must be finite numbers of at least 0; got ", metric.weights[k], " in place ",
+                    k);
         }
     } else {
         require_factors(metric.n_features, metric.rank, metric.values, metric.vectors);
@@ -65,53 +69,50 @@ fastfs_margin_metric read_metric(const fastfs_margin_metric* given, const Margin
     return metric;
 }
 
-// Bounds of distances and sample weights, whose squares and products are added up.
+// Bounds of distances and sample weights: their squares and products are added up.
 constexpr double kLargest = 1e100;
 
 // Refuses data other than complete tables of numbers: IM4E, IMMIGRATE and RELIEF compute with |x_n - x_j| of all
 // features.
 void require_numbers_only(const fastfs_margin* margin, const char* method) {
-    require(margin->data.is_plain(), std::string(method) +
-                                         " takes complete tables of numbers only, and no sparse ones: its " +
-                                         "margins have no meaning for missing values, categories and ramps; use the " +
-                                         "other methods of the RELIEF family");
+    require(margin->data.is_plain(), "X must be dense and complete, and hold numbers, for ", method,
+            "; its margins have no meaning for missing values, categories and ramps: use another method of the "
+            "RELIEF family");
 }
 
 fastfs_margin_options read_margin_options(const fastfs_margin_options* given, const Matrix& X) {
     const auto o = read_options(given, FASTFS_MARGIN_OPTIONS_INIT);
     const std::int64_t n = X.n_rows();
     require(o.ramp != FASTFS_RAMP_GIVEN || (o.ramp_low >= 0 && o.ramp_low < o.ramp_high && std::isfinite(o.ramp_high)),
-            "a ramp must go from a number of at least 0 to a larger one, not from " + text(o.ramp_low) + " to " +
-                text(o.ramp_high));
+            "a ramp must go from a number of at least 0 to a larger one; got ", o.ramp_low, " to ", o.ramp_high);
     require(!X.is_sparse() ||
                 (o.scaling != FASTFS_SCALE_STANDARD && o.missing == FASTFS_MISSING_ERROR &&
                  o.ramp == FASTFS_RAMP_NONE && o.levels == nullptr && o.keep != FASTFS_KEEP_SQUARED_EUCLIDEAN),
-            "a sparse X is scaled by range or not at all, without missing values, ramps and categories: make it dense");
+            "X must be dense for scaling by variance, missing values, ramps, categories and squared distances; got a "
+            "sparse X: make it dense");
     require_array_or_null(o.levels, "levels");
     require_array_or_null(o.distances, "distances");
     require_array_or_null(o.sample_weights, "sample_weights");
     for (std::int64_t c = 0; o.levels && c < X.n_cols(); ++c) {
         if (o.levels[c] >= 0 && o.levels[c] <= kMostLevels) continue;
-        refuse(Message() << "the number of levels must be from 0 to " << kMostLevels << ", but that of "
-                         << Name::column(c) << " of X is " << o.levels[c]);
+        refuse({"levels must be from 0 to ", kMostLevels, "; got ", o.levels[c], " for ", Name::column(c)});
     }
     require(o.ramp == FASTFS_RAMP_NONE || o.missing != FASTFS_MISSING_CLASS,
-            "FASTFS_MISSING_CLASS takes expected differences, which have no ramp: use FASTFS_RAMP_NONE");
+            "ramp must be FASTFS_RAMP_NONE for FASTFS_MISSING_CLASS: expected differences have no ramp");
     // Weighted sums over a float32 table are in single precision, sparse ones for their dense features.
     const double largest_weight = X.is_float32() ? 1e20 : kLargest;
     for (std::int64_t i = 0; o.sample_weights && i < n; ++i) {
         const double w = o.sample_weights[i];
         if (w >= 1 / largest_weight && w <= largest_weight) continue;
-        refuse({"the weight of a sample that isn't left out must be from ", 1 / largest_weight, " to ", largest_weight,
-                ", but that of ", Name::row(i), " is ", w, ": scale the weights, or leave the sample out"});
+        refuse({"sample_weights must be from ", 1 / largest_weight, " to ", largest_weight, "; got ", w, " for ",
+                Name::row(i), ": scale the weights, or leave the sample out"});
     }
     for (std::int64_t i = 0; o.distances && i < n; ++i) {
         for (std::int64_t j = 0; j <= i; ++j) {
             const double d = o.distances[i * n + j], mirrored = o.distances[j * n + i];
             if (d >= 0 && d <= kLargest && d == mirrored && (i != j || d == 0)) continue;
-            refuse(Message() << "distances must be at least 0 and at most " << kLargest
-                             << ", symmetric and 0 on the diagonal, but those of samples " << i << " and " << j
-                             << " are " << d << " and " << mirrored);
+            refuse({"distances must be from 0 to ", kLargest, ", symmetric, and 0 on the diagonal; got ", d, " and ",
+                    mirrored, " between ", Name::row(i), " and ", Name::row(j)});
         }
     }
     return o;
@@ -123,48 +124,48 @@ fastfs_relief_options read_relief_options(const fastfs_relief_options* given, co
     const std::int64_t n = margin->data.X().n_rows();
     if (o.method == FASTFS_RELIEF) require_numbers_only(margin, "RELIEF");
     require(o.closed_form == 0 || (o.closed_form == 1 && o.method == FASTFS_RELIEF),
-            "closed_form must be 0, or 1 with FASTFS_RELIEF, not " + std::to_string(o.closed_form));
+            "closed_form must be 0, or 1 with FASTFS_RELIEF; got " + std::to_string(o.closed_form));
     require(o.n_targets >= 0 && o.n_targets <= n, "n_targets must be from 1 to the " + std::to_string(n) +
-                                                      " samples, or not given for all, not " +
+                                                      " samples, or not given for all; got " +
                                                       std::to_string(o.n_targets));
     const bool radial = o.method == FASTFS_SURF || o.method == FASTFS_MULTISURF || o.method == FASTFS_SWRF;
     require(o.far == 0 || (o.far == 1 && radial),
-            "far must be 0, or 1 with FASTFS_SURF, FASTFS_MULTISURF or FASTFS_SWRF, not " + std::to_string(o.far));
+            "far must be 0, or 1 with FASTFS_SURF, FASTFS_MULTISURF or FASTFS_SWRF; got " + std::to_string(o.far));
     require((o.method == FASTFS_RRELIEFF) ? o.target != FASTFS_TARGET_CLASS : o.target != FASTFS_TARGET_SURVIVAL,
-            o.method == FASTFS_RRELIEFF
-                ? "FASTFS_RRELIEFF needs FASTFS_TARGET_NUMBER or FASTFS_TARGET_SURVIVAL: use FASTFS_RELIEFF for classes"
-                : "FASTFS_TARGET_SURVIVAL needs FASTFS_RRELIEFF");
+            o.method == FASTFS_RRELIEFF ? "target must be FASTFS_TARGET_NUMBER or FASTFS_TARGET_SURVIVAL for "
+                                          "FASTFS_RRELIEFF: use FASTFS_RELIEFF for classes"
+                                        : "method must be FASTFS_RRELIEFF for FASTFS_TARGET_SURVIVAL");
     require(o.method != FASTFS_RELIEF || o.target == FASTFS_TARGET_CLASS,
-            "FASTFS_RELIEF needs FASTFS_TARGET_CLASS: use FASTFS_RRELIEFF for numbers");
+            "target must be FASTFS_TARGET_CLASS for FASTFS_RELIEF: use FASTFS_RRELIEFF for numbers");
     require(o.target == FASTFS_TARGET_CLASS || margin->data.missing() != FASTFS_MISSING_CLASS,
-            "FASTFS_MISSING_CLASS needs classes: use FASTFS_MISSING_IGNORE for other targets");
+            "target must be FASTFS_TARGET_CLASS for FASTFS_MISSING_CLASS: use FASTFS_MISSING_IGNORE for other targets");
     require(o.n_targets == 0 || margin->data.missing() != FASTFS_MISSING_CLASS,
-            "FASTFS_MISSING_CLASS uses all samples as targets: use FASTFS_MISSING_IGNORE with n_targets");
+            "n_targets must be 0 for FASTFS_MISSING_CLASS; got ", o.n_targets, ": use FASTFS_MISSING_IGNORE");
     if (o.target == FASTFS_TARGET_CLASS) {
         if (o.priors) require_positive(o.priors, n_classes, "priors");
     } else {
-        require(o.priors == nullptr, "priors need FASTFS_TARGET_CLASS");
+        require(o.priors == nullptr, "priors must be null for other targets than FASTFS_TARGET_CLASS");
         require_numbers(o.y, n, "y", o.target == FASTFS_TARGET_SURVIVAL ? 0.0 : std::numeric_limits<double>::lowest());
-        require(std::any_of(o.y, o.y + n, [&](double y) { return y != o.y[0]; }),
-                "y must hold different values, but all are " + text(o.y[0]));
+        require(std::any_of(o.y, o.y + n, [&](double y) { return y != o.y[0]; }), "y must hold different values; got ",
+                o.y[0], " for all samples");
     }
     if (o.target == FASTFS_TARGET_SURVIVAL) {
         require_array(o.events, "events");
         require(std::all_of(o.events, o.events + n, [](std::int32_t e) { return e == 0 || e == 1; }),
-                "events must be 0 or 1");
+                "events must hold 0 and 1; got other numbers");
         require(std::any_of(o.events, o.events + n, [](std::int32_t e) { return e == 1; }),
-                "events must hold a 1: without an event, nothing can be told");
+                "events must hold 1 for some samples; got 0 for all");
     }
     return o;
 }
 
 Matrix read_new_samples(const fastfs_matrix* X_, const Margin& margin) {
     const Matrix X = read_matrix(X_);
-    require(!X.is_sparse(), "X must be dense");
+    require(!X.is_sparse(), "X must be dense; got a sparse X: make it dense");
     require(X.n_cols() == margin.X().n_cols(), "X must have the " + std::to_string(margin.X().n_cols()) +
-                                                   " columns of the training data, but has " +
-                                                   std::to_string(X.n_cols()));
-    require(X.is_float32() == margin.X().is_float32(), "X must have the dtype of the training data");
+                                                   " columns of the training data; got " + std::to_string(X.n_cols()));
+    require(X.is_float32() == margin.X().is_float32(), "X must have the dtype of the training data; got ",
+            X.is_float32() ? "float32" : "float64", ": convert it");
     return X;
 }
 
@@ -192,7 +193,7 @@ fastfs_status fastfs_margin_use(fastfs_margin* margin, const int64_t* features, 
         require_array(features, "features");
         const std::int64_t n_cols = margin->data.X().n_cols();
         require(n_features >= 1 && n_features <= n_cols, "n_features must be from 1 to the " + std::to_string(n_cols) +
-                                                             " columns of X, not " + std::to_string(n_features));
+                                                             " columns of X; got " + std::to_string(n_features));
         require_features(features, n_features, n_cols);
         if (weights) require_numbers(weights, n_features, "weights", 0.0);
         margin->data.use({features, features + n_features}, weights, run);
@@ -232,17 +233,16 @@ fastfs_status fastfs_im4e(const fastfs_margin* margin, const int64_t* labels, in
     return guarded([&] {
         require_handle(margin, "margin");
         require_numbers_only(margin, "IM4E");
-        require(!margin->data.is_weighted(), "IM4E takes no sample_weights");
+        require(!margin->data.is_weighted(), "sample_weights must be null for IM4E");
         const Classes classes = read_labels(labels, n_classes, *margin);
         const auto o = read_options(options, FASTFS_IM4E_OPTIONS_INIT);
         require(o.n_anchors >= 0 && o.n_anchors <= classes.n_samples(), "n_anchors must be from 1 to the ",
-                classes.n_samples(), " samples, or not given for all, not ", o.n_anchors);
+                classes.n_samples(), " samples, or not given for all; got ", o.n_anchors);
         require_array_or_null(o.class_factors, "class_factors");
         require_array_or_null(o.start, "start");
         for (std::int64_t c = 0; o.class_factors && c < n_classes; ++c) {
             require(o.class_factors[c] > 0 && std::isfinite(o.class_factors[c]),
-                    Message() << "the factor of each class must be a positive number, but that of " << Name::class_(c)
-                              << " is " << o.class_factors[c]);
+                    "class_factors must be positive numbers; got ", o.class_factors[c], " for ", Name::class_(c));
         }
         Run run = read_run(run_);
         fill_fitted(run, result, FASTFS_IM4E_RESULT_INIT, fitted,
@@ -258,15 +258,15 @@ fastfs_status fastfs_immigrate_fit(const fastfs_margin* margin, const int64_t* l
         require_handle(margin, "margin");
         require_output(run, fitted, "fitted");
         require_numbers_only(margin, "IMMIGRATE");
-        require(!margin->data.is_weighted(), "IMMIGRATE takes no sample_weights");
+        require(!margin->data.is_weighted(), "sample_weights must be null for IMMIGRATE");
         const Classes classes = read_labels(labels, n_classes, *margin);
         const auto o = read_options(options, FASTFS_IMMIGRATE_OPTIONS_INIT);
         require_features(o.features, o.n_features, margin->data.X().n_cols());
         require_array_or_null(o.start, "start");
         require_array_or_null(o.start_matrix, "start_matrix");
-        require(!o.start || !o.start_matrix, "give start or start_matrix, not both");
+        require(!o.start || !o.start_matrix, "one of start and start_matrix must be null; got both");
         require(o.prefilter != FASTFS_PREFILTER_IM4E || !(o.features || o.start || o.start_matrix),
-                "FASTFS_PREFILTER_IM4E makes features and the start: give that, or features, start and start_matrix");
+                "features, start and start_matrix must be null for FASTFS_PREFILTER_IM4E, which makes them");
         if (!run.is_question()) require(result != nullptr, "result must not be null");
         fill(result, FASTFS_IMMIGRATE_RESULT_INIT, "result", [&](fastfs_immigrate_result& r) {
             auto made = std::make_unique<fastfs_fitted>(immigrate(margin->data, classes, o, run));
@@ -298,7 +298,7 @@ fastfs_status fastfs_immigrate_pairs(int64_t n_features, int64_t rank, const dou
                                      int64_t* b, double* weights, int64_t* found) {
     return guarded([&] {
         require_size(n_features, 1, "n_features");
-        require(n_pairs >= 0, "n_pairs must not be negative, but is " + std::to_string(n_pairs));
+        require(n_pairs >= 0, "n_pairs must not be negative; got " + std::to_string(n_pairs));
         Run run = read_run(run_);
         require_output(run, a, "a");
         require_output(run, b, "b");
@@ -338,9 +338,8 @@ fastfs_status fastfs_margin_explain(const fastfs_margin* margin, const int64_t* 
         require_fits(X.n_rows(), m.n_features, "a table of parts");
         if (!m.weights) require_fits(X.n_rows() * m.n_features, m.n_features, "a table of parts");
         for (std::int64_t r = 0; r < X.n_rows(); ++r) {
-            require(wanted[r] >= 0 && wanted[r] < n_classes, Message() << "wanted must lie in 0.." << n_classes - 1
-                                                                       << ", but that of " << Name::row(r) << " is "
-                                                                       << wanted[r]);
+            require(wanted[r] >= 0 && wanted[r] < n_classes, "wanted must be from 0 to ", n_classes - 1, "; got ",
+                    wanted[r], " for ", Name::row(r));
         }
         margin_explain(margin->data, classes, m, X, wanted, run, out);
     });

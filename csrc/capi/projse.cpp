@@ -30,7 +30,7 @@ fastfs_projse_options read_projse_options(const fastfs_projse_options* given) {
 template <class F>
 void fill_projse(fastfs_projse_result* given, const fastfs_projse_options& o, std::int64_t n_candidates, const Run& run,
                  F&& choose) {
-    require(o.n_select <= n_candidates, "n_select = ", o.n_select, " is more than the ", n_candidates, " candidates");
+    require(o.n_select <= n_candidates, "n_select must be at most the ", n_candidates, " candidates; got ", o.n_select);
     require_output(run, given, "result");
     fill(given, FASTFS_PROJSE_RESULT_INIT, "result", [&](fastfs_projse_result& r) {
         require_output(run, r.scores, "scores of the result");
@@ -47,12 +47,12 @@ void fill_projse(fastfs_projse_result* given, const fastfs_projse_options& o, st
     });
 }
 
-// Checks the rows of Y or of labels, of which at most one is given, with as many rows as X.
+// Checks that at most one of Y and labels is given, and that it has the rows of X.
 void require_targets(const Matrix& X, const Matrix* Y, const std::int64_t* labels, std::int64_t n_classes) {
-    require(!Y || !labels, "give Y or labels, not both");
+    require(!Y || !labels, "one of Y and labels must be null; got both");
     if (Y) {
-        require(!Y->is_sparse(), "Y must be dense");
-        require(Y->n_rows() == X.n_rows(), "X and Y must have the same rows, but have ", X.n_rows(), " and ",
+        require(!Y->is_sparse(), "Y must be dense; got a sparse Y: make it dense");
+        require(Y->n_rows() == X.n_rows(), "X and Y must have the same number of rows; got ", X.n_rows(), " and ",
                 Y->n_rows());
         require_size(Y->n_cols(), 1, "the number of columns of Y");
     }
@@ -87,7 +87,7 @@ class ProjseBlocks : public Stream {
         if (has_groups()) {
             require(!block.Y, "block.Y must be null for FASTFS_PROJSE_GROUPS");
             require(!X.is_sparse() || X.is_csr(),
-                    "a sparse block of X must be CSR for groups, but is CSC: give X.tocsr()");
+                    "a sparse block of X must be CSR for groups; got CSC: give X.tocsr()");
             require_in_range(block.labels, X.n_rows(), n_y_, "groups");
             std::vector<ProjseSums*> sums;
             for (ProjseSums& one : sums_) sums.push_back(&one);
@@ -96,10 +96,10 @@ class ProjseBlocks : public Stream {
         }
         const Matrix* Y = block.Y ? &*block.Y : nullptr;
         require_targets(X, Y, block.labels, n_y_);
-        require(!Y || Y->n_cols() == n_y_, "a block of Y must have ", n_y_, " columns, but this one has ",
-                Y ? Y->n_cols() : 0);
+        require(!Y || Y->n_cols() == n_y_, "a block of Y must have ", n_y_, " columns; got ", Y ? Y->n_cols() : 0);
         require((Y || block.labels) == (n_y_ > 0),
-                n_y_ > 0 ? "Y or labels are needed with every block" : "this stream takes no Y");
+                n_y_ > 0 ? "every block must have Y or labels; got X alone"
+                         : "block.Y and block.labels must be null for a stream with n_y = 0");
         sums_.front().update({X, Y, block.labels}, run);
     }
     void merge(const Stream& other) override {
@@ -125,12 +125,12 @@ class ProjseBlocks : public Stream {
         for (std::size_t g = 0; g < sums_.size(); ++g) twin->sums_[g] = sums_[g].copy();
         return twin;
     }
-    void save(ByteWriter& to) const override {
-        for (const ProjseSums& sums : sums_) sums.save(to);
+    void save_state(ByteWriter& to) const override {
+        for (const ProjseSums& sums : sums_) sums.save_state(to);
     }
-    void load(ByteReader& from) override {
+    void load_state(ByteReader& from) override {
         ProjseBlocks other(n_y_, n_cols(), views_);
-        for (ProjseSums& sums : other.sums_) sums.load(from);
+        for (ProjseSums& sums : other.sums_) sums.load_state(from);
         from.expect_end();
         sums_ = std::move(other.sums_);
     }
@@ -165,8 +165,8 @@ void require_classes(const std::int64_t* classes, std::int64_t n_groups, std::in
     require_array(classes, "classes");
     require_size(n_classes, 1, "n_classes");
     for (std::int64_t g = 0; g < n_groups; ++g) {
-        require(classes[g] >= -1 && classes[g] < n_classes, "classes must lie in 0..", n_classes - 1,
-                ", or be -1; got ", classes[g], " for group ", g);
+        require(classes[g] >= -1 && classes[g] < n_classes, "classes must be from -1 to ", n_classes - 1, "; got ",
+                classes[g], " for group ", g);
     }
 }
 
@@ -220,7 +220,7 @@ fastfs_status fastfs_projse_label_scores(const fastfs_matrix* X_, const int64_t*
         require_fits(X.n_cols(), n_labelings, "scores");
         for (std::int64_t b = 0; b < n_labelings; ++b) require_in_range(labels + b * X.n_rows(), X.n_rows(), n_classes);
         const auto o = read_projse_options(options);
-        require(o.kernel == FASTFS_LINEAR && !o.custom, "the scores of many labelings need the linear kernel");
+        require(o.kernel == FASTFS_LINEAR && !o.custom, "kernel must be \"linear\" for the scores of many labelings");
         Run run = read_run(run_);
         require_output(run, scores, "scores");
         projse_label_scores(X, labels, n_labelings, n_classes, o, run, scores);
@@ -233,7 +233,7 @@ fastfs_status fastfs_projse_stream_new(int64_t n_y, int64_t n_x, int32_t views, 
         const Run run = read_run(run_);
         require_output(run, stream, "stream");
         require(views >= FASTFS_PROJSE_ONE_VIEW && views <= FASTFS_PROJSE_GROUPS,
-                "views must be one of FASTFS_PROJSE_ONE_VIEW, _TWO_VIEWS and _GROUPS, not ", views);
+                "views must be one of FASTFS_PROJSE_ONE_VIEW, _TWO_VIEWS and _GROUPS; got ", views);
         require_size(n_y, views == FASTFS_PROJSE_GROUPS, "n_y");
         require_size(n_x, 1, "n_x");
         const std::int64_t bytes = views == FASTFS_PROJSE_GROUPS

@@ -35,7 +35,7 @@ class ReliefBlocks : public Stream {
     void update(const RowBlock& block, Run& run) override {
         const Matrix& X = block.X;
         require_only_X(block);
-        require(X.is_dense() || X.is_csr(), "a block of X must be dense or CSR: convert it");
+        require(X.is_dense() || X.is_csr(), "a block of X must be dense or CSR; got CSC or genotypes: convert it");
         require_rows(block, data_.n_rows());
         data_.require_like(X);
         if (X.n_rows() > 0) data_.update(X, block.first_row, run);
@@ -45,13 +45,13 @@ class ReliefBlocks : public Stream {
         data_.require_like(others);
         data_.merge(others);
     }
-    void next(Run& run) override {
+    void next_pass(Run& run) override {
         data_.require_all_rows();
-        data_.next(run);
+        data_.next_pass(run);
     }
     std::unique_ptr<Stream> copy() const override { return std::make_unique<ReliefBlocks>(data_); }
-    void save(ByteWriter& to) const override { data_.save(to); }
-    void load(ByteReader& from) override { data_.load(from); }
+    void save_state(ByteWriter& to) const override { data_.save_state(to); }
+    void load_state(ByteReader& from) override { data_.load_state(from); }
 
     const ReliefStream& data() const { return data_; }
 
@@ -63,33 +63,33 @@ fastfs_relief_options read_stream_options(const fastfs_relief_options* given, st
                                           std::int64_t n_classes, int scaling) {
     const auto o = read_options(given, FASTFS_RELIEF_OPTIONS_INIT);
     require(o.method == FASTFS_RELIEF || o.method == FASTFS_RELIEFF,
-            "method must be FASTFS_RELIEF or FASTFS_RELIEFF for a stream, not ", o.method);
-    require(o.target == FASTFS_TARGET_CLASS, "target must be FASTFS_TARGET_CLASS for a stream, not ", o.target);
-    require(o.far == 0, "far must be 0 for a stream, not ", o.far);
+            "method must be FASTFS_RELIEF or FASTFS_RELIEFF for a stream; got ", o.method);
+    require(o.target == FASTFS_TARGET_CLASS, "target must be FASTFS_TARGET_CLASS for a stream; got ", o.target);
+    require(o.far == 0, "far must be 0 for a stream; got ", o.far);
     require(o.closed_form == 0 || (o.closed_form == 1 && o.method == FASTFS_RELIEF),
-            "closed_form must be 0, or 1 with FASTFS_RELIEF, not ", o.closed_form);
+            "closed_form must be 0, or 1 with FASTFS_RELIEF; got ", o.closed_form);
     require(o.n_targets >= 0 && o.n_targets <= n_rows, "n_targets must be from 1 to the ", n_rows,
-            " samples, or not given for all, not ", o.n_targets);
+            " samples, or not given for all; got ", o.n_targets);
     require(scaling >= FASTFS_SCALE_NONE && scaling <= FASTFS_SCALE_STANDARD,
-            "scaling must be one of FASTFS_SCALE_*, not ", scaling);
+            "scaling must be one of FASTFS_SCALE_*; got ", scaling);
     if (o.priors) require_positive(o.priors, n_classes, "priors");
     return o;
 }
 
-// Checks `merged`: for each of n_classes classes the merged class, 0..n_merged - 1, of which it is a part.
+// Checks `merged`: for each of n_classes classes the merged class that holds it, 0..n_merged - 1.
 void require_merged(const std::int64_t* merged, std::int64_t n_classes, std::int64_t n_merged) {
     require_array(merged, "merged");
-    require(n_merged >= 2 && n_merged <= n_classes, "n_merged must be from 2 to the ", n_classes, " classes, not ",
+    require(n_merged >= 2 && n_merged <= n_classes, "n_merged must be from 2 to the ", n_classes, " classes; got ",
             n_merged);
     std::vector<bool> seen(at(n_merged));
     for (std::int64_t c = 0; c < n_classes; ++c) {
         if (merged[c] < 0 || merged[c] >= n_merged) {
-            refuse({"merged must lie in 0..", n_merged - 1, ", but that of ", Name::class_(c), " is ", merged[c]});
+            refuse({"merged must be from 0 to ", n_merged - 1, "; got ", merged[c], " for ", Name::class_(c)});
         }
         seen[at(merged[c])] = true;
     }
     const auto missing = std::find(seen.begin(), seen.end(), false) - seen.begin();
-    require(missing == n_merged, "merged must name each of 0..", n_merged - 1, ", but no class has ", missing);
+    require(missing == n_merged, "merged must hold each number from 0 to ", n_merged - 1, "; got no ", missing);
 }
 
 }  // namespace
@@ -104,7 +104,7 @@ fastfs_status fastfs_relief_stream_new(int64_t n_rows, int64_t n_cols, const int
         require_output(run, stream, "stream");
         require_size(n_rows, 2, "n_rows");
         require_size(n_cols, 1, "n_cols");
-        require(n_cols <= kMostFeatures, "n_cols must be at most ", kMostFeatures, ", but is ", n_cols);
+        require(n_cols <= kMostFeatures, "n_cols must be at most ", kMostFeatures, "; got ", n_cols);
         require_labels(labels, n_rows, n_classes);
         const auto o = read_stream_options(options, n_rows, n_classes, scaling);
         run.require_memory(24 * n_rows + 48 * n_cols, {"the labels of ", n_rows, " rows"});

@@ -16,7 +16,7 @@ using namespace fastfs::core;
 
 Matrix read_genotypes(const fastfs_matrix* X_) {
     const Matrix X = read_matrix(X_);
-    require(X.is_genotypes(), "this function needs genotypes of two bits, but the storage of ", kX, " is ",
+    require(X.is_genotypes(), kX, " must be genotypes of two bits (FASTFS_GENOTYPE); got storage ",
             X.description().storage);
     require_size(X.n_rows(), 1, "the number of samples");
     require_size(X.n_cols(), 1, "the number of SNPs");
@@ -27,7 +27,7 @@ fastfs_snp_pairs_options read_snp_pairs_options(const fastfs_snp_pairs_options* 
     const auto o = read_options(given, FASTFS_SNP_PAIRS_OPTIONS_INIT);
     require_features(o.snps, o.n_snps, X.n_cols(), "snps");
     const std::int64_t n_snps = o.snps ? o.n_snps : X.n_cols();
-    require(n_snps >= 2, "a pair needs two SNPs, but there is only one");
+    require(n_snps >= 2, "X must have two SNPs or more, which make pairs; got one");
     require_labelings(o.labelings, o.n_labelings, X.n_rows());
     return o;
 }
@@ -38,8 +38,8 @@ fastfs_ld_clumps_options read_ld_clumps_options(const fastfs_ld_clumps_options* 
     require_array(o.positions, "positions");
     require_array_or_null(o.chromosomes, "chromosomes");
     for (std::int64_t s = 0; s < n_snps; ++s) {
-        require(o.positions[s] >= 0 && o.positions[s] <= kMostValues, "positions must be from 0 to 2^50, but that of ",
-                Name::column(s), " is ", o.positions[s]);
+        require(o.positions[s] >= 0 && o.positions[s] <= kMostValues, "positions must be from 0 to 2^50; got ",
+                o.positions[s], " for ", Name::column(s));
     }
     return o;
 }

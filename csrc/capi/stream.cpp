@@ -49,7 +49,7 @@ struct Header {
 
 std::int64_t saved_size(const Stream& stream) {
     ByteWriter counted(nullptr);
-    stream.save(counted);
+    stream.save_state(counted);
     return std::int64_t{sizeof(Header)} + counted.n_bytes();
 }
 
@@ -60,10 +60,11 @@ void require_header(const Header& header, std::int64_t n_bytes, const Stream& st
             " of the format of saved streams; got version ", header.version);
     const auto known = std::find_if(std::begin(kMethods), std::end(kMethods),
                                     [&](const auto& m) { return m.method == header.method; });
-    require(known != std::end(kMethods) && header.pass >= 1, "the bytes are damaged: save the stream again");
+    require(known != std::end(kMethods) && header.pass >= 1,
+            "bytes must be those that fastfs_stream_save wrote; got damaged ones: save the stream again");
     require(header.method == stream.method(), "bytes must hold a stream of ", name_of(stream.method()), "; got one of ",
             known->name);
-    require(header.n_bytes == n_bytes, "n_bytes must be ", header.n_bytes, ", as many as were saved; got ", n_bytes);
+    require(header.n_bytes == n_bytes, "n_bytes must be the saved ", header.n_bytes, "; got ", n_bytes);
     require(header.arguments == stream.fingerprint(),
             "bytes must hold a stream with the arguments of this one; got one with other arguments");
     require(header.pass == stream.pass(), "bytes must hold a stream in pass ", stream.pass(),
@@ -73,16 +74,17 @@ void require_header(const Header& header, std::int64_t n_bytes, const Stream& st
 }
 
 void require_unfinished(const Stream& stream) {
-    require(stream.pass() <= stream.n_passes(), "the stream has come to its end: make another one to read more rows");
+    require(stream.pass() <= stream.n_passes(),
+            "the stream must not have come to its end: make another one to read more rows");
 }
 
 }  // namespace
 
-void Stream::next(Run&) { refuse_operation(*this, "begin another pass"); }
+void Stream::next_pass(Run&) { refuse_operation(*this, "begin another pass"); }
 void Stream::means(double*, double*) const { refuse_operation(*this, "tell the means of groups of rows"); }
 std::unique_ptr<Stream> Stream::copy() const { refuse_operation(*this, "be copied"); }
-void Stream::save(ByteWriter&) const { refuse_operation(*this, "be saved"); }
-void Stream::load(ByteReader&) { refuse_operation(*this, "be loaded"); }
+void Stream::save_state(ByteWriter&) const { refuse_operation(*this, "be saved"); }
+void Stream::load_state(ByteReader&) { refuse_operation(*this, "be loaded"); }
 
 void Stream::require_only_X(const RowBlock& block) const {
     require(!block.Y && !block.labels, "block.Y and block.labels must be null for a stream of ", name_of(method()));
@@ -90,7 +92,7 @@ void Stream::require_only_X(const RowBlock& block) const {
 
 void Stream::require_rows(const RowBlock& block, std::int64_t n_rows) {
     require(block.first_row >= 0 && block.X.n_rows() <= n_rows - block.first_row, "X must have ", n_rows,
-            " rows, but this block of ", block.X.n_rows(), " begins with row ", block.first_row);
+            " rows; got a block of ", block.X.n_rows(), " that begins with row ", block.first_row);
 }
 
 const char* name_of(fastfs_stream_method method) { return names_of(method).name; }
@@ -122,8 +124,8 @@ fastfs_status fastfs_stream_update(fastfs_stream* stream, const fastfs_block* bl
         const auto given = read(block, FASTFS_BLOCK_INIT, "block");
         require_unfinished(data);
         RowBlock rows{read_matrix(given.X), {}, given.labels, given.first_row};
-        require(rows.X.n_cols() == data.n_cols(), "a block of X must have ", data.n_cols(),
-                " columns, but this one has ", rows.X.n_cols());
+        require(rows.X.n_cols() == data.n_cols(), "a block of X must have ", data.n_cols(), " columns; got ",
+                rows.X.n_cols());
         if (given.Y) rows.Y.emplace(read_matrix(given.Y, kY));
         data.update(rows, run);
     });
@@ -134,10 +136,11 @@ fastfs_status fastfs_stream_merge(fastfs_stream* stream, const fastfs_stream* ot
         use_both(stream, other, "stream", [](const auto& mine, const auto& others) {
             require(mine->method() == others->method(), "other must be a stream of ", name_of(mine->method()),
                     " to be merged; got one of ", name_of(others->method()));
-            require(mine->n_cols() == others->n_cols(), "stream and other are of ", mine->n_cols(), " and ",
-                    others->n_cols(), " columns and can't be merged");
+            require(mine->n_cols() == others->n_cols(),
+                    "stream and other must have the same number of columns to be merged; got ", mine->n_cols(), " and ",
+                    others->n_cols());
             require(mine->fingerprint() == others->fingerprint(),
-                    "stream and other were made with different arguments and can't be merged");
+                    "other must be made with the arguments of stream to be merged; got others");
             require_unfinished(*mine);
             require(mine->pass() == others->pass(), "other must be in pass ", mine->pass(),
                     ", as stream, to be merged; got pass ", others->pass());
@@ -154,9 +157,9 @@ fastfs_status fastfs_stream_next(fastfs_stream* stream, const fastfs_run* run_) 
         Stream& data = **use;
         Run run = read_run(run_);
         require_unfinished(data);
-        require(data.pass() < data.n_passes(), "the stream is in its last pass, which ", names_of(data.method()).finish,
-                " ends");
-        data.next(run);
+        require(data.pass() < data.n_passes(), "the stream must have passes to come; got one in its last pass, which ",
+                names_of(data.method()).finish, " ends");
+        data.next_pass(run);
     });
 }
 
@@ -210,7 +213,7 @@ fastfs_status fastfs_stream_save(const fastfs_stream* stream, void* bytes, int64
         std::copy(Header::kMagic, Header::kMagic + 8, header.magic);
         ByteWriter to(static_cast<char*>(bytes));
         to.put(&header, 1);
-        data.save(to);
+        data.save_state(to);
     });
 }
 
@@ -228,7 +231,7 @@ fastfs_status fastfs_stream_load(fastfs_stream* stream, const void* bytes, int64
         require_header(header, n_bytes, data);
         require(data.n_rows() == 0, "the stream must have read no rows in this pass; got ", data.n_rows(),
                 " rows: load into a new stream, or a copy from the start of the pass, and merge that");
-        data.load(from);
+        data.load_state(from);
     });
 }
 

@@ -14,7 +14,7 @@
 
 namespace fastfs::core {
 
-// A block of rows, whose matrices have been checked.
+// A block of rows with matrices that have been checked.
 struct RowBlock {
     Matrix X;
     std::optional<Matrix> Y;
@@ -53,14 +53,14 @@ class Stream {
     // Adds the rows of a stream with the same fingerprints.
     virtual void merge(const Stream& other) = 0;
     // Ends a pass that isn't the last one.
-    virtual void next(Run& run);
+    virtual void next_pass(Run& run);
     // Writes the number of rows and the means of each group; counts and means may be null.
     virtual void means(double* counts, double* means) const;
     virtual std::unique_ptr<Stream> copy() const;
-    virtual void save(ByteWriter& to) const;
+    virtual void save_state(ByteWriter& to) const;
     // Restores what save wrote, which are all bytes, in a stream without rows. If the bytes are refused, the stream
     // stays as it was.
-    virtual void load(ByteReader& from);
+    virtual void load_state(ByteReader& from);
 
   protected:
     // Refuses Y and labels with a block.

@@ -84,7 +84,7 @@ struct Difference {
     bool defined = false;
 };
 
-Difference difference(std::int64_t i, std::int64_t j, const Labeling& labeling) {
+Difference class_difference(std::int64_t i, std::int64_t j, const Labeling& labeling) {
     Difference result;
     if (std::isinf(labeling.scale)) return result;
     for (std::int64_t c = 0; c < 2; ++c) {
@@ -115,7 +115,7 @@ class Panels {
     }
     static std::int64_t n_panels(const StandardRows& data) { return ceil_div(data.n_features(), kPanel<T>); }
 
-    void assign(const StandardRows& data, const Labeling& labeling) {
+    void set_labeling(const StandardRows& data, const Labeling& labeling) {
         if (values_.size() == 0) values_ = Buffer<T>(size(data.n_features(), data.n_samples));
         labeling_ = &labeling;
         n_panels_ = n_panels(data);
@@ -324,7 +324,7 @@ class Search {
 // Takes tiles row by row, so that one task at a time adds to the sums of the features of a column of tiles.
 void Search::observe(Owned<fastfs_differential_correlation_result>& result) {
     Panels<double> panels;
-    panels.assign(data_, truth_);
+    panels.set_labeling(data_, truth_);
     parallel_for(run_, Panels<double>::n_panels(data_), [&](std::int64_t panel, int) { panels.pack(data_, panel); });
     auto scratch = buffers<double>(run_.n_threads(), 2 * kTile * kTile);
     Buffer<double> of_rows(n_blocks_ * kTile), sums(n_blocks_ * kTile);
@@ -354,12 +354,12 @@ void Search::observe(Owned<fastfs_differential_correlation_result>& result) {
                 };
                 const bool any = any_of_row<double>(first, nj, is_near);
                 for (std::int64_t b = first; any && b < nj; ++b) {
-                    if (!is_near(b) || difference(i, j0 + b, truth_).defined) continue;
+                    if (!is_near(b) || class_difference(i, j0 + b, truth_).defined) continue;
                     copies.add(i, j0 + b);
                     x[b] = y[b] = 0;
                 }
                 test.visit(x, y, first, nj, [&](std::int64_t b) {
-                    const Difference of_pair = difference(i, j0 + b, truth_);
+                    const Difference of_pair = class_difference(i, j0 + b, truth_);
                     if (of_pair.defined) strongest.add({i, j0 + b, of_pair, std::abs(of_pair.z)});
                 });
             }
@@ -405,7 +405,7 @@ void Search::find_largest(const Labeling& labeling, const Panels<float>& panels,
     for (std::int64_t a = 0; a < ni; ++a) {
         test.visit(r0 + a * kTile, r1 + a * kTile, I == J ? a + 1 : 0, nj, [&](std::int64_t b) {
             if (is_top(i0 + a, j0 + b)) return;
-            level.raise(std::abs(difference(i0 + a, j0 + b, labeling).z));
+            level.raise(std::abs(class_difference(i0 + a, j0 + b, labeling).z));
         });
     }
 }
@@ -435,7 +435,7 @@ void Search::permute(Owned<fastfs_differential_correlation_result>& result) {
         labelings.reserve(at(count));
         for (std::int64_t b = 0; b < count; ++b) {
             labelings.emplace_back(Classes(options_.labelings + (first + b) * n, n, 2), ranks, values[at(b)].data());
-            panels[at(b)].assign(data_, labelings.back());
+            panels[at(b)].set_labeling(data_, labelings.back());
         }
         const std::optional<Classes> last =
             first > 0 ? Classes(options_.labelings + (first - 1) * n, n, 2) : std::optional<Classes>();
@@ -449,7 +449,7 @@ void Search::permute(Owned<fastfs_differential_correlation_result>& result) {
             const std::int64_t b = task / n_panels, panel = task % n_panels;
             const std::int64_t end = std::min((panel + 1) * kPanel<float>, p_);
             for (std::int64_t k = panel * kPanel<float>; k < end; ++k) {
-                data_.write(k, moves[at(b)], values[at(b)].data() + k * n);
+                data_.write_row(k, moves[at(b)], values[at(b)].data() + k * n);
             }
             panels[at(b)].pack(data_, panel);
         });
@@ -465,11 +465,11 @@ void Search::permute(Owned<fastfs_differential_correlation_result>& result) {
             const std::int64_t b = task / n_parts, begin = task % n_parts * kPairsPerTask;
             for (std::int64_t k = begin; k < std::min(begin + kPairsPerTask, n_top); ++k) {
                 const Pair& pair = top_[at(k)];
-                strengths[at(b * n_top + k)] = std::abs(difference(pair.i, pair.j, labelings[at(b)]).z);
+                strengths[at(b * n_top + k)] = std::abs(class_difference(pair.i, pair.j, labelings[at(b)]).z);
             }
         });
         for (std::int64_t b = 0; b < count; ++b) {
-            result.null_maxima[first + b] = step_down.add(strengths.data() + b * n_top, levels[at(b)].value());
+            result.null_maxima[first + b] = step_down.add_labeling(strengths.data() + b * n_top, levels[at(b)].value());
         }
     }
     step_down.write_pvalues(result.pvalues);
@@ -499,8 +499,8 @@ void differential_correlation(const Matrix& X, const Classes& classes,
     const bool ranks = options.correlation == FASTFS_SPEARMAN;
     run.step("reading", 0.01);
     const StandardRows data(X, wanted, classes, ranks, options.wholes != 0, run);
-    require(data.n_features() >= 2, "differential correlation needs two features that vary in both classes, but ",
-            data.n_features(), " of ", p, " do");
+    require(data.n_features() >= 2, "X must have two features or more that vary in both classes; got ",
+            data.n_features(), " of ", p);
     result.set_zeros(result.scores, X.n_cols());
     result.set_zeros(result.constant, X.n_cols());
     result.set_zeros(result.rare, X.n_cols());

@@ -187,7 +187,7 @@ StandardRows::Moves::Moves(const StandardRows& data, const Classes& labeling, co
     }
 }
 
-void StandardRows::write(std::int64_t k, const Moves& moves, double* to) const {
+void StandardRows::write_row(std::int64_t k, const Moves& moves, double* to) const {
     thread_local Numbers buffer;
     buffer.resize(at(3 * n_samples));
     double *in_order = buffer.data(), *of_other = in_order + n_samples, *changed = of_other + n_samples;
@@ -215,7 +215,7 @@ void StandardRows::write(std::int64_t k, const Moves& moves, double* to) const {
         for (std::int64_t s = 0; s < n_samples; ++s) to[s] = moved[moves.from_[at(s)]];
         return;
     }
-    // Merge the true classes, each of which is sorted by place.
+    // Merge the true classes, which are sorted by place.
     const std::int32_t *a = by_place, *end_of_a = a + truth_.size(0), *b = end_of_a, *end_of_b = a + n_samples;
     std::int64_t next[2] = {0, moves.size_};
     while (a < end_of_a || b < end_of_b) {

@@ -71,7 +71,7 @@ class StandardRows {
     // mean and scale between the true classes, chance differences included, while the classes of labelings keep chance
     // differences. So each true class gets back the differences between the classes of another labeling, which are
     // chance alone, of equal size in any design.
-    void write(std::int64_t k, const Moves& moves, double* to) const;
+    void write_row(std::int64_t k, const Moves& moves, double* to) const;
 
   private:
     const Classes& truth_;

@@ -228,7 +228,7 @@ void check_sets(const std::vector<DiscSet>& sets, const fastfs_disc_options& opt
     const std::int64_t p = sets.front().n_features;
     const auto n_sets = static_cast<std::int64_t>(sets.size());
     const std::int64_t most = components_that_fit(p, n_sets);
-    require(most >= 1, "DiSC of ", n_sets, " sets needs at least ", n_sets + 1, " features, but there are ", p,
+    require(most >= 1, "X must have at least ", n_sets + 1, " features for ", n_sets, " sets; got ", p,
             ": compare fewer sets");
     std::int64_t all = 0;
     for (const DiscSet& set : sets) all += std::min(set.n_components, p);
@@ -236,24 +236,26 @@ void check_sets(const std::vector<DiscSet>& sets, const fastfs_disc_options& opt
         const DiscSet& set = sets[s];
         const Name name = Name::set(static_cast<std::int64_t>(s));
         require(all - set.n_components < p - 1, "n_components must be at most ", most, " for ", n_sets, " sets of ", p,
-                " features: in ", name, ", the diffusion vectors of the other sets leave no room");
+                " features; got more, so that the diffusion vectors of the other sets leave no room in ", name);
         require(set.n_components <= p - 2, "n_components must be at most ", most, " for ", n_sets, " sets of ", p,
-                " features, but is ", set.n_components, " in ", name);
-        require(!set.custom || !set.W, "the affinities of ", name, " are given: a kernel has no use");
-        require(!set.custom || set.X, "the kernel of ", name, " needs X itself, for the norms of the features");
+                " features; got ", set.n_components, " in ", name);
+        require(!set.custom || !set.W, name, " must have affinities or a custom kernel; got both");
+        require(!set.custom || set.X, name,
+                " must have X for a custom kernel, which takes the norms of features; got another source");
         if (set.n_rows() == 1) results[s].warnings |= FASTFS_DISC_ONE_SAMPLE;
         const bool knn = set.neighbors || options.graph != FASTFS_GRAPH_DENSE;
         require(options.graph != FASTFS_GRAPH_LISTS || set.W || set.neighbors || (set.X && !set.X->is_sparse()),
-                "graph lists needs a dense X, but that of ", name, set.X ? " is sparse" : " came in blocks",
-                ": give a dense one, or take graph knn");
+                "X of ", name, " must be dense for graph='lists'; got ", set.X ? "a sparse X" : "X in blocks",
+                ": make it dense, or choose graph='knn'");
         const std::int64_t lists = std::max(options.n_neighbors, options.bandwidth_neighbors);
         const std::int64_t widest = std::max({std::min(knn && !set.W ? lists
                                                        : set.W       ? 1
                                                                      : p,
                                                        p),
                                               set.n_components, std::min(options.n_vectors, p)});
-        require(widest <= kMostValues / p / static_cast<std::int64_t>(sets.size()), "graphs or vectors of ", p,
-                " features and ", widest, " values each are more than a machine can hold: ask for fewer");
+        require(widest <= kMostValues / p / static_cast<std::int64_t>(sets.size()),
+                "n_neighbors, n_vectors and n_components must fit the memory; got ", widest, " values for each of ", p,
+                " features: give smaller ones");
         if (!set.W && (options.bandwidth_neighbors >= p || (knn && options.n_neighbors >= p))) {
             results[s].warnings |= FASTFS_DISC_CLAMPED;
         }
@@ -364,8 +366,8 @@ std::vector<DiscResult> disc(const std::vector<DiscSet>& unscaled, const fastfs_
             graphs[s] = make_graph(sets[s], options, name, end - 0.1 / static_cast<double>(C), run);
         }
         run.step("differential vectors", end);
-        require(rank < p, "the diffusion vectors of the other sets leave no room: they span all ", p,
-                " features; take fewer n_components");
+        require(rank < p, "n_components must be smaller: the diffusion vectors of the other sets span all ", p,
+                " features");
         const std::int64_t n_vectors = std::min(options.n_vectors, p - rank), count = std::min(n_vectors + 1, p - rank);
         const Triplets triplets = differential_vectors(graphs[s], B, rank, n_vectors, count, options.seed, run, result);
         summarize(triplets, p, n_vectors, options.n_differential, result);

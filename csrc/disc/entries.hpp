@@ -17,7 +17,7 @@ struct Entries {
     Numbers values;
 };
 
-// Returns A'. Counts by column, which keeps the order of the rows: the columns of A' ascend, whatever the order in A.
+// Returns A'. Counts by column, which keeps the order of the rows: the columns of A' ascend for any order in A.
 Entries transpose(const Entries& A);
 
 // Returns (A + A') / 2 + diagonal, of entries with ascending columns.

@@ -45,12 +45,12 @@ double median(Numbers values) {
 }
 
 [[noreturn]] void all_equal(const Name& name) {
-    refuse({"all features of ", name, " are equal: there are no distances between features to set bandwidths from"});
+    refuse({"features of ", name, " must differ, so that their distances set bandwidths; got equal ones: drop copies"});
 }
 
 void require_affinity(double value, std::int64_t i, std::int64_t j, const Name& name) {
-    require(value >= 0 && value <= kHuge, "affinities must be finite and not negative, but features ", i, " and ", j,
-            " of ", name, " have ", value);
+    require(value >= 0 && value <= kHuge, "affinities must be finite and not negative; got ", value, " for ",
+            Name::column(i), " and ", Name::column(j), " of ", name);
 }
 
 // Returns eps_i^2 from the squared distances between all features: the k-th smallest distance to another feature, or
@@ -211,20 +211,19 @@ void nearest_of_all(const Distances& all, std::int64_t p, std::int64_t k, Run& r
 // Refuses neighbours of the caller that aren't valid.
 void check_neighbors(const DiscSet& set, std::int64_t k, const Name& name) {
     const std::int64_t p = set.n_features, K = set.n_neighbors;
-    require(K < p, name, " has ", p - 1, " other features, but ", K, " neighbors");
-    require(K >= k, "bandwidth_neighbors is ", k, ", but the neighbors of ", name, " are only ", K,
-            " each: give as many, or a smaller bandwidth_neighbors");
+    require(K < p, "n_neighbors of ", name, " must be at most the ", p - 1, " other features; got ", K);
+    require(K >= k, "bandwidth_neighbors must be at most the ", K, " neighbors of each feature of ", name, "; got ", k);
     std::vector<std::int64_t> seen(at(p), -1);
     for (std::int64_t i = 0; i < p; ++i) {
         for (std::int64_t e = i * K; e < (i + 1) * K; ++e) {
             const std::int64_t j = set.neighbors[e];
             const double d = set.distances[e];
-            const auto it = [&] { return Message("neighbor ", e - i * K, " of feature ", i, " in ", name); };
-            require(j >= 0 && j < p && j != i, it(), " must be another feature, from 0 to ", p - 1, ", not ", j);
-            require(seen[at(j)] != i, it(), " is there twice: ", j);
+            const auto it = [&] { return Message("neighbor ", e - i * K, " of ", Name::column(i), " in ", name); };
+            require(j >= 0 && j < p && j != i, it(), " must be another feature, from 0 to ", p - 1, "; got ", j);
+            require(seen[at(j)] != i, it(), " must differ from those before it; got ", Name::column(j), " again");
             seen[at(j)] = i;
             require(d >= 0 && d <= kHuge && (e == i * K || d >= set.distances[e - 1]),
-                    "distances must be finite and not negative, and ascend in each row, but that of ", it(), " is ", d);
+                    "distances must be finite and not negative, and ascend in each row; got ", d, " for ", it());
         }
     }
 }
@@ -344,8 +343,9 @@ void make_of_neighbors(const DiscSet& set, const fastfs_disc_options& options, s
                 set.custom(exchanged.data(), 1, n, 1, near.data(), &norm, sigma, set.user);
                 const auto refuse = [&](std::int64_t, std::int64_t e, double ij, double ji) {
                     const std::int64_t j = graph.feature(row[at(e)].first);
-                    throw InvalidArgument({"the kernel of ", name, " is not symmetric: features ", i, ", ", j, " give ",
-                                           ij, ", but ", j, ", ", i, " give ", ji});
+                    throw InvalidArgument({"the kernel of ", name, " must be symmetric; got ", ij, " for ",
+                                           Name::column(i), " and ", Name::column(j), ", and ", ji,
+                                           " if they are exchanged"});
                 };
                 require_symmetric_values(1, n, values, n, exchanged.data(), 1, refuse);
             }
@@ -406,22 +406,22 @@ SparseSymmetric given_graph(const Matrix& given, const Name& name, Run& run) {
                    std::abs(sorted.values[e] - transposed.values[e]) <= 1e-6 * largest;
         }
         const auto row = static_cast<std::int64_t>(i);
-        require(same, "the graph W of ", name, " must be symmetric, but ", Name::row(row), " differs from ",
-                Name::column(row), ": give (W + W.T) / 2");
+        require(same, "the graph W of ", name, " must be symmetric; got different values for ", Name::column(row),
+                " as a row and as a column: give (W + W.T) / 2");
     }
     return symmetric_mean(sorted, transposed, numbers(p), run);
 }
 
 // Computes q = W 1, Wt_ij = W_ij / (q_i q_j)^alpha, g = Wt 1.
-void normalize(Graph& graph, double alpha, const Name& name, Run& run) {
+void set_walk_factors(Graph& graph, double alpha, const Name& name, Run& run) {
     const std::int64_t p = graph.p;
     const Numbers ones(at(p), 1.0), q = graph.times(ones, ones, ones, run);
     graph.c = numbers(p);
     for (std::size_t i = 0; i < q.size(); ++i) {
         // For a smaller q, 1 / q isn't finite.
-        require(q[i] >= std::numeric_limits<double>::min() && q[i] <= kHuge, "feature ",
-                graph.feature(static_cast<std::int64_t>(i)), " of ", name, " has affinities that add up to ", q[i],
-                ", but a random walk needs a positive, finite sum: ",
+        require(q[i] >= std::numeric_limits<double>::min() && q[i] <= kHuge,
+                "affinities must have a positive, finite sum for each feature; got ", q[i], " for ",
+                Name::column(graph.feature(static_cast<std::int64_t>(i))), " of ", name, ": ",
                 q[i] == 0 ? "give it an affinity to itself" : "multiply them by a constant first");
         graph.c[i] = std::pow(q[i], -alpha);
     }
@@ -505,7 +505,7 @@ Graph make_graph(const DiscSet& set, const fastfs_disc_options& options, const N
     } else {
         make_of_neighbors(set, options, k, name, end, run, graph);
     }
-    normalize(graph, options.density, name, run);
+    set_walk_factors(graph, options.density, name, run);
     return graph;
 }
 

@@ -107,8 +107,8 @@ void draw_column(std::int64_t n, std::int64_t column, Random& random, double* W)
 // Columns of W that lie in V to rounding still give new directions, with an equally small R: rounding errors are made
 // orthogonal like any column. Columns that vanish altogether are drawn at random. W is destroyed. H: V'W up to rounding
 // on input, so that each pass sweeps over V once. The new block is orthogonal to V up to `precision`.
-void append(std::int64_t n, std::int64_t size, double* V, std::int64_t ld, double* W, Random& random, double precision,
-            double* H, Square& R, Run& run) {
+void append_orthonormal_block(std::int64_t n, std::int64_t size, double* V, std::int64_t ld, double* W, Random& random,
+                              double precision, double* H, Square& R, Run& run) {
     constexpr int kMostPasses = 6;
     const auto& blocks = *isa().blocks;
     // The original W equals V H + (W F^-1) R throughout, and h = V' (W F^-1).
@@ -218,7 +218,7 @@ void lanczos(std::int64_t n, std::int64_t k, const BlockOperator& apply, F&& all
     auto draw = [&] {
         for (std::int64_t c = 0; c < kBlock; ++c) draw_column(n, c, random, W.data());
         inner_products(n, size, V.data(), ld, W.data(), H.data(), run);
-        append(n, size, V.data(), ld, W.data(), random, precision, H.data(), R, run);
+        append_orthonormal_block(n, size, V.data(), ld, W.data(), random, precision, H.data(), R, run);
         std::fill(coupling.begin(), coupling.end(), 0.0);
     };
     draw();
@@ -234,7 +234,7 @@ void lanczos(std::int64_t n, std::int64_t k, const BlockOperator& apply, F&& all
             apply(X.data(), W.data());
             std::copy_n(coupling.data(), size * kBlock, H.data());
             inner_products(n, kBlock, X.data(), kBlock, W.data(), &H[at(size * kBlock)], run);
-            append(n, size + kBlock, V.data(), ld, W.data(), random, precision, H.data(), R, run);
+            append_orthonormal_block(n, size + kBlock, V.data(), ld, W.data(), random, precision, H.data(), R, run);
             std::fill(coupling.begin(), coupling.end(), 0.0);
             for (std::int64_t a = 0; a < kBlock; ++a) {
                 for (std::int64_t c = 0; c < kBlock; ++c) {

@@ -57,7 +57,8 @@ DiscScaling measure_scaling(const std::vector<DiscSet>& sets, Run& run) {
     s.mean = mean_of([](double x, std::int64_t) { return x; });
     s.scale = mean_of([&](double x, std::int64_t c) { return (x - s.mean[at(c)]) * (x - s.mean[at(c)]); });
     for (std::size_t c = 0; c < s.scale.size(); ++c) {
-        require(std::isfinite(s.scale[c]), "the values are so large that their variance overflows");
+        require(std::isfinite(s.scale[c]), "the values of ", Name::column(c),
+                " are too large: their variance overflows float64; divide X by a constant first");
         s.scale[c] = std::sqrt(s.scale[c]);
         // The remainder of a constant column is the rounding of its mean.
         if (s.scale[c] <= 10 * std::numeric_limits<double>::epsilon() * std::abs(s.mean[c])) s.scale[c] = 1;

@@ -73,8 +73,8 @@ class SortedRows {
     }
 
     template <class P, class I>
-    void assign(const V* from, const P* indptr, const I* indices, const std::int64_t* which, std::int64_t n_rows,
-                std::int64_t n_cols) {
+    void sort_rows(const V* from, const P* indptr, const I* indices, const std::int64_t* which, std::int64_t n_rows,
+                   std::int64_t n_cols) {
         if (bits_.size() == 0) {
             bits_ = Buffer<std::uint64_t>(n_cols * kRowWords);
             begins_ = Buffer<std::int32_t>(n_cols * kRowWords);
@@ -178,7 +178,7 @@ void DiscStream::update(const Matrix& X, std::int64_t first_row, Run& run) {
         X.row_maxima(run);  // refuses NaN and infinity
         add_products(X, first_row, run);
     }
-    rows_.add(first_row, first_row + X.n_rows());
+    rows_.add_rows(first_row, first_row + X.n_rows());
 }
 
 // Rows with the buckets and signs of their sketches.
@@ -260,7 +260,7 @@ void DiscStream::merge(const DiscStream& other) {
     KeptRows rows = kept_rows_;  // a copy that shares the stored rows
     rows.merge(other.kept_rows_);
     // Nothing fails from here on.
-    rows_.add(other.rows_);
+    rows_.add_rows(other.rows_);
     const auto add = [](std::vector<Numbers>& to, const std::vector<Numbers>& from) {
         for (std::size_t s = 0; s < to.size(); ++s) {
             for (std::size_t e = 0; e < to[s].size(); ++e) to[s][e] += from[s][e];
@@ -275,22 +275,22 @@ void DiscStream::merge(const DiscStream& other) {
     }
 }
 
-void DiscStream::save(ByteWriter& to) const {
-    rows_.save(to);
+void DiscStream::save_state(ByteWriter& to) const {
+    rows_.save_state(to);
     if (pass_ == 1) {
-        sums_.save(to);
+        sums_.save_state(to);
         for (const Numbers& sketch : sketches_) to.put(sketch);
         to.put(kept_rows_.is_sparse());
         to.put(kept_rows_.is_float32());
-        kept_rows_.save(to);
+        kept_rows_.save_state(to);
     } else {
         for (const Numbers& products : products_) to.put(products);
     }
 }
 
-void DiscStream::load(ByteReader& from) {
+void DiscStream::load_state(ByteReader& from) {
     DiscStream other = *this;
-    other.rows_.load(from);
+    other.rows_.load_state(from);
     const auto get = [&](std::vector<Numbers>& to) {
         for (Numbers& numbers : to) {
             const std::size_t size = numbers.size();
@@ -300,14 +300,14 @@ void DiscStream::load(ByteReader& from) {
         }
     };
     if (pass_ == 1) {
-        other.sums_.set(sums_.read(from));
+        other.sums_.set_numbers(sums_.read_numbers(from));
         Numbers counts = core::numbers(n_groups());
         other.sums_.counts(counts.data());
         for (std::size_t g = 0; g < counts.size(); ++g) from.expect(counts[g] <= static_cast<double>(plan_->sizes[g]));
         get(other.sketches_);
         const bool is_sparse = from.get() != 0, is_float32 = from.get() != 0;
         other.kept_rows_ = {};
-        other.kept_rows_.load(from, n_rows(), n_cols(), is_sparse, is_float32);
+        other.kept_rows_.load_state(from, n_rows(), n_cols(), is_sparse, is_float32);
         for (const std::int64_t row : other.kept_rows_.numbers()) {
             from.expect(!sums_.is_whole() && is_kept(row));
         }
@@ -332,7 +332,7 @@ std::int64_t DiscStream::memory_of_next(const Run& run) const {
     return 16 * p * plan_->n_neighbors * plan_->n_sketches + 2 * std::int64_t{sizeof(Near)} * most + 24 * p;
 }
 
-void DiscStream::next(Run& run) {
+void DiscStream::next_pass(Run& run) {
     run.require_memory(memory_of_next(run), {"the nearest of ", n_cols(), " features"}, kHint);
     if (pass_ == 1) {
         auto search = std::make_shared<Search>();
@@ -460,8 +460,8 @@ void DiscStream::add_products(const Matrix& X, std::int64_t first_row, Run& run)
                 const std::int64_t count = std::min<std::int64_t>(kBatches, std::ssize(batches) - first);
                 parallel_for(run, count, [&](std::int64_t b, int) {
                     const Batch& batch = batches[at(first + b)];
-                    sorted[at(b)].assign(values, indptr, indices, order.data() + batch.begin, batch.end - batch.begin,
-                                         p);
+                    sorted[at(b)].sort_rows(values, indptr, indices, order.data() + batch.begin,
+                                            batch.end - batch.begin, p);
                 });
                 parallel_for(run, n_blocks, [&](std::int64_t block, int) {
                     for (std::int64_t b = 0; b < count; ++b) {
@@ -534,7 +534,7 @@ DiscStream::Found DiscStream::nearest(std::int64_t group, Run& run) const {
     return result;
 }
 
-DiscSet DiscStream::set(std::int64_t group) const {
+DiscSet DiscStream::disc_set(std::int64_t group) const {
     DiscSet set;
     set.n_features = n_cols();
     if (sums_.is_whole()) {

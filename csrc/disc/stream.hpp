@@ -58,13 +58,13 @@ class DiscStream {
     // Adds the rows that `other`, which has equal fingerprints, has read.
     void merge(const DiscStream& other);
     // Writes the state of this pass. load restores it in a stream that has equal fingerprints and has read no rows.
-    void save(ByteWriter& to) const;
-    void load(ByteReader& from);
+    void save_state(ByteWriter& to) const;
+    void load_state(ByteReader& from);
     // Ends a pass.
-    void next(Run& run);
+    void next_pass(Run& run);
 
     // Returns a group after the last pass; the set points to values of this object.
-    DiscSet set(std::int64_t group) const;
+    DiscSet disc_set(std::int64_t group) const;
     void counts(double* to) const { sums_.counts(to); }  // rows of each group in the first pass
     void means(double* to) const { sums_.means(to); }    // of each group
 

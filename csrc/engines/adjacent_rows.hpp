@@ -44,7 +44,7 @@ class AdjacentRows {
 
     // Returns the values of rows first..last - 1, at most kRowsRead of them, stride() apart; the next call overwrites
     // them.
-    const T* read(std::int64_t first, std::int64_t last) {
+    const T* read_rows(std::int64_t first, std::int64_t last) {
         if (in_place_) return x_ + first * rs_ + columns_[0];
         if (m_.storage == FASTFS_GENOTYPE) {
             decode(m_, first, last, snps_.data(), n_, copy_, kWidth<T>);

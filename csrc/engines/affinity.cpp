@@ -83,8 +83,8 @@ bool streamed(const Out* out, std::int64_t d) {
     return aligned && d * d * static_cast<std::int64_t>(sizeof(Out)) >= kStreamedBytes;
 }
 
-// Returns the factor from computed values to output values: 1 for RBF, whose values have no unit, and for a custom
-// kernel, whose values have the unit of the data; unit^2, which might not fit the output, for all other kernels.
+// Returns the factor from computed values to output values: 1 for RBF, which has no unit, and for a custom
+// kernel, which has the unit of the data; unit^2, which might not fit the output, for all other kernels.
 template <class T, class Out>
 Out output_factor(const Features<T>& features, const Kernel& kernel) {
     if (kernel.kind == Kernel::Kind::kRbf || kernel.kind == Kernel::Kind::kCustom) return 1;
@@ -176,7 +176,7 @@ class CustomKernel {
                 const Message where("for features ", i0 + a, " and ", j0 + b);
                 require(!std::isfinite(value), "the kernel returned ", value, " ", where,
                         ", which float32 can't hold: give X as float64");
-                throw InvalidArgument({"the kernel returned NaN or infinity, as ", where});
+                throw InvalidArgument({"the kernel must return finite numbers; got ", value, " ", where});
             }
         }
     }
@@ -187,8 +187,8 @@ class CustomKernel {
         require_symmetric_values(ni, nj, tile, ld, exchanged, exchanged_ld,
                                  [=](std::int64_t a, std::int64_t b, double ij, double ji) {
                                      const std::int64_t i = i0 + a, j = j0 + b;
-                                     throw InvalidArgument({"the kernel is not symmetric: features ", i, ", ", j,
-                                                            " give ", ij, ", but ", j, ", ", i, " give ", ji});
+                                     throw InvalidArgument({"the kernel must be symmetric; got ", ij, " for features ",
+                                                            i, " and ", j, ", and ", ji, " if they are exchanged"});
                                  });
     }
 
@@ -432,7 +432,7 @@ void affinity_product(const Features<T>& features, const Kernel& kernel, const O
     const double factor = output_factor<T, Out>(features, kernel);
     for (std::int64_t e = 0; e < d * p; ++e) {
         if (std::isfinite(V[e])) continue;
-        throw InvalidArgument({"V contains NaN or infinity: first at row ", e / p, ", column ", e % p});
+        throw InvalidArgument({"V must be finite; got NaN or infinity first at row ", e / p, ", column ", e % p});
     }
     // One task owns a block of rows and walks the columns in order, so the bits don't depend on the number of threads.
     // Computing each tile twice costs less than sharing it between two owners.
@@ -517,7 +517,7 @@ void Gram::merge(const Gram& other) {
 }
 
 void Gram::affinity(const Kernel& kernel, Run& run, double* out) const {
-    require(n_rows_ > 0, "no chunk has been given yet");
+    require(n_rows_ > 0, "a Gram matrix must have rows; got no chunk yet: add one first");
     run.require_memory(8 * d_ * d_ + tile_memory(run.n_threads()), {"the affinity of ", d_, " features"},
                        "give fewer features");
     run.step("affinity", 1.0);

@@ -1,7 +1,7 @@
 // Candidates for the nearest features of each feature, by bounds of products in single precision.
 //
 // From a Gram, d_ij^2 is known up to e_i + e_j: between g_ij - e_i - e_j and g_ij + e_i + e_j. With u_i the
-// n_neighbors-th smallest g_ij + e_j, at least n_neighbors features are no farther from i than u_i + e_i, and j may be
+// n_neighbors-th smallest g_ij + e_j, at least n_neighbors features are as near to i as u_i + e_i, and j may be
 // among the nearest only if g_ij - e_j <= u_i + 2 e_i. As g_ij = |z_i|^2 + |z_j|^2 - 2 G_ij, this is
 //
 //     G_ij >= floor_j - limit_i,   floor_j = (|z_j|^2 - e_j) / 2,   limit_i = (u_i + 2 e_i - |z_i|^2) / 2.
@@ -88,7 +88,8 @@ class Candidates {
     bool left_out(std::int64_t i) const { return floors_[at(i)] == kInfinity; }
 
     // Sets the limit of i from its products with n features from j0 on, i among them.
-    void start(std::int64_t i, std::int64_t j0, std::int64_t n, const float* products, CandidateScratch& scratch) {
+    void limit_from_own_block(std::int64_t i, std::int64_t j0, std::int64_t n, const float* products,
+                              CandidateScratch& scratch) {
         if (n - 1 < k_ || left_out(i)) return;
         scratch.uppers.resize(at(n));
         float* uppers = scratch.uppers.data();
@@ -99,7 +100,7 @@ class Candidates {
     }
 
     // Drops candidates that can't be among the nearest.
-    void cut(std::int64_t i, CandidateScratch& scratch) {
+    void drop_hopeless(std::int64_t i, CandidateScratch& scratch) {
         if (size(i) <= k_) return;
         const float upper = kth_upper(i, scratch), limit = lower_limit(i, upper);
         keep(i, [&](const Candidate& c) { return c.lower <= limit; });
@@ -145,7 +146,7 @@ class Candidates {
         const std::int64_t enough = (k_ + capacity_) / 2;
         const float limit = lower_limit(i, isa().bound_kth(uppers(i, scratch), capacity_, k_));
         keep(i, [&](const Candidate& c) { return c.lower <= limit; });
-        if (size(i) > enough) cut(i, scratch);
+        if (size(i) > enough) drop_hopeless(i, scratch);
         if (size(i) <= enough) return;
         // Rounding confuses more candidates than there is room for. n_neighbors of the smallest uppers stay, so that
         // the limit stays right; the feature is searched again when all limits are known.

@@ -194,7 +194,7 @@ class SparseRows {
                     columns_[to] = c;
                 }
             }
-            // Undoes the advance of begins, each of which has moved to the begin of the next row.
+            // Undoes the advance of begins: each has moved to the begin of the next row.
             for (std::int64_t r = n_rows; r > 0; --r) begins_[r] = begins_[r - 1];
             begins_[0] = 0;
         });
@@ -490,7 +490,7 @@ void Features<T>::product_errors(double* errors) const {
             errors[i] = additions * u * static_cast<double>(squared_norms_[i]);
         return;
     }
-    std::int64_t most_at_once = 1;  // entries at one place, each of which is multiplied with each
+    std::int64_t most_at_once = 1;  // entries at one place, which are multiplied each with each
     for (std::int64_t i = 0; i < n_features_; ++i) {
         double norm = 0;
         for (std::int64_t e = column_begins_[i], begin; (begin = e) < column_begins_[i + 1];) {

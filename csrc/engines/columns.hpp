@@ -52,7 +52,7 @@ class Features {
     template <class From>
     Features(const Features<From>& all, const std::vector<std::int64_t>& columns, Run& run);
 
-    // Makes features of which only the products of all pairs are known: they have Gram tiles, norms and distances, but
+    // Makes features from the products of all pairs alone: they have Gram tiles, norms and distances, but
     // neither samples nor values.
     explicit Features(std::shared_ptr<const PairProducts> products);
 
@@ -76,7 +76,7 @@ class Features {
     // Adds |x_i|^2 / unit()^2 to norms[i], for the columns before their shifts.
     void add_original_norms(double* norms, Run& run) const;
 
-    // Returns the number of which the first row and column of a tile must be multiples.
+    // Returns the number that must divide the first row and column of a tile.
     std::int64_t alignment() const { return sparse_ ? kTile : kPanel<T>; }
 
     // Computes tile[a * kTile + b] = z_(i0 + a)' y_(j0 + b) for a < ni, b < nj. y are the features of `right`: this
@@ -91,8 +91,8 @@ class Features {
     // Returns a number for each feature; features with equal values share the number.
     std::vector<std::uint64_t> hashes(Run& run) const;
 
-    // Computes rounding bounds: errors[i] + errors[j] bounds the rounding error of twice the product of i and j, in
-    // whatever order it is summed.
+    // Computes rounding bounds: errors[i] + errors[j] bounds the rounding error of twice the product of i and j for any
+    // order of summation.
     void product_errors(double* errors) const;
 
     // Computes sum_n a_n z_ni for all features i.

@@ -40,7 +40,7 @@ Copies::Copies(const std::vector<std::uint64_t>& hashes, const Compare& compare,
     }
 }
 
-void Copies::write(std::int64_t k, std::int64_t* neighbors, double* distances) const {
+void Copies::write_neighbors(std::int64_t k, std::int64_t* neighbors, double* distances) const {
     for (const auto& kind : kinds_) {
         for (std::size_t c = at(kept_); c < kind.size(); ++c) {
             std::copy_n(kind.begin(), k, neighbors + kind[c] * k);

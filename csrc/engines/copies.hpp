@@ -24,7 +24,7 @@ class Copies {
     const std::vector<char>& left_out() const { return left_out_; }
 
     // Writes the k nearest of columns that are left out, k < kept.
-    void write(std::int64_t k, std::int64_t* neighbors, double* distances) const;
+    void write_neighbors(std::int64_t k, std::int64_t* neighbors, double* distances) const;
 
     // Puts columns that are left out behind the first one of their kind.
     std::vector<std::int64_t> complete(const std::vector<std::int64_t>& order) const;

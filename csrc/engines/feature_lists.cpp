@@ -55,17 +55,17 @@ class Centres {
     std::int64_t n_samples() const { return n_; }
 
     // Sets the values of a centre, one per sample.
-    void set(std::int64_t centre, const double* values) {
+    void set_centre(std::int64_t centre, const double* values) {
         double norm = 0;
         for (std::int64_t s = 0; s < n_; ++s) {
             const float z = rounded(static_cast<float>(values[s]));
-            value(centre, s) = z;
+            centre_value(centre, s) = z;
             norm += static_cast<double>(z) * z;
         }
         half_norms_[at(centre)] = static_cast<float>(norm / 2);
     }
 
-    float value(std::int64_t centre, std::int64_t s) const {
+    float centre_value(std::int64_t centre, std::int64_t s) const {
         return values_[(centre / kCentresWide * n_ + s) * kCentresWide + centre % kCentresWide];
     }
 
@@ -73,7 +73,7 @@ class Centres {
     const float* half_norms() const { return half_norms_.data(); }
 
   private:
-    float& value(std::int64_t centre, std::int64_t s) {
+    float& centre_value(std::int64_t centre, std::int64_t s) {
         return values_[(centre / kCentresWide * n_ + s) * kCentresWide + centre % kCentresWide];
     }
 
@@ -161,7 +161,7 @@ Centres trained_centres(const Features<float>& features, std::uint64_t seed, Run
     for (std::int64_t c = 0; c < count; ++c) {
         const float* z = sample.feature(first[at(c)]);
         for (std::int64_t s = 0; s < n; ++s) mean[at(s)] = z[s * kCentresWide];
-        centres.set(c, mean.data());
+        centres.set_centre(c, mean.data());
     }
     std::vector<Numbers> means(at(run.n_threads()), mean);
     for (std::int64_t turn = 0; turn < kTurns; ++turn) {
@@ -176,7 +176,7 @@ Centres trained_centres(const Features<float>& features, std::uint64_t seed, Run
                 for (std::int64_t s = 0; s < n; ++s) sum[at(s)] += z[s * kCentresWide];
             }
             for (double& value : sum) value /= static_cast<double>(end - begin);
-            centres.set(c, sum.data());
+            centres.set_centre(c, sum.data());
         });
     }
     return centres;
@@ -187,7 +187,7 @@ std::vector<std::int64_t> chain(const Centres& centres, Run& run) {
     const std::int64_t n = centres.n_samples();
     std::vector<float> values(at(centres.count() * n));
     for (std::int64_t c = 0; c < centres.count(); ++c) {
-        for (std::int64_t s = 0; s < n; ++s) values[at(c * n + s)] = centres.value(c, s);
+        for (std::int64_t s = 0; s < n; ++s) values[at(c * n + s)] = centres.centre_value(c, s);
     }
     std::vector<std::int64_t> left = up_to(centres.count()), order;
     Numbers distances(left.size());

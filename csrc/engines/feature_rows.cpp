@@ -22,7 +22,7 @@ void read_dense(const Matrix& X, const std::vector<std::int64_t>& wanted, double
             AdjacentRows<T> rows(m, wanted.data() + first, n);
             for (std::int64_t r = 0; r < m.n_rows; r += kRowsRead) {
                 const std::int64_t last = std::min(r + kRowsRead, m.n_rows);
-                const T* from = rows.read(r, last);
+                const T* from = rows.read_rows(r, last);
                 for (std::int64_t i = r; i < last; ++i, from += rows.stride()) {
                     for (std::int64_t k = 0; k < n; ++k) {
                         values[(first + k) * m.n_rows + i] = static_cast<double>(from[k]);

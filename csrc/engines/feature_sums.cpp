@@ -262,7 +262,7 @@ std::int64_t FeatureSums::n_rows() const {
     return static_cast<std::int64_t>(n);
 }
 
-Buffer<double> FeatureSums::read(ByteReader& from) const {
+Buffer<double> FeatureSums::read_numbers(ByteReader& from) const {
     constexpr double kMostRows = 1e15;
     Buffer<double> numbers(numbers_.size());
     from.get(numbers.data(), numbers.size());
@@ -291,7 +291,7 @@ RowTotals FeatureSums::row_totals(const std::vector<std::int64_t>& groups, const
             total.norms[at(j)] += sums_of_group[2 + d_ + j];
         }
     }
-    require(total.n_rows > 0, name, " has no rows");
+    require(total.n_rows > 0, name, " must have rows; got none");
     for (std::int64_t j = 0; j < d_; ++j) {
         // Products are then finite too (Cauchy-Schwarz).
         require(std::isfinite(4 * total.norms[at(j)]), "the values of feature ", j,

@@ -31,7 +31,7 @@ struct PairPanels {
     static std::int64_t width(std::int64_t j, std::int64_t d) {
         return std::min(kColumns, d - j / kColumns * kColumns);
     }
-    static std::int64_t place(std::int64_t i, std::int64_t j, std::int64_t d) {
+    static std::int64_t pair_place(std::int64_t i, std::int64_t j, std::int64_t d) {
         return begin(j) + i * width(j, d) + j % kColumns;
     }
     static std::int64_t size(std::int64_t d) { return begin(d - 1) + d * width(d - 1, d); }
@@ -60,7 +60,7 @@ class PairProducts {
     std::int64_t n_features() const { return std::ssize(totals_.norms); }
     const RowTotals& totals() const { return totals_; }
     double product(std::int64_t i, std::int64_t j) const {
-        return panels_[PairPanels::place(std::min(i, j), std::max(i, j), n_features())];
+        return panels_[PairPanels::pair_place(std::min(i, j), std::max(i, j), n_features())];
     }
     double squared_distance(std::int64_t i, std::int64_t j) const {
         std::uint8_t lost = 0;
@@ -123,9 +123,9 @@ class FeatureSums {
     std::int64_t size() const { return numbers_.size(); }  // of the state, in numbers
     // Writes the sums. `read` returns saved sums with an equal fingerprint, and `set` replaces the sums of this object
     // by them.
-    void save(ByteWriter& to) const { to.put(numbers_.data(), numbers_.size()); }
-    Buffer<double> read(ByteReader& from) const;
-    void set(Buffer<double> numbers) { numbers_ = std::move(numbers); }
+    void save_state(ByteWriter& to) const { to.put(numbers_.data(), numbers_.size()); }
+    Buffer<double> read_numbers(ByteReader& from) const;
+    void set_numbers(Buffer<double> numbers) { numbers_ = std::move(numbers); }
 
     // The sums over several groups.
     struct Total : RowTotals {

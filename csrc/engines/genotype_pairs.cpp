@@ -199,11 +199,11 @@ FeatureScales find_varying(const Matrix& X, bool gaps, Run& run) {
     });
     const auto [row, column] = *std::min_element(missing.begin(), missing.end());
     if (row != kNone && !gaps) {
-        refuse({kX, " lacks a genotype: first at ", Name::row(row), ", ", Name::column(column),
-                " (counted from 0); drop the sample or the SNP"});
+        refuse({kX, " must have all genotypes; got a missing one first at ", Name::row(row), ", ", Name::column(column),
+                ": drop the sample or the SNP"});
     }
     require(std::any_of(scales.factor.begin(), scales.factor.end(), [](double f) { return f != 0; }),
-            "X needs a feature that varies, but all ", p, " are constant");
+            "X must have a feature that varies; got ", p, " constant ones");
     for (std::int64_t c = 0; c < p && row != kNone; ++c) {
         scales.incomplete.push_back(static_cast<char>(incomplete[at(c / kWordSnps)] >> (c % kWordSnps) & 1));
     }
@@ -312,7 +312,7 @@ void GenotypePairs::distances(const std::vector<std::int64_t>& rows, std::int64_
             const Word *panel = panels.data() + l * n * kLineWords, *of_panel = gaps.data() + l * n * kGapWords;
             const std::int64_t size = std::min(width, end - begin - l);
             const auto zero = static_cast<std::int32_t>(width * kLineSnps);
-            by_snp.fill(panel, of_panel, stride, size, all.data(), n, run);
+            by_snp.fill_lines(panel, of_panel, stride, size, all.data(), n, run);
             by_snp.visit_gaps(of_panel, stride, size, rows.data() + t0, m, run,
                               [&](std::int64_t t, std::int64_t j, std::int64_t n_columns, const Word* lines,
                                   const std::int32_t* lacked, std::int64_t n_lacked) {
@@ -320,7 +320,7 @@ void GenotypePairs::distances(const std::vector<std::int64_t>& rows, std::int64_
                                                      lacking + t * n + j);
                               });
             if (triangle) continue;
-            by_snp.fill(panel, of_panel, stride, size, rows.data() + t0, m, run);
+            by_snp.fill_lines(panel, of_panel, stride, size, rows.data() + t0, m, run);
             by_snp.visit_gaps(of_panel, stride, size, all.data(), n, run,
                               [&](std::int64_t j, std::int64_t t, std::int64_t n_targets, const Word* lines,
                                   const std::int32_t* lacked, std::int64_t n_lacked) {

@@ -39,7 +39,7 @@ void DenseDistances::compare(Buffer<T>& columns, const std::vector<Query>& queri
     constexpr std::int64_t kInLine = 64 / sizeof(T);
     const auto n = static_cast<std::int64_t>(rows_.size()), d = X_.n_cols(), width = samples_compared(n, d);
     for (std::int64_t first = 0; first < n; first += width) {
-        if (columns.size() == 0 || width < n) pack(columns, first, std::min(width, n - first), width, run);
+        if (columns.size() == 0 || width < n) pack_columns(columns, first, std::min(width, n - first), width, run);
         parallel_for(run, static_cast<std::int64_t>(queries.size()), [&](std::int64_t task, int) {
             const Query& q = queries[at(task)];
             const T* column = &columns[q.feature * width];
@@ -54,7 +54,8 @@ void DenseDistances::compare(Buffer<T>& columns, const std::vector<Query>& queri
 }
 
 template <class T>
-void DenseDistances::pack(Buffer<T>& columns, std::int64_t first, std::int64_t n_now, std::int64_t width, Run& run) {
+void DenseDistances::pack_columns(Buffer<T>& columns, std::int64_t first, std::int64_t n_now, std::int64_t width,
+                                  Run& run) {
     const std::int64_t d = X_.n_cols();
     if (columns.size() == 0) columns = Buffer<T>(d * width);
     const std::vector<std::int64_t> rows(rows_.begin() + first, rows_.begin() + first + n_now);

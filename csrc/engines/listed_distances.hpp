@@ -40,7 +40,7 @@ class DenseDistances {
     void compare(Buffer<T>& columns, const std::vector<Query>& queries, Run& run);
     // Sets columns[i * width + s] to sample first + s of feature i, and to zero from n_now on.
     template <class T>
-    void pack(Buffer<T>& columns, std::int64_t first, std::int64_t n_now, std::int64_t width, Run& run);
+    void pack_columns(Buffer<T>& columns, std::int64_t first, std::int64_t n_now, std::int64_t width, Run& run);
 
     const Samples& X_;
     const std::vector<std::int64_t>& rows_;

@@ -32,7 +32,7 @@
 namespace fastfs::core {
 namespace {
 
-// Features that are searched again together, each of which can have all features as candidates.
+// Features that are searched again together: each can have all features as candidates.
 constexpr std::int64_t kSearchedAgain = 32;
 
 // Candidates that are compared together: they take 128 MB.
@@ -91,7 +91,7 @@ struct Probed {
 
 // Bounds of the features at some places, gathered for the tiles of one thread.
 struct Bounds {
-    void set(Candidates& candidates, const std::int64_t* places, std::int64_t n) {
+    void gather_bounds(Candidates& candidates, const std::int64_t* places, std::int64_t n) {
         for (std::int64_t a = 0; a < n; ++a) {
             floors[a] = candidates.floors()[places[a]];
             limits[a] = candidates.limit(places[a]);
@@ -115,8 +115,8 @@ class InBlocks {
     Features<T> some(const std::vector<std::int64_t>& places, Run& run) const { return {features_, places, run}; }
 
     // Computes the products of the features of `left` from i0 on with features from j0 on.
-    void multiply(const Features<T>& left, std::int64_t i0, std::int64_t ni, std::int64_t j0, std::int64_t nj, T* tile,
-                  Buffer<T>&, Run& run) const {
+    void multiply_blocks(const Features<T>& left, std::int64_t i0, std::int64_t ni, std::int64_t j0, std::int64_t nj,
+                         T* tile, Buffer<T>&, Run& run) const {
         left.gram_tile(i0, ni, features_, j0, nj, tile, run);
     }
 
@@ -124,7 +124,7 @@ class InBlocks {
     const Features<T>& features_;
 };
 
-// Dense features, of which any few can be multiplied with any few: the values of each feature are contiguous, so that
+// Dense features, any few of them to be multiplied with any few: the values of each feature are contiguous, so that
 // packing it into a panel reads no cache line of another feature.
 class OneByOne {
   public:
@@ -149,7 +149,7 @@ class OneByOne {
 
     // Packs features into panels.
     template <class Place>
-    void pack(const Place* places, std::int64_t all, float* panels) const {
+    void pack_features(const Place* places, std::int64_t all, float* panels) const {
         constexpr std::int64_t kWidth = kPanel<float>, kInLine = 64 / sizeof(float);
         const auto fetch = [&](std::int64_t place) {
             for (std::int64_t s = 0; s < n_; s += kInLine) __builtin_prefetch(values_.data() + place * n_ + s);
@@ -169,16 +169,16 @@ class OneByOne {
     Buffer<float> some(const std::vector<std::int64_t>& places, Run&) const {
         const std::int64_t all = std::ssize(places);
         Buffer<float> panels(round_up(all, kPanel<float>) * n_);
-        pack(places.data(), all, panels.data());
+        pack_features(places.data(), all, panels.data());
         return panels;
     }
 
-    void multiply(const Buffer<float>& left, std::int64_t i0, std::int64_t ni, std::int64_t j0, std::int64_t nj,
-                  float* tile, Buffer<float>& room, Run&) const {
+    void multiply_blocks(const Buffer<float>& left, std::int64_t i0, std::int64_t ni, std::int64_t j0, std::int64_t nj,
+                         float* tile, Buffer<float>& room, Run&) const {
         std::int64_t places[kTile];
         std::iota(places, places + nj, j0);
         if (room.size() == 0) room = Buffer<float>(kTile * n_);
-        pack(places, nj, room.data());
+        pack_features(places, nj, room.data());
         multiply_panels(left.data() + i0 * n_, ni, room.data(), nj, tile);
     }
 
@@ -243,7 +243,7 @@ class Search {
             const auto [I, J] = pair_of_blocks(index, blocks);
             if (J < blocks) collect(I, J, owners, slot);
         });
-        cut();
+        drop_hopeless_candidates();
     }
 
     // Multiplies features with the lists that they probe in the last round, and collects the candidates, except for
@@ -260,16 +260,16 @@ class Search {
             for (std::int64_t begin = lists.begins[at(list)]; begin < end; begin += kGathered) {
                 sides.columns.clear();
                 for (std::int64_t j = begin; j < std::min(begin + kGathered, end); ++j) sides.columns.push_back(j);
-                source_.pack(sides.columns.data(), std::ssize(sides.columns), sides.right.data());
+                source_.pack_features(sides.columns.data(), std::ssize(sides.columns), sides.right.data());
                 for (const std::int32_t* q = probers.begin_of(list); q < probers.end_of(list); q += sides.rows.size()) {
                     run_.checkpoint();
                     sides.rows.assign(q, std::min(q + kTile, probers.end_of(list)));
-                    source_.pack(sides.rows.data(), std::ssize(sides.rows), sides.left.data());
+                    source_.pack_features(sides.rows.data(), std::ssize(sides.rows), sides.left.data());
                     search(sides, probed, owners, slot);
                 }
             }
         });
-        cut();
+        drop_hopeless_candidates();
     }
 
     // Compares the candidates and writes the nearest features. probed: the argument of the last collect; null if all
@@ -293,7 +293,7 @@ class Search {
                 for (std::int64_t c = 0; c < candidates_.size(i); ++c) *next++ = {0, ids_[at(list[c].other)]};
                 queries.push_back({ids_[at(i)], begin, next});
             }
-            write(compare, queries, neighbors, distances);
+            write_nearest(compare, queries, neighbors, distances);
         }
         search_again(again, probed, compare, neighbors, distances);
     }
@@ -350,7 +350,7 @@ class Search {
 
   private:
     void collect(std::int64_t I, std::int64_t J, std::vector<std::mutex>& owners, int slot) {
-        const float* tile = multiply(source_.all(), I * kTile, block_size(I), J, slot);
+        const float* tile = products_with_block(source_.all(), I * kTile, block_size(I), J, slot);
         std::unique_lock first(owners[at(I)]), second(owners[at(J)], std::defer_lock);
         if (I != J) second.lock();
         search(I, J, tile, slot);
@@ -372,8 +372,8 @@ class Search {
         for (std::int64_t first = 0; first < columns; first += kTile) {
             const std::int64_t nj = std::min(kTile, columns - first);
             source_.multiply_panels(sides.left.data(), ni, sides.right.data() + first * n, nj, tile);
-            sides.row_bounds.set(candidates_, sides.rows.data(), ni);
-            sides.column_bounds.set(candidates_, sides.columns.data() + first, nj);
+            sides.row_bounds.gather_bounds(candidates_, sides.rows.data(), ni);
+            sides.column_bounds.gather_bounds(candidates_, sides.columns.data() + first, nj);
             Hits of_rows{hits, hits}, of_cols{hits + kTile * kTile, hits + kTile * kTile};
             isa().select(tile, kTile, ni, nj, sides.row_bounds.floors, sides.row_bounds.limits,
                          sides.column_bounds.floors, sides.column_bounds.limits, &of_rows, &of_cols);
@@ -382,21 +382,21 @@ class Search {
         }
     }
 
-    void cut() {
+    void drop_hopeless_candidates() {
         parallel_for(run_, n_tiles(d_), [&](std::int64_t block, int slot) {
             for (std::int64_t i = block * kTile; i < std::min((block + 1) * kTile, d_); ++i) {
-                candidates_.cut(i, scratch_[at(slot)]);
+                candidates_.drop_hopeless(i, scratch_[at(slot)]);
             }
         });
     }
 
     // Computes the products of the features of `left` from i0 on with block J, in float.
     template <class Left>
-    const float* multiply(const Left& left, std::int64_t i0, std::int64_t ni, std::int64_t J, int slot_) {
+    const float* products_with_block(const Left& left, std::int64_t i0, std::int64_t ni, std::int64_t J, int slot_) {
         const auto slot = at(slot_);
         const std::int64_t nj = block_size(J);
         T* tile = tiles_[slot].data();
-        source_.multiply(left, i0, ni, J * kTile, nj, tile, rooms_[slot], run_);
+        source_.multiply_blocks(left, i0, ni, J * kTile, nj, tile, rooms_[slot], run_);
         if constexpr (sizeof(T) == sizeof(float)) {
             return tile;
         } else {
@@ -412,7 +412,8 @@ class Search {
     void search(std::int64_t I, std::int64_t J, const float* tile, int slot) {
         const std::int64_t i0 = I * kTile, j0 = J * kTile, ni = block_size(I), nj = block_size(J);
         CandidateScratch& scratch = scratch_[at(slot)];
-        for (std::int64_t a = 0; a < ni && I == J; ++a) candidates_.start(i0 + a, i0, ni, tile + a * kTile, scratch);
+        for (std::int64_t a = 0; a < ni && I == J; ++a)
+            candidates_.limit_from_own_block(i0 + a, i0, ni, tile + a * kTile, scratch);
         const float *floors = candidates_.floors(), *limits = candidates_.limits();
         Hit* hits = hits_[at(slot)].data();
         Hits of_rows{hits, hits}, of_cols{hits + kTile * kTile, hits + kTile * kTile};
@@ -431,7 +432,7 @@ class Search {
     void search_again(const std::vector<std::int64_t>& wanted, const Probed* probed, Compare& compare,
                       std::int64_t* neighbors, double* distances) {
         for_some(wanted, probed,
-                 [&](const std::vector<Query>& queries) { write(compare, queries, neighbors, distances); });
+                 [&](const std::vector<Query>& queries) { write_nearest(compare, queries, neighbors, distances); });
     }
 
     // Calls f with queries of selected features, each with all its possible nearest features.
@@ -451,7 +452,7 @@ class Search {
         const float *floors = candidates_.floors(), *limits = candidates_.limits();
         std::vector<std::vector<Other>> parts(wanted.size() * at(blocks));
         parallel_for(run_, blocks, [&](std::int64_t J, int slot) {
-            const float* tile = multiply(left, 0, size, J, slot);
+            const float* tile = products_with_block(left, 0, size, J, slot);
             for (std::size_t w = 0; w < wanted.size(); ++w) {
                 const std::int64_t i = wanted[w];
                 const float* row = tile + static_cast<std::int64_t>(w) * kTile;
@@ -478,7 +479,8 @@ class Search {
     }
 
     template <class Compare>
-    void write(Compare& compare, const std::vector<Query>& queries, std::int64_t* neighbors, double* distances) {
+    void write_nearest(Compare& compare, const std::vector<Query>& queries, std::int64_t* neighbors,
+                       double* distances) {
         compare(queries, run_);
         parallel_for(run_, static_cast<std::int64_t>(queries.size()), [&](std::int64_t task, int) {
             const Query& q = queries[at(task)];
@@ -533,7 +535,7 @@ void nearest_features(const Samples& X, const std::vector<std::int64_t>& rows, s
         run.step("nearest features", end);
         s.collect();
         s.decide(compare, nullptr, neighbors, distances);
-        copies.write(n_neighbors, neighbors, distances);
+        copies.write_neighbors(n_neighbors, neighbors, distances);
         if (ties) s.add_ties(compare, distances, *ties);
     };
     if (X.is_sparse()) {
@@ -574,7 +576,7 @@ ListedNeighbors nearest_features_by_lists(const Samples& X, const std::vector<st
     Random random(seed, 3);
     const std::int64_t d = std::ssize(searched);
     const double recall = s.recall(random.subset(d, std::min(d, kRecallSample)), compare, neighbors, distances);
-    copies.write(n_neighbors, neighbors, distances);
+    copies.write_neighbors(n_neighbors, neighbors, distances);
     return {copies.complete(lists.order), recall};
 }
 

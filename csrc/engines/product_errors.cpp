@@ -22,13 +22,13 @@ struct Grid {
 };
 
 template <class T>
-Grid grid_of(const Samples& X, const std::vector<std::int64_t>& rows, const Features<T>& features, Run& run) {
+Grid grid_of_values(const Samples& X, const std::vector<std::int64_t>& rows, const Features<T>& features, Run& run) {
     constexpr double kFine = 0x1p24, kTiny = 0x1p-60;
     const double per_unit = 1 / features.unit();
     struct Found {
         std::int64_t bits = 0;
         bool fractions = false, tiny = false;
-        void add(double z) {
+        void add_value(double z) {
             const double fine = z * kFine;
             const auto whole = static_cast<std::int64_t>(fine);
             bits |= whole;
@@ -52,7 +52,7 @@ Grid grid_of(const Samples& X, const std::vector<std::int64_t>& rows, const Feat
                 const std::int64_t n = chunk.n_stored();
                 parallel_for(run, tasks, [&](std::int64_t task, int) {
                     for (std::int64_t e = n * task / tasks; e < n * (task + 1) / tasks; ++e) {
-                        of_tasks[at(task)].add(static_cast<double>(values[e]) * per_unit);
+                        of_tasks[at(task)].add_value(static_cast<double>(values[e]) * per_unit);
                     }
                 });
             });
@@ -74,7 +74,7 @@ Grid grid_of(const Samples& X, const std::vector<std::int64_t>& rows, const Feat
                                          const V* row = values + (rows[r] - top) * rs;
                                          const double shift = features.row_shifts()[r] * per_unit;
                                          for (std::int64_t c = 0; c < c1 - c0; ++c) {
-                                             in_rows.add(static_cast<double>(row[c * cs]) * per_unit - shift);
+                                             in_rows.add_value(static_cast<double>(row[c * cs]) * per_unit - shift);
                                          }
                                      }
                                  }
@@ -119,7 +119,7 @@ std::vector<float> errors_of(const Features<T>& features, const Grid& grid) {
 template <class T>
 std::vector<float> product_error_bounds(const Samples& X, const std::vector<std::int64_t>& rows,
                                         const Features<T>& features, Run& run) {
-    return errors_of(features, grid_of(X, rows, features, run));
+    return errors_of(features, grid_of_values(X, rows, features, run));
 }
 
 template std::vector<float> product_error_bounds(const Samples&, const std::vector<std::int64_t>&,

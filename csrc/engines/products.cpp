@@ -74,8 +74,8 @@ void syrk(std::int64_t n, std::int64_t k, double alpha, const double* A, double 
     syrk_tiles(n, k, alpha, A, n, beta, C, n, run);
 }
 
-void multiply(char ta, std::int64_t m, std::int64_t n, std::int64_t k, const double* A, std::int64_t lda,
-              const double* B, std::int64_t ldb, double* C, std::int64_t ldc, Run& run) {
+void multiply_in_parts(char ta, std::int64_t m, std::int64_t n, std::int64_t k, const double* A, std::int64_t lda,
+                       const double* B, std::int64_t ldb, double* C, std::int64_t ldc, Run& run) {
     for_tiles(run, m, n, k, false,
               [&](std::int64_t i, std::int64_t rows, std::int64_t j, std::int64_t columns, std::int64_t k0,
                   std::int64_t step) {

@@ -17,8 +17,8 @@ constexpr std::int64_t kWholeProblem = 512;
 void syrk(std::int64_t n, std::int64_t k, double alpha, const double* A, double beta, double* C, Run& run);
 
 // Computes C (m x n) = op(A) B, op 'N' or 'T', k the inner size.
-void multiply(char ta, std::int64_t m, std::int64_t n, std::int64_t k, const double* A, std::int64_t lda,
-              const double* B, std::int64_t ldb, double* C, std::int64_t ldc, Run& run);
+void multiply_in_parts(char ta, std::int64_t m, std::int64_t n, std::int64_t k, const double* A, std::int64_t lda,
+                       const double* B, std::int64_t ldb, double* C, std::int64_t ldc, Run& run);
 
 // Computes B (n x m) = L B, L lower triangular.
 void trmm(std::int64_t n, std::int64_t m, const double* L, double* B, Run& run);

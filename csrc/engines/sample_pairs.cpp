@@ -49,8 +49,8 @@ void sum_tiles(const ScaledFeatures& left, std::int64_t i0, std::int64_t i1, con
     const auto n_passes = static_cast<double>(panels.n_passes());
     for (std::int64_t pass = 0; pass < panels.n_passes(); ++pass) {
         const Run::Part part(run, static_cast<double>(pass) / n_passes, static_cast<double>(pass + 1) / n_passes);
-        panels.start(pass);
-        sides.pack(panels, run);
+        panels.start_pass(pass);
+        sides.pack_both(panels, run);
         parallel_for(run, static_cast<std::int64_t>(blocks.size()), [&](std::int64_t task, int) {
             const auto [i_first, j_first] = blocks[static_cast<std::size_t>(task)];
             const std::int64_t i_last = std::min(i_first + side, n_left), j_last = std::min(j_first + side, n_right);

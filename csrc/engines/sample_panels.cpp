@@ -25,7 +25,7 @@ void pack_as_doubles(const ScaledFeatures& data, std::int64_t k0, std::int64_t n
     double wide[kWidth<double>];
     for (std::int64_t r = r0; r < r1; r += kRowsRead) {
         const std::int64_t last = std::min(r + kRowsRead, r1);
-        const float* from = rows.read(r, last);
+        const float* from = rows.read_rows(r, last);
         for (std::int64_t i = r; i < last; ++i, from += rows.stride(), to += ld) {
             std::copy_n(from, n, wide);
             margin_kernels<double>().scale(wide, n, data.shift.data() + k0, data.factor.data() + k0, to);
@@ -45,7 +45,7 @@ void pack_features(const ScaledFeatures& data, std::int64_t k0, std::int64_t n, 
     AdjacentRows<T> rows(data.X->description(), data.features.data() + k0, n);
     for (std::int64_t r = r0; r < r1; r += kRowsRead) {
         const std::int64_t last = std::min(r + kRowsRead, r1);
-        const T* from = rows.read(r, last);
+        const T* from = rows.read_rows(r, last);
         for (std::int64_t i = r; i < last; ++i, from += rows.stride(), to += ld) {
             // The next row begins in another page, which no cache foresees, so it is prefetched: 3.5 instead of 2.2 G
             // values/s (Zen 4).

@@ -58,13 +58,13 @@ class SamplePanels {
     std::int64_t n_passes() const { return ceil_div(n_features_, width_ * per_pass_); }
 
     // Starts a pass: all later calls refer to its panels.
-    void start(std::int64_t pass) { first_ = pass * per_pass_ * width_; }
+    void start_pass(std::int64_t pass) { first_ = pass * per_pass_ * width_; }
     std::int64_t n_panels() const { return std::min(per_pass_, ceil_div(n_features_ - first_, width_)); }
     std::int64_t first_feature(std::int64_t panel) const { return first_ + panel * width_; }
     std::int64_t n_features(std::int64_t panel) const { return std::min(width_, n_features_ - first_feature(panel)); }
 
     // Packs samples r0..r1 - 1 as the rows from at_row on.
-    void pack(const ScaledFeatures& data, std::int64_t r0, std::int64_t r1, std::int64_t at_row, Run& run) {
+    void pack_rows(const ScaledFeatures& data, std::int64_t r0, std::int64_t r1, std::int64_t at_row, Run& run) {
         if (packed_) return;
         constexpr std::int64_t kRowsPerTask = 64;
         const std::int64_t blocks = ceil_div(r1 - r0, kRowsPerTask);
@@ -95,9 +95,9 @@ struct PairSides {
     std::int64_t left_row = inside ? i0 - j0 : j1 - j0;
 
     std::int64_t n_rows() const { return j1 - j0 + (inside ? 0 : i1 - i0); }
-    void pack(SamplePanels<T>& panels, Run& run) const {
-        panels.pack(right, j0, j1, 0, run);
-        if (!inside) panels.pack(left, i0, i1, left_row, run);
+    void pack_both(SamplePanels<T>& panels, Run& run) const {
+        panels.pack_rows(right, j0, j1, 0, run);
+        if (!inside) panels.pack_rows(left, i0, i1, left_row, run);
     }
     const T* packed() const {
         const bool all = right.packed && inside && j0 == 0 && j1 == right.n_samples();
@@ -145,7 +145,7 @@ FeatureParameters<T> parameters_of(const ScaledFeatures& data, Difference differ
 }
 
 // Returns the number of samples on the side of a block of pairs, which is a task: if samples are few, it makes enough
-// tasks for a few threads, and otherwise as many samples as fit L2 (1 MiB) with their 4 kB each.
+// tasks for a few threads, and otherwise the samples that fit L2 (1 MiB) with their 4 kB each.
 inline std::int64_t block_side(std::int64_t n) { return n >= 512 ? 64 : n >= 128 ? 32 : 16; }
 
 constexpr std::int64_t kTileSide = 4;  // of a tile

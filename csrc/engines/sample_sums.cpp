@@ -26,7 +26,7 @@ void sum_panels(SamplePanels<T>& panels, std::int64_t n_tasks, Pack&& pack, F&& 
     const auto n_passes = static_cast<double>(panels.n_passes());
     for (std::int64_t pass = 0; pass < panels.n_passes(); ++pass) {
         const Run::Part part(run, static_cast<double>(pass) / n_passes, static_cast<double>(pass + 1) / n_passes);
-        panels.start(pass);
+        panels.start_pass(pass);
         pack();
         parallel_for(run, panels.n_panels() * n_tasks, [&](std::int64_t index, int) {
             double* to = partial.data() + index * size;
@@ -114,7 +114,7 @@ void feature_sums(const ScaledFeatures& left, std::int64_t i0, std::int64_t i1, 
     SamplePanels<T> panels(sides.n_rows(), left.n_features(), kPanelBytes, run, sides.packed());
     const std::int64_t stripe = block_side(n_left) / kTileSide;  // tiles, down
     sum_panels<T>(
-        panels, ceil_div(tiles_down, stripe), [&] { sides.pack(panels, run); },
+        panels, ceil_div(tiles_down, stripe), [&] { sides.pack_both(panels, run); },
         [&](std::int64_t panel, std::int64_t task, double* to) {
             const T *right_rows = panels.rows(panel), *left_rows = right_rows + sides.left_row * panels.width();
             const std::int64_t n = round_up(panels.n_features(panel), kRowUnit<T>);
@@ -197,7 +197,7 @@ void feature_sums(const ScaledFeatures& data, std::vector<WeightedPair> pairs, D
     const auto parameters = parameters_of<T>(data, difference, run);
     SamplePanels<T> panels(data.n_samples(), data.n_features(), kPanelInL2, run);
     sum_panels<T>(
-        panels, ceil_div(n_groups, kGroupsPerTask), [&] { panels.pack(data, 0, data.n_samples(), 0, run); },
+        panels, ceil_div(n_groups, kGroupsPerTask), [&] { panels.pack_rows(data, 0, data.n_samples(), 0, run); },
         [&](std::int64_t panel, std::int64_t task, double* to) {
             const T* rows = panels.rows(panel);
             const std::int64_t n = round_up(panels.n_features(panel), kRowUnit<T>), width = panels.width();
@@ -230,7 +230,7 @@ void target_sums(const ScaledFeatures& left, std::int64_t t0, const ScaledFeatur
     const std::int64_t width = panels.width();
     run.require_memory(run.n_threads() * 2 * n_groups * width * 8, "the sums of a target");
     sum_panels<T>(
-        panels, ceil_div(n_targets, kTargetsPerTask), [&] { sides.pack(panels, run); },
+        panels, ceil_div(n_targets, kTargetsPerTask), [&] { sides.pack_both(panels, run); },
         [&](std::int64_t panel, std::int64_t task, double* to) {
             const T* rows = panels.rows(panel);
             const std::int64_t n = round_up(panels.n_features(panel), kRowUnit<T>);

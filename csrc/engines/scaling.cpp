@@ -56,7 +56,7 @@ template <class T>
         const auto value = static_cast<double>(x(r, c));
         if (std::isnan(value) ? !rules.missing : std::isinf(value)) refuse_not_finite(kX, r, c);
         if (levels == 0 || std::isnan(value) || is_code(value, levels)) continue;
-        refuse({"the codes of a category must be whole numbers from 0 to ", levels - 1, ", but X has ", value, " in ",
+        refuse({"codes of a category must be whole numbers from 0 to ", levels - 1, "; got ", value, " in ",
                 Name::row(r), ", ", Name::column(c)});
     }
     throw std::logic_error("all values are allowed");
@@ -91,7 +91,7 @@ Columns describe_dense(const Matrix& X, const Values<T>& x, Scaling scaling, con
             for (std::int64_t r = 0; r < m.n_rows; r += kRowsRead) {
                 if (r % 4096 == 0) run.checkpoint();
                 const std::int64_t last = std::min(r + kRowsRead, m.n_rows);
-                f(rows.read(r, last), r, last - r);
+                f(rows.read_rows(r, last), r, last - r);
             }
         };
         std::fill_n(lowest.data() + first, n, std::numeric_limits<T>::infinity());
@@ -125,7 +125,7 @@ Columns describe_dense(const Matrix& X, const Values<T>& x, Scaling scaling, con
             bool any_whole = true;
             for (std::int64_t r = 0; r < m.n_rows && any_whole; r += kRowsRead) {
                 const std::int64_t last = std::min(r + kRowsRead, m.n_rows);
-                const float* from = rows.read(r, last);
+                const float* from = rows.read_rows(r, last);
                 for (std::int64_t i = r; i < last && any_whole; ++i, from += rows.stride()) {
                     find_broken_numbers(from, n, broken);
                     any_whole = std::find(broken, broken + n, 0.0F) < broken + n;
@@ -260,8 +260,8 @@ FeatureScales scales_of(const Columns& columns, bool is_sparse, bool is_float32,
             unit = columns.deviation[c];
         } else {
             if (std::max(std::abs(low), std::abs(high)) > largest) {
-                refuse({"features that aren't scaled must not exceed ", largest, ", but ", Name::column(column),
-                        " of X goes from ", low, " to ", high, ": scale it"});
+                refuse({"features that aren't scaled must not exceed ", largest, "; got ", Name::column(column),
+                        " from ", low, " to ", high, ": scale it"});
             }
             largest_range = std::max(largest_range, high - low);
             smallest_deviation = std::min(smallest_deviation, columns.deviation[c]);
@@ -269,15 +269,15 @@ FeatureScales scales_of(const Columns& columns, bool is_sparse, bool is_float32,
         }
         scales.factor[c] = 1 / unit;
         if (!std::isnormal(unit) || !std::isnormal(scales.factor[c])) {
-            refuse({Name::column(column), " of X, from ", low, " to ", high,
-                    ", can't be scaled within the range of doubles: multiply it by another unit"});
+            refuse({"the range of a feature must fit a double; got ", Name::column(column), " from ", low, " to ", high,
+                    ": give it in another unit"});
         }
     }
     require(std::any_of(scales.factor.begin(), scales.factor.end(), [](double f) { return f != 0; }),
-            "X needs a feature that varies, but all ", columns.lowest.size(), " are constant");
+            "X must have a feature that varies; got ", columns.lowest.size(), " constant ones");
     require(scaling != Scaling::kNone || largest_range >= 1 / largest,
-            "features that aren't scaled must differ by at least ", 1 / largest, ", but none does by more than ",
-            largest_range, ": scale them");
+            "features that aren't scaled must vary by at least ", 1 / largest, "; got ", largest_range,
+            " at most: scale them");
     scales.uneven = scaling == Scaling::kNone && largest_deviation > 1e3 * smallest_deviation;
     scales.incomplete = columns.incomplete;
     if (rules.deviations) scales.deviation = columns.deviation;
@@ -288,7 +288,7 @@ FeatureScales scales_of(const Columns& columns, bool is_sparse, bool is_float32,
 
 FeatureScales find_scales(const Matrix& X, Scaling scaling, Run& run, const TableRules& rules) {
     require(!X.is_sparse() || scaling != Scaling::kStandard,
-            "scaling to mean 0 would fill the zeros of a sparse X: scale it to [0, 1], or make it dense");
+            "X must be dense for scaling to mean 0; got a sparse X: scale it to [0, 1], or make it dense");
     return scales_of(describe(X, scaling, rules, run), X.is_sparse(), X.is_float32(), scaling, rules);
 }
 
@@ -300,24 +300,25 @@ ScalesOfBlocks::ScalesOfBlocks(std::int64_t n_cols, Scaling scaling)
       deviation_(at(n_cols)),
       broken_(at(n_cols)) {}
 
-void ScalesOfBlocks::add(const Matrix& X, Run& run) {
+void ScalesOfBlocks::add_block(const Matrix& X, Run& run) {
     is_sparse_ = X.is_sparse();
     is_float32_ = X.is_float32();
     const Columns statistics = describe(X, scaling_, {}, run);
-    add(X.n_rows(), statistics.lowest, statistics.highest, statistics.mean, statistics.deviation, statistics.broken);
+    add_block(X.n_rows(), statistics.lowest, statistics.highest, statistics.mean, statistics.deviation,
+              statistics.broken);
 }
 
 void ScalesOfBlocks::merge(const ScalesOfBlocks& other) {
     if (other.n_rows_ == 0) return;
     is_sparse_ = other.is_sparse_;
     is_float32_ = other.is_float32_;
-    add(other.n_rows_, other.lowest_, other.highest_, other.mean_, other.deviation_, other.broken_);
+    add_block(other.n_rows_, other.lowest_, other.highest_, other.mean_, other.deviation_, other.broken_);
 }
 
 // Merges means and deviations by the formulas of Chan, Golub and LeVeque (1983), on deviations: their squares could
 // overflow.
-void ScalesOfBlocks::add(std::int64_t n_rows, const Numbers& lowest, const Numbers& highest, const Numbers& mean,
-                         const Numbers& deviation, const std::vector<char>& broken) {
+void ScalesOfBlocks::add_block(std::int64_t n_rows, const Numbers& lowest, const Numbers& highest, const Numbers& mean,
+                               const Numbers& deviation, const std::vector<char>& broken) {
     const auto n = static_cast<double>(n_rows_), more = static_cast<double>(n_rows), total = n + more;
     const double share = std::sqrt(n / total), other = std::sqrt(more / total);
     for (std::size_t c = 0; c < lowest.size(); ++c) {
@@ -332,13 +333,13 @@ void ScalesOfBlocks::add(std::int64_t n_rows, const Numbers& lowest, const Numbe
     n_rows_ += n_rows;
 }
 
-void ScalesOfBlocks::save(ByteWriter& to) const {
+void ScalesOfBlocks::save_state(ByteWriter& to) const {
     for (const std::int64_t value : {n_rows_, std::int64_t{is_sparse_}, std::int64_t{is_float32_}}) to.put(value);
     for (const Numbers* values : {&lowest_, &highest_, &mean_, &deviation_}) to.put(*values);
     to.put(Numbers(broken_.begin(), broken_.end()));
 }
 
-void ScalesOfBlocks::load(ByteReader& from, std::int64_t n_rows) {
+void ScalesOfBlocks::load_state(ByteReader& from, std::int64_t n_rows) {
     n_rows_ = from.get();
     is_sparse_ = from.get() != 0;
     is_float32_ = from.get() != 0;

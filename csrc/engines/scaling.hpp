@@ -39,7 +39,7 @@ FeatureScales find_scales(const Matrix& X, Scaling scaling, Run& run, const Tabl
 class ScalesOfBlocks {
   public:
     ScalesOfBlocks(std::int64_t n_cols, Scaling scaling);
-    void add(const Matrix& X, Run& run);
+    void add_block(const Matrix& X, Run& run);
     void merge(const ScalesOfBlocks& other);
     // Tests if X, or the blocks of `other`, have the storage and dtype of the blocks added so far.
     bool fits(const Matrix& X) const {
@@ -53,14 +53,14 @@ class ScalesOfBlocks {
     bool is_float32() const { return is_float32_; }
     FeatureScales scales() const;
 
-    void save(ByteWriter& to) const;
+    void save_state(ByteWriter& to) const;
     // Reads saved scales with an equal number of columns.
-    void load(ByteReader& from, std::int64_t n_rows);
+    void load_state(ByteReader& from, std::int64_t n_rows);
 
   private:
     // Adds n_rows rows, given by the statistics of their columns.
-    void add(std::int64_t n_rows, const Numbers& lowest, const Numbers& highest, const Numbers& mean,
-             const Numbers& deviation, const std::vector<char>& broken);
+    void add_block(std::int64_t n_rows, const Numbers& lowest, const Numbers& highest, const Numbers& mean,
+                   const Numbers& deviation, const std::vector<char>& broken);
 
     Scaling scaling_;
     bool is_sparse_ = false, is_float32_ = false;

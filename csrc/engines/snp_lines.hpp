@@ -49,8 +49,8 @@ class SnpLines {
     }
 
     // Fills the lines from the listed rows of a panel of n_lines.
-    void fill(const Word* panel, const Word* gaps, std::int64_t stride, std::int64_t n_lines, const std::int64_t* rows,
-              std::int64_t n_rows, Run& run) {
+    void fill_lines(const Word* panel, const Word* gaps, std::int64_t stride, std::int64_t n_lines,
+                    const std::int64_t* rows, std::int64_t n_rows, Run& run) {
         n_rows_ = n_rows;
         n_blocks_ = ceil_div(n_rows, kSamples);
         parallel_for(run, n_blocks_ * (n_lines + 1), [&](std::int64_t task, int) {

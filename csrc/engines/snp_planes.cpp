@@ -39,7 +39,7 @@ std::vector<GenotypeFacts> Genotypes::facts(Run& run) const {
     return facts;
 }
 
-void SnpPlanes::assign(const Genotypes& genotypes, const std::int64_t* rows, std::int64_t n) {
+void SnpPlanes::set_samples(const Genotypes& genotypes, const std::int64_t* rows, std::int64_t n) {
     places_ = genotypes.places(rows, n);
     n_words_ = ceil_div(n, 64);
     const std::int64_t size = n_groups(n_snps_) * group_words();
@@ -50,7 +50,7 @@ void SnpPlanes::assign(const Genotypes& genotypes, const std::int64_t* rows, std
     }
 }
 
-void SnpPlanes::pack(const Genotypes& genotypes, std::int64_t group) {
+void SnpPlanes::pack_group(const Genotypes& genotypes, std::int64_t group) {
     std::uint64_t* words = words_.data() + group * group_words();
     for (std::int64_t lane = 0; lane < kGroupSnps; ++lane) {
         const std::int64_t i = group * kGroupSnps + lane;
@@ -79,8 +79,8 @@ void SnpPlanes::pack(const Genotypes& genotypes, std::int64_t group) {
     }
 }
 
-void SnpPlanes::count(std::int64_t i, std::int64_t j0, std::int64_t n, bool some_missing, const PairCounts* from,
-                      PairCounts* to) const {
+void SnpPlanes::count_pairs(std::int64_t i, std::int64_t j0, std::int64_t n, bool some_missing, const PairCounts* from,
+                            PairCounts* to) const {
     const std::uint64_t* words = words_.data();
     table_isa().count(words + i / kGroupSnps * group_words() + i % kGroupSnps, words + j0 / kGroupSnps * group_words(),
                       n_words_, n_stored_, some_missing, n_groups(n), from, to);

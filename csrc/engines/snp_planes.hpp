@@ -57,8 +57,8 @@ class SnpPlanes {
     }
 
     // Makes room for the listed samples (rows of X); pack fills it, group by group.
-    void assign(const Genotypes& genotypes, const std::int64_t* rows, std::int64_t n);
-    void pack(const Genotypes& genotypes, std::int64_t group);
+    void set_samples(const Genotypes& genotypes, const std::int64_t* rows, std::int64_t n);
+    void pack_group(const Genotypes& genotypes, std::int64_t group);
 
     std::int64_t n_samples() const { return static_cast<std::int64_t>(places_.size()); }
     // Returns the number of samples in plane 0, 1 or 2 of each SNP.
@@ -67,8 +67,8 @@ class SnpPlanes {
     // Computes to = from (0 if null) + the counts of SNP i with n SNPs from j0 on, a multiple of kSnpUnit; n is rounded
     // up to a multiple, too. Plane 0 is counted if some_missing, which requires stored planes 0; otherwise plane 0 has
     // all samples.
-    void count(std::int64_t i, std::int64_t j0, std::int64_t n, bool some_missing, const PairCounts* from,
-               PairCounts* to) const;
+    void count_pairs(std::int64_t i, std::int64_t j0, std::int64_t n, bool some_missing, const PairCounts* from,
+                     PairCounts* to) const;
 
   private:
     std::int64_t group_words() const { return kGroupSnps * n_stored_ * n_words_; }

@@ -105,7 +105,8 @@ std::vector<std::pair<std::int64_t, std::int64_t>> tiles_of(std::int64_t n_left,
 SparseFeatures::SparseFeatures(const Matrix& X, const std::vector<std::int64_t>& features,
                                const std::vector<double>& factor, Run& run)
     : n_features_(static_cast<std::int64_t>(features.size())) {
-    require(n_features_ <= kMostFeatures, "X has more than " + std::to_string(kMostFeatures) + " features that vary");
+    require(n_features_ <= kMostFeatures, "X must have at most ", kMostFeatures, " features that vary; got ",
+            n_features_);
     run.require_memory(memory(X, n_features_, run.n_threads()),
                        "the nonzeros of " + std::to_string(X.n_rows()) + " samples");
     ends_.resize(at(X.n_rows()));
@@ -147,7 +148,7 @@ void SparseFeatures::read_rows(const Matrix& X, const std::vector<std::int64_t>&
                                   [&](auto* columns, const V* x, std::int64_t n) {
                                       for (std::int64_t e = 0; e < n; ++e) {
                                           const std::int64_t k = numbers[at(columns[e])];
-                                          if (k >= 0) append(r, k, static_cast<double>(x[e]) * factor[at(k)]);
+                                          if (k >= 0) append_entry(r, k, static_cast<double>(x[e]) * factor[at(k)]);
                                       }
                                   });
         });
@@ -176,7 +177,8 @@ void SparseFeatures::read_columns(const Matrix& X, const std::vector<std::int64_
         SparseLine<V> line;
         for_columns([&](std::int64_t k, auto* at_rows, const V* x, std::int64_t count) {
             line.visit(at_rows, x, count, [&](auto* rows, const V* sums, std::int64_t n) {
-                for (std::int64_t e = 0; e < n; ++e) append(rows[e], k, static_cast<double>(sums[e]) * factor[at(k)]);
+                for (std::int64_t e = 0; e < n; ++e)
+                    append_entry(rows[e], k, static_cast<double>(sums[e]) * factor[at(k)]);
             });
         });
     });
@@ -192,7 +194,7 @@ void SparseFeatures::start_rows(std::vector<std::int64_t> counts) {
     values_ = Buffer<double>(total);
 }
 
-void SparseFeatures::append(std::int64_t row, std::int64_t feature, double value) {
+void SparseFeatures::append_entry(std::int64_t row, std::int64_t feature, double value) {
     if (value == 0) return;
     const std::int64_t to = ends_[at(row)]++;
     parts_[to] = static_cast<std::int32_t>(2 * feature + (value < 0 ? 1 : 0));

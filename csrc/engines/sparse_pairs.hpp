@@ -76,7 +76,7 @@ class SparseFeatures {
     void read_columns(const Matrix& X, const std::vector<std::int64_t>& features, const std::vector<double>& factor,
                       Run& run);
     void start_rows(std::vector<std::int64_t> counts);
-    void append(std::int64_t row, std::int64_t feature, double value);
+    void append_entry(std::int64_t row, std::int64_t feature, double value);
 
     std::vector<Block> make_blocks(const std::int64_t* rows, std::int64_t n, Run& run) const;
     Block make_block(const std::int64_t* rows, std::int64_t n, std::int64_t* begins) const;

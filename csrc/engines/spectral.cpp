@@ -47,7 +47,8 @@ double scale_to_one(std::int64_t n, double* A) {
         for (std::int64_t i = j; i < n; ++i) {
             const double a = std::abs(A[j * n + i]);
             if (!(a <= std::numeric_limits<double>::max())) {
-                throw InvalidArgument({"the matrix contains NaN or infinity: first at row ", i, ", column ", j});
+                throw InvalidArgument(
+                    {"the matrix must be finite; got NaN or infinity first at row ", i, ", column ", j});
             }
             largest = std::max(largest, a);
         }
@@ -109,8 +110,8 @@ void pencil_by_eigenvalues(std::int64_t n, double* D, Buffer<double>& S, Run& ru
 
     // Uses S for D V and then for the eigenvectors of C, and D for C and then for W.
     mirror_lower(n, D);
-    multiply('N', n, q, n, D, n, range, n, S.data(), n, run);
-    multiply('T', q, q, n, range, n, S.data(), n, D, q, run);
+    multiply_in_parts('N', n, q, n, D, n, range, n, S.data(), n, run);
+    multiply_in_parts('T', q, q, n, range, n, S.data(), n, D, q, run);
     for (std::int64_t j = 0; j < q; ++j) {
         for (std::int64_t i = 0; i < q; ++i) {
             D[j * q + i] /= root[at(i)] * root[at(j)];
@@ -123,7 +124,7 @@ void pencil_by_eigenvalues(std::int64_t n, double* D, Buffer<double>& S, Run& ru
         for (std::int64_t j = 0; j < q; ++j) {
             for (std::int64_t i = 0; i < q; ++i) eigen.vector(j)[i] *= root[at(i)];
         }
-        multiply('N', n, q, q, range, n, eigen.vector(0), q, D, n, run);
+        multiply_in_parts('N', n, q, q, range, n, eigen.vector(0), q, D, n, run);
         S = eigen.take_vectors();
     }
     std::copy(D, D + n * q, V.data());
@@ -136,16 +137,16 @@ void require_symmetric(std::int64_t n, const double* K, const char* name) {
     double largest = 0;
     for (std::int64_t i = 0; i < n; ++i) {
         for (std::int64_t j = 0; j < n; ++j) {
-            require(std::isfinite(K[i * n + j]), name, " contains NaN or infinity: first at row ", i, ", column ", j,
-                    " (counted from 0)");
+            require(std::isfinite(K[i * n + j]), name, " must be finite; got NaN or infinity first at row ", i,
+                    ", column ", j);
             largest = std::max(largest, std::abs(K[i * n + j]));
         }
     }
     for (std::int64_t i = 0; i < n; ++i) {
         for (std::int64_t j = 0; j < i; ++j) {
             const double a = K[i * n + j], b = K[j * n + i];
-            require(std::abs(a - b) <= 1e-8 * largest, name, " must be symmetric, but row ", i, ", column ", j, " is ",
-                    a, " and row ", j, ", column ", i, " is ", b);
+            require(std::abs(a - b) <= 1e-8 * largest, name, " must be symmetric; got ", a, " at row ", i, ", column ",
+                    j, " and ", b, " at row ", j, ", column ", i);
         }
     }
 }
@@ -167,8 +168,8 @@ void require_semidefinite(std::int64_t n, const double* K, double* T, const char
 
 void refuse_indefinite(const char* name) {
     throw NumericError({name,
-                        " is not positive semidefinite: it has a negative eigenvalue, of more than 1e-8 of its trace; "
-                        "choose a kernel that has none, such as the Gaussian or the Laplacian"});
+                        " must be positive semidefinite; got a negative eigenvalue of more than 1e-8 of its trace: "
+                        "choose another kernel, such as the Gaussian or the Laplacian"});
 }
 
 SymmetricEigen::SymmetricEigen(std::int64_t n, double* A, Run& run, Buffer<double> Z, std::int64_t whole)
@@ -248,7 +249,7 @@ void fix_sign(std::int64_t n, double* v) {
     if (*largest < 0) std::transform(v, v + n, v, std::negate<>());
 }
 
-// LAPACK's dsyevr for a range is no choice: among tightly clustered eigenvalues it finds fewer than were asked for.
+// LAPACK's dsyevr for a range can't be used: among tightly clustered eigenvalues it finds fewer than were asked for.
 Buffer<double> largest_eigenpairs(std::int64_t n, double* A, std::int64_t k, double* w, double* V, Run& run,
                                   Buffer<double> Z) {
     SymmetricEigen eigen(n, A, run, std::move(Z));
@@ -275,15 +276,15 @@ void singular_vectors(std::int64_t n, double* A, double* s, double* U, double* V
         const std::int64_t m = n - done;
         double* C = U + done * n;
         for (int again = 0; again < 2 && done > 0; ++again) {
-            multiply('T', done, m, n, U, n, C, n, T, done, run);
-            multiply('N', n, m, done, U, n, T, done, M.data(), n, run);
+            multiply_in_parts('T', done, m, n, U, n, C, n, T, done, run);
+            multiply_in_parts('N', n, m, done, U, n, T, done, M.data(), n, run);
             for (std::int64_t e = 0; e < n * m; ++e) C[e] -= M[e];
         }
-        multiply('T', m, m, n, C, n, C, n, M.data(), m, run);
+        multiply_in_parts('T', m, m, n, C, n, C, n, M.data(), m, run);
         SymmetricEigen eigen(m, M.data(), run, std::move(room));
         eigen.make_vectors(0, m, run);
         for (double* turned : {C, V + done * n}) {
-            multiply('N', n, m, m, turned, n, eigen.vector(0), m, T, n, run);
+            multiply_in_parts('N', n, m, m, turned, n, eigen.vector(0), m, T, n, run);
             for (std::int64_t j = 0; j < m; ++j) std::copy_n(T + (m - 1 - j) * n, n, turned + j * n);
         }
         room = eigen.take_vectors();
@@ -302,9 +303,9 @@ void singular_vectors(std::int64_t n, double* A, double* s, double* U, double* V
         break;
     }
     // A step of Newton's iteration for the nearest orthogonal matrix: U (3 I - U'U) / 2.
-    multiply('T', n, n, n, U, n, U, n, M.data(), n, run);
+    multiply_in_parts('T', n, n, n, U, n, U, n, M.data(), n, run);
     for (std::int64_t e = 0; e < n * n; ++e) M[e] = (e % (n + 1) == 0 ? 1.5 : 0) - M[e] / 2;
-    multiply('N', n, n, n, U, n, M.data(), n, T, n, run);
+    multiply_in_parts('N', n, n, n, U, n, M.data(), n, T, n, run);
     std::copy_n(T, n * n, U);
 }
 
@@ -329,7 +330,7 @@ std::int64_t pencil(std::int64_t n, double* K1, const double* K2, double* nu, Ru
     };
     for_lower([&](std::int64_t i, std::int64_t j, std::int64_t e) {
         if (std::isfinite(K1[e] + K2[e]) && std::isfinite(K1[e] - K2[e])) return;
-        refuse({"K1 or K2 contains NaN or infinity: first at ", Name::row(i), ", ", Name::column(j)});
+        refuse({"K1 and K2 must be finite; got NaN or infinity first at ", Name::row(i), ", ", Name::column(j)});
     });
     require_semidefinite(n, K1, S.data(), "K1", run);
     require_semidefinite(n, K2, S.data(), "K2", run);

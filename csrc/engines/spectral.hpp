@@ -61,12 +61,11 @@ void require_symmetric(std::int64_t n, const double* K, const char* name);
 void require_semidefinite(std::int64_t n, const double* K, double* T, const char* name, Run& run);
 [[noreturn]] void refuse_indefinite(const char* name);
 
-// With S = K1 + K2 = W W' and D = K1 - K2 = W diag(nu) W', nu ascending in [-1, 1], W has as many columns as S has
-// rank. D and S are destroyed. Uses the Cholesky factor of S if its condition allows, otherwise the eigenvalues of S,
-// cut off below n eps of the largest. Takes 2 n^2 doubles while it runs, W among them. Stores nu rather than K1's own
-// values mu = (1 + nu) / 2: for kernels that nearly agree, nu is small and keeps its digits. A nu within rounding of -1
-// or 1 is set to -1 or 1: its direction belongs to one kernel alone, and the geometric mean is 0 there, not the root of
-// a rounding error.
+// With S = K1 + K2 = W W' and D = K1 - K2 = W diag(nu) W', nu ascending in [-1, 1], W has rank(S) columns. D and S are
+// destroyed. Uses the Cholesky factor of S if its condition allows, otherwise the eigenvalues of S, cut off below n eps
+// of the largest. Takes 2 n^2 doubles while it runs, W among them. Stores nu rather than K1's own values mu = (1 + nu)
+// / 2: for kernels that nearly agree, nu is small and keeps its digits. A nu within rounding of -1 or 1 is set to -1 or
+// 1: its direction belongs to one kernel alone, and the geometric mean is 0 there, not the root of a rounding error.
 struct Pencil {
     Buffer<double> W;
     std::vector<double> nu;

@@ -22,7 +22,7 @@ class StepDown {
 
     // Adds a labeling. strengths: those of the items under it, in the order of the limits; largest: the largest
     // strength of all other items. Returns the largest of all.
-    double add(const double* strengths, double largest) {
+    double add_labeling(const double* strengths, double largest) {
         for (std::size_t k = limits_.size(); k-- > 0;) {
             largest = std::max(largest, strengths[k]);
             reached_[k] += largest >= limits_[k];

@@ -39,7 +39,7 @@ class Strongest {
         const std::lock_guard lock(mutex_);
         pairs_.push_back(pair);
         const auto n = static_cast<std::int64_t>(pairs_.size());
-        if (n == 2 * most_ || (n == most_ && level.value() == 0)) cut();
+        if (n == 2 * most_ || (n == most_ && level.value() == 0)) keep_strongest();
     }
 
     std::vector<Pair> sorted() {
@@ -55,7 +55,7 @@ class Strongest {
         if (a.strength != b.strength) return a.strength > b.strength;
         return std::pair(a.i, a.j) < std::pair(b.i, b.j);
     }
-    void cut() {
+    void keep_strongest() {
         std::nth_element(pairs_.begin(), pairs_.begin() + (most_ - 1), pairs_.end(), stronger);
         pairs_.resize(at(most_));
         level.raise(pairs_.back().strength);

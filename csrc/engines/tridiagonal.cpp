@@ -71,7 +71,7 @@ class Secular {
         } else {
             high = (poles_[at(q)] - poles_[at(p)]) / 2;
         }
-        Value f = value(p, j, beyond ? high / 2 : high);
+        Value f = secular_value(p, j, beyond ? high / 2 : high);
         double x = f.x;
         if (!beyond && f.sum() < 0) {
             origin = q;
@@ -90,7 +90,7 @@ class Secular {
         }
         double before = std::numeric_limits<double>::infinity();
         for (;;) {  // each step halves the value or the interval
-            f = value(p, origin, x);
+            f = secular_value(p, origin, x);
             const double sum = f.sum();
             if (!(std::abs(sum) > kUlp * f.error)) break;
             (sum < 0 ? low : high) = x;
@@ -121,7 +121,7 @@ class Secular {
 
     // Evaluates the function at x from the origin; the poles up to p make the left part. Both parts are summed from
     // afar, which keeps the error small.
-    Value value(std::int64_t p, std::int64_t origin, double x) const {
+    Value secular_value(std::int64_t p, std::int64_t origin, double x) const {
         Value f{x, 1 / rho_, 0, 0, 0, 0, 0};
         const double from = poles_[at(origin)];
         for (std::int64_t i = 0; i <= p; ++i) {
@@ -208,7 +208,7 @@ class TridiagonalEigen::Glue {
         for (std::int64_t c = 0; c < n; ++c) {
             z[at(c)] = c < n1 ? half * Z[c * ld + n1 - 1] : std::copysign(half, e) * Z[c * ld + n1];
         }
-        gather(settle(Numbers(w, w + n), z, rho), Z, ld, run);
+        gather_columns(settle(Numbers(w, w + n), z, rho), Z, ld, run);
 
         const std::int64_t k = n_poles();
         Numbers squares = z_;
@@ -241,7 +241,8 @@ class TridiagonalEigen::Glue {
     std::int64_t scratch_size(std::int64_t n_vectors) const { return (n_poles() + kVectorTile) * n_vectors; }
 
     // Writes eigenvectors first..last - 1 of the glued matrix to columns first..last - 1 of Z.
-    void write(std::int64_t first, std::int64_t last, double* Z, std::int64_t ld, double* scratch, Run& run) const {
+    void write_vectors(std::int64_t first, std::int64_t last, double* Z, std::int64_t ld, double* scratch,
+                       Run& run) const {
         const std::int64_t k = n_poles();
         double *S = scratch, *tile = S + k * (last - first);
         std::vector<double*> targets;
@@ -360,7 +361,7 @@ class TridiagonalEigen::Glue {
 
     // Copies the parts of the columns, first of the columns that are multiplied: columns with a top part alone, with
     // both parts, with a bottom part alone.
-    void gather(const Settled& split, const double* Z, std::int64_t ld, Run& run) {
+    void gather_columns(const Settled& split, const double* Z, std::int64_t ld, Run& run) {
         std::vector<std::int64_t> top_place(at(n_), -1), bottom_place(at(n_), -1);
         std::int64_t n_top = 0, n_bottom = 0;
         const auto place = [&](std::int64_t q) {
@@ -445,7 +446,8 @@ TridiagonalEigen::TridiagonalEigen(std::int64_t n, double* d, double* e, double*
             const std::int64_t width = std::min(size, kVectorTile);
             auto scratch = buffers<double>(run.n_threads(), glue->scratch_size(width));
             parallel_for(run, ceil_div(size, width), [&](std::int64_t slab, int slot) {
-                glue->write(slab * width, std::min((slab + 1) * width, size), block, n, scratch[at(slot)].data(), run);
+                glue->write_vectors(slab * width, std::min((slab + 1) * width, size), block, n,
+                                    scratch[at(slot)].data(), run);
             });
         }
     }
@@ -458,7 +460,7 @@ std::int64_t TridiagonalEigen::scratch_size(std::int64_t n_vectors) const {
 }
 
 void TridiagonalEigen::make_vectors(std::int64_t first, std::int64_t last, double* Z, double* scratch, Run& run) const {
-    if (last_) last_->write(first, last, Z, n_, scratch, run);
+    if (last_) last_->write_vectors(first, last, Z, n_, scratch, run);
 }
 
 }  // namespace fastfs::core

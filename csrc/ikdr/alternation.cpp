@@ -45,7 +45,7 @@ void Alternation::Gamma_step(const Numbers& A) {
     syrk_lower('T', k_, N_, terms_.tau, A.data(), N_, 0.0, M.data(), k_);
     for (std::int64_t j = 0; j < k_; ++j) M[at(j * k_ + j)] += terms_.zeta;
     if (!potrf_lower(k_, M.data(), k_)) {
-        throw NumericError("tau A'A + zeta I must be positive definite, but isn't: take smaller tau and zeta");
+        throw NumericError("tau A'A + zeta I must be positive definite: give smaller tau and zeta");
     }
     trsm('L', k_, N_, M.data(), k_, right.data(), k_);
     Numbers upper = numbers(k_ * k_);

@@ -88,7 +88,7 @@ class BetaStep {
         if (static_cast<std::int64_t>(mixture.which.size()) <= kSingle) {
             active.which = mixture.which;
             active.weights = mixture.weights;
-            products_.gather(active.which, active.phi, active.v);
+            products_.gather_products(active.which, active.phi, active.v);
         } else {
             active.whole = true;
             active.weights = {1.0};
@@ -115,7 +115,7 @@ class BetaStep {
                 }
             }
             if (added.empty() && round > 0) break;
-            products_.gather(added, active.phi, active.v);
+            products_.gather_products(added, active.phi, active.v);
             active.which.insert(active.which.end(), added.begin(), added.end());
             active.weights.resize(active.weights.size() + added.size());
             solve(active);

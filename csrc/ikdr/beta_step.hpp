@@ -13,7 +13,7 @@
 
 namespace fastfs::core {
 
-// A mixture of kernels, of which the kernels with weight are listed.
+// A mixture of kernels, with a list of the kernels with weight.
 struct Mixture {
     std::vector<std::int64_t> which;  // ascending
     Numbers weights;

@@ -145,7 +145,7 @@ class IkdrFit {
             if (!kernels_.is_constant(m) && (!weights || weights[m] > 0)) varying.push_back(m);
         }
         require(!varying.empty(),
-                "the start must give weight to a feature that varies, but gives it to constant ones alone");
+                "the start must give weight to a feature that varies; got weights of constant ones alone");
         const auto n = static_cast<std::int64_t>(varying.size());
         if (!weights && n > kFirstKernels && N_ * (N_ - 1) / 2 > kMostExps / n) {
             std::vector<std::int64_t> drawn;
@@ -200,7 +200,7 @@ class IkdrFit {
             double value = 0;
             const bool exact = step(terms, iteration == 0 ? steps : options_.max_inner, value);
             result.converged = exact || previous - value <= options_.tol * std::abs(value);
-            if (result.converged && part_dimensions(terms, value)) result.converged = false;
+            if (result.converged && separate_equal_dimensions(terms, value)) result.converged = false;
             history.push_back(value);
         }
     }
@@ -208,7 +208,7 @@ class IkdrFit {
     // Parts dimensions that coincide. Their gradients are equal, so no step parts them, though F may fall if they
     // differ (a saddle): this pushes them apart on their samples and minimises again. Returns true if F fell by more
     // than the tolerance.
-    bool part_dimensions(const Terms& terms, double& value) {
+    bool separate_equal_dimensions(const Terms& terms, double& value) {
         Numbers pushed = A_;
         Random random(options_.seed, 1);
         bool any = false;

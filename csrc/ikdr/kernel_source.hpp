@@ -9,7 +9,7 @@
 
 namespace fastfs::core {
 
-// Kernels from features (X) or from matrices, of which one is set.
+// Kernels from features (X) or from matrices: one of the two is set.
 struct KernelSource {
     std::optional<Matrix> X;
     std::int64_t n_kernels = 0;  // resolved: never 0

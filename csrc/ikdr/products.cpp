@@ -94,7 +94,7 @@ Numbers Products<T>::prices(const Numbers& g) const {
 }
 
 template <class T>
-void Products<T>::gather(const std::vector<std::int64_t>& which, Numbers& phi, Numbers& v) const {
+void Products<T>::gather_products(const std::vector<std::int64_t>& which, Numbers& phi, Numbers& v) const {
     const auto count = static_cast<std::int64_t>(which.size());
     if (phi_.size() > 0) {
         for (std::int64_t m : which) {

@@ -31,7 +31,7 @@ class Products {
     Numbers prices(const Numbers& g) const;
 
     // Appends phi and v of the listed kernels, in double, in the order of `which`.
-    void gather(const std::vector<std::int64_t>& which, Numbers& phi, Numbers& v) const;
+    void gather_products(const std::vector<std::int64_t>& which, Numbers& phi, Numbers& v) const;
 
   private:
     template <class To>

@@ -139,8 +139,8 @@ void SampleKernels<T>::find_width(std::int64_t m, const std::vector<double>& dev
     }
     if (!std::isnormal(delta) || !std::isnormal(1 / delta) || unit / std::sqrt(delta) > 1e15) {
         const Name name{FASTFS_PLACE_KERNEL, m, "kernel " + std::to_string(m)};
-        refuse({"the width of a kernel must fit its features, but ", name, " has ", delta,
-                " and features that deviate by ", unit, ": standardise them, or give another width"});
+        refuse({"the width of ", name, " must fit its features, which deviate by ", unit, "; got ", delta,
+                ": standardise them, or give another width"});
     }
 }
 

@@ -69,7 +69,7 @@ Numbers least_squares(Numbers& Z, Numbers y, std::int64_t p) {
 
 void Design::fit_covariates(const fastfs_design_options& o, Run& run) {
     require(is_class_ || o.numbers,
-            "covariates need classes or one number a sample as y, but y holds several, such as events and times: give "
+            "y must hold classes or one number per sample for covariates; got several, such as events and times: give "
             "strata of the covariates as blocks");
     const std::int64_t p = o.n_covariates, n = n_units();
     const double* given = o.covariates;
@@ -78,8 +78,9 @@ void Design::fit_covariates(const fastfs_design_options& o, Run& run) {
         std::int64_t& of_unit = first[at(unit_[at(i)])];
         if (of_unit < 0) of_unit = i;
         if (std::equal(given + i * p, given + (i + 1) * p, given + of_unit * p)) continue;
-        refuse({"covariates must be constant within groups that move as wholes, but ", Name::row(of_unit), " and ",
-                Name::row(i), " of one group differ: give one value for each group, such as its mean"});
+        refuse({"covariates must be constant within groups that move as wholes; got different values for ",
+                Name::row(of_unit), " and ", Name::row(i),
+                " of one group: give one value per group, such as its mean"});
     }
     Numbers Z;
     std::int64_t n_columns = 0;
@@ -106,7 +107,7 @@ void Design::fit_covariates(const fastfs_design_options& o, Run& run) {
         columns.push_back(std::move(column));
         ++n_columns;
     }
-    require(n_columns > 0, "covariates must vary, but all of them are constant: leave them out");
+    require(n_columns > 0, "covariates must vary; got constant ones: leave them out");
     for (std::int64_t k = 0; k < n; ++k) {
         for (const Numbers& column : columns) Z.push_back(column[at(k)]);
     }
@@ -153,8 +154,8 @@ void Design::require_a_likely_swap() const {
         }
     }
     refuse(
-        "the covariates determine the labels, so no other labeling keeps their relation: leave out the covariates that "
-        "separate the classes");
+        "covariates must not determine the labels, or no other labeling keeps their relation: leave out the covariates "
+        "that separate the classes");
 }
 
 // Splits numbers into a fit to the covariates and the pools, which stays, and residuals, which move.
@@ -194,7 +195,7 @@ void Design::fit_numbers(const Numbers& Z, std::int64_t n_columns) {
         spread = std::max(spread, std::abs(y[at(k)] - mean));
     }
     require(largest > kResidue * spread,
-            "the covariates determine the numbers of y, so no other labeling keeps their relation: give fewer "
+            "covariates must not determine the numbers of y, or no other labeling keeps their relation: give fewer "
             "covariates");
     fitted_ = numbers(n);
     for (std::int64_t k = 0; k < n; ++k) fitted_[at(k)] = y[at(k)] - residuals[at(k)];

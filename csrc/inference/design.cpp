@@ -170,8 +170,8 @@ void Design::find_pools(std::vector<std::int32_t>& pool) {
                 seen[at(block[j])] = true;
                 spanned.push_back(blocks_.name(block[j]));
             }
-            refuse({"group ", groups_.name(group[i]), " lies in the blocks ", some_of(spanned),
-                    ", but groups that move as wholes must lie in one block: give other blocks, or leave them out"});
+            refuse({"groups that move as wholes must lie in one block; got group ", groups_.name(group[i]),
+                    " in the blocks ", some_of(spanned), ": give other blocks, or leave them out"});
         }
         moves_groups_ = true;
         unit_.assign(group.begin(), group.end());
@@ -359,7 +359,7 @@ void Design::list_warnings() {
     Message message("there are only ", static_cast<std::int64_t>(n_distinct_), " distinct labelings (", description_,
                     ")");
     if (!keeps_names_ && n_mirrors_ > 1) {
-        message << ", " << n_mirrors_ << " of which only exchange the names of classes";
+        message << ", and " << n_mirrors_ << " only exchange the names of classes";
     }
     message << ", so no p-value can be below " << in_two_digits(smallest_pvalue());
     warnings_.push_back(message.text());

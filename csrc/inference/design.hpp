@@ -58,7 +58,7 @@ class Design {
     // Writes labelings first..first + count - 1, n_samples labels or numbers each.
     void write_labelings(std::int64_t first, std::int64_t count, std::int64_t* labels, double* numbers, Run& run) const;
 
-    // For subsamples: units that are drawn as wholes, and strata, each of which keeps its share.
+    // For subsamples: units that are drawn as wholes, and strata that keep their shares.
     const char* drawn_word() const { return drawn_word_; }
     const std::vector<std::int64_t>& drawn_unit() const { return drawn_unit_; }
     const std::vector<std::int64_t>& stratum_of_unit() const { return stratum_; }
@@ -69,8 +69,8 @@ class Design {
                           std::int32_t* taken) const;
 
   private:
-    // The units of codes_[begin] .. codes_[end - 1], whose labels vary, and the kinds of these labels, ascending, with
-    // the number of units of each.
+    // The units of codes_[begin] .. codes_[end - 1], which have different labels, and the kinds of these labels,
+    // ascending, with the number of units of each.
     struct VaryingPool {
         std::int64_t begin, end;
         std::vector<std::pair<std::int32_t, std::int64_t>> counts;
@@ -125,7 +125,7 @@ class Design {
     std::vector<std::int64_t> bounds_;  // pool p has the places bounds_[p] .. bounds_[p + 1] - 1
     std::vector<std::int32_t> pool_of_place_;
     Codes codes_;               // the label of the unit at each place
-    Numbers numbers_, fitted_;  // the number that each code stands for; what is added at each place
+    Numbers numbers_, fitted_;  // the number that each code stands for; the number that is added at each place
     Numbers logits_;            // n_units x n_kinds, or none
     Codes hub_;                 // from which draws given classes and covariates walk
 

@@ -14,7 +14,7 @@ namespace {
 // Number of rounds of swaps in a walk of the star sampler.
 constexpr std::int64_t kRounds = 50;
 
-// Stream of the star's hub: the last one whose number has one word.
+// Stream of the star's hub: the last one with a number of one word.
 constexpr std::uint64_t kHub = 0xffffffff;
 
 // Number of units from which on a pool is sorted in buckets.
@@ -62,7 +62,7 @@ void Design::shuffle_pools(NumpyRandom& random, Scratch& s) const {
             insert_in_order(keys, order, n);
             continue;
         }
-        // Keys are uniform, so that as many buckets as keys have one key each, on average.
+        // Keys are uniform, so that n_keys buckets have one key each, on average.
         const auto bucket = [&](double key) {
             return at(std::min(static_cast<std::int64_t>((key - offset) * static_cast<double>(n)), n - 1));
         };

@@ -12,7 +12,7 @@ namespace {
 // Largest number of neighbours, on each side of a row in its pool, that it is compared with.
 constexpr std::int64_t kPartners = 20;
 
-// Weight of the loss beside the penalty.
+// Weight of the loss against the penalty.
 constexpr double kLossWeight = 2e4;
 
 constexpr int kMostNewtonSteps = 200;

@@ -85,7 +85,7 @@ ScoreSums::ScoreSums(const Numbers& scores)
     for (double& value : largest_) value = std::abs(value);
 }
 
-void ScoreSums::add(const double* row) {
+void ScoreSums::add_scores(const double* row) {
     if (n_++ == 0) about_.assign(row, row + largest_.size());
     for (std::size_t k = 0; k < largest_.size(); ++k) {
         const double difference = row[k] - about_[k];
@@ -151,7 +151,7 @@ Null::Null(const Design& design, const fastfs_null_options& o, const Run& run)
     keeps_rows_ = n_labelings_ < half / 8 / n_features();
 }
 
-void Null::add(const double* row, double statistic) {
+void Null::add_labeling(const double* row, double statistic) {
     if (next_ < 0) return;
     if (steps_) {  // in the second pass over the labelings
         compare(row);
@@ -159,7 +159,7 @@ void Null::add(const double* row, double statistic) {
         return;
     }
     for (std::size_t k = 0; k < scores_.size(); ++k) reached_[k] += row[k] >= limits_[k];
-    moments_.add(row);
+    moments_.add_scores(row);
     statistics_.push_back(statistic);
     if (keeps_rows_) {
         rows_.emplace_back(n_features());
@@ -167,7 +167,7 @@ void Null::add(const double* row, double statistic) {
     }
     is_stopped_ = may_stop_ && has_enough(row, statistic);
     if (++next_ < n_labelings_ && !is_stopped_) return;
-    begin_comparisons();
+    begin_step_down();
     next_ = keeps_rows_ ? -1 : 0;
     for (const Buffer<double>& kept : rows_) compare(kept.data());
     rows_.clear();
@@ -196,7 +196,7 @@ bool Null::has_enough(const double* row, double statistic) {
 }
 
 // Makes ready for comparisons of each feature with the largest of the features not above it.
-void Null::begin_comparisons() {
+void Null::begin_step_down() {
     require(moments_.is_finite(),
             "scores under permuted labels are too large for the sums of their cubes: divide them by a constant");
     scale_ = moments_.scale(scores_, true);
@@ -219,7 +219,7 @@ void Null::compare(const double* row) {
         const std::int64_t feature = order_[k];
         sorted_[k] = is_z_ ? scale_->standardized(feature, row[feature]) : row[feature];
     }
-    largest_.push_back(steps_->add(sorted_.data(), -std::numeric_limits<double>::infinity()));
+    largest_.push_back(steps_->add_labeling(sorted_.data(), -std::numeric_limits<double>::infinity()));
 }
 
 const NullResult& Null::result() {

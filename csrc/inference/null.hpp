@@ -29,7 +29,7 @@ class ScoreSums {
   public:
     explicit ScoreSums(const Numbers& scores);
 
-    void add(const double* row);
+    void add_scores(const double* row);
     bool is_finite() const;
     std::int64_t n() const { return n_; }
     // Returns the means and standard deviations of the rows, with the true scores as another row if asked for.
@@ -55,11 +55,11 @@ class Null {
     Null(const Design& design, const fastfs_null_options& options, const Run& run);
 
     std::int64_t n_features() const { return static_cast<std::int64_t>(scores_.size()); }
-    // Number of the labeling whose scores come next; -1 at the end.
+    // Number of the labeling with the next scores; -1 at the end.
     std::int64_t next() const { return next_; }
-    // Largest number of rows that are taken at once.
+    // Largest number of rows that one call takes.
     std::int64_t room() const { return (steps_ ? n() : n_labelings_) - next_; }
-    void add(const double* row, double statistic);
+    void add_labeling(const double* row, double statistic);
 
     std::int64_t n() const { return moments_.n(); }
     bool is_exact() const { return is_exact_; }
@@ -70,7 +70,7 @@ class Null {
 
   private:
     bool has_enough(const double* row, double statistic);
-    void begin_comparisons();
+    void begin_step_down();
     void compare(const double* row);
     void list_warnings(NullResult& result) const;
 

@@ -38,8 +38,8 @@ Index nogueira_index(const fastfs_stability_options& o, const double* frequencie
     const auto M = static_cast<double>(o.n_selections), d = static_cast<double>(o.n_features);
     const double k = static_cast<double>(o.begins[o.n_selections]) / M;
     const double chance = k / d * (1 - k / d);
-    require(chance != 0, "every subsample selected ", k == 0 ? "none" : "all", " of the ", o.n_features,
-            " features, so that there is nothing to compare: choose another n_features_to_select");
+    require(chance != 0, "subsamples must select some of the ", o.n_features, " features; got ",
+            k == 0 ? "none" : "all", " of them in each: choose another n_features_to_select");
     double spread = 0;
     for (std::int64_t a = 0; a < o.n_features; ++a) spread += frequencies[a] * (1 - frequencies[a]);
     const double index = 1 - M / (M - 1) * (spread / d) / chance;

@@ -41,7 +41,7 @@ void Design::find_strata() {
     for (std::size_t i = 0; i < n; ++i) {
         parts[at(next[at(drawn_unit_[i])]++)] = {draws_blocks ? 0 : block[i], class_of(i)};
     }
-    // Most units have one part, whose number needs no set.
+    // Most units have one part: its number needs no set.
     std::unordered_map<std::int64_t, std::int64_t> of_part;
     std::map<std::vector<std::pair<std::int32_t, std::int32_t>>, std::int64_t> of_parts;
     n_strata_ = 0;
@@ -89,7 +89,7 @@ void Design::write_subsamples(const fastfs_subsamples_options& o, std::int64_t f
                 has_blocks_ ? " in one block, but no block has them" : ", but there is one", ": give more ", word, "s");
     } else {
         require(n_taken < static_cast<std::int64_t>(stratum_.size()), "subsamples must leave out some of the ", n_taken,
-                " ", word, "s, but hold all with fraction=", o.fraction, " of each class and block: give more ", word,
+                " ", word, "s; got all with fraction=", o.fraction, " of each class and block: give more ", word,
                 "s, or a smaller fraction");
     }
     const std::int64_t n_parts = o.halves ? 2 : 1;

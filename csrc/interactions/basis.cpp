@@ -12,7 +12,7 @@ constexpr double kLeastLength = 1e-8;
 
 }  // namespace
 
-double Basis::add(Numbers column, const Basis* before) {
+double Basis::add_column(Numbers column, const Basis* before) {
     if (!standardise(column)) return 0;
     const auto take = [&](const Basis& basis) {
         for (std::int64_t k = 0; k < basis.size(); ++k) {
@@ -23,7 +23,7 @@ double Basis::add(Numbers column, const Basis* before) {
             for (std::int64_t s = 0; s < n_samples_; ++s) column[at(s)] -= product * other[s];
         }
     };
-    // Gram and Schmidt, twice: the first pass leaves rounding errors that are large beside a small rest.
+    // Gram and Schmidt, twice: the first pass leaves rounding errors that are large against a small rest.
     for (int pass = 0; pass < 2; ++pass) {
         if (before) take(*before);
         take(*this);

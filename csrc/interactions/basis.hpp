@@ -7,7 +7,7 @@
 
 namespace fastfs::core {
 
-// Columns of mean 0 and mean square 1 whose mean products are 0.
+// Columns of mean 0, mean square 1 and mean products 0.
 class Basis {
   public:
     explicit Basis(std::int64_t n_samples) : n_samples_(n_samples) {}
@@ -18,7 +18,7 @@ class Basis {
 
     // Adds the part of a column that the mean, the other columns and those of `before`, unless null, don't explain.
     // Returns its length in units of the column's deviation, or 0, and adds nothing, if only rounding is left.
-    double add(Numbers column, const Basis* before = nullptr);
+    double add_column(Numbers column, const Basis* before = nullptr);
 
   private:
     std::int64_t n_samples_, size_ = 0;

@@ -35,7 +35,7 @@ struct PairMoments {
     double r, a, b, q;
 
     // Takes a column of the basis away: s and the mean products of x_i and x_j with it.
-    void take(double s, double m_i, double m_j) {
+    void take_away(double s, double m_i, double m_j) {
         r -= m_i * m_j;
         a -= s * m_i;
         b -= s * m_j;

@@ -24,12 +24,12 @@
 namespace fastfs::core {
 namespace {
 
-// Tiles find candidates (pair_moments.hpp has the test); what is reported is computed anew, sample by sample.
+// Tiles find candidates (pair_moments.hpp has the test); reported pairs are computed anew, sample by sample.
 
 // The relative difference of strengths from tiles and from samples.
 constexpr double kSlack = 1e-9;
 
-// Samples whose panels are made at once.
+// Samples of the panels that are made together.
 constexpr std::int64_t kSamplesAtOnce = 2048;
 
 // Bytes for the mean products of features with the targets of labelings that are compared together, and the least
@@ -103,7 +103,7 @@ class Scan {
     double to_F() const { return degrees() / static_cast<double>(n_target_columns_); }
 
   private:
-    std::pair<std::int64_t, std::int64_t> place(std::int64_t tile) const {
+    std::pair<std::int64_t, std::int64_t> tile_place(std::int64_t tile) const {
         if (symmetric_) return triangle_[tile];
         return {tile / n_cols_, tile % n_cols_};
     }
@@ -173,7 +173,7 @@ void Scan::find_moments(Tiles& tiles, std::int64_t I, std::int64_t J) const {
             m.q -= m.r * m.r;
             const double* m_j = right_.with_covariates(j0 + b);
             for (std::int64_t l = 0; l < L; ++l) {
-                m.take(tiles.tile(kFirstProduct + l)[a * kTile + b] * unit, m_i[l], m_j[l]);
+                m.take_away(tiles.tile(kFirstProduct + l)[a * kTile + b] * unit, m_i[l], m_j[l]);
             }
             r[b] = m.r;
             first[b] = m.a;
@@ -217,12 +217,12 @@ ExactMoments Scan::moments(std::int64_t i, std::int64_t j) const {
         const double* z = covariates_.column(l);
         double sum = 0;
         for (std::int64_t s = 0; s < n_; ++s) sum += x[s] * y[s] * z[s];
-        m.take(sum * unit, left_.with_covariates(i)[l], right_.with_covariates(j)[l]);
+        m.take_away(sum * unit, left_.with_covariates(i)[l], right_.with_covariates(j)[l]);
     }
     return {m, square};
 }
 
-// Tests a pair whose moments without the target are known. The effect is in units of the target's first column.
+// Tests a pair with known moments without the target. The effect is in units of the target's first column.
 Test Scan::test(std::int64_t i, std::int64_t j, const PairMoments& without, const Basis& target) const {
     const double *x = left_.of(i), *y = right_.of(j), unit = 1 / static_cast<double>(n_);
     const double v_i = left_.rest(i), v_j = right_.rest(j), d = without.determinant(v_i, v_j);
@@ -239,7 +239,7 @@ Test Scan::test(std::int64_t i, std::int64_t j, const PairMoments& without, cons
             sums[2] += y[s] * t[s];
         }
         for (double& sum : sums) sum *= unit;
-        with.take(sums[0], sums[1], sums[2]);
+        with.take_away(sums[0], sums[1], sums[2]);
         w_i -= sums[1] * sums[1];
         w_j -= sums[2] * sums[2];
         if (k > 0) continue;
@@ -294,7 +294,7 @@ void Scan::observe(const Basis& target, double spread, Owned<fastfs_interaction_
     std::vector<Level> largest_left(at(left_.size())), largest_right(at(right_.size()));
     std::atomic<std::int64_t> n_tested{0};
     parallel_for(run_, n_tiles(), [&](std::int64_t task, int slot) {
-        const auto [I, J] = place(task);
+        const auto [I, J] = tile_place(task);
         const std::int64_t i0 = I * kTile, ni = std::min(kTile, left_.size() - i0), j0 = J * kTile,
                            nj = std::min(kTile, right_.size() - j0);
         Tiles& tiles = scratch[at(slot)];
@@ -313,7 +313,7 @@ void Scan::observe(const Basis& target, double spread, Owned<fastfs_interaction_
                     double w_i = v_i, w_j = v_j;
                     for (std::int64_t k = 0; k < K; ++k) {
                         const double c_i = of_left.of(0, k)[i], c_j = of_right.of(0, k)[j];
-                        m.take(tiles.tile(kFirstProduct + k)[row + b] / static_cast<double>(n_), c_i, c_j);
+                        m.take_away(tiles.tile(kFirstProduct + k)[row + b] / static_cast<double>(n_), c_i, c_j);
                         w_i -= c_i * c_i;
                         w_j -= c_j * c_j;
                     }
@@ -453,7 +453,7 @@ void Scan::permute(const std::vector<Basis>& targets, double* null_maxima) {
     }
     std::vector<Level> levels(at(n_labelings));
     parallel_for(run_, n_tiles(), [&](std::int64_t task, int slot) {
-        const auto [I, J] = place(task);
+        const auto [I, J] = tile_place(task);
         Tiles& tiles = scratch[at(slot)];
         find_moments(tiles, I, J);
         leave_out_strongest(tiles, I, J);
@@ -474,7 +474,7 @@ void Scan::permute(const std::vector<Basis>& targets, double* null_maxima) {
         }
     });
     for (std::int64_t b = 0; b < n_labelings; ++b) {
-        null_maxima[b] = to_F() * step_down_->add(strengths.data() + b * n_top, levels[at(b)].value());
+        null_maxima[b] = to_F() * step_down_->add_labeling(strengths.data() + b * n_top, levels[at(b)].value());
     }
 }
 
@@ -495,11 +495,11 @@ void scan_interactions(const Matrix& X, const Matrix* other, const std::int64_t*
     for (std::int64_t l = 0; l < options.n_covariates; ++l) {
         Numbers column(at(n));
         for (std::int64_t s = 0; s < n; ++s) column[at(s)] = options.covariates[s * options.n_covariates + l];
-        covariates.add(std::move(column));
+        covariates.add_column(std::move(column));
     }
     const std::int64_t L = covariates.size(), K = labels ? options.n_classes - 1 : 1;
-    require(n - 3 - L - K >= 1, "the scan of interactions needs at least ", 4 + L + K,
-            " samples for this target and these covariates, but there are ", n, ": give more samples");
+    require(n - 3 - L - K >= 1, "X must have at least ", 4 + L + K,
+            " samples for this target and these covariates; got ", n, ": give more samples");
     const std::int64_t at_once =
         std::min(std::max(kBatchBytes / (8 * K * (p + p_other)), kFewestLabelings), options.n_labelings);
     run.require_memory(StandardColumns::memory(p, n, L) + (other ? StandardColumns::memory(p_other, n, L) : 0) +
@@ -516,8 +516,8 @@ void scan_interactions(const Matrix& X, const Matrix* other, const std::int64_t*
     std::unique_ptr<StandardColumns> right;
     if (other) right = std::make_unique<StandardColumns>(*other, up_to(p_other), ranks, covariates, run);
     require(left.size() + (right ? right->size() : 0) >= 2 && left.size() >= 1 && (!right || right->size() >= 1),
-            "the scan of interactions needs two features that vary beside the covariates, but ", left.size(), " of ", p,
-            other ? " and " + std::to_string(right->size()) + " of " + std::to_string(p_other) : "", " do");
+            "X must have two features or more that vary besides the covariates; got ", left.size(), " of ", p,
+            other ? " and " + std::to_string(right->size()) + " of " + std::to_string(p_other) : "");
     const auto mark = [&](std::int32_t*& constant, std::int64_t size, const std::vector<std::int64_t>& columns) {
         result.set_zeros(constant, size);
         for (const std::int64_t column : columns) constant[column] = 1;
@@ -531,9 +531,9 @@ void scan_interactions(const Matrix& X, const Matrix* other, const std::int64_t*
 
     double spread = 0;
     const Basis target = make_target(labels, options.n_classes, y, covariates, &spread);
-    require(target.size() == K, L > 0 ? "the covariates determine the target, so that no interaction can be tested: "
-                                        "give fewer covariates"
-                                      : "y must vary, but all of its numbers are equal");
+    require(target.size() == K,
+            L > 0 ? "covariates must not determine the target, or no interaction can be tested: give fewer covariates"
+                  : "y must vary; got equal numbers");
     Scan scan(left, right ? *right : left, !other, covariates, options, K, run);
     run.step("pairs", options.n_labelings > 0 ? 0.05 : 1.0);
     scan.observe(target, spread, result);

@@ -1,4 +1,4 @@
-// Interactions: pairs of features whose product says something about a target beside both of them, with family-wise
+// Interactions: pairs of features with a product that tells more about a target than both of them, with family-wise
 // p-values from permutations (Westfall and Young 1993).
 #pragma once
 
@@ -9,7 +9,7 @@
 
 namespace fastfs::core {
 
-// other: null, or the table whose columns are paired with those of X. labels: the classes of the target, or null; y:
+// other: null, or the table with columns to be paired with those of X. labels: the classes of the target, or null; y:
 // its numbers, or null.
 void scan_interactions(const Matrix& X, const Matrix* other, const std::int64_t* labels, const double* y,
                        const fastfs_interaction_options& options, Run& run, Owned<fastfs_interaction_result>& result);

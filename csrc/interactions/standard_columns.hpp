@@ -19,7 +19,7 @@ class StandardColumns {
     std::vector<std::int64_t> constant;  // columns that covariates explain, as the mean explains constants
 
     // Scales columns to mean 0 and mean square 1; ranks: after replacing values by the normal scores of their ranks,
-    // the quantiles at (rank - 1/2) / n_samples, of which ties share one. Throws InvalidArgument naming the first value
+    // the quantiles at (rank - 1/2) / n_samples; ties share one. Throws InvalidArgument naming the first value
     // that isn't finite.
     StandardColumns(const Matrix& X, const std::vector<std::int64_t>& wanted, bool ranks, const Basis& covariates,
                     Run& run);

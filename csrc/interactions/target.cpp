@@ -12,11 +12,11 @@ Basis make_target(const std::int64_t* labels, std::int64_t n_classes, const doub
     const std::int64_t n = covariates.n_samples();
     Basis target(n);
     double first = 0;
-    if (y) first = target.add(Numbers(y, y + n), &covariates);
+    if (y) first = target.add_column(Numbers(y, y + n), &covariates);
     for (std::int64_t c = 1; labels && c < n_classes; ++c) {
         Numbers members = numbers(n);
         for (std::int64_t s = 0; s < n; ++s) members[at(s)] = labels[s] == c ? 1 : 0;
-        const double length = target.add(std::move(members), &covariates);
+        const double length = target.add_column(std::move(members), &covariates);
         if (c == 1) first = length;
     }
     if (share) *share = first;

@@ -11,8 +11,8 @@
 
 namespace fastfs::core {
 
-// Returns the columns of a target beside covariates: the numbers y, or an indicator of each class but the first; one of
-// y and labels is null. share: the length of the first column's rest, unless null.
+// Returns the columns of a target that are orthogonal to covariates: the numbers y, or an indicator of each class but
+// the first; one of y and labels is null. share: the length of the first column's rest, unless null.
 Basis make_target(const std::int64_t* labels, std::int64_t n_classes, const double* y, const Basis& covariates,
                   double* share = nullptr);
 

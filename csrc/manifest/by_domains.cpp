@@ -452,7 +452,7 @@ PairProducts divide_by_roots(std::int64_t d, const double* K, const std::vector<
             if (i % kTile == 0) run.checkpoint();
             for (std::int64_t j = j0; j < j1; ++j) {
                 const double product = roots[at(i)] * roots[at(j)];
-                panels[PairPanels::place(i, j0, d) + j - j0] = product > 0 ? K[i * d + j] / product : 0;
+                panels[PairPanels::pair_place(i, j0, d) + j - j0] = product > 0 ? K[i * d + j] / product : 0;
             }
         }
     });

@@ -64,7 +64,7 @@ void kernel(const fastfs_manifest_options& options, const double* D2, const std:
         Buffer<double> scratch(d * d);
         require_semidefinite(d, K, scratch.data(), "a kernel", run);
     }
-    if (scale.normalize > 0) normalize(K, d, scale.normalize, run);
+    if (scale.normalize > 0) normalize_kernel(K, d, scale.normalize, run);
 }
 
 }  // namespace

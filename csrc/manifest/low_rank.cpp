@@ -53,8 +53,8 @@ std::int64_t rows_per_group(std::int64_t d, std::int64_t size) {
 // Cuts F F' - nu I to `rank`: F'F = V diag(w) V', G = F V diag(w)^(-1/2) for the largest w. rows_of(first, n, scratch)
 // returns rows of F (d x n), ld apart.
 template <class Rows>
-LowRank cut(Rows&& rows_of, std::int64_t d, std::int64_t n, std::int64_t ld, std::int64_t rank, double trace, double nu,
-            double largest, double eps, Run& run) {
+LowRank truncated_model(Rows&& rows_of, std::int64_t d, std::int64_t n, std::int64_t ld, std::int64_t rank,
+                        double trace, double nu, double largest, double eps, Run& run) {
     const double smallest = kSmallestShift * largest;
     LowRank model;
     model.largest = largest;
@@ -96,7 +96,7 @@ auto stored_rows(const Buffer<double>& F, std::int64_t ld) {
 }
 
 NumericError not_semidefinite() {
-    return NumericError("the kernel is not positive semidefinite, as ManiFeSt needs it: choose another kernel");
+    return NumericError("the kernel must be positive semidefinite: choose another one, such as the Gaussian");
 }
 
 // Computes the trace of diag(g) K diag(g).
@@ -108,15 +108,17 @@ double trace_of(const std::vector<double>& diagonal, const std::vector<double>& 
     }
     if (trace > 1e290)
         throw NumericError("the kernel's values are too large to be multiplied: divide it by a constant");
-    if (trace == 0) throw NumericError("the kernel is 0 for every feature with itself: choose another kernel");
+    if (trace == 0)
+        throw NumericError(
+            "the kernel must be positive for some feature with itself; got 0 for all: choose another kernel");
     return trace;
 }
 
 // Updates g of feature i by one round of normalisation.
 void divide_by_root(std::int64_t i, double& g, double Kg) {
     if (!(Kg > 0)) {
-        throw NumericError({"normalize divides by the root of a kernel's row sums, but that of feature ", i,
-                            " isn't positive: set normalize=0, or choose another kernel"});
+        throw NumericError({"row sums of a kernel must be positive for normalize; got ", Kg, " for feature ", i,
+                            ": set normalize=0, or choose another kernel"});
     }
     g /= std::sqrt(g * Kg);
 }
@@ -137,7 +139,7 @@ std::vector<double> squares_of(std::vector<double> values) {
     return values;
 }
 
-std::vector<double> take(const std::vector<double>& values, const std::vector<std::int64_t>& places) {
+std::vector<double> at_places(const std::vector<double>& values, const std::vector<std::int64_t>& places) {
     std::vector<double> taken;
     for (std::int64_t i : places) taken.push_back(values[at(i)]);
     return taken;
@@ -342,8 +344,8 @@ LowRank landmarks(const Features<T>& features, const Kernel& kernel, int normali
         n = std::ssize(landmark_columns(features, kernel, diagonal, squares_of(g), m, seed, run, F, c));
         scale_rows(g, m, n, run, F);
     }
-    return cut(stored_rows(F, m), d, n, m, rank, trace, 0, *std::max_element(diagonal.begin(), diagonal.end()),
-               std::numeric_limits<T>::epsilon(), run);
+    return truncated_model(stored_rows(F, m), d, n, m, rank, trace, 0,
+                           *std::max_element(diagonal.begin(), diagonal.end()), std::numeric_limits<T>::epsilon(), run);
 }
 
 Buffer<double> kernel_with_landmarks(const Features<double>& features, const Landmarks& landmarks, const Kernel& kernel,
@@ -440,8 +442,8 @@ Landmarks draw_landmarks(const Features<T>& features, const Kernel& kernel, std:
     Buffer<double> F(drawn_from * m);
     std::vector<std::int64_t> chosen;
     auto draw_among = [&](const Features<double>& some) {
-        chosen = landmark_columns(some, kernel, take(diagonal, candidates), squares_of(take(g, candidates)), m, seed,
-                                  run, F, rest);
+        chosen = landmark_columns(some, kernel, at_places(diagonal, candidates), squares_of(at_places(g, candidates)),
+                                  m, seed, run, F, rest);
         landmarks.points = Features<double>(some, chosen, run);
     };
     const Features<double>* all = nullptr;
@@ -462,7 +464,7 @@ Landmarks draw_landmarks(const Features<T>& features, const Kernel& kernel, std:
     if (stored) {
         scale_rows(g, m, n, run, F);
         for (std::size_t i = 0; i < rest.size(); ++i) rest[i] *= g[i] * g[i];
-        cut_to_rank = cut(stored_rows(F, m), d, n, m, rank, trace, 0, largest, eps, run);
+        cut_to_rank = truncated_model(stored_rows(F, m), d, n, m, rank, trace, 0, largest, eps, run);
         return landmarks;
     }
     F = Buffer<double>();
@@ -481,7 +483,7 @@ Landmarks draw_landmarks(const Features<T>& features, const Kernel& kernel, std:
         }
         return scratch.data();
     };
-    cut_to_rank = cut(made_rows, d, n, n, rank, trace, 0, largest, eps, run);
+    cut_to_rank = truncated_model(made_rows, d, n, n, rank, trace, 0, largest, eps, run);
     return landmarks;
 }
 
@@ -547,15 +549,15 @@ LowRank nystrom(const Features<T>& features, const Kernel& kernel, int normalize
         if (kernel.kind == Kernel::Kind::kCustom) throw not_semidefinite();
         if (share > 1e3 * kShare) {
             throw NumericError(
-                "the kernel of a class is not positive definite to rounding: choose accuracy=\"low_rank\", or a larger "
-                "scale");
+                "the kernel of a class must be positive definite to rounding: choose accuracy=\"low_rank\", or a "
+                "larger scale");
         }
     }
     Omega = Buffer<double>();
     for_rows(d, run,
              [&](std::int64_t i0, std::int64_t rows, int) { trsm('L', p, rows, C.data(), p, Y.data() + i0 * p, p); });
-    return cut(stored_rows(Y, p), d, p, p, rank, trace, nu, *std::max_element(diagonal.begin(), diagonal.end()),
-               std::numeric_limits<T>::epsilon(), run);
+    return truncated_model(stored_rows(Y, p), d, p, p, rank, trace, nu,
+                           *std::max_element(diagonal.begin(), diagonal.end()), std::numeric_limits<T>::epsilon(), run);
 }
 
 std::int64_t landmarks_memory(std::int64_t d, std::int64_t rank, int n_threads) {

@@ -85,7 +85,7 @@ class MeanScores {
     }
 
     // Adds the scores of a problem: class a against class b, or against all other classes.
-    void add(const double* of_problem, std::int64_t a, std::int64_t b) const {
+    void add_problem(const double* of_problem, std::int64_t a, std::int64_t b) const {
         add_share(of_problem, n_problems_, scores_);
         if (!class_scores_) return;
         add_share(of_problem, pairs_ ? n_classes_ - 1 : 1, class_scores_ + a * d_);
@@ -232,8 +232,8 @@ fastfs_manifest_plan plan_problems(std::int64_t d, std::int64_t n_classes, const
     fastfs_manifest_plan plan = FASTFS_MANIFEST_PLAN_INIT;
     const std::int64_t n_all = count_problems(n_classes, o.multiclass);
     require(o.first_problem < n_all && o.n_problems <= n_all - o.first_problem,
-            "first_problem and n_problems must name some of the ", n_all, " problems, not ", o.n_problems, " from ",
-            o.first_problem, " on");
+            "first_problem and n_problems must name some of the ", n_all, " problems; got ", o.n_problems,
+            " from problem ", o.first_problem, " on");
     plan.n_problems = o.n_problems > 0 ? o.n_problems : n_all - o.first_problem;
     plan.n_kernels = count_kernels(n_classes, o.multiclass);
 
@@ -271,7 +271,7 @@ fastfs_manifest_plan plan_problems(std::int64_t d, std::int64_t n_classes, const
         plan.accuracy = beyond;
         plan.reason = !any ? FASTFS_BECAUSE_ASKED : d <= kMostExact ? FASTFS_BECAUSE_MEMORY : FASTFS_BECAUSE_SIZE;
         require(n_components <= 2 * o.rank, "n_components must not exceed twice the rank of the low-rank kernels, ",
-                2 * o.rank, ", but is ", n_components);
+                2 * o.rank, "; got ", n_components);
         plan.bytes = needs.beyond(plan.accuracy) + results;
     }
     if (plan.accuracy == FASTFS_MANIFEST_EXACT) {
@@ -386,7 +386,7 @@ void solve_problems(const std::int64_t* labels, std::int64_t n, std::int64_t d, 
         const Run::Part part(run, share(p, n_problems), share(p + 1, n_problems));
         solve(problem, run, outcomes);
         for (std::size_t s = 0; s < results.size(); ++s) {
-            means[s].add(outcomes[s].scores.data(), a, b);
+            means[s].add_problem(outcomes[s].scores.data(), a, b);
             write_outcome(p, problem, outcomes[s], results[s]);
         }
     });
@@ -396,7 +396,7 @@ void manifest_mean_scores(std::int64_t d, std::int64_t n_classes, std::int32_t m
                           double* scores, double* class_scores) {
     const MeanScores means(d, n_classes, multiclass, scores, class_scores);
     for_problems(n_classes, multiclass, [&](std::int64_t a, std::int64_t b) {
-        means.add(problem_scores, a, b);
+        means.add_problem(problem_scores, a, b);
         problem_scores += d;
     });
 }

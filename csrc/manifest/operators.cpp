@@ -84,7 +84,8 @@ void check_contrast(std::int64_t n, double diagonal, double eps, Outcome& outcom
     const double largest = *std::max_element(outcome.scores.begin(), outcome.scores.end());
     if (!std::isfinite(largest)) {
         throw NumericError(
-            "ManiFeSt met a value that isn't finite, as very large values of a kernel make it: scale them");
+            "products of kernels must be finite; got NaN or infinity, as very large values of a kernel make it: scale "
+            "them");
     }
     const double rounding = nu_rounding(n), nu = outcome.steepest;
     const double at_the_end = difference_weight(nu - rounding) - difference_weight(nu + rounding);

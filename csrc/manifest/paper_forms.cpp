@@ -88,23 +88,22 @@ std::int64_t numerical_rank(const std::vector<double>& w, std::int64_t d) {
 void require_invertible(const std::vector<double>& w, const std::string& what) {
     const auto d = static_cast<std::int64_t>(w.size());
     if (numerical_rank(w, d) == d) return;
-    throw NumericError({"form=\"spd\" needs the inverse of ", what,
-                        ", which is singular to rounding (eigenvalues from ", w.front(), " to ", w.back(),
-                        "): use form=\"pencil\", which inverts no kernel"});
+    throw NumericError({what, " must be invertible for form=\"spd\"; got eigenvalues from ", w.front(), " to ",
+                        w.back(), ": use form=\"pencil\", which inverts no kernel"});
 }
 
 // For P = V diag(w) V' and Q (lower triangle), returns e, ascending, and overwrites Q by B, with P = B B', Q = B
-// diag(e) B'. The e are the eigenvalues of P^(-1/2) Q P^(-1/2), in the eigenbasis of which (2) and (3) act on each e
+// diag(e) B'. The e are the eigenvalues of P^(-1/2) Q P^(-1/2), and in its eigenbasis (2) and (3) act on each e
 // alone. V and T, a scratch, are destroyed.
 std::vector<double> relate(std::int64_t d, const std::vector<double>& w, double* V, double* Q, Buffer<double>& T,
                            Run& run) {
     scale_columns(V, d, d, map(w, inverse_root));
     mirror_lower(d, Q);
-    multiply('N', d, d, d, Q, d, V, d, T.data(), d, run);
-    multiply('T', d, d, d, V, d, T.data(), d, Q, d, run);
+    multiply_in_parts('N', d, d, d, Q, d, V, d, T.data(), d, run);
+    multiply_in_parts('T', d, d, d, V, d, T.data(), d, Q, d, run);
     Eigenpairs inner = eigenpairs(d, Q, std::move(T), run);
     scale_columns(V, d, d, w);
-    multiply('N', d, d, d, V, d, inner.V.data(), d, Q, d, run);
+    multiply_in_parts('N', d, d, d, V, d, inner.V.data(), d, Q, d, run);
     T = std::move(inner.V);
     return inner.w;
 }
@@ -134,13 +133,13 @@ void keep_last(std::vector<double>& values, std::int64_t n) { values.erase(value
 // = B B' and U' diag(w_left) U = B diag(e) B', for orthogonal U and Vt. A: scratch.
 std::vector<double> relate_cores(std::int64_t k, const double* U, const double* Vt, const std::vector<double>& w_left,
                                  const std::vector<double>& w_right, Buffer<double>& A, Buffer<double>& B, Run& run) {
-    multiply('N', k, k, k, U, k, Vt, k, A.data(), k, run);
+    multiply_in_parts('N', k, k, k, U, k, Vt, k, A.data(), k, run);
     scale_rows(A.data(), k, map(w_left, root));
     scale_columns(A.data(), k, k, map(w_right, inverse_root));
-    multiply('T', k, k, k, A.data(), k, A.data(), k, B.data(), k, run);
+    multiply_in_parts('T', k, k, k, A.data(), k, A.data(), k, B.data(), k, run);
     Eigenpairs inner = eigenpairs(k, B.data(), std::move(A), run);
     scale_rows(inner.V.data(), k, map(w_right, root));
-    multiply('N', k, k, k, Vt, k, inner.V.data(), k, B.data(), k, run);
+    multiply_in_parts('N', k, k, k, Vt, k, inner.V.data(), k, B.data(), k, run);
     A = std::move(inner.V);
     return inner.w;
 }
@@ -181,7 +180,7 @@ void spsd_form(std::int64_t d, Buffer<double> K1, Buffer<double> K2, Run& run, O
     Eigenpairs first = eigenpairs(d, K1.data(), Buffer<double>(d * d), run);
     Eigenpairs second = eigenpairs(d, K2.data(), std::move(K1), run);
     const std::int64_t k = std::min(numerical_rank(first.w, d), numerical_rank(second.w, d));
-    if (k == 0) throw NumericError("form=\"spsd\" needs kernels of positive rank, but one is zero");
+    if (k == 0) throw NumericError("kernels must have a positive rank for form=\"spsd\"; got one of zeros");
     keep_last(first.w, k);
     keep_last(second.w, k);
     const double *G1 = first.V.data() + (d - k) * d, *G2 = second.V.data() + (d - k) * d;
@@ -190,7 +189,7 @@ void spsd_form(std::int64_t d, Buffer<double> K1, Buffer<double> K2, Run& run, O
     run.step("mean of the class kernels", 0.65);
     Buffer<double> A = std::move(K2), O1(d * d), O2(d * d);
     std::vector<double> s(at(k));
-    multiply('T', k, k, d, G2, d, G1, d, A.data(), k, run);
+    multiply_in_parts('T', k, k, d, G2, d, G1, d, A.data(), k, run);
     singular_vectors(k, A.data(), s.data(), O2.data(), O1.data(), run);
     check_angles(k, s, second.w, O2.data(), first.w, O1.data(), outcome);
     transpose(O1.data(), k);
@@ -213,15 +212,16 @@ void spsd_form(std::int64_t d, Buffer<double> K1, Buffer<double> K2, Run& run, O
     }
     transpose(O1.data(), k);
     Buffer<double> C(d * d);
-    multiply('N', d, k, k, G1, d, O1.data(), k, A.data(), d, run);  // U1
-    multiply('N', d, k, k, G2, d, O2.data(), k, C.data(), d, run);  // U2
-    multiply('T', k, k, d, A.data(), d, C.data(), d, O2.data(), k, run);
-    multiply('N', d, k, k, A.data(), d, O2.data(), k, second.V.data(), d, run);
+    multiply_in_parts('N', d, k, k, G1, d, O1.data(), k, A.data(), d, run);  // U1
+    multiply_in_parts('N', d, k, k, G2, d, O2.data(), k, C.data(), d, run);  // U2
+    multiply_in_parts('T', k, k, d, A.data(), d, C.data(), d, O2.data(), k, run);
+    multiply_in_parts('N', d, k, k, A.data(), d, O2.data(), k, second.V.data(), d, run);
     for (std::int64_t j = 0; j < k; ++j) {
         const double c = cosine[at(j)], f = sine[at(j)];
         for (std::int64_t i = j * d; i < (j + 1) * d; ++i) C[i] = c * A[i] + f * (C[i] - second.V[i]);
     }
-    multiply('N', d, core_rank, k, C.data(), d, mean.V.data() + (k - core_rank) * k, k, second.V.data(), d, run);
+    multiply_in_parts('N', d, core_rank, k, C.data(), d, mean.V.data() + (k - core_rank) * k, k, second.V.data(), d,
+                      run);
     const double* GM = second.V.data();
     keep_last(mean.w, core_rank);
     keep_last(first.w, core_rank);
@@ -232,7 +232,7 @@ void spsd_form(std::int64_t d, Buffer<double> K1, Buffer<double> K2, Run& run, O
     outcome.rank = core_rank;
 
     run.step("difference operator", 1.0);
-    multiply('T', core_rank, core_rank, d, G1, d, GM, d, A.data(), core_rank, run);
+    multiply_in_parts('T', core_rank, core_rank, d, G1, d, GM, d, A.data(), core_rank, run);
     singular_vectors(core_rank, A.data(), s.data(), O1.data(), O2.data(), run);  // of G1 and of GM
     check_angles(core_rank, s, first.w, O1.data(), mean.w, O2.data(), outcome);
     transpose(O2.data(), core_rank);
@@ -243,9 +243,9 @@ void spsd_form(std::int64_t d, Buffer<double> K1, Buffer<double> K2, Run& run, O
     outcome.steepest = steepest_of_logs(logs, d);
     const Eigenpairs difference = eigenpairs(core_rank, A.data(), std::move(B), run);  // the core of D
     // The path from M to K1 ends at G1 O1.
-    multiply('N', core_rank, core_rank, core_rank, O1.data(), core_rank, difference.V.data(), core_rank, O2.data(),
-             core_rank, run);
-    multiply('N', d, core_rank, core_rank, G1, d, O2.data(), core_rank, second.V.data(), d, run);
+    multiply_in_parts('N', core_rank, core_rank, core_rank, O1.data(), core_rank, difference.V.data(), core_rank,
+                      O2.data(), core_rank, run);
+    multiply_in_parts('N', d, core_rank, core_rank, G1, d, O2.data(), core_rank, second.V.data(), d, run);
     std::fill(outcome.scores.begin(), outcome.scores.end(), 0.0);
     for (std::int64_t i = 0; i < core_rank; ++i) {  // (4)
         const double *P = second.V.data() + i * d, weight = std::abs(difference.w[at(i)]);

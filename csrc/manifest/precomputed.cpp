@@ -19,7 +19,7 @@ void check_kernel(std::int64_t d, const double* K, const char* name) {
     require_symmetric(d, K, name);
     double largest = 0;
     for (std::int64_t i = 0; i < d; ++i) largest = std::max(largest, K[i * d + i]);
-    require(largest > 0, name, " needs a positive entry on its diagonal, but the largest is ", largest);
+    require(largest > 0, name, " must have a positive entry on its diagonal; got ", largest, " as the largest");
 }
 
 // Throws if the kernel of a pair of features has an eigenvalue below -1e-8 tr K, as require_semidefinite would for all
@@ -42,7 +42,7 @@ void require_semidefinite_pairs(std::int64_t d, const double* K, const char* nam
 
 void manifest_kernels(std::int64_t d, const double* K1, const double* K2, const fastfs_manifest_options& o, Run& run,
                       const fastfs_manifest_result& result) {
-    require(!o.custom, "a custom kernel takes features, not precomputed kernels: give one or the other");
+    require(!o.custom, "custom must be null for precomputed kernels");
     require(o.accuracy != FASTFS_MANIFEST_LOW_RANK && o.accuracy != FASTFS_MANIFEST_LOW_RANK_HIGH,
             "accuracy must be \"auto\", \"exact\" or \"domains\" for precomputed kernels");
     const Needs needs{.labels = 2, .exact = 0, .gathering = 0, .beyond = [&](std::int32_t) {

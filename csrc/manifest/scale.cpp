@@ -107,9 +107,9 @@ double choose_sigma(const double* D2, std::int64_t d, const fastfs_manifest_scal
     if (sigma == 0) {
         bool distinct = false;
         for_pairs(D2, d, run, [&](double d2) { distinct |= d2 > 0; });
-        require(distinct, "all features have equal values in every sample of ", name,
-                ", or values that are nothing beside the largest of X: there are no distances between features to set "
-                "sigma from");
+        require(distinct, "features must differ in samples of ", name,
+                ", so that their distances set sigma; got equal values, or values that are nothing against the largest "
+                "of X: drop copies, or give sigma");
         warnings |= FASTFS_MANIFEST_WARN_SIGMA;
         sigma = percentile_distance(D2, d, percentile, true, run);
     }
@@ -119,20 +119,19 @@ double choose_sigma(const double* D2, std::int64_t d, const fastfs_manifest_scal
 double in_units_of_data(double sigma, double unit, const Name& name) {
     const double scaled = sigma * unit;
     require(std::isfinite(scaled), "the sigma of ", name,
-            " is larger than any float64 number: choose a smaller one, or divide X "
-            "by a constant");
+            " must fit float64; got a larger one: choose a smaller one, or divide X by a constant");
     return scaled;
 }
 
-void normalize(double* K, std::int64_t d, int times, Run& run) {
+void normalize_kernel(double* K, std::int64_t d, int times, Run& run) {
     std::vector<double> g(at(d), 1.0), Kg(at(d));
     for (int t = 0; t < times; ++t) {
         run.checkpoint();
         symv_lower(d, K, d, g.data(), Kg.data());
         for (std::size_t i = 0; i < g.size(); ++i) {
             if (!(Kg[i] > 0)) {
-                throw NumericError({"normalize divides by the root of a kernel's row sums, but that of feature ", i,
-                                    " isn't positive: set normalize=0, or choose another kernel"});
+                throw NumericError({"row sums of a kernel must be positive for normalize; got ", Kg[i], " for feature ",
+                                    i, ": set normalize=0, or choose another kernel"});
             }
             g[i] /= std::sqrt(g[i] * Kg[i]);
         }

@@ -30,11 +30,11 @@ fastfs_manifest_plan ManifestSums::plan(std::int64_t d, std::int64_t n_groups, s
                                         const fastfs_manifest_options& o, std::int64_t n_scales,
                                         std::int64_t n_components, const Run& run) {
     require(o.accuracy != FASTFS_MANIFEST_LOW_RANK_HIGH,
-            "accuracy=\"low_rank_high\" multiplies kernels, which sums over blocks of rows don't give: choose "
-            "accuracy=\"low_rank\"");
-    require(!o.custom,
-            "a kernel of your own takes the features themselves, not sums over blocks of rows: take the "
-            "Gaussian kernel, or give X in memory");
+            "accuracy must be another one than \"low_rank_high\" for rows in blocks, which give no products of "
+            "kernels: choose \"low_rank\"");
+    require(
+        !o.custom,
+        "the kernel must be the Gaussian for rows in blocks; got a custom one, which takes features: give X in memory");
     const std::int64_t m = count_landmarks(d, o);
     auto beyond = [&](std::int32_t accuracy) {
         if (accuracy == FASTFS_MANIFEST_DOMAINS) {
@@ -106,19 +106,22 @@ Features<double> ManifestSums::features_of(const Side& side, Run& run, std::int3
 
 fastfs_manifest_options ManifestSums::resolve(const fastfs_manifest_options& options) const {
     fastfs_manifest_options o = options;
-    require(o.accuracy != FASTFS_MANIFEST_LOW_RANK_HIGH, "accuracy must not be \"low_rank_high\" for sums");
+    require(o.accuracy != FASTFS_MANIFEST_LOW_RANK_HIGH,
+            "accuracy must be another one than \"low_rank_high\" for sums");
     if (sums_.is_whole()) {
-        require(keeps_all(n_features(), o), "accuracy must be \"auto\", \"exact\" or \"domains\", which these sums ",
-                "were made for, not \"low_rank\" of rank ", o.rank, ": make other sums for that");
+        require(
+            keeps_all(n_features(), o),
+            "accuracy must be \"auto\", \"exact\" or \"domains\", as these sums were made; got \"low_rank\" of rank ",
+            o.rank, ": make other sums for it");
         return o;
     }
     if (o.accuracy == FASTFS_MANIFEST_AUTO) o.accuracy = FASTFS_MANIFEST_LOW_RANK;
-    require(o.accuracy == FASTFS_MANIFEST_LOW_RANK, "accuracy must be \"auto\" or \"low_rank\", which these sums ",
-            "were made for, not \"", o.accuracy == FASTFS_MANIFEST_EXACT ? "exact" : "domains",
-            "\": make other sums for that");
+    require(o.accuracy == FASTFS_MANIFEST_LOW_RANK,
+            "accuracy must be \"auto\" or \"low_rank\", as these sums were made; got \"",
+            o.accuracy == FASTFS_MANIFEST_EXACT ? "exact" : "domains", "\": make other sums for it");
     require(o.form == FASTFS_MANIFEST_PENCIL,
             "form must be \"pencil\" for sums of accuracy=\"low_rank\": make the sums with accuracy=\"exact\"");
-    require(o.rank == rank_, "rank must be ", rank_, ", which these sums were made for, not ", o.rank);
+    require(o.rank == rank_, "rank must be ", rank_, ", as these sums were made; got ", o.rank);
     return o;
 }
 

@@ -68,8 +68,8 @@ Kernel choose_kernel(const Features<T>& features, const How& how, Run& run, Outc
 }
 
 template <class T>
-LowRank finish(const Features<T>& features, const Kernel& kernel, const How& how, Buffer<double>& room, Run& run,
-               Excerpt& excerpt) {
+LowRank make_low_rank(const Features<T>& features, const Kernel& kernel, const How& how, Buffer<double>& room, Run& run,
+                      Excerpt& excerpt) {
     constexpr std::uint64_t kStream = ~std::uint64_t{0} - 1;
     const auto& o = how.options;
     if (excerpt.wanted) {
@@ -77,7 +77,7 @@ LowRank finish(const Features<T>& features, const Kernel& kernel, const How& how
         const Features<double> some(features, Random(o.seed, kStream).subset(features.n_features(), n), run);
         excerpt.exact = Buffer<double>(n * n);
         affinity(some, kernel, run, excerpt.exact.data());
-        if (how.scale.normalize > 0) normalize(excerpt.exact.data(), n, how.scale.normalize, run);
+        if (how.scale.normalize > 0) normalize_kernel(excerpt.exact.data(), n, how.scale.normalize, run);
         Buffer<double> small;
         excerpt.low_rank = factor(some, kernel, how, std::min(o.rank, n / 4), small, run);
     }
@@ -92,10 +92,10 @@ LowRank kernel_of_rows(const Fit& fit, const How& how, Buffer<double>& room, Run
     if (!fit.options.custom && (fit.accuracy == FASTFS_MANIFEST_LOW_RANK_HIGH || fit.X.is_float32())) {
         const Features<float> features(fit.X, rows, unit, Shift::kRow, run);
         const Kernel kernel = choose_kernel(features, how, run, outcome);
-        if (float_tiles_serve(features, kernel)) return finish(features, kernel, how, room, run, excerpt);
+        if (float_tiles_serve(features, kernel)) return make_low_rank(features, kernel, how, room, run, excerpt);
     }
     const Features<double> features(fit.X, rows, unit, Shift::kRow, run);
-    return finish(features, choose_kernel(features, how, run, outcome), how, room, run, excerpt);
+    return make_low_rank(features, choose_kernel(features, how, run, outcome), how, room, run, excerpt);
 }
 
 // Both low-rank kernels in their joint range: Q = [G1, R Z] is orthonormal, with R = (I - G1 G1') G2, R'R = V diag(w)
@@ -166,8 +166,8 @@ JointRange joint_range(std::int64_t d, const LowRank& K1, const LowRank& K2, Run
 
 // Computes Q U (row-major, rows of n) for U q x n, one block of rows at a time: calls use(first row, rows, values).
 template <class F>
-void times_range(std::int64_t d, const LowRank& K1, const JointRange& joint, const double* U, std::int64_t n, Run& run,
-                 F&& use) {
+void times_joint_range(std::int64_t d, const LowRank& K1, const JointRange& joint, const double* U, std::int64_t n,
+                       Run& run, F&& use) {
     const std::int64_t k1 = K1.rank(), k2 = joint.R.size() / d, added = joint.q - k1;
     Buffer<double> ZU(k2 * n);  // with this, Q U = G1 U1 + R (Z U2)
     gemm('N', 'N', k2, n, added, 1.0, joint.Z.data(), k2, U + k1, joint.q, 0.0, ZU.data(), k2);
@@ -186,7 +186,7 @@ void expand_components(std::int64_t d, const LowRank& K1, const JointRange& join
                        std::int64_t wanted, Run& run, double* values, double* vectors) {
     std::fill(values + n, values + wanted, 0.0);
     std::fill(vectors + n * d, vectors + wanted * d, 0.0);
-    times_range(d, K1, joint, U, n, run, [&](std::int64_t i0, std::int64_t rows, const double* block) {
+    times_joint_range(d, K1, joint, U, n, run, [&](std::int64_t i0, std::int64_t rows, const double* block) {
         for (std::int64_t i = 0; i < rows; ++i) {
             for (std::int64_t c = 0; c < n; ++c) vectors[c * d + i0 + i] = block[i * n + c];
         }
@@ -249,7 +249,7 @@ void low_rank_form(std::int64_t d, const LowRank& K1, const LowRank& K2, Run& ru
 
     run.step("scores", 1.0);
     const double c = 0.5 * std::sqrt(K1.delta * K2.delta) * std::abs(std::log(K1.delta / K2.delta));
-    times_range(d, K1, joint, eigen.vector(0), q, run, [&](std::int64_t i0, std::int64_t rows, const double* B) {
+    times_joint_range(d, K1, joint, eigen.vector(0), q, run, [&](std::int64_t i0, std::int64_t rows, const double* B) {
         for (std::int64_t i = 0; i < rows; ++i, B += q) {
             double inside = 0, share = 0;
             for (std::int64_t j = 0; j < q; ++j) {
@@ -305,7 +305,7 @@ LowRank low_rank_kernel(const Features<double>& features, const fastfs_manifest_
                         std::size_t which, const fastfs_manifest_scale& scale, Buffer<double>& room, Run& run,
                         Outcome& outcome, Excerpt& excerpt) {
     const How how{options, FASTFS_MANIFEST_LOW_RANK, side, which, scale};
-    return finish(features, choose_kernel(features, how, run, outcome), how, room, run, excerpt);
+    return make_low_rank(features, choose_kernel(features, how, run, outcome), how, room, run, excerpt);
 }
 
 void wide_problem(const Fit& fit, const Problem& problem, Run& run, std::vector<Outcome>& outcomes) {

@@ -41,7 +41,7 @@ Targets::Targets(const Matrix* dense, std::int64_t n_samples, std::vector<std::i
     copied_.emplace(m);
 }
 
-ScaledFeatures Targets::of(const ScaledFeatures& features) const {
+ScaledFeatures Targets::features_of_targets(const ScaledFeatures& features) const {
     ScaledFeatures of_targets = features;
     if (copied_) of_targets.X = &*copied_;
     return of_targets;
@@ -228,7 +228,7 @@ void Differences::distances(const Targets& targets, std::int64_t t0, std::int64_
     if (!genotypes_.empty() && !squared) return distances_on_bits(targets, t0, t1, out, ld, run, into);
     for (std::size_t p = 0; p < for_distances_.size(); ++p) {
         const Part& part = for_distances_[p];
-        const ScaledFeatures left = targets.of(part.data);
+        const ScaledFeatures left = targets.features_of_targets(part.data);
         const Run::Part share(run, static_cast<double>(p) / static_cast<double>(for_distances_.size()),
                               static_cast<double>(p + 1) / static_cast<double>(for_distances_.size()));
         visit_for_distances(squared, [&]<class T>(const T*) {
@@ -296,7 +296,7 @@ void Differences::find_gaps(Run& run) {
             AdjacentRows<T> rows(m, columns_.data() + k, size);
             for (std::int64_t r = 0; r < m.n_rows; r += kRowsRead) {
                 const std::int64_t last = std::min(r + kRowsRead, m.n_rows);
-                const T* from = rows.read(r, last);
+                const T* from = rows.read_rows(r, last);
                 for (std::int64_t i = r; i < last; ++i, from += rows.stride()) {
                     margin_kernels<T>().missing_bits(from, size, missing_.data() + i * n_words_ + k / 64);
                 }
@@ -381,7 +381,7 @@ void Differences::sums(const Targets& targets, std::int64_t t0, std::int64_t t1,
     }
     for (const Part& part : for_scores_) {
         if (complete_only && part.gaps) continue;
-        const ScaledFeatures left = targets.of(part.data);
+        const ScaledFeatures left = targets.features_of_targets(part.data);
         Numbers part_sums(part.places.size());
         visit_dense(dense_->description(), [&]<class T>(const T*) {
             feature_sums<T>(targets.all() ? part.data : left, t0, t1, part.data, 0, n,
@@ -442,7 +442,7 @@ void Differences::sums(const Targets& targets, std::int64_t t0, const GroupedNei
     }
     for (const Part& part : for_scores_) {
         if (gaps_only && !part.gaps) continue;
-        const ScaledFeatures left = targets.of(part.data);
+        const ScaledFeatures left = targets.features_of_targets(part.data);
         Numbers part_sums(at(n_out) * part.places.size());
         visit_dense(dense_->description(), [&]<class T>(const T*) {
             const auto plain = of == Summed::kSquares ? Difference::kSquared : Difference::kKnown;

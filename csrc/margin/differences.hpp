@@ -34,7 +34,7 @@ class Targets {
     const std::vector<std::int64_t>& rows() const { return rows_; }
     bool all() const { return all_; }
     // Returns the features of the targets alone.
-    ScaledFeatures of(const ScaledFeatures& features) const;
+    ScaledFeatures features_of_targets(const ScaledFeatures& features) const;
     static std::int64_t memory(const Matrix& X, std::int64_t n_targets);
 
   private:
@@ -91,7 +91,7 @@ class Differences {
               double* sums, Run& run) const;
     void sums(const std::vector<WeightedPair>& pairs, Summed of, bool complete_only, double* sums, Run& run) const;
 
-    // Adds to out (n_out x n_features) as target_sums does, for features with gaps, or for all. k counts from 0 in each
+    // Adds to out (n_out x n_features) as target_sums does, for features with gaps, or for all. k starts at 0 in each
     // call.
     void sums(const Targets& targets, std::int64_t t0, const GroupedNeighbors& neighbors, Summed of, bool gaps_only,
               std::int64_t n_out, const CombineGroups& combine, double* out, Run& run) const;

@@ -124,7 +124,7 @@ Numbers ExpectedDifferences::read_features(std::int64_t first, std::int64_t size
         AdjacentRows<T> rows(m, columns.data(), size);
         for (std::int64_t r = 0; r < m.n_rows; r += kRowsRead) {
             const std::int64_t last = std::min(r + kRowsRead, m.n_rows);
-            const T* from = rows.read(r, last);
+            const T* from = rows.read_rows(r, last);
             for (std::int64_t f = 0; f < size; ++f) {
                 const auto c = at(columns[at(f)]);
                 for (std::int64_t i = r; i < last; ++i) {

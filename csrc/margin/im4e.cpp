@@ -36,12 +36,12 @@ std::vector<double> first_weights(const ScaledFeatures& varying, std::int64_t n_
     if (!start) return std::vector<double>(A, 1.0 / static_cast<double>(A));
     for (std::int64_t j = 0; j < n_cols; ++j) {
         require(std::isfinite(start[j]) && start[j] >= 0, kStart,
-                " must hold finite numbers that aren't negative, but that of ", Name::column(j), " is ", start[j]);
+                " must hold finite numbers that aren't negative; got ", start[j], " for ", Name::column(j));
     }
     std::vector<double> w(A);
     double largest = 0, sum = 0;
     for (std::size_t a = 0; a < A; ++a) largest = std::max(largest, w[a] = start[varying.features[a]]);
-    require(largest > 0, kStart, " needs a positive weight of a feature that varies, but has none");
+    require(largest > 0, kStart, " must have a positive weight of a feature that varies; got none");
     for (double& weight : w) sum += weight /= largest;
     for (double& weight : w) weight /= sum;
     return w;
@@ -78,7 +78,7 @@ void fit_im4e(const Margin& margin, const Classes& classes, const fastfs_im4e_op
             return;
         }
         const ScaledFeatures seen = weighted(all, w.data(), false);
-        const ScaledFeatures left = drawn ? anchors->of(seen) : seen;
+        const ScaledFeatures left = drawn ? anchors->features_of_targets(seen) : seen;
         pair_sums<T>(drawn ? left : seen, i0, i1, seen, 0, n, Difference::kAbsolute, blocks.f.data(), n, run);
     };
     result.sigma =
@@ -93,7 +93,7 @@ void fit_im4e(const Margin& margin, const Classes& classes, const fastfs_im4e_op
         std::fill(u.begin(), u.end(), 0.0);
         const bool has_distances = cost.empty() && blocks.stored && options.sigma_rule != FASTFS_MARGIN_SIGMA_GIVEN;
         if (!cost.empty() && drawn) draw();
-        const ScaledFeatures left = anchors->of(all);
+        const ScaledFeatures left = anchors->features_of_targets(all);
         blocks.for_each(n_anchors, run, [&](std::int64_t i0, std::int64_t i1) {
             if (!has_distances) {
                 const Run::Part first(run, 0, 0.5);

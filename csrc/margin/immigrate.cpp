@@ -106,8 +106,8 @@ std::int64_t dense_step_memory(std::int64_t A) { return 8 * 6 * A * A; }
 // orthonormal columns, and Sigma = Q (k^(1/2) V' G V k^(1/2)) Q': an eigenproblem of m x m. Directions with k below
 // rounding have no part in Sigma beyond rounding.
 template <class T>
-bool step_of_pairs(const PackedSamples<T>& samples, const std::vector<Pair>& pairs, double cut, Weights& weights,
-                   double& trace, Run& run) {
+bool step_in_pair_space(const PackedSamples<T>& samples, const std::vector<Pair>& pairs, double cut, Weights& weights,
+                        double& trace, Run& run) {
     const auto m = static_cast<std::int64_t>(pairs.size());
     const std::int64_t A = samples.n_features();
     if (m == 0) return false;
@@ -152,7 +152,7 @@ bool step_of_pairs(const PackedSamples<T>& samples, const std::vector<Pair>& pai
             GL[c * m + p] = L[c * m + p] * pairs[at(p)].g;
         }
     }
-    multiply('T', q, q, m, L.data(), m, GL.data(), m, B.data(), q, run);
+    multiply_in_parts('T', q, q, m, L.data(), m, GL.data(), m, B.data(), q, run);
     SymmetricEigen of_B(q, B.data(), run);
     if (!negative_part(of_B.values(), cut, weights.values, trace)) return false;
     const std::int64_t r = weights.rank();
@@ -160,7 +160,7 @@ bool step_of_pairs(const PackedSamples<T>& samples, const std::vector<Pair>& pai
     for (std::int64_t c = 0; c < r; ++c) {
         for (std::int64_t i = 0; i < q; ++i) of_B.vector(c)[i] /= root[at(i)];
     }
-    multiply('N', m, r, q, directions, m, of_B.vector(0), q, L.data(), m, run);
+    multiply_in_parts('N', m, r, q, directions, m, of_B.vector(0), q, L.data(), m, run);
 
     if (weights.vectors.size() < r * A) weights.vectors = Buffer<double>(r * A);
     for (auto& s : scratch) s = Buffer<double>(m * kFeatureChunk);
@@ -182,16 +182,15 @@ void cut_entries(Buffer<double>& W, std::int64_t n, bool clip, double smallest) 
         if (W[k] < least) W[k] = 0;
         sum += W[k] * W[k];
     }
-    require(sum > 0, "smallest = " + text(smallest) + " leaves nothing of W, whose largest entry is " + text(largest) +
-                         ": set it lower");
+    require(sum > 0, "smallest must be below the largest entry of W, ", largest, "; got ", smallest);
     const double norm = std::sqrt(sum);
     for (std::int64_t k = 0; k < n * n; ++k) W[k] /= norm;
 }
 
 // Replaces W by a step in the space of features, from Sigma (A x A, lower triangle, destroyed). `whole` forms W and
 // cuts its entries below `smallest`. room: reused for eigenvectors.
-bool step_of_features(Buffer<double>& Sigma, double cut, bool whole, bool clip, double smallest, Weights& weights,
-                      Buffer<double>& room, double& trace, Run& run) {
+bool step_in_feature_space(Buffer<double>& Sigma, double cut, bool whole, bool clip, double smallest, Weights& weights,
+                           Buffer<double>& room, double& trace, Run& run) {
     const std::int64_t A = weights.n;
     Buffer<double> copy;
     if (whole) {
@@ -207,7 +206,7 @@ bool step_of_features(Buffer<double>& Sigma, double cut, bool whole, bool clip, 
     room = std::move(weights.vectors);
     weights.vectors = eigen.take_vectors();
     if (whole) {
-        weights.W = dense(A, weights.rank(), weights.values.data(), weights.vectors.data(), run);
+        weights.W = dense_of_factors(A, weights.rank(), weights.values.data(), weights.vectors.data(), run);
         cut_entries(weights.W, A, clip, smallest);
         trace = std::inner_product(copy.data(), copy.data() + A * A, weights.W.data(), 0.0);
     }
@@ -228,7 +227,7 @@ Weights first_weights(const Margin& margin, const fastfs_immigrate_options& opti
         used.push_back(a);
         position.push_back(k);
     }
-    require(!used.empty(), "all of the features given are constant");
+    require(!used.empty(), "features must name some that vary; got ", n_requested, " constant ones");
     const auto used_position = [&](std::int64_t k) { return position[at(k)]; };
     Weights weights;
     weights.n = static_cast<std::int64_t>(used.size());
@@ -237,12 +236,12 @@ Weights first_weights(const Margin& margin, const fastfs_immigrate_options& opti
     if (!options.start_matrix) {
         for (const auto k : position) {
             const double w = options.start ? options.start[k] : 1;
-            require(std::isfinite(w) && w >= 0,
-                    "the diagonal that W starts as must be of numbers of at least 0, but has " + text(w));
+            require(std::isfinite(w) && w >= 0, "start must hold finite numbers of at least 0; got ", w, " in place ",
+                    k);
             weights.diagonal.push_back(w);
             largest = std::max(largest, w);
         }
-        require(largest > 0, "the matrix that W starts as is zero");
+        require(largest > 0, "start must have a positive weight of a feature that varies; got none");
         for (const double w : weights.diagonal) sum += w / largest * (w / largest);
         for (double& w : weights.diagonal) w /= largest * std::sqrt(sum);
         return weights;
@@ -253,22 +252,20 @@ Weights first_weights(const Margin& margin, const fastfs_immigrate_options& opti
         run.checkpoint();
         for (std::int64_t b = 0; b < n; ++b) {
             const double w = options.start_matrix[used_position(a) * n_requested + used_position(b)];
-            require(std::isfinite(w), Message() << kStartMatrix << " contains NaN or infinity: first at row "
-                                                << used_position(a) << ", column " << used_position(b)
-                                                << " (counted from 0)");
+            require(std::isfinite(w), kStartMatrix, " must be finite; got ", w, " for ", Name::column(used[at(a)]),
+                    " with ", Name::column(used[at(b)]));
             weights.W[a * n + b] = w;
             largest = std::max(largest, std::abs(w));
         }
     }
-    require(largest > 0, Message() << kStartMatrix << " is zero, but needs a positive entry to start from");
+    require(largest > 0, kStartMatrix, " must have a positive entry; got zeros alone");
     for (std::int64_t a = 0; a < n; ++a) {
         run.checkpoint();
         for (std::int64_t b = 0; b <= a; ++b) {
             const double w = weights.W[a * n + b] / largest, mirrored = weights.W[b * n + a] / largest;
-            require(std::abs(w - mirrored) <= 1e-10, Message() << kStartMatrix << " must be symmetric, but row "
-                                                               << used_position(b) << ", column " << used_position(a)
-                                                               << " and its mirror image differ by "
-                                                               << std::abs(w - mirrored) << " of the largest entry");
+            require(std::abs(w - mirrored) <= 1e-10, kStartMatrix, " must be symmetric; got values for ",
+                    Name::column(used[at(b)]), " with ", Name::column(used[at(a)]),
+                    " and for their exchange that differ by ", std::abs(w - mirrored), " of the largest entry");
             weights.W[a * n + b] = weights.W[b * n + a] = (w + mirrored) / 2;
             sum += (a == b ? 1 : 2) * weights.W[a * n + b] * weights.W[a * n + b];
         }
@@ -280,10 +277,8 @@ Weights first_weights(const Margin& margin, const fastfs_immigrate_options& opti
         std::copy_n(weights.W.data(), n * n, copy.data());
         const SymmetricEigen eigen(n, copy.data(), run);
         const double least = eigen.values().front() * std::sqrt(sum);
-        require(least >= -1e-10, Message() << kStartMatrix
-                                           << " must be positive semidefinite, but has a negative eigenvalue, " << least
-                                           << " of the largest entry: take its part with positive eigenvalues, or set "
-                                              "clip");
+        require(least >= -1e-10, kStartMatrix, " must be positive semidefinite; got a negative eigenvalue, ", least,
+                " of the largest entry: take its part with positive eigenvalues, or set clip");
     }
     return weights;
 }
@@ -321,7 +316,7 @@ void set_result(Weights& weights, bool only_factors, double cut, const Margin& m
     if (!only_factors) {
         Buffer<double>& W = weights.W;
         if (W.size() == 0 && weights.diagonal.empty()) {
-            W = dense(n, weights.rank(), weights.values.data(), weights.vectors.data(), run);
+            W = dense_of_factors(n, weights.rank(), weights.values.data(), weights.vectors.data(), run);
         } else {
             if (W.size() == 0) {
                 run.require_memory(dense_step_memory(n), "a W of " + std::to_string(n) + " features", kAdvice);
@@ -433,10 +428,10 @@ Immigrate fit_immigrate(const Margin& margin, const Classes& classes, const fast
         double trace = 0;
         bool has_step = false;
         if (in_pairs) {
-            has_step = step_of_pairs(samples, pairs, cut, weights, trace, run);
+            has_step = step_in_pair_space(samples, pairs, cut, weights, trace, run);
         } else {
             has_step =
-                step_of_features(Sigma, whole ? 0 : cut, whole, options.clip, smallest, weights, room, trace, run);
+                step_in_feature_space(Sigma, whole ? 0 : cut, whole, options.clip, smallest, weights, room, trace, run);
         }
         if (!has_step) {
             result.warnings |= FASTFS_MARGIN_NO_WEIGHT;

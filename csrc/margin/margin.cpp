@@ -37,8 +37,7 @@ Margin::Margin(const Matrix& X, const fastfs_margin_options& options, Run& run) 
     differences_ = std::make_unique<Differences>(X_, scales_, options_, varying(), nullptr, run);
     for (std::int64_t r = 0; r < n && differences_->has_gaps(); ++r) {
         if (differences_->n_missing(r) < differences_->n_features()) continue;
-        refuse(Message() << "every sample needs a value of a feature that varies, but " << Name::row(r)
-                         << " of X has none: drop it");
+        refuse({"every sample must have a value of a feature that varies; got none in ", Name::row(r), ": drop it"});
     }
     if (!stores) return;
     keep_ = options.keep == FASTFS_KEEP_MANHATTAN ? Keep::kManhattan : Keep::kSquaredEuclidean;
@@ -112,7 +111,7 @@ void Margin::use(const std::vector<std::int64_t>& columns, const double* weights
     }
     const bool weighs = weights == nullptr ||
                         std::any_of(weights_used.begin(), weights_used.end(), [](double weight) { return weight > 0; });
-    require(!used.empty() && weighs, "the columns in use need one that varies and has weight");
+    require(!used.empty() && weighs, "some column in use must vary and have weight");
     // Makes the new differences before anything is given up, because memory may run out here.
     auto before =
         std::make_unique<Differences>(X_, scales_, options_, used, weights ? weights_used.data() : nullptr, run);

@@ -44,7 +44,7 @@ class Distances {
     }
 
     // Sets f (rows i0..i1 of X x training samples) to distances.
-    void fill(std::int64_t i0, std::int64_t i1, double* f, Run& run) const {
+    void fill_distances(std::int64_t i0, std::int64_t i1, double* f, Run& run) const {
         const std::int64_t n = right_.n_samples();
         if (metric_.weights) {
             pair_sums<T>(seen_left_, i0, i1, seen_right_, 0, n, Difference::kAbsolute, f, n, run);
@@ -53,13 +53,13 @@ class Distances {
         }
         for (std::int64_t k = 0; k < (i1 - i0) * n; ++k) {
             if (std::isfinite(f[k])) continue;
-            refuse(Message() << Name::row(i0 + k / n)
-                             << " of X lies so far from the training samples that its distances overflow");
+            refuse({"rows of X must be near the training samples; got ", Name::row(i0 + k / n),
+                    " so far from them that its distances overflow"});
         }
     }
 
     // Prepares split().
-    void pack(Run& run) {
+    void pack_parts(Run& run) {
         if (!metric_.weights) return;
         ld_ = round_up(metric_.n_features, kRowUnit<T>);
         rows_left_ = pack_samples<T>(left_, 0, left_.n_samples(), ld_, run);
@@ -110,7 +110,7 @@ void for_rows(const Distances<T>& distances, const Classes& classes, double sigm
     for (std::int64_t i0 = 0; i0 < n_rows; i0 += rows) {
         const std::int64_t i1 = std::min(i0 + rows, n_rows);
         run.step("distances", static_cast<double>(i1) / static_cast<double>(n_rows));
-        distances.fill(i0, i1, f.data(), run);
+        distances.fill_distances(i0, i1, f.data(), run);
         parallel_for(run, i1 - i0, [&](std::int64_t i, int slot) {
             double *row = f.data() + i * n, *p = scratch[at(slot)].data(), *expected = p + 2 * n;
             for (std::int64_t k = 0; k < n; ++k) p[k] = row[classes.order[at(k)]];
@@ -160,11 +160,11 @@ void margin_explain(const Margin& margin, const Classes& classes, const fastfs_m
     if (!metric.weights) {
         run.require_memory(8 * A * (A + metric.rank) + run.n_threads() * forms_memory(A, 1),
                            "an explanation by pairs of " + std::to_string(A) + " features", kAdvice);
-        W = dense(A, metric.rank, metric.values, metric.vectors, run);
+        W = dense_of_factors(A, metric.rank, metric.values, metric.vectors, run);
     }
     const auto explain = [&](auto zero) {
         Distances<decltype(zero)> distances(margin, metric, X, run);
-        distances.pack(run);
+        distances.pack_parts(run);
         for_rows(distances, classes, metric.sigma, X.n_rows(), run,
                  [&](std::int64_t i, double* q, const double* expected) {
                      const std::int64_t wanted_class = wanted[i];

@@ -104,7 +104,8 @@ QuadraticForm<T>::QuadraticForm(std::int64_t n, const double* W) : triangle_(tru
     }
 }
 
-Buffer<double> dense(std::int64_t n, std::int64_t rank, const double* values, const double* vectors, Run& run) {
+Buffer<double> dense_of_factors(std::int64_t n, std::int64_t rank, const double* values, const double* vectors,
+                                Run& run) {
     Buffer<double> scaled(n * rank), W(n * n);
     for (std::int64_t k = 0; k < rank; ++k) {
         for (std::int64_t a = 0; a < n; ++a) scaled[k * n + a] = -values[k] * vectors[k * n + a];
@@ -119,7 +120,7 @@ template <class T>
 QuadraticForm<T> form_of(std::int64_t n, std::int64_t rank, const double* values, const double* vectors, Run& run) {
     // d'(U d) takes n^2 / 2 multiplications, the product with the factors n * rank.
     if (2 * rank < n || !run.allows(8 * 3 * n * n)) return QuadraticForm<T>(n, rank, values, vectors);
-    return QuadraticForm<T>(n, dense(n, rank, values, vectors, run).data());
+    return QuadraticForm<T>(n, dense_of_factors(n, rank, values, vectors, run).data());
 }
 
 template <class T>

@@ -57,7 +57,8 @@ class QuadraticForm {
 };
 
 // Returns sum_k values[k] v_k v_k', vectors row by row.
-Buffer<double> dense(std::int64_t n, std::int64_t rank, const double* values, const double* vectors, Run& run);
+Buffer<double> dense_of_factors(std::int64_t n, std::int64_t rank, const double* values, const double* vectors,
+                                Run& run);
 
 // Returns the quadratic form of the factors, applied as factors or as a matrix, whichever is cheaper.
 template <class T>

@@ -35,7 +35,7 @@ struct FoundNeighbors {
     std::vector<TargetNeighbor> neighbors;
     std::int64_t n_alone = 0, n_apart = 0;  // as in fastfs_relief_result
 
-    void append(const FoundNeighbors& more) {
+    void append_neighbors(const FoundNeighbors& more) {
         pairs.insert(pairs.end(), more.pairs.begin(), more.pairs.end());
         neighbors.insert(neighbors.end(), more.neighbors.begin(), more.neighbors.end());
         n_alone += more.n_alone;
@@ -61,7 +61,7 @@ class ReliefFit {
           stored_distances_(expected_ && !margin.distances_are_given() ? nullptr : margin.distances(squared())) {
         if (stored_distances_ || expected_) rule_.set_rounding(margin.rounding());
         if (is_draw() || differences_.ignores_gaps()) {
-            target_scores_ = TargetScores::choose({differences_, rule_, targets_, means_, summed(), run_});
+            target_scores_ = TargetScores::make_for({differences_, rule_, targets_, means_, summed(), run_});
         }
     }
     virtual ~ReliefFit() = default;
@@ -236,7 +236,7 @@ FoundNeighbors ReliefFit::find_neighbors(std::int64_t first, std::int64_t last, 
     });
     for (const NeighborRule& rule : rules) found_few_ = found_few_ || rule.found_few();
     FoundNeighbors all;
-    for (const FoundNeighbors& task_neighbors : of_task) all.append(task_neighbors);
+    for (const FoundNeighbors& task_neighbors : of_task) all.append_neighbors(task_neighbors);
     n_alone_ += all.n_alone;
     n_apart_ += all.n_apart;
     return all;
@@ -265,37 +265,37 @@ class ListedPairs final : public ReliefFit {
         const Run::Part part(run_, progress(first, last, share_of_distances()), progress(first, last, 1));
         const bool lists_neighbors = target_scores_ || rule_.by_totals(),
                    lists_pairs = !is_draw() && !rule_.by_totals();
-        listed_.append(find_neighbors(first, last, rows,
-                                      [&](std::int64_t t, const std::vector<Neighbor>& neighbors,
-                                          const Numbers& factors, FoundNeighbors& collected) {
-                                          const std::int64_t n = targets_.row(t);
-                                          const double weight = margin_.sample_weights()[at(n)];
-                                          for (const Neighbor& one : neighbors) {
-                                              if (lists_neighbors) collected.neighbors.push_back({t, one});
-                                              if (lists_pairs) {
-                                                  collected.pairs.push_back(
-                                                      {n, one.j, factors[at(one.group)] * one.strength * weight});
-                                              }
-                                          }
-                                      }));
+        listed_.append_neighbors(find_neighbors(
+            first, last, rows,
+            [&](std::int64_t t, const std::vector<Neighbor>& neighbors, const Numbers& factors,
+                FoundNeighbors& collected) {
+                const std::int64_t n = targets_.row(t);
+                const double weight = margin_.sample_weights()[at(n)];
+                for (const Neighbor& one : neighbors) {
+                    if (lists_neighbors) collected.neighbors.push_back({t, one});
+                    if (lists_pairs) {
+                        collected.pairs.push_back({n, one.j, factors[at(one.group)] * one.strength * weight});
+                    }
+                }
+            }));
     }
 
     void finish_sums() override {
         run_.step("scores", 1.0);
         if (rule_.by_totals()) weigh_by_totals();
-        if (target_scores_) target_scores_->add(listed_.neighbors, 0, targets_.size());
+        if (target_scores_) target_scores_->add_targets(listed_.neighbors, 0, targets_.size());
         listed_.neighbors = {};
         if (!is_draw()) {
             differences_.sums(listed_.pairs, summed(), target_scores_ != nullptr, sums_.data(), run_);
         }
-        if (target_scores_) target_scores_->finish();
+        if (target_scores_) target_scores_->finish_targets();
     }
 
     // Makes the pairs of a rule with factors that depend on all neighbors together.
     void weigh_by_totals() {
         Numbers totals(at(rule_.n_groups())), factors(totals.size());
         for (const TargetNeighbor& one : listed_.neighbors) totals[at(one.neighbor.group)] += one.neighbor.weight;
-        require(totals[0] > 0, "the numbers of all neighbors are equal: use more neighbors");
+        require(totals[0] > 0, "y must differ among neighbors; got equal numbers: use more neighbors");
         if (is_draw()) return;
         rule_.factors(0, totals.data(), factors.data());
         listed_.pairs.reserve(listed_.neighbors.size());
@@ -356,13 +356,13 @@ class PairMatrix final : public ReliefFit {
                                    weights[one.j] = factors[at(one.group)] * one.strength * weight;
                                }
                            });
-        if (target_scores_) target_scores_->add(listed.neighbors, first, last);
+        if (target_scores_) target_scores_->add_targets(listed.neighbors, first, last);
     }
 
     void finish_sums() override {
         if (!target_scores_) return;
         if (target_scores_->sums_in_finish()) run_.step("scores", 1.0);
-        target_scores_->finish();
+        target_scores_->finish_targets();
     }
 };
 
@@ -400,7 +400,7 @@ void ReliefFit::compute(Owned<fastfs_relief_result>& result) {
         rows = Buffer<double>(block * n_);
     }
     sums_ = numbers(differences_.n_features());
-    if (target_scores_) target_scores_->start();
+    if (target_scores_) target_scores_->start_targets();
 
     run_.step("neighbors", share_of_neighbors());
     const bool all_pairs = NeighborRule::needs_all_pairs(options_);
@@ -456,11 +456,10 @@ void normalize_closed_form(std::int64_t n, fastfs_relief_result& result) {
 void relief(const Margin& margin, const Target& target, const fastfs_relief_options& options, Run& run,
             Owned<fastfs_relief_result>& result) {
     if (const Classes* classes = target.classes()) result.warnings = margin.warnings(*classes);
-    require(
-        target.classes() || options.method == FASTFS_RRELIEFF || target.total_weight() >= 2,
-        "sample weights must add up to at least 2, or numbers have no standard deviation by which samples are near; "
-        "these add up to ",
-        target.total_weight(), ": give the number of samples that each stands for");
+    require(target.classes() || options.method == FASTFS_RRELIEFF || target.total_weight() >= 2,
+            "sample_weights must add up to at least 2, or numbers have no standard deviation by which samples are "
+            "near; got ",
+            target.total_weight(), ": give the number of samples that each stands for");
     if (ReliefFit::has_short_list(margin, target, options)) {
         ListedPairs(margin, target, options, run).compute(result);
     } else {

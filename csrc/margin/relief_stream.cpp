@@ -24,7 +24,7 @@ constexpr const char* kOneForm =
 
 }  // namespace
 
-void ReliefStream::NearestRows::add(const NearRow& one, std::size_t k) {
+void ReliefStream::NearestRows::offer(const NearRow& one, std::size_t k) {
     if (size() == k) {
         if (!(one < front())) return;
         std::pop_heap(begin(), end());
@@ -69,7 +69,7 @@ ReliefStream::ReliefStream(std::int64_t n_rows, std::int64_t n_cols, const std::
 void ReliefStream::require_like(const Matrix& X) const {
     require(scales_.fits(X), kOneForm);
     require(!X.is_sparse() || (!plan_->squared() && plan_->scaling != Scaling::kStandard),
-            "a sparse X is for ReliefF, scaled by range or not at all: make it dense");
+            "X must be dense for RELIEF and for scaling by variance; got a sparse X: make it dense");
 }
 
 void ReliefStream::require_like(const ReliefStream& other) const { require(scales_.fits(other.scales_), kOneForm); }
@@ -88,12 +88,12 @@ void ReliefStream::update(const Matrix& X, std::int64_t first_row, Run& run) {
     for (auto t = begin; t != end; ++t) more += KeptRows::memory(X, *t - first_row);
     run.require_memory(kept_memory() + more, "the targets so far, and the ranges of the features,", kHint);
     const Numbers stored = X.is_sparse() ? stored_by_column(X, run) : Numbers();
-    scales_.add(X, run);  // all or nothing
+    scales_.add_block(X, run);  // all or nothing
     Intact::Change change(intact_);
     n_stored_.resize(std::max(n_stored_.size(), stored.size()));
     for (std::size_t c = 0; c < stored.size(); ++c) n_stored_[c] += stored[c];
     for (auto t = begin; t != end; ++t) target_rows_.keep(X, *t - first_row, *t);
-    rows_.add(first_row, first_row + X.n_rows());
+    rows_.add_rows(first_row, first_row + X.n_rows());
     change.finish();
 }
 
@@ -102,7 +102,7 @@ Differences ReliefStream::scaled_differences(const Matrix& X, const Search& sear
     return Differences(X, search.scales, plain, search.columns, nullptr, run, &search.split);
 }
 
-void ReliefStream::next(Run& run) {
+void ReliefStream::next_pass(Run& run) {
     run.require_memory(memory_of_pass(2), {"the nearest rows of ", plan_->targets.size(), " targets"}, kHint);
     auto search = std::make_shared<Search>();
     search->scales = scales_.scales();
@@ -141,7 +141,7 @@ void ReliefStream::find_nearest(const Matrix& X, std::int64_t first_row, Run& ru
     run.require_memory(kept_memory() + all_of_block + Differences::kOthers * n * 8 +
                            std::min(panels_memory(n_packed), n_packed * (n_dense + 16) * 8) +
                            Differences::memory(X, search_->scales, false, run.n_threads()),
-                       {"a block of ", n, " rows beside ", n_targets, " targets and their neighbors so far"},
+                       {"a block of ", n, " rows with ", n_targets, " targets and their neighbors so far"},
                        "give smaller blocks, or a smaller n_targets");
     const Differences block = scaled_differences(X, *search_, run);
     Buffer<double> distances(Differences::kOthers * n);
@@ -161,7 +161,7 @@ void ReliefStream::find_nearest(const Matrix& X, std::int64_t first_row, Run& ru
             const double* to_rows = distances.data() + t * n;
             NearestRows* lists = nearest_.data() + (first + t) * n_classes();
             for (std::int64_t j = 0; j < n; ++j) {
-                if (j != target_row) lists[labels[j]].add({to_rows[j], first_row + j}, k);
+                if (j != target_row) lists[labels[j]].offer({to_rows[j], first_row + j}, k);
             }
         });
     }
@@ -173,7 +173,7 @@ void ReliefStream::find_nearest(const Matrix& X, std::int64_t first_row, Run& ru
     for (auto row = begin; row != end; ++row) more += KeptRows::memory(X, *row - first_row);
     run.require_memory(kept_memory() + more, {"keeping the neighbors of ", n_targets, " targets"}, kHint);
     for (auto row = begin; row != end; ++row) neighbor_rows_.keep(X, *row - first_row, *row);
-    rows_.add(first_row, first_row + n);
+    rows_.add_rows(first_row, first_row + n);
     change->finish();
 }
 
@@ -190,7 +190,7 @@ std::vector<std::int64_t> ReliefStream::listed_rows() const {
 void ReliefStream::merge(const ReliefStream& other) {
     rows_.require_new(other.rows_);
     ReliefStream both = *this;  // leaves this stream unchanged if memory runs out
-    both.rows_.add(other.rows_);
+    both.rows_.add_rows(other.rows_);
     if (!search_) {
         both.scales_.merge(other.scales_);
         both.target_rows_.merge(other.target_rows_);
@@ -200,7 +200,7 @@ void ReliefStream::merge(const ReliefStream& other) {
         const std::size_t k = at(plan_->k());
         for (std::size_t l = 0; l < nearest_.size(); ++l) {
             NearestRows& list = both.nearest_[l];
-            for (const NearRow& one : other.nearest_[l]) list.add(one, k);
+            for (const NearRow& one : other.nearest_[l]) list.offer(one, k);
             // Fix the order in the heap, so that saved bytes don't depend on the order of merging.
             std::sort(list.begin(), list.end(), [](const NearRow& a, const NearRow& b) { return a.row < b.row; });
             std::make_heap(list.begin(), list.end());
@@ -224,26 +224,26 @@ ReliefStream ReliefStream::restarted() const {
     return restarted;
 }
 
-void ReliefStream::save(ByteWriter& to) const {
-    rows_.save(to);
+void ReliefStream::save_state(ByteWriter& to) const {
+    rows_.save_state(to);
     if (!search_) {
-        scales_.save(to);
+        scales_.save_state(to);
         to.put(n_stored_);
-        target_rows_.save(to);
+        target_rows_.save_state(to);
         return;
     }
     for (const NearestRows& list : nearest_) to.put(list);
-    neighbor_rows_.save(to);
+    neighbor_rows_.save_state(to);
 }
 
-void ReliefStream::load(ByteReader& from) {
+void ReliefStream::load_state(ByteReader& from) {
     ReliefStream other = restarted();
-    other.rows_.load(from);
+    other.rows_.load_state(from);
     const auto load_rows = [&](KeptRows& rows) {
-        rows.load(from, n_rows(), n_cols(), other.scales_.is_sparse(), other.scales_.is_float32());
+        rows.load_state(from, n_rows(), n_cols(), other.scales_.is_sparse(), other.scales_.is_float32());
     };
     if (!search_) {
-        other.scales_.load(from, other.rows_.size());
+        other.scales_.load_state(from, other.rows_.size());
         from.get(other.n_stored_);
         from.expect(other.n_stored_.empty() || std::ssize(other.n_stored_) == n_cols());
         for (const double n : other.n_stored_) from.expect(n >= 0 && std::isfinite(n));
@@ -279,7 +279,7 @@ std::vector<ReliefStream::RowsByGroup> ReliefStream::neighbors(std::int64_t firs
         std::vector<NearestRows> lists(groups.size());
         for (std::int64_t c = 0; c < n_classes(); ++c) {
             const std::int64_t merged = merged_class[at(c)], group = plan_->squared() ? merged != target_class : merged;
-            for (const NearRow& near : nearest_[at(t * n_classes() + c)]) lists[at(group)].add(near, at(plan_->k()));
+            for (const NearRow& near : nearest_[at(t * n_classes() + c)]) lists[at(group)].offer(near, at(plan_->k()));
         }
         for (std::size_t group = 0; group < groups.size(); ++group) {
             for (const NearRow& near : lists[group]) groups[group].push_back(near.row);
@@ -371,7 +371,7 @@ void ReliefStream::scores(const std::int64_t* merged, std::int64_t n_merged, Run
         const NeighborRule rule(options, target, ones);
         const auto add_target = [&](std::int64_t t, std::int64_t, std::int64_t n, const double* group_sums,
                                     const double* counts, std::int64_t ld, double* out, std::int64_t out_ld) {
-            means.add(rule, target_places[at(t)], first + t, n, group_sums, counts, ld, out, out_ld);
+            means.add_target(rule, target_places[at(t)], first + t, n, group_sums, counts, ld, out, out_ld);
         };
         const Summed summed = plan_->squared() && !options.closed_form ? Summed::kSquares : Summed::kDifferences;
         table_differences.sums(table_differences.targets(target_places, run), 0,
@@ -380,7 +380,7 @@ void ReliefStream::scores(const std::int64_t* merged, std::int64_t n_merged, Run
     }
 
     const auto score_of = [&](std::int64_t k) -> ScoreWithError {
-        const auto [mean, error] = means.of(sums.data(), n_features, k);
+        const auto [mean, error] = means.mean_and_error(sums.data(), n_features, k);
         return {options.closed_form ? mean * means.total_weight() : mean, error};
     };
     write_scores(search_->columns, n_cols(), options.n_targets, is_draw, score_of, result);

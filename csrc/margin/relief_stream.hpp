@@ -50,10 +50,10 @@ class ReliefStream {
     // Adds the rows that `other`, which has equal fingerprints, has read.
     void merge(const ReliefStream& other);
     // Writes the state of this pass. load restores it in a stream that has equal fingerprints and has read no rows.
-    void save(ByteWriter& to) const;
-    void load(ByteReader& from);
+    void save_state(ByteWriter& to) const;
+    void load_state(ByteReader& from);
     // Ends the first pass: fixes the scales and prepares the targets.
-    void next(Run& run);
+    void next_pass(Run& run);
     // Ends the second pass and writes the scores. merged: the index of the merged class to which each class belongs, or
     // null if no classes are merged.
     void scores(const std::int64_t* merged, std::int64_t n_merged, Run& run, Owned<fastfs_relief_result>& result) const;
@@ -92,7 +92,7 @@ class ReliefStream {
     // The k nearest rows so far, as a heap with the farthest on top.
     class NearestRows : public std::vector<NearRow> {
       public:
-        void add(const NearRow& one, std::size_t k);
+        void offer(const NearRow& one, std::size_t k);
     };
 
     // Returns a stream in the state at the start of the current pass.

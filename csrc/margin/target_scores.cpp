@@ -38,17 +38,17 @@ class MeansOverTargets : public TargetScores {
 
     std::int64_t n_sums() const override { return input_.means.n_rows(); }
 
-    void add(const std::vector<TargetNeighbor>& neighbors, std::int64_t first, std::int64_t last) override {
+    void add_targets(const std::vector<TargetNeighbor>& neighbors, std::int64_t first, std::int64_t last) override {
         const auto add_target = [&](std::int64_t t, std::int64_t, std::int64_t n_features, const double* sums,
                                     const double* counts, std::int64_t ld, double* out, std::int64_t out_ld) {
-            input_.means.add(input_.rule, input_.targets.row(t), t, n_features, sums, counts, ld, out, out_ld);
+            input_.means.add_target(input_.rule, input_.targets.row(t), t, n_features, sums, counts, ld, out, out_ld);
         };
         input_.differences.sums(input_.targets, first, group_neighbors(neighbors, first, last), input_.summed,
                                 !input_.is_draw(), n_sums(), add_target, sums_.data(), input_.run);
     }
 
     ScoreWithError score(std::int64_t feature) const override {
-        const auto [mean, error] = input_.means.of(sums_.data(), input_.differences.n_features(), feature);
+        const auto [mean, error] = input_.means.mean_and_error(sums_.data(), input_.differences.n_features(), feature);
         return {mean, error};
     }
 };
@@ -58,7 +58,7 @@ class MeansOverBins final : public MeansOverTargets {
   public:
     explicit MeansOverBins(const TargetScoresInput& input) : MeansOverTargets(input) {}
 
-    void add(const std::vector<TargetNeighbor>& neighbors, std::int64_t first, std::int64_t last) override {
+    void add_targets(const std::vector<TargetNeighbor>& neighbors, std::int64_t first, std::int64_t last) override {
         const GroupedNeighbors grouped = group_neighbors(neighbors, first, last);
         Numbers shares(at(input_.rule.n_groups()));
         for (std::int64_t bin = 0; bin + 1 < std::ssize(grouped.begins); ++bin) {
@@ -76,7 +76,7 @@ class MeansOverBins final : public MeansOverTargets {
     }
 
     bool sums_in_finish() const override { return true; }
-    void finish() override { input_.differences.add_means(bins_, sums_.data(), input_.run); }
+    void finish_targets() override { input_.differences.add_means(bins_, sums_.data(), input_.run); }
 
   private:
     NeighborBins bins_;
@@ -91,7 +91,7 @@ class RatiosOverTargets final : public TargetScores {
 
     std::int64_t n_sums() const override { return kTotals + (input_.is_draw() ? kTotals * (kTotals + 1) / 2 : 0); }
 
-    void add(const std::vector<TargetNeighbor>& neighbors, std::int64_t first, std::int64_t last) override {
+    void add_targets(const std::vector<TargetNeighbor>& neighbors, std::int64_t first, std::int64_t last) override {
         const bool products = input_.is_draw();
         const auto add_target = [products](std::int64_t, std::int64_t, std::int64_t n_features, const double* sums,
                                            const double* counts, std::int64_t ld, double* out, std::int64_t out_ld) {
@@ -139,7 +139,7 @@ class RatiosOverTargets final : public TargetScores {
 
 }  // namespace
 
-std::unique_ptr<TargetScores> TargetScores::choose(const TargetScoresInput& input) {
+std::unique_ptr<TargetScores> TargetScores::make_for(const TargetScoresInput& input) {
     if (input.rule.by_totals()) return std::make_unique<RatiosOverTargets>(input);
     if (!input.is_draw() && input.differences.adds_means() && input.rule.takes_means()) {
         return std::make_unique<MeansOverBins>(input);

@@ -47,7 +47,7 @@ class TargetScores {
   public:
     // Returns the strategy that serves the fit: means over targets, means over bins of neighbors (all targets, on
     // genotypes with gaps), or ratios of sums over all targets (RReliefF).
-    static std::unique_ptr<TargetScores> choose(const TargetScoresInput& input);
+    static std::unique_ptr<TargetScores> make_for(const TargetScoresInput& input);
 
     virtual ~TargetScores() = default;
     TargetScores(const TargetScores&) = delete;
@@ -57,14 +57,14 @@ class TargetScores {
     virtual std::int64_t n_sums() const = 0;
 
     // Allocates the sums.
-    void start() { sums_ = numbers(n_sums() * input_.differences.n_features()); }
+    void start_targets() { sums_ = numbers(n_sums() * input_.differences.n_features()); }
 
     // Adds the neighbors of the targets first..last - 1, listed target by target.
-    virtual void add(const std::vector<TargetNeighbor>& neighbors, std::int64_t first, std::int64_t last) = 0;
+    virtual void add_targets(const std::vector<TargetNeighbor>& neighbors, std::int64_t first, std::int64_t last) = 0;
 
-    // Tells if add only collects neighbors, so that finish() takes most of the time.
+    // Tells if add only collects neighbors, so that finish_targets() takes most of the time.
     virtual bool sums_in_finish() const { return false; }
-    virtual void finish() {}
+    virtual void finish_targets() {}
 
     virtual ScoreWithError score(std::int64_t feature) const = 0;
 

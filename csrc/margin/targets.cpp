@@ -59,9 +59,9 @@ TargetMeans::TargetMeans(const DrawnTargets& targets, Numbers weights, bool stan
     }
 }
 
-void TargetMeans::add(const NeighborRule& rule, std::int64_t n, std::int64_t t, std::int64_t n_features,
-                      const double* sums, const double* counts, std::int64_t ld, double* out,
-                      std::int64_t out_ld) const {
+void TargetMeans::add_target(const NeighborRule& rule, std::int64_t n, std::int64_t t, std::int64_t n_features,
+                             const double* sums, const double* counts, std::int64_t ld, double* out,
+                             std::int64_t out_ld) const {
     const std::int64_t n_groups = rule.n_groups();
     Numbers factors(at(n_groups * ld)), contributions(at(n_features));
     rule.factors(n, counts, factors.data(), n_features, ld);
@@ -80,7 +80,8 @@ void TargetMeans::add(const NeighborRule& rule, std::int64_t n, std::int64_t t, 
     }
 }
 
-std::pair<double, double> TargetMeans::of(const double* rows, std::int64_t n_features, std::int64_t k) const {
+std::pair<double, double> TargetMeans::mean_and_error(const double* rows, std::int64_t n_features,
+                                                      std::int64_t k) const {
     const auto sum = [&](std::int64_t row) { return rows[row * n_features + k]; };
     double mean = 0;
     for (std::int64_t row = 0; row < n_rows(); row += 3) mean += sum(row);

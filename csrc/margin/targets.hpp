@@ -46,11 +46,11 @@ class TargetMeans {
 
     // Adds the target t, sample n of the rule, to `out`, rows that are out_ld apart. sums and counts are those of
     // CombineGroups.
-    void add(const NeighborRule& rule, std::int64_t n, std::int64_t t, std::int64_t n_features, const double* sums,
-             const double* counts, std::int64_t ld, double* out, std::int64_t out_ld) const;
+    void add_target(const NeighborRule& rule, std::int64_t n, std::int64_t t, std::int64_t n_features,
+                    const double* sums, const double* counts, std::int64_t ld, double* out, std::int64_t out_ld) const;
 
     // Returns the mean of feature k of n_features, and its standard error, NaN for a single target.
-    std::pair<double, double> of(const double* rows, std::int64_t n_features, std::int64_t k) const;
+    std::pair<double, double> mean_and_error(const double* rows, std::int64_t n_features, std::int64_t k) const;
 
   private:
     const DrawnTargets& targets_;

@@ -25,7 +25,7 @@ constexpr double kRecompute = 1e-6;           // share of its last exact value b
 constexpr std::int64_t kBlock = 128;          // columns of R that share a bound
 constexpr std::int64_t kTargetColumns = 512;  // of R that are made together
 
-// Returns the sum of the scores, of which captured scores are reported as shares.
+// Returns the sum of the scores; captured scores are reported as shares of it.
 double sum_of(const std::vector<double>& scores) {
     double total = 0;
     for (const double c : scores) total += c;
@@ -65,12 +65,12 @@ class Projection {
     }
 
     // Chooses until no score is left, or only scores below `eps` of the first.
-    void choose(double eps, fastfs_projse_result& result) {
+    void choose_columns(double eps, fastfs_projse_result& result) {
         const double total = sum_of(c_);
         double first = 0;
         for (t_ = 0; t_ < std::min(n_select_, r_);) {
             run_.checkpoint(share(t_, n_select_));
-            const Choice choice = next();
+            const Choice choice = next_column();
             if (choice.index < 0) break;
             const std::int64_t j = choice.index;
             double* q = Q_.data() + t_ * r_;
@@ -94,7 +94,7 @@ class Projection {
         for (std::int64_t b = 0; b < n_blocks_; ++b) {
             if (blocks_[at(b)].steps < t_) all.push_back(b);
         }
-        refresh(all, false);
+        update_blocks(all, false);
         double captured = 0;
         for (std::int64_t t = 0; t < t_; ++t) {
             for (std::int64_t b = 0; b < n_blocks_; ++b) captured += removed_[b * n_select_ + t];
@@ -141,7 +141,7 @@ class Projection {
     // Sets h (w x k) to the products of columns j0.. with directions s0... Avoids BLAS, which copies the columns first:
     // this takes longer than a few products with each. A choice of 50 of 2500 columns of 50 took 4.0 instead of 4.7 ms
     // (Zen 3).
-    void multiply(std::int64_t j0, std::int64_t w, std::int64_t s0, std::int64_t k, double* h) const {
+    void multiply_with_chosen(std::int64_t j0, std::int64_t w, std::int64_t s0, std::int64_t k, double* h) const {
         constexpr std::int64_t kFew = 4, kInL1 = 32;
         if (k > kFew) {
             gemm('T', 'N', w, k, r_, 1.0, R_ + j0 * r_, r_, Q_.data() + s0 * r_, r_, 0.0, h, w);
@@ -158,14 +158,14 @@ class Projection {
     }
 
     // Brings a block up to date. choosing: values that have lost digits are computed again.
-    void refresh(const std::vector<std::int64_t>& which, bool choosing) {
+    void update_blocks(const std::vector<std::int64_t>& which, bool choosing) {
         parallel_for(run_, static_cast<std::int64_t>(which.size()), [&](std::int64_t index, int slot) {
             const std::int64_t b = which[at(index)], j0 = b * kBlock, w = std::min(kBlock, n_ - j0);
             Block& block = blocks_[at(b)];
             const std::int64_t s0 = block.steps, k = t_ - s0;
             Buffer<double>& h = scratch_[at(slot)];
             if (h.size() < w * k + r_) h = Buffer<double>(w * n_select_ + r_);
-            multiply(j0, w, s0, k, h.data());
+            multiply_with_chosen(j0, w, s0, k, h.data());
             for (std::int64_t s = 0; s < k; ++s) {
                 double sum = 0;
                 for (std::int64_t j = 0; j < w; ++j) {
@@ -187,7 +187,7 @@ class Projection {
 
     // Brings blocks up to date, the largest bounds first, until no other block can hold the best column, columns equal
     // to it, or its best rival.
-    Choice next() {
+    Choice next_column() {
         std::vector<std::int64_t> stale;
         for (std::size_t batch = 8;; batch *= 2) {
             double best = 0, second = 0;
@@ -218,7 +218,7 @@ class Projection {
                                  });
                 stale.resize(batch);
             }
-            refresh(stale, true);
+            update_blocks(stale, true);
         }
     }
 
@@ -243,8 +243,8 @@ void select_by_projection(std::int64_t n_t, std::int64_t n_s, Buffer<double>& K,
         largest = std::max(largest, K[j * n_t + j]);
         for (std::int64_t i = j; i < n_t; ++i) {
             if (std::isfinite(K[j * n_t + i])) continue;
-            refuse({"the kernel of the target columns ", number(j), " and ", number(i),
-                    " isn't finite: scale the columns, or normalize"});
+            refuse({"the kernel must be finite; got another value for the target columns ", number(j), " and ",
+                    number(i), ": scale the columns, or normalize"});
         }
     }
     run.step("eigenvalues of the targets' kernel", 0.92);
@@ -253,8 +253,8 @@ void select_by_projection(std::int64_t n_t, std::int64_t n_s, Buffer<double>& K,
     const double least = std::max(o.eps * largest, std::numeric_limits<double>::min());
     const std::int64_t cut = std::lower_bound(lam.begin(), lam.end(), least) - lam.begin();
     const std::int64_t r = n_t - cut;
-    require(r > 0, "the target's kernel has no positive eigenvalue that reaches eps = ", o.eps,
-            " of its largest entry: lower eps, or choose another kernel");
+    require(r > 0, "the target's kernel must have a positive eigenvalue of eps = ", o.eps,
+            " times its largest entry; got none: lower eps, or choose another kernel");
     eigen.make_vectors(cut, n_t, run);
     for (std::int64_t k = cut; k < n_t; ++k) {
         const double factor = 1 / std::sqrt(lam[at(k)]);
@@ -285,8 +285,8 @@ void select_by_projection(std::int64_t n_t, std::int64_t n_s, Buffer<double>& K,
     double best = 0;
     for (std::int64_t j = 0; j < n_s; ++j) {
         if (!std::isfinite(scores[at(j)])) {
-            refuse({"the kernel of candidate ", Name::column(j),
-                    " with the targets isn't finite: scale the columns, or normalize"});
+            refuse({"the kernel must be finite; got another value for ", Name::column(j),
+                    " with the targets: scale the columns, or normalize"});
         }
         best = std::max(best, scores[at(j)]);
         result.scores[j] = scores[at(j)];
@@ -294,7 +294,7 @@ void select_by_projection(std::int64_t n_t, std::int64_t n_s, Buffer<double>& K,
     if (o.normalize && best < kTinyScore) result.warnings |= FASTFS_PROJSE_TINY;
 
     run.step("choice", 1.0);
-    Projection(R.data(), r, n_s, std::move(scores), std::min(o.n_select, r), run).choose(0, result);
+    Projection(R.data(), r, n_s, std::move(scores), std::min(o.n_select, r), run).choose_columns(0, result);
     if (o.beyond == FASTFS_PROJSE_RESIDUAL) select_by_residual(R.data(), r, candidates(), o.n_select, run, result);
 }
 
@@ -303,7 +303,7 @@ void select_among_columns(const double* R, std::int64_t m, std::int64_t n, std::
     run.step("choice", 1.0);
     std::copy(c.begin(), c.end(), result.scores);
     const std::int64_t n_select = std::min(o.n_select, n);
-    Projection(R, m, n, std::move(c), std::min(n_select, m), run).choose(o.eps, result);
+    Projection(R, m, n, std::move(c), std::min(n_select, m), run).choose_columns(o.eps, result);
     result.rank = result.n_selected < n_select || n_select == n ? result.n_selected : -1;
 }
 

@@ -13,7 +13,7 @@
 
 namespace fastfs::core {
 
-constexpr double kTie = 1e-10;  // relative difference of equal scores, of which the lowest index wins
+constexpr double kTie = 1e-10;  // relative difference of scores that count as equal: then the lowest index wins
 
 // Returns the lowest index from `begin` on with a score that nearly equals the best.
 inline std::int64_t lowest_of_best(const Numbers& scores, const std::vector<char>& chosen, std::int64_t begin,

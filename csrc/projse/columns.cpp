@@ -8,7 +8,7 @@
 
 namespace fastfs::core {
 
-void ProjseColumns::set(std::int64_t j, std::int64_t n_rows, double shift, double sum, double square) {
+void ProjseColumns::set_column(std::int64_t j, std::int64_t n_rows, double shift, double sum, double square) {
     const double about = sum / static_cast<double>(n_rows);
     mean[at(j)] = shift + about;
     squares[at(j)] = std::max(square - sum * about, 0.0);
@@ -17,7 +17,7 @@ void ProjseColumns::set(std::int64_t j, std::int64_t n_rows, double shift, doubl
 
 void refuse_scale(const Name& matrix, std::int64_t column) {
     refuse({"the squares of ", Name::column(column), " of ", matrix,
-            " (counted from 0) overflow or underflow: scale that column to values near 1"});
+            " overflow or underflow: scale that column to values near 1"});
 }
 
 void refuse_column(const Matrix& M, const Name& matrix, std::int64_t column, std::int64_t r0, std::int64_t r1) {

@@ -23,7 +23,7 @@ struct ProjseColumns {
     explicit ProjseColumns(std::int64_t size) : n(size), mean(at(size)), squares(at(size)), summed(at(size)) {}
 
     // Sets column j from the sum and the sum of squares of its values minus `shift`.
-    void set(std::int64_t j, std::int64_t n_rows, double shift, double sum, double square);
+    void set_column(std::int64_t j, std::int64_t n_rows, double shift, double sum, double square);
 };
 
 // Tells if a column with these sums keeps its digits in T, in its squares and in its products with another column in

@@ -71,16 +71,16 @@ bool ProjseSums::dense_task(const Task& task, const ProjseRows& rows, std::int64
     const std::int64_t row_bytes = (task.pw + task.qw) * static_cast<std::int64_t>(sizeof(T));
     const std::int64_t step =
         std::clamp(kPackBytes / row_bytes / kLeastPackRows * kLeastPackRows, kLeastPackRows, kMostPackRows);
-    if (task.pw) p->start(matrix(task.p), r0, task.p0, task.pw, std::min(step, r1 - r0));
-    q->start(matrix(task.q), r0, task.q0, task.qw, std::min(step, r1 - r0));
+    if (task.pw) p->start_columns(matrix(task.p), r0, task.p0, task.pw, std::min(step, r1 - r0));
+    q->start_columns(matrix(task.q), r0, task.q0, task.qw, std::min(step, r1 - r0));
     std::int64_t ld = 0, p_ld = 0, q_ld = 0;
     double* C = task.pw ? block(task.p, task.p0, task.q, task.q0, ld) : nullptr;
     double* PP = task.p_squares ? block(task.p, task.p0, task.p, task.p0, p_ld) : nullptr;
     double* QQ = task.q_squares ? block(task.q, task.q0, task.q, task.q0, q_ld) : nullptr;
     for (std::int64_t r = r0; r < r1; r += step) {
         const std::int64_t end = std::min(r + step, r1);
-        if (task.pw) p->fill(matrix(task.p), r, end, task.p0);
-        q->fill(matrix(task.q), r, end, task.q0);
+        if (task.pw) p->fill_rows(matrix(task.p), r, end, task.p0);
+        q->fill_rows(matrix(task.q), r, end, task.q0);
         if (C) accumulate<T>(r == r0, task.pw, task.qw, C, ld, scratch.tile, *p, *q);
         if (PP) accumulate<T>(r == r0, task.pw, task.pw, PP, p_ld, scratch.tile, *p);
         if (QQ) accumulate<T>(r == r0, task.qw, task.qw, QQ, q_ld, scratch.tile, *q);
@@ -95,8 +95,8 @@ bool ProjseSums::dense_task(const Task& task, const ProjseRows& rows, std::int64
     if (QQ) center(*q, *q, QQ, q_ld);
     auto keep = [&](int side, std::int64_t first, const Packed<T>& packed) {
         for (std::int64_t j = 0; j < packed.w; ++j) {
-            side_[side].set(first + j, n, static_cast<double>(packed.shift[at(j)]), packed.sums[at(j)],
-                            packed.squares[at(j)]);
+            side_[side].set_column(first + j, n, static_cast<double>(packed.shift[at(j)]), packed.sums[at(j)],
+                                   packed.squares[at(j)]);
         }
     };
     if (task.p_columns) keep(task.p, task.p0, *p);
@@ -160,7 +160,7 @@ void ProjseSums::label_task(std::int64_t x0, std::int64_t w, const ProjseRows& r
         for (std::int64_t c = 0; c < n_classes; ++c) {
             yx_[(x0 + j) * n_classes + c] = sums[c * w + j] - counts[at(c)] * mean;
         }
-        side_[kX].set(x0 + j, n, shift[at(j)], total[at(j)], squares[at(j)]);
+        side_[kX].set_column(x0 + j, n, shift[at(j)], total[at(j)], squares[at(j)]);
     }
 }
 

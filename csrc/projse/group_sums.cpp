@@ -53,7 +53,7 @@ struct ProjseSums::GroupUpdate {
             sums.n_rows_ = counts[at(g)];
             for (std::int64_t j = 0; j < n_x; ++j) {
                 const double* moment = moments_of(g, j);
-                sums.side_[kX].set(j, sums.n_rows_, shift ? shift[g * n_x + j] : 0.0, moment[0], moment[1]);
+                sums.side_[kX].set_column(j, sums.n_rows_, shift ? shift[g * n_x + j] : 0.0, moment[0], moment[1]);
             }
             sums.require_finite({X, nullptr, groups}, r0, r1);
             total[at(g)].merge(sums.as_class(1, 0), run);
@@ -89,7 +89,7 @@ struct ProjseSums::GroupUpdate {
                     }
                 });
             } else {
-                sorted.assign(values, indptr, indices, r0, r1, n_x);
+                sorted.sort_rows(values, indptr, indices, r0, r1, n_x);
                 for_columns(kSparseColumns, [&](std::int64_t j0, std::int64_t w, int slot) {
                     for (std::int64_t j = j0; j < j0 + w; ++j) add_sorted_column(sorted, j, lines[at(slot)]);
                 });
@@ -162,7 +162,7 @@ void ProjseSums::update_groups(const std::vector<ProjseSums*>& sums, const Matri
     parallel_for(run, n_groups, [&](std::int64_t g, int) { total[at(g)] = sums[at(g)]->copy(); });
     GroupUpdate update{X, groups, run, n_groups, n_x, std::move(total), Buffer<double>(2 * n_groups * n_x)};
     if (X.is_sparse()) {
-        require(X.is_csr(), "groups of rows need X by rows (CSR)");
+        require(X.is_csr(), "X must be CSR for groups of rows; got CSC");
         visit_sparse(X.description(),
                      [&](auto* values, auto* indptr, auto* indices) { update.add_csr(values, indptr, indices); });
     } else {

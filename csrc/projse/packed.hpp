@@ -39,7 +39,8 @@ struct Packed {
     std::vector<double> sums, squares;  // up to a multiple of kPanel, as is the shift
     std::int64_t n = 0, w = 0, panel_stride = 0;
 
-    void start(const fastfs_matrix& m, std::int64_t r0, std::int64_t first, std::int64_t width, std::int64_t capacity) {
+    void start_columns(const fastfs_matrix& m, std::int64_t r0, std::int64_t first, std::int64_t width,
+                       std::int64_t capacity) {
         w = width;
         panel_stride = capacity * kPanel<T>;
         const std::int64_t n_panels = ceil_div(w, kPanel<T>);
@@ -53,7 +54,7 @@ struct Packed {
         });
     }
 
-    void fill(const fastfs_matrix& m, std::int64_t r0, std::int64_t r1, std::int64_t first) {
+    void fill_rows(const fastfs_matrix& m, std::int64_t r0, std::int64_t r1, std::int64_t first) {
         n = r1 - r0;
         visit_values(m, [&]<class S>(const Values<S>& x) {
             Buffer<S> room;
@@ -111,7 +112,7 @@ void cross(const Packed<T>& p, const Packed<T>& q, bool add, T* C, std::int64_t 
 }
 template <class T>
 void cross(const Packed<T>& p, bool add, T* C, std::int64_t ld) {
-    constexpr std::int64_t kStep = kPanel<T> / 3;  // a register of AVX-512: what is computed in vain on the diagonal
+    constexpr std::int64_t kStep = kPanel<T> / 3;  // a register of AVX-512: few products are in vain
     const auto gram = tile_kernels<T>().gram;
     for (std::int64_t i = 0; i < p.w; i += kPanel<T>) {
         const std::int64_t end = std::min(i + kPanel<T>, p.w);

@@ -24,7 +24,7 @@ namespace {
 // Writes the centred inner products of column k with all columns.
 using InnerProducts = std::function<void(std::int64_t k, double* out)>;
 
-// Returns the kernel between the variables x, which computes columns on demand. What it takes must stay where it is.
+// Returns the kernel between the variables x, which computes columns on demand. Its arguments must stay where they are.
 CandidateKernel kernel_between(const Variables& x, const VariableKernel& kernel, const InnerProducts& inner) {
     // Turns the w inner products in `out`, of variable k with variables j0.., into kernel values.
     const auto apply = [&x, &kernel](std::int64_t k, double* out, std::int64_t w, std::int64_t j0) {
@@ -80,7 +80,7 @@ void select_without_targets(const ProjseColumns& columns, std::int64_t n_rows, c
         return sum / static_cast<double>(n) / static_cast<double>(n);
     });
     result.sigma = kernel.sigma;
-    kernel.normalize(x);
+    kernel.normalize_variables(x);
     select_by_cholesky(kernel_between(x, kernel, inner), o, run, result);
 }
 
@@ -106,9 +106,9 @@ void projse_select(const ProjseSums& sums, const fastfs_projse_options& options,
     run.require_memory(bytes_of_sums + 8 * (4 * n_t * n_t + most * n_s + 8 * n_s) +
                            (goes_beyond ? memory_of_residual(most, n_s, o.n_select) : 0),
                        {"the choice among ", n_s, " variables"}, "give fewer variables");
-    require(m > 0, "there are no rows yet: give some first");
+    require(m > 0, "the stream must have rows; got none yet: give some first");
     if (sums.columns(ProjseSums::kY).n == 0) {
-        require(!o.from_y, "there is no Y to choose from");
+        require(!o.from_y, "from_y must be 0 without Y");
         const auto& x = sums.columns(ProjseSums::kX);
         select_without_targets(
             x, m,
@@ -118,7 +118,8 @@ void projse_select(const ProjseSums& sums, const fastfs_projse_options& options,
             o, run, result);
         return;
     }
-    require(!o.from_y || (sums.has_xx() && !sums.of_labels()), "choosing among Y needs sums with two views of numbers");
+    require(!o.from_y || (sums.has_xx() && !sums.of_labels()),
+            "from_y must be 0 for sums of one view or of labels: make sums with two views of numbers");
     const Name &t_name = o.from_y ? kX : kY, &s_name = o.from_y ? kY : kX;
     Variables t(sums.columns(target), t_name, m, o.center != 0), s(sums.columns(candidate), s_name, m, o.center != 0);
     require_candidates(t, t_name, o.center != 0);
@@ -140,8 +141,8 @@ void projse_select(const ProjseSums& sums, const fastfs_projse_options& options,
         return sum / static_cast<double>(n_t) / static_cast<double>(n_t);
     });
     result.sigma = kernel.sigma;
-    kernel.normalize(t);
-    kernel.normalize(s);
+    kernel.normalize_variables(t);
+    kernel.normalize_variables(s);
     if (!o.custom && o.kernel == FASTFS_RBF)
         std::fill(t.scale.begin(), t.scale.end(), 1.0);  // the RBF kernel of a zero column isn't 0
     kernel.apply(K.data(), n_t, n_t, t, t, 0, true);
@@ -177,7 +178,7 @@ void select_linear(CenteredColumns& source, std::int64_t m, const fastfs_projse_
     const ProjseColumns& columns = source.columns();
     Variables x(columns, kX, m, o.center != 0);
     require_candidates(x, kX, o.center != 0);
-    VariableKernel{o, static_cast<double>(m)}.normalize(x);
+    VariableKernel{o, static_cast<double>(m)}.normalize_variables(x);
     Buffer<double> R(m * columns.n);
     source.for_tiles(run, [&](std::int64_t j0, std::int64_t w, const double* tile, int) {
         for (std::int64_t j = j0; j < j0 + w; ++j, tile += m) {
@@ -201,7 +202,7 @@ void projse(const ProjseRows& rows, std::int64_t n_classes, const fastfs_projse_
     const std::int64_t m = rows.X.n_rows(), n_x = rows.X.n_cols();
     const std::int64_t n_y = rows.labels ? n_classes : rows.Y ? rows.Y->n_cols() : 0;
     const bool linear = !o.custom && o.kernel == FASTFS_LINEAR;
-    constexpr std::int64_t kMostSquare = 8192;  // variables whose inner products are worth their n^2 doubles
+    constexpr std::int64_t kMostSquare = 8192;  // variables up to which inner products are worth their n^2 doubles
     const char* advice = "give fewer variables";
     if (n_y == 0) {
         if (rows.X.is_sparse() || m < n_x || n_x > kMostSquare) {
@@ -249,7 +250,7 @@ void projse(const ProjseRows& rows, std::int64_t n_classes, const fastfs_projse_
         if (span.nearly) result.warnings |= FASTFS_PROJSE_NEARLY;
         return;
     }
-    // Beyond the targets' span, columns of the candidates' kernel come from sums if these are small beside X, and from
+    // Beyond the targets' span, columns of the candidates' kernel come from sums if these are small against X, and from
     // X otherwise.
     const bool goes_beyond = n_y > 0 && o.beyond == FASTFS_PROJSE_RESIDUAL;
     const bool with_xx = n_y == 0 || (goes_beyond && !rows.X.is_sparse() && m >= n_x && n_x <= kMostSquare);
@@ -292,12 +293,12 @@ void projse_kernels(std::int64_t n_y, std::int64_t n_x, const double* K_YY, cons
         for (std::int64_t j = 0; j < n; ++j) {
             const double value = diagonal(j);
             if (!(value >= 0) || !std::isfinite(value)) {
-                refuse({"the diagonal of ", name, " must be finite and not negative, but entry ", j, " is ", value});
+                refuse({"the diagonal of ", name, " must be finite and not negative; got ", value, " in place ", j});
             }
             scale[at(j)] = value == 0 ? 0 : o.normalize ? 1 / std::sqrt(value) : 1;
             any = any || value > 0;
         }
-        require(any, "the diagonal of ", name, " is zero: there is nothing to choose by");
+        require(any, "the diagonal of ", name, " must have a positive entry; got zeros alone");
         return scale;
     };
     const auto y = scales(n_y, "K_YY", [&](std::int64_t i) { return K_YY[i * n_y + i]; });
@@ -318,7 +319,7 @@ void projse_kernels(std::int64_t n_y, std::int64_t n_x, const double* K_YY, cons
         }
     };
     require(o.beyond == FASTFS_PROJSE_STOP,
-            "beyond needs the kernel between all candidates, of which K_XX has the diagonal alone: leave it out");
+            "beyond needs the kernel between all candidates, but K_XX has the diagonal alone: leave it out");
     select_by_projection(n_y, n_x, K, tile, o, 0, {}, run, result);
 }
 

@@ -24,7 +24,7 @@
 
 namespace fastfs::core {
 
-// The kernel between candidates, of which a choice takes one column at a time.
+// The kernel between candidates; a choice takes one column at a time.
 struct CandidateKernel {
     Numbers diagonal;                                         // 0 for columns that can't be chosen
     std::function<void(std::int64_t k, double* out)> column;  // writes K_XX[:, k]

@@ -55,7 +55,7 @@ struct ProjseSums::SparseUpdate {
         ProjseSums& sums = part.sums;
         Buffer<double>& Y = part.Y;
         const std::int64_t n = part.n_rows();
-        run.require_memory(8 * n * ld, {"a copy of ", n, " rows of Y beside a sparse X"}, "give fewer rows at a time");
+        run.require_memory(8 * n * ld, {"a copy of ", n, " rows of Y with a sparse X"}, "give fewer rows at a time");
         Y = Buffer<double>(n * ld);
         std::fill(Y.data(), Y.data() + n * ld, 0.0);
         std::vector<double> shift(at(n_y)), squares(at(n_y), 0.0);
@@ -83,7 +83,7 @@ struct ProjseSums::SparseUpdate {
         }
         center_block(part.y_sums.data(), n_y, part.y_sums.data(), n_y, n, true, sums.yy_.data(), n_y);
         for (std::int64_t k = 0; k < n_y; ++k) {
-            sums.side_[kY].set(k, n, shift[at(k)], part.y_sums[at(k)], squares[at(k)]);
+            sums.side_[kY].set_column(k, n, shift[at(k)], part.y_sums[at(k)], squares[at(k)]);
         }
     }
 
@@ -98,7 +98,7 @@ struct ProjseSums::SparseUpdate {
             sum += v;
             square += v * v;
         }
-        part.sums.side_[kX].set(j, part.n_rows(), 0.0, sum, square);
+        part.sums.side_[kX].set_column(j, part.n_rows(), 0.0, sum, square);
         if (rows.labels) {
             std::fill(products.begin(), products.end(), 0.0);
             for (std::int64_t e = 0; e < count; ++e) {
@@ -155,7 +155,7 @@ struct ProjseSums::SparseUpdate {
             }
             for (std::int64_t j = 0; j < w; ++j) {
                 const double sum = moments[at(2 * j)], mean = sum / static_cast<double>(n);
-                sums.side_[kX].set(j0 + j, n, 0.0, sum, moments[at(2 * j + 1)]);
+                sums.side_[kX].set_column(j0 + j, n, 0.0, sum, moments[at(2 * j + 1)]);
                 for (std::int64_t k = 0; k < n_y; ++k) {
                     const double product = n_y > 1 ? class_sums[at(k * w + j)] : sum;
                     sums.yx_[(j0 + j) * n_y + k] = product - part.y_sums[at(k)] * mean;
@@ -184,7 +184,7 @@ struct ProjseSums::SparseUpdate {
                 add_labelled_rows(r0, r1, values, indptr, indices);
                 continue;
             }
-            sorted.assign(values, indptr, indices, r0, r1, n_x);
+            sorted.sort_rows(values, indptr, indices, r0, r1, n_x);
             add_columns(r0, r1, sorted.values.data(), sorted.begins.data(), sorted.begins.data() + 1,
                         sorted.rows.data());
         }
@@ -213,8 +213,7 @@ struct ProjseSums::SparseUpdate {
 
 ProjseSums ProjseSums::of_sparse(const ProjseRows& rows, Run& run) const {
     require(!has_xx_,
-            "inner products among the columns of a sparse X would be dense: make X dense for two views and "
-            "for sums without Y");
+            "X must be dense for two views and for sums without Y, which take products of all columns; got a sparse X");
     const std::int64_t n_y = side_[kY].n, n_x = side_[kX].n;
     SparseUpdate update{rows, run, n_y, n_x, ceil_div(n_y, kHalfBlock) * kHalfBlock, {}};
     visit_sparse(rows.X.description(), [&](auto* values, auto* indptr, auto* indices) {

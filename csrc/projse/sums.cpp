@@ -47,7 +47,7 @@ void ProjseSums::count_labels(const std::int64_t* labels, std::int64_t r0, std::
     std::vector<double> counts(at(y.n), 0.0);
     for (std::int64_t r = r0; r < r1; ++r) counts[at(labels[r])] += 1;
     for (std::int64_t c = 0; c < y.n; ++c) {
-        y.set(c, r1 - r0, 0.0, counts[at(c)], counts[at(c)]);
+        y.set_column(c, r1 - r0, 0.0, counts[at(c)], counts[at(c)]);
         for (std::int64_t b = c; b < y.n; ++b) {
             yy_[c * y.n + b] = (b == c ? counts[at(c)] : 0.0) - counts[at(b)] * y.mean[at(c)];
         }
@@ -158,11 +158,11 @@ ProjseSums ProjseSums::as_class(std::int64_t n_y, std::int64_t label) const {
     std::fill_n(result.yx_.data(), result.yx_.size(), 0.0);
     const auto n = static_cast<double>(n_rows_);
     for (std::int64_t c = 0; c < n_y; ++c)
-        result.side_[kY].set(c, n_rows_, 0.0, c == label ? n : 0, c == label ? n : 0);
+        result.side_[kY].set_column(c, n_rows_, 0.0, c == label ? n : 0, c == label ? n : 0);
     return result;
 }
 
-void ProjseSums::save(ByteWriter& to) const {
+void ProjseSums::save_state(ByteWriter& to) const {
     to.put(n_rows_);
     to.put(n_labelled_);
     for (const ProjseColumns& side : side_) {
@@ -183,7 +183,7 @@ void ProjseSums::save(ByteWriter& to) const {
     symmetric(kX);
 }
 
-void ProjseSums::load(ByteReader& from) {
+void ProjseSums::load_state(ByteReader& from) {
     constexpr std::int64_t kMostRows = 1000000000000000;
     const auto get = [&](double* to, std::int64_t n) {
         from.get(to, n);

@@ -37,8 +37,8 @@ class ProjseSums {
     ProjseSums as_class(std::int64_t n_y, std::int64_t label) const;
 
     // Writes the sums. load replaces the sums by saved sums of equal columns.
-    void save(ByteWriter& to) const;
-    void load(ByteReader& from);
+    void save_state(ByteWriter& to) const;
+    void load_state(ByteReader& from);
 
     std::int64_t n_rows() const { return n_rows_; }
     bool has_xx() const { return has_xx_; }

@@ -39,16 +39,16 @@ Variables::Variables(const ProjseColumns& c, const Name& matrix, std::int64_t n_
 }
 
 void require_candidates(const Variables& v, const Name& matrix, bool center) {
-    require(v.n_zero < static_cast<std::int64_t>(v.norms.size()), "every column of ", matrix,
-            center ? " is constant" : " is zero", ": there is nothing to choose by");
+    require(v.n_zero < static_cast<std::int64_t>(v.norms.size()), matrix, " must have a column that ",
+            center ? "varies; got constant ones" : "isn't zero; got zeros", " alone");
 }
 
 void VariableKernel::require_self(std::int64_t j, double value) {
     require(value >= 0 && std::isfinite(value), "the kernel of ", Name::column(j),
-            " with itself must be finite and not negative, but is ", value);
+            " with itself must be finite and not negative; got ", value);
 }
 
-void VariableKernel::normalize(Variables& v) const {
+void VariableKernel::normalize_variables(Variables& v) const {
     if (!o.normalize || (!o.custom && o.kernel == FASTFS_RBF)) return;
     for (std::size_t j = 0; j < v.norms.size(); ++j) {
         if (v.scale[j] == 0) continue;
@@ -89,15 +89,15 @@ void VariableKernel::call_custom(double* tile, std::int64_t n_t, std::int64_t w,
     o.custom(tile, n_t, w, n_t, s.norms.data() + s0, t.norms.data(), sigma, o.user);
     if (same) {
         require_symmetric_values(n_t, n_t, tile, n_t, tile, n_t, [](auto j, auto i, double ji, double ij) {
-            throw InvalidArgument({"the kernel is not symmetric: the target columns ", j, ", ", i, " give ", ji,
-                                   ", but ", i, ", ", j, " give ", ij});
+            throw InvalidArgument({"the kernel must be symmetric; got ", ji, " for the target columns ", j, " and ", i,
+                                   ", and ", ij, " if they are exchanged"});
         });
     } else if (n_exchanged > 0) {
         o.custom(exchanged.data(), n_exchanged, n_t, n_exchanged, t.norms.data(), s.norms.data(), sigma, o.user);
         require_symmetric_values(
             n_exchanged, n_t, tile, n_t, exchanged.data(), n_exchanged, [](auto j, auto i, double ji, double ij) {
-                throw InvalidArgument({"the kernel is not symmetric: candidate ", j, " and target ", i, " give ", ji,
-                                       ", but in the other order ", ij});
+                throw InvalidArgument({"the kernel must be symmetric; got ", ji, " for candidate ", j, " and target ",
+                                       i, ", and ", ij, " if they are exchanged"});
             });
     }
 }
@@ -111,7 +111,7 @@ void VariableKernel::apply(double* tile, std::int64_t n_t, std::int64_t w, const
             call_custom(tile, n_t, w, t, s, s0, same);
             for (std::int64_t j = 0; j < w; ++j) {
                 if (tile_kernels<double>().within(tile + j * n_t, n_t, std::numeric_limits<double>::max())) continue;
-                refuse({"the kernel returned NaN or infinity, as for ", Name::column(s0 + j)});
+                refuse({"the kernel must return finite numbers; got NaN or infinity for ", Name::column(s0 + j)});
             }
         } else {
             const double factor = std::min(0.5 / sigma / sigma, std::numeric_limits<double>::max());
@@ -137,8 +137,10 @@ double choose_sigma(const fastfs_projse_options& o, std::int64_t n_rows, const s
     if (o.sigma_rule == FASTFS_PROJSE_SIGMA_GIVEN) return o.sigma;
     if (o.sigma_rule == FASTFS_PROJSE_SIGMA_SQRT_ROWS) return std::sqrt(static_cast<double>(n_rows));
     const double sigma = mean_distance();
-    require(sigma > 0, "all columns of the target are equal: there are no distances to take sigma from, give a number");
-    require(std::isfinite(sigma), "the squares of distances between columns are out of range: scale the columns");
+    require(sigma > 0,
+            "columns of the target must differ, so that their distances set sigma; got equal ones: give sigma");
+    require(std::isfinite(sigma),
+            "the distances between columns must have squares within the range of float64: scale the columns");
     return sigma;
 }
 

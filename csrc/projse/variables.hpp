@@ -40,7 +40,7 @@ struct VariableKernel {
     static void require_self(std::int64_t j, double value);
 
     // Scales so that kernels have a unit diagonal.
-    void normalize(Variables& v) const;
+    void normalize_variables(Variables& v) const;
 
     // Computes the squared distances of row variable i from w columns, from centred inner products.
     void distances(double* tile, std::int64_t n_t, std::int64_t w, const Variables& t, const Variables& s,

@@ -12,7 +12,7 @@ Span span_of_targets(const Matrix& Y, const fastfs_projse_options& o, Run& run) 
     Variables y(source.columns(), kY, m, o.center != 0);
     require_candidates(y, kY, o.center != 0);
     VariableKernel kernel{o, static_cast<double>(m)};
-    kernel.normalize(y);
+    kernel.normalize_variables(y);
     Buffer<double> G(m * m);
     std::fill(G.data(), G.data() + m * m, 0.0);
     // Adds tiles up in order; each product is parallel.
@@ -33,7 +33,8 @@ Span span_of_targets(const Matrix& Y, const fastfs_projse_options& o, Run& run) 
     SymmetricEigen eigen(m, G.data(), run);
     const std::vector<double>& lam = eigen.values();
     const std::int64_t cut = std::lower_bound(lam.begin(), lam.end(), o.eps * largest) - lam.begin();
-    require(cut < m, "no eigenvalue of the target's kernel reaches eps = ", o.eps, ": lower eps");
+    require(cut < m, "the target's kernel must have an eigenvalue of eps = ", o.eps,
+            " times its largest entry; got none: lower eps");
     eigen.make_vectors(cut, m, run);
     Span span{Buffer<double>(m * (m - cut)), m - cut, cut > 0 && lam[at(cut - 1)] >= 1e-12 * largest};
     std::copy(eigen.vector(cut), eigen.vector(m - 1) + m, span.U.data());

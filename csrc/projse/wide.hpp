@@ -129,10 +129,10 @@ class SparseColumns {
             if constexpr (std::is_same_v<std::remove_cv_t<std::remove_reference_t<decltype(*values)>>, V>) {
                 if (X.is_csr()) {
                     SortedByColumn<V> sorted;
-                    sorted.assign(values, indptr, indices, 0, m_, n_);
-                    take(sorted.values.data(), sorted.begins.data(), sorted.rows.data(), run);
+                    sorted.sort_rows(values, indptr, indices, 0, m_, n_);
+                    take_columns(sorted.values.data(), sorted.begins.data(), sorted.rows.data(), run);
                 } else {
-                    take(values, indptr, indices, run);
+                    take_columns(values, indptr, indices, run);
                 }
             }
         });
@@ -172,7 +172,7 @@ class SparseColumns {
 
   private:
     template <class P, class I>
-    void take(const V* values, const P* begins, const I* rows, Run& run) {
+    void take_columns(const V* values, const P* begins, const I* rows, Run& run) {
         SparseLine<V> column;
         for (std::int64_t j = 0; j < n_; ++j) {
             if (j % 1024 == 0) run.checkpoint();
@@ -186,7 +186,7 @@ class SparseColumns {
                                  sum += v;
                                  square += v * v;
                              }
-                             columns_.set(j, m_, 0.0, sum, square);
+                             columns_.set_column(j, m_, 0.0, sum, square);
                          });
             begins_[at(j + 1)] = static_cast<std::int64_t>(rows_.size());
         }

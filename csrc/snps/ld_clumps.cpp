@@ -47,8 +47,8 @@ void ld_clumps(const Matrix& X, const double* scores, const fastfs_ld_clumps_opt
     const auto facts = genotypes.facts(run);
     const bool some_missing = std::any_of(facts.begin(), facts.end(), [](const auto& fact) { return fact.missing; });
     SnpPlanes planes(p, some_missing);
-    planes.assign(genotypes, up_to(n).data(), n);
-    parallel_for(run, SnpPlanes::n_groups(p), [&](std::int64_t group, int) { planes.pack(genotypes, group); });
+    planes.set_samples(genotypes, up_to(n).data(), n);
+    parallel_for(run, SnpPlanes::n_groups(p), [&](std::int64_t group, int) { planes.pack_group(genotypes, group); });
 
     run.step("clumps", 1.0);
     result.set(result.clumps, std::vector<std::int64_t>(at(p), -1));
@@ -76,7 +76,7 @@ void ld_clumps(const Matrix& X, const double* scores, const fastfs_ld_clumps_opt
             bool any = false;
             for (std::int64_t j = j0; j < j0 + width; ++j) any = any || is_free(j);
             if (!any) continue;
-            planes.count(ranks[at(lead)], j0, width, some_missing, nullptr, &counts);
+            planes.count_pairs(ranks[at(lead)], j0, width, some_missing, nullptr, &counts);
             for (std::int64_t j = j0; j < j0 + width; ++j) {
                 if (is_free(j) && squared_correlation(counts, j - j0) > options.r2) {
                     result.clumps[columns[at(j)]] = clump;

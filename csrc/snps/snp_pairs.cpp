@@ -100,12 +100,12 @@ class Labeling {
         return SnpPlanes::memory(n_snps, n_samples, with_known) + 24 * SnpPlanes::padded(n_snps);
     }
 
-    void assign(const Genotypes& genotypes, const Classes& classes) {
+    void set_classes(const Genotypes& genotypes, const Classes& classes) {
         class_ = classes.size(1) <= classes.size(0) ? 1 : 0;
-        planes_.assign(genotypes, classes.order.data() + classes.begins[at(class_)], classes.size(class_));
+        planes_.set_samples(genotypes, classes.order.data() + classes.begins[at(class_)], classes.size(class_));
         of_class_ = root_of_odds(classes.size(class_), classes.n_samples());
     }
-    void pack(const Genotypes& genotypes, std::int64_t group) { planes_.pack(genotypes, group); }
+    void pack_group(const Genotypes& genotypes, std::int64_t group) { planes_.pack_group(genotypes, group); }
 
     // margins: SnpPlanes::margins of all samples.
     void find_roots(const std::int32_t* margins, std::int64_t group) {
@@ -179,8 +179,8 @@ class Search {
     }
     void count_all(std::int64_t i, std::int64_t j0, std::int64_t n, bool some_missing, PairCounts& first,
                    PairCounts& all) const {
-        truth_.planes().count(i, j0, n, some_missing, nullptr, &first);
-        others_.count(i, j0, n, some_missing, &first, &all);
+        truth_.planes().count_pairs(i, j0, n, some_missing, nullptr, &first);
+        others_.count_pairs(i, j0, n, some_missing, &first, &all);
     }
     GenotypeTable table(const Pair& pair, const Labeling& labeling) const;
 
@@ -211,13 +211,13 @@ Search::Search(const Genotypes& genotypes, const std::vector<GenotypeFacts>& fac
     truth_ = Labeling(p_, some_missing_);
     others_ = SnpPlanes(p_, some_missing_);
     margins_ = Buffer<std::int32_t>(3 * SnpPlanes::padded(p_));
-    truth_.assign(genotypes, classes);
+    truth_.set_classes(genotypes, classes);
     const std::int64_t other = 1 - truth_.class_counted();
-    others_.assign(genotypes, classes.order.data() + classes.begins[at(other)], classes.size(other));
+    others_.set_samples(genotypes, classes.order.data() + classes.begins[at(other)], classes.size(other));
     const std::int64_t n_groups = SnpPlanes::n_groups(p_);
     parallel_for(run, n_groups, [&](std::int64_t group, int) {
-        truth_.pack(genotypes, group);
-        others_.pack(genotypes, group);
+        truth_.pack_group(genotypes, group);
+        others_.pack_group(genotypes, group);
     });
     for (std::int64_t k = 0; k < margins_.size(); ++k) {
         margins_[k] = truth_.planes().margins(0)[k] + others_.margins(0)[k];
@@ -239,7 +239,7 @@ GenotypeTable Search::table(const Pair& pair, const Labeling& labeling) const {
     const std::int64_t j0 = pair.j / kSnpUnit * kSnpUnit, n = pair.j - j0 + 1;
     PairCounts first, all;
     count_all(pair.i, j0, n, some_missing_, first, all);
-    labeling.planes().count(pair.i, j0, n, some_missing_, nullptr, &first);
+    labeling.planes().count_pairs(pair.i, j0, n, some_missing_, nullptr, &first);
     return table_of(all, first, n - 1, labeling.class_counted());
 }
 
@@ -298,11 +298,11 @@ void Search::permute(Owned<fastfs_snp_pairs_result>& result) {
         const Run::Part part(run_, share(begin, n_labelings), share(begin + count, n_labelings));
         std::vector<Level> levels(at(count));
         for (std::int64_t b = 0; b < count; ++b) {
-            labelings[at(b)].assign(genotypes_, Classes(options_.labelings + (begin + b) * n_, n_, 2));
+            labelings[at(b)].set_classes(genotypes_, Classes(options_.labelings + (begin + b) * n_, n_, 2));
         }
         run_.step("packing", 0.02);
         parallel_for(run_, count * n_groups, [&](std::int64_t task, int) {
-            labelings[at(task / n_groups)].pack(genotypes_, task % n_groups);
+            labelings[at(task / n_groups)].pack_group(genotypes_, task % n_groups);
             labelings[at(task / n_groups)].find_roots(margins_.data(), task % n_groups);
         });
         run_.step("labelings", 0.98);
@@ -318,7 +318,7 @@ void Search::permute(Owned<fastfs_snp_pairs_result>& result) {
                 for (std::int64_t b = 0; b < count; ++b) {
                     const Labeling& labeling = labelings[at(b)];
                     Level& level = levels[at(b)];
-                    labeling.planes().count(i, j0, nj, some_missing, nullptr, &first);
+                    labeling.planes().count_pairs(i, j0, nj, some_missing, nullptr, &first);
                     labeling.visit(i, j0, std::max(i + 1 - j0, std::int64_t{0}), nj, all, first, thresholds[at(b)],
                                    [&](std::int64_t j, const GenotypeTable& table) {
                                        if (!is_top(i, j)) level.raise(interaction(table, level.value()));
@@ -335,7 +335,7 @@ void Search::permute(Owned<fastfs_snp_pairs_result>& result) {
             }
         });
         for (std::int64_t b = 0; b < count; ++b) {
-            result.null_maxima[begin + b] = step_down.add(strengths.data() + b * n_top, levels[at(b)].value());
+            result.null_maxima[begin + b] = step_down.add_labeling(strengths.data() + b * n_top, levels[at(b)].value());
         }
     }
     step_down.write_pvalues(result.pvalues);
@@ -370,7 +370,7 @@ void snp_pairs(const Matrix& X, const Classes& classes, const fastfs_snp_pairs_o
         }
     }
     const auto p = static_cast<std::int64_t>(columns.size());
-    require(p >= 2, "pairs of SNPs need two that vary, but ", p, " of ", n_wanted, " do");
+    require(p >= 2, "X must have two SNPs or more that vary; got ", p, " of ", n_wanted);
     result.n_tested = count_pairs(p);
     options.n_pairs = std::min(options.n_pairs, result.n_tested);
     const Genotypes genotypes(X, columns);

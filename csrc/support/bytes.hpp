@@ -65,7 +65,9 @@ class ByteReader {
     }
     // Throws InvalidArgument unless `good`: a value that was read could not have been saved.
     void expect(bool good) const {
-        require(good, "the bytes are damaged or n_bytes is not what was saved: save the state again");
+        require(
+            good,
+            "bytes must be a saved state of n_bytes bytes; got damaged ones, or another number: save the state again");
     }
     void expect_end() const { expect(left_ == 0); }
 

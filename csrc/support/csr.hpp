@@ -61,8 +61,8 @@ struct SortedByColumn {
     Buffer<V> values;
 
     template <class I>
-    void assign(const V* from, const I* indptr, const I* indices, std::int64_t r0, std::int64_t r1,
-                std::int64_t n_cols) {
+    void sort_rows(const V* from, const I* indptr, const I* indices, std::int64_t r0, std::int64_t r1,
+                   std::int64_t n_cols) {
         const std::int64_t n = indptr[r1] - indptr[r0];
         if (begins.size() < n_cols + 2) begins = Buffer<std::int64_t>(n_cols + 2);
         if (values.size() < n) {

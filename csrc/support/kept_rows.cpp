@@ -73,7 +73,7 @@ std::vector<std::int64_t> KeptRows::numbers() const {
     return row_numbers;
 }
 
-void KeptRows::save(ByteWriter& to) const {
+void KeptRows::save_state(ByteWriter& to) const {
     to.put(std::ssize(rows_));
     for (const auto& [number, row] : rows_) {
         to.put(number);
@@ -82,7 +82,7 @@ void KeptRows::save(ByteWriter& to) const {
     }
 }
 
-void KeptRows::load(ByteReader& from, std::int64_t n_rows, std::int64_t n_cols, bool is_sparse, bool is_float32) {
+void KeptRows::load_state(ByteReader& from, std::int64_t n_rows, std::int64_t n_cols, bool is_sparse, bool is_float32) {
     is_sparse_ = is_sparse;
     is_float32_ = is_float32;
     const std::int64_t bytes_each = is_float32 ? 4 : 8;

@@ -1,4 +1,4 @@
-// Storage for selected rows of a matrix that comes in blocks, each of which is gone when the next block comes.
+// Storage for selected rows of a matrix that comes in blocks: each is gone when the next one comes.
 #pragma once
 
 #include <cstdint>
@@ -43,9 +43,9 @@ class KeptRows {
     // Returns all rows as a matrix, in ascending order of their numbers.
     OwnedMatrix matrix(std::int64_t n_cols) const;
 
-    void save(ByteWriter& to) const;
+    void save_state(ByteWriter& to) const;
     // Reads saved rows of a matrix of this form; their numbers must be below n_rows.
-    void load(ByteReader& from, std::int64_t n_rows, std::int64_t n_cols, bool is_sparse, bool is_float32);
+    void load_state(ByteReader& from, std::int64_t n_rows, std::int64_t n_cols, bool is_sparse, bool is_float32);
 
   private:
     static constexpr std::int64_t kOfAnyRow = 128;

@@ -23,8 +23,8 @@ std::mutex registration;
 std::atomic<const fastfs_blas*> registered{nullptr};
 
 blas_int narrow(std::int64_t n) {
-    require(n >= 0 && n <= std::numeric_limits<blas_int>::max(), "a size of ", n, " doesn't fit the ", kIntegerBits,
-            "-bit integers of this BLAS");
+    require(n >= 0 && n <= std::numeric_limits<blas_int>::max(), "sizes must fit the ", kIntegerBits,
+            "-bit integers of this BLAS; got ", n);
     return static_cast<blas_int>(n);
 }
 
@@ -43,8 +43,8 @@ void with_workspace(F&& routine) {
     routine(work.data(), &lwork);
 }
 
-// Returns the length of the routines' integers, whatever the table says: on little-endian machines both kinds read the
-// 64 bits of 1 as 1, but the shorter kind overwrites only half of the -1 that it is given to write 0 to.
+// Returns the length of the routines' integers without trusting the table: on little-endian machines both kinds read
+// the 64 bits of 1 as 1, but the shorter kind overwrites only half of the -1 that it is given to write 0 to.
 int integer_bits(const fastfs_blas& table) {
     if constexpr (std::endian::native != std::endian::little) return kIntegerBits;
     alignas(std::int64_t) unsigned char one[8] = {1}, info[8];
@@ -59,16 +59,16 @@ int integer_bits(const fastfs_blas& table) {
 
 void register_blas(const fastfs_blas& given) {
     // A newer header's table may have more routines than are called here.
-    require(given.struct_size >= sizeof(fastfs_blas) && given.struct_size <= 4096, "the BLAS table has ",
-            given.struct_size, " bytes where this fastfs expects ", sizeof(fastfs_blas),
-            " or more: compile the program with the header of this fastfs");
+    require(given.struct_size >= sizeof(fastfs_blas) && given.struct_size <= 4096, "the BLAS table must have ",
+            sizeof(fastfs_blas), " bytes or more; got ", given.struct_size,
+            ": compile the program with the header of this fastfs");
     fastfs_blas table = given;
     table.struct_size = sizeof table;
     const std::string calls = "this fastfs calls BLAS with " + std::to_string(kIntegerBits) + "-bit integers, but ";
     require(table.integer_bits == kIntegerBits, calls, "the table says ", table.integer_bits);
     require(table.sgemm && table.dgemm && table.dsyrk && table.dsymv && table.dtrmm && table.dpotrf && table.dpocon &&
                 table.dsygst && table.dtrsm && table.dsytrd && table.dstedc && table.dsteqr && table.dsyevr,
-            "the BLAS table has an empty entry: fill every routine");
+            "the BLAS table must have every routine; got an empty entry");
     require(!table.set_num_threads == !table.get_num_threads,
             "the BLAS table must have both set_num_threads and get_num_threads, or neither");
     std::lock_guard lock(registration);
@@ -87,8 +87,8 @@ bool blas_registered() { return registered.load() != nullptr; }
 const fastfs_blas& blas() {
     const fastfs_blas* table = registered.load(std::memory_order_acquire);
     require(table != nullptr,
-            "no BLAS is registered: call fastfs_register_blas, or fastfs_link_blas of link_blas.h, or "
-            "fastfs.link_blas() in Python");
+            "no BLAS is registered: call fastfs_register_blas, fastfs_link_blas of link_blas.h, or fastfs.link_blas() "
+            "in Python");
     return *table;
 }
 

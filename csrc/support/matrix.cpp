@@ -26,7 +26,7 @@ void require_aligned(const void* values, std::size_t size, const char* part, con
 void check_alignment(const fastfs_matrix& m, const Name& name) {
     if (m.storage != FASTFS_GENOTYPE) require_aligned(m.values, at(m.dtype / 8), "the values", name);
     if (m.storage == FASTFS_CSR || m.storage == FASTFS_CSC) {
-        require(m.index_bits == 32 || m.index_bits == 64, "index_bits must be 32 or 64, not ", m.index_bits);
+        require(m.index_bits == 32 || m.index_bits == 64, "index_bits must be 32 or 64; got ", m.index_bits);
         require_aligned(m.indices, at(m.index_bits / 8), "the indices", name);
         require_aligned(m.indptr, at(m.index_bits / 8), "the offsets indptr", name);
     }
@@ -35,17 +35,17 @@ void check_alignment(const fastfs_matrix& m, const Name& name) {
 }
 
 void check_sparse(const fastfs_matrix& m) {
-    require(m.indptr != nullptr, "a sparse matrix needs indptr, but it is null");
+    require(m.indptr != nullptr, "indptr of a sparse matrix must not be null");
     const bool csr = m.storage == FASTFS_CSR;
     const std::int64_t outer = csr ? m.n_rows : m.n_cols, inner = csr ? m.n_cols : m.n_rows;
     visit_sparse(m, [&](auto* values, auto* indptr, auto* indices) {
-        require(indptr[0] == 0, "the first entry of indptr must be 0, but is ", indptr[0]);
+        require(indptr[0] == 0, "the first entry of indptr must be 0; got ", indptr[0]);
         for (std::int64_t o = 0; o < outer; ++o) {
             if (indptr[o] <= indptr[o + 1]) continue;
-            throw InvalidArgument({"indptr must not decrease, but does at position ", o + 1});
+            throw InvalidArgument({"indptr must not decrease; got a smaller value at position ", o + 1});
         }
         const std::int64_t stored = indptr[outer];
-        require(stored == 0 || (values && indices), "the values or indices of a sparse matrix are null");
+        require(stored == 0 || (values && indices), "values and indices of a sparse matrix must not be null");
         // Sets the sign bit if i or last - i is negative, which means that i is outside, without a branch.
         using Index = std::remove_cv_t<std::remove_reference_t<decltype(*indices)>>;
         using Bits = std::make_unsigned_t<Index>;
@@ -58,14 +58,15 @@ void check_sparse(const fastfs_matrix& m) {
         if (outside <= std::numeric_limits<Bits>::max() / 2) return;
         for (std::int64_t e = 0; e < stored; ++e) {
             if (indices[e] >= 0 && indices[e] < inner) continue;
-            throw InvalidArgument({"the sparse index ", indices[e], " at position ", e, " is outside 0..", inner - 1});
+            throw InvalidArgument(
+                {"indices of a sparse matrix must be from 0 to ", inner - 1, "; got ", indices[e], " at position ", e});
         }
     });
 }
 
 // Raises largest[r] to the |x| of row r, and adds x * 0 to sum[r]: 0 for finite x and NaN otherwise.
 template <class T>
-void add_maxima(const Block<T>& x, std::int64_t n_rows, std::int64_t n_cols, T* largest, T* sum) {
+void raise_row_maxima(const Block<T>& x, std::int64_t n_rows, std::int64_t n_cols, T* largest, T* sum) {
     const std::int64_t rs = x.row_stride, cs = x.col_stride;
     if (std::abs(cs) <= std::abs(rs)) {
         for (std::int64_t r = 0; r < n_rows; ++r) {
@@ -118,7 +119,7 @@ std::vector<double> row_maxima_of(const fastfs_matrix& m, const Values<T>& x, co
         Buffer<T> room;
         for (std::int64_t c = 0, step = x.most(n); c < m.n_cols; c += step) {
             const std::int64_t last = std::min(c + step, m.n_cols);
-            add_maxima(x.block(first, first + n, c, last, room), n, last - c, largest, sum);
+            raise_row_maxima(x.block(first, first + n, c, last, room), n, last - c, largest, sum);
         }
         for (std::int64_t r = 0; r < n; ++r) maxima[at(first + r)] = static_cast<double>(largest[r] + sum[r]);
     });
@@ -140,7 +141,7 @@ std::vector<double> csr_row_maxima(const fastfs_matrix& m, const T* values, cons
         for (std::int64_t r = task * kRowsPerTask; r < std::min((task + 1) * kRowsPerTask, m.n_rows); ++r) {
             T largest = 0, sum = 0;
             const std::int64_t n = indptr[r + 1] - indptr[r];
-            add_maxima(Block<T>{values + indptr[r], n, 1}, 1, n, &largest, &sum);
+            raise_row_maxima(Block<T>{values + indptr[r], n, 1}, 1, n, &largest, &sum);
             maxima[at(r)] = static_cast<double>(largest + sum);
         }
     });
@@ -182,24 +183,24 @@ std::vector<double> csc_row_maxima(const fastfs_matrix& m, const T* values, cons
 }
 
 void check_genotypes(const fastfs_matrix& m, const Name& name) {
-    require(m.values != nullptr, "the values of ", name, " are null");
-    require(m.row_stride == 0, "the row_stride of genotypes must be 0, but is ", m.row_stride);
-    require(m.col_stride >= 1 && m.col_stride <= kMostValues, "col_stride must be the bytes of a SNP, not ",
-            m.col_stride);
+    require(m.values != nullptr, "the values of ", name, " must not be null");
+    require(m.row_stride == 0, "row_stride of genotypes must be 0; got ", m.row_stride);
+    require(m.col_stride >= 1 && m.col_stride <= kMostValues,
+            "col_stride must be the number of bytes per SNP, at least 1; got ", m.col_stride);
     const std::int64_t n_samples = 4 * m.col_stride;
     if (!m.row_list) {
-        require(m.n_rows <= n_samples, "SNPs of ", m.col_stride, " bytes have at most ", n_samples,
-                " samples, but n_rows is ", m.n_rows);
+        require(m.n_rows <= n_samples, "n_rows must be at most ", n_samples, " for SNPs of ", m.col_stride,
+                " bytes; got ", m.n_rows);
     }
     for (std::int64_t r = 0; m.row_list && r < m.n_rows; ++r) {
         if (m.row_list[r] >= 0 && m.row_list[r] < n_samples) continue;
-        throw InvalidArgument({"the sample ", m.row_list[r], " at position ", r, " of row_list is outside 0..",
-                               n_samples - 1, ", which SNPs of ", m.col_stride, " bytes have"});
+        throw InvalidArgument({"row_list must be from 0 to ", n_samples - 1, " for SNPs of ", m.col_stride,
+                               " bytes; got ", m.row_list[r], " at position ", r});
     }
     const std::int64_t most = kMostValues / m.col_stride;  // only the caller knows the number of SNPs
     for (std::int64_t c = 0; m.col_list && c < m.n_cols; ++c) {
         if (m.col_list[c] >= 0 && m.col_list[c] < most) continue;
-        throw InvalidArgument({"the SNP ", m.col_list[c], " at position ", c, " of col_list is outside 0..", most - 1});
+        throw InvalidArgument({"col_list must be from 0 to ", most - 1, "; got ", m.col_list[c], " at position ", c});
     }
 }
 
@@ -237,7 +238,7 @@ void decode_square(const unsigned char* const* of, std::int64_t byte, T* to, std
 template <class T>
 void decode(const fastfs_matrix& m, std::int64_t r0, std::int64_t r1, const unsigned char* const* snps, std::int64_t n,
             T* to, std::int64_t ld) {
-    constexpr std::int64_t kTogether = 64;  // SNPs whose bytes stay in the nearest cache from row to row
+    constexpr std::int64_t kTogether = 64;  // SNPs with bytes that stay in the nearest cache from row to row
     const auto place = [&](std::int64_t r) { return m.row_list ? m.row_list[r] : r; };
     for (std::int64_t k0 = 0; k0 < n; k0 += kTogether, to += kTogether) {
         const unsigned char* const* snps_together = snps + k0;
@@ -271,48 +272,49 @@ template void decode<double>(const fastfs_matrix&, std::int64_t, std::int64_t, c
                              std::int64_t, double*, std::int64_t);
 
 void refuse_not_finite(const Name& matrix, std::int64_t row, std::int64_t column) {
-    refuse({matrix, " contains NaN or infinity: first at ", Name::row(row), ", ", Name::column(column),
-            " (counted from 0); impute or drop it first"});
+    refuse({matrix, " must be finite; got NaN or infinity first at ", Name::row(row), ", ", Name::column(column),
+            ": impute or drop it"});
 }
 
 Matrix::Matrix(const fastfs_matrix& description, const Name& name, bool dense_row_list) : m_(description), name_(name) {
     require(m_.dtype == FASTFS_FLOAT32 || m_.dtype == FASTFS_FLOAT64,
-            "dtype must be FASTFS_FLOAT32 or FASTFS_FLOAT64, not ", m_.dtype);
-    require(m_.reserved == 0, "the reserved field of a matrix must be 0, but is ", m_.reserved);
+            "dtype must be FASTFS_FLOAT32 or FASTFS_FLOAT64; got ", m_.dtype);
+    require(m_.reserved == 0, "reserved of a matrix must be 0; got ", m_.reserved);
     require(m_.storage >= FASTFS_DENSE && m_.storage <= FASTFS_GENOTYPE,
-            "storage must be FASTFS_DENSE, FASTFS_CSR, FASTFS_CSC or FASTFS_GENOTYPE, not ", m_.storage);
+            "storage must be FASTFS_DENSE, FASTFS_CSR, FASTFS_CSC or FASTFS_GENOTYPE; got ", m_.storage);
     require(is_genotypes() || !(m_.col_list || (m_.row_list && !(is_dense() && dense_row_list))),
-            "row_list and col_list select genotypes, but the storage of ", name, " is ", m_.storage);
-    require(m_.n_rows >= 1 && m_.n_cols >= 1, name, " needs at least one sample and one feature, but is ", m_.n_rows,
+            "row_list and col_list of ", name, " must be null for other storage than genotypes; got storage ",
+            m_.storage);
+    require(m_.n_rows >= 1 && m_.n_cols >= 1, name, " must have at least one sample and one feature; got ", m_.n_rows,
             " x ", m_.n_cols);
-    require(m_.n_rows <= kMostValues / m_.n_cols, name, " can't have ", m_.n_rows, " x ", m_.n_cols, " values");
+    require(m_.n_rows <= kMostValues / m_.n_cols, name, " must fit the memory; got ", m_.n_rows, " x ", m_.n_cols,
+            " values");
     check_alignment(m_, name);
     if (is_sparse()) {
         check_sparse(m_);
     } else if (is_genotypes()) {
         check_genotypes(m_, name);
     } else {
-        require(m_.values != nullptr, "the values of ", name, " are null");
+        require(m_.values != nullptr, "the values of ", name, " must not be null");
         if (m_.row_stride == 0) {
-            require(m_.col_stride == 1 || (m_.n_rows == 1 && !m_.row_list),
-                    "row_stride must be given if col_stride of ", name, " is not 1; row_stride is 0 and col_stride is ",
-                    m_.col_stride);
+            require(m_.col_stride == 1 || (m_.n_rows == 1 && !m_.row_list), "row_stride of ", name,
+                    " must be given if col_stride isn't 1; got 0 with a col_stride of ", m_.col_stride);
             m_.row_stride = m_.n_cols;
         }
         require(m_.col_stride != 0 || m_.n_cols == 1, "col_stride of ", name,
-                " must not be 0, by which all columns would be one: give 1, or the distance of columns");
+                " must not be 0, which makes all columns one: give 1, or the distance of columns");
         // No memory reaches further, and no sum of steps below this limit overflows.
         auto reach = [](std::int64_t n, std::int64_t stride) {
             return static_cast<double>(n) * std::abs(static_cast<double>(stride));
         };
         std::int64_t n_rows = m_.n_rows;
         for (std::int64_t r = 0; m_.row_list && r < m_.n_rows; ++r) {
-            require(m_.row_list[r] >= 0, "row_list of ", name, " has ", m_.row_list[r], " at position ", r,
-                    ", but places count from 0");
+            require(m_.row_list[r] >= 0, "row_list of ", name, " must hold rows from 0 on; got ", m_.row_list[r],
+                    " at position ", r);
             n_rows = std::max(n_rows, m_.row_list[r]);
         }
-        require(reach(n_rows, m_.row_stride) + reach(m_.n_cols, m_.col_stride) <= 0x1p58, "the strides of ", name, ", ",
-                m_.row_stride, " and ", m_.col_stride, " values, reach further than any memory");
+        require(reach(n_rows, m_.row_stride) + reach(m_.n_cols, m_.col_stride) <= 0x1p58, "strides of ", name,
+                " must stay within a memory; got ", m_.row_stride, " and ", m_.col_stride, " values");
     }
 }
 
@@ -334,18 +336,18 @@ std::vector<double> Matrix::row_maxima(Run& run, std::int64_t first_row) const {
 }
 
 Samples::Samples(std::vector<Matrix> chunks) : chunks_(std::move(chunks)) {
-    require(!chunks_.empty(), "X has no chunks");
+    require(!chunks_.empty(), "X must have chunks; got none");
     begins_.reserve(chunks_.size() + 1);
     begins_.push_back(0);
     for (std::size_t c = 0; c < chunks_.size(); ++c) {
         const Matrix& chunk = chunks_[c];
         if (chunk.n_cols() != n_cols()) {
-            refuse({"all chunks of X must have the ", n_cols(), " features of the first, but ",
-                    Name::chunk(static_cast<std::int64_t>(c)), " has ", chunk.n_cols()});
+            refuse({"all chunks of X must have the ", n_cols(), " features of the first; got ", chunk.n_cols(), " in ",
+                    Name::chunk(static_cast<std::int64_t>(c))});
         }
         if (chunk.is_sparse() != is_sparse()) {
-            refuse({"the chunks of X must be all dense or all sparse, but ", Name::chunk(static_cast<std::int64_t>(c)),
-                    chunk.is_sparse() ? " is sparse and the first is not" : " is dense and the first is not"});
+            refuse({"chunks of X must be all dense or all sparse; got ", chunk.is_sparse() ? "a sparse " : "a dense ",
+                    Name::chunk(static_cast<std::int64_t>(c)), " unlike the first"});
         }
         begins_.push_back(begins_.back() + chunk.n_rows());
     }

@@ -170,7 +170,7 @@ class Values {
     }
 
     // Returns the best number of rows of a block with `across` columns (or of columns, for `across` rows): no limit if
-    // the values are read in place, otherwise as many rows as fit a cache when they are copied.
+    // the values are read in place, otherwise the number of rows that fit a cache when they are copied.
     std::int64_t most(std::int64_t across) const {
         return stay() ? kMostValues : std::max<std::int64_t>(kDecoded / across, 4);
     }

@@ -69,7 +69,7 @@ class NumpyRandom {
     static Word joined(std::uint64_t high, std::uint64_t low) { return (static_cast<Word>(high) << 64) | low; }
     static constexpr Word kMultiplier = static_cast<Word>(2549297995355413924u) << 64 | 4865540595714422341u;
 
-    // A half of bits(), whose other half comes next.
+    // A half of bits(); the other half comes next.
     std::uint32_t half() {
         if (is_half_left_) {
             is_half_left_ = false;

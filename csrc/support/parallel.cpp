@@ -103,7 +103,7 @@ struct Pool {
     }
 
     // Takes the loop off the queue and waits for its helpers; the calling thread keeps reporting progress meanwhile.
-    void finish(Loop& loop) {
+    void finish_loop(Loop& loop) {
         std::unique_lock lock(mutex);
         std::erase(loops, &loop);
         while (loop.helpers_active > 0) {
@@ -169,7 +169,7 @@ void parallel_for(Run& run, std::int64_t n, LoopBody body) {
         Loop loop(run, n, body, helpers);
         pool->offer(loop);
         loop.work(0, pool->mutex);
-        pool->finish(loop);
+        pool->finish_loop(loop);
         if (loop.failure) std::rethrow_exception(loop.failure);
     }
     run.checkpoint(1.0);

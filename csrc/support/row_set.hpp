@@ -27,10 +27,10 @@ class RowSet {
         for (std::size_t w = 0; w < words_.size(); ++w) require_none(w, words_[w] & other.words_[w]);
     }
 
-    void add(std::int64_t begin, std::int64_t end) {
+    void add_rows(std::int64_t begin, std::int64_t end) {
         visit(begin, end, [&](std::size_t w, std::uint64_t bits) { words_[w] |= bits; });
     }
-    void add(const RowSet& other) {
+    void add_rows(const RowSet& other) {
         for (std::size_t w = 0; w < words_.size(); ++w) words_[w] |= other.words_[w];
     }
     void clear() { std::fill(words_.begin(), words_.end(), 0); }
@@ -40,8 +40,8 @@ class RowSet {
         for (std::size_t w = 0; w < words_.size(); ++w) {
             const std::uint64_t missing = ~words_[w] & bits_of(w);
             if (missing == 0) continue;
-            refuse({"each pass must have all ", n_rows_, " rows; pass ", pass, " had ", size(), " and lacks ",
-                    Name::row(place(w, missing)), ": give the blocks that are missing"});
+            refuse({"each pass must have all ", n_rows_, " rows; got ", size(), " in pass ", pass, ", without ",
+                    Name::row(row_of_bit(w, missing)), ": give the blocks that are missing"});
         }
     }
 
@@ -51,8 +51,8 @@ class RowSet {
         return n;
     }
 
-    void save(ByteWriter& to) const { to.put(words_.data(), std::ssize(words_)); }
-    void load(ByteReader& from) {
+    void save_state(ByteWriter& to) const { to.put(words_.data(), std::ssize(words_)); }
+    void load_state(ByteReader& from) {
         from.get(words_.data(), std::ssize(words_));
         for (std::size_t w = 0; w < words_.size(); ++w) from.expect((words_[w] & ~bits_of(w)) == 0);
     }
@@ -75,14 +75,14 @@ class RowSet {
         return w + 1 < words_.size() || rest == 0 ? ~std::uint64_t{0} : (std::uint64_t{1} << rest) - 1;
     }
 
-    static std::int64_t place(std::size_t w, std::uint64_t bits) {
+    static std::int64_t row_of_bit(std::size_t w, std::uint64_t bits) {
         return 64 * static_cast<std::int64_t>(w) + std::countr_zero(bits);
     }
 
     static void require_none(std::size_t w, std::uint64_t bits) {
         if (bits == 0) return;
-        refuse({"each row must come once in a pass, but ", Name::row(place(w, bits)),
-                " has come before: give each block its own first_row, once"});
+        refuse({"each row must come once in a pass; got ", Name::row(row_of_bit(w, bits)),
+                " again: give each block once, with its first_row"});
     }
 
     std::int64_t n_rows_;

@@ -44,7 +44,7 @@ std::int64_t number_behind(const std::string& name, const std::string& lines) {
 }
 
 // Calls look(folder, is_second) for the cgroups of this process that have the controller, from the innermost outwards:
-// each can have a limit. In a container the path can be the host's, of which only the last folder exists there.
+// each can have a limit. In a container the path can be the host's: only its last folder exists there.
 template <class F>
 void for_own_groups(const std::string& controller, F&& look) {
     const std::string groups = contents("/proc/self/cgroup");  // lines of number:controllers:path
@@ -91,7 +91,7 @@ int default_thread_count() {
         char* end = nullptr;
         long value = std::strtol(text, &end, 10);
         require(*end == '\0' && value >= 1 && value <= kMaxThreads,
-                "FASTFS_NUM_THREADS must be a number from 1 to 1024, not '", text, "'");
+                "FASTFS_NUM_THREADS must be a number from 1 to 1024; got '", text, "'");
         return static_cast<int>(value);
     }
     return std::min(cpus_of_affinity_mask(), cpus_of_quota());
@@ -111,7 +111,7 @@ std::int64_t parse_bytes(const char* text) {
         if (*end == 'B' || *end == 'b') ++end;
     }
     require(end != text && *end == '\0' && value >= 1 && value < 9e18,
-            "FASTFS_MAX_MEMORY must be a number of bytes such as 4000000000 or 4G, not '", text, "'");
+            "FASTFS_MAX_MEMORY must be a number of bytes such as 4000000000 or 4G; got '", text, "'");
     return static_cast<std::int64_t>(value);
 }
 
@@ -146,14 +146,14 @@ std::string human(std::int64_t bytes) {
 }  // namespace
 
 int thread_count(int requested) {
-    require(requested >= 0 && requested <= kMaxThreads, "n_threads must be from 0 (all) to 1024, not ", requested);
+    require(requested >= 0 && requested <= kMaxThreads, "n_threads must be from 0 (all) to 1024; got ", requested);
     if (requested > 0) return requested;
     static const int count = default_thread_count();
     return count;
 }
 
 std::int64_t memory_budget(std::int64_t requested) {
-    require(requested >= 0, "max_memory must be a number of bytes or 0 (default), not ", requested);
+    require(requested >= 0, "max_memory must be a number of bytes or 0 (default); got ", requested);
     if (requested > 0) return requested;
     static const std::int64_t from_environment = [] {
         const char* text = std::getenv("FASTFS_MAX_MEMORY");
@@ -163,7 +163,7 @@ std::int64_t memory_budget(std::int64_t requested) {
 }
 
 Run::Run(const fastfs_run& options) : options_(options), n_threads_(thread_count(options.n_threads)) {
-    require(options.max_memory >= 0, "max_memory must not be negative, but is ", options.max_memory);
+    require(options.max_memory >= 0, "max_memory must not be negative; got ", options.max_memory);
     if (is_question()) *options_.bytes_needed = 0;
     if (options_.progress) last_report_ = std::chrono::steady_clock::now();
 }

@@ -79,8 +79,8 @@ class Run {
     std::thread::id caller_ = std::this_thread::get_id();
     std::atomic<bool> stop_{false};
     const char* step_ = "starting";
-    // The calling thread alone uses the members below. A step may hold several loops, each of which counts from 0: the
-    // share that is reported never decreases.
+    // The calling thread alone uses the members below. A step may hold several loops, which count from zero each: the
+    // reported share never decreases.
     Shares shares_;
     double done_ = 0;
     std::chrono::steady_clock::time_point last_report_;  // or the start of a call that reports

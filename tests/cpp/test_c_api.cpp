@@ -113,7 +113,7 @@ void test_tables_before_registration() {
     for (const std::size_t size : {std::size_t{0}, sizeof good - 8, std::size_t{1} << 40}) {
         wrong = good;
         wrong.struct_size = size;
-        CHECK(fastfs_register_blas(&wrong) == FASTFS_EINVAL && says("bytes where this fastfs expects"));
+        CHECK(fastfs_register_blas(&wrong) == FASTFS_EINVAL && says("the BLAS table must have"));
     }
     std::vector<double> A(9, 1.0), w(3);
     CHECK(fastfs_eigh(3, A.data(), w.data(), nullptr) == FASTFS_EINVAL && says("no BLAS is registered"));
@@ -222,10 +222,10 @@ void test_null() {
     CHECK(fastfs_interaction_scan(nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr) ==
           FASTFS_EINVAL);
     CHECK(fastfs_interaction_scan(&X, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr) == FASTFS_EINVAL &&
-          says("one of labels and y must be given"));
+          says("one of labels and y must be null"));
     CHECK(fastfs_snp_pairs(nullptr, labels.data(), nullptr, nullptr, nullptr, nullptr) == FASTFS_EINVAL);
     CHECK(fastfs_snp_pairs(&X, labels.data(), nullptr, nullptr, nullptr, nullptr) == FASTFS_EINVAL &&
-          says("storage of X is 0"));
+          says("(FASTFS_GENOTYPE); got storage 0"));
     CHECK(fastfs_ld_clumps(nullptr, nullptr, nullptr, nullptr, nullptr, nullptr) == FASTFS_EINVAL);
     CHECK(fastfs_check_matrix(nullptr) == FASTFS_EINVAL);
     CHECK(fastfs_exp_seconds(FASTFS_FLOAT64, 8, 1, nullptr) == FASTFS_EINVAL);
@@ -236,7 +236,8 @@ void test_null() {
     fastfs_matrix empty = X;
     empty.values = nullptr;
     std::vector<double> out(d * d);
-    CHECK(fastfs_affinity(&empty, nullptr, nullptr, out.data()) == FASTFS_EINVAL && says("values of X are null"));
+    CHECK(fastfs_affinity(&empty, nullptr, nullptr, out.data()) == FASTFS_EINVAL &&
+          says("values of X must not be null"));
 }
 
 void test_negative_sizes() {
@@ -349,23 +350,23 @@ void test_margin_options() {
             o.ramp_high = high;
         });
     }
-    refused("which have no ramp", [](auto& o) {
+    refused("expected differences have no ramp", [](auto& o) {
         o.ramp = FASTFS_RAMP_DEVIATION;
         o.missing = FASTFS_MISSING_CLASS;
     });
     for (const std::int64_t wrong : {std::int64_t{-1}, std::numeric_limits<std::int64_t>::max()}) {
         std::vector<std::int64_t> levels(numbers);
         levels[2] = wrong;
-        refused("column 2 of X is", [&](auto& o) { o.levels = levels.data(); });
+        refused(" for column 2", [&](auto& o) { o.levels = levels.data(); });
     }
     for (const double wrong : {0.0, -1.0, nan, 1e-300, 1e300}) {
         std::vector<double> weights(ones);
         weights[3] = wrong;
-        refused("that of row 3 is", [&](auto& o) { o.sample_weights = weights.data(); });
+        refused(" for row 3", [&](auto& o) { o.sample_weights = weights.data(); });
         if (wrong == 0 || wrong == 1e-300) continue;
         std::vector<double> distances(zeros);
         distances[4 * n + 3] = distances[3 * n + 4] = wrong;
-        refused("samples 4 and 3 are", [&](auto& o) { o.distances = distances.data(); });
+        refused(" between row 4 and row 3", [&](auto& o) { o.distances = distances.data(); });
     }
     for (const std::int64_t cell : {4 * n + 3, 3 * n + 4, 3 * n + 3}) {
         std::vector<double> distances(zeros);
@@ -399,8 +400,8 @@ void test_margin_options() {
             o.y = y.data();
         };
         if (of_class) {
-            relief_refused("needs classes", numeric);
-            relief_refused("uses all samples", [](auto& o) { o.n_targets = 3; });
+            relief_refused("target must be FASTFS_TARGET_CLASS", numeric);
+            relief_refused("n_targets must be 0", [](auto& o) { o.n_targets = 3; });
             fastfs_margin_free(margin);
             continue;
         }
@@ -422,21 +423,21 @@ void test_margin_options() {
             std::vector<double> numbers_of(y);
             if (wrong >= 0 || wrong != wrong) numbers_of[2] = wrong;
             if (numbers_of != y) {
-                relief_refused("y must be numbers", [&](auto& o) {
+                relief_refused("y must be finite numbers", [&](auto& o) {
                     numeric(o);
                     o.y = numbers_of.data();
                 });
             }
         }
         for (const int wrong : {-1, 3}) relief_refused("FASTFS_TARGET_", [&](auto& o) { o.target = wrong; });
-        relief_refused("FASTFS_RRELIEFF needs", [](auto& o) { o.method = FASTFS_RRELIEFF; });
-        relief_refused("FASTFS_TARGET_SURVIVAL needs", [](auto& o) { o.target = FASTFS_TARGET_SURVIVAL; });
-        relief_refused("FASTFS_RELIEF needs", [&](auto& o) {
+        relief_refused("for FASTFS_RRELIEFF", [](auto& o) { o.method = FASTFS_RRELIEFF; });
+        relief_refused("for FASTFS_TARGET_SURVIVAL", [](auto& o) { o.target = FASTFS_TARGET_SURVIVAL; });
+        relief_refused("for FASTFS_RELIEF", [&](auto& o) {
             numeric(o);
             o.method = FASTFS_RELIEF;
         });
         relief_refused("y must not be null", [](auto& o) { o.target = FASTFS_TARGET_NUMBER; });
-        relief_refused("priors need", [&](auto& o) {
+        relief_refused("priors must be null", [&](auto& o) {
             numeric(o);
             o.priors = ones.data();
         });
@@ -448,7 +449,7 @@ void test_margin_options() {
         for (std::int64_t i = 0; i < n; ++i) times[i] = static_cast<double>(i);
         for (const std::int32_t event : {-1, 0, 2}) {
             const std::vector<std::int32_t> events(n, event);
-            relief_refused(event == 0 ? "without an event" : "0 or 1", [&](auto& o) {
+            relief_refused(event == 0 ? "events must hold 1" : "must hold 0 and 1", [&](auto& o) {
                 o.method = FASTFS_RRELIEFF;
                 o.target = FASTFS_TARGET_SURVIVAL;
                 o.y = times.data();
@@ -470,9 +471,9 @@ void test_margin_options() {
         CHECK(fastfs_margin_use(margin, numbers.data(), 0, nullptr, nullptr) == FASTFS_EINVAL && says("n_features"));
         CHECK(fastfs_margin_use(margin, numbers.data(), d + 1, nullptr, nullptr) == FASTFS_EINVAL);
         for (const auto& wrong : {std::vector<std::int64_t>{0, 0}, {1, 0}, {-1}, {d}}) {
-            CHECK(use(wrong, nullptr) == FASTFS_EINVAL && says("ascending columns"));
+            CHECK(use(wrong, nullptr) == FASTFS_EINVAL && says("in ascending order"));
         }
-        CHECK(use({0, 2}, weights.data()) == FASTFS_EINVAL && says("has weight"));
+        CHECK(use({0, 2}, weights.data()) == FASTFS_EINVAL && says("have weight"));
         for (const double wrong : {-1.0, nan}) {
             weights[1] = wrong;
             CHECK(use({0, 2}, weights.data()) == FASTFS_EINVAL && says("weights must be"));
@@ -538,7 +539,7 @@ void test_too_large_sizes() {
         far.row_stride = rows;
         far.col_stride = columns;
         CHECK(fastfs_affinity(&far, nullptr, nullptr, out.data()) == FASTFS_EINVAL &&
-              says("reach further than any memory"));
+              says("must stay within a memory"));
     }
     std::vector<double> A(d * d, 1e308), w(d);
     CHECK(fastfs_eigh(d, A.data(), w.data(), nullptr) == FASTFS_EINVAL && says("eigenvalues overflow"));
@@ -598,11 +599,11 @@ void test_too_large_sizes() {
     std::vector<char> broken = saved;
     const double nan = std::numeric_limits<double>::quiet_NaN();
     std::memcpy(broken.data() + broken.size() - 8, &nan, 8);
-    CHECK(load_stream(read, broken) == FASTFS_EINVAL && says("the bytes are damaged") && rows_of(read) == 0);
+    CHECK(load_stream(read, broken) == FASTFS_EINVAL && says("got damaged ones") && rows_of(read) == 0);
     broken = saved;
     const std::int64_t two = 2;
     std::memcpy(broken.data() + kHeaderBytes + 8, &two, 8);  // labels of two rows, of one that there is
-    CHECK(load_stream(read, broken) == FASTFS_EINVAL && says("the bytes are damaged") && rows_of(read) == 0);
+    CHECK(load_stream(read, broken) == FASTFS_EINVAL && says("got damaged ones") && rows_of(read) == 0);
     CHECK(load_stream(read, saved) == FASTFS_OK && rows_of(read) == 1);
     fastfs_stream_free(sums);
     fastfs_stream_free(read);
@@ -1222,7 +1223,7 @@ void test_untouched_outputs() {
     CHECK(fastfs_manifest_fit(manifest, wrong.data(), 2, nullptr, &scale, 1, nullptr, &result) == FASTFS_EINVAL);
     scale.normalize = 1001;
     CHECK(fastfs_manifest_fit(manifest, labels.data(), 2, nullptr, &scale, 1, nullptr, &result) == FASTFS_EINVAL &&
-          says("normalize must lie between 0 and 1000, but is 1001"));
+          says("normalize must lie between 0 and 1000; got 1001"));
     CHECK(scores == std::vector<double>(d, -7.0));
     fastfs_manifest_free(manifest);
 }
@@ -1257,12 +1258,14 @@ void test_kernels_without_numbers() {
     std::vector<double> out(d * d), scores(d), more(d), gaps(d), captured(d), V(d, 1.0);
     std::vector<std::int64_t> chosen(d);
     const auto options = fastfs::custom(no_number);
-    CHECK(fastfs_affinity(&X, &options, nullptr, out.data()) == FASTFS_EINVAL && says("the kernel returned NaN"));
+    CHECK(fastfs_affinity(&X, &options, nullptr, out.data()) == FASTFS_EINVAL &&
+          says("the kernel must return finite numbers"));
     CHECK(fastfs_affinity_product(&X, &options, V.data(), 1, nullptr, out.data()) == FASTFS_EINVAL &&
-          says("the kernel returned NaN"));
+          says("the kernel must return finite numbers"));
     fastfs_stream* gram = nullptr;
     CHECK(fastfs_gram_stream_new(d, nullptr, &gram) == FASTFS_OK && update_stream(gram, &X) == FASTFS_OK);
-    CHECK(fastfs_gram_stream_finish(gram, &options, nullptr, out.data()) == FASTFS_EINVAL && says("NaN"));
+    CHECK(fastfs_gram_stream_finish(gram, &options, nullptr, out.data()) == FASTFS_EINVAL &&
+          says("must return finite numbers"));
     fastfs_stream_free(gram);
     fastfs_manifest* manifest = nullptr;
     CHECK(fastfs_manifest_new(&X, 1, 0, nullptr, &manifest) == FASTFS_OK);
@@ -1275,7 +1278,7 @@ void test_kernels_without_numbers() {
         fastfs_manifest_result result = FASTFS_MANIFEST_RESULT_INIT;
         result.scores = scores.data();
         CHECK(fastfs_manifest_fit(manifest, labels.data(), 2, &how, &scale, 1, nullptr, &result) == FASTFS_EINVAL &&
-              says("NaN"));
+              says("must return finite numbers"));
         if (accuracy == FASTFS_MANIFEST_EXACT) continue;
         how.custom = huge_number;
         CHECK(fastfs_manifest_fit(manifest, labels.data(), 2, &how, &scale, 1, nullptr, &result) == FASTFS_ENUMERIC &&
@@ -1297,14 +1300,14 @@ void test_kernels_without_numbers() {
     for (const int normalize : {0, 1}) {
         choice.normalize = normalize;
         CHECK(fastfs_projse(&X, nullptr, nullptr, 0, &choice, nullptr, &selection) == FASTFS_EINVAL &&
-              says("the kernel returned NaN"));
+              says("the kernel must return finite numbers"));
     }
     choice.normalize = 0;
     choice.custom = minus_one;
     CHECK(fastfs_projse(&X, nullptr, nullptr, 0, &choice, nullptr, &selection) == FASTFS_EINVAL &&
-          says("the kernel of column 0 with itself must be finite and not negative, but is -1"));
+          says("the kernel of column 0 with itself must be finite and not negative; got -1"));
     CHECK(fastfs_projse(&X, nullptr, labels.data(), 2, &choice, nullptr, &selection) == FASTFS_EINVAL &&
-          says("no positive eigenvalue"));
+          says("must have a positive eigenvalue"));
     std::vector<fastfs_disc_set> sets(2, FASTFS_DISC_SET_INIT);
     for (auto& set : sets) {
         set.X = &X;
@@ -1315,9 +1318,11 @@ void test_kernels_without_numbers() {
     graph.bandwidth_neighbors = 2;
     fastfs_fitted* disc = nullptr;
     fastfs_disc_result of_sets[] = {FASTFS_DISC_RESULT_INIT, FASTFS_DISC_RESULT_INIT};
-    CHECK(fastfs_disc_fit(sets.data(), 2, &graph, nullptr, of_sets, &disc) == FASTFS_EINVAL && says("have nan"));
+    CHECK(fastfs_disc_fit(sets.data(), 2, &graph, nullptr, of_sets, &disc) == FASTFS_EINVAL &&
+          says("got nan for column 0 and column 0 of set 0"));
     graph.graph = FASTFS_GRAPH_DENSE;
-    CHECK(fastfs_disc_fit(sets.data(), 2, &graph, nullptr, of_sets, &disc) == FASTFS_EINVAL && says("NaN"));
+    CHECK(fastfs_disc_fit(sets.data(), 2, &graph, nullptr, of_sets, &disc) == FASTFS_EINVAL &&
+          says("must return finite numbers"));
     CHECK(disc == nullptr);
 }
 
@@ -1403,20 +1408,21 @@ void test_genotypes() {
         }
     }
     options.missing = FASTFS_MISSING_ERROR;
-    CHECK(fastfs_affinity(&bad, nullptr, nullptr, out) == FASTFS_EINVAL && says("contains NaN or infinity") &&
-          says("row 1, column 1"));
+    CHECK(fastfs_affinity(&bad, nullptr, nullptr, out) == FASTFS_EINVAL &&
+          says("must be finite; got NaN or infinity") && says("row 1, column 1"));
     CHECK(fastfs_margin_new(&bad, nullptr, nullptr, &margin) == FASTFS_EINVAL && says("row 1, column 1"));
-    CHECK(fastfs_margin_new(&bad, &options, nullptr, &margin) == FASTFS_EINVAL && says("lacks a genotype") &&
+    CHECK(fastfs_margin_new(&bad, &options, nullptr, &margin) == FASTFS_EINVAL && says("must have all genotypes") &&
           says("row 1, column 1"));
     bad.row_list = nullptr;
     bad.n_rows = 13;
-    CHECK(fastfs_check_matrix(&bad) == FASTFS_EINVAL && says("have at most 12 samples"));
+    CHECK(fastfs_check_matrix(&bad) == FASTFS_EINVAL && says("n_rows must be at most 12"));
     const std::vector<std::int64_t> far{0, 12};
     bad.row_list = far.data();
     bad.n_rows = 2;
-    CHECK(fastfs_check_matrix(&bad) == FASTFS_EINVAL && says("the sample 12 at position 1 of row_list"));
+    CHECK(fastfs_check_matrix(&bad) == FASTFS_EINVAL &&
+          says("row_list must be from 0 to 11 for SNPs of 3 bytes; got 12 at position 1"));
     bad.storage = FASTFS_DENSE;
-    CHECK(fastfs_check_matrix(&bad) == FASTFS_EINVAL && says("select genotypes"));
+    CHECK(fastfs_check_matrix(&bad) == FASTFS_EINVAL && says("for other storage than genotypes"));
 }
 
 // Scans pairs for a product that is the target, within a table and between two, with classes and numbers.
@@ -1470,7 +1476,7 @@ void test_interactions() {
             fastfs_interaction_scan(&X, other, of_classes, numbers, &options, nullptr, &result, owner());
         return status == FASTFS_EINVAL && says(words);
     };
-    CHECK(refuses(nullptr, classes.data(), y.data(), "one of labels and y must be given"));
+    CHECK(refuses(nullptr, classes.data(), y.data(), "one of labels and y must be null"));
     CHECK(refuses(nullptr, classes.data(), nullptr, "n_classes must be at least 2"));
     fastfs_matrix shorter = X;
     shorter.n_rows = n - 1;
@@ -1489,7 +1495,7 @@ void test_interactions() {
     options.covariates = nullptr;
     CHECK(refuses(nullptr, nullptr, y.data(), "covariates must not be null"));
     options.covariates = y.data();
-    CHECK(refuses(nullptr, nullptr, y.data(), "the covariates determine the target"));
+    CHECK(refuses(nullptr, nullptr, y.data(), "covariates must not determine the target"));
     options.n_covariates = 0;
     options.n_classes = 2;
     CHECK(refuses(nullptr, nullptr, y.data(), "n_classes must be 0 with y"));
@@ -1568,9 +1574,9 @@ void test_snp_pairs() {
     const std::vector<std::int64_t> chosen{5, 1};
     options.snps = chosen.data();
     options.n_snps = 2;
-    CHECK(refuses("snps must be ascending"));
+    CHECK(refuses("snps must be columns of X"));
     options.n_snps = 1;
-    CHECK(refuses("a pair needs two SNPs"));
+    CHECK(refuses("X must have two SNPs or more"));
     CHECK(fastfs_snp_pairs(&samples, nullptr, nullptr, nullptr, &result, owner()) == FASTFS_EINVAL);
 
     // Column 7 of a table of eight is column 2 once more, and 3 is too far away to be compared.
@@ -1639,7 +1645,7 @@ void test_places() {
     chunks[1].values = nullptr;
     fastfs_manifest* manifest = nullptr;
     CHECK(fastfs_manifest_new(chunks, 2, 0, nullptr, &manifest) == FASTFS_EINVAL);
-    CHECK(says("in chunk 1: the values of X are null"));
+    CHECK(says("in chunk 1: the values of X must not be null"));
     CHECK(fastfs_last_error_places(places, 4) == 2);
     CHECK(places[0].kind == FASTFS_PLACE_CHUNK && places[0].number == 1);
     fastfs_run negative = FASTFS_RUN_INIT;
@@ -1657,7 +1663,7 @@ void test_findings() {
     fastfs_stream* stream = nullptr;
     options.far = 1;  // groups that a stream doesn't make
     CHECK(fastfs_relief_stream_new(6, 2, labels, 3, FASTFS_SCALE_RANGE, &options, nullptr, &stream) == FASTFS_EINVAL);
-    CHECK(says("far must be 0 for a stream, not 1"));
+    CHECK(says("far must be 0 for a stream; got 1"));
     options.far = 0;
     fastfs::check(fastfs_relief_stream_new(6, 2, labels, 3, FASTFS_SCALE_RANGE, &options, nullptr, &stream));
     fastfs_block block = FASTFS_BLOCK_INIT;
@@ -1748,7 +1754,7 @@ void test_findings() {
     model.n_components = 1;
     double out[6];
     CHECK(fastfs_ikdr_embed(&model, X.get(), nullptr, out) == FASTFS_EINVAL);
-    CHECK(says("the support of 1000 x 1152921504606846976 values is more than a machine can hold"));
+    CHECK(says("the support must fit the memory; got 1000 x 1152921504606846976 values"));
 }
 
 int main() {

@@ -1272,10 +1272,10 @@ void test_bad_arguments() {
     expect(fit(nullptr, 2, &result), FASTFS_EINVAL, "labels must not be null");
     expect(fit(y.data(), 2, nullptr), FASTFS_EINVAL, "results must not be null");
     expect(fit(y.data(), 2, &result), FASTFS_EINVAL, "equal values");
-    expect(fit(y.data(), 1, &result), FASTFS_EINVAL, "n_classes must be from 2 to the 4 rows, not 1");
-    expect(fit(y.data(), 3, &result), FASTFS_EINVAL, "no row has the label 2");
+    expect(fit(y.data(), 1, &result), FASTFS_EINVAL, "n_classes must be from 2 to the 4 rows; got 1");
+    expect(fit(y.data(), 3, &result), FASTFS_EINVAL, "labels must have rows of each class; got none of class 2");
     const std::vector<std::int64_t> outside{0, 0, 1, 7};
-    expect(fit(outside.data(), 2, &result), FASTFS_EINVAL, "that of row 3 is 7");
+    expect(fit(outside.data(), 2, &result), FASTFS_EINVAL, "got 7 for row 3");
     scale.value = -1;
     expect(fit(y.data(), 2, &result), FASTFS_EINVAL, "sigma_factor");
     scale.rule = FASTFS_MANIFEST_SIGMA_GIVEN;
@@ -1290,7 +1290,7 @@ void test_bad_arguments() {
     expect(fastfs_affinity(&wrong, nullptr, nullptr, out), FASTFS_EINVAL, "at least one");
     wrong = m;
     wrong.n_rows = wrong.n_cols = std::int64_t{1} << 40;
-    expect(fastfs_affinity(&wrong, nullptr, nullptr, out), FASTFS_EINVAL, "can't have");
+    expect(fastfs_affinity(&wrong, nullptr, nullptr, out), FASTFS_EINVAL, "must fit the memory");
     wrong = m;
     wrong.dtype = 7;
     expect(fastfs_affinity(&wrong, nullptr, nullptr, out), FASTFS_EINVAL, "dtype");
@@ -1299,7 +1299,7 @@ void test_bad_arguments() {
     expect(fastfs_affinity(&wrong, nullptr, nullptr, out), FASTFS_EINVAL, "must not decrease");
     const std::int32_t fine[] = {0, 1, 2, 3, 3};
     wrong = *fastfs::matrix::csr(X.data(), columns, fine, 4, 3).get();
-    expect(fastfs_affinity(&wrong, nullptr, nullptr, out), FASTFS_EINVAL, "outside 0..2");
+    expect(fastfs_affinity(&wrong, nullptr, nullptr, out), FASTFS_EINVAL, "must be from 0 to 2");
 
     fastfs_run how = FASTFS_RUN_INIT;
     how.n_threads = -1;
@@ -1310,10 +1310,11 @@ void test_bad_arguments() {
 
     fastfs_affinity_options custom = FASTFS_AFFINITY_OPTIONS_INIT;
     custom.kernel = FASTFS_CUSTOM;
-    expect(fastfs_affinity(&m, &custom, nullptr, out), FASTFS_EINVAL, "custom is null");
+    expect(fastfs_affinity(&m, &custom, nullptr, out), FASTFS_EINVAL, "custom must be a function");
     custom.custom = [](double* tile, std::int64_t, std::int64_t, std::int64_t, const double*, const double*, double,
                        void*) { tile[0] = std::numeric_limits<double>::quiet_NaN(); };
-    expect(fastfs_affinity(&m, &custom, nullptr, out), FASTFS_EINVAL, "NaN or infinity, as for features 0 and 0");
+    expect(fastfs_affinity(&m, &custom, nullptr, out), FASTFS_EINVAL,
+           "the kernel must return finite numbers; got nan for features 0 and 0");
     custom.custom = laplacian;
     custom.sigma = 0;
     expect(fastfs_affinity(&m, &custom, nullptr, out), FASTFS_EINVAL, "sigma");

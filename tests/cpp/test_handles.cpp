@@ -95,7 +95,7 @@ void test_other_types() {
     auto* margin = as(static_cast<fastfs_margin*>(nullptr));
     fastfs_relief_result result = FASTFS_RELIEF_RESULT_INIT;
     CHECK(refused(fastfs_relief(margin, labels.data(), 2, nullptr, nullptr, &result, owner()),
-                  "margin must be a fastfs_margin, but is a handle of another type"));
+                  "margin must be a fastfs_margin; got a handle of another type"));
     CHECK(
         refused(fastfs_disc_graph(as(static_cast<fastfs_fitted*>(nullptr)), 0, 64, nullptr, nullptr, nullptr, nullptr),
                 "fitted must be a fastfs_fitted"));
@@ -236,7 +236,7 @@ void test_strides() {
     CHECK(std::equal(K, K + 4, expected) && K[1] > 4e-5 && K[1] < 5e-5);
     X.row_stride = 0;
     X.col_stride = n;
-    CHECK(refused(fastfs_check_matrix(&X), "row_stride must be given if col_stride of X is not 1"));
+    CHECK(refused(fastfs_check_matrix(&X), "row_stride of X must be given if col_stride isn't 1"));
     X.row_stride = 2;
     X.col_stride = 0;
     CHECK(refused(fastfs_check_matrix(&X), "col_stride of X must not be 0"));
@@ -292,13 +292,13 @@ void test_manifest_stream() {
     options.accuracy = FASTFS_MANIFEST_EXACT;
     CHECK(refused(fit(sums, &options), "accuracy must be \"auto\" or \"low_rank\""));
     options.accuracy = FASTFS_MANIFEST_LOW_RANK_HIGH;
-    CHECK(refused(fit(sums, &options), "accuracy must not be \"low_rank_high\""));
+    CHECK(refused(fit(sums, &options), "accuracy must be another one than \"low_rank_high\""));
     options.accuracy = FASTFS_MANIFEST_LOW_RANK;
     for (const std::int64_t rank : {4, 6, 200}) {
         options.rank = rank;
-        CHECK(refused(fit(sums, &options), "rank must be 5, which these sums were made for"));
+        CHECK(refused(fit(sums, &options), "rank must be 5, as these sums were made"));
     }
-    CHECK(refused(fit(sums, nullptr), "rank must be 5, which these sums were made for, not 50"));
+    CHECK(refused(fit(sums, nullptr), "rank must be 5, as these sums were made; got 50"));
     options.rank = 5;
     options.accuracy = FASTFS_MANIFEST_AUTO;
     options.form = FASTFS_MANIFEST_SPD;

@@ -167,7 +167,8 @@ void test_all_labelings_of_a_small_design() {
     const fastfs::design design(options);
     const auto facts = design.facts();
     CHECK(facts.exact && facts.n_labelings == 19 && facts.n_distinct == 20 && facts.n_mirrors == 2);
-    CHECK(facts.n_warnings == 1 && std::strstr(facts.warnings[0], "only 20 distinct labelings (3 + 3 samples), 2 of"));
+    CHECK(facts.n_warnings == 1 &&
+          std::strstr(facts.warnings[0], "only 20 distinct labelings (3 + 3 samples), and 2 only"));
     auto found = design.labelings(0, 19);
     std::vector<std::vector<std::int64_t>> rows{labels};
     for (auto at = found.begin(); at != found.end(); at += 6) rows.emplace_back(at, at + 6);
@@ -201,25 +202,27 @@ void test_bad_designs() {
         CHECK(is_refused([&](O o) { o.n_labels = n; },
                          n > 0 ? "labels must be from 1 to 2^31" : "labels must be from 1"));
     }
-    CHECK(is_refused([](O o) { o.labels = nullptr; }, "labels or numbers: give one of them"));
-    CHECK(is_refused([](O o) { o.n_labels = 1; }, "labels must lie in 0..0, but that of row 1 is 1"));
+    CHECK(is_refused([](O o) { o.labels = nullptr; }, "a design must have labels or numbers; got neither"));
+    CHECK(is_refused([](O o) { o.n_labels = 1; }, "labels must be from 0 to 0; got 1 for row 1"));
     const std::vector<std::int64_t> far(8, std::numeric_limits<std::int64_t>::min());
-    CHECK(is_refused([&](O o) { o.blocks = far.data(), o.n_blocks = 2; }, "blocks must lie in 0..1"));
+    CHECK(is_refused([&](O o) { o.blocks = far.data(), o.n_blocks = 2; }, "blocks must be from 0 to 1"));
     CHECK(is_refused([&](O o) { o.groups = labels.data(); }, "the number of groups must be from 1"));
-    CHECK(is_refused([](O o) { o.records = 2; }, "records must be 0 or 1, not 2"));
+    CHECK(is_refused([](O o) { o.records = 2; }, "records must be 0 or 1; got 2"));
     CHECK(is_refused([](O o) { o.n_permutations = -1; }, "n_permutations must be from 0"));
     const char* names[] = {"a", nullptr};
-    CHECK(is_refused([&](O o) { o.label_names = names; }, "label_names must not hold null pointers, but name 1 is"));
+    CHECK(is_refused([&](O o) { o.label_names = names; }, "label_names must hold names; got null in place 1"));
     for (const double bad : {kNaN, kInfinity, -kInfinity}) {
         std::vector<double> numbers(8, 1.0);
         numbers[5] = bad;
-        CHECK(is_refused([&](O o) { o.labels = nullptr, o.numbers = numbers.data(); }, "numbers must be numbers"));
-        CHECK(is_refused([&](O o) { o.covariates = numbers.data(), o.n_covariates = 1; }, "aren't in row 5"));
+        CHECK(
+            is_refused([&](O o) { o.labels = nullptr, o.numbers = numbers.data(); }, "numbers must be finite numbers"));
+        CHECK(
+            is_refused([&](O o) { o.covariates = numbers.data(), o.n_covariates = 1; }, " in row 5: drop this sample"));
     }
     const std::vector<double> constant(8, 1e308);
     CHECK(is_refused([&](O o) { o.covariates = constant.data(), o.n_covariates = 1; }, "covariates must vary"));
     CHECK(is_refused([&](O o) { o.covariates = constant.data(), o.n_covariates = 0; }, "n_covariates must be from 1"));
-    CHECK(is_refused([&](O o) { o.n_covariates = 1; }, "covariates must not be null if n_covariates is 1"));
+    CHECK(is_refused([&](O o) { o.n_covariates = 1; }, "covariates must hold 1 columns, as n_covariates says"));
     CHECK(is_refused([&](O o) { o.covariates = constant.data(), o.n_covariates = std::int64_t{1} << 60; },
                      "n_covariates"));
     std::vector<double> separating(labels.begin(), labels.end());
@@ -311,7 +314,7 @@ void test_bad_uses_of_a_null() {
     CHECK(refused(fastfs_null_new(empty.get(), &options, nullptr, &null),
                   "n_permutations of the design must be at least 1"));
     scores[1] = kNaN;
-    CHECK(is_refused([](O) {}, "scores must be finite, but that of column 1 is"));
+    CHECK(is_refused([](O) {}, "scores must be finite; got "));
     scores[1] = 2;
     CHECK(fastfs_null_new(design.get(), &options, nullptr, &null) == FASTFS_OK);
     fastfs_null_result result = FASTFS_NULL_RESULT_INIT;
@@ -319,7 +322,7 @@ void test_bad_uses_of_a_null() {
     CHECK(refused(fastfs_null_get(null, nullptr), "result must not be null"));
     const std::vector<double> rows{1, 3, 0, kNaN, 5, 6, 7, 8};
     std::int64_t next = 0;
-    CHECK(refused(fastfs_null_add(null, rows.data(), nullptr, 2, &next), "that of column 1 under labeling 1 is"));
+    CHECK(refused(fastfs_null_add(null, rows.data(), nullptr, 2, &next), "for column 1 under labeling 1"));
     CHECK(next == 0);
     CHECK(refused(fastfs_null_add(null, rows.data(), nullptr, 4, &next), "count must be from 0 to the 3 labelings"));
     CHECK(refused(fastfs_null_add(null, rows.data(), nullptr, -1, &next), "count must be from 0"));
@@ -327,11 +330,11 @@ void test_bad_uses_of_a_null() {
     CHECK(refused(fastfs_null_add(null, rows.data(), nullptr, 1, nullptr), "next must not be null"));
     CHECK(fastfs_null_add(null, rows.data(), nullptr, 1, &next) == FASTFS_OK && next == 1);
     next = 0;
-    CHECK(refused(fastfs_null_add(null, rows.data(), nullptr, 1, &next), "labeling 1 comes next, not 0"));
+    CHECK(refused(fastfs_null_add(null, rows.data(), nullptr, 1, &next), "next must be labeling 1; got 0"));
     next = 1;
     CHECK(fastfs_null_add(null, rows.data() + 4, nullptr, 2, &next) == FASTFS_OK && next == -1);
     next = 0;
-    CHECK(refused(fastfs_null_add(null, rows.data(), nullptr, 1, &next), "the null has all labelings"));
+    CHECK(refused(fastfs_null_add(null, rows.data(), nullptr, 1, &next), "null must lack labelings; got one with all"));
     CHECK(fastfs_null_get(null, &result) == FASTFS_OK && result.n_labelings == 3);
     CHECK(result.pvalues[0] == 1 && result.pvalues[1] == 1);
     fastfs_null_free(null);
@@ -362,10 +365,11 @@ void test_stability() {
     const std::vector<std::int64_t> down{0, 2, 1, 6}, late{1, 2, 4, 6}, twice{0, 0, 0, 2, 0, 1};
     CHECK(is_refused([](O o) { o.n_selections = 1; }, "n_selections must be from 2"));
     CHECK(is_refused([](O o) { o.n_features = 2; }, "selection 1 must name columns from 0 to 1"));
-    CHECK(is_refused([&](O o) { o.begins = down.data(); }, "selection 1 must have from 0 to the 4 features, not -1"));
+    CHECK(is_refused([&](O o) { o.begins = down.data(); }, "selection 1 must have from 0 to the 4 features; got -1"));
     CHECK(is_refused([&](O o) { o.begins = late.data(); }, "begins must start with 0"));
-    CHECK(is_refused([&](O o) { o.selected = twice.data(); }, "in ascending order, but has 0"));
-    CHECK(is_refused([](O o) { o.selected = nullptr, o.scores = nullptr; }, "give one of them"));
+    CHECK(is_refused([&](O o) { o.selected = twice.data(); }, "in ascending order; got 0"));
+    CHECK(is_refused([](O o) { o.selected = nullptr, o.scores = nullptr; },
+                     "selected or scores must be given; got neither"));
     CHECK(is_refused([](O o) { o.begins = nullptr; }, "begins must not be null"));
     for (const double threshold : {0.5, 1.1, kNaN}) {
         CHECK(is_refused([&](O o) { o.threshold = threshold; }, "threshold must lie above 0.5"));
@@ -373,8 +377,8 @@ void test_stability() {
     rows[1] = nullptr;
     CHECK(is_refused([](O) {}, "scores must not be null"));
     const std::vector<std::int64_t> none{0, 0, 0, 0};
-    CHECK(
-        is_refused([&](O o) { o.begins = none.data(), o.scores = nullptr; }, "every subsample selected none of the 4"));
+    CHECK(is_refused([&](O o) { o.begins = none.data(), o.scores = nullptr; },
+                     "subsamples must select some of the 4 features; got none"));
     CHECK(refused(fastfs_stability(nullptr, &result, owner()), "n_selections must be from 2"));
 }
 

@@ -466,7 +466,7 @@ void test_foreign_bytes(const Method& m, const std::vector<double>& values) {
         }
         CHECK(refused(load(fresh, changed(0, 'F')), "a stream that fastfs_stream_save wrote; got other bytes"));
         CHECK(refused(load(fresh, changed(8, 2)), "version 1 of the format of saved streams; got version 2"));
-        CHECK(refused(load(fresh, changed(12, 99)), "the bytes are damaged"));
+        CHECK(refused(load(fresh, changed(12, 99)), "got damaged ones"));
         CHECK(refused(load(m.made(true), bytes), "got one with other arguments"));
         CHECK(refused(load(stream, bytes), "must have read no rows in this pass"));
         if (pass == 2) {
@@ -491,7 +491,7 @@ void test_wrong_states(const Method& m, const std::vector<double>& values) {
     const Rows all(m, values);
     const Owned stream = m.made(), other = m.made(true);
     CHECK(refused(fastfs_stream_merge(stream.get(), stream.get()), "stream must not be merged with itself"));
-    CHECK(refused(fastfs_stream_merge(stream.get(), other.get()), "and can't be merged"));
+    CHECK(refused(fastfs_stream_merge(stream.get(), other.get()), "to be merged; got "));
     if (m.n_passes == 2) {
         CHECK(refused(m.finish(stream), "the stream must be in its last pass; got pass 1 of 2"));
         const Owned second = at_pass(m, 2, all);
@@ -502,11 +502,12 @@ void test_wrong_states(const Method& m, const std::vector<double>& values) {
     }
     const Owned last = at_pass(m, m.n_passes, all);
     CHECK(refused(fastfs_stream_next(last.get(), nullptr),
-                  std::string("the stream is in its last pass, which ") + m.finish_name + " ends"));
+                  std::string("the stream must have passes to come; got one in its last pass, which ") + m.finish_name +
+                      " ends"));
     if (m.name != std::string("DiSC")) return;
     CHECK(all.into(last) == FASTFS_OK && m.finish(last) == FASTFS_OK);
     CHECK(state_of(last).pass_number == m.n_passes + 1);
-    const char* ended = "the stream has come to its end";
+    const char* ended = "the stream must not have come to its end";
     const std::vector<char> bytes = saved(stream);
     CHECK(refused(all.into(last), ended));
     CHECK(refused(m.finish(last), ended));
@@ -523,14 +524,14 @@ void test_foreign_blocks(const Method& m, const std::vector<double>& values) {
     CHECK(refused(narrow.into(stream), "a block of X must have " + std::to_string(m.d) + " columns"));
     const std::vector<std::int64_t> far(static_cast<std::size_t>(m.n), 7);
     rows.block.labels = far.data();
-    CHECK(refused(rows.into(stream), m.takes_labels ? "groups must lie in 0..1" : "block.labels must be null"));
+    CHECK(refused(rows.into(stream), m.takes_labels ? "groups must be from 0 to 1" : "block.labels must be null"));
     rows.block.labels = nullptr;
     if (m.takes_labels) CHECK(refused(rows.into(stream), "groups must not be null"));
     rows.block.Y = &rows.X;
     CHECK(refused(rows.into(stream), "must be null for"));
     rows.block.Y = nullptr;
     rows.block.struct_size = 4;
-    CHECK(refused(rows.into(stream), "block.struct_size is 4"));
+    CHECK(refused(rows.into(stream), "block.struct_size must be the size of the struct; got 4"));
 }
 
 // Each row comes once in each pass, in any blocks and copies.
@@ -540,19 +541,19 @@ void test_rows(const Method& m, const std::vector<double>& values) {
     for (int pass = 1; pass <= m.n_passes; ++pass) {
         const Owned stream = at_pass(m, pass, all);
         const auto end = [&] { return m.next_or_finish(stream, pass); };
-        CHECK(refused(end(), "each pass must have all " + std::to_string(m.n) + " rows; pass " + std::to_string(pass) +
-                                 " had 0 and lacks row 0"));
+        CHECK(refused(end(), "each pass must have all " + std::to_string(m.n) + " rows; got 0 in pass " +
+                                 std::to_string(pass) + ", without row 0"));
         CHECK(first.into(stream) == FASTFS_OK);
-        CHECK(refused(first.into(stream), "but row 0 has come before"));
+        CHECK(refused(first.into(stream), "once in a pass; got row 0 again"));
         Rows early(m, values, half, m.n);
         early.block.first_row = half - 1;
-        CHECK(refused(early.into(stream), "but row " + std::to_string(half - 1) + " has come before"));
+        CHECK(refused(early.into(stream), "once in a pass; got row " + std::to_string(half - 1) + " again"));
         fastfs_place place = FASTFS_PLACE_INIT;
         CHECK(fastfs_last_error_places(&place, 1) == 1 && place.kind == FASTFS_PLACE_ROW && place.number == half - 1);
         early.block.first_row = m.n;
         CHECK(refused(early.into(stream), "begins with row " + std::to_string(m.n)));
-        CHECK(refused(end(), "lacks row " + std::to_string(half)));
-        CHECK(refused(fastfs_stream_merge(stream.get(), copy_of(stream).get()), "but row 0 has come before"));
+        CHECK(refused(end(), "without row " + std::to_string(half)));
+        CHECK(refused(fastfs_stream_merge(stream.get(), copy_of(stream).get()), "once in a pass; got row 0 again"));
         // Rows that are missing can still come.
         CHECK(second.into(stream) == FASTFS_OK && end() == FASTFS_OK);
     }
@@ -708,11 +709,11 @@ void test_merged_classes() {
         }
         return "";
     };
-    CHECK(message({0, 1}) == "merged must hold a number for each of the 3 classes, not 2");
-    CHECK(message({0, 1, 1, 0}) == "merged must hold a number for each of the 3 classes, not 4");
-    CHECK(message({0, 5, 0}) == "n_merged must be from 2 to the 3 classes, not 6");
-    CHECK(message({0, -1, 1}) == "merged must lie in 0..1, but that of class 1 is -1");
-    CHECK(message({0, 2, 2}) == "merged must name each of 0..2, but no class has 1");
+    CHECK(message({0, 1}) == "merged must hold a number for each of the 3 classes; got 2");
+    CHECK(message({0, 1, 1, 0}) == "merged must hold a number for each of the 3 classes; got 4");
+    CHECK(message({0, 5, 0}) == "n_merged must be from 2 to the 3 classes; got 6");
+    CHECK(message({0, -1, 1}) == "merged must be from 0 to 1; got -1 for class 1");
+    CHECK(message({0, 2, 2}) == "merged must hold each number from 0 to 2; got no 1");
 }
 
 // Streams of ProjSe with Y, with labels, alone, and with two views.
@@ -735,13 +736,14 @@ void test_projse_views() {
     CHECK(refusal(make(3, FASTFS_PROJSE_ONE_VIEW), X.get(), Y.get(), nullptr).empty());
     CHECK(refusal(make(2, FASTFS_PROJSE_ONE_VIEW), X.get(), nullptr, labels).empty());
     CHECK(refusal(make(0, FASTFS_PROJSE_ONE_VIEW), X.get(), nullptr, nullptr).empty());
-    CHECK(refusal(make(3, FASTFS_PROJSE_ONE_VIEW), X.get(), Y.get(), labels) == "give Y or labels, not both");
+    CHECK(refusal(make(3, FASTFS_PROJSE_ONE_VIEW), X.get(), Y.get(), labels) ==
+          "one of Y and labels must be null; got both");
     CHECK(refusal(make(3, FASTFS_PROJSE_ONE_VIEW), X.get(), nullptr, nullptr) ==
-          "Y or labels are needed with every block");
+          "every block must have Y or labels; got X alone");
     CHECK(refusal(make(0, FASTFS_PROJSE_ONE_VIEW), X.get(), Y.get(), nullptr) ==
-          "a block of Y must have 0 columns, but this one has 3");
+          "a block of Y must have 0 columns; got 3");
     CHECK(refusal(make(2, FASTFS_PROJSE_TWO_VIEWS), X.get(), nullptr, labels) ==
-          "two views need Y as numbers, not as labels");
+          "block.labels must be null for FASTFS_PROJSE_TWO_VIEWS: give Y as numbers");
     fastfs_stream* none = nullptr;
     CHECK(refused(fastfs_projse_stream_new(2, 5, 3, nullptr, &none), "views must be one of FASTFS_PROJSE_ONE_VIEW"));
     CHECK(refused(fastfs_projse_stream_new(0, 5, FASTFS_PROJSE_GROUPS, nullptr, &none), "n_y"));
@@ -755,10 +757,11 @@ void test_projse_views() {
     CHECK(select(m, labelled.get(), nullptr, &of_labels) == FASTFS_OK);
     for (std::size_t f = 0; f < of_labels.size(); ++f) CHECK(std::abs(of_groups[f] - of_labels[f]) < 1e-12);
     const std::int64_t classes[] = {0, 2}, alone[] = {-1, 0};
-    CHECK(refused(select(m, groups.get(), classes, nullptr), "classes must lie in 0..1, or be -1; got 2 for group 1"));
+    CHECK(refused(select(m, groups.get(), classes, nullptr), "classes must be from -1 to 1; got 2 for group 1"));
     CHECK(refused(select(m, groups.get(), nullptr, nullptr), "classes must not be null"));
     CHECK(refused(select(m, labelled.get(), classes, nullptr), "classes must be null: this stream has no groups"));
-    CHECK(select(m, groups.get(), alone, nullptr) != FASTFS_OK && says("every column of Y is constant"));
+    CHECK(select(m, groups.get(), alone, nullptr) != FASTFS_OK &&
+          says("Y must have a column that varies; got constant ones alone"));
 }
 
 void test_all(const Method& m) {

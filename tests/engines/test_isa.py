@@ -28,9 +28,7 @@ def test_the_message_names_known_sets(isas):
 def test_a_set_of_other_machines_is_an_error(python):
     other = "avx2" if platform.machine() in ("aarch64", "arm64") else "neon"
     finished = python("import fastfs; fastfs.info()", FASTFS_ISA=other)
-    assert finished.stderr.splitlines()[-1].startswith(
-        f"ValueError: FASTFS_ISA is '{other}', but this machine has: base"
-    )
+    assert finished.stderr.splitlines()[-1].startswith("ValueError: FASTFS_ISA must be one of base")
 
 
 COMPUTE = """
@@ -246,7 +244,7 @@ def test_sets_agree_with_each_other(computed, isas):
 def test_unknown_set(python, isa):
     call = "import fastfs; fastfs.affinity([[0.0, 1.0]], sigma=1.0)"
     finished = python(call, FASTFS_ISA=isa)
-    assert finished.stderr.splitlines()[-1].startswith(f"ValueError: FASTFS_ISA is '{isa}', but this machine has: base")
+    assert finished.stderr.splitlines()[-1].endswith(f"on this machine; got '{isa}'")
 
 
 # -------------------------------------------------------------------------------------------------- the other variables

@@ -268,7 +268,7 @@ def test_nan_and_infinity_are_named(bad, form):
 
 @pytest.mark.parametrize("k", [0, -1, 8, 1000])
 def test_n_neighbors_out_of_range(k):
-    with pytest.raises(ValueError, match=f"n_neighbors must be from 1 to the 7 other features, not {k}"):
+    with pytest.raises(ValueError, match=f"n_neighbors must be from 1 to the 7 other features; got {k}"):
         fastfs.nearest_features(normal(5, 8), k)
 
 
@@ -277,7 +277,7 @@ def test_other_bad_arguments():
         fastfs.nearest_features(normal(5, 8), 2.5)
     with pytest.raises(ValueError, match="2-D"):
         fastfs.nearest_features(np.ones(5), 1)
-    with pytest.raises(ValueError, match="the number of features must be from 2 to 4e8, not 1"):
+    with pytest.raises(ValueError, match="the number of features must be from 2 to 4e8; got 1"):
         fastfs.nearest_features(normal(5, 1), 1)
 
 

@@ -344,7 +344,7 @@ def test_many_covariates():
     """More covariates than samples separate the classes; half as many needn't."""
     rng = np.random.default_rng(0)
     y = np.arange(60) % 2
-    with pytest.raises(ValueError, match="the covariates determine the labels"):
+    with pytest.raises(ValueError, match="covariates must not determine the labels"):
         Design(y, covariates=rng.normal(size=(60, 80)))
     Z = rng.normal(size=(60, 10))
     wide = np.column_stack([Z, Z[:, :5] @ rng.normal(size=(5, 20)), np.ones((60, 3))])  # of rank 10
@@ -503,21 +503,21 @@ def test_units_of_subsamples():
         ({"covariates": pd.DataFrame({"a": [*list("xyxyx"), None]})}, "covariates must not have missing .* row 5:"),
         ({"covariates": pd.DataFrame(np.ones((6, 2)), columns=["a", "a"])}, "must have unique column names"),
         ({"covariates": [1.0, 2, np.inf, 1, 2, 1]}, "covariates must be finite; got NaN or infinity in row 2:"),
-        ({"covariates": np.ones((6, 2))}, "covariates must vary, but all of them are constant"),
+        ({"covariates": np.ones((6, 2))}, "covariates must vary; got constant ones"),
         ({"covariates": np.ones((5, 2))}, "covariates must have one row for each of the 6 samples; got 5"),
         ({"covariates": np.ones((6, 2, 2))}, "covariates must be a 2-D array"),
-        ({"covariates": [0.0, 0.1, 0.2, 1, 2, 1]}, "the covariates determine the labels"),
-        ({"covariates": list("aaabbb")}, "the covariates determine the labels"),
+        ({"covariates": [0.0, 0.1, 0.2, 1, 2, 1]}, "covariates must not determine the labels"),
+        ({"covariates": list("aaabbb")}, "covariates must not determine the labels"),
         ({"groups": list("aabbcc"), "blocks": [1, 1, 2, 2, 3, 3], "y": [0, 0, 1, 1, 0, 0]}, None),
         (
             {"groups": list("aabbcc"), "blocks": [1, 2, 2, 2, 1, 1], "y": [0, 0, 1, 1, 0, 0]},
-            "group 'a' lies in the blocks 1, 2",
+            "got group 'a' in the blocks 1, 2",
         ),
         (
             {"groups": list("aabbcc"), "covariates": [1.0, 1, 2, 3, 4, 4], "y": [0, 0, 1, 1, 0, 0]},
-            "constant within groups that move as wholes, but row 2 and row 3 of one group differ",
+            "constant within groups that move as wholes; got different values for row 2 and row 3 of one group",
         ),
-        ({"y": np.arange(6) * 2.0, "covariates": np.arange(6)}, "the covariates determine the numbers of y"),
+        ({"y": np.arange(6) * 2.0, "covariates": np.arange(6)}, "covariates must not determine the numbers of y"),
         ({"y": SURVIVAL[[0, 1, 2, 3, 4, 4]], "covariates": np.arange(6)}, "such as events and times: give strata"),
     ],
 )
@@ -612,17 +612,17 @@ def test_confounded(columns, message):
         ),
         (
             {"y": [0, 0, 1, 1, 1], "groups": list("aabbb")},
-            r"there are only 2 distinct labelings \(1 \+ 1 groups\), 2 of which only exchange the names of classes, so "
+            r"there are only 2 distinct labelings \(1 \+ 1 groups\), and 2 only exchange the names of classes, so "
             "no p-value can be below 1",
         ),
         (
             {"y": [0, 0, 0, 1, 1, 1]},
-            r"there are only 20 distinct labelings \(3 \+ 3 samples\), 2 of which only exchange the names of classes, "
+            r"there are only 20 distinct labelings \(3 \+ 3 samples\), and 2 only exchange the names of classes, "
             "so no p-value can be below 0.1",
         ),
         (
             {"y": np.arange(10) % 2, "blocks": np.arange(10) // 2},
-            r"there are only 32 distinct labelings .*, 2 of which .*, so no p-value can be below 0.062",
+            r"there are only 32 distinct labelings .*, and 2 only .*, so no p-value can be below 0.062",
         ),
         (
             {"y": np.arange(14) % 2, "blocks": [1] * 6 + [2] * 6 + [3, 4]},

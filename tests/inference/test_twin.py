@@ -132,7 +132,7 @@ MISSING[[3, 7]] = [None, np.nan]
         ({"blocks": np.arange(60) % 2}, "no labeling but the true one is possible: .* of block 0 are 0.*confounded"),
         ({"groups": np.arange(60) % 2}, None),
         ({"groups": MISSING}, "groups must not have missing values; got some in the rows 3, 7"),
-        ({"covariates": np.arange(60.0) % 2}, "the covariates determine the labels"),
+        ({"covariates": np.arange(60.0) % 2}, "covariates must not determine the labels"),
     ],
 )
 def test_bad_input(parameters, message):

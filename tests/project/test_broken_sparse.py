@@ -136,11 +136,11 @@ def expected(surface, form):
     torn = "the sparse matrix is inconsistent: its indptr, indices and data don't fit each other"
     found = {
         "last": torn,
-        "middle": "indptr must not decrease, but does at position 16",
-        "negative": "indptr must not decrease, but does at position 15",
-        "decreasing": "indptr must not decrease, but does at position 16",
-        "outside": f"the sparse index 1000000 at position 7 is outside 0..{inner}",
-        "below": f"the sparse index -1000000 at position 7 is outside 0..{inner}",
+        "middle": "indptr must not decrease; got a smaller value at position 16",
+        "negative": "indptr must not decrease; got a smaller value at position 15",
+        "decreasing": "indptr must not decrease; got a smaller value at position 16",
+        "outside": f"indices of a sparse matrix must be from 0 to {inner}; got 1000000 at position 7",
+        "below": f"indices of a sparse matrix must be from 0 to {inner}; got -1000000 at position 7",
         "short": torn,
     }
     if surface == "tl.projse of Dask":  # it copies its blocks by SciPy's constructor, which finds these two

@@ -138,9 +138,17 @@ def replaced(array, value, *place):
 
 
 X_MISTAKES = {
-    "NaN": (replaced(X, np.nan, 3, 4), ValueError, r"^X contains NaN or infinity: first at row 3, column 4 \(counted"),
-    "infinity": (replaced(X, -np.inf, 3, 4), ValueError, r"^X contains NaN or infinity: first at row 3, column 4 \("),
-    "NaN in float32": (replaced(X, np.nan, 3, 4).astype(np.float32), ValueError, "first at row 3, column 4 "),
+    "NaN": (
+        replaced(X, np.nan, 3, 4),
+        ValueError,
+        r"^X must be finite; got NaN or infinity first at row 3, column 4: impute",
+    ),
+    "infinity": (
+        replaced(X, -np.inf, 3, 4),
+        ValueError,
+        r"^X must be finite; got NaN or infinity first at row 3, column 4: ",
+    ),
+    "NaN in float32": (replaced(X, np.nan, 3, 4).astype(np.float32), ValueError, "first at row 3, column 4: "),
     "masked": (np.ma.masked_greater(X, 1), ValueError, "^X has masked values: impute or drop them first"),
     "dates": (X.astype("m8[s]"), ValueError, "^X must hold numbers; got dates or durations"),
 }

@@ -157,8 +157,8 @@ class Design:
                 g = group[astray[0]]
                 spanned = [repr(block_names[b]) for b in dict.fromkeys(block[group == g].tolist())]
                 raise ValueError(
-                    f"group {group_names[g]!r} lies in the blocks {some_of(spanned)}, but groups that move as wholes "
-                    "must lie in one block: give other blocks, or leave them out"
+                    f"groups that move as wholes must lie in one block; got group {group_names[g]!r} in the blocks "
+                    f"{some_of(spanned)}: give other blocks, or leave them out"
                 )
             self._word, self._unit = "group", group
             return pool
@@ -242,7 +242,7 @@ class Design:
         if smallest > SIGNIFICANT:
             alike = ""
             if ignores_names and self.n_mirrors > 1:
-                alike = f", {self.n_mirrors} of which only exchange the names of classes"
+                alike = f", and {self.n_mirrors} only exchange the names of classes"
             messages.append(
                 f"there are only {self.n_distinct} distinct labelings ({self.describe_design()}){alike}, so no p-value "
                 f"can be below {smallest:.2g}"
@@ -374,7 +374,7 @@ class Design:
         """Fit the relation of the labels to the covariates, which labelings keep."""
         if self._true.dtype.names:
             raise ValueError(
-                "covariates need classes or one number a sample as y, but y holds several, such as events and times: "
+                "y must hold classes or one number per sample for covariates; got several, such as events and times: "
                 "give strata of the covariates as blocks"
             )
         first = np.unique(self._unit, return_index=True)[1]
@@ -382,8 +382,8 @@ class Design:
         if len(astray):
             row = int(astray[0])
             raise ValueError(
-                f"covariates must be constant within groups that move as wholes, but row {first[self._unit[row]]} and "
-                f"row {row} of one group differ: give one value for each group, such as its mean"
+                f"covariates must be constant within groups that move as wholes; got different values for row "
+                f"{first[self._unit[row]]} and row {row} of one group: give one value per group, such as its mean"
             )
         columns = np.ldexp(
             columns, -np.frexp(np.abs(columns).max(axis=0))[1]
@@ -393,7 +393,7 @@ class Design:
         spread = np.sqrt(np.mean(Z**2, axis=0))
         varies = spread > _RESIDUE * np.abs(columns).max(axis=0)
         if not varies.any():
-            raise ValueError("covariates must vary, but all of them are constant: leave them out")
+            raise ValueError("covariates must vary; got constant ones: leave them out")
         Z = Z[:, varies] / spread[varies]
         if self._is_class:
             self._fit_classes(Z)
@@ -420,7 +420,7 @@ class Design:
         swaps[:, np.arange(n_classes), np.arange(n_classes)] = -np.inf
         if swaps.max() < 0:
             raise ValueError(
-                "the covariates determine the labels, so no other labeling keeps their relation: leave out the "
+                "covariates must not determine the labels, or no other labeling keeps their relation: leave out the "
                 "covariates that separate the classes"
             )
         self._logits = logits
@@ -451,7 +451,7 @@ class Design:
         residuals = centred[:, 0] - centred[:, 1:] @ slope
         if np.abs(residuals).max() <= _RESIDUE * np.abs(y - y.mean()).max():
             raise ValueError(
-                "the covariates determine the numbers of y, so no other labeling keeps their relation: give fewer "
+                "covariates must not determine the numbers of y, or no other labeling keeps their relation: give fewer "
                 "covariates"
             )
         self._fitted = y - residuals

@@ -1457,7 +1457,7 @@ def test_kinds_of_pairs_refuse_options_of_each_other(inside, tmp_path, options, 
         (["--out", "cells.csv"], "is the input"),
         (["--permutations", "-1"], "--permutations must be a number (0: no p-values) or auto; got '-1'"),
         (["--permutations", "0", "--blocks", "g0"], "--blocks is for p-values: add --permutations"),
-        (["--ignore", "g0", *(f"--ignore=g{j}" for j in range(1, 5))], "pairs of features, but there is only one"),
+        (["--ignore", "g0", *(f"--ignore=g{j}" for j in range(1, 5))], "X must have two features or more"),
     ],
 )
 def test_pairs_refuse(arguments, words, tmp_path, inside):

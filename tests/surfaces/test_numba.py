@@ -166,7 +166,7 @@ def test_what_numba_cannot_compile_is_its_error_at_the_first_use():
     "make", [lambda d2, sigma: d2 / 0, lambda d2, sigma: math.nan, lambda d2, sigma: math.log(-d2)]
 )
 def test_values_that_are_no_numbers(make):
-    with pytest.raises(ValueError, match="the kernel returned NaN or infinity, as for features 0 and 0"):
+    with pytest.raises(ValueError, match=r"the kernel must return finite numbers; got .* for features 0 and 0"):
         fastfs.affinity(data(3, 4), kernel=kernel(make))
 
 
@@ -177,7 +177,7 @@ def test_exceptions_show_as_nan(capfd):
             raise ValueError("positive")
         return 1.0
 
-    with pytest.raises(ValueError, match="the kernel returned NaN"):
+    with pytest.raises(ValueError, match="the kernel must return finite numbers"):
         fastfs.affinity(data(3, 4), kernel=failing)
     assert capfd.readouterr().err == ""
 
@@ -187,7 +187,7 @@ def test_asymmetry_is_found():
     def crooked(d2, norm_i, norm_j, sigma):
         return norm_i
 
-    with pytest.raises(ValueError, match="the kernel is not symmetric"):
+    with pytest.raises(ValueError, match="the kernel must be symmetric"):
         fastfs.affinity(data(3, 4), kernel=crooked)
 
 

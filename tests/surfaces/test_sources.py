@@ -284,7 +284,9 @@ def test_a_value_that_is_not_finite_is_named_by_its_row_in_the_file(tmp_path, fo
         da.from_array(bad, chunks=(70, 12)).map_blocks(form),
     ):
         model = fastfs.ProjSe(1, max_memory=1 << 24)
-        with pytest.raises(ValueError, match=r"^X contains NaN or infinity: first at row 2[56]0, column [37] "):
+        with pytest.raises(
+            ValueError, match=r"^X must be finite; got NaN or infinity first at row 2[56]0, column [37]: "
+        ):
             model.fit(given, LABELS)
         assert not hasattr(model, "scores_")
 
@@ -294,7 +296,7 @@ def test_a_row_far_down_a_file_is_named(tmp_path, model):
     table = np.lib.format.open_memmap(tmp_path / "X.npy", "w+", np.float32, (750_000, 4))
     table[734_512, 2] = np.nan
     table.flush()
-    with pytest.raises(ValueError, match="first at row 734512, column 2 "):
+    with pytest.raises(ValueError, match="first at row 734512, column 2: "):
         model.fit(tmp_path / "X.npy", np.arange(750_000) % 2)
     assert not hasattr(model, "scores_")
 

@@ -49,7 +49,7 @@ int levels() { return 2; }  // NEON is part of the architecture
 int levels() { return 1; }
 #endif
 
-const Isa& choose() {
+const Isa& choose_isa() {
     const Isa* const known[] = {
         &isa_base,
 #if defined(FASTFS_X86)
@@ -67,13 +67,13 @@ const Isa& choose() {
         if (known[level]->name == std::string(wanted)) return *known[level];
         names += (level ? ", " : "") + std::string(known[level]->name);
     }
-    throw InvalidArgument({"FASTFS_ISA is '", wanted, "', but this machine has: ", names});
+    throw InvalidArgument({"FASTFS_ISA must be one of ", names, " on this machine; got '", wanted, "'"});
 }
 
 }  // namespace
 
 const Isa& isa() {
-    static const Isa& chosen = choose();
+    static const Isa& chosen = choose_isa();
     return chosen;
 }
 

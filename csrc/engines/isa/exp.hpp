@@ -56,7 +56,7 @@ struct Exp<float> {
 };
 
 // Returns exp of x <= 0, for one number or (V a register, Ints integers of its size) for several. Below kLowest, near
-// the first subnormal result, it returns 0, whatever the formula gives.
+// the first subnormal result, it returns 0 instead of the formula's value.
 template <class T, class V = T, class Ints = typename Bits<T>::Int>
 inline V exp_of(V x) {
     using E = Exp<T>;

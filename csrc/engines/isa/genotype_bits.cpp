@@ -36,7 +36,7 @@ inline W add(W& plane, W a, W b) {
     const W carry = (plane & a) | ((plane | a) & b);
     plane = plane ^ a ^ b;
 #elif defined(FASTFS_NEON)
-    const W u = plane ^ a, carry = choose(u, b, a);
+    const W u = plane ^ a, carry = select_bits(u, b, a);
     plane = u ^ b;
 #else
     const W u = plane ^ a, carry = (plane & a) | (u & b);
@@ -408,7 +408,7 @@ void add_known(const LineCounts& counts, std::int64_t n, const std::uint64_t* li
 inline HalfWord subtract(HalfWord a, HalfWord b, HalfWord& borrow) {
     const HalfWord difference = a ^ b ^ borrow;
 #if defined(FASTFS_NEON)
-    borrow = choose(HalfWord(a ^ b), b, borrow);
+    borrow = select_bits(HalfWord(a ^ b), b, borrow);
 #else
     borrow = (~a & (b | borrow)) | (b & borrow);
 #endif
@@ -446,8 +446,8 @@ void add_by_known(const std::uint64_t* lines, const std::int32_t* chosen, std::i
             const HalfWord known = subtract(HalfWord{} - static_cast<std::uint64_t>(n >> p & 1), gap, borrow[1]);
             // Known lines without the high bit, and without the low bit.
             const HalfWord not_h = subtract(known, h, borrow[2]), not_l = subtract(known, l, borrow[3]);
-            HalfWord sum = differ ? choose(high, choose(low, not_l, not_h), h) : choose(high, not_h, h);
-            carry = add(sum, differ ? high & ~low & l : choose(low, not_l, l), carry);
+            HalfWord sum = differ ? select_bits(high, select_bits(low, not_l, not_h), h) : select_bits(high, not_h, h);
+            carry = add(sum, differ ? high & ~low & l : select_bits(low, not_l, l), carry);
             store_as(highs[p] + word, HalfWord(sum & present));
             store_as(lows[p] + word, gap);
             store_as(boths[p] + word, known);

@@ -6,7 +6,7 @@
 namespace fastfs::core {
 
 // Genotypes of one sample lie in lines of 256 SNPs, at 64 bytes: 4 words of their high bits, then 4 of the low ones.
-// The codes 00, 10 and 11 then differ in as many bits as the genotypes differ by. 01 is missing.
+// The codes 00, 10 and 11 then differ in |g - h| bits, for genotypes g and h. 01 is missing.
 constexpr std::int64_t kLineSnps = 256, kLineWords = 8;
 
 // Largest number of lines of a sample that are summed in one call.

@@ -218,7 +218,7 @@ float bound_kth(const float* __restrict x, std::int64_t n, std::int64_t k) {
 #if defined(FASTFS_NEON)
 // Returns a mask: bit n is set if lane n of the registers of a panel is all ones, and not all zeros.
 inline std::uint64_t panel_bits(const Vector<float>::Ints* lanes) {
-    constexpr int kBytes = 4;  // registers whose lanes are one of bytes
+    constexpr int kBytes = 4;  // registers that fill one with their lanes as bytes
     static_assert(kPanel<float> == 3 * kBytes * Vector<float>::kLanes);
     const uint8x16_t bit = vreinterpretq_u8_u64(vdupq_n_u64(0x8040201008040201));
     uint8x16_t bits[kBytes] = {};
@@ -249,7 +249,7 @@ inline unsigned at_least(Vector<float>::Type x, Vector<float>::Type y) {
 #endif
 
 // Appends the marked entries of a row, from column b on.
-inline Hit* append(Hit* end, std::uint64_t marks, const float* row, std::int64_t a, std::int64_t b) {
+inline Hit* append_hits(Hit* end, std::uint64_t marks, const float* row, std::int64_t a, std::int64_t b) {
     for (; marks; marks &= marks - 1) {
         const std::int64_t at = b + __builtin_ctzll(marks);
         *end++ = {static_cast<std::uint16_t>(a), static_cast<std::uint16_t>(at), row[at]};
@@ -285,8 +285,8 @@ void select(const float* tile, std::int64_t ld, std::int64_t rows, std::int64_t 
                 by_col |= static_cast<std::uint64_t>(at_least(x, floor - limits)) << v;
             }
 #endif
-            row_hit = append(row_hit, by_row, row, a, b);
-            col_hit = append(col_hit, by_col, row, a, b);
+            row_hit = append_hits(row_hit, by_row, row, a, b);
+            col_hit = append_hits(col_hit, by_col, row, a, b);
         }
     }
     of_rows->end = row_hit;

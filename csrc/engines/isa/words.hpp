@@ -18,7 +18,7 @@ inline Word load_words(const std::uint64_t* from) { return *reinterpret_cast<con
 
 // Takes the bits of a where `where` is 1, and the bits of b elsewhere.
 template <class W>
-inline W choose(W where, W a, W b) {
+inline W select_bits(W where, W a, W b) {
 #if defined(FASTFS_NEON)
     return __builtin_bit_cast(W, vbslq_u64(__builtin_bit_cast(uint64x2_t, where), __builtin_bit_cast(uint64x2_t, a),
                                            __builtin_bit_cast(uint64x2_t, b)));

@@ -9,7 +9,7 @@
  *   - Sizes and indices are int64_t. The caller owns every array, which is aligned to its values: anything else is
  *     FASTFS_EINVAL. fastfs_manifest_new (chunks), fastfs_margin_new (X, distances, levels, sample_weights) and
  *     fastfs_disc_set (stream) keep pointers until their handle is freed; all other functions copy what they need.
- *   - All functions may be called from any number of threads at once, also with the same handle. But a handle must not
+ *   - All functions may be called from any number of threads together, also with the same handle. But a handle must not
  *     be freed while a call uses it. The progress callback or the kernel of a call must not use a handle that this call
  *     works on: functions then return FASTFS_EINVAL. The same holds for a handle of another type.
  *   - BLAS is held at one thread (a setting of the whole process) while a call runs, and restored when it ends.
@@ -50,7 +50,7 @@ typedef enum fastfs_status {
 /* The message of the last failed call of this thread; "" before the first. Valid until the thread's next failure. */
 FASTFS_API const char* fastfs_last_error(void);
 
-/* Things that messages name by number, counted from 0. */
+/* Things that messages name by their 0-based numbers. */
 typedef enum fastfs_place_kind {
     FASTFS_PLACE_MATRIX = 1, /* an array of the call: 0 is X, 1 is Y */
     FASTFS_PLACE_ROW = 2,
@@ -238,7 +238,7 @@ typedef struct fastfs_field {
     int32_t n_words;
     int64_t offset;      /* bytes from the start of the struct */
     const void* initial; /* its value in the _INIT macro, of this type */
-    double low;          /* bounds of a number that hold whatever else is chosen; -INFINITY and INFINITY if none */
+    double low;          /* bounds of a number that hold with any other options; -INFINITY and INFINITY if none */
     double high;
     const char* const* words; /* n_words: names for the values of an enumeration, or for values beyond the bounds */
     const int32_t* values;    /* n_words: these values */
@@ -333,13 +333,13 @@ enum {
     FASTFS_RBF = 0,         /* exp(-|x_i - x_j|^2 / (2 sigma^2)), x_i column i of X */
     FASTFS_SQEUCLIDEAN = 1, /* |x_i - x_j|^2 */
     FASTFS_LINEAR = 2,      /* x_i' x_j */
-    FASTFS_CUSTOM = 3       /* a function of the caller's */
+    FASTFS_CUSTOM = 3       /* the caller's function */
 };
 
 /* A custom kernel, called for a tile at a time. tile (n_rows x n_cols, row a at tile + a * ld) holds squared distances
  * |x_i - x_j|^2, to be overwritten by kernel values; row_norms and col_norms hold |x_i|^2 and |x_j|^2, so that x_i' x_j
  * = (row_norms[a] + col_norms[b] - tile[a * ld + b]) / 2. Values must be finite, symmetric in i and j, and positive
- * semidefinite as a matrix. Called from several threads at once; it must return: no exception, no longjmp. */
+ * semidefinite as a matrix. Called from several threads at the same time; it must return: no exception, no longjmp. */
 typedef void (*fastfs_tile_kernel)(double* tile, int64_t ld, int64_t n_rows, int64_t n_cols, const double* row_norms,
                                    const double* col_norms, double sigma, void* user);
 
@@ -386,7 +386,7 @@ FASTFS_API fastfs_status fastfs_pencil(int64_t n, double* K1, const double* K2, 
  * if you like. */
 typedef struct fastfs_manifest fastfs_manifest;
 
-/* X as one or more row chunks of equal width, all dense or all sparse, whose values must be finite. The handle keeps
+/* X as one or more row chunks of equal width, all dense or all sparse, with finite values. The handle keeps
  * pointers to the chunks' arrays, which must outlive it. keep_distances: 0, or 1 to compute the distances over all rows
  * now (8 d^2 bytes), so that each exact fit has only those of the smaller side left to do. */
 FASTFS_API fastfs_status fastfs_manifest_new(const fastfs_matrix* chunks, int64_t n_chunks, int32_t keep_distances,
@@ -542,7 +542,7 @@ FASTFS_API fastfs_status fastfs_manifest_stream_new(int64_t n_features, int64_t 
                                                     fastfs_stream** stream);
 /* Fits as fastfs_manifest_fit does, as often as you like. labels: the class of each group, or -1 for those that stay
  * out; each class has rows. Sums with the products of all pairs serve accuracy AUTO, EXACT and DOMAINS; sums with
- * landmarks AUTO and LOW_RANK, with the rank and the landmarks that they were made with, whatever the seed. */
+ * landmarks AUTO and LOW_RANK, with the rank and the landmarks that they were made with, for any seed. */
 FASTFS_API fastfs_status fastfs_manifest_stream_finish(const fastfs_stream* stream, const int64_t* labels,
                                                        int64_t n_classes, const fastfs_manifest_options* options,
                                                        const fastfs_manifest_scale* scales, int64_t n_scales,
@@ -616,7 +616,7 @@ typedef struct fastfs_projse_result {
     int64_t n_selected; /* out: at most n_select, and at most the rank */
     int64_t rank;       /* out: of the targets' kernel; -1 if there are no targets and more could be selected */
     double sigma;       /* out: RBF and custom: the scale used */
-    double* scores;     /* out, one a candidate, before any choice; 0 for columns of zeros (constants, if centred) */
+    double* scores;     /* out, one per candidate, before any choice; 0 for columns of zeros (constants, if centred) */
     int64_t* selected;  /* out, in order of choice; this and the next arrays hold n_select, the first n_selected set */
     double* selection_scores; /* out: the score of each choice at that moment */
     double* gaps;             /* out: selection score less the best rival's */
@@ -626,10 +626,10 @@ typedef struct fastfs_projse_result {
 } fastfs_projse_result;
 #define FASTFS_PROJSE_RESULT_INIT {sizeof(fastfs_projse_result), 0, 0, 0, 0, 0.0, NULL, NULL, NULL, NULL, NULL, NULL}
 
-/* Selects columns of X that together explain the targets: Y (n_rows x n_y, dense), or labels (one a row, in
+/* Selects columns of X that together explain the targets: Y (n_rows x n_y, dense), or labels (one per row, in
  * 0..n_classes - 1), or, if both are NULL, X itself. O(n_rows n_y (n_y + 2 n_x)) time and 8 n_y (n_y + 2 n_x) bytes;
- * without targets, and beyond the span of the targets, O(n_select n_x (n_rows + n_select)) time and 8 n_select n_x bytes
- * more. Errors name the column. */
+ * without targets, and beyond the span of the targets, O(n_select n_x (n_rows + n_select)) time and 8 n_select n_x
+ * bytes more. Errors name the column. */
 FASTFS_API fastfs_status fastfs_projse(const fastfs_matrix* X, const fastfs_matrix* Y, const int64_t* labels,
                                        int64_t n_classes, const fastfs_projse_options* options, const fastfs_run* run,
                                        fastfs_projse_result* result);
@@ -641,7 +641,7 @@ FASTFS_API fastfs_status fastfs_projse_kernels(int64_t n_y, int64_t n_x, const d
 
 /* The scores before any choice of many labelings of the same rows, with the linear kernel: X is read once for all of
  * them. labels: n_labelings x n_rows, in 0..n_classes - 1; scores, out: n_labelings x n_cols. Uses `center` and
- * `normalize` of the options. O(n_labelings n_classes n_rows n_cols) time; up to 32 MiB beside a copy of X of up to 64.
+ * `normalize` of the options. O(n_labelings n_classes n_rows n_cols) time; up to 32 MiB, and a copy of X of up to 64.
  */
 FASTFS_API fastfs_status fastfs_projse_label_scores(const fastfs_matrix* X, const int64_t* labels, int64_t n_labelings,
                                                     int64_t n_classes, const fastfs_projse_options* options,
@@ -651,7 +651,7 @@ FASTFS_API fastfs_status fastfs_projse_label_scores(const fastfs_matrix* X, cons
 enum {
     FASTFS_PROJSE_ONE_VIEW = 0,  /* Y with n_y columns, or labels in 0..n_y - 1; if n_y = 0, X alone */
     FASTFS_PROJSE_TWO_VIEWS = 1, /* as ONE_VIEW, with all that from_y (from numbers) and `beyond` need; X not sparse */
-    FASTFS_PROJSE_GROUPS = 2     /* labels are groups of rows, 0..n_y - 1, whose classes finish takes: X not CSC */
+    FASTFS_PROJSE_GROUPS = 2     /* labels are groups of rows, 0..n_y - 1, and finish takes their classes: X not CSC */
 };
 
 /* fastfs_projse from blocks of rows. A stream keeps sums in double precision, 8 n_y (n_y + n_x) bytes, from which
@@ -704,10 +704,10 @@ typedef struct fastfs_margin_options {
     int32_t ramp;    /* FASTFS_RAMP_* */
     double ramp_low;
     double ramp_high;
-    const int64_t* levels;   /* n_cols: 0 for numbers; for categories how many there are, whose codes 0..levels - 1 the
-                                column holds, and which differ by 0 or 1; NULL: all numbers */
-    const double* distances; /* n_rows x n_rows, row-major, symmetric, at most 1e100, used by the RELIEF family but
-                                RELIEF instead of those of X; NULL: none */
+    const int64_t* levels; /* n_cols: 0 for numbers; for categories their number: the column holds codes 0..levels - 1,
+                              which differ by 0 or 1; NULL: all numbers */
+    const double* distances;      /* n_rows x n_rows, row-major, symmetric, at most 1e100, used by the RELIEF family but
+                                     RELIEF instead of those of X; NULL: none */
     const double* sample_weights; /* n_rows, 1e-100 to 1e100 (float32: 1e-20 to 1e20): a weight w counts like w
                                      such samples; NULL: 1 each */
 } fastfs_margin_options;
@@ -751,7 +751,7 @@ enum {                       /* d: distances of a sample to the others; T, S: th
        FASTFS_SURF = 3,      /* near: d < T, far: d > T, with T of all pairs */
        FASTFS_SWRF = 4, /* near: d < T - dead_band S, far: d > T + dead_band S, weighed by a sigmoid of the distance
                            to that bound in units of S */
-       FASTFS_MU_RELIEF = 5, /* of each class those whose distance differs most from the mean of that class */
+       FASTFS_MU_RELIEF = 5, /* of each class those at the distances farthest from the mean of that class */
        FASTFS_RRELIEFF = 6   /* the nearest of all, weighed by rank; for numbers and times as targets */
 };
 
@@ -769,18 +769,18 @@ enum { /* T and S of SWRF */
 
 typedef struct fastfs_relief_options {
     size_t struct_size;
-    int32_t method;        /* FASTFS_RELIEF to FASTFS_RRELIEFF */
-    int32_t closed_form;   /* RELIEF: 0 for Algorithm 1; 1 for the weights that maximise the margin, of norm 1 */
-    int64_t n_neighbors;   /* RELIEFF, MU_RELIEF: hits, and misses of each other class; RRELIEFF: of all; >= 1 */
-    int64_t n_targets;     /* number of samples whose neighbours are used, drawn at random, at least 50 of each class
-                              if that has them, and weighted back to the shares of the classes; 0: all */
-    uint64_t seed;         /* of that draw */
-    int32_t far;           /* SURF, MULTISURF, SWRF: 1 to use far samples too, with the opposite sign */
-    int32_t radius;        /* SWRF: FASTFS_RADIUS_* */
-    double dead_band;      /* SWRF: >= 0 */
-    double sigma;          /* RRELIEFF: the r-th nearest of n_neighbors weighs exp(-(r / sigma)^2); > 0 */
-    int32_t target;        /* FASTFS_TARGET_* */
-    const double* y;       /* NUMBER, SURVIVAL: n_rows */
+    int32_t method;      /* FASTFS_RELIEF to FASTFS_RRELIEFF */
+    int32_t closed_form; /* RELIEF: 0 for Algorithm 1; 1 for the weights that maximise the margin, of norm 1 */
+    int64_t n_neighbors; /* RELIEFF, MU_RELIEF: hits, and misses of each other class; RRELIEFF: of all; >= 1 */
+    int64_t n_targets;   /* number of samples with neighbours that are used, drawn at random, at least 50 of each class
+                            if that has them, and weighted back to the shares of the classes; 0: all */
+    uint64_t seed;       /* of that draw */
+    int32_t far;         /* SURF, MULTISURF, SWRF: 1 to use far samples too, with the opposite sign */
+    int32_t radius;      /* SWRF: FASTFS_RADIUS_* */
+    double dead_band;    /* SWRF: >= 0 */
+    double sigma;        /* RRELIEFF: the r-th nearest of n_neighbors weighs exp(-(r / sigma)^2); > 0 */
+    int32_t target;      /* FASTFS_TARGET_* */
+    const double* y;     /* NUMBER, SURVIVAL: n_rows */
     const int32_t* events; /* SURVIVAL: n_rows */
     const double* priors;  /* RELIEFF, MU_RELIEF: n_classes, positive; NULL: shares of the samples */
 } fastfs_relief_options;
@@ -846,9 +846,9 @@ typedef struct fastfs_im4e_options {
     double tol;                  /* >= 0: the iteration stops if the cost changes by no more than this share */
     const double* class_factors; /* imIM4E: of each class, > 0; NULL: 1 */
     const double* start;         /* n_cols, >= 0: the weights to start from, normalised; NULL: all equal */
-    int64_t n_anchors;           /* samples whose margins a step adds up, drawn anew for each step; 0: all. The weights
-                                    of steps are averaged: step t has the share max(1 / t, 1 / 4) */
-    uint64_t seed;               /* of these draws */
+    int64_t n_anchors; /* samples with margins that a step adds up, drawn anew for each step; 0: all. The weights
+                          of steps are averaged: step t has the share max(1 / t, 1 / 4) */
+    uint64_t seed;     /* of these draws */
 } fastfs_im4e_options;
 #define FASTFS_IM4E_OPTIONS_INIT \
     {sizeof(fastfs_im4e_options), 1.0, FASTFS_MARGIN_SIGMA_AUTO, 10, 1e-4, NULL, NULL, 0, 0}
@@ -898,7 +898,7 @@ typedef struct fastfs_immigrate_options {
     int64_t n_features;         /* how many, if features is given */
     const double* start;        /* one for each of these (n_cols, if features is NULL): W starts as this diagonal,
                                    normalised; NULL: all equal */
-    const double* start_matrix; /* or as this symmetric matrix of so many rows and columns, which has no negative
+    const double* start_matrix; /* or as this symmetric matrix of features x features, which has no negative
                                    eigenvalue unless clip is 1; NULL */
 } fastfs_immigrate_options;
 #define FASTFS_IMMIGRATE_OPTIONS_INIT  \
@@ -1067,7 +1067,7 @@ typedef struct fastfs_disc_result {
     int32_t warnings; /* FASTFS_DISC_*, added up */
     int32_t reserved;
     int64_t n_features;
-    int64_t n_vectors; /* as many as the space allows: at most those asked for */
+    int64_t n_vectors; /* at most those asked for: limited by the space */
     int64_t n_components;
     int64_t n_connected;    /* components of the graph */
     int64_t n_differential; /* leading vectors that are not trivial and make the scores */
@@ -1108,9 +1108,9 @@ typedef struct fastfs_disc_result {
      NULL,                       \
      0.0}
 
-/* Finds features whose graph differs between sets: an array of two or more, struct_size bytes apart, as are results,
- * one for each set. Dense: O(p^2 n) time and 8 p^2 bytes a set, p features; knn: O(p^2 n) time and O(p n_neighbors)
- * bytes; lists: a few per cent of the time of knn, and 4 p n bytes more. */
+/* Finds features with graphs that differ between sets: an array of two or more, struct_size bytes apart, as are
+ * results, one for each set. Dense: O(p^2 n) time and 8 p^2 bytes a set, p features; knn: O(p^2 n) time and O(p
+ * n_neighbors) bytes; lists: a few per cent of the time of knn, and 4 p n bytes more. */
 FASTFS_API fastfs_status fastfs_disc_fit(const fastfs_disc_set* sets, int64_t n_sets,
                                          const fastfs_disc_options* options, const fastfs_run* run,
                                          fastfs_disc_result* results, fastfs_fitted** fitted);
@@ -1123,7 +1123,7 @@ FASTFS_API fastfs_status fastfs_disc_graph(const fastfs_fitted* fitted, int64_t 
  * pass, which keeps the products of all pairs of features (some 4 n_cols^2 bytes a group). With more of them, groups of
  * up to 256 rows are kept as they are; of larger ones the first pass makes a sketch of 256 rows (2 KB a feature and
  * group), by which each feature gets candidates for its nearest ones: four for each neighbor, and at least 120. If
- * there are such groups, a second pass computes the products of candidates exactly, of which the nearest are the
+ * there are such groups, a second pass computes the products of candidates exactly, and the nearest of them are the
  * neighbors of the graph knn. options: graph DENSE (one pass only) or KNN, without scaling; bandwidth_neighbors,
  * n_neighbors and seed are those of the fit. labels: the group of each of all rows, 0..n_groups - 1, each at least
  * once. */
@@ -1136,7 +1136,7 @@ FASTFS_API fastfs_status fastfs_disc_stream_finish(fastfs_stream* stream, const 
 
 /* How well groups of features are cut off from the others by the graph of each set, which is made as for a fit: the
  * normalised cut, cut / volume of the group + cut / volume of the rest, by the affinities that the random walk takes.
- * groups: n_groups x n_features, 1 for members and 0 for others, of which each group needs both; cuts: n_groups x
+ * groups: n_groups x n_features, 1 for members and 0 for others: each group needs both; cuts: n_groups x
  * n_sets. */
 FASTFS_API fastfs_status fastfs_disc_cuts(const fastfs_disc_set* sets, int64_t n_sets,
                                           const fastfs_disc_options* options, const int64_t* groups, int64_t n_groups,
@@ -1302,26 +1302,26 @@ typedef struct fastfs_differential_correlation_result {
     double* correlations; /* n_pairs x 2: in class 0 and in class 1 */
     double* z;            /* n_pairs: difference of Fisher's transforms, class 0 less class 1, over its deviation */
     double* pvalues;      /* n_pairs: family-wise, step-down; NULL without labelings */
-    double* scores;       /* one a column of X: the sum of |z| over its pairs; 0 for columns that aren't chosen */
+    double* scores;       /* one per column of X: the sum of |z| over its pairs; 0 for columns that aren't chosen */
     double* null_maxima;  /* n_labelings: the largest |z| */
-    int32_t* constant;    /* one a column of X: 1 if it was chosen, but is constant in a class */
+    int32_t* constant;    /* one per column of X: 1 if it was chosen, but is constant in a class */
     int64_t* copies; /* the first pairs of copies, by columns: n_copies of them, FASTFS_CORRELATION_LISTED at most */
-    int32_t* rare;   /* one a column of X: 1 if it is compared, and more than three fourths of a class
+    int32_t* rare;   /* one per column of X: 1 if it is compared, and more than three fourths of a class
                         share a value: then p-values of wholes are too small if the shares differ */
 } fastfs_differential_correlation_result;
 #define FASTFS_DIFFERENTIAL_CORRELATION_RESULT_INIT \
     {sizeof(fastfs_differential_correlation_result), 0, 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL}
 
-/* Finds the pairs of features whose correlation differs most between two classes: labels are 0 or 1, at least four of
- * each. Features are standardised within the true classes (FASTFS_SPEARMAN: their ranks). For each labeling, the
- * samples of a true class then get the mean and the deviation that the labeling before finds in the class of this
+/* Finds the pairs of features with the correlations that differ most between two classes: labels are 0 or 1, at least
+ * four of each. Features are standardised within the true classes (FASTFS_SPEARMAN: their ranks). For each labeling,
+ * the samples of a true class then get the mean and the deviation that the labeling before finds in the class of this
  * number, so labelings come in random order. If a fourth of a class share a value, and `wholes` is 0, places within the
  * true classes (ties in random order) take the part of values, and each class of a labeling gets the values of a true
  * class in their order. z takes correlations as at most 1 - 1e-12 in magnitude (FASTFS_SPEARMAN: 1 - 6 / (n^3 - n), n
  * the size of the smaller class).
- * p-values are 1 + the labelings whose largest |z|, over all pairs but the stronger ones, reaches that of the pair,
- * divided by 1 + n_labelings. Takes O(n_rows n_features^2 (1 + n_labelings)) time and O(n_rows n_features) memory: no
- * table of pairs is stored. A sparse X becomes a dense table of doubles. */
+ * p-values are 1 + the labelings with a largest |z|, over all pairs but the stronger ones, that reaches that of the
+ * pair, divided by 1 + n_labelings. Takes O(n_rows n_features^2 (1 + n_labelings)) time and O(n_rows n_features)
+ * memory: no table of pairs is stored. A sparse X becomes a dense table of doubles. */
 FASTFS_API fastfs_status fastfs_differential_correlation(const fastfs_matrix* X, const int64_t* labels,
                                                          const fastfs_differential_correlation_options* options,
                                                          const fastfs_run* run,
@@ -1355,24 +1355,24 @@ typedef struct fastfs_interaction_result {
     size_t struct_size;
     int64_t n_pairs;      /* at most that of the options */
     int64_t n_tested;     /* pairs that have a test */
-    int64_t n_copies;     /* pairs left out: of x_i and x_j one determines the other, beside the covariates */
+    int64_t n_copies;     /* pairs left out: of x_i and x_j one determines the other, given the covariates */
     int64_t n_products;   /* pairs left out: their product is a linear function of both and the covariates */
     int64_t n_explained;  /* pairs left out: the target determines one of them, or both determine the target */
     int64_t degrees;      /* of freedom of the target: the first of F */
     int64_t rest_degrees; /* of freedom of what is left: the second of F */
     int64_t* pairs;       /* n_pairs x 2: columns of X, the lower one first, or of X and of `other`; by descending F,
                              then by columns */
-    double* statistics;   /* n_pairs: F of the product beside both columns and the covariates */
+    double* statistics;   /* n_pairs: F of the product, given both columns and the covariates */
     double* effects;      /* n_pairs: the coefficient of the product, in standard deviations of the target (two classes:
                              1 for the second one) per product of standard deviations; NaN with more than two classes */
     double* errors;       /* n_pairs: its standard error */
     double* pvalues;      /* n_pairs: family-wise, step-down; NULL without labelings */
-    double* scores;       /* one a column of X: the largest F of its pairs; 0 for columns without pairs */
-    double* other_scores; /* one a column of `other`, or NULL without it */
+    double* scores;       /* one per column of X: the largest F of its pairs; 0 for columns without pairs */
+    double* other_scores; /* one per column of `other`, or NULL without it */
     double* null_maxima;  /* n_labelings: the largest F */
-    int32_t* constant;    /* one a column of X: 1 if it was chosen, but doesn't vary beside the
+    int32_t* constant;    /* one per column of X: 1 if it was chosen, but doesn't vary given the
                              covariates */
-    int32_t* other_constant; /* one a column of `other`, or NULL */
+    int32_t* other_constant; /* one per column of `other`, or NULL */
     int64_t* excluded;       /* the first pairs left out, by columns: all of them, or FASTFS_INTERACTION_LISTED */
 } fastfs_interaction_result;
 #define FASTFS_INTERACTION_RESULT_INIT  \
@@ -1399,9 +1399,9 @@ typedef struct fastfs_interaction_result {
 /* Finds the pairs of features that say more about a target together than each alone: pairs of columns of X or, unless
  * `other` is NULL, of a column of X and one of `other`, which has the same rows. The statistic is the partial F of the
  * product x_i x_j in the linear model of the target on x_i, x_j, their product and the covariates, with 1 and n - 4 -
- * n_covariates degrees of freedom. labels: classes 0..n_classes - 1, each at least once, whose F has n_classes - 1
+ * n_covariates degrees of freedom. labels: classes 0..n_classes - 1, each at least once: F has n_classes - 1
  * degrees; or y: numbers. One of the two is NULL. Columns are standardised, which changes no F. p-values are 1 + the
- * labelings whose largest F, over all pairs but the stronger ones, reaches that of the pair, divided by 1 +
+ * labelings with a largest F, over all pairs but the stronger ones, that reaches that of the pair, divided by 1 +
  * n_labelings. Takes O(n_rows n_features^2 (5 + n_covariates + n_labelings)) time, with c classes c - 1 times the
  * labelings, and O(n_rows n_features) memory: no table of pairs is stored. A sparse X becomes a dense table of doubles.
  */
@@ -1427,24 +1427,24 @@ typedef struct fastfs_snp_pairs_options {
 typedef struct fastfs_snp_pairs_result {
     size_t struct_size;
     int64_t n_pairs;     /* at most that of the options */
-    int64_t n_tested;    /* the pairs of chosen SNPs of which two genotypes or more occur */
+    int64_t n_tested;    /* the pairs of chosen SNPs with two genotypes or more */
     int64_t* pairs;      /* n_pairs x 2: columns of X, the lower one first; by descending statistic, then by columns */
     double* statistics;  /* n_pairs: the likelihood ratio */
     int64_t* degrees;    /* n_pairs: (r - 1)(s - 1), where r and s are the numbers of genotypes that occur */
     int64_t* tables;     /* n_pairs x 3 x 3 x 2: samples by the genotypes of both SNPs (0, 1, 2) and by class */
     double* pvalues;     /* n_pairs: family-wise, step-down; NULL without labelings */
     double* null_maxima; /* n_labelings: the largest statistic */
-    int32_t* constant;   /* one a column of X: 1 if it was chosen, but fewer than two genotypes occur */
+    int32_t* constant;   /* one per column of X: 1 if it was chosen, but fewer than two genotypes occur */
 } fastfs_snp_pairs_result;
 #define FASTFS_SNP_PAIRS_RESULT_INIT {sizeof(fastfs_snp_pairs_result), 0, 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL}
 
-/* Finds the pairs of SNPs whose genotypes interact in their effect on a class: X holds genotypes (FASTFS_GENOTYPE),
+/* Finds the pairs of SNPs that interact in their effect on a class: X holds genotypes (FASTFS_GENOTYPE),
  * labels are 0 or 1. The statistic is twice the difference of log-likelihoods of the full table of two genotypes and
  * the class, from the samples that have both genotypes, and of the table without a three-way term: logistic regression
  * of the class on both genotypes as factors against the full model. Under that model it is asymptotically chi^2 with
- * `degrees`. p-values are 1 + the labelings whose largest statistic, over all pairs but the stronger ones, reaches that
- * of the pair, divided by 1 + n_labelings. Takes O(n_rows n_snps^2 (1 + n_labelings)) time, 64 samples an operation,
- * and n_rows n_snps / 4 bytes, with missing genotypes 3/8: no table of pairs is stored. */
+ * `degrees`. p-values are 1 + the labelings with a largest statistic, over all pairs but the stronger ones, that
+ * reaches that of the pair, divided by 1 + n_labelings. Takes O(n_rows n_snps^2 (1 + n_labelings)) time, 64 samples an
+ * operation, and n_rows n_snps / 4 bytes, with missing genotypes 3/8: no table of pairs is stored. */
 FASTFS_API fastfs_status fastfs_snp_pairs(const fastfs_matrix* X, const int64_t* labels,
                                           const fastfs_snp_pairs_options* options, const fastfs_run* run,
                                           fastfs_snp_pairs_result* result, fastfs_fitted** fitted);
@@ -1456,9 +1456,9 @@ typedef struct fastfs_ld_clumps_options {
     size_t struct_size;
     double r2;                  /* SNPs of a larger squared correlation with its lead join a clump, from 0 to 1 */
     int64_t window;             /* largest distance from the lead, in the unit of positions, >= 0 */
-    int64_t n_clumps;           /* stop after so many; 0: when each SNP has one */
-    const int64_t* positions;   /* one a column of X, from 0 to 2^50 */
-    const int64_t* chromosomes; /* one a column of X, or NULL if all are on one */
+    int64_t n_clumps;           /* number after which to stop; 0: when each SNP has one */
+    const int64_t* positions;   /* one per column of X, from 0 to 2^50 */
+    const int64_t* chromosomes; /* one per column of X, or NULL if all are on one */
 } fastfs_ld_clumps_options;
 #define FASTFS_LD_CLUMPS_OPTIONS_INIT {sizeof(fastfs_ld_clumps_options), 0.5, 250000, 0, NULL, NULL}
 
@@ -1466,15 +1466,15 @@ typedef struct fastfs_ld_clumps_result {
     size_t struct_size;
     int64_t n_clumps;
     int64_t* leads;  /* n_clumps: the columns that lead, by descending score */
-    int64_t* clumps; /* one a column of X: the number of its clump, or -1 */
+    int64_t* clumps; /* one per column of X: the number of its clump, or -1 */
 } fastfs_ld_clumps_result;
 #define FASTFS_LD_CLUMPS_RESULT_INIT {sizeof(fastfs_ld_clumps_result), 0, NULL, NULL}
 
-/* Walks down the ranking of SNPs by their scores (one a column of X, not NaN): each SNP that is in no clump yet leads a
- * new one, which takes the SNPs in no clump on the same chromosome, within the window, whose squared correlation with
- * the lead exceeds r2. X holds genotypes (FASTFS_GENOTYPE); correlations are of copies of an allele, over the samples
- * that have both genotypes, where PLINK's --clump correlates haplotypes. Time grows with the SNPs in a window: with
- * positions that are all equal, with the square of their number. */
+/* Walks down the ranking of SNPs by their scores (one per column of X, not NaN): each SNP that is in no clump yet leads
+ * a new one, which takes the SNPs in no clump on the same chromosome, within the window, if their squared correlation
+ * with the lead exceeds r2. X holds genotypes (FASTFS_GENOTYPE); correlations are of copies of an allele, over the
+ * samples that have both genotypes, where PLINK's --clump correlates haplotypes. Time grows with the SNPs in a window:
+ * with positions that are all equal, with the square of their number. */
 FASTFS_API fastfs_status fastfs_ld_clumps(const fastfs_matrix* X, const double* scores,
                                           const fastfs_ld_clumps_options* options, const fastfs_run* run,
                                           fastfs_ld_clumps_result* result, fastfs_fitted** fitted);
@@ -1490,7 +1490,7 @@ typedef struct fastfs_design_options {
     int64_t n_samples;              /* >= 1 */
     const int64_t* labels;          /* n_samples, in 0..n_labels - 1; NULL with numbers */
     int64_t n_labels;               /* >= 1; some may not occur */
-    const double* numbers;          /* n_samples, finite: numbers that are no classes; NULL with labels */
+    const double* numbers;          /* n_samples, finite: numbers, not classes; NULL with labels */
     const int64_t* blocks;          /* n_samples, in 0..n_blocks - 1, or NULL */
     int64_t n_blocks;               /* of these, >= 1 */
     const int64_t* groups;          /* n_samples, in 0..n_groups - 1, or NULL */
@@ -1500,7 +1500,7 @@ typedef struct fastfs_design_options {
     const char* const* label_names; /* n_labels, n_blocks, n_groups: UTF-8 names for messages; NULL: their numbers */
     const char* const* block_names;
     const char* const* group_names;
-    int32_t records;        /* 1: labels number records, such as events with times, that are no classes */
+    int32_t records;        /* 1: labels number records, such as events with times, not classes */
     int32_t keeps_names;    /* 1: exchanging the names of two classes changes the scores to test */
     int64_t n_permutations; /* labelings to compare with the true one, >= 0; all others if there are no more */
     uint64_t seed;          /* of labelings and subsamples */
@@ -1538,9 +1538,9 @@ typedef struct fastfs_design_facts {
     int64_t n_weaknesses;        /* parts of the design that contribute nothing */
     int64_t n_warnings;          /* what a test of this design should tell its user; first its weaknesses */
     const char* const* warnings; /* n_warnings sentences */
-    const char* drawn;           /* for subsamples: what is drawn as a whole, "sample", "group" or "block" */
+    const char* drawn;           /* for subsamples: the kind that is drawn as a whole, "sample", "group" or "block" */
     int64_t n_drawn;             /* number of these */
-    int64_t n_strata;            /* combinations of class and block, each of which keeps its share */
+    int64_t n_strata;            /* combinations of class and block, which keep their shares */
     const int64_t* drawn_units;  /* n_samples: the one of each sample, in 0..n_drawn - 1 */
     const int64_t* strata;       /* n_drawn: the stratum of each, in 0..n_strata - 1 */
 } fastfs_design_facts;
@@ -1570,8 +1570,8 @@ typedef struct fastfs_design_facts {
 FASTFS_API fastfs_status fastfs_design_get(const fastfs_design* design, fastfs_design_facts* facts);
 
 /* Writes the labelings first..first + count - 1, count x n_samples: `labels`, or, of a design of numbers, `numbers`;
- * the other one is NULL. Each depends on its number and on the seed alone. If facts.exact, there are n_labelings, none
- * of which is the true one; otherwise they are draws, of which there may be more. They are those of Python's fastfs for
+ * the other one is NULL. Each depends on its number and on the seed alone. If facts.exact, there are n_labelings, all
+ * different from the true one; otherwise they are draws, and there may be more. They are those of Python's fastfs for
  * this seed. FASTFS_EINVAL, with the sentence of facts.confounded, if there are none. */
 FASTFS_API fastfs_status fastfs_design_labelings(const fastfs_design* design, int64_t first, int64_t count,
                                                  const fastfs_run* run, int64_t* labels, double* numbers);
@@ -1609,7 +1609,7 @@ typedef struct fastfs_null_options {
 } fastfs_null_options;
 #define FASTFS_NULL_OPTIONS_INIT {sizeof(fastfs_null_options), 0, NULL, NAN, 0, 0, 0, FASTFS_FDR_BH, NULL}
 
-/* The scores under the labelings of a design: what is as likely as the true scores, if labels say nothing. */
+/* The scores under the labelings of a design: scores as likely as the true ones, if labels say nothing. */
 typedef struct fastfs_null fastfs_null;
 
 /* Copies what it needs of the design. Keeps 8 n_features bytes a labeling if all of them fit into half of the budget of
@@ -1626,7 +1626,7 @@ FASTFS_API fastfs_status fastfs_null_add(fastfs_null* null, const double* scores
                                          int64_t count, int64_t* next);
 
 /* All pointers are valid until the null is freed. Before *next of fastfs_null_add is -1, only n_features, exact and
- * n_passes are set, and the arrays are NULL. A feature whose scores don't depend on labels is degenerate: its z is
+ * n_passes are set, and the arrays are NULL. A feature with scores that don't depend on labels is degenerate: its z is
  * 0, its p-values are 1. */
 typedef struct fastfs_null_result {
     size_t struct_size;

@@ -1,4 +1,4 @@
-// fastfs.hpp: fastfs for C++17. Header only, over the C interface of fastfs.h, whose comments it doesn't repeat.
+// fastfs.hpp: fastfs for C++17. Header only, over the C interface of fastfs.h; comments there aren't repeated here.
 //
 //     fastfs::matrix X(values, n_samples, n_features);                 // row-major double or float, not copied
 //     auto results = fastfs::manifest(X).fit(labels, n_classes);       // throws std::invalid_argument, std::bad_alloc
@@ -64,7 +64,7 @@ inline void check(fastfs_status status) {
         case FASTFS_EEXIST:
             throw std::logic_error(message);
         default:
-            throw std::runtime_error("fastfs met a defect of its own: " + message);
+            throw std::runtime_error("fastfs has a defect:  " + message);
     }
 }
 
@@ -130,7 +130,7 @@ class matrix {
         return m;
     }
 
-    // So many rows of a dense matrix, by their places: for disc_samples.
+    // Returns n_rows rows of a dense matrix, by their places: for disc_samples.
     matrix rows(const std::int64_t* list, std::int64_t n_rows) const {
         matrix m(*this);
         m.m_.n_rows = n_rows;
@@ -231,8 +231,8 @@ class fitted {
 using stream_state = fastfs_stream_state;
 using block = fastfs_block;
 
-// A table in blocks of rows: see fastfs_stream. relief_stream and its like make one; relief_stream_finish and its like
-// give its result.
+// A table in blocks of rows: see fastfs_stream. relief_stream and the other streams make one; relief_stream_finish and
+// the others give its result.
 class stream {
   public:
     template <class Create, class = decltype(std::declval<Create>()(static_cast<fastfs_stream**>(nullptr)))>
@@ -413,7 +413,7 @@ class manifest {
         return results;
     }
 
-    // The same into arrays of the caller's, of the sizes in the plan of these options.
+    // Does the same with the caller's arrays, of the sizes in the plan of these options.
     void fit(const std::int64_t* labels, std::int64_t n_classes, const std::vector<manifest_scale>& scales,
              const manifest_options& options, std::vector<fastfs_manifest_result>& results,
              const run& how = default_run()) const {
@@ -472,7 +472,7 @@ using projse_options = fastfs_projse_options;
 inline projse_options default_projse_options() { return FASTFS_PROJSE_OPTIONS_INIT; }
 
 struct projse_result {
-    std::vector<double> scores;                            // one a candidate
+    std::vector<double> scores;                            // one per candidate
     std::vector<std::int64_t> selected;                    // in order of choice
     std::vector<double> selection_scores, gaps, captured;  // of each choice
     std::vector<double> explained;                         // of each choice, beyond the targets' span; else empty
@@ -594,7 +594,7 @@ inline fitted<relief_result> relief_stream_finish(const stream& of, const std::v
     const stream_state state = of.state();
     if (!merged.empty() && static_cast<std::int64_t>(merged.size()) != state.n_groups) {
         throw invalid_argument("merged must hold a number for each of the " + std::to_string(state.n_groups) +
-                                   " classes, not " + std::to_string(merged.size()),
+                                   " classes; got " + std::to_string(merged.size()),
                                {});
     }
     std::int64_t n_merged = 0;
@@ -841,7 +841,7 @@ inline interaction_options default_interaction_options() { return FASTFS_INTERAC
 
 using interaction_result = fastfs_interaction_result;
 
-// other: null, or the table whose columns are paired with those of X. labels: the class of each sample, or y: its
+// other: null, or the table with columns to be paired with those of X. labels: the class of each sample, or y: its
 // number; the other one is null.
 inline fitted<interaction_result> interaction_scan(const matrix& X, const matrix* other, const std::int64_t* labels,
                                                    const double* y,

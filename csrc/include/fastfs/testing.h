@@ -14,7 +14,7 @@ extern "C" {
 FASTFS_API fastfs_status fastfs_exp_seconds(int32_t dtype, int64_t n, int32_t repeats, double* seconds);
 
 /* I-KDR's F of the reduced problem for a kernel (n x n, float32 or float64) at A (n x n_components), with
- * options.lambdas[0], and its gradient (n x n_components; may be NULL); evaluated so many times. */
+ * options.lambdas[0], and its gradient (n x n_components; may be NULL); evaluated `repeats` times. */
 FASTFS_API fastfs_status fastfs_ikdr_evaluate(const fastfs_matrix* K, const int64_t* labels, int64_t n_classes,
                                               const fastfs_ikdr_options* options, const double* A, int32_t repeats,
                                               const fastfs_run* run, double* objective, double* gradient);

@@ -309,7 +309,4 @@ def describe_not_finite(X: Any, name: str = "X") -> str | None:
     first = first_not_finite(X)
     if first is None:
         return None
-    return (
-        f"{name} contains NaN or infinity: first at row {first[0]}, column {first[1]} (counted from 0); impute or drop "
-        "it first"
-    )
+    return f"{name} must be finite; got NaN or infinity first at row {first[0]}, column {first[1]}: impute or drop it"

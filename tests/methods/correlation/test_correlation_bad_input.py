@@ -24,9 +24,9 @@ def compare(X=X, y=y, **parameters):
     [
         ({"y": ["a"] * 20}, ValueError, "at least two classes; got one class"),
         ({"y": ["a", "b", "c", "d"] * 5}, ValueError, "compares two classes; got 4, a, b, c and 1 more"),
-        ({"y": ["a"] * 17 + ["b"] * 3}, ValueError, "samples in each class, but class 'b' has 3: give more samples"),
+        ({"y": ["a"] * 17 + ["b"] * 3}, ValueError, "each class must have four samples or more; got 3 of class 'b'"),
         ({"y": y[:-1]}, ValueError, "one label for each of the 20 samples"),
-        ({"X": X[:, :1]}, ValueError, "pairs of features, but there is only one"),
+        ({"X": X[:, :1]}, ValueError, "X must have two features or more"),
         ({"features": []}, ValueError, "features must name at least two columns, which make a pair; got 0"),
         ({"features": [3]}, ValueError, "at least two columns"),
         ({"features": [3, 6]}, ValueError, "column numbers from 0 to 5"),
@@ -41,7 +41,7 @@ def compare(X=X, y=y, **parameters):
         ({"n_permutations": "many"}, ValueError, "n_permutations must be 'auto' or an integer; got 'many'"),
         ({"blocks": ["u"] * 19}, ValueError, "blocks must have one value for each of the 20 samples"),
         ({"blocks": y}, ValueError, "confounded"),
-        ({"X": np.ones((20, 6))}, ValueError, "two features that vary in both classes, but 0 of 6 do"),
+        ({"X": np.ones((20, 6))}, ValueError, "two features or more that vary in both classes; got 0 of 6"),
         ({"X": [["u"] * 6] * 20}, ValueError, "must hold numbers"),
         ({"X": X + 1j}, ValueError, "complex"),
     ],
@@ -56,7 +56,7 @@ def test_refused(change, error, words):
 def test_not_finite(value, dtype):
     bad = X.astype(dtype)
     bad[7, 2] = value
-    with pytest.raises(ValueError, match="X contains NaN or infinity: first at row 7, column 2"):
+    with pytest.raises(ValueError, match="X must be finite; got NaN or infinity first at row 7, column 2"):
         compare(bad)
 
 

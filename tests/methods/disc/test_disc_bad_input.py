@@ -26,17 +26,20 @@ def with_value(X, row, column, value):
 
 BAD = {
     "one set": (lambda: fastfs.disc([A], **HOW), "two sets or more, which DiSC compares; got 1"),
-    "other features": (lambda: fastfs.disc([A, B[:, :30]], **HOW), "same features.*set 0 has 40.*set 1 has 30"),
+    "other features": (lambda: fastfs.disc([A, B[:, :30]], **HOW), "same features; got 40 of set 0 and 30 of set 1"),
     "an empty set": (lambda: fastfs.disc([A, B[:0]], **HOW), "each set must have samples; got none in set 1"),
-    "three features": (lambda: fastfs.disc([A[:, :3], B[:, :3]], **HOW), "DiSC needs from 4 .* but set 0 has 3"),
-    "NaN": (lambda: fastfs.disc([A, with_value(B, 3, 7, np.nan)], **HOW), "set 1 contains NaN.*row 3, column 7"),
+    "three features": (lambda: fastfs.disc([A[:, :3], B[:, :3]], **HOW), "set 0 must have from 4 to 4e8 .*; got 3"),
+    "NaN": (
+        lambda: fastfs.disc([A, with_value(B, 3, 7, np.nan)], **HOW),
+        "set 1 must be finite; got NaN.*row 3, column 7",
+    ),
     "infinity in CSR": (
         lambda: fastfs.disc([sparse.csr_matrix(with_value(A, 2, 5, np.inf)), B], **HOW),
-        "set 0 contains NaN.*row 2, column 5",
+        "set 0 must be finite; got NaN.*row 2, column 5",
     ),
     "NaN, scaled": (
         lambda: fastfs.disc([A, with_value(B, 3, 7, np.nan)], scaling="standard", **HOW),
-        "set 1 contains NaN.*row 3, column 7",
+        "set 1 must be finite; got NaN.*row 3, column 7",
     ),
     "no room": (
         lambda: fastfs.disc([A, B], **HOW | {"n_components": 39}),
@@ -59,10 +62,10 @@ BAD = {
     "vectors": (lambda: fastfs.disc([A, B], n_vectors=0), "n_vectors must be at least 1"),
     "too many differential": (
         lambda: fastfs.disc([A, B], **HOW | {"n_differential": 5}),
-        "n_differential must lie between 1 and n_vectors=4, but is 5",
+        "n_differential must be from 1 to n_vectors = 4; got 5",
     ),
     "none differential": (lambda: fastfs.disc([A, B], **HOW | {"n_differential": 0}), "got 0"),
-    "density": (lambda: fastfs.disc([A, B], density=1.5, **HOW), r"density must lie in \[0, 1\], but is 1.5"),
+    "density": (lambda: fastfs.disc([A, B], density=1.5, **HOW), r"density must lie in \[0, 1\]; got 1.5"),
     "graph": (
         lambda: fastfs.disc([A, B], graph="hnsw", **HOW),
         "graph must be 'knn', 'dense' or 'lists'",
@@ -72,15 +75,15 @@ BAD = {
     "scaling": (lambda: fastfs.disc([A, B], scaling="max", **HOW), "scaling must be 'standard' or None"),
     "scaled sparse": (
         lambda: fastfs.disc([sparse.csr_matrix(A), B], scaling="standard", **HOW),
-        "would fill sparse X",
+        "X must be dense for scaling='standard'",
     ),
     "all equal": (
         lambda: fastfs.disc([A, np.tile(B[:, :1], 40)], **HOW),
-        "all features of set 1 are equal",
+        "features of set 1 must differ",
     ),
     "all equal, knn": (
         lambda: fastfs.disc([np.zeros_like(A), B], graph="knn", n_neighbors=6, **HOW),
-        "all features of set 0 are equal",
+        "features of set 0 must differ",
     ),
     "dense and wide": (
         lambda: fastfs.disc([np.zeros((2, 20_001), "f")] * 2, graph="dense", **HOW),
@@ -88,7 +91,7 @@ BAD = {
     ),
     "too many sets": (
         lambda: fastfs.disc([A, B] * 20, **HOW | {"n_components": 1}),
-        "^DiSC of 40 sets needs at least 41 features, but there are 40: compare fewer sets",
+        "^X must have at least 41 features for 40 sets; got 40: compare fewer sets",
     ),
     "1-D": (lambda: fastfs.disc([A[0], B[0]], **HOW), "2-D"),
     "words": (lambda: fastfs.disc([A.astype(str).tolist(), np.array([["a"] * 40])], **HOW), "numbers"),
@@ -139,17 +142,20 @@ def set_value(W, i, j, value):
 
 
 BAD_GRAPHS = {
-    "not square": (lambda: graph()[:15], r"set 1 must be a square CSR matrix, but is 15 x 20"),
+    "not square": (lambda: graph()[:15], r"set 1 must be a square CSR matrix; got a CSR matrix of 15 x 20"),
     "other features": (lambda: graph(p=18), "same features"),
-    "not symmetric": (lambda: graph(lambda W: set_value(W, 3, 5, 0.9)), "W of set 1 must be symmetric, but row 3"),
+    "not symmetric": (
+        lambda: graph(lambda W: set_value(W, 3, 5, 0.9)),
+        "W of set 1 must be symmetric; got different values for column 3",
+    ),
     "negative": (
         lambda: graph(lambda W: (set_value(W, 3, 5, -1), set_value(W, 5, 3, -1))),
-        "not negative, but features 3 and 5 of set 1 have -1",
+        "not negative; got -1 for column 3 and column 5 of set 1",
     ),
-    "NaN": (lambda: graph(lambda W: set_value(W, 3, 3, np.nan)), "NaN or infinity|features 3 and 3"),
+    "NaN": (lambda: graph(lambda W: set_value(W, 3, 3, np.nan)), "NaN or infinity|column 3 and column 3"),
     "a feature without affinities": (
         lambda: graph(lambda W: (W[4].fill(0), W[:, 4].fill(0))),
-        "feature 4 of set 1 has affinities that add up to 0",
+        "positive, finite sum for each feature; got 0 for column 4 of set 1",
     ),
     "3-D": (lambda: np.ones((2, 20, 20)), "2-D"),
 }
@@ -165,13 +171,13 @@ def test_graphs(case):
 
 def test_graphs_whose_sums_have_no_inverse():
     for factor, total in ((1e-320, r"\d\.?\d*e-3"), (1e308, "inf")):
-        message = f"feature 0 of set 1 .* add up to {total}.*multiply them by a constant"
+        message = f"finite sum for each feature; got {total}.* for column 0 of set 1: multiply them by a constant"
         with pytest.raises(ValueError, match=message):
             fastfs.disc(graphs=[graph(), factor * graph()], n_components=3)
 
 
 def test_scaled_graphs():
-    with pytest.raises(ValueError, match="scaling has no use"):
+    with pytest.raises(ValueError, match="if set 0 has affinities"):
         fastfs.disc(graphs=[graph(), graph()], n_components=3, scaling="standard")
 
 

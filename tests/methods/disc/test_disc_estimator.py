@@ -135,7 +135,7 @@ def test_not_finite_names_rows_of_X(options):
     bad = X.copy()
     row = np.flatnonzero(Y == 1)[4]
     bad[row, 7] = np.inf
-    with pytest.raises(ValueError, match=rf"^X contains NaN or infinity: first at row {row}, column 7 \("):
+    with pytest.raises(ValueError, match=rf"^X must be finite; got NaN or infinity first at row {row}, column 7: "):
         DiSC(**HOW | options).fit(bad, Y)
 
 
@@ -152,7 +152,7 @@ def test_meta_features_of_bad_input():
     bad = X.copy()
     bad[3, 4] = np.nan
     for form in (np.asarray, sparse.csr_matrix):
-        with pytest.raises(ValueError, match="X contains NaN or infinity: first at row 3, column 4"):
+        with pytest.raises(ValueError, match="X must be finite; got NaN or infinity first at row 3, column 4"):
             estimator.meta_features(form(bad))
     with pytest.raises(ValueError, match="fill sparse X"):
         DiSC(scaling="standard", **HOW).fit(X, Y).meta_features(sparse.csr_matrix(X))
@@ -231,11 +231,11 @@ BAD = {
     "no labels": (lambda: DiSC(**HOW).fit(X, None), "requires y to be passed"),
     "row of the table": (
         lambda: DiSC(**HOW).fit(np.where(np.arange(120 * 50).reshape(120, 50) == 61 * 50 + 4, np.nan, X), Y),
-        "X contains NaN or infinity: first at row 61, column 4",
+        "X must be finite; got NaN or infinity first at row 61, column 4",
     ),
     "names of classes": (
         lambda: DiSC(**HOW).fit(np.where((Y == 1)[:, None], 1.0, X), np.where(Y == 1, "ill", "well")),
-        "all features of class ill are equal",
+        "features of class ill must differ",
     ),
     "groups": (lambda: DiSC(n_groups=51, **HOW).fit(X, Y), "n_groups must lie between 1 and the 50 features"),
     "too many to select": (lambda: DiSC(51, **HOW).fit(X, Y), "n_features_to_select must lie between 1 and 50"),
@@ -243,7 +243,7 @@ BAD = {
     "jobs": (lambda: DiSC(n_jobs=0, **HOW).fit(X, Y), "n_jobs must not be 0"),
     "scaled sparse": (
         lambda: DiSC(scaling="standard", **HOW).fit(sparse.csr_matrix(X), Y),
-        "would fill sparse X",
+        "X must be dense for scaling='standard'",
     ),
 }
 
@@ -439,7 +439,7 @@ def test_cuts_of_other_samples_and_names():
         model.cuts(X[:, :49], np.array(["a", "b"])[Y])
     with pytest.raises(ValueError, match="the fit must have groups; got none"):
         DiSC(**HOW).fit(X, Y).cuts(X, Y)
-    with pytest.raises(ValueError, match="a group needs features in it and beside it, but group 0 has 50 of 50"):
+    with pytest.raises(ValueError, match="a group must have some of the 50 features, not all; got 50 in group 0"):
         DiSC(**HOW, n_groups=1, drop_largest=False).fit(X, Y).cuts(X, Y)
     assert DiSC(**HOW, n_groups=1).fit(X, Y).cuts(X, Y).shape == (0, 2)
 

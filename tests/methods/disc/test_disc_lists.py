@@ -250,13 +250,13 @@ def test_the_seed_decides_the_lists():
 
 def test_sparse_is_refused():
     sets = [sparse.csr_matrix(modules(20, 50, s)) for s in range(2)]
-    with pytest.raises(ValueError, match="graph lists needs a dense X, but that of set 0 is sparse: give a dense one"):
+    with pytest.raises(ValueError, match="X of set 0 must be dense for graph='lists'; got a sparse X: make it dense"):
         fastfs.disc(sets, graph="lists", **HOW)
 
 
 def test_equal_features():
     sets = [np.zeros((20, 3000), "f"), modules(20, 3000)]
-    with pytest.raises(ValueError, match="all features of set 0 are equal"):
+    with pytest.raises(ValueError, match="features of set 0 must differ"):
         fastfs.disc(sets, graph="lists", **HOW)
 
 

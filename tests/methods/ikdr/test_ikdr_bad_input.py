@@ -124,7 +124,7 @@ def test_bad_parameters(call, case):
     "options, error, parts",
     [
         ({"rho": 0.0}, ValueError, ["rho"]),
-        ({"rho": np.inf}, ValueError, ["rho must be a finite number above 0, not inf"]),
+        ({"rho": np.inf}, ValueError, ["rho must be a finite number above 0; got inf"]),
         ({"progress": 1}, TypeError, ["progress"]),
         ({"n_threads": 1.5}, TypeError, ["n_threads"]),
         ({"n_threads": -1}, ValueError, ["n_threads"]),
@@ -147,7 +147,7 @@ def test_bad_parameters_of_the_function(options, error, parts):
         (
             {"start": changed(np.full((40, 2), 1 / 40), 3, 1, np.nan)},
             ValueError,
-            ["start A must be finite", "row 3, column 1 (counted from 0) is nan"],
+            ["start A must be finite", "got nan at row 3, column 1"],
         ),
         ({"start": (np.full((40, 2), 1 / 40), np.ones(5) / 5)}, ValueError, ["weights of start", "(6,)", "(5,)"]),
         ({"start": (np.full((40, 2), 1 / 40), np.ones(6))}, ValueError, ["weights"]),
@@ -171,7 +171,7 @@ def test_a_start_nearly_on_the_simplex_will_do():
 def test_bad_paths():
     with pytest.raises(ValueError, match="lams must hold at least one lambda"):
         fastfs.ikdr_path(X, Y, [])
-    with pytest.raises(ValueError, match="lam must be a number of at least 0, not -1"):
+    with pytest.raises(ValueError, match="lam must be a number of at least 0; got -1"):
         fastfs.ikdr_path(X, Y, [0.1, -1])
     with pytest.raises(TypeError, match=r"lams must be a sequence of numbers; got 0\.1: for a single one take ikdr"):
         fastfs.ikdr_path(X, Y, 0.1)

@@ -572,7 +572,7 @@ def test_defaults_on_the_command_line(table, command):
         (["--method-option=width=wide"], "width must be 'mean_squared', 'mean' or a positive number; got 'wide'"),
         (["--method-option=solver=newton"], "solver must be 'projected_gradient' or 'admm'"),
         (["--method-option=tau=0"], "tau must be"),
-        (["--n-components=61"], "n_components must lie between 1 and the 60 samples"),
+        (["--n-components=61"], "n_components must be from 1 to the 60 samples"),
         (["--method-option=groups=all"], "groups=all leaves no features to rank"),
         (["--method-option=kernel=precomputed"], "kernel=precomputed leaves no features to rank"),
         (["--n-components=2", "--method-option=n_components=3"], "are the same"),

@@ -26,7 +26,7 @@ def scan(X=X, y=y, **parameters):
         (
             {"y": np.ones(30), "target_type": "number", "n_permutations": 0},
             ValueError,
-            "y must vary, but all of its numbers are equal",
+            "y must vary; got equal numbers",
         ),
         ({"y": y[:-1]}, ValueError, "each of the 30 samples"),
         ({"y": np.r_[y[:-1], np.nan]}, ValueError, "y has no number (nan) for sample 29"),
@@ -35,8 +35,8 @@ def scan(X=X, y=y, **parameters):
         ({"y": y, "target_type": "class"}, ValueError, "y must hold classes; got values such as"),
         ({"y": None}, ValueError, "y is None"),
         ({"target_type": "ordinal"}, ValueError, "target_type must be"),
-        ({"X": X[:, :1]}, ValueError, "takes pairs of features, but there is only one"),
-        ({"X": X[:4], "y": y[:4]}, ValueError, "needs at least 5 samples for this target"),
+        ({"X": X[:, :1]}, ValueError, "X must have two features or more"),
+        ({"X": X[:4], "y": y[:4]}, ValueError, "X must have at least 5 samples for this target"),
         ({"features": []}, ValueError, "features must name at least two columns"),
         ({"features": [3]}, ValueError, "at least two columns"),
         ({"features": [3, 6]}, ValueError, "column numbers from 0 to 5"),
@@ -50,14 +50,14 @@ def scan(X=X, y=y, **parameters):
         ({"blocks": ["u"] * 19}, ValueError, "blocks must have one value for each of the 30 samples"),
         ({"y": LABELS, "blocks": LABELS}, ValueError, "confounded"),
         ({"blocks": LABELS, "n_permutations": 0}, ValueError, "n_permutations must be above 0 with blocks"),
-        ({"covariates": y}, ValueError, "the covariates determine the numbers of y"),
+        ({"covariates": y}, ValueError, "covariates must not determine the numbers of y"),
         ({"covariates": y, "n_permutations": 0}, ValueError, "determine the"),
         ({"covariates": np.full(30, np.nan)}, ValueError, "covariates must not have missing values"),
-        ({"covariates": rng.normal(size=(30, 26)), "n_permutations": 0}, ValueError, "needs at least 31 samples"),
+        ({"covariates": rng.normal(size=(30, 26)), "n_permutations": 0}, ValueError, "X must have at least 31 samples"),
         ({"with_table": X[:-1]}, ValueError, "X and with_table must have the same rows; got 30 and 29"),
-        ({"with_table": np.ones((30, 2))}, ValueError, "that vary beside the covariates, but 6 of 6 and 0 of 2 do"),
+        ({"with_table": np.ones((30, 2))}, ValueError, "that vary besides the covariates; got 6 of 6 and 0 of 2"),
         ({"with_table": X[:, 0]}, ValueError, "2-D array"),
-        ({"X": np.ones((30, 6))}, ValueError, "needs two features that vary beside the covariates, but 0 of 6 do"),
+        ({"X": np.ones((30, 6))}, ValueError, "two features or more that vary besides the covariates; got 0 of 6"),
         ({"X": [["u"] * 6] * 30}, ValueError, "must hold numbers"),
         ({"X": X + 1j}, ValueError, "complex"),
         ({"max_memory": 1000, "n_permutations": 0}, MemoryError, "give fewer features or a smaller n_pairs"),
@@ -73,9 +73,9 @@ def test_refused(change, error, words):
 def test_not_finite(value, form):
     bad = X.copy()
     bad[7, 2] = value
-    with pytest.raises(ValueError, match=r"^X contains NaN or infinity: first at row 7, column 2"):
+    with pytest.raises(ValueError, match=r"^X must be finite; got NaN or infinity first at row 7, column 2"):
         scan(form(bad))
-    with pytest.raises(ValueError, match=r"^with_table contains NaN or infinity: first at row 7, column 2"):
+    with pytest.raises(ValueError, match=r"^with_table must be finite; got NaN or infinity first at row 7, column 2"):
         scan(with_table=form(bad))
 
 

@@ -341,7 +341,7 @@ def test_a_feature_that_a_kernel_leaves_out_has_no_score() -> None:
 def test_an_indefinite_kernel_is_refused_by_domains(place: tuple[int, int], value: float) -> None:
     K1, K2 = gaussian_kernels(900)[-1]
     K2[place] = K2[place[::-1]] = value
-    with pytest.raises(np.linalg.LinAlgError, match="K2 is not positive semidefinite"):
+    with pytest.raises(np.linalg.LinAlgError, match="K2 must be positive semidefinite"):
         fastfs.manifest_from_kernels(K1, K2, accuracy="domains")
 
 

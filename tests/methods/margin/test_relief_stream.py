@@ -249,13 +249,13 @@ def test_bytes_of_other_streams_are_refused():
     with pytest.raises(ValueError, match="dtype of the first"):
         single.merge(b)
     twice = copy.copy(b)
-    with pytest.raises(ValueError, match="each row must come once in a pass, but row 130 has come before"):
+    with pytest.raises(ValueError, match="each row must come once in a pass; got row 130 again"):
         twice.update(X[:130], 130, Run(1))
-    with pytest.raises(ValueError, match="each row must come once in a pass, but row 130 has come before"):
+    with pytest.raises(ValueError, match="each row must come once in a pass; got row 130 again"):
         twice.merge(b)
     with pytest.raises(ValueError, match="must have read no rows in this pass; got 270 rows"):
         twice.load(b.save())
-    with pytest.raises(ValueError, match="each pass must have all 400 rows; pass 1 had 270 and lacks row 0"):
+    with pytest.raises(ValueError, match="each pass must have all 400 rows; got 270 in pass 1, without row 0"):
         twice.next(Run(1))
     second = stream()
     second.update(X, 0, Run(1))
@@ -287,28 +287,31 @@ def test_bytes_of_other_streams_are_refused():
 
 def test_the_core_says_what_is_wrong():
     state, run, none = stream(), Run(1), np.empty(0, np.int64)
-    with pytest.raises(ValueError, match=r"^each pass must have all 400 rows; pass 1 had 0 and lacks row 0"):
+    with pytest.raises(ValueError, match=r"^each pass must have all 400 rows; got 0 in pass 1, without row 0"):
         state.next(run)
     with pytest.raises(ValueError, match=r"^the stream must be in its last pass; got pass 1 of 2"):
         state.finish(none, run)
-    with pytest.raises(ValueError, match=r"14 columns, but this one has 13$"):
+    with pytest.raises(ValueError, match=r"14 columns; got 13$"):
         state.update(X[:, 1:], 0, run)
-    with pytest.raises(ValueError, match=r"^X must have 400 rows, but this block of 400 begins with row 1$"):
+    with pytest.raises(ValueError, match=r"^X must have 400 rows; got a block of 400 that begins with row 1$"):
         state.update(X, 1, run)
     with pytest.raises(ValueError, match="dense or CSR"):
         state.update(sp.csc_matrix(X), 0, run)
     with pytest.raises(ValueError, match="must not be merged with itself"):
         state.merge(state)
-    with pytest.raises(ValueError, match="made with different arguments"):
+    with pytest.raises(ValueError, match="made with the arguments of stream"):
         state.merge(stream(seed=1))
     state.update(X[:100], 0, run)
     with pytest.raises(ValueError, match="dtype of the first"):
         state.update(X[100:].astype(np.float32), 100, run)
     state.update(X[100:], 100, run)
     state.next(run)
-    with pytest.raises(ValueError, match="the stream is in its last pass, which fastfs_relief_stream_finish ends"):
+    with pytest.raises(
+        ValueError,
+        match="the stream must have passes to come; got one in its last pass, which fastfs_relief_stream_finish ends",
+    ):
         state.next(run)
-    with pytest.raises(ValueError, match="pass 2 had 0"):
+    with pytest.raises(ValueError, match="got 0 in pass 2"):
         state.finish(none, run)
     with pytest.raises(ValueError, match="n_targets must be from 1 to the 400"):
         stream(n_targets=401)
@@ -412,7 +415,7 @@ def test_what_blocks_do_not_take():
         model.fit(blocks(X), X[:, 0])
     with pytest.raises(ValueError, match="labels of all rows"):
         model.fit(blocks(X), iter([LABELS]))
-    with pytest.raises(ValueError, match="sparse X is for ReliefF, scaled by range"):
+    with pytest.raises(ValueError, match="X must be dense for RELIEF and for scaling by variance"):
         fastfs.ReliefF(n_targets=50, scaling="standard").fit(blocks(sp.csr_matrix(X)), LABELS)
 
 

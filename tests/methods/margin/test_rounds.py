@@ -339,7 +339,7 @@ BAD = {
         X,
         "scores_ of Recorder must have shape (12,), one score per feature; got (1,)",
     ),
-    "NaN": (ReliefF(), np.where(np.isin(X, X[3, 4]), np.nan, X), "first at row 3, column 4 (counted from 0)"),
+    "NaN": (ReliefF(), np.where(np.isin(X, X[3, 4]), np.nan, X), "first at row 3, column 4: impute"),
     "y": (ReliefF(), X[1:], "y must have one label for each of the 59 samples of X; got 60"),
     "parameter": (ReliefF(n_neighbors=0), X, "n_neighbors must be at least 1; got 0"),
     "no features": (ReliefF(), X[:, :0], "X has 0 feature(s) (shape=(60, 0)) while a minimum of 1 is required"),
@@ -360,7 +360,7 @@ def test_bad_input(wrap, mistake):
 def test_a_bad_value_has_the_row_and_column_of_the_whole_table(wrap, inner):
     data = X.copy()
     data[3, 10] = np.nan
-    with pytest.raises(ValueError, match=r"row 3, column 10 \(counted from 0\)") as caught:
+    with pytest.raises(ValueError, match=r"row 3, column 10: impute") as caught:
         wrap(inner).fit(data, Y)
     numbers = {place.kind: place.number for place in places(caught.value)}
     assert (numbers["row"], numbers["column"]) == (3, 10)
@@ -371,7 +371,7 @@ def test_a_bad_target_has_its_own_column(column):
     """Its number isn't that of a column of the subset."""
     targets = RNG.normal(size=(60, 6))
     targets[7, column] = np.nan
-    with pytest.raises(ValueError, match=rf"in subset 0: Y contains .* row 7, column {column} \(") as caught:
+    with pytest.raises(ValueError, match=rf"in subset 0: Y must be finite; got .* row 7, column {column}: ") as caught:
         VLS(ProjSe(1), subsets="pairs", subset_size=4).fit(X, targets)
     assert about_targets(caught.value)
 

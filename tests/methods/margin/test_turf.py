@@ -145,5 +145,5 @@ def test_errors_name_the_round():
 
     data = np.column_stack([X[:, :6], np.ones((50, 6))])
     data[:, :6] = np.arange(50)[:, None] % 3 + 0.01 * X[:, :6]
-    with pytest.raises(ValueError, match=r"^in round 2: X needs a feature that varies, but all 6"):
+    with pytest.raises(ValueError, match=r"^in round 2: X must have a feature that varies; got 6"):
         TuRF(Preferring(), step=6, n_features_to_select=3).fit(data, np.arange(50) % 3)

@@ -189,13 +189,15 @@ def test_errors_name_the_subset_and_the_column_of_X():
     data = X.copy()
     data[:, 5:] = np.where(np.arange(23) < 10, 1.0, data)[:, 5:]
     subsets = [range(8), range(5, 10), range(23)]
-    with pytest.raises(ValueError, match=r"^in subset 1: X needs a feature that varies, but all 5"):
+    with pytest.raises(ValueError, match=r"^in subset 1: X must have a feature that varies; got 5"):
         VLS(IM4E(), subsets=subsets).fit(data, Y)
     data[4, 17] = np.nan
-    with pytest.raises(ValueError, match=r"^in subset 1: X contains NaN or infinity: first at row 4, column 17 \(coun"):
+    with pytest.raises(
+        ValueError, match=r"^in subset 1: X must be finite; got NaN or infinity first at row 4, column 17: impute"
+    ):
         VLS(IM4E(), subsets=[range(8), range(8, 23)]).fit(data, Y)
     with pytest.raises(
-        ValueError, match=r"^in round 1, subset 1: X contains NaN or infinity: first at row 4, column 17"
+        ValueError, match=r"^in round 1, subset 1: X must be finite; got NaN or infinity first at row 4, column 17"
     ):
         TuRF(VLS(IM4E(), subsets=[range(8), range(8, 23)])).fit(data, Y)
 

@@ -151,13 +151,13 @@ BAD = {
         np.where(np.arange(6) == 2, np.nan, tables()[0]),
         tables()[1],
         {},
-        "X contains NaN or infinity: first at row 0, column 2",
+        "X must be finite; got NaN or infinity first at row 0, column 2",
     ),
     "NaN in Y": (
         tables()[0],
         np.where(np.arange(4) == 1, np.inf, tables()[1]),
         {},
-        "Y contains NaN or infinity: first at row 0, column 1",
+        "Y must be finite; got NaN or infinity first at row 0, column 1",
     ),
     "constant": (np.ones((50, 3)), tables()[1], {}, "X must have a column that varies; got equal samples"),
     "1-D": (np.ones(50), tables()[1], {}, "X must be a 2-D array"),
@@ -184,7 +184,10 @@ def test_bad_tables(function, name):
             lambda X, Y: fastfs.canonical_correlations(X, Y, test=(X, Y[:, :2])),
             "the 6 and 4 columns of X and Y; got 6 and 2",
         ),
-        (lambda X, Y: fastfs.canonical_correlations(X, Y, test=(X, np.full_like(Y, np.nan))), "Y of test contains NaN"),
+        (
+            lambda X, Y: fastfs.canonical_correlations(X, Y, test=(X, np.full_like(Y, np.nan))),
+            "Y of test must be finite; got NaN",
+        ),
     ],
 )
 def test_bad_parameters(call, part):

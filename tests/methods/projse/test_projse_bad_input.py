@@ -46,8 +46,8 @@ def test_scikit_learn_checks(estimator):
 
 
 BAD_DATA = {
-    "NaN in X": (changed(X, 7, 2, np.nan), Y, ValueError, ["X contains NaN", "row 7, column 2"]),
-    "infinity in X": (changed(X, 0, 5, np.inf), Y, ValueError, ["X contains", "row 0, column 5"]),
+    "NaN in X": (changed(X, 7, 2, np.nan), Y, ValueError, ["X must be finite; got NaN", "row 7, column 2"]),
+    "infinity in X": (changed(X, 0, 5, np.inf), Y, ValueError, ["X must be finite", "row 0, column 5"]),
     "NaN in float32": (changed(X, 7, 2, np.nan).astype("f4"), Y.astype("f4"), ValueError, ["row 7, column 2"]),
     "NaN by column": (np.asfortranarray(changed(X, 39, 2, np.nan)), Y, ValueError, ["row 39, column 2"]),
     "NaN in CSR": (sp.csr_matrix(changed(X, 7, 2, np.nan)), Y, ValueError, ["row 7, column 2"]),
@@ -55,9 +55,14 @@ BAD_DATA = {
     "NaN with labels": (changed(X, 7, 2, np.nan), LABELS, ValueError, ["row 7, column 2"]),
     "NaN without target": (changed(X, 7, 2, np.nan), None, ValueError, ["row 7, column 2"]),
     "NaN in few samples without target": (changed(X, 3, 2, np.nan)[:4], None, ValueError, ["row 3, column 2"]),
-    "NaN in Y": (X, changed(Y, 7, 2, np.nan), ValueError, ["Y contains NaN", "row 7, column 2"]),
-    "NaN in a wide Y": (X[:5], changed(RNG.normal(size=(5, 9)), 4, 8, np.nan), ValueError, ["Y contains", "column 8"]),
-    "NaN in a 1-D y": (X, changed(Y, 7, 0, np.nan)[:, 0], ValueError, ["Y contains NaN", "row 7"]),
+    "NaN in Y": (X, changed(Y, 7, 2, np.nan), ValueError, ["Y must be finite; got NaN", "row 7, column 2"]),
+    "NaN in a wide Y": (
+        X[:5],
+        changed(RNG.normal(size=(5, 9)), 4, 8, np.nan),
+        ValueError,
+        ["Y must be finite", "column 8"],
+    ),
+    "NaN in a 1-D y": (X, changed(Y, 7, 0, np.nan)[:, 0], ValueError, ["Y must be finite; got NaN", "row 7"]),
     "overflow": (changed(X, 7, 2, 1e200), Y, ValueError, ["column 2", "X", "overflow"]),
     "underflow": (X * np.where(np.arange(6) == 2, 1e-160, 1), Y, ValueError, ["column 2", "X", "underflow"]),
     "squares of zero": (X * np.where(np.arange(6) == 2, 1e-200, 1), Y, ValueError, ["column 2", "X", "underflow"]),
@@ -78,14 +83,14 @@ BAD_DATA = {
     "3-D Y": (X, Y[None], ValueError, ["y must", "3"]),
     "complex Y": (X, Y + 1j, ValueError, ["complex"]),
     "no columns in Y": (X, Y[:, :0], ValueError, ["Y", "0"]),
-    "a zero target": (X, 0 * Y, ValueError, ["every column of Y is zero"]),
-    "zero X": (0 * X, Y, ValueError, ["every column of X is zero"]),
-    "zero sparse X": (sp.csr_matrix(0 * X), Y, ValueError, ["every column of X is zero"]),
-    "zero X without target": (0 * X, None, ValueError, ["every column of X is zero"]),
+    "a zero target": (X, 0 * Y, ValueError, ["Y must have a column that isn't zero; got zeros alone"]),
+    "zero X": (0 * X, Y, ValueError, ["X must have a column that isn't zero; got zeros alone"]),
+    "zero sparse X": (sp.csr_matrix(0 * X), Y, ValueError, ["X must have a column that isn't zero; got zeros alone"]),
+    "zero X without target": (0 * X, None, ValueError, ["X must have a column that isn't zero; got zeros alone"]),
     "strings as targets": (X, Y.astype(str), ValueError, []),
     "labels in a column": (X, np.array([["a"], ["b"]] * 20), ValueError, ["y must hold numbers", "1-D"]),
     "complex numbers in a 1-D y": (X, Y[:, 0] + 1j, ValueError, ["y must be real"]),
-    "infinity in a 1-D y": (X, np.where(LABELS == 1, np.inf, LABELS), ValueError, ["Y contains", "row 1"]),
+    "infinity in a 1-D y": (X, np.where(LABELS == 1, np.inf, LABELS), ValueError, ["Y must be finite", "row 1"]),
     "masked Y": (X, np.ma.masked_greater(Y, 1), ValueError, ["y has masked values"]),
     "a number as y": (X, 3, ValueError, ["y must be a 1-D array", "int"]),
     "a dict as y": (X, {1: 2}, ValueError, ["y must be a 1-D array", "dict"]),
@@ -116,9 +121,9 @@ def test_bad_X(call, A):
 
 @rotating(1, form=[np.asarray, np.asfortranarray, sp.csr_matrix, sp.csc_matrix], call=[function, estimator])
 def test_constant_columns_when_centred(call, form):
-    with pytest.raises(ValueError, match="every column of X is constant"):
+    with pytest.raises(ValueError, match="X must have a column that varies; got constant ones alone"):
         call(form(np.full((40, 6), 0.1)), Y, center=True)
-    with pytest.raises(ValueError, match="every column of Y is constant"):
+    with pytest.raises(ValueError, match="Y must have a column that varies; got constant ones alone"):
         call(form(X), np.full((40, 3), 0.1), center=True)
 
 
@@ -156,7 +161,7 @@ def test_bad_parameters(call, case):
 
 @pytest.mark.parametrize("targets", [np.ones((40, 3)) * [[1.0]], np.repeat(Y[:, :1], 3, axis=1)])
 def test_no_distances_to_take_sigma_from(targets):
-    with pytest.raises(ValueError, match=r"all columns of the target are equal.*give a number"):
+    with pytest.raises(ValueError, match=r"columns of the target must differ.*give sigma"):
         fastfs.projse(X, targets, kernel="rbf")
     assert len(fastfs.projse(X, targets, kernel="rbf", sigma=3.0).selected) == 1
 
@@ -175,7 +180,9 @@ def test_squares_near_the_largest_number(sigma):
 def test_sums_beyond_the_largest_number():
     few = X[:4].copy()
     few[:, 2], few[:, 4] = [1.3e154, 0, 0, 0], [-1.3e154, 0, 0, 0]
-    with pytest.raises(ValueError, match="the squares of distances between columns are out of range: scale") as raised:
+    with pytest.raises(
+        ValueError, match="the distances between columns must have squares within the range of float64: scale"
+    ) as raised:
         fastfs.projse(few, kernel="rbf")
     assert_one_sentence(raised)
     with pytest.raises(ValueError, match="the scores add up to more than the largest number: scale") as raised:
@@ -195,9 +202,9 @@ K_YY, K_YX, K_XX = Y.T @ Y, Y.T @ X, (X**2).sum(axis=0)
         ((changed(K_YY, 0, 1, 99.0), K_YX, K_XX), "symmetric"),
         ((changed(K_YY, 1, 1, -1.0), K_YX, K_XX), "diagonal of K_YY"),
         ((K_YY, K_YX, -K_XX), "diagonal of K_XX"),
-        ((K_YY, changed(K_YX, 1, 2, np.nan), K_XX), "candidate column 2"),
+        ((K_YY, changed(K_YX, 1, 2, np.nan), K_XX), "for column 2 with the targets"),
         ((changed(K_YY, 0, 0, np.nan), K_YX, K_XX), "diagonal of K_YY"),
-        ((0 * K_YY, K_YX, K_XX), "K_YY is zero"),
+        ((0 * K_YY, K_YX, K_XX), "the diagonal of K_YY must have a positive entry"),
         ((K_YY + 1j, K_YX, K_XX), "complex"),
     ],
 )

@@ -164,7 +164,7 @@ def test_bits_do_not_depend_on_threads():
         ),
         (
             lambda X, y: fastfs.projse(iter([sp.csr_matrix(X)]), y, beyond="residual"),
-            "of a sparse X would be dense",
+            "X must be dense for two views",
         ),
     ],
     ids=["no target", "another word", "a flag", "sums of one view", "sparse chunks"],

@@ -172,7 +172,7 @@ def test_a_chunk_out_of_range_changes_no_sums(view, size):
     (far_X if view == "X" else far_Y)[:, 2] = size
     other.update(far_X, far_Y, None, Run(1))
     for add in (lambda: sums.update(far_X, far_Y, None, Run(1)), lambda: sums.merge(other)):
-        with pytest.raises(ValueError, match=rf"^the squares of column 2 of {view} .* overflow"):
+        with pytest.raises(ValueError, match=rf"^the squares of column 2 of {view} overflow"):
             add()
         np.testing.assert_array_equal(numbers(sums), before)
     assert np.isfinite(before).all()
@@ -194,7 +194,7 @@ def test_merged_sums_and_pickles():
     assert_same(model.partial_fit(X[300:], Y[300:]))
     assert not hasattr(clone(model), "scores_")
     for other in (load_core().ProjseStream(3, 20, "one", Run()), load_core().ProjseStream(4, 20, "two", Run())):
-        with pytest.raises(ValueError, match="can't be merged"):
+        with pytest.raises(ValueError, match="to be merged; got"):
             a.merge(other)
     with pytest.raises(ValueError, match="must not be merged with itself"):
         a.merge(a)
@@ -271,8 +271,8 @@ def test_groups_that_fail_leave_all_as_they_were():
         assert "7" in str(caught.value)
     good = np.ones((6, 20))
     for data, labels, message in (
-        (good[:, :3], groups, "must have 20 columns, but this one has 3"),
-        (good, groups + 1, r"must lie in 0\.\.1, but that of row 3 is 2"),
+        (good[:, :3], groups, "must have 20 columns; got 3"),
+        (good, groups + 1, r"must be from 0 to 1; got 2 for row 3"),
         (sp.csc_matrix(good), groups, "CSR"),
     ):
         with pytest.raises(ValueError, match=message):
@@ -425,17 +425,25 @@ def with_nan(row, column, of=X):
 
 
 BAD_CHUNKS = {
-    "NaN in X": (lambda: (with_nan(3, 2), Y), ValueError, "X contains NaN or infinity: first at row 3, column 2"),
-    "NaN in Y": (lambda: (X, with_nan(3, 2, Y)), ValueError, "Y contains NaN or infinity: first at row 3, column 2"),
+    "NaN in X": (
+        lambda: (with_nan(3, 2), Y),
+        ValueError,
+        "X must be finite; got NaN or infinity first at row 3, column 2",
+    ),
+    "NaN in Y": (
+        lambda: (X, with_nan(3, 2, Y)),
+        ValueError,
+        "Y must be finite; got NaN or infinity first at row 3, column 2",
+    ),
     "NaN in CSR": (lambda: (sp.csr_matrix(with_nan(3, 2)), Y), ValueError, "row 3, column 2"),
     "width of X": (lambda: (X[:, :19], Y), ValueError, "19"),
-    "width of Y": (lambda: (X, Y[:, :3]), ValueError, "must have 4 columns, but this one has 3"),
+    "width of Y": (lambda: (X, Y[:, :3]), ValueError, "must have 4 columns; got 3"),
     "lengths": (lambda: (X, Y[:-1]), ValueError, "500 and 499"),
-    "no target": (lambda: (X, None), ValueError, "needed with every block"),
+    "no target": (lambda: (X, None), ValueError, "every block must have Y or labels"),
     "classes": (lambda: (X, LABELS), ValueError, "chunk of labels"),
     "no rows": (lambda: (X[:0], Y[:0]), ValueError, "0"),
     "a broken source": (lambda: (broken(), Y), Broken, None),
-    "a source of another width": (lambda: (iter([X[:100, :5]]), Y[:100]), ValueError, "can't be merged"),
+    "a source of another width": (lambda: (iter([X[:100, :5]]), Y[:100]), ValueError, "to be merged; got"),
     "a source that changes its width": (
         lambda: (iter([X[:100], X[100:, :5]]), Y),
         ValueError,

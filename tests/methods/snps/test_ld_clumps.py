@@ -81,12 +81,12 @@ def test_arrays_have_no_positions():
     "change, error, words",
     [
         ({"scores": np.zeros(3)}, ValueError, "one for each of the 200 SNPs; got the shape (3,)"),
-        ({"scores": np.full(200, np.nan)}, ValueError, "scores must be numbers, but one is"),
+        ({"scores": np.full(200, np.nan)}, ValueError, "scores must be finite numbers; got nan"),
         ({"scores": ["high"] * 200}, ValueError, "scores must hold numbers"),
         ({"scores": np.full(200, 1j)}, ValueError, "scores must be real"),
         ({"scores": [[1], [2, 3]] * 100}, ValueError, "scores must be an array"),
         ({"scores": np.ma.masked_less(np.arange(200), 7)}, ValueError, "scores must not have masked values"),
-        ({"r2": 1.5}, ValueError, "r2 must be from 0 to 1, not 1.5"),
+        ({"r2": 1.5}, ValueError, "r2 must be from 0 to 1; got 1.5"),
         ({"r2": "high"}, TypeError, "r2 must be a number"),
         ({"window": -1}, ValueError, "window must be at least 0"),
         ({"n_clumps": 0}, ValueError, "n_clumps must be at least 1"),
@@ -102,5 +102,5 @@ def test_refused(change, error, words):
 
 def test_negative_positions_are_refused():
     G = pack_genotypes(np.eye(4, dtype=int), position=[1, 2, -5, 3])
-    with pytest.raises(ValueError, match=r"positions must be from 0 to 2\^50, but that of column 2 is -5"):
+    with pytest.raises(ValueError, match=r"positions must be from 0 to 2\^50; got -5 for column 2"):
         fastfs.ld_clumps(G, np.arange(4))

@@ -35,7 +35,7 @@ def test_a_design_needs_permutations(design):
         ({"y": np.linspace(0, 1, 20)}, ValueError, "continuous"),
         ({"y": y[:-1]}, ValueError, "one label for each of the 20 samples"),
         ({"y": None}, ValueError, "y"),
-        ({"X": X[:, :1]}, ValueError, "a pair needs two SNPs, but there is only one"),
+        ({"X": X[:, :1]}, ValueError, "X must have two SNPs or more"),
         ({"snps": []}, ValueError, "snps must name at least two columns, which make a pair; got 0"),
         ({"snps": [3]}, ValueError, "at least two columns"),
         ({"snps": [3, 6]}, ValueError, "column numbers from 0 to 5"),
@@ -47,11 +47,11 @@ def test_a_design_needs_permutations(design):
         ({"n_permutations": "auto"}, TypeError, "n_permutations must be an integer"),
         ({"blocks": ["u"] * 19}, ValueError, "blocks must have one value for each of the 20 samples"),
         ({"blocks": y}, ValueError, "confounded"),
-        ({"X": np.ones((20, 6))}, ValueError, "two that vary, but 0 of 6 do"),
-        ({"X": np.full((20, 6), np.nan)}, ValueError, "two that vary, but 0 of 6 do"),
+        ({"X": np.ones((20, 6))}, ValueError, "two SNPs or more that vary; got 0 of 6"),
+        ({"X": np.full((20, 6), np.nan)}, ValueError, "two SNPs or more that vary; got 0 of 6"),
         ({"X": X / 2}, ValueError, "dosages"),
         ({"X": 2 * X}, ValueError, "genotypes must be 0, 1 or 2"),
-        ({"X": X[:, :0]}, ValueError, "at least one sample and one feature, but is 20 x 0"),
+        ({"X": X[:, :0]}, ValueError, "at least one sample and one feature; got 20 x 0"),
         ({"X": [["u"] * 6] * 20}, ValueError, "must hold numbers"),
         ({"X": X[0]}, ValueError, "2-D"),
         ({"X": scipy.sparse.csr_matrix(X)}, TypeError, "genotypes must be dense"),
@@ -83,7 +83,7 @@ def test_a_path_is_its_genotypes(tmp_path):
 
 
 def test_numbers_are_refused_by_the_core():
-    with pytest.raises(ValueError, match="needs genotypes of two bits, but the storage of X is 0"):
+    with pytest.raises(ValueError, match=r"X must be genotypes of two bits .*got storage 0"):
         load_core().snp_pairs(X, np.arange(20) % 2, {}, Run())
 
 
