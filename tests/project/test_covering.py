@@ -28,6 +28,13 @@ def test_parametrisation_of_a_test():
     assert len(cases) == len(set(mark.kwargs["ids"])) == 4
 
 
+def test_values_of_one_axis_may_be_pairs_of_arguments():
+    names, cases = (mark := rotating(1, **{"width, name": [(1, "a"), (2, "b")]}, kind=[str, bytes])).args
+    assert names == ["width", "name", "kind"]
+    assert cases == [[1, "a", str], [2, "b", bytes]]
+    assert len(set(mark.kwargs["ids"])) == 2
+
+
 @pytest.mark.parametrize("n, m, times", [(30, 16, 8), (19, 25, 5), (7, 7, 7), (5, 3, 1)])
 def test_values_of_the_second_axis_take_turns(n, m, times):
     names, cases = rotating(times, mistake=range(n), call=range(m)).args
