@@ -6,9 +6,10 @@
  *     newer library, missing fields take their defaults. With a newer header and an older library, a struct is accepted
  *     while the bytes that the library doesn't know are zero. Arrays of structs are read in steps of the first one's
  *     struct_size.
- *   - Sizes and indices are int64_t. The caller owns every array, which is aligned to its values: anything else is
- *     FASTFS_EINVAL. fastfs_manifest_new (chunks), fastfs_margin_new (X, distances, levels, sample_weights) and
- *     fastfs_disc_set (stream) keep pointers until their handle is freed; all other functions copy what they need.
+ *   - Sizes and indices are int64_t. A fastfs_fitted owns the arrays of results, those of ProjSe and ManiFeSt excepted;
+ *     the caller owns all others, which are aligned to their values: anything else is FASTFS_EINVAL.
+ *     fastfs_manifest_new (chunks), fastfs_margin_new (X, distances, levels, sample_weights) and fastfs_disc_set
+ *     (stream) keep pointers until their handle is freed; all other functions copy what they need.
  *   - All functions may be called from any number of threads together, also with the same handle. But a handle must not
  *     be freed while a call uses it. The progress callback or the kernel of a call must not use a handle that this call
  *     works on: functions then return FASTFS_EINVAL. The same holds for a handle of another type.
