@@ -147,7 +147,7 @@ column_of <- function(x, given, parameter) {
   known <- names(SummarizedExperiment::colData(x))
   if (!given %in% known) {
     refuse(
-      "y must be a column of colData of x; got '", given, "', but it has ",
+      parameter, " must be a column of colData of x; got '", given, "', but it has ",
       if (length(known)) {
         paste0(some_of(quoted(known)), ": name one of these", did_you_mean(given, known))
       } else {
@@ -179,7 +179,7 @@ read_matrix <- function(x, name, run, transposed = FALSE) {
       if (is.numeric(x)) ": a single feature is matrix(x, ncol = 1)" else ": give a matrix of samples x features"
     )
   } else if (!is.matrix(x)) {
-    paste0("of class ", class(x)[1], ": give as.matrix(", name, ")")
+    paste0("one of class ", class(x)[1], ": give as.matrix(", name, ")")
   } else if (!is.numeric(x) && !is.logical(x)) {
     paste0("a ", typeof(x), " matrix: convert it, or give a data.frame, which has a type per column")
   }

@@ -30,7 +30,9 @@ as_values <- function(y, data, item = "label") {
     hint <- if (length(y) == data$x$n_cols) {
       "; is x transposed? Its rows must be samples, but those of an experiment features"
     }
-    refuse("y must have one ", item, " for each of the ", n, " samples of x; got ", format(length(y), scientific = FALSE), hint)
+    refuse(
+      "y must have one ", item, " for each of the ", n, " samples of x; got ", format(length(y), scientific = FALSE), hint
+    )
   }
   if (anyNA(y)) {
     i <- which(is.na(y))[1]

@@ -5,23 +5,23 @@ y <- data$y
 refused <- function(code, pattern) expect_error(code, pattern, class = "fastfs_invalid_argument")
 
 test_that("x must be a table of numbers", {
-  refused(relieff(NULL, y), "not NULL")
-  refused(relieff(list(1, 2), y), "not a list: give a matrix")
-  refused(relieff(matrix("1", 40, 2), y), "not a character matrix")
-  refused(relieff(factor(y), y), "not a factor")
-  refused(relieff(1:40, y), "not an integer vector: a single feature is matrix\\(x, ncol = 1\\)")
-  refused(relieff(x + 0i, y), "not a complex matrix")
-  refused(relieff(array(0, c(2, 2, 2)), y), "not a double vector")
-  refused(relieff(new.env(), y), "not of class environment")
+  refused(relieff(NULL, y), "got NULL")
+  refused(relieff(list(1, 2), y), "got a list: give a matrix")
+  refused(relieff(matrix("1", 40, 2), y), "got a character matrix")
+  refused(relieff(factor(y), y), "got a factor")
+  refused(relieff(1:40, y), "got an integer vector: a single feature is matrix\\(x, ncol = 1\\)")
+  refused(relieff(x + 0i, y), "got a complex matrix")
+  refused(relieff(array(0, c(2, 2, 2)), y), "got a double vector")
+  refused(relieff(new.env(), y), "got one of class environment")
 })
 
 test_that("columns of other types are named", {
   table <- data.frame(x[, 1:2], day = as.Date("2020-01-01") + 1:40)
-  refused(relieff(table, y), "column 3 \\('day'\\) is of type Date: convert it to numbers, or drop it")
+  refused(relieff(table, y), "got type Date in column 3 \\('day'\\): convert it to numbers, or drop it")
   table$day <- as.character(table$day)
-  refused(relieff(table, y), "column 3 \\('day'\\) is of type character: make it a factor, or drop it")
+  refused(relieff(table, y), "got type character in column 3 \\('day'\\): make it a factor, or drop it")
   table$day <- factor(table$day)
-  refused(projse(table, y), "column 3 \\('day'\\) is of type factor: drop it")
+  refused(projse(table, y), "got type factor in column 3 \\('day'\\): drop it")
   table$day <- I(as.list(1:40))
   refused(relieff(table, y), "column 3 \\('day'\\)")
 })
@@ -48,7 +48,7 @@ test_that("y must be labels of all samples", {
   refused(relieff(x, rep("a", 40)), "at least two classes; got only 'a'")
   refused(relieff(x, as.list(y)), "must be a vector or a factor")
   refused(relief(x, x[, 1]), "must hold classes; got values such as")
-  refused(relieff(x, rep(c(0, 1, 2, 3), 10)), "which may be classes or numbers: give factor\\(y\\)")
+  refused(relieff(x, rep(c(0, 1, 2, 3), 10)), "got whole numbers, which can be either: give factor\\(y\\)")
   ids <- "got 40 of the 40 samples alone in their class, such as '(id)?1': if these are ids, give the labels in their place"
   refused(relieff(x, paste0("id", 1:40)), paste0(ids, "$"))
   refused(relieff(x, as.character(1:40)), paste0(ids, ", and if they are numbers, cut them into classes$"))
@@ -58,9 +58,9 @@ test_that("y must be labels of all samples", {
 test_that("an assay or a column that isn't there is refused by the names there are", {
   skip_if_not_installed("SummarizedExperiment")
   experiment <- experiment_of(data)
-  refused(relieff(experiment, "state", assay = "tpm"), "no assay 'tpm', but 'counts', 'logs'")
+  refused(relieff(experiment, "state", assay = "tpm"), "assay must be one of 'counts', 'logs'; got 'tpm'")
   refused(relieff(experiment, "state", assay = 3), "one of the 2 assays")
-  refused(relieff(experiment, "stage"), "no column 'stage', but 'state'")
+  refused(relieff(experiment, "stage"), "got 'stage', but it has 'state'")
 })
 
 test_that("parameters are checked", {
@@ -91,8 +91,8 @@ test_that("the nearest name is named", {
   refused(differential_correlation(x, y, correlation = "spearmen"), "did you mean spearman\\?")
   refused(differential_correlation(x, y, features = c("g1", "G2")), "did you mean g2\\?")
   skip_if_not_installed("SummarizedExperiment")
-  refused(relieff(experiment_of(data), "State"), "no column 'State'.*did you mean state\\?")
-  refused(relieff(experiment_of(data), "state", assay = "count"), "no assay 'count'.*did you mean counts\\?")
+  refused(relieff(experiment_of(data), "State"), "got 'State'.*did you mean state\\?")
+  refused(relieff(experiment_of(data), "state", assay = "count"), "got 'count'.*did you mean counts\\?")
 })
 
 test_that("options without effect are named", {
@@ -132,7 +132,7 @@ test_that("memory beyond the budget is refused before the work", {
 test_that("sizes beyond 32 bits don't overflow", {
   # Vectors of 3e9 values, which R doesn't store.
   refused(relieff(x, seq_len(3e9)), "for each of the 40 samples of x; got 3000000000$")
-  refused(relieff(seq_len(3e9), y), "not a double vector")
+  refused(relieff(seq_len(3e9), y), "got a double vector")
   skip_if_not_installed("Matrix")
   wide <- Matrix::sparseMatrix(i = 1:40, j = 1:40, x = 1, dims = c(30000, 100000))
   expect_error(

@@ -238,7 +238,7 @@ test_that("covariates that can't be used are refused", {
   donor <- rep(1:12, each = 2)
   expect_error(
     permutation_test("surf", data$x, c("a", "b")[1 + donor %% 2], groups = donor, covariates = rnorm(24)),
-    "constant within groups that move as wholes, but sample 1 and sample 2", class = "fastfs_invalid_argument"
+    "constant within groups that move as wholes; got different values for sample 1 and sample 2", class = "fastfs_invalid_argument"
   )
 })
 
@@ -270,7 +270,7 @@ test_that("designs may be columns of an experiment", {
     given, permutation_test("surf", data$x, data$y, covariates = table[c("age", "sex")], n_permutations = 20)
   )
   expect_error(
-    permutation_test("surf", experiment, "state", groups = "donor"), "no column 'donor', but 'state', 'batch'"
+    permutation_test("surf", experiment, "state", groups = "donor"), "got 'donor', but it has 'state', 'batch'"
   )
   selections <- stability(
     "surf", experiment, "state", list(n_features_to_select = 3), blocks = "batch", n_subsamples = 5

@@ -166,7 +166,7 @@ test_that("the filter has the interface of mlr3filters", {
     feature_names = colnames(data$x), target_names = "state", data = function(cols) table[, cols, drop = FALSE]
   )
   filter <- fastfs_filter("relieff", n_neighbors = 5)
-  expect_error(as.data.frame(filter), "no scores yet")
+  expect_error(as.data.frame(filter), "got none yet")
   filter$calculate(task)
   expect_equal(names(filter$scores)[1], "g1")
   expect_false(is.unsorted(-filter$scores))

@@ -25,7 +25,7 @@ test_that("named labels in another order reach their samples, by every method", 
 
 test_that("names that don't name each sample are refused, and the advice works", {
   wrong <- stats::setNames(data$y, paste0("patient", 1:40))
-  pattern <- "the names of y \\('patient1', 'patient2', 'patient3'\\) .* \\('s1', 's2', 's3'\\): .* unname\\(y\\)"
+  pattern <- "the names of y must .* \\('s1', 's2', 's3'\\); got 'patient1', 'patient2', 'patient3': .* unname\\(y\\)"
   expect_error(relieff(x, wrong), pattern, class = "fastfs_invalid_argument")
   expect_identical(scores(relieff(x, unname(wrong))), scores(relieff(x, data$y)))
   twice <- stats::setNames(c(data$y, "b"), c(rownames(x), "s1"))
