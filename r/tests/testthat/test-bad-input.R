@@ -52,7 +52,7 @@ test_that("y must be labels of all samples", {
   ids <- "got 40 of the 40 samples alone in their class, such as '(id)?1': if these are ids, give the labels in their place"
   refused(relieff(x, paste0("id", 1:40)), paste0(ids, "$"))
   refused(relieff(x, as.character(1:40)), paste0(ids, ", and if they are numbers, cut them into classes$"))
-  refused(rrelieff(x, y), "use relieff for classes")
+  refused(rrelieff(x, y), "got classes: use relieff")
 })
 
 test_that("an assay or a column that isn't there is refused by the names there are", {

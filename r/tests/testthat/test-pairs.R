@@ -59,7 +59,7 @@ test_that("pairs need two classes of four samples", {
     class = "fastfs_invalid_argument"
   )
   expect_error(
-    differential_correlation(data$x, rep(c("a", "b"), c(57, 3))), "class 'b' has 3", class = "fastfs_invalid_argument"
+    differential_correlation(data$x, rep(c("a", "b"), c(57, 3))), "got 3 of class 'b'", class = "fastfs_invalid_argument"
   )
   expect_error(
     differential_correlation(data$x, data$y, features = "g1"), "at least two columns", class = "fastfs_invalid_argument"
@@ -103,7 +103,7 @@ test_that("missing genotypes are left out pair by pair", {
   expect_equal(sum(found$tables), 340)
   data$x[3, 2] <- 1.5
   expect_error(
-    snp_pairs(data$x, data$y), "that of sample 3 and feature 2 \\(rs2\\) is 1.5: round dosages",
+    snp_pairs(data$x, data$y), "got 1.5 for sample 3 and feature 2 \\(rs2\\): round dosages",
     class = "fastfs_invalid_argument"
   )
   data$x[3, 2] <- 3

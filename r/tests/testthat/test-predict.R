@@ -60,6 +60,6 @@ test_that("new samples with other features are refused", {
   expect_error(predict(fit, data$x[, 12:1]), "got 'g12' as feature 1 in place of 'g1'", class = "fastfs_invalid_argument")
   data$x[2, 3] <- NA
   expect_error(predict(fit, data$x), "sample 2 \\(s2\\)", class = "fastfs_invalid_argument")
-  expect_error(explain(fit, data$x[1, , drop = FALSE], "c"), "the label 'c'", class = "fastfs_invalid_argument")
+  expect_error(explain(fit, data$x[1, , drop = FALSE], "c"), "got 'c'", class = "fastfs_invalid_argument")
   expect_error(explain(relief(data$x[-2, ], data$y[-2]), data$x), "must be a result of im4e", class = "fastfs_error")
 })
