@@ -18,7 +18,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 # Folders and files that are free of all turns.
-ROOMS = ("csrc", "src", "docs", "examples", "README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")
+ROOMS = ("csrc", "src", "r/src", "docs", "examples", "README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")
 # Text that is quoted, and warnings that still wait for their move to the core: (file, words).
 QUOTED: tuple[tuple[str, str], ...] = (
     ("CONTRIBUTING.md", '"beside", "one a row"'),

@@ -107,7 +107,7 @@ test_that("missing genotypes are left out pair by pair", {
     class = "fastfs_invalid_argument"
   )
   data$x[3, 2] <- 3
-  expect_error(snp_pairs(data$x, data$y), "is 3$", class = "fastfs_invalid_argument")
+  expect_error(snp_pairs(data$x, data$y), "got 3 for sample 3 and feature 2", class = "fastfs_invalid_argument")
 })
 
 test_that("clumps are led by the best SNPs", {
