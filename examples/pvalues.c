@@ -27,6 +27,12 @@ static void* read_all(const char* path, size_t size, size_t count) {
     return values;
 }
 
+/* Writes what the last call warns of. */
+static void say_warnings(void) {
+    const fastfs_warning* warning;
+    for (int32_t i = 0; (warning = fastfs_last_warning(i)) != NULL; ++i) fprintf(stderr, "%s\n", warning->message);
+}
+
 int main(int argc, char** argv) {
     stop_unless(argc == 5, "usage: pvalues matrix.bin labels.bin N_SAMPLES N_FEATURES");
     const long n = atol(argv[3]), d = atol(argv[4]);
@@ -47,9 +53,9 @@ int main(int argc, char** argv) {
     columns.seed = 7;
     fastfs_design* design = NULL;
     ok(fastfs_design_new(&columns, NULL, &design));
+    say_warnings();
     fastfs_design_facts facts = FASTFS_DESIGN_FACTS_INIT;
     ok(fastfs_design_get(design, &facts));
-    for (int64_t i = 0; i < facts.n_warnings; ++i) fprintf(stderr, "%s\n", facts.warnings[i]);
 
     /* Distances don't depend on labels: they are computed once. */
     fastfs_margin_options stage = FASTFS_MARGIN_OPTIONS_INIT;
@@ -75,7 +81,7 @@ int main(int argc, char** argv) {
     }
     fastfs_null_result found = FASTFS_NULL_RESULT_INIT;
     ok(fastfs_null_get(null, &found));
-    for (int64_t i = 0; i < found.n_warnings; ++i) fprintf(stderr, "%s\n", found.warnings[i]);
+    say_warnings();
     fprintf(stderr, "p = %g (%s, %d labelings)\n", found.pvalue, facts.description, (int)found.n_labelings);
     for (long j = 0; j < d; ++j) printf("%.17g\n", found.pvalues_max[j]);
     fastfs_null_free(null);

@@ -38,7 +38,7 @@ class Result(ctypes.Structure):
 
     _fields_ = (
         ("struct_size", ctypes.c_size_t),
-        *((name, ctypes.c_int32) for name in ("warnings", "stored")),
+        *((name, ctypes.c_int32) for name in ("stored", "reserved")),
         ("n_iter", ctypes.c_int64),
         *((name, ctypes.c_int32) for name in ("converged", "reserved")),
         ("sigma", ctypes.c_double),

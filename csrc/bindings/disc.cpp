@@ -96,7 +96,6 @@ py::dict to_dict(const Views<fastfs::disc_result>& view, std::int64_t set) {
     const fastfs::disc_result& r = (*view)[set];
     const py::ssize_t p = r.n_features, m = r.n_vectors, d = r.n_components;
     py::dict result;
-    result["warnings"] = r.warnings;
     result["n_connected"] = r.n_connected;
     result["n_differential"] = r.n_differential;
     result["gap"] = r.gap;
@@ -116,14 +115,12 @@ py::dict to_dict(const Views<fastfs::disc_result>& view, std::int64_t set) {
 
 // Adds the graph of a set to `result`, with indices of the type that SciPy wants.
 template <class Index>
-void put_graph(const fastfs::fitted<fastfs::disc_result>& fitted, std::int64_t set, const py::object& run_,
-               py::dict& result) {
+void put_graph(const fastfs::fitted<fastfs::disc_result>& fitted, std::int64_t set, Call& call, py::dict& result) {
     const fastfs::disc_result& r = fitted[set];
     py::array_t<Index> indptr(r.n_features + 1), indices(r.n_stored);
     py::array_t<double> weights(r.n_stored);
     auto *indptr_data = indptr.mutable_data(), *indices_data = indices.mutable_data();
     auto* weights_data = weights.mutable_data();
-    Call call(run_);
     call([&](const fastfs::run& run) {
         fastfs::write_disc_graph(fitted, set, indptr_data, indices_data, weights_data, run);
     });
@@ -153,9 +150,9 @@ py::list disc(const py::list& given, const py::dict& options_, const py::object&
         const std::int64_t n_stored = with_graphs ? fitted[s].n_stored : 0;
         py::dict result = to_dict(view, s);
         if (n_stored > INT32_MAX) {
-            put_graph<std::int64_t>(fitted, s, run_, result);
+            put_graph<std::int64_t>(fitted, s, call, result);
         } else if (n_stored > 0) {
-            put_graph<std::int32_t>(fitted, s, run_, result);
+            put_graph<std::int32_t>(fitted, s, call, result);
         }
         results.append(result);
     }
@@ -183,16 +180,6 @@ py::array_t<double> disc_cuts(const py::list& given, const py::array_t<std::int6
 
 void bind_disc(py::module_& m) {
     m.attr("DISC_MOST_SUMS") = int{FASTFS_DISC_MOST_SUMS};
-    m.attr("DISC_ONE_SAMPLE") = int{FASTFS_DISC_ONE_SAMPLE};
-    m.attr("DISC_CLAMPED") = int{FASTFS_DISC_CLAMPED};
-    m.attr("DISC_DUPLICATES") = int{FASTFS_DISC_DUPLICATES};
-    m.attr("DISC_DISCONNECTED") = int{FASTFS_DISC_DISCONNECTED};
-    m.attr("DISC_SMALL_GAP") = int{FASTFS_DISC_SMALL_GAP};
-    m.attr("DISC_NOT_CONVERGED") = int{FASTFS_DISC_NOT_CONVERGED};
-    m.attr("DISC_IDENTICAL") = int{FASTFS_DISC_IDENTICAL};
-    m.attr("DISC_FLAT") = int{FASTFS_DISC_FLAT};
-    m.attr("DISC_LOW_RECALL") = int{FASTFS_DISC_LOW_RECALL};
-    m.attr("DISC_DIGITS") = int{FASTFS_DISC_DIGITS};
 
     m.def("disc", &disc, py::arg("sets"), py::arg("options"), py::arg("run"), py::arg("with_graphs") = true);
     m.def("disc_cuts", &disc_cuts, py::arg("sets"), py::arg("groups").noconvert(), py::arg("options"), py::arg("run"));

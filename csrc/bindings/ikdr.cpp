@@ -48,7 +48,6 @@ py::dict to_dict(const Views<fastfs::ikdr_result>& view, std::int64_t step) {
     const fastfs::ikdr_result& r = (*view)[step];
     const py::ssize_t n = r.n_samples, d = r.n_features, m = r.n_kernels, k = r.n_components;
     py::dict result;
-    result["warnings"] = r.warnings;
     result["converged"] = r.converged != 0;
     result["n_iter"] = r.n_iter;
     result["lambda"] = r.lam;
@@ -156,12 +155,6 @@ py::array_t<double> ikdr_embed(const py::dict& model_, const py::object& X_, con
 }  // namespace
 
 void bind_ikdr(py::module_& m) {
-    m.attr("IKDR_NOT_CONVERGED") = int{FASTFS_IKDR_NOT_CONVERGED};
-    m.attr("IKDR_IDENTITY") = int{FASTFS_IKDR_IDENTITY};
-    m.attr("IKDR_CONSTANT") = int{FASTFS_IKDR_CONSTANT};
-    m.attr("IKDR_FEW") = int{FASTFS_IKDR_FEW};
-    m.attr("IKDR_MANY") = int{FASTFS_IKDR_MANY};
-
     m.def("ikdr_fit", &ikdr_fit, py::arg("kernels"), py::arg("labels"), py::arg("n_classes"), py::arg("options"),
           py::arg("run"));
     m.def("ikdr_evaluate", &ikdr_evaluate, py::arg("K"), py::arg("labels"), py::arg("n_classes"), py::arg("A"),

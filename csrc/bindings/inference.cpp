@@ -69,10 +69,6 @@ struct Design {
         found["units"] = to_array(f.units, {n});
         found["description"] = f.description;
         found["confounded"] = f.confounded ? py::object(py::str(f.confounded)) : py::none();
-        found["n_weaknesses"] = f.n_weaknesses;
-        py::list warnings;
-        for (std::int64_t i = 0; i < f.n_warnings; ++i) warnings.append(f.warnings[i]);
-        found["warnings"] = warnings;
         found["drawn"] = f.drawn;
         found["drawn_units"] = to_array(f.drawn_units, {n});
         found["strata"] = to_array(f.strata, {static_cast<py::ssize_t>(f.n_drawn)});
@@ -132,9 +128,11 @@ struct Null {
 
     py::dict result() const {
         fastfs::null_result r;
+        Call::forget_warnings();
         {
             py::gil_scoped_release released;
             r = null.result();
+            Call::collect_warnings();
         }
         const auto d = static_cast<py::ssize_t>(r.n_features), n = static_cast<py::ssize_t>(r.n_labelings);
         py::dict found;
@@ -154,9 +152,6 @@ struct Null {
         found["exact"] = r.exact != 0;
         found["stopped"] = r.stopped != 0;
         found["resolution"] = r.resolution;
-        py::list warnings;
-        for (std::int64_t i = 0; i < r.n_warnings; ++i) warnings.append(r.warnings[i]);
-        found["warnings"] = warnings;
         return found;
     }
 };

@@ -76,10 +76,8 @@ struct Fitted {
         }
         room("sigma", out.sigma, {k});
         room("kept_trace", out.kept_trace, {k});
-        room("kernel_warnings", out.kernel_warnings, {k});
         room("ranks", out.ranks, {p});
         if (with_agreement) room("agreement", out.agreement, {p});
-        room("problem_warnings", out.problem_warnings, {p});
         out.n_components = m;
         room("mean_values", out.mean_values, {p, m});
         room("mean_vectors", out.mean_vectors, {p, m, d});
@@ -207,7 +205,7 @@ py::tuple manifest_mean_scores(const py::array_t<double, py::array::c_style>& pr
     return py::make_tuple(scores, class_scores);
 }
 
-// Compares two precomputed kernels; returns scores, agreement and problem_warnings.
+// Compares two precomputed kernels; returns scores and agreement.
 py::dict manifest_kernels(const py::array_t<double, py::array::c_style>& K1,
                           const py::array_t<double, py::array::c_style>& K2, const py::dict& options_,
                           const py::object& run_) {
@@ -217,31 +215,21 @@ py::dict manifest_kernels(const py::array_t<double, py::array::c_style>& K1,
     }
     const auto options = to_manifest_options(options_);
     py::array_t<double> scores(K1.shape(0)), agreement(1);
-    py::array_t<std::int32_t> problem_warnings(1);
     fastfs_manifest_result result = FASTFS_MANIFEST_RESULT_INIT;
     result.scores = scores.mutable_data();
     result.agreement = agreement.mutable_data();
-    result.problem_warnings = problem_warnings.mutable_data();
     const double *a = K1.data(), *b = K2.data();
     Call call(run_);
     call([&](const fastfs::run& run) { fastfs::manifest_kernels(scores.size(), a, b, options, result, run); });
     py::dict fitted;
     fitted["scores"] = scores;
     fitted["agreement"] = agreement;
-    fitted["problem_warnings"] = problem_warnings;
     return fitted;
 }
 
 }  // namespace
 
 void bind_manifest(py::module_& m) {
-    m.attr("MANIFEST_WARN_SIGMA") = int{FASTFS_MANIFEST_WARN_SIGMA};
-    m.attr("MANIFEST_WARN_ONE_SAMPLE") = int{FASTFS_MANIFEST_WARN_ONE_SAMPLE};
-    m.attr("MANIFEST_WARN_TRACE") = int{FASTFS_MANIFEST_WARN_TRACE};
-    m.attr("MANIFEST_WARN_ANGLE") = int{FASTFS_MANIFEST_WARN_ANGLE};
-    m.attr("MANIFEST_WARN_NO_CONTRAST") = int{FASTFS_MANIFEST_WARN_NO_CONTRAST};
-    m.attr("MANIFEST_WARN_DIGITS") = int{FASTFS_MANIFEST_WARN_DIGITS};
-    m.attr("MANIFEST_WARN_AGREEMENT") = int{FASTFS_MANIFEST_WARN_AGREEMENT};
     m.def("manifest_mean_scores", &manifest_mean_scores, py::arg("problem_scores").noconvert(), py::arg("n_classes"),
           py::arg("multiclass"));
     m.def("manifest_kernels", &manifest_kernels, py::arg("K1").noconvert(), py::arg("K2").noconvert(),

@@ -44,7 +44,6 @@ py::dict to_dict(fastfs::fitted<fastfs::relief_result>&& fitted, py::ssize_t n_c
     py::dict result;
     result["scores"] = view(r.scores, {n_cols});
     result["scores_se"] = view(r.scores_se, {n_cols});
-    result["warnings"] = r.warnings;
     result["stored"] = r.stored != 0;
     result["n_alone"] = r.n_alone;
     result["n_apart"] = r.n_apart;
@@ -193,7 +192,6 @@ class Margin {
         result["objective"] = view(r.objective, {r.n_iter});
         result["sigma"] = r.sigma;
         result["converged"] = r.converged != 0;
-        result["warnings"] = r.warnings;
         result["stored"] = r.stored != 0;
     }
 
@@ -226,13 +224,6 @@ py::tuple immigrate_pairs(const Doubles& values, const Doubles& vectors, bool wi
 }  // namespace
 
 void bind_margin(py::module_& m) {
-    m.attr("MARGIN_ONE_SAMPLE") = int{FASTFS_MARGIN_ONE_SAMPLE};
-    m.attr("MARGIN_FEW_NEIGHBORS") = int{FASTFS_MARGIN_FEW_NEIGHBORS};
-    m.attr("MARGIN_NO_WEIGHT") = int{FASTFS_MARGIN_NO_WEIGHT};
-    m.attr("MARGIN_UNEVEN") = int{FASTFS_MARGIN_UNEVEN};
-    m.attr("MARGIN_NO_NEIGHBORS") = int{FASTFS_MARGIN_NO_NEIGHBORS};
-    m.attr("MARGIN_APART") = int{FASTFS_MARGIN_APART};
-
     py::class_<Metric>(m, "MarginMetric")
         .def(py::init<double, py::object, py::object, py::object>(), py::arg("sigma"), py::arg("weights"),
              py::arg("values"), py::arg("vectors"))

@@ -20,7 +20,7 @@ void bind_inference(py::module_& m);
 
 PYBIND11_MODULE(_core, m) {
     m.doc() = "The compiled core of fastfs: convert, allocate, release the GIL, one call, return.";
-    translate_errors(m);
+    bind_messages(m);
     bind_machine(m);
     bind_affinity(m);
     bind_spectral(m);

@@ -22,7 +22,6 @@ py::dict to_dict(const fastfs::projse_result& r) {
     result["explained"] = r.explained.empty() ? py::object(py::none()) : to_array(r.explained);
     result["rank"] = r.rank;
     result["sigma"] = r.sigma;
-    result["warnings"] = r.warnings;
     result["center"] = r.centered;
     return result;
 }
@@ -114,11 +113,6 @@ struct ProjseStream : Stream {
 }  // namespace
 
 void bind_projse(py::module_& m) {
-    m.attr("PROJSE_ALL_SAMPLES") = int{FASTFS_PROJSE_ALL_SAMPLES};
-    m.attr("PROJSE_TINY") = int{FASTFS_PROJSE_TINY};
-    m.attr("PROJSE_NEARLY") = int{FASTFS_PROJSE_NEARLY};
-    m.attr("PROJSE_TIE") = int{FASTFS_PROJSE_TIE};
-
     m.def("projse", &projse, py::arg("X"), py::arg("Y"), py::arg("labels"), py::arg("n_classes"), py::arg("options"),
           py::arg("run"));
     m.def("projse_kernels", &projse_kernels, py::arg("K_YY").noconvert(), py::arg("K_YX").noconvert(),

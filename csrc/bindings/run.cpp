@@ -2,6 +2,8 @@
 
 #include <exception>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace fastfs::bindings {
 
@@ -27,6 +29,8 @@ int Call::poll(void* self, const char* step, double fraction) noexcept {
 
 namespace {
 
+thread_local std::vector<fastfs::warning> warnings;  // of the last Call
+
 const char* name_of(std::int32_t kind) {
     switch (kind) {
         case FASTFS_PLACE_MATRIX:
@@ -46,21 +50,41 @@ const char* name_of(std::int32_t kind) {
     }
 }
 
-// Sets type(message) with its `places` as the current Python error. Messages of the core are ASCII, so bytes are
-// characters.
-void raise(const py::handle& type, const char* message, const fastfs::places& where) {
-    py::object error = type(message);
+// Messages of the core with places are ASCII, so bytes are characters.
+py::tuple to_tuple(const fastfs::places& where) {
     py::list places;
     for (const auto& place : where) {
         places.append(py::make_tuple(name_of(place.kind), place.number, place.begin, place.end));
     }
-    error.attr("places") = py::tuple(places);
+    return py::tuple(places);
+}
+
+// Sets type(message) with its `places` as the current Python error.
+void raise(const py::handle& type, const char* message, const fastfs::places& where) {
+    py::object error = type(message);
+    error.attr("places") = to_tuple(where);
     py::set_error(type, error);
+}
+
+// Lists the code, the message and the places of each warning of the last Call on this thread.
+py::list last_warnings() {
+    py::list all;
+    for (const auto& warning : warnings) {
+        all.append(py::make_tuple(warning.code, warning.message, to_tuple(warning.places)));
+    }
+    return all;
 }
 
 }  // namespace
 
-void translate_errors(py::module_&) {
+void Call::forget_warnings() noexcept { warnings.clear(); }
+
+void Call::collect_warnings() {
+    for (auto& warning : fastfs::last_warnings()) warnings.push_back(std::move(warning));
+}
+
+void bind_messages(py::module_& m) {
+    m.def("last_warnings", &last_warnings);
     // Translates errors of this module alone, all that it throws: pybind11 has one list of translators for all modules
     // in a process, in which a translator of another package that takes any std::runtime_error would come first.
     py::register_local_exception_translator([](std::exception_ptr p) {

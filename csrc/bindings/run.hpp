@@ -4,6 +4,7 @@
 #include <pybind11/pybind11.h>
 
 #include <optional>
+#include <type_traits>
 #include <utility>
 
 #include "fastfs/fastfs.hpp"
@@ -13,7 +14,8 @@ namespace fastfs::bindings {
 namespace py = pybind11;
 
 // A call of the core with the n_threads, budget and progress of a fastfs._machine.run.Run. Ctrl-C and the progress
-// callable are served from the calling thread while the core works.
+// callable are served from the calling thread while the core works. Its warnings, of any number of functions, are the
+// `last_warnings()` of the thread.
 class Call {
   public:
     explicit Call(const py::object& run)
@@ -23,7 +25,9 @@ class Call {
                run.attr("budget").cast<std::int64_t>(),
                &Call::poll,
                this,
-               nullptr} {}
+               nullptr} {
+        forget_warnings();
+    }
     Call(const Call&) = delete;  // run_ points to it
     Call& operator=(const Call&) = delete;
 
@@ -31,12 +35,24 @@ class Call {
     auto operator()(F&& f) {
         try {
             py::gil_scoped_release released;
-            return f(static_cast<const fastfs::run&>(run_));
+            const auto& run = static_cast<const fastfs::run&>(run_);
+            if constexpr (std::is_void_v<decltype(f(run))>) {
+                f(run);
+                collect_warnings();
+            } else {
+                auto result = f(run);
+                collect_warnings();
+                return result;
+            }
         } catch (const fastfs::canceled&) {
             if (error_) throw std::move(*error_);
             throw;
         }
     }
+
+    // For functions that take no run: forget the warnings before, and collect them after.
+    static void forget_warnings() noexcept;
+    static void collect_warnings();
 
   private:
     static int poll(void* self, const char* step, double fraction) noexcept;
@@ -46,7 +62,8 @@ class Call {
     std::optional<py::error_already_set> error_;
 };
 
-// Turns the exceptions of fastfs.hpp into Python's, with the places that their messages name.
-void translate_errors(py::module_& m);
+// Turns the exceptions of fastfs.hpp into Python's, with the places that their messages name; and binds
+// `last_warnings`.
+void bind_messages(py::module_& m);
 
 }  // namespace fastfs::bindings

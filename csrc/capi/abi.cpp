@@ -3,12 +3,15 @@
 
 #include <algorithm>
 #include <exception>
+#include <memory>
 #include <new>
+#include <utility>
 
 namespace fastfs::core {
 namespace {
 
 thread_local Message last_error;
+thread_local std::vector<std::unique_ptr<Warning>> last_warnings;
 
 // Stores the message of an error. The text becomes a Message in here, since even that can run out of memory.
 template <class Text>
@@ -48,6 +51,11 @@ fastfs_status failure() noexcept {
     }
 }
 
+void keep(Warnings& warnings, fastfs_status status) noexcept {
+    last_warnings = std::move(warnings.all);
+    if (status != FASTFS_OK) last_warnings.clear();
+}
+
 Matrix read_matrix(const fastfs_matrix* X, const Name& name, bool dense_row_list) {
     require(X != nullptr, name, " must not be null");
     return Matrix(read(X, FASTFS_MATRIX_INIT, name.text.c_str()), name, dense_row_list);
@@ -74,6 +82,11 @@ int32_t fastfs_last_error_places(fastfs_place* places, int32_t most) {
         std::memcpy(bytes + fastfs::core::at(k) * step, &place, std::min(step, sizeof place));
     }
     return n;
+}
+
+const fastfs_warning* fastfs_last_warning(int32_t number) {
+    const auto& known = fastfs::core::last_warnings;
+    return number < 0 || number >= std::ssize(known) ? nullptr : &known[fastfs::core::at(number)]->view;
 }
 
 }  // extern "C"

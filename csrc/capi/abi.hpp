@@ -13,6 +13,7 @@
 #include "support/index.hpp"
 #include "support/matrix.hpp"
 #include "support/run.hpp"
+#include "support/warnings.hpp"
 
 namespace fastfs::core {
 
@@ -20,14 +21,27 @@ namespace fastfs::core {
 // template, which has one instance per function: the handlers in each took 20 kB.
 fastfs_status failure() noexcept;
 
+// Returns the status of f.
 template <class F>
-fastfs_status guarded(F&& f) noexcept {
+fastfs_status attempt(F&& f) noexcept {
     try {
         f();
         return FASTFS_OK;
     } catch (...) {
         return failure();
     }
+}
+
+// Keeps the warnings of a call for fastfs_last_warning; none if it failed.
+void keep(Warnings& warnings, fastfs_status status) noexcept;
+
+// The body of each function that returns a status.
+template <class F>
+fastfs_status guarded(F&& f) noexcept {
+    Warnings warnings;
+    const fastfs_status status = attempt(f);
+    keep(warnings, status);
+    return status;
 }
 
 // Tests if the struct of some header version can have this size.

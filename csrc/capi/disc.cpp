@@ -178,8 +178,6 @@ fastfs_status fastfs_disc_fit(const fastfs_disc_set* sets, int64_t n_sets, const
             if (!made) made = std::make_unique<fastfs_fitted>(disc(conditions, o, run));
             DiscResult& f = made->data.as<DiscResults>(kDiscFit)[at(set)];
             r = {.struct_size = sizeof(fastfs_disc_result),
-                 .warnings = f.warnings,
-                 .reserved = 0,
                  .n_features = static_cast<int64_t>(f.scores.size()),
                  .n_vectors = static_cast<int64_t>(f.significance.size()),
                  .n_components = static_cast<int64_t>(f.eigenvalues.size()) - 1,

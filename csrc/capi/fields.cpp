@@ -478,7 +478,7 @@ const std::vector<Described>& all_structs() {
 
 extern "C" const fastfs_field* fastfs_fields(const char* type, int32_t number) {
     const fastfs_field* found = nullptr;
-    fastfs::core::guarded([&] {
+    fastfs::core::attempt([&] {
         if (type == nullptr || number < 0) return;
         for (const auto& one : fastfs::core::all_structs()) {
             if (std::string_view(one.name) != type || number >= std::ssize(one.fields)) continue;

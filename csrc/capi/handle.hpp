@@ -104,7 +104,7 @@ void use_both(H* handle, const H* other, const char* argument, F&& f) {
 template <class H>
 void free_handle(H* handle, const char* argument) noexcept {
     if (handle == nullptr) return;
-    guarded([&] {
+    attempt([&] {
         require_handle(handle, argument);
         Use<H>::require_free(*handle, argument);
         delete handle;
@@ -115,7 +115,7 @@ void free_handle(H* handle, const char* argument) noexcept {
 template <class F>
 std::int64_t number_or_error(F&& f) noexcept {
     std::int64_t number = -1;
-    guarded([&] { number = f(); });
+    attempt([&] { number = f(); });
     return number;
 }
 

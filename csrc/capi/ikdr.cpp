@@ -112,8 +112,8 @@ fastfs_status fastfs_ikdr_fit(const fastfs_ikdr_kernels* kernels, const int64_t*
                      Ikdr& fit = made->data.as<Ikdr>("fastfs_ikdr_fit");
                      IkdrResult& f = fit.steps[at(step)];
                      r = {.struct_size = sizeof(fastfs_ikdr_result),
-                          .warnings = f.warnings,
                           .converged = f.converged,
+                          .reserved = 0,
                           .n_samples = fit.n_samples,
                           .n_features = fit.n_features,
                           .n_kernels = fit.n_kernels,

@@ -20,13 +20,11 @@
 struct fastfs_design : fastfs::core::Handle<fastfs::core::Design> {
     using Handle::Handle;
     static constexpr const char* kType = "fastfs_design";
-    std::vector<const char*> warnings;  // of data
 };
 
 struct fastfs_null : fastfs::core::Handle<fastfs::core::Null> {
     using Handle::Handle;
     static constexpr const char* kType = "fastfs_null";
-    std::vector<const char*> warnings;  // of its result
 };
 
 namespace {
@@ -153,9 +151,7 @@ fastfs_status fastfs_design_new(const fastfs_design_options* options, const fast
         require_output(run, design, "design");
         const auto o = read_design_options(options);
         run.require_memory(o.n_samples * (160 + 24 * o.n_covariates), "the design", "give fewer samples");
-        auto made = std::make_unique<fastfs_design>(o, run);
-        for (const std::string& warning : made->data.warnings()) made->warnings.push_back(warning.c_str());
-        *design = made.release();
+        *design = new fastfs_design(o, run);
     });
 }
 
@@ -179,9 +175,6 @@ fastfs_status fastfs_design_get(const fastfs_design* design, fastfs_design_facts
                  .units = d.unit_of_sample().data(),
                  .description = d.description().c_str(),
                  .confounded = d.confounded().empty() ? nullptr : d.confounded().c_str(),
-                 .n_weaknesses = static_cast<std::int64_t>(d.weaknesses().size()),
-                 .n_warnings = static_cast<std::int64_t>(design->warnings.size()),
-                 .warnings = data_or_null(design->warnings),
                  .drawn = d.drawn_word(),
                  .n_drawn = static_cast<std::int64_t>(d.stratum_of_unit().size()),
                  .n_strata = d.n_strata(),
@@ -262,9 +255,6 @@ fastfs_status fastfs_null_get(fastfs_null* null, fastfs_null_result* result) {
             r.n_passes = use->keeps_rows() ? 1 : 2;
             if (use->next() >= 0) return;
             const NullResult& found = use->result();
-            if (null->warnings.empty()) {
-                for (const std::string& warning : found.warnings) null->warnings.push_back(warning.c_str());
-            }
             r.n_labelings = use->n();
             r.stopped = use->is_stopped();
             r.statistic = found.statistic;
@@ -280,8 +270,6 @@ fastfs_status fastfs_null_get(fastfs_null* null, fastfs_null_result* result) {
             r.skew = found.skew.data();
             r.degenerate = found.degenerate.data();
             r.statistics = use->statistics().data();
-            r.n_warnings = static_cast<std::int64_t>(null->warnings.size());
-            r.warnings = data_or_null(null->warnings);
         });
     });
 }

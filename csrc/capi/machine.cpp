@@ -20,7 +20,7 @@ int32_t fastfs_abi_version(void) { return FASTFS_ABI_VERSION; }
 
 const char* fastfs_isa(void) {
     const char* name = nullptr;
-    guarded([&] { name = isa().name; });
+    attempt([&] { name = isa().name; });
     return name;
 }
 

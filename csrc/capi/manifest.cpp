@@ -71,10 +71,8 @@ void check_result(const fastfs_manifest_result& result, std::int64_t n_component
     require_array_or_null(result.class_scores, "class_scores of the result");
     require_array_or_null(result.sigma, "sigma of the result");
     require_array_or_null(result.kept_trace, "kept_trace of the result");
-    require_array_or_null(result.kernel_warnings, "kernel_warnings of the result");
     require_array_or_null(result.ranks, "ranks of the result");
     require_array_or_null(result.agreement, "agreement of the result");
-    require_array_or_null(result.problem_warnings, "problem_warnings of the result");
     require_array_or_null(result.problem_scores, "problem_scores of the result");
 }
 

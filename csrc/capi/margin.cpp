@@ -272,11 +272,9 @@ fastfs_status fastfs_immigrate_fit(const fastfs_margin* margin, const int64_t* l
             auto made = std::make_unique<fastfs_fitted>(immigrate(margin->data, classes, o, run));
             Immigrate& f = made->data.as<Immigrate>("fastfs_immigrate_fit");
             r = {.struct_size = sizeof(fastfs_immigrate_result),
-                 .warnings = f.warnings,
                  .stored = f.stored,
-                 .n_iter = static_cast<int64_t>(f.cost.size()),
                  .converged = f.converged,
-                 .reserved = 0,
+                 .n_iter = static_cast<int64_t>(f.cost.size()),
                  .sigma = f.sigma,
                  .n_features = static_cast<int64_t>(f.features.size()),
                  .rank = static_cast<int64_t>(f.values.size()),

@@ -39,7 +39,6 @@ void fill_projse(fastfs_projse_result* given, const fastfs_projse_options& o, st
         require_output(run, r.gaps, "gaps of the result");
         require_output(run, r.captured, "captured of the result");
         r.n_selected = 0;
-        r.warnings = 0;
         r.center = 0;
         r.rank = 0;
         r.sigma = 0;

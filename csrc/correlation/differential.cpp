@@ -17,6 +17,7 @@
 #include "support/buffer.hpp"
 #include "support/index.hpp"
 #include "support/parallel.hpp"
+#include "support/warnings.hpp"
 
 namespace fastfs::core {
 namespace {
@@ -389,9 +390,16 @@ void Search::observe(Owned<fastfs_differential_correlation_result>& result) {
         result.z[k] = pair.found.z;
     }
     result.n_copies = copies.n();
-    for (std::size_t k = 0; k < copies.first().size(); ++k) {
-        result.copies[2 * k] = column(copies.first()[k].first);
-        result.copies[2 * k + 1] = column(copies.first()[k].second);
+    auto first_copies = copies.first();
+    for (auto& [a, b] : first_copies) a = column(a), b = column(b);
+    for (std::size_t k = 0; k < first_copies.size(); ++k) {
+        result.copies[2 * k] = first_copies[k].first;
+        result.copies[2 * k + 1] = first_copies[k].second;
+    }
+    if (const std::int64_t n = copies.n(); n > 0) {
+        warn("copies", {n, n == 1 ? " pair of features is a copy" : " pairs of features are copies",
+                        ", perfectly correlated alike in both classes, and ", n == 1 ? "is" : "are",
+                        " left out: ", list_pairs(first_copies, n)});
     }
 }
 
@@ -506,6 +514,17 @@ void differential_correlation(const Matrix& X, const Classes& classes,
     result.set_zeros(result.rare, X.n_cols());
     for (const std::int64_t column : data.constant) result.constant[column] = 1;
     for (const std::int64_t column : data.rare) result.rare[column] = 1;
+    if (const std::size_t n_constant = data.constant.size(); n_constant > 0) {
+        warn("constant", {n_constant, n_constant == 1 ? " feature is" : " features are",
+                          " constant in a class and left out, having no correlation: ", list_columns(data.constant)});
+    }
+    if (const std::size_t n_rare = data.rare.size(); n_rare > 0 && options.wholes) {
+        warn("rare_values",
+             {"there are no valid p-values, since groups are permuted as wholes and ", n_rare,
+              n_rare == 1 ? " feature has" : " features have",
+              " one value in more than three fourths of a class, so that few groups decide on the correlation: leave ",
+              list_columns(data.rare), " out, or give each group as one sample, such as its mean"});
+    }
     const Labeling truth(classes, ranks, data.of(0));
     Search search(data, truth, options, run);
     run.step("pairs", options.n_labelings > 0 ? 0.02 : 1.0);

@@ -15,6 +15,7 @@
 #include "support/index.hpp"
 #include "support/parallel.hpp"
 #include "support/random.hpp"
+#include "support/warnings.hpp"
 
 namespace fastfs::core {
 namespace {
@@ -57,9 +58,9 @@ Numbers diffusion_vectors(Graph& graph, std::int64_t n_components, std::uint64_t
     GraphProducts products(graph, precision_of(graph));
     const BlockOperator S = [&](const double* X, double* Y) { products.multiply(factor, X, factor, Y, run); };
     LeadingPairs pairs = leading_pairs(p, d + 2, d + 1, S, graph.is_of_lists() ? kOfLists : kOfDiffusion, seed, run);
-    if (!pairs.converged) result.warnings |= FASTFS_DISC_NOT_CONVERGED;
+    if (!pairs.converged) result.warnings |= kSetNotConverged;
     result.gap = pairs.values[at(d)] - pairs.values[at(d + 1)];
-    if (result.gap < kSmallGap) result.warnings |= FASTFS_DISC_SMALL_GAP;
+    if (result.gap < kSmallGap) result.warnings |= kSetSmallGap;
     result.eigenvalues.assign(pairs.values.begin(), pairs.values.end() - 1);
     Numbers U = std::move(pairs.vectors);
     U.resize(at((d + 1) * p));
@@ -148,7 +149,7 @@ Triplets differential_vectors(Graph& graph, const Numbers& B, std::int64_t rank,
     };
     LeadingPairs pairs =
         leading_pairs(p, count, n_vectors, AtA, graph.is_of_lists() ? kOfLists : kOfDifferences, seed, run);
-    if (!pairs.converged) result.warnings |= FASTFS_DISC_NOT_CONVERGED;
+    if (!pairs.converged) result.warnings |= kSetNotConverged;
     Triplets triplets;
     triplets.sigma = numbers(count);
     triplets.V = std::move(pairs.vectors);
@@ -203,7 +204,7 @@ void summarize(const Triplets& triplets, std::int64_t p, std::int64_t n_vectors,
     }
     result.n_differential = static_cast<std::int64_t>(q);
     result.ratio = ratio(q);
-    if (q > 0 && q < real.size() && result.ratio < kFlat) result.warnings |= FASTFS_DISC_FLAT;
+    if (q > 0 && q < real.size() && result.ratio < kFlat) result.warnings |= kSetFlat;
 
     result.scores = numbers(p);
     for (std::size_t j = 0; j < q; ++j) {
@@ -242,7 +243,7 @@ void check_sets(const std::vector<DiscSet>& sets, const fastfs_disc_options& opt
         require(!set.custom || !set.W, name, " must have affinities or a custom kernel; got both");
         require(!set.custom || set.X, name,
                 " must have X for a custom kernel, which takes the norms of features; got another source");
-        if (set.n_rows() == 1) results[s].warnings |= FASTFS_DISC_ONE_SAMPLE;
+        if (set.n_rows() == 1) results[s].warnings |= kSetOneSample;
         const bool knn = set.neighbors || options.graph != FASTFS_GRAPH_DENSE;
         require(options.graph != FASTFS_GRAPH_LISTS || set.W || set.neighbors || (set.X && !set.X->is_sparse()),
                 "X of ", name, " must be dense for graph='lists'; got ", set.X ? "a sparse X" : "X in blocks",
@@ -257,7 +258,7 @@ void check_sets(const std::vector<DiscSet>& sets, const fastfs_disc_options& opt
                 "n_neighbors, n_vectors and n_components must fit the memory; got ", widest, " values for each of ", p,
                 " features: give smaller ones");
         if (!set.W && (options.bandwidth_neighbors >= p || (knn && options.n_neighbors >= p))) {
-            results[s].warnings |= FASTFS_DISC_CLAMPED;
+            results[s].warnings |= kSetClamped;
         }
     }
 }
@@ -290,6 +291,106 @@ Needs memory(const std::vector<DiscSet>& sets, const fastfs_disc_options& option
     if (options.scaling == FASTFS_DISC_SCALING_STANDARD) inputs += scaled_memory(sets);
     if (sets.front().sums) inputs += 8 * sets.front().sums->size();
     return {kept + inputs, least + inputs};
+}
+
+// The sets whose results have a flag.
+class Flagged {
+  public:
+    Flagged(const std::vector<DiscResult>& results, int flag) {
+        for (std::size_t s = 0; s < results.size(); ++s) {
+            if (results[s].warnings & flag) add(results[s], s);
+        }
+    }
+    Flagged() = default;
+
+    void add(const DiscResult& result, std::size_t s) {
+        results_.push_back(&result);
+        names_.push_back(Message() << Name::set(static_cast<std::int64_t>(s)));
+    }
+    explicit operator bool() const { return !results_.empty(); }
+    Message names() const { return some_of(names_); }
+    template <class T>
+    T least(T DiscResult::* member) const {
+        return (*std::min_element(results_.begin(), results_.end(), [&](auto* a, auto* b) {
+                   return a->*member < b->*member;
+               }))->*member;
+    }
+    std::int64_t most_connected() const {
+        std::int64_t most = 0;
+        for (const DiscResult* result : results_) most = std::max(most, result->n_connected);
+        return most;
+    }
+
+  private:
+    std::vector<const DiscResult*> results_;
+    std::vector<Message> names_;
+};
+
+// Warns of what the flags of the results say, in one sentence per flag.
+void warn_of_sets(const std::vector<DiscSet>& sets, const fastfs_disc_options& o,
+                  const std::vector<DiscResult>& results) {
+    const std::int64_t p = sets.front().n_features;
+    const bool is_given = sets.front().W.has_value(), dense = !is_given && o.graph == FASTFS_GRAPH_DENSE;
+    if (const Flagged those(results, kSetOneSample); those) {
+        warn("one_sample",
+             {"one sample only in ", those.names(), ": distances between features are differences of single values"});
+    }
+    if (Flagged(results, kSetClamped)) {
+        Message high;
+        if (o.bandwidth_neighbors >= p) high << "bandwidth_neighbors=" << o.bandwidth_neighbors;
+        if (!dense && o.n_neighbors >= p) {
+            high << (high.text().empty() ? "" : " and ") << "n_neighbors=" << o.n_neighbors;
+        }
+        const bool are_two = !dense && o.bandwidth_neighbors >= p && o.n_neighbors >= p;
+        warn("all_neighbors",
+             {high, are_two ? " exceed the " : " exceeds the ", p - 1, " other features: all of them are taken"});
+    }
+    if (const Flagged those(results, kSetDuplicates); those) {
+        warn("duplicates", {"some features have ", o.bandwidth_neighbors, " copies or more in ", those.names(),
+                            ", so that their bandwidth would be 0: it is their smallest positive distance instead"});
+    }
+    if (const Flagged those(results, kSetDisconnected); those) {
+        warn("disconnected",
+             {"the graph of ", those.names(), " falls apart, into up to ", those.most_connected(),
+              " pieces: eigenvalue 1 is repeated, its constant vectors were projected out with the others, and which "
+              "single diffusion vectors come first is arbitrary",
+              is_given || dense ? "" : "; a larger n_neighbors may connect it"});
+    }
+    if (const Flagged those(results, kSetSmallGap); those) {
+        warn("small_gap",
+             {"n_components cuts a cluster of eigenvalues in ", those.names(), " (the least gap is ",
+              rounded(those.least(&DiscResult::gap)), "): the result depends on where, so try other numbers"});
+    }
+    if (const Flagged those(results, kSetLowRecall); those) {
+        const double least = those.least(&DiscResult::graph_recall);
+        warn("low_recall", {"graph='lists' found only ", std::llround(100 * least), "% of the nearest features in ",
+                            those.names(), ": significances may be off by some .03, and graph='knn' finds all"});
+    }
+    if (const Flagged those(results, kSetDigits); those) {
+        warn("lost_digits", {"some features are so close to each other, relative to their size, in ", those.names(),
+                             " that sums over rows leave hardly a digit of their distance: subtract from each feature "
+                             "what all its values share"});
+    }
+    if (const Flagged those(results, kSetIdentical); those) {
+        warn("identical",
+             {"the graph of ", those.names(), " is that of another set too: nothing is differential between these"});
+    }
+    Flagged trivial;
+    for (std::size_t s = 0; s < results.size(); ++s) {
+        if (results[s].n_differential == 0) trivial.add(results[s], s);
+    }
+    if (trivial) {
+        warn("all_trivial",
+             {"all vectors of ", trivial.names(), " are trivial, so that there are no scores: raise n_vectors"});
+    }
+    if (const Flagged those(results, kSetFlat); those && o.n_differential == 0) {
+        warn("flat", {"the significances have no clear step in ", those.names(),
+                      " (the largest ratio of successive ones is down to ", rounded(those.least(&DiscResult::ratio), 3),
+                      "): how many vectors matter is arbitrary, so set n_differential"});
+    }
+    if (const Flagged those(results, kSetNotConverged); those) {
+        warn("not_converged", {"an eigensolver gave up before its vectors of ", those.names(), " were exact"});
+    }
 }
 
 }  // namespace
@@ -333,7 +434,7 @@ std::vector<DiscResult> disc(const std::vector<DiscSet>& unscaled, const fastfs_
         result.bandwidths = graph.bandwidths;
         result.graph_recall = graph.recall;
         result.n_connected = count_components(graph, run);
-        if (result.n_connected > 1) result.warnings |= FASTFS_DISC_DISCONNECTED;
+        if (result.n_connected > 1) result.warnings |= kSetDisconnected;
         run.step("diffusion vectors", begin + share);
         U[s] = diffusion_vectors(graph, sets[s].n_components, options.seed, run, result);
         probes[s] = graph.by_feature(graph.times(graph.c, graph.by_row(probe), graph.c, run));
@@ -357,7 +458,7 @@ std::vector<DiscResult> disc(const std::vector<DiscSet>& unscaled, const fastfs_
                 difference = std::max(difference, std::abs(probes[s][i] - probes[t][i]));
                 size = std::max(size, std::abs(probes[s][i]));
             }
-            if (difference <= 1e-10 * size) result.warnings |= FASTFS_DISC_IDENTICAL;
+            if (difference <= 1e-10 * size) result.warnings |= kSetIdentical;
         }
         std::int64_t rank = 0;
         const Numbers B = orthonormal_basis(p, std::move(others), rank, run);
@@ -375,6 +476,7 @@ std::vector<DiscResult> disc(const std::vector<DiscSet>& unscaled, const fastfs_
         result.feature_of_row = std::move(graphs[s].features);
         graphs[s] = Graph();
     }
+    warn_of_sets(sets, options, results);
     return results;
 }
 

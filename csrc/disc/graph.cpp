@@ -131,7 +131,7 @@ Distances all_distances(const DiscSet& set, const Name& name, Run& run, Graph& g
     Distances distances;
     if (set.sums) {
         FeatureSums::Total total = set.sums->total({set.group}, name);
-        if (total.make_distances(run)) graph.warnings |= FASTFS_DISC_DIGITS;
+        if (total.make_distances(run)) graph.warnings |= kSetDigits;
         distances.norms = std::move(total.norms);
         distances.D2 = std::move(total.products);
     } else {
@@ -150,7 +150,7 @@ void make_dense(const DiscSet& set, std::int64_t k, const Name& name, Run& run, 
     auto [unit, norms, W] = all_distances(set, name, run, graph);
     bool duplicates = false;
     const Numbers eps2 = squared_bandwidths(W.data(), p, k, name, duplicates, run);
-    if (duplicates) graph.warnings |= FASTFS_DISC_DUPLICATES;
+    if (duplicates) graph.warnings |= kSetDuplicates;
     graph.bandwidths = eps2;
     for (double& eps : graph.bandwidths) eps = unit * std::sqrt(eps);
     if (set.custom) {
@@ -245,7 +245,7 @@ void make_of_neighbors(const DiscSet& set, const fastfs_disc_options& options, s
         check_neighbors(set, k, name);
         n_neighbors = std::min(n_neighbors, stride);
         n_bounding = stride;
-        if (set.lost_digits) graph.warnings |= FASTFS_DISC_DIGITS;
+        if (set.lost_digits) graph.warnings |= kSetDigits;
     } else {
         n_bounding = std::max(k, n_neighbors);
         // An additional neighbour tells if the last one ties with others. Lists may have missed ties anyway.
@@ -262,7 +262,7 @@ void make_of_neighbors(const DiscSet& set, const fastfs_disc_options& options, s
             for (std::int64_t row = 0; row < p; ++row) row_of[at(listed.order[at(row)])] = row;
             graph.features = std::move(listed.order);
             graph.recall = listed.recall;
-            if (graph.recall < kLowRecall) graph.warnings |= FASTFS_DISC_LOW_RECALL;
+            if (graph.recall < kLowRecall) graph.warnings |= kSetLowRecall;
         } else {
             nearest_features(Samples(*set.X), stride, run, neighbor_buffer.data(), distance_buffer.data(), end, &ties);
         }
@@ -280,7 +280,7 @@ void make_of_neighbors(const DiscSet& set, const fastfs_disc_options& options, s
             // If no distance is positive, the affinities to the listed neighbours are 1 for any bandwidth.
             const double* positive = std::find_if(row, row + n_bounding, [](double d) { return d > 0; });
             eps = positive < row + n_bounding ? *positive : 0;
-            graph.warnings |= FASTFS_DISC_DUPLICATES;
+            graph.warnings |= kSetDuplicates;
         }
         graph.bandwidths[at(i)] = eps;
     }

@@ -30,6 +30,20 @@ struct DiscSet {
     std::int64_t n_rows() const;  // 0 if unknown
 };
 
+// What the result of a set warns of, added up.
+enum : int {
+    kSetOneSample = 1,
+    kSetClamped = 2,       // bandwidth_neighbors or n_neighbors exceeded the other features
+    kSetDuplicates = 4,    // a bandwidth was 0: the smallest positive distance was taken
+    kSetDisconnected = 8,  // the graph falls apart
+    kSetSmallGap = 16,     // n_components splits a cluster of eigenvalues
+    kSetNotConverged = 32,
+    kSetIdentical = 64,   // another set has the same graph
+    kSetFlat = 128,       // there is no clear gap after n_differential vectors
+    kSetLowRecall = 256,  // lists found too few of the nearest features
+    kSetDigits = 512      // sums over rows: hardly a digit is left of a distance between features
+};
+
 // W, dense or as entries, with the factors of its random walk P = diag(c / g) W diag(c), c = q^-alpha.
 struct Graph {
     std::int64_t p = 0;
@@ -41,7 +55,7 @@ struct Graph {
     Numbers c, g;
     Numbers bandwidths;  // by feature; empty if W was given
     double recall = 0;   // of neighbours by lists
-    int warnings = 0;    // FASTFS_DISC_*
+    int warnings = 0;    // kSet...
 
     bool is_of_lists() const { return !features.empty(); }
     std::int64_t feature(std::int64_t row) const { return is_of_lists() ? features[at(row)] : row; }

@@ -21,6 +21,7 @@
 #include "support/index.hpp"
 #include "support/lapack.hpp"
 #include "support/random.hpp"
+#include "support/warnings.hpp"
 
 namespace fastfs::core {
 namespace {
@@ -382,19 +383,22 @@ class IkdrFit {
             for (double& price : result.prices) price -= least;
         }
         result.similarity = mean_off_diagonal(K_.data(), N_);
-        if (!result.converged) result.warnings |= FASTFS_IKDR_NOT_CONVERGED;
-        if (result.similarity < kIdentity) result.warnings |= FASTFS_IKDR_IDENTITY;
-        if (std::count(is_main.begin(), is_main.end(), 0) > 0) result.warnings |= FASTFS_IKDR_FEW;
+        for (std::int64_t i = 0; i < N_; ++i) {
+            result.diagonal += static_cast<double>(K_[i * N_ + i]) / static_cast<double>(N_);
+        }
+        if (!result.converged) result.warnings |= kStepNotConverged;
+        if (result.similarity < kIdentity) result.warnings |= kStepIdentity;
+        if (std::count(is_main.begin(), is_main.end(), 0) > 0) result.warnings |= kStepFew;
         // The first term of F pulls similarities to the k / C dimensions of a class to add up to 1: where samples are
         // alike, they add up to more, unless dimensions are mixtures of classes.
         const double ratio = static_cast<double>(k_) / static_cast<double>(samples_.n_classes());
-        if (ratio > 2 && result.similarity * ratio > 1) result.warnings |= FASTFS_IKDR_MANY;
+        if (ratio > 2 && result.similarity * ratio > 1) result.warnings |= kStepMany;
         Buffer<T> kernel(N_ * N_);
         for (std::size_t a = 0; a < mixture_.which.size(); ++a) {
             if (mixture_.weights[a] < kNotable) continue;
             kernels_.sum({mixture_.which[a]}, {1.0}, run_, kernel.data());
             if (nearly_constant(kernel.data(), N_)) {
-                result.warnings |= FASTFS_IKDR_CONSTANT;
+                result.warnings |= kStepConstant;
                 break;
             }
         }
@@ -415,6 +419,100 @@ class IkdrFit {
     MixtureObjective objective_;
     std::optional<Products<T>> products_;
 };
+
+// Lists the lambdas of the steps that `is_told` chooses; empty if there are none.
+template <class F>
+Message lambdas_of(const std::vector<IkdrResult>& steps, F&& is_told) {
+    std::vector<Message> lambdas;
+    for (const IkdrResult& step : steps) {
+        if (is_told(step)) lambdas.push_back({"lam=", step.lambda});
+    }
+    return some_of(lambdas);
+}
+
+// Warns of classes without a main dimension, though there are enough dimensions, and says what can help.
+void warn_of_few_dimensions(const KernelSource& source, const fastfs_ikdr_options& o, const Ikdr& fit,
+                            const Message& lambdas) {
+    const std::int64_t k = fit.n_components;
+    std::vector<char> is_missing(at(fit.n_classes), 0);
+    double largest_lambda = 0;
+    for (const IkdrResult& step : fit.steps) {
+        if (!(step.warnings & kStepFew) || !step.converged) continue;
+        largest_lambda = std::max(largest_lambda, step.lambda);
+        std::vector<char> is_main(at(fit.n_classes), 0);
+        for (std::int64_t j = 0; j < k; ++j) {
+            double largest = 0;
+            for (std::int64_t q = 0; q < fit.n_classes; ++q) largest = std::max(largest, step.profile[at(q * k + j)]);
+            for (std::int64_t q = 0; q < fit.n_classes; ++q) is_main[at(q)] |= step.profile[at(q * k + j)] == largest;
+        }
+        for (std::size_t q = 0; q < is_main.size(); ++q) is_missing[q] |= !is_main[q];
+    }
+    std::vector<Message> classes;
+    for (std::int64_t q = 0; q < fit.n_classes; ++q) {
+        if (is_missing[at(q)]) classes.push_back(Message() << Name::class_(q));
+    }
+    const double smaller = 0.1 / static_cast<double>(fit.n_classes - 1);
+    Message advice;
+    if (largest_lambda > smaller) advice << "a smaller lam, such as " << rounded(smaller) << ", or ";
+    if (o.mu > 0.1) advice << "a smaller mu, or ";
+    advice << (source.n_kernels > 1 ? "groups of features, a kernel each" : "two dimensions for each class");
+    warn("few_dimensions", {"no dimension is mainly of ", some_of(classes), " (of ", fit.n_classes, " classes; for ",
+                            lambdas, "), so that the embedding may not tell them from others: try ", advice});
+}
+
+void warn_of_fit(const KernelSource& source, const fastfs_ikdr_options& o, const Ikdr& fit) {
+    const std::int64_t k = fit.n_components, n_classes = fit.n_classes;
+    const auto lambdas_with = [&](int flag) {
+        return lambdas_of(fit.steps, [&](const IkdrResult& step) { return (step.warnings & flag) != 0; });
+    };
+    bool explains_few = false;  // each of these warnings explains a class without a dimension
+    const auto warn_and_explain = [&](const char* code, const Message& message) {
+        warn(code, message);
+        explains_few = true;
+    };
+    if (std::count(o.lambdas, o.lambdas + o.n_lambdas, 0.0) > 0) {
+        warn_and_explain(
+            "lambda_zero",
+            "lam=0 leaves nothing to keep classes apart: the objective is at its best where all samples are alike");
+    }
+    if (k < n_classes) {
+        warn_and_explain("few_components", {"n_components=", k, " is less than the ", n_classes,
+                                            " classes, so that some class has no dimension of its own"});
+    }
+    if (const Message some = lambdas_with(kStepMany); !some.text().empty()) {
+        warn_and_explain(
+            "many_components",
+            {"n_components=", k, " is more than twice the ", n_classes,
+             " classes, and samples are too much alike for so many (mean similarity above ",
+             rounded(static_cast<double>(n_classes) / static_cast<double>(k)), " for ", some,
+             "): surplus dimensions tend to stand for outliers, and the features they select with them; take fewer, or "
+             "with one kernel a smaller width"});
+    }
+    if (const Message some = lambdas_with(kStepIdentity); !some.text().empty()) {
+        warn_and_explain("identity",
+                         {"samples are hardly similar to each other (mean similarity below 0.01 for ", some,
+                          "), so that dimensions stand for single samples: take ",
+                          source.X ? "width='mean_squared' or a larger width" : "kernels that fall more slowly"});
+    }
+    if (const Message some = lambdas_with(kStepConstant); !some.text().empty()) {
+        warn_and_explain("nearly_constant",
+                         {"a kernel with weight is nearly constant, but for one sample at most (for ", some,
+                          "), as that of a feature with an outlier is: look at its values"});
+    }
+    const double diagonal = fit.steps.front().diagonal;
+    if (!source.X && !(diagonal >= 0.1 && diagonal <= 10)) {
+        warn_and_explain("diagonals", {"the kernels' diagonals are about ", rounded(diagonal, 3),
+                                       ", but similarities to a sample's own class are meant to be about 1: divide "
+                                       "each kernel by the mean of its diagonal"});
+    }
+    const Message few =
+        lambdas_of(fit.steps, [](const IkdrResult& step) { return (step.warnings & kStepFew) != 0 && step.converged; });
+    if (!explains_few && !few.text().empty()) warn_of_few_dimensions(source, o, fit, few);
+    if (const Message some = lambdas_with(kStepNotConverged); !some.text().empty()) {
+        warn("not_converged", {"I-KDR did not converge in max_iter=", o.max_iter, " iterations for ", some,
+                               ": the best one is kept; raise max_iter, max_inner or tol"});
+    }
+}
 
 // Calls f(0) with a zero of the type in which kernels are computed.
 template <class F>
@@ -469,9 +567,11 @@ Ikdr ikdr(const KernelSource& source, const std::int64_t* labels, std::int64_t n
     require_kernels(source, options.interpretability == FASTFS_IKDR_DISTANCE, run);
     const SingleThreadedBlas held;
     const SortedSamples samples(labels, source.n_samples, n_classes);
-    return with_type(source, [&](auto zero) {
+    Ikdr fit = with_type(source, [&](auto zero) {
         return IkdrFit<decltype(zero)>(source, samples, options, options.n_lambdas, run).fit();
     });
+    warn_of_fit(source, options, fit);
+    return fit;
 }
 
 void ikdr_prices(const KernelSource& source, const std::int64_t* labels, std::int64_t n_classes,

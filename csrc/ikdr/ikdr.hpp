@@ -11,11 +11,21 @@
 
 namespace fastfs::core {
 
+// What the result for one lambda warns of, added up.
+enum : int {
+    kStepNotConverged = 1,
+    kStepIdentity = 2,  // samples are hardly similar
+    kStepConstant = 4,  // a chosen kernel hardly varies, but for one sample
+    kStepFew = 8,       // a class is the main one of no dimension
+    kStepMany = 16      // there are surplus dimensions, for outliers
+};
+
 // The result for one lambda, as in fastfs_ikdr_result; samples in the order of the caller.
 struct IkdrResult {
     int warnings = 0;
     bool converged = false;
     double lambda = 0, objective = 0, interpretability = 0, similarity = 0;
+    double diagonal = 0;  // mean of the mixture's diagonal
     std::vector<double> history, A, embedding, profile, weights, prices;
 };
 

@@ -10,6 +10,7 @@
 #include <unordered_map>
 
 #include "support/errors.hpp"
+#include "support/warnings.hpp"
 
 namespace fastfs::core {
 
@@ -115,7 +116,7 @@ Design::Design(const fastfs_design_options& o, Run& run)
     std::vector<std::int64_t> kind_counts(at(n_kinds()));
     for (const std::int32_t code : unit_codes) ++kind_counts[at(code)];
     sort_units(pool);
-    list_weaknesses(pool, unit_codes);
+    warn_of_weaknesses(pool, unit_codes);
     for (std::size_t k = 0; k < codes_.size(); ++k) codes_[k] = unit_codes[at(order_[k])];
     count_labelings();
     count_mirrors();
@@ -132,7 +133,7 @@ Design::Design(const fastfs_design_options& o, Run& run)
             NumpyRandom(0).shuffle(random_order_);
         }
     }
-    list_warnings();
+    warn_of_labelings();
 }
 
 double Design::smallest_pvalue() const { return static_cast<double>(keeps_names_ ? 1 : n_mirrors_) / n_distinct_; }
@@ -181,10 +182,10 @@ void Design::find_pools(std::vector<std::int32_t>& pool) {
     const auto n_all = static_cast<std::int64_t>(n_groups);
     for (std::size_t g = 0; g < n_groups; ++g) {
         if (varies[g] || size[g] == 1) continue;
-        weaknesses_.push_back(Message("labels vary within ", n_varying, " of ", n_all,
-                                      " groups, so samples are permuted within groups, and the other ",
-                                      n_all - n_varying, " contribute nothing to the test")
-                                  .text());
+        warn("weakness", {"labels vary within ", n_varying, " of ", n_all,
+                          " groups, so samples are permuted within groups, and the other ", n_all - n_varying,
+                          " contribute nothing to the test"});
+        has_idle_groups_ = true;
         break;
     }
     Numbering<std::int64_t> moved, pairs;
@@ -226,8 +227,8 @@ void Design::sort_units(const std::vector<std::int32_t>& pool) {
 }
 
 // Finds pools that contribute nothing.
-void Design::list_weaknesses(const std::vector<std::int32_t>& pool, const std::vector<std::int32_t>& unit_codes) {
-    const bool is_covered = !weaknesses_.empty();
+void Design::warn_of_weaknesses(const std::vector<std::int32_t>& pool, const std::vector<std::int32_t>& unit_codes) {
+    const bool is_covered = has_idle_groups_;
     const std::string pools = std::string(pools_are_groups_ ? "group" : "block") + "s ";
     const std::string word = moves_groups_ ? "group" : "sample";
     std::int64_t single = 0;
@@ -236,9 +237,8 @@ void Design::list_weaknesses(const std::vector<std::int32_t>& pool, const std::v
         return plural(n, "it contributes", "they contribute") + " nothing to the test";
     };
     if (single > 0 && !is_covered && n_pools() > 1) {
-        weaknesses_.push_back(Message(single, " of ", n_pools(), " ", pools, plural(single, "has", "have"), " one ",
-                                      word, ", so ", contribute(single))
-                                  .text());
+        warn("weakness", {single, " of ", n_pools(), " ", pools, plural(single, "has", "have"), " one ", word, ", so ",
+                          contribute(single)});
     }
     std::vector<std::int32_t> last(at(n_pools()));
     std::vector<bool> varies(at(n_pools()));
@@ -249,9 +249,8 @@ void Design::list_weaknesses(const std::vector<std::int32_t>& pool, const std::v
     const std::int64_t n_varying = std::count(varies.begin(), varies.end(), true);
     const std::int64_t idle = n_pools() - n_varying - single;
     if (idle > 0 && n_varying > 0 && !is_covered) {
-        weaknesses_.push_back(Message(idle, " of ", n_pools(), " ", pools, plural(idle, "has", "have"), " ", word,
-                                      "s of one label only, so ", contribute(idle))
-                                  .text());
+        warn("weakness", {idle, " of ", n_pools(), " ", pools, plural(idle, "has", "have"), " ", word,
+                          "s of one label only, so ", contribute(idle)});
     }
 }
 
@@ -344,16 +343,15 @@ void Design::describe_confounding() {
                   "labels that differ";
 }
 
-void Design::list_warnings() {
-    warnings_ = weaknesses_;
+void Design::warn_of_labelings() const {
     if (hides_specimens_) {
         const std::string present =
             has_blocks_ ? "combinations of the present blocks and groups" : "the present groups";
-        warnings_.push_back(
-            "labels vary within groups, so samples are permuted singly within these; if samples of a group with one "
-            "label belong together, as cells of one specimen do, p-values are far too small: give the specimens as "
-            "groups, and " +
-            present + " as blocks; if they don't, give " + present + " as blocks, and no groups");
+        warn("hidden_specimens",
+             {"labels vary within groups, so samples are permuted singly within these; if samples of a group with one "
+              "label belong together, as cells of one specimen do, p-values are far too small: give the specimens as "
+              "groups, and ",
+              present, " as blocks; if they don't, give ", present, " as blocks, and no groups"});
     }
     if (n_distinct_ == 1 || smallest_pvalue() <= kSignificant) return;
     Message message("there are only ", static_cast<std::int64_t>(n_distinct_), " distinct labelings (", description_,
@@ -362,7 +360,7 @@ void Design::list_warnings() {
         message << ", and " << n_mirrors_ << " only exchange the names of classes";
     }
     message << ", so no p-value can be below " << in_two_digits(smallest_pvalue());
-    warnings_.push_back(message.text());
+    warn("few_labelings", message);
 }
 
 }  // namespace fastfs::core

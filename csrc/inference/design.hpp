@@ -52,8 +52,6 @@ class Design {
     const std::vector<std::int64_t>& unit_of_sample() const { return unit_; }
     const std::string& description() const { return description_; }
     const std::string& confounded() const { return confounded_; }  // "": there are other labelings
-    const std::vector<std::string>& weaknesses() const { return weaknesses_; }
-    const std::vector<std::string>& warnings() const { return warnings_; }
 
     // Writes labelings first..first + count - 1, n_samples labels or numbers each.
     void write_labelings(std::int64_t first, std::int64_t count, std::int64_t* labels, double* numbers, Run& run) const;
@@ -83,12 +81,12 @@ class Design {
     // Reading: design.cpp
     void find_pools(std::vector<std::int32_t>& pool);
     void sort_units(const std::vector<std::int32_t>& pool);
-    void list_weaknesses(const std::vector<std::int32_t>& pool, const std::vector<std::int32_t>& unit_codes);
+    void warn_of_weaknesses(const std::vector<std::int32_t>& pool, const std::vector<std::int32_t>& unit_codes);
     void count_labelings();
     void count_mirrors();
     void describe(const fastfs_design_options& options, const std::vector<std::int64_t>& kind_counts);
     void describe_confounding();
-    void list_warnings();
+    void warn_of_labelings() const;
     void find_strata();
 
     // Covariates: covariates.cpp
@@ -136,7 +134,7 @@ class Design {
     std::vector<std::int64_t> random_order_;
 
     std::string description_, confounded_;
-    std::vector<std::string> weaknesses_, warnings_;
+    bool has_idle_groups_ = false;  // of which find_pools warns
 
     const char* drawn_word_ = "sample";
     std::vector<std::int64_t> drawn_unit_, stratum_;

@@ -8,6 +8,7 @@
 
 #include "inference/stability.hpp"
 #include "support/errors.hpp"
+#include "support/warnings.hpp"
 
 namespace fastfs::core {
 
@@ -223,7 +224,12 @@ void Null::compare(const double* row) {
 }
 
 const NullResult& Null::result() {
-    if (result_) return *result_;
+    if (!result_) result_ = make_result();
+    warn_of(*result_);
+    return *result_;
+}
+
+NullResult Null::make_result() {
     NullResult r;
     const ScoreScale& scale = *scale_;
     const std::size_t d = scores_.size();
@@ -256,21 +262,19 @@ const NullResult& Null::result() {
     const Numbers means = moments_.means();
     r.label_free = mean_correlation({scores_.data(), means.data()}, n_features(), true);
     r.resolution = is_exact_ ? smallest_pvalue_ : 1 / n_all;
-    list_warnings(r);
-    result_ = std::move(r);
-    return *result_;
+    return r;
 }
 
-void Null::list_warnings(NullResult& r) const {
+void Null::warn_of(const NullResult& r) const {
     // With few features, independent ranks may also correlate by more than 0.5. So may scores under few labelings,
     // about which the design warns: one of them may exchange two classes, which hardly changes scores.
     const double many =
         std::max(0.5, 2.5 / std::sqrt(static_cast<double>(std::max<std::int64_t>(1, n_features() - 1))));
     if (!ranks_by_z_ && smallest_pvalue_ <= kSignificant && r.label_free > many) {
-        r.warnings.push_back(method_ +
-                             " ranks features much as without labels: its scores and their means under "
-                             "permuted labels have a rank correlation of " +
-                             with_decimals(r.label_free, 2) + " (label_free): rank by z instead");
+        warn("label_free", {method_,
+                            " ranks features much as without labels: its scores and their means under permuted "
+                            "labels have a rank correlation of ",
+                            with_decimals(r.label_free, 2), " (label_free): rank by z instead"});
     }
     Numbers skew;
     for (std::size_t k = 0; k < r.skew.size(); ++k) {
@@ -278,9 +282,9 @@ void Null::list_warnings(NullResult& r) const {
     }
     const double middle = median(skew);
     if ((is_z_ || ranks_by_z_) && middle > 2 && n() < kForSkewed && !is_exact_ && !is_stopped_) {
-        r.warnings.push_back("scores under permuted labels are skewed (null_skew has the median " +
-                             with_decimals(middle, 1) + "), so z needs " + std::to_string(kForSkewed) +
-                             " permutations or more, but there are " + std::to_string(n()) + ": raise n_permutations");
+        warn("skewed",
+             {"scores under permuted labels are skewed (null_skew has the median ", with_decimals(middle, 1),
+              "), so z needs ", kForSkewed, " permutations or more, but there are ", n(), ": raise n_permutations"});
     }
 }
 

@@ -46,7 +46,6 @@ struct NullResult {
     Numbers z, pvalues, pvalues_adjusted, pvalues_max, mean, sd, skew;
     std::vector<std::int32_t> degenerate;
     double statistic, pvalue, label_free, resolution;
-    std::vector<std::string> warnings;
 };
 
 // Takes the scores under labelings 0, 1, .. of a design, once if they can be kept, else twice.
@@ -66,13 +65,15 @@ class Null {
     bool keeps_rows() const { return keeps_rows_; }
     bool is_stopped() const { return is_stopped_; }
     const Numbers& statistics() const { return is_z_ ? largest_ : statistics_; }
+    // Returns the result, and warns of what it can't say.
     const NullResult& result();
 
   private:
     bool has_enough(const double* row, double statistic);
     void begin_step_down();
     void compare(const double* row);
-    void list_warnings(NullResult& result) const;
+    NullResult make_result();
+    void warn_of(const NullResult& result) const;
 
     const Numbers scores_;
     Numbers limits_;

@@ -20,6 +20,7 @@
 #include "support/errors.hpp"
 #include "support/index.hpp"
 #include "support/parallel.hpp"
+#include "support/warnings.hpp"
 
 namespace fastfs::core {
 namespace {
@@ -281,6 +282,32 @@ class Excluded {
     std::vector<std::pair<std::int64_t, std::int64_t>> first_;
 };
 
+// Warns of columns that don't vary. They are columns of X, or of the other table.
+void warn_of_constant(const std::vector<std::int64_t>& columns, bool is_other) {
+    const std::size_t n = columns.size();
+    if (n == 0) return;
+    warn(is_other ? "constant_in_other" : "constant",
+         {n, n == 1 ? " feature of " : " features of ", is_other ? Name::of_matrix(1, "Y") : kX,
+          n == 1 ? " does" : " do", " not vary beside the covariates and ", n == 1 ? "is" : "are",
+          " left out: ", list_columns(columns)});
+}
+
+// first: the first pairs of columns without a test.
+void warn_of_excluded(const std::vector<std::pair<std::int64_t, std::int64_t>>& first,
+                      const fastfs_interaction_result& result) {
+    const std::int64_t n = result.n_copies + result.n_products + result.n_explained;
+    if (n == 0) return;
+    Message reasons;
+    const auto add = [&](std::int64_t count, const char* reason) {
+        if (count > 0) reasons << (reasons.text().empty() ? "" : ", ") << count << reason;
+    };
+    add(result.n_copies, " copies of each other");
+    add(result.n_products, " without all combinations of their values");
+    add(result.n_explained, " explained by the target, or explaining it");
+    warn("untested_pairs", {n, n == 1 ? " pair has" : " pairs have", " no test and ", n == 1 ? "is" : "are",
+                            " left out (", reasons, "): ", list_pairs(first, n)});
+}
+
 void Scan::observe(const Basis& target, double spread, Owned<fastfs_interaction_result>& result) {
     const std::vector<Basis> targets{target};
     const TargetMeans of_left(left_, targets, run_), of_right(right_, targets, run_);
@@ -344,12 +371,14 @@ void Scan::observe(const Basis& target, double spread, Owned<fastfs_interaction_
     result.n_copies = excluded.count(Exclusion::kCopies);
     result.n_products = excluded.count(Exclusion::kProduct);
     result.n_explained = excluded.count(Exclusion::kTarget);
-    const auto listed = excluded.first();
+    auto listed = excluded.first();
+    for (auto& [i, j] : listed) i = left_.columns[at(i)], j = right_.columns[at(j)];
     result.set_zeros(result.excluded, 2 * std::ssize(listed));
     for (std::size_t k = 0; k < listed.size(); ++k) {
-        result.excluded[2 * k] = left_.columns[at(listed[k].first)];
-        result.excluded[2 * k + 1] = right_.columns[at(listed[k].second)];
+        result.excluded[2 * k] = listed[k].first;
+        result.excluded[2 * k + 1] = listed[k].second;
     }
+    warn_of_excluded(listed, result);
     result.n_pairs = std::ssize(top_);
     result.set_zeros(result.pairs, 2 * result.n_pairs);
     for (double** array : {&result.statistics, &result.effects, &result.errors}) {
@@ -529,6 +558,8 @@ void scan_interactions(const Matrix& X, const Matrix* other, const std::int64_t*
         result.set_zeros(result.other_scores, p_other);
     }
 
+    warn_of_constant(left.constant, false);
+    if (right) warn_of_constant(right->constant, true);
     double spread = 0;
     const Basis target = make_target(labels, options.n_classes, y, covariates, &spread);
     require(target.size() == K,

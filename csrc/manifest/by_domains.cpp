@@ -409,7 +409,7 @@ void compare_by_domains(std::array<ScaledKernel<T>, 2> kernels, const std::vecto
     }
     if (!outcome.measures_agreement) return;
     outcome.agreement = agreement(domains, outcome.scores, sides, coarser, run);
-    if (outcome.agreement < kTrustedAgreement) outcome.warnings |= FASTFS_MANIFEST_WARN_AGREEMENT;
+    if (outcome.agreement < kTrustedAgreement) outcome.warnings |= kProblemAgreement;
 }
 
 // Solves a problem at all scales, given the kernels.

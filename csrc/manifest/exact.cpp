@@ -45,7 +45,7 @@ void kernel(const fastfs_manifest_options& options, const double* D2, const std:
             Outcome& outcome) {
     const bool is_given = scale.rule == FASTFS_MANIFEST_SIGMA_GIVEN;
     const double sigma = is_given ? scale.sigma[side.index] / unit
-                                  : choose_sigma(D2, d, scale, side.name, outcome.kernel_warnings[which], run);
+                                  : choose_sigma(D2, d, scale, side.name, outcome.kernel_flags[which], run);
     outcome.sigma[which] = is_given ? scale.sigma[side.index] : in_units_of_data(sigma, unit, side.name);
     // The factor is finite, so that distance 0 gives affinity 1 for any sigma.
     const double per_distance = std::min(0.5 / sigma / sigma, std::numeric_limits<double>::max());

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <map>
 #include <memory>
 #include <string>
 #include <utility>
@@ -14,6 +15,7 @@
 #include "support/errors.hpp"
 #include "support/index.hpp"
 #include "support/parallel.hpp"
+#include "support/warnings.hpp"
 
 namespace fastfs::core {
 namespace {
@@ -118,16 +120,102 @@ void write_outcome(std::int64_t p, const Problem& problem, const Outcome& o, con
         const std::int64_t k = problem[l].index;
         if (result.sigma) result.sigma[k] = o.sigma[l];
         if (result.kept_trace) result.kept_trace[k] = o.kept_trace[l];
-        if (result.kernel_warnings) result.kernel_warnings[k] = o.kernel_warnings[l];
     }
     if (result.ranks) result.ranks[p] = o.rank;
     if (result.agreement) result.agreement[p] = o.agreement;
-    if (result.problem_warnings) result.problem_warnings[p] = o.warnings;
     if (result.problem_scores) {
         std::copy(o.scores.begin(), o.scores.end(),
                   result.problem_scores + p * static_cast<std::int64_t>(o.scores.size()));
     }
 }
+
+// Collects what the problems of a fit warn of at the first scale; one sentence says it for all of them.
+class Findings {
+  public:
+    void add(const Problem& problem, const Outcome& o) {
+        for (std::size_t l : {0, 1}) kernels_[problem[l].index] = {problem[l].name, o.kernel_flags[l]};
+        flags_ |= o.warnings;
+        if (o.warnings & kProblemAgreement) agreement_ = std::min(agreement_, o.agreement);
+        if (o.warnings & kProblemFlat) {
+            without_contrast_.push_back({problem[0].name, " against ", problem[1].name});
+        }
+    }
+
+    // of_kernels: the caller has computed the kernels.
+    void warn_of_all(std::int64_t d, std::int64_t n_classes, const fastfs_manifest_options& o,
+                     const fastfs_manifest_plan& plan, bool of_kernels) const {
+        if (flags_ & kProblemAgreement) warn_of_agreement(plan.accuracy == FASTFS_MANIFEST_DOMAINS);
+        if (const Message names = kernels_with(kKernelOneSample); !names.text().empty()) {
+            warn("one_sample",
+                 {"one sample only in ", names, ": its distances between features are differences of single values"});
+        }
+        if (const Message names = kernels_with(kKernelSigma); !names.text().empty()) {
+            warn("equal_features", {"so many features are equal in ", names,
+                                    " that the distance its sigma is taken from is 0: sigma comes from the positive "
+                                    "distances instead"});
+        }
+        if (const Message names = kernels_with(kKernelTrace); !names.text().empty()) {
+            warn("low_trace", {"the low-rank kernel keeps less than half of the trace in ", names,
+                               ": sigma is too small for this accuracy, so raise sigma or rank, or choose "
+                               "accuracy='exact'"});
+        }
+        if (const Message names = kernels_with(kKernelDigits); !names.text().empty()) {
+            warn("lost_digits", {"some features are so close to each other, relative to their size, in ", names,
+                                 " that sums over rows leave hardly a digit of their distance: subtract a typical "
+                                 "value from each feature, or give X in memory"});
+        }
+        if (flags_ & kProblemAngle) {
+            warn("right_angle",
+                 "some direction of one class's kernel is orthogonal to all of another's, so that form='spsd' depends "
+                 "on signs that are arbitrary: its scores change with the order of the features; choose "
+                 "form='pencil'");
+        }
+        if (flags_ & kProblemFlat) {
+            const bool is_one = count_problems(n_classes, o.multiclass) == 1;
+            warn("no_contrast",
+                 {"the scores ", is_one ? Message() : Message("of ", some_of(without_contrast_), " "),
+                  "are zero up to rounding: ",
+                  of_kernels ? "K1 and K2 hardly differ, or are hardly more than their diagonals"
+                  : d == 2   ? "with 2 features and sigma relative to their distance the kernels always agree; give "
+                               "sigma as numbers"
+                             : "either the classes don't differ, or sigma is so small or so large that the kernels "
+                               "hardly do"});
+        }
+        if (plan.reason == FASTFS_BECAUSE_RANK) {
+            warn("rank_too_large", {"rank ", o.rank, " saves nothing with ", d, " features: the exact form was used"});
+        }
+    }
+
+  private:
+    Message kernels_with(std::int32_t flag) const {
+        std::vector<Message> names;
+        for (const auto& [index, kernel] : kernels_) {
+            if (kernel.second & flag) names.push_back(Message() << kernel.first);
+        }
+        return some_of(names);
+    }
+
+    void warn_of_agreement(bool by_domains) const {
+        const std::string share = rounded(agreement_);
+        if (by_domains) {
+            warn("poor_agreement", {"the scores by domains may rank features otherwise than the exact ones: their rank "
+                                    "correlation is estimated as ",
+                                    share, "; raise rank or choose accuracy='exact'"});
+        } else {
+            warn("poor_agreement",
+                 {"the low-rank scores rank features otherwise than the exact ones: on some drawn at random the rank "
+                  "correlation is ",
+                  share,
+                  ", and on all of them it is much lower as a rule; choose accuracy='domains' or 'exact', or raise "
+                  "rank"});
+        }
+    }
+
+    std::map<std::int64_t, std::pair<Name, std::int32_t>> kernels_;  // names and flags, by index
+    std::int32_t flags_ = 0;
+    double agreement_ = 1;  // the least one with a flag
+    std::vector<Message> without_contrast_;
+};
 
 // Returns the rows of a block for sums of products, enough to write the panels of products only a few times.
 std::int64_t rows_of_block(const Samples& X) {
@@ -335,7 +423,7 @@ void Manifest::fit(const std::int64_t* labels, std::int64_t n_classes, const fas
     auto solve = [&](const Problem& problem, Run& of_problem, std::vector<Outcome>& outcomes) {
         for (Outcome& o : outcomes) {
             for (std::size_t l : {0, 1}) {
-                if (problem[l].rows.size() == 1) o.kernel_warnings[l] |= FASTFS_MANIFEST_WARN_ONE_SAMPLE;
+                if (problem[l].rows.size() == 1) o.kernel_flags[l] |= kKernelOneSample;
             }
         }
         if (sums) {
@@ -352,7 +440,7 @@ void Manifest::fit(const std::int64_t* labels, std::int64_t n_classes, const fas
             if (!has_lost_digits || !run.allows(by_differences)) {
                 for (Outcome& o : outcomes) {
                     for (std::size_t l : {0, 1}) {
-                        if (has_lost_digits) o.kernel_warnings[l] |= FASTFS_MANIFEST_WARN_DIGITS;
+                        if (has_lost_digits) o.kernel_flags[l] |= kKernelDigits;
                     }
                 }
                 domains_of_products(std::move(products), problem, {options, scales}, of_problem, outcomes);
@@ -363,18 +451,20 @@ void Manifest::fit(const std::int64_t* labels, std::int64_t n_classes, const fas
          : plan.accuracy == FASTFS_MANIFEST_DOMAINS ? domains_problem
                                                     : wide_problem)(fit, problem, of_problem, outcomes);
     };
-    solve_problems(labels, X_.n_rows(), d, n_classes, options, plan.n_problems, run, results, solve);
+    solve_problems(labels, X_.n_rows(), d, n_classes, options, plan, false, run, results, solve);
 }
 
 void solve_problems(const std::int64_t* labels, std::int64_t n, std::int64_t d, std::int64_t n_classes,
-                    const fastfs_manifest_options& options, std::int64_t n_problems, Run& run,
+                    const fastfs_manifest_options& options, const fastfs_manifest_plan& plan, bool of_kernels, Run& run,
                     const std::vector<fastfs_manifest_result>& results, const Solve& solve) {
+    const std::int64_t n_problems = plan.n_problems;
     const auto classes = read_classes(labels, n, n_classes);
     std::vector<MeanScores> means;
     for (const auto& result : results) {
         means.emplace_back(d, n_classes, options.multiclass, result.scores, result.class_scores);
     }
     run.step("comparisons", 1.0);
+    Findings findings;
     std::int64_t number = -options.first_problem;
     for_problems(n_classes, options.multiclass, [&](std::int64_t a, std::int64_t b) {
         const std::int64_t p = number++;
@@ -389,7 +479,9 @@ void solve_problems(const std::int64_t* labels, std::int64_t n, std::int64_t d, 
             means[s].add_problem(outcomes[s].scores.data(), a, b);
             write_outcome(p, problem, outcomes[s], results[s]);
         }
+        findings.add(problem, outcomes.front());
     });
+    findings.warn_of_all(d, n_classes, options, plan, of_kernels);
 }
 
 void manifest_mean_scores(std::int64_t d, std::int64_t n_classes, std::int32_t multiclass, const double* problem_scores,

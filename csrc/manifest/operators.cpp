@@ -90,7 +90,7 @@ void check_contrast(std::int64_t n, double diagonal, double eps, Outcome& outcom
     const double rounding = nu_rounding(n), nu = outcome.steepest;
     const double at_the_end = difference_weight(nu - rounding) - difference_weight(nu + rounding);
     if (largest <= diagonal * std::max({static_cast<double>(n) * eps, rounding, at_the_end})) {
-        outcome.warnings |= FASTFS_MANIFEST_WARN_NO_CONTRAST;
+        outcome.warnings |= kProblemFlat;
     }
 }
 

@@ -122,7 +122,7 @@ void check_angles(std::int64_t k, const std::vector<double>& cosines, const std:
             right += w_right[at(i)] * V[j * k + i] * V[j * k + i];
         }
         if (left * right > kNoWeight * kNoWeight * w_left.back() * w_right.back()) {
-            outcome.warnings |= FASTFS_MANIFEST_WARN_ANGLE;
+            outcome.warnings |= kProblemAngle;
         }
     }
 }

@@ -70,7 +70,7 @@ void manifest_kernels(std::int64_t d, const double* K1, const double* K2, const 
         domains_of_kernels(d, kernels, o, of_problem, outcomes.front());
     };
     const std::array<std::int64_t, 2> labels{0, 1};  // of the kernels, in place of rows
-    solve_problems(labels.data(), 2, d, 2, o, plan.n_problems, run, {result},
+    solve_problems(labels.data(), 2, d, 2, o, plan, true, run, {result},
                    plan.accuracy == FASTFS_MANIFEST_DOMAINS ? Solve(by_domains) : Solve(exactly));
 }
 

@@ -45,12 +45,25 @@ struct ScaledOptions {
     const std::vector<fastfs_manifest_scale>& scales;
 };
 
+// What Findings warns of: of a kernel, and of a problem, added up.
+enum : std::int32_t {
+    kKernelSigma = 1,      // the chosen distance was 0; sigma comes from the positive distances
+    kKernelOneSample = 2,  // the class has one sample
+    kKernelTrace = 4,      // the low-rank kernel keeps less than half of its trace
+    kKernelDigits = 8      // sums over rows: hardly a digit is left of a distance between features
+};
+enum : std::int32_t {
+    kProblemFlat = 1,       // no score exceeds rounding errors
+    kProblemAgreement = 2,  // the agreement is below kTrustedAgreement
+    kProblemAngle = 4       // SPSD: a direction of one kernel is orthogonal to all of the other
+};
+
 // The result of a problem at one scale.
 struct Outcome {
     std::vector<double> scores;
     double sigma[2] = {};
     double kept_trace[2] = {1, 1};
-    std::int32_t kernel_warnings[2] = {};
+    std::int32_t kernel_flags[2] = {};
     std::int64_t rank = 0;
     double steepest = 0;  // the largest |nu| with a weight in the difference
     bool measures_agreement = true;
@@ -64,10 +77,11 @@ struct Outcome {
 bool pairwise(std::int64_t n_classes, std::int32_t multiclass);
 
 // Solves all problems of n rows (or groups of rows) with the labels; rows with label -1 stay out. solve writes the
-// outcomes of one problem, one per scale.
+// outcomes of one problem, one per scale. Warns of what the problems found at the first scale. of_kernels: the caller
+// has computed the kernels.
 using Solve = std::function<void(const Problem&, Run&, std::vector<Outcome>&)>;
 void solve_problems(const std::int64_t* labels, std::int64_t n, std::int64_t d, std::int64_t n_classes,
-                    const fastfs_manifest_options& options, std::int64_t n_problems, Run& run,
+                    const fastfs_manifest_options& options, const fastfs_manifest_plan& plan, bool of_kernels, Run& run,
                     const std::vector<fastfs_manifest_result>& results, const Solve& solve);
 
 // The largest number of features for which accuracy="auto" is exact, if memory allows: an exact fit of this size takes

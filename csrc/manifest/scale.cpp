@@ -110,7 +110,7 @@ double choose_sigma(const double* D2, std::int64_t d, const fastfs_manifest_scal
         require(distinct, "features must differ in samples of ", name,
                 ", so that their distances set sigma; got equal values, or values that are nothing against the largest "
                 "of X: drop copies, or give sigma");
-        warnings |= FASTFS_MANIFEST_WARN_SIGMA;
+        warnings |= kKernelSigma;
         sigma = percentile_distance(D2, d, percentile, true, run);
     }
     return median ? sigma * scale.value : sigma;

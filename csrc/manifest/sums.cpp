@@ -70,7 +70,7 @@ ManifestSums::ManifestSums(std::int64_t n_features, std::int64_t n_groups, const
 // exact, all other distances approximate.
 Features<double> ManifestSums::features_of(const Side& side, Run& run, std::int32_t& warnings) const {
     FeatureSums::Total total = sums_.total(side.rows, side.name);
-    if (total.n_rows == 1) warnings |= FASTFS_MANIFEST_WARN_ONE_SAMPLE;
+    if (total.n_rows == 1) warnings |= kKernelOneSample;
     const std::vector<std::int64_t>& landmarks = sums_.landmarks();
     const std::int64_t d = n_features(), m = std::ssize(landmarks);
     Buffer<double> A(d * m);
@@ -83,7 +83,7 @@ Features<double> ManifestSums::features_of(const Side& side, Run& run, std::int3
             }
         }
     });
-    if (std::count(lost.begin(), lost.end(), 1) > 0) warnings |= FASTFS_MANIFEST_WARN_DIGITS;
+    if (std::count(lost.begin(), lost.end(), 1) > 0) warnings |= kKernelDigits;
     total.products = Buffer<double>();
     std::vector<double> own_squares;
     const std::int64_t n = through_landmarks(A, landmarks, total.norms, own_squares, run);
@@ -140,8 +140,8 @@ void ManifestSums::fit(const std::int64_t* labels, std::int64_t n_classes, const
             FeatureSums::Total total = sums_.total(problem[l].rows, problem[l].name);
             const bool lost = total.make_distances(of_problem);
             for (Outcome& outcome : outcomes) {
-                if (total.n_rows == 1) outcome.kernel_warnings[l] |= FASTFS_MANIFEST_WARN_ONE_SAMPLE;
-                if (lost) outcome.kernel_warnings[l] |= FASTFS_MANIFEST_WARN_DIGITS;
+                if (total.n_rows == 1) outcome.kernel_flags[l] |= kKernelOneSample;
+                if (lost) outcome.kernel_flags[l] |= kKernelDigits;
             }
             sides[l].D2 = std::move(total.products);
         }
@@ -154,8 +154,8 @@ void ManifestSums::fit(const std::int64_t* labels, std::int64_t n_classes, const
             products[l] = std::make_shared<const PairProducts>(sums_.pair_products(problem[l].rows, problem[l].name));
             const bool lost = products[l]->has_lost_digits(of_problem);
             for (Outcome& outcome : outcomes) {
-                if (products[l]->totals().n_rows == 1) outcome.kernel_warnings[l] |= FASTFS_MANIFEST_WARN_ONE_SAMPLE;
-                if (lost) outcome.kernel_warnings[l] |= FASTFS_MANIFEST_WARN_DIGITS;
+                if (products[l]->totals().n_rows == 1) outcome.kernel_flags[l] |= kKernelOneSample;
+                if (lost) outcome.kernel_flags[l] |= kKernelDigits;
             }
         }
         domains_of_products(std::move(products), problem, {o, scales}, of_problem, outcomes);
@@ -165,7 +165,7 @@ void ManifestSums::fit(const std::int64_t* labels, std::int64_t n_classes, const
         for (std::size_t l : {0, 1}) {
             std::int32_t warnings = 0;
             features[l] = features_of(problem[l], of_problem, warnings);
-            for (Outcome& outcome : outcomes) outcome.kernel_warnings[l] |= warnings;
+            for (Outcome& outcome : outcomes) outcome.kernel_flags[l] |= warnings;
         }
         auto make = [&](std::size_t l, const fastfs_manifest_scale& scale, Buffer<double>& room, Outcome& outcome,
                         Excerpt& excerpt) {
@@ -173,7 +173,7 @@ void ManifestSums::fit(const std::int64_t* labels, std::int64_t n_classes, const
         };
         compare_low_rank(d, scales, make, of_problem, outcomes);
     };
-    solve_problems(labels, n_groups(), d, n_classes, o, plan.n_problems, run, results,
+    solve_problems(labels, n_groups(), d, n_classes, o, plan, false, run, results,
                    plan.accuracy == FASTFS_MANIFEST_DOMAINS ? Solve(by_domains)
                    : sums_.is_whole()                       ? Solve(exactly)
                                                             : Solve(by_landmarks));

@@ -60,7 +60,7 @@ Kernel choose_kernel(const Features<T>& features, const How& how, Run& run, Outc
     double& sigma = outcome.sigma[how.which];
     sigma = how.scale.rule == FASTFS_MANIFEST_SIGMA_GIVEN
                 ? how.scale.sigma[how.side.index]
-                : sampled_sigma(features, o, how.side, how.scale, outcome.kernel_warnings[how.which], run);
+                : sampled_sigma(features, o, how.side, how.scale, outcome.kernel_flags[how.which], run);
     return Kernel{.kind = o.custom ? Kernel::Kind::kCustom : Kernel::Kind::kRbf,
                   .sigma = sigma,
                   .function = o.custom,
@@ -209,7 +209,7 @@ double agreement(Excerpt (&excerpt)[2], Run& run) {
     const Run::Part part(run, 0.2, 1);
     pencil_form(n, std::move(excerpt[0].exact), std::move(excerpt[1].exact), run, exact);
     check_contrast(n, largest, std::numeric_limits<double>::epsilon(), exact);
-    if (exact.warnings & low_rank.warnings & FASTFS_MANIFEST_WARN_NO_CONTRAST) return 1;  // both find no difference
+    if (exact.warnings & low_rank.warnings & kProblemFlat) return 1;  // both find no difference
     return rank_correlation(exact.scores, low_rank.scores);
 }
 
@@ -331,7 +331,7 @@ void compare_low_rank(std::int64_t d, const std::vector<fastfs_manifest_scale>& 
             run.step("low-rank kernel of a class", l == 0 ? 0.38 : 0.76);
             K[l] = make(l, scales[s], room, outcomes[s], excerpt[l]);
             outcomes[s].kept_trace[l] = K[l].kept_trace;
-            if (K[l].kept_trace < 0.5) outcomes[s].kernel_warnings[l] |= FASTFS_MANIFEST_WARN_TRACE;
+            if (K[l].kept_trace < 0.5) outcomes[s].kernel_flags[l] |= kKernelTrace;
         }
         {
             run.step("comparison", 0.95);
@@ -341,7 +341,7 @@ void compare_low_rank(std::int64_t d, const std::vector<fastfs_manifest_scale>& 
         if (!measured) continue;
         run.step("agreement with the exact scores", 1.0);
         outcomes[s].agreement = agreement(excerpt, run);
-        if (outcomes[s].agreement < kTrustedAgreement) outcomes[s].warnings |= FASTFS_MANIFEST_WARN_AGREEMENT;
+        if (outcomes[s].agreement < kTrustedAgreement) outcomes[s].warnings |= kProblemAgreement;
     }
 }
 

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "margin/data_warnings.hpp"
 #include "margin/soft_neighbors.hpp"
 #include "support/errors.hpp"
 #include "support/index.hpp"
@@ -83,7 +84,7 @@ void fit_im4e(const Margin& margin, const Classes& classes, const fastfs_im4e_op
     };
     result.sigma =
         softmax_scale(options.sigma, options.sigma_rule, kIm4eSigma, classes, anchors->rows(), blocks, run, distances);
-    result.warnings = margin.warnings(classes);
+    margin.warn(classes);
     result.stored = blocks.stored;
     std::vector<double> objective;
 
@@ -113,7 +114,7 @@ void fit_im4e(const Margin& margin, const Classes& classes, const fastfs_im4e_op
         double sum = 0;
         for (const double s : mean) sum += std::max(-s, 0.0);
         if (sum == 0) {
-            result.warnings |= FASTFS_MARGIN_NO_WEIGHT;
+            warn_of_no_weight();
             break;
         }
         double linear = 0;

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "engines/spectral.hpp"
+#include "margin/data_warnings.hpp"
 #include "margin/im4e.hpp"
 #include "margin/quadratic_forms.hpp"
 #include "margin/soft_neighbors.hpp"
@@ -393,7 +394,7 @@ Immigrate fit_immigrate(const Margin& margin, const Classes& classes, const fast
     const std::vector<std::int64_t> all = up_to(n);
     result.sigma =
         softmax_scale(options.sigma, options.sigma_rule, kImmigrateSigma, classes, all, blocks, run, distances);
-    result.warnings = margin.warnings(classes);
+    margin.warn(classes);
     result.stored = blocks.stored;
 
     bool in_pairs = false;      // the step is in the space of pairs
@@ -434,7 +435,7 @@ Immigrate fit_immigrate(const Margin& margin, const Classes& classes, const fast
                 step_in_feature_space(Sigma, whole ? 0 : cut, whole, options.clip, smallest, weights, room, trace, run);
         }
         if (!has_step) {
-            result.warnings |= FASTFS_MARGIN_NO_WEIGHT;
+            warn_of_no_weight();
             break;
         }
         weights.diagonal.clear();
@@ -504,7 +505,6 @@ Immigrate fit_filtered(const Margin& margin, const Classes& classes, const fastf
     of_kept.n_features = static_cast<std::int64_t>(features.size());
     of_kept.start = start.data();
     Immigrate result = fit(margin, classes, of_kept, run);
-    result.warnings |= filter_result.warnings;
     result.prefilter_weights = std::move(weights);
     return result;
 }

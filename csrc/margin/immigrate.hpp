@@ -13,7 +13,6 @@ namespace fastfs::core {
 
 // The result of a fit, with the fields of fastfs_immigrate_result.
 struct Immigrate {
-    int warnings = 0;
     bool stored = false, converged = false;
     double sigma = 0;
     std::vector<std::int64_t> features;

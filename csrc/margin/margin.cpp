@@ -5,6 +5,7 @@
 #include <numeric>
 #include <utility>
 
+#include "margin/data_warnings.hpp"
 #include "support/errors.hpp"
 
 namespace fastfs::core {
@@ -61,8 +62,8 @@ bool Margin::is_plain() const {
            !options_.distances;
 }
 
-int Margin::warnings(const Classes& classes) const {
-    return (scales_.uneven ? FASTFS_MARGIN_UNEVEN : 0) | (classes.smallest() == 1 ? FASTFS_MARGIN_ONE_SAMPLE : 0);
+void Margin::warn(const Classes& classes, bool skips_targets) const {
+    warn_of_data(classes.sizes(), scales_.uneven, skips_targets);
 }
 
 std::vector<std::int64_t> Margin::varying() const {

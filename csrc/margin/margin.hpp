@@ -37,8 +37,8 @@ class Margin {
     // Tells if X isn't sparse and holds complete numbers, without a ramp and without given distances.
     bool is_plain() const;
     bool is_weighted() const { return options_.sample_weights != nullptr; }
-    // Returns FASTFS_MARGIN_UNEVEN and FASTFS_MARGIN_ONE_SAMPLE if they apply.
-    int warnings(const Classes& classes) const;
+    // Warns of what the scales of the features and the sizes of the classes may spoil.
+    void warn(const Classes& classes, bool skips_targets = false) const;
 
     // Returns all features that aren't constant, scaled.
     ScaledFeatures features() const;

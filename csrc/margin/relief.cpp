@@ -6,11 +6,13 @@
 #include <utility>
 #include <vector>
 
+#include "margin/data_warnings.hpp"
 #include "margin/neighbors.hpp"
 #include "margin/target_scores.hpp"
 #include "margin/targets.hpp"
 #include "support/errors.hpp"
 #include "support/parallel.hpp"
+#include "support/warnings.hpp"
 
 namespace fastfs::core {
 namespace {
@@ -48,6 +50,7 @@ class ReliefFit {
   public:
     ReliefFit(const Margin& margin, const Target& target, const fastfs_relief_options& options, Run& run)
         : margin_(margin),
+          target_(target),
           differences_(margin.differences()),
           options_(options),
           run_(run),
@@ -122,6 +125,7 @@ class ReliefFit {
     FoundNeighbors find_neighbors(std::int64_t first, std::int64_t last, const double* rows, Record&& record);
 
     const Margin& margin_;
+    const Target& target_;
     const Differences& differences_;
     const fastfs_relief_options& options_;
     Run& run_;
@@ -420,9 +424,20 @@ void ReliefFit::compute(Owned<fastfs_relief_result>& result) {
 }
 
 void ReliefFit::set_result(bool stored, Owned<fastfs_relief_result>& result) const {
-    if (found_few_ && !rule_.by_totals()) result.warnings |= FASTFS_MARGIN_FEW_NEIGHBORS;
-    if (n_alone_ == targets_.size()) result.warnings |= FASTFS_MARGIN_NO_NEIGHBORS;
-    if (n_apart_ > 0) result.warnings |= FASTFS_MARGIN_APART;
+    if (found_few_) {
+        Numbers sizes;
+        if (const Classes* classes = target_.classes()) {
+            sizes.assign(at(classes->n_classes()), 0.0);
+            for (std::int64_t i = 0; i < n_; ++i) sizes[at(classes->of(i))] += margin_.sample_weights()[at(i)];
+        }
+        warn_of_few_neighbors(options_, sizes);
+    }
+    if (n_alone_ == targets_.size()) warn_of_no_neighbors();
+    if (n_apart_ > 0) {
+        warn("apart", {n_apart_,
+                       " pairs of samples have no feature that both know, so that they can't be neighbours: "
+                       "impute, or drop the samples with most values missing"});
+    }
     result.n_alone = n_alone_;
     result.n_apart = n_apart_;
     result.stored = stored;
@@ -449,13 +464,13 @@ void normalize_closed_form(std::int64_t n, fastfs_relief_result& result) {
         result.scores[c] = std::max(result.scores[c], 0.0);
         squares += result.scores[c] * result.scores[c];
     }
-    if (squares == 0) result.warnings |= FASTFS_MARGIN_NO_WEIGHT;
+    if (squares == 0) warn("no_weight", "no feature is nearer among hits than among misses, so all scores are 0");
     for (std::int64_t c = 0; c < n && squares > 0; ++c) result.scores[c] /= std::sqrt(squares);
 }
 
 void relief(const Margin& margin, const Target& target, const fastfs_relief_options& options, Run& run,
             Owned<fastfs_relief_result>& result) {
-    if (const Classes* classes = target.classes()) result.warnings = margin.warnings(*classes);
+    if (const Classes* classes = target.classes()) margin.warn(*classes, options.method == FASTFS_RELIEF);
     require(target.classes() || options.method == FASTFS_RRELIEFF || target.total_weight() >= 2,
             "sample_weights must add up to at least 2, or numbers have no standard deviation by which samples are "
             "near; got ",

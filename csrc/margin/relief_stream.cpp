@@ -6,6 +6,7 @@
 #include <optional>
 #include <utility>
 
+#include "margin/data_warnings.hpp"
 #include "margin/relief.hpp"
 #include "margin/target_scores.hpp"
 #include "support/errors.hpp"
@@ -385,11 +386,9 @@ void ReliefStream::scores(const std::int64_t* merged, std::int64_t n_merged, Run
     };
     write_scores(search_->columns, n_cols(), options.n_targets, is_draw, score_of, result);
     if (options.closed_form) normalize_closed_form(n_cols(), result);
-    const bool one_sample = *std::min_element(class_sizes.begin(), class_sizes.end()) == 1;
-    result.warnings |= (search_->scales.uneven ? FASTFS_MARGIN_UNEVEN : 0) |
-                       (one_sample ? FASTFS_MARGIN_ONE_SAMPLE : 0) |
-                       (found_few && !plan_->squared() ? FASTFS_MARGIN_FEW_NEIGHBORS : 0) |
-                       (n_alone == targets.size() ? FASTFS_MARGIN_NO_NEIGHBORS : 0);
+    warn_of_data(class_sizes, search_->scales.uneven, plan_->squared());
+    if (found_few) warn_of_few_neighbors(options, Numbers(class_sizes.begin(), class_sizes.end()));
+    if (n_alone == targets.size()) warn_of_no_neighbors();
     result.n_alone = n_alone;
 }
 

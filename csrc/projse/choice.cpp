@@ -12,6 +12,7 @@
 #include "support/errors.hpp"
 #include "support/lapack.hpp"
 #include "support/parallel.hpp"
+#include "support/warnings.hpp"
 
 namespace fastfs::core {
 namespace {
@@ -33,12 +34,28 @@ double sum_of(const std::vector<double>& scores) {
     return total;
 }
 
-void keep_choice(fastfs_projse_result& result, std::int64_t j, double score, double rival, double first) {
+// Tells whether this was the first choice, and a tie.
+bool keep_choice(fastfs_projse_result& result, std::int64_t j, double score, double rival, double first) {
     const std::int64_t t = result.n_selected++;
     result.selected[t] = j;
     result.selection_scores[t] = score;
     result.gaps[t] = std::max(score - rival, 0.0);
-    if (t == 0 && rival >= first * (1 - kTie)) result.warnings |= FASTFS_PROJSE_TIE;
+    return t == 0 && rival >= first * (1 - kTie);
+}
+
+void warn_of_choice(const fastfs_projse_options& o, const fastfs_projse_result& result, bool has_target, bool is_tie) {
+    if (result.n_selected < o.n_select) {
+        const Message reason = o.beyond == FASTFS_PROJSE_RESIDUAL
+                                   ? Message("the others explain nothing more of the target")
+                                   : Message("the kernel of ", has_target ? "the target" : "the features", " has rank ",
+                                             result.rank, ", and then nothing is left to explain");
+        warn("few_selected",
+             {"only ", result.n_selected, " of the ", o.n_select, " features asked for were selected: ", reason});
+    }
+    if (is_tie) {
+        warn("tie", {"the first choice is a tie: the lowest index wins, and all later choices depend on it",
+                     has_target ? "" : " (without a target it always is)"});
+    }
 }
 
 // Chooses by step 4 with R0 (r x n, column-major) read only: the remainder of column j after directions q_1 .. q_t is
@@ -64,9 +81,10 @@ class Projection {
         for (std::int64_t b = 0; b < n_blocks_; ++b) find_top(b);
     }
 
-    // Chooses until no score is left, or only scores below `eps` of the first.
-    void choose_columns(double eps, fastfs_projse_result& result) {
+    // Chooses until no score is left, or only scores below `eps` of the first. Tells whether the first choice is a tie.
+    bool choose_columns(double eps, fastfs_projse_result& result) {
         const double total = sum_of(c_);
+        bool is_tie = false;
         double first = 0;
         for (t_ = 0; t_ < std::min(n_select_, r_);) {
             run_.checkpoint(share(t_, n_select_));
@@ -87,7 +105,7 @@ class Projection {
             for (std::int64_t i = 0; i < r_; ++i) q[i] *= factor;
             chosen_[at(j)] = 1;
             find_top(j / kBlock);
-            keep_choice(result, j, score, choice.rival, first);
+            is_tie |= keep_choice(result, j, score, choice.rival, first);
             ++t_;
         }
         std::vector<std::int64_t> all;
@@ -100,6 +118,7 @@ class Projection {
             for (std::int64_t b = 0; b < n_blocks_; ++b) captured += removed_[b * n_select_ + t];
             result.captured[t] = std::min(captured / total, 1.0);
         }
+        return is_tie;
     }
 
   private:
@@ -235,6 +254,12 @@ class Projection {
 
 }  // namespace
 
+void warn_of_dependent_targets(const fastfs_projse_options& o, std::int64_t rank) {
+    warn("nearly_dependent",
+         {"the columns of the target are nearly dependent: directions with eigenvalues below eps = ", o.eps,
+          " were left out, which makes its rank ", rank});
+}
+
 void select_by_projection(std::int64_t n_t, std::int64_t n_s, Buffer<double>& K, const KernelTile& kernel_tile,
                           const fastfs_projse_options& o, std::int64_t largest_rank,
                           const std::function<CandidateKernel()>& candidates, Run& run, fastfs_projse_result& result) {
@@ -261,8 +286,13 @@ void select_by_projection(std::int64_t n_t, std::int64_t n_s, Buffer<double>& K,
         for (std::int64_t i = 0; i < n_t; ++i) eigen.vector(k)[i] *= factor;
     }
     result.rank = r;
-    if (cut > 0 && lam[at(cut - 1)] >= 1e-12 * largest) result.warnings |= FASTFS_PROJSE_NEARLY;
-    if (largest_rank > 0 && r >= largest_rank) result.warnings |= FASTFS_PROJSE_ALL_SAMPLES;
+    if (cut > 0 && lam[at(cut - 1)] >= 1e-12 * largest) warn_of_dependent_targets(o, r);
+    const bool spans_all = largest_rank > 0 && r >= largest_rank;
+    if (spans_all) {
+        warn("all_samples",
+             "the target spans all samples: every feature is explained fully by it, so all scores are equal and the "
+             "target has no influence on the choice; give fewer targets or more samples");
+    }
 
     // Computes R0 = diag(lam)^(-1/2) V' K_YX.
     run.step("projection on the targets", 0.97);
@@ -291,11 +321,18 @@ void select_by_projection(std::int64_t n_t, std::int64_t n_s, Buffer<double>& K,
         best = std::max(best, scores[at(j)]);
         result.scores[j] = scores[at(j)];
     }
-    if (o.normalize && best < kTinyScore) result.warnings |= FASTFS_PROJSE_TINY;
+    if (o.normalize && best < kTinyScore) {
+        const bool has_sigma = o.kernel == FASTFS_RBF || o.custom;
+        warn("tiny_scores", {"no score reaches 1e-8 (the largest is ", rounded(best), "), so the order means nothing: ",
+                             has_sigma ? "give another sigma, or scale the columns"
+                                       : "the features and the target have nothing in common"});
+    }
 
     run.step("choice", 1.0);
-    Projection(R.data(), r, n_s, std::move(scores), std::min(o.n_select, r), run).choose_columns(0, result);
+    const std::int64_t n_within = std::min(o.n_select, r);
+    const bool is_tie = Projection(R.data(), r, n_s, std::move(scores), n_within, run).choose_columns(0, result);
     if (o.beyond == FASTFS_PROJSE_RESIDUAL) select_by_residual(R.data(), r, candidates(), o.n_select, run, result);
+    warn_of_choice(o, result, true, is_tie && !spans_all);
 }
 
 void select_among_columns(const double* R, std::int64_t m, std::int64_t n, std::vector<double> c,
@@ -303,8 +340,9 @@ void select_among_columns(const double* R, std::int64_t m, std::int64_t n, std::
     run.step("choice", 1.0);
     std::copy(c.begin(), c.end(), result.scores);
     const std::int64_t n_select = std::min(o.n_select, n);
-    Projection(R, m, n, std::move(c), std::min(n_select, m), run).choose_columns(o.eps, result);
+    const bool is_tie = Projection(R, m, n, std::move(c), std::min(n_select, m), run).choose_columns(o.eps, result);
     result.rank = result.n_selected < n_select || n_select == n ? result.n_selected : -1;
+    warn_of_choice(o, result, false, is_tie);
 }
 
 void select_by_cholesky(CandidateKernel kernel, const fastfs_projse_options& o, Run& run,
@@ -316,6 +354,7 @@ void select_by_cholesky(CandidateKernel kernel, const fastfs_projse_options& o, 
     std::copy(c.begin(), c.end(), result.scores);
     const double total = sum_of(c);
     double captured = 0, first = 0;
+    bool is_tie = false;
     std::vector<char> chosen(at(n), 0);
     Buffer<double> L(n * n_select);
     result.rank = n_select == n ? n : -1;
@@ -334,7 +373,7 @@ void select_by_cholesky(CandidateKernel kernel, const fastfs_projse_options& o, 
         }
         const std::int64_t k = lowest_of_best(c, chosen, 0, best);
         const double pivot = c[at(k)];
-        keep_choice(result, k, pivot, pivot == best ? second : best, first);
+        is_tie |= keep_choice(result, k, pivot, pivot == best ? second : best, first);
         chosen[at(k)] = 1;
         double* l = L.data() + t * n;
         kernel.column(k, l);
@@ -355,6 +394,7 @@ void select_by_cholesky(CandidateKernel kernel, const fastfs_projse_options& o, 
         for (double x : removed) captured += x;
         result.captured[t] = std::min(captured / total, 1.0);
     }
+    warn_of_choice(o, result, false, is_tie);
 }
 
 }  // namespace fastfs::core

@@ -247,7 +247,7 @@ void projse(const ProjseRows& rows, std::int64_t n_classes, const fastfs_projse_
         const Matrix U({sizeof(fastfs_matrix), FASTFS_FLOAT64, FASTFS_DENSE, m, span.rank, span.U.data(), 1, m, nullptr,
                         nullptr, 0, 0, nullptr, nullptr});
         projse({rows.X, &U, nullptr}, 0, o, run, result);
-        if (span.nearly) result.warnings |= FASTFS_PROJSE_NEARLY;
+        if (span.nearly) warn_of_dependent_targets(o, result.rank);
         return;
     }
     // Beyond the targets' span, columns of the candidates' kernel come from sums if these are small against X, and from

@@ -13,6 +13,7 @@
 #include "support/errors.hpp"
 #include "support/index.hpp"
 #include "support/parallel.hpp"
+#include "support/warnings.hpp"
 
 namespace fastfs::core {
 namespace {
@@ -358,7 +359,7 @@ void snp_pairs(const Matrix& X, const Classes& classes, const fastfs_snp_pairs_o
 
     run.step("reading", options.n_labelings > 0 ? 0.01 : 0.02);
     const auto all_facts = Genotypes(X, wanted).facts(run);
-    std::vector<std::int64_t> columns;
+    std::vector<std::int64_t> columns, constant;
     std::vector<GenotypeFacts> facts;
     result.set_zeros(result.constant, X.n_cols());
     for (std::size_t k = 0; k < wanted.size(); ++k) {
@@ -366,11 +367,16 @@ void snp_pairs(const Matrix& X, const Classes& classes, const fastfs_snp_pairs_o
             columns.push_back(wanted[k]);
             facts.push_back(all_facts[k]);
         } else {
+            constant.push_back(wanted[k]);
             result.constant[wanted[k]] = 1;
         }
     }
     const auto p = static_cast<std::int64_t>(columns.size());
     require(p >= 2, "X must have two SNPs or more that vary; got ", p, " of ", n_wanted);
+    if (const std::size_t n = constant.size(); n > 0) {
+        warn("constant", {n, n == 1 ? " SNP has" : " SNPs have", " fewer than two genotypes and ",
+                          n == 1 ? "is" : "are", " left out: ", list_columns(constant)});
+    }
     result.n_tested = count_pairs(p);
     options.n_pairs = std::min(options.n_pairs, result.n_tested);
     const Genotypes genotypes(X, columns);

@@ -23,6 +23,11 @@ struct Classes {
     std::int64_t n_classes() const { return static_cast<std::int64_t>(begins.size()) - 1; }
     std::int64_t of(std::int64_t i) const { return labels[at(i)]; }
     std::int64_t size(std::int64_t c) const { return begins[at(c) + 1] - begins[at(c)]; }
+    std::vector<std::int64_t> sizes() const {
+        std::vector<std::int64_t> all;
+        for (std::int64_t c = 0; c < n_classes(); ++c) all.push_back(size(c));
+        return all;
+    }
     std::int64_t smallest() const {
         std::int64_t least = n_samples();
         for (std::int64_t c = 0; c < n_classes(); ++c) least = std::min(least, size(c));

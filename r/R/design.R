@@ -37,8 +37,9 @@ new_design <- function(target, blocks, groups, n, covariates = NULL, n_permutati
   ))
   run <- read_run(0, NULL, FALSE)
   handle <- core_result(.Call(C_design_new, Filter(Negate(is.null), options), names, run))
+  warnings <- core_messages()
   facts <- .Call(C_design_get, handle, run)
-  c(facts, list(handle = handle, target = target, first = first, has_numbers = is_number, run = run))
+  c(facts, list(warnings = warnings, handle = handle, target = target, first = first, has_numbers = is_number, run = run))
 }
 
 # The design of columns of an experiment may be given by the names of these.

@@ -32,7 +32,7 @@ disc_stage <- function(given, keep) {
     names$set_rows <- rows
     names$set <- function(s) paste0("class '", target$classes[s], "'")
     found <- core_result(.Call(C_disc, sets, n_components, options, run), names)
-    disc_result(found, target$classes, data, options)
+    c(disc_result(found, target$classes, data, options), list(messages = core_messages(names)))
   }
   list(data = data, target = target, run = run, fit = fit)
 }
@@ -65,63 +65,11 @@ disc_result <- function(found, classes, data, options) {
     eigenvalues = lapply(found, `[[`, "eigenvalues"),
     diffusion = lapply(found, `[[`, "diffusion"),
     bandwidths = lapply(found, `[[`, "bandwidths"),
-    graph = options$graph,
-    messages = disc_messages(found, paste0("class '", classes, "'"), options, data$x$n_cols)
+    graph = options$graph
   )
   if (options$graph == "lists") result$graph_recall <- stacked("graph_recall")
   if (!is.null(first$mean)) result <- c(result, list(mean = first$mean, scale = first$scale))
   result
-}
-
-DISC <- c(one_sample = 1L, clamped = 2L, duplicates = 4L, disconnected = 8L, small_gap = 16L, not_converged = 32L,
-          identical = 64L, flat = 128L, low_recall = 256L)
-
-disc_messages <- function(found, sets, options, d) {
-  has <- function(bit) vapply(found, function(set) has_bit(set$warnings, DISC[[bit]]), NA)
-  number <- function(name, bit, best) format(best(vapply(found[has(bit)], `[[`, 0, name)), digits = 2)
-  messages <- character()
-  say <- function(...) messages <<- c(messages, paste0(...))
-  if (any(has("one_sample"))) {
-    say("one sample only in ", some_of(sets[has("one_sample")]),
-        ": distances between features are differences of single values")
-  }
-  if (any(has("clamped"))) {
-    say("bandwidth_neighbors or n_neighbors exceeds the ", d - 1, " other features: all of them are taken")
-  }
-  if (any(has("duplicates"))) {
-    say("some features have ", options$bandwidth_neighbors, " copies or more in ", some_of(sets[has("duplicates")]),
-        ", so that their bandwidth would be 0: it is their smallest positive distance instead")
-  }
-  if (any(has("disconnected"))) {
-    say("the graph of ", some_of(sets[has("disconnected")]), " falls apart, into up to ",
-        number("n_connected_components", "disconnected", max),
-        " pieces: its constant vectors were projected out, and which single diffusion vectors come first is arbitrary")
-  }
-  if (any(has("small_gap"))) {
-    say("n_components cuts a cluster of eigenvalues in ", some_of(sets[has("small_gap")]), " (the least gap is ",
-        number("gap", "small_gap", min), "): the result depends on where, so try other numbers")
-  }
-  if (any(has("low_recall"))) {
-    say("graph = \"lists\" found only ", number("graph_recall", "low_recall", min),
-        " of the nearest features: graph = \"knn\" finds all")
-  }
-  if (any(has("identical"))) {
-    say("the graph of ", some_of(sets[has("identical")]),
-        " is that of another set too: nothing is differential between these")
-  }
-  empty <- vapply(found, function(set) set$n_differential == 0, NA)
-  if (any(empty)) {
-    say("all vectors of ", some_of(sets[empty]), " are trivial, so that there are no scores: raise n_vectors")
-  }
-  if (options$n_differential == 0 && any(has("flat"))) {
-    say("the significances have no clear step in ", some_of(sets[has("flat")]),
-        " (the largest ratio of successive ones is down to ", number("ratio", "flat", min),
-        "): how many vectors matter is arbitrary, so set n_differential")
-  }
-  if (any(has("not_converged"))) {
-    say("an eigensolver gave up before its vectors of ", some_of(sets[has("not_converged")]), " were exact")
-  }
-  messages
 }
 
 disc <- function(x, y, n_features_to_select = NULL, n_components = NULL, graph = "knn", n_neighbors = 30,

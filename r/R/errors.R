@@ -28,10 +28,19 @@ called_function <- function() {
   "fastfs"
 }
 
+# messages: those of the core have their codes as names.
 warn <- function(messages) {
-  for (message in messages) {
-    warning(warningCondition(message, class = "fastfs_warning", call = NULL))
+  for (i in seq_along(messages)) {
+    warning(warningCondition(messages[[i]], code = names(messages)[i], class = "fastfs_warning", call = NULL))
   }
+}
+
+# The warnings of the core's last call, but for some codes; `names` is as for core_result().
+core_messages <- function(names = list(), without = character()) {
+  all <- .Call(C_last_warnings)
+  codes <- vapply(all, `[[`, "", "code")
+  messages <- vapply(all, called_by_user, "", names)
+  stats::setNames(messages, codes)[!codes %in% without]
 }
 
 # The result of a shim, unless the core refused. The core names things by number, from 0; `names` has functions of a
@@ -46,6 +55,16 @@ KINDS <- c("matrix", "row", "column", "class", "set", "chunk", "kernel")
 
 fail <- function(failure, names) {
   if (failure$is_interrupted) interrupt()
+  set <- failure$numbers[KINDS[failure$kinds] == "set"] + 1
+  if (length(set) == 1 && !is.null(names$set_rows)) {
+    is_row <- KINDS[failure$kinds] == "row"
+    failure$numbers[is_row] <- names$set_rows[[set]][failure$numbers[is_row] + 1] - 1
+  }
+  refuse(called_by_user(failure, names), class = STATUS[failure$status])
+}
+
+# A message of the core with the user's names at its places.
+called_by_user <- function(found, names) {
   defaults <- list(
     row = function(i) paste("sample", i),
     column = function(i) paste("feature", i),
@@ -54,25 +73,19 @@ fail <- function(failure, names) {
     kernel = function(i) paste("kernel", i)
   )
   names <- utils::modifyList(defaults, names)
-  set <- failure$numbers[KINDS[failure$kinds] == "set"] + 1
-  if (length(set) == 1 && !is.null(names$set_rows)) {
-    is_row <- KINDS[failure$kinds] == "row"
-    failure$numbers[is_row] <- names$set_rows[[set]][failure$numbers[is_row] + 1] - 1
-  }
   text <- ""
   end <- 0
-  for (i in seq_along(failure$kinds)) {
-    name <- names[[KINDS[failure$kinds[i]]]]
-    text <- paste0(text, substr(failure$message, end + 1, failure$begins[i]))
-    end <- failure$ends[i]
+  for (i in seq_along(found$kinds)) {
+    name <- names[[KINDS[found$kinds[i]]]]
+    text <- paste0(text, substr(found$message, end + 1, found$begins[i]))
+    end <- found$ends[i]
     text <- paste0(text, if (is.null(name)) {
-      substr(failure$message, failure$begins[i] + 1, end)
+      substr(found$message, found$begins[i] + 1, end)
     } else {
-      name(failure$numbers[i] + 1)
+      name(found$numbers[i] + 1)
     })
   }
-  text <- paste0(text, substr(failure$message, end + 1, nchar(failure$message)))
-  refuse(text, class = STATUS[failure$status])
+  paste0(text, substr(found$message, end + 1, nchar(found$message)))
 }
 
 # As R does after Ctrl-C: handlers of interrupts first, then the top level.

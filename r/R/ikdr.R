@@ -33,7 +33,7 @@ ikdr_stage <- function(given, keep) {
   }
   fit <- function(target, run) {
     found <- core_result(.Call(C_ikdr, data$x, kernels$core, labels_of(target), n_classes(target), options, run), names)
-    ikdr_result(found, kernels, target$classes, options)
+    c(ikdr_result(found, kernels, target$classes), list(messages = core_messages(names)))
   }
   list(data = data, target = target, run = run, fit = fit)
 }
@@ -66,7 +66,7 @@ read_kernels <- function(given, d) {
   list(core = core, n = n, groups = known, of_feature = of_feature)
 }
 
-ikdr_result <- function(found, kernels, classes, options) {
+ikdr_result <- function(found, kernels, classes) {
   constant <- found$scales == 0
   sizes <- tabulate(kernels$of_feature[!constant], kernels$n)
   of_features <- ifelse(constant, 0, (found$weights / pmax(sizes, 1))[kernels$of_feature])
@@ -90,8 +90,7 @@ ikdr_result <- function(found, kernels, classes, options) {
     lam = found$lam,
     deltas = found$deltas,
     constant_features = which(constant),
-    group_labels = kernels$groups,
-    messages = ikdr_messages(found, kernels, classes, options)
+    group_labels = kernels$groups
   )
 }
 
@@ -102,45 +101,6 @@ price_share <- function(price, objective) {
   price <- pmax(price[finite], 0)
   share[finite] <- ifelse(price > 0, price / (price + objective), 0)
   share
-}
-
-IKDR <- c(not_converged = 1L, identity = 2L, constant = 4L, few = 8L, many = 16L)
-
-ikdr_messages <- function(found, kernels, classes, options) {
-  has <- function(bit) has_bit(found$warnings, IKDR[[bit]])
-  k <- options$n_components
-  n <- length(classes)
-  messages <- character()
-  say <- function(...) messages <<- c(messages, paste0(...))
-  if (options$lambdas == 0) {
-    say("lam = 0 leaves nothing to keep classes apart: the objective is at its best where all samples are alike")
-  }
-  if (k > 0 && k < n) {
-    say("n_components = ", k, " is less than the ", n, " classes, so that some class has no dimension of its own")
-  }
-  if (has("many")) {
-    say("n_components = ", k, " is more than twice the ", n, " classes, and samples are too much alike for so many: ",
-        "surplus dimensions tend to stand for outliers; take fewer, or with one kernel a smaller width")
-  }
-  if (has("identity")) {
-    say("samples are hardly similar to each other (mean similarity below 0.01), so that dimensions stand for single ",
-        "samples: take width = \"mean_squared\" or a larger width")
-  }
-  if (has("constant")) {
-    say("a kernel with weight is nearly constant, but for one sample at most, as that of a feature with an outlier ",
-        "is: look at its values")
-  }
-  if (has("few") && found$converged == 1 && length(messages) == 0) {
-    lost <- setdiff(seq_len(n), apply(found$class_profile, 1, which.max))
-    say("no dimension is mainly of ", some_of(quoted(classes[lost])), ", so that the embedding may not tell them from ",
-        "others: try a smaller lam", if (options$mu > 0.1) " or mu", ", or ",
-        if (kernels$n > 1) "groups of features, a kernel each" else "two dimensions for each class")
-  }
-  if (has("not_converged")) {
-    say("I-KDR did not converge in max_iter = ", options$max_iter,
-        " iterations: the best one is kept; raise max_iter, max_inner or tol")
-  }
-  messages
 }
 
 ikdr <- function(x, y, n_features_to_select = NULL, n_components = NULL, groups = NULL, width = "mean_squared",

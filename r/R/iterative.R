@@ -15,11 +15,12 @@ iterative_stage <- function(method, given, keep, options, fit_with) {
   fit <- function(target, run) {
     if (is.null(handle)) handle <<- core_result(.Call(C_margin_new, data$x, of_stage, run), names)
     found <- fit_with(handle, target, options, run, data, names)
+    messages <- core_messages(names)
     found$algorithm <- if (found$stored == 1) "stored" else "blocks"
     found$converged <- found$converged == 1
     found$model <- list(x = data$x, labels = labels_of(target), scaling = scaling)
-    found$messages <- margin_messages(method, found$warnings, target)
-    found[setdiff(names(found), c("warnings", "stored"))]
+    found$messages <- messages
+    found[setdiff(names(found), "stored")]
   }
   list(data = data, target = target, run = run, fit = fit)
 }

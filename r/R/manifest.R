@@ -37,12 +37,7 @@ manifest_stage <- function(given, keep) {
     blended_with <- if (!is.null(others)) others(target)
     if (is.null(handle)) handle <<- core_result(.Call(C_manifest_new, data$x, keep, run), names)
     found <- core_result(.Call(C_manifest_fit, handle, labels_of(target), K, options, scale, n_components, run), names)
-    messages <- manifest_messages(found, kernels, d)
-    if (found$reason == "rank") {
-      messages <- c(messages, paste0(
-        "rank ", options$rank, " saves nothing with ", d, " features: the exact form was used"
-      ))
-    }
+    messages <- core_messages(names)
     found$class_scores <- matrix(found$class_scores, d, K, dimnames = list(data$features, target$classes))
     names(found$sigma) <- names(found$kept_trace) <- kernels
     n_problems <- length(found$agreement)
@@ -59,7 +54,7 @@ manifest_stage <- function(given, keep) {
     }
     found$accuracy_reason <- manifest_reason(found, d, options)
     found$messages <- messages
-    found[setdiff(names(found), c("kernel_warnings", "problem_warnings", "reason", "exact_bytes"))]
+    found[setdiff(names(found), c("reason", "exact_bytes"))]
   }
   list(data = data, target = target, run = run, fit = fit)
 }
@@ -133,65 +128,6 @@ f_statistics <- function(values, target) {
 unit_interval <- function(scores) {
   span <- max(scores) - min(scores)
   if (span > 0) (scores - min(scores)) / span else 0 * scores
-}
-
-MANIFEST <- c(sigma = 1L, one_sample = 2L, trace = 4L, no_contrast = 8L, agreement = 16L, digits = 32L, angle = 64L)
-
-manifest_messages <- function(found, kernels, d) {
-  named <- function(bit) some_of(kernels[bitwAnd(found$kernel_warnings, MANIFEST[[bit]]) > 0])
-  has <- function(bit) bitwAnd(found$problem_warnings, MANIFEST[[bit]]) > 0
-  messages <- character()
-  if (any(has("agreement"))) {
-    least <- format(min(found$agreement[has("agreement")]), digits = 2)
-    messages <- c(messages, if (found$accuracy == "domains") {
-      paste0(
-        "the scores by domains may rank features otherwise than the exact ones: their rank correlation is estimated ",
-        "as ", least, "; raise rank or choose accuracy = \"exact\""
-      )
-    } else {
-      paste0(
-        "the low-rank scores rank features otherwise than the exact ones: on some drawn at random the rank correlation ",
-        "is ", least, ", and on all of them it is much lower as a rule; choose accuracy = \"domains\" or \"exact\", ",
-        "or raise rank"
-      )
-    })
-  }
-  if (nzchar(which <- named("one_sample"))) {
-    messages <- c(messages, paste0(
-      "one sample only in ", which, ": its distances between features are differences of single values"
-    ))
-  }
-  if (nzchar(which <- named("sigma"))) {
-    messages <- c(messages, paste0(
-      "so many features are equal in ", which,
-      " that the distance its sigma is taken from is 0: sigma comes from the positive distances instead"
-    ))
-  }
-  if (nzchar(which <- named("trace"))) {
-    messages <- c(messages, paste0(
-      "the low-rank kernel keeps less than half of the trace in ", which,
-      ": sigma is too small for this accuracy, so raise sigma or rank, or choose accuracy = \"exact\""
-    ))
-  }
-  if (any(has("angle"))) {
-    messages <- c(messages, paste0(
-      "some direction of one class's kernel is orthogonal to all of another's, so that form = \"spsd\" depends on signs ",
-      "that are arbitrary: its scores change with the order of the features; choose form = \"pencil\""
-    ))
-  }
-  if (any(has("no_contrast"))) {
-    n <- length(found$problem_warnings)
-    messages <- c(messages, paste0(
-      if (n == 1) "the scores" else paste0("the scores of ", sum(has("no_contrast")), " of the ", n, " comparisons"),
-      " are zero up to rounding: ",
-      if (d == 2) {
-        "with 2 features and sigma relative to their distance the kernels always agree; give sigma as numbers"
-      } else {
-        "either the classes don't differ, or sigma is so small or so large that the kernels hardly do"
-      }
-    ))
-  }
-  messages
 }
 
 manifest_reason <- function(found, d, options) {

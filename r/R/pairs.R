@@ -43,7 +43,11 @@ compare_pairs <- function(given, data, parameter, what, options, run, fit, may_s
   names <- names_of(data, target$classes)
   compare <- function(labelings) {
     if (!is.null(labelings)) options <- c(options, list(labelings = labelings, n_labelings = ncol(labelings)))
-    core_result(fit(target$values, options), names)
+    found <- core_result(fit(target$values, options), names)
+    found$messages <- core_messages(list(column = function(i) {
+      if (is.null(data$features)) i else quoted(data$features[i])
+    }))
+    found
   }
   if (most > 0 && heeds_rare && design$n_units < n) {
     options$wholes <- 1
@@ -80,9 +84,6 @@ chosen_columns <- function(parameter, chosen, data) {
   numbers
 }
 
-# How messages call some columns.
-columns_called <- function(numbers, names) some_of(if (is.null(names)) numbers else quoted(names[numbers]))
-
 differential_correlation <- function(x, y, features = NULL, correlation = "pearson", n_pairs = 1000,
                                      n_permutations = 999, blocks = NULL, groups = NULL, covariates = NULL,
                                      random_state = 0, assay = 1, n_threads = 0, max_memory = NULL, verbose = FALSE) {
@@ -106,43 +107,11 @@ differential_correlation <- function(x, y, features = NULL, correlation = "pears
   found$excluded_pairs <- matrix(found$copies + 1, ncol = 2, byrow = TRUE)
   found$correlation <- correlation
   found$n_excluded_pairs <- found$n_copies
-  has_rare <- found$n_permutations == 0 && given$n_permutations > 0
-  warn(correlation_messages(found, if (has_rare) which(found$rare == 1), data$features))
+  warn(found$messages)
   structure(
-    found[setdiff(names(found), c("constant", "rare", "copies", "n_copies"))],
+    found[setdiff(names(found), c("constant", "rare", "copies", "n_copies", "messages"))],
     class = c("fastfs_differential_correlation", "fastfs_pairs")
   )
-}
-
-correlation_messages <- function(found, rare, names) {
-  messages <- character()
-  n <- length(found$excluded_features)
-  if (n > 0) {
-    messages <- paste0(
-      n, " feature", if (n > 1) "s are" else " is", " constant in a class and left out, having no correlation: column",
-      if (n > 1) "s", " ", columns_called(found$excluded_features, names)
-    )
-  }
-  n <- found$n_excluded_pairs
-  if (n > 0) {
-    called <- function(column) columns_called(column, names)
-    first <- utils::head(found$excluded_pairs, 3)
-    listed <- paste(apply(first, 1, function(pair) paste(called(pair[1]), "and", called(pair[2]))), collapse = "; ")
-    messages <- c(messages, paste0(
-      n, " pair", if (n > 1) "s", " of features ", if (n > 1) "are copies" else "is a copy",
-      ", perfectly correlated alike in both classes, and ", if (n > 1) "are" else "is", " left out: columns ", listed,
-      if (n > nrow(first)) paste0(" and ", n - nrow(first), " more")
-    ))
-  }
-  n <- length(rare)
-  if (n > 0) {
-    messages <- c(messages, paste0(
-      "there are no p-values, since groups are permuted as wholes and ", n, " feature", if (n > 1) "s have" else " has",
-      " one value in more than three fourths of a class, so that few groups decide on the correlation: leave column",
-      if (n > 1) "s", " ", columns_called(rare, names), " out, or give each group as one sample, such as its mean"
-    ))
-  }
-  messages
 }
 
 # ---------------------------------------------------------------------------------------------------------------- SNPs
@@ -186,14 +155,8 @@ snp_pairs <- function(x, y, snps = NULL, n_pairs = 1000, n_permutations = 0, blo
   found$tables <- aperm(array(found$tables, c(2, 3, 3, n)), 4:1)
   dimnames(found$tables) <- list(NULL, 0:2, 0:2, found$classes)
   found$excluded_snps <- which(found$constant == 1)
-  k <- length(found$excluded_snps)
-  if (k > 0) {
-    warn(paste0(
-      k, " SNP", if (k > 1) "s have" else " has", " fewer than two genotypes and ", if (k > 1) "are" else "is",
-      " left out: column", if (k > 1) "s", " ", columns_called(found$excluded_snps, data$features)
-    ))
-  }
-  structure(found[setdiff(names(found), c("constant", "stopped"))], class = c("fastfs_snp_pairs", "fastfs_pairs"))
+  warn(found$messages)
+  structure(found[setdiff(names(found), c("constant", "stopped", "messages"))], class = c("fastfs_snp_pairs", "fastfs_pairs"))
 }
 
 ld_clumps <- function(x, scores, r2 = 0.5, window = 250000, n_clumps = NULL, position = NULL, chromosome = NULL,

@@ -43,7 +43,7 @@ permutation_test <- function(method, x, y, options = list(), blocks = NULL, grou
   null <- core_result(.Call(C_null_new, design$handle, options, method, run))
   permute(null, design, score_at, run, verbose)
   found <- .Call(C_null_get, null, run)
-  warn(found$warnings)
+  warn(core_messages())
   named <- function(values) stats::setNames(values, stage$data$features)
   by_feature <- c("z", "pvalues", "pvalues_adjusted", "pvalues_max", "null_mean", "null_sd", "null_skew")
   found[by_feature] <- lapply(found[by_feature], named)
@@ -52,7 +52,7 @@ permutation_test <- function(method, x, y, options = list(), blocks = NULL, grou
   structure(
     c(
       list(method = method, scores = named(scores), ranking = named(places_of(best))),
-      found[setdiff(names(found), c("warnings", "n_passes"))],
+      found[setdiff(names(found), "n_passes")],
       list(n_distinct = design$n_distinct, design = design$description, fdr = fdr)
     ),
     class = "fastfs_permutation"

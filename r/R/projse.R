@@ -30,16 +30,16 @@ projse_stage <- function(given, keep) {
   fit <- function(target, run) {
     Y <- if (target$kind == "number") dense(target$values)
     found <- core_result(.Call(C_projse, data$x, Y, labels_of(target), n_classes(target), options, run), names)
+    messages <- core_messages(without = if (is.null(n)) "few_selected")
     found$selected <- found$selected + 1
     steps <- seq_len(found$n_selected)
     for (part in c("selection_scores", "gaps", "captured", "explained")) found[[part]] <- found[[part]][steps]
     if (options$beyond == "none") found$explained <- NULL
-    messages <- projse_messages(found, options, target$kind != "none", !is.null(n))
     found$kernel_rank <- if (found$kernel_rank >= 0) found$kernel_rank
     found$center <- found$center == 1
     if (kernel != "rbf") found$sigma <- NULL
     found$messages <- messages
-    found[setdiff(names(found), c("warnings", "n_selected"))]
+    found[setdiff(names(found), "n_selected")]
   }
   stage <- list(data = data, target = target, run = run, fit = fit)
   if (kernel == "linear" && target$kind == "class") {
@@ -72,51 +72,6 @@ projse_target <- function(y, data, run) {
     ))
   }
   target
-}
-
-PROJSE <- c(all_samples = 1L, tiny = 2L, nearly = 4L, tie = 8L)
-
-projse_messages <- function(found, options, has_target, is_asked) {
-  has <- function(bit) has_bit(found$warnings, PROJSE[[bit]])
-  messages <- character()
-  if (is_asked && found$n_selected < options$n_select) {
-    messages <- c(messages, paste0(
-      "only ", found$n_selected, " of the ", options$n_select, " features asked for were selected: ",
-      if (options$beyond == "residual") {
-        "the others explain nothing more of the target"
-      } else {
-        paste0(
-          "the kernel of ", if (has_target) "the target" else "the features", " has rank ", found$kernel_rank,
-          ", and then nothing is left to explain"
-        )
-      }
-    ))
-  }
-  if (has("tiny")) {
-    messages <- c(messages, paste0(
-      "no score reaches 1e-8 (the largest is ", format(max(found$scores), digits = 2), "), so the order means ",
-      "nothing: ",
-      if (options$kernel == "rbf") "give another sigma, or scale the columns" else "x and y have nothing in common"
-    ))
-  }
-  if (has("nearly")) {
-    messages <- c(messages, paste0(
-      "the columns of the target are nearly dependent: directions with eigenvalues below eps = ", format(options$eps),
-      " were left out, which makes its rank ", found$kernel_rank
-    ))
-  }
-  if (has_target && has("all_samples")) {
-    messages <- c(messages, paste(
-      "the target spans all samples: every feature is explained fully by it, so all scores are equal and the target",
-      "has no influence on the choice; give fewer targets or more samples"
-    ))
-  } else if (has("tie")) {
-    messages <- c(messages, paste0(
-      "the first choice is a tie: the lowest index wins, and all later choices depend on it",
-      if (!has_target) " (without a target it always is)"
-    ))
-  }
-  messages
 }
 
 projse <- function(x, y = NULL, n_features_to_select = NULL, kernel = "linear", degree = 3, sigma = "mean",

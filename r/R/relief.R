@@ -57,7 +57,7 @@ family_stage <- function(method, given, keep = FALSE) {
       Filter(Negate(is.null), found[c("scores", "scores_se")]),
       list(
         algorithm = if (found$stored == 1) "stored" else "blocks", target_type = target$kind,
-        messages = family_messages(method, found, target, weights, options$core$n_neighbors)
+        messages = core_messages(names)
       )
     )
   }
@@ -164,71 +164,6 @@ target_options <- function(target) {
     number = list(target = "number", y = target$values),
     survival = list(target = "survival", y = as.double(target$values[, 1]), events = as.integer(target$values[, 2]))
   )
-}
-
-has_bit <- function(flags, bit) bitwAnd(flags, bit) > 0
-
-# In the order of the bits of fastfs.h.
-MARGIN <- c(one_sample = 1L, few_neighbors = 2L, no_weight = 4L, uneven = 8L, no_neighbors = 16L, apart = 32L)
-
-margin_messages <- function(method, flags, target) {
-  found <- character()
-  if (has_bit(flags, MARGIN[["one_sample"]]) && target$kind == "class") {
-    alone <- target$classes[tabulate(target$values + 1L, n_classes(target)) == 1]
-    effect <- if (method == "relief") "is skipped as a target" else "counts by its misses only"
-    found <- c(found, paste0(
-      "one sample only in class ", some_of(quoted(alone)), ": it has no other of its class to be compared with, so it ",
-      effect
-    ))
-  }
-  if (has_bit(flags, MARGIN[["no_weight"]])) {
-    found <- c(found, if (method == "relief") {
-      "no feature is nearer among hits than among misses, so all scores are 0"
-    } else {
-      paste(
-        "hits came to lie no nearer than misses, which leaves nothing to weigh, so the weights of the iteration before",
-        "stay: the classes don't differ locally, or sigma is too small or too large"
-      )
-    })
-  }
-  if (has_bit(flags, MARGIN[["uneven"]])) {
-    found <- c(found, paste(
-      "the standard deviations of the features lie more than 1000 times apart, so that those with the largest decide",
-      "alone: choose scaling = \"standard\" or \"range\", or scale the features"
-    ))
-  }
-  found
-}
-
-family_messages <- function(method, result, target, weights, n_neighbors) {
-  flags <- result$warnings
-  found <- margin_messages(method, flags, target)
-  if (has_bit(flags, MARGIN[["few_neighbors"]])) {
-    small <- character()
-    if (target$kind == "class") {
-      if (is.null(weights)) weights <- rep(1, length(target$values))
-      sizes <- vapply(seq_len(n_classes(target)) - 1L, function(k) sum(weights[target$values == k]), 0)
-      small <- paste0(quoted(target$classes), " (", format(sizes, trim = TRUE), ")")[sizes <= n_neighbors]
-    }
-    found <- c(found, if (length(small)) {
-      paste0(
-        "n_neighbors = ", n_neighbors, " is more than some classes have to offer, so all their samples were used: ",
-        "class ", some_of(small)
-      )
-    } else {
-      paste0("n_neighbors = ", n_neighbors, " is more than the hits or the misses of some samples, so all were used")
-    })
-  }
-  if (has_bit(flags, MARGIN[["no_neighbors"]])) {
-    found <- c(found, "no sample has a neighbour nearer than its threshold, so all scores are 0")
-  }
-  if (has_bit(flags, MARGIN[["apart"]])) {
-    found <- c(found, paste(
-      result$n_apart, "pairs of samples have no feature that both know, so that they can't be neighbours: impute, or",
-      "drop the samples with most values missing"
-    ))
-  }
-  found
 }
 
 # The function of a method, which takes its options.

@@ -24,14 +24,9 @@ static const char* const* texts_or_null(SEXP given) {
     return texts;
 }
 
-static SEXP of_texts(const char* const* texts, R_xlen_t n) {
-    SEXP found = PROTECT(Rf_allocVector(STRSXP, n));
-    for (R_xlen_t i = 0; i < n; ++i) SET_STRING_ELT(found, i, Rf_mkCharCE(texts[i], CE_UTF8));
-    UNPROTECT(1);
-    return found;
+static SEXP text_or_null(const char* text) {
+    return text == NULL ? R_NilValue : Rf_ScalarString(Rf_mkCharCE(text, CE_UTF8));
 }
-
-static SEXP text_or_null(const char* text) { return text == NULL ? R_NilValue : of_texts(&text, 1); }
 
 /* given: the options without names; names: label_names, block_names and group_names, or NULL each. */
 SEXP design_new(SEXP given, SEXP names, SEXP given_run) {
@@ -69,7 +64,6 @@ SEXP design_get(SEXP pointer, SEXP given_run) {
     add(found, "moves_groups", Rf_ScalarLogical(f.moves_groups));
     add(found, "description", text_or_null(f.description));
     add(found, "confounded", text_or_null(f.confounded));
-    add(found, "warnings", of_texts(f.warnings, (R_xlen_t)f.n_warnings));
     add(found, "drawn", text_or_null(f.drawn));
     add(found, "n_strata", Rf_ScalarReal((double)f.n_strata));
     add(found, "drawn_units", of_int64s(f.drawn_units, (R_xlen_t)f.n_samples));
@@ -172,7 +166,6 @@ SEXP null_get(SEXP pointer, SEXP given_run) {
     add(found, "null_skew", of_doubles(r.skew, d));
     add(found, "degenerate", of_flags(r.degenerate, d));
     add(found, "null_statistics", of_doubles(r.statistics, (R_xlen_t)r.n_labelings));
-    add(found, "warnings", of_texts(r.warnings, (R_xlen_t)r.n_warnings));
     UNPROTECT(n_protected);
     return found;
 }

@@ -39,7 +39,6 @@ static SEXP margin_new(SEXP given_X, SEXP given, SEXP given_run) {
 static SEXP kept_X(SEXP pointer) { return CAR(R_ExternalPtrProtected(pointer)); }
 
 static const struct output relief_outputs[] = {
-    {"warnings", AT(fastfs_relief_result, warnings), I32, 0, 0, 0},
     {"stored", AT(fastfs_relief_result, stored), I32, 0, 0, 0},
     {"n_apart", AT(fastfs_relief_result, n_apart), I64, 0, 0, 0},
     {"scores", AT(fastfs_relief_result, scores), DOUBLES, 0, 0, 0},
@@ -66,7 +65,6 @@ static SEXP relief(SEXP pointer, SEXP labels, SEXP n_classes, SEXP given, SEXP g
 }
 
 static const struct output im4e_outputs[] = {
-    {"warnings", AT(fastfs_im4e_result, warnings), I32, 0, 0, 0},
     {"stored", AT(fastfs_im4e_result, stored), I32, 0, 0, 0},
     {"n_iter", AT(fastfs_im4e_result, n_iter), I64, 0, 0, 0},
     {"converged", AT(fastfs_im4e_result, converged), I32, 0, 0, 0},
@@ -97,7 +95,6 @@ static SEXP im4e(SEXP pointer, SEXP labels, SEXP n_classes, SEXP given, SEXP giv
 
 #define OF(member) AT(fastfs_immigrate_result, member)
 static const struct output immigrate_outputs[] = {
-    {"warnings", OF(warnings), I32, 0, 0, 0},
     {"stored", OF(stored), I32, 0, 0, 0},
     {"n_iter", OF(n_iter), I64, 0, 0, 0},
     {"converged", OF(converged), I32, 0, 0, 0},
@@ -255,9 +252,7 @@ static SEXP manifest_fit(SEXP pointer, SEXP labels, SEXP n_classes_, SEXP given,
     result.class_scores = REAL(doubles_in(found, "class_scores", d * (R_xlen_t)n_classes));
     result.sigma = REAL(doubles_in(found, "sigma", k));
     result.kept_trace = REAL(doubles_in(found, "kept_trace", k));
-    result.kernel_warnings = integers_in(found, "kernel_warnings", k);
     result.agreement = REAL(doubles_in(found, "agreement", p));
-    result.problem_warnings = integers_in(found, "problem_warnings", p);
     result.n_components = m;
     if (m > 0) {
         result.mean_values = REAL(doubles_in(found, "mean_eigenvalues", p * m));
@@ -281,7 +276,6 @@ static SEXP manifest_fit(SEXP pointer, SEXP labels, SEXP n_classes_, SEXP given,
 /* ---- ProjSe ------------------------------------------------------------------------------------------------------ */
 
 static const struct output projse_outputs[] = {
-    {"warnings", AT(fastfs_projse_result, warnings), I32, 0, 0, 0},
     {"center", AT(fastfs_projse_result, center), I32, 0, 0, 0},
     {"n_selected", AT(fastfs_projse_result, n_selected), I64, 0, 0, 0},
     {"kernel_rank", AT(fastfs_projse_result, rank), I64, 0, 0, 0},
@@ -337,7 +331,6 @@ static SEXP projse_label_scores(SEXP given_X, SEXP labels, SEXP n_classes, SEXP 
 
 #define OF(member) AT(fastfs_disc_result, member)
 static const struct output disc_outputs[] = {
-    {"warnings", OF(warnings), I32, 0, 0, 0},
     {"n_connected_components", OF(n_connected), I64, 0, 0, 0},
     {"n_differential", OF(n_differential), I64, 0, 0, 0},
     {"gap", OF(gap), F64, 0, 0, 0},
@@ -392,7 +385,6 @@ static SEXP disc(SEXP given_sets, SEXP n_components, SEXP given, SEXP given_run)
 
 #define OF(member) AT(fastfs_ikdr_result, member)
 static const struct output ikdr_outputs[] = {
-    {"warnings", OF(warnings), I32, 0, 0, 0},
     {"converged", OF(converged), I32, 0, 0, 0},
     {"n_iter", OF(n_iter), I64, 0, 0, 0},
     {"lam", OF(lam), F64, 0, 0, 0},
@@ -576,6 +568,7 @@ static const R_CallMethodDef shims[] = {SHIM(margin_new, 3),
                                         SHIM(null_add, 5),
                                         SHIM(null_get, 2),
                                         SHIM(stability, 7),
+                                        SHIM(last_warnings, 0),
                                         SHIM(info, 1),
                                         {NULL, NULL, 0}};
 

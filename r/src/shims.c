@@ -288,6 +288,36 @@ void begin_call(struct call* call, SEXP given) {
     call->started = seconds();
 }
 
+/* Adds a message and its places to a list with room for five more elements. */
+static void add_message(SEXP list, const char* message, const fastfs_place* places, R_xlen_t n) {
+    add(list, "message", Rf_ScalarString(Rf_mkCharCE(message, CE_UTF8)));
+    SEXP kinds = add(list, "kinds", Rf_allocVector(INTSXP, n));
+    SEXP numbers = add(list, "numbers", Rf_allocVector(REALSXP, n));
+    SEXP begins = add(list, "begins", Rf_allocVector(INTSXP, n));
+    SEXP ends = add(list, "ends", Rf_allocVector(INTSXP, n));
+    for (R_xlen_t i = 0; i < n; ++i) {
+        INTEGER(kinds)[i] = places[i].kind;
+        REAL(numbers)[i] = (double)places[i].number;
+        INTEGER(begins)[i] = (int)places[i].begin;
+        INTEGER(ends)[i] = (int)places[i].end;
+    }
+}
+
+SEXP last_warnings(void) {
+    int32_t n = 0;
+    while (fastfs_last_warning(n) != NULL) ++n;
+    SEXP all = PROTECT(Rf_allocVector(VECSXP, n));
+    for (int32_t i = 0; i < n; ++i) {
+        const fastfs_warning* warning = fastfs_last_warning(i);
+        SEXP one = new_list(6);
+        SET_VECTOR_ELT(all, i, one);
+        add(one, "code", Rf_mkString(warning->code));
+        add_message(one, warning->message, warning->places, (R_xlen_t)warning->n_places);
+    }
+    UNPROTECT(1);
+    return all;
+}
+
 SEXP end_call(struct call* call, fastfs_status status) {
     enum { MOST_PLACES = 16 };
     if (call->shown > 0) REprintf("\n");
@@ -299,18 +329,8 @@ SEXP end_call(struct call* call, fastfs_status status) {
     const int32_t n = named < MOST_PLACES ? named : MOST_PLACES;
     SEXP failure = PROTECT(new_list(7));
     add(failure, "status", Rf_ScalarInteger(status));
-    add(failure, "message", Rf_ScalarString(Rf_mkCharCE(fastfs_last_error(), CE_UTF8)));
     add(failure, "is_interrupted", Rf_ScalarLogical(call->is_interrupted));
-    SEXP kinds = add(failure, "kinds", Rf_allocVector(INTSXP, n));
-    SEXP numbers = add(failure, "numbers", Rf_allocVector(REALSXP, n));
-    SEXP begins = add(failure, "begins", Rf_allocVector(INTSXP, n));
-    SEXP ends = add(failure, "ends", Rf_allocVector(INTSXP, n));
-    for (int32_t i = 0; i < n; ++i) {
-        INTEGER(kinds)[i] = places[i].kind;
-        REAL(numbers)[i] = (double)places[i].number;
-        INTEGER(begins)[i] = (int)places[i].begin;
-        INTEGER(ends)[i] = (int)places[i].end;
-    }
+    add_message(failure, fastfs_last_error(), places, n);
     Rf_setAttrib(failure, R_ClassSymbol, Rf_mkString("fastfs_failure"));
     UNPROTECT(1);
     return failure;

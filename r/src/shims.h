@@ -72,6 +72,8 @@ struct call {
 void begin_call(struct call* call, SEXP given);
 /* R_NilValue if status is FASTFS_OK, else the error as a list of class "fastfs_failure". */
 SEXP end_call(struct call* call, fastfs_status status);
+/* The warnings of the last call: a list of their code, message and places for each. */
+SEXP last_warnings(void);
 /* Ends the shim if the call has failed. */
 #define RETURN_FAILURE(call, status)                       \
     do {                                                   \

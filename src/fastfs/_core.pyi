@@ -6,7 +6,7 @@ import collections.abc
 import numpy
 import numpy.typing
 import typing
-__all__: list[str] = ['DISC_CLAMPED', 'DISC_DIGITS', 'DISC_DISCONNECTED', 'DISC_DUPLICATES', 'DISC_FLAT', 'DISC_IDENTICAL', 'DISC_LOW_RECALL', 'DISC_MOST_SUMS', 'DISC_NOT_CONVERGED', 'DISC_ONE_SAMPLE', 'DISC_SMALL_GAP', 'Design', 'DiscStream', 'GramStream', 'IKDR_CONSTANT', 'IKDR_FEW', 'IKDR_IDENTITY', 'IKDR_MANY', 'IKDR_NOT_CONVERGED', 'MANIFEST_WARN_AGREEMENT', 'MANIFEST_WARN_ANGLE', 'MANIFEST_WARN_DIGITS', 'MANIFEST_WARN_NO_CONTRAST', 'MANIFEST_WARN_ONE_SAMPLE', 'MANIFEST_WARN_SIGMA', 'MANIFEST_WARN_TRACE', 'MARGIN_APART', 'MARGIN_FEW_NEIGHBORS', 'MARGIN_NO_NEIGHBORS', 'MARGIN_NO_WEIGHT', 'MARGIN_ONE_SAMPLE', 'MARGIN_UNEVEN', 'Manifest', 'ManifestStream', 'Margin', 'MarginMetric', 'Null', 'PROJSE_ALL_SAMPLES', 'PROJSE_NEARLY', 'PROJSE_TIE', 'PROJSE_TINY', 'ProjseStream', 'ReliefStream', 'affinity', 'affinity_product', 'called_library', 'check_matrix', 'differential_correlation', 'disc', 'disc_cuts', 'eigh', 'exp_seconds', 'ikdr_embed', 'ikdr_evaluate', 'ikdr_fit', 'ikdr_prices', 'immigrate_pairs', 'info', 'initial_options', 'interaction_scan', 'ld_clumps', 'manifest_kernels', 'manifest_mean_scores', 'nearest_features', 'pencil', 'projse', 'projse_kernels', 'projse_label_scores', 'snp_pairs', 'stability']
+__all__: list[str] = ['DISC_MOST_SUMS', 'Design', 'DiscStream', 'GramStream', 'Manifest', 'ManifestStream', 'Margin', 'MarginMetric', 'Null', 'ProjseStream', 'ReliefStream', 'affinity', 'affinity_product', 'called_library', 'check_matrix', 'differential_correlation', 'disc', 'disc_cuts', 'eigh', 'exp_seconds', 'ikdr_embed', 'ikdr_evaluate', 'ikdr_fit', 'ikdr_prices', 'immigrate_pairs', 'info', 'initial_options', 'interaction_scan', 'last_warnings', 'ld_clumps', 'manifest_kernels', 'manifest_mean_scores', 'nearest_features', 'pencil', 'projse', 'projse_kernels', 'projse_label_scores', 'snp_pairs', 'stability']
 class GramStream:
     def __init__(self, n_features: typing.SupportsInt | typing.SupportsIndex, run: typing.Any) -> None:
         ...
@@ -240,6 +240,8 @@ def initial_options(type: str) -> dict:
     ...
 def interaction_scan(X: typing.Any, other: typing.Any, target: typing.Any, options: dict, run: typing.Any) -> dict:
     ...
+def last_warnings() -> list:
+    ...
 def ld_clumps(X: typing.Any, scores: typing.Any, options: dict, run: typing.Any) -> dict:
     ...
 def manifest_kernels(K1: numpy.typing.NDArray[numpy.float64], K2: numpy.typing.NDArray[numpy.float64], options: dict, run: typing.Any) -> dict:
@@ -260,36 +262,4 @@ def snp_pairs(X: typing.Any, labels: typing.Any, options: dict, run: typing.Any)
     ...
 def stability(n_selections: typing.SupportsInt | typing.SupportsIndex, n_features: typing.SupportsInt | typing.SupportsIndex, selected: typing.Any, begins: typing.Any, scores: typing.Any, halves: bool, threshold: typing.SupportsFloat | typing.SupportsIndex) -> dict:
     ...
-DISC_CLAMPED: int = 2
-DISC_DIGITS: int = 512
-DISC_DISCONNECTED: int = 8
-DISC_DUPLICATES: int = 4
-DISC_FLAT: int = 128
-DISC_IDENTICAL: int = 64
-DISC_LOW_RECALL: int = 256
 DISC_MOST_SUMS: int = 5000
-DISC_NOT_CONVERGED: int = 32
-DISC_ONE_SAMPLE: int = 1
-DISC_SMALL_GAP: int = 16
-IKDR_CONSTANT: int = 4
-IKDR_FEW: int = 8
-IKDR_IDENTITY: int = 2
-IKDR_MANY: int = 16
-IKDR_NOT_CONVERGED: int = 1
-MANIFEST_WARN_AGREEMENT: int = 16
-MANIFEST_WARN_ANGLE: int = 64
-MANIFEST_WARN_DIGITS: int = 32
-MANIFEST_WARN_NO_CONTRAST: int = 8
-MANIFEST_WARN_ONE_SAMPLE: int = 2
-MANIFEST_WARN_SIGMA: int = 1
-MANIFEST_WARN_TRACE: int = 4
-MARGIN_APART: int = 32
-MARGIN_FEW_NEIGHBORS: int = 2
-MARGIN_NO_NEIGHBORS: int = 16
-MARGIN_NO_WEIGHT: int = 4
-MARGIN_ONE_SAMPLE: int = 1
-MARGIN_UNEVEN: int = 8
-PROJSE_ALL_SAMPLES: int = 1
-PROJSE_NEARLY: int = 4
-PROJSE_TIE: int = 8
-PROJSE_TINY: int = 2

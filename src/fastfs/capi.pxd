@@ -29,6 +29,13 @@ cdef extern from "fastfs/fastfs.h" nogil:
         int64_t begin
         int64_t end
     int32_t fastfs_last_error_places(fastfs_place *places, int32_t most)
+    ctypedef struct fastfs_warning:
+        size_t struct_size
+        const char *code
+        const char *message
+        int64_t n_places
+        const fastfs_place *places
+    const fastfs_warning *fastfs_last_warning(int32_t number)
     const char *fastfs_version()
     enum: FASTFS_ABI_VERSION
     int32_t fastfs_abi_version()
@@ -224,25 +231,14 @@ cdef extern from "fastfs/fastfs.h" nogil:
         int64_t n_features
         int64_t n_groups
     fastfs_status fastfs_manifest_plan_fit(const fastfs_manifest *manifest, const fastfs_manifest_options *options, const fastfs_run *run, fastfs_manifest_plan *plan)
-    enum:
-        FASTFS_MANIFEST_WARN_SIGMA
-        FASTFS_MANIFEST_WARN_ONE_SAMPLE
-        FASTFS_MANIFEST_WARN_TRACE
-        FASTFS_MANIFEST_WARN_DIGITS
-    enum:
-        FASTFS_MANIFEST_WARN_NO_CONTRAST
-        FASTFS_MANIFEST_WARN_AGREEMENT
-        FASTFS_MANIFEST_WARN_ANGLE
     ctypedef struct fastfs_manifest_result:
         size_t struct_size
         double *scores
         double *class_scores
         double *sigma
         double *kept_trace
-        int32_t *kernel_warnings
         int64_t *ranks
         double *agreement
-        int32_t *problem_warnings
         int64_t n_components
         double *mean_values
         double *mean_vectors
@@ -280,15 +276,10 @@ cdef extern from "fastfs/fastfs.h" nogil:
         int64_t n_select
         fastfs_tile_kernel custom
         void *user
-    enum:
-        FASTFS_PROJSE_ALL_SAMPLES
-        FASTFS_PROJSE_TINY
-        FASTFS_PROJSE_NEARLY
-        FASTFS_PROJSE_TIE
     ctypedef struct fastfs_projse_result:
         size_t struct_size
-        int32_t warnings
         int32_t center
+        int32_t reserved
         int64_t n_selected
         int64_t rank
         double sigma
@@ -370,17 +361,10 @@ cdef extern from "fastfs/fastfs.h" nogil:
         const double *y
         const int32_t *events
         const double *priors
-    enum:
-        FASTFS_MARGIN_ONE_SAMPLE
-        FASTFS_MARGIN_FEW_NEIGHBORS
-        FASTFS_MARGIN_NO_WEIGHT
-        FASTFS_MARGIN_UNEVEN
-        FASTFS_MARGIN_NO_NEIGHBORS
-        FASTFS_MARGIN_APART
     ctypedef struct fastfs_relief_result:
         size_t struct_size
-        int32_t warnings
         int32_t stored
+        int32_t reserved
         double *scores
         double *scores_se
         int64_t n_alone
@@ -404,11 +388,9 @@ cdef extern from "fastfs/fastfs.h" nogil:
         uint64_t seed
     ctypedef struct fastfs_im4e_result:
         size_t struct_size
-        int32_t warnings
         int32_t stored
-        int64_t n_iter
         int32_t converged
-        int32_t reserved
+        int64_t n_iter
         double sigma
         double *weights
         double *cost
@@ -436,11 +418,9 @@ cdef extern from "fastfs/fastfs.h" nogil:
         const double *start_matrix
     ctypedef struct fastfs_immigrate_result:
         size_t struct_size
-        int32_t warnings
         int32_t stored
-        int64_t n_iter
         int32_t converged
-        int32_t reserved
+        int64_t n_iter
         double sigma
         int64_t n_features
         int64_t rank
@@ -503,21 +483,8 @@ cdef extern from "fastfs/fastfs.h" nogil:
         uint64_t seed
         int32_t scaling
         int32_t reserved
-    enum:
-        FASTFS_DISC_ONE_SAMPLE
-        FASTFS_DISC_CLAMPED
-        FASTFS_DISC_DUPLICATES
-        FASTFS_DISC_DISCONNECTED
-        FASTFS_DISC_SMALL_GAP
-        FASTFS_DISC_NOT_CONVERGED
-        FASTFS_DISC_IDENTICAL
-        FASTFS_DISC_FLAT
-        FASTFS_DISC_LOW_RECALL
-        FASTFS_DISC_DIGITS
     ctypedef struct fastfs_disc_result:
         size_t struct_size
-        int32_t warnings
-        int32_t reserved
         int64_t n_features
         int64_t n_vectors
         int64_t n_components
@@ -578,16 +545,10 @@ cdef extern from "fastfs/fastfs.h" nogil:
         const double *A
         const double *weights
         uint64_t seed
-    enum:
-        FASTFS_IKDR_NOT_CONVERGED
-        FASTFS_IKDR_IDENTITY
-        FASTFS_IKDR_CONSTANT
-        FASTFS_IKDR_FEW
-        FASTFS_IKDR_MANY
     ctypedef struct fastfs_ikdr_result:
         size_t struct_size
-        int32_t warnings
         int32_t converged
+        int32_t reserved
         int64_t n_samples
         int64_t n_features
         int64_t n_kernels
@@ -762,9 +723,6 @@ cdef extern from "fastfs/fastfs.h" nogil:
         const int64_t *units
         const char *description
         const char *confounded
-        int64_t n_weaknesses
-        int64_t n_warnings
-        const char *const *warnings
         const char *drawn
         int64_t n_drawn
         int64_t n_strata
@@ -817,8 +775,6 @@ cdef extern from "fastfs/fastfs.h" nogil:
         const double *skew
         const int32_t *degenerate
         const double *statistics
-        int64_t n_warnings
-        const char *const *warnings
     fastfs_status fastfs_null_get(fastfs_null *null, fastfs_null_result *result)
     ctypedef struct fastfs_stability_options:
         size_t struct_size

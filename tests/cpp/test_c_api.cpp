@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <functional>
+#include <initializer_list>
 #include <limits>
 #include <random>
 #include <string>
@@ -1654,6 +1655,82 @@ void test_places() {
     CHECK(fastfs_last_error_places(places, 4) == 0);
 }
 
+bool warned_of(std::initializer_list<const char*> codes) {
+    const auto warnings = fastfs::last_warnings();
+    return std::equal(warnings.begin(), warnings.end(), codes.begin(), codes.end(),
+                      [](const fastfs::warning& one, const char* code) { return one.code == code; });
+}
+
+void test_warnings() {
+    using namespace fastfs::core;
+    const auto one_and_two = [] {
+        warn("one", {"there is one sample in ", some_of({Message() << Name::class_(2), Message() << Name::class_(4)})});
+        warn("two", "there are two");
+        warn("two", "there are two");  // a call says it once
+    };
+    CHECK(guarded(one_and_two) == FASTFS_OK);
+    const fastfs_warning* one = fastfs_last_warning(0);
+    CHECK(one && one->struct_size == sizeof *one && std::strcmp(one->code, "one") == 0);
+    CHECK(one->message == std::string("there is one sample in class 2, class 4") && one->n_places == 2);
+    for (int k = 0; k < 2; ++k) {
+        CHECK(one->places[k].kind == FASTFS_PLACE_CLASS && one->places[k].number == 2 + 2 * k);
+        CHECK(one->places[k].begin == 23 + 9 * k && one->places[k].end == 30 + 9 * k);
+    }
+    CHECK(fastfs_last_warning(1) && fastfs_last_warning(1)->n_places == 0);
+    CHECK(fastfs_last_warning(-1) == nullptr && fastfs_last_warning(2) == nullptr);
+    std::thread([] { CHECK(fastfs_last_warning(0) == nullptr); }).join();
+
+    // Functions without a status leave the warnings as they are; the next call replaces them, and so does a failure.
+    fastfs_stream* stream = nullptr;
+    CHECK(guarded([&] {
+              fastfs::check(fastfs_gram_stream_new(3, nullptr, &stream));
+              warn("outer", "said after a call within the call");
+          }) == FASTFS_OK);
+    CHECK(warned_of({"outer"}));
+    fastfs_stream_free(stream);
+    CHECK(fastfs_stream_size(nullptr) == -1 && fastfs_fields("fastfs_projse_options", 0) && fastfs_isa());
+    CHECK(warned_of({"outer"}));
+    CHECK(fastfs_run_limits(nullptr, nullptr, nullptr) == FASTFS_OK && warned_of({}));
+    CHECK(guarded([&] {
+              one_and_two();
+              refuse("no");
+          }) == FASTFS_EINVAL);
+    CHECK(warned_of({}));
+
+    // Tasks on other threads have no call, so a warning there is a defect, which isn't lost.
+    fastfs_status elsewhere = FASTFS_OK;
+    CHECK(guarded([&] {
+              std::thread([&] { elsewhere = attempt([] { warn("lost", "nobody would hear this"); }); }).join();
+          }) == FASTFS_OK);
+    CHECK(elsewhere == FASTFS_EINTERNAL);
+
+    // Those of methods: of this call only, and none while it asks for memory.
+    auto options = fastfs::default_projse_options();
+    const fastfs::matrix two_rows(values.data(), 2, d);
+    const std::vector<std::int64_t> two{0, 1};
+    options.n_select = 3;
+    fastfs::projse(two_rows, two.data(), 2, options);
+    CHECK(warned_of({"all_samples", "few_selected"}));
+    CHECK(fastfs::last_warnings()[1].message.find("only 1 of the 3 features asked for") == 0);
+    fastfs::bytes_needed([&](const fastfs::run& how) { fastfs::projse(two_rows, two.data(), 2, options, how); });
+    CHECK(warned_of({}));
+    std::vector<std::int64_t> alone(n, 0);
+    alone[3] = 1;
+    alone[4] = 2;
+    auto relieff = fastfs::default_relief_options();
+    relieff.n_neighbors = 2;
+    const auto warned_by_relief = [&] {
+        fastfs::margin(fastfs::matrix(values.data(), n, d)).relief(alone.data(), 3, relieff);
+        const auto warnings = fastfs::last_warnings();
+        CHECK(warnings.size() == 2 && warnings[0].code == "one_sample" && warnings[1].code == "few_neighbors");
+        CHECK(warnings[0].places.size() == 2 && warnings[0].places[1].number == 2);
+        return warnings.empty() ? std::string() : warnings[0].message;
+    };
+    std::string there;
+    std::thread([&] { there = warned_by_relief(); }).join();
+    CHECK(there == warned_by_relief());
+}
+
 // Inputs that the fuzzer of tests/fuzz found.
 void test_findings() {
     const double values[] = {1, 2, 3, 4, 5, 7, 6, 8, 9, 1, 1, 2}, ones[] = {1, 1, 0.5};
@@ -1781,6 +1858,7 @@ int main() {
     test_interactions();
     test_snp_pairs();
     test_places();
+    test_warnings();
     test_findings();
     std::printf("%s: %d failures\n", fastfs_isa(), failures);
     return failures == 0 ? 0 : 1;

@@ -1,6 +1,7 @@
 // DiSC, of tables, graphs, lists and streams.
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <deque>
 #include <memory>
 #include <numeric>
@@ -237,7 +238,7 @@ void expect_walks(const Sets& all, const fastfs_disc_options& o, const std::vect
     for (std::size_t s = 0; s < results.size(); ++s) {
         const auto& r = results[s];
         walks.push_back(textbook_walk(*all.tables[s], o, o.graph == FASTFS_GRAPH_KNN));
-        if (!walks.back().sharp || r.warnings & FASTFS_DISC_NOT_CONVERGED) return;
+        if (!walks.back().sharp) return;
         const auto& values = walks[s].of_S.values;
         for (std::int64_t k = 0; k <= r.n_components; ++k) {
             expect_near(r.eigenvalues[k], values[at(p - 1 - k)], walks[s].error, name, "an eigenvalue");
@@ -307,7 +308,6 @@ Bytes bytes_of(const fastfs_fitted* fitted, const std::vector<fastfs_disc_result
         bytes.add(r.diffusion, r.n_components * p);
         bytes.add(r.bandwidths, p);
         bytes.add(r.trivial, r.n_vectors);
-        bytes.add(r.warnings);
         if (r.n_stored > 0) {
             std::vector<std::int64_t> indptr(static_cast<std::size_t>(p + 1)),
                 indices(static_cast<std::size_t>(r.n_stored));
@@ -331,16 +331,25 @@ void try_sets(Input& in, const std::vector<fastfs_disc_set>& sets, const fastfs_
     fastfs_fitted* fitted = nullptr;
     const std::int64_t n_sets = std::ssize(sets);
     std::vector<fastfs_disc_result> results(sets.size(), FASTFS_DISC_RESULT_INIT);
+    bool has_converged = true;
     fastfs_status status = attempt(
-        in,
-        {"fastfs_disc_fit",
-         [&](const fastfs_run* run) { return fastfs_disc_fit(sets.data(), n_sets, &o, run, results.data(), &fitted); },
-         [&] { return bytes_of(fitted, results, "fastfs_disc_fit"); },
-         [&] {
-             fastfs_fitted_free(fitted);
-             fitted = nullptr;
-         }});
-    if (status == FASTFS_OK && all && all->moderate && o.graph != FASTFS_GRAPH_LISTS && o.scaling == 0 && p <= 18 &&
+        in, {"fastfs_disc_fit",
+             [&](const fastfs_run* run) {
+                 const fastfs_status done = fastfs_disc_fit(sets.data(), n_sets, &o, run, results.data(), &fitted);
+                 has_converged = true;
+                 const fastfs_warning* warning;
+                 for (std::int32_t i = 0; (warning = fastfs_last_warning(i)) != nullptr; ++i) {
+                     has_converged = has_converged && std::strcmp(warning->code, "not_converged") != 0;
+                 }
+                 return done;
+             },
+             [&] { return bytes_of(fitted, results, "fastfs_disc_fit"); },
+             [&] {
+                 fastfs_fitted_free(fitted);
+                 fitted = nullptr;
+             }});
+    if (status == FASTFS_OK && has_converged && all && all->moderate && o.graph != FASTFS_GRAPH_LISTS &&
+        o.scaling == 0 && p <= 18 &&
         std::all_of(sets.begin(), sets.end(), [](const auto& set) { return !set.custom; })) {
         expect_walks(*all, o, results);
     }

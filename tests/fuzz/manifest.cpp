@@ -60,8 +60,6 @@ class Results {
                 r.kept_trace = reals(kernels);
                 r.agreement = reals(problems);
                 r.problem_scores = reals(problems * d);
-                r.kernel_warnings = warnings(kernels);
-                r.problem_warnings = warnings(problems);
                 ranks_.emplace_back(static_cast<std::size_t>(problems));
                 r.ranks = ranks_.back().data();
             }
@@ -74,13 +72,11 @@ class Results {
     Bytes bytes() const {
         Bytes all;
         for (const auto& one : reals_) all.add(one);
-        for (const auto& one : warnings_) all.add(one);
         for (const auto& one : ranks_) all.add(one);
         return all;
     }
     void clear() {
         for (auto& one : reals_) std::fill(one.begin(), one.end(), 0.0);
-        for (auto& one : warnings_) std::fill(one.begin(), one.end(), 0);
         for (auto& one : ranks_) std::fill(one.begin(), one.end(), 0);
     }
     void expect_finite(const char* name) const {
@@ -93,11 +89,9 @@ class Results {
 
   private:
     double* reals(std::int64_t n) { return reals_.emplace_back(static_cast<std::size_t>(n)).data(); }
-    std::int32_t* warnings(std::int64_t n) { return warnings_.emplace_back(static_cast<std::size_t>(n)).data(); }
 
     std::vector<double> sigmas_;
     std::vector<std::vector<double>> reals_;
-    std::vector<std::vector<std::int32_t>> warnings_;
     std::vector<std::vector<std::int64_t>> ranks_;
 };
 
@@ -331,10 +325,8 @@ void try_manifest(Input& in) {
         };
         const auto K1 = draw(), K2 = draw();
         std::vector<double> scores(static_cast<std::size_t>(d));
-        std::int32_t warnings = 0;
         fastfs_manifest_result of_kernels = FASTFS_MANIFEST_RESULT_INIT;
         of_kernels.scores = scores.data();
-        of_kernels.problem_warnings = &warnings;
         status = attempt(in, {"fastfs_manifest_kernels",
                               [&](const fastfs_run* run) {
                                   return fastfs_manifest_kernels(d, K1.data(), K2.data(), nullptr, run, &of_kernels);
@@ -342,10 +334,9 @@ void try_manifest(Input& in) {
                               [&] {
                                   Bytes bytes;
                                   bytes.add(scores);
-                                  bytes.add(warnings);
                                   return bytes;
                               },
-                              [&] { scores.assign(scores.size(), 0.0), warnings = 0; }});
+                              [&] { scores.assign(scores.size(), 0.0); }});
         if (status == FASTFS_OK) expect_finite(scores.data(), d, "fastfs_manifest_kernels", "score");
         if (status == FASTFS_OK && d <= 12 && kind != Values::kSpecial) {
             Square first(d), second(d);

@@ -171,9 +171,7 @@ struct Scores : Owned<fastfs_relief_result> {
         Bytes all;
         all.add(result.scores, d);
         all.add(result.scores_se, d);
-        for (const std::int64_t x :
-             {std::int64_t{result.warnings}, std::int64_t{result.stored}, result.n_alone, result.n_apart})
-            all.add(x);
+        for (const std::int64_t x : {std::int64_t{result.stored}, result.n_alone, result.n_apart}) all.add(x);
         return all;
     }
     const std::int64_t d;

@@ -116,8 +116,8 @@ class Choice {
         all.add(more_);
         all.add(gaps_);
         all.add(captured_);
-        for (const double number : {double(result.n_selected), double(result.rank), double(result.warnings),
-                                    double(result.center), result.sigma}) {
+        for (const double number :
+             {double(result.n_selected), double(result.rank), double(result.center), result.sigma}) {
             all.add(number);
         }
         return all;
@@ -125,7 +125,7 @@ class Choice {
     void clear() {
         for (auto* one : {&scores_, &more_, &gaps_, &captured_}) std::fill(one->begin(), one->end(), 0.0);
         std::fill(selected_.begin(), selected_.end(), 0);
-        result.n_selected = result.rank = result.warnings = result.center = 0;
+        result.n_selected = result.rank = result.center = 0;
         result.sigma = 0;
     }
     void check(const char* name) const {

@@ -76,6 +76,22 @@ typedef struct fastfs_place {
  * number, or -1 if the struct_size of the first one is wrong. Callers who know a better name put it in. */
 FASTFS_API int32_t fastfs_last_error_places(fastfs_place* places, int32_t most);
 
+/* ---- warnings --------------------------------------------------------------------------------------------------- */
+
+/* A reason why a result, or a part of it, says less than it seems to. */
+typedef struct fastfs_warning {
+    size_t struct_size;
+    const char* code;           /* a word, such as "tie": the functions that give warnings list theirs */
+    const char* message;        /* one sentence, UTF-8 */
+    int64_t n_places;           /* things that the message names by number, as of fastfs_last_error_places */
+    const fastfs_place* places; /* in steps of the first one's struct_size */
+} fastfs_warning;
+
+/* The warning with this number, 0-based, of this thread's last call that returned a status; NULL after the last one,
+ * and after a call that failed. Valid until the thread's next call. Code "not_converged" says that an iteration stopped
+ * early; all other codes are about the data and the options. */
+FASTFS_API const fastfs_warning* fastfs_last_warning(int32_t number);
+
 /* "major.minor.patch" of the library. */
 FASTFS_API const char* fastfs_version(void);
 
@@ -476,21 +492,6 @@ FASTFS_API fastfs_status fastfs_manifest_plan_fit(const fastfs_manifest* manifes
                                                   const fastfs_manifest_options* options, const fastfs_run* run,
                                                   fastfs_manifest_plan* plan);
 
-enum {                                      /* warnings of a kernel, added up */
-       FASTFS_MANIFEST_WARN_SIGMA = 1,      /* the chosen distance was 0; sigma comes from the positive distances */
-       FASTFS_MANIFEST_WARN_ONE_SAMPLE = 2, /* the class has one sample */
-       FASTFS_MANIFEST_WARN_TRACE = 4,  /* the low-rank kernel keeps less than half of its trace: sigma is too small */
-       FASTFS_MANIFEST_WARN_DIGITS = 32 /* sums over rows: hardly a digit is left of a distance between features */
-};
-
-enum {                                       /* warnings of a problem, added up */
-       FASTFS_MANIFEST_WARN_NO_CONTRAST = 8, /* no score exceeds rounding errors: they say nothing */
-       FASTFS_MANIFEST_WARN_AGREEMENT = 16,  /* agreement is below 0.9: the low-rank scores rank in another order than
-                                                the exact ones */
-       FASTFS_MANIFEST_WARN_ANGLE = 64       /* SPSD: some direction of one kernel is orthogonal to all of the other, so
-                                                that the scores depend on arbitrary signs */
-};
-
 /* The result of one scale. All arrays but scores may be NULL. With bytes_needed set, only n_components is read. A share
  * of the problems writes the entries of its kernels, and leaves those of others alone; scores and class_scores hold
  * what its problems add to them. */
@@ -500,12 +501,10 @@ typedef struct fastfs_manifest_result {
     double* class_scores;      /* out, n_classes x d: the mean over the problems that name the class */
     double* sigma;             /* out, n_kernels */
     double* kept_trace;        /* out, n_kernels: share of the kernel's trace within its rank; 1 if exact */
-    int32_t* kernel_warnings;  /* out, n_kernels */
     int64_t* ranks;            /* out, n_problems: numerical rank of K1 + K2; of the joint range if low-rank */
     double* agreement;         /* out, n_problems: rank correlation of the low-rank scores with the exact ones on 500 to
                                   1000 features, drawn at random and taken by themselves; 1 if exact. With NULL it is
                                   not computed, which saves up to a third of the time, and nothing warns of it */
-    int32_t* problem_warnings; /* out, n_problems */
     int64_t n_components;      /* in: leading eigenpairs wanted of M and of D, by magnitude; 0: none */
     double* mean_values;       /* out, n_problems x n_components, descending: eigenvalues of M */
     double* mean_vectors;      /* out, n_problems x n_components x d: their eigenvectors, one after the other */
@@ -514,12 +513,17 @@ typedef struct fastfs_manifest_result {
     double* problem_scores;     /* out, n_problems x d: the scores of each problem */
 } fastfs_manifest_result;
 #define FASTFS_MANIFEST_RESULT_INIT \
-    {sizeof(fastfs_manifest_result), NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0, NULL, NULL, NULL, NULL, NULL}
+    {sizeof(fastfs_manifest_result), NULL, NULL, NULL, NULL, NULL, NULL, 0, NULL, NULL, NULL, NULL, NULL}
 
 /* The label stage: scores how differently each feature associates with the others in two or more classes. labels: one
  * for each row, 0..n_classes - 1, each at least once. scales and results: n_scales each, in steps of the first one's
  * struct_size. Exact: O(d^3) time and 32 d^2 bytes a problem; fast: O(d (4 rank) (n_rows + 4 rank)) time; high:
- * O(d^2 (n_rows + rank)) time; both O(d (n_rows + rank)) memory. */
+ * O(d^2 (n_rows + rank)) time; both O(d (n_rows + rank)) memory.
+ *
+ * Warnings, of the first scale and of the problems that are solved here: "poor_agreement" (below 0.9), "one_sample",
+ * "equal_features" (their distance, from which sigma was to come, is 0), "low_trace" (the low-rank kernel keeps less
+ * than half of it), "lost_digits" (of distances between features, in sums over rows), "right_angle" (between kernels,
+ * for SPSD), "no_contrast" (no score exceeds rounding errors), "rank_too_large". */
 FASTFS_API fastfs_status fastfs_manifest_fit(const fastfs_manifest* manifest, const int64_t* labels, int64_t n_classes,
                                              const fastfs_manifest_options* options,
                                              const fastfs_manifest_scale* scales, int64_t n_scales,
@@ -603,17 +607,10 @@ typedef struct fastfs_projse_options {
      NULL,                          \
      NULL}
 
-enum {
-    FASTFS_PROJSE_ALL_SAMPLES = 1, /* the targets span all samples: all scores are equal, the targets don't matter */
-    FASTFS_PROJSE_TINY = 2,        /* no score reaches 1e-8: the scale of the kernel is wrong */
-    FASTFS_PROJSE_NEARLY = 4,      /* eigenvalues from 1e-12 to eps of the largest diagonal entry were left out */
-    FASTFS_PROJSE_TIE = 8          /* the first choice was a tie; the lowest index won */
-};
-
 typedef struct fastfs_projse_result {
     size_t struct_size;
-    int32_t warnings;   /* out: FASTFS_PROJSE_*, added up */
     int32_t center;     /* out: 1 if columns were centred; 0 with fastfs_projse_kernels */
+    int32_t reserved;   /* 0 */
     int64_t n_selected; /* out: at most n_select, and at most the rank */
     int64_t rank;       /* out: of the targets' kernel; -1 if there are no targets and more could be selected */
     double sigma;       /* out: RBF and custom: the scale used */
@@ -630,7 +627,10 @@ typedef struct fastfs_projse_result {
 /* Selects columns of X that together explain the targets: Y (n_rows x n_y, dense), or labels (one per row, in
  * 0..n_classes - 1), or, if both are NULL, X itself. O(n_rows n_y (n_y + 2 n_x)) time and 8 n_y (n_y + 2 n_x) bytes;
  * without targets, and beyond the span of the targets, O(n_select n_x (n_rows + n_select)) time and 8 n_select n_x
- * bytes more. Errors name the column. */
+ * bytes more. Errors name the column.
+ *
+ * Warnings: "few_selected" (fewer than n_select), "tiny_scores", "nearly_dependent" (targets), "all_samples" (which the
+ * targets span), "tie" (of the first choice). */
 FASTFS_API fastfs_status fastfs_projse(const fastfs_matrix* X, const fastfs_matrix* Y, const int64_t* labels,
                                        int64_t n_classes, const fastfs_projse_options* options, const fastfs_run* run,
                                        fastfs_projse_result* result);
@@ -789,19 +789,10 @@ typedef struct fastfs_relief_options {
     {sizeof(fastfs_relief_options), FASTFS_RELIEFF, 0,    10,  0, 0, 0, FASTFS_RADIUS_ALL, 0.0, 20.0, \
      FASTFS_TARGET_CLASS,           NULL,           NULL, NULL}
 
-enum {                                  /* warnings of the margin methods, added up */
-       FASTFS_MARGIN_ONE_SAMPLE = 1,    /* a class has one sample, which has no hits */
-       FASTFS_MARGIN_FEW_NEIGHBORS = 2, /* RELIEFF, MU_RELIEF: a sample has fewer hits or misses than n_neighbors */
-       FASTFS_MARGIN_NO_WEIGHT = 4,     /* IM4E, IMMIGRATE: no direction has a positive margin: the last weights stay */
-       FASTFS_MARGIN_UNEVEN = 8,        /* not scaled, and standard deviations lie more than 1e3 apart */
-       FASTFS_MARGIN_NO_NEIGHBORS = 16, /* no sample has a near hit or miss */
-       FASTFS_MARGIN_APART = 32         /* pairs of samples have no feature in common */
-};
-
 typedef struct fastfs_relief_result {
     size_t struct_size;
-    int32_t warnings;  /* FASTFS_MARGIN_*, added up */
-    int32_t stored;    /* 1 if all n_rows^2 distances were stored, 0 if by blocks of rows */
+    int32_t stored; /* 1 if all n_rows^2 distances were stored, 0 if by blocks of rows */
+    int32_t reserved;
     double* scores;    /* n_cols: larger is better, may be negative; 0 for constant features */
     double* scores_se; /* n_cols: the standard error of each score over draws of n_targets, NaN if that is 1; NULL if
                           n_targets is 0 */
@@ -812,7 +803,11 @@ typedef struct fastfs_relief_result {
 
 /* labels: one for each row, 0..n_classes - 1, each at least once; n_classes >= 2; ignored, with n_classes = 0, if the
  * target isn't classes. RELIEF: nearest by Euclidean distance, the others by Manhattan distance; ties go to the lowest
- * row. O(n_rows^2 n_cols) time. */
+ * row. O(n_rows^2 n_cols) time.
+ *
+ * Warnings: "one_sample" (in a class), "uneven_scales" (standard deviations lie more than 1000 times apart),
+ * "few_neighbors" (fewer than n_neighbors in a class), "no_neighbors", "apart" (samples that no feature compares),
+ * "no_weight" (all scores are 0). */
 FASTFS_API fastfs_status fastfs_relief(const fastfs_margin* margin, const int64_t* labels, int64_t n_classes,
                                        const fastfs_relief_options* options, const fastfs_run* run,
                                        fastfs_relief_result* result, fastfs_fitted** fitted);
@@ -856,19 +851,18 @@ typedef struct fastfs_im4e_options {
 
 typedef struct fastfs_im4e_result {
     size_t struct_size;
-    int32_t warnings; /* FASTFS_MARGIN_*, added up */
-    int32_t stored;   /* 1 if all n_rows^2 distances were stored, 0 if by blocks of rows */
-    int64_t n_iter;
+    int32_t stored;    /* 1 if all n_rows^2 distances were stored, 0 if by blocks of rows */
     int32_t converged; /* 1 if the cost changed by no more than tol */
-    int32_t reserved;
+    int64_t n_iter;
     double sigma;      /* of the softmax */
     double* weights;   /* n_cols: >= 0, sum 1 */
     double* cost;      /* n_iter: of each iteration's weights, under the alpha and beta that they were made of */
     double* objective; /* n_iter: G of the weights before that iteration */
 } fastfs_im4e_result;
-#define FASTFS_IM4E_RESULT_INIT {sizeof(fastfs_im4e_result), 0, 0, 0, 0, 0, 0.0, NULL, NULL, NULL}
+#define FASTFS_IM4E_RESULT_INIT {sizeof(fastfs_im4e_result), 0, 0, 0, 0.0, NULL, NULL, NULL}
 
-/* O(n_rows^2 n_cols) time an iteration, 8 n_rows^2 bytes or, if that exceeds the budget, less (and twice the time). */
+/* O(n_rows^2 n_cols) time an iteration, 8 n_rows^2 bytes or, if that exceeds the budget, less (and twice the time).
+ * Warnings: "one_sample" and "uneven_scales" as of fastfs_relief, "no_weight" (the weights before stay). */
 FASTFS_API fastfs_status fastfs_im4e(const fastfs_margin* margin, const int64_t* labels, int64_t n_classes,
                                      const fastfs_im4e_options* options, const fastfs_run* run,
                                      fastfs_im4e_result* result, fastfs_fitted** fitted);
@@ -920,11 +914,9 @@ typedef struct fastfs_immigrate_options {
 /* A fitted W = sum_k values[k] v_k v_k', and W itself if features are fewer than active pairs of samples. */
 typedef struct fastfs_immigrate_result {
     size_t struct_size;
-    int32_t warnings; /* FASTFS_MARGIN_*, added up */
-    int32_t stored;   /* 1 if all n_rows^2 distances were stored, 0 if by blocks of rows */
-    int64_t n_iter;
+    int32_t stored; /* 1 if all n_rows^2 distances were stored, 0 if by blocks of rows */
     int32_t converged;
-    int32_t reserved;
+    int64_t n_iter;
     double sigma;
     int64_t n_features;        /* of W */
     int64_t rank;              /* numerical, of W */
@@ -938,10 +930,11 @@ typedef struct fastfs_immigrate_result {
     double* prefilter_weights; /* n_cols, of IM4E; NULL if it didn't run first */
 } fastfs_immigrate_result;
 #define FASTFS_IMMIGRATE_RESULT_INIT \
-    {sizeof(fastfs_immigrate_result), 0, 0, 0, 0, 0, 0.0, 0, 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL}
+    {sizeof(fastfs_immigrate_result), 0, 0, 0, 0.0, 0, 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL}
 
 /* O(n_rows^2 n_features (rank + n_features / 2)) time an iteration. If W itself exceeds the budget, steps are made
- * in the space of the pairs of samples that get a weight; bytes_needed can't include that. */
+ * in the space of the pairs of samples that get a weight; bytes_needed can't include that. Warnings are those of
+ * fastfs_im4e. */
 FASTFS_API fastfs_status fastfs_immigrate_fit(const fastfs_margin* margin, const int64_t* labels, int64_t n_classes,
                                               const fastfs_immigrate_options* options, const fastfs_run* run,
                                               fastfs_immigrate_result* result, fastfs_fitted** fitted);
@@ -1049,24 +1042,8 @@ typedef struct fastfs_disc_options {
      FASTFS_DISC_SCALING_NONE,    \
      0}
 
-enum { /* warnings of a set, added up */
-       FASTFS_DISC_ONE_SAMPLE = 1,
-       FASTFS_DISC_CLAMPED = 2,      /* bandwidth_neighbors or n_neighbors exceeded the other features */
-       FASTFS_DISC_DUPLICATES = 4,   /* eps_i was 0 for some feature: its smallest positive distance was taken */
-       FASTFS_DISC_DISCONNECTED = 8, /* the graph falls apart: all its constant vectors are projected out */
-       FASTFS_DISC_SMALL_GAP = 16,   /* n_components splits a cluster of eigenvalues: another number is as good */
-       FASTFS_DISC_NOT_CONVERGED = 32,
-       FASTFS_DISC_IDENTICAL = 64,   /* this set's graph is also that of another set: nothing is differential */
-       FASTFS_DISC_FLAT = 128,       /* no clear gap after n_differential vectors: where to cut is arbitrary */
-       FASTFS_DISC_LOW_RECALL = 256, /* graph_recall is below .9 */
-       FASTFS_DISC_DIGITS = 512      /* of a stream: some features are so close that products leave hardly a digit of
-                                        their distance */
-};
-
 typedef struct fastfs_disc_result {
     size_t struct_size;
-    int32_t warnings; /* FASTFS_DISC_*, added up */
-    int32_t reserved;
     int64_t n_features;
     int64_t n_vectors; /* at most those asked for: limited by the space */
     int64_t n_components;
@@ -1086,32 +1063,18 @@ typedef struct fastfs_disc_result {
     double* scale;          /* n_features, of all sets: divided by */
     double graph_recall;    /* FASTFS_GRAPH_LISTS: share of the nearest features found, by a sample of 1000; else 0 */
 } fastfs_disc_result;
-#define FASTFS_DISC_RESULT_INIT  \
-    {sizeof(fastfs_disc_result), \
-     0,                          \
-     0,                          \
-     0,                          \
-     0,                          \
-     0,                          \
-     0,                          \
-     0,                          \
-     0.0,                        \
-     0.0,                        \
-     NULL,                       \
-     NULL,                       \
-     NULL,                       \
-     NULL,                       \
-     NULL,                       \
-     NULL,                       \
-     NULL,                       \
-     0,                          \
-     NULL,                       \
-     NULL,                       \
-     0.0}
+#define FASTFS_DISC_RESULT_INIT \
+    {sizeof(fastfs_disc_result), 0, 0, 0, 0, 0, 0.0, 0.0, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0, NULL, NULL, 0.0}
 
 /* Finds features with graphs that differ between sets: an array of two or more, struct_size bytes apart, as are
  * results, one for each set. Dense: O(p^2 n) time and 8 p^2 bytes a set, p features; knn: O(p^2 n) time and O(p
- * n_neighbors) bytes; lists: a few per cent of the time of knn, and 4 p n bytes more. */
+ * n_neighbors) bytes; lists: a few per cent of the time of knn, and 4 p n bytes more.
+ *
+ * Warnings: "one_sample" (in a set), "all_neighbors" (more are asked for than there are), "duplicates" (features with
+ * so many copies that eps_i would be 0), "disconnected" (graph), "small_gap" (n_components splits a cluster of
+ * eigenvalues), "low_recall" (graph_recall is below 0.9), "lost_digits" (of distances, in sums over rows), "identical"
+ * (graphs of two sets), "all_trivial" (vectors, so that there are no scores), "flat" (significances, so that where to
+ * cut is arbitrary), "not_converged". */
 FASTFS_API fastfs_status fastfs_disc_fit(const fastfs_disc_set* sets, int64_t n_sets,
                                          const fastfs_disc_options* options, const fastfs_run* run,
                                          fastfs_disc_result* results, fastfs_fitted** fitted);
@@ -1189,19 +1152,10 @@ typedef struct fastfs_ikdr_options {
 #define FASTFS_IKDR_OPTIONS_INIT \
     {sizeof(fastfs_ikdr_options), 0, NULL, 1, 0.1, INFINITY, INFINITY, 0, 0, 100, 200, 1e-4, 1.0, NULL, NULL, 0}
 
-enum { /* warnings, added up */
-       FASTFS_IKDR_NOT_CONVERGED = 1,
-       FASTFS_IKDR_IDENTITY = 2, /* samples are hardly similar: the mean of K off its diagonal is below 0.01 */
-       FASTFS_IKDR_CONSTANT = 4, /* a chosen kernel hardly varies: without one sample its mean off the diagonal is above
-                                0.98 of that on it */
-       FASTFS_IKDR_FEW = 8,      /* some class is the main one of no dimension */
-       FASTFS_IKDR_MANY = 16     /* n_components > 2 n_classes and > n_classes / similarity: the surplus is outliers */
-};
-
 typedef struct fastfs_ikdr_result {
     size_t struct_size;
-    int32_t warnings;
     int32_t converged;
+    int32_t reserved;
     int64_t n_samples;
     int64_t n_features; /* of X; 0 with matrices */
     int64_t n_kernels;
@@ -1249,7 +1203,11 @@ typedef struct fastfs_ikdr_result {
 /* Finds dimensions that are mixtures of samples, mostly of one class, and the kernels that these need. labels:
  * 0..n_classes - 1. results: one for each of lambdas. Takes O(n_features n_samples (n_samples + n_support)) time and
  * memory for n_features (n_samples + n_classes n_components) numbers of the dtype of X; if that exceeds the budget,
- * hardly any memory, because exponentials are computed anew. */
+ * hardly any memory, because exponentials are computed anew.
+ *
+ * Warnings: "lambda_zero", "few_components" (fewer than classes), "many_components" (surplus dimensions, for outliers),
+ * "identity" (samples are hardly similar), "nearly_constant" (a kernel with weight), "diagonals" (of matrices, are far
+ * from 1), "few_dimensions" (some class is the main one of none, though there are enough), "not_converged". */
 FASTFS_API fastfs_status fastfs_ikdr_fit(const fastfs_ikdr_kernels* kernels, const int64_t* labels, int64_t n_classes,
                                          const fastfs_ikdr_options* options, const fastfs_run* run,
                                          fastfs_ikdr_result* results, fastfs_fitted** fitted);
@@ -1322,7 +1280,10 @@ typedef struct fastfs_differential_correlation_result {
  * the size of the smaller class).
  * p-values are 1 + the labelings with a largest |z|, over all pairs but the stronger ones, that reaches that of the
  * pair, divided by 1 + n_labelings. Takes O(n_rows n_features^2 (1 + n_labelings)) time and O(n_rows n_features)
- * memory: no table of pairs is stored. A sparse X becomes a dense table of doubles. */
+ * memory: no table of pairs is stored. A sparse X becomes a dense table of doubles.
+ *
+ * Warnings: "constant" (features, in a class), "copies" (pairs), "rare_values" (of features, so that permutations of
+ * `wholes` give no valid p-values). */
 FASTFS_API fastfs_status fastfs_differential_correlation(const fastfs_matrix* X, const int64_t* labels,
                                                          const fastfs_differential_correlation_options* options,
                                                          const fastfs_run* run,
@@ -1405,7 +1366,8 @@ typedef struct fastfs_interaction_result {
  * labelings with a largest F, over all pairs but the stronger ones, that reaches that of the pair, divided by 1 +
  * n_labelings. Takes O(n_rows n_features^2 (5 + n_covariates + n_labelings)) time, with c classes c - 1 times the
  * labelings, and O(n_rows n_features) memory: no table of pairs is stored. A sparse X becomes a dense table of doubles.
- */
+ *
+ * Warnings: "constant" and "constant_in_other" (features, given the covariates), "untested_pairs". */
 FASTFS_API fastfs_status fastfs_interaction_scan(const fastfs_matrix* X, const fastfs_matrix* other,
                                                  const int64_t* labels, const double* y,
                                                  const fastfs_interaction_options* options, const fastfs_run* run,
@@ -1445,7 +1407,9 @@ typedef struct fastfs_snp_pairs_result {
  * of the class on both genotypes as factors against the full model. Under that model it is asymptotically chi^2 with
  * `degrees`. p-values are 1 + the labelings with a largest statistic, over all pairs but the stronger ones, that
  * reaches that of the pair, divided by 1 + n_labelings. Takes O(n_rows n_snps^2 (1 + n_labelings)) time, 64 samples an
- * operation, and n_rows n_snps / 4 bytes, with missing genotypes 3/8: no table of pairs is stored. */
+ * operation, and n_rows n_snps / 4 bytes, with missing genotypes 3/8: no table of pairs is stored.
+ *
+ * Warning: "constant" (SNPs with fewer than two genotypes). */
 FASTFS_API fastfs_status fastfs_snp_pairs(const fastfs_matrix* X, const int64_t* labels,
                                           const fastfs_snp_pairs_options* options, const fastfs_run* run,
                                           fastfs_snp_pairs_result* result, fastfs_fitted** fitted);
@@ -1515,7 +1479,10 @@ typedef struct fastfs_design_options {
 typedef struct fastfs_design fastfs_design;
 
 /* FASTFS_EINVAL if a group of one label lies in two blocks; if covariates determine the labels, or vary within a group
- * that is a unit. A design that allows no other labeling is accepted, because it can still draw subsamples. */
+ * that is a unit. A design that allows no other labeling is accepted, because it can still draw subsamples.
+ *
+ * Warnings, for tests: "weakness" (a part of the design contributes nothing), "hidden_specimens" (maybe, in groups with
+ * several labels), "few_labelings" (no p-value can be small). */
 FASTFS_API fastfs_status fastfs_design_new(const fastfs_design_options* options, const fastfs_run* run,
                                            fastfs_design** design);
 FASTFS_API void fastfs_design_free(fastfs_design* design); /* NULL is fine */
@@ -1524,50 +1491,26 @@ FASTFS_API void fastfs_design_free(fastfs_design* design); /* NULL is fine */
 typedef struct fastfs_design_facts {
     size_t struct_size;
     int64_t n_samples;
-    int64_t n_labelings;         /* to compare with the true one: n_permutations, or all others */
-    double n_distinct;           /* labelings that the design allows, the true one included; INFINITY from 10^6 on */
-    int64_t n_mirrors;           /* of these, those that only exchange the names of classes, the true one included */
-    double smallest_pvalue;      /* that all labelings together can give */
-    int64_t n_units;             /* that exchange labels */
-    int32_t exact;               /* 1 if n_labelings are all others */
-    int32_t uniform;             /* 1 if all labelings are equally likely; 0 given classes and covariates */
-    int32_t moves_groups;        /* 1 if units are groups */
-    int32_t hides_specimens;     /* 1 if labels vary within groups, and samples of one group have one label */
-    const int64_t* units;        /* n_samples: the unit of each sample, in 0..n_units - 1 */
-    const char* description;     /* as in "12 + 12 groups within 6 blocks" */
-    const char* confounded;      /* why there is no labeling but the true one; NULL if there are others */
-    int64_t n_weaknesses;        /* parts of the design that contribute nothing */
-    int64_t n_warnings;          /* what a test of this design should tell its user; first its weaknesses */
-    const char* const* warnings; /* n_warnings sentences */
-    const char* drawn;           /* for subsamples: the kind that is drawn as a whole, "sample", "group" or "block" */
-    int64_t n_drawn;             /* number of these */
-    int64_t n_strata;            /* combinations of class and block, which keep their shares */
-    const int64_t* drawn_units;  /* n_samples: the one of each sample, in 0..n_drawn - 1 */
-    const int64_t* strata;       /* n_drawn: the stratum of each, in 0..n_strata - 1 */
+    int64_t n_labelings;        /* to compare with the true one: n_permutations, or all others */
+    double n_distinct;          /* labelings that the design allows, the true one included; INFINITY from 10^6 on */
+    int64_t n_mirrors;          /* of these, those that only exchange the names of classes, the true one included */
+    double smallest_pvalue;     /* that all labelings together can give */
+    int64_t n_units;            /* that exchange labels */
+    int32_t exact;              /* 1 if n_labelings are all others */
+    int32_t uniform;            /* 1 if all labelings are equally likely; 0 given classes and covariates */
+    int32_t moves_groups;       /* 1 if units are groups */
+    int32_t hides_specimens;    /* 1 if labels vary within groups, and samples of one group have one label */
+    const int64_t* units;       /* n_samples: the unit of each sample, in 0..n_units - 1 */
+    const char* description;    /* as in "12 + 12 groups within 6 blocks" */
+    const char* confounded;     /* why there is no labeling but the true one; NULL if there are others */
+    const char* drawn;          /* for subsamples: the kind that is drawn as a whole, "sample", "group" or "block" */
+    int64_t n_drawn;            /* number of these */
+    int64_t n_strata;           /* combinations of class and block, which keep their shares */
+    const int64_t* drawn_units; /* n_samples: the one of each sample, in 0..n_drawn - 1 */
+    const int64_t* strata;      /* n_drawn: the stratum of each, in 0..n_strata - 1 */
 } fastfs_design_facts;
-#define FASTFS_DESIGN_FACTS_INIT  \
-    {sizeof(fastfs_design_facts), \
-     0,                           \
-     0,                           \
-     0.0,                         \
-     0,                           \
-     0.0,                         \
-     0,                           \
-     0,                           \
-     0,                           \
-     0,                           \
-     0,                           \
-     NULL,                        \
-     NULL,                        \
-     NULL,                        \
-     0,                           \
-     0,                           \
-     NULL,                        \
-     NULL,                        \
-     0,                           \
-     0,                           \
-     NULL,                        \
-     NULL}
+#define FASTFS_DESIGN_FACTS_INIT \
+    {sizeof(fastfs_design_facts), 0, 0, 0.0, 0, 0.0, 0, 0, 0, 0, 0, NULL, NULL, NULL, NULL, 0, 0, NULL, NULL}
 FASTFS_API fastfs_status fastfs_design_get(const fastfs_design* design, fastfs_design_facts* facts);
 
 /* Writes the labelings first..first + count - 1, count x n_samples: `labels`, or, of a design of numbers, `numbers`;
@@ -1650,8 +1593,6 @@ typedef struct fastfs_null_result {
     const double* skew;        /* n_features: of the scores, without the true ones */
     const int32_t* degenerate; /* n_features: 1 if the scores don't depend on labels */
     const double* statistics;  /* n_labelings: `statistic` under each */
-    int64_t n_warnings;
-    const char* const* warnings; /* n_warnings sentences about the scores; those about the design are its own */
 } fastfs_null_result;
 #define FASTFS_NULL_RESULT_INIT  \
     {sizeof(fastfs_null_result), \
@@ -1673,9 +1614,9 @@ typedef struct fastfs_null_result {
      NULL,                       \
      NULL,                       \
      NULL,                       \
-     NULL,                       \
-     0,                          \
      NULL}
+/* Warnings, of a complete result: "label_free" (the ranking is much the same without labels), "skewed" (scores under
+ * labelings, too few for z). */
 FASTFS_API fastfs_status fastfs_null_get(fastfs_null* null, fastfs_null_result* result);
 
 /* ---- inference: stability ------------------------------------------------------------------------------------------

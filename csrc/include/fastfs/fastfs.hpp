@@ -68,6 +68,21 @@ inline void check(fastfs_status status) {
     }
 }
 
+struct warning {
+    std::string code, message;
+    fastfs::places places;
+};
+
+// The warnings of this thread's last call: see fastfs_last_warning.
+inline std::vector<warning> last_warnings() {
+    std::vector<warning> all;
+    const fastfs_warning* one;
+    while ((one = fastfs_last_warning(static_cast<std::int32_t>(all.size()))) != nullptr) {
+        all.push_back({one->code, one->message, {one->places, one->places + one->n_places}});
+    }
+    return all;
+}
+
 // A number that is -1, with an error, if there is none.
 inline std::int64_t checked(std::int64_t number) {
     if (number < 0) check(FASTFS_EINVAL);
@@ -350,7 +365,6 @@ struct manifest_result {
     manifest_plan plan;
     std::vector<double> scores, class_scores, sigma, kept_trace, agreement;
     std::vector<std::int64_t> ranks;
-    std::vector<std::int32_t> kernel_warnings, problem_warnings;
     std::vector<double> mean_values, mean_vectors, difference_values, difference_vectors;
 };
 
@@ -397,10 +411,8 @@ class manifest {
             out[s].class_scores = room(r.class_scores, static_cast<std::size_t>(n_classes) * d);
             out[s].sigma = room(r.sigma, k);
             out[s].kept_trace = room(r.kept_trace, k);
-            out[s].kernel_warnings = room(r.kernel_warnings, k);
             out[s].ranks = room(r.ranks, p);
             out[s].agreement = room(r.agreement, p);
-            out[s].problem_warnings = room(r.problem_warnings, p);
             out[s].n_components = n_components;
             out[s].mean_values = room(r.mean_values, p * m);
             out[s].mean_vectors = room(r.mean_vectors, p * m * d);
@@ -478,7 +490,6 @@ struct projse_result {
     std::vector<double> explained;                         // of each choice, beyond the targets' span; else empty
     std::int64_t rank;                                     // -1: not known
     double sigma;
-    int warnings;   // FASTFS_PROJSE_*
     bool centered;  // the columns were
 
     // call(result) fills the arrays for n_candidates.
@@ -508,7 +519,6 @@ struct projse_result {
         if (!result.explained.empty()) result.explained.resize(n);
         result.rank = out.rank;
         result.sigma = out.sigma;
-        result.warnings = out.warnings;
         result.centered = out.center != 0;
         return result;
     }

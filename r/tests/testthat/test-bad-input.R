@@ -149,5 +149,8 @@ test_that("scores to combine are checked", {
 })
 
 test_that("warnings are conditions", {
-  expect_warning(relieff(x, y, n_neighbors = 30), "more than some classes have to offer", class = "fastfs_warning")
+  said <- expect_warning(
+    relieff(x, y, n_neighbors = 30), "more than some classes have to offer.*: class '", class = "fastfs_warning"
+  )
+  expect_identical(said$code, "few_neighbors")
 })

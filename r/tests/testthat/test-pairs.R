@@ -143,7 +143,7 @@ test_that("rare values have no p-values if groups move as wholes", {
   y <- donor %% 2
   expect_warning(
     found <- differential_correlation(x, y, groups = donor, n_permutations = 19),
-    "there are no p-values, .* 1 feature has one value in more than three fourths of a class, .*: leave column 'g2' out"
+    "there are no valid p-values, .* 1 feature has one value in more than three fourths of a class, .*: leave column 'g2' out"
   )
   expect_null(found$pvalue)
   expect_equal(c(found$n_permutations, found$resolution), c(0, 1))

@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 
 from fastfs._functions.options import option_class, option_field, takes
-from fastfs._functions.outcome import Outcome
 from fastfs._functions.pairs import (
     DesignCall,
     PairsFields,
     PairsOptions,
     chosen_columns,
     compare_labelings,
+    names_in_lists,
     naming_classes,
     outcome_of_test,
     require_names,
@@ -21,9 +21,10 @@ from fastfs._functions.pairs import (
     two_classes,
 )
 from fastfs._inputs.matrix import as_matrix, column_names
-from fastfs._machine.params import as_permutations, one_of, some_of
+from fastfs._machine.errors import last_warnings
+from fastfs._machine.params import as_permutations, one_of
 from fastfs._machine.results import result_class
-from fastfs._machine.run import load_core
+from fastfs._machine.run import load_core, warn
 from fastfs._types import Array, Floats, Integers, Progress
 
 
@@ -217,13 +218,11 @@ def differential_correlation(call: CorrelationCall) -> DifferentialCorrelation:
             )
         return compared
 
-    rare: Integers | None = None
-    if labelings is not None and design.moves_together:
-        rare = np.flatnonzero(compare(None, None)["rare"])
-        if len(rare):
-            labelings, exact = None, False
+    if labelings is not None and design.moves_together and compare(None, None)["rare"].any():
+        labelings, exact = None, False
     core_result, stopped = compare_labelings(compare, labelings, call.progress, may_stop=may_stop and not exact)
-    result = DifferentialCorrelation(
+    warn(last_warnings(names_in_lists(names)))
+    return DifferentialCorrelation(
         pairs=core_result["pairs"],
         correlations=core_result["correlations"],
         z=core_result["z"],
@@ -237,34 +236,3 @@ def differential_correlation(call: CorrelationCall) -> DifferentialCorrelation:
         feature_names=names,
         **outcome_of_test(core_result, design, exact=exact),
     )
-    return Outcome(result, _describe_warnings(result, rare, names)).warn_and_return()
-
-
-def _describe_warnings(result: DifferentialCorrelation, rare: Integers | None, names: list[Any] | None) -> list[str]:
-    """Return a sentence for each group of features or pairs that were left out, and for missing p-values."""
-
-    def column_name(column: Any) -> str:
-        return str(column) if names is None else repr(names[column])
-
-    messages = []
-    if n := len(result.excluded_features):
-        columns = some_of([column_name(column) for column in result.excluded_features.tolist()])
-        messages.append(
-            f"{n} feature{'s are' if n > 1 else ' is'} constant in a class and left out, having no correlation: column"
-            f"{'s' if n > 1 else ''} {columns}"
-        )
-    if n := result.n_excluded_pairs:
-        first = [f"{column_name(a)} and {column_name(b)}" for a, b in result.excluded_pairs[:3].tolist()]
-        more = f" and {n - len(first)} more" if n > len(first) else ""
-        messages.append(
-            f"{n} pair{'s of features are copies' if n > 1 else ' of features is a copy'}, perfectly correlated alike "
-            f"in both classes, and {'are' if n > 1 else 'is'} left out: columns {'; '.join(first)}{more}"
-        )
-    if rare is not None and (n := len(rare)):
-        columns, have = some_of([column_name(column) for column in rare.tolist()]), "s have" if n > 1 else " has"
-        messages.append(
-            f"there are no p-values, since groups are permuted as wholes and {n} feature{have} one value in "
-            f"more than three fourths of a class, so that few groups decide on the correlation: leave "
-            f"column{'s' if n > 1 else ''} {columns} out, or give each group as one sample, such as its mean"
-        )
-    return messages

@@ -18,7 +18,8 @@ from fastfs._inputs.storage import as_plain_array, by_rows
 from fastfs._inputs.streams import LARGE_BLOCK_BYTES, Passes
 from fastfs._inputs.values import for_core
 from fastfs._inputs.workers import PassesOnWorkers
-from fastfs._machine.params import as_count, as_float, as_int, as_seed, named_kernel, one_of, some_of, word_or_none
+from fastfs._machine.errors import last_warnings
+from fastfs._machine.params import as_count, as_float, as_int, as_seed, named_kernel, one_of, word_or_none
 from fastfs._machine.results import result_class
 from fastfs._machine.run import Run, load_core, warn
 from fastfs._types import Array, Floats, Integers, Progress
@@ -296,10 +297,10 @@ def fit_disc(
     """
     _complete_sets(sets, options)
     results = load_core().disc(sets, options.core_options(), run, with_graphs)
+    warnings = last_warnings({"set": names.__getitem__})
     graph = "given" if "W" in sets[0] else options.graph
     recall = np.array([result["graph_recall"] for result in results]) if graph == "lists" else None
-    messages, not_converged = _describe_warnings(results, names, options, graph, _n_features(sets[0]))
-    return Outcome(_make_result(results, recall, graph), messages, not_converged)
+    return Outcome(_make_result(results, recall, graph), warnings)
 
 
 def normalized_cuts(sets: list[dict[str, Any]], groups: Array, options: DiSCOptions, run: Run) -> Floats:
@@ -353,71 +354,6 @@ def _as_graph(W: Any, run: Run) -> Any:
     if W.ndim != 2:
         raise ValueError(f"a graph must be a 2-D array of features x features; got {W.ndim}-D")
     return csr_matrix(as_matrix(W, run))
-
-
-def _describe_warnings(
-    results: list[dict[str, Any]], names: Sequence[str], options: DiSCOptions, graph: str, n_features: int
-) -> tuple[list[str], list[str]]:
-    """Return a sentence for each warning about the data, and a sentence if an eigensolver didn't converge."""
-    from fastfs import _core
-
-    messages: list[str] = []
-
-    def sets_with_flag(bit: int) -> list[int]:
-        return [s for s, result in enumerate(results) if result["warnings"] & bit]
-
-    def names_with_flag(bit: int) -> str:
-        return some_of([names[s] for s in sets_with_flag(bit)])
-
-    if who := names_with_flag(_core.DISC_ONE_SAMPLE):
-        messages.append(f"one sample only in {who}: distances between features are differences of single values")
-    if sets_with_flag(_core.DISC_CLAMPED):
-        asked = ["bandwidth_neighbors"] if graph == "dense" else ["bandwidth_neighbors", "n_neighbors"]
-        high = [f"{name}={n}" for name in asked if (n := getattr(options, name)) >= n_features]
-        verb = "exceeds" if len(high) == 1 else "exceed"
-        messages.append(f"{' and '.join(high)} {verb} the {n_features - 1} other features: all of them are taken")
-    if who := names_with_flag(_core.DISC_DUPLICATES):
-        messages.append(
-            f"some features have {options.bandwidth_neighbors} copies or more in {who}, so that their bandwidth would "
-            "be 0: it is their smallest positive distance instead"
-        )
-    if who := names_with_flag(_core.DISC_DISCONNECTED):
-        pieces = max(results[s]["n_connected"] for s in sets_with_flag(_core.DISC_DISCONNECTED))
-        messages.append(
-            f"the graph of {who} falls apart, into up to {pieces} pieces: eigenvalue 1 is repeated, its constant "
-            "vectors were projected out with the others, and which single diffusion vectors come first is arbitrary"
-            + ("" if graph in ("given", "dense") else "; a larger n_neighbors may connect it")
-        )
-    if who := names_with_flag(_core.DISC_SMALL_GAP):
-        gap = min(results[s]["gap"] for s in sets_with_flag(_core.DISC_SMALL_GAP))
-        messages.append(
-            f"n_components cuts a cluster of eigenvalues in {who} (the least gap is {gap:.1e}): the result depends on "
-            "where, so try other numbers"
-        )
-    if sets_with_flag(_core.DISC_LOW_RECALL):
-        least = min(results[s]["graph_recall"] for s in sets_with_flag(_core.DISC_LOW_RECALL))
-        messages.append(
-            f"graph='lists' found only {least:.0%} of the nearest features in "
-            f"{names_with_flag(_core.DISC_LOW_RECALL)}: significances may be off by some .03, and graph='knn' finds all"
-        )
-    if who := names_with_flag(_core.DISC_DIGITS):
-        messages.append(
-            f"some features are so close to each other, beside their size, in {who} that sums over rows leave hardly a "
-            "digit of their distance: subtract from each feature what all its values share"
-        )
-    if who := names_with_flag(_core.DISC_IDENTICAL):
-        messages.append(f"the graph of {who} is that of another set too: nothing is differential between these")
-    if nothing := [names[s] for s, result in enumerate(results) if result["n_differential"] == 0]:
-        messages.append(f"all vectors of {some_of(nothing)} are trivial, so that there are no scores: raise n_vectors")
-    if options.n_differential == 0 and (who := names_with_flag(_core.DISC_FLAT)):  # the caller chose no number
-        ratio = min(results[s]["ratio"] for s in sets_with_flag(_core.DISC_FLAT))
-        messages.append(
-            f"the significances have no clear step in {who} (the largest ratio of successive ones is down to "
-            f"{ratio:.2f}): how many vectors matter is arbitrary, so set n_differential"
-        )
-    failed = names_with_flag(_core.DISC_NOT_CONVERGED)
-    not_converged = [f"an eigensolver gave up before its vectors of {failed} were exact"] if failed else []
-    return messages, not_converged
 
 
 def _make_result(results: list[dict[str, Any]], recall: Array | None, graph: str) -> DiSCResult:

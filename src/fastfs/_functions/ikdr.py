@@ -16,8 +16,8 @@ from fastfs._inputs.labels import encode_labels, require_classes
 from fastfs._inputs.matrix import as_floats
 from fastfs._inputs.streams import sample_rows
 from fastfs._inputs.values import for_core
-from fastfs._machine.errors import in_rows, naming
-from fastfs._machine.params import as_count, as_float, as_int, as_seed, one_of, some_of
+from fastfs._machine.errors import in_rows, last_warnings, naming
+from fastfs._machine.params import as_count, as_float, as_int, as_seed, one_of
 from fastfs._machine.results import result_class
 from fastfs._machine.run import Run, load_core
 from fastfs._types import Array, Floats, Integers, Progress
@@ -295,94 +295,8 @@ def fit_ikdr(
     core_options = options.core_options() | {"lambdas": np.array(lams, dtype=np.float64), "A": A, "weights": weights}
     with naming({"kernel": kernels.name_in_core}):
         core_results = load_core().ikdr_fit(kernels.core_arguments(), labels, len(classes), core_options, run)
-    return Outcome(
-        [_make_result(kernels, classes, step) for step in core_results],
-        _describe_warnings(kernels, core_results, classes, lams, options),
-        _not_converged(core_results, options.max_iter),
-    )
-
-
-def _lams_with(core_results: list[dict[str, Any]], bit: int) -> str:
-    """List the lambdas that have a warning of the core."""
-    return some_of([f"lam={step['lambda']:g}" for step in core_results if step["warnings"] & bit])
-
-
-def _describe_warnings(
-    kernels: Kernels, core_results: list[dict[str, Any]], classes: Array, lams: list[float], options: IKDROptions
-) -> list[str]:
-    """Return a sentence for each warning of the core, with the lambdas that it is about."""
-    from fastfs import _core
-
-    n_classes, k = len(classes), options.n_components or 0
-    messages = []
-    if 0.0 in lams:
-        messages.append(
-            "lam=0 leaves nothing to keep classes apart: the objective is at its best where all samples are alike"
-        )
-    if 0 < k < n_classes:
-        messages.append(
-            f"n_components={k} is less than the {n_classes} classes, so that some class has no dimension of its own"
-        )
-    if some := _lams_with(core_results, _core.IKDR_MANY):
-        messages.append(
-            f"n_components={k} is more than twice the {n_classes} classes, and samples are too much alike for so many "
-            f"(mean similarity above {n_classes / k:.2g} for {some}): surplus dimensions tend to stand for outliers, "
-            "and the features they select with them; take fewer, or with one kernel a smaller width"
-        )
-    if some := _lams_with(core_results, _core.IKDR_IDENTITY):
-        wider = (
-            "width='mean_squared' or a larger width" if kernels.matrices is None else "kernels that fall more slowly"
-        )
-        messages.append(
-            f"samples are hardly similar to each other (mean similarity below 0.01 for {some}), so that dimensions "
-            f"stand for single samples: take {wider}"
-        )
-    if some := _lams_with(core_results, _core.IKDR_CONSTANT):
-        messages.append(
-            f"a kernel with weight is nearly constant, but for one sample at most (for {some}), as that of a feature "
-            "with an outlier is: look at its values"
-        )
-    if kernels.matrices is not None:
-        diagonals = kernels.matrices.diagonal(axis1=1, axis2=2).mean(axis=1)
-        size = float(core_results[0]["weights"] @ diagonals)
-        if not 0.1 <= size <= 10:
-            messages.append(
-                f"the kernels' diagonals are about {size:.3g}, but similarities to a sample's own class are meant to "
-                "be about 1: divide each kernel by the mean of its diagonal"
-            )
-    few = [step for step in core_results if step["warnings"] & _core.IKDR_FEW and step["converged"]]
-    if few and not messages:  # each other message explains a class without a dimension
-        messages.append(_without_dimension(kernels, few, classes, options.mu))
-    return messages
-
-
-def _not_converged(core_results: list[dict[str, Any]], max_iter: int) -> list[str]:
-    """Return a sentence that lists the lambdas of the fits that didn't converge, if any."""
-    from fastfs import _core
-
-    some = _lams_with(core_results, _core.IKDR_NOT_CONVERGED)
-    if not some:
-        return []
-    return [
-        f"I-KDR did not converge in max_iter={max_iter} iterations for {some}: the best one is kept; raise max_iter, "
-        "max_inner or tol"
-    ]
-
-
-def _without_dimension(kernels: Kernels, core_results: list[dict[str, Any]], classes: Array, mu: float) -> str:
-    """Name the classes without a main dimension, though there are enough dimensions, and say what may help."""
-    have = np.ones(len(classes), dtype=bool)
-    for profile in (step["profile"] for step in core_results):
-        have &= (profile == profile.max(axis=0)).any(axis=1)
-    lams, less = [step["lambda"] for step in core_results], 0.1 / (len(classes) - 1)
-    advice = [f"a smaller lam, such as {less:.2g}"] if max(lams) > less else []
-    advice += ["a smaller mu"] if mu > 0.1 else []
-    advice.append("groups of features, a kernel each" if kernels.n_kernels > 1 else "two dimensions for each class")
-    some = some_of([f"lam={lam:g}" for lam in lams])
-    return (
-        f"no dimension is mainly of {some_of(classes[~have])} (of {len(classes)} classes; for {some}), so that the "
-        f"embedding may not tell them from others: try {', or '.join(advice)}"
-    )
+    warnings = last_warnings({"class": lambda q: f"class {classes[q]}"})
+    return Outcome([_make_result(kernels, classes, step) for step in core_results], warnings)
 
 
 def _make_result(kernels: Kernels, classes: Array, core_result: dict[str, Any]) -> IKDRResult:

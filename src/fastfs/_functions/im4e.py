@@ -16,14 +16,13 @@ from fastfs._functions.margin import (
     IterationOptions,
     Labels,
     MarginStage,
-    describe_warnings,
     iteration_fields,
 )
 from fastfs._functions.options import option_class, option_field, takes
 from fastfs._functions.outcome import Outcome
 from fastfs._inputs.matrix import as_floats
 from fastfs._inputs.values import for_core
-from fastfs._machine.errors import naming
+from fastfs._machine.errors import last_warnings, naming
 from fastfs._machine.params import as_count, as_float, some_of
 from fastfs._machine.results import result_class
 from fastfs._types import Array
@@ -183,7 +182,7 @@ def fit_im4e(stage: MarginStage, labels: Labels, classes: Array, options: IM4EOp
         weights=core_result["weights"],
         **iteration_fields(core_result),
     )
-    return Outcome(result, describe_warnings(core_result["warnings"], classes, labels, method="im4e"))
+    return Outcome(result, last_warnings({"class": lambda c: f"class {classes[c]}"}))
 
 
 def class_factors(class_weight: Mapping[Any, Any] | None, classes: Array) -> npt.NDArray[np.float64] | None:

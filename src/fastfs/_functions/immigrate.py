@@ -16,7 +16,6 @@ from fastfs._functions.margin import (
     IterationOptions,
     Labels,
     MarginStage,
-    describe_warnings,
     iteration_fields,
 )
 from fastfs._functions.options import option_class, option_field, takes
@@ -24,7 +23,7 @@ from fastfs._functions.outcome import Outcome
 from fastfs._inputs.entry import named_arguments
 from fastfs._inputs.matrix import as_floats
 from fastfs._inputs.values import for_core
-from fastfs._machine.errors import naming
+from fastfs._machine.errors import last_warnings, naming
 from fastfs._machine.params import as_bool, as_int, as_not_negative, check_choice
 from fastfs._machine.results import result_class
 from fastfs._machine.run import Run, load_core
@@ -214,7 +213,7 @@ def fit_immigrate(
         **iteration_fields(core_result),
         prefilter_weights=core_result["prefilter_weights"],
     )
-    return Outcome(result, describe_warnings(core_result["warnings"], classes, labels, method="immigrate"))
+    return Outcome(result, last_warnings({"class": lambda c: f"class {classes[c]}"}))
 
 
 # ------------------------------------------------------------------------------------------------- pairs of features

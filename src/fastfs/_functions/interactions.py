@@ -1,13 +1,13 @@
 """Interactions: pairs of features with a product that says more about a target than both of them."""
 
-from collections.abc import Sequence
+import itertools
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from fastfs._functions.options import option_class, option_field, takes
-from fastfs._functions.outcome import Outcome
 from fastfs._functions.pairs import (
     DesignCall,
     PairsFields,
@@ -22,10 +22,10 @@ from fastfs._inputs.design import read_covariates
 from fastfs._inputs.matrix import as_matrix, column_names
 from fastfs._inputs.response import Response, read_response
 from fastfs._inputs.values import for_core
-from fastfs._machine.errors import naming
-from fastfs._machine.params import as_permutations, check_choice, one_of, some_of
+from fastfs._machine.errors import last_warnings, naming, rename
+from fastfs._machine.params import as_permutations, check_choice, one_of
 from fastfs._machine.results import result_class
-from fastfs._machine.run import load_core
+from fastfs._machine.run import load_core, warn
 from fastfs._types import Array, Floats, Integers, Progress
 
 if TYPE_CHECKING:
@@ -298,7 +298,8 @@ def interaction_scan(call: InteractionCall) -> InteractionScan:
         return compared
 
     core_result, stopped = compare_labelings(compare, labelings, call.progress, may_stop=may_stop and not design.exact)
-    result = InteractionScan(
+    warn(_name_columns(last_warnings(), names, names if table is None else table_names))
+    return InteractionScan(
         **_fields_of_pairs(core_result, response, has_table=table is not None),
         transform=options.transform,
         stopped=stopped,
@@ -306,7 +307,6 @@ def interaction_scan(call: InteractionCall) -> InteractionScan:
         table_names=table_names,
         **outcome_of_test(core_result, design, exact=design.exact and labelings is not None),
     )
-    return Outcome(result, _describe_warnings(result)).warn_and_return()
 
 
 def _fields_of_pairs(core_result: dict[str, Any], response: Response, *, has_table: bool) -> dict[str, Any]:
@@ -353,38 +353,15 @@ def _target_values(response: Response) -> Array:
     return residuals
 
 
-def _describe_warnings(result: InteractionScan) -> list[str]:
-    """Return a sentence for features, and one for pairs, that were left out."""
+def _name_columns(warnings: list[Warning], names: list[Any] | None, table_names: list[Any] | None) -> list[Warning]:
+    """Let warnings call the columns of X and of `with_table` by their names; those of a pair come in turns."""
+    tables = {"constant": (names,), "constant_in_other": (table_names,), "untested_pairs": (names, table_names)}
+    for warning in warnings:
+        table = itertools.cycle(tables[warning.code])  # type: ignore[attr-defined]
 
-    def name(column: int, names: list[Any] | None) -> str:
-        return str(column) if names is None else repr(names[column])
+        def name(column: int, table: Iterator[list[Any] | None] = table) -> str:
+            names = next(table)
+            return str(column) if names is None else repr(names[column])
 
-    messages = []
-    table_names = result.feature_names if result.table_scores is None else result.table_names
-    for columns, names, where in (
-        (result.excluded_features, result.feature_names, "X"),
-        (result.excluded_table_features, table_names, "with_table"),
-    ):
-        if n := len(columns):
-            listed = some_of([name(column, names) for column in columns.tolist()])
-            messages.append(
-                f"{n} feature{'s' if n > 1 else ''} of {where} {'do' if n > 1 else 'does'} not vary beside the "
-                f"covariates and {'are' if n > 1 else 'is'} left out: column{'s' if n > 1 else ''} {listed}"
-            )
-    reasons = {
-        "copies": "copies of each other",
-        "product": "without all combinations of their values",
-        "target": "explained by the target, or explaining it",
-    }
-    parts = [f"{n} {reasons[reason]}" for reason, n in result.n_excluded_pairs.items() if n]
-    if parts:
-        n = sum(result.n_excluded_pairs.values())
-        first = [
-            f"{name(a, result.feature_names)} and {name(b, table_names)}" for a, b in result.excluded_pairs[:3].tolist()
-        ]
-        more = f" and {n - len(first)} more" if n > len(first) else ""
-        messages.append(
-            f"{n} pair{'s have' if n > 1 else ' has'} no test and {'are' if n > 1 else 'is'} left out ("
-            f"{', '.join(parts)}): columns {'; '.join(first)}{more}"
-        )
-    return messages
+        rename(warning, {"matrix": lambda number: ("X", "with_table")[number], "column": name})
+    return warnings

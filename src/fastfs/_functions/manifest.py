@@ -22,7 +22,7 @@ from fastfs._inputs.source import Source, choose_part
 from fastfs._inputs.storage import by_rows, stack_blocks
 from fastfs._inputs.streams import LARGE_BLOCK_BYTES, Passes, as_chunks, classes_in_blocks, merge_pairwise
 from fastfs._inputs.values import for_core
-from fastfs._machine.errors import in_rows, naming
+from fastfs._machine.errors import in_rows, last_warnings, naming, rename
 from fastfs._machine.params import as_float, as_int, as_seed, check_choice, named_kernel, one_of, rank_features, some_of
 from fastfs._machine.run import Run, inside_joblib, load_core, wants_workers, warn
 from fastfs._types import Array, Floats, Integers, Progress
@@ -102,15 +102,13 @@ class ManiFeStOptions(ManiFeStFields, Options):
         """Return a scale under the core's names."""
         return {"rule": rule, "value": value, "normalize": self.normalize}
 
-    def scales_to_fit(self, kernels: tuple[int, ...]) -> tuple[list[Scale], int]:
-        """Return all scales to fit, and the position among them of the scale that the scores come from."""
+    def scales_to_fit(self, kernels: tuple[int, ...]) -> list[Scale]:
+        """Return all scales to fit, first the one that the scores come from."""
         scale_of_scores = self.chosen_scale(kernels)
         if not (isinstance(self.sigma, str) and self.sigma == "grid"):
-            return [scale_of_scores], 0
+            return [scale_of_scores]
         grid = [{"rule": rule, "value": value, "normalize": times} for times in GRID_NORMALIZE for rule, value in GRID]
-        if scale_of_scores not in grid:
-            grid.append(scale_of_scores)
-        return grid, grid.index(scale_of_scores)
+        return [scale_of_scores, *(scale for scale in grid if scale != scale_of_scores)]
 
 
 @option_class
@@ -242,15 +240,7 @@ def manifest_from_kernels(
     }
     core = load_core()
     fitted = core.manifest_kernels(*kernels, options, Run(n_threads, max_memory, progress))
-    flags = fitted["problem_warnings"][0]
-    messages = []
-    if flags & core.MANIFEST_WARN_AGREEMENT:
-        messages.append(_poor_agreement("domains", fitted["agreement"][0]))
-    if flags & core.MANIFEST_WARN_NO_CONTRAST:
-        messages.append(
-            "the scores are zero up to rounding: K1 and K2 hardly differ, or are hardly more than their diagonals"
-        )
-    warn(messages)
+    warn(last_warnings())
     scores: Floats = fitted["scores"]
     return scores
 
@@ -319,7 +309,7 @@ class ManiFeStStage:
     def n_bytes(self, classes: Array, options: ManiFeStOptions) -> int:
         """Return the memory that a fit takes."""
         require_comparable(classes, options)
-        n_scales = len(options.scales_to_fit(_shape_of_kernels(len(classes), options))[0])
+        n_scales = len(options.scales_to_fit(_shape_of_kernels(len(classes), options)))
         return int(self._core.plan(len(classes), n_scales, options.core_options(), 0, self._run)["bytes"])
 
     def fit_scales(
@@ -344,26 +334,26 @@ class ManiFeStStage:
         kernels = _shape_of_kernels(n_classes, options)
         if len(kernels) == 2:
             names = [name for c in classes for name in (f"class {c}", f"all classes but {c}")]
-        scales, position = options.scales_to_fit(kernels)
+        scales = options.scales_to_fit(kernels)
         request = (labels, n_classes, scales, options.core_options(), as_int("n_components", n_components), agreement)
         with naming({"kernel": names.__getitem__}):
             if n_classes > 2 and self._wants_workers(options):
-                plan, results = self._fit_on_workers(*request)
+                plan, results, warnings = self._fit_on_workers(*request)
             else:
                 plan, results = self._solve_scales(*request)
-        fitted: dict[str, Any] = results[position]
-        messages = _describe_warnings(fitted, names, self.n_features, plan["accuracy"])
-        if plan["reason"] == "rank":
-            messages.append(f"{_rank_too_large(options.rank, self.n_features)}: the exact form was used")
+                warnings = last_warnings()
+        fitted: dict[str, Any] = results[0]
+        for warning in warnings:
+            rename(warning, {"kernel": names.__getitem__})
+        unstable: list[str] = []
         if len(scales) > 1:
             best = min(50, max(1, self.n_features // 2)) if top is None else top
             fitted["sensitivity"], unstable = _compare_scales(scales, results, kernels, best)
-            messages += unstable
         for name in ("sigma", "kept_trace"):
             fitted[name] = fitted[name].reshape(kernels)
         fitted["accuracy"] = plan["accuracy"]
         fitted["reason"] = _explain_accuracy(plan, self.n_features, options)
-        return Outcome(fitted, messages)
+        return Outcome(fitted, [*warnings, *unstable])
 
     def scores_to_blend(self, combine: Any, y: Array) -> Floats:
         """Return the scores to blend with, as the function `scores_to_blend` does."""
@@ -388,23 +378,29 @@ class ManiFeStStage:
         options: dict[str, Any],
         n_components: int,
         agreement: bool,
-    ) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-        """Return the core's result, equal to the bit, from workers that each fit a share of the comparisons."""
+    ) -> tuple[dict[str, Any], list[dict[str, Any]], list[Warning]]:
+        """Return the core's result, equal to the bit, from workers that each fit a share of the comparisons.
+
+        Each worker warns of its share.
+        """
         from joblib import Parallel, delayed, effective_n_jobs
 
         plan = self._core.plan(n_classes, len(scales), options, n_components, self._run)
-        options = options | {"accuracy": plan["accuracy"]}
+        if plan["reason"] != "rank":  # which holds for each share
+            options = options | {"accuracy": plan["accuracy"]}
         n_shares = min(effective_n_jobs(None), plan["n_problems"])
         bounds = np.linspace(0, plan["n_problems"], n_shares + 1).astype(int).tolist()
         X, how = stack_blocks(self._chunks), (self._run.n_threads, self._run.budget or None)
         ranges = [{"first_problem": begin, "n_problems": end - begin} for begin, end in itertools.pairwise(bounds)]
-        shares = Parallel()(
-            delayed(_solve_share)(X, labels, n_classes, scales, options | share, n_components, agreement, how)
-            for share in ranges
+        shares, messages = zip(
+            *Parallel()(
+                delayed(_solve_share)(X, labels, n_classes, scales, options | share, n_components, agreement, how)
+                for share in ranges
+            ),
+            strict=True,
         )
-        return plan, [
-            _join_shares(of_scale, n_classes, options["multiclass"]) for of_scale in zip(*shares, strict=True)
-        ]
+        joined = [_join_shares(of_scale, n_classes, options["multiclass"]) for of_scale in zip(*shares, strict=True)]
+        return plan, joined, list({str(warning): warning for warning in itertools.chain(*messages)}.values())
 
 
 class SumsStage(ManiFeStStage):
@@ -465,7 +461,7 @@ class SumsStage(ManiFeStStage):
         run.budget = run.available() * 3 // 4
         # An array `sigma` has one number per class of the later comparison, which may have fewer classes than groups.
         by_rule = isinstance(self._options.sigma, str)
-        n_scales = len(self._options.scales_to_fit((self._n_groups,))[0]) if by_rule else 1
+        n_scales = len(self._options.scales_to_fit((self._n_groups,))) if by_rule else 1
         core_options = self._options.core_options()
         plan = load_core().ManifestStream.plan
         self._plan = plan(width, self._n_groups, self._n_groups, n_scales, core_options, self._n_components, run)
@@ -498,7 +494,8 @@ class SumsStage(ManiFeStStage):
 
     def _solve_scales(self, *request: Any) -> tuple[dict[str, Any], list[dict[str, Any]]]:
         labels, n_classes, scales, options, *others = request
-        options = options | {"accuracy": self._how["accuracy"]}
+        if self._plan["reason"] != "rank":  # which the core finds again, and warns of
+            options = options | {"accuracy": self._how["accuracy"]}
         plan, results = self._core.finish(labels, n_classes, scales, options, *others, self._run)
         return plan | {"reason": self._plan["reason"], "exact_bytes": self._plan["exact_bytes"]}, results
 
@@ -536,8 +533,8 @@ def _solve_share(
     n_components: int,
     agreement: bool,
     how: tuple[int, int | None],
-) -> list[dict[str, Any]]:
-    """Fit a range of the comparisons on a worker of joblib."""
+) -> tuple[list[dict[str, Any]], list[Warning]]:
+    """Fit a range of the comparisons on a worker of joblib; return the results and the warnings."""
     run = Run(*how)
     # Arrays that Dask has sent aren't aligned.
     stage = ManiFeStStage([as_matrix(X, run)], run)
@@ -545,13 +542,13 @@ def _solve_share(
     results: list[dict[str, Any]] = stage._core.fit(
         for_core(labels), n_classes, aligned, options, n_components, agreement, run
     )[1]
-    return results
+    return results, last_warnings()
 
 
 def _join_shares(shares: Sequence[dict[str, Any]], n_classes: int, multiclass: str) -> dict[str, Any]:
     """Join the shares of the comparisons for one scale; a kernel that a share didn't compute is 0 in that share."""
     joined = {name: np.concatenate([share[name] for share in shares]) for name in shares[0] if name != "scores"}
-    for name in ("sigma", "kept_trace", "kernel_warnings"):
+    for name in ("sigma", "kept_trace"):
         joined[name] = np.maximum.reduce([share[name] for share in shares])
     joined["scores"], joined["class_scores"] = load_core().manifest_mean_scores(
         joined.pop("problem_scores"), n_classes, multiclass
@@ -566,73 +563,9 @@ def _explain_accuracy(plan: dict[str, Any], n_features: int, options: ManiFeStOp
         "asked": "as asked for",
         "size": f"{n_features} features are {relation} than {EXACT_AT_MOST}",
         "memory": f"the exact form would need {plan['exact_bytes'] / 1e9:.1f} GB, more than the memory budget",
-        "rank": _rank_too_large(options.rank, n_features),
+        "rank": f"rank {options.rank} saves nothing with {n_features} features",
         "form": f"form='{options.form}' exists as an exact one only",
     }[plan["reason"]]
-
-
-def _rank_too_large(rank: int, n_features: int) -> str:
-    return f"rank {rank} saves nothing with {n_features} features"
-
-
-def _describe_warnings(fitted: dict[str, Any], names: list[str], n_features: int, accuracy: str) -> list[str]:
-    """Return a sentence for each warning of the core about the scores; `names` names the kernels."""
-    from fastfs import _core
-
-    def names_with_flag(bit: int) -> str:
-        return some_of([name for name, flags in zip(names, fitted["kernel_warnings"], strict=True) if flags & bit])
-
-    messages = []
-    disagreeing = (fitted["problem_warnings"] & _core.MANIFEST_WARN_AGREEMENT) > 0
-    if disagreeing.any():
-        messages.append(_poor_agreement(accuracy, fitted["agreement"][disagreeing].min()))
-    if which := names_with_flag(_core.MANIFEST_WARN_ONE_SAMPLE):
-        messages.append(f"one sample only in {which}: its distances between features are differences of single values")
-    if which := names_with_flag(_core.MANIFEST_WARN_SIGMA):
-        messages.append(
-            f"so many features are equal in {which} that the distance its sigma is taken from is 0: sigma comes from "
-            "the positive distances instead"
-        )
-    if which := names_with_flag(_core.MANIFEST_WARN_TRACE):
-        messages.append(
-            f"the low-rank kernel keeps less than half of the trace in {which}: sigma is too small for this accuracy, "
-            "so raise sigma or rank, or choose accuracy='exact'"
-        )
-    if which := names_with_flag(_core.MANIFEST_WARN_DIGITS):
-        messages.append(
-            f"some features are so close to each other, beside their size, in {which} that sums over rows leave hardly "
-            "a digit of their distance: subtract a typical value from each feature, or give X in memory"
-        )
-    if (fitted["problem_warnings"] & _core.MANIFEST_WARN_ANGLE).any():
-        messages.append(
-            "some direction of one class's kernel is orthogonal to all of another's, so that form='spsd' depends on "
-            "signs that are arbitrary: its scores change with the order of the features; choose form='pencil'"
-        )
-    flat = int(np.count_nonzero(fitted["problem_warnings"] & _core.MANIFEST_WARN_NO_CONTRAST))
-    if flat:
-        n_problems = len(fitted["problem_warnings"])
-        reason = (
-            "with 2 features and sigma relative to their distance the kernels always agree; give sigma as numbers"
-            if n_features == 2
-            else "either the classes don't differ, or sigma is so small or so large that the kernels hardly do"
-        )
-        where = "the scores" if n_problems == 1 else f"the scores of {flat} of the {n_problems} comparisons"
-        messages.append(f"{where} are zero up to rounding: {reason}")
-    return messages
-
-
-def _poor_agreement(accuracy: str, agreement: float) -> str:
-    """Return the message about scores that don't agree with exact ones."""
-    if accuracy == "domains":
-        return (
-            "the scores by domains may rank features otherwise than the exact ones: their rank correlation is "
-            f"estimated as {agreement:.2f}; raise rank or choose accuracy='exact'"
-        )
-    return (
-        "the low-rank scores rank features otherwise than the exact ones: on some drawn at random the rank "
-        f"correlation is {agreement:.2f}, and on all of them it is much lower as a rule; choose "
-        "accuracy='domains' or 'exact', or raise rank"
-    )
 
 
 def _compare_scales(

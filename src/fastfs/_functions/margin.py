@@ -14,7 +14,7 @@ from fastfs._inputs.labels import encode_labels, require_classes
 from fastfs._inputs.matrix import as_dense
 from fastfs._inputs.streams import sample_rows
 from fastfs._machine.errors import in_rows
-from fastfs._machine.params import as_count, as_float, as_int, as_not_negative, as_seed, check_choice, some_of
+from fastfs._machine.params import as_count, as_float, as_int, as_not_negative, as_seed, check_choice
 from fastfs._machine.run import Run, load_core
 from fastfs._types import Array, Integers
 
@@ -139,30 +139,3 @@ class MarginStage:
 def algorithm_name(core_result: dict[str, Any]) -> str:
     """Return "stored" if the core stored all distances, "blocks" if it computed them by blocks of rows."""
     return "stored" if core_result["stored"] else "blocks"
-
-
-def describe_warnings(flags: int, classes: Array | None, labels: Labels | None, *, method: str) -> list[str]:
-    """Return a sentence for each warning of the core that several methods share."""
-    from fastfs import _core
-
-    sentences = []
-    if flags & _core.MARGIN_ONE_SAMPLE and classes is not None and labels is not None:
-        alone = some_of([f"class {c}" for c in classes[np.bincount(labels, minlength=len(classes)) == 1]])
-        effect = "is skipped as a target" if method == "relief" else "counts by its misses only"
-        sentences.append(
-            f"one sample only in {alone}: it has no other of its class to be compared with, so it {effect}"
-        )
-    if flags & _core.MARGIN_NO_WEIGHT:
-        if method == "relief":
-            sentences.append("no feature is nearer among hits than among misses, so all scores are 0")
-        else:
-            sentences.append(
-                "hits came to lie no nearer than misses, which leaves nothing to weigh, so the weights of the "
-                "iteration before stay: the classes don't differ locally, or sigma is too small or too large"
-            )
-    if flags & _core.MARGIN_UNEVEN:
-        sentences.append(
-            "the standard deviations of the features lie more than 1000 times apart, so that those with the largest "
-            "decide alone: choose scaling='standard' or 'range', or scale the features"
-        )
-    return sentences

@@ -1,6 +1,7 @@
 """Result of a fit together with its warnings."""
 
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from fastfs._machine.run import warn
@@ -13,14 +14,9 @@ class Outcome(Generic[Result]):
     """Result and warnings of a fit; only `warn_and_return` issues the warnings."""
 
     result: Result
-    messages: list[str] = field(default_factory=list)  # issued as `fastfs.DataWarning`
-    not_converged: list[str] = field(default_factory=list)  # issued as scikit-learn's `ConvergenceWarning`
+    warnings: Sequence[str | Warning] = ()  # texts are issued as `fastfs.DataWarning`
 
     def warn_and_return(self) -> Result:
         """Issue the warnings, which point to the caller of the library, and return the result."""
-        warn(self.messages)
-        if self.not_converged:
-            from sklearn.exceptions import ConvergenceWarning
-
-            warn(self.not_converged, ConvergenceWarning)
+        warn(self.warnings)
         return self.result

@@ -1,6 +1,6 @@
 """Arguments, checks and results that functions for pairs of columns share."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -117,6 +117,11 @@ def compare_labelings(
     if (core_result["pvalues"][:1] > _PVALUE_OF_EARLY_END).any():
         return core_result, True
     return compare(labelings, part(begin, 1.0)), False
+
+
+def names_in_lists(names: Sequence[Any] | None) -> dict[str, Callable[[int], str]]:
+    """Return how warnings call columns that they list: by name, if columns have names."""
+    return {} if names is None else {"column": lambda column: repr(names[column])}
 
 
 def require_permutations(**design: Any) -> None:

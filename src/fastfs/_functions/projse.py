@@ -21,7 +21,7 @@ from fastfs._inputs.storage import by_rows, refuse_sparse
 from fastfs._inputs.streams import Passes, TargetRows, dask_blocks, merge_pairwise
 from fastfs._inputs.targets import Reader, Target, as_columns, as_target, read_chunk, read_target
 from fastfs._inputs.values import for_core
-from fastfs._machine.errors import in_rows
+from fastfs._machine.errors import in_rows, last_warnings
 from fastfs._machine.params import (
     as_bool,
     as_float,
@@ -416,8 +416,7 @@ def fit_table(
     core_result = load_core().projse(
         X, target.numbers, target.labels, target.n_columns, options.core_options() | {"n_select": n}, run
     )
-    has_target = target.n_columns > 0
-    return _make_outcome(core_result, n_features_to_select, options, has_target, scores_only), target.classes
+    return _make_outcome(core_result, n_features_to_select, options, scores_only), target.classes
 
 
 def collect_sums(
@@ -576,14 +575,13 @@ def select_from_sums(
     n = n_to_select(n_features_to_select, sums.n_y if from_y else sums.n_cols)
     load_core()  # registers a BLAS, which unpickled sums don't bring with them
     core_result = sums.finish(options.core_options() | {"n_select": n, "from_y": from_y}, run, classes)
-    return _make_outcome(core_result, n_features_to_select, options, sums.n_y > 0, scores_only)
+    return _make_outcome(core_result, n_features_to_select, options, scores_only)
 
 
 def _make_outcome(
     core_result: dict[str, Any],
     n_features_to_select: int | float | None,
     options: ProjSeOptions,
-    has_target: bool = True,
     scores_only: bool = False,
 ) -> Outcome[ProjSeResult]:
     """Turn the core's result into a ProjSeResult, with a ranking of all features, and its warnings."""
@@ -599,45 +597,5 @@ def _make_outcome(
         kernel_rank=None if core_result["rank"] < 0 else core_result["rank"],
         sigma=core_result["sigma"] if options.has_sigma else None,
     )
-    n = None if n_features_to_select is None else n_to_select(n_features_to_select, len(scores))
-    return Outcome(result, _describe_warnings(result, core_result["warnings"], options, has_target, n, scores_only))
-
-
-def _describe_warnings(
-    result: ProjSeResult, flags: int, options: ProjSeOptions, has_target: bool, n_asked: int | None, scores_only: bool
-) -> list[str]:
-    """Return a sentence for each warning of the core."""
-    from fastfs import _core
-
-    messages = []
-    if not scores_only and n_asked is not None and len(result.selected) < n_asked:
-        messages.append(
-            f"only {len(result.selected)} of the {n_asked} features asked for were selected: "
-            + (
-                "the others explain nothing more of the target"
-                if result.explained is not None
-                else f"the kernel of {'the target' if has_target else 'the features'} has rank {result.kernel_rank}, "
-                "and then nothing is left to explain"
-            )
-        )
-    if flags & _core.PROJSE_TINY:
-        messages.append(
-            f"no score reaches 1e-8 (the largest is {result.scores.max():.1e}), so the order means nothing: "
-            + ("give another sigma, or scale the columns" if options.has_sigma else "X and y have nothing in common")
-        )
-    if flags & _core.PROJSE_NEARLY:
-        messages.append(
-            f"the columns of the target are nearly dependent: directions with eigenvalues below eps = {options.eps:g} "
-            f"were left out, which makes its rank {result.kernel_rank}"
-        )
-    if has_target and flags & _core.PROJSE_ALL_SAMPLES:
-        messages.append(
-            "the target spans all samples: every feature is explained fully by it, so all scores are equal and the "
-            "target has no influence on the choice; give fewer targets or more samples"
-        )
-    elif not scores_only and flags & _core.PROJSE_TIE:
-        messages.append(
-            "the first choice is a tie: the lowest index wins, and all later choices depend on it"
-            + ("" if has_target else " (without a target it always is)")
-        )
-    return messages
+    left_out = {"few_selected", "tie"} if scores_only else {"few_selected"} if n_features_to_select is None else ()
+    return Outcome(result, last_warnings(without=left_out))

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fastfs._functions.margin import MarginStage, algorithm_name, describe_warnings
+from fastfs._functions.margin import MarginStage, algorithm_name
 from fastfs._functions.outcome import Outcome
 from fastfs._functions.relief_options import FamilyOptions, ReliefFOptions, ReliefOptions, SURFOptions, TableOptions
 from fastfs._inputs.matrix import as_matrix, load_stream, made_dense, require_table
@@ -19,7 +19,7 @@ from fastfs._inputs.storage import by_rows, refuse_sparse, take_rows
 from fastfs._inputs.streams import Passes, sample_rows, sum_groups
 from fastfs._inputs.values import for_core
 from fastfs._inputs.workers import PassesOnWorkers
-from fastfs._machine.errors import places, renumber
+from fastfs._machine.errors import last_warnings, places, renumber
 from fastfs._machine.params import as_float, some_of
 from fastfs._machine.run import Run, load_core
 from fastfs._types import Array, Integers
@@ -144,7 +144,13 @@ def fit_relief(
     with in_words_of_the_caller(samples, options):
         core_result = stage.core_margin.relief(response.labels, response.n_classes, core_options, stage.run)
     result = FamilyResult(core_result["scores"], core_result["scores_se"], algorithm_name(core_result))
-    return Outcome(result, describe_family_warnings(core_result, response, samples.weights, options))
+    return Outcome(result, _warnings(response))
+
+
+def _warnings(response: Response) -> list[Warning]:
+    """Return the warnings of the last call, with the classes of its target."""
+    classes = response.classes
+    return last_warnings({} if classes is None else {"class": lambda c: f"class {classes[c]}"})
 
 
 def source_for_blocks(X: Any, options: FamilyOptions, run: Run) -> Source | None:
@@ -235,7 +241,7 @@ class StreamedTargets:
         """Score the features; `merged` maps each class of the stream to a class of the response."""
         core_result = self._core.finish(np.empty(0, np.int64) if merged is None else merged, self._run)
         result = FamilyResult(core_result["scores"], core_result["scores_se"], "targets", self.N_PASSES)
-        return Outcome(result, describe_family_warnings(core_result, response, None, options))
+        return Outcome(result, _warnings(response))
 
 
 def _block_for_core(block: Any, run: Run, *, makes_dense: bool) -> Any:
@@ -339,30 +345,3 @@ def in_words_of_the_caller(samples: Samples, options: FamilyOptions) -> Any:
         if samples.rows is not None:
             renumber(error, {"row": samples.rows})
         raise
-
-
-def describe_family_warnings(
-    core_result: dict[str, Any], response: Response, weights: npt.NDArray[np.float64] | None, options: FamilyOptions
-) -> list[str]:
-    """Return a sentence for each warning of the core."""
-    from fastfs import _core
-
-    flags = core_result["warnings"]
-    sentences = describe_warnings(flags, response.classes, response.labels, method=options.METHOD)
-    if flags & _core.MARGIN_FEW_NEIGHBORS and isinstance(options, ReliefFOptions):
-        k, classes, labels = options.n_neighbors, response.classes, response.labels
-        if classes is None or labels is None:
-            sentences.append(f"n_neighbors = {k} is more than the hits or the misses of some samples, so all were used")
-        else:
-            sizes = np.bincount(labels, weights, minlength=len(classes))
-            small = [f"class {c} ({n:g})" for c, n in zip(classes, sizes, strict=True) if n <= k]
-            text = f"n_neighbors = {k} is more than some classes have to offer, so all their samples were used"
-            sentences.append(f"{text}: {some_of(small)}" if small else text)
-    if flags & _core.MARGIN_NO_NEIGHBORS:
-        sentences.append("no sample has a neighbour nearer than its threshold, so all scores are 0")
-    if flags & _core.MARGIN_APART:
-        sentences.append(
-            f"{core_result['n_apart']} pairs of samples have no feature that both know, so that they can't be "
-            "neighbours: impute, or drop the samples with most values missing"
-        )
-    return sentences

@@ -6,12 +6,12 @@ from typing import Any
 import numpy as np
 
 from fastfs._functions.options import Options, option_class, option_field, takes
-from fastfs._functions.outcome import Outcome
 from fastfs._functions.pairs import (
     DesignCall,
     PairsFields,
     PairsOptions,
     chosen_columns,
+    names_in_lists,
     naming_classes,
     outcome_of_test,
     require_permutations,
@@ -22,9 +22,10 @@ from fastfs._inputs.genotypes import Genotypes
 from fastfs._inputs.labels import as_labels, is_missing
 from fastfs._inputs.matrix import as_array, as_numbers, column_names
 from fastfs._inputs.values import for_core
-from fastfs._machine.params import as_count, as_int, as_not_negative, some_of
+from fastfs._machine.errors import last_warnings
+from fastfs._machine.params import as_count, as_int, as_not_negative
 from fastfs._machine.results import result_class
-from fastfs._machine.run import Run, load_core
+from fastfs._machine.run import Run, load_core, warn
 from fastfs._types import Array, Floats, Integers, Progress
 from fastfs.io._genotypes import pack_genotypes
 
@@ -188,7 +189,8 @@ def snp_pairs(call: SnpPairsCall) -> SnpPairs:
     core_options = options.core_options() | {"snps": chosen, "labelings": labelings}
     with naming_classes(classes):
         core_result = load_core().snp_pairs(G, labels, core_options, run)
-    result = SnpPairs(
+    warn(last_warnings(names_in_lists(None if names is None else names.tolist())))
+    return SnpPairs(
         pairs=core_result["pairs"],
         names=None if names is None else names[core_result["pairs"]],
         statistic=core_result["statistics"],
@@ -199,7 +201,6 @@ def snp_pairs(call: SnpPairsCall) -> SnpPairs:
         excluded_snps=np.flatnonzero(core_result["constant"]),
         **outcome_of_test(core_result, design, exact=exact),
     )
-    return Outcome(result, _describe_warnings(result, names)).warn_and_return()
 
 
 def _pack_with_names(G: Any, run: Run) -> tuple[Genotypes, Array | None]:
@@ -219,17 +220,6 @@ def _require_labels(y: Any, n_samples: int, n_snps: int) -> None:
             f"y has no label for {len(missing)} of {n_samples} samples, first for sample {missing[0]}: drop them, as "
             "in keep = numpy.isfinite(G.phenotype) and fastfs.snp_pairs(G[keep], G.phenotype[keep])"
         )
-
-
-def _describe_warnings(result: SnpPairs, names: Array | None) -> list[str]:
-    """Return a sentence that lists the SNPs that were left out, if any."""
-    if not (n := len(result.excluded_snps)):
-        return []
-    columns = some_of([str(j) if names is None else repr(str(names[j])) for j in result.excluded_snps.tolist()])
-    return [
-        f"{n} SNP{'s have' if n > 1 else ' has'} fewer than two genotypes and {'are' if n > 1 else 'is'} left out: "
-        f"column{'s' if n > 1 else ''} {columns}"
-    ]
 
 
 @dataclass(kw_only=True)

@@ -12,6 +12,7 @@ from fastfs._inference.scorers import Labels, Scorer, as_label_scorer, last_step
 from fastfs._inputs.design import Design
 from fastfs._inputs.entry import entry
 from fastfs._inputs.values import as_values, for_core
+from fastfs._machine.errors import last_warnings
 from fastfs._machine.params import as_bool, as_permutations, as_seed, check_choice, rank_features
 from fastfs._machine.results import result_class
 from fastfs._machine.run import DataWarning, Run, as_progress, load_core, wants_workers, warn
@@ -310,8 +311,9 @@ def permutation_test(
     size = _FIRST_BATCH if may_stop and not design.exact else _LARGEST_BATCH
     _score_permutations(null, design, scorer, size, _BATCH_BYTES // max(labels.nbytes, scores.nbytes), report)
     core_result = null.result()
+    warnings_of_test = last_warnings()
     core_result["degenerate"] = np.flatnonzero(core_result["degenerate"])
-    warn(core_result.pop("warnings"))
+    warn(warnings_of_test)
     return PermutationResult(
         scores=scores,
         ranking=rank_features(core_result["z"] if ranking == "z" else scores),

@@ -8,6 +8,7 @@ import numpy as np
 
 from fastfs._inputs.labels import is_missing
 from fastfs._inputs.values import as_values, exact_floats, for_core
+from fastfs._machine.errors import last_warnings
 from fastfs._machine.params import some_of
 from fastfs._machine.run import Run, load_core, warn
 from fastfs._types import Array, Floats, Integers
@@ -99,6 +100,7 @@ class Design:
         target = (None, None, for_core(y, np.float64)) if self._has_numbers else (labels, called, None)
         named = ((codes, None if codes is None else [repr(name) for name in distinct]) for distinct, codes in columns)
         self.core = load_core().Design(n, *target, *(part for column in named for part in column), Z, options, Run())
+        self._warnings = last_warnings()
         facts = self.core.facts()
         self.n_labelings: int = facts["n_labelings"]
         self.exact: bool = facts["exact"]
@@ -107,8 +109,8 @@ class Design:
             self.n_distinct = int(self.n_distinct)
         self.smallest_pvalue: float = facts["smallest_pvalue"]
         self.description: str = facts["description"]
-        self._confounded, self._warnings = facts["confounded"], facts["warnings"]
-        self.weaknesses: list[str] = self._warnings[: facts["n_weaknesses"]]
+        self._confounded = facts["confounded"]
+        self.weaknesses = [warning for warning in self._warnings if getattr(warning, "code", "") == "weakness"]
         self.hides_specimens: bool = facts["hides_specimens"]
         self.moving_groups: Integers | None = facts["units"] if facts["moves_groups"] else None
         self.moves_together: bool = facts["n_units"] < n

@@ -1,4 +1,4 @@
-"""Errors of the core in the caller's names: the core knows classes, sets and columns by number only."""
+"""Errors and warnings of the core in the caller's names: the core knows classes, sets and columns by number only."""
 
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -7,6 +7,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 from numpy.linalg import LinAlgError
+
+from fastfs._machine.run import DataWarning
 
 Numbers = Sequence[int] | npt.NDArray[np.int64]
 
@@ -28,6 +30,32 @@ def places(error: BaseException) -> list[Place]:
 def about_targets(error: BaseException) -> bool:
     """Return True if the columns that an error of the core names are columns of Y."""
     return any(place.kind == "matrix" and place.number == 1 for place in places(error))
+
+
+def last_warnings(
+    names: Mapping[str, Callable[[int], str]] | None = None, *, without: Container[str] = ()
+) -> list[Warning]:
+    """Return the warnings of the last call of the core on this thread but for some codes; names are as of `rename`."""
+    from fastfs import _core
+
+    found = []
+    for code, message, where in _core.last_warnings():
+        if code in without:
+            continue
+        warning = _category(code)(message)
+        warning.code, warning.places = code, where  # type: ignore[attr-defined]
+        rename(warning, names or {})
+        found.append(warning)
+    return found
+
+
+def _category(code: str) -> type[Warning]:
+    if code != "not_converged":
+        return DataWarning
+    from sklearn.exceptions import ConvergenceWarning
+
+    category: type[Warning] = ConvergenceWarning
+    return category
 
 
 @contextmanager

@@ -5,6 +5,7 @@ import re
 import sys
 import time
 import warnings
+from collections.abc import Sequence
 from types import ModuleType
 from typing import Any
 
@@ -13,7 +14,15 @@ from fastfs._types import Progress
 
 
 class DataWarning(UserWarning):
-    """The data make a result, or a part of it, say less than it seems to."""
+    """The data make a result, or a part of it, say less than it seems to.
+
+    Attributes
+    ----------
+    code : str
+        The kind of warning in a word, such as "tie", if it is one of the core; otherwise "".
+    """
+
+    code = ""
 
 
 def load_core() -> ModuleType:
@@ -164,8 +173,8 @@ class _Report:
 _NOT_THE_CALLER = ("fastfs", "sklearn", "joblib")
 
 
-def warn(messages: list[str], category: type[Warning] = DataWarning) -> None:
-    """Issue each message as a warning that points to the caller of the library."""
+def warn(messages: Sequence[str | Warning], category: type[Warning] = DataWarning) -> None:
+    """Issue each message as a warning that points to the caller of the library. A message can be a warning itself."""
     for message in messages:
         level = 1
         with contextlib.suppress(ValueError):

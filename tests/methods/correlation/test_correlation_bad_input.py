@@ -128,7 +128,7 @@ def test_rare_values_have_no_pvalues_if_groups_move(correlation):
     table["w"] = np.where(rng.random(48) < 0.5, 2.0, 0.0)
     parameters = {"correlation": correlation, "groups": donors}
     expected = (
-        "no p-values, .* 1 feature has one value in more than three fourths of a class, .*: leave column 'v' out,"
+        "no valid p-values, .* 1 feature has one value in more than three fourths of a class, .*: leave column 'v' out,"
     )
     with pytest.warns(fastfs.DataWarning, match=expected):
         found = compare(table, labels, **parameters)

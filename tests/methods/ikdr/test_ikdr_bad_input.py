@@ -349,7 +349,7 @@ def test_embed_of_bad_kernels():
 @every
 def test_a_class_of_one_sample(call):
     y = np.where(np.arange(40) == 5, "alone", np.where(Y == 1, "a", "b"))
-    with pytest.warns(fastfs.DataWarning, match=r"no dimension is mainly of alone \(of 3 classes; for lam=0.1\)"):
+    with pytest.warns(fastfs.DataWarning, match=r"no dimension is mainly of class alone \(of 3 classes; for lam=0.1\)"):
         fitted = CALLS[call](X, y)
     A = getattr(fitted, "A", getattr(fitted, "dual_coef_", None))
     assert np.isfinite(A).all()
@@ -412,14 +412,16 @@ def test_a_class_without_a_dimension(call):
     lacking = sorted(set(range(16)) - set(profile.argmax(axis=0)))
     assert len(lacking) > 3
     assert [str(warning.message) for warning in record] == [
-        f"no dimension is mainly of {', '.join(y[::6][lacking[:3]])} and {len(lacking) - 3} more (of 16 classes; for "
-        "lam=0.1), so that the embedding may not tell them from others: try a smaller lam, such as 0.0067, or groups "
-        "of features, a kernel each"
+        f"no dimension is mainly of {', '.join(f'class {y[6 * c]}' for c in lacking[:3])} and {len(lacking) - 3} more "
+        "(of 16 classes; for lam=0.1), so that the embedding may not tell them from others: try a smaller lam, such as "
+        "0.0067, or groups of features, a kernel each"
     ]
     # One kernel, and a class that is three samples of another one.
     y = np.r_[np.repeat([0, 1], 20), np.full(3, 2)]
     X_three = np.r_[many[:40], many[:3]]
-    with pytest.warns(fastfs.DataWarning, match=r"mainly of 2 \(of 3 classes; for lam=0.05\), .*: try two dimensions"):
+    with pytest.warns(
+        fastfs.DataWarning, match=r"mainly of class 2 \(of 3 classes; for lam=0.05\), .*: try two dimensions"
+    ):
         CALLS[call](X_three, y, groups="all", lam=0.05)
 
 
