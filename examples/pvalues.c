@@ -3,8 +3,8 @@
  *     cc -std=c99 pvalues.c -I PREFIX/include -L PREFIX/lib -Wl,-rpath,PREFIX/lib -lfastfs -o pvalues
  *     ./pvalues matrix.bin labels.bin N_SAMPLES N_FEATURES
  *
- * Arguments are those of score.c. One family-wise p-value per line; warnings and the p-value of all features together go
- * to stderr.
+ * Arguments are those of score.c. One family-wise p-value per line; warnings and the p-value of all features together
+ * go to stderr.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -34,8 +34,9 @@ enum kind { I32, I64, F64, DOUBLES, INT32S, INT64S };
 struct output {
     const char* name;
     size_t offset;
-    enum kind kind;    /* a number, or an array of rows x cols, row-major */
-    size_t rows, cols; /* offsets of the int64_t that hold them; cols 0: a vector; rows 0, too: one number per feature */
+    enum kind kind; /* a number, or an array of rows x cols, row-major */
+    size_t rows,
+        cols; /* offsets of the int64_t that hold them; cols 0: a vector; rows 0, too: one number per feature */
     int more_rows;
 };
 
