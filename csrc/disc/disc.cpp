@@ -293,7 +293,7 @@ Needs memory(const std::vector<DiscSet>& sets, const fastfs_disc_options& option
     return {kept + inputs, least + inputs};
 }
 
-// The sets whose results have a flag.
+// The sets with a flag in their results.
 class Flagged {
   public:
     Flagged(const std::vector<DiscResult>& results, int flag) {

@@ -477,13 +477,13 @@ void warn_of_fit(const KernelSource& source, const fastfs_ikdr_options& o, const
     }
     if (k < n_classes) {
         warn_and_explain("few_components", {"n_components=", k, " is less than the ", n_classes,
-                                            " classes, so that some class has no dimension of its own"});
+                                            " classes, so that some class has no separate dimension"});
     }
     if (const Message some = lambdas_with(kStepMany); !some.text().empty()) {
         warn_and_explain(
             "many_components",
             {"n_components=", k, " is more than twice the ", n_classes,
-             " classes, and samples are too much alike for so many (mean similarity above ",
+             " classes, and samples are too much alike for that (mean similarity above ",
              rounded(static_cast<double>(n_classes) / static_cast<double>(k)), " for ", some,
              "): surplus dimensions tend to stand for outliers, and the features they select with them; take fewer, or "
              "with one kernel a smaller width"});

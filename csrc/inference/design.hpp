@@ -134,7 +134,7 @@ class Design {
     std::vector<std::int64_t> random_order_;
 
     std::string description_, confounded_;
-    bool has_idle_groups_ = false;  // of which find_pools warns
+    bool has_idle_groups_ = false;  // find_pools has warned of them
 
     const char* drawn_word_ = "sample";
     std::vector<std::int64_t> drawn_unit_, stratum_;

@@ -288,7 +288,7 @@ void warn_of_constant(const std::vector<std::int64_t>& columns, bool is_other) {
     if (n == 0) return;
     warn(is_other ? "constant_in_other" : "constant",
          {n, n == 1 ? " feature of " : " features of ", is_other ? Name::of_matrix(1, "Y") : kX,
-          n == 1 ? " does" : " do", " not vary beside the covariates and ", n == 1 ? "is" : "are",
+          n == 1 ? " does" : " do", " not vary given the covariates and ", n == 1 ? "is" : "are",
           " left out: ", list_columns(columns)});
 }
 

@@ -150,9 +150,10 @@ class Findings {
                  {"one sample only in ", names, ": its distances between features are differences of single values"});
         }
         if (const Message names = kernels_with(kKernelSigma); !names.text().empty()) {
-            warn("equal_features", {"so many features are equal in ", names,
-                                    " that the distance its sigma is taken from is 0: sigma comes from the positive "
-                                    "distances instead"});
+            warn("equal_features",
+                 {"many features are equal in ", names,
+                  ", so that the distance its sigma is taken from is 0: sigma comes from the positive "
+                  "distances instead"});
         }
         if (const Message names = kernels_with(kKernelTrace); !names.text().empty()) {
             warn("low_trace", {"the low-rank kernel keeps less than half of the trace in ", names,

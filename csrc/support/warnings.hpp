@@ -37,7 +37,7 @@ class Warnings {
 // errors do.
 void warn(const char* code, Message message);
 
-// Formats a number with so many digits, as in "0.85" and "1.2e-09".
+// Formats a number with this number of digits, as in "0.85" and "1.2e-09".
 std::string rounded(double value, int digits = 2);
 
 // Lists the names for a sentence: up to three of them, and how many more there are.

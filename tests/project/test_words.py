@@ -19,16 +19,8 @@ import pytest
 ROOT = Path(__file__).parents[2]
 # Folders and files that are free of all turns.
 ROOMS = ("csrc", "src", "r/src", "docs", "examples", "README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")
-# Text that is quoted, and warnings that still wait for their move to the core: (file, words).
-QUOTED: tuple[tuple[str, str], ...] = (
-    ("CONTRIBUTING.md", '"beside", "one a row"'),
-    ("src/fastfs/_functions/disc.py", "beside their size"),
-    ("src/fastfs/_functions/ikdr.py", "no dimension of its own"),
-    ("src/fastfs/_functions/ikdr.py", "too much alike for so many"),
-    ("src/fastfs/_functions/interactions.py", "not vary beside the"),
-    ("src/fastfs/_functions/manifest.py", "so many features are equal"),
-    ("src/fastfs/_functions/manifest.py", "beside their size"),
-)
+# Text that is quoted: (file, words).
+QUOTED: tuple[tuple[str, str], ...] = (("CONTRIBUTING.md", '"beside", "one a row"'),)
 
 
 class Turn(NamedTuple):

@@ -1071,7 +1071,7 @@ typedef struct fastfs_disc_result {
  * n_neighbors) bytes; lists: a few per cent of the time of knn, and 4 p n bytes more.
  *
  * Warnings: "one_sample" (in a set), "all_neighbors" (more are asked for than there are), "duplicates" (features with
- * so many copies that eps_i would be 0), "disconnected" (graph), "small_gap" (n_components splits a cluster of
+ * copies, for which eps_i would be 0), "disconnected" (graph), "small_gap" (n_components splits a cluster of
  * eigenvalues), "low_recall" (graph_recall is below 0.9), "lost_digits" (of distances, in sums over rows), "identical"
  * (graphs of two sets), "all_trivial" (vectors, so that there are no scores), "flat" (significances, so that where to
  * cut is arbitrary), "not_converged". */

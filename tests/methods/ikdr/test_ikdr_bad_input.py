@@ -397,7 +397,7 @@ def warned(category, call, **options):
 @every
 def test_fewer_dimensions_than_classes(call):
     messages, _ = warned(fastfs.DataWarning, call, n_components=2, y=np.arange(40) % 3)
-    assert messages == ["n_components=2 is less than the 3 classes, so that some class has no dimension of its own"]
+    assert messages == ["n_components=2 is less than the 3 classes, so that some class has no separate dimension"]
 
 
 @every

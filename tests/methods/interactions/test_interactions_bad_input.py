@@ -83,7 +83,7 @@ def test_constants_and_columns_that_covariates_determine_are_left_out():
     table = X.copy()
     table[:, 2] = 3.0
     table[:, 4] = 2 * table[:, 0] - table[:, 1] + 5
-    expected = "2 features of X do not vary beside the covariates and are left out: columns 2, 4"
+    expected = "2 features of X do not vary given the covariates and are left out: columns 2, 4"
     with pytest.warns(fastfs.DataWarning, match=expected):
         found = scan(table[:, [0, 1, 2, 3, 4, 5]], covariates=np.c_[X[:, 0], X[:, 1]], features=[2, 3, 4, 5])
     assert found.excluded_features.tolist() == [2, 4]
