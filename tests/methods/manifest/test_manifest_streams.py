@@ -344,7 +344,7 @@ def test_fast_is_near_the_fit_in_memory(parameters):
 def test_auto_never_takes_landmarks():
     """If the products of all pairs exceed the budget, the error names the accuracy that keeps fewer."""
     table, y = correlated()
-    with pytest.raises(MemoryError, match='choose "low_rank"'):
+    with pytest.raises(MemoryError, match='choose accuracy="low_rank"'):
         ManiFeSt(max_memory="80M").fit(lambda: np.split(table, 4), y)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", fastfs.DataWarning)
@@ -452,7 +452,7 @@ def test_labels_that_do_not_fit(tmp_path):
     model = ManiFeSt(max_memory=BUDGET)
     for given, y, message in (
         (pieces, Y[:-1], "got 2999 in y and more in X"),
-        (pieces, np.append(Y, "a"), "3000 and 3001"),
+        (pieces, np.append(Y, "a"), "3000 in X and 3001 in y"),
         (STREAMS["npy"](tmp_path), Y[:-1], "3000 samples of X; got 2999"),
         (pieces, None, "requires y"),
         (pieces, np.zeros(N), "got one class"),
