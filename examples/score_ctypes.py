@@ -38,9 +38,8 @@ class Result(ctypes.Structure):
 
     _fields_ = (
         ("struct_size", ctypes.c_size_t),
-        *((name, ctypes.c_int32) for name in ("stored", "reserved")),
+        *((name, ctypes.c_int32) for name in ("stored", "converged")),
         ("n_iter", ctypes.c_int64),
-        *((name, ctypes.c_int32) for name in ("converged", "reserved")),
         ("sigma", ctypes.c_double),
         ("weights", ctypes.POINTER(ctypes.c_double)),
     )

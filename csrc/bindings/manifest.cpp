@@ -117,7 +117,7 @@ class Manifest {
         Call call(run_);
         const auto n_scales = static_cast<std::int64_t>(scales_.size());
         const auto found = plan_of(n_classes, n_scales, options, n_components, call);
-        options.accuracy = found.accuracy;
+        if (found.reason != FASTFS_BECAUSE_RANK) options.accuracy = found.accuracy;  // else the fit warns of the rank
         Fitted fitted(scales_, n_features_, n_classes, found, n_components, options.n_problems > 0, agreement);
         call([&](const fastfs::run& run) {
             manifest_->fit(labels, n_classes, fitted.scales, options, fitted.results, run);

@@ -163,7 +163,8 @@ fastfs_status fastfs_manifest_new(const fastfs_matrix* chunks, int64_t n_chunks,
         }
         Samples samples(std::move(X));
         require(samples.n_cols() >= 2 && samples.n_cols() <= kMostFeatures,
-                "X must have from 2 to 4e8 features, which are compared with each other; got ", samples.n_cols());
+                "X must have from 2 to 4e8 features, which are compared with each other; got ", samples.n_cols(),
+                " feature(s)");
         *manifest = new fastfs_manifest(std::move(samples), keep_distances == 1, run);
     });
 }

@@ -104,8 +104,8 @@ fastfs_margin_options read_margin_options(const fastfs_margin_options* given, co
     for (std::int64_t i = 0; o.sample_weights && i < n; ++i) {
         const double w = o.sample_weights[i];
         if (w >= 1 / largest_weight && w <= largest_weight) continue;
-        refuse({"sample_weights must be from ", 1 / largest_weight, " to ", largest_weight, "; got ", w, " for ",
-                Name::row(i), ": scale the weights, or leave the sample out"});
+        refuse({"the weight of a sample that isn't left out must be from ", 1 / largest_weight, " to ", largest_weight,
+                "; got ", w, " for ", Name::row(i), ": scale the weights, or leave the sample out"});
     }
     for (std::int64_t i = 0; o.distances && i < n; ++i) {
         for (std::int64_t j = 0; j <= i; ++j) {

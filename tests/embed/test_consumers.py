@@ -143,7 +143,7 @@ def test_pybind11_extension(build, package, samples):
         np.testing.assert_array_equal(of_set, scores)
     with pytest.raises(ValueError, match="X must be a 2-D array"):
         module.disc_scores(X[0], X[1])
-    with pytest.raises(ValueError, match="all sets must have the features of the first"):
+    with pytest.raises(ValueError, match="all sets must have the same features"):
         module.disc_scores(X, X[:, 1:])
 
 

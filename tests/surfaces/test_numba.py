@@ -135,14 +135,14 @@ def test_all_methods_take_them():
 
 
 def test_functions_with_other_arguments():
-    with pytest.raises(TypeError, match=r"a kernel must take \(d2, sigma\) or .*; three takes 3 arguments"):
+    with pytest.raises(TypeError, match=r"a kernel must take \(d2, sigma\) or .*; got three, which takes 3 arguments"):
 
         @kernel
         def three(d2, norm, sigma):
             return d2
 
     with pytest.raises(
-        TypeError, match=r"a kernel of tiles must take \(tile, row_norms, col_norms, sigma\); two takes"
+        TypeError, match=r"a kernel of tiles must take \(tile, row_norms, col_norms, sigma\); got two, which takes"
     ):
 
         @kernel(tile=True)

@@ -592,7 +592,7 @@ BAD_IMMIGRATE = {
     "asymmetric W0": ({"W0": np.eye(12) + np.eye(12, k=3)}, "symmetric"),
     "zero W0": ({"W0": np.zeros((12, 12))}, "zero"),
     "indefinite W0": ({"W0": np.diag([1.0] * 11 + [-1.0])}, "positive semidefinite"),
-    "NaN in W0": ({"W0": np.full((12, 12), np.nan)}, "row 0, column 0"),
+    "NaN in W0": ({"W0": np.full((12, 12), np.nan)}, "got nan for column 0 with column 0"),
     "W0 and prefilter": ({"W0": np.eye(12), "prefilter": "im4e"}, "W0 must be left out with prefilter='im4e'"),
     "prefilter": ({"prefilter": "relief"}, "prefilter must be 'auto', 'im4e' or None"),
     "smallest": ({"smallest": -1.0}, "smallest must be"),

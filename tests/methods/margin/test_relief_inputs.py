@@ -476,7 +476,7 @@ def test_errors_count_rows_of_the_whole_table(method):
 
 
 BAD_WEIGHTS = {
-    "negative": (np.where(np.arange(N) == 4, -1.0, 1.0), ValueError, ["that isn't left out", "that of row 4 is -1:"]),
+    "negative": (np.where(np.arange(N) == 4, -1.0, 1.0), ValueError, ["that isn't left out", "got -1 for row 4:"]),
     "NaN": (np.where(np.arange(N) == 4, np.nan, 1.0), ValueError, ["nan", "row 4"]),
     "infinity": (np.where(np.arange(N) == 4, np.inf, 1.0), ValueError, ["inf", "row 4"]),
     "all 0": (np.zeros(N), ValueError, ["above zero for some samples; got zero for all"]),
@@ -539,11 +539,11 @@ def test_other_distances(method):
 
 
 BAD_DISTANCES = {
-    "not symmetric": (changed(manhattan(X), 3, 4, 9.0), ["symmetric", "samples 4 and 3"]),
-    "NaN": (changed(manhattan(X), 4, 3, np.nan), ["samples 4 and 3", "nan"]),
-    "infinity": (changed(manhattan(X), 4, 3, np.inf), ["samples 4 and 3", "inf"]),
-    "negative": (-manhattan(X), ["at least 0"]),
-    "too large": (1e200 * manhattan(X), ["at most 1e+100"]),
+    "not symmetric": (changed(manhattan(X), 3, 4, 9.0), ["symmetric", "between row 4 and row 3"]),
+    "NaN": (changed(manhattan(X), 4, 3, np.nan), ["between row 4 and row 3", "nan"]),
+    "infinity": (changed(manhattan(X), 4, 3, np.inf), ["between row 4 and row 3", "inf"]),
+    "negative": (-manhattan(X), ["from 0 to 1e+100"]),
+    "too large": (1e200 * manhattan(X), ["from 0 to 1e+100"]),
     "not 0 to itself": (manhattan(X) + 1, ["0 on the diagonal"]),
     "of others": (manhattan(X[:-1]), ["(60, 60)", "(59, 59)"]),
     "no table": (manhattan(X)[0], ["2-D", "1-D"]),
