@@ -293,7 +293,7 @@ def test_memory_is_asked_for_first():
 
 
 def test_progress_and_stop():
-    X = normal(300, 6000).astype("f")
+    X = normal(300, 20_000).astype("f")
     seen = []
     fastfs.nearest_features(X, 5, progress=lambda step, share: seen.append((step, share)))
     assert {step for step, _ in seen} <= {"starting", "nearest features"}
