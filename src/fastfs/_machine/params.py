@@ -167,6 +167,8 @@ def count_selected(n_features_to_select: int | float | None, n_features: int) ->
         return max(1, n_features // 2)
     if isinstance(n, bool | np.bool_) or not isinstance(n, int | float | np.integer | np.floating):
         raise TypeError(f"n_features_to_select must be an int, a float or None; got {type(n).__name__}")
+    if not n_features:
+        raise ValueError("X must have features; got none")
     if isinstance(n, float | np.floating):
         if not 0 < n <= 1:
             raise ValueError(f"n_features_to_select as a fraction must lie in (0, 1]; got {n}")

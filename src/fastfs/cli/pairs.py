@@ -12,7 +12,7 @@ from fastfs import io
 from fastfs._inputs.columns import column_numbers
 from fastfs.cli.effects import FOR_P_VALUES, Needs, require_effects
 from fastfs.cli.grouping import MachineOptions, grouped
-from fastfs.cli.permutation import DesignOptions, as_number_or_auto, number_of_labelings, summary
+from fastfs.cli.permutation import DesignOptions, as_number_or_auto, entries_of_test, summary
 from fastfs.cli.score import (
     BARS_AT_MOST,
     ROWS_SHOWN,
@@ -246,15 +246,10 @@ def _pair_columns(result: "Found", names: Any, extra_columns: Mapping[str, list[
 
 
 def _about(method: str, result: "Found", data: Data, extra_entries: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the entries of the JSON file, with the entries `own` at the end."""
+    """Return the entries of the JSON file, with `extra_entries` at the end."""
     return {
         "method": method,
-        "pvalue": result.pvalue,
-        "n_permutations": result.n_permutations,
-        "design": result.design,
-        "n_distinct": number_of_labelings(result),
-        "exact": result.exact,
-        "resolution": result.resolution,
+        **entries_of_test(result),
         "version": fastfs.__version__,
         "source": data.table.source,
         "reading": data.reading,

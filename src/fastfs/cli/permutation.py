@@ -142,12 +142,7 @@ class Test:
         return {
             "statistic": self.statistic,
             "ranking": self.ranking,
-            "pvalue": result.pvalue,
-            "n_permutations": result.n_permutations,
-            "design": result.design,
-            "n_distinct": number_of_labelings(result),
-            "exact": result.exact,
-            "resolution": result.resolution,
+            **entries_of_test(result),
             "stopped": result.stopped,
             "label_free": result.label_free if np.isfinite(result.label_free) else None,
         }
@@ -176,6 +171,18 @@ def summary(result: "Tested") -> str:
     return f"p = {result.pvalue:.2g} by {number} of {result.design}" + (
         ", stopped early" if getattr(result, "stopped", False) else ""  # scans of SNPs always go on to the end
     )
+
+
+def entries_of_test(result: "Tested") -> dict[str, Any]:
+    """Return the entries of a JSON file about the permutations of a test."""
+    return {
+        "pvalue": result.pvalue,
+        "n_permutations": result.n_permutations,
+        "design": result.design,
+        "n_distinct": number_of_labelings(result),
+        "exact": result.exact,
+        "resolution": result.resolution,
+    }
 
 
 def number_of_labelings(result: "Tested") -> int | str:

@@ -9,6 +9,7 @@ import scipy.sparse as sp
 
 import fastfs
 from covering import covering
+from fastfs._machine.run import Run, load_core
 from reference import projse as oracle
 
 pytestmark = pytest.mark.filterwarnings("ignore:the first choice is a tie")
@@ -173,6 +174,21 @@ def test_refuses(fit, message):
     X, y, _ = data("tall", "two classes")
     with pytest.raises(ValueError, match=message):
         fit(X, y)
+
+
+@pytest.mark.parametrize("n", [3, 0.5])
+def test_no_features(n):
+    with pytest.raises(ValueError, match="X must have features; got none"):
+        fastfs.projse(np.empty((20, 0)), np.arange(20) % 2, n_features_to_select=n, beyond="residual")
+
+
+def test_classes_cannot_be_chosen():
+    X, y, _ = data("tall", "two classes")
+    run = Run()
+    sums = load_core().ProjseStream(2, X.shape[1], "two", run)
+    sums.update(X, None, y, run)
+    with pytest.raises(ValueError, match="from_y must be 0 for sums of one view or of labels"):
+        sums.finish({"n_select": 1, "from_y": True}, run, None)
 
 
 def test_budget():
