@@ -144,7 +144,7 @@ def colon():
     return X, y
 
 
-# R's functions, and the estimators whose options they take.
+# R's functions, with the estimators that have their options.
 METHODS = {
     "relief": fastfs.Relief, "relieff": fastfs.ReliefF, "mu_relief": fastfs.MuRelief, "surf": fastfs.SURF,
     "multisurf": fastfs.MultiSURF, "swrf": fastfs.SWRF, "rrelieff": fastfs.RReliefF, "im4e": fastfs.IM4E,

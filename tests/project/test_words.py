@@ -18,7 +18,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 # Folders and files that are free of all turns.
-ROOMS = ("csrc", "src", "r/src", "docs", "examples", "README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")
+ROOMS = ("csrc", "src", "r", "docs", "examples", "README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")
 # Text that is quoted: (file, words).
 QUOTED: tuple[tuple[str, str], ...] = (("CONTRIBUTING.md", '"beside", "one a row"'),)
 
@@ -163,9 +163,16 @@ def lines_of_page(text):
             yield number, re.sub(r"`[^`]*`", "``", line)
 
 
-READERS = {".md": lines_of_page, ".py": lines_of_python, ".R": lines_of_r} | dict.fromkeys(
-    (".cpp", ".hpp", ".h", ".c"), lines_of_cpp
-)
+def lines_of_manual(text):
+    """Yield the lines of R's manual pages outside their code."""
+    for number, line in enumerate(text.split("\n"), 1):
+        yield number, re.sub(r"\\code\{[^{}]*\}", "", line)
+
+
+READERS = {".md": lines_of_page, ".Rmd": lines_of_page, ".py": lines_of_python, ".R": lines_of_r} | {
+    ".Rd": lines_of_manual,
+    **dict.fromkeys((".cpp", ".hpp", ".h", ".c"), lines_of_cpp),
+}
 
 
 def files_of(room):
