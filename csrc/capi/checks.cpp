@@ -84,4 +84,11 @@ void require_positive(const double* values, std::int64_t n, const char* name) {
     }
 }
 
+void require_relief_options(const fastfs_relief_options& o, std::int64_t n_samples) {
+    require(o.closed_form == 0 || (o.closed_form == 1 && o.method == FASTFS_RELIEF),
+            "closed_form must be 0, or 1 with FASTFS_RELIEF; got ", o.closed_form);
+    require(o.n_targets >= 0 && o.n_targets <= n_samples, "n_targets must be from 1 to the ", n_samples,
+            " samples, or not given for all; got ", o.n_targets);
+}
+
 }  // namespace fastfs::core

@@ -54,4 +54,7 @@ void require_numbers(const double* values, std::int64_t n, const char* name,
                      double least = std::numeric_limits<double>::lowest());
 void require_positive(const double* values, std::int64_t n, const char* name);
 
+// Checks the options of RELIEF and ReliefF that tables and streams have in common.
+void require_relief_options(const fastfs_relief_options& o, std::int64_t n_samples);
+
 }  // namespace fastfs::core

@@ -98,7 +98,7 @@ fastfs_margin_options read_margin_options(const fastfs_margin_options* given, co
         refuse({"levels must be from 0 to ", kMostLevels, "; got ", o.levels[c], " for ", Name::column(c)});
     }
     require(o.ramp == FASTFS_RAMP_NONE || o.missing != FASTFS_MISSING_CLASS,
-            "ramp must be FASTFS_RAMP_NONE for FASTFS_MISSING_CLASS: expected differences have no ramp");
+            "missing must not be class with ramp, because expected differences have no ramp: choose ignore");
     // Weighted sums over a float32 table are in single precision, sparse ones for their dense features.
     const double largest_weight = X.is_float32() ? 1e20 : kLargest;
     for (std::int64_t i = 0; o.sample_weights && i < n; ++i) {
@@ -123,11 +123,7 @@ fastfs_relief_options read_relief_options(const fastfs_relief_options* given, co
     const auto o = read_options(given, FASTFS_RELIEF_OPTIONS_INIT);
     const std::int64_t n = margin->data.X().n_rows();
     if (o.method == FASTFS_RELIEF) require_numbers_only(margin, "RELIEF");
-    require(o.closed_form == 0 || (o.closed_form == 1 && o.method == FASTFS_RELIEF),
-            "closed_form must be 0, or 1 with FASTFS_RELIEF; got " + std::to_string(o.closed_form));
-    require(o.n_targets >= 0 && o.n_targets <= n, "n_targets must be from 1 to the " + std::to_string(n) +
-                                                      " samples, or not given for all; got " +
-                                                      std::to_string(o.n_targets));
+    require_relief_options(o, n);
     const bool radial = o.method == FASTFS_SURF || o.method == FASTFS_MULTISURF || o.method == FASTFS_SWRF;
     require(o.far == 0 || (o.far == 1 && radial),
             "far must be 0, or 1 with FASTFS_SURF, FASTFS_MULTISURF or FASTFS_SWRF; got " + std::to_string(o.far));
@@ -138,9 +134,9 @@ fastfs_relief_options read_relief_options(const fastfs_relief_options* given, co
     require(o.method != FASTFS_RELIEF || o.target == FASTFS_TARGET_CLASS,
             "target must be FASTFS_TARGET_CLASS for FASTFS_RELIEF: use FASTFS_RRELIEFF for numbers");
     require(o.target == FASTFS_TARGET_CLASS || margin->data.missing() != FASTFS_MISSING_CLASS,
-            "target must be FASTFS_TARGET_CLASS for FASTFS_MISSING_CLASS: use FASTFS_MISSING_IGNORE for other targets");
+            "missing must not be class unless y holds classes: choose ignore for numbers and times");
     require(o.n_targets == 0 || margin->data.missing() != FASTFS_MISSING_CLASS,
-            "n_targets must be 0 for FASTFS_MISSING_CLASS; got ", o.n_targets, ": use FASTFS_MISSING_IGNORE");
+            "missing must not be class with n_targets, because it uses all samples as targets: choose ignore");
     if (o.target == FASTFS_TARGET_CLASS) {
         if (o.priors) require_positive(o.priors, n_classes, "priors");
     } else {

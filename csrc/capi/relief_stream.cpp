@@ -66,10 +66,7 @@ fastfs_relief_options read_stream_options(const fastfs_relief_options* given, st
             "method must be FASTFS_RELIEF or FASTFS_RELIEFF for a stream; got ", o.method);
     require(o.target == FASTFS_TARGET_CLASS, "target must be FASTFS_TARGET_CLASS for a stream; got ", o.target);
     require(o.far == 0, "far must be 0 for a stream; got ", o.far);
-    require(o.closed_form == 0 || (o.closed_form == 1 && o.method == FASTFS_RELIEF),
-            "closed_form must be 0, or 1 with FASTFS_RELIEF; got ", o.closed_form);
-    require(o.n_targets >= 0 && o.n_targets <= n_rows, "n_targets must be from 1 to the ", n_rows,
-            " samples, or not given for all; got ", o.n_targets);
+    require_relief_options(o, n_rows);
     require(scaling >= FASTFS_SCALE_NONE && scaling <= FASTFS_SCALE_STANDARD,
             "scaling must be one of FASTFS_SCALE_*; got ", scaling);
     if (o.priors) require_positive(o.priors, n_classes, "priors");

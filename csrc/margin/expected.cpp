@@ -201,20 +201,20 @@ void ExpectedDifferences::add_to_distances(const Targets& targets, std::int64_t 
             for (const std::int64_t j : features[at(f)].missing) missing[at(j)].push_back(f);
         }
         parallel_for(run, ceil_div(t1 - t0, kTargetsAtOnce), [&](std::int64_t task, int) {
-            const std::int64_t start = task * kTargetsAtOnce, n_targets = std::min(kTargetsAtOnce, t1 - t0 - start);
+            const std::int64_t start = task * kTargetsAtOnce, n_in_block = std::min(kTargetsAtOnce, t1 - t0 - start);
             // The expected differences for values that targets miss and, by sample, for values that other samples miss.
-            Numbers of_targets(at(n_targets * n)), of_others(at(n * n_targets)),
-                columns(at(size * n_classes * n_targets));
+            Numbers of_targets(at(n_in_block * n)), of_others(at(n * n_in_block)),
+                columns(at(size * n_classes * n_in_block));
             double* to = columns.data();
             for (const ExpectedOfFeature& feature : features) {
                 for (std::int64_t c = 0; c < n_classes; ++c) {
-                    for (std::int64_t t = start; t < start + n_targets; ++t) {
+                    for (std::int64_t t = start; t < start + n_in_block; ++t) {
                         *to++ = feature.to_class[at(c * n + targets.row(t0 + t))];
                     }
                 }
             }
             std::vector<const double*> rows;
-            for (std::int64_t t = 0; t < n_targets; ++t) {
+            for (std::int64_t t = 0; t < n_in_block; ++t) {
                 const std::int64_t i = targets.row(t0 + start + t);
                 rows.clear();
                 for (const auto f : missing[at(i)]) rows.push_back(&features[at(f)].to_class[at(classes_.of(i) * n)]);
@@ -223,13 +223,13 @@ void ExpectedDifferences::add_to_distances(const Targets& targets, std::int64_t 
             for (std::int64_t j = 0; j < n; ++j) {
                 rows.clear();
                 for (const auto f : missing[at(j)]) {
-                    rows.push_back(columns.data() + (f * n_classes + classes_.of(j)) * n_targets);
+                    rows.push_back(columns.data() + (f * n_classes + classes_.of(j)) * n_in_block);
                 }
-                add_rows(rows, n_targets, of_others.data() + j * n_targets);
+                add_rows(rows, n_in_block, of_others.data() + j * n_in_block);
             }
             for (std::int64_t j = 0; j < n; ++j) {
-                for (std::int64_t t = 0; t < n_targets; ++t) {
-                    out[(start + t) * n + j] += of_targets[at(t * n + j)] + of_others[at(j * n_targets + t)];
+                for (std::int64_t t = 0; t < n_in_block; ++t) {
+                    out[(start + t) * n + j] += of_targets[at(t * n + j)] + of_others[at(j * n_in_block + t)];
                 }
             }
         });
@@ -254,27 +254,27 @@ void ExpectedDifferences::add_to_sums(const Targets& targets, std::int64_t t0, s
         Numbers weights(at(size * n_classes * n)), columns(at(n * kTargetsAtOnce)), column(at(kTargetsAtOnce));
         std::vector<std::vector<const double*>> of_targets(at(n_classes)), of_others(at(n_classes));
         for (std::int64_t start = t0; start < t1; start += kTargetsAtOnce) {
-            const std::int64_t n_targets = std::min(kTargetsAtOnce, t1 - start);
+            const std::int64_t n_in_block = std::min(kTargetsAtOnce, t1 - start);
             const double* rows = g + (start - t0) * n;
             for (std::int64_t j = 0; j < n; ++j) {
-                for (std::int64_t t = 0; t < n_targets; ++t) columns[at(j * n_targets + t)] = rows[t * n + j];
+                for (std::int64_t t = 0; t < n_in_block; ++t) columns[at(j * n_in_block + t)] = rows[t * n + j];
             }
             for (std::int64_t f = 0; f < size; ++f) {
                 for (auto& pointers : of_targets) pointers.clear();
                 for (auto& pointers : of_others) pointers.clear();
-                for (std::int64_t t = 0; t < n_targets; ++t) {
+                for (std::int64_t t = 0; t < n_in_block; ++t) {
                     const std::int64_t i = targets.row(start + t);
                     if (std::isnan(x[at(f * n + i)])) of_targets[at(classes_.of(i))].push_back(rows + t * n);
                 }
                 for (const std::int64_t j : missing[at(f)]) {
-                    of_others[at(classes_.of(j))].push_back(columns.data() + j * n_targets);
+                    of_others[at(classes_.of(j))].push_back(columns.data() + j * n_in_block);
                 }
                 for (std::int64_t c = 0; c < n_classes; ++c) {
                     double* to = weights.data() + (f * n_classes + c) * n;
                     add_rows(of_targets[at(c)], n, to);
                     std::fill(column.begin(), column.end(), 0.0);
-                    add_rows(of_others[at(c)], n_targets, column.data());
-                    for (std::int64_t t = 0; t < n_targets; ++t) to[targets.row(start + t)] += column[at(t)];
+                    add_rows(of_others[at(c)], n_in_block, column.data());
+                    for (std::int64_t t = 0; t < n_in_block; ++t) to[targets.row(start + t)] += column[at(t)];
                 }
             }
         }

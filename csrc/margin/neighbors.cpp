@@ -52,8 +52,7 @@ NeighborRule::NeighborRule(const fastfs_relief_options& options, const Target& t
       n_groups_(options.method == FASTFS_RELIEF || by_totals() ? 2 : target.n_groups() * (options.far ? 2 : 1)),
       priors_(at(target.n_groups()), 1.0) {
     if (!weighted_) options_.n_neighbors = std::min(options.n_neighbors, n_samples_);
-    if (options.method == FASTFS_MULTISURF) options_.dead_band = 0.5;
-    if (options.method == FASTFS_SURF) options_.dead_band = 0;
+    if (options.method != FASTFS_SWRF) options_.dead_band = options.method == FASTFS_MULTISURF ? 0.5 : 0;
     if (!target.classes()) return;
     if (options.priors) {
         priors_.assign(options.priors, options.priors + target.n_groups());

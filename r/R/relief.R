@@ -144,17 +144,6 @@ family_target <- function(method, given, data) {
   if (!is_rrelieff && target$kind == "survival") {
     refuse("y must hold classes or numbers; got events and times: use rrelieff")
   }
-  if (identical(given$missing, "class")) {
-    if (target$kind != "class") {
-      refuse("y must hold classes for missing = \"class\": choose missing = \"ignore\" for numbers and times")
-    }
-    if (!is.null(given$n_targets)) {
-      refuse("n_targets must be NULL for missing = \"class\", which takes all samples: choose missing = \"ignore\"")
-    }
-    if (!is.null(given$ramp)) {
-      refuse("ramp must be NULL for missing = \"class\", which takes expected differences: leave ramp out")
-    }
-  }
   target
 }
 

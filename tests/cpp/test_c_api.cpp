@@ -401,8 +401,8 @@ void test_margin_options() {
             o.y = y.data();
         };
         if (of_class) {
-            relief_refused("target must be FASTFS_TARGET_CLASS", numeric);
-            relief_refused("n_targets must be 0", [](auto& o) { o.n_targets = 3; });
+            relief_refused("unless y holds classes", numeric);
+            relief_refused("missing must not be class with n_targets", [](auto& o) { o.n_targets = 3; });
             fastfs_margin_free(margin);
             continue;
         }

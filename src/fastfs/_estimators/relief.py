@@ -379,7 +379,7 @@ class SWRF(_relief.SWRFFields, _TableSelector):
 
     Near are all samples that are nearer than the mean distance; the nearer they are, in units of the standard deviation
     of distances, the more they weigh. ``SWRF(far=True)`` is SWRF*, ``radius="sample"`` is MultiSWRF, and
-    ``radius="sample", dead_band=0.5`` is MultiSWRFDB.
+    with a dead band of 0.5 it is MultiSWRFDB.
 
     Parameters
     ----------

@@ -175,17 +175,6 @@ class TableOptions(TableFields, FamilyOptions):
             raise ValueError("y must hold numbers or times for RReliefF; got classes: use ReliefF")
         if not self.NUMBERS_ONLY and response.kind == "survival":
             raise ValueError("y must hold classes or numbers; got events and times: use RReliefF")
-        if self.missing == "class" and response.kind != "class":
-            raise ValueError("missing must not be 'class' unless y holds classes: choose missing='ignore'")
-        if self.missing == "class" and self.n_targets:
-            raise ValueError(
-                "missing must not be 'class' with n_targets, because it uses all samples as targets: choose "
-                "missing='ignore'"
-            )
-        if self.missing == "class" and self.ramp != "none":
-            raise ValueError(
-                "missing must not be 'class' with ramp, because expected differences have no ramp: leave ramp out"
-            )
         return response
 
     def stage_options(self) -> dict[str, Any]:
