@@ -2,6 +2,7 @@
 
 import sys
 
+from fastfs._estimators import do_without_sklearn
 from fastfs._machine.embed import ANSWERS
 
 # The extra that installs each package that the command line may need.
@@ -34,6 +35,7 @@ def main() -> int:
     arguments = sys.argv[1:]
     if arguments and arguments[0] in ANSWERS:
         return _answer(arguments)
+    do_without_sklearn()
     try:
         from .cli import run
 

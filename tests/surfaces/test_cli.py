@@ -103,6 +103,36 @@ def test_ranking_to_csv_and_plot(table):
     assert sorted(path.name for path in folder.iterdir()) == ["cells.csv", "ranking.csv", "ranking.png"]
 
 
+WITHOUT_SKLEARN = """
+import json, sys
+from fastfs.__main__ import main
+for arguments in json.loads(sys.argv.pop()):
+    sys.argv[1:] = arguments
+    assert main() == 0
+print("sklearn" in sys.modules)
+"""
+
+
+def test_scores_take_no_scikit_learn_and_are_those_of_the_estimators(table):
+    folder = table.parent
+    calls = [
+        ["score", "cells.csv", "--method", word, "--out", f"{word}.json", "--threads", "1"]
+        + (["--label", "status"] if method.classes else ["--targets", "g0", "--ignore", "status"])
+        for word, method in METHODS.items()
+    ]
+    command = [sys.executable, "-W", "ignore", "-c", WITHOUT_SKLEARN, json.dumps(calls)]
+    finished = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300)
+    assert finished.stdout.strip() == "False", finished.stderr
+    for word, method in METHODS.items():
+        found = json.loads((folder / f"{word}.json").read_text())["ranking"]
+        model = getattr(fastfs, method.estimator)(n_jobs=1)
+        with warnings.catch_warnings(action="ignore"):
+            model.fit(X[:, 1:], X[:, 0]) if not method.classes else model.fit(X, Y)
+        best = [row["index"] for row in found]
+        assert [row["score"] for row in found] == model.scores_[best].tolist()
+        assert model.ranking_[best].tolist() == [row["rank"] for row in found]
+
+
 def test_ranking_to_json_says_how_it_came_about(table, inside):
     finished = inside(
         *("score", table, "--label", "status", "--method", "manifest", "--out", "ranking.json"),

@@ -95,6 +95,7 @@ def test_labels_stay_what_they_are(write, labels, expected):
         "a;b;y\n1;2;u\n3;4;v\n",  # a spreadsheet's CSV in half of Europe
         "a\tb\ty\n1\t2\tu\n3\t4\tv\n",
         "\na,b,y\n1,2,u\n\n3,4,v\n"[1:],  # blank lines
+        'a,b,y\n1,2,u\n3,"4","v"\n',  # quotes below lines without any
     ],
 )
 def test_sample_names_and_loose_ends_are_left_out(write, text):
@@ -102,6 +103,15 @@ def test_sample_names_and_loose_ends_are_left_out(write, text):
     assert table.feature_names == ["a", "b"]
     np.testing.assert_array_equal(table.X, [[1, 2], [3, 4]])
     assert table.y.tolist() == ["u", "v"]
+
+
+def test_errors_count_lines_above_and_below_the_first_quote(write):
+    with pytest.raises(ValueError, match="line 3 must have a value for each of the 3 names"):
+        read_table(write("a,b,y\n1,2,u\n3,4\n"), "y")
+    with pytest.raises(ValueError, match="line 6 must have a value for each of the 3 names"):
+        read_table(write('a,b,y\n1,2,u\n\n1,2,"u\nu"\n3,4\n'), "y")
+    with pytest.raises(ValueError, match="line 4 has a quote"):
+        read_table(write('a,b,y\n1,2,u\n1,2,"u"\n3,4,"v\n'), "y")
 
 
 def test_ignored_columns(write):

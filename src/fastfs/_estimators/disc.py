@@ -7,8 +7,8 @@ from functools import singledispatch
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
+from fastfs._estimators.contract import check_is_fitted
 from fastfs._estimators.selector import _KernelSelector, _Resources, estimator_class
 from fastfs._functions import disc as _disc
 from fastfs._functions.outcome import Outcome

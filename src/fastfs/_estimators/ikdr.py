@@ -4,9 +4,8 @@ from dataclasses import KW_ONLY
 from typing import Any
 
 import numpy as np
-from sklearn.utils import ClassifierTags, Tags
-from sklearn.utils.validation import check_is_fitted
 
+from fastfs._estimators.contract import ClassifierTags, Tags, check_is_fitted
 from fastfs._estimators.selector import _Resources, _Selector, estimator_class
 from fastfs._functions.ikdr import IKDRFields, IKDROptions, IKDRResult, check_start, draw_rows, fit_ikdr
 from fastfs._functions.ikdr_kernels import KernelFields, KernelOptions, make_kernels, read_data

@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.utils.validation import check_is_fitted
 
+from fastfs._estimators.contract import check_is_fitted
 from fastfs._estimators.margin import _MarginClassifier
 from fastfs._estimators.selector import _Resources, estimator_class
 from fastfs._functions.immigrate import (

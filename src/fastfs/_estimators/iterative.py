@@ -6,8 +6,8 @@ from typing import Any, Self
 import numpy as np
 
 from fastfs._estimators.relief import _ReliefRounds
-from fastfs._estimators.rounds import _Wrapper
 from fastfs._estimators.selector import estimator_class
+from fastfs._estimators.wrapper import _Wrapper
 from fastfs._machine.params import as_float, as_int, as_not_negative, count_selected, rank_features
 from fastfs._machine.run import as_progress, warn
 from fastfs._types import Progress

@@ -4,8 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import KW_ONLY
 from typing import Any
 
-from sklearn.utils import ClassifierTags, Tags
-
+from fastfs._estimators.contract import ClassifierTags, Tags
 from fastfs._estimators.selector import _KernelSelector, _Resources, estimator_class
 from fastfs._functions import manifest as _manifest
 from fastfs._functions.blend import blend_scores, scores_to_blend

@@ -7,9 +7,8 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import ClassifierMixin
-from sklearn.utils.validation import check_is_fitted, column_or_1d
 
+from fastfs._estimators.contract import ClassifierMixin, check_is_fitted, column_or_1d
 from fastfs._estimators.selector import _Selector
 from fastfs._functions.explanation import Explanation, explain_rows
 from fastfs._functions.margin import IterationOptions, Labels, MarginStage

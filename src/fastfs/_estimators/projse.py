@@ -6,9 +6,8 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from sklearn.utils import Tags
-from sklearn.utils.validation import check_is_fitted
 
+from fastfs._estimators.contract import Tags, check_is_fitted
 from fastfs._estimators.selector import _KernelSelector, _Resources, estimator_class
 from fastfs._functions import projse as _projse
 from fastfs._functions.outcome import Outcome

@@ -5,8 +5,8 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.utils import ClassifierTags, RegressorTags, Tags
 
+from fastfs._estimators.contract import ClassifierTags, RegressorTags, Tags
 from fastfs._estimators.rounds import RoundsMaker
 from fastfs._estimators.selector import _Resources, _Selector, estimator_class
 from fastfs._functions import relief_options as _relief

@@ -9,12 +9,16 @@ from functools import singledispatch, singledispatchmethod
 from typing import Any, Self, TypeVar, dataclass_transform
 
 import numpy as np
-from sklearn.base import BaseEstimator
-from sklearn.feature_selection import SelectorMixin
-from sklearn.utils import Tags
-from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from fastfs._docs import fill_shared
+from fastfs._estimators.contract import (
+    BaseEstimator,
+    SelectorMixin,
+    Tags,
+    check_array,
+    check_is_fitted,
+    validate_data,
+)
 from fastfs._functions.options import drop_class_defaults, option_class, own_first
 from fastfs._inference.scorers import LabelScorer
 from fastfs._inputs.entry import entry

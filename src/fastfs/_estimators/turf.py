@@ -5,8 +5,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from fastfs._estimators.rounds import _Wrapper
 from fastfs._estimators.selector import estimator_class
+from fastfs._estimators.wrapper import _Wrapper
 from fastfs._machine.errors import within
 from fastfs._machine.params import as_float, as_int, count_selected
 from fastfs._machine.run import as_progress

@@ -8,8 +8,9 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from fastfs._estimators.rounds import Columns, Rounds, RoundsMaker, _Wrapper
+from fastfs._estimators.rounds import Columns, Rounds, RoundsMaker
 from fastfs._estimators.selector import estimator_class
+from fastfs._estimators.wrapper import _Wrapper
 from fastfs._inputs.columns import column_numbers
 from fastfs._machine.errors import within
 from fastfs._machine.params import as_int, as_seed, check_choice, count_selected, rank_features, some_of

@@ -97,10 +97,10 @@ class PermutationOptions:
 
     def test(self, selector: Any, table: Table, design: DesignOptions, report: Any) -> "Test | None":
         """Test the scores of a fitted estimator."""
-        from sklearn.base import clone
-
         if self.number == 0:
             return None
+        from sklearn.base import clone
+
         arguments = design.design_arguments(table)
         arguments |= {"statistic": self.statistic or "z", "ranking": self.rank_by or "score"}
         result = fastfs.permutation_test(

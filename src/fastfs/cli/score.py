@@ -3,6 +3,7 @@
 from collections.abc import Collection, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, replace
+from inspect import signature
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
@@ -348,12 +349,12 @@ def _parameters_from_table(selector: Any, data: Data) -> dict[str, Any]:
 
 def _needs(method: Method, scorer: Any, targets: list[str]) -> list[Needs]:
     """Return the conditions of the options that only some methods use."""
-    from sklearn.utils.validation import has_fit_parameter
-
     is_of_times = not method.classes and len(targets) == 1
     return [
         Needs(
-            "weights", has_fit_parameter(scorer, "sample_weight"), "is for the RELIEF family: choose another --method"
+            "weights",
+            "sample_weight" in signature(scorer.fit).parameters,
+            "is for the RELIEF family: choose another --method",
         ),
         Needs("event", is_of_times, "is for --method rrelieff with one column of --targets, the time"),
         Needs("pairs", method.pairs, f"is for --method {_words('pairs')}, the one that finds pairs"),

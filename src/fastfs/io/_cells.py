@@ -21,14 +21,14 @@ class NotANumber(Exception):
         self.position = position
 
 
-def parse_numbers(cells: Sequence[str]) -> list[float]:
+def parse_numbers(cells: Sequence[str]) -> np.ndarray:
     """Return the cells as numbers; missing ones are NaN."""
     try:
         if "_" not in "".join(cells):  # Python reads 1_2 as 12, and that is a name rather than a number
-            return list(map(float, cells))
+            return np.fromiter(map(float, cells), np.float64, len(cells))
     except ValueError:
         pass
-    return [_parse_number(cell, k) for k, cell in enumerate(cells)]
+    return np.array([_parse_number(cell, k) for k, cell in enumerate(cells)])
 
 
 def _parse_number(cell: str, position: int = 0) -> float:

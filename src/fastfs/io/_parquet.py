@@ -135,4 +135,4 @@ def _numbers_of_column(column: Any) -> np.ndarray:
         return np.asarray(column)
     if types.is_integer(of) or types.is_boolean(of) or types.is_decimal(of) or types.is_null(of):
         return np.asarray(column.cast(pyarrow.float64(), safe=False))
-    return np.array(parse_numbers(["" if cell is None else str(cell) for cell in column.to_pylist()]))
+    return parse_numbers(["" if cell is None else str(cell) for cell in column.to_pylist()])

@@ -239,7 +239,7 @@ class _Frame:
         if column["type"] == "string":
             cells = ["" if cell is None else cell for cell in column["data"]]
             try:
-                return np.array(parse_numbers(cells))
+                return parse_numbers(cells)
             except NotANumber as error:
                 raise column_not_numeric(self._path, name, error.position, cells[error.position], j == 0) from None
         held = (
