@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from fastfs import io as io
     from fastfs import pl as pl
     from fastfs import tl as tl
+    from fastfs._estimators.cut import Cut as Cut
     from fastfs._estimators.disc import DiSC as DiSC
     from fastfs._estimators.ikdr import IKDR as IKDR
     from fastfs._estimators.im4e import IM4E as IM4E
@@ -110,6 +111,7 @@ _NAMES = {
     "_estimators.turf": ["TuRF"],
     "_estimators.vls": ["VLS"],
     "_estimators.iterative": ["IterativeRelief"],
+    "_estimators.cut": ["Cut"],
     "_estimators.im4e": ["IM4E"],
     "_functions.im4e": ["im4e", "im4e_scores", "IM4EResult"],
     "_estimators.immigrate": ["Immigrate"],

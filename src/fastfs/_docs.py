@@ -54,6 +54,10 @@ _SHARED = {
 n_features_in_ : int
 feature_names_in_ : ndarray of shape (n_features,)
     Column names of X, if it had any.
+feature_importances_ : ndarray of shape (n_features,)
+    `scores_`, with 0 for negative ones, because scikit-learn's tools compare magnitudes.
+test_ : PermutationResult
+    With ``n_features_to_select="auto"``.
 """,
     "raises_of_a_fit": """
 TypeError
@@ -94,8 +98,10 @@ Returns
 self
 """,
     "n_features_to_select": """
-n_features_to_select : int, float or None
-    Number or fraction of the features to keep; None: half of them.
+n_features_to_select : int, float, "auto" or None
+    Number or fraction of the features to keep; None: half of them. "auto": those with a family-wise p-value of at
+    most 0.05, be it all or none: `fit` permutes the labels of all samples, as :func:`fastfs.permutation_test` does
+    (up to 999 fits). If samples aren't independent: :class:`fastfs.Cut`, which knows `groups` and `blocks`.
 """,
     "family_options": """
 n_targets : int or None

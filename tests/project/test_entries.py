@@ -53,7 +53,8 @@ TESTS = {
     name: partial(getattr(fastfs, name), fastfs.ReliefF())
     for name in ("permutation_test", "stability", "shuffled_twin")
 }
-OF_LABELS = {name: model.fit for name, model in SELECTORS.items()} | FUNCTIONS | TESTS | {"report": fastfs.report}
+OF_LABELS = {name: model.fit for name, model in SELECTORS.items()} | FUNCTIONS | TESTS
+OF_LABELS |= {"report": fastfs.report, "Cut": fastfs.Cut(fastfs.ReliefF(), n_permutations=9).fit}
 CALLS = OF_LABELS | {
     "RReliefF": fastfs.RReliefF().fit,
     "rrelieff_scores": fastfs.rrelieff_scores,

@@ -1083,6 +1083,27 @@ def test_ranking_by_z(trial):
     assert found["permutations"]["ranking"] == "z"
 
 
+def test_alpha_keeps_significant_features(trial, tmp_path, capsys):
+    score, table = trial
+    X, y = table[[f"f{j}" for j in range(6)]].to_numpy(), table["state"].to_numpy(dtype=str)
+    expected = fastfs.permutation_test(fastfs.ReliefF(), X, y, n_permutations=19)
+    alpha = float(np.sort(expected.pvalues_max)[2])
+    code, found = score("--method", "relieff", "--permutations", "19", "--alpha", str(alpha))
+    assert code == 0
+    order = np.argsort(-expected.scores)
+    assert [row["index"] for row in found["ranking"]] == order[expected.pvalues_max[order] <= alpha].tolist()
+    assert 3 <= len(found["ranking"]) < 6
+    assert found["permutations"]["alpha"] == alpha
+    assert f"pvalue_max <= {alpha:g} for {len(found['ranking'])}; wrote" in capsys.readouterr().err
+    none = ["score", str(tmp_path / "trial.csv"), "--label", "state", "--method", "relieff"]
+    none += ["--permutations", "19", "--alpha", "0.001", *(f"--ignore={name}" for name in list(table)[6:-1])]
+    for out in ([], *(["--out", str(tmp_path / f"none{ending}")] for ending in (".csv", ".json", ".parquet", ".txt"))):
+        assert fastfs.cli.run([*none, *out]) == 0
+        assert "pvalue_max <= 0.001 for 0" in capsys.readouterr().err
+    assert (tmp_path / "none.csv").read_text().splitlines()[0].startswith("rank,feature")
+    assert len((tmp_path / "none.csv").read_text().splitlines()) == 1
+
+
 def test_warnings_of_a_test_come_once(trial, tmp_path):
     _, table = trial
     arguments = ["score", "trial.csv", "--label", "state", "--method", "relieff", "--permutations", "19"]
@@ -1102,6 +1123,8 @@ def test_warnings_of_a_test_come_once(trial, tmp_path):
         (["--permutations", "-1"], "--permutations must be a number (0: no p-values) or auto; got '-1'"),
         (["--permutations", "9", "--statistic", "t"], "--statistic must be z or score; got 't'"),
         (["--permutations", "9", "--rank-by", "p"], "--rank-by must be z or score; got 'p'"),
+        (["--alpha", "0.05"], "--alpha is for p-values"),
+        (["--permutations", "9", "--alpha", "5"], "--alpha must lie between 0 and 1; got 5.0"),
         (["--permutations", "9", "--weights", "age"], "--permutations can't be combined with --weights"),
         (["--permutations", "9", "--blocks", "place"], "has no column 'place'"),
         (["--permutations", "9", "--blocks", "donor"], "no labeling but the true one is possible: all 5 samples of"),

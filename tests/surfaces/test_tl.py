@@ -1245,3 +1245,17 @@ def test_misspelt_arguments():
     for wrong, right in (("n_pair", "n_pairs"), ("donor", "donors")):
         with pytest.raises(TypeError, match=rf"^fastfs\.tl\.diff.*\(\) got .* '{wrong}': did you mean {right}\?$"):
             tl.differential_correlation(adata, "state", **{wrong: 3})
+
+
+def test_auto_selects_under_the_design():
+    adata = cells(n_groups=2, n=48)
+    adata.obs["donor"] = [f"d{i % 24}" for i in range(48)]
+    test = {"n_permutations": 99, "donors": "donor"}
+    tl.relieff(adata, "state", n_features_to_select="auto", **test)
+    of_gene = fastfs.get.df(adata, "relieff").groupby("names")["pvals_max"].min()
+    selected = adata.var["relieff_selected"]
+    assert (selected == (of_gene.loc[selected.index] <= 0.05)).all()
+    assert 0 < selected.sum() < 20
+    assert adata.uns["relieff"]["permutations"]["design"].str.contains("groups").all()  # donors moved
+    with pytest.raises(ValueError, match="'auto' needs permutations"):
+        tl.relieff(adata, "state", n_features_to_select="auto")

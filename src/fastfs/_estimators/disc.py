@@ -42,8 +42,7 @@ class DiSC(_disc.DiSCFields, _Resources, _KernelSelector):
 
     Parameters
     ----------
-    n_features_to_select : int, float or None
-        Number or fraction of the features to keep; None: half of them.
+    <n_features_to_select>
     n_components : int, sequence of int or None
         Number of diffusion vectors of each class. Too many make noise look differential, too few miss structure. None:
         20, as in the paper, or if that is less, a quarter of the (n_features - 2) / (n_classes - 1) that always fit.
@@ -185,7 +184,7 @@ class DiSC(_disc.DiSCFields, _Resources, _KernelSelector):
     (200, 2)
     """
 
-    n_features_to_select: int | float | None = None
+    n_features_to_select: int | float | str | None = None
     _: KW_ONLY
     n_groups: int | None = None
     drop_largest: bool = True

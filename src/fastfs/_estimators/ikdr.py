@@ -11,7 +11,7 @@ from fastfs._functions.ikdr import IKDRFields, IKDROptions, IKDRResult, check_st
 from fastfs._functions.ikdr_kernels import KernelFields, KernelOptions, make_kernels, read_data
 from fastfs._inputs.labels import encode_labels, require_classes
 from fastfs._machine.errors import in_rows
-from fastfs._machine.params import as_float, count_selected, rank_features
+from fastfs._machine.params import as_float, count_selected, is_auto, rank_features
 from fastfs._machine.run import Run
 from fastfs._types import Array, Floats
 
@@ -32,8 +32,9 @@ class IKDR(KernelFields, IKDRFields, _Resources, _Selector):
 
     Parameters
     ----------
-    n_features_to_select : int, float or None
-        Number or fraction of the features to keep; None: those with weight, however many.
+    n_features_to_select : int, float, "auto" or None
+        Number or fraction of the features to keep; None: those with weight, however many; "auto": those that also have
+        a family-wise p-value of at most 0.05, as for :class:`fastfs.ReliefF`.
     n_components : int or None
         Number of dimensions. None: the number of classes. More than twice this number tends to stand for outliers,
         unless `width` is made smaller.
@@ -176,7 +177,7 @@ class IKDR(KernelFields, IKDRFields, _Resources, _Selector):
     'high'
     """
 
-    n_features_to_select: int | float | None = None
+    n_features_to_select: int | float | str | None = None
     _: KW_ONLY
     lam: float = 0.1
     start: Any = None
@@ -223,7 +224,7 @@ class IKDR(KernelFields, IKDRFields, _Resources, _Selector):
         self.dual_coef_ = result.A
         self.support_samples_ = result.support
         if self._selects_features():
-            self.n_selected_ = int(np.count_nonzero(self._get_support_mask()))
+            self.n_selected_ = int(np.count_nonzero(self._chosen_features()))
         self._embedder = result.embedder
 
     def embed(self, X: Any) -> Floats:
@@ -259,14 +260,21 @@ class IKDR(KernelFields, IKDRFields, _Resources, _Selector):
         return not of_all and not (isinstance(self.kernel, str) and self.kernel == "precomputed")
 
     def _get_support_mask(self) -> Array:
+        self._require_features()
+        return super()._get_support_mask()
+
+    def _require_features(self) -> None:
+        """Raise ValueError if there are no features to select."""
         check_is_fitted(self, "ranking_")
         if not self._selects_features():
             how = "groups='all'" if isinstance(self.groups, str) else "kernel='precomputed'"
             raise ValueError(f"IKDR selects no features with {how}: embed(X) returns its dimensions")
-        if self.n_features_to_select is None:
+
+    def _chosen_features(self) -> Array:
+        if self.n_features_to_select is None or is_auto(self.n_features_to_select):
             mask: Array = self.feature_weights_ > 0
             return mask
-        return super()._get_support_mask()
+        return super()._chosen_features()
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

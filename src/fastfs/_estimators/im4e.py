@@ -22,8 +22,7 @@ class IM4E(IM4EFields, _Resources, _MarginClassifier):
 
     Parameters
     ----------
-    n_features_to_select : int, float or None
-        Number or fraction of the features to keep; None: half of them.
+    <n_features_to_select>
     sigma : float or "auto"
         Scale of the softmax, in units of the distance: small ones look at the nearest neighbours only, large ones at
         means of classes. An absolute value means nothing across data; "auto" is twice the median distance to the
@@ -100,7 +99,7 @@ class IM4E(IM4EFields, _Resources, _MarginClassifier):
     [0, 0]
     """
 
-    n_features_to_select: int | float | None = None
+    n_features_to_select: int | float | str | None = None
 
     _OPTIONS = IM4EOptions
     _KEEP = "manhattan"

@@ -32,8 +32,7 @@ class Immigrate(ImmigrateFields, _Resources, _MarginClassifier):
 
     Parameters
     ----------
-    n_features_to_select : int, float or None
-        Number or fraction of the features to keep; None: half of them.
+    <n_features_to_select>
     sigma : float or "auto"
         Scale of the softmax, in units of the distance d'Wd: small ones look at the nearest neighbours only, large ones
         at means of classes. An absolute value means nothing across data; "auto" is four times the median distance to
@@ -137,7 +136,7 @@ class Immigrate(ImmigrateFields, _Resources, _MarginClassifier):
     # Pairs in interactions_.
     _INTERACTIONS = 100
 
-    n_features_to_select: int | float | None = None
+    n_features_to_select: int | float | str | None = None
 
     @property
     def W_(self) -> npt.NDArray[np.float64]:

@@ -25,8 +25,7 @@ class IterativeRelief(_Wrapper):
     estimator : estimator
         :class:`fastfs.ReliefF`, :class:`fastfs.MultiSURF` or any other of the RELIEF family but
         :class:`fastfs.Relief`. It isn't changed. Its own `n_features_to_select` changes no score.
-    n_features_to_select : int, float or None
-        Number or fraction of the features to keep; None: half of them.
+    <n_features_to_select>
     n_iter : int
         The most rounds.
     rate : float
@@ -81,7 +80,7 @@ class IterativeRelief(_Wrapper):
 
     estimator: Any
     _: KW_ONLY
-    n_features_to_select: int | float | None = None
+    n_features_to_select: int | float | str | None = None
     n_iter: int = 10
     rate: float = 0.1
     tol: float = 1e-4

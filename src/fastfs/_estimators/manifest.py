@@ -29,8 +29,7 @@ class ManiFeSt(_manifest.ManiFeStFields, _Resources, _KernelSelector):
 
     Parameters
     ----------
-    n_features_to_select : int, float or None
-        Number or fraction of the features to keep; None: half of them.
+    <n_features_to_select>
     kernel : "rbf" or a C function
         The Gaussian kernel, or a custom one, as for :func:`fastfs.affinity`; it must be positive semidefinite.
         Clones share the function; an estimator that has one can't be pickled.
@@ -175,7 +174,7 @@ class ManiFeSt(_manifest.ManiFeStFields, _Resources, _KernelSelector):
     ('exact', '10 features are no more than 1500')
     """
 
-    n_features_to_select: int | float | None = None
+    n_features_to_select: int | float | str | None = None
     _: KW_ONLY
     combine: Any = None
     n_components: int = 0

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from fastfs._estimators.contract import Tags, check_is_fitted
+from fastfs._estimators.contract import Tags
 from fastfs._estimators.selector import _KernelSelector, _Resources, estimator_class
 from fastfs._functions import projse as _projse
 from fastfs._functions.outcome import Outcome
@@ -15,7 +15,7 @@ from fastfs._inference.scorers import Scorer, make_refitting_scorer
 from fastfs._inputs.matrix import as_matrix
 from fastfs._inputs.source import as_stream
 from fastfs._inputs.targets import as_records, as_rows, read_chunk, read_classes, read_target
-from fastfs._machine.params import some_of
+from fastfs._machine.params import is_auto, some_of
 from fastfs._machine.run import Run, load_core
 from fastfs._types import Array, Integers
 
@@ -37,8 +37,9 @@ class ProjSe(_projse.ProjSeFields, _Resources, _KernelSelector):
 
     Parameters
     ----------
-    n_features_to_select : int, float or None
+    n_features_to_select : int, float, "auto" or None
         Number or fraction of the features; None: 10, or all if X has fewer. Fewer come back if the rank is less.
+        "auto": those of the ten that have a family-wise p-value of at most 0.05, as for :class:`fastfs.ReliefF`.
     kernel : {"linear", "poly", "rbf"} or a C function
         Kernel between variables. "poly" is (a' b)^degree. Only "linear" is invariant to an invertible mixing of the
         targets. Clones share a C function, which is as for :func:`fastfs.affinity`.
@@ -139,7 +140,7 @@ class ProjSe(_projse.ProjSeFields, _Resources, _KernelSelector):
 
     _RESULTS = (*(f"{field.name}_" for field in fields(_projse.ProjSeResult)), "n_selected_")
 
-    n_features_to_select: int | float | None = None
+    n_features_to_select: int | float | str | None = None
 
     def fit(self, X: Any, y: Any = None) -> "ProjSe":
         """Select features of X.
@@ -166,10 +167,10 @@ class ProjSe(_projse.ProjSeFields, _Resources, _KernelSelector):
             source = as_stream(X)
             if source is None:
                 X = self._validate_matrix(X, run)
-                outcome, classes = _projse.fit_table(X, y, self.n_features_to_select, options, run)
+                outcome, classes = _projse.fit_table(X, y, self._n_to_choose(), options, run)
             else:
                 check = self._block_check(source, run)
-                outcome, classes = _projse.fit_stream(source, y, self.n_features_to_select, options, run, check=check)
+                outcome, classes = _projse.fit_stream(source, y, self._n_to_choose(), options, run, check=check)
             if classes is not None:
                 self.classes_ = classes
             self._set_outcome(outcome)
@@ -242,7 +243,7 @@ class ProjSe(_projse.ProjSeFields, _Resources, _KernelSelector):
         if name not in ProjSe._RESULTS or "_sums" not in self.__dict__:
             raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
         options, run = _projse.ProjSeOptions.from_arguments(self), Run.from_estimator(self)
-        self._set_outcome(_projse.select_from_sums(self.__dict__["_sums"], self.n_features_to_select, options, run))
+        self._set_outcome(_projse.select_from_sums(self.__dict__["_sums"], self._n_to_choose(), options, run))
         return self.__dict__[name]
 
     def _make_scorer(self, X: Any, y: Any) -> tuple[Array, Scorer]:
@@ -290,7 +291,7 @@ class ProjSe(_projse.ProjSeFields, _Resources, _KernelSelector):
         with self._all_or_nothing():
             self._forget_fit()
             self.classes_ = classes
-            self._set_outcome(sums.select_features(labels, self.n_features_to_select, options, run))
+            self._set_outcome(sums.select_features(labels, self._n_to_choose(), options, run))
             self.n_features_in_ = len(self.scores_)
         return self
 
@@ -315,8 +316,11 @@ class ProjSe(_projse.ProjSeFields, _Resources, _KernelSelector):
         self.n_selected_ = len(self.selected_)
         outcome.warn_and_return()
 
-    def _get_support_mask(self) -> Array:
-        check_is_fitted(self, "ranking_")
+    def _n_to_choose(self) -> Any:
+        """Return `n_features_to_select`, but None for "auto", which keeps some of the default number."""
+        return None if is_auto(self.n_features_to_select) else self.n_features_to_select
+
+    def _chosen_features(self) -> Array:
         mask: Array = self.ranking_ <= self.n_selected_
         return mask
 

@@ -32,7 +32,7 @@ from fastfs._types import Array
 class _ReliefFamily(_Resources, _Selector):
     """Base of the family: fits all rows together, in memory or in blocks."""
 
-    n_features_to_select: int | float | None = None
+    n_features_to_select: int | float | str | None = None
 
     _OPTIONS: ClassVar[type[_relief.FamilyOptions]]
 

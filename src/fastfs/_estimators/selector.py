@@ -5,7 +5,7 @@ import inspect
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import singledispatch, singledispatchmethod
+from functools import singledispatch, singledispatchmethod, wraps
 from typing import Any, Self, TypeVar, dataclass_transform
 
 import numpy as np
@@ -20,7 +20,9 @@ from fastfs._estimators.contract import (
     validate_data,
 )
 from fastfs._functions.options import drop_class_defaults, option_class, own_first
+from fastfs._inference.permutation import PermutationResult, permutation_test
 from fastfs._inference.scorers import LabelScorer
+from fastfs._inputs.design import SIGNIFICANT
 from fastfs._inputs.entry import entry
 from fastfs._inputs.genotypes import Genotypes
 from fastfs._inputs.labels import encode_labels
@@ -28,7 +30,7 @@ from fastfs._inputs.matrix import as_array, column_names, load_stream, require_t
 from fastfs._inputs.paths import open_path
 from fastfs._inputs.source import Source, as_stream
 from fastfs._inputs.streams import as_chunks, same_columns
-from fastfs._machine.params import count_selected
+from fastfs._machine.params import count_selected, is_auto
 from fastfs._machine.run import Run
 from fastfs._types import Array, Progress
 
@@ -61,7 +63,7 @@ class _Resources:
 class _Selector(LabelScorer, SelectorMixin, BaseEstimator):  # type: ignore[misc]
     """Base of the estimators: validates input, and selects features by `ranking_`."""
 
-    n_features_to_select: int | float | None
+    n_features_to_select: int | float | str | None
     _ignores_names = True
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
@@ -71,6 +73,8 @@ class _Selector(LabelScorer, SelectorMixin, BaseEstimator):  # type: ignore[misc
         for name, method in list(vars(cls).items()):
             if not inspect.isfunction(method):
                 continue
+            if name == "fit":
+                method = _fit_and_test(method)
             takes_X = not name.startswith("_") and "X" in inspect.signature(method).parameters
             if name == "__init__" or takes_X:
                 setattr(cls, name, entry(method))
@@ -202,8 +206,27 @@ class _Selector(LabelScorer, SelectorMixin, BaseEstimator):  # type: ignore[misc
         require_table(X)
         return super().inverse_transform(X)
 
+    @property
+    def feature_importances_(self) -> Array:
+        """`scores_`, with 0 for negative ones, because scikit-learn's tools compare magnitudes."""
+        importances: Array = np.maximum(self.scores_, 0)
+        return importances
+
     def _get_support_mask(self) -> Array:
         check_is_fitted(self, "ranking_")
+        if not is_auto(self.n_features_to_select):
+            return self._chosen_features()
+        if not hasattr(self, "test_"):
+            from sklearn.exceptions import NotFittedError
+
+            raise NotFittedError("n_features_to_select='auto' needs the test that fit makes: call fit(X, y)")
+        significant: Array = self._chosen_features() & (self.test_.pvalues_max <= SIGNIFICANT)
+        return significant
+
+    def _chosen_features(self) -> Array:
+        """Return True for the features that `n_features_to_select` keeps, before a test."""
+        if is_auto(self.n_features_to_select):
+            return np.ones(len(self.ranking_), dtype=bool)
         mask: Array = self.ranking_ <= count_selected(self.n_features_to_select, len(self.ranking_))
         return mask
 
@@ -212,6 +235,27 @@ class _Selector(LabelScorer, SelectorMixin, BaseEstimator):  # type: ignore[misc
         tags.target_tags.required = True
         tags.input_tags.sparse = True
         return tags
+
+
+def _fit_and_test(fit: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a fit that also tests the scores if `n_features_to_select` is "auto"."""
+    signature = inspect.signature(fit)
+
+    @wraps(fit)
+    def fit_and_test(self: _Selector, *args: Any, **kwargs: Any) -> Any:
+        test: PermutationResult | None = None
+        if is_auto(getattr(self, "n_features_to_select", None)):
+            params = dict(signature.bind(self, *args, **kwargs).arguments)
+            X, y = params.pop("X"), params.pop("y", None)
+            params |= params.pop("fit_params", {})
+            params = {name: value for name, value in params.items() if name != "self" and value is not None}
+            test = permutation_test(self, X, y, params=params or None)
+        fit(self, *args, **kwargs)
+        if test is not None:
+            self.test_ = test
+        return self
+
+    return fit_and_test
 
 
 @singledispatch

@@ -26,8 +26,7 @@ class TuRF(_Wrapper):
     estimator : estimator
         Such as :class:`fastfs.MultiSURF`, or :class:`fastfs.VLS` around it. It isn't changed. Its own
         `n_features_to_select` changes no score; with fewer features left than that, all of them are meant.
-    n_features_to_select : int, float or None
-        Number or fraction of the features to keep; None: half of them.
+    <n_features_to_select>
     step : int or float
         Features to take out each round: a number, or a share of all features of X, in (0, 1). The last round takes out
         the number that is needed.
@@ -73,7 +72,7 @@ class TuRF(_Wrapper):
 
     estimator: Any
     _: KW_ONLY
-    n_features_to_select: int | float | None = None
+    n_features_to_select: int | float | str | None = None
     step: int | float = 0.1
     verbose: bool | Progress = False
 

@@ -33,8 +33,7 @@ class VLS(_Wrapper, RoundsMaker):
     estimator : estimator
         Any that has ``scores_`` once fitted, such as :class:`fastfs.MultiSURF`. It isn't changed. Its own
         `n_features_to_select` changes no score; in subsets with fewer features than that, all of them are meant.
-    n_features_to_select : int, float or None
-        Number or fraction of the features to keep; None: half of them.
+    <n_features_to_select>
     n_subsets : int
         Number of random subsets. The features are dealt out to subsets until none is left, then dealt out again, so
         that all are in about the same number of subsets.
@@ -97,7 +96,7 @@ class VLS(_Wrapper, RoundsMaker):
 
     estimator: Any
     _: KW_ONLY
-    n_features_to_select: int | float | None = None
+    n_features_to_select: int | float | str | None = None
     n_subsets: int = 40
     subset_size: int | None = None
     subsets: Any = None

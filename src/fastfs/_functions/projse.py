@@ -28,6 +28,7 @@ from fastfs._machine.params import (
     as_int,
     check_choice,
     count_selected,
+    is_auto,
     kernel_address,
     word_or_none,
 )
@@ -366,6 +367,8 @@ def n_to_select(n_features_to_select: int | float | None, n_features: int) -> in
     """Return the number of features to select; for None at most 10."""
     if n_features_to_select is None:
         return min(10, n_features)
+    if is_auto(n_features_to_select):
+        raise ValueError("n_features_to_select must be a number or None; got 'auto': only the estimator ProjSe tests")
     return count_selected(n_features_to_select, n_features)
 
 

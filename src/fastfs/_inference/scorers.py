@@ -9,6 +9,7 @@ from fastfs._inputs.design import Design
 from fastfs._inputs.labels import encode_labels
 from fastfs._inputs.source import as_stream
 from fastfs._inputs.values import as_values
+from fastfs._machine.params import is_auto
 from fastfs._types import Array, Integers
 
 Labels = Integers
@@ -72,6 +73,9 @@ def last_step(model: Any) -> Any:
 
 def make_scorer(model: Any, X: Any, y: Any, params: Mapping[str, Any] | None = None) -> tuple[Labels, Scorer]:
     """Return the labels as numbers, and the scorer of a model; the model may be changed."""
+    selector = last_step(model)
+    if isinstance(selector, LabelScorer) and is_auto(getattr(selector, "n_features_to_select", None)):
+        selector.set_params(n_features_to_select=None)  # type: ignore[attr-defined]  # its fits would test again
     return make_refitting_scorer(model, X, y, params) if params else as_label_scorer(model)._make_scorer(X, y)
 
 

@@ -160,13 +160,18 @@ def rank_features(scores: Array) -> Integers:
     return ranking
 
 
-def count_selected(n_features_to_select: int | float | None, n_features: int) -> int:
-    """Return the number of features to keep, from a number, a fraction, or None for half of them."""
+def is_auto(n_features_to_select: Any) -> bool:
+    """Return True if a test tells the number of features to keep."""
+    return isinstance(n_features_to_select, str) and n_features_to_select == "auto"
+
+
+def count_selected(n_features_to_select: int | float | str | None, n_features: int) -> int:
+    """Return the number of features to keep, from a number, a fraction, or None or "auto" for half of them."""
     n = n_features_to_select
-    if n is None:
+    if n is None or is_auto(n):
         return max(1, n_features // 2)
     if isinstance(n, bool | np.bool_) or not isinstance(n, int | float | np.integer | np.floating):
-        raise TypeError(f"n_features_to_select must be an int, a float or None; got {type(n).__name__}")
+        raise TypeError(f"n_features_to_select must be an int, a float, 'auto' or None; got {type(n).__name__}")
     if not n_features:
         raise ValueError("X must have features; got none")
     if isinstance(n, float | np.floating):

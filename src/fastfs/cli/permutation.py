@@ -73,6 +73,10 @@ class PermutationOptions:
             help="Rank by the score (default), or by z, its distance from the mean under permuted labels.",
         ),
     ] = None
+    alpha: Annotated[
+        float | None,
+        typer.Option(metavar="A", help="Keep only features with pvalue_max of at most A, such as 0.05; maybe none."),
+    ] = None
 
     @property
     def number(self) -> int | str:
@@ -84,6 +88,8 @@ class PermutationOptions:
         for option, value in (("--statistic", self.statistic), ("--rank-by", self.rank_by)):
             if value not in (None, "z", "score"):
                 raise ValueError(f"{option} must be z or score; got '{value}'")
+        if self.alpha is not None and not 0 < self.alpha < 1:
+            raise ValueError(f"--alpha must lie between 0 and 1; got {self.alpha}")
         if self.number == 0:
             return
         if has_weights:
@@ -112,17 +118,22 @@ class PermutationOptions:
             **arguments,
         )
         ranks = rank_features(result.z) if self.rank_by == "z" else selector.ranking_
-        return Test(result, arguments["statistic"], arguments["ranking"], ranks)
+        return Test(result, arguments["statistic"], arguments["ranking"], ranks, self.alpha)
 
 
 @dataclass(frozen=True)
 class Test:
-    """A permutation test, its statistic, and the ranks of the features by scores or z: 1 is best."""
+    """A permutation test, its statistic, the ranks of the features by scores or z (1 is best), and where to cut."""
 
     result: "fastfs.PermutationResult"
     statistic: str
     ranking: str
     ranks: Integers
+    alpha: float | None = None
+
+    def keep_significant(self, places: Integers, order: Integers) -> Integers:
+        """Return those of some places in an order of the features that hold a significant one; all without a cut."""
+        return places if self.alpha is None else places[self.result.pvalues_max[order[places]] <= self.alpha]
 
     def ranking_columns(self, order: Integers, *, to_read: bool) -> dict[str, list[Any]]:
         """Return the columns that the test adds to the ranking."""
@@ -142,6 +153,7 @@ class Test:
         return {
             "statistic": self.statistic,
             "ranking": self.ranking,
+            **({} if self.alpha is None else {"alpha": self.alpha}),
             **entries_of_test(result),
             "stopped": result.stopped,
             "label_free": result.label_free if np.isfinite(result.label_free) else None,
@@ -149,7 +161,8 @@ class Test:
 
     def summary(self) -> str:
         """Describe the test as a part of a sentence."""
-        return summary(self.result)
+        n_kept = np.count_nonzero(self.result.pvalues_max <= (self.alpha or 0))
+        return summary(self.result) + ("" if self.alpha is None else f"; pvalue_max <= {self.alpha:g} for {n_kept}")
 
 
 def as_number_or_auto(permutations: str) -> int | str:

@@ -29,7 +29,10 @@ def ranking(
 ) -> dict[str, list[Any]]:
     """Return the best features as columns; `to_read` sums up the columns of single classes for the terminal."""
     ranks = ranks_of(selector, test)
-    order = np.argsort(ranks)[:top] if clumps is None else clumps.leads[:top]
+    order = np.argsort(ranks) if clumps is None else clumps.leads
+    places = np.arange(len(order))
+    places = (test.keep_significant(places, order) if test else places)[:top]
+    order = order[places]
     columns = {
         "rank": ranks[order].tolist(),
         "feature": [feature_names[j] for j in order],
@@ -37,7 +40,7 @@ def ranking(
         "score": selector.scores_[order].tolist(),
     }
     if clumps is not None:
-        columns["clump_size"] = np.bincount(clumps.clump[clumps.clump >= 0])[: len(order)].tolist()
+        columns["clump_size"] = np.bincount(clumps.clump[clumps.clump >= 0])[places].tolist()
     if test:
         columns |= test.ranking_columns(order, to_read=to_read)
     if hasattr(selector, "selected_"):

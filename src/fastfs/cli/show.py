@@ -22,7 +22,7 @@ def print_ranking(ranking: Mapping[str, Sequence[Any]], title: str | None = None
     table.add_column("share of the best score", no_wrap=True)
     console = output()
     block = "█" if console.encoding.startswith("utf") else "#"
-    best = max(ranking["score"])
+    best = max(ranking["score"], default=0)
     for score, row in zip(ranking["score"], zip(*ranking.values(), strict=True), strict=True):
         bar = block * round(20 * score / best) if best > 0 else ""
         table.add_row(*_cells(row), Text(bar, style="cyan"))

@@ -52,7 +52,8 @@ def write_results(adata: AnnData, key: str, source: CellMatrix, result: dict[str
         results["permutations"] = pd.DataFrame.from_dict(tests, orient="index")
     whole = result["whole"]
     ranks = getattr(whole, "ranking_", rank_features(whole.scores_))
-    of_genes = (("scores", whole.scores_, np.nan), ("rank", ranks, 0), ("selected", whole.get_support(), False))
+    selected = result["selected"] if "selected" in result else whole.get_support()
+    of_genes = (("scores", whole.scores_, np.nan), ("rank", ranks, 0), ("selected", selected, False))
     for name, values, of_others in of_genes:
         column = pd.Series(values, index=source.names).reindex(adata.var_names, fill_value=of_others)
         adata.var[f"{key}_{name}"] = column.to_numpy()

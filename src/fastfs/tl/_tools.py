@@ -6,12 +6,13 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import numpy.typing as npt
 
-from fastfs._inputs.design import Design, nested_design
+from fastfs._inputs.design import SIGNIFICANT, Design, nested_design
 from fastfs._inputs.entry import require_known
 from fastfs._machine.info import info
-from fastfs._machine.params import as_permutations, check_choice
+from fastfs._machine.params import as_permutations, check_choice, is_auto
 from fastfs._machine.run import warn
 from fastfs._methods import METHODS
 from fastfs.tl._adata import CellMatrix, read_grouping, require_writable
@@ -82,7 +83,8 @@ _DOC = """{summary}
     copy : bool
         Return a copy with the results, rather than write them into `adata`.
     **parameters
-        Parameters of :class:`fastfs.{estimator}`; `verbose` also applies to the permutations of each group.
+        Parameters of :class:`fastfs.{estimator}`. ``n_features_to_select="auto"`` selects the genes with `pvals_max` of
+        at most 0.05 in any group, under this design. `verbose` also applies to the permutations of each group.
 
     Returns
     -------
@@ -168,6 +170,9 @@ def _make_tool(word: str, *, notes: str, call: str = "") -> Callable[..., AnnDat
         require_known(f"fastfs.tl.{word}", [name for name in known if name != "parameters"], parameters)
         model = estimator(**parameters)
         as_permutations(n_permutations, low=0)
+        cuts = is_auto(model.n_features_to_select)
+        if cuts and not n_permutations:
+            raise ValueError("n_features_to_select='auto' needs permutations: give n_permutations='auto'")
         check_choice("ranking", ranking, ("score", "z"))
         if not n_permutations and (ranking == "z" or samples or donors or batch or covariates):
             raise ValueError(
@@ -186,7 +191,11 @@ def _make_tool(word: str, *, notes: str, call: str = "") -> Callable[..., AnnDat
             warn(Design(labels, **nested_design(labels, **design.columns)).weaknesses)
         other = None if reference == "rest" else reference
         pairs = [(group, other) for group in wanted if group != reference]
-        result = compare_groups(model, source, cells, labels, pairs, test)
+        fitted = model.set_params(n_features_to_select=None) if cuts else model  # its fit knows no donors
+        result = compare_groups(fitted, source, cells, labels, pairs, test)
+        if cuts:
+            largest = [one["pvals_max"] for one in result["groups"].values()]
+            result["selected"] = (np.array(largest) <= SIGNIFICANT).any(axis=0)
         params = {
             "groupby": groupby,
             "reference": reference,
