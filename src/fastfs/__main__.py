@@ -35,7 +35,8 @@ def main() -> int:
     arguments = sys.argv[1:]
     if arguments and arguments[0] in ANSWERS:
         return _answer(arguments)
-    do_without_sklearn()
+    if arguments[:1] == ["score"]:
+        do_without_sklearn()
     try:
         from .cli import run
 

@@ -1,6 +1,6 @@
 """The scikit-learn estimators."""
 
-# False in the process of a command: `contract` then doesn't import scikit-learn.
+# False in the process of `fastfs score`: `contract` then doesn't import scikit-learn.
 needs_sklearn = True
 
 
