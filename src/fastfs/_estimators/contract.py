@@ -1,8 +1,8 @@
 """scikit-learn's share in the estimators, or stand-ins for it in the process of `fastfs score`.
 
-Importing scikit-learn takes 0.9 s of CPU time, more than most scores take for everything else. `fastfs score` only makes
-estimators, sets their parameters and fits them, so its process calls `do_without_sklearn` before it imports any. The
-stand-ins have what that needs, and scikit-learn's `clone` takes estimators over them, too. Reports need more.
+Importing scikit-learn takes 0.9 s of CPU time, more than most scores take for everything else. `fastfs score` only
+makes estimators, sets their parameters and fits them, so its process calls `do_without_sklearn` before it imports any.
+The stand-ins have what that needs, and scikit-learn's `clone` takes estimators over them, too. Reports need more.
 """
 
 import copy
