@@ -200,6 +200,8 @@ def _of_norms(f: Any) -> Any:
 
 
 def _of_tile(f: Any) -> Any:
+    """Return the body of a kernel that gives `f` each row of a tile as an array."""
+
     def body(tile: Any, ld: int, n_rows: int, n_cols: int, rows: Any, cols: Any, sigma: float) -> None:
         # Row by row: Numba vectorises loops over arrays only if it knows that they are contiguous.
         values, row_norms = numba.carray(tile, n_rows * ld), numba.carray(rows, n_rows)

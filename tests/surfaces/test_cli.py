@@ -501,7 +501,7 @@ BAD_TABLES = {
     "infinity": (lambda path: write_text(path, with_value(np.inf)), [], ["row 3", "'g2'"]),
     "one class": (lambda path: write_text(path, y=["sick"] * 24), [], ["class"]),
     "one feature": (lambda path: write_text(path, X[:, :1], names=NAMES[:1]), [], ["feature"]),
-    "no feature": (lambda path: write_text(path, X[:, :0], names=[]), [], ["no feature column"]),
+    "no feature": (lambda path: write_text(path, X[:, :0], names=[]), [], ["no column left as a feature"]),
     "no numbers": (
         lambda path: write_text(path, names=NAMES).write_text("a,b,status\n1,x7,u\n2,3,v\n"),
         [],
@@ -960,7 +960,9 @@ def test_weights_of_samples(study, tmp_path, capsys):
     assert "--weights is for the RELIEF family: choose another --method" in capsys.readouterr().err
     arguments[arguments.index("weight")] = "donor"
     assert fastfs.cli.run([*arguments[:-2], "--method", "multisurf"]) == 2
-    assert "Column 'donor'" in capsys.readouterr().err
+    assert "must hold numbers; got" in (error := capsys.readouterr().err)
+    assert "Column 'donor' of" in error
+    assert "for sample 0: fill it in, or choose another column" in error
 
 
 def test_times_to_an_event(study, tmp_path, capsys):

@@ -143,7 +143,7 @@ def test_numbers_of_any_kind(write):
         ("a,y,y\n1,2,u\n", "t.csv", "2 columns 'y'"),
         ("a,,y\n1,2,u\n", "t.csv", r"Column 1 \(0-based\) .* no name"),
         ("a,b,y\n1,2,\n", "t.csv", "'y' .* no value in row 0"),
-        ("y\nu\n", "t.csv", "no feature column"),
+        ("y\nu\n", "t.csv", "no column left as a feature"),
         ("a b y\n1 2 u\n", "t.csv", "only 'a b y': is it a table with commas, semicolons or tabs"),
         (
             "a;b;y\n1,5;2;u\n2,5;2;v\n",
@@ -587,7 +587,7 @@ def test_transposed_parquet(tmp_path, frame, write):
         (lambda f: f.assign(c=[[1], [2], [3]]), "y", "Column 'c' "),
         (lambda f: f.assign(y=["u", None, "v"]), "y", "no value in row 1"),
         (lambda f: f[:0], "y", "0 rows"),
-        (lambda f: f[["y"]], "y", "no feature column"),
+        (lambda f: f[["y"]], "y", "no column left as a feature"),
     ],
 )
 def test_bad_parquet(tmp_path, frame, change, label, message):

@@ -276,6 +276,7 @@ class ManiFeSt(_manifest.ManiFeStFields, _Resources, _KernelSelector):
         return self
 
     def _make_scorer(self, X: Any, y: Any) -> tuple[Array, Scorer]:
+        """Return the labels as codes, and a function that scores labelings; distances of features are computed once."""
         options, run = _manifest.ManiFeStOptions.from_arguments(self), Run.from_estimator(self)
         chunks, classes, true_labels = self._read_chunks_and_labels(X, y, run)
         # Low-rank kernels take no distances between all features.

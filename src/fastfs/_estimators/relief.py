@@ -37,6 +37,7 @@ class _ReliefFamily(_Resources, _Selector):
     _OPTIONS: ClassVar[type[_relief.FamilyOptions]]
 
     def _fit_samples(self, X: Any, y: Any, sample_weight: Any, distances: Any = None) -> Self:
+        """Fit in blocks if X must be read so, otherwise on all samples; set the attributes and issue warnings."""
         with self._all_or_nothing():
             options, run = self._OPTIONS.from_arguments(self), Run.from_estimator(self)
             source = source_for_blocks(X, options, run)

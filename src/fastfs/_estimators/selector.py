@@ -177,7 +177,7 @@ class _Selector(LabelScorer, SelectorMixin, BaseEstimator):  # type: ignore[misc
             try:
                 return source.load_rows(Run(), columns=mask)
             except IndexError:
-                raise ValueError(f"X must have the {len(mask)} features of the fit; got others") from None
+                raise ValueError(f"X must have the {len(mask)} features of the fit; got fewer columns") from None
         require_table(X)
         return self._transform_table(X, mask)
 

@@ -141,6 +141,7 @@ class _SubsetRounds:
         self.pair_probability = np.nan
 
     def score_columns(self, columns: Columns) -> npt.NDArray[np.float64]:
+        """Draw subsets of these columns, and return the highest score of each column over its subsets."""
         drawn, self.pair_probability = self._draw_subsets(columns)
         self.subsets = list({subset.tobytes(): subset for subset in drawn}.values())
         best = np.full(len(columns), -np.inf)

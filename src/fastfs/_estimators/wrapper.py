@@ -34,6 +34,7 @@ class _FitPerRound:
         self.estimator, self.X, self.y, self.fit_params = estimator, X, y, fit_params
 
     def score_columns(self, columns: Columns) -> Array:
+        """Fit a clone on these columns, and return its scores; errors name columns of X."""
         n_features = self.X.shape[1]
         model, part = clone(self.estimator), self.X
         if len(columns) < n_features:

@@ -63,6 +63,7 @@ def open_expanded(path: Path, budget: int | None) -> Iterator[IO[bytes]]:
 
 @contextmanager
 def _expanded(plain: IO[bytes], path: Path, budget: int | None) -> Iterator[IO[bytes]]:
+    """Yield the expanded bytes of a gzip file, at most the budget; a damaged file is a ValueError."""
     try:
         with (
             gzip.GzipFile(fileobj=plain, mode="rb") as file,

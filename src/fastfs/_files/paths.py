@@ -38,6 +38,7 @@ def on_one_line(text: str) -> str:
 
 
 def check_input(path: Path) -> None:
+    """Raise FileNotFoundError or ValueError if `path` is missing, empty, or a directory that isn't a Zarr store."""
     if str(path) == "-":
         raise ValueError("Standard input can't be read: write it to a file first, and give the name of that file")
     if not path.exists():

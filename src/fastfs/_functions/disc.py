@@ -207,13 +207,14 @@ def disc(call: _DiSCCall) -> DiSCResult:
 
 
 def _as_sets(sets: Sequence[Any], run: Run) -> list[Any]:
-    """Return the sets as matrices for the core; columns that have names must have the same names in all sets."""
+    """Return the sets as matrices for the core, each with samples, and with equal names of columns if they have any."""
     matrices, columns = [], None
     for s, X in enumerate(sets):
         names_of_set = column_names(X)
         columns = names_of_set if columns is None else columns
         if names_of_set is not None and columns is not None and names_of_set != columns:
-            raise ValueError(f"all sets must have the features of the first in the same order; got others in set {s}")
+            got = next((a for a, b in zip(names_of_set, columns, strict=False) if a != b), f"{len(names_of_set)} names")
+            raise ValueError(f"all sets must have the features of the first in the same order; got {got} in set {s}")
         X = as_matrix(X, run)
         if X.shape[0] == 0:
             raise ValueError(f"each set must have samples; got none in set {s}")

@@ -163,6 +163,7 @@ class TableOptions(TableFields, FamilyOptions):
         return as_matrix(X, run)
 
     def as_response(self, y: Any, n_samples: int, n_features: int) -> Response:
+        """Read y as classes, numbers or times; refuse the kinds that the method has no definition for."""
         response = read_response(
             y,
             n_samples,

@@ -1,5 +1,6 @@
 """Selection of columns by a mask, by numbers or by names."""
 
+import difflib
 from collections import Counter
 from collections.abc import Hashable, Sequence
 from typing import Any
@@ -31,7 +32,9 @@ def column_numbers(
         count = Counter(() if names is None else names)
         for column in values.tolist():
             if not isinstance(column, Hashable) or column not in count:
-                raise ValueError(f"{name} holds {column!r}, which isn't a column name of X")
+                close = difflib.get_close_matches(str(column), [str(one) for one in [*count][:1000]], 1)
+                hint = f": did you mean {close[0]!r}?" if close else ""
+                raise ValueError(f"{name} holds {column!r}, which isn't a column name of X{hint}")
             if count[column] > 1:
                 raise ValueError(f"{name} holds {column!r}, the name of {count[column]} columns: give their numbers")
         known = {column: number for number, column in enumerate(() if names is None else names)}

@@ -27,10 +27,8 @@ def entry(function: _Function) -> _Function:
 
     An unknown argument is an error that names the nearest one. X must not be an AnnData or a LazyFrame. A warning says
     if another argument names the rows of X in another order, because arguments are paired with X by position. Errors
-    about
-    a cell of a table name its row and its column. A MemoryError names the function or the method that was called, and
-    the
-    option that draws a sample of the rows, if there is one.
+    about a cell of a table name its row and its column. A MemoryError names the function or the method that was called,
+    and the option that draws a sample of the rows, if there is one.
     """
     signature = inspect.signature(function)
     function.__doc__ = fill_shared(function.__doc__)

@@ -93,7 +93,7 @@ def read_response(
 
 
 def _detect_kind(y: Any, n_samples: int, n_features: int, numbers_only: bool) -> str:
-    """Return the kind of target that y holds, or raise ValueError if classes and numbers can't be told apart."""
+    """Return "class", "number", or "survival" for records; refuse y that can be classes or numbers."""
     dtype = getattr(y, "dtype", None)
     if getattr(dtype, "names", None):
         return "survival"

@@ -98,6 +98,7 @@ class Data:
     def _checked(
         cls, X: Any, y: Any, names: Any, design: Any, design_names: Any, source: str | None, run: Run
     ) -> "Data":
+        """Return the data of a report, after checks of names, labels and design."""
         X = as_matrix(X, run)
         n_features = X.shape[1]
         if names is not None and len(names) != n_features:

@@ -86,6 +86,7 @@ class Figures:
         return self._draw(lambda ax: pl.consensus(ranked, names, top=top, ax=ax), _COLUMN, height)
 
     def _draw(self, draw: Callable[["Axes"], Any], width: float, height: float) -> str:
+        """Return a picture as an SVG element for a page, drawn with settings that are the same on each machine."""
         import matplotlib
         from matplotlib.figure import Figure
 

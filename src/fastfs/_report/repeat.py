@@ -132,6 +132,7 @@ def repeat(
 
 
 def _repeat(path: Path, before: dict[str, Any], n_jobs: int | None, max_memory: Any, say: Any) -> Repetition:
+    """Make the report again if its data are the same, and compare its numbers with those before."""
     arguments = dict(before["arguments"])
     source, label = Path(arguments.pop("source")), arguments.pop("label")
     if not source.exists() and (neighbor := path.parent / source.name).exists():
@@ -155,6 +156,7 @@ def _hash_of(source: Path, label: Any, arguments: Mapping[str, Any], run: Run) -
 
 
 def _read_report(path: Path) -> dict[str, Any]:
+    """Return the record of a report; raise ValueError if a report of this layout has not written it."""
     if path.is_dir():
         raise ValueError(f"'{path}' is a directory; give the .json next to the page of a report")
     try:

@@ -212,6 +212,7 @@ def report(
 
 
 def _make(data: Data, plan: Plan, arguments: dict[str, Any], say: Progress) -> Report:
+    """Run all studies, and put numbers, figures and tables together; a wrong parameter ends it before any work."""
     from fastfs._report.figures import Figures
     from fastfs._report.page import page
     from fastfs._report.prose import command, environment, methods_paragraph
@@ -269,6 +270,7 @@ def require_packages() -> None:
 
 
 def _checked(methods: Collection[str]) -> list[str]:
+    """Return the methods in lower case: two or more different methods that compare classes."""
     if isinstance(methods, str):
         raise TypeError(f"methods must be a list of words; got the string {methods!r}")
     words = [str(word).lower() for word in methods]

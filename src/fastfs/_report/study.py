@@ -86,6 +86,7 @@ class Study:
 
     @classmethod
     def make(cls, word: str, data: Data, plan: Plan, report: Progress) -> "Study":
+        """Fit, test, repeat and shuffle one method; parts that the design does not allow become `reasons`."""
         from sklearn.base import clone
 
         method, selector = METHODS[word], plan.make(word, data)
@@ -172,6 +173,7 @@ class Study:
         return {name: json_value(value) for name, value in entries.items()}
 
     def _tested(self, data: Data, top: int) -> dict[str, Any]:
+        """Return the entries of the permutation test."""
         test = self.test
         assert test is not None
         return {
@@ -189,6 +191,7 @@ class Study:
         }
 
     def _describe_twin(self, data: Data, top: int) -> dict[str, Any]:
+        """Return the entries of the fit with shuffled labels."""
         twin = self.twin
         assert twin is not None
         columns = {"score": twin.shuffled_scores, "true_rank": twin.ranking}
@@ -202,6 +205,7 @@ class Study:
         }
 
     def _stable(self, data: Data, top: int) -> dict[str, Any]:
+        """Return the entries of the subsamples."""
         stability = self.stability
         assert stability is not None
         order = np.argsort(-stability.frequencies, kind="stable")

@@ -30,7 +30,7 @@ class ClumpOptions:
     ] = None
 
     def needs(self, file: Path) -> list[Needs]:
-        """Return what the options need to have an effect."""
+        """Return the conditions under which the options have an effect."""
         is_bed = file.suffix.lower() == ".bed"
         return [
             Needs("clump_kb", self.clump_r2 is not None, "is for clumps: add --clump-r2, such as 0.5"),

@@ -130,6 +130,7 @@ def names(text: str, option: str) -> list[str]:
 
 
 def _converted(method: Method, f: _methods.Flag, value: Any) -> Any:
+    """Return the text of a flag as the method's parameter: a list of names, a number, a pair of sigmas, or the text."""
     if value is not None and f.columns:
         return names(value, flag(f.name))
     if value is None or not f.or_number:

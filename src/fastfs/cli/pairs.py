@@ -93,7 +93,7 @@ class KindOptions:
     ] = None
 
     def needs(self, source: Input) -> list[Needs]:
-        """Return the options that only one kind has a use for."""
+        """Return the conditions under which the options have an effect."""
         if self.kind not in ("correlation", "interaction"):
             raise ValueError(f"--kind must be correlation or interaction; got '{self.kind}'")
         is_interaction = self.kind == "interaction"
@@ -230,7 +230,7 @@ def _require_effects(source: Input, design: DesignOptions, options: PairsOptions
 
 
 def _pair_columns(result: "Found", names: Any, extra_columns: Mapping[str, list[Any]]) -> dict[str, list[Any]]:
-    """Return the pairs as columns of a table, with the columns `own` before the p-values."""
+    """Return the pairs as columns of a table, with `extra_columns` before the p-values."""
     a, b = result.pairs.T.tolist()
     columns = {
         "rank": list(range(1, len(a) + 1)),
@@ -277,6 +277,7 @@ def _conclude(compared: str, result: "Found", data: Data, written: list[str]) ->
 
 
 def _draw_pairs(path: Path, result: Any, data: Data, top: int) -> None:
+    """Draw the strongest pairs into a file, which appears when it is complete."""
     from matplotlib.figure import Figure
 
     from fastfs import pl

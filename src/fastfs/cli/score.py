@@ -375,10 +375,17 @@ def _times(table: io.Table, event: str) -> Any:
 
 
 def _read_weights(table: io.Table, name: str) -> Any:
-    try:
-        return table.annotations[name].astype(np.float64)
-    except ValueError:
-        raise ValueError(f"Column '{name}' of '{table.source}' must hold numbers only: choose another column") from None
+    """Return a column of annotations as float64; an error names the first cell that isn't a number."""
+    weights = []
+    for sample, cell in enumerate(table.annotations[name].tolist()):
+        try:
+            weights.append(float(cell))
+        except (TypeError, ValueError):
+            raise ValueError(
+                f"Column '{name}' of '{table.source}' must hold numbers; got {cell!r} for sample {sample}: fill it in, "
+                "or choose another column"
+            ) from None
+    return np.array(weights)
 
 
 def _check_outputs(source: Input, output: Output) -> None:
@@ -412,6 +419,7 @@ def _words(fact: str) -> str:
 
 
 def _target_columns(method: Method, source: Input, samples: SampleOptions) -> list[str]:
+    """Return the columns of --targets, or none for labels; refuse what the method does not explain."""
     if samples.targets is None:
         if not method.classes:
             raise ValueError(f"--method {method.word} explains numbers: give --targets instead of --label")

@@ -18,6 +18,7 @@ _PAIRS_SHOWN = 10
 
 
 def print_ranking(ranking: Mapping[str, Sequence[Any]], title: str | None = None) -> None:
+    """Print a ranking as a table with a bar for each score."""
     table = _table(ranking, title)
     table.add_column("share of the best score", no_wrap=True)
     console = output()
@@ -30,6 +31,7 @@ def print_ranking(ranking: Mapping[str, Sequence[Any]], title: str | None = None
 
 
 def print_pairs(pairs: Mapping[str, Sequence[Any]], top: int = _PAIRS_SHOWN) -> None:
+    """Print the first pairs as a table."""
     shown = {name: column[:top] for name, column in pairs.items() if not name.startswith("index")}
     table = _table(shown, "the strongest pairs of features")
     for row in zip(*shown.values(), strict=True):

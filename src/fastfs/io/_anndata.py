@@ -37,6 +37,7 @@ def _open_zarr(path: Path, _: ExitStack) -> Any:
 
 
 def _read_anndata(path: Path, wanted: Wanted, kind: str, open_store: Callable[[Path, ExitStack], Any]) -> Content:
+    """Read matrix, names and the wanted columns of obs from an open store; other layers are not read."""
     from anndata.io import read_elem  # first: if other packages are missing, too, it's anndata that the user installs
 
     if wanted.transpose:
@@ -116,6 +117,7 @@ def _join_annotations(obs: Any, common: Any) -> Any:
 
 
 def _read_sample_columns(obs: Any, wanted: Wanted, path: Path) -> dict[str, SampleColumn]:
+    """Return the labels and annotations of obs by name."""
     columns = [str(name) for name in obs.columns]
     if wanted.has_labels and wanted.label is None:
         needed = f"'{path}' needs a label column: choose one of obs with "

@@ -41,6 +41,7 @@ def _parse_number(cell: str, position: int = 0) -> float:
 
 
 def _advice(column: str, cell: str, is_first: bool) -> list[str | Parameter]:
+    """Return how to mend a cell that is not a number: decimal commas, separators of thousands, names."""
     points = "write decimal points, not decimal commas (in R with write.csv, not write.csv2)"
     thousands = "write numbers without commas between thousands"
     cell = cell.strip()

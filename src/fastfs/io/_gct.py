@@ -15,6 +15,7 @@ _MISSING = "-666"
 
 
 def read_gct(path: Path, wanted: Wanted) -> Content:
+    """Read a GCT file of version 1.2 or 1.3: features in rows, annotations of samples above them."""
     require_no_transpose(wanted, path, _KIND)
     with open_text(path, wanted.budget) as file:
         lines = (line.rstrip("\r\n").split("\t") for line in file)

@@ -157,7 +157,9 @@ def features_of(names: Sequence[str], left_out: Collection[str], path: Path, wha
     check_unique([name for name in names if name in left_out], f"{what}s", path)
     keep = [j for j, name in enumerate(names) if name not in left_out]
     if not keep:
-        raise ValueError(f"'{path}' has no feature column: its columns are {some_of(names)}")
+        raise ValueError(
+            f"'{path}' has no {what} left as a feature: all are labels, annotations or ignored ({some_of(names)})"
+        )
     return keep
 
 

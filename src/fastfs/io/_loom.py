@@ -21,6 +21,7 @@ _NAMES, _IDS, _CELLS = ("Gene", "var_names"), ("Accession",), ("CellID", "obs_na
 
 
 def read_loom(path: Path, wanted: Wanted) -> Content:
+    """Read a loom file: features in rows, annotations of samples in col_attrs."""
     require_no_transpose(wanted, path, _KIND)
     held = Held(path, wanted.budget)
     with ExitStack() as stack:

@@ -20,6 +20,7 @@ def as_float(values: np.ndarray, path: Path) -> np.ndarray:
 
 
 def csr(data: np.ndarray, indices: np.ndarray, indptr: np.ndarray, shape: np.ndarray, path: Path) -> Any:
+    """Return the three arrays of a sparse matrix as CSR; raise ValueError if they do not fit together."""
     from scipy.sparse import csr_array
 
     try:

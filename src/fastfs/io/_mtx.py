@@ -18,6 +18,7 @@ _REAL_FIELDS = ("real", "double", "integer", "unsigned-integer")
 
 
 def read_mtx(path: Path, wanted: Wanted) -> Content:
+    """Read a MatrixMarket file, with the names of the files next to it."""
     from scipy.io import mminfo, mmread
     from scipy.sparse import csr_array, issparse
 

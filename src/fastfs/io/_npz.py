@@ -18,6 +18,7 @@ _ZIP_ERRORS = (zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError)
 
 
 def read_npz(path: Path, wanted: Wanted) -> Content:
+    """Read arrays X and y, or the parts of a sparse X, from an NPZ file."""
     if not zipfile.is_zipfile(path):
         raise ValueError(f"'{path}' isn't an NPZ archive: write it with numpy.savez(path, X=X, y=y)")
     try:

@@ -20,6 +20,7 @@ from fastfs.io._layout import Content, Wanted, check_rows, feature_columns, samp
 
 
 def read_parquet(path: Path, wanted: Wanted) -> Content:
+    """Read a Parquet file: samples in rows, or features with transpose."""
     import pyarrow.parquet
 
     try:

@@ -146,7 +146,12 @@ def _find_snps_on_chromosomes(chromosome: np.ndarray, wanted: Wanted, path: Path
     )
     chosen = [name for name, of in present.items() if (not taken or of in taken) and of not in left_out]
     if not chosen:
-        raise ValueError(f"no SNP of '{path}' is left: its chromosomes are {', '.join([*present][:30])}")
+        raise TableError(
+            f"no SNP of '{path}' is left, which has the chromosomes {', '.join([*present][:30])}: choose others with ",
+            Parameter("chromosomes"),
+            " or ",
+            Parameter("not_chromosomes"),
+        )
     return np.flatnonzero(np.isin(chromosome, chosen))
 
 

@@ -39,6 +39,7 @@ _DATES = ("Date", "POSIXct", "POSIXlt", "difftime")
 
 
 def read_rds(path: Path, wanted: Wanted) -> Content:
+    """Read a data frame, a matrix or an experiment of Bioconductor."""
     parsed = _parse_rds(path, wanted.budget)
     if _has(parsed, "assays", "colData"):
         return _read_experiment(path, wanted, parsed)
@@ -173,6 +174,7 @@ def _matrix(parsed: dict[str, Any], what: str) -> tuple[Any, list[str] | None, l
 
 
 def _read_experiment(path: Path, wanted: Wanted, parsed: dict[str, Any]) -> Content:
+    """Read an assay of an experiment, which has features in rows, and columns of its colData."""
     require_no_transpose(wanted, path, "experiment of Bioconductor")
     with damage_of(path, "RDS file"):
         stored = _attribute(parsed, "assays", "data", "listData")
@@ -267,6 +269,7 @@ class _Table(NamedTuple):
 
 
 def _read_table_of_samples(path: Path, wanted: Wanted, table: _Table) -> Content:
+    """Read a table with samples in rows."""
     header = table.with_names()
     if not header:
         raise ValueError(f"'{path}' must be a table with columns; got none")
@@ -282,6 +285,7 @@ def _read_table_of_samples(path: Path, wanted: Wanted, table: _Table) -> Content
 
 
 def _read_features(path: Path, wanted: Wanted, table: _Table) -> Content:
+    """Read a table with features in rows; labels and annotations are rows too."""
     header = table.with_names()
     names_at, keep = sample_columns(header, [], wanted, path)
     names, samples = list(map(str, table.cells(names_at))), [header[j] for j in keep]

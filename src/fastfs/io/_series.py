@@ -16,6 +16,7 @@ _MOST_LISTED = 12
 
 
 def read_series_matrix(path: Path, wanted: Wanted) -> Content:
+    """Read a series matrix of GEO: features in rows, annotations of samples in the lines above the table."""
     require_no_transpose(wanted, path, _KIND)
     with open_text(path, wanted.budget) as file:
         lines = ([_unquoted(cell) for cell in line.rstrip("\r\n").split("\t")] for line in file)

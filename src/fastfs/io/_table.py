@@ -93,7 +93,7 @@ def take_targets(table: Table, names: Sequence[str]) -> Table:
     `table` was read with the first of the names as its label.
     """
     if len(set(names)) < len(names):
-        raise ValueError("A target is given twice")
+        raise ValueError(f"targets must be different columns; got {', '.join(names)}")
     missing = [name for name in names[1:] if name not in table.feature_names]
     if missing:
         raise ValueError(f"'{table.source}' has no column '{missing[0]}' to take as a target")

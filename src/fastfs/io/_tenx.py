@@ -17,6 +17,7 @@ _KIND = "HDF5 file of 10x Genomics"
 
 
 def read_10x(path: Path, wanted: Wanted) -> Content:
+    """Read a feature-barcode matrix of 10x Genomics, with features of the wanted type."""
     require_no_transpose(wanted, path, _KIND)
     require_labels_file(wanted, path)
     held = Held(path, wanted.budget)

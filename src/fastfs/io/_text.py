@@ -108,10 +108,11 @@ def open_table(path: Path, what: str, budget: int | None) -> Iterator[tuple[list
         if len(first) == len(header) + 1:
             # R's write.table leaves the row names out of the header; other programs end each line with a separator.
             header.insert(0 if first[-1] else len(header), "")
-        yield header, _of_equal_length(chain([start], filled), header, path)
+        yield header, _checked_rows(chain([start], filled), header, path)
 
 
-def _of_equal_length(rows: Iterable[tuple[int, list[str]]], header: Sequence[str], path: Path) -> Iterator[list[str]]:
+def _checked_rows(rows: Iterable[tuple[int, list[str]]], header: Sequence[str], path: Path) -> Iterator[list[str]]:
+    """Yield the cells of each row; refuse rows of another length than the header's, and values without a name."""
     # An empty name is allowed for row names in front, and for the empty column behind a final separator.
     unnamed = [j for j, name in enumerate(header) if not name and j > 0]
     for line, row in rows:

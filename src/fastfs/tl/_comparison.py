@@ -106,7 +106,7 @@ def compare_groups(
 
 
 def _warn_of_tests(estimator: str, results: dict[str, dict[str, Any]], ranking: str) -> None:
-    """Warn of groups with few permutations, of rankings that don't depend on labels, and of hidden discoveries."""
+    """Warn of groups with few permutations, with rankings that don't need labels, and with genes that scanpy hides."""
     messages = []
     tests = {group: one["test"] for group, one in results.items()}
     few = {group: test for group, test in tests.items() if test["exact"] and test["resolution"] > SIGNIFICANT}

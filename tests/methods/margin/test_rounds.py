@@ -257,7 +257,11 @@ def test_a_word_for_categorical_features_is_handed_on(wrap):
         ([3, 12], ValueError, "categorical_features must hold column numbers from 0 to 11; got 12$"),
         ([-1], ValueError, "categorical_features must hold column numbers from 0 to 11; got -1$"),
         ([True] * 5, ValueError, "categorical_features as a mask must have 12 values, one per feature; got 5$"),
-        (["gene 3", "gene x"], ValueError, "categorical_features holds 'gene x', which isn't a column name of X$"),
+        (
+            ["gene 3", "gene x"],
+            ValueError,
+            "categorical_features holds 'gene x', which isn't a column name of X: did you mean 'gene 3'\\?$",
+        ),
         ([[1]], ValueError, "categorical_features must be a 1-D mask, or a list of column numbers or names; got 2-D$"),
         ([1.5], TypeError, "categorical_features must hold column numbers or names; got 1.5$"),
     ],
