@@ -885,7 +885,7 @@ def test_projse_with_targets(wine, tmp_path, capsys):
     [
         (["--targets", "f1", "--label", "class"], "--targets is for"),
         (["--targets", ""], "--targets needs names"),
-        (["--targets", "f1,f1"], "twice"),
+        (["--targets", "f1,f1"], "different columns"),
         (["--targets", "f1,f99"], "'f99'"),
         (["--targets", "class"], "must hold numbers"),
         (["--label", "class", "--normalize", "3"], "no option --normalize"),

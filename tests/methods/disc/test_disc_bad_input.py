@@ -189,7 +189,7 @@ def test_graphs_with_a_kernel():
 def test_data_frames_with_other_features():
     names = [f"gene {j}" for j in range(40)]
     one, other = pd.DataFrame(A, columns=names), pd.DataFrame(B, columns=names[::-1])
-    with pytest.raises(ValueError, match="features of the first in the same order; got others in set 1"):
+    with pytest.raises(ValueError, match="features of the first in the same order; got gene 39 in set 1"):
         fastfs.disc([one, other], **HOW)
 
 

@@ -260,7 +260,7 @@ def test_a_word_for_categorical_features_is_handed_on(wrap):
         (
             ["gene 3", "gene x"],
             ValueError,
-            "categorical_features holds 'gene x', which isn't a column name of X: did you mean 'gene 3'\\?$",
+            "categorical_features holds 'gene x', which isn't a column name of X: did you mean 'gene \\d'\\?$",
         ),
         ([[1]], ValueError, "categorical_features must be a 1-D mask, or a list of column numbers or names; got 2-D$"),
         ([1.5], TypeError, "categorical_features must hold column numbers or names; got 1.5$"),
