@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from fastfs._functions.agreement import kernel_alignment as kernel_alignment
     from fastfs._functions.correlation import DifferentialCorrelation as DifferentialCorrelation
     from fastfs._functions.correlation import differential_correlation as differential_correlation
+    from fastfs._functions.direction import Direction as Direction
+    from fastfs._functions.direction import direction as direction
     from fastfs._functions.disc import DiSCResult as DiSCResult
     from fastfs._functions.disc import disc as disc
     from fastfs._functions.disc import nearest_features as nearest_features
@@ -124,6 +126,7 @@ _NAMES = {
     "_functions.correlation": ["differential_correlation", "DifferentialCorrelation"],
     "_functions.interactions": ["interaction_scan", "InteractionScan"],
     "_functions.snps": ["snp_pairs", "SnpPairs", "ld_clumps", "LdClumps"],
+    "_functions.direction": ["direction", "Direction"],
     "_functions.agreement": ["kernel_alignment", "canonical_correlations"],
     "_functions.affinity": ["GramAccumulator", "affinity", "affinity_product"],
     "_inference.permutation": ["permutation_test", "PermutationResult"],

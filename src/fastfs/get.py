@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from fastfs._inputs.entry import named_arguments
 from fastfs._machine.params import some_of
 
@@ -19,7 +21,7 @@ _COLUMNS = ("names", "scores", "z", "logfoldchanges", "pvals", "pvals_adj", "pva
 
 
 @named_arguments
-def df(adata: AnnData, key: str, *, group: str | None = None) -> pd.DataFrame:
+def df(adata: AnnData, key: str, *, group: str | None = None, direction: bool = False) -> pd.DataFrame:
     """Return the genes that a function of :mod:`fastfs.tl` has ranked, with all their p-values.
 
     ``scanpy.get.rank_genes_groups_df`` shows `pvals` and `pvals_adj` alone. Few permutations of many genes can't bring
@@ -33,6 +35,10 @@ def df(adata: AnnData, key: str, *, group: str | None = None) -> pd.DataFrame:
         Their key in `adata.uns`: the name of the function, or `key_added`.
     group : str, optional
         Return this group alone; default: all.
+    direction : bool
+        Add columns by :func:`fastfs.direction`, from the cells of `adata` as they are now: `effects`, Cliff's delta of
+        the group against the rest or the reference (above 0: the gene is high in the group), and `median_differences`.
+        Sorts the cells gene by gene, so it takes longer than some methods.
 
     Returns
     -------
@@ -59,6 +65,8 @@ def df(adata: AnnData, key: str, *, group: str | None = None) -> pd.DataFrame:
     >>> result = fastfs.get.df(adata, "relieff", group="a")
     >>> result["names"][0], result["pvals_adj"][0].round(2).item(), result["pvals_max"][0].item()
     ('3', 0.03, 0.001)
+    >>> fastfs.get.df(adata, "relieff", group="a", direction=True)["effects"][0].round(2).item()
+    0.9
     """
     import pandas as pd
 
@@ -75,8 +83,23 @@ def df(adata: AnnData, key: str, *, group: str | None = None) -> pd.DataFrame:
     tables = []
     for name in groups if group is None else [group]:
         columns = {column: results[column][name] for column in _COLUMNS}
+        columns |= _directions(adata, results["params"], name, columns["names"]) if direction else {}
         tables.append(pd.DataFrame({"group": name, **columns, "label_free": results["label_free"][name][0]}))
     return pd.concat(tables, ignore_index=True)
+
+
+def _directions(adata: AnnData, params: Mapping[str, Any], group: str, genes: Any) -> dict[str, Any]:
+    """Return the directions of genes in a group, compared with the cells that it was compared with."""
+    from fastfs._functions.direction import direction
+    from fastfs._inputs.storage import take_columns
+    from fastfs.tl._adata import CellMatrix, read_grouping
+
+    source = CellMatrix(adata, params["layer"], params["use_raw"], None)
+    cells, labels, _, _ = read_grouping(adata, params["groupby"], None, "rest", drop_unlabelled=True)
+    compared = (params["reference"] == "rest") | np.isin(labels, [group, params["reference"]])
+    X = take_columns(source.estimator_input(cells[compared]), source.names.get_indexer(genes))
+    found = direction(X, labels[compared] == group)
+    return {"effects": found.effects[1], "median_differences": found.median_differences[1]}
 
 
 def _method_of(kept: Any) -> str:

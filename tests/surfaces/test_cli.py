@@ -29,6 +29,7 @@ X = RNG.normal(size=(24, 6))
 Y = np.repeat(["healthy", "sick"], 12)
 X[12:, 1] = X[12:, 0] + 0.1 * RNG.normal(size=12)  # g0 and g1 are tied to each other in the sick only
 NAMES = [f"g{j}" for j in range(6)]
+DIRECTION = ["direction", "effect", "median_difference"]  # the last columns of a ranking
 
 
 AS_A_PROCESS = "import runpy; runpy.run_module('fastfs', run_name='__main__', alter_sys=True)"
@@ -94,7 +95,7 @@ def test_ranking_to_csv_and_plot(table):
     expected = fastfs.manifest_scores(X, Y)
     order = np.argsort(-expected, kind="stable")[:4]
     rows = read_csv(folder / "ranking.csv")
-    assert list(rows[0]) == ["rank", "feature", "index", "score"]
+    assert list(rows[0]) == ["rank", "feature", "index", "score", *DIRECTION]
     assert [row["rank"] for row in rows] == ["1", "2", "3", "4"]
     assert [row["feature"] for row in rows] == [NAMES[j] for j in order]
     assert [int(row["index"]) for row in rows] == order.tolist()
@@ -150,6 +151,8 @@ def test_ranking_to_json_says_how_it_came_about(table, inside):
     assert len(found["ranking"]) == found["n_features"] == 6
     expected = fastfs.manifest_scores(X, Y, sigma=(0.5, 0.75), normalize=2)
     best = found["ranking"][0]
+    direction = fastfs.direction(X[:, [best["index"]]], Y)
+    assert {name: best.pop(name) for name in DIRECTION} == {name: one for name, [one] in direction.columns().items()}
     assert best == {"rank": 1, "feature": NAMES[best["index"]], "index": best["index"], "score": best["score"]}
     assert best["index"] == expected.argmax()
     np.testing.assert_allclose(best["score"], expected.max(), rtol=1e-9)
@@ -233,7 +236,7 @@ def test_ranking_to_parquet(table, inside):
     finished = inside(*SCORE, "--ignore", "g5", "--out", "r.parquet", cwd=table.parent)
     assert finished.returncode == 0, finished.stderr
     found = pyarrow.parquet.read_table(table.parent / "r.parquet")
-    assert found.column_names == ["rank", "feature", "index", "score"]
+    assert found.column_names == ["rank", "feature", "index", "score", *DIRECTION]
     scores = fastfs.manifest_scores(X[:, :5], Y)
     np.testing.assert_allclose(found["score"].to_numpy(), np.sort(scores)[::-1], rtol=1e-9)
     about = json.loads(found.schema.metadata[b"fastfs"])
@@ -315,11 +318,13 @@ def test_scores_of_each_class_in_files(three_classes, score_stub):
             f"wrote 6 features to {name}."
         )
     rows = read_csv(three_classes.parent / "r.csv")
-    assert list(rows[0]) == ["rank", "feature", "index", "score", "score_1", "score_3", "score_20"]
+    assert list(rows[0]) == ["rank", "feature", "index", "score", "score_1", "score_3", "score_20", *DIRECTION]
     assert [row["feature"] for row in rows] == ["g2", "g1", "g3", "g0", "g4", "g5"]
     assert [float(row["score_20"]) for row in rows] == [6, 1, 5, 2, 4, 3]
     found = json.loads((three_classes.parent / "r.json").read_text())
     assert (found["accuracy"], found["accuracy_reason"]) == ("low_rank", "there are 6 of them")
+    assert found["ranking"][0].pop("direction").startswith(("high in ", "low in "))
+    del found["ranking"][0]["effect"], found["ranking"][0]["median_difference"]
     assert found["ranking"][0] == {"rank": 1, "feature": "g2", "index": 2, "score": 5.0, "score_1": 4.0, "score_3": 5.0,
                                    "score_20": 6.0}  # fmt: skip
     table = pyarrow.parquet.read_table(three_classes.parent / "r.parquet")
@@ -343,12 +348,12 @@ def test_highest_class_on_the_terminal(three_classes, score_stub):
 def test_scores_of_each_of_two_classes_are_not_shown(three_classes, score_stub):
     finished = score_stub(three_classes, "--classes", "1,20", "--out", "r.csv")
     assert finished.returncode == 0, finished.stderr
-    assert list(read_csv(three_classes.parent / "r.csv")[0]) == ["rank", "feature", "index", "score"]
+    assert list(read_csv(three_classes.parent / "r.csv")[0]) == ["rank", "feature", "index", "score", *DIRECTION]
 
 
 def test_many_classes_are_summed_up(tmp_path, score_stub):
-    file = write_text(tmp_path / "cells.csv", y=[f"c{i:02}" for i in range(24)])
-    assert "c08: 1, c09: 1, and 14 classes more) in" in score_stub(file).stderr
+    file = write_text(tmp_path / "cells.csv", y=[f"c{i // 2:02}" for i in range(24)])
+    assert "c08: 2, c09: 2, and 2 classes more) in" in score_stub(file).stderr
 
 
 def test_types_that_an_option_gives(three_classes, score_stub):
@@ -1061,13 +1066,13 @@ def test_pvalues_on_the_terminal(trial, tmp_path, capsys):
     arguments += [part for name in list(table)[6:-1] for part in ("--ignore", name)]
     assert fastfs.cli.run([*arguments, "--method", "multisurf", "--turf", "1"]) == 0
     shown = capsys.readouterr().out.splitlines()
-    assert [name.strip() for name in re.split("[┃|]", shown[1])[5:-2]] == ["pvalue_max"]
+    assert [name.strip() for name in re.split("[┃|]", shown[1])[5:-2]] == ["pvalue_max", "direction"]
     assert "0.05" in shown[3]
     assert (
         fastfs.cli.run([*arguments, "--method", "multisurf", "--rank-by", "z", "--plot", str(tmp_path / "z.svg")]) == 0
     )
     shown = capsys.readouterr().out.splitlines()
-    assert [name.strip() for name in re.split("[┃|]", shown[1])[5:-2]] == ["z", "pvalue_max"]
+    assert [name.strip() for name in re.split("[┃|]", shown[1])[5:-2]] == ["z", "pvalue_max", "direction"]
     z = [float(re.split("[│|]", line)[5]) for line in shown[3:9]]
     assert z == sorted(z, reverse=True)
     assert (tmp_path / "z.svg").stat().st_size > 0
@@ -1314,7 +1319,7 @@ def test_turf_and_vls(wine, tmp_path, capsys, kind):
 
     best = np.argsort(model.ranking_)[: 4 if "4" in options else 13]
     rows, found = read_csv(tmp_path / "r.csv"), json.loads((tmp_path / "r.json").read_text())
-    columns = ["rank", "feature", "index", "score"] + ["removed_at"] * ("--turf" in options)
+    columns = ["rank", "feature", "index", "score"] + ["removed_at"] * ("--turf" in options) + DIRECTION
     assert list(rows[0]) == list(found["ranking"][0]) == columns
     for ranking in (rows, found["ranking"]):
         assert [int(row["index"]) for row in ranking] == best.tolist()

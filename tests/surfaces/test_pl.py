@@ -520,3 +520,14 @@ def test_pairs_keep_the_names_of_a_table():
     ax = pl.differential_correlation(found, top=1, ax=Figure().add_subplot())
     assert ax.get_yticklabels()[0].get_text() == "CD4, NKG7"
     assert fastfs.differential_correlation(frame.to_numpy(), y, n_permutations=19).feature_names is None
+
+
+def test_ranking_says_directions():
+    X = np.random.default_rng(0).normal(size=(40, 5))
+    y = np.repeat(["case", "control"], 20)
+    X[:20, 1] += 3
+    X[20:, 2] += 3
+    ax = pl.ranking([0.1, 0.9, 0.5, 0, 0], top=2, direction=fastfs.direction(X, y), ax=Figure().add_subplot())
+    assert [label.get_text() for label in ax.get_yticklabels()] == ["1  x1 (high in case)", "2  x2 (high in control)"]
+    with pytest.raises(ValueError, match="direction must be that of the 4 features"):
+        pl.ranking([0.1, 0.9, 0.5, 0], direction=fastfs.direction(X, y), ax=Figure().add_subplot())

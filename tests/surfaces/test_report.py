@@ -217,7 +217,12 @@ def test_arrays_and_files_give_the_same_numbers(folder, numbers):
         ours = json.loads(json.dumps(found.numbers[name]).replace('"column": "blocks"', '"column": "batch"'))
         assert ours == numbers[name], name
     assert found.numbers["command"].startswith("fastfs.report(X, y, methods=['multisurf', ")
-    assert list(found.table)[:3] == ["feature", "index", "multisurf_rank"]
+    directions = fastfs.direction(X, Y).columns()
+    assert list(found.table)[:6] == ["feature", "index", *directions, "multisurf_rank"]
+    for name, values in directions.items():
+        assert found.table[name] == values
+        ranking = found.numbers["methods"][0]["ranking"]
+        assert [row[name] for row in ranking] == [values[row["index"]] for row in ranking]
 
 
 def test_sparse_and_genotypes_are_described_as_dense_ones():
@@ -347,6 +352,8 @@ def test_page_shows_the_numbers_of_json(page, numbers):
             "rank",
             "feature",
             "score",
+            "direction",
+            "effect",
             "z",
             "pvalue_max",
             "pvalue_adjusted",

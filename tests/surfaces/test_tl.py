@@ -1259,3 +1259,21 @@ def test_auto_selects_under_the_design():
     assert adata.uns["relieff"]["permutations"]["design"].str.contains("groups").all()  # donors moved
     with pytest.raises(ValueError, match="'auto' needs permutations"):
         tl.relieff(adata, "state", n_features_to_select="auto")
+
+
+@pytest.mark.parametrize("reference", ["rest", "beta"])
+@pytest.mark.parametrize("make", [np.asarray, csr_matrix])
+def test_direction_of_genes(reference, make):
+    adata = cells(make=make)
+    tl.relieff(adata, "state", reference=reference)
+    found = fastfs.get.df(adata, "relieff", group="gamma", direction=True)
+    state = adata.obs["state"].to_numpy()
+    kept = np.ones(60, dtype=bool) if reference == "rest" else state != "alpha"
+    X, ours = cells().X[kept], state[kept] == "gamma"
+    for gene, effect, difference in zip(found["names"], found["effects"], found["median_differences"], strict=True):
+        values = X[:, int(gene.removeprefix("gene"))].astype(float)
+        assert effect == pytest.approx(np.sign(values[ours][:, None] - values[~ours]).mean(), abs=1e-12)
+        assert difference == np.median(values[ours]) - np.median(values[~ours])
+    assert found["names"][0] == "gene2"
+    assert found["effects"][0] > 0.5
+    assert "effects" not in fastfs.get.df(adata, "relieff")

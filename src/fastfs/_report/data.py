@@ -4,12 +4,14 @@ import hashlib
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from fastfs import io
+from fastfs._functions.direction import direction
 from fastfs._inputs.design import Design, design_of
 from fastfs._inputs.labels import encode_labels, require_classes, require_few_classes
 from fastfs._inputs.matrix import as_matrix, column_names
@@ -117,6 +119,11 @@ class Data:
     def for_stability(self) -> dict[str, Any]:
         """Return the part of the design that subsamples follow."""
         return {name: values for name, values in self.design.items() if name != "covariates"}
+
+    @cached_property
+    def directions(self) -> dict[str, Any]:
+        """Return columns with the direction of each feature."""
+        return {name: np.array(values) for name, values in direction(self.X, self.y).columns().items()}
 
     def card(self) -> dict[str, Any]:
         """Describe the data for the page and for JSON."""

@@ -36,7 +36,8 @@ class Report:
         ``shuffled_twin``, ``stability``, ``sensitivity``, ``findings`` and ``warnings``), ``agreement``, ``text`` and
         ``references``.
     table : dict of str to list
-        Columns with one value per feature, as in the CSV file: ranks, scores, p-values and frequencies by each method.
+        Columns with one value per feature, as in the CSV file: its direction, and ranks, scores, p-values and
+        frequencies by each method.
     html : str
         The page, which needs no other file and no network.
 
@@ -237,6 +238,7 @@ def _make(data: Data, plan: Plan, arguments: dict[str, Any], say: Progress) -> R
     figures: dict[str, Any] = {study.word: drawer.draw_study(study, data.names, plan.top) for study in studies}
     figures["consensus"] = drawer.consensus(studies, data.names, plan.top)
     table: dict[str, list[Any]] = {"feature": data.names, "index": list(range(len(data.names)))}
+    table |= {name: values.tolist() for name, values in data.directions.items()}
     for study in studies:
         table |= {f"{study.word}_{name}": values.tolist() for name, values in study.feature_columns().items()}
     return Report(numbers, table, io.printable(page(numbers, figures)))

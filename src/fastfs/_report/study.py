@@ -158,7 +158,7 @@ class Study:
             "picture": None if self.method.picture is None else self.method.picture.title,
             "parameters": json_value(parameters),
             "form": _findings.form(selector) | _findings.rules(selector),
-            "ranking": _best_rows(columns, selector.ranking_, data.names, top),
+            "ranking": _best_rows(columns | data.directions, selector.ranking_, data.names, top),
             "sha256": {name: digest(values) for name, values in columns.items()},
         }
         for what, make in (

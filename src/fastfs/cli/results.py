@@ -5,8 +5,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from fastfs._functions.direction import direction
+from fastfs._inputs.source import as_stream
+from fastfs._inputs.storage import take_columns
 from fastfs._types import Integers
 from fastfs.cli.permutation import Test
+from fastfs.io import Table
 
 if TYPE_CHECKING:
     from fastfs import LdClumps
@@ -24,10 +28,14 @@ def ranking(
     top: int,
     test: Test | None = None,
     clumps: "LdClumps | None" = None,
+    data: Table | None = None,
     *,
     to_read: bool = False,
 ) -> dict[str, list[Any]]:
-    """Return the best features as columns; `to_read` sums up the columns of single classes for the terminal."""
+    """Return the best features as columns, with their directions in the data.
+
+    `to_read` sums up the columns of single classes and of directions for the terminal.
+    """
     ranks = ranks_of(selector, test)
     order = np.argsort(ranks) if clumps is None else clumps.leads
     places = np.arange(len(order))
@@ -57,9 +65,21 @@ def ranking(
     if hasattr(selector, "removed_at_") and not to_read:
         columns["removed_at"] = selector.removed_at_[order].tolist()
     class_scores = getattr(selector, "class_scores_", None)
-    if class_scores is None or len(selector.classes_) <= 2:
-        return columns
-    names = [str(name) for name in selector.classes_]
-    if to_read:
-        return columns | {"highest in": [names[k] for k in class_scores[:, order].argmax(axis=0)]}
-    return columns | {f"score_{name}": row.tolist() for name, row in zip(names, class_scores[:, order], strict=True)}
+    if class_scores is not None and len(selector.classes_) > 2:
+        names = [str(name) for name in selector.classes_]
+        if to_read:
+            columns["highest in"] = [names[k] for k in class_scores[:, order].argmax(axis=0)]
+        else:
+            columns |= {f"score_{name}": row.tolist() for name, row in zip(names, class_scores[:, order], strict=True)}
+    directions = _directions(data, order)
+    return columns | ({"direction": directions["direction"]} if to_read and directions else directions)
+
+
+def _directions(data: Table | None, order: Integers) -> dict[str, list[Any]]:
+    """Return the directions of some features as columns, if the table is in memory and has one target without times."""
+    if data is None or not len(order) or as_stream(data.X) is not None:
+        return {}
+    if data.y.dtype.names or (data.y.ndim == 2 and data.y.shape[1] > 1):
+        return {}
+    columns = direction(take_columns(data.X, order), data.y).columns()
+    return columns | {name: [None if v != v else v for v in columns[name]] for name in ("effect", "median_difference")}

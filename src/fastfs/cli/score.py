@@ -494,11 +494,11 @@ def _write_ranking(
     pairs = _findings.pairs(selector, names)
     written = []
     if output.out is None:
-        print_ranking(results.ranking(selector, names, most, test, clumps, to_read=True))
+        print_ranking(results.ranking(selector, names, most, test, clumps, data.table, to_read=True))
         if pairs and output.pairs is None:
             print_pairs(pairs)
     else:
-        ranking = results.ranking(selector, names, most, test, clumps)
+        ranking = results.ranking(selector, names, most, test, clumps, data.table)
         io.write_ranking(output.out, ranking, about | _findings.findings(method, selector, names))
         written.append(f"{len(ranking['rank'])} features to {output.out}")
     if output.pairs is not None:

@@ -42,7 +42,7 @@ def print_pairs(pairs: Mapping[str, Sequence[Any]], top: int = _PAIRS_SHOWN) -> 
 def _table(columns: Iterable[str], title: str | None) -> Table:
     table = Table(title=title, title_justify="left", title_style="bold")
     for name in columns:
-        is_text = name.startswith("feature") or name == "highest in"
+        is_text = name.startswith("feature") or name in ("highest in", "direction")
         table.add_column(name, justify="left" if is_text else "right", overflow="fold")
     return table
 

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from fastfs._files.paths import on_one_line
+from fastfs._functions.direction import Direction
 from fastfs._inputs.entry import named_arguments
 from fastfs.pl._drawing import (
     BAR,
@@ -18,6 +20,7 @@ from fastfs.pl._drawing import (
     check_names,
     check_top,
     decimals_of,
+    middle_cut,
     names_of,
     names_of_fit,
     scores_of,
@@ -34,6 +37,7 @@ def ranking(
     top: int = 20,
     ranks: ArrayLike | None = None,
     n_selected: int | None = None,
+    direction: Direction | None = None,
     ax: Axes | None = None,
     title: str | None = None,
 ) -> Axes:
@@ -52,6 +56,8 @@ def ranking(
         1 is best. Needed only if the order differs from that of the scores, as ``ranking_`` of :class:`fastfs.ProjSe`.
     n_selected : int, optional
         Bars of later ranks are pale.
+    direction : Direction, optional
+        Of all features, from :func:`fastfs.direction`: names say in which class they are high or low.
     ax : matplotlib.axes.Axes, optional
         Where to draw; by default a new pyplot figure, as high as the bars need.
     title : str, optional
@@ -61,8 +67,8 @@ def ranking(
     Raises
     ------
     ValueError
-        `scores` is not one-dimensional or empty, or `feature_names` or `ranks` has another length, or `top` is less
-        than 1.
+        `scores` is not one-dimensional or empty, or `feature_names`, `ranks` or `direction` has another length, or
+        `top` is less than 1.
 
     Examples
     --------
@@ -82,6 +88,9 @@ def ranking(
     check_top(top)
     if ranks is not None and np.shape(ranks) != scores.shape:
         raise ValueError(f"ranks must have one rank for each of the {scores.size} scores; got shape {np.shape(ranks)}")
+    words = [""] * scores.size if direction is None else direction.describe()
+    if len(words) != scores.size:
+        raise ValueError(f"direction must be that of the {scores.size} features; got one of {len(words)}")
     order = np.argsort(-scores if ranks is None else np.asarray(ranks), kind="stable")[:top]
     best = scores[order].max()
     names = names_of(order, feature_names)
@@ -90,7 +99,8 @@ def ranking(
 
     colours = [BAR if n_selected is None or place < n_selected else PALE for place in range(n_bars)]
     decimals = decimals_of(best)
-    numbered = [f"{rank}  {name}" for rank, name in enumerate(names, start=1)]
+    said = [f" ({middle_cut(on_one_line(words[j]))})" if words[j] else "" for j in order]
+    numbered = [f"{rank}  {name}{word}" for rank, (name, word) in enumerate(zip(names, said, strict=True), start=1)]
     bars(ax, scores[order], numbered, colours, decimals, margin=0.12)
     median = float(np.median(scores))
     ax.axvline(median, color="black", linestyle=(0, (4, 3)), linewidth=1, zorder=3)
