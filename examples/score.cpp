@@ -43,9 +43,11 @@ int main(int argc, char** argv) try {
         fastfs::bytes_needed([&](const fastfs::run& how) { fastfs::projse(X, labels.data(), 2, options, how); });
     std::fprintf(stderr, "ProjSe will take %.1f MB at most\n", static_cast<double>(bytes) / 1e6);
 
-    const auto result = fastfs::projse(X, labels.data(), 2, options);
-    for (const auto feature : result.selected) std::fprintf(stderr, "selected %lld\n", static_cast<long long>(feature));
-    for (const double score : result.scores) std::printf("%.17g\n", score);
+    const auto fitted = fastfs::projse(X, labels.data(), 2, options);
+    for (std::int64_t k = 0; k < fitted->n_selected; ++k) {
+        std::fprintf(stderr, "selected %lld\n", static_cast<long long>(fitted->selected[k]));
+    }
+    for (std::int64_t j = 0; j < X.n_cols(); ++j) std::printf("%.17g\n", fitted->scores[j]);
     return 0;
 } catch (const std::exception& error) {  // what fastfs throws says what was expected, what came, and what to do
     std::fprintf(stderr, "%s\n", error.what());

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <string>
+#include <utility>
 
 #include "arrays.hpp"
 #include "options.hpp"
@@ -12,17 +13,19 @@ namespace {
 
 using Doubles = py::array_t<double, py::array::c_style>;
 
-py::dict to_dict(const fastfs::projse_result& r) {
+py::dict to_dict(fastfs::fitted<fastfs::projse_result>&& fitted, std::int64_t n_candidates) {
+    const Views view(std::move(fitted));
+    const fastfs::projse_result& r = **view;
     py::dict result;
-    result["scores"] = to_array(r.scores);
-    result["selected"] = to_array(r.selected);
-    result["selection_scores"] = to_array(r.selection_scores);
-    result["gaps"] = to_array(r.gaps);
-    result["captured"] = to_array(r.captured);
-    result["explained"] = r.explained.empty() ? py::object(py::none()) : to_array(r.explained);
+    result["scores"] = view(r.scores, {n_candidates});
+    result["selected"] = view(r.selected, {r.n_selected});
+    result["selection_scores"] = view(r.selection_scores, {r.n_selected});
+    result["gaps"] = view(r.gaps, {r.n_selected});
+    result["captured"] = view(r.captured, {r.n_selected});
+    result["explained"] = view(r.explained, {r.n_selected});
     result["rank"] = r.rank;
     result["sigma"] = r.sigma;
-    result["center"] = r.centered;
+    result["center"] = r.center != 0;
     return result;
 }
 
@@ -33,18 +36,21 @@ fastfs::projse_options to_projse_options(const py::dict& given) {
 py::dict projse(const py::object& X_, const py::object& Y_, const py::object& labels_, std::int64_t n_classes,
                 const py::dict& options_, const py::object& run_) {
     const Matrix X(X_);
+    const std::int64_t n_candidates = X.view.n_cols();
     const auto options = to_projse_options(options_);
     Call call(run_);
     if (!labels_.is_none()) {
         const auto* labels = labels_of(labels_, X.view.n_rows());
         return to_dict(
-            call([&](const fastfs::run& run) { return fastfs::projse(X.view, labels, n_classes, options, run); }));
+            call([&](const fastfs::run& run) { return fastfs::projse(X.view, labels, n_classes, options, run); }),
+            n_candidates);
     }
     if (!Y_.is_none()) {
         const Matrix Y(Y_);
-        return to_dict(call([&](const fastfs::run& run) { return fastfs::projse(X.view, Y.view, options, run); }));
+        return to_dict(call([&](const fastfs::run& run) { return fastfs::projse(X.view, Y.view, options, run); }),
+                       n_candidates);
     }
-    return to_dict(call([&](const fastfs::run& run) { return fastfs::projse(X.view, options, run); }));
+    return to_dict(call([&](const fastfs::run& run) { return fastfs::projse(X.view, options, run); }), n_candidates);
 }
 
 py::dict projse_kernels(const Doubles& K_YY, const Doubles& K_YX, const Doubles& K_XX, const py::dict& options_,
@@ -58,7 +64,7 @@ py::dict projse_kernels(const Doubles& K_YY, const Doubles& K_YX, const Doubles&
     const auto options = to_projse_options(options_);
     Call call(run_);
     return to_dict(
-        call([&](const fastfs::run& run) { return fastfs::projse_kernels(n_y, n_x, yy, yx, xx, options, run); }));
+        call([&](const fastfs::run& run) { return fastfs::projse_kernels(n_y, n_x, yy, yx, xx, options, run); }), n_x);
 }
 
 py::array_t<double> label_scores(const py::object& X_, const py::array_t<std::int64_t, py::array::c_style>& labels,
@@ -100,13 +106,15 @@ struct ProjseStream : Stream {
     // classes: of each group of rows, or -1; None if there are no groups.
     py::dict finish(const py::dict& options_, const py::object& run_, const py::object& classes_) const {
         const auto options = to_projse_options(options_);
-        const py::ssize_t n_groups = stream.state().n_groups;
+        const fastfs::stream_state state = stream.state();
+        const py::ssize_t n_groups = state.n_groups;
         const auto* classes = data_or_null<std::int64_t>(classes_, "classes", {n_groups});
         const std::int64_t n_classes = classes ? *std::max_element(classes, classes + n_groups) + 1 : 0;
         Call call(run_);
         return to_dict(call([&](const fastfs::run& run) {
-            return fastfs::projse_stream_finish(stream, options, run, classes, n_classes);
-        }));
+                           return fastfs::projse_stream_finish(stream, options, run, classes, n_classes);
+                       }),
+                       options.from_y ? state.n_y : state.n_cols);
     }
 };
 

@@ -11,6 +11,7 @@
 #include "capi/abi.hpp"
 #include "capi/checks.hpp"
 #include "capi/fields.hpp"
+#include "capi/fitted.hpp"
 #include "capi/stream.hpp"
 #include "projse/projse.hpp"
 #include "support/errors.hpp"
@@ -28,22 +29,10 @@ fastfs_projse_options read_projse_options(const fastfs_projse_options* given) {
 
 // Lets choose(result) fill the result of a choice among n_candidates features.
 template <class F>
-void fill_projse(fastfs_projse_result* given, const fastfs_projse_options& o, std::int64_t n_candidates, const Run& run,
-                 F&& choose) {
+void fill_projse(const Run& run, fastfs_projse_result* result, fastfs_fitted** fitted, const fastfs_projse_options& o,
+                 std::int64_t n_candidates, F&& choose) {
     require(o.n_select <= n_candidates, "n_select must be at most the ", n_candidates, " candidates; got ", o.n_select);
-    require_output(run, given, "result");
-    fill(given, FASTFS_PROJSE_RESULT_INIT, "result", [&](fastfs_projse_result& r) {
-        require_output(run, r.scores, "scores of the result");
-        require_output(run, r.selected, "selected of the result");
-        require_output(run, r.selection_scores, "selection_scores of the result");
-        require_output(run, r.gaps, "gaps of the result");
-        require_output(run, r.captured, "captured of the result");
-        r.n_selected = 0;
-        r.center = 0;
-        r.rank = 0;
-        r.sigma = 0;
-        choose(r);
-    });
+    fill_fitted(run, result, FASTFS_PROJSE_RESULT_INIT, fitted, choose);
 }
 
 // Checks that at most one of Y and labels is given, and that it has the rows of X.
@@ -174,8 +163,8 @@ void require_classes(const std::int64_t* classes, std::int64_t n_groups, std::in
 extern "C" {
 
 fastfs_status fastfs_projse(const fastfs_matrix* X_, const fastfs_matrix* Y_, const int64_t* labels, int64_t n_classes,
-                            const fastfs_projse_options* options, const fastfs_run* run_,
-                            fastfs_projse_result* result) {
+                            const fastfs_projse_options* options, const fastfs_run* run_, fastfs_projse_result* result,
+                            fastfs_fitted** fitted) {
     return guarded([&] {
         const Matrix X = read_matrix(X_);
         if (labels) require_size(n_classes, 1, "n_classes");
@@ -185,14 +174,14 @@ fastfs_status fastfs_projse(const fastfs_matrix* X_, const fastfs_matrix* Y_, co
         const auto o = read_projse_options(options);
         require(!o.from_y, "from_y must be 0: to choose among the columns of Y, exchange X and Y");
         Run run = read_run(run_);
-        fill_projse(result, o, X.n_cols(), run,
-                    [&](fastfs_projse_result& r) { projse({X, Y ? &*Y : nullptr, labels}, n_classes, o, run, r); });
+        fill_projse(run, result, fitted, o, X.n_cols(),
+                    [&](auto& r) { projse({X, Y ? &*Y : nullptr, labels}, n_classes, o, run, r); });
     });
 }
 
 fastfs_status fastfs_projse_kernels(int64_t n_y, int64_t n_x, const double* K_YY, const double* K_YX,
                                     const double* K_XX, const fastfs_projse_options* options, const fastfs_run* run_,
-                                    fastfs_projse_result* result) {
+                                    fastfs_projse_result* result, fastfs_fitted** fitted) {
     return guarded([&] {
         require_size(n_y, 1, "n_y");
         require_size(n_x, 1, "n_x");
@@ -202,8 +191,8 @@ fastfs_status fastfs_projse_kernels(int64_t n_y, int64_t n_x, const double* K_YY
         const auto o = read_projse_options(options);
         require(!o.from_y, "from_y must be 0: exchange the kernels instead");
         Run run = read_run(run_);
-        fill_projse(result, o, n_x, run,
-                    [&](fastfs_projse_result& r) { projse_kernels(n_y, n_x, K_YY, K_YX, K_XX, o, run, r); });
+        fill_projse(run, result, fitted, o, n_x,
+                    [&](auto& r) { projse_kernels(n_y, n_x, K_YY, K_YX, K_XX, o, run, r); });
     });
 }
 
@@ -246,7 +235,7 @@ fastfs_status fastfs_projse_stream_new(int64_t n_y, int64_t n_x, int32_t views, 
 
 fastfs_status fastfs_projse_stream_finish(const fastfs_stream* stream, const int64_t* classes, int64_t n_classes,
                                           const fastfs_projse_options* options, const fastfs_run* run_,
-                                          fastfs_projse_result* result) {
+                                          fastfs_projse_result* result, fastfs_fitted** fitted) {
     return guarded([&] {
         const UseStream<ProjseBlocks> use(stream, "stream");
         const auto o = read_projse_options(options);
@@ -254,15 +243,14 @@ fastfs_status fastfs_projse_stream_finish(const fastfs_stream* stream, const int
         const std::int64_t n_candidates = o.from_y ? use->n_y() : use->n_cols();
         if (!use->has_groups()) {
             require(!classes, "classes must be null: this stream has no groups of rows");
-            fill_projse(result, o, n_candidates, run,
-                        [&](fastfs_projse_result& chosen) { projse_select(use->sums(), o, run, chosen); });
+            fill_projse(run, result, fitted, o, n_candidates,
+                        [&](auto& chosen) { projse_select(use->sums(), o, run, chosen); });
             return;
         }
         require_classes(classes, use->n_y(), n_classes);
         const ProjseSums sums = use->sums_of(classes, n_classes, run);
-        fill_projse(result, o, n_candidates, run, [&](fastfs_projse_result& chosen) {
-            projse_select(sums, o, run, chosen, use->memory_of(n_classes));
-        });
+        fill_projse(run, result, fitted, o, n_candidates,
+                    [&](auto& chosen) { projse_select(sums, o, run, chosen, use->memory_of(n_classes)); });
     });
 }
 

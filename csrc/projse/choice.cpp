@@ -34,8 +34,17 @@ double sum_of(const std::vector<double>& scores) {
     return total;
 }
 
+// Makes the arrays of the result, for n choices.
+void set_arrays(Owned<fastfs_projse_result>& result, const std::vector<double>& scores, std::int64_t n) {
+    result.set(result.scores, scores);
+    result.set_zeros(result.selected, n);
+    result.set_zeros(result.selection_scores, n);
+    result.set_zeros(result.gaps, n);
+    result.set_zeros(result.captured, n);
+}
+
 // Tells whether this was the first choice, and a tie.
-bool keep_choice(fastfs_projse_result& result, std::int64_t j, double score, double rival, double first) {
+bool keep_choice(Owned<fastfs_projse_result>& result, std::int64_t j, double score, double rival, double first) {
     const std::int64_t t = result.n_selected++;
     result.selected[t] = j;
     result.selection_scores[t] = score;
@@ -82,7 +91,7 @@ class Projection {
     }
 
     // Chooses until no score is left, or only scores below `eps` of the first. Tells whether the first choice is a tie.
-    bool choose_columns(double eps, fastfs_projse_result& result) {
+    bool choose_columns(double eps, Owned<fastfs_projse_result>& result) {
         const double total = sum_of(c_);
         bool is_tie = false;
         double first = 0;
@@ -262,7 +271,8 @@ void warn_of_dependent_targets(const fastfs_projse_options& o, std::int64_t rank
 
 void select_by_projection(std::int64_t n_t, std::int64_t n_s, Buffer<double>& K, const KernelTile& kernel_tile,
                           const fastfs_projse_options& o, std::int64_t largest_rank,
-                          const std::function<CandidateKernel()>& candidates, Run& run, fastfs_projse_result& result) {
+                          const std::function<CandidateKernel()>& candidates, Run& run,
+                          Owned<fastfs_projse_result>& result) {
     double largest = 0;
     for (std::int64_t j = 0; j < n_t; ++j) {
         largest = std::max(largest, K[j * n_t + j]);
@@ -319,7 +329,6 @@ void select_by_projection(std::int64_t n_t, std::int64_t n_s, Buffer<double>& K,
                     " with the targets: scale the columns, or normalize"});
         }
         best = std::max(best, scores[at(j)]);
-        result.scores[j] = scores[at(j)];
     }
     if (o.normalize && best < kTinyScore) {
         const bool has_sigma = o.kernel == FASTFS_RBF || o.custom;
@@ -330,28 +339,29 @@ void select_by_projection(std::int64_t n_t, std::int64_t n_s, Buffer<double>& K,
 
     run.step("choice", 1.0);
     const std::int64_t n_within = std::min(o.n_select, r);
+    set_arrays(result, scores, o.beyond == FASTFS_PROJSE_RESIDUAL ? o.n_select : n_within);
     const bool is_tie = Projection(R.data(), r, n_s, std::move(scores), n_within, run).choose_columns(0, result);
     if (o.beyond == FASTFS_PROJSE_RESIDUAL) select_by_residual(R.data(), r, candidates(), o.n_select, run, result);
     warn_of_choice(o, result, true, is_tie && !spans_all);
 }
 
 void select_among_columns(const double* R, std::int64_t m, std::int64_t n, std::vector<double> c,
-                          const fastfs_projse_options& o, Run& run, fastfs_projse_result& result) {
+                          const fastfs_projse_options& o, Run& run, Owned<fastfs_projse_result>& result) {
     run.step("choice", 1.0);
-    std::copy(c.begin(), c.end(), result.scores);
     const std::int64_t n_select = std::min(o.n_select, n);
+    set_arrays(result, c, n_select);
     const bool is_tie = Projection(R, m, n, std::move(c), std::min(n_select, m), run).choose_columns(o.eps, result);
     result.rank = result.n_selected < n_select || n_select == n ? result.n_selected : -1;
     warn_of_choice(o, result, false, is_tie);
 }
 
 void select_by_cholesky(CandidateKernel kernel, const fastfs_projse_options& o, Run& run,
-                        fastfs_projse_result& result) {
+                        Owned<fastfs_projse_result>& result) {
     run.step("choice", 1.0);
     Numbers& c = kernel.diagonal;
     const auto n = static_cast<std::int64_t>(c.size());
     const std::int64_t n_select = std::min(o.n_select, n);
-    std::copy(c.begin(), c.end(), result.scores);
+    set_arrays(result, c, n_select);
     const double total = sum_of(c);
     double captured = 0, first = 0;
     bool is_tie = false;

@@ -9,6 +9,7 @@
 #include "projse/residual.hpp"
 #include "support/buffer.hpp"
 #include "support/index.hpp"
+#include "support/owned.hpp"
 #include "support/run.hpp"
 
 namespace fastfs::core {
@@ -32,15 +33,17 @@ void warn_of_dependent_targets(const fastfs_projse_options& o, std::int64_t rank
 // 0. candidates: makes the kernel between candidates, if the choice goes beyond the span of the targets.
 void select_by_projection(std::int64_t n_t, std::int64_t n_s, Buffer<double>& K, const KernelTile& kernel_tile,
                           const fastfs_projse_options& o, std::int64_t largest_rank,
-                          const std::function<CandidateKernel()>& candidates, Run& run, fastfs_projse_result& result);
+                          const std::function<CandidateKernel()>& candidates, Run& run,
+                          Owned<fastfs_projse_result>& result);
 
 // Chooses if the candidates are the targets, too, and K = R'R for the columns of R (m x n, column-major). c is the
 // diagonal of K; a score is the square of the column's part that the chosen columns don't span.
 void select_among_columns(const double* R, std::int64_t m, std::int64_t n, std::vector<double> c,
-                          const fastfs_projse_options& o, Run& run, fastfs_projse_result& result);
+                          const fastfs_projse_options& o, Run& run, Owned<fastfs_projse_result>& result);
 
 // Chooses if the candidates are the targets, too, from columns of any K = K_XX, one per step: scores are the diagonal
 // of its Schur complement, so this is Cholesky with pivots.
-void select_by_cholesky(CandidateKernel kernel, const fastfs_projse_options& o, Run& run, fastfs_projse_result& result);
+void select_by_cholesky(CandidateKernel kernel, const fastfs_projse_options& o, Run& run,
+                        Owned<fastfs_projse_result>& result);
 
 }  // namespace fastfs::core

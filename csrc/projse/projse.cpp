@@ -58,7 +58,7 @@ CandidateKernel kernel_between(const Variables& x, const VariableKernel& kernel,
 
 // Computes columns of K = K_XX on demand.
 void select_without_targets(const ProjseColumns& columns, std::int64_t n_rows, const InnerProducts& inner,
-                            const fastfs_projse_options& o, Run& run, fastfs_projse_result& result) {
+                            const fastfs_projse_options& o, Run& run, Owned<fastfs_projse_result>& result) {
     require(o.beyond == FASTFS_PROJSE_STOP, "beyond needs a target, but there is none: leave it out");
     const std::int64_t n = columns.n;
     Variables x(columns, kX, n_rows, o.center != 0);
@@ -86,7 +86,7 @@ void select_without_targets(const ProjseColumns& columns, std::int64_t n_rows, c
 
 // Settles FASTFS_PROJSE_CENTER_AUTO: about zero, a feature of positive values is explained by the one-hot columns of
 // any labels, whether or not its values differ between the classes.
-fastfs_projse_options settle_center(fastfs_projse_options o, bool of_labels, fastfs_projse_result& result) {
+fastfs_projse_options settle_center(fastfs_projse_options o, bool of_labels, Owned<fastfs_projse_result>& result) {
     if (o.center == FASTFS_PROJSE_CENTER_AUTO) o.center = of_labels;
     result.center = o.center;
     return o;
@@ -94,8 +94,9 @@ fastfs_projse_options settle_center(fastfs_projse_options o, bool of_labels, fas
 
 }  // namespace
 
-void projse_select(const ProjseSums& sums, const fastfs_projse_options& options, Run& run, fastfs_projse_result& result,
-                   std::int64_t bytes_of_sums, const InnerProducts& inner_products) {
+void projse_select(const ProjseSums& sums, const fastfs_projse_options& options, Run& run,
+                   Owned<fastfs_projse_result>& result, std::int64_t bytes_of_sums,
+                   const InnerProducts& inner_products) {
     const SingleThreadedBlas held;
     const auto o = settle_center(options, sums.of_labels(), result);
     const std::int64_t m = sums.n_rows();
@@ -174,7 +175,7 @@ namespace {
 
 // Chooses with the linear kernel of a few samples, from columns of X instead of columns of K.
 void select_linear(CenteredColumns& source, std::int64_t m, const fastfs_projse_options& o, Run& run,
-                   fastfs_projse_result& result) {
+                   Owned<fastfs_projse_result>& result) {
     const ProjseColumns& columns = source.columns();
     Variables x(columns, kX, m, o.center != 0);
     require_candidates(x, kX, o.center != 0);
@@ -196,7 +197,7 @@ void select_linear(CenteredColumns& source, std::int64_t m, const fastfs_projse_
 }  // namespace
 
 void projse(const ProjseRows& rows, std::int64_t n_classes, const fastfs_projse_options& options, Run& run,
-            fastfs_projse_result& result) {
+            Owned<fastfs_projse_result>& result) {
     const SingleThreadedBlas held;
     const auto o = settle_center(options, rows.labels != nullptr, result);
     const std::int64_t m = rows.X.n_rows(), n_x = rows.X.n_cols();
@@ -285,7 +286,7 @@ void projse(const ProjseRows& rows, std::int64_t n_classes, const fastfs_projse_
 }
 
 void projse_kernels(std::int64_t n_y, std::int64_t n_x, const double* K_YY, const double* K_YX, const double* K_XX,
-                    const fastfs_projse_options& o, Run& run, fastfs_projse_result& result) {
+                    const fastfs_projse_options& o, Run& run, Owned<fastfs_projse_result>& result) {
     run.require_memory(8 * (3 * n_y * n_y + n_y * n_x), "ProjSe of given kernels");
     auto scales = [&](std::int64_t n, const char* name, auto&& diagonal) {
         std::vector<double> scale(at(n));

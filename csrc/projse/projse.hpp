@@ -8,23 +8,24 @@
 #include "fastfs/fastfs.h"
 #include "projse/sums.hpp"
 #include "support/matrix.hpp"
+#include "support/owned.hpp"
 #include "support/run.hpp"
 
 namespace fastfs::core {
 
-// Chooses from sums over the rows. The caller owns the arrays of the result. bytes_of_sums: the bytes of sums that were
-// made for this choice. inner_products: writes the centred inner products of column k of X with all, for a choice
-// beyond the targets' span from sums that don't have them.
-void projse_select(const ProjseSums& sums, const fastfs_projse_options& options, Run& run, fastfs_projse_result& result,
-                   std::int64_t bytes_of_sums = 0,
+// Chooses from sums over the rows. bytes_of_sums: the bytes of sums that were made for this choice. inner_products:
+// writes the centred inner products of column k of X with all, for a choice beyond the targets' span from sums that
+// don't have them.
+void projse_select(const ProjseSums& sums, const fastfs_projse_options& options, Run& run,
+                   Owned<fastfs_projse_result>& result, std::int64_t bytes_of_sums = 0,
                    const std::function<void(std::int64_t k, double* out)>& inner_products = {});
 
 // Sums and chooses, by the cheapest way for the shape.
 void projse(const ProjseRows& rows, std::int64_t n_classes, const fastfs_projse_options& options, Run& run,
-            fastfs_projse_result& result);
+            Owned<fastfs_projse_result>& result);
 
 void projse_kernels(std::int64_t n_y, std::int64_t n_x, const double* K_YY, const double* K_YX, const double* K_XX,
-                    const fastfs_projse_options& options, Run& run, fastfs_projse_result& result);
+                    const fastfs_projse_options& options, Run& run, Owned<fastfs_projse_result>& result);
 
 // Writes the scores before any choice, n_labelings x n_cols, for n_labelings x n_rows labels, with the linear kernel.
 void projse_label_scores(const Matrix& X, const std::int64_t* labels, std::int64_t n_labelings, std::int64_t n_classes,

@@ -100,15 +100,16 @@ class Residual {
 }  // namespace
 
 void select_by_residual(const double* R, std::int64_t rank, CandidateKernel kernel, std::int64_t n_select, Run& run,
-                        fastfs_projse_result& result) {
+                        Owned<fastfs_projse_result>& result) {
     run.step("choice beyond the targets' span", 1.0);
     Residual residual(R, rank, std::move(kernel), n_select, run);
+    result.set_zeros(result.explained, n_select);
     double explained = 0;
     const auto add = [&](std::int64_t t, double gain) {
         run.checkpoint(share(t, n_select));
         residual.add(result.selected[t]);
         explained += gain / static_cast<double>(rank);
-        if (result.explained) result.explained[t] = std::min(explained, 1.0);
+        result.explained[t] = std::min(explained, 1.0);
     };
     for (std::int64_t t = 0; t < result.n_selected; ++t) add(t, residual.gain(result.selected[t]));
     while (result.n_selected < n_select) {

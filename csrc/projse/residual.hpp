@@ -20,6 +20,7 @@
 
 #include "fastfs/fastfs.h"
 #include "support/index.hpp"
+#include "support/owned.hpp"
 #include "support/run.hpp"
 
 namespace fastfs::core {
@@ -38,6 +39,6 @@ inline std::int64_t memory_of_residual(std::int64_t rank, std::int64_t n, std::i
 // Goes on with the choice in `result` up to n_select candidates, and writes the explained shares of the targets' span
 // after each choice, the earlier ones included. R: U' x_j for all candidates (rank x n, column-major).
 void select_by_residual(const double* R, std::int64_t rank, CandidateKernel kernel, std::int64_t n_select, Run& run,
-                        fastfs_projse_result& result);
+                        Owned<fastfs_projse_result>& result);
 
 }  // namespace fastfs::core

@@ -32,14 +32,12 @@ projse_stage <- function(given, keep) {
     found <- core_result(.Call(C_projse, data$x, Y, labels_of(target), n_classes(target), options, run), names)
     messages <- core_messages(without = if (is.null(n)) "few_selected")
     found$selected <- found$selected + 1
-    steps <- seq_len(found$n_selected)
-    for (part in c("selection_scores", "gaps", "captured", "explained")) found[[part]] <- found[[part]][steps]
     if (options$beyond == "none") found$explained <- NULL
     found$kernel_rank <- if (found$kernel_rank >= 0) found$kernel_rank
     found$center <- found$center == 1
     if (kernel != "rbf") found$sigma <- NULL
     found$messages <- messages
-    found[setdiff(names(found), "n_selected")]
+    found
   }
   stage <- list(data = data, target = target, run = run, fit = fit)
   if (kernel == "linear" && target$kind == "class") {

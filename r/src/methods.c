@@ -275,36 +275,38 @@ static SEXP manifest_fit(SEXP pointer, SEXP labels, SEXP n_classes_, SEXP given,
 
 /* ---- ProjSe ------------------------------------------------------------------------------------------------------ */
 
+#define OF(member) AT(fastfs_projse_result, member)
 static const struct output projse_outputs[] = {
-    {"center", AT(fastfs_projse_result, center), I32, 0, 0, 0},
-    {"n_selected", AT(fastfs_projse_result, n_selected), I64, 0, 0, 0},
-    {"kernel_rank", AT(fastfs_projse_result, rank), I64, 0, 0, 0},
-    {"sigma", AT(fastfs_projse_result, sigma), F64, 0, 0, 0},
-    {"selected", AT(fastfs_projse_result, selected), INT64S, AT(fastfs_projse_result, n_selected), 0, 0},
+    {"center", OF(center), I32, 0, 0, 0},
+    {"kernel_rank", OF(rank), I64, 0, 0, 0},
+    {"sigma", OF(sigma), F64, 0, 0, 0},
+    {"scores", OF(scores), DOUBLES, 0, 0, 0},
+    {"selected", OF(selected), INT64S, OF(n_selected), 0, 0},
+    {"selection_scores", OF(selection_scores), DOUBLES, OF(n_selected), 0, 0},
+    {"gaps", OF(gaps), DOUBLES, OF(n_selected), 0, 0},
+    {"captured", OF(captured), DOUBLES, OF(n_selected), 0, 0},
+    {"explained", OF(explained), DOUBLES, OF(n_selected), 0, 0},
 };
+#undef OF
 
 static SEXP projse(SEXP given_X, SEXP given_Y, SEXP labels, SEXP n_classes, SEXP given, SEXP given_run) {
     fastfs_projse_options options = FASTFS_PROJSE_OPTIONS_INIT;
     fastfs_projse_result result = FASTFS_PROJSE_RESULT_INIT;
     fastfs_matrix X, Y;
+    fastfs_fitted* fitted = NULL;
     struct call call;
-    int n_protected = 1;
+    int n_protected = 2;
     read_options("fastfs_projse_options", given, &options);
     read_matrix(given_X, &X);
     if (given_Y != R_NilValue) read_matrix(given_Y, &Y);
-    const R_xlen_t m = (R_xlen_t)options.n_select;
-    SEXP found = PROTECT(new_list(11));
-    result.scores = REAL(doubles_in(found, "scores", (R_xlen_t)X.n_cols));
-    result.selection_scores = REAL(doubles_in(found, "selection_scores", m));
-    result.gaps = REAL(doubles_in(found, "gaps", m));
-    result.captured = REAL(doubles_in(found, "captured", m));
-    result.explained = REAL(doubles_in(found, "explained", m));
-    result.selected = (int64_t*)R_alloc((size_t)m + 1, sizeof(int64_t));
+    SEXP found = PROTECT(new_list(9));
+    SEXP owner = PROTECT(new_handle(fitted_tag, R_NilValue, free_fitted));
     const int64_t* y = as_int64s(labels);
     begin_call(&call, given_run);
-    RETURN_FAILURE(call, fastfs_projse(&X, given_Y == R_NilValue ? NULL : &Y, y, (int64_t)Rf_asReal(n_classes),
-                                       &options, &call.run, &result));
+    RETURN_FAILED_FIT(fastfs_projse(&X, given_Y == R_NilValue ? NULL : &Y, y, (int64_t)Rf_asReal(n_classes), &options,
+                                    &call.run, &result, &fitted));
     ADD_OUTPUTS(found, result, projse_outputs, (R_xlen_t)X.n_cols);
+    free_fitted(owner);
     UNPROTECT(n_protected);
     return found;
 }

@@ -289,15 +289,15 @@ cdef extern from "fastfs/fastfs.h" nogil:
         double *gaps
         double *captured
         double *explained
-    fastfs_status fastfs_projse(const fastfs_matrix *X, const fastfs_matrix *Y, const int64_t *labels, int64_t n_classes, const fastfs_projse_options *options, const fastfs_run *run, fastfs_projse_result *result)
-    fastfs_status fastfs_projse_kernels(int64_t n_y, int64_t n_x, const double *K_YY, const double *K_YX, const double *K_XX, const fastfs_projse_options *options, const fastfs_run *run, fastfs_projse_result *result)
+    fastfs_status fastfs_projse(const fastfs_matrix *X, const fastfs_matrix *Y, const int64_t *labels, int64_t n_classes, const fastfs_projse_options *options, const fastfs_run *run, fastfs_projse_result *result, fastfs_fitted **fitted)
+    fastfs_status fastfs_projse_kernels(int64_t n_y, int64_t n_x, const double *K_YY, const double *K_YX, const double *K_XX, const fastfs_projse_options *options, const fastfs_run *run, fastfs_projse_result *result, fastfs_fitted **fitted)
     fastfs_status fastfs_projse_label_scores(const fastfs_matrix *X, const int64_t *labels, int64_t n_labelings, int64_t n_classes, const fastfs_projse_options *options, const fastfs_run *run, double *scores)
     enum:
         FASTFS_PROJSE_ONE_VIEW
         FASTFS_PROJSE_TWO_VIEWS
         FASTFS_PROJSE_GROUPS
     fastfs_status fastfs_projse_stream_new(int64_t n_y, int64_t n_x, int32_t views, const fastfs_run *run, fastfs_stream **stream)
-    fastfs_status fastfs_projse_stream_finish(const fastfs_stream *stream, const int64_t *classes, int64_t n_classes, const fastfs_projse_options *options, const fastfs_run *run, fastfs_projse_result *result)
+    fastfs_status fastfs_projse_stream_finish(const fastfs_stream *stream, const int64_t *classes, int64_t n_classes, const fastfs_projse_options *options, const fastfs_run *run, fastfs_projse_result *result, fastfs_fitted **fitted)
     enum:
         FASTFS_SCALE_NONE
         FASTFS_SCALE_RANGE

@@ -187,14 +187,14 @@ void test_null() {
     CHECK(fastfs_manifest_kernels(2, nullptr, nullptr, nullptr, nullptr, nullptr) == FASTFS_EINVAL);
     CHECK(fastfs_manifest_stream_new(3, 2, nullptr, nullptr, nullptr) == FASTFS_EINVAL);
     CHECK(fastfs_manifest_stream_finish(nullptr, nullptr, 2, nullptr, nullptr, 1, nullptr, nullptr) == FASTFS_EINVAL);
-    CHECK(fastfs_projse(nullptr, nullptr, nullptr, 0, nullptr, nullptr, nullptr) == FASTFS_EINVAL);
-    CHECK(fastfs_projse(&X, nullptr, labels.data(), 2, nullptr, nullptr, nullptr) == FASTFS_EINVAL);
+    CHECK(fastfs_projse(nullptr, nullptr, nullptr, 0, nullptr, nullptr, nullptr, nullptr) == FASTFS_EINVAL);
+    CHECK(fastfs_projse(&X, nullptr, labels.data(), 2, nullptr, nullptr, nullptr, nullptr) == FASTFS_EINVAL);
     CHECK(fastfs_projse_label_scores(nullptr, labels.data(), 1, 2, nullptr, nullptr, nullptr) == FASTFS_EINVAL);
     CHECK(fastfs_projse_label_scores(&X, nullptr, 1, 2, nullptr, nullptr, nullptr) == FASTFS_EINVAL);
     CHECK(fastfs_projse_label_scores(&X, labels.data(), 1, 2, nullptr, nullptr, nullptr) == FASTFS_EINVAL);
-    CHECK(fastfs_projse_kernels(1, 1, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr) == FASTFS_EINVAL);
+    CHECK(fastfs_projse_kernels(1, 1, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr) == FASTFS_EINVAL);
     CHECK(fastfs_projse_stream_new(1, 1, 0, nullptr, nullptr) == FASTFS_EINVAL);
-    CHECK(fastfs_projse_stream_finish(nullptr, nullptr, 0, nullptr, nullptr, nullptr) == FASTFS_EINVAL);
+    CHECK(fastfs_projse_stream_finish(nullptr, nullptr, 0, nullptr, nullptr, nullptr, nullptr) == FASTFS_EINVAL);
     CHECK(fastfs_margin_new(nullptr, nullptr, nullptr, nullptr) == FASTFS_EINVAL);
     CHECK(fastfs_margin_scaling(nullptr, nullptr, nullptr) == FASTFS_EINVAL);
     CHECK(fastfs_relief(nullptr, nullptr, 2, nullptr, nullptr, nullptr, nullptr) == FASTFS_EINVAL);
@@ -264,7 +264,7 @@ void test_negative_sizes() {
         CHECK(fastfs_manifest_stream_new(size, 2, &exact, nullptr, &of_groups) == FASTFS_EINVAL && !of_groups);
         CHECK(fastfs_manifest_stream_new(d, size, &exact, nullptr, &of_groups) == FASTFS_EINVAL && !of_groups);
         CHECK(fastfs_manifest_kernels(size, out.data(), out.data(), nullptr, nullptr, nullptr) == FASTFS_EINVAL);
-        CHECK(fastfs_projse_kernels(size, 1, out.data(), out.data(), out.data(), nullptr, nullptr, nullptr) ==
+        CHECK(fastfs_projse_kernels(size, 1, out.data(), out.data(), out.data(), nullptr, nullptr, nullptr, nullptr) ==
               FASTFS_EINVAL);
         fastfs_stream* sums = nullptr;
         CHECK(fastfs_projse_stream_new(1, size, 0, nullptr, &sums) == FASTFS_EINVAL && sums == nullptr);
@@ -671,8 +671,7 @@ void test_versions(const char* name, const Struct& whole, std::size_t least, Cal
 }
 
 void test_struct_sizes() {
-    std::vector<double> out(d * d), scores(d), more(d), gaps(d), captured(d);
-    std::vector<std::int64_t> chosen(d);
+    std::vector<double> out(d * d), scores(d);
     test_versions("fastfs_matrix", X, offsetof(fastfs_matrix, row_stride),
                   [&](fastfs_matrix* m) { return fastfs_affinity(m, nullptr, nullptr, out.data()); });
     test_versions("fastfs_run", fastfs::default_run(), 8,
@@ -710,18 +709,13 @@ void test_struct_sizes() {
     }
 
     fastfs_projse_result selection = FASTFS_PROJSE_RESULT_INIT;
-    selection.scores = scores.data();
-    selection.selected = chosen.data();
-    selection.selection_scores = more.data();
-    selection.gaps = gaps.data();
-    selection.captured = captured.data();
     const auto select = [&](const fastfs_projse_options* o, fastfs_projse_result* r) {
-        return fastfs_projse(&X, nullptr, labels.data(), 2, o, nullptr, r);
+        return fastfs_projse(&X, nullptr, labels.data(), 2, o, nullptr, r, owner());
     };
     test_versions("fastfs_projse_options", fastfs::default_projse_options(), 8,
                   [&](fastfs_projse_options* o) { return select(o, &selection); });
-    test_versions("fastfs_projse_result", selection, sizeof selection,
-                  [&](fastfs_projse_result* r) { return select(nullptr, r); });
+    selection = FASTFS_PROJSE_RESULT_INIT;
+    test_versions("fastfs_projse_result", selection, 8, [&](fastfs_projse_result* r) { return select(nullptr, r); });
 
     fastfs_margin* margin = nullptr;
     test_versions("fastfs_margin_options", fastfs::default_margin_options(), 8, [&](fastfs_margin_options* o) {
@@ -851,7 +845,7 @@ void test_question(const char* name, Call&& call) {
 constexpr auto give = [](bool given, auto* array) { return given ? array : nullptr; };
 
 void test_questions() {
-    std::vector<double> out(n * d * d), scores(d), more(d), gaps(d), captured(d), V(d, 1.0);
+    std::vector<double> out(n * d * d), scores(d), V(d, 1.0);
     std::vector<std::int64_t> a(d * d), b(d * d);
     std::int64_t found = 0;
 
@@ -928,26 +922,21 @@ void test_questions() {
     }
 
     fastfs_projse_result selection = FASTFS_PROJSE_RESULT_INIT;
-    selection.scores = scores.data();
-    selection.selected = a.data();
-    selection.selection_scores = more.data();
-    selection.gaps = gaps.data();
-    selection.captured = captured.data();
     const fastfs::matrix wide(values.data(), d, n);  // fewer rows than columns
-    std::vector<double> wide_scores(n);
-    fastfs_projse_result of_wide = selection;
-    of_wide.scores = wide_scores.data();
     test_question("projse, labels", [&](const fastfs_run& how, bool given) {
-        return fastfs_projse(&X, nullptr, labels.data(), 2, nullptr, &how, give(given, &selection));
+        return fastfs_projse(&X, nullptr, labels.data(), 2, nullptr, &how, give(given, &selection),
+                             give(given, owner()));
     });
     test_question("projse, no targets", [&](const fastfs_run& how, bool given) {
-        return fastfs_projse(&X, nullptr, nullptr, 0, nullptr, &how, give(given, &selection));
+        return fastfs_projse(&X, nullptr, nullptr, 0, nullptr, &how, give(given, &selection), give(given, owner()));
     });
     test_question("projse, wide", [&](const fastfs_run& how, bool given) {
-        return fastfs_projse(wide.get(), nullptr, nullptr, 0, nullptr, &how, give(given, &of_wide));
+        return fastfs_projse(wide.get(), nullptr, nullptr, 0, nullptr, &how, give(given, &selection),
+                             give(given, owner()));
     });
     test_question("projse, more targets than rows", [&](const fastfs_run& how, bool given) {
-        return fastfs_projse(wide.get(), wide.get(), nullptr, 0, nullptr, &how, give(given, &of_wide));
+        return fastfs_projse(wide.get(), wide.get(), nullptr, 0, nullptr, &how, give(given, &selection),
+                             give(given, owner()));
     });
     CHECK(selection.n_selected == 1);
     fastfs_stream* sums = nullptr;
@@ -958,12 +947,14 @@ void test_questions() {
                   [&](const fastfs_run& how, bool) { return update_stream(sums, &X, &how, labels.data()); });
     CHECK(rows_of(sums) == n);
     test_question("projse_stream_finish", [&](const fastfs_run& how, bool given) {
-        return fastfs_projse_stream_finish(sums, nullptr, 0, nullptr, &how, give(given, &selection));
+        return fastfs_projse_stream_finish(sums, nullptr, 0, nullptr, &how, give(given, &selection),
+                                           give(given, owner()));
     });
     fastfs_stream_free(sums);
     const std::vector<double> K{1, 0.5, 0.5, 1}, diagonal{1, 1};
     test_question("projse_kernels", [&](const fastfs_run& how, bool given) {
-        return fastfs_projse_kernels(2, 2, K.data(), K.data(), diagonal.data(), nullptr, &how, give(given, &selection));
+        return fastfs_projse_kernels(2, 2, K.data(), K.data(), diagonal.data(), nullptr, &how, give(given, &selection),
+                                     give(given, owner()));
     });
 
     for (const int keep : {FASTFS_KEEP_NONE, FASTFS_KEEP_MANHATTAN, FASTFS_KEEP_SQUARED_EUCLIDEAN}) {
@@ -1256,8 +1247,7 @@ void minus_one(double* tile, std::int64_t ld, std::int64_t rows, std::int64_t co
 }
 
 void test_kernels_without_numbers() {
-    std::vector<double> out(d * d), scores(d), more(d), gaps(d), captured(d), V(d, 1.0);
-    std::vector<std::int64_t> chosen(d);
+    std::vector<double> out(d * d), scores(d), V(d, 1.0);
     const auto options = fastfs::custom(no_number);
     CHECK(fastfs_affinity(&X, &options, nullptr, out.data()) == FASTFS_EINVAL &&
           says("the kernel must return finite numbers"));
@@ -1289,25 +1279,21 @@ void test_kernels_without_numbers() {
     auto choice = fastfs::default_projse_options();
     choice.custom = no_number;
     fastfs_projse_result selection = FASTFS_PROJSE_RESULT_INIT;
-    selection.scores = scores.data();
-    selection.selected = chosen.data();
-    selection.selection_scores = more.data();
-    selection.gaps = gaps.data();
-    selection.captured = captured.data();
-    CHECK(fastfs_projse(&X, nullptr, labels.data(), 2, &choice, nullptr, &selection) == FASTFS_EINVAL && says("nan"));
+    CHECK(fastfs_projse(&X, nullptr, labels.data(), 2, &choice, nullptr, &selection, owner()) == FASTFS_EINVAL &&
+          says("nan"));
     // Without targets, a column of K has the kernels of one feature with all features, and only columns of chosen
     // features are computed.
     choice.custom = no_number_far_away;
     for (const int normalize : {0, 1}) {
         choice.normalize = normalize;
-        CHECK(fastfs_projse(&X, nullptr, nullptr, 0, &choice, nullptr, &selection) == FASTFS_EINVAL &&
+        CHECK(fastfs_projse(&X, nullptr, nullptr, 0, &choice, nullptr, &selection, owner()) == FASTFS_EINVAL &&
               says("the kernel must return finite numbers"));
     }
     choice.normalize = 0;
     choice.custom = minus_one;
-    CHECK(fastfs_projse(&X, nullptr, nullptr, 0, &choice, nullptr, &selection) == FASTFS_EINVAL &&
+    CHECK(fastfs_projse(&X, nullptr, nullptr, 0, &choice, nullptr, &selection, owner()) == FASTFS_EINVAL &&
           says("the kernel of column 0 with itself must be finite and not negative; got -1"));
-    CHECK(fastfs_projse(&X, nullptr, labels.data(), 2, &choice, nullptr, &selection) == FASTFS_EINVAL &&
+    CHECK(fastfs_projse(&X, nullptr, labels.data(), 2, &choice, nullptr, &selection, owner()) == FASTFS_EINVAL &&
           says("must have a positive eigenvalue"));
     std::vector<fastfs_disc_set> sets(2, FASTFS_DISC_SET_INIT);
     for (auto& set : sets) {
@@ -1377,15 +1363,9 @@ void test_genotypes() {
         CHECK(weights(G) == weights(decoded));
     }
     const auto chosen_by_projse = [&](const fastfs::matrix& samples, double* selection) {
-        std::int64_t selected[3];
-        double of_selected[3], gaps[3], captured[3];
         fastfs_projse_result result = FASTFS_PROJSE_RESULT_INIT;
-        result.scores = selection;
-        result.selected = selected;
-        result.selection_scores = of_selected;
-        result.gaps = gaps;
-        result.captured = captured;
-        fastfs::check(fastfs_projse(samples.get(), nullptr, labels.data(), 2, nullptr, nullptr, &result));
+        fastfs::check(fastfs_projse(samples.get(), nullptr, labels.data(), 2, nullptr, nullptr, &result, owner()));
+        std::copy(result.scores, result.scores + 3, selection);
     };
     double of_bits[3], of_numbers[3];
     chosen_by_projse(G, of_bits);

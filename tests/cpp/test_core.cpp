@@ -30,6 +30,7 @@
 #include "fastfs/fastfs.hpp"
 #include "fastfs/link_blas.h"
 #include "manifest/low_rank.hpp"
+#include "results.hpp"
 #include "support/lapack.hpp"
 #include "support/parallel.hpp"
 #include "support/random.hpp"
@@ -1086,10 +1087,10 @@ void test_projse() {
         }
         for (const double sum : sums) expected[static_cast<std::size_t>(j)] += sum * sum / 100 / square;
     }
-    auto agrees = [&](const fastfs::projse_result& r, double tolerance) {
-        bool same = r.rank == 3 && r.selected.size() == 3;
+    auto agrees = [&](const fastfs::fitted<fastfs::projse_result>& r, double tolerance) {
+        bool same = r->rank == 3 && r->n_selected == 3;
         for (std::size_t j = 0; j < expected.size(); ++j) {
-            same = same && std::abs(r.scores[j] - expected[j]) <= tolerance;
+            same = same && std::abs(r->scores[j] - expected[j]) <= tolerance;
         }
         return same;
     };
@@ -1144,16 +1145,18 @@ void test_projse() {
         labelled.update_labels(rows, labels.data(), how);
         const fastfs::stream again = reread(labelled);
         const auto by_default = select(again, automatic);
-        CHECK(by_default.centered && by_default.rank == 2);
-        CHECK(by_default.scores == select(labelled, centered).scores);
-        CHECK(by_default.scores == fastfs::projse(rows, labels.data(), 3, automatic, how).scores);
-        CHECK(!select(again, options).centered && agrees(select(again, options), 1e-13));
-        CHECK(!fastfs::projse(rows, Y, automatic, how).centered);
+        CHECK(by_default->center && by_default->rank == 2);
+        const auto scores = [&](const fastfs::fitted<fastfs::projse_result>& of) { return list(of->scores, n_x); };
+        CHECK(scores(by_default) == scores(select(labelled, centered)));
+        CHECK(scores(by_default) == scores(fastfs::projse(rows, labels.data(), 3, automatic, how)));
+        const auto about_zero = select(again, options), of_numbers = fastfs::projse(rows, Y, automatic, how);
+        CHECK(!about_zero->center && agrees(about_zero, 1e-13));
+        CHECK(!of_numbers->center);
 
         auto alone = options;
         alone.center = 1;
         const auto few = fastfs::projse(fastfs::matrix(X.data(), 10, n_x), alone, how);
-        CHECK(few.selected.size() == 3 && few.selected[0] == 0);
+        CHECK(few->n_selected == 3 && few->selected[0] == 0);
         const auto warnings = fastfs::last_warnings();
         CHECK(warnings.size() == 1 && warnings[0].code == "tie" && warnings[0].places.empty());
         CHECK(warnings[0].message.find("without a target it always is") != std::string::npos);
@@ -1166,7 +1169,7 @@ void test_projse() {
     } catch (const std::invalid_argument& e) {
         CHECK(std::string(e.what()).find("row 7, column 5") != std::string::npos);
     }
-    CHECK(fastfs_projse(nullptr, nullptr, nullptr, 0, nullptr, nullptr, nullptr) == FASTFS_EINVAL);
+    CHECK(fastfs_projse(nullptr, nullptr, nullptr, 0, nullptr, nullptr, nullptr, nullptr) == FASTFS_EINVAL);
 }
 
 // The kernels of the search against plain loops, and the nearest features against all pairs.

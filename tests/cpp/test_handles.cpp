@@ -174,20 +174,15 @@ void test_alignment() {
     fastfs_margin_free(margin);
 
     fastfs_projse_result chosen = FASTFS_PROJSE_RESULT_INIT;
-    chosen.scores = scores.data();
-    CHECK(refused(fastfs_projse(&X, nullptr, labels.data(), 2, nullptr, nullptr, &chosen),
-                  "selected of the result must not be null"));
-    std::int64_t selected = 0;
-    double score = 0, gap = 0;
-    chosen.selected = &selected;
-    chosen.selection_scores = &score;
-    chosen.gaps = &gap;
-    chosen.captured = out;
-    CHECK(aligned(fastfs_projse(&X, nullptr, labels.data(), 2, nullptr, nullptr, &chosen), "captured of the result"));
-    CHECK(aligned(fastfs_projse(&X, nullptr, integers, 2, nullptr, nullptr, &chosen), "labels"));
+    CHECK(refused(fastfs_projse(&X, nullptr, labels.data(), 2, nullptr, nullptr, nullptr, owner()),
+                  "result must not be null"));
+    CHECK(refused(fastfs_projse(&X, nullptr, labels.data(), 2, nullptr, nullptr, &chosen, nullptr),
+                  "fitted must not be null"));
+    CHECK(aligned(fastfs_projse(&X, nullptr, integers, 2, nullptr, nullptr, &chosen, owner()), "labels"));
     fastfs_projse_options from_y = FASTFS_PROJSE_OPTIONS_INIT;
     from_y.from_y = 1;
-    CHECK(refused(fastfs_projse(&X, nullptr, labels.data(), 2, &from_y, nullptr, &chosen), "exchange X and Y"));
+    CHECK(
+        refused(fastfs_projse(&X, nullptr, labels.data(), 2, &from_y, nullptr, &chosen, owner()), "exchange X and Y"));
 
     fastfs_manifest* manifest = nullptr;
     fastfs::check(fastfs_manifest_new(&X, 1, 0, nullptr, &manifest));

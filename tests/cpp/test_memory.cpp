@@ -124,8 +124,7 @@ void test_calls(std::int64_t n, std::int64_t d, bool genotypes = false) {
     std::normal_distribution<T> normal;
     std::vector<T> values(static_cast<std::size_t>(n * d));
     for (T& v : values) v = normal(engine);
-    std::vector<std::int64_t> labels(static_cast<std::size_t>(n)), chosen(static_cast<std::size_t>(d)),
-        lists(static_cast<std::size_t>(10 * std::max(n, d)));
+    std::vector<std::int64_t> labels(static_cast<std::size_t>(n)), lists(static_cast<std::size_t>(10 * std::max(n, d)));
     for (std::int64_t i = 0; i < n; ++i) labels[static_cast<std::size_t>(i)] = i % C;
     const auto* y = labels.data();
     const std::int64_t of_snp = (n + 3) / 4;
@@ -136,8 +135,8 @@ void test_calls(std::int64_t n, std::int64_t d, bool genotypes = false) {
     const auto samples =
         genotypes ? fastfs::matrix::genotypes<T>(bits.data(), n, d, of_snp) : fastfs::matrix(values.data(), n, d);
     const fastfs_matrix* X = samples.get();
-    std::vector<double> out(static_cast<std::size_t>(std::max({d * d, n * n, n * C, 10 * d}))), scores(chosen.size()),
-        more(scores), gaps(scores), captured(scores);
+    std::vector<double> out(static_cast<std::size_t>(std::max({d * d, n * n, n * C, 10 * d}))),
+        scores(static_cast<std::size_t>(d));
 
     test("affinity" + shape, d * d * size, [&](auto& how) { return fastfs_affinity(X, nullptr, &how, out.data()); });
     test("affinity_product" + shape, d * size,
@@ -178,17 +177,12 @@ void test_calls(std::int64_t n, std::int64_t d, bool genotypes = false) {
     }
 
     fastfs_projse_result selection = FASTFS_PROJSE_RESULT_INIT;
-    selection.scores = scores.data();
-    selection.selected = chosen.data();
-    selection.selection_scores = more.data();
-    selection.gaps = gaps.data();
-    selection.captured = captured.data();
-    test("projse with labels" + shape, 8 * d,
-         [&](auto& how) { return fastfs_projse(X, nullptr, y, C, nullptr, &how, &selection); });
-    test("projse without targets" + shape, 8 * d,
-         [&](auto& how) { return fastfs_projse(X, nullptr, nullptr, 0, nullptr, &how, &selection); });
-    test("projse with Y" + shape, 8 * d,
-         [&](auto& how) { return fastfs_projse(X, X, nullptr, 0, nullptr, &how, &selection); });
+    test("projse with labels" + shape, 0,
+         [&](auto& how) { return fastfs_projse(X, nullptr, y, C, nullptr, &how, &selection, owner()); });
+    test("projse without targets" + shape, 0,
+         [&](auto& how) { return fastfs_projse(X, nullptr, nullptr, 0, nullptr, &how, &selection, owner()); });
+    test("projse with Y" + shape, 0,
+         [&](auto& how) { return fastfs_projse(X, X, nullptr, 0, nullptr, &how, &selection, owner()); });
     test("projse_label_scores" + shape, 8 * d,
          [&](auto& how) { return fastfs_projse_label_scores(X, y, 1, C, nullptr, &how, scores.data()); });
     fastfs_stream* sums = nullptr;
@@ -197,8 +191,8 @@ void test_calls(std::int64_t n, std::int64_t d, bool genotypes = false) {
     for (int chunk = 0; chunk < 2; ++chunk) {
         test("projse_update" + shape, 0, [&](auto& how) { return update_stream(sums, X, &how); });
     }
-    test("projse_stream_finish" + shape, 8 * d,
-         [&](auto& how) { return fastfs_projse_stream_finish(sums, nullptr, 0, nullptr, &how, &selection); });
+    test("projse_stream_finish" + shape, 0,
+         [&](auto& how) { return fastfs_projse_stream_finish(sums, nullptr, 0, nullptr, &how, &selection, owner()); });
     fastfs_stream_free(sums);
 
     for (const int keep : {FASTFS_KEEP_NONE, FASTFS_KEEP_MANHATTAN, FASTFS_KEEP_SQUARED_EUCLIDEAN}) {
@@ -421,15 +415,8 @@ void test_states(std::int64_t n, std::int64_t d, std::int64_t stored_of_row) {
     test("projse_stream_update, groups" + shape, 0,
          [&](auto& how) { return update_stream(sums, &X, &how, groups.data()); });
     fastfs_projse_result selection = FASTFS_PROJSE_RESULT_INIT;
-    std::int64_t selected = 0;
-    double score = 0, gap = 0, captured = 0;
-    selection.scores = out.data();
-    selection.selected = &selected;
-    selection.selection_scores = &score;
-    selection.gaps = &gap;
-    selection.captured = &captured;
-    test("projse_stream_finish, groups" + shape, 8 * d,
-         [&](auto& how) { return fastfs_projse_stream_finish(sums, classes, 2, nullptr, &how, &selection); });
+    test("projse_stream_finish, groups" + shape, 0,
+         [&](auto& how) { return fastfs_projse_stream_finish(sums, classes, 2, nullptr, &how, &selection, owner()); });
     fastfs_stream_free(sums);
 
     for (const auto& [accuracy, name] : std::map<int, std::string>{{FASTFS_MANIFEST_EXACT, ", exact"},

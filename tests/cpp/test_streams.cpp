@@ -142,18 +142,10 @@ Method disc(std::int64_t n, std::int64_t d) {
 
 fastfs_status select(const Method& m, const fastfs_stream* stream, const std::int64_t* classes,
                      std::vector<double>* scores) {
-    std::vector<double> own(static_cast<std::size_t>(m.d));
-    std::int64_t selected = 0;
-    double score = 0, gap = 0, captured = 0;
     fastfs_projse_result result = FASTFS_PROJSE_RESULT_INIT;
-    result.scores = own.data();
-    result.selected = &selected;
-    result.selection_scores = &score;
-    result.gaps = &gap;
-    result.captured = &captured;
     const fastfs_status status =
-        fastfs_projse_stream_finish(stream, classes, classes ? 2 : 0, nullptr, nullptr, &result);
-    if (scores) *scores = own;
+        fastfs_projse_stream_finish(stream, classes, classes ? 2 : 0, nullptr, nullptr, &result, owner());
+    if (scores) *scores = list(result.scores, m.d);
     return status;
 }
 
@@ -414,7 +406,7 @@ void test_null() {
     CHECK(refused(fastfs_stream_load(nullptr, &byte, 1), null));
     CHECK(refused(fastfs_relief_stream_finish(nullptr, nullptr, 0, nullptr, nullptr, nullptr), null));
     CHECK(refused(fastfs_disc_stream_finish(nullptr, nullptr), null));
-    CHECK(refused(fastfs_projse_stream_finish(nullptr, nullptr, 0, nullptr, nullptr, nullptr), null));
+    CHECK(refused(fastfs_projse_stream_finish(nullptr, nullptr, 0, nullptr, nullptr, nullptr, nullptr), null));
     CHECK(refused(fastfs_manifest_stream_finish(nullptr, nullptr, 2, nullptr, nullptr, 1, nullptr, nullptr), null));
     CHECK(refused(fastfs_gram_stream_finish(nullptr, nullptr, nullptr, nullptr), null));
     fastfs_stream_free(nullptr);

@@ -96,51 +96,32 @@ Kernels textbook_kernels(const Table& X, const Table& Y, const fastfs_projse_opt
 
 class Choice {
   public:
-    Choice(Input& in, std::int64_t n_candidates, std::int64_t n_select)
-        : scores_(static_cast<std::size_t>(n_candidates)),
-          selected_(static_cast<std::size_t>(std::clamp<std::int64_t>(n_select, 1, n_candidates))),
-          more_(selected_.size()),
-          gaps_(selected_.size()),
-          captured_(selected_.size()) {
-        result.scores = scores_.data();
-        result.selected = selected_.data();
-        result.selection_scores = more_.data();
-        result.gaps = gaps_.data();
-        result.captured = captured_.data();
-        if (in.one_in(64)) result.gaps = nullptr;
-    }
+    explicit Choice(std::int64_t n_candidates) : n_candidates_(n_candidates) {}
     Bytes bytes() const {
         Bytes all;
-        all.add(scores_);
-        all.add(selected_);
-        all.add(more_);
-        all.add(gaps_);
-        all.add(captured_);
+        all.add(result.scores, result.scores ? n_candidates_ : 0);
+        all.add(result.selected, result.n_selected);
+        for (const double* of_choices : {result.selection_scores, result.gaps, result.captured, result.explained}) {
+            all.add(of_choices, result.n_selected);
+        }
         for (const double number :
              {double(result.n_selected), double(result.rank), double(result.center), result.sigma}) {
             all.add(number);
         }
         return all;
     }
-    void clear() {
-        for (auto* one : {&scores_, &more_, &gaps_, &captured_}) std::fill(one->begin(), one->end(), 0.0);
-        std::fill(selected_.begin(), selected_.end(), 0);
-        result.n_selected = result.rank = result.center = 0;
-        result.sigma = 0;
-    }
     void check(const char* name) const {
-        expect_finite(scores_.data(), std::ssize(scores_), name, "score");
-        expect(result.n_selected >= 0 && result.n_selected <= std::ssize(selected_), name,
-               "n_selected is out of range");
-        expect_finite(more_.data(), result.n_selected, name, "selection score");
-        expect_finite(gaps_.data(), result.n_selected, name, "gap");
-        expect_finite(captured_.data(), result.n_selected, name, "captured share");
-        std::vector<bool> seen(scores_.size());
+        expect_finite(result.scores, n_candidates_, name, "score");
+        expect(result.n_selected >= 0 && result.n_selected <= n_candidates_, name, "n_selected is out of range");
+        expect_finite(result.selection_scores, result.n_selected, name, "selection score");
+        expect_finite(result.gaps, result.n_selected, name, "gap");
+        expect_finite(result.captured, result.n_selected, name, "captured share");
+        if (result.explained) expect_finite(result.explained, result.n_selected, name, "explained share");
+        std::vector<bool> seen(at(n_candidates_));
         for (std::int64_t k = 0; k < result.n_selected; ++k) {
-            const std::int64_t c = selected_[static_cast<std::size_t>(k)];
-            expect(c >= 0 && c < std::ssize(scores_) && !seen[static_cast<std::size_t>(c)], name,
-                   "a choice is no candidate, or comes twice");
-            seen[static_cast<std::size_t>(c)] = true;
+            const std::int64_t c = result.selected[k];
+            expect(c >= 0 && c < n_candidates_ && !seen[at(c)], name, "a choice is no candidate, or comes twice");
+            seen[at(c)] = true;
         }
     }
 
@@ -213,7 +194,8 @@ class Choice {
         expect_residuals(K, kernels.error, o, name);
     }
 
-    fastfs_projse_result result = FASTFS_PROJSE_RESULT_INIT;
+    Owned<fastfs_projse_result> made{FASTFS_PROJSE_RESULT_INIT};
+    const fastfs_projse_result& result = made.result;
 
   private:
     // Columns of R, how far rounding may move each, and how far what is left of its square, however small that is.
@@ -239,13 +221,13 @@ class Choice {
         }
         if (!(of_total < 1e-3 * total)) return;
         for (std::int64_t j = 0; j < n; ++j) {
-            expect_near(scores_[at(j)], squares[at(j)], error(j), name, "a score");
+            expect_near(result.scores[j], squares[at(j)], error(j), name, "a score");
         }
         const double first = *std::max_element(squares.begin(), squares.end());
         std::vector<bool> chosen(R.size());
         for (std::int64_t t = 0;; ++t) {
             const bool stopped = t == result.n_selected;
-            const std::int64_t own = stopped ? -1 : selected_[at(t)];
+            const std::int64_t own = stopped ? -1 : result.selected[t];
             double rival = 0, most = 0, rest = 0, of_rest = 0;
             for (std::int64_t j = 0; j < n; ++j) {
                 if (j == own || chosen[at(j)]) continue;
@@ -264,9 +246,9 @@ class Choice {
             for (std::int64_t j = 0; j < own; ++j) {
                 expect(chosen[at(j)] || squares[at(j)] - error(j) < equal, name, "a tie goes to a higher index");
             }
-            expect_near(more_[at(t)], square, of_square, name, "the score of a choice");
+            expect_near(result.selection_scores[t], square, of_square, name, "the score of a choice");
             // Rivals are brought up to date by subtraction, which costs eps of the first score each time.
-            expect_near(gaps_[at(t)], std::max(square - rival, 0.0),
+            expect_near(result.gaps[t], std::max(square - rival, 0.0),
                         of_square + most + 0x1p-50 * static_cast<double>(t + 1) * first, name, "a gap");
             const auto q = R[at(own)];
             const double turned = errors[at(own)] / std::sqrt(square), of_floor = floors[at(own)] / square;
@@ -284,14 +266,12 @@ class Choice {
                 of_rest += error(j);
             }
             chosen[at(own)] = true;
-            expect_near(captured_[at(t)], 1 - rest / total, 2 * (of_total + of_rest) / total + 1e-13, name,
+            expect_near(result.captured[t], 1 - rest / total, 2 * (of_total + of_rest) / total + 1e-13, name,
                         "a captured share");
         }
     }
 
-    std::vector<double> scores_;
-    std::vector<std::int64_t> selected_;
-    std::vector<double> more_, gaps_, captured_;
+    std::int64_t n_candidates_;
 };
 
 }  // namespace
@@ -334,14 +314,14 @@ void try_projse(Input& in) {
     const std::int64_t targets = in.below(3), n_y = draw_size(in, 1), C = in.from(1, 5);
     const auto Y = draw_table(in, in.one_in(64) ? n + 1 : n, std::min<std::int64_t>(n_y, 40), kDense | kGenotype);
     const auto labels = draw_labels(in, n, C);
-    Choice choice(in, d, o.n_select);
-    const fastfs_status status =
-        attempt(in, {"fastfs_projse",
-                     [&](const fastfs_run* run) {
-                         return fastfs_projse(&X->m, targets == 1 ? &Y->m : nullptr,
-                                              targets == 2 ? labels.data() : nullptr, C, &o, run, &choice.result);
-                     },
-                     [&] { return choice.bytes(); }, [&] { choice.clear(); }});
+    Choice choice(d);
+    const fastfs_status status = attempt(in, {"fastfs_projse",
+                                              [&](const fastfs_run* run) {
+                                                  return fastfs_projse(&X->m, targets == 1 ? &Y->m : nullptr,
+                                                                       targets == 2 ? labels.data() : nullptr, C, &o,
+                                                                       run, &choice.made.result, &choice.made.fitted);
+                                              },
+                                              [&] { return choice.bytes(); }, [&] { choice.made.clear(); }});
     expect(!X->broken || status == FASTFS_EINVAL, "fastfs_projse", "a broken matrix is accepted");
     if (status == FASTFS_OK) choice.check("fastfs_projse");
     if (status == FASTFS_OK && !o.custom) {
@@ -375,13 +355,14 @@ void try_projse(Input& in) {
         for (std::int64_t b = 0; b < d; ++b) xx.push_back(product(m + b, m + b));
         if (in.one_in(8)) xx.front() = in.mostly_real(-2);
         if (in.one_in(8)) yy.front() = in.mostly_real(-2);
-        Choice of_kernels(in, d, o.n_select);
-        const fastfs_status found = attempt(in, {"fastfs_projse_kernels",
-                                                 [&](const fastfs_run* run) {
-                                                     return fastfs_projse_kernels(m, d, yy.data(), yx.data(), xx.data(),
-                                                                                  &o, run, &of_kernels.result);
-                                                 },
-                                                 [&] { return of_kernels.bytes(); }, [&] { of_kernels.clear(); }});
+        Choice of_kernels(d);
+        const fastfs_status found =
+            attempt(in, {"fastfs_projse_kernels",
+                         [&](const fastfs_run* run) {
+                             return fastfs_projse_kernels(m, d, yy.data(), yx.data(), xx.data(), &o, run,
+                                                          &of_kernels.made.result, &of_kernels.made.fitted);
+                         },
+                         [&] { return of_kernels.bytes(); }, [&] { of_kernels.made.clear(); }});
         if (found == FASTFS_OK) of_kernels.check("fastfs_projse_kernels");
         if (found == FASTFS_OK && kind != Values::kSpecial) {
             Kernels kernels{Square(m), yx, xx, 0x1p-52 * static_cast<double>(m + 64)};
@@ -515,13 +496,14 @@ void try_projse_stream(Input& in) {
         auto o = draw_options(in, d);
         o.from_y = in.one_in(3) ? in.mostly(1) : 0;
         const std::int64_t n_candidates = o.from_y == 1 ? std::max<std::int64_t>(asked, 1) : d;
-        Choice choice(in, n_candidates, o.n_select);
-        status = attempt(in, {"fastfs_projse_stream_finish",
-                              [&](const fastfs_run* run) {
-                                  return fastfs_projse_stream_finish(sums, of_groups ? classes.data() : nullptr,
-                                                                     n_classes, &o, run, &choice.result);
-                              },
-                              [&] { return choice.bytes(); }, [&] { choice.clear(); }});
+        Choice choice(n_candidates);
+        status =
+            attempt(in, {"fastfs_projse_stream_finish",
+                         [&](const fastfs_run* run) {
+                             return fastfs_projse_stream_finish(sums, of_groups ? classes.data() : nullptr, n_classes,
+                                                                &o, run, &choice.made.result, &choice.made.fitted);
+                         },
+                         [&] { return choice.bytes(); }, [&] { choice.made.clear(); }});
         if (status != FASTFS_OK || strange) continue;
         choice.check("fastfs_projse_stream_finish");
         if (o.custom) continue;

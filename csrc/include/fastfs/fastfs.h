@@ -6,8 +6,8 @@
  *     newer library, missing fields take their defaults. With a newer header and an older library, a struct is accepted
  *     while the bytes that the library doesn't know are zero. Arrays of structs are read in steps of the first one's
  *     struct_size.
- *   - Sizes and indices are int64_t. A fastfs_fitted owns the arrays of results, those of ProjSe and ManiFeSt excepted;
- *     the caller owns all others, which are aligned to their values: anything else is FASTFS_EINVAL.
+ *   - Sizes and indices are int64_t. A fastfs_fitted owns the arrays of results, those of ManiFeSt excepted; the caller
+ *     owns all others, which are aligned to their values: anything else is FASTFS_EINVAL.
  *     fastfs_manifest_new (chunks), fastfs_margin_new (X, distances, levels, sample_weights) and fastfs_disc_set
  *     (stream) keep pointers until their handle is freed; all other functions copy what they need.
  *   - All functions may be called from any number of threads together, also with the same handle. But a handle must not
@@ -609,18 +609,18 @@ typedef struct fastfs_projse_options {
 
 typedef struct fastfs_projse_result {
     size_t struct_size;
-    int32_t center;     /* out: 1 if columns were centred; 0 with fastfs_projse_kernels */
-    int32_t reserved;   /* 0 */
-    int64_t n_selected; /* out: at most n_select, and at most the rank */
-    int64_t rank;       /* out: of the targets' kernel; -1 if there are no targets and more could be selected */
-    double sigma;       /* out: RBF and custom: the scale used */
-    double* scores;     /* out, one per candidate, before any choice; 0 for columns of zeros (constants, if centred) */
-    int64_t* selected;  /* out, in order of choice; this and the next arrays hold n_select, the first n_selected set */
-    double* selection_scores; /* out: the score of each choice at that moment */
-    double* gaps;             /* out: selection score less the best rival's */
-    double* captured;         /* out: share of sum(scores) explained so far; 1 beyond the span of the targets */
-    double* explained;        /* out, or NULL: FASTFS_PROJSE_RESIDUAL: share of the targets' span explained so far, the
-                                 mean R^2 of an orthonormal basis regressed on the chosen columns */
+    int32_t center;           /* 1 if columns were centred; 0 with fastfs_projse_kernels */
+    int32_t reserved;         /* 0 */
+    int64_t n_selected;       /* at most n_select, and at most the rank */
+    int64_t rank;             /* of the targets' kernel; -1 if there are no targets and more could be selected */
+    double sigma;             /* RBF and custom: the scale used */
+    double* scores;           /* one per candidate, before any choice; 0 for columns of zeros (constants, if centred) */
+    int64_t* selected;        /* n_selected, in order of choice; so are the next arrays */
+    double* selection_scores; /* the score of each choice at that moment */
+    double* gaps;             /* selection score less the best rival's */
+    double* captured;         /* share of sum(scores) explained so far; 1 beyond the span of the targets */
+    double* explained;        /* FASTFS_PROJSE_RESIDUAL: share of the targets' span explained so far, the mean R^2 of an
+                                 orthonormal basis regressed on the chosen columns; else NULL */
 } fastfs_projse_result;
 #define FASTFS_PROJSE_RESULT_INIT {sizeof(fastfs_projse_result), 0, 0, 0, 0, 0.0, NULL, NULL, NULL, NULL, NULL, NULL}
 
@@ -633,12 +633,13 @@ typedef struct fastfs_projse_result {
  * targets span), "tie" (of the first choice). */
 FASTFS_API fastfs_status fastfs_projse(const fastfs_matrix* X, const fastfs_matrix* Y, const int64_t* labels,
                                        int64_t n_classes, const fastfs_projse_options* options, const fastfs_run* run,
-                                       fastfs_projse_result* result);
+                                       fastfs_projse_result* result, fastfs_fitted** fitted);
 
 /* The same from kernels: K_YY (n_y x n_y), K_YX (n_y x n_x, row-major), and the diagonal of K_XX (n_x). */
 FASTFS_API fastfs_status fastfs_projse_kernels(int64_t n_y, int64_t n_x, const double* K_YY, const double* K_YX,
                                                const double* K_XX, const fastfs_projse_options* options,
-                                               const fastfs_run* run, fastfs_projse_result* result);
+                                               const fastfs_run* run, fastfs_projse_result* result,
+                                               fastfs_fitted** fitted);
 
 /* The scores before any choice of many labelings of the same rows, with the linear kernel: X is read once for all of
  * them. labels: n_labelings x n_rows, in 0..n_classes - 1; scores, out: n_labelings x n_cols. Uses `center` and
@@ -664,7 +665,8 @@ FASTFS_API fastfs_status fastfs_projse_stream_new(int64_t n_y, int64_t n_x, int3
  * 0..n_classes - 1, or -1 for groups that stay out; so one pass serves any comparison of groups. Else NULL. */
 FASTFS_API fastfs_status fastfs_projse_stream_finish(const fastfs_stream* stream, const int64_t* classes,
                                                      int64_t n_classes, const fastfs_projse_options* options,
-                                                     const fastfs_run* run, fastfs_projse_result* result);
+                                                     const fastfs_run* run, fastfs_projse_result* result,
+                                                     fastfs_fitted** fitted);
 
 /* ---- margins: the RELIEF family, IM4E, IMMIGRATE -------------------------------------------------------------------
  *

@@ -483,73 +483,33 @@ inline void manifest_kernels(std::int64_t n_features, const double* K1, const do
 using projse_options = fastfs_projse_options;
 inline projse_options default_projse_options() { return FASTFS_PROJSE_OPTIONS_INIT; }
 
-struct projse_result {
-    std::vector<double> scores;                            // one per candidate
-    std::vector<std::int64_t> selected;                    // in order of choice
-    std::vector<double> selection_scores, gaps, captured;  // of each choice
-    std::vector<double> explained;                         // of each choice, beyond the targets' span; else empty
-    std::int64_t rank;                                     // -1: not known
-    double sigma;
-    bool centered;  // the columns were
+using projse_result = fastfs_projse_result;
 
-    // call(result) fills the arrays for n_candidates.
-    template <class Call>
-    static projse_result of(std::int64_t n_candidates, const projse_options& options, const run& how, Call&& call) {
-        const std::int64_t n_select = options.n_select;
-        projse_result result{};
-        // Else the call says what is wrong, or what it would take.
-        const bool runs = n_candidates >= 1 && n_candidates <= 400000000 && how.bytes_needed == nullptr;
-        const auto d = static_cast<std::size_t>(runs ? n_candidates : 0);
-        const auto k = n_select < 1 ? 0 : n_select < n_candidates && runs ? static_cast<std::size_t>(n_select) : d;
-        result.scores.resize(d);
-        result.selected.resize(k);
-        for (auto* values : {&result.selection_scores, &result.gaps, &result.captured}) values->resize(k);
-        fastfs_projse_result out = FASTFS_PROJSE_RESULT_INIT;
-        out.scores = result.scores.data();
-        out.selected = result.selected.data();
-        out.selection_scores = result.selection_scores.data();
-        out.gaps = result.gaps.data();
-        out.captured = result.captured.data();
-        if (options.beyond != FASTFS_PROJSE_STOP) result.explained.resize(k);
-        if (!result.explained.empty()) out.explained = result.explained.data();
-        check(call(&out));
-        const auto n = static_cast<std::size_t>(out.n_selected);
-        result.selected.resize(n);
-        for (auto* values : {&result.selection_scores, &result.gaps, &result.captured}) values->resize(n);
-        if (!result.explained.empty()) result.explained.resize(n);
-        result.rank = out.rank;
-        result.sigma = out.sigma;
-        result.centered = out.center != 0;
-        return result;
-    }
-};
-
-inline projse_result projse(const matrix& X, const matrix& Y, const projse_options& options,
-                            const run& how = default_run()) {
-    return projse_result::of(X.n_cols(), options, how, [&](fastfs_projse_result* out) {
-        return fastfs_projse(X.get(), Y.get(), nullptr, 0, &options, &how, out);
-    });
+inline fitted<projse_result> projse(const matrix& X, const matrix& Y, const projse_options& options,
+                                    const run& how = default_run()) {
+    return {1, FASTFS_PROJSE_RESULT_INIT, [&](auto* result, auto** made) {
+                return fastfs_projse(X.get(), Y.get(), nullptr, 0, &options, &how, result, made);
+            }};
 }
 
-inline projse_result projse(const matrix& X, const std::int64_t* labels, std::int64_t n_classes,
-                            const projse_options& options, const run& how = default_run()) {
-    return projse_result::of(X.n_cols(), options, how, [&](fastfs_projse_result* out) {
-        return fastfs_projse(X.get(), nullptr, labels, n_classes, &options, &how, out);
-    });
+inline fitted<projse_result> projse(const matrix& X, const std::int64_t* labels, std::int64_t n_classes,
+                                    const projse_options& options, const run& how = default_run()) {
+    return {1, FASTFS_PROJSE_RESULT_INIT, [&](auto* result, auto** made) {
+                return fastfs_projse(X.get(), nullptr, labels, n_classes, &options, &how, result, made);
+            }};
 }
 
 // Without targets.
-inline projse_result projse(const matrix& X, const projse_options& options, const run& how = default_run()) {
-    return projse_result::of(X.n_cols(), options, how, [&](fastfs_projse_result* out) {
-        return fastfs_projse(X.get(), nullptr, nullptr, 0, &options, &how, out);
-    });
+inline fitted<projse_result> projse(const matrix& X, const projse_options& options, const run& how = default_run()) {
+    return projse(X, nullptr, 0, options, how);
 }
 
-inline projse_result projse_kernels(std::int64_t n_y, std::int64_t n_x, const double* K_YY, const double* K_YX,
-                                    const double* K_XX, const projse_options& options, const run& how = default_run()) {
-    return projse_result::of(n_x, options, how, [&](fastfs_projse_result* out) {
-        return fastfs_projse_kernels(n_y, n_x, K_YY, K_YX, K_XX, &options, &how, out);
-    });
+inline fitted<projse_result> projse_kernels(std::int64_t n_y, std::int64_t n_x, const double* K_YY, const double* K_YX,
+                                            const double* K_XX, const projse_options& options,
+                                            const run& how = default_run()) {
+    return {1, FASTFS_PROJSE_RESULT_INIT, [&](auto* result, auto** made) {
+                return fastfs_projse_kernels(n_y, n_x, K_YY, K_YX, K_XX, &options, &how, result, made);
+            }};
 }
 
 // Scores of n_labelings x X.n_rows() labels, n_labelings x X.n_cols().
@@ -565,14 +525,12 @@ inline stream projse_stream(std::int64_t n_y, std::int64_t n_x, int views = FAST
     return stream([&](auto** made) { return fastfs_projse_stream_new(n_y, n_x, views, &how, made); });
 }
 // classes: with FASTFS_PROJSE_GROUPS the class of each group, or -1; else null.
-inline projse_result projse_stream_finish(const stream& of, const projse_options& options,
-                                          const run& how = default_run(), const std::int64_t* classes = nullptr,
-                                          std::int64_t n_classes = 0) {
-    const stream_state state = of.state();
-    const std::int64_t n_candidates = options.from_y ? state.n_y : state.n_cols;
-    return projse_result::of(n_candidates, options, how, [&](fastfs_projse_result* out) {
-        return fastfs_projse_stream_finish(of.get(), classes, n_classes, &options, &how, out);
-    });
+inline fitted<projse_result> projse_stream_finish(const stream& of, const projse_options& options,
+                                                  const run& how = default_run(), const std::int64_t* classes = nullptr,
+                                                  std::int64_t n_classes = 0) {
+    return {1, FASTFS_PROJSE_RESULT_INIT, [&](auto* result, auto** made) {
+                return fastfs_projse_stream_finish(of.get(), classes, n_classes, &options, &how, result, made);
+            }};
 }
 
 // ---- margins: the RELIEF family, IM4E, IMMIGRATE -------------------------------------------------------------------
