@@ -22,7 +22,7 @@ py::dict to_dict(fastfs::fitted<fastfs::projse_result>&& fitted, std::int64_t n_
     result["selection_scores"] = view(r.selection_scores, {r.n_selected});
     result["gaps"] = view(r.gaps, {r.n_selected});
     result["captured"] = view(r.captured, {r.n_selected});
-    result["explained"] = view(r.explained, {r.n_selected});
+    result["explained"] = r.explained ? view(r.explained, {r.n_selected}) : py::none();
     result["rank"] = r.rank;
     result["sigma"] = r.sigma;
     result["center"] = r.center != 0;
