@@ -51,7 +51,7 @@ double CoefficientObjective<T>::value(const double* A) {
     columns_.clear();
     for (std::int64_t j = 0; j < k_; ++j) columns_.push_back(A + j * N_);
 
-    // Set P = H A, T = (K H)' A, and A P', from which sample i needs column y_i alone.
+    // Set P = H A and T = (K H)' A.
     double similarity = 0, lambda_part = 0;
     Numbers column_sums = numbers(k_);
     std::vector<const double*> parts(at(k_));
@@ -66,22 +66,37 @@ double CoefficientObjective<T>::value(const double* A) {
             lambda_part -= T_[at(q * k_ + j)] * T_[at(q * k_ + j)];
         }
         omega_[at(q)] = terms_.omega(samples_.size(q), square);
-        combine_columns(columns_, &P_[at(q * k_)], &by_class_[at(q * N_)]);
     }
     for (double sum : column_sums) lambda_part += sum * sum;
     total_ = column_sums;
 
-    // Set r_i = 1 - P[y_i,:] . B[i,:].
-    for_each(run_, static_cast<std::int64_t>(blocks_.size()), threads_, [&](std::int64_t task) {
-        const Block& b = blocks_[at(task)];
-        rows_kernels_.dots(&rows_[at(b.begin)], b.end - b.begin, &by_class_[at(b.q * N_)], N_, &r_[at(b.begin)]);
-        for (std::int64_t i = b.begin; i < b.end; ++i) r_[at(i)] = 1 - r_[at(i)];
-    });
+    set_residuals();
     for (std::int64_t i = 0; i < N_; ++i) similarity += omega_[at(samples_.classes[at(i)])] * r_[at(i)] * r_[at(i)];
     interpretability_ = interpretability_term();
     const double value = similarity + terms_.lambda * lambda_part + interpretability_ + terms_.constant(k_);
     require_finite_objective(value);
     return value;
+}
+
+template <class T>
+void CoefficientObjective<T>::set_residuals() {
+    if (terms_.mu > 0) {  // the interpretability term needs B as well, which takes little where A is sparse
+        embed(A_, B_.data());
+        for (std::int64_t i = 0; i < N_; ++i) {
+            const double* P_q = &P_[at(samples_.classes[at(i)] * k_)];
+            double similarity = 0;
+            for (std::int64_t j = 0; j < k_; ++j) similarity += P_q[j] * B_[at(j * N_ + i)];
+            r_[at(i)] = 1 - similarity;
+        }
+        return;
+    }
+    // B = K A isn't needed: sample i takes column y_i of K (A P').
+    for (std::int64_t q = 0; q < C_; ++q) combine_columns(columns_, &P_[at(q * k_)], &by_class_[at(q * N_)]);
+    for_each(run_, static_cast<std::int64_t>(blocks_.size()), threads_, [&](std::int64_t task) {
+        const Block& b = blocks_[at(task)];
+        rows_kernels_.dots(&rows_[at(b.begin)], b.end - b.begin, &by_class_[at(b.q * N_)], N_, &r_[at(b.begin)]);
+        for (std::int64_t i = b.begin; i < b.end; ++i) r_[at(i)] = 1 - r_[at(i)];
+    });
 }
 
 template <class T>
@@ -144,9 +159,8 @@ void CoefficientObjective<T>::embed(const double* A, double* B) const {
 }
 
 template <class T>
-double CoefficientObjective<T>::interpretability_term() {
+double CoefficientObjective<T>::interpretability_term() const {
     if (terms_.mu == 0) return 0;
-    embed(A_, B_.data());
     double sum = 0;
     for (std::int64_t j = 0; j < k_; ++j) {
         double column = 0;

@@ -52,8 +52,8 @@ void for_each(Run& run, std::int64_t n, bool threads, Body&& body) {
     for (std::int64_t task = 0; task < n; ++task) body(task);
 }
 
-// F as a function of A (n x k). Samples are sorted by class, so a value and a gradient read K once each: 2 N^2
-// multiply-adds for any k.
+// F as a function of A (n x k). Samples are sorted by class, so a gradient reads K once: N^2 multiply-adds for any k. A
+// value reads K once, too, or with mu > 0 the rows of each column's samples.
 template <class T>
 class CoefficientObjective : public SimplexFunction {
   public:
@@ -82,7 +82,10 @@ class CoefficientObjective : public SimplexFunction {
         std::int64_t q, begin, end;
     };
 
-    double interpretability_term();
+    // Sets r_i = 1 - P[y_i,:] . B[i,:], and B if the interpretability term has weight.
+    void set_residuals();
+
+    double interpretability_term() const;
 
     // Sets out (n) to the sum of factors[c] columns[c]; many factors are 0.
     void combine_columns(const std::vector<const double*>& columns, const double* factors, double* out) const;

@@ -17,6 +17,11 @@ namespace {
 constexpr std::size_t kMemory = 10;
 constexpr double kSufficient = 1e-4, kShortest = 1e-12, kLongest = 1e12;
 
+// The number of short steps whose least is taken; the first limit of the ratio of the short step to the long one below
+// which it is taken, and the factor by which the limit changes.
+constexpr std::size_t kShortSteps = 5;
+constexpr double kShortIfBelow = 0.5, kLimitGrows = 1.1;
+
 // Smaller values of a column become zeros.
 constexpr double kNegligible = 1e-12;
 
@@ -47,6 +52,30 @@ void drop_negligible(double* A, std::int64_t n, std::int64_t k) {
         for (std::int64_t i = 0; i < n; ++i) column[i] /= sum;
     }
 }
+
+// Inner products of the last move s and of the change y of the gradient, in the face that the point moves in: where a
+// column is positive, with the mean of y there subtracted. The rest of y doesn't say how F bends along the face.
+struct Curvature {
+    double ss = 0, sy = 0, yy = 0;
+
+    Curvature(const Numbers& x, const Numbers& next, const Numbers& g, const Numbers& next_g, std::size_t n) {
+        for (std::size_t begin = 0; begin < x.size(); begin += n) {
+            double sum = 0, count = 0;
+            for (std::size_t e = begin; e < begin + n; ++e) {
+                if (next[e] == 0) continue;
+                sum += next_g[e] - g[e];
+                ++count;
+            }
+            for (std::size_t e = begin; e < begin + n; ++e) {
+                if (next[e] == 0) continue;
+                const double s = next[e] - x[e], y = next_g[e] - g[e] - sum / count;
+                ss += s * s;
+                sy += s * y;
+                yy += y * y;
+            }
+        }
+    }
+};
 
 }  // namespace
 
@@ -124,7 +153,10 @@ SimplexMinimum minimize_on_simplex(SimplexFunction& f, std::int64_t n, std::int6
     double steepest = 1e-290;  // keeps steps finite
     for (double v : g) steepest = std::max(steepest, std::abs(v));
     const double shortest = kShortest / steepest, longest = kLongest / steepest;
-    double step = std::clamp(1 / largest, shortest, longest);
+    double step = std::clamp(1 / largest, shortest, longest), limit = kShortIfBelow;
+    std::array<double, kShortSteps> short_steps;
+    short_steps.fill(std::numeric_limits<double>::infinity());
+    std::size_t n_short = 0;
     while (!(minimum.converged = minimum.gap <= tol * std::abs(value)) && minimum.n_iter < max_iter) {
         const Run::Part part(run, share(minimum.n_iter, max_iter), share(minimum.n_iter + 1, max_iter));
         run.checkpoint(0);
@@ -142,13 +174,17 @@ SimplexMinimum minimize_on_simplex(SimplexFunction& f, std::int64_t n, std::int6
         }
         if (length < kShortest) break;  // rounding leaves no descent
         f.gradient(next_g.data());
-        double ss = 0, sy = 0;
-        for (std::size_t e = 0; e < size; ++e) {
-            const double s = next[e] - x[e];
-            ss += s * s;
-            sy += s * (next_g[e] - g[e]);
+        const Curvature c(x, next, g, next_g, at(n));
+        if (c.sy > 0) {
+            const double long_step = c.ss / c.sy, short_step = c.sy / c.yy;
+            short_steps[n_short++ % kShortSteps] = short_step;
+            const bool is_short = short_step < limit * long_step;
+            step = is_short ? *std::min_element(short_steps.begin(), short_steps.end()) : long_step;
+            limit *= is_short ? 1 / kLimitGrows : kLimitGrows;
+            step = std::clamp(step, shortest, longest);
+        } else {
+            step = longest;
         }
-        step = sy > 0 ? std::clamp(ss / sy, shortest, longest) : longest;
         std::swap(x, next);
         std::swap(g, next_g);
         value = next_value;

@@ -31,7 +31,8 @@ struct SimplexMinimum {
 };
 
 // Minimises f by spectral projected gradients (Birgin, Martinez and Raydan 2000, doi 10.1137/S1052623497330963), with
-// Barzilai-Borwein steps and a non-monotone line search. A is the start and is replaced by the best point seen. Ends
+// Barzilai-Borwein steps, the short or the long one by ABBmin (Frassoldati, Zanni and Zanghirati 2008, doi
+// 10.3934/jimo.2008.4.299), and a non-monotone line search. A is the start and is replaced by the best point seen. Ends
 // when gap <= tol |f|, or after max_iter steps.
 SimplexMinimum minimize_on_simplex(SimplexFunction& f, std::int64_t n, std::int64_t k, double tol,
                                    std::int64_t max_iter, Run& run, double* A);

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <utility>
+#include <vector>
 
 #include "support/errors.hpp"
 #include "support/index.hpp"
@@ -16,14 +18,16 @@ constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
 // Returns the ranks 1..n, ties at their mean.
 Numbers ranks_of(const double* values, std::int64_t n) {
-    auto order = up_to(n);
-    std::sort(order.begin(), order.end(), [&](std::int64_t a, std::int64_t b) { return values[a] < values[b]; });
+    std::vector<std::pair<double, std::int64_t>> order;
+    order.reserve(at(n));
+    for (std::int64_t a = 0; a < n; ++a) order.emplace_back(values[a], a);
+    std::sort(order.begin(), order.end());
     Numbers ranks = numbers(n);
     for (std::int64_t begin = 0, end; begin < n; begin = end) {
         end = begin;
-        while (end < n && values[order[at(end)]] == values[order[at(begin)]]) ++end;
+        while (end < n && order[at(end)].first == order[at(begin)].first) ++end;
         for (std::int64_t k = begin; k < end; ++k) {
-            ranks[at(order[at(k)])] = static_cast<double>(begin + 1 + end) / 2;
+            ranks[at(order[at(k)].second)] = static_cast<double>(begin + 1 + end) / 2;
         }
     }
     return ranks;

@@ -456,6 +456,16 @@ def test_coefficients_against_slsqp(k, kind):
 # ----------------------------------------------------------------------------------------------------------- properties
 
 
+@pytest.mark.parametrize("n, d, seed", [(300, 10, 3), (400, 20, 0)])
+def test_coefficients_settle_on_skewed_data(n, d, seed):
+    """The long steps of Barzilai and Borwein took more than 200 for the first table and 100 for the second."""
+    X, y = np.exp(np.random.default_rng(seed).normal(size=(n, d))), np.arange(n) % 2
+    fit = fastfs.ikdr(X, y, groups="all", max_iter=1, max_inner=100)
+    assert fit.converged
+    gradient = oracle.gradient(problem(X, y, groups="all")[0], fit.A, np.ones(1))
+    assert np.sum(fit.A * gradient) - gradient.min(axis=0).sum() <= 1e-4 * fit.objective
+
+
 def test_scale_and_offset_change_nothing():
     X, y = blobs(40, 15)
     X = np.round(X, 2)
