@@ -17,8 +17,8 @@ namespace {
 constexpr std::size_t kMemory = 10;
 constexpr double kSufficient = 1e-4, kShortest = 1e-12, kLongest = 1e12;
 
-// The number of short steps whose least is taken; the first limit of the ratio of the short step to the long one below
-// which it is taken, and the factor by which the limit changes.
+// The short steps are the least of this many. They are taken while their ratio to the long ones is below a limit: its
+// first value, and the factor by which it changes.
 constexpr std::size_t kShortSteps = 5;
 constexpr double kShortIfBelow = 0.5, kLimitGrows = 1.1;
 
@@ -54,11 +54,13 @@ void drop_negligible(double* A, std::int64_t n, std::int64_t k) {
 }
 
 // Inner products of the last move s and of the change y of the gradient, in the face that the point moves in: where a
-// column is positive, with the mean of y there subtracted. The rest of y doesn't say how F bends along the face.
+// column is positive, with the mean of y there subtracted. The rest of y doesn't say how F bends along the face. y is
+// in units of `unit`, so that its squares neither overflow nor vanish.
 struct Curvature {
     double ss = 0, sy = 0, yy = 0;
 
-    Curvature(const Numbers& x, const Numbers& next, const Numbers& g, const Numbers& next_g, std::size_t n) {
+    Curvature(const Numbers& x, const Numbers& next, const Numbers& g, const Numbers& next_g, std::size_t n,
+              double unit) {
         for (std::size_t begin = 0; begin < x.size(); begin += n) {
             double sum = 0, count = 0;
             for (std::size_t e = begin; e < begin + n; ++e) {
@@ -68,7 +70,7 @@ struct Curvature {
             }
             for (std::size_t e = begin; e < begin + n; ++e) {
                 if (next[e] == 0) continue;
-                const double s = next[e] - x[e], y = next_g[e] - g[e] - sum / count;
+                const double s = next[e] - x[e], y = (next_g[e] - g[e] - sum / count) / unit;
                 ss += s * s;
                 sy += s * y;
                 yy += y * y;
@@ -174,9 +176,9 @@ SimplexMinimum minimize_on_simplex(SimplexFunction& f, std::int64_t n, std::int6
         }
         if (length < kShortest) break;  // rounding leaves no descent
         f.gradient(next_g.data());
-        const Curvature c(x, next, g, next_g, at(n));
+        const Curvature c(x, next, g, next_g, at(n), steepest);
         if (c.sy > 0) {
-            const double long_step = c.ss / c.sy, short_step = c.sy / c.yy;
+            const double long_step = c.ss / c.sy / steepest, short_step = c.sy / c.yy / steepest;
             short_steps[n_short++ % kShortSteps] = short_step;
             const bool is_short = short_step < limit * long_step;
             step = is_short ? *std::min_element(short_steps.begin(), short_steps.end()) : long_step;
