@@ -51,6 +51,7 @@ def lint(session: nox.Session) -> None:
     session.run("ruff", "format", "--check", ".")
     session.run("codespell")
     session.run("mypy")
+    session.run("zizmor", "--offline", ".github/workflows")
     sources = [str(p) for d in ("csrc", "tests/cpp", "examples", "r/src") for p in sorted(Path(d).rglob("*.[ch]*"))]
     session.run("clang-format", "--dry-run", "--Werror", *sources)
 
@@ -129,6 +130,14 @@ def oldest(session: nox.Session) -> None:
 
 
 @nox.session
+def newest(session: nox.Session) -> None:
+    """The tests with pre-releases and nightly wheels of the packages below fastfs (SPEC 4)."""
+    index = "https://pypi.anaconda.org/scientific-python-nightly-wheels/simple"
+    session.install("--pre", "--upgrade", "--extra-index-url", index, ".[test]")
+    session.run("python", "-m", "pytest", *session.posargs)
+
+
+@nox.session
 def arm(session: nox.Session) -> None:
     """The C++ tests for 64-bit ARM in an emulator, and the loops for NEON by llvm-mca."""
     session.run("python", "wheels/cross.py", "arm", "--root-only")
@@ -170,6 +179,12 @@ def interface(session: nox.Session) -> None:
 def wheels(session: nox.Session) -> None:
     """The sdist and the wheels, built, repaired and checked: `nox -s wheels -- --glibc 2.17`."""
     session.run("python", "wheels/build.py", *session.posargs)
+
+
+@nox.session(python=False)
+def release(session: nox.Session) -> None:
+    """All that a release publishes, in an empty folder: `nox -s release -- --dry-run --output /tmp/release`."""
+    session.run("python", "wheels/release.py", *session.posargs)
 
 
 @nox.session

@@ -53,7 +53,7 @@ def run(*command: object, **options: Any) -> str:
 
 
 def project() -> dict[str, Any]:
-    """pyproject.toml."""
+    """Return pyproject.toml."""
     return tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 
 

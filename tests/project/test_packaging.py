@@ -397,3 +397,75 @@ def test_type_checkers_see_the_signatures_of_functions(tmp_path):
         (7, "density"),
         (8, "sigma"),
     ], done.stdout
+
+
+# ------------------------------------------------------------------------------------------------------------- releases
+
+
+def read_project():
+    return tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+
+
+def load_script(name):
+    spec = importlib.util.spec_from_file_location(name, ROOT / "wheels" / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.skipif(not (ROOT / "RELEASING.md").exists(), reason="the sdist has no page about releases")
+def test_the_address_of_the_project_stands_where_releasing_says():
+    """One address in pyproject.toml; whoever replaces the placeholder finds all other files on one page."""
+    urls = read_project()["urls"]
+    address = urls["Homepage"]
+    assert all(url.startswith(address) for url in urls.values())
+    host = address.removeprefix("https://")
+    folders = ("src", "csrc", "r", "docs", "examples", "wheels", ".github", "cmake")
+    files = [path for path in ROOT.iterdir() if path.is_file()]
+    files += [path for folder in folders for path in (ROOT / folder).rglob("*") if path.is_file()]
+    suffixes = {".py", ".md", ".toml", ".cff", ".yml", ".yaml", ".R", ".Rd", ".h", ".hpp", ".cpp", ".txt", ".html", ""}
+    uses = {
+        path.relative_to(ROOT).as_posix()
+        for path in files
+        if path.suffix in suffixes
+        and re.search(rf"{re.escape(host)}|example\.(?:org|com)", path.read_text("utf-8", "ignore"))
+    }
+    assert uses == {"pyproject.toml", "CITATION.cff", "r/DESCRIPTION", "RELEASING.md"}
+    for name in uses - {"pyproject.toml", "RELEASING.md"}:
+        assert f"`{name}`" in (ROOT / "RELEASING.md").read_text(), name
+
+
+@pytest.mark.skipif(not (ROOT / ".github").exists(), reason="the sdist has no workflows")
+def test_workflows_pin_their_actions_and_have_the_least_rights():
+    workflows = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
+    assert [path.stem for path in workflows] == ["gate", "nightly", "release", "wheels"]
+    for path in workflows:
+        text = path.read_text(encoding="utf-8")
+        assert "\npermissions:\n  contents: read\n" in text, path.name
+        for action in re.findall(r"uses: (\S+@\S.*)", text):
+            assert re.fullmatch(r"\S+@[0-9a-f]{40}  # v[0-9.]+", action), action
+        assert text.count("actions/checkout@") == text.count("persist-credentials: false"), path.name
+        writes = re.findall(r"[a-z-]+: write", text)
+        assert writes == (["id-token: write"] if path.stem == "release" else []), path.name
+
+
+def test_files_agree_on_the_version(tmp_path):
+    release = load_script("release")
+    versions = release.read_versions(ROOT)
+    assert set(versions.values()) == {fastfs.__version__}
+    for name in (*versions, "CHANGELOG.md"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        shutil.copy(ROOT / name, tmp_path / name)
+    changelog = tmp_path / "CHANGELOG.md"
+    changelog.write_text(changelog.read_text().replace("## [Unreleased]", f"## [{fastfs.__version__}] - 2030-01-01"))
+    assert release.find_disagreements(tmp_path) == []
+    assert release.find_disagreements(tmp_path, f"v{fastfs.__version__}") == []
+    (wrong,) = {one.split(" must")[0] for one in release.find_disagreements(tmp_path, "v99.0")} - set(versions)
+    assert wrong == "CHANGELOG.md"
+
+
+def test_sums_are_those_that_sha256sum_checks(tmp_path):
+    (tmp_path / "a.whl").write_bytes(b"abc")
+    load_script("release").write_sums(tmp_path)
+    digest = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"  # of "abc", FIPS 180-4
+    assert (tmp_path / "SHA256SUMS").read_text() == f"{digest}  a.whl\n"
