@@ -1,5 +1,7 @@
 """Files from strangers: what SECURITY.md promises, a test per row of its table."""
 
+import csv
+
 import h5py
 import numpy as np
 import pandas as pd
@@ -133,3 +135,58 @@ def test_names_do_not_control_pictures(tmp_path):
     axes = Figure().add_subplot()
     fastfs.pl.ranking(np.array([2.0, 1.0]), [NASTY, "b"], ax=axes)
     assert r"\x1b[31mred\x1b[0m\u202eder\x07" in axes.get_yticklabels()[0].get_text()
+
+
+@pytest.mark.parametrize("reader", ["read_table", "X as a path", "score"])
+@pytest.mark.parametrize("linked", ["X", "var"])
+def test_zarr_stores_that_lead_elsewhere_are_refused(tmp_path, reader, linked, capsys):
+    X = np.random.default_rng(0).normal(size=(N_CELLS, N_GENES)).astype(np.float32)
+    obs = pd.DataFrame({"state": ["a", "b"] * (N_CELLS // 2)}, index=[f"c{i}" for i in range(N_CELLS)])
+    ad.AnnData(X, obs=obs, var=pd.DataFrame(index=[f"g{j}" for j in range(N_GENES)])).write_zarr(tmp_path / "t.zarr")
+    READERS["read_table"](tmp_path / "t.zarr")
+    (tmp_path / "t.zarr" / linked).rename(tmp_path / "elsewhere")
+    (tmp_path / "t.zarr" / linked).symlink_to(tmp_path / "elsewhere")
+    capsys.readouterr()
+    with pytest.raises(ValueError, match=r"from elsewhere|exit code 2") as error:
+        READERS[reader](tmp_path / "t.zarr")
+    assert f"takes '{linked}' from elsewhere, '{tmp_path / 'elsewhere'}'" in str(error.value) + capsys.readouterr().err
+
+
+def test_a_zarr_store_may_itself_be_a_link(tmp_path):
+    ad.AnnData(np.ones((3, 2), np.float32), obs=pd.DataFrame({"state": list("aba")}, index=list("123"))).write_zarr(
+        tmp_path / "t.zarr"
+    )
+    (tmp_path / "link.zarr").symlink_to(tmp_path / "t.zarr")
+    assert fastfs.io.read_table(tmp_path / "link.zarr", label="state").X.shape == (3, 2)
+
+
+FORMULAS = ("=1+1", "+1", "-1", "@SUM(A1)", "\tx")
+
+
+@pytest.mark.parametrize("command", ["score", "pairs"])
+def test_formulas_are_escaped_where_asked_for(tmp_path, command):
+    path, out = tmp_path / "t.csv", tmp_path / "out.csv"
+    rng = np.random.default_rng(0)
+    with open(path, "w", newline="") as file:
+        csv.writer(file).writerows(
+            [["state", *FORMULAS, "plain"], *([i % 2, *rng.normal(size=6).round(3)] for i in range(40))]
+        )
+    arguments = {
+        "score": ["score", str(path), "--label", "state", "--method", "relieff", "--out", str(out)],
+        "pairs": ["pairs", str(path), "--label", "state", "--out", str(out)],
+    }[command]
+    column = {"score": "feature", "pairs": "feature_a"}[command]
+    expected = {*FORMULAS, "plain"} if command == "score" else {*FORMULAS}
+    assert fastfs.cli.run(arguments) == 0
+    with open(out, newline="") as file:
+        plain = list(csv.DictReader(file))
+    assert {row[column] for row in plain} == {name.strip() for name in expected}
+    assert fastfs.cli.run([*arguments, "--escape-formulas"]) == 0
+    with open(out, newline="") as file:
+        escaped = list(csv.DictReader(file))
+    for row, before in zip(escaped, plain, strict=True):
+        is_formula = before[column][0] in "=+-@"
+        assert row[column] == ("'" + before[column] if is_formula else before[column])
+        assert {name: row[name] for name in row if not name.startswith("feature")} == {
+            name: before[name] for name in row if not name.startswith("feature")
+        }

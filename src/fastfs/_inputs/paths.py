@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from fastfs._files.hdf5 import open_hdf5
+from fastfs._files.stores import open_hdf5, open_zarr
 
 
 def open_path(X: Any) -> Any:
@@ -30,9 +30,7 @@ def open_path(X: Any) -> Any:
         if path.suffix == ".h5ad":
             file = open_hdf5(path)
         else:
-            import zarr
-
-            file = zarr.open(str(path), mode="r")
+            file = open_zarr(path)
     except (OSError, ValueError, EOFError) as error:
         raise ValueError(f"X is a path, but '{path}' can't be read as {path.suffix}: {error}") from error
     return _array_in_file(file, path)

@@ -17,6 +17,7 @@ from fastfs.cli.score import (
     BARS_AT_MOST,
     ROWS_SHOWN,
     Data,
+    EscapeFormulas,
     Input,
     check_files,
     names_of_the_file,
@@ -42,6 +43,7 @@ class PairsOptions(MachineOptions):
         ),
     ] = None
     out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the pairs: .csv, .json or .parquet.")] = None
+    escape_formulas: EscapeFormulas = False
 
     def shared_arguments(self) -> dict[str, Any]:
         """Return the arguments that all functions for pairs share."""
@@ -57,7 +59,7 @@ class PairsOptions(MachineOptions):
         if self.out is None:
             print_pairs(columns, self.top or ROWS_SHOWN)
             return []
-        io.write_ranking(self.out, columns, about)
+        io.write_ranking(self.out, columns, about, escape_formulas=self.escape_formulas)
         return [f"wrote {len(columns['rank'])} pairs to {self.out}"]
 
 

@@ -228,6 +228,12 @@ class SampleOptions:
         return [name for name in (self.weights, self.event) if name is not None]
 
 
+EscapeFormulas = Annotated[
+    bool,
+    typer.Option("--escape-formulas", help="In .csv, put ' before names that a spreadsheet takes for formulas."),
+]
+
+
 @dataclass(frozen=True)
 class Output:
     panel: ClassVar[str] = "Output"
@@ -253,6 +259,7 @@ class Output:
             metavar="FILE", help="For immigrate: write the strongest pairs of features: .csv, .json or .parquet."
         ),
     ] = None
+    escape_formulas: EscapeFormulas = False
 
 
 @dataclass(frozen=True)
@@ -499,10 +506,11 @@ def _write_ranking(
             print_pairs(pairs)
     else:
         ranking = results.ranking(selector, names, most, test, clumps, data.table)
-        io.write_ranking(output.out, ranking, about | _findings.findings(method, selector, names))
+        about_ranking = about | _findings.findings(method, selector, names)
+        io.write_ranking(output.out, ranking, about_ranking, escape_formulas=output.escape_formulas)
         written.append(f"{len(ranking['rank'])} features to {output.out}")
     if output.pairs is not None:
-        io.write_ranking(output.pairs, pairs, about)
+        io.write_ranking(output.pairs, pairs, about, escape_formulas=output.escape_formulas)
         written.append(f"{len(pairs['rank'])} pairs to {output.pairs}")
     if output.plot is not None:
         bars = min(output.top or ROWS_SHOWN, BARS_AT_MOST, n_features)

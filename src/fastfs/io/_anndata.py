@@ -7,7 +7,7 @@ from typing import Any
 
 from fastfs._files.errors import TRANSPOSE, Parameter, TableError, damage_of, some_of, unknown
 from fastfs._files.expand import Held
-from fastfs._files.hdf5 import open_hdf5
+from fastfs._files.stores import open_hdf5, open_zarr
 from fastfs._inputs.source import Source
 from fastfs.io._cells import SampleColumn
 from fastfs.io._layout import Content, Wanted, features_of
@@ -31,9 +31,7 @@ def _open_h5(path: Path, stack: ExitStack) -> Any:
 
 
 def _open_zarr(path: Path, _: ExitStack) -> Any:
-    import zarr
-
-    return zarr.open_group(str(path), mode="r")
+    return open_zarr(path)
 
 
 def _read_anndata(path: Path, wanted: Wanted, kind: str, open_store: Callable[[Path, ExitStack], Any]) -> Content:

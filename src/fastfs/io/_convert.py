@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from fastfs._files.hdf5 import open_hdf5
+from fastfs._files.stores import open_hdf5
 from fastfs._types import Progress
 from fastfs.io._table import Table
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from fastfs._files.errors import Parameter, TableError, damage_of, some_of, unknown
 from fastfs._files.expand import Held
-from fastfs._files.hdf5 import open_hdf5
+from fastfs._files.stores import open_hdf5
 from fastfs._inputs.source import Source
 from fastfs.io._layout import Content, Wanted, features_by_name, features_of, require_labels_file, require_no_transpose
 from fastfs.io._matrices import columns_of, csr, loaded_or_source

@@ -3,7 +3,7 @@
 import csv
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +13,19 @@ from fastfs._inputs.entry import named_arguments
 TABLE_ENDINGS = (".csv", ".json", ".parquet")
 RANKING_ENDINGS = (*TABLE_ENDINGS, ".txt", ".rnk")
 
+# The first characters of cells that spreadsheets compute.
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
 # Columns of the formats that are lists.
 _OF_LISTS = {".txt": ("feature",), ".rnk": ("feature", "score")}
 
 
 @named_arguments
 def write_ranking(
-    path: str | os.PathLike[str], ranking: Mapping[str, Sequence[Any]], about: Mapping[str, Any] | None = None
+    path: str | os.PathLike[str],
+    ranking: Mapping[str, Sequence[Any]],
+    about: Mapping[str, Any] | None = None,
+    *,
+    escape_formulas: bool = False,
 ) -> None:
     """Write a ranking as CSV, JSON, Parquet or a list: either the whole file is written, or nothing.
 
@@ -35,6 +41,10 @@ def write_ranking(
     about : mapping, optional
         Method, parameters, version, ...: JSON has them in front of the ``ranking``, Parquet as JSON in the metadata of
         its schema, under the key ``fastfs``; CSV has no place for them.
+    escape_formulas : bool
+        Write text in CSV that a spreadsheet takes for a formula, because it begins with ``=``, ``+``, ``-``, ``@``, a
+        tab or a carriage return, with a ``'`` in front. For files that somebody opens in a spreadsheet: names differ
+        then from those of the table.
 
     Raises
     ------
@@ -70,8 +80,14 @@ def write_ranking(
                 file.writelines("\t".join(on_one_line(str(cell)) for cell in row) + "\n" for row in cells)
             else:
                 writer = csv.writer(file, lineterminator="\n")
-                writer.writerow(ranking)
-                writer.writerows(rows)
+                escaped = _without_formulas if escape_formulas else list
+                writer.writerow(escaped(ranking))
+                writer.writerows(map(escaped, rows))
+
+
+def _without_formulas(row: Iterable[Any]) -> list[Any]:
+    """Return the cells of a row, with a ' in front of text that a spreadsheet takes for a formula."""
+    return [f"'{cell}" if isinstance(cell, str) and cell.startswith(_FORMULA) else cell for cell in row]
 
 
 def _write_parquet(path: Path, ranking: Mapping[str, Sequence[Any]], about: Mapping[str, Any]) -> None:

@@ -1,5 +1,6 @@
-"""HDF5 files from strangers: opened if all of their data are in the file itself."""
+"""HDF5 files and Zarr stores from strangers: opened if all of their data are in the file or the folder itself."""
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,22 @@ def open_hdf5(path: Path) -> Any:
             "file if you trust them"
         )
     return file
+
+
+def open_zarr(path: Path) -> Any:
+    """Open a Zarr store for reading; raise ValueError if a symbolic link leads out of its folder."""
+    import zarr
+
+    root = os.path.realpath(path)
+    for folder, folders, files in os.walk(root):
+        for name in (*folders, *files):
+            place = os.path.join(folder, name)
+            if os.path.islink(place) and os.path.commonpath([root, target := os.path.realpath(place)]) != root:
+                raise ValueError(
+                    f"'{path}' takes '{os.path.relpath(place, root)}' from elsewhere, '{target}', which fastfs doesn't "
+                    "read: copy the data into the store if you trust them"
+                )
+    return zarr.open(str(path), mode="r")
 
 
 def _elsewhere(file: Any) -> Any:
