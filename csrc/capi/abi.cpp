@@ -51,7 +51,7 @@ fastfs_status failure() noexcept {
     }
 }
 
-void keep(Warnings& warnings, fastfs_status status) noexcept {
+void set_last_warnings(Warnings& warnings, fastfs_status status) noexcept {
     last_warnings = std::move(warnings.all);
     if (status != FASTFS_OK) last_warnings.clear();
 }

@@ -33,14 +33,14 @@ fastfs_status attempt(F&& f) noexcept {
 }
 
 // Keeps the warnings of a call for fastfs_last_warning; none if it failed.
-void keep(Warnings& warnings, fastfs_status status) noexcept;
+void set_last_warnings(Warnings& warnings, fastfs_status status) noexcept;
 
 // The body of each function that returns a status.
 template <class F>
 fastfs_status guarded(F&& f) noexcept {
     Warnings warnings;
     const fastfs_status status = attempt(f);
-    keep(warnings, status);
+    set_last_warnings(warnings, status);
     return status;
 }
 

@@ -27,7 +27,7 @@ class GramBlocks : public Stream {
     fastfs_stream_method method() const override { return kMethod; }
     std::int64_t n_cols() const override { return sums_.n_features(); }
     std::int64_t n_rows() const override { return sums_.n_rows(); }
-    std::uint64_t fingerprint() const override { return Fingerprint().add(sums_.n_features()).value(); }
+    std::uint64_t fingerprint() const override { return Fingerprint().hash(sums_.n_features()).value(); }
 
     void update(const RowBlock& block, Run& run) override {
         require_only_X(block);

@@ -80,7 +80,7 @@ void require_positive(const double* values, std::int64_t n, const char* name) {
     require_array(values, name);
     for (std::int64_t i = 0; i < n; ++i) {
         if (std::isfinite(values[i]) && values[i] > 0) continue;
-        refuse({name, " must be positive numbers; got ", values[i], " in place ", i});
+        refuse({name, " must be positive numbers; got ", values[i], " at position ", i});
     }
 }
 

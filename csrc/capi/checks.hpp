@@ -35,7 +35,8 @@ void require_output(const Run& run, const T* values, const char* name) {
     run.is_question() ? require_array_or_null(values, name) : require_array(values, name);
 }
 
-// Checks one label per row: each in range, and with require_labels each class at least once.
+// Check one label per row: each is from 0 to n_classes - 1. require_labels also refuses n_classes outside 2..n_rows,
+// and classes without a row.
 void require_in_range(const std::int64_t* labels, std::int64_t n_rows, std::int64_t n_classes,
                       const char* name = "labels");
 void require_labels(const std::int64_t* labels, std::int64_t n_rows, std::int64_t n_classes);

@@ -442,7 +442,7 @@ struct Described {
 
 // Describes a struct, given as its _INIT macro.
 template <class Options>
-Described describe(const char* name, const Options& given) {
+Described described_struct(const char* name, const Options& given) {
     static const Options initial = given;
     Described made{name, {}};
     for (const Field& field : fields_of(&initial)) made.fields.push_back(field.described(&initial));
@@ -451,24 +451,24 @@ Described describe(const char* name, const Options& given) {
 
 const std::vector<Described>& all_structs() {
     static const std::vector<Described> all{
-        describe<fastfs_margin_options>("fastfs_margin_options", FASTFS_MARGIN_OPTIONS_INIT),
-        describe<fastfs_margin_metric>("fastfs_margin_metric", FASTFS_MARGIN_METRIC_INIT),
-        describe<fastfs_relief_options>("fastfs_relief_options", FASTFS_RELIEF_OPTIONS_INIT),
-        describe<fastfs_im4e_options>("fastfs_im4e_options", FASTFS_IM4E_OPTIONS_INIT),
-        describe<fastfs_immigrate_options>("fastfs_immigrate_options", FASTFS_IMMIGRATE_OPTIONS_INIT),
-        describe<fastfs_manifest_options>("fastfs_manifest_options", FASTFS_MANIFEST_OPTIONS_INIT),
-        describe<fastfs_manifest_scale>("fastfs_manifest_scale", FASTFS_MANIFEST_SCALE_INIT),
-        describe<fastfs_projse_options>("fastfs_projse_options", FASTFS_PROJSE_OPTIONS_INIT),
-        describe<fastfs_disc_options>("fastfs_disc_options", FASTFS_DISC_OPTIONS_INIT),
-        describe<fastfs_ikdr_kernels>("fastfs_ikdr_kernels", FASTFS_IKDR_KERNELS_INIT),
-        describe<fastfs_ikdr_options>("fastfs_ikdr_options", FASTFS_IKDR_OPTIONS_INIT),
-        describe<fastfs_differential_correlation_options>("fastfs_differential_correlation_options",
-                                                          FASTFS_DIFFERENTIAL_CORRELATION_OPTIONS_INIT),
-        describe<fastfs_interaction_options>("fastfs_interaction_options", FASTFS_INTERACTION_OPTIONS_INIT),
-        describe<fastfs_snp_pairs_options>("fastfs_snp_pairs_options", FASTFS_SNP_PAIRS_OPTIONS_INIT),
-        describe<fastfs_ld_clumps_options>("fastfs_ld_clumps_options", FASTFS_LD_CLUMPS_OPTIONS_INIT),
-        describe<fastfs_design_options>("fastfs_design_options", FASTFS_DESIGN_OPTIONS_INIT),
-        describe<fastfs_null_options>("fastfs_null_options", FASTFS_NULL_OPTIONS_INIT),
+        described_struct<fastfs_margin_options>("fastfs_margin_options", FASTFS_MARGIN_OPTIONS_INIT),
+        described_struct<fastfs_margin_metric>("fastfs_margin_metric", FASTFS_MARGIN_METRIC_INIT),
+        described_struct<fastfs_relief_options>("fastfs_relief_options", FASTFS_RELIEF_OPTIONS_INIT),
+        described_struct<fastfs_im4e_options>("fastfs_im4e_options", FASTFS_IM4E_OPTIONS_INIT),
+        described_struct<fastfs_immigrate_options>("fastfs_immigrate_options", FASTFS_IMMIGRATE_OPTIONS_INIT),
+        described_struct<fastfs_manifest_options>("fastfs_manifest_options", FASTFS_MANIFEST_OPTIONS_INIT),
+        described_struct<fastfs_manifest_scale>("fastfs_manifest_scale", FASTFS_MANIFEST_SCALE_INIT),
+        described_struct<fastfs_projse_options>("fastfs_projse_options", FASTFS_PROJSE_OPTIONS_INIT),
+        described_struct<fastfs_disc_options>("fastfs_disc_options", FASTFS_DISC_OPTIONS_INIT),
+        described_struct<fastfs_ikdr_kernels>("fastfs_ikdr_kernels", FASTFS_IKDR_KERNELS_INIT),
+        described_struct<fastfs_ikdr_options>("fastfs_ikdr_options", FASTFS_IKDR_OPTIONS_INIT),
+        described_struct<fastfs_differential_correlation_options>("fastfs_differential_correlation_options",
+                                                                  FASTFS_DIFFERENTIAL_CORRELATION_OPTIONS_INIT),
+        described_struct<fastfs_interaction_options>("fastfs_interaction_options", FASTFS_INTERACTION_OPTIONS_INIT),
+        described_struct<fastfs_snp_pairs_options>("fastfs_snp_pairs_options", FASTFS_SNP_PAIRS_OPTIONS_INIT),
+        described_struct<fastfs_ld_clumps_options>("fastfs_ld_clumps_options", FASTFS_LD_CLUMPS_OPTIONS_INIT),
+        described_struct<fastfs_design_options>("fastfs_design_options", FASTFS_DESIGN_OPTIONS_INIT),
+        described_struct<fastfs_null_options>("fastfs_null_options", FASTFS_NULL_OPTIONS_INIT),
     };
     return all;
 }

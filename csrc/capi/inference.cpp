@@ -43,7 +43,7 @@ void require_column(const std::int64_t* values, std::int64_t n_samples, std::int
             " must be from 1 to 2^31 - 1; got ", n_values);
     require_in_range(values, n_samples, n_values, name);
     for (std::int64_t k = 0; names && k < n_values; ++k) {
-        require(names[k] != nullptr, name_of_names, " must hold names; got null in place ", k);
+        require(names[k] != nullptr, name_of_names, " must hold names; got null at position ", k);
     }
 }
 
@@ -192,8 +192,8 @@ fastfs_status fastfs_design_labelings(const fastfs_design* design, int64_t first
         require(d.confounded().empty(), d.confounded());
         require_part(first, count, d.is_exact() ? d.n_labelings() : kMostLabelings, d.n_samples());
         const char* kind = d.has_numbers() ? "numbers" : "labels";
-        require((d.has_numbers() ? static_cast<void*>(labels) : numbers) == nullptr, "the design has ", kind,
-                ": the other array must be null");
+        require((d.has_numbers() ? static_cast<void*>(labels) : numbers) == nullptr,
+                d.has_numbers() ? "labels" : "numbers", " must be null, because the design has ", kind);
         d.has_numbers() ? require_output(run, numbers, kind) : require_output(run, labels, kind);
         d.write_labelings(first, count, labels, numbers, run);
     });

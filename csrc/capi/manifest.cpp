@@ -151,14 +151,14 @@ fastfs_status fastfs_manifest_new(const fastfs_matrix* chunks, int64_t n_chunks,
         Run run = read_run(run_);
         require_output(run, manifest, "manifest");
         require(n_chunks >= 1, "n_chunks must be at least 1; got ", n_chunks);
-        require(chunks != nullptr, "X must not be null");
+        require(chunks != nullptr, "chunks must not be null");
         require(keep_distances == 0 || keep_distances == 1, "keep_distances must be 0 or 1; got ", keep_distances);
         std::vector<Matrix> X;
         for (const auto& chunk : read_all(chunks, n_chunks, FASTFS_MATRIX_INIT, "X")) {
             if (n_chunks == 1) {
                 X.emplace_back(chunk);
             } else {
-                within(Name::chunk(static_cast<std::int64_t>(X.size())), [&] { X.emplace_back(chunk); });
+                naming_place(Name::chunk(static_cast<std::int64_t>(X.size())), [&] { X.emplace_back(chunk); });
             }
         }
         Samples samples(std::move(X));

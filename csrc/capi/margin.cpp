@@ -60,8 +60,8 @@ fastfs_margin_metric read_metric(const fastfs_margin_metric* given, const Margin
     if (metric.weights) {
         for (std::int64_t k = 0; k < metric.n_features; ++k) {
             require(metric.weights[k] >= 0 && std::isfinite(metric.weights[k]),
-                    "weights of a metric must be finite numbers of at least 0; got ", metric.weights[k], " in place ",
-                    k);
+                    "weights of a metric must be finite numbers of at least 0; got ", metric.weights[k],
+                    " at position ", k);
         }
     } else {
         require_factors(metric.n_features, metric.rank, metric.values, metric.vectors);

@@ -68,7 +68,7 @@ class ProjseBlocks : public Stream {
     }
     std::int64_t n_groups() const override { return std::ssize(sums_); }
     std::int64_t n_y() const override { return n_y_; }
-    std::uint64_t fingerprint() const override { return Fingerprint().add(n_y_).add(n_cols()).add(views_).value(); }
+    std::uint64_t fingerprint() const override { return Fingerprint().hash(n_y_).hash(n_cols()).hash(views_).value(); }
 
     void update(const RowBlock& block, Run& run) override {
         const Matrix& X = block.X;

@@ -85,6 +85,8 @@ struct Difference {
     bool defined = false;
 };
 
+// Computes the correlations of features i and j in both classes of a labeling and the z of their difference; undefined
+// for copies, constant features and small classes.
 Difference class_difference(std::int64_t i, std::int64_t j, const Labeling& labeling) {
     Difference result;
     if (std::isinf(labeling.scale)) return result;
@@ -122,8 +124,8 @@ class Panels {
         n_panels_ = n_panels(data);
     }
 
-    // Computes the moments of the features of a panel side by side, so that no sum waits for another, with the bits of
-    // moments().
+    // Packs a panel of features in both classes of the labeling, scaled to mean 0 and length 1. Computes their moments
+    // side by side, so that no sum waits for another, with the bits of moments().
     void pack(const StandardRows& data, std::int64_t panel) {
         constexpr std::int64_t K = kPanel<T>;
         for (std::int64_t c = 0; c < 2; ++c) {
@@ -204,18 +206,18 @@ class Test {
     // Calls f(b) for the pairs first..n - 1 of a row that reach the level, which f can raise.
     template <class F>
     void visit(const T* r0, const T* r1, std::int64_t first, std::int64_t n, F&& f) {
-        update();
+        follow_level();
         const T t = t_, slack = slack_;
         if (!any_of_row<T>(first, n, [=](std::int64_t b) { return reaches(r0[b], r1[b], t, slack); })) return;
         for (std::int64_t b = first; b < n; ++b) {
             if (!reaches(r0[b], r1[b], t_, slack_)) continue;
             f(b);
-            update();
+            follow_level();
         }
     }
 
   private:
-    void update() {
+    void follow_level() {
         if (level_.value() == z_) return;
         z_ = level_.value();
         t_ = static_cast<T>(std::tanh(z_ * scale_));
@@ -322,7 +324,8 @@ class Search {
     std::vector<std::int64_t> keys_;  // i p + j of the strongest pairs, ascending
 };
 
-// Takes tiles row by row, so that one task at a time adds to the sums of the features of a column of tiles.
+// Writes the strongest pairs, the copies and the scores of the features to the result. Takes tiles row by row, so that
+// one task at a time adds to the sums of the features of a column of tiles.
 void Search::observe(Owned<fastfs_differential_correlation_result>& result) {
     Panels<double> panels;
     panels.set_labeling(data_, truth_);
@@ -418,6 +421,7 @@ void Search::find_largest(const Labeling& labeling, const Panels<float>& panels,
     }
 }
 
+// Writes the largest |z| under each labeling, and the p-values of the strongest pairs, to the result.
 void Search::permute(Owned<fastfs_differential_correlation_result>& result) {
     const std::int64_t n = data_.n_samples, n_labelings = options_.n_labelings;
     const auto n_top = static_cast<std::int64_t>(top_.size());

@@ -81,6 +81,7 @@ void draw_places(const double* values, const Classes& classes, std::int32_t* by_
 
 // Returns moments(), apart from rounding, from four sums that add up side by side.
 Moments quick_moments(const double* values, std::int64_t n) {
+    // Adds up of(value) over all values, in four sums side by side.
     const auto total = [&](auto&& of) {
         double a = 0, b = 0, c = 0, d = 0, rest = 0;
         std::int64_t s = 0;
@@ -161,6 +162,8 @@ StandardRows::StandardRows(const Matrix& X, const std::vector<std::int64_t>& wan
     }
 }
 
+// Finds where the samples of a labeling, and of another one unless it is null, lie in the rows; numbers the classes so
+// that more samples keep their class.
 StandardRows::Moves::Moves(const StandardRows& data, const Classes& labeling, const Classes* other)
     : to_(at(data.n_samples)), size_(labeling.size(0)), size_of_other_(other ? other->size(0) : 0) {
     const std::int64_t n_samples = data.n_samples;

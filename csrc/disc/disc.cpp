@@ -47,7 +47,8 @@ GraphProducts::Precision precision_of(const Graph& graph) {
 // ---- 1: diffusion vectors -------------------------------------------------------------------------------------------
 
 // Computes the largest eigenpairs of S = diag(g)^(-1/2) Wt diag(g)^(-1/2), one more than are used; u_j = diag(g)^(-1/2)
-// z_j, scaled to |u_j| = 1. Returns n_components + 1 vectors, the constant one first.
+// z_j, scaled to |u_j| = 1. Returns n_components + 1 vectors, the constant one first; writes eigenvalues, gap and flags
+// to the result.
 Numbers diffusion_vectors(Graph& graph, std::int64_t n_components, std::uint64_t seed, Run& run, DiscResult& result) {
     const std::int64_t p = graph.p, d = n_components;
     Numbers factor = numbers(p), root = graph.g;
@@ -123,8 +124,9 @@ struct Triplets {
     Numbers sigma, V;  // descending; V has consecutive vectors
 };
 
-// Computes the largest singular values and right singular vectors of A = P Q, Q = I - B B' with B by row of the graph,
-// from the eigenpairs of A'A - B B': its eigenvalues -1 separate the range of B from vectors that A makes small.
+// Computes the `count` largest singular values and right singular vectors of A = P Q, Q = I - B B' with B by row of the
+// graph, from the eigenpairs of A'A - B B': its eigenvalues -1 separate the range of B from vectors that A makes small.
+// Flags the result if they didn't converge.
 Triplets differential_vectors(Graph& graph, const Numbers& B, std::int64_t rank, std::int64_t n_vectors,
                               std::int64_t count, std::uint64_t seed, Run& run, DiscResult& result) {
     const std::int64_t p = graph.p;
@@ -172,7 +174,8 @@ Triplets differential_vectors(Graph& graph, const Numbers& B, std::int64_t rank,
     return triplets;
 }
 
-// Finds the trivial vectors, the number of vectors that matter, and the scores of the features.
+// Writes to the result the trivial vectors, the significance and the vectors, the number of vectors that matter, and
+// the scores of the features.
 void summarize(const Triplets& triplets, std::int64_t p, std::int64_t n_vectors, std::int64_t wanted,
                DiscResult& result) {
     constexpr double kTrivial = 0.9;
@@ -224,6 +227,8 @@ std::int64_t components_that_fit(std::int64_t n_features, std::int64_t n_sets) {
 
 namespace {
 
+// Throws unless n_components and the numbers of neighbours fit the features and sets; flags sets in which neighbours
+// are clamped.
 void check_sets(const std::vector<DiscSet>& sets, const fastfs_disc_options& options,
                 std::vector<DiscResult>& results) {
     const std::int64_t p = sets.front().n_features;
@@ -269,7 +274,8 @@ struct Needs {
     std::int64_t kept = 0, least = 0;
 };
 
-Needs memory(const std::vector<DiscSet>& sets, const fastfs_disc_options& options, Run& run) {
+// Counts the bytes of a fit of the sets.
+Needs memory_needs(const std::vector<DiscSet>& sets, const fastfs_disc_options& options, Run& run) {
     const std::int64_t p = sets.front().n_features;
     std::int64_t kept = 0, least = 0, making = 0, results = 0, vectors = 0, most_components = 0;
     for (const DiscSet& set : sets) {
@@ -395,6 +401,8 @@ void warn_of_sets(const std::vector<DiscSet>& sets, const fastfs_disc_options& o
 
 }  // namespace
 
+// Compares the sets: makes the graph and the diffusion vectors of each, and finds the vectors and scores that set it
+// apart from all other sets. Issues the warnings.
 std::vector<DiscResult> disc(const std::vector<DiscSet>& unscaled, const fastfs_disc_options& options, Run& run) {
     const SingleThreadedBlas held;
     const std::size_t C = unscaled.size();
@@ -402,7 +410,7 @@ std::vector<DiscResult> disc(const std::vector<DiscSet>& unscaled, const fastfs_
     std::vector<DiscResult> results(C);
     check_sets(unscaled, options, results);
 
-    const Needs needs = memory(unscaled, options, run);
+    const Needs needs = memory_needs(unscaled, options, run);
     const bool keep = run.allows(needs.kept);
     run.require_memory(
         keep ? needs.kept : needs.least, {"DiSC of ", p, " features"},
@@ -521,7 +529,7 @@ void disc_cuts(const std::vector<DiscSet>& unscaled, const fastfs_disc_options& 
     const std::int64_t p = unscaled.front().n_features;
     std::vector<DiscResult> results(C);
     check_sets(unscaled, options, results);
-    run.require_memory(memory(unscaled, options, run).least, {"DiSC of ", p, " features"});
+    run.require_memory(memory_needs(unscaled, options, run).least, {"DiSC of ", p, " features"});
     std::optional<ScaledSets> scaled;
     if (options.scaling == FASTFS_DISC_SCALING_STANDARD) scaled.emplace(unscaled, measure_scaling(unscaled, run), run);
     const std::vector<DiscSet>& sets = scaled ? scaled->sets() : unscaled;

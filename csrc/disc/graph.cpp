@@ -126,6 +126,7 @@ struct Distances {
     Buffer<double> D2;
 };
 
+// Computes the squared distances between all features of a set, and their norms; flags the graph if digits are lost.
 Distances all_distances(const DiscSet& set, const Name& name, Run& run, Graph& graph) {
     const std::int64_t p = set.n_features;
     Distances distances;
@@ -145,6 +146,7 @@ Distances all_distances(const DiscSet& set, const Name& name, Run& run, Graph& g
     return distances;
 }
 
+// Sets the dense W, the bandwidths and the flags of the graph from the distances of all pairs.
 void make_dense(const DiscSet& set, std::int64_t k, const Name& name, Run& run, Graph& graph) {
     const std::int64_t p = set.n_features;
     auto [unit, norms, W] = all_distances(set, name, run, graph);
@@ -181,7 +183,7 @@ Numbers squared_norms(const Samples& X, Run& run) {
     return norms;
 }
 
-// Finds the nearest features as nearest_features does, from the distances of all pairs.
+// Finds the k nearest features and ties as nearest_features does, from the distances of all pairs.
 void nearest_of_all(const Distances& all, std::int64_t p, std::int64_t k, Run& run, std::int64_t* neighbors,
                     double* distances, TiedFeatures& ties) {
     constexpr std::int64_t kRows = 64;
@@ -208,7 +210,7 @@ void nearest_of_all(const Distances& all, std::int64_t p, std::int64_t k, Run& r
     });
 }
 
-// Refuses neighbours of the caller that aren't valid.
+// Throws unless the caller's neighbours of each feature are distinct other features with ascending distances.
 void check_neighbors(const DiscSet& set, std::int64_t k, const Name& name) {
     const std::int64_t p = set.n_features, K = set.n_neighbors;
     require(K < p, "n_neighbors of ", name, " must be at most the ", p - 1, " other features; got ", K);
@@ -228,8 +230,9 @@ void check_neighbors(const DiscSet& set, std::int64_t k, const Name& name) {
     }
 }
 
-// Computes E_ij for the n_neighbors nearest j of i and for all j that tie with the last of them, and W = I + (E + E') /
-// 2.
+// Sets the sparse W = I + (E + E') / 2, the bandwidths and the flags of the graph, with E_ij for the n_neighbors
+// nearest j of i and for all j that tie with the last of them. `end`: the share of the call that is finished
+// afterwards.
 void make_of_neighbors(const DiscSet& set, const fastfs_disc_options& options, std::int64_t k, const Name& name,
                        double end, Run& run, Graph& graph) {
     const std::int64_t p = set.n_features;
@@ -412,7 +415,8 @@ SparseSymmetric given_graph(const Matrix& given, const Name& name, Run& run) {
     return symmetric_mean(sorted, transposed, numbers(p), run);
 }
 
-// Computes q = W 1, Wt_ij = W_ij / (q_i q_j)^alpha, g = Wt 1.
+// Sets c = q^-alpha with q = W 1, and g, the row sums of diag(c) W diag(c); W stays. Throws if a row sum is 0 or not
+// finite.
 void set_walk_factors(Graph& graph, double alpha, const Name& name, Run& run) {
     const std::int64_t p = graph.p;
     const Numbers ones(at(p), 1.0), q = graph.times(ones, ones, ones, run);
@@ -509,6 +513,7 @@ Graph make_graph(const DiscSet& set, const fastfs_disc_options& options, const N
     return graph;
 }
 
+// Counts the connected components of the graph.
 std::int64_t count_components(const Graph& graph, Run& run) {
     const std::int64_t p = graph.p;
     std::vector<std::int64_t> unseen = up_to(p), next;

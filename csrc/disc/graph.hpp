@@ -60,7 +60,7 @@ struct Graph {
     bool is_of_lists() const { return !features.empty(); }
     std::int64_t feature(std::int64_t row) const { return is_of_lists() ? features[at(row)] : row; }
 
-    // Convert consecutive vectors from one numbering to the other.
+    // Convert consecutive vectors between the numbering of features and that of rows.
     Numbers by_feature(Numbers of_rows) const;
     Numbers by_row(Numbers of_features) const;
 

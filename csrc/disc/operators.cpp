@@ -65,8 +65,8 @@ void multiply_right(std::int64_t rows, double* A, const Square& F) {
     }
 }
 
-// Computes G = F' F with F upper triangular, and F^-1. A pivot below the rounding of its column is raised to that
-// rounding. Returns the smallest share of a column that was left for its pivot.
+// Computes F, upper triangular, with G = F' F, and F^-1, for G kBlock x kBlock. A pivot below the rounding of its
+// column is raised to that rounding. Returns the smallest share of a column that was left for its pivot.
 double cholesky(const double* G, Square& F, Square& inverse) {
     F = {};
     inverse = identity();
@@ -171,7 +171,7 @@ void rotate(std::int64_t n, std::int64_t size, std::int64_t q, double* V, std::i
     });
 }
 
-// Computes the eigenpairs by LAPACK, from the products of A with all columns of the identity.
+// Sets the k largest eigenpairs by LAPACK, from the products of the operator with all columns of the identity.
 void small_pairs(std::int64_t n, std::int64_t k, const BlockOperator& apply, LeadingPairs& pairs, Run& run) {
     Buffer<double> A(n * n), X(n * kBlock), Y(n * kBlock);
     for (std::int64_t first = 0; first < n; first += kBlock) {
@@ -201,8 +201,9 @@ bool may_repeat(std::int64_t k, const Numbers& w) {
     return false;
 }
 
-// Computes Ritz pairs from T = V' A V by Wu and Simon's method, in which all columns of T are computed. If V has no
-// more room, a new basis starts from the best Ritz vectors.
+// Sets the k largest eigenpairs, and if they converged to `allowed` residuals: Ritz pairs of T = V' A V by Wu and
+// Simon's method, in which all columns of T are computed. If V has no more room, a new basis starts from the best Ritz
+// vectors.
 template <class F>
 void lanczos(std::int64_t n, std::int64_t k, const BlockOperator& apply, F&& allowed, double precision,
              std::uint64_t seed, LeadingPairs& pairs, Run& run) {
@@ -331,6 +332,7 @@ void SparseSymmetric::multiply(const float* X, double* Y, Run& run) const {
     multiply_rows(*this, isa().blocks->multiply_sparse_single, X, Y, run);
 }
 
+// Turns the rows of A into panels, in place.
 DenseSymmetric::DenseSymmetric(std::int64_t n, Buffer<double> A, Run& run)
     : n_(n), in_panels_(n / kPanel<double> * kPanel<double>), values_(std::move(A)) {
     constexpr std::int64_t kRows = kPanel<double>;
@@ -343,6 +345,7 @@ DenseSymmetric::DenseSymmetric(std::int64_t n, Buffer<double> A, Run& run)
     });
 }
 
+// Computes Y = A X for n x kBlock vectors.
 void DenseSymmetric::multiply(const double* X, double* Y, Run& run) const {
     const auto& blocks = *isa().blocks;
     parallel_for(run, ceil_div(n_, kDenseRows), [&](std::int64_t task, int) {

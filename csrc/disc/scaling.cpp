@@ -66,6 +66,7 @@ DiscScaling measure_scaling(const std::vector<DiscSet>& sets, Run& run) {
     return s;
 }
 
+// Copies the rows of all sets, each feature less its mean and divided by its scale.
 ScaledSets::ScaledSets(const std::vector<DiscSet>& sets, const DiscScaling& scaling, Run& run) : sets_(sets) {
     for (std::size_t s = 0; s < sets.size(); ++s) {
         const Matrix& X = *sets[s].X;

@@ -16,7 +16,8 @@ struct DiscScaling {
     Numbers mean, scale;
 };
 
-// Computes the scaling; no set has a sparse X.
+// Computes the mean and the scale of each feature over the rows of all sets together; no set has a sparse X. Throws if
+// values overflow.
 DiscScaling measure_scaling(const std::vector<DiscSet>& sets, Run& run);
 
 // The sets with values (x - mean) / scale, rounded to the type of each matrix.

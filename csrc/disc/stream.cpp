@@ -72,6 +72,8 @@ class SortedRows {
         return n_cols * (12 * kRowWords + 4) + std::int64_t{sizeof(V)} * n_values;
     }
 
+    // Sorts the entries of the rows which[0..n_rows - 1] by column, and sets the bits of the rows in which each column
+    // has one.
     template <class P, class I>
     void sort_rows(const V* from, const P* indptr, const I* indices, const std::int64_t* which, std::int64_t n_rows,
                    std::int64_t n_cols) {
@@ -137,13 +139,13 @@ DiscStream::DiscStream(std::int64_t n_rows, std::int64_t n_cols, const std::int6
     plan->n_candidates = std::min(std::max(kCandidates, kCandidatesPerNeighbor * plan->n_neighbors), n_cols - 1);
     plan->seed = options.seed;
     plan->fingerprint = Fingerprint()
-                            .add(n_rows)
-                            .add(n_cols)
-                            .add(plan->labels)
-                            .add(n_groups)
-                            .add(plan->n_neighbors)
-                            .add(plan->n_candidates)
-                            .add(&plan->seed, 1)
+                            .hash(n_rows)
+                            .hash(n_cols)
+                            .hash(plan->labels)
+                            .hash(n_groups)
+                            .hash(plan->n_neighbors)
+                            .hash(plan->n_candidates)
+                            .hash(&plan->seed, 1)
                             .value();
     for (std::int64_t s = 0; s < plan->n_sketches; ++s) sketches_.push_back(numbers(kBuckets * (n_cols + 1)));
     plan_ = std::move(plan);
@@ -198,16 +200,18 @@ void DiscStream::require_memory_of_rows(const Matrix& X, std::int64_t first_row,
 }
 
 void DiscStream::require_like_kept(const Matrix& X, std::int64_t first_row) const {
-    if (kept_rows_.fits(X)) return;
+    if (kept_rows_.has_form_of(X)) return;
     for (std::int64_t r = 0; r < X.n_rows(); ++r) require(!is_kept(first_row + r), kOneForm);
 }
 
 void DiscStream::keep_rows(const Matrix& X, std::int64_t first_row) {
     for (std::int64_t r = 0; r < X.n_rows(); ++r) {
-        if (is_kept(first_row + r)) kept_rows_.keep(X, r, first_row + r);
+        if (is_kept(first_row + r)) kept_rows_.keep_row(X, r, first_row + r);
     }
 }
 
+// Adds each row, with random signs, to kBucketsOfRow buckets of the sketch of its group; the signs and buckets depend
+// on the seed and the row.
 void DiscStream::add_to_sketches(const Matrix& X, std::int64_t first_row, Run& run) {
     const std::int64_t p = n_cols();
     std::vector<std::vector<Signed>> of_bucket(at(plan_->n_sketches * kBuckets));
@@ -256,7 +260,7 @@ void DiscStream::add_to_sketches(const Matrix& X, std::int64_t first_row, Run& r
 
 void DiscStream::merge(const DiscStream& other) {
     rows_.require_new(other.rows_);
-    require(kept_rows_.fits(other.kept_rows_), kOneForm);
+    require(kept_rows_.has_form_of(other.kept_rows_), kOneForm);
     KeptRows rows = kept_rows_;  // a copy that shares the stored rows
     rows.merge(other.kept_rows_);
     // Nothing fails from here on.
@@ -288,6 +292,7 @@ void DiscStream::save_state(ByteWriter& to) const {
     }
 }
 
+// Replaces the state of this pass by a saved one, after checking all of it.
 void DiscStream::load_state(ByteReader& from) {
     DiscStream other = *this;
     other.rows_.load_state(from);
@@ -318,6 +323,7 @@ void DiscStream::load_state(ByteReader& from) {
     *this = std::move(other);
 }
 
+// Returns the bytes that next_pass takes.
 std::int64_t DiscStream::memory_of_next(const Run& run) const {
     const std::int64_t p = n_cols(), k = plan_->n_candidates;
     if (!is_sketch()) return kept_rows_.memory();
@@ -353,7 +359,7 @@ void DiscStream::next_pass(Run& run) {
             }
         }
         Fingerprint fingerprint;
-        for (const Pairs& pairs : search->pairs) fingerprint.add(pairs.first).add(pairs.second);
+        for (const Pairs& pairs : search->pairs) fingerprint.hash(pairs.first).hash(pairs.second);
         search->fingerprint = fingerprint.value();
         // Nothing fails from here on: a call that is canceled can be made again.
         sketches_ = {};
@@ -372,6 +378,7 @@ void DiscStream::next_pass(Run& run) {
     rows_.clear();
 }
 
+// Finds the pairs of features that the second pass multiplies: the nearest of each feature by the sketch of the group.
 // Scales sketched columns to the norms of the features, so that only the angles between them are estimated. Means are
 // known, so columns are sketched as if they were centred, and the means make an additional row.
 DiscStream::Pairs DiscStream::candidates(std::int64_t group, Run& run) const {
@@ -429,7 +436,8 @@ DiscStream::Pairs DiscStream::candidates(std::int64_t group, Run& run) const {
     return pairs;
 }
 
-// Each product is summed by one task, in the order of the rows.
+// Adds the products of the candidate pairs in these rows to products_, for each group with a sketch. Each product is
+// summed by one task, in the order of the rows.
 void DiscStream::add_products(const Matrix& X, std::int64_t first_row, Run& run) {
     const std::int64_t p = n_cols(), n = X.n_rows(), rows_at_once = X.is_sparse() ? kRowsOfBits : kDenseAtOnce;
     const std::int64_t* groups = plan_->labels.data() + first_row;
@@ -505,8 +513,8 @@ void DiscStream::add_products(const Matrix& X, std::int64_t first_row, Run& run)
     change.finish();
 }
 
-// Finds the nearest of all features that a feature has been multiplied with: its candidates, and the features that have
-// it as a candidate.
+// Finds the nearest features of each feature among those that it has been multiplied with: its candidates, and the
+// features that have it as a candidate.
 DiscStream::Found DiscStream::nearest(std::int64_t group, Run& run) const {
     const std::int64_t p = n_cols(), k = plan_->n_neighbors;
     const auto sketch = at(plan_->sketch_of[at(group)]);

@@ -53,14 +53,15 @@ class DiscStream {
     // Refuses every use after an update that stopped halfway.
     void require_intact() const { intact_.require_for("an update of this stream"); }
 
-    // Adds rows from first_row on, dense or CSR, each once in a pass.
+    // Adds rows from first_row on, dense or CSR, each once in a pass: to the sums, stored rows and sketches in pass 1,
+    // to the products of candidate pairs in pass 2.
     void update(const Matrix& X, std::int64_t first_row, Run& run);
     // Adds the rows that `other`, which has equal fingerprints, has read.
     void merge(const DiscStream& other);
     // Writes the state of this pass. load restores it in a stream that has equal fingerprints and has read no rows.
     void save_state(ByteWriter& to) const;
     void load_state(ByteReader& from);
-    // Ends a pass.
+    // Ends a pass: the first one by choosing the pairs to be multiplied, the second one by finding the neighbours.
     void next_pass(Run& run);
 
     // Returns a group after the last pass; the set points to values of this object.

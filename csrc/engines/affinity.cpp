@@ -98,8 +98,9 @@ Out output_factor(const Features<T>& features, const Kernel& kernel) {
 
 }  // namespace
 
-// Tolerates the rounding of a value, and of terms as large as the largest value that cancel in it. Finds the largest
-// value only if the result depends on it.
+// Calls refuse(a, b, value, other) for entries of `tile` (n x m) that differ from the transposed `exchanged` by more
+// than the rounding of a value and of terms as large as the largest value that cancel in it. Finds the largest value
+// only if the result depends on it.
 void require_symmetric_values(std::int64_t n, std::int64_t m, const double* tile, std::int64_t ld,
                               const double* exchanged, std::int64_t exchanged_ld, const RefuseAsymmetry& refuse) {
     double largest = 0;
@@ -165,11 +166,13 @@ class CustomKernel {
         }
     }
 
+    // Replaces a tile of squared distances by values of the caller's function; throws if one isn't finite, or exceeds
+    // the type of the output.
     void call(std::int64_t i0, std::int64_t ni, std::int64_t j0, std::int64_t nj, double* tile, std::int64_t ld) const {
         const double* columns = column_norms_.empty() ? norms_.data() : column_norms_.data();
         kernel_.function(tile, ld, ni, nj, norms_.data() + i0, columns + j0, kernel_.sigma, kernel_.user);
         for (std::int64_t a = 0; a < ni; ++a) {
-            if (tile_kernels<double>().within(tile + a * ld, nj, largest_)) continue;
+            if (tile_kernels<double>().all_within(tile + a * ld, nj, largest_)) continue;
             for (std::int64_t b = 0; b < nj; ++b) {
                 const double value = tile[a * ld + b];
                 if (std::abs(value) <= largest_) continue;

@@ -98,8 +98,10 @@ class Gram {
     Gram(std::int64_t n_features, Run& run);
     static std::int64_t memory(std::int64_t n_features) { return 8 * n_features * (n_features + 2); }
 
+    // Adds the products of a chunk's rows; an error or a cancel leaves the sums unchanged.
     void update(const Samples& chunk, Run& run);
     void merge(const Gram& other);
+    // Writes the kernel of all pairs of features to out (d x d, row-major), from the sums.
     void affinity(const Kernel& kernel, Run& run, double* out) const;
     std::int64_t n_rows() const { return n_rows_; }
     std::int64_t n_features() const { return d_; }

@@ -103,7 +103,7 @@ class Candidates {
     void drop_hopeless(std::int64_t i, CandidateScratch& scratch) {
         if (size(i) <= k_) return;
         const float upper = kth_upper(i, scratch), limit = lower_limit(i, upper);
-        keep(i, [&](const Candidate& c) { return c.lower <= limit; });
+        keep_if(i, [&](const Candidate& c) { return c.lower <= limit; });
         if (size(i) <= k_ || errors_[at(i)] > 0) return;
         // Exact ties go to the lower index: a candidate that is dropped can't come back.
         auto exact_tie = [&](const Candidate& c) { return c.upper == upper && errors_[at(c.other)] == 0; };
@@ -116,7 +116,7 @@ class Candidates {
         if (static_cast<std::int64_t>(scratch.ties.size()) <= k_ - nearer) return;
         const auto last = scratch.ties.begin() + (k_ - nearer - 1);
         std::nth_element(scratch.ties.begin(), last, scratch.ties.end());
-        keep(i, [&, highest = *last](const Candidate& c) { return ids_[at(c.other)] <= highest || !exact_tie(c); });
+        keep_if(i, [&, highest = *last](const Candidate& c) { return ids_[at(c.other)] <= highest || !exact_tie(c); });
     }
 
   private:
@@ -142,10 +142,12 @@ class Candidates {
         return all[k_ - 1];
     }
 
+    // Drops candidates from the full list of feature i until at least half of the room beyond the k nearest is free. If
+    // rounding confuses too many, marks the feature in overflowed_ and keeps k.
     void make_room(std::int64_t i, CandidateScratch& scratch) {
         const std::int64_t enough = (k_ + capacity_) / 2;
         const float limit = lower_limit(i, isa().bound_kth(uppers(i, scratch), capacity_, k_));
-        keep(i, [&](const Candidate& c) { return c.lower <= limit; });
+        keep_if(i, [&](const Candidate& c) { return c.lower <= limit; });
         if (size(i) > enough) drop_hopeless(i, scratch);
         if (size(i) <= enough) return;
         // Rounding confuses more candidates than there is room for. n_neighbors of the smallest uppers stay, so that
@@ -153,11 +155,12 @@ class Candidates {
         overflowed_[at(i)] = 1;
         const float upper = kth_upper(i, scratch);
         std::int64_t ties = k_ - std::count_if(list(i), list(i) + size(i), [&](auto& c) { return c.upper < upper; });
-        keep(i, [&](const Candidate& c) { return c.upper < upper || (c.upper == upper && ties-- > 0); });
+        keep_if(i, [&](const Candidate& c) { return c.upper < upper || (c.upper == upper && ties-- > 0); });
     }
 
+    // Drops the candidates of feature i that `wanted` rejects.
     template <class F>
-    void keep(std::int64_t i, F&& wanted) {
+    void keep_if(std::int64_t i, F&& wanted) {
         Candidate* list = &lists_[i * capacity_];
         std::int64_t count = 0;
         for (std::int64_t c = 0, n = size(i); c < n; ++c) {

@@ -125,6 +125,7 @@ std::int64_t Features<T>::memory(const Samples& X, std::int64_t n_rows) {
     return X.n_stored() * per_value + X.n_cols() * (index + value) + X.n_rows() * index + of_rows;
 }
 
+// Copies the rows to panels, divided by the unit and less their shifts; sets row_shifts_ unless it is empty.
 template <class T>
 void Features<T>::pack_dense(const Samples& X, const std::vector<std::int64_t>& rows, Run& run) {
     const bool shifted = !row_shifts_.empty();
@@ -176,6 +177,7 @@ namespace {
 // of a CSC matrix.
 class SparseRows {
   public:
+    // Copies the entries of a CSC chunk row by row; a CSR chunk is read in place.
     SparseRows(const Matrix& chunk, Run& run) : chunk_(chunk) {
         if (chunk.is_csr()) return;
         visit_sparse(chunk.description(), [&](auto* values, auto* indptr, auto* indices) {
@@ -204,6 +206,7 @@ class SparseRows {
     template <class F>
     void for_entries(const std::vector<std::int64_t>& rows, std::size_t begin, std::size_t end, std::int64_t offset,
                      Run& run, F&& f) const {
+        // Visits the entries of one layout of rows, with checkpoints.
         auto walk = [&](auto* values, auto* indptr, auto* indices) {
             std::int64_t since = 0;
             for (std::size_t r = begin; r < end; ++r) {
@@ -234,6 +237,8 @@ class SparseRows {
 
 }  // namespace
 
+// Copies the entries of the rows, divided by the unit, in two layouts: column by column, and in blocks of kTile columns
+// row by row.
 template <class T>
 void Features<T>::pack_sparse(const Samples& X, const std::vector<std::int64_t>& rows, Run& run) {
     const double per_unit = 1 / unit_;
@@ -280,7 +285,8 @@ void Features<T>::pack_sparse(const Samples& X, const std::vector<std::int64_t>&
     for (std::size_t b = 0; b < segments_.size(); ++b) segments_[b].push_back({n_samples_, block_next[b]});
 }
 
-// `all` is a Features of float or of double.
+// Copies the entries of the listed columns of `all`, a Features of float or of double, to both layouts (see
+// pack_sparse).
 template <class T>
 void Features<T>::copy_sparse(const auto& all, const std::vector<std::int64_t>& columns) {
     column_begins_ = Buffer<std::int64_t>(n_features_ + 1);
@@ -319,6 +325,7 @@ void Features<T>::copy_sparse(const auto& all, const std::vector<std::int64_t>& 
     }
 }
 
+// Sets squared_norms_ and largest_squared_norm_, with sums in double.
 template <class T>
 void Features<T>::sum_squares(Run& run) {
     parallel_for(run, n_panels<T>(n_features_), [&](std::int64_t panel, int) {
@@ -479,8 +486,9 @@ std::vector<std::uint64_t> Features<T>::hashes(Run& run) const {
     return hashes;
 }
 
-// A sum of m products in sequence has an error of at most m u (1 + m u) times the sum of their magnitudes, which is at
-// most half of |z_i|^2 + |z_j|^2; m is below 2^20 for float, and the unit roundoff u = eps / 2.
+// Writes errors[i] for all features: errors[i] + errors[j] bounds the rounding error of 2 z_i'z_j. A sum of m products
+// in sequence has an error of at most m u (1 + m u) times the sum of their magnitudes, which is at most half of |z_i|^2
+// + |z_j|^2; m is below 2^20 for float, and the unit roundoff u = eps / 2.
 template <class T>
 void Features<T>::product_errors(double* errors) const {
     constexpr double u = 0.55 * std::numeric_limits<T>::epsilon();

@@ -140,7 +140,9 @@ struct Members {
     std::vector<std::int64_t> begins, features;
 };
 
-Members members_of(const std::vector<std::int32_t>& nearest, std::int64_t per_feature, std::int64_t n_centres) {
+// Lists the features of each centre; only the first of the per_feature entries of a feature in `nearest` counts.
+Members group_by_nearest_centre(const std::vector<std::int32_t>& nearest, std::int64_t per_feature,
+                                std::int64_t n_centres) {
     Members members{std::vector<std::int64_t>(at(n_centres + 1)), {}};
     const auto d = static_cast<std::int64_t>(nearest.size()) / per_feature;
     for (std::int64_t i = 0; i < d; ++i) ++members.begins[at(nearest[at(i * per_feature)] + 1)];
@@ -151,6 +153,7 @@ Members members_of(const std::vector<std::int32_t>& nearest, std::int64_t per_fe
     return members;
 }
 
+// Finds the centres of the lists by kTurns rounds of k-means on a random sample of the features.
 Centres trained_centres(const Features<float>& features, std::uint64_t seed, Run& run) {
     const std::int64_t d = features.n_features(), n = features.n_samples(), count = list_count(d);
     Random random(seed, 2);
@@ -165,7 +168,7 @@ Centres trained_centres(const Features<float>& features, std::uint64_t seed, Run
     }
     std::vector<Numbers> means(at(run.n_threads()), mean);
     for (std::int64_t turn = 0; turn < kTurns; ++turn) {
-        const Members members = members_of(nearest_centres(sample, centres, 1, run), 1, count);
+        const Members members = group_by_nearest_centre(nearest_centres(sample, centres, 1, run), 1, count);
         parallel_for(run, count, [&](std::int64_t c, int slot) {
             Numbers& sum = means[at(slot)];
             const std::int64_t begin = members.begins[at(c)], end = members.begins[at(c + 1)];
@@ -183,7 +186,7 @@ Centres trained_centres(const Features<float>& features, std::uint64_t seed, Run
 }
 
 // Orders all centres in a chain: each is followed by the nearest of the remaining ones.
-std::vector<std::int64_t> chain(const Centres& centres, Run& run) {
+std::vector<std::int64_t> chain_centres(const Centres& centres, Run& run) {
     const std::int64_t n = centres.n_samples();
     std::vector<float> values(at(centres.count() * n));
     for (std::int64_t c = 0; c < centres.count(); ++c) {
@@ -219,8 +222,8 @@ FeatureLists feature_lists(const Features<float>& features, std::int64_t n_neigh
     const std::int64_t d = features.n_features(), probed = probe_count(d);
     const Centres centres = trained_centres(features, seed, run);
     const std::vector<std::int32_t> nearest = nearest_centres(features, centres, probed, run);
-    const Members members = members_of(nearest, probed, centres.count());
-    const std::vector<std::int64_t> chained = chain(centres, run);
+    const Members members = group_by_nearest_centre(nearest, probed, centres.count());
+    const std::vector<std::int64_t> chained = chain_centres(centres, run);
     FeatureLists lists;
     lists.begins.push_back(0);
     std::vector<std::int32_t> number(chained.size());  // of each centre's list

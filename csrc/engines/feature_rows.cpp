@@ -13,6 +13,7 @@ namespace {
 // Features per task: several share the cache lines of a row-major X.
 constexpr std::int64_t kFeaturesPerTask = 64;
 
+// Writes the wanted features of a dense X to `values`, feature after feature.
 void read_dense(const Matrix& X, const std::vector<std::int64_t>& wanted, double* values, Run& run) {
     const fastfs_matrix& m = X.description();
     const auto n_wanted = static_cast<std::int64_t>(wanted.size());
@@ -33,6 +34,7 @@ void read_dense(const Matrix& X, const std::vector<std::int64_t>& wanted, double
     });
 }
 
+// Writes the wanted features of a sparse X to `values`, feature after feature; entries at one place add up.
 void read_sparse(const Matrix& X, const std::vector<std::int64_t>& wanted, double* values) {
     const fastfs_matrix& m = X.description();
     std::vector<std::int64_t> place(at(m.n_cols), -1);

@@ -127,6 +127,7 @@ void FeatureSums::update(const Matrix& X, const std::int64_t* groups, Run& run, 
     for (std::int64_t r = 0; r < n; ++r) group(groups[r])[0] += 1;
 }
 
+// Adds dense rows, less their offsets, to the sums of their groups. `order` lists the rows group by group.
 void FeatureSums::add_dense(const Matrix& X, const std::int64_t* groups, const std::vector<std::int64_t>& order,
                             Run& run) {
     const std::int64_t n = X.n_rows(), m = n_landmarks();

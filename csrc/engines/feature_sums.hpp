@@ -105,7 +105,7 @@ class FeatureSums {
     bool is_whole() const { return is_whole_; }
     // Returns a hash of the sizes and landmarks, which must agree if sums are merged.
     std::uint64_t fingerprint() const {
-        return Fingerprint().add(d_).add(n_groups_).add(landmarks_).add(is_whole_).value();
+        return Fingerprint().hash(d_).hash(n_groups_).hash(landmarks_).hash(is_whole_).value();
     }
 
     // Returns the bytes of scratch that an update takes.
@@ -121,9 +121,10 @@ class FeatureSums {
     void means(double* to) const;   // of each feature in each group; 0 for a group without rows
 
     std::int64_t size() const { return numbers_.size(); }  // of the state, in numbers
-    // Writes the sums. `read` returns saved sums with an equal fingerprint, and `set` replaces the sums of this object
-    // by them.
+    // Writes the sums.
     void save_state(ByteWriter& to) const { to.put(numbers_.data(), numbers_.size()); }
+    // Reads saved sums with an equal fingerprint, and checks them; set_numbers then replaces the sums of this object by
+    // them.
     Buffer<double> read_numbers(ByteReader& from) const;
     void set_numbers(Buffer<double> numbers) { numbers_ = std::move(numbers); }
 
@@ -134,6 +135,7 @@ class FeatureSums {
         // Replaces the products of all pairs by distances; returns true if some have lost their digits.
         bool make_distances(Run& run);
     };
+    // Adds up the sums of the listed groups; throws if they have no rows or overflow. `name` stands for them in errors.
     Total total(const std::vector<std::int64_t>& groups, const Name& name) const;
     // Returns the products of all pairs over the listed groups; the sums must have them. Products of a single group
     // stay in this object.
@@ -148,6 +150,7 @@ class FeatureSums {
     double* sums(std::int64_t g) { return group(g) + 2; }
     double* products(std::int64_t g) { return sums(g) + 2 * d_; }
 
+    // Adds up the sums of the listed groups except for the products; throws if they have no rows or overflow.
     RowTotals row_totals(const std::vector<std::int64_t>& groups, const Name& name) const;
     const double* products(std::int64_t g) const { return group(g) + 2 + 2 * d_; }
 

@@ -33,7 +33,8 @@ class GenotypePairs {
 
     const std::vector<std::int64_t>& snps() const { return snps_; }
     bool gaps() const { return gaps_; }
-    std::vector<std::int64_t> n_missing(Run& run) const;  // one per sample
+    // Counts the missing genotypes of each sample.
+    std::vector<std::int64_t> n_missing(Run& run) const;
 
     // Computes out (ld) = sum over SNPs of differences, between the samples rows[t0..t1 - 1] and all samples; if rows
     // t0..t1 - 1 are all samples, each pair is computed once. With gaps, `into` must be Into::kEmpty, and lacking (rows
@@ -41,9 +42,10 @@ class GenotypePairs {
     void distances(const std::vector<std::int64_t>& rows, std::int64_t t0, std::int64_t t1, double* out,
                    std::int64_t ld, Run& run, Into into, std::uint32_t* lacking = nullptr) const;
 
-    // Adds to sums[k] the sum over pairs of g * difference in SNP k. The pairs are listed, or join the targets t0..t1 -
-    // 1 to all samples with g row-major. Without gaps only.
+    // Adds to sums[k] the sum over listed pairs of g * difference in SNP k. Without gaps only.
     void sums(std::vector<WeightedPair> pairs, double* sums, Run& run) const;
+    // Adds to sums[k] the sum over the pairs of targets rows[t0..t1 - 1] with all samples, g row-major. Without gaps
+    // only.
     void sums(const std::vector<std::int64_t>& rows, std::int64_t t0, std::int64_t t1, const double* g, double* sums,
               Run& run) const;
 

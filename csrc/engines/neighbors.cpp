@@ -131,6 +131,7 @@ class OneByOne {
     using Value = float;
     using Some = Buffer<float>;
 
+    // Copies the features in the order of places: place p has feature order[p].
     OneByOne(const Features<float>& features, const std::vector<std::int64_t>& order, Run& run)
         : n_(features.n_samples()), values_(features.n_features() * n_) {
         constexpr std::int64_t kWidth = kPanel<float>;
@@ -147,7 +148,7 @@ class OneByOne {
 
     std::int64_t n_samples() const { return n_; }
 
-    // Packs features into panels.
+    // Packs the features at `all` places into panels.
     template <class Place>
     void pack_features(const Place* places, std::int64_t all, float* panels) const {
         constexpr std::int64_t kWidth = kPanel<float>, kInLine = 64 / sizeof(float);
@@ -203,7 +204,8 @@ struct Gathered {
 // Mutexes that guard the candidates of all features, if the features of one tile lie anywhere.
 constexpr std::int64_t kOwners = 1024;
 
-// source: the columns `ids` of X; norms: their squares.
+// Search for the k nearest of all columns `ids` of X, given by `source`; norms: their squares; errors: bounds on
+// rounding. left_out: see Candidates.
 template <class Source>
 class Search {
     using T = typename Source::Value;
@@ -265,7 +267,7 @@ class Search {
                     run_.checkpoint();
                     sides.rows.assign(q, std::min(q + kTile, probers.end_of(list)));
                     source_.pack_features(sides.rows.data(), std::ssize(sides.rows), sides.left.data());
-                    search(sides, probed, owners, slot);
+                    search_gathered(sides, probed, owners, slot);
                 }
             }
         });
@@ -329,10 +331,11 @@ class Search {
         });
     }
 
-    // Searches sampled features among all, and returns the share of their neighbours that had been found before.
+    // Searches sampled features among all, writes their neighbours, and returns the share of neighbours that had been
+    // found before.
     template <class Compare>
-    double recall(const std::vector<std::int64_t>& sample, Compare& compare, std::int64_t* neighbors,
-                  double* distances) {
+    double measure_recall(const std::vector<std::int64_t>& sample, Compare& compare, std::int64_t* neighbors,
+                          double* distances) {
         Numbers listed;
         for (std::int64_t i : sample) {
             const double* row = distances + ids_[at(i)] * k_;
@@ -353,10 +356,12 @@ class Search {
         const float* tile = products_with_block(source_.all(), I * kTile, block_size(I), J, slot);
         std::unique_lock first(owners[at(I)]), second(owners[at(J)], std::defer_lock);
         if (I != J) second.lock();
-        search(I, J, tile, slot);
+        search_tile(I, J, tile, slot);
     }
 
-    void search(Gathered& sides, const Probed& probed, std::vector<std::mutex>& owners, int slot_) {
+    // Multiplies the rows and columns of `sides`, and offers each pair that meets now to the candidates of both
+    // features.
+    void search_gathered(Gathered& sides, const Probed& probed, std::vector<std::mutex>& owners, int slot_) {
         const auto slot = at(slot_);
         const std::int64_t n = source_.n_samples(), ni = std::ssize(sides.rows);
         float* tile = tiles_[slot].data();
@@ -409,7 +414,8 @@ class Search {
         }
     }
 
-    void search(std::int64_t I, std::int64_t J, const float* tile, int slot) {
+    // Offers the pairs of blocks I and J, with their products in the tile, to the candidates of both features.
+    void search_tile(std::int64_t I, std::int64_t J, const float* tile, int slot) {
         const std::int64_t i0 = I * kTile, j0 = J * kTile, ni = block_size(I), nj = block_size(J);
         CandidateScratch& scratch = scratch_[at(slot)];
         for (std::int64_t a = 0; a < ni && I == J; ++a)
@@ -445,6 +451,8 @@ class Search {
         }
     }
 
+    // Calls f with queries of the wanted features: each has the features that could be among its nearest, and that it
+    // has met if `probed` is given.
     template <class F>
     void search_some(const std::vector<std::int64_t>& wanted, const Probed* probed, F& f) {
         const std::int64_t blocks = n_tiles(d_), size = static_cast<std::int64_t>(wanted.size());
@@ -478,6 +486,8 @@ class Search {
         f(queries);
     }
 
+    // Compares the queries with `compare`, and writes the k nearest features of each to its rows of `neighbors` and
+    // `distances`; ties go to the lower column.
     template <class Compare>
     void write_nearest(Compare& compare, const std::vector<Query>& queries, std::int64_t* neighbors,
                        double* distances) {
@@ -525,6 +535,8 @@ void nearest_features(const Samples& X, const std::vector<std::int64_t>& rows, s
                       std::int64_t* neighbors, double* distances, double end, TiedFeatures* ties) {
     const std::vector<std::int64_t> columns = up_to(X.n_cols());
     const double unit = common_unit(maxima_of_differences(X, run), rows);
+    // Writes the nearest features: collects candidates from products of `features`, and decides by the distances of
+    // `compare`.
     auto search = [&](const auto& features, auto&& compare) {
         using T = std::remove_cvref_t<decltype(*features.squared_norms())>;
         const InBlocks<T> source(features);
@@ -575,7 +587,7 @@ ListedNeighbors nearest_features_by_lists(const Samples& X, const std::vector<st
     s.decide(compare, &probed, neighbors, distances);
     Random random(seed, 3);
     const std::int64_t d = std::ssize(searched);
-    const double recall = s.recall(random.subset(d, std::min(d, kRecallSample)), compare, neighbors, distances);
+    const double recall = s.measure_recall(random.subset(d, std::min(d, kRecallSample)), compare, neighbors, distances);
     copies.write_neighbors(n_neighbors, neighbors, distances);
     return {copies.complete(lists.order), recall};
 }

@@ -21,6 +21,7 @@ struct Grid {
     bool tiny = false;
 };
 
+// Finds the grid of the values of X less their shifts.
 template <class T>
 Grid grid_of_values(const Samples& X, const std::vector<std::int64_t>& rows, const Features<T>& features, Run& run) {
     constexpr double kFine = 0x1p24, kTiny = 0x1p-60;

@@ -42,6 +42,7 @@ constexpr std::int64_t kProductStrip = 128;
 // Columns that are factored between updates of the remaining matrix, and columns of a triangular solve.
 constexpr std::int64_t kFactorBlock = 256, kSolved = 64;
 
+// Computes the lower triangle of C (n x n) = alpha A A' + beta C, tile by tile in parallel.
 void syrk_tiles(std::int64_t n, std::int64_t k, double alpha, const double* A, std::int64_t lda, double beta, double* C,
                 std::int64_t ldc, Run& run) {
     for_tiles(run, n, n, k, true,
@@ -85,7 +86,8 @@ void multiply_in_parts(char ta, std::int64_t m, std::int64_t n, std::int64_t k, 
               });
 }
 
-// Multiplies blocks of rows from the bottom up: each needs the blocks above it unchanged.
+// Computes B = L B for a lower triangle L (n x n) and B n x m. Multiplies blocks of rows from the bottom up: each needs
+// the blocks above it unchanged.
 void trmm(std::int64_t n, std::int64_t m, const double* L, double* B, Run& run) {
     parallel_for(run, ceil_div(m, kProductSide), [&](std::int64_t slab, int) {
         const std::int64_t columns = std::min(kProductSide, m - slab * kProductSide);
@@ -133,8 +135,9 @@ bool cholesky(std::int64_t n, double* A, Run& run) {
     return potrf_lower(left, A, n);
 }
 
-// A has the first columns A1 (square) above A2, and A3 to the right of A2; L is cut alike. Then A1 = L1^-1 A1 L1^-T, A2
-// = A2 L1^-T - L2 A1 / 2, A3 = A3 - A2 L2' - L2 A2', A2 = L3^-1 (A2 - L2 A1 / 2), and A3 is divided in turn.
+// Replaces A by L^-1 A L^-T. A has the first columns A1 (square) above A2, and A3 to the right of A2; L is cut alike.
+// Then A1 = L1^-1 A1 L1^-T, A2 = A2 L1^-T - L2 A1 / 2, A3 = A3 - A2 L2' - L2 A2', A2 = L3^-1 (A2 - L2 A1 / 2), and A3
+// is divided in turn.
 void divide_by_factor(std::int64_t n, double* A, const double* L, Run& run) {
     const Run::Part silent(run, 0, 0);
     constexpr std::int64_t b = kFactorBlock;

@@ -58,6 +58,7 @@ struct WeightedPair {
     std::int64_t i, j;
     double g;
 };
+// Adds to sums[k] the sum over listed pairs of g * difference in feature k; takes repeated pairs together.
 template <class T>
 void feature_sums(const ScaledFeatures& data, std::vector<WeightedPair> pairs, Difference difference, double* sums,
                   Run& run);
@@ -94,6 +95,7 @@ Buffer<T> pack_samples(const ScaledFeatures& data, std::int64_t i0, std::int64_t
 template <class T>
 class PackedPanels {
   public:
+    // Copies the scaled values of all samples.
     PackedPanels(const ScaledFeatures& data, Run& run);
     PackedPanels(const PackedPanels&) = delete;
     PackedPanels& operator=(const PackedPanels&) = delete;

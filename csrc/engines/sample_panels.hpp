@@ -109,6 +109,7 @@ struct PairSides {
 template <class T>
 class FeatureParameters {
   public:
+    // Copies rows of one parameter per feature to T, padded with zeros.
     FeatureParameters(std::int64_t n_features, std::initializer_list<const std::vector<double>*> rows, Run& run)
         : n_rows_(rows.size()), ld_(round_up(n_features, kRowUnit<T>)) {
         const std::int64_t size = static_cast<std::int64_t>(n_rows_) * ld_;

@@ -51,7 +51,8 @@ class Sums {
   public:
     Sums(std::int64_t n, double* to) : n_(n), to_(to) { std::fill_n(in_t_, n, T(0)); }
 
-    T* add(std::int64_t n_pairs) {
+    // Returns the sums in T, with room for n_pairs more pairs.
+    T* sums_for(std::int64_t n_pairs) {
         if (n_pairs_ + n_pairs > kPairsPerFlush) flush();
         n_pairs_ += n_pairs;
         return in_t_;
@@ -132,9 +133,9 @@ void feature_sums(const ScaledFeatures& left, std::int64_t i0, std::int64_t i1, 
                     if ((used & (used - 1)) == 0) {  // one row alone
                         const int r = used == 1 ? 0 : used == 2 ? 1 : used == 4 ? 2 : 3;
                         row_kernel(a[static_cast<std::size_t>(r)], b.data(), w + r * kTileSide, of_panel.data(), n,
-                                   sum.add(kTileSide));
+                                   sum.sums_for(kTileSide));
                     } else {
-                        tile_kernel(a.data(), b.data(), w, of_panel.data(), n, sum.add(kTileSide * kTileSide));
+                        tile_kernel(a.data(), b.data(), w, of_panel.data(), n, sum.sums_for(kTileSide * kTileSide));
                     }
                 }
             }
@@ -146,7 +147,7 @@ void feature_sums(const ScaledFeatures& left, std::int64_t i0, std::int64_t i1, 
 namespace {
 
 // Merges both directions of a pair, and sorts pairs by i, then j.
-void sort(std::vector<WeightedPair>& pairs, std::int64_t n_samples, Run& run) {
+void sort_pairs(std::vector<WeightedPair>& pairs, std::int64_t n_samples, Run& run) {
     std::vector<std::size_t> begins(static_cast<std::size_t>(n_samples) + 1, 0);
     for (auto& pair : pairs) {
         if (pair.i > pair.j) std::swap(pair.i, pair.j);
@@ -172,7 +173,7 @@ template <class T>
 void feature_sums(const ScaledFeatures& data, std::vector<WeightedPair> pairs, Difference difference, double* sums,
                   Run& run) {
     if (data.n_features() == 0 || pairs.empty()) return;
-    sort(pairs, data.n_samples(), run);
+    sort_pairs(pairs, data.n_samples(), run);
 
     struct Group {  // of one sample with four others
         std::int64_t i, j[kTileSide], n;
@@ -208,13 +209,15 @@ void feature_sums(const ScaledFeatures& data, std::vector<WeightedPair> pairs, D
                 const Group& group = groups[static_cast<std::size_t>(k)];
                 const T* right[kTileSide];
                 for (std::int64_t c = 0; c < kTileSide; ++c) right[c] = rows + group.j[c] * width;
-                kernel(rows + group.i * width, right, group.g, of_panel.data(), n, sum.add(kTileSide));
+                kernel(rows + group.i * width, right, group.g, of_panel.data(), n, sum.sums_for(kTileSide));
             }
             sum.flush();
         },
         sums, run);
 }
 
+// Sums, for each target and group, strength * difference and the weights of neighbours that have a feature, and lets
+// `combine` add them to out (n_out x n_features).
 template <class T>
 void target_sums(const ScaledFeatures& left, std::int64_t t0, const ScaledFeatures& data,
                  const GroupedNeighbors& neighbors, Difference difference, std::int64_t n_out,
@@ -255,7 +258,7 @@ void target_sums(const ScaledFeatures& left, std::int64_t t0, const ScaledFeatur
                             weights[c] = static_cast<T>(neighbors.weights[at(neighbor)]);
                         }
                         kernel(rows + (sides.left_row + t) * width, right, strengths, weights, of_panel.data(), n,
-                               sum.add(kTileSide), count.add(kTileSide));
+                               sum.sums_for(kTileSide), count.sums_for(kTileSide));
                     }
                     if (first == end) continue;
                     sum.flush();

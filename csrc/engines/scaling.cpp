@@ -73,8 +73,10 @@ struct Columns {
         : lowest(at(n)), highest(at(n)), mean(at(n)), deviation(at(n)), broken(at(n)), finite(true) {}
 };
 
+// Finds ranges, means and deviations of the columns of a dense X or genotypes; refuses codes that the rules don't
+// allow.
 template <class T>
-Columns describe_dense(const Matrix& X, const Values<T>& x, Scaling scaling, const TableRules& rules, Run& run) {
+Columns dense_statistics(const Matrix& X, const Values<T>& x, Scaling scaling, const TableRules& rules, Run& run) {
     const fastfs_matrix& m = X.description();
     Columns statistics(m.n_cols);
     const auto& kernels = margin_kernels<T>();
@@ -168,11 +170,13 @@ Columns describe_dense(const Matrix& X, const Values<T>& x, Scaling scaling, con
     return statistics;
 }
 
+// Finds ranges, means and deviations of the columns of a sparse X, zeros included.
 template <class T, class I>
-Columns describe_sparse(const Matrix& X, const T* values, const I* indptr, const I* indices, Scaling scaling,
-                        Run& run) {
+Columns sparse_statistics(const Matrix& X, const T* values, const I* indptr, const I* indices, Scaling scaling,
+                          Run& run) {
     Columns statistics(X.n_cols());
     SparseLine<T> line;
+    // Calls f(column, value) for all entries, with entries at one place added up.
     const auto for_entries = [&](auto&& f) {
         std::int64_t since = 0;
         for (std::int64_t o = 0; o < (X.is_csr() ? X.n_rows() : X.n_cols()); ++o) {
@@ -219,18 +223,20 @@ Columns describe_sparse(const Matrix& X, const T* values, const I* indptr, const
     return statistics;
 }
 
-Columns describe(const Matrix& X, Scaling scaling, const TableRules& rules, Run& run) {
+// Finds ranges, means and deviations of the columns of X; throws if a value isn't finite or breaks the rules.
+Columns column_statistics(const Matrix& X, Scaling scaling, const TableRules& rules, Run& run) {
     const Columns columns =
         X.is_sparse()
             ? visit_sparse(X.description(),
                            [&](auto* values, auto* indptr, auto* indices) {
-                               return describe_sparse(X, values, indptr, indices, scaling, run);
+                               return sparse_statistics(X, values, indptr, indices, scaling, run);
                            })
-            : visit_values(X.description(), [&](const auto& x) { return describe_dense(X, x, scaling, rules, run); });
+            : visit_values(X.description(), [&](const auto& x) { return dense_statistics(X, x, scaling, rules, run); });
     if (!columns.finite) X.row_maxima(run);
     return columns;
 }
 
+// Makes shifts and factors from the statistics of the columns; throws if nothing varies or a column can't be scaled.
 FeatureScales scales_of(const Columns& columns, bool is_sparse, bool is_float32, Scaling scaling,
                         const TableRules& rules) {
     const double largest = is_float32 ? kLargest<float> : kLargest<double>;
@@ -289,7 +295,7 @@ FeatureScales scales_of(const Columns& columns, bool is_sparse, bool is_float32,
 FeatureScales find_scales(const Matrix& X, Scaling scaling, Run& run, const TableRules& rules) {
     require(!X.is_sparse() || scaling != Scaling::kStandard,
             "X must be dense for scaling to mean 0; got a sparse X: scale it to [0, 1], or make it dense");
-    return scales_of(describe(X, scaling, rules, run), X.is_sparse(), X.is_float32(), scaling, rules);
+    return scales_of(column_statistics(X, scaling, rules, run), X.is_sparse(), X.is_float32(), scaling, rules);
 }
 
 ScalesOfBlocks::ScalesOfBlocks(std::int64_t n_cols, Scaling scaling)
@@ -303,7 +309,7 @@ ScalesOfBlocks::ScalesOfBlocks(std::int64_t n_cols, Scaling scaling)
 void ScalesOfBlocks::add_block(const Matrix& X, Run& run) {
     is_sparse_ = X.is_sparse();
     is_float32_ = X.is_float32();
-    const Columns statistics = describe(X, scaling_, {}, run);
+    const Columns statistics = column_statistics(X, scaling_, {}, run);
     add_block(X.n_rows(), statistics.lowest, statistics.highest, statistics.mean, statistics.deviation,
               statistics.broken);
 }
@@ -315,8 +321,8 @@ void ScalesOfBlocks::merge(const ScalesOfBlocks& other) {
     add_block(other.n_rows_, other.lowest_, other.highest_, other.mean_, other.deviation_, other.broken_);
 }
 
-// Merges means and deviations by the formulas of Chan, Golub and LeVeque (1983), on deviations: their squares could
-// overflow.
+// Adds n_rows rows by the statistics of their columns. Merges means and deviations by the formulas of Chan, Golub and
+// LeVeque (1983), on deviations: their squares could overflow.
 void ScalesOfBlocks::add_block(std::int64_t n_rows, const Numbers& lowest, const Numbers& highest, const Numbers& mean,
                                const Numbers& deviation, const std::vector<char>& broken) {
     const auto n = static_cast<double>(n_rows_), more = static_cast<double>(n_rows), total = n + more;

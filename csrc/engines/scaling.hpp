@@ -42,10 +42,10 @@ class ScalesOfBlocks {
     void add_block(const Matrix& X, Run& run);
     void merge(const ScalesOfBlocks& other);
     // Tests if X, or the blocks of `other`, have the storage and dtype of the blocks added so far.
-    bool fits(const Matrix& X) const {
+    bool has_form_of(const Matrix& X) const {
         return n_rows_ == 0 || (X.is_sparse() == is_sparse_ && X.is_float32() == is_float32_);
     }
-    bool fits(const ScalesOfBlocks& other) const {
+    bool has_form_of(const ScalesOfBlocks& other) const {
         return n_rows_ == 0 || other.n_rows_ == 0 ||
                (other.is_sparse_ == is_sparse_ && other.is_float32_ == is_float32_);
     }

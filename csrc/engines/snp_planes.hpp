@@ -26,6 +26,7 @@ class Genotypes {
     Genotypes(const Matrix& X, std::vector<std::int64_t> snps) : X_(&X), snps_(std::move(snps)) {}
 
     std::int64_t n_snps() const { return static_cast<std::int64_t>(snps_.size()); }
+    // Finds for each SNP if it varies and if genotypes are missing.
     std::vector<GenotypeFacts> facts(Run& run) const;
 
     // Returns the bytes of a SNP, in which each sample has two bits (see `places`).
@@ -56,8 +57,9 @@ class SnpPlanes {
         return 8 * words + 12 * padded(n_snps) + 8 * n_samples;
     }
 
-    // Makes room for the listed samples (rows of X); pack fills it, group by group.
+    // Makes room for the listed samples (rows of X); pack_group fills it, group by group.
     void set_samples(const Genotypes& genotypes, const std::int64_t* rows, std::int64_t n);
+    // Writes the planes of bits of a group of SNPs, and the number of samples in each plane to margins().
     void pack_group(const Genotypes& genotypes, std::int64_t group);
 
     std::int64_t n_samples() const { return static_cast<std::int64_t>(places_.size()); }

@@ -56,10 +56,10 @@ struct Entries {
     std::int64_t n;
 };
 
-// Calls f(lane, tile[a * kSide + b], min of the values) for all entries a of left and b of right; with one_triangle, if
-// left is right, for all a <= b and some further pairs. Calls with one lane, of kLanes, follow each other.
 constexpr int kLanes = 4;
 
+// Calls f(lane, tile[a * kSide + b], min of the values) for all entries a of left and b of right; with one_triangle, if
+// left is right, for all a <= b and some further pairs. Calls with one lane, of kLanes, follow each other.
 template <class F>
 inline void for_minima(const Entries& left, const Entries& right, bool one_triangle, double* tile, F&& f) {
     const std::uint8_t* const columns = right.samples;
@@ -102,6 +102,8 @@ std::vector<std::pair<std::int64_t, std::int64_t>> tiles_of(std::int64_t n_left,
 
 // ---- entries -------------------------------------------------------------------------------------------------------
 
+// Reads the listed features of a sparse X, times their factors, and cuts the samples into blocks; takes the memory of
+// the run.
 SparseFeatures::SparseFeatures(const Matrix& X, const std::vector<std::int64_t>& features,
                                const std::vector<double>& factor, Run& run)
     : n_features_(static_cast<std::int64_t>(features.size())) {
@@ -120,12 +122,14 @@ SparseFeatures::SparseFeatures(const Matrix& X, const std::vector<std::int64_t>&
     blocks_ = make_blocks(all.data(), n_samples(), run);
 }
 
+// Sets the entries of all samples from a CSR matrix, in parallel.
 void SparseFeatures::read_rows(const Matrix& X, const std::vector<std::int64_t>& features,
                                const std::vector<double>& factor, Run& run) {
     visit_sparse(X.description(), [&]<class V>(const V* values, auto* indptr, auto* indices) {
         const auto numbers = numbers_of(features, X.n_cols());
         std::vector<std::int64_t> counts(ends_.size());
-        const auto for_rows = [&](auto&& f) {
+        // Calls f(row, slot) for all samples, in parallel.
+        const auto parallel_for_rows = [&](auto&& f) {
             parallel_for(run, ceil_div(n_samples(), kSide), [&](std::int64_t task, int slot) {
                 std::int64_t since = 0;
                 for (std::int64_t r = task * kSide; r < std::min((task + 1) * kSide, n_samples()); ++r) {
@@ -137,13 +141,13 @@ void SparseFeatures::read_rows(const Matrix& X, const std::vector<std::int64_t>&
                 }
             });
         };
-        for_rows([&](std::int64_t r, int) {
+        parallel_for_rows([&](std::int64_t r, int) {
             counts[at(r)] = std::count_if(indices + indptr[r], indices + indptr[r + 1],
                                           [&](auto column) { return numbers[at(column)] >= 0; });
         });
         start_rows(std::move(counts));
         std::vector<SparseLine<V>> lines(at(run.n_threads()));
-        for_rows([&](std::int64_t r, int slot) {
+        parallel_for_rows([&](std::int64_t r, int slot) {
             lines[at(slot)].visit(indices + indptr[r], values + indptr[r], indptr[r + 1] - indptr[r],
                                   [&](auto* columns, const V* x, std::int64_t n) {
                                       for (std::int64_t e = 0; e < n; ++e) {
@@ -155,10 +159,12 @@ void SparseFeatures::read_rows(const Matrix& X, const std::vector<std::int64_t>&
     });
 }
 
+// Sets the entries of all samples from a CSC matrix, column by column.
 void SparseFeatures::read_columns(const Matrix& X, const std::vector<std::int64_t>& features,
                                   const std::vector<double>& factor, Run& run) {
     visit_sparse(X.description(), [&]<class V>(const V* values, auto* indptr, auto* indices) {
         std::int64_t since = 0;
+        // Calls f(feature, rows, values, n) for the entries of each feature, with checkpoints.
         const auto for_columns = [&](auto&& f) {
             for (std::int64_t k = 0; k < n_features_; ++k) {
                 const std::int64_t c = features[at(k)], begin = indptr[c], n = indptr[c + 1] - begin;
@@ -201,6 +207,7 @@ void SparseFeatures::append_entry(std::int64_t row, std::int64_t feature, double
     values_[to] = std::abs(value);
 }
 
+// Makes blocks of kSide of the listed n samples, in parallel.
 std::vector<SparseFeatures::Block> SparseFeatures::make_blocks(const std::int64_t* rows, std::int64_t n,
                                                                Run& run) const {
     std::vector<Block> blocks(at(ceil_div(n, kSide)));
@@ -213,7 +220,7 @@ std::vector<SparseFeatures::Block> SparseFeatures::make_blocks(const std::int64_
     return blocks;
 }
 
-// Makes the block of n rows. begins: scratch of one number per part.
+// Makes the block of n listed samples, sorted by part. begins: scratch of one number per part.
 SparseFeatures::Block SparseFeatures::make_block(const std::int64_t* rows, std::int64_t n, std::int64_t* begins) const {
     std::fill_n(begins, 2 * n_features_, 0);
     for (std::int64_t s = 0; s < n; ++s) {
@@ -506,6 +513,7 @@ DensitySplit split_by_density(const Matrix& X, const std::vector<std::int64_t>& 
     return split_by_density(stored_by_column(X, run), X.n_rows(), features);
 }
 
+// Counts the stored entries of each column of a sparse X.
 Numbers stored_by_column(const Matrix& X, Run& run) {
     Numbers counts = numbers(X.n_cols());
     visit_sparse(X.description(), [&](auto*, auto* indptr, auto* indices) {

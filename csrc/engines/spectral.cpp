@@ -186,6 +186,7 @@ SymmetricEigen::SymmetricEigen(std::int64_t n, double* A, Run& run, Buffer<doubl
     run.checkpoint();
 }
 
+// Computes the eigenvectors first..last - 1 in place, by applying the reflectors to those of the tridiagonal matrix.
 // Reflector i, stored below the subdiagonal of column i with an implied 1 on it, is I - tau_i v_i v_i'. A block of them
 // is I - V T V', where the inverse of T holds 1 / tau_i on its diagonal and v_i' v_j above: Z - V T (V' Z) is two GEMM
 // and a small triangular solve.
@@ -196,6 +197,7 @@ void SymmetricEigen::make_vectors(std::int64_t first, std::int64_t last, Run& ru
                                                             tridiagonal_->scratch_size(kSlab)));
     Buffer<double> T_inverse(blocks * kVectorBlock * kVectorBlock);
 
+    // Writes reflectors j0..j0 + columns - 1 to V, with their implied zeros and ones.
     auto copy_reflectors = [&](std::int64_t j0, std::int64_t columns, double* V) {
         const std::int64_t rows = n - 1 - j0;
         for (std::int64_t j = 0; j < columns; ++j) {
@@ -249,7 +251,9 @@ void fix_sign(std::int64_t n, double* v) {
     if (*largest < 0) std::transform(v, v + n, v, std::negate<>());
 }
 
-// LAPACK's dsyevr for a range can't be used: among tightly clustered eigenvalues it finds fewer than were asked for.
+// Writes the k largest eigenvalues of A, descending, to w and their eigenvectors, with fixed signs, to V; returns Z as
+// room for other uses. LAPACK's dsyevr for a range can't be used: among tightly clustered eigenvalues it finds fewer
+// than were asked for.
 Buffer<double> largest_eigenpairs(std::int64_t n, double* A, std::int64_t k, double* w, double* V, Run& run,
                                   Buffer<double> Z) {
     SymmetricEigen eigen(n, A, run, std::move(Z));
@@ -263,8 +267,9 @@ Buffer<double> largest_eigenpairs(std::int64_t n, double* A, std::int64_t k, dou
     return eigen.take_vectors();
 }
 
-// The eigenvectors V of A'A give A V with orthogonal columns, but only to the rounding of its largest column: columns
-// shorter than a tenth of the largest are made orthogonal to the long ones and are decomposed again by themselves.
+// Computes A = U diag(s) V' (n x n); A becomes scratch. The eigenvectors V of A'A give A V with orthogonal columns, but
+// only to the rounding of its largest column: columns shorter than a tenth of the largest are made orthogonal to the
+// long ones and are decomposed again by themselves.
 void singular_vectors(std::int64_t n, double* A, double* s, double* U, double* V, Run& run) {
     constexpr double kShort = 0.1;
     std::copy(A, A + n * n, U);

@@ -60,7 +60,8 @@ class Secular {
     Secular(const Numbers& poles, const Numbers& squares, double rho)
         : poles_(poles), squares_(squares), rho_(rho), k_(static_cast<std::int64_t>(poles.size())) {}
 
-    double solve(std::int64_t j, std::int64_t& origin) const {
+    // Returns zero j as its distance from the pole `origin`, which it sets to the nearer adjacent pole.
+    double find_root(std::int64_t j, std::int64_t& origin) const {
         origin = j;
         if (k_ == 1) return rho_ * squares_[0];
         const bool beyond = j == k_ - 1;
@@ -218,7 +219,7 @@ class TridiagonalEigen::Glue {
         const Secular secular(poles_, squares, rho);
         parallel_for(run, ceil_div(k, kRoots), [&](std::int64_t task, int) {
             for (std::int64_t j = task * kRoots; j < std::min((task + 1) * kRoots, k); ++j) {
-                offsets_[at(j)] = secular.solve(j, origins_[at(j)]);
+                offsets_[at(j)] = secular.find_root(j, origins_[at(j)]);
             }
         });
         // Computes the weights for which the roots are exact eigenvalues, up to a factor.
@@ -399,6 +400,7 @@ class TridiagonalEigen::Glue {
         }
     }
 
+    // Rotates columns p and q of a half by the turn, at their places; does nothing if one is 0 in this half.
     static void turn_columns(const Turn& turn, std::int64_t rows, double* columns,
                              const std::vector<std::int64_t>& places) {
         const std::int64_t p = places[at(turn.p)], q = places[at(turn.q)];

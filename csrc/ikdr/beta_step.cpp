@@ -118,10 +118,10 @@ class BetaStep {
             products_.gather_products(added, active.phi, active.v);
             active.which.insert(active.which.end(), added.begin(), added.end());
             active.weights.resize(active.weights.size() + added.size());
-            solve(active);
+            minimize_weights(active);
         }
         if (active.whole && active.count() > 1) active = without_whole(active);
-        return result(active, mixture);
+        return expand_mixture(active, mixture);
     }
 
   private:
@@ -156,7 +156,7 @@ class BetaStep {
         fewer.phi.erase(fewer.phi.begin(), fewer.phi.begin() + F_.size);
         const double sum = std::accumulate(fewer.weights.begin(), fewer.weights.end(), 0.0);
         for (double& weight : fewer.weights) weight /= sum;
-        solve(fewer);
+        minimize_weights(fewer);
         double before = 0, after = 0, price = 0;
         at_point(active, before, price);
         at_point(fewer, after, price);
@@ -164,7 +164,7 @@ class BetaStep {
     }
 
     // Minimises F over the weights of the active kernels, and drops kernels without weight from the set.
-    void solve(Active& active) const {
+    void minimize_weights(Active& active) const {
         const auto n = static_cast<std::int64_t>(active.count());
         Quadratic f;
         f.constant = F_.constant;
@@ -200,7 +200,7 @@ class BetaStep {
     }
 
     // Returns the mixture of the active kernels, with the starting mixture expanded into its kernels.
-    static Mixture result(const Active& active, const Mixture& start) {
+    static Mixture expand_mixture(const Active& active, const Mixture& start) {
         std::vector<std::pair<std::int64_t, double>> weighted_kernels;
         std::size_t first = 0;
         if (active.whole) {

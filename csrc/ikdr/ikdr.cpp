@@ -102,7 +102,7 @@ class IkdrFit {
         fitted.scales = kernels_.scales();
         for (std::int64_t l = 0; l < options_.n_lambdas; ++l) {
             run_.step("optimization", 0.2 + 0.8 * static_cast<double>(l + 1) / static_cast<double>(options_.n_lambdas));
-            fitted.steps.push_back(solve(options_.lambdas[l], l == 0));
+            fitted.steps.push_back(fit_lambda(options_.lambdas[l], l == 0));
         }
         return fitted;
     }
@@ -176,7 +176,7 @@ class IkdrFit {
     }
 
     // Minimises F for one lambda, starting from the current A and mixture.
-    IkdrResult solve(double lambda, bool first) {
+    IkdrResult fit_lambda(double lambda, bool first) {
         const Terms terms(options_, lambda, N_);
         IkdrResult result;
         result.lambda = lambda;
@@ -184,7 +184,7 @@ class IkdrFit {
         if (alternates_) {
             alternate(terms, result);
         } else if (first && !options_.weights && kernels_.n_kernels() > 1) {
-            iterate_from_both_starts(terms, result);
+            iterate_both_ways(terms, result);
         } else {
             iterate(terms, options_.max_inner, result);
         }
@@ -248,11 +248,12 @@ class IkdrFit {
         return {run_, 1 - left, 1 - 0.8 * left};
     }
 
-    // Iterates with one step on A at first, and then with all steps, and keeps the lower F. The solution for equal
+    // Iterates from the current A twice, with one step on A at first and with all steps, and keeps the A, mixture and
+    // kernel of the lower F. The solution for equal
     // weights locks in the consensus of all features, but a single step on A doesn't. Of 32 cases (50 to 569 samples, 2
     // to 40 classes, 4 to 4434 features, lambda 0.1 and 1) one step at first ended lower in 13, by up to 38 %, and all
     // steps in 6, by up to 16 %.
-    void iterate_from_both_starts(const Terms& terms, IkdrResult& result) {
+    void iterate_both_ways(const Terms& terms, IkdrResult& result) {
         const Numbers A = A_;
         const Mixture mixture = mixture_;
         Buffer<T> K(N_ * N_);

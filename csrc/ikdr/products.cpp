@@ -51,7 +51,7 @@ Products<T>::Products(const SampleKernels<T>& kernels, const Support& support, b
     kernels.for_products(support, run,
                          [&](std::int64_t first, std::int64_t count, const T* c, const T* totals, const double* v) {
                              for (std::int64_t b = 0; b < count; ++b)
-                                 copy(b, c, totals, phi_.data() + (first + b) * size());
+                                 write_products(b, c, totals, phi_.data() + (first + b) * size());
                              std::copy_n(v, count, v_.begin() + first);
                          });
 }
@@ -109,7 +109,7 @@ void Products<T>::gather_products(const std::vector<std::int64_t>& which, Number
     kernels_.products(which, support_, run_, c.data(), totals.data(), v_of_which.data());
     for (std::int64_t b = 0; b < count; ++b) {
         phi.resize(phi.size() + at(size()));
-        copy(b, c.data(), totals.data(), phi.data() + phi.size() - size());
+        write_products(b, c.data(), totals.data(), phi.data() + phi.size() - size());
     }
     v.insert(v.end(), v_of_which.begin(), v_of_which.end());
 }

@@ -35,7 +35,7 @@ class Products {
 
   private:
     template <class To>
-    void copy(std::int64_t b, const T* c, const T* totals, To* to) const {
+    void write_products(std::int64_t b, const T* c, const T* totals, To* to) const {
         if (n_c_ > 0) to = std::copy_n(c + b * n_c_, n_c_, to);
         std::copy_n(totals + b * n_totals_, n_totals_, to);
     }

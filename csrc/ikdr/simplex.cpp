@@ -121,10 +121,11 @@ void require_on_simplex(const double* A, std::int64_t n, std::int64_t k, const c
         for (std::int64_t i = 0; i < n; ++i) {
             const double a = A[i * k + j];
             require(std::isfinite(a), name, " must be finite; got ", a, " at row ", i, ", column ", j);
-            require(a >= -1e-6, name, " must not be negative; got ", a);
+            require(a >= -1e-6, name, " must not be negative; got ", a, " at row ", i, ", column ", j);
             sum += a;
         }
-        require(std::abs(sum - 1) <= 1e-6, name, " must sum to 1; got a sum of ", sum, ": divide by it");
+        require(std::abs(sum - 1) <= 1e-6, name, " must have columns that sum to 1; got a sum of ", sum, " in column ",
+                j, ": divide by it");
     }
 }
 

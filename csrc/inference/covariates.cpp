@@ -114,7 +114,8 @@ void Design::fit_covariates(const fastfs_design_options& o, Run& run) {
     is_class_ ? fit_classes(Z, n_columns, run) : fit_numbers(Z, n_columns);
 }
 
-// Sets the logits of the classes of each unit.
+// Sets the logits of the classes of each unit by logistic regression, and the hub; throws if no swap of labels is
+// likely.
 void Design::fit_classes(const Numbers& Z, std::int64_t n_columns, Run& run) {
     const std::int64_t K = n_kinds();
     const Numbers coefficients = logistic_regression(Z, n_columns, codes_, K, bounds_, run);

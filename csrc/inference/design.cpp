@@ -90,6 +90,8 @@ std::string some_of(const std::vector<std::string>& names) {
     return list;
 }
 
+// Reads the labels, blocks and groups, finds units and pools, counts the labelings, and fits the covariates; warns of
+// weaknesses of the design.
 Design::Design(const fastfs_design_options& o, Run& run)
     : blocks_(read_column(o.blocks, o.n_samples, o.n_blocks, o.block_names)),
       groups_(read_column(o.groups, o.n_samples, o.n_groups, o.group_names)),
@@ -123,7 +125,7 @@ Design::Design(const fastfs_design_options& o, Run& run)
     find_strata();
     if (n_distinct_ == 1) describe_confounding();
     if (n_covariates_ > 0 && n_distinct_ > 1) fit_covariates(o, run);
-    describe(o, kind_counts);
+    write_description(o, kind_counts);
     is_exact_ = is_uniform() && n_distinct_ - 1 <= static_cast<double>(o.n_permutations);
     n_labelings_ = is_exact_ ? static_cast<std::int64_t>(n_distinct_) - 1 : o.n_permutations;
     if (is_exact_) {
@@ -138,7 +140,7 @@ Design::Design(const fastfs_design_options& o, Run& run)
 
 double Design::smallest_pvalue() const { return static_cast<double>(keeps_names_ ? 1 : n_mirrors_) / n_distinct_; }
 
-// Finds the unit of each sample, and the pool of each unit.
+// Sets the unit of each sample, the pool of each unit, and the parts of each pool; decides if groups move as wholes.
 void Design::find_pools(std::vector<std::int32_t>& pool) {
     const auto n = static_cast<std::int64_t>(labels_.of_sample.size());
     const auto& codes = labels_.of_sample;
@@ -206,7 +208,7 @@ void Design::find_pools(std::vector<std::int32_t>& pool) {
     }
 }
 
-// Makes the units of a pool neighbours, in their order.
+// Orders the units pool by pool, and sets their codes and the bounds of the pools.
 void Design::sort_units(const std::vector<std::int32_t>& pool) {
     bounds_.assign(pool_parts_.size() + 1, 0);
     for (const std::int32_t p : pool) ++bounds_[at(p) + 1];
@@ -226,7 +228,7 @@ void Design::sort_units(const std::vector<std::int32_t>& pool) {
     for (std::size_t i = 0; i < unit_.size(); ++i) place_[i] = place_of_unit[at(unit_[i])];
 }
 
-// Finds pools that contribute nothing.
+// Warns of pools that contribute nothing to a test.
 void Design::warn_of_weaknesses(const std::vector<std::int32_t>& pool, const std::vector<std::int32_t>& unit_codes) {
     const bool is_covered = has_idle_groups_;
     const std::string pools = std::string(pools_are_groups_ ? "group" : "block") + "s ";
@@ -259,7 +261,8 @@ std::size_t Design::VaryingPool::most_frequent() const {
     return at(std::max_element(counts.begin(), counts.end(), fewer) - counts.begin());
 }
 
-// Counts the labelings: the product of the multinomial coefficients of the pools, or infinity from kCountedBelow on.
+// Sets n_distinct_, the number of labelings, and the varying pools: the product of the multinomial coefficients of the
+// pools, or infinity from kCountedBelow on.
 void Design::count_labelings() {
     varying_.clear();
     std::int64_t product = 1;
@@ -287,7 +290,7 @@ void Design::count_labelings() {
     if (product >= kCountedBelow) varying_.clear();
 }
 
-// Counts the ways to exchange classes with equal counts in all pools.
+// Multiplies n_mirrors_ by the ways to exchange classes with equal counts in all pools.
 void Design::count_mirrors() {
     if (!is_class_ || std::isinf(n_distinct_)) return;
     std::vector<std::map<std::int32_t, std::int64_t>> held(at(n_kinds()));
@@ -300,7 +303,8 @@ void Design::count_mirrors() {
     }
 }
 
-void Design::describe(const fastfs_design_options& o, const std::vector<std::int64_t>& kind_counts) {
+// Appends the units by class and the pools that they move in to description_: "12 + 12 samples within 3 blocks".
+void Design::write_description(const fastfs_design_options& o, const std::vector<std::int64_t>& kind_counts) {
     if (is_class_ && n_kinds() <= 4) {
         std::vector<std::pair<std::int64_t, std::int64_t>> counts;  // in the order of the classes
         for (std::int64_t k = 0; k < n_kinds(); ++k) counts.emplace_back(labels_.given(k), kind_counts[at(k)]);
@@ -319,7 +323,7 @@ void Design::describe(const fastfs_design_options& o, const std::vector<std::int
     }
 }
 
-// Tells that all units of each pool have one label.
+// Sets confounded_, the error of a design in which all units of each pool have one label.
 void Design::describe_confounding() {
     const std::string word = moves_groups_ ? "group" : "sample";
     std::vector<std::string> where;
@@ -343,6 +347,7 @@ void Design::describe_confounding() {
                   "labels that differ";
 }
 
+// Warns of groups that samples may belong to, and of labelings too few for a significant p-value.
 void Design::warn_of_labelings() const {
     if (hides_specimens_) {
         const std::string present =

@@ -84,7 +84,7 @@ class Design {
     void warn_of_weaknesses(const std::vector<std::int32_t>& pool, const std::vector<std::int32_t>& unit_codes);
     void count_labelings();
     void count_mirrors();
-    void describe(const fastfs_design_options& options, const std::vector<std::int64_t>& kind_counts);
+    void write_description(const fastfs_design_options& options, const std::vector<std::int64_t>& kind_counts);
     void describe_confounding();
     void warn_of_labelings() const;
     void find_strata();

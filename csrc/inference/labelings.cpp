@@ -49,7 +49,8 @@ struct Design::Scratch {
     std::vector<std::int32_t> buckets;
 };
 
-// Draws an order of the places within each pool: that of uniform keys, to which the number of the pool is added.
+// Draws an order of the places within each pool into s.order: that of uniform keys, to which the number of the pool is
+// added.
 void Design::shuffle_pools(NumpyRandom& random, Scratch& s) const {
     for (std::int64_t p = 0; p < n_pools(); ++p) {
         const std::int64_t begin = bounds_[at(p)], n = bounds_[at(p) + 1] - begin;
@@ -78,7 +79,8 @@ void Design::shuffle_pools(NumpyRandom& random, Scratch& s) const {
     }
 }
 
-// Walks from these codes: rounds of swaps between random pairs of each pool.
+// Sets s.codes to labels drawn by a walk from `from`: rounds of swaps between random pairs of each pool, which the
+// logits accept.
 void Design::swap_labels(const Codes& from, NumpyRandom random, Scratch& s) const {
     s.codes = from;
     const std::int64_t K = n_kinds();
@@ -150,7 +152,7 @@ void Design::set_order(std::int64_t rank, Codes& codes) const {
     }
 }
 
-// Returns the rank of the true labeling.
+// Returns the rank of the true labeling (see set_order).
 std::int64_t Design::true_rank() const {
     std::int64_t rank = 0;
     std::vector<std::int64_t> free;
@@ -215,6 +217,7 @@ void Design::write_labelings(std::int64_t first, std::int64_t count, std::int64_
     });
 }
 
+// Writes labeling `number`, as labels or as numbers: the one of its rank if all are listed, otherwise a random one.
 void Design::write_labeling(std::int64_t number, std::int64_t* labels, double* numbers, Scratch& s) const {
     if (is_exact_) {
         if (!random_order_.empty()) number = random_order_[at(number)];

@@ -46,7 +46,7 @@ void for_each_pair(const std::vector<std::int32_t>& codes, const std::vector<std
 
 // Solves H x = b by Cholesky's factor, which overwrites H (m x m, lower triangle). H is at least the identity, so its
 // pivots are at least 1, but for rounding errors.
-Numbers solve(Numbers& H, Numbers b) {
+Numbers solve_by_cholesky(Numbers& H, Numbers b) {
     const auto m = static_cast<std::int64_t>(b.size());
     for (std::int64_t i = 0; i < m; ++i) {
         double* row = H.data() + i * m;
@@ -131,7 +131,7 @@ Numbers logistic_regression(const Numbers& Z, std::int64_t p, const std::vector<
             }
         }
         for (std::int64_t k = 0; k < m; ++k) H[at(k * m + k)] += 1;
-        const Numbers direction = solve(H, gradient);
+        const Numbers direction = solve_by_cholesky(H, gradient);
         double decrease = 0;
         for (std::int64_t k = 0; k < m; ++k) decrease += gradient[at(k)] * direction[at(k)];
         // Newton's decrement tells how much is left; where it is this small, a full step squares it.

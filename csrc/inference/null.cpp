@@ -48,7 +48,7 @@ Numbers standardized_limits(const Numbers& z, const Numbers& scores, const Numbe
 }
 
 // Returns p-values that bound the share of false discoveries: Benjamini-Hochberg, or Benjamini-Yekutieli.
-Numbers adjusted(const Numbers& pvalues, std::int32_t fdr) {
+Numbers adjust_pvalues(const Numbers& pvalues, std::int32_t fdr) {
     const auto m = static_cast<std::int64_t>(pvalues.size());
     auto order = up_to(m);
     std::sort(order.begin(), order.end(),
@@ -122,6 +122,7 @@ Numbers ScoreSums::means() const {
     return found;
 }
 
+// Returns the skewness of the rows, feature by feature; 0 for constant ones.
 Numbers ScoreSums::skewness(const Numbers& scores) const {
     const Numbers spread = scale(scores, false).spread;
     const auto n = static_cast<double>(n_);
@@ -152,6 +153,8 @@ Null::Null(const Design& design, const fastfs_null_options& o, const Run& run)
     keeps_rows_ = n_labelings_ < half / 8 / n_features();
 }
 
+// Adds the scores and the statistic under the next labeling: to counts and moments in the first pass, to the step-down
+// in the second. Decides if the first pass may stop.
 void Null::add_labeling(const double* row, double statistic) {
     if (next_ < 0) return;
     if (steps_) {  // in the second pass over the labelings
@@ -174,8 +177,8 @@ void Null::add_labeling(const double* row, double statistic) {
     rows_.clear();
 }
 
-// Adds a labeling to the early end; returns true if enough statistics have reached the true one to stop. z gets its
-// scale from the first labelings, which aren't counted.
+// Tests if enough statistics, with that of this labeling, have reached the true one to stop early. z gets its scale
+// from the first labelings, which aren't counted.
 bool Null::has_enough(const double* row, double statistic) {
     if (is_z_) {
         if (n() == kForScale) {
@@ -196,7 +199,8 @@ bool Null::has_enough(const double* row, double statistic) {
     return n_reached_ == kToStop;
 }
 
-// Makes ready for comparisons of each feature with the largest of the features not above it.
+// Sets the scale, the true values and the steps for comparisons of each feature with the largest of the features not
+// above it.
 void Null::begin_step_down() {
     require(moments_.is_finite(),
             "scores under permuted labels are too large for the sums of their cubes: divide them by a constant");
@@ -229,6 +233,7 @@ const NullResult& Null::result() {
     return *result_;
 }
 
+// Makes z, p-values and moments of all features, and the p-value of the statistic.
 NullResult Null::make_result() {
     NullResult r;
     const ScoreScale& scale = *scale_;
@@ -248,7 +253,7 @@ NullResult Null::make_result() {
         const auto feature = at(order_[k]);
         r.pvalues_max[feature] = std::isinf(scale.spread[feature]) ? 1 : stepped[k];
     }
-    r.pvalues_adjusted = adjusted(r.pvalues, fdr_);
+    r.pvalues_adjusted = adjust_pvalues(r.pvalues, fdr_);
     r.statistic = is_z_ ? true_values_[at(order_[0])] : statistic_;
     if (is_stopped_) {
         r.pvalue = static_cast<double>(kToStop) / static_cast<double>(n_compared_);
@@ -265,6 +270,7 @@ NullResult Null::make_result() {
     return r;
 }
 
+// Warns of a ranking that hardly depends on labels, and of skewed scores under permuted labels.
 void Null::warn_of(const NullResult& r) const {
     // With few features, independent ranks may also correlate by more than 0.5. So may scores under few labelings,
     // about which the design warns: one of them may exchange two classes, which hardly changes scores.

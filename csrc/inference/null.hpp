@@ -29,6 +29,7 @@ class ScoreSums {
   public:
     explicit ScoreSums(const Numbers& scores);
 
+    // Adds a row of scores to the sums of their first three powers, and to the largest magnitudes.
     void add_scores(const double* row);
     bool is_finite() const;
     std::int64_t n() const { return n_; }

@@ -122,7 +122,7 @@ class Scan {
     void leave_out_strongest(Tiles& tiles, std::int64_t I, std::int64_t J) const;
     void find_largest(const Tiles& tiles, const TargetMeans& of_left, const TargetMeans& of_right, std::int64_t b,
                       std::int64_t n_columns, std::int64_t I, std::int64_t J, Level& level) const;
-    ExactMoments moments(std::int64_t i, std::int64_t j) const;
+    ExactMoments exact_moments(std::int64_t i, std::int64_t j) const;
     Test test(std::int64_t i, std::int64_t j, const PairMoments& without, const Basis& target) const;
     Exclusion exclusion(std::int64_t i, std::int64_t j, const PairMoments& m, double q) const {
         if (!(m.determinant(left_.rest(i), right_.rest(j)) > kRest * left_.rest(i) * right_.rest(j))) {
@@ -201,7 +201,9 @@ void Scan::multiply_target(Tiles& tiles, const Basis& target, std::int64_t I, st
     }
 }
 
-ExactMoments Scan::moments(std::int64_t i, std::int64_t j) const {
+// Computes the moments of one pair without the target, by sums over the samples in double, and the mean square of its
+// product.
+ExactMoments Scan::exact_moments(std::int64_t i, std::int64_t j) const {
     const double *x = left_.of(i), *y = right_.of(j), unit = 1 / static_cast<double>(n_);
     PairMoments m{0, 0, 0, 0};
     for (std::int64_t s = 0; s < n_; ++s) {
@@ -223,7 +225,8 @@ ExactMoments Scan::moments(std::int64_t i, std::int64_t j) const {
     return {m, square};
 }
 
-// Tests a pair with known moments without the target. The effect is in units of the target's first column.
+// Tests a pair with known moments without the target; returns its strength, and its effect and error in units of the
+// target's first column.
 Test Scan::test(std::int64_t i, std::int64_t j, const PairMoments& without, const Basis& target) const {
     const double *x = left_.of(i), *y = right_.of(j), unit = 1 / static_cast<double>(n_);
     const double v_i = left_.rest(i), v_j = right_.rest(j), d = without.determinant(v_i, v_j);
@@ -292,7 +295,7 @@ void warn_of_constant(const std::vector<std::int64_t>& columns, bool is_other) {
           " left out: ", list_columns(columns)});
 }
 
-// first: the first pairs of columns without a test.
+// Warns of pairs without a test, with their number by reason. first: the first excluded pairs, as columns.
 void warn_of_excluded(const std::vector<std::pair<std::int64_t, std::int64_t>>& first,
                       const fastfs_interaction_result& result) {
     const std::int64_t n = result.n_copies + result.n_products + result.n_explained;
@@ -308,6 +311,8 @@ void warn_of_excluded(const std::vector<std::pair<std::int64_t, std::int64_t>>& 
                             " left out (", reasons, "): ", list_pairs(first, n)});
 }
 
+// Tests all pairs: writes the strongest pairs with their moments, the largest strength of each feature and the numbers
+// of excluded pairs to the result. `spread` gives effects the units of y.
 void Scan::observe(const Basis& target, double spread, Owned<fastfs_interaction_result>& result) {
     const std::vector<Basis> targets{target};
     const TargetMeans of_left(left_, targets, run_), of_right(right_, targets, run_);
@@ -339,7 +344,7 @@ void Scan::observe(const Basis& target, double spread, Owned<fastfs_interaction_
                                   tiles.tile(kQ)[row + b]};
                     double w_i = v_i, w_j = v_j;
                     for (std::int64_t k = 0; k < K; ++k) {
-                        const double c_i = of_left.of(0, k)[i], c_j = of_right.of(0, k)[j];
+                        const double c_i = of_left.means_with(0, k)[i], c_j = of_right.means_with(0, k)[j];
                         m.take_away(tiles.tile(kFirstProduct + k)[row + b] / static_cast<double>(n_), c_i, c_j);
                         w_i -= c_i * c_i;
                         w_j -= c_j * c_j;
@@ -347,7 +352,7 @@ void Scan::observe(const Basis& target, double spread, Owned<fastfs_interaction_
                     value = strength(e, v_i * v_j, w_i, w_j, m);
                 }
                 if (value == 0) {
-                    const auto [without, square] = moments(i, j);
+                    const auto [without, square] = exact_moments(i, j);
                     Exclusion reason = exclusion(i, j, without, square);
                     if (reason == Exclusion::kNone) reason = test(i, j, without, target).exclusion;
                     if (reason != Exclusion::kNone) {
@@ -359,7 +364,7 @@ void Scan::observe(const Basis& target, double spread, Owned<fastfs_interaction_
                 largest_left[at(i)].raise(value);
                 largest_right[at(j)].raise(value);
                 if (value * (1 + kSlack) < strongest.level.value()) continue;
-                const Test found = test(i, j, moments(i, j).rest, target);
+                const Test found = test(i, j, exact_moments(i, j).rest, target);
                 if (found.exclusion == Exclusion::kNone) strongest.add({i, j, found.strength});
             }
         }
@@ -388,7 +393,7 @@ void Scan::observe(const Basis& target, double spread, Owned<fastfs_interaction_
     result.rest_degrees = static_cast<std::int64_t>(degrees());
     for (std::size_t k = 0; k < top_.size(); ++k) {
         const Pair& pair = top_[k];
-        top_moments_.push_back(moments(pair.i, pair.j).rest);
+        top_moments_.push_back(exact_moments(pair.i, pair.j).rest);
         keys_.push_back(pair.i * right_.size() + pair.j);
         const Test found = test(pair.i, pair.j, top_moments_.back(), target);
         result.pairs[2 * k] = left_.columns[at(pair.i)];
@@ -419,7 +424,7 @@ void Scan::leave_out_strongest(Tiles& tiles, std::int64_t I, std::int64_t J) con
     }
 }
 
-// Raises the level to the largest strength of a tile under labeling b.
+// Raises the level to the largest strength of the pairs of a tile under labeling b.
 void Scan::find_largest(const Tiles& tiles, const TargetMeans& of_left, const TargetMeans& of_right, std::int64_t b,
                         std::int64_t n_columns, std::int64_t I, std::int64_t J, Level& level) const {
     const std::int64_t i0 = I * kTile, ni = std::min(kTile, left_.size() - i0), j0 = J * kTile,
@@ -437,7 +442,7 @@ void Scan::find_largest(const Tiles& tiles, const TargetMeans& of_left, const Ta
         std::copy_n(tiles.tile(kQ) + row, nj, q);
         for (std::int64_t c = 0; c < nj; ++c) w_j[c] = right_.rest(j0 + c);
         for (std::int64_t k = 0; k < n_columns; ++k) {
-            const double c_i = of_left.of(b, k)[i0 + a], *c_j = of_right.of(b, k) + j0,
+            const double c_i = of_left.means_with(b, k)[i0 + a], *c_j = of_right.means_with(b, k) + j0,
                          *t = tiles.tile(kFirstProduct + k) + row;
             w_i -= c_i * c_i;
             for (std::int64_t c = 0; c < nj; ++c) {

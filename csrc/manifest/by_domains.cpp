@@ -66,7 +66,8 @@ struct SideKernel {
     Landmarks landmarks;
 };
 
-// The features outside a domain: the span of leading eigenvectors of both kernels, and both kernels on it.
+// Stand-in for the features outside a domain: the span of leading eigenvectors of both kernels over all features, and
+// both kernels on it.
 struct Outside {
     std::int64_t q, ld;
     Buffer<double> V;                       // d x q, row-major with rows ld apart, with orthonormal columns
@@ -112,11 +113,11 @@ Buffer<double> take_rows(const Outside& outside, std::span<const std::int64_t> B
     return taken;
 }
 
-// Describes the features outside of domains by the k leading eigenvectors of each kernel; `spans` have k or more
-// eigenvectors.
+// Finds an orthonormal basis V (d x q) of the k leading eigenvectors of both kernels over all features, and both
+// kernels on it. It stands for the features outside any one domain. `spans` have k or more eigenvectors.
 template <class T>
-Outside describe_outside(const std::array<SideKernel<T>, 2>& sides, const std::array<LowRank, 2>& spans, std::int64_t k,
-                         Run& run) {
+Outside joint_span(const std::array<SideKernel<T>, 2>& sides, const std::array<LowRank, 2>& spans, std::int64_t k,
+                   Run& run) {
     const std::int64_t d = sides[0].features.n_features();
     const std::int64_t k1 = std::min(k, spans[0].rank()), k2 = std::min(k, spans[1].rank()), p = k1 + k2;
     Outside outside{.q = p, .ld = p, .V = Buffer<double>(d * p), .VK = {}, .VrV = {}};
@@ -235,13 +236,14 @@ struct CoarserDomains {
     std::vector<Buffer<double>> VB;  // its rows in the core of each
 };
 
+// Draws at most kChecked domains, and makes the joint span of k eigenvectors per kernel and its rows in their cores.
 template <class T>
 CoarserDomains draw_coarser(const std::vector<Domain>& domains, const std::array<SideKernel<T>, 2>& sides,
                             const std::array<LowRank, 2>& spans, std::int64_t k, std::uint64_t seed, Run& run) {
     constexpr std::uint64_t kStream = ~std::uint64_t{0} - 3;
     const std::int64_t n = std::ssize(domains);
     CoarserDomains coarser{.drawn = Random(seed, kStream).subset(n, std::min(n, kChecked)),
-                           .outside = describe_outside(sides, spans, k, run),
+                           .outside = joint_span(sides, spans, k, run),
                            .VB = {}};
     for (std::int64_t c : coarser.drawn) coarser.VB.push_back(take_rows(coarser.outside, core_of(domains[at(c)])));
     coarser.outside.V = Buffer<double>();
@@ -317,7 +319,7 @@ std::vector<Domain> domains_of_near(const std::array<NearFeatures, 2>& near,
     return make_domains(edges, core_size(d), kBuffer);
 }
 
-// Solves all domains; writes the scores of their cores.
+// Solves all domains: writes the scores of their cores to the outcome, with its rank and steepest nu.
 template <class T>
 void solve_domains(const std::vector<Domain>& domains, const std::array<SideKernel<T>, 2>& sides,
                    const Outside& outside, Run& run, Outcome& outcome) {
@@ -400,7 +402,7 @@ void compare_by_domains(std::array<ScaledKernel<T>, 2> kernels, const std::vecto
     }
     CoarserDomains coarser;
     if (outcome.measures_agreement) coarser = draw_coarser(domains, sides, spans, (k + 1) / 2, o.seed, run);
-    const Outside outside = describe_outside(sides, spans, k, run);
+    const Outside outside = joint_span(sides, spans, k, run);
     spans = {};
     run.step("domains", 1.0);
     {
@@ -412,7 +414,7 @@ void compare_by_domains(std::array<ScaledKernel<T>, 2> kernels, const std::vecto
     if (outcome.agreement < kTrustedAgreement) outcome.warnings |= kProblemAgreement;
 }
 
-// Solves a problem at all scales, given the kernels.
+// Solves a problem at all scales, given the kernels; writes one outcome per scale.
 template <class T>
 void solve_scales(Sides<T> both, const Kernels& kernels, const ScaledOptions& how, Run& run,
                   std::vector<Outcome>& outcomes) {
@@ -421,6 +423,7 @@ void solve_scales(Sides<T> both, const Kernels& kernels, const ScaledOptions& ho
     run.step("scales", 1.0);
     for (std::int64_t s = 0; s < n_scales; ++s) {
         const Run::Part part(run, share(s, n_scales), share(s + 1, n_scales));
+        // Makes the kernel of side l at scale s, normalised.
         auto scaled = [&](std::size_t l) {
             const Kernel& k = kernels[at(s)][l];
             run.step("row sums of a class kernel", l == 0 ? 0.05 : 0.1);
@@ -459,8 +462,8 @@ PairProducts divide_by_roots(std::int64_t d, const double* K, const std::vector<
     return {std::move(totals), std::move(panels)};
 }
 
-// Solves a problem of rows, with the features of its classes stored as T: double, or float for values that have no more
-// digits.
+// Solves a problem of rows by domains, with the features of its classes stored as T: double, or float for values that
+// have no more digits. Writes one outcome per scale.
 template <class T>
 void problem_by_domains(const Fit& fit, const Problem& problem, Run& run, std::vector<Outcome>& outcomes) {
     const ScaledOptions how{fit.options, fit.scales};

@@ -10,11 +10,12 @@
 namespace fastfs::core {
 namespace {
 
+// Grows cores of at most `size` features until each feature has one (see make_domains).
 std::vector<std::vector<std::int64_t>> grow_cores(const Edges& edges, std::int64_t size) {
     const std::size_t d = edges.begins.size() - 1;
     std::vector<double> strongest(d, 0.0), gain(d, 0.0);
     for (std::size_t i = 0; i < d; ++i) {
-        for (const auto& end : edges.of(i)) strongest[i] = std::max(strongest[i], static_cast<double>(end.weight));
+        for (const auto& end : edges.ends_of(i)) strongest[i] = std::max(strongest[i], static_cast<double>(end.weight));
     }
     std::vector<std::size_t> seeds(d);
     std::iota(seeds.begin(), seeds.end(), std::size_t{0});
@@ -32,7 +33,7 @@ std::vector<std::vector<std::int64_t>> grow_cores(const Edges& edges, std::int64
             core.push_back(j);
             free[at(j)] = 0;
             if (static_cast<std::int64_t>(core.size()) == size) break;
-            for (const auto& [i, weight] : edges.of(at(j))) {
+            for (const auto& [i, weight] : edges.ends_of(at(j))) {
                 gain[at(i)] += weight;
                 touched.push_back(i);
                 if (free[at(i)] && gain[at(i)] > 0) offers.emplace(gain[at(i)], -i);
@@ -51,6 +52,7 @@ std::vector<std::vector<std::int64_t>> grow_cores(const Edges& edges, std::int64
     return cores;
 }
 
+// Joins cores below four fifths of the size, largest first, while they fit.
 std::vector<std::vector<std::int64_t>> pack_cores(std::vector<std::vector<std::int64_t>> cores, std::int64_t size) {
     std::stable_sort(cores.begin(), cores.end(), [](const auto& a, const auto& b) { return a.size() > b.size(); });
     std::vector<std::vector<std::int64_t>> packed;
@@ -110,7 +112,7 @@ std::vector<Domain> make_domains(const Edges& edges, std::int64_t core, std::int
         std::vector<std::int64_t> tied;
         for (std::int64_t i : members) inside[at(i)] = 1;
         for (std::int64_t i : members) {
-            for (const auto& [j, weight] : edges.of(at(i))) {
+            for (const auto& [j, weight] : edges.ends_of(at(i))) {
                 if (inside[at(j)] || !(weight > 0)) continue;
                 if (pull[at(j)] == 0) tied.push_back(j);
                 pull[at(j)] += weight;

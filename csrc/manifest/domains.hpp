@@ -18,7 +18,7 @@ struct Edges {
     std::vector<std::int64_t> begins;
     std::vector<End> ends;
 
-    std::span<const End> of(std::size_t i) const {
+    std::span<const End> ends_of(std::size_t i) const {
         return {ends.data() + begins[i], static_cast<std::size_t>(begins[i + 1] - begins[i])};
     }
 };

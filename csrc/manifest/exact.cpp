@@ -39,7 +39,8 @@ bool subtract_distances(const double* all, const double* part, std::int64_t d, R
     return *std::max_element(largest.begin(), largest.end()) <= kLostBits * mean;
 }
 
-// Makes K of one side at one scale, equation (1), from squared distances D2 and norms, upper triangles; K may be D2.
+// Makes K of one side at one scale, equation (1) of docs/manifest.md, from squared distances D2 and norms, upper
+// triangles; K may be D2. Sets outcome.sigma of the side.
 void kernel(const fastfs_manifest_options& options, const double* D2, const std::vector<double>& norms, std::int64_t d,
             double unit, const Side& side, int which, const fastfs_manifest_scale& scale, Run& run, double* K,
             Outcome& outcome) {

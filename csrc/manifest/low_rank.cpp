@@ -99,7 +99,7 @@ NumericError not_semidefinite() {
     return NumericError("the kernel must be positive semidefinite: choose another one, such as the Gaussian");
 }
 
-// Computes the trace of diag(g) K diag(g).
+// Computes the trace of diag(g) K diag(g) from the diagonal of K; throws if it is 0, negative or too large.
 double trace_of(const std::vector<double>& diagonal, const std::vector<double>& g) {
     double trace = 0;
     for (std::size_t i = 0; i < g.size(); ++i) {
@@ -154,8 +154,9 @@ void scale_rows(const std::vector<double>& g, std::int64_t ld, std::int64_t n, R
     });
 }
 
-// Draws at most `count` features with probabilities proportional to c, each once.
-std::vector<std::int64_t> draw(const std::vector<double>& c, double total, std::int64_t count, Random& random) {
+// Draws at most `count` features with probabilities proportional to c, each once; `total` is the sum of c.
+std::vector<std::int64_t> draw_by_weight(const std::vector<double>& c, double total, std::int64_t count,
+                                         Random& random) {
     std::vector<double> targets;
     for (std::int64_t i = 0; i < count; ++i) targets.push_back(random.uniform() * total);
     std::sort(targets.begin(), targets.end());
@@ -197,7 +198,7 @@ std::vector<std::int64_t> landmark_columns(const Features<T>& features, const Ke
         double total = 0;
         for (std::size_t i = 0; i < c.size(); ++i) total += left[i] = weight[i] * c[i];
         if (total <= std::max(1e-10, rounding / 8) * whole) break;
-        const std::vector<std::int64_t> I = draw(left, total, std::min(kBatch, m - n), random);
+        const std::vector<std::int64_t> I = draw_by_weight(left, total, std::min(kBatch, m - n), random);
 
         // Factors K[I, I] - F[I] F[I]' = R R', without features of I that the other features of I explain to rounding.
         auto b = static_cast<std::int64_t>(I.size());
@@ -469,7 +470,9 @@ Landmarks draw_landmarks(const Features<T>& features, const Kernel& kernel, std:
     }
     F = Buffer<double>();
     rest.assign(at(d), 0.0);
-    auto made_rows = [&](std::int64_t first, std::int64_t rows, Buffer<double>& scratch) -> const double* {
+    // Computes rows first..first + rows - 1 of diag(g) F, with F F' ~ the kernel, from the landmarks again; sets their
+    // `rest`, and returns their place in scratch.
+    auto factor_rows = [&](std::int64_t first, std::int64_t rows, Buffer<double>& scratch) -> const double* {
         scratch = kernel_with_landmarks(features_from(features, first, rows, run), landmarks, kernel, run);
         trsm('L', n, rows, landmarks.L.data(), n, scratch.data(), n);
         for (std::int64_t i = 0; i < rows; ++i) {
@@ -483,7 +486,7 @@ Landmarks draw_landmarks(const Features<T>& features, const Kernel& kernel, std:
         }
         return scratch.data();
     };
-    cut_to_rank = truncated_model(made_rows, d, n, n, rank, trace, 0, largest, eps, run);
+    cut_to_rank = truncated_model(factor_rows, d, n, n, rank, trace, 0, largest, eps, run);
     return landmarks;
 }
 

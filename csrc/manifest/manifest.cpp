@@ -114,7 +114,7 @@ void for_problems(std::int64_t n_classes, std::int32_t multiclass, F&& f) {
     }
 }
 
-// Writes the values of problem p into the result; the first problem of the fit is 0.
+// Writes the values of problem p, counted from the fit's first problem, into the result.
 void write_outcome(std::int64_t p, const Problem& problem, const Outcome& o, const fastfs_manifest_result& result) {
     for (std::size_t l : {0, 1}) {
         const std::int64_t k = problem[l].index;
@@ -141,7 +141,7 @@ class Findings {
         }
     }
 
-    // of_kernels: the caller has computed the kernels.
+    // Issues a warning for each kind of finding in the problems. of_kernels: the caller has computed the kernels.
     void warn_of_all(std::int64_t d, std::int64_t n_classes, const fastfs_manifest_options& o,
                      const fastfs_manifest_plan& plan, bool of_kernels) const {
         if (flags_ & kProblemAgreement) warn_of_agreement(plan.accuracy == FASTFS_MANIFEST_DOMAINS);
@@ -196,6 +196,7 @@ class Findings {
         return some_of(names);
     }
 
+    // Warns that approximate scores may rank features otherwise than exact ones.
     void warn_of_agreement(bool by_domains) const {
         const std::string share = rounded(agreement_);
         if (by_domains) {
@@ -250,6 +251,7 @@ std::int64_t count_kernels(std::int64_t n_classes, std::int32_t multiclass) {
     return pairwise(n_classes, multiclass) ? n_classes : 2 * n_classes;
 }
 
+// Reads the row maxima of X and, with keep_distances, the squared distances of its features over all rows.
 Manifest::Manifest(Samples X, bool keep_distances, Run& run) : X_(std::move(X)) {
     const std::int64_t d = X_.n_cols();
     if (run.is_question()) {
@@ -268,6 +270,7 @@ Manifest::Manifest(Samples X, bool keep_distances, Run& run) : X_(std::move(X)) 
     squared_distances_upper(X_, up_to(X_.n_rows()), unit_, run, distances_.data());
 }
 
+// Chooses the accuracy of a fit, and counts its problems, kernels and memory.
 fastfs_manifest_plan Manifest::plan(std::int64_t n_classes, const fastfs_manifest_options& o, std::int64_t n_scales,
                                     std::int64_t n_components, const Run& run) const {
     const std::int64_t d = X_.n_cols();
@@ -313,6 +316,8 @@ std::unique_ptr<const FeatureSums> Manifest::sum_products(const std::int64_t* la
     return sums;
 }
 
+// Chooses the accuracy, the most exact one that the memory budget allows if it is auto, and counts problems, kernels
+// and memory; answers the question of the fit's memory.
 fastfs_manifest_plan plan_problems(std::int64_t d, std::int64_t n_classes, const fastfs_manifest_options& o,
                                    std::int64_t n_scales, std::int64_t n_components, const Needs& needs,
                                    const Run& run) {
@@ -377,6 +382,7 @@ fastfs_manifest_plan plan_problems(std::int64_t d, std::int64_t n_classes, const
     return plan;
 }
 
+// Solves the problems of the plan at all scales, and fills one result per scale.
 void Manifest::fit(const std::int64_t* labels, std::int64_t n_classes, const fastfs_manifest_options& options,
                    const std::vector<fastfs_manifest_scale>& scales, Run& run,
                    const std::vector<fastfs_manifest_result>& results) const {
@@ -421,6 +427,7 @@ void Manifest::fit(const std::int64_t* labels, std::int64_t n_classes, const fas
                                "lower rank, or choose accuracy=\"low_rank\"");
         }
     }
+    // Solves one problem with the accuracy of the plan, and writes one outcome per scale.
     auto solve = [&](const Problem& problem, Run& of_problem, std::vector<Outcome>& outcomes) {
         for (Outcome& o : outcomes) {
             for (std::size_t l : {0, 1}) {
@@ -455,6 +462,7 @@ void Manifest::fit(const std::int64_t* labels, std::int64_t n_classes, const fas
     solve_problems(labels, X_.n_rows(), d, n_classes, options, plan, false, run, results, solve);
 }
 
+// Calls solve for each problem of the plan, writes the outcomes to the results, and issues the warnings.
 void solve_problems(const std::int64_t* labels, std::int64_t n, std::int64_t d, std::int64_t n_classes,
                     const fastfs_manifest_options& options, const fastfs_manifest_plan& plan, bool of_kernels, Run& run,
                     const std::vector<fastfs_manifest_result>& results, const Solve& solve) {

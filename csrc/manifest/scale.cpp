@@ -30,6 +30,7 @@ struct Window {
     std::int64_t below = 0, at_low = 0, at_high = 0;
     std::vector<double> between;
 
+    // Reads the entries of D2 above the diagonal, and sets all members.
     Window(const double* D2, std::int64_t d, double low_, double high_, Run& run) : low(low_), high(high_) {
         std::size_t n = 0;
         for (std::int64_t i = 0; i < d; ++i) {

@@ -36,6 +36,7 @@ fastfs_manifest_plan ManifestSums::plan(std::int64_t d, std::int64_t n_groups, s
         !o.custom,
         "the kernel must be the Gaussian for rows in blocks; got a custom one, which takes features: give X in memory");
     const std::int64_t m = count_landmarks(d, o);
+    // Returns the bytes of a fit by domains or by landmarks.
     auto beyond = [&](std::int32_t accuracy) {
         if (accuracy == FASTFS_MANIFEST_DOMAINS) {
             // The products of a class of one group stay in the sums.
@@ -133,6 +134,7 @@ void ManifestSums::fit(const std::int64_t* labels, std::int64_t n_classes, const
     const auto plan = ManifestSums::plan(d, n_groups(), n_classes, o, static_cast<std::int64_t>(scales.size()),
                                          results.front().n_components, run);
     const SingleThreadedBlas held;
+    // Solves a problem by distances of all pairs, and writes its outcomes.
     auto exactly = [&](const Problem& problem, Run& of_problem, std::vector<Outcome>& outcomes) {
         of_problem.step("distances of the features", 0.05);
         std::array<Distances, 2> sides;
@@ -147,6 +149,7 @@ void ManifestSums::fit(const std::int64_t* labels, std::int64_t n_classes, const
         }
         compare_distances(d, o, scales, problem, std::move(sides), of_problem, outcomes);
     };
+    // Solves a problem by domains, from the products of all pairs, and writes its outcomes.
     auto by_domains = [&](const Problem& problem, Run& of_problem, std::vector<Outcome>& outcomes) {
         of_problem.step("products of the features", 0.02);
         std::array<std::shared_ptr<const PairProducts>, 2> products;
@@ -160,6 +163,7 @@ void ManifestSums::fit(const std::int64_t* labels, std::int64_t n_classes, const
         }
         domains_of_products(std::move(products), problem, {o, scales}, of_problem, outcomes);
     };
+    // Solves a problem by low-rank kernels, from the products with landmarks, and writes its outcomes.
     auto by_landmarks = [&](const Problem& problem, Run& of_problem, std::vector<Outcome>& outcomes) {
         std::array<Features<double>, 2> features;
         for (std::size_t l : {0, 1}) {

@@ -54,6 +54,7 @@ LowRank factor(const Features<T>& features, const Kernel& kernel, const How& how
                                                          : landmarks(features, kernel, times, rank, seed, room, run);
 }
 
+// Chooses the kernel of one side at one scale, and writes its sigma to the outcome.
 template <class T>
 Kernel choose_kernel(const Features<T>& features, const How& how, Run& run, Outcome& outcome) {
     const auto& o = how.options;
@@ -67,6 +68,8 @@ Kernel choose_kernel(const Features<T>& features, const How& how, Run& run, Outc
                   .user = o.user};
 }
 
+// Factors the kernel to o.rank and, if the excerpt is wanted, makes its exact and low-rank kernels on a random sample
+// of features.
 template <class T>
 LowRank make_low_rank(const Features<T>& features, const Kernel& kernel, const How& how, Buffer<double>& room, Run& run,
                       Excerpt& excerpt) {
@@ -84,7 +87,8 @@ LowRank make_low_rank(const Features<T>& features, const Kernel& kernel, const H
     return factor(features, kernel, how, o.rank, room, run);
 }
 
-// Makes K of one side at one scale, equation (1).
+// Makes the low-rank K of one side at one scale, equation (1) of docs/manifest.md, from its rows; writes sigma to the
+// outcome, and the excerpt if it is wanted.
 LowRank kernel_of_rows(const Fit& fit, const How& how, Buffer<double>& room, Run& run, Outcome& outcome,
                        Excerpt& excerpt) {
     const std::vector<std::int64_t>& rows = how.side.rows;
@@ -106,6 +110,7 @@ struct JointRange {
     Buffer<double> A[2];  // q x q
 };
 
+// Computes the joint range of two low-rank kernels, and both kernels in it.
 JointRange joint_range(std::int64_t d, const LowRank& K1, const LowRank& K2, Run& run) {
     const std::int64_t k1 = K1.rank(), k2 = K2.rank();
     const double *G1 = K1.G.data(), *G2 = K2.G.data();

@@ -237,8 +237,8 @@ Weights first_weights(const Margin& margin, const fastfs_immigrate_options& opti
     if (!options.start_matrix) {
         for (const auto k : position) {
             const double w = options.start ? options.start[k] : 1;
-            require(std::isfinite(w) && w >= 0, "start must hold finite numbers of at least 0; got ", w, " in place ",
-                    k);
+            require(std::isfinite(w) && w >= 0, "start must hold finite numbers of at least 0; got ", w,
+                    " at position ", k);
             weights.diagonal.push_back(w);
             largest = std::max(largest, w);
         }
@@ -284,21 +284,21 @@ Weights first_weights(const Margin& margin, const fastfs_immigrate_options& opti
     return weights;
 }
 
-// Collects the active pairs, with |g| > negligible, if a step in their space is cheaper than a step in the space of the
-// features, or the only step that fits; otherwise returns false. Compares flops; an eigenproblem counts as 8 n^3 at the
-// rate of products.
-bool choose_pairs(const double* g, std::int64_t n, double negligible, std::int64_t A, bool dense_fits,
-                  std::vector<Pair>& pairs, Run& run) {
+// Appends the pairs i < j of samples with |g[i, j]| > negligible (g: n x n) to `pairs` and returns true if a step in
+// their space needs fewer flops than a step in the space of the features, or if only it fits; otherwise returns false.
+// Throws OutOfMemory if neither fits. An eigenproblem counts as 8 n^3 at the rate of products.
+bool collect_pairs_if_cheaper(const double* g, std::int64_t n, double negligible, std::int64_t n_active_features,
+                              bool dense_fits, std::vector<Pair>& pairs, Run& run) {
     std::int64_t count = 0;
     for (std::int64_t i = 0; i < n; ++i) {
         for (std::int64_t j = i + 1; j < n; ++j) count += std::abs(g[i * n + j]) > negligible;
     }
-    const auto m = static_cast<double>(count), a = static_cast<double>(A);
+    const auto m = static_cast<double>(count), a = static_cast<double>(n_active_features);
     if (dense_fits && a * a * (m + 9 * a) <= m * m * (2 * a + 19 * m)) return false;
-    const std::int64_t bytes = pair_step_memory(count, A, run.n_threads());
+    const std::int64_t bytes = pair_step_memory(count, n_active_features, run.n_threads());
     if (dense_fits && !run.allows(bytes)) return false;
     run.require_memory(bytes,
-                       "IMMIGRATE on " + std::to_string(A) + " features and " + std::to_string(count) +
+                       "IMMIGRATE on " + std::to_string(n_active_features) + " features and " + std::to_string(count) +
                            " pairs of samples with a weight",
                        "give fewer features (those that IM4E keeps), a larger negligible or a smaller sigma");
     pairs.reserve(at(count));
@@ -417,7 +417,7 @@ Immigrate fit_immigrate(const Margin& margin, const Classes& classes, const fast
             soften(classes, all, i0, i1, result.sigma, nullptr, 0, f, totals, run);
             if (blocks.stored) {
                 fold(n, f, n, run);
-                if (!whole) in_pairs = choose_pairs(f, n, negligible, A, dense_fits, pairs, run);
+                if (!whole) in_pairs = collect_pairs_if_cheaper(f, n, negligible, A, dense_fits, pairs, run);
                 if (in_pairs) return;
             }
             if (Sigma.size() == 0) Sigma = Buffer<double>(A * A);

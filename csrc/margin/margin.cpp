@@ -88,10 +88,10 @@ ScaledFeatures Margin::features(const Matrix& other, std::vector<std::int64_t> c
 }
 
 const double* Margin::kept(Difference difference) const {
-    return restricted_ || options_.distances ? nullptr : distances(difference == Difference::kSquared);
+    return restricted_ || options_.distances ? nullptr : stored_distances(difference == Difference::kSquared);
 }
 
-const double* Margin::distances(bool squared) const {
+const double* Margin::stored_distances(bool squared) const {
     if (options_.distances && !squared) return options_.distances;
     return keep_ == (squared ? Keep::kSquaredEuclidean : Keep::kManhattan) ? distances_.data() : nullptr;
 }

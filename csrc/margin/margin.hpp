@@ -49,11 +49,11 @@ class Margin {
     // Returns the stored distances over features(), n_samples x n_samples, or null if they aren't stored.
     const double* kept(Difference difference) const;
 
-    // Restricts differences() and distances(), which the RELIEF family uses, to the listed columns. weights: null, or
-    // factors of the columns' differences in distances.
+    // Restricts differences() and stored_distances(), which the RELIEF family uses, to the listed columns. weights:
+    // null, or factors of the columns' differences in distances.
     void use(const std::vector<std::int64_t>& columns, const double* weights, Run& run);
     const Differences& differences() const { return *differences_; }
-    const double* distances(bool squared) const;
+    const double* stored_distances(bool squared) const;
     // Returns the absolute error of distances that were made by subtraction, besides the relative error of all sums.
     double rounding() const { return distances_are_given() ? 0 : rounding_; }
     bool distances_are_given() const { return options_.distances != nullptr; }

@@ -61,7 +61,7 @@ class ReliefFit {
           targets_(differences_.targets(drawn_targets_.rows, run)),
           means_(drawn_targets_, weights_of_targets(), is_draw()),
           expected_(target.classes() ? margin.expected(*target.classes()) : nullptr),
-          stored_distances_(expected_ && !margin.distances_are_given() ? nullptr : margin.distances(squared())) {
+          stored_distances_(expected_ && !margin.distances_are_given() ? nullptr : margin.stored_distances(squared())) {
         if (stored_distances_ || expected_) rule_.set_rounding(margin.rounding());
         if (is_draw() || differences_.ignores_gaps()) {
             target_scores_ = TargetScores::make_for({differences_, rule_, targets_, means_, summed(), run_});
@@ -163,7 +163,7 @@ class ReliefFit {
 
 // Writes the distances of the targets first..last - 1 to all samples, plus the expected differences of missing values.
 void ReliefFit::compute_distances(const Targets& targets, std::int64_t first, std::int64_t last, double* rows) const {
-    const double* without_expected = expected_ ? margin_.distances(squared()) : nullptr;
+    const double* without_expected = expected_ ? margin_.stored_distances(squared()) : nullptr;
     if (without_expected) {
         parallel_for(run_, last - first, [&](std::int64_t t, int) {
             std::copy_n(without_expected + targets.row(first + t) * n_, n_, rows + t * n_);
@@ -213,6 +213,8 @@ void ReliefFit::find_all_pairs(double* rows, std::int64_t block) {
     rule_.set_all_pairs(all);
 }
 
+// Finds the neighbors of the targets first..last - 1, from stored_distances_ if there are any and otherwise from
+// `rows`, and calls record for each target. Adds to n_alone_, n_apart_ and found_few_, which become warnings.
 template <class Record>
 FoundNeighbors ReliefFit::find_neighbors(std::int64_t first, std::int64_t last, const double* rows, Record&& record) {
     const std::int64_t n_tasks = ceil_div(last - first, kRowsPerTask), n_groups = rule_.n_groups();
@@ -336,7 +338,7 @@ class PairMatrix final : public ReliefFit {
             const Run::Part part(run_, progress(first, last, share_of_distances()), progress(first, last, 0.6));
             const std::int64_t step = target_scores_ ? kTargetsGrouped : last - first;
             for (std::int64_t t = first; t < last; t += step) {
-                set_weights(t, std::min(t + step, last), rows + (t - first) * n_);
+                replace_distances_by_weights(t, std::min(t + step, last), rows + (t - first) * n_);
             }
         }
         if (is_draw()) return;
@@ -346,8 +348,8 @@ class PairMatrix final : public ReliefFit {
     }
 
     // Replaces the distances of the targets first..last - 1 by the weights of their pairs, 0 for samples that aren't
-    // neighbors.
-    void set_weights(std::int64_t first, std::int64_t last, double* rows) {
+    // neighbors, and adds the neighbors to target_scores_ if there are any.
+    void replace_distances_by_weights(std::int64_t first, std::int64_t last, double* rows) {
         const FoundNeighbors listed =
             find_neighbors(first, last, rows,
                            [&](std::int64_t t, const std::vector<Neighbor>& neighbors, const Numbers& factors,

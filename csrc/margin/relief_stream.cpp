@@ -53,27 +53,29 @@ ReliefStream::ReliefStream(std::int64_t n_rows, std::int64_t n_cols, const std::
     plan->options.n_neighbors = std::min(options.n_neighbors, n_rows);
     plan->options.priors = nullptr;
     plan->fingerprint = Fingerprint()
-                            .add(n_rows)
-                            .add(n_cols)
-                            .add(plan->labels)
-                            .add(n_classes)
-                            .add(static_cast<std::int64_t>(scaling))
-                            .add(options.method)
-                            .add(options.closed_form)
-                            .add(plan->k())
-                            .add(options.priors ? plan->priors : Numbers())
-                            .add(plan->targets.rows)
+                            .hash(n_rows)
+                            .hash(n_cols)
+                            .hash(plan->labels)
+                            .hash(n_classes)
+                            .hash(static_cast<std::int64_t>(scaling))
+                            .hash(options.method)
+                            .hash(options.closed_form)
+                            .hash(plan->k())
+                            .hash(options.priors ? plan->priors : Numbers())
+                            .hash(plan->targets.rows)
                             .value();
     plan_ = std::move(plan);
 }
 
 void ReliefStream::require_like(const Matrix& X) const {
-    require(scales_.fits(X), kOneForm);
+    require(scales_.has_form_of(X), kOneForm);
     require(!X.is_sparse() || (!plan_->squared() && plan_->scaling != Scaling::kStandard),
             "X must be dense for RELIEF and for scaling by variance; got a sparse X: make it dense");
 }
 
-void ReliefStream::require_like(const ReliefStream& other) const { require(scales_.fits(other.scales_), kOneForm); }
+void ReliefStream::require_like(const ReliefStream& other) const {
+    require(scales_.has_form_of(other.scales_), kOneForm);
+}
 
 void ReliefStream::update(const Matrix& X, std::int64_t first_row, Run& run) {
     run.step("reading rows", 1.0);
@@ -93,7 +95,7 @@ void ReliefStream::update(const Matrix& X, std::int64_t first_row, Run& run) {
     Intact::Change change(intact_);
     n_stored_.resize(std::max(n_stored_.size(), stored.size()));
     for (std::size_t c = 0; c < stored.size(); ++c) n_stored_[c] += stored[c];
-    for (auto t = begin; t != end; ++t) target_rows_.keep(X, *t - first_row, *t);
+    for (auto t = begin; t != end; ++t) target_rows_.keep_row(X, *t - first_row, *t);
     rows_.add_rows(first_row, first_row + X.n_rows());
     change.finish();
 }
@@ -114,9 +116,9 @@ void ReliefStream::next_pass(Run& run) {
     search->targets = target_rows_.matrix(n_cols());
     search->differences.reset(new Differences(scaled_differences(*search->targets.matrix, *search, run)));
     search->fingerprint = Fingerprint()
-                              .add(search->scales.shift)
-                              .add(search->scales.factor)
-                              .add(search->targets.values.data(), search->targets.values.size())
+                              .hash(search->scales.shift)
+                              .hash(search->scales.factor)
+                              .hash(search->targets.values.data(), search->targets.values.size())
                               .value();
     std::vector<NearestRows> nearest(at(plan_->targets.size() * n_classes()));
     // Nothing fails from here on.
@@ -173,7 +175,7 @@ void ReliefStream::find_nearest(const Matrix& X, std::int64_t first_row, Run& ru
     std::int64_t more = 0;
     for (auto row = begin; row != end; ++row) more += KeptRows::memory(X, *row - first_row);
     run.require_memory(kept_memory() + more, {"keeping the neighbors of ", n_targets, " targets"}, kHint);
-    for (auto row = begin; row != end; ++row) neighbor_rows_.keep(X, *row - first_row, *row);
+    for (auto row = begin; row != end; ++row) neighbor_rows_.keep_row(X, *row - first_row, *row);
     rows_.add_rows(first_row, first_row + n);
     change->finish();
 }

@@ -86,7 +86,7 @@ bool ProjseSums::dense_task(const Task& task, const ProjseRows& rows, std::int64
         if (QQ) accumulate<T>(r == r0, task.qw, task.qw, QQ, q_ld, scratch.tile, *q);
     }
     const std::int64_t n = r1 - r0;
-    if (sizeof(T) == sizeof(float) && !((!task.pw || p->fits(n)) && q->fits(n))) return false;
+    if (sizeof(T) == sizeof(float) && !((!task.pw || p->sums_fit(n)) && q->sums_fit(n))) return false;
     auto center = [&](const Packed<T>& a, const Packed<T>& b, double* to, std::int64_t to_ld) {
         center_block(a.sums.data(), a.w, b.sums.data(), b.w, n, &a == &b, to, to_ld);
     };

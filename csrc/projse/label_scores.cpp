@@ -49,7 +49,7 @@ struct OneHot {
     // class)^2 / rows of the class, from the products of a column of X with the one-hot columns and its sum over all
     // rows.
     template <class F>
-    void explain(const double* products, double total, F&& f) const {
+    void for_each_explained(const double* products, double total, F&& f) const {
         for (std::int64_t b = 0; b < n_labelings; ++b) {
             const double *sums = products + b * (n_classes - 1), *share = shares.data() + b * n_classes;
             double last = total, explained = 0;
@@ -92,7 +92,7 @@ void projse_label_scores(const Matrix& X, const std::int64_t* labels, std::int64
                 const double mean = about_mean ? columns.mean[at(j)] : 0.0, norm = x.norms[at(j)];
                 const double offset = center ? -total * total / rows : mean * (2 * total + rows * mean);
                 const double factor = norm == 0 ? 0 : o.normalize ? 1 / norm : 1;
-                targets.explain(products, total, [&](std::int64_t b, double explained) {
+                targets.for_each_explained(products, total, [&](std::int64_t b, double explained) {
                     scores[(first + b) * n + j] = std::max(explained + offset, 0.0) * factor;
                 });
             });

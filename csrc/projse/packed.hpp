@@ -68,7 +68,8 @@ struct Packed {
         });
     }
 
-    bool fits(std::int64_t n_rows) const {
+    // Tests if the sums and squares of all columns over n_rows rows are in the range of T.
+    bool sums_fit(std::int64_t n_rows) const {
         for (std::size_t j = 0; j < at(w); ++j) {
             if (!in_range<T>(sums[j], squares[j], n_rows)) return false;
         }

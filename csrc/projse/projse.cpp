@@ -114,7 +114,7 @@ void projse_select(const ProjseSums& sums, const fastfs_projse_options& options,
         select_without_targets(
             x, m,
             [&](std::int64_t k, double* out) {
-                for (std::int64_t j = 0; j < x.n; ++j) out[j] = sums.within(ProjseSums::kX, j, k);
+                for (std::int64_t j = 0; j < x.n; ++j) out[j] = sums.product_on_side(ProjseSums::kX, j, k);
             },
             o, run, result);
         return;
@@ -129,12 +129,12 @@ void projse_select(const ProjseSums& sums, const fastfs_projse_options& options,
     VariableKernel kernel{o, static_cast<double>(m)};
     Buffer<double> K(n_t * n_t);
     for (std::int64_t j = 0; j < n_t; ++j) {
-        for (std::int64_t i = 0; i < n_t; ++i) K[j * n_t + i] = sums.within(target, i, j);
+        for (std::int64_t i = 0; i < n_t; ++i) K[j * n_t + i] = sums.product_on_side(target, i, j);
     }
     kernel.sigma = choose_sigma(o, m, [&] {
         Buffer<double> D(n_t * n_t);
         std::copy(K.data(), K.data() + n_t * n_t, D.data());
-        kernel.distances(D.data(), n_t, n_t, t, t, 0);
+        kernel.to_squared_distances(D.data(), n_t, n_t, t, t, 0);
         double sum = 0;
         for (std::int64_t j = 0; j < n_t; ++j) {
             for (std::int64_t i = j + 1; i < n_t; ++i) sum += 2 * std::sqrt(D[j * n_t + i]);
@@ -152,7 +152,7 @@ void projse_select(const ProjseSums& sums, const fastfs_projse_options& options,
             "beyond needs the products of the columns of X with each other, which these sums don't have: ask for it "
             "before the first rows (FASTFS_PROJSE_TWO_VIEWS)");
     const InnerProducts of_sums = [&](std::int64_t k, double* out) {
-        for (std::int64_t j = 0; j < n_s; ++j) out[j] = sums.within(candidate, j, k);
+        for (std::int64_t j = 0; j < n_s; ++j) out[j] = sums.product_on_side(candidate, j, k);
     };
     const InnerProducts& inner = inner_products ? inner_products : of_sums;
     const double* yx = sums.yx();
@@ -294,7 +294,7 @@ void projse_kernels(std::int64_t n_y, std::int64_t n_x, const double* K_YY, cons
         for (std::int64_t j = 0; j < n; ++j) {
             const double value = diagonal(j);
             if (!(value >= 0) || !std::isfinite(value)) {
-                refuse({"the diagonal of ", name, " must be finite and not negative; got ", value, " in place ", j});
+                refuse({"the diagonal of ", name, " must be finite and not negative; got ", value, " at position ", j});
             }
             scale[at(j)] = value == 0 ? 0 : o.normalize ? 1 / std::sqrt(value) : 1;
             any = any || value > 0;

@@ -42,7 +42,7 @@ class Residual {
     }
 
     // Takes the direction of candidate c out of all candidates and of the targets.
-    void add(std::int64_t c) {
+    void take_out_direction(std::int64_t c) {
         double* h = directions_.data() + n_directions_ * n_;
         kernel_.column(c, h);
         Numbers of_choice;  // q_s' x_c of the earlier directions
@@ -105,13 +105,14 @@ void select_by_residual(const double* R, std::int64_t rank, CandidateKernel kern
     Residual residual(R, rank, std::move(kernel), n_select, run);
     result.set_zeros(result.explained, n_select);
     double explained = 0;
-    const auto add = [&](std::int64_t t, double gain) {
+    // Takes out the direction of the t-th selected candidate, and writes the explained share after it to `result`.
+    const auto record_choice = [&](std::int64_t t, double gain) {
         run.checkpoint(share(t, n_select));
-        residual.add(result.selected[t]);
+        residual.take_out_direction(result.selected[t]);
         explained += gain / static_cast<double>(rank);
         result.explained[t] = std::min(explained, 1.0);
     };
-    for (std::int64_t t = 0; t < result.n_selected; ++t) add(t, residual.gain(result.selected[t]));
+    for (std::int64_t t = 0; t < result.n_selected; ++t) record_choice(t, residual.gain(result.selected[t]));
     while (result.n_selected < n_select) {
         const auto choice = residual.best();
         if (choice.index < 0) break;
@@ -120,7 +121,7 @@ void select_by_residual(const double* R, std::int64_t rank, CandidateKernel kern
         result.selection_scores[t] = choice.gain;
         result.gaps[t] = choice.gain - choice.rival;
         result.captured[t] = 1.0;
-        add(t, choice.gain);
+        record_choice(t, choice.gain);
     }
 }
 

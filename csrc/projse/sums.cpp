@@ -29,7 +29,7 @@ std::int64_t ProjseSums::memory(std::int64_t n_y, std::int64_t n_x, bool with_xx
     return 8 * (n_y * n_y + n_y * n_x + (with_xx ? n_x * n_x : 0) + 3 * (n_y + n_x));
 }
 
-double ProjseSums::within(int side, std::int64_t i, std::int64_t j) const {
+double ProjseSums::product_on_side(int side, std::int64_t i, std::int64_t j) const {
     if (i == j) return side_[side].squares[at(i)];
     const Buffer<double>& C = side == kY ? yy_ : xx_;
     return C[std::min(i, j) * side_[side].n + std::max(i, j)];
@@ -174,7 +174,7 @@ void ProjseSums::save_state(ByteWriter& to) const {
         const std::int64_t n = side == kY || has_xx_ ? side_[side].n : 0;
         row.resize(at(n));
         for (std::int64_t i = 0; i < n; ++i) {
-            for (std::int64_t j = 0; j < n; ++j) row[at(j)] = within(side, i, j);
+            for (std::int64_t j = 0; j < n; ++j) row[at(j)] = product_on_side(side, i, j);
             to.put(row.data(), n);
         }
     };

@@ -50,7 +50,7 @@ class ProjseSums {
     // Returns the centred inner products of targets and candidates, n_y x n_x, column-major.
     const double* yx() const { return yx_.data(); }
     // Returns the centred inner product of two columns of one side.
-    double within(int side, std::int64_t i, std::int64_t j) const;
+    double product_on_side(int side, std::int64_t i, std::int64_t j) const;
 
   private:
     struct Task;

@@ -63,8 +63,8 @@ void VariableKernel::normalize_variables(Variables& v) const {
     }
 }
 
-void VariableKernel::distances(double* tile, std::int64_t n_t, std::int64_t w, const Variables& t, const Variables& s,
-                               std::int64_t s0) const {
+void VariableKernel::to_squared_distances(double* tile, std::int64_t n_t, std::int64_t w, const Variables& t,
+                                          const Variables& s, std::int64_t s0) const {
     for (std::int64_t j = 0; j < w; ++j) {
         const ProjseColumns &a = *t.columns, &b = *s.columns;
         const double square = b.squares[at(s0 + j)], mean = b.mean[at(s0 + j)];
@@ -105,12 +105,13 @@ void VariableKernel::call_custom(double* tile, std::int64_t n_t, std::int64_t w,
 void VariableKernel::apply(double* tile, std::int64_t n_t, std::int64_t w, const Variables& t, const Variables& s,
                            std::int64_t s0, bool same) const {
     if (uses_distances()) {
-        distances(tile, n_t, w, t, s, s0);
+        to_squared_distances(tile, n_t, w, t, s, s0);
         for (std::int64_t j = 0; same && j < w; ++j) tile[j * n_t + s0 + j] = 0;
         if (o.custom) {
             call_custom(tile, n_t, w, t, s, s0, same);
             for (std::int64_t j = 0; j < w; ++j) {
-                if (tile_kernels<double>().within(tile + j * n_t, n_t, std::numeric_limits<double>::max())) continue;
+                if (tile_kernels<double>().all_within(tile + j * n_t, n_t, std::numeric_limits<double>::max()))
+                    continue;
                 refuse({"the kernel must return finite numbers; got NaN or infinity for ", Name::column(s0 + j)});
             }
         } else {

@@ -43,8 +43,8 @@ struct VariableKernel {
     void normalize_variables(Variables& v) const;
 
     // Computes the squared distances of row variable i from w columns, from centred inner products.
-    void distances(double* tile, std::int64_t n_t, std::int64_t w, const Variables& t, const Variables& s,
-                   std::int64_t s0) const;
+    void to_squared_distances(double* tile, std::int64_t n_t, std::int64_t w, const Variables& t, const Variables& s,
+                              std::int64_t s0) const;
 
     // Turns centred inner products of all targets t with candidates s0 .. s0 + w (column-major, n_t x w) into kernel
     // values. same: the targets are the candidates.

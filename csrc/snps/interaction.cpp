@@ -40,6 +40,7 @@ struct Fit {
     std::array<Effects, kEffects> curvature{};
 };
 
+// Sets likelihood, gradient and curvature of the fit at its effects.
 void evaluate(const Cells& cells, Fit& fit) {
     fit.likelihood = 0;
     fit.gradient = {};

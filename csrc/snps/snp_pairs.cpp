@@ -51,7 +51,8 @@ class Threshold {
   public:
     Threshold(const Level& level, std::int64_t n_samples) : level_(level), n_samples_(n_samples) {}
     float value() const { return value_; }
-    void update() {  // after the level has risen
+    // Sets the value from the level, after it has risen.
+    void follow_level() {
         if (level_.value() == known_) return;
         known_ = level_.value();
         value_ = threshold_of(known_, n_samples_);
@@ -108,7 +109,8 @@ class Labeling {
     }
     void pack_group(const Genotypes& genotypes, std::int64_t group) { planes_.pack_group(genotypes, group); }
 
-    // margins: SnpPlanes::margins of all samples.
+    // Sets the roots of the odds of each genotype, and their inverses, for a group of SNPs. margins: SnpPlanes::margins
+    // of all samples.
     void find_roots(const std::int32_t* margins, std::int64_t group) {
         const std::int64_t end = std::min((group + 1) * kGroupSnps, n_snps_);
         for (std::int64_t i = group * kGroupSnps; i < end; ++i) {
@@ -135,12 +137,12 @@ class Labeling {
             of_snp[g] = static_cast<float>(roots_[g * stride() + i] / of_class_);
             of_snp[3 + g] = static_cast<float>(roots_[(3 + g) * stride() + i] * of_class_);
         }
-        threshold.update();
+        threshold.follow_level();
         if (!table_isa().screen(&all, &first, of_snp, roots_.data() + j0, stride(), n, threshold.value(), x2)) return;
         for (std::int64_t b = begin; b < n; ++b) {
             if (x2[b] < threshold.value()) continue;
             f(j0 + b, table_of(all, first, b, class_));
-            threshold.update();
+            threshold.follow_level();
         }
     }
 
@@ -199,6 +201,7 @@ class Search {
     std::vector<std::int64_t> keys_;  // i p + j of the strongest pairs, ascending
 };
 
+// Chooses the width of tiles, and packs the SNPs of both classes.
 Search::Search(const Genotypes& genotypes, const std::vector<GenotypeFacts>& facts, const Classes& classes,
                const fastfs_snp_pairs_options& options, Run& run)
     : genotypes_(genotypes), options_(options), run_(run), n_(classes.n_samples()), p_(genotypes.n_snps()) {
@@ -281,6 +284,7 @@ void Search::observe(const std::vector<std::int64_t>& columns, Owned<fastfs_snp_
     }
 }
 
+// Writes the largest G^2 under each labeling, and the p-values of the strongest pairs, to the result.
 void Search::permute(Owned<fastfs_snp_pairs_result>& result) {
     const std::int64_t n_labelings = options_.n_labelings, n_groups = SnpPlanes::n_groups(p_);
     const auto n_top = static_cast<std::int64_t>(top_.size());

@@ -27,13 +27,14 @@ class SparseLine {
     template <class I, class F>
     void visit(const I* indices, const V* values, std::int64_t n, F&& f) {
         if (ascends(indices, n)) return f(indices, values, n);
-        sort(indices, values, n);
+        sort_entries(indices, values, n);
         f(indices_.data(), values_.data(), static_cast<std::int64_t>(indices_.size()));
     }
 
   private:
+    // Copies the entries to indices_ and values_, by ascending index, and adds up entries at one place.
     template <class I>
-    void sort(const I* indices, const V* values, std::int64_t n) {
+    void sort_entries(const I* indices, const V* values, std::int64_t n) {
         std::vector<std::pair<std::int64_t, std::int64_t>> entries(at(n));
         for (std::int64_t e = 0; e < n; ++e) entries[at(e)] = {indices[e], e};
         std::sort(entries.begin(), entries.end());
@@ -60,6 +61,7 @@ struct SortedByColumn {
     Buffer<std::int64_t> rows;
     Buffer<V> values;
 
+    // Sorts the entries of rows r0..r1 - 1 by column: column j has the entries begins[j]..begins[j + 1] - 1.
     template <class I>
     void sort_rows(const V* from, const I* indptr, const I* indices, std::int64_t r0, std::int64_t r1,
                    std::int64_t n_cols) {

@@ -23,6 +23,7 @@ Message& Message::operator<<(const Name& name) {
     return *this;
 }
 
+// Appends the text of another message, and its places.
 Message& Message::operator<<(const Message& part) {
     const auto shift = static_cast<std::int64_t>(text_.size());
     text_ += part.text_;

@@ -99,7 +99,7 @@ struct Canceled : Failure {
 
 // Calls f(), and adds `name` to the message of a failure as the place where it happened.
 template <class F>
-decltype(auto) within(const Name& name, F&& f) {
+decltype(auto) naming_place(const Name& name, F&& f) {
     try {
         return f();
     } catch (Failure& failure) {

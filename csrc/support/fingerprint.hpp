@@ -14,8 +14,9 @@ namespace fastfs::core {
 // Hashes values in their order: equal values have equal hashes on machines of one architecture.
 class Fingerprint {
   public:
+    // Adds the bytes of n values, and their number, to the hash.
     template <class T>
-    Fingerprint& add(const T* values, std::int64_t n) {
+    Fingerprint& hash(const T* values, std::int64_t n) {
         static_assert(std::is_trivially_copyable_v<T>);
         const auto* bytes = reinterpret_cast<const char*>(values);
         const std::int64_t n_bytes = n * std::int64_t{sizeof(T)};
@@ -28,10 +29,10 @@ class Fingerprint {
         return *this;
     }
     template <class T>
-    Fingerprint& add(const std::vector<T>& values) {
-        return add(values.data(), std::ssize(values));
+    Fingerprint& hash(const std::vector<T>& values) {
+        return hash(values.data(), std::ssize(values));
     }
-    Fingerprint& add(std::int64_t value) { return add(&value, 1); }
+    Fingerprint& hash(std::int64_t value) { return hash(&value, 1); }
 
     std::uint64_t value() const { return hash_; }
 

@@ -9,7 +9,7 @@
 
 namespace fastfs::core {
 
-void KeptRows::keep(const Matrix& X, std::int64_t row, std::int64_t number) {
+void KeptRows::keep_row(const Matrix& X, std::int64_t row, std::int64_t number) {
     if (rows_.empty()) {
         is_sparse_ = X.is_sparse();
         is_float32_ = X.is_float32();

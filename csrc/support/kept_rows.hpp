@@ -23,13 +23,13 @@ class KeptRows {
   public:
     // Copies a row of X (dense, CSR or genotypes) and stores it under `number`. All rows must have the storage and
     // dtype of the first.
-    void keep(const Matrix& X, std::int64_t row, std::int64_t number);
+    void keep_row(const Matrix& X, std::int64_t row, std::int64_t number);
     bool has(std::int64_t number) const { return rows_.contains(number); }
     bool is_sparse() const { return is_sparse_; }
     bool is_float32() const { return is_float32_; }
     // Tests if X, or the rows of `other`, have the storage and dtype of the stored rows.
-    bool fits(const Matrix& X) const { return rows_.empty() || same_form(X.is_sparse(), X.is_float32()); }
-    bool fits(const KeptRows& other) const {
+    bool has_form_of(const Matrix& X) const { return rows_.empty() || same_form(X.is_sparse(), X.is_float32()); }
+    bool has_form_of(const KeptRows& other) const {
         return rows_.empty() || other.rows_.empty() || same_form(other.is_sparse_, other.is_float32_);
     }
     // Drops all rows except the listed `numbers`, which ascend.
@@ -37,7 +37,7 @@ class KeptRows {
     void merge(const KeptRows& other);
 
     std::int64_t memory() const { return memory_; }
-    // Returns the bytes that `keep` of this row of X adds to memory().
+    // Returns the bytes that `keep_row` of this row of X adds to memory().
     static std::int64_t memory(const Matrix& X, std::int64_t row);
     std::vector<std::int64_t> numbers() const;  // ascending
     // Returns all rows as a matrix, in ascending order of their numbers.

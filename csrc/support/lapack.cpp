@@ -57,13 +57,13 @@ int integer_bits(const fastfs_blas& table) {
 
 }  // namespace
 
-void register_blas(const fastfs_blas& given) {
+void register_blas(const fastfs_blas& table) {
     // A newer header's table may have more routines than are called here.
-    require(given.struct_size >= sizeof(fastfs_blas) && given.struct_size <= 4096, "the BLAS table must have ",
-            sizeof(fastfs_blas), " bytes or more; got ", given.struct_size,
+    require(table.struct_size >= sizeof(fastfs_blas) && table.struct_size <= 4096, "the BLAS table must have ",
+            sizeof(fastfs_blas), " bytes or more; got ", table.struct_size,
             ": compile the program with the header of this fastfs");
-    fastfs_blas table = given;
-    table.struct_size = sizeof table;
+    fastfs_blas known = table;
+    known.struct_size = sizeof known;
     const std::string calls = "this fastfs calls BLAS with " + std::to_string(kIntegerBits) + "-bit integers, but ";
     require(table.integer_bits == kIntegerBits, calls, "the table says ", table.integer_bits);
     require(table.sgemm && table.dgemm && table.dsyrk && table.dsymv && table.dtrmm && table.dpotrf && table.dpocon &&
@@ -73,13 +73,13 @@ void register_blas(const fastfs_blas& given) {
             "the BLAS table must have both set_num_threads and get_num_threads, or neither");
     std::lock_guard lock(registration);
     if (const fastfs_blas* old = registered.load()) {
-        if (std::memcmp(old, &table, sizeof table) == 0) return;
+        if (std::memcmp(old, &known, sizeof known) == 0) return;
         throw AlreadyRegistered("another BLAS is registered in this process already: it stays and serves all callers");
     }
     const int bits = integer_bits(table);
     require(bits == kIntegerBits, calls, "the routines of the table have ", bits, "-bit ones: link the ",
             kIntegerBits == 32 ? "LP64" : "ILP64", " build of that BLAS");
-    registered = new fastfs_blas(table);  // never freed
+    registered = new fastfs_blas(known);  // never freed
 }
 
 bool blas_registered() { return registered.load() != nullptr; }

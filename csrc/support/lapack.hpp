@@ -7,6 +7,8 @@
 
 namespace fastfs::core {
 
+// Registers the routines that all calls of this process use. An equal table again does nothing; another one throws
+// AlreadyRegistered, and a table without a routine or with integers of another length InvalidArgument.
 void register_blas(const fastfs_blas& table);
 bool blas_registered();
 const fastfs_blas& blas();  // throws InvalidArgument if none is registered

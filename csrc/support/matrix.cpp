@@ -23,6 +23,7 @@ void require_aligned(const void* values, std::size_t size, const char* part, con
             " must be aligned to their size of ", size, " bytes: copy them into an array of their type");
 }
 
+// Throws InvalidArgument if an array of the description isn't aligned to its values.
 void check_alignment(const fastfs_matrix& m, const Name& name) {
     if (m.storage != FASTFS_GENOTYPE) require_aligned(m.values, at(m.dtype / 8), "the values", name);
     if (m.storage == FASTFS_CSR || m.storage == FASTFS_CSC) {
@@ -34,6 +35,7 @@ void check_alignment(const fastfs_matrix& m, const Name& name) {
     require_aligned(m.col_list, sizeof(std::int64_t), "the places col_list", name);
 }
 
+// Throws InvalidArgument unless indptr ascends from 0 and all indices lie in the matrix.
 void check_sparse(const fastfs_matrix& m) {
     require(m.indptr != nullptr, "indptr of a sparse matrix must not be null");
     const bool csr = m.storage == FASTFS_CSR;
@@ -108,6 +110,8 @@ void raise_row_maxima(const Block<T>& x, std::int64_t n_rows, std::int64_t n_col
     }
 }
 
+// Computes the largest |x| of each row of a dense matrix or genotypes; throws if a value isn't finite. first_row: the
+// number of the first row in errors.
 template <class T>
 std::vector<double> row_maxima_of(const fastfs_matrix& m, const Values<T>& x, const Name& name, std::int64_t first_row,
                                   Run& run) {
@@ -132,7 +136,7 @@ std::vector<double> row_maxima_of(const fastfs_matrix& m, const Values<T>& x, co
     return maxima;
 }
 
-// Computes the row maxima of a CSR matrix.
+// Computes the row maxima of a CSR matrix; throws if a value isn't finite.
 template <class T, class I>
 std::vector<double> csr_row_maxima(const fastfs_matrix& m, const T* values, const I* indptr, const I* indices,
                                    const Name& name, std::int64_t first_row, Run& run) {
@@ -156,6 +160,7 @@ std::vector<double> csr_row_maxima(const fastfs_matrix& m, const T* values, cons
     return maxima;
 }
 
+// Computes the row maxima of a CSC matrix; throws if a value isn't finite.
 template <class T, class I>
 std::vector<double> csc_row_maxima(const fastfs_matrix& m, const T* values, const I* indptr, const I* indices,
                                    const Name& name, std::int64_t first_row, Run& run) {
@@ -182,6 +187,7 @@ std::vector<double> csc_row_maxima(const fastfs_matrix& m, const T* values, cons
     return maxima;
 }
 
+// Throws InvalidArgument unless the sizes of a table of SNPs fit, and its row_list and col_list stay in it.
 void check_genotypes(const fastfs_matrix& m, const Name& name) {
     require(m.values != nullptr, "the values of ", name, " must not be null");
     require(m.row_stride == 0, "row_stride of genotypes must be 0; got ", m.row_stride);
@@ -335,6 +341,7 @@ std::vector<double> Matrix::row_maxima(Run& run, std::int64_t first_row) const {
     return visit_values(m_, [&](const auto& x) { return row_maxima_of(m_, x, name_, first_row, run); });
 }
 
+// Joins chunks of rows; throws unless all have the features, the storage and the dtype of the first.
 Samples::Samples(std::vector<Matrix> chunks) : chunks_(std::move(chunks)) {
     require(!chunks_.empty(), "X must have chunks; got none");
     begins_.reserve(chunks_.size() + 1);

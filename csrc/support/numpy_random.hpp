@@ -69,7 +69,7 @@ class NumpyRandom {
     static Word joined(std::uint64_t high, std::uint64_t low) { return (static_cast<Word>(high) << 64) | low; }
     static constexpr Word kMultiplier = static_cast<Word>(2549297995355413924u) << 64 | 4865540595714422341u;
 
-    // A half of bits(); the other half comes next.
+    // Returns a half of bits(), and with the next call the second half.
     std::uint32_t half() {
         if (is_half_left_) {
             is_half_left_ = false;
@@ -97,6 +97,7 @@ class NumpyRandom {
         } while (number > 0);
     }
 
+    // Hashes a seed and a stream to the four words that start a generator, as NumPy's SeedSequence does.
     static std::array<std::uint64_t, 4> hashed(std::uint64_t seed, std::optional<std::uint64_t> stream) {
         std::vector<std::uint32_t> entropy;
         append(entropy, seed);

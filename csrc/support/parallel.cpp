@@ -71,6 +71,7 @@ struct Pool {
     std::deque<Loop*> loops;
     std::size_t n_workers = 0;
 
+    // Works on loops as they are posted, forever; the body of each thread of the pool.
     void serve() {
         std::unique_lock lock(mutex);
         for (;;) {
@@ -89,7 +90,8 @@ struct Pool {
         }
     }
 
-    void offer(Loop& loop) {
+    // Appends a loop to the queue, and starts threads for the helpers that it wants, if the system gives them.
+    void post_loop(Loop& loop) {
         std::lock_guard lock(mutex);
         try {
             loops.push_back(&loop);
@@ -112,7 +114,7 @@ struct Pool {
             std::exception_ptr canceled;
             try {
                 loop.run.checkpoint();
-            } catch (...) {  // kept, because the helpers must leave the loop before we may
+            } catch (...) {
                 canceled = std::current_exception();
                 // kept, because the helpers must leave the loop before this function can
             }
@@ -167,7 +169,7 @@ void parallel_for(Run& run, std::int64_t n, LoopBody body) {
         }
     } else {
         Loop loop(run, n, body, helpers);
-        pool->offer(loop);
+        pool->post_loop(loop);
         loop.work(0, pool->mutex);
         pool->finish_loop(loop);
         if (loop.failure) std::rethrow_exception(loop.failure);

@@ -24,6 +24,7 @@ class Random {
         }
     }
 
+    // Draws 64 random bits (xoshiro256++).
     std::uint64_t bits() {
         auto& s = state_;
         const std::uint64_t result = std::rotl(s[0] + s[3], 23) + s[0], t = s[1] << 17;

@@ -86,6 +86,7 @@ int cpus_of_quota() {
     return cpus;
 }
 
+// Returns FASTFS_NUM_THREADS or, if it isn't set, the number of CPUs that affinity and cgroups allow.
 int default_thread_count() {
     if (const char* text = std::getenv("FASTFS_NUM_THREADS"); text && *text) {
         char* end = nullptr;
@@ -97,6 +98,7 @@ int default_thread_count() {
     return std::min(cpus_of_affinity_mask(), cpus_of_quota());
 }
 
+// Converts text of FASTFS_MAX_MEMORY, 4000000000, 4G or 4GiB, to bytes; units are powers of 1024.
 std::int64_t parse_bytes(const char* text) {
     char* end = nullptr;
     double value = std::strtod(text, &end);
@@ -115,6 +117,7 @@ std::int64_t parse_bytes(const char* text) {
     return static_cast<std::int64_t>(value);
 }
 
+// Returns the bytes that the system and the cgroups leave to this process.
 std::int64_t available_memory() {
     std::int64_t available = std::numeric_limits<std::int64_t>::max();
     if (const std::int64_t kib = number_behind("MemAvailable:", contents("/proc/meminfo"))) available = kib * 1024;
@@ -131,6 +134,7 @@ std::int64_t available_memory() {
     return available;
 }
 
+// Formats a number of bytes: "1.50 GB (1500000000 bytes)".
 std::string human(std::int64_t bytes) {
     const std::string exact = std::to_string(bytes) + " bytes";
     if (bytes < 1000000) return exact;

@@ -1593,8 +1593,8 @@ void test_snp_pairs() {
 void test_places() {
     using namespace fastfs::core;
     const auto status = guarded([] {
-        within(Name::kernel(1), [] {
-            within(Name::chunk(2), [] { refuse(Message() << "no sample of " << Name::class_(3) << " is left"); });
+        naming_place(Name::kernel(1), [] {
+            naming_place(Name::chunk(2), [] { refuse(Message() << "no sample of " << Name::class_(3) << " is left"); });
         });
     });
     CHECK(status == FASTFS_EINVAL);

@@ -1275,7 +1275,7 @@ void test_bad_arguments() {
         return fastfs_manifest_fit(handle, labels, n_classes, nullptr, &scale, 1, nullptr, results);
     };
     expect(fit(y.data(), 2, &result), FASTFS_EINVAL, "manifest must not be null");
-    expect(fastfs_manifest_new(nullptr, 1, 0, nullptr, &handle), FASTFS_EINVAL, "X must not be null");
+    expect(fastfs_manifest_new(nullptr, 1, 0, nullptr, &handle), FASTFS_EINVAL, "chunks must not be null");
     CHECK(fastfs_manifest_new(&m, 1, 0, nullptr, &handle) == FASTFS_OK);
     expect(fit(nullptr, 2, &result), FASTFS_EINVAL, "labels must not be null");
     expect(fit(y.data(), 2, nullptr), FASTFS_EINVAL, "results must not be null");

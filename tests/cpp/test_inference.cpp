@@ -211,7 +211,7 @@ void test_bad_designs() {
     CHECK(is_refused([](O o) { o.records = 2; }, "records must be 0 or 1; got 2"));
     CHECK(is_refused([](O o) { o.n_permutations = -1; }, "n_permutations must be from 0"));
     const char* names[] = {"a", nullptr};
-    CHECK(is_refused([&](O o) { o.label_names = names; }, "label_names must hold names; got null in place 1"));
+    CHECK(is_refused([&](O o) { o.label_names = names; }, "label_names must hold names; got null at position 1"));
     for (const double bad : {kNaN, kInfinity, -kInfinity}) {
         std::vector<double> numbers(8, 1.0);
         numbers[5] = bad;

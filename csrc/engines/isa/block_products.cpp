@@ -22,6 +22,7 @@ inline InMemory& part(double* row, int p) { return *reinterpret_cast<InMemory*>(
 // Rows that are in registers together, and columns that keep their part of X in L1 meanwhile.
 constexpr std::int64_t kRows = 8, kColumns = 512;
 
+// Computes Y (rows x kBlock) = factor A X, or adds it to Y (add), for rows of m values, ld apart.
 template <int rows>
 inline void multiply_rows(const double* __restrict A, std::int64_t ld, std::int64_t m, const double* __restrict X,
                           double factor, bool add, double* __restrict Y) {
@@ -44,6 +45,7 @@ inline void multiply_rows(const double* __restrict A, std::int64_t ld, std::int6
     }
 }
 
+// Computes Y (rows x kBlock) = factor A X, or adds it to Y (add), in steps of kColumns columns of A.
 void multiply(const double* A, std::int64_t ld, std::int64_t rows, std::int64_t m, const double* X, double factor,
               bool add, double* Y) {
     for (std::int64_t j = 0; j < m; j += kColumns) {
@@ -67,6 +69,7 @@ constexpr std::int64_t kWidth = 3 * Vector<double>::kLanes, kHeight = 96;
 constexpr bool kHasGaps = kWidth < kPanel<double>;
 static_assert(kPanel<double> % kWidth == 0);
 
+// Computes Y (kPanel<double> x kBlock) = A' X for a panel A of m rows of kPanel<double> values.
 void multiply_panel(const double* __restrict A, std::int64_t m, const double* __restrict X, double* __restrict Y) {
     using V = Vector<double>::Type;
     constexpr int kVectors = 3, kLanes = Vector<double>::kLanes;
@@ -97,6 +100,7 @@ void multiply_panel(const double* __restrict A, std::int64_t m, const double* __
     }
 }
 
+// Adds A' W to P (m x kBlock): A has `rows` rows of m values, ld apart, W `rows` rows of kBlock values.
 template <int rows>
 inline void add_transposed(const double* __restrict A, std::int64_t ld, std::int64_t m, const double* __restrict W,
                            double* __restrict P) {
@@ -113,6 +117,7 @@ inline void add_transposed(const double* __restrict A, std::int64_t ld, std::int
     }
 }
 
+// Computes P (m x kBlock) = A' W.
 void multiply_transposed(const double* A, std::int64_t ld, std::int64_t rows, std::int64_t m, const double* W,
                          double* P) {
     for (std::int64_t j = 0; j < m * kBlock; ++j) P[j] = 0;
@@ -127,6 +132,7 @@ inline Part part_of(const float* row, int p) {
     return __builtin_convertvector(*reinterpret_cast<const Single*>(row + p * kPartLanes), Part);
 }
 
+// Computes Y (rows x kBlock) = A X for rows of a CSR matrix, with sums in double.
 template <class T>
 void multiply_sparse(const std::int64_t* begins, const std::int32_t* columns, const double* values, std::int64_t rows,
                      const T* X, double* Y) {

@@ -49,6 +49,8 @@ int levels() { return 2; }  // NEON is part of the architecture
 int levels() { return 1; }
 #endif
 
+// Returns the kernels of the best instruction set of this machine, or of the set that FASTFS_ISA names; throws if the
+// machine lacks it.
 const Isa& choose_isa() {
     const Isa* const known[] = {
         &isa_base,

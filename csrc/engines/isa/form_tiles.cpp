@@ -19,6 +19,8 @@ void panel(const T* __restrict x, const T* __restrict unit, std::int64_t n, T* _
     }
 }
 
+// Adds the products of kFormRows rows of W with kPairs differences d to S, and from the complete S the quadratic forms
+// to `sums` (FormKernels::form).
 template <class T>
 void form(const T* __restrict W, const T* __restrict d, std::int64_t n, bool first, bool last, T* __restrict S,
           const T* __restrict by, T sign, T* __restrict sums) {
@@ -70,7 +72,8 @@ void row(const T* __restrict x, const T* __restrict y, std::int64_t n, T g, T* _
     }
 }
 
-// Computes the sums of kFormSums features by kWide registers of features.
+// Adds to the tile the products of kFormSums features (at left) with kWide registers of features (at right), summed
+// over n pairs.
 template <int kWide, class T>
 inline void outer_block(const T* __restrict left, std::int64_t left_ld, const T* __restrict right,
                         std::int64_t right_ld, std::int64_t n, T* __restrict tile, std::int64_t ld) {
@@ -94,6 +97,8 @@ inline void outer_block(const T* __restrict left, std::int64_t left_ld, const T*
     }
 }
 
+// Adds to the tile the products of left and right features summed over n pairs; with `upper`, only on and above the
+// diagonal.
 template <class T>
 void outer(const T* left, std::int64_t left_ld, const T* right, std::int64_t right_ld, std::int64_t n,
            std::int64_t rows, std::int64_t cols, bool upper, T* tile, std::int64_t ld) {

@@ -30,7 +30,7 @@ inline void store_as(std::uint64_t* to, W words) {
 
 // Adds a and b to a plane, and returns the carry.
 template <class W>
-inline W add(W& plane, W a, W b) {
+inline W add_with_carry(W& plane, W a, W b) {
 #if defined(__AVX512F__)
     // Makes three operations on three inputs each; GCC makes four of the form below.
     const W carry = (plane & a) | ((plane | a) & b);
@@ -56,7 +56,7 @@ inline __attribute__((always_inline)) W add_values(W* planes, Next& next) {
         a = add_values<n - 1>(planes, next);
         b = add_values<n - 1>(planes, next);
     }
-    return add(planes[n - 1], a, b);
+    return add_with_carry(planes[n - 1], a, b);
 }
 
 constexpr int kDepth = 4, kValues = 1 << kDepth;
@@ -80,7 +80,8 @@ inline Word differing(const std::uint64_t* a, const std::uint64_t* b) { return l
 // ---- bits of pairs -------------------------------------------------------------------------------------------------
 
 #if defined(FASTFS_NEON)
-// One instruction counts the bits of bytes, so no adders come before it. n samples share the loads of the left sample.
+// Adds to sums[j] the differences of `left` from n samples at right + j * stride. One instruction counts the bits of
+// bytes, so no adders come before it. The samples share the loads of the left one.
 template <bool differ, int n>
 void add_differing(const std::uint64_t* left, const std::uint64_t* right, std::int64_t stride, std::int64_t n_lines,
                    std::uint32_t* sums) {
@@ -110,6 +111,7 @@ void pair_sums(const std::uint64_t* left, const std::uint64_t* right, std::int64
     for (; j < n; ++j) add_differing<differ, 1>(left, right + j * stride, stride, n_lines, sums + j);
 }
 #else
+// Counts the bits in which n_lines lines of a and b differ; with `differ`, the SNPs in which they do.
 template <bool differ>
 std::uint32_t differing_bits(const std::uint64_t* a, const std::uint64_t* b, std::int64_t n_lines) {
     // Bytes hold the sums of a row: 8 per round from the carries, in 31 rounds, (1 + 2 + 4 + 8) * 8 from the planes,
@@ -121,6 +123,7 @@ std::uint32_t differing_bits(const std::uint64_t* a, const std::uint64_t* b, std
     const std::int64_t n_values =
         differ ? (kWholeLine ? (n_lines + 1) / 2 : n_lines * kHalfParts) : n_lines * kLineWords / kWords;
     std::int64_t k = 0;
+    // Returns the next register of differing bits; with `differ`, two lines share it.
     auto next = [&]() __attribute__((always_inline)) {
         Word unequal;
         if constexpr (!differ) {
@@ -157,7 +160,8 @@ void pair_sums(const std::uint64_t* left, const std::uint64_t* right, std::int64
 #endif
 
 #if defined(__AVX512F__)
-// Counts differing bits on machines that count the bits of words; a separate table of functions has this kernel.
+// Adds to sums[j] the differences of `left` from n samples at right + j * stride, on machines that count the bits of
+// words; a separate table of functions has this kernel.
 template <bool differ, int n>
 __attribute__((target("avx512vpopcntdq"))) void count_differing(const std::uint64_t* left, const std::uint64_t* right,
                                                                 std::int64_t stride, std::int64_t n_lines,
@@ -210,7 +214,8 @@ inline __attribute__((always_inline)) void count(std::int64_t n_rounds, int n_pl
         auto value = [&]() __attribute__((always_inline)) { return next(r, k++); };
         W carry = add_values<kDepth>(planes, value);
         int p = kDepth;
-        for (std::int64_t rounds = r; rounds & 1; rounds >>= 1, ++p) carry = add(planes[p], waiting[p], carry);
+        for (std::int64_t rounds = r; rounds & 1; rounds >>= 1, ++p)
+            carry = add_with_carry(planes[p], waiting[p], carry);
         waiting[p] = carry;
     }
     const int top = n_planes > kDepth ? n_planes : kDepth;
@@ -255,6 +260,8 @@ void read_planes(const std::uint64_t (*planes)[kHalf], int n, std::uint16_t* cou
 
 // ---- bits of SNPs --------------------------------------------------------------------------------------------------
 
+// Adds by_high * c to high[k] and by_low * c to low[k] for each SNP of a line, where c is the sum of the differences of
+// n pairs of lines.
 template <bool differ>
 void snp_sums(const std::uint64_t* lines, const LinePair* pairs, std::int64_t n, double by_high, double by_low,
               double* high, double* low) {
@@ -365,6 +372,7 @@ int count_codes(const std::uint64_t* lines, const std::int32_t* chosen, std::int
     return n_planes;
 }
 
+// Counts, for each SNP, the chosen lines with the high bit, with the low bit, and without the genotype.
 void count_lines(const std::uint64_t* lines, const std::int32_t* chosen, std::int64_t n, std::int32_t zero,
                  LineCounts* counts) {
     Planes high, low, both;
@@ -377,6 +385,8 @@ void count_lines(const std::uint64_t* lines, const std::int32_t* chosen, std::in
     }
 }
 
+// Adds to sums[k] the differences of `line` from n lines with known counts, and to known[k] how many of the lines have
+// SNP k; nothing if `line` lacks it.
 template <bool differ>
 void add_known(const LineCounts& counts, std::int64_t n, const std::uint64_t* line, std::uint32_t* sums,
                std::uint32_t* known) {
@@ -429,6 +439,8 @@ inline bool any(HalfWord x) {
 #endif
 }
 
+// Adds the differences of `line` from the chosen lines that have a SNP to the sums of their number, or, beyond the
+// sums, their mean to `means`.
 template <bool differ>
 void add_by_known(const std::uint64_t* lines, const std::int32_t* chosen, std::int64_t n, std::int32_t zero,
                   const std::uint64_t* line, KnownSums* sums, double* means) {
@@ -447,7 +459,7 @@ void add_by_known(const std::uint64_t* lines, const std::int32_t* chosen, std::i
             // Known lines without the high bit, and without the low bit.
             const HalfWord not_h = subtract(known, h, borrow[2]), not_l = subtract(known, l, borrow[3]);
             HalfWord sum = differ ? select_bits(high, select_bits(low, not_l, not_h), h) : select_bits(high, not_h, h);
-            carry = add(sum, differ ? high & ~low & l : select_bits(low, not_l, l), carry);
+            carry = add_with_carry(sum, differ ? high & ~low & l : select_bits(low, not_l, l), carry);
             store_as(highs[p] + word, HalfWord(sum & present));
             store_as(lows[p] + word, gap);
             store_as(boths[p] + word, known);
@@ -483,7 +495,7 @@ void add_by_known(const std::uint64_t* lines, const std::int32_t* chosen, std::i
             for (int p = 0; p < top; ++p) {
                 auto bit = load_as<HalfWord>(to.planes[p] + word);
                 if (p <= n_planes) {
-                    carry = add(bit, load_as<HalfWord>(highs[p] + word) & where, carry);
+                    carry = add_with_carry(bit, load_as<HalfWord>(highs[p] + word) & where, carry);
                 } else {
                     const HalfWord both = bit & carry;
                     bit ^= carry;
@@ -495,6 +507,7 @@ void add_by_known(const std::uint64_t* lines, const std::int32_t* chosen, std::i
     }
 }
 
+// Adds sum / known to means[k] for each SNP, and sets all sums to 0.
 void add_means(KnownSums& sums, std::int64_t known, double* means) {
     const int bits = bits_of(sums.most), n = bits < kSumPlanes ? bits : kSumPlanes;
     std::uint16_t counts[2][kLineSnps] = {};
@@ -512,6 +525,8 @@ void add_means(KnownSums& sums, std::int64_t known, double* means) {
 
 // ---- gaps ----------------------------------------------------------------------------------------------------------
 
+// Subtracts from distances[k] the differences of the chosen lines from code 00, and adds to lacking[k] the number of
+// lines in which sample k lacks the genotype.
 template <bool differ>
 void take_off(const std::uint64_t* lines, const std::int32_t* chosen, std::int64_t n, std::int32_t zero,
               std::int64_t n_samples, double* distances, std::uint32_t* lacking) {
@@ -524,7 +539,7 @@ void take_off(const std::uint64_t* lines, const std::int32_t* chosen, std::int64
             auto sum = load_as<HalfWord>(sums[p] + word);
             const auto low = load_as<HalfWord>(both[p] + word);
             const HalfWord gap = subtract(load_as<HalfWord>(gaps[p] + word), low, borrow);
-            if (!differ) carry = add(sum, low, carry);
+            if (!differ) carry = add_with_carry(sum, low, carry);
             store_as(sums[p] + word, sum);
             store_as(gaps[p] + word, gap);
             if (p >= n_gaps && any(gap)) n_gaps = p + 1;

@@ -19,6 +19,8 @@ constexpr int kPlane[] = {1, 2, 0};
 template <int n_planes>
 using Shared = Word[n_planes][n_planes];
 
+// Adds to sums[a][b] the bits that plane a of a SNP shares with plane b of a register of other SNPs, counted byte by
+// byte.
 template <int n_planes>
 void count_bytes(const std::uint64_t* snp, const std::uint64_t* others, std::int64_t n_words, Shared<n_planes>& sums) {
     for (std::int64_t first = 0; first < n_words; first += kWordsPerPass) {
@@ -39,7 +41,8 @@ void count_bytes(const std::uint64_t* snp, const std::uint64_t* others, std::int
 }
 
 #if defined(__AVX512F__)
-// Counts shared bits on machines that count the bits of words; a separate table of functions has this kernel.
+// Sets sums[a][b] as count_bytes does, on machines that count the bits of words; a separate table of functions has this
+// kernel.
 template <int n_planes>
 __attribute__((target("avx512vpopcntdq"))) void count_words(const std::uint64_t* snp, const std::uint64_t* others,
                                                             std::int64_t n_words, Shared<n_planes>& sums) {
@@ -61,6 +64,7 @@ __attribute__((target("avx512vpopcntdq"))) void count_words(const std::uint64_t*
 }
 #endif
 
+// Computes to = from (0 if null) + the bits that the planes of a SNP share with the planes of SNPs in n_groups groups.
 template <int n_planes, auto count>
 void count_planes(const std::uint64_t* snp, const std::uint64_t* groups, std::int64_t n_words, std::int64_t n_stored,
                   std::int64_t n_groups, const PairCounts* from, PairCounts* to) {
@@ -108,6 +112,8 @@ inline void read_cells(const PairCounts* counts, std::int64_t k, Ints (&cells)[3
     }
 }
 
+// Writes Pearson's statistic of the class against a logistic model of additive effects to x2[k] for n pairs of SNPs;
+// returns true if one reaches the threshold.
 bool screen(const PairCounts* all, const PairCounts* first, const float* snp_roots, const float* roots,
             std::int64_t stride, std::int64_t n, float threshold, float* x2) {
     Ints any{};

@@ -114,8 +114,8 @@ inline typename Vector<T>::Type term_of(typename Vector<T>::Type x, typename Vec
     }
 }
 
-// Sums the terms of a_i - b_j, for kHalfSide x kPairSide samples: row by row in a full tile, otherwise column by
-// column.
+// Sets sums[i * kPairSide + j] to the sum of the terms of left[i] - right[j] over n features, for kHalfSide x kPairSide
+// samples: row by row in a full tile, otherwise column by column.
 template <class T, Term kTerm>
 inline void pair_tile(const T* const* left, const T* const* right, const T* const* parameters, std::int64_t n,
                       T* sums) {
@@ -128,6 +128,7 @@ inline void pair_tile(const T* const* left, const T* const* right, const T* cons
     for (int i = 0; i < kHalfSide; ++i) a[i] = left[i];
     for (int j = 0; j < kPairSide; ++j) b[j] = right[j];
     const auto place = [](int i, int j) { return kHalfSide == kPairSide ? i * kPairSide + j : j * kHalfSide + i; };
+    // Adds the terms of the features k.. of all pairs to their sums.
     const auto add_terms = [&](std::int64_t k) {
         V x[kHalfSide];
         for (int i = 0; i < kHalfSide; ++i) x[i] = load(a[i] + k);
@@ -154,6 +155,7 @@ inline void pair_tile(const T* const* left, const T* const* right, const T* cons
         [&](int i) { store(sums + i * kLanes, lane_sums<T, kLanes>(sum + i * kLanes)); });
 }
 
+// Sets sums[4 i + j] to the sum of the terms of left[i] - right[j] over n features, for 4 x 4 samples.
 template <class T, Term kTerm>
 void pair_sums(const T* const* left, const T* const* right, const T* const* parameters, std::int64_t n, T* sums) {
     if constexpr (kHalfSide == kPairSide) {
@@ -170,6 +172,7 @@ void pair_sums(const T* const* left, const T* const* right, const T* const* para
     }
 }
 
+// Adds to sums[k] the sum over kRows x 4 pairs of g[4 i + j] times the term of left[i] - right[j] in feature k.
 template <class T, Term kTerm, int kRows>
 inline void feature_tile(const T* const* left, const T* const* right, const T* g, const T* const* parameters,
                          std::int64_t n, T* sums) {
@@ -208,6 +211,8 @@ void row_sums(const T* left, const T* const* right, const T* g, const T* const* 
     feature_tile<T, kTerm, 1>(&left, right, g, parameters, n, sums);
 }
 
+// Adds to sums[k] the sum over four right samples of g[j] times the term in feature k, and to counts[k] the w[j] of
+// samples that have the feature if `left` has it.
 template <class T, Term kTerm>
 void known_sums(const T* left, const T* const* right, const T* g, const T* w, const T* const* parameters,
                 std::int64_t n, T* sums, T* counts) {
@@ -268,6 +273,8 @@ void scale(const T* __restrict from, std::int64_t n, const double* __restrict sh
     }
 }
 
+// Lowers and raises the ranges of n columns to the values of n_rows rows; poison[k] becomes NaN if a value of column k
+// isn't finite.
 template <class T>
 void column_ranges(const T* __restrict from, std::int64_t n_rows, std::int64_t row_stride, std::int64_t n,
                    T* __restrict lowest, T* __restrict highest, T* __restrict poison) {
@@ -281,6 +288,7 @@ void column_ranges(const T* __restrict from, std::int64_t n_rows, std::int64_t r
     }
 }
 
+// Adds weighted counts, sums and sums of squares of (x - origin) * factor to the moments of n columns; NaN is left out.
 template <class T>
 void column_moments(const T* __restrict from, const double* __restrict weights, std::int64_t n_rows,
                     std::int64_t row_stride, std::int64_t n, const double* __restrict origin,

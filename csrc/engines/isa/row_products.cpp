@@ -17,8 +17,9 @@ inline RowDoubles load_rest(const T* at, std::int64_t n) {
     return values;
 }
 
-// Computes dot products of rows with x. The order of each row's sum doesn't depend on the number of rows. A loop over
-// single values would break this: compilers fuse its products and sums for four rows, and not for one.
+// Computes out[r] = the inner product of row r with x. The order of each row's sum doesn't depend on the number of
+// rows. A loop over single values would break this: compilers fuse its products and sums for four rows, and not for
+// one.
 template <int rows, class T>
 inline void dot_rows(const T* const* at, const double* x, std::int64_t n, double* out) {
     RowDoubles even[rows] = {}, odd[rows] = {};
@@ -49,8 +50,8 @@ void dots(const T* const* rows, std::int64_t count, const double* x, std::int64_
     for (; r < count; ++r) dot_rows<1>(rows + r, x, n, out + r);
 }
 
-// Adds a few rows together, so that out is read and written less often: each value is a chain over the rows in any
-// case.
+// Computes out[j] = sum_r factors[r] at[r][j], or adds it to out (add). Takes a few rows together, so that out is read
+// and written less often: each value is a chain over the rows in any case.
 template <int rows, class T>
 inline void add_rows(const T* const* at, const double* factors, std::int64_t n, bool add, double* out) {
     RowDoubles f[rows];

@@ -49,6 +49,8 @@ inline void products_of(const T* x, std::int64_t ld, const std::int64_t* rows, s
     if (pair_factors) add_as_doubles<T>(pairs + lane, pair_sum);
 }
 
+// Compares n samples with n_y samples in a unit of features by e = exp(-(x - y)^2): adds weighted sums of e to c per
+// sample, to `totals` per sample of y, and to `pairs`, unless pair_factors is null.
 template <class T>
 void products(const T* x, std::int64_t ld, const std::int64_t* rows, std::int64_t n, const T* const* y, int n_y,
               const T* weights, const T* const* pair_factors, std::int64_t first, T* c, double* totals, double* pairs) {
@@ -65,6 +67,7 @@ void products(const T* x, std::int64_t ld, const std::int64_t* rows, std::int64_
     }
 }
 
+// Computes out[j] (a unit) = sum of A[s * k + j] totals[s] (a unit), over n rows s of A.
 template <class T>
 void combine(const double* __restrict totals, const double* __restrict A, std::int64_t n, std::int64_t k,
              double* __restrict out) {

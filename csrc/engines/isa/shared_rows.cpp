@@ -52,6 +52,7 @@ inline unsigned shared_words(const std::uint64_t* a, const std::uint64_t* b) {
 #endif
 }
 
+// Adds to products[e] the inner product of the sparse columns first[e] and second[e], row after row, for n pairs.
 template <class T>
 void add_products(const ColumnsOfRows<T>& rows, const std::int32_t* first, const std::int32_t* second, std::int64_t n,
                   double* products) {

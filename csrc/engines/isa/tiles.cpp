@@ -16,6 +16,8 @@ namespace {
 // Rows of three registers that hold sums: as many as the register file has room for.
 constexpr int kSumRows = kManyRegisters ? 8 : 4;
 
+// Copies n samples of kPanel features, less the shifts, to a panel; adds the copied values and their squares to `sums`
+// and `squares`.
 template <class T>
 void shift(const T* x, std::int64_t stride, std::int64_t n, const T* shifts, T* panel, double* sums, double* squares) {
     using V = Vector<T>;
@@ -43,7 +45,8 @@ void shift(const T* x, std::int64_t stride, std::int64_t n, const T* shifts, T* 
     }
 }
 
-// Multiplies kRows features (at left) by kVectors registers of features (at right).
+// Sets the tile to the inner products of kRows features (at left) with kVectors registers of features (at right) over n
+// samples, or adds them to it (add).
 template <class T, int kRows, int kVectors>
 inline void gram_block(const T* __restrict left, const T* __restrict right, std::int64_t n, bool add,
                        T* __restrict tile, std::int64_t ld) {
@@ -70,7 +73,8 @@ inline void gram_block(const T* __restrict left, const T* __restrict right, std:
     }
 }
 
-// Multiplies up to kSumRows rows by three registers of columns, and writes the part that the tile has room for.
+// Does as gram_block for up to kSumRows rows and three registers of columns, and writes only the rows x cols part that
+// the tile has room for.
 template <class T>
 void gram_edge(const T* left, const T* right, std::int64_t n, bool add, T* tile, std::int64_t ld, std::int64_t rows,
                std::int64_t cols) {
@@ -97,6 +101,8 @@ void gram_edge(const T* left, const T* right, std::int64_t n, bool add, T* tile,
     }
 }
 
+// Sets the tile (rows x cols) to the inner products of left with right features over n samples, or adds them to it
+// (add).
 template <class T>
 void gram(const T* left, const T* right, std::int64_t panel_stride, std::int64_t n, bool add, T* tile, std::int64_t ld,
           std::int64_t rows, std::int64_t cols) {
@@ -120,6 +126,8 @@ void gram(const T* left, const T* right, std::int64_t panel_stride, std::int64_t
     }
 }
 
+// Replaces inner products in the tile by squared distances, or by a mark if cancellation has eaten the digits; returns
+// the number of marks.
 template <class T>
 std::int64_t sqdist(T* tile, std::int64_t ld, std::int64_t rows, std::int64_t cols, const T* row_norms,
                     const T* __restrict col_norms, T tolerance) {
@@ -141,6 +149,8 @@ std::int64_t sqdist(T* tile, std::int64_t ld, std::int64_t rows, std::int64_t co
     return marks;
 }
 
+// Replaces inner products in the tile by exp(-scale * squared distance), or by a mark if cancellation has eaten the
+// digits; returns the number of marks.
 template <class T>
 std::int64_t rbf(T* tile, std::int64_t ld, std::int64_t rows, std::int64_t cols, const T* row_norms,
                  const T* __restrict col_norms, T tolerance, T scale) {
@@ -162,18 +172,21 @@ std::int64_t rbf(T* tile, std::int64_t ld, std::int64_t rows, std::int64_t cols,
     return marks;
 }
 
+// Replaces each x >= 0 by exp(-scale * x).
 template <class T>
 void exp_neg(T* __restrict x, std::int64_t n, T scale) {
     for (std::int64_t i = 0; i < n; ++i) x[i] = exp_of<T>(x[i] * -scale);
 }
 
+// Tests if no |x| exceeds `largest` or is NaN.
 template <class T>
-bool within(const T* x, std::int64_t n, T largest) {
+bool all_within(const T* x, std::int64_t n, T largest) {
     typename Bits<T>::Int outside = 0;
     for (std::int64_t i = 0; i < n; ++i) outside += ((x[i] <= largest) & (x[i] >= -largest)) ? 0 : 1;
     return outside == 0;
 }
 
+// Computes the sum of (a_n - b_n)^2 in double; n is a multiple of 8.
 template <class T>
 double squared_distance(const T* a, const T* b, std::int64_t n) {
     using Sum = Vector<double>::Type;
@@ -257,6 +270,8 @@ inline Hit* append_hits(Hit* end, std::uint64_t marks, const float* row, std::in
     return end;
 }
 
+// Collects the entries tile[a, b] >= col_floors[b] - row_limits[a] in of_rows, and the entries tile[a, b] >=
+// row_floors[a] - col_limits[b] in of_cols.
 void select(const float* tile, std::int64_t ld, std::int64_t rows, std::int64_t cols, const float* row_floors,
             const float* row_limits, const float* col_floors, const float* col_limits, Hits* of_rows, Hits* of_cols) {
     using V = Vector<float>;
@@ -340,6 +355,7 @@ template <class T>
 constexpr int kSide = kRegister / sizeof(T) >= 8 ? 8 : 4;
 #endif
 
+// Writes the transpose of a square of kSide x kSide values to `to`.
 template <class T>
 inline void transpose(const T* from, std::int64_t from_ld, T* to, std::int64_t to_ld) {
     constexpr int n = kSide<T>;
@@ -380,8 +396,8 @@ inline void transpose(const T* from, std::int64_t from_ld, T* to, std::int64_t t
     for (int i = 0; i < n; ++i) *reinterpret_cast<InMemory*>(to + i * to_ld) = y[i];
 }
 
-// Turns columns into rows through a strip in L1, kSide columns by up to kStrip rows of the tile, so that complete cache
-// lines are written.
+// Computes mirrored = factor * tile'. Turns columns into rows through a strip in L1, kSide columns by up to kStrip rows
+// of the tile, so that complete cache lines are written.
 template <class T, class Out>
 void store_mirrored(const T* tile, std::int64_t ld, std::int64_t rows, std::int64_t cols, Out factor, Out* mirrored,
                     std::int64_t out_ld, bool stream) {
@@ -429,8 +445,8 @@ extern const TableIsa FASTFS_GLUE(tables_, FASTFS_ISA_NAME);        // in genoty
 extern const Isa FASTFS_GLUE(isa_, FASTFS_ISA_NAME);
 constexpr Isa FASTFS_GLUE(isa_, FASTFS_ISA_NAME) = {
     FASTFS_TEXT(FASTFS_ISA_NAME),
-    {shift<float>, gram<float>, sqdist<float>, rbf<float>, exp_neg<float>, within<float>, squared_distance<float>},
-    {shift<double>, gram<double>, sqdist<double>, rbf<double>, exp_neg<double>, within<double>,
+    {shift<float>, gram<float>, sqdist<float>, rbf<float>, exp_neg<float>, all_within<float>, squared_distance<float>},
+    {shift<double>, gram<double>, sqdist<double>, rbf<double>, exp_neg<double>, all_within<double>,
      squared_distance<double>},
     store<float, float>,
     store<double, float>,

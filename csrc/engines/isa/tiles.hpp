@@ -41,7 +41,7 @@ struct TileKernels {
     // Replaces each x >= 0 by exp(-scale * x).
     void (*exp_neg)(T* x, std::int64_t n, T scale);
     // Tests if no |x| exceeds `largest` or is NaN.
-    bool (*within)(const T* x, std::int64_t n, T largest);
+    bool (*all_within)(const T* x, std::int64_t n, T largest);
     // Computes the sum of (a_n - b_n)^2, in double; n is a multiple of 8.
     double (*squared_distance)(const T* a, const T* b, std::int64_t n);
 };

@@ -61,6 +61,7 @@ struct Vector {
     typedef T InMemory __attribute__((vector_size(kRegister), aligned(sizeof(T)), may_alias));
 };
 
+// Returns |x|.
 template <class T>
 inline typename Vector<T>::Type absolute(typename Vector<T>::Type x) {
 #if defined(FASTFS_NEON)

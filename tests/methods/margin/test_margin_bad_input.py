@@ -387,8 +387,8 @@ def test_integers_and_bools(call):
 
 
 METRICS = {
-    "NaN in w": (np.r_[np.nan, np.ones(5)], None, None, "got nan in place 0"),
-    "negative w": (np.r_[np.ones(5), -1.0], None, None, "got -1 in place 5"),
+    "NaN in w": (np.r_[np.nan, np.ones(5)], None, None, "got nan at position 0"),
+    "negative w": (np.r_[np.ones(5), -1.0], None, None, "got -1 at position 5"),
     "NaN in values": (None, np.array([np.nan]), np.ones((1, 6)), "NaN or infinity"),
     "infinity in vectors": (None, np.ones(1), np.full((1, 6), np.inf), "NaN or infinity"),
 }
