@@ -58,7 +58,8 @@ class DiscStream {
     void update(const Matrix& X, std::int64_t first_row, Run& run);
     // Adds the rows that `other`, which has equal fingerprints, has read.
     void merge(const DiscStream& other);
-    // Writes the state of this pass. load restores it in a stream that has equal fingerprints and has read no rows.
+    // Writes the state of this pass. load_state restores it in a stream that has equal fingerprints and has read no
+    // rows.
     void save_state(ByteWriter& to) const;
     void load_state(ByteReader& from);
     // Ends a pass: the first one by choosing the pairs to be multiplied, the second one by finding the neighbours.

@@ -98,6 +98,7 @@ void Alternation::A_step(Numbers& A, std::int64_t max_iter, double tol) {
     };
     Numbers Psi_hat = Psi, X_hat = Psi, Z = A, U = numbers(N_ * k_), X = Z, work = numbers(N_);
     forward(Psi, Psi_hat);
+    // Returns the objective of the A-step at Z, in the basis of the eigenvectors.
     const auto value = [&](const Numbers& at_Z) {
         forward(at_Z, X_hat);
         double sum = 0;
@@ -149,6 +150,7 @@ MixtureObjective Alternation::objective(double scale) const {
     F.constant = scale;
     F.h = Gamma_;
     for (double& h : F.h) h *= -2 * terms_.zeta;
+    // Returns the quadratic term of F times B.
     F.W = [this](const Numbers& B) {
         Numbers T = numbers(samples_.n_classes() * k_), st = numbers(k_), y = B;
         for (std::int64_t i = 0; i < N_; ++i) {
@@ -174,6 +176,7 @@ Numbers Alternation::times_kernel(const Numbers& A) const {
     return B;
 }
 
+// Sets V_ and w_, the eigenpairs of Om, the quadratic term of the A-step (see set_kernel).
 void Alternation::decompose_quadratic_term() {
     Numbers KH = numbers(N_ * samples_.n_classes()), K1 = numbers(N_), Om = numbers(N_ * N_);
     for (std::int64_t t = 0; t < N_; ++t) {

@@ -23,6 +23,7 @@ MixtureObjective kernel_weight_objective(const SortedSamples& samples, const Ter
         F.constant += om;
         F.h[at(i)] = -2 * om;
     }
+    // Returns the quadratic term of F times x.
     F.W = [&samples, terms, omega, N, C, k](const Numbers& x) {
         Numbers y = x;
         for (std::int64_t i = 0; i < N; ++i) y[at(i)] *= 2 * omega[at(samples.classes[at(i)])];
@@ -44,6 +45,7 @@ namespace {
 class Quadratic : public SimplexFunction {
   public:
     Numbers Q, p;
+    // Returns b'Q b / 2 + p'b + constant, and keeps Q b for the gradient.
     double value(const double* b) override {
         const auto n = static_cast<std::int64_t>(p.size());
         Qb_ = numbers(n);
@@ -82,7 +84,8 @@ class BetaStep {
     BetaStep(const MixtureObjective& F, const Products<T>& products, double tol, Run& run)
         : F_(F), products_(products), tol_(tol), run_(run) {}
 
-    // Minimises F from `mixture`, which has the products x and v.
+    // Minimises F over the weights of all kernels, from `mixture`, which has the products x and v; returns the mixture
+    // of the minimum.
     Mixture minimize(const Mixture& mixture, const Numbers& x, double v) {
         Active active;
         if (static_cast<std::int64_t>(mixture.which.size()) <= kSingle) {

@@ -82,6 +82,7 @@ class IkdrFit {
         alternates_.emplace(source, samples.order, up_to(N_ + 1), run);
     }
 
+    // Fits all lambdas in turn, each from the result before it.
     Ikdr fit() {
         run_.step("first kernel", 0.2);
         start_mixture(options_.weights);
@@ -107,6 +108,7 @@ class IkdrFit {
         return fitted;
     }
 
+    // Returns the price of each kernel, the derivative of F by its weight, at A and the weights.
     Numbers prices(const double* A, const double* weights) {
         run_.step("prices", 1.0);
         start_mixture(weights);
@@ -138,8 +140,8 @@ class IkdrFit {
         return store;
     }
 
-    // Starts from the given weights or, if null, from equal weights of all kernels, or of a random sample if there are
-    // very many kernels.
+    // Sets the mixture to the given weights or, if null, to equal weights of all kernels, or of a random sample if
+    // there are very many kernels.
     void start_mixture(const double* weights) {
         std::vector<std::int64_t> varying;
         for (std::int64_t m = 0; m < kernels_.n_kernels(); ++m) {
@@ -249,10 +251,9 @@ class IkdrFit {
     }
 
     // Iterates from the current A twice, with one step on A at first and with all steps, and keeps the A, mixture and
-    // kernel of the lower F. The solution for equal
-    // weights locks in the consensus of all features, but a single step on A doesn't. Of 32 cases (50 to 569 samples, 2
-    // to 40 classes, 4 to 4434 features, lambda 0.1 and 1) one step at first ended lower in 13, by up to 38 %, and all
-    // steps in 6, by up to 16 %.
+    // kernel of the lower F. The solution for equal weights locks in the consensus of all features, but a single step
+    // on A doesn't. Of 32 cases (50 to 569 samples, 2 to 40 classes, 4 to 4434 features, lambda 0.1 and 1) one step at
+    // first ended lower in 13, by up to 38 %, and all steps in 6, by up to 16 %.
     void iterate_both_ways(const Terms& terms, IkdrResult& result) {
         const Numbers A = A_;
         const Mixture mixture = mixture_;
@@ -305,6 +306,8 @@ class IkdrFit {
         kernels_.sum(mixture_.which, mixture_.weights, run_, K_.data());
     }
 
+    // Takes one round of the alternation: Gamma, S, A and then the weights of the kernels; sets A_, mixture_ and K_,
+    // and returns F.
     double alternate_once(Alternation& alternation, const Terms& terms) {
         alternation.Gamma_step(A_);
         alternation.S_step(A_);
@@ -331,7 +334,8 @@ class IkdrFit {
         objective_ = kernel_weight_objective(samples_, terms, F.omega(), k_);
     }
 
-    // Minimises over A, then over beta. Returns true if A is at its minimum and beta stays.
+    // Minimises F over A, and then over beta; sets A_, mixture_, K_ and `value`. Returns true if A is at its minimum
+    // and beta stays.
     bool step(const Terms& terms, std::int64_t steps, double& value) {
         CoefficientObjective<T> F(K_.data(), samples_, terms, k_, run_);
         const SimplexMinimum minimum = minimize_on_simplex(F, N_, k_, options_.tol, steps, run_, A_.data());
@@ -461,6 +465,7 @@ void warn_of_few_dimensions(const KernelSource& source, const fastfs_ikdr_option
                             lambdas, "), so that the embedding may not tell them from others: try ", advice});
 }
 
+// Warns of what can be wrong with the results: lambdas, convergence, dimensions and kernels.
 void warn_of_fit(const KernelSource& source, const fastfs_ikdr_options& o, const Ikdr& fit) {
     const std::int64_t k = fit.n_components, n_classes = fit.n_classes;
     const auto lambdas_with = [&](int flag) {

@@ -13,6 +13,8 @@ namespace {
 
 Message place(std::int64_t i, std::int64_t j) { return {Name::row(i), ", ", Name::column(j)}; }
 
+// Throws unless K (n x n) is finite, symmetric, semidefinite and not zero, with 1 on its diagonal if unit_diagonal is
+// set.
 void require_kernel(const double* K, std::int64_t n, const Name& name, bool unit_diagonal, Run& run) {
     double largest = 0, trace = 0;
     for (std::int64_t e = 0; e < n * n; ++e) {

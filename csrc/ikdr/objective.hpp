@@ -60,8 +60,10 @@ class CoefficientObjective : public SimplexFunction {
     // K (n x n, both triangles) must outlive the object.
     CoefficientObjective(const T* K, const SortedSamples& samples, const Terms& terms, std::int64_t k, Run& run);
 
+    // Returns F at A, and keeps its parts for gradient() and the members below. A must outlive their use.
     double value(const double* A) override;
 
+    // Writes dF/dA at the A of the last value().
     void gradient(double* G) override;
 
     // Return values at the A of the last value(): the weights om_q, P = H A, the residuals, mu times the
@@ -85,6 +87,7 @@ class CoefficientObjective : public SimplexFunction {
     // Sets r_i = 1 - P[y_i,:] . B[i,:], and B if the interpretability term has weight.
     void set_residuals();
 
+    // Computes mu times the interpretability term, without its constant mu k, from B = K A.
     double interpretability_term() const;
 
     // Sets out (n) to the sum of factors[c] columns[c]; many factors are 0.

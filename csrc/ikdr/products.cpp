@@ -37,6 +37,7 @@ Support support_of(const SortedSamples& samples, const Terms& terms, const Numbe
     return support;
 }
 
+// Computes phi and v of all kernels, if they are stored.
 template <class T>
 Products<T>::Products(const SampleKernels<T>& kernels, const Support& support, bool with_c, bool store, Run& run)
     : kernels_(kernels),

@@ -49,6 +49,7 @@ struct SampleKernels<T>::Prepared {
     std::vector<T> pair_factors;      // s x s
     std::vector<const T*> pair_rows;  // per sample: its pair_factors, or null outside the support
 
+    // Converts the factors to T, and the rows to rows of X.
     Prepared(const SampleKernels& kernels, const Support& support)
         : k(support.k), columns(k + !support.row_factors.empty()), by_class(support.by_class.size()) {
         const auto s = static_cast<std::int64_t>(support.rows.size());
@@ -117,6 +118,7 @@ SampleKernels<T>::SampleKernels(const KernelSource& source, std::vector<std::int
     });
 }
 
+// Sets the width of kernel m by the rule, from the deviations of its features.
 template <class T>
 void SampleKernels<T>::find_width(std::int64_t m, const std::vector<double>& deviations, Run& run) {
     if (begins_[at(m)] == begins_[at(m + 1)]) return;
@@ -250,8 +252,8 @@ void SampleKernels<T>::add_kernels(const std::vector<std::int64_t>& which, const
 
 // ---- products ------------------------------------------------------------------------------------------------------
 
-// Computes the products of kernels of one feature, in the lanes of a unit: each exponential is taken once and added to
-// all sums that contain it.
+// Computes c, totals and v of a block of kernels of one feature each, in the lanes of a unit: each exponential is taken
+// once and added to all sums that contain it.
 template <class T>
 void SampleKernels<T>::products_of_features(const Block& block, const Prepared& support, Scratch& scratch,
                                             Run& run) const {
@@ -313,6 +315,7 @@ void SampleKernels<T>::products_of_features(const Block& block, const Prepared& 
     }
 }
 
+// Computes c, totals and v of kernel m from all of its values.
 template <class T>
 void SampleKernels<T>::products_of_kernel(std::int64_t m, const Prepared& support, Scratch& scratch, Run& run, T* c,
                                           T* totals, double* v) const {
@@ -350,6 +353,7 @@ void SampleKernels<T>::products_of_kernel(std::int64_t m, const Prepared& suppor
     *v = sum_v;
 }
 
+// Computes c, totals and v of a block of kernels; zeros for constant ones.
 template <class T>
 void SampleKernels<T>::products_of_block(const Block& block, const Prepared& support, Scratch& scratch,
                                          Run& run) const {

@@ -14,6 +14,8 @@
 
 namespace fastfs::core {
 
+// Copies the rows of the targets from a dense X; genotypes are read in place, and nothing is copied if all samples are
+// targets.
 Targets::Targets(const Matrix* dense, std::int64_t n_samples, std::vector<std::int64_t> rows, Run& run)
     : rows_(std::move(rows)), all_(size() == n_samples) {
     if (all_ || !dense) return;
@@ -118,6 +120,7 @@ std::int64_t Differences::memory(const Matrix& X, const FeatureScales& scales, b
     return X.n_cols() * 200 + of_gaps + sparse + genotypes;
 }
 
+// Sets genotypes_: the SNPs with gaps and those without, on their bits; counts the gaps of each sample.
 void Differences::add_genotypes(Run& run) {
     for (const bool gaps : {true, false}) {
         std::vector<std::int64_t> snps, places;
@@ -132,6 +135,7 @@ void Differences::add_genotypes(Run& run) {
     }
 }
 
+// Sets the sparse features, and copies the dense columns of a sparse X to a dense table.
 void Differences::split_sparse(const DensitySplit& split, const double* weights, Run& run) {
     dense_columns_.assign(columns_.size(), -1);
     const auto place = [&](std::int64_t c) {
@@ -168,6 +172,7 @@ void Differences::split_sparse(const DensitySplit& split, const double* weights,
     for (std::int64_t k = 0; k < n_dense; ++k) dense_columns_[at(place(split.dense[at(k)]))] = k;
 }
 
+// Appends the dense features to `parts`, one part per kind of difference, with gaps or without.
 void Differences::add_parts(bool of_distances, const double* weights, std::vector<Part>& parts) const {
     for (const bool gaps : {false, true}) {
         for (const auto difference : {Difference::kKnown, Difference::kDiffer, Difference::kRamp}) {
@@ -264,6 +269,7 @@ void Differences::distances(const Differences& others, std::int64_t t0, std::int
     sparse_->pair_sums(*others.sparse_, t0, t1, out, n, run);
 }
 
+// Sets out to the distances of genotypes from their bits, on the terms of distances().
 void Differences::distances_on_bits(const Targets& targets, std::int64_t t0, std::int64_t t1, double* out,
                                     std::int64_t ld, Run& run, Into into) const {
     const std::int64_t n = X_->n_rows();
@@ -282,6 +288,7 @@ void Differences::distances_on_bits(const Targets& targets, std::int64_t t0, std
     if (ignores_gaps()) weigh_by_shared(targets, t0, t1, out, ld, lacking.data(), run);
 }
 
+// Sets missing_, one bit per value, and n_missing_ per sample.
 void Differences::find_gaps(Run& run) {
     const fastfs_matrix& m = X_->description();
     n_words_ = ceil_div(n_features(), 64);
@@ -320,8 +327,8 @@ double Differences::missing_weight(const std::uint64_t* words) const {
     return weight;
 }
 
-// Turns sums over the features that both samples have into their (weighted) mean times the number (or weight) of all
-// features.
+// Replaces sums in out, over the features that both samples have, by their (weighted) mean times the number (or weight)
+// of all features; NaN if there are none.
 void Differences::weigh_by_shared(const Targets& targets, std::int64_t t0, std::int64_t t1, double* out,
                                   std::int64_t ld, const std::uint32_t* lacking, Run& run) const {
     const std::int64_t n = X_->n_rows(), A = n_features();

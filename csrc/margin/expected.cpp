@@ -16,7 +16,7 @@ namespace {
 // The number of features with tables in memory, and the number of targets with sums in memory.
 constexpr std::int64_t kFeaturesAtOnce = 128, kTargetsAtOnce = 32;
 
-// Adds rows of n values to `to`.
+// Adds up rows of n values into `to`.
 void add_rows(const std::vector<const double*>& rows, std::int64_t n, double* __restrict to) {
     std::size_t r = 0;
     for (; r + 4 <= rows.size(); r += 4) {
@@ -104,6 +104,7 @@ ExpectedDifferences::ExpectedDifferences(const Matrix& X, const FeatureScales& s
     }
 }
 
+// Returns the bytes of scratch of the calls below.
 std::int64_t ExpectedDifferences::memory(int n_threads) const {
     const auto n_incomplete = static_cast<std::int64_t>(incomplete_.size());
     const std::int64_t n = X_.n_rows(), n_classes = classes_.n_classes(),
@@ -137,6 +138,8 @@ Numbers ExpectedDifferences::read_features(std::int64_t first, std::int64_t size
     return x;
 }
 
+// Computes the expected difference of feature f between each sample and a missing value of each class; x: its values,
+// NaN if missing.
 ExpectedDifferences::ExpectedOfFeature ExpectedDifferences::expected_of_feature(std::int64_t f, const double* x) const {
     const std::int64_t n = X_.n_rows(), n_classes = classes_.n_classes();
     const std::int64_t levels = levels_ ? levels_[columns_[at(incomplete_[at(f)])]] : 0;

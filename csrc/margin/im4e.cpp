@@ -48,7 +48,8 @@ std::vector<double> first_weights(const ScaledFeatures& varying, std::int64_t n_
     return w;
 }
 
-// A step adds up the margins of the anchors: all samples, or a fresh draw for each step, over which sums are averaged.
+// Fits the weights of IM4E and fills the result. A step adds up the margins of the anchors: all samples, or a fresh
+// draw for each step, over which sums are averaged.
 template <class T>
 void fit_im4e(const Margin& margin, const Classes& classes, const fastfs_im4e_options& options, Run& run,
               Owned<fastfs_im4e_result>& result) {
@@ -72,6 +73,7 @@ void fit_im4e(const Margin& margin, const Classes& classes, const fastfs_im4e_op
     std::optional<Targets> anchors;
     const auto draw = [&] { anchors.emplace(&margin.X(), n, drawn ? random.subset(n, n_anchors) : up_to(n), run); };
     draw();
+    // Fills the block with the weighted distances of anchors i0..i1 - 1.
     auto distances = [&](std::int64_t i0, std::int64_t i1) {
         if (cost.empty() && stored_distances && !options.start) {
             std::transform(stored_distances + i0 * n, stored_distances + i1 * n, blocks.f.data(),

@@ -102,10 +102,11 @@ std::int64_t pair_step_memory(std::int64_t m, std::int64_t A, int n_threads) {
 }
 std::int64_t dense_step_memory(std::int64_t A) { return 8 * 6 * A * A; }
 
-// Replaces the factors of W by a step in the space of pairs. Sigma = E G E', with a column |x_i - x_j| of E and an
-// entry of the diagonal G, its weight, for each of m active pairs. With E'E = V diag(k) V', Q = E V k^(-1/2) has
-// orthonormal columns, and Sigma = Q (k^(1/2) V' G V k^(1/2)) Q': an eigenproblem of m x m. Directions with k below
-// rounding have no part in Sigma beyond rounding.
+// Replaces the factors of W by a step in the space of pairs, and sets `trace`; returns false, and changes nothing, if
+// no eigenvalue of Sigma is negative. Sigma = E G E', with a column |x_i - x_j| of E and an entry of the diagonal G,
+// its weight, for each of m active pairs. With E'E = V diag(k) V', Q = E V k^(-1/2) has orthonormal columns, and Sigma
+// = Q (k^(1/2) V' G V k^(1/2)) Q': an eigenproblem of m x m. Directions with k below rounding have no part in Sigma
+// beyond rounding.
 template <class T>
 bool step_in_pair_space(const PackedSamples<T>& samples, const std::vector<Pair>& pairs, double cut, Weights& weights,
                         double& trace, Run& run) {
@@ -188,8 +189,9 @@ void cut_entries(Buffer<double>& W, std::int64_t n, bool clip, double smallest) 
     for (std::int64_t k = 0; k < n * n; ++k) W[k] /= norm;
 }
 
-// Replaces W by a step in the space of features, from Sigma (A x A, lower triangle, destroyed). `whole` forms W and
-// cuts its entries below `smallest`. room: reused for eigenvectors.
+// Replaces W by a step in the space of features, from Sigma (A x A, lower triangle, destroyed), and sets `trace`;
+// returns false if no eigenvalue of Sigma is negative. `whole` forms W and cuts its entries below `smallest`. room:
+// reused for eigenvectors.
 bool step_in_feature_space(Buffer<double>& Sigma, double cut, bool whole, bool clip, double smallest, Weights& weights,
                            Buffer<double>& room, double& trace, Run& run) {
     const std::int64_t A = weights.n;
@@ -217,7 +219,8 @@ bool step_in_feature_space(Buffer<double>& Sigma, double cut, bool whole, bool c
 // The matrix that bindings call W0.
 const Name kStartMatrix = Name::of_matrix(2, "start_matrix");
 
-// Returns the W of the start, and its columns of X: the columns asked for, without constant ones.
+// Returns the W of the start, scaled to norm 1, and appends to `used` its columns of X: the columns asked for, without
+// constant ones. Throws unless the start is valid.
 Weights first_weights(const Margin& margin, const fastfs_immigrate_options& options, std::vector<std::int64_t>& used,
                       Run& run) {
     const std::int64_t n_requested = options.features ? options.n_features : margin.X().n_cols();
@@ -347,6 +350,8 @@ void set_result(Weights& weights, bool only_factors, double cut, const Margin& m
     run.checkpoint();
 }
 
+// Fits W by the iteration of IMMIGRATE, and returns its factors, scores and history; takes each step in the cheaper
+// space.
 template <class T>
 Immigrate fit_immigrate(const Margin& margin, const Classes& classes, const fastfs_immigrate_options& options,
                         Run& run) {
@@ -376,6 +381,7 @@ Immigrate fit_immigrate(const Margin& margin, const Classes& classes, const fast
     double* f = blocks.f.data();
 
     QuadraticForm<T> form;
+    // Fills the block with the distances of samples i0..i1 - 1 under the current W.
     auto distances = [&](std::int64_t i0, std::int64_t i1) {
         if (weights.diagonal.empty()) {
             quadratic_forms(samples, i0, i1, samples, blocks.stored, form, f, n, run);

@@ -43,6 +43,7 @@ Moments row_moments(const double* distances, std::int64_t n, const Numbers& weig
     return {mean, std::sqrt(squares / count)};
 }
 
+// Sets the groups, and the priors of the classes: given, or their weights.
 NeighborRule::NeighborRule(const fastfs_relief_options& options, const Target& target, const Numbers& weights)
     : options_(options),
       target_(target),
@@ -91,6 +92,7 @@ bool NeighborRule::find(std::int64_t n, const double* distances, std::vector<Nei
 
 // ---- RELIEF: the nearest hit and the nearest miss ------------------------------------------------------------------
 
+// Appends the nearest hit and the nearest miss of sample n; nothing if it has no hit.
 void NeighborRule::find_nearest_hit_and_miss(std::int64_t n, const double* distances,
                                              std::vector<Neighbor>& neighbors) const {
     std::int64_t nearest[2] = {-1, -1};  // hit, miss
@@ -110,6 +112,7 @@ void NeighborRule::find_nearest_hit_and_miss(std::int64_t n, const double* dista
 
 // ---- SURF, MultiSURF, SWRF: all that are nearer, or farther, than most ---------------------------------------------
 
+// Appends all samples nearer than the radius of sample n and, with `far`, the farthest ones in separate groups.
 void NeighborRule::find_within_radius(std::int64_t n, const double* distances, std::vector<Neighbor>& neighbors) {
     const Moments moments = has_radius_of_all_pairs(options_) ? all_ : row_moments(distances, n, weights_);
     const double band = moments.deviation * options_.dead_band, unit = moments.deviation > 0 ? moments.deviation : 1;
@@ -145,8 +148,8 @@ void NeighborRule::sort_nearest_first(std::vector<Kept>& rows, double origin) co
     }
 }
 
-// Leaves at most n_neighbors of a group's candidates, with the lowest keys. Without weights rows come in ascending
-// order, so a later row at the limit isn't kept.
+// Drops all but the n_neighbors lowest keys of a group's candidates; sets found_few_ if there are fewer. Without
+// weights rows come in ascending order, so a later row at the limit isn't kept.
 void NeighborRule::keep_lowest(std::size_t group, double origin) {
     auto& rows = kept_[group];
     const auto k = static_cast<std::ptrdiff_t>(options_.n_neighbors);
@@ -195,6 +198,8 @@ void NeighborRule::keep_lowest_keys(std::int64_t n, const double* keys, const st
     for (std::size_t group = 0; group < kept_.size(); ++group) keep_lowest(group, origin(group));
 }
 
+// Appends the n_neighbors samples of each group nearest to sample n or, for mu-Relief, farthest from the mean distance
+// of their group.
 void NeighborRule::find_of_each_group(std::int64_t n, const double* distances, std::vector<Neighbor>& neighbors) {
     const std::int64_t* groups = target_.groups(n, groups_);
     Numbers means;
@@ -219,6 +224,8 @@ void NeighborRule::find_of_each_group(std::int64_t n, const double* distances, s
     }
 }
 
+// Appends each of the n_neighbors nearest samples twice, with a weight that falls with its rank: in group 0 times the
+// difference of the targets, in group 1 times 1 minus it.
 void NeighborRule::find_by_rank(std::int64_t n, const double* distances, std::vector<Neighbor>& neighbors) {
     keep_lowest_keys(n, distances, nullptr, 1, {});
     auto& rows = kept_[0];
@@ -246,6 +253,8 @@ bool NeighborRule::has_shares() const {
     return options_.method != FASTFS_RELIEF && !by_totals() && (!has_radius(options_) || target_.n_groups() == 2);
 }
 
+// Sets the share of each group in a score of sample n: -1 for hits, and the priors of the misses; far groups have the
+// opposite sign.
 void NeighborRule::shares(std::int64_t n, double* shares) const {
     const std::int64_t n_classes = target_.n_groups(), own_class = target_.own(n);
     // Sums the priors of the other classes, because 1 minus one prior would vanish if its class has nearly all samples.

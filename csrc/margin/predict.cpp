@@ -23,6 +23,7 @@ namespace {
 template <class T>
 class Distances {
   public:
+    // Scales the features that the metric uses in X and in the training samples, and packs them under factors of W.
     Distances(const Margin& margin, const fastfs_margin_metric& metric, const Matrix& X, Run& run) : metric_(metric) {
         std::vector<std::int64_t> used(at(metric.n_features));
         std::iota(used.begin(), used.end(), 0);
@@ -151,6 +152,8 @@ void margin_distances(const Margin& margin, const Classes& classes, const fastfs
     X.is_float32() ? predict(0.0f) : predict(0.0);
 }
 
+// Writes the parts, by feature or by pair of features, of the nearest other class's distance minus that of the wanted
+// class, row by row.
 void margin_explain(const Margin& margin, const Classes& classes, const fastfs_margin_metric& metric, const Matrix& X,
                     const std::int64_t* wanted, Run& run, double* out) {
     const std::int64_t A = metric.n_features;
@@ -162,6 +165,7 @@ void margin_explain(const Margin& margin, const Classes& classes, const fastfs_m
                            "an explanation by pairs of " + std::to_string(A) + " features", kAdvice);
         W = dense_of_factors(A, metric.rank, metric.values, metric.vectors, run);
     }
+    // Explains all rows in the type of X.
     const auto explain = [&](auto zero) {
         Distances<decltype(zero)> distances(margin, metric, X, run);
         distances.pack_parts(run);

@@ -142,6 +142,7 @@ void quadratic_forms(const PackedSamples<T>& left, std::int64_t i0, std::int64_t
         std::fill(d + chunk * kPairs<T>, d + round_up(chunk, kFormRows) * kPairs<T>, T(0));  // meets zeros of U
         std::int64_t rows[3], units[3];
         int filled = 0;
+        // Writes the forms of the pairs that fill the panel so far, and empties it.
         auto compute = [&] {
             if (filled == 0) return;
             run.checkpoint();

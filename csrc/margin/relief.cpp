@@ -297,7 +297,7 @@ class ListedPairs final : public ReliefFit {
         if (target_scores_) target_scores_->finish_targets();
     }
 
-    // Makes the pairs of a rule with factors that depend on all neighbors together.
+    // Appends the pairs of a rule with factors that depend on all neighbors together to the list.
     void weigh_by_totals() {
         Numbers totals(at(rule_.n_groups())), factors(totals.size());
         for (const TargetNeighbor& one : listed_.neighbors) totals[at(one.neighbor.group)] += one.neighbor.weight;
@@ -397,6 +397,7 @@ void ReliefFit::require_memory(std::int64_t block) const {
                         "looking up neighbors", kSmallerFit);
 }
 
+// Finds the neighbors of all targets block by block, sums their differences, and fills the result.
 void ReliefFit::compute(Owned<fastfs_relief_result>& result) {
     const auto [block, hold_all_distances] = choose_blocks();
     require_memory(block);
@@ -425,6 +426,7 @@ void ReliefFit::compute(Owned<fastfs_relief_result>& result) {
     set_result(hold_all_distances, result);
 }
 
+// Writes scores and errors to the result, and issues the warnings.
 void ReliefFit::set_result(bool stored, Owned<fastfs_relief_result>& result) const {
     if (found_few_) {
         Numbers sizes;
@@ -470,6 +472,7 @@ void normalize_closed_form(std::int64_t n, fastfs_relief_result& result) {
     for (std::int64_t c = 0; c < n && squares > 0; ++c) result.scores[c] /= std::sqrt(squares);
 }
 
+// Fits a method of the RELIEF family with the strategy that the rule needs, and fills the result.
 void relief(const Margin& margin, const Target& target, const fastfs_relief_options& options, Run& run,
             Owned<fastfs_relief_result>& result) {
     if (const Classes* classes = target.classes()) margin.warn(*classes, options.method == FASTFS_RELIEF);

@@ -25,6 +25,7 @@ constexpr const char* kOneForm =
 
 }  // namespace
 
+// Keeps the row if it is among the k nearest so far.
 void ReliefStream::NearestRows::offer(const NearRow& one, std::size_t k) {
     if (size() == k) {
         if (!(one < front())) return;
@@ -135,6 +136,8 @@ std::int64_t ReliefStream::memory_of_pass(int pass) const {
     return of_scales + 3 * target_rows_.memory() + n_lists * (plan_->k() * 16 + 24);
 }
 
+// Offers the rows of a block to the nearest rows of each target and class, and stores the rows that are neighbors so
+// far.
 void ReliefStream::find_nearest(const Matrix& X, std::int64_t first_row, Run& run) {
     const std::int64_t n = X.n_rows(), n_targets = plan_->targets.size();
     const std::int64_t n_packed = n + Differences::kOthers,
@@ -239,6 +242,7 @@ void ReliefStream::save_state(ByteWriter& to) const {
     neighbor_rows_.save_state(to);
 }
 
+// Replaces the state of this pass by a saved one, after checking all of it.
 void ReliefStream::load_state(ByteReader& from) {
     ReliefStream other = restarted();
     other.rows_.load_state(from);

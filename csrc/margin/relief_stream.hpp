@@ -25,6 +25,7 @@ namespace fastfs::core {
 // be merged afterwards, because the k nearest rows of a union are among the k nearest of each part.
 class ReliefStream {
   public:
+    // Draws the targets, and takes the labels and options of the fit; no rows are read yet.
     ReliefStream(std::int64_t n_rows, std::int64_t n_cols, const std::int64_t* labels, std::int64_t n_classes,
                  Scaling scaling, const fastfs_relief_options& options);
 
@@ -49,7 +50,8 @@ class ReliefStream {
     void update(const Matrix& X, std::int64_t first_row, Run& run);
     // Adds the rows that `other`, which has equal fingerprints, has read.
     void merge(const ReliefStream& other);
-    // Writes the state of this pass. load restores it in a stream that has equal fingerprints and has read no rows.
+    // Writes the state of this pass. load_state restores it in a stream that has equal fingerprints and has read no
+    // rows.
     void save_state(ByteWriter& to) const;
     void load_state(ByteReader& from);
     // Ends the first pass: fixes the scales and prepares the targets.

@@ -32,6 +32,7 @@ double smallest_of(const double* x, std::int64_t n) {
 
 }  // namespace
 
+// Replaces n distances f by their softmax exp(-f / sigma) / sum, and returns its sums. z: scratch of n values.
 Softmax softmax(double* f, std::int64_t n, double sigma, double* z) {
     if (n == 0) return {};
     const double least = smallest_of(f, n);

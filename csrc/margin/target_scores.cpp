@@ -7,6 +7,7 @@
 
 namespace fastfs::core {
 
+// Sorts the neighbors of targets first..last - 1 into one bin per target and group.
 GroupedNeighbors TargetScores::group_neighbors(const std::vector<TargetNeighbor>& neighbors, std::int64_t first,
                                                std::int64_t last) const {
     const std::int64_t n_groups = input_.rule.n_groups(), n_bins = (last - first) * n_groups;
@@ -108,6 +109,8 @@ class RatiosOverTargets final : public TargetScores {
                                 !input_.is_draw(), n_sums(), add_target, sums_.data(), input_.run);
     }
 
+    // Returns the mean difference of group 0 less the mean difference of group 1 and, for a draw of targets, its
+    // standard error.
     ScoreWithError score(std::int64_t feature) const override {
         const std::int64_t n_features = input_.differences.n_features();
         const auto total = [&](std::int64_t row) { return sums_[at(row * n_features + feature)]; };

@@ -52,6 +52,7 @@ bool keep_choice(Owned<fastfs_projse_result>& result, std::int64_t j, double sco
     return t == 0 && rival >= first * (1 - kTie);
 }
 
+// Warns of fewer selected features than asked for, and of a first choice that is a tie.
 void warn_of_choice(const fastfs_projse_options& o, const fastfs_projse_result& result, bool has_target, bool is_tie) {
     if (result.n_selected < o.n_select) {
         const Message reason = o.beyond == FASTFS_PROJSE_RESIDUAL
@@ -90,7 +91,8 @@ class Projection {
         for (std::int64_t b = 0; b < n_blocks_; ++b) find_top(b);
     }
 
-    // Chooses until no score is left, or only scores below `eps` of the first. Tells whether the first choice is a tie.
+    // Writes the chosen columns to the result until no score is left, or only scores below `eps` of the first. Tells
+    // whether the first choice is a tie.
     bool choose_columns(double eps, Owned<fastfs_projse_result>& result) {
         const double total = sum_of(c_);
         bool is_tie = false;
@@ -185,7 +187,8 @@ class Projection {
         }
     }
 
-    // Brings a block up to date. choosing: values that have lost digits are computed again.
+    // Brings the scores and bounds of the listed blocks up to the last direction. choosing: scores that have lost
+    // digits are computed again.
     void update_blocks(const std::vector<std::int64_t>& which, bool choosing) {
         parallel_for(run_, static_cast<std::int64_t>(which.size()), [&](std::int64_t index, int slot) {
             const std::int64_t b = which[at(index)], j0 = b * kBlock, w = std::min(kBlock, n_ - j0);
@@ -213,8 +216,8 @@ class Projection {
         });
     }
 
-    // Brings blocks up to date, the largest bounds first, until no other block can hold the best column, columns equal
-    // to it, or its best rival.
+    // Finds the best column and its rival: brings blocks up to date, the largest bounds first, until no other block can
+    // hold the best column, columns equal to it, or its best rival.
     Choice next_column() {
         std::vector<std::int64_t> stale;
         for (std::size_t batch = 8;; batch *= 2) {

@@ -104,8 +104,8 @@ bool ProjseSums::dense_task(const Task& task, const ProjseRows& rows, std::int64
     return true;
 }
 
-// Forms the inner products of the columns x0..x0 + w - 1 with one-hot targets, which are never made: the products are
-// sums over the rows of each class.
+// Sets the sums of the columns x0..x0 + w - 1 over rows r0..r1 - 1, and their inner products with one-hot targets. The
+// one-hot columns are never made: the products are sums over the rows of each class.
 void ProjseSums::label_task(std::int64_t x0, std::int64_t w, const ProjseRows& rows, std::int64_t r0, std::int64_t r1,
                             Scratch& scratch) {
     const std::int64_t n_classes = side_[kY].n, n = r1 - r0;
@@ -164,6 +164,8 @@ void ProjseSums::label_task(std::int64_t x0, std::int64_t w, const ProjseRows& r
     }
 }
 
+// Returns the sums over the rows of one dense update, in parts that are merged in their order; this object stays as it
+// is.
 ProjseSums ProjseSums::of_dense(const ProjseRows& rows, Run& run) const {
     const std::int64_t m = rows.X.n_rows(), n_y = side_[kY].n, n_x = side_[kX].n;
     const bool single = rows.X.is_float32() && (!rows.Y || rows.Y->is_float32());

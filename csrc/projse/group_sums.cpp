@@ -43,7 +43,8 @@ struct ProjseSums::GroupUpdate {
         std::fill_n(moments.data(), moments.size(), 0.0);
     }
 
-    // Adds the moments of rows r0..r1 - 1 to the totals. shift: n_groups x n_x, or null for 0.
+    // Adds the moments of rows r0..r1 - 1 to the totals of their groups; throws if a column isn't finite. shift:
+    // n_groups x n_x, or null for 0.
     void finish_part(std::int64_t r0, std::int64_t r1, const double* shift) {
         std::vector<std::int64_t> counts(total.size(), 0);
         for (std::int64_t r = r0; r < r1; ++r) ++counts[at(groups[r])];
@@ -69,6 +70,7 @@ struct ProjseSums::GroupUpdate {
         });
     }
 
+    // Adds all rows of a CSR matrix to the totals, part by part.
     template <class V, class P, class I>
     void add_csr(const V* values, const P* indptr, const I* indices) {
         const std::int64_t n_rows = X.n_rows(), width = ceil_div(n_x, std::min<std::int64_t>(run.n_threads(), n_x));
@@ -98,6 +100,7 @@ struct ProjseSums::GroupUpdate {
         }
     }
 
+    // Adds the entries of column j to the moments of their groups.
     template <class V>
     void add_sorted_column(const SortedByColumn<V>& sorted, std::int64_t j, SparseLine<V>& line) {
         const auto begin = sorted.begins[j], end = sorted.begins[j + 1];
@@ -112,6 +115,7 @@ struct ProjseSums::GroupUpdate {
                    });
     }
 
+    // Adds all rows of a dense matrix to the totals, part by part, each group shifted by its first row in the part.
     void add_dense() {
         Buffer<double> shift(n_groups * n_x);  // the first row of each group in the part
         for (std::int64_t r0 = 0; r0 < X.n_rows(); r0 += kPartRows) {

@@ -39,6 +39,8 @@ struct Packed {
     std::vector<double> sums, squares;  // up to a multiple of kPanel, as is the shift
     std::int64_t n = 0, w = 0, panel_stride = 0;
 
+    // Makes room for `capacity` rows of columns first..first + width - 1, takes row r0 as their shift, and sets their
+    // sums to 0.
     void start_columns(const fastfs_matrix& m, std::int64_t r0, std::int64_t first, std::int64_t width,
                        std::int64_t capacity) {
         w = width;
@@ -54,6 +56,7 @@ struct Packed {
         });
     }
 
+    // Packs rows r0..r1 - 1, less the shift, and adds them to the sums and squares.
     void fill_rows(const fastfs_matrix& m, std::int64_t r0, std::int64_t r1, std::int64_t first) {
         n = r1 - r0;
         visit_values(m, [&]<class S>(const Values<S>& x) {
@@ -82,6 +85,7 @@ struct Packed {
   private:
     static constexpr std::int64_t kRowsAtOnce = 64;  // that stay in the cache from one panel to the next
 
+    // Packs a block into the panel of column j from row r on, and adds it to the sums and squares.
     template <class S>
     void fill_panel(const Block<S>& block, std::int64_t r, std::int64_t rows, std::int64_t j, std::int64_t cols) {
         const auto [x, rs, cs] = block;
@@ -126,7 +130,7 @@ void cross(const Packed<T>& p, bool add, T* C, std::int64_t ld) {
     }
 }
 
-// Adds the products of a chunk to C; single precision goes through a tile.
+// Sets C (first), or adds to it, the products of a chunk of rows; single precision goes through a tile.
 template <class T, class... Sides>
 void accumulate(bool first, std::int64_t n_rows, std::int64_t n_cols, double* C, std::int64_t ld, Buffer<float>& tile,
                 const Sides&... sides) {

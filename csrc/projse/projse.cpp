@@ -56,7 +56,7 @@ CandidateKernel kernel_between(const Variables& x, const VariableKernel& kernel,
     return between;
 }
 
-// Computes columns of K = K_XX on demand.
+// Chooses among the columns with all columns as targets, and fills the result. Computes columns of K = K_XX on demand.
 void select_without_targets(const ProjseColumns& columns, std::int64_t n_rows, const InnerProducts& inner,
                             const fastfs_projse_options& o, Run& run, Owned<fastfs_projse_result>& result) {
     require(o.beyond == FASTFS_PROJSE_STOP, "beyond needs a target, but there is none: leave it out");
@@ -156,6 +156,7 @@ void projse_select(const ProjseSums& sums, const fastfs_projse_options& options,
     };
     const InnerProducts& inner = inner_products ? inner_products : of_sums;
     const double* yx = sums.yx();
+    // Writes the kernel of all targets with candidates j0..j0 + w - 1 (column-major) to out.
     auto tile = [&](std::int64_t j0, std::int64_t w, double* out) {
         if (!o.from_y) {
             std::copy(yx + j0 * n_t, yx + (j0 + w) * n_t, out);
@@ -173,7 +174,7 @@ void projse_select(const ProjseSums& sums, const fastfs_projse_options& options,
 
 namespace {
 
-// Chooses with the linear kernel of a few samples, from columns of X instead of columns of K.
+// Chooses with the linear kernel of a few samples, from columns of X instead of columns of K, and fills the result.
 void select_linear(CenteredColumns& source, std::int64_t m, const fastfs_projse_options& o, Run& run,
                    Owned<fastfs_projse_result>& result) {
     const ProjseColumns& columns = source.columns();
@@ -285,9 +286,12 @@ void projse(const ProjseRows& rows, std::int64_t n_classes, const fastfs_projse_
     });
 }
 
+// Chooses from kernels of the caller, and fills the result; K_XX holds the diagonal of the kernel between candidates.
 void projse_kernels(std::int64_t n_y, std::int64_t n_x, const double* K_YY, const double* K_YX, const double* K_XX,
                     const fastfs_projse_options& o, Run& run, Owned<fastfs_projse_result>& result) {
     run.require_memory(8 * (3 * n_y * n_y + n_y * n_x), "ProjSe of given kernels");
+    // Returns the factors that normalise the kernel, 0 for a zero diagonal; throws unless the diagonal is finite and
+    // not negative.
     auto scales = [&](std::int64_t n, const char* name, auto&& diagonal) {
         std::vector<double> scale(at(n));
         bool any = false;

@@ -115,7 +115,7 @@ struct ProjseSums::SparseUpdate {
         }
     }
 
-    // Adds rows r0..r1 - 1, with the entries of column j from begins[j] to ends[j].
+    // Adds rows r0..r1 - 1 to the total, with the entries of column j from begins[j] to ends[j].
     template <class V, class B, class I>
     void add_columns(std::int64_t r0, std::int64_t r1, const V* values, const B* begins, const B* ends,
                      const I* indices) {
@@ -134,8 +134,9 @@ struct ProjseSums::SparseUpdate {
         finish_part(part);
     }
 
-    // Adds rows r0..r1 - 1 with labels, without sorting their entries by column: each column is summed in the order of
-    // the rows, as after sorting. A task has a range of columns, so the bits don't depend on the number of tasks.
+    // Adds rows r0..r1 - 1 with labels to the total, without sorting their entries by column: each column is summed in
+    // the order of the rows, as after sorting. A task has a range of columns, so the bits don't depend on the number of
+    // tasks.
     template <class V, class P, class I>
     void add_labelled_rows(std::int64_t r0, std::int64_t r1, const V* values, const P* indptr, const I* indices) {
         Part part = start_part(r0, r1);
@@ -176,6 +177,7 @@ struct ProjseSums::SparseUpdate {
         return std::max({std::int64_t{256}, kPackBytes / 8 / ld, least});
     }
 
+    // Adds all rows of a CSR matrix to the total, part by part.
     template <class V, class P, class I>
     void add_csr(const V* values, const P* indptr, const I* indices) {
         const std::int64_t n_rows = rows.X.n_rows(), step = rows_per_part();
@@ -192,6 +194,8 @@ struct ProjseSums::SparseUpdate {
         }
     }
 
+    // Adds all rows of a CSC matrix to the total: part by part if its rows ascend in each column, otherwise in one
+    // part.
     template <class V, class P, class I>
     void add_csc(const V* values, const P* indptr, const I* indices) {
         const std::int64_t n_rows = rows.X.n_rows(), step = rows_per_part();
@@ -213,6 +217,7 @@ struct ProjseSums::SparseUpdate {
     }
 };
 
+// Returns the sums over the rows of one sparse update; this object stays as it is.
 ProjseSums ProjseSums::of_sparse(const ProjseRows& rows, Run& run) const {
     require(!has_xx_,
             "X must be dense for two views and for sums without Y, which take products of all columns; got a sparse X");

@@ -41,7 +41,7 @@ double* ProjseSums::block(int p, std::int64_t p0, int q, std::int64_t q0, std::i
     return C.data() + q0 * ld + p0;
 }
 
-// Sets the inner products of the one-hot columns of rows r0..r1 - 1, which follow from counts.
+// Sets the means and inner products of the one-hot columns of rows r0..r1 - 1, which follow from counts.
 void ProjseSums::count_labels(const std::int64_t* labels, std::int64_t r0, std::int64_t r1) {
     ProjseColumns& y = side_[kY];
     std::vector<double> counts(at(y.n), 0.0);
@@ -101,6 +101,7 @@ void ProjseSums::merge(ProjseSums&& other, Run& run) {
             delta[side][j] = d;
         }
     }
+    // Adds `from`, and the part of the difference of the means, to the products of columns of sides p and q in `to`.
     auto add = [&](int p, int q, double* to, const double* from) {
         const std::int64_t n_p = side_[p].n, n_q = side_[q].n;
         auto column = [&](std::int64_t j) {

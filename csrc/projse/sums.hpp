@@ -27,17 +27,20 @@ class ProjseSums {
     ProjseSums(std::int64_t n_y, std::int64_t n_x, bool with_xx);
     static std::int64_t memory(std::int64_t n_y, std::int64_t n_x, bool with_xx);
 
+    // Adds rows; an error or a cancel leaves the sums unchanged.
     void update(const ProjseRows& rows, Run& run);
     // Adds each row to the sums of its group, which have a single label. No sums change if it fails.
     static void update_groups(const std::vector<ProjseSums*>& sums, const Matrix& X, const std::int64_t* groups,
                               Run& run);
+    // Adds the sums of other rows, and empties `other`.
     void merge(ProjseSums&& other, Run& run);
     ProjseSums copy() const;
     // Returns sums of a single label as sums over rows of one class among n_y.
     ProjseSums as_class(std::int64_t n_y, std::int64_t label) const;
 
-    // Writes the sums. load replaces the sums by saved sums of equal columns.
+    // Writes the sums.
     void save_state(ByteWriter& to) const;
+    // Replaces the sums by saved sums of equal columns.
     void load_state(ByteReader& from);
 
     std::int64_t n_rows() const { return n_rows_; }

@@ -24,6 +24,8 @@ double power(double x, int p) {
 
 }  // namespace
 
+// Computes the squared norms of the columns, centred or not; throws if one is out of range. Constant columns have scale
+// 0.
 Variables::Variables(const ProjseColumns& c, const Name& matrix, std::int64_t n_rows, bool center)
     : columns(&c), norms(at(c.n)) {
     for (std::size_t j = 0; j < norms.size(); ++j) {

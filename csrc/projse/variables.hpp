@@ -42,7 +42,7 @@ struct VariableKernel {
     // Scales so that kernels have a unit diagonal.
     void normalize_variables(Variables& v) const;
 
-    // Computes the squared distances of row variable i from w columns, from centred inner products.
+    // Replaces the centred inner products of row variables of t with w columns of s in `tile` by squared distances.
     void to_squared_distances(double* tile, std::int64_t n_t, std::int64_t w, const Variables& t, const Variables& s,
                               std::int64_t s0) const;
 
@@ -57,7 +57,8 @@ struct VariableKernel {
                      std::int64_t s0, bool same) const;
 };
 
-// Returns the mean distance over all pairs, including a target with itself, as in the authors' scripts.
+// Returns sigma by its rule: given, from the number of rows, or the mean distance over all pairs, including a target
+// with itself, as in the authors' scripts. Returns 0 for a kernel without sigma.
 double choose_sigma(const fastfs_projse_options& o, std::int64_t n_rows, const std::function<double()>& mean_distance);
 
 }  // namespace fastfs::core

@@ -27,6 +27,7 @@ class CenteredColumns {
   public:
     static constexpr std::int64_t kWidth = 64;
 
+    // Finds the means and norms of all columns; throws if a column isn't finite.
     CenteredColumns(const Matrix& X, const Name& matrix, Run& run) : X_(X), m_(X.n_rows()), n_(X.n_cols()) {
         columns_ = ProjseColumns(n_);
         if (keeps(m_, n_)) kept_ = Buffer<double>(m_ * n_);
@@ -89,6 +90,7 @@ class CenteredColumns {
   private:
     static constexpr std::int64_t kKept = 64 << 20;
 
+    // Writes columns j0..j0 + w - 1 minus their means to the tile, and sets the means.
     void center(std::int64_t j0, std::int64_t w, double* tile) {
         visit_values(X_.description(), [&]<class T>(const Values<T>& x) {
             Buffer<T> room;
@@ -121,6 +123,7 @@ class CenteredColumns {
 template <class V>
 class SparseColumns {
   public:
+    // Copies the entries column by column, and finds means and norms.
     SparseColumns(const Matrix& X, Run& run) : m_(X.n_rows()), n_(X.n_cols()) {
         columns_ = ProjseColumns(n_);
         begins_.assign(at(n_ + 1), 0);
@@ -143,6 +146,7 @@ class SparseColumns {
 
     const ProjseColumns& columns() const { return columns_; }
 
+    // Computes the centred inner products of column k with all columns.
     void inner(std::int64_t k, double* out, Run& run) const {
         std::vector<double> x(at(m_), 0.0);
         for (std::int64_t e = begins_[at(k)]; e < begins_[at(k + 1)]; ++e) {
@@ -171,6 +175,7 @@ class SparseColumns {
     static std::int64_t memory(const Matrix& X) { return 40 * X.n_stored() + 64 * X.n_cols(); }
 
   private:
+    // Appends the entries of all columns, and sets their sums.
     template <class P, class I>
     void take_columns(const V* values, const P* begins, const I* rows, Run& run) {
         SparseLine<V> column;
