@@ -32,6 +32,7 @@ py::array output(const py::object& out, const py::dtype& dtype, std::int64_t row
     return array;
 }
 
+// Returns the kernel of all pairs of features, in `out` unless it is None.
 py::array affinity(const py::object& X_, const py::object& kernel, double sigma, const py::object& out_,
                    const py::object& run_) {
     const Matrix X(X_);
@@ -47,6 +48,7 @@ py::array affinity(const py::object& X_, const py::object& kernel, double sigma,
     return out;
 }
 
+// Returns K V in a new array.
 template <class T>
 py::array affinity_product(const Matrix& X, const fastfs::affinity_options& options,
                            const py::array_t<T, py::array::c_style>& V, Call& call) {
@@ -62,6 +64,7 @@ py::array affinity_product(const Matrix& X, const fastfs::affinity_options& opti
     return out;
 }
 
+// Returns K V in a new array, for an X of either dtype.
 py::array affinity_product_any(const py::object& X_, const py::array& V, const py::object& kernel, double sigma,
                                const py::object& run_) {
     const Matrix X(X_);

@@ -24,6 +24,7 @@ std::optional<fastfs::matrix> dense_view(const py::array& a) {
                           a.strides(1) / size);
 }
 
+// Views a sparse matrix of T with indices of type Index; throws if its arrays don't fit each other.
 template <class T, class Index>
 fastfs::matrix sparse_view(const py::object& X, const Matrix& m, bool csr) {
     const auto values = py::array(m.values), indices = py::array(m.indices), indptr = py::array(m.indptr);
@@ -72,6 +73,7 @@ fastfs::matrix genotypes_view(const py::object& X, Matrix& m) {
                                      are_all(columns, n_cols) ? nullptr : columns);
 }
 
+// Views X of any kind, and stores in m the arrays that the view needs alive; throws TypeError for other objects.
 fastfs::matrix view_of(const py::object& X, Matrix& m) {
     if (py::isinstance<py::array>(X)) {
         const auto a = py::array(X);

@@ -8,6 +8,7 @@
 namespace fastfs::bindings {
 namespace {
 
+// Returns the result as a dict with views of its arrays.
 py::dict differential_correlation(const py::object& X_, const py::object& labels_, const py::dict& given,
                                   const py::object& run_) {
     const Matrix X(X_);

@@ -13,6 +13,7 @@ namespace {
 
 using Labels = py::array_t<std::int64_t, py::array::c_style>;
 
+// Returns the nearest features of each feature, and their distances.
 py::tuple nearest_features(const py::object& X_, std::int64_t n_neighbors, const py::object& run_) {
     const Matrix X(X_);
     const std::int64_t d = X.view.n_cols();
@@ -65,6 +66,7 @@ struct DiscStream : Stream {
 // A condition in the form that fastfs._functions.disc passes. The dict has the entries that the call needs, among X, W
 // and a group of a stream.
 struct Set {
+    // Views the arrays of the dict, which must stay alive; unknown keys are ignored.
     explicit Set(const py::dict& given) {
         if (given.contains("X")) {
             Matrix& X = samples.emplace(given["X"]);
@@ -92,6 +94,7 @@ struct Set {
     fastfs_disc_set core = FASTFS_DISC_SET_INIT;
 };
 
+// Returns the result of a set as a dict with views of its arrays.
 py::dict to_dict(const Views<fastfs::disc_result>& view, std::int64_t set) {
     const fastfs::disc_result& r = (*view)[set];
     const py::ssize_t p = r.n_features, m = r.n_vectors, d = r.n_components;
@@ -139,6 +142,7 @@ struct Sets {
     std::vector<fastfs::disc_set> views;
 };
 
+// Returns one dict per set; with_graphs adds the sparse graphs.
 py::list disc(const py::list& given, const py::dict& options_, const py::object& run_, bool with_graphs) {
     const Sets sets(given);
     const auto options = to_disc_options(options_);

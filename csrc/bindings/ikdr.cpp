@@ -17,6 +17,7 @@ py::ssize_t extent(const py::object& array, py::ssize_t axis) {
 // Kernels in the form that fastfs._functions.ikdr passes: of X (with groups, scaling and width), or matrices (n_kernels
 // x n x n).
 struct Kernels {
+    // Views X and reads the other entries as fields of fastfs_ikdr_kernels; the arrays must stay alive.
     explicit Kernels(const py::dict& given) {
         py::dict options;
         for (const auto& [key, value] : given) {
@@ -44,6 +45,7 @@ fastfs::ikdr_options to_ikdr_options(const py::dict& given, py::ssize_t n, py::s
                         {{"n_samples", n}, {"n_components", k}, {"n_kernels", m}});
 }
 
+// Returns the result of a lambda as a dict with views of its arrays.
 py::dict to_dict(const Views<fastfs::ikdr_result>& view, std::int64_t step) {
     const fastfs::ikdr_result& r = (*view)[step];
     const py::ssize_t n = r.n_samples, d = r.n_features, m = r.n_kernels, k = r.n_components;
@@ -67,6 +69,7 @@ py::dict to_dict(const Views<fastfs::ikdr_result>& view, std::int64_t step) {
     return result;
 }
 
+// Returns one dict per lambda.
 py::list ikdr_fit(const py::dict& kernels_, const py::object& labels_, std::int64_t n_classes, const py::dict& options_,
                   const py::object& run_) {
     const Kernels kernels(kernels_);
@@ -122,7 +125,7 @@ py::array_t<double> ikdr_prices(const py::dict& kernels_, const py::object& labe
     return prices;
 }
 
-// The model is a dict with the arrays of fastfs_ikdr_model.
+// Returns the embedding of the rows of X. The model is a dict with the arrays of fastfs_ikdr_model.
 py::array_t<double> ikdr_embed(const py::dict& model_, const py::object& X_, const py::object& run_) {
     const Matrix X(X_);
     const py::ssize_t m = extent(model_["weights"], 0), c = extent(model_["features"], 0),

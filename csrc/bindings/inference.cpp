@@ -26,6 +26,7 @@ struct Column {
 struct Design {
     fastfs::design design;
 
+    // Makes a design; None stands for an array or names that aren't given.
     static Design make(py::ssize_t n_samples, const py::object& labels_, const py::object& label_names,
                        const py::object& numbers, const py::object& blocks_, const py::object& block_names,
                        const py::object& groups_, const py::object& group_names, const py::object& covariates,
@@ -53,6 +54,7 @@ struct Design {
         return call([&](const fastfs::run& run) { return Design{fastfs::design(options, run)}; });
     }
 
+    // Returns the facts of the design as a dict.
     py::dict facts() const {
         const auto f = design.facts();
         const auto n = static_cast<py::ssize_t>(f.n_samples);
@@ -75,7 +77,7 @@ struct Design {
         return found;
     }
 
-    // is_numbers: of a design of numbers
+    // Returns labelings first..first + count - 1 as rows, numbers if is_numbers, of a design of numbers.
     py::object labelings(std::int64_t first, py::ssize_t count, bool is_numbers, const py::object& run_) const {
         const auto n = static_cast<py::ssize_t>(design.facts().n_samples);
         Call call(run_);
@@ -126,6 +128,7 @@ struct Null {
         return null.add(row, &statistic);
     }
 
+    // Returns z, p-values and moments as a dict, and keeps the warnings of the call.
     py::dict result() const {
         fastfs::null_result r;
         Call::forget_warnings();
@@ -156,8 +159,8 @@ struct Null {
     }
 };
 
-// selected: None, or the columns of each selection, one after the other, and `begins` of each; scores: None, or a list
-// of arrays.
+// Returns the stability index and its bounds as a dict. selected: None, or the columns of all selections in one array,
+// with `begins` of each; scores: None, or a list of arrays.
 py::dict stability(py::ssize_t n_selections, py::ssize_t n_features, const py::object& selected,
                    const py::object& begins, const py::object& scores, bool halves, double threshold) {
     auto options = fastfs::default_stability_options();

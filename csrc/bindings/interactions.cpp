@@ -9,7 +9,8 @@
 namespace fastfs::bindings {
 namespace {
 
-// other: None, or the table that is paired with X. target: classes if the options have n_classes, else numbers.
+// Returns the result as a dict with views of its arrays. other: None, or the table that is paired with X. target:
+// classes if the options have n_classes, else numbers.
 py::dict interaction_scan(const py::object& X_, const py::object& other_, const py::object& target,
                           const py::dict& given, const py::object& run_) {
     const Matrix X(X_);

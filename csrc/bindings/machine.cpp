@@ -10,6 +10,7 @@ void bind_blas(py::module_& m);
 
 namespace {
 
+// Returns version, instruction set, threads and memory budget as a dict.
 py::dict info() {
     const char* isa = fastfs_isa();
     if (isa == nullptr) throw std::invalid_argument(fastfs_last_error());

@@ -58,6 +58,7 @@ struct Fitted {
     }
 
   private:
+    // Returns a result with arrays of zeros of the sizes in the plan, which it adds to `arrays`.
     static fastfs_manifest_result room_for(std::int64_t d, std::int64_t n_classes, const fastfs::manifest_plan& plan,
                                            std::int64_t m, bool is_share, bool with_agreement, py::dict& arrays) {
         const std::int64_t p = plan.n_problems, k = plan.n_kernels;
@@ -90,6 +91,7 @@ struct Fitted {
 // The label-free stage; keeps the chunks' arrays alive.
 class Manifest {
   public:
+    // Views the chunks, which this object keeps alive, and reads them.
     Manifest(const py::sequence& chunks, bool keep_distances, const py::object& run_) {
         for (const auto& chunk : chunks) {
             chunks_.push_back(std::make_unique<Matrix>(py::reinterpret_borrow<py::object>(chunk)));

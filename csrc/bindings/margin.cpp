@@ -14,6 +14,7 @@ py::ssize_t length(const py::object& given) { return static_cast<py::ssize_t>(py
 
 // The result of IM4E or IMMIGRATE for all columns of X: w, or the factors of W. Keeps its arrays alive.
 struct Metric {
+    // Views the weights, or else the values and vectors, which this object keeps alive.
     Metric(double sigma, py::object weights_, py::object values_, py::object vectors_)
         : weights(std::move(weights_)), values(std::move(values_)), vectors(std::move(vectors_)) {
         view.sigma = sigma;
@@ -38,6 +39,7 @@ fastfs_relief_options read_relief_options(const py::dict& given, py::ssize_t n, 
                         {{"n_rows", n}, {"n_classes", static_cast<py::ssize_t>(n_classes)}});
 }
 
+// Returns the result as a dict with views of its arrays.
 py::dict to_dict(fastfs::fitted<fastfs::relief_result>&& fitted, py::ssize_t n_cols) {
     const Views view(std::move(fitted));
     const fastfs::relief_result& r = **view;
@@ -51,6 +53,7 @@ py::dict to_dict(fastfs::fitted<fastfs::relief_result>&& fitted, py::ssize_t n_c
 }
 
 struct ReliefStream : Stream {
+    // Makes a stream, and keeps the arguments for pickling.
     static ReliefStream make(const Labels& labels, std::int64_t n_classes, std::int64_t n_cols,
                              const std::string& scaling, const py::dict& given, const py::object& run_) {
         const auto options = read_relief_options(given, labels.size(), n_classes);
@@ -63,6 +66,7 @@ struct ReliefStream : Stream {
              })}};
     }
 
+    // Makes a stream from a pickled one, in its state.
     static ReliefStream unpickled(const py::tuple& state) {
         const py::tuple args = state[0];
         const auto run = py::module_::import("fastfs._machine.run").attr("Run")();
@@ -111,6 +115,7 @@ class Margin {
                        X_.view.n_cols());
     }
 
+    // Fits IM4E, and returns the result as a dict with views of its arrays.
     py::dict im4e(const py::object& labels, std::int64_t n_classes, const py::dict& given,
                   const py::object& run_) const {
         const auto* y = labels_of(labels);
@@ -126,6 +131,7 @@ class Margin {
         return result;
     }
 
+    // Fits IMMIGRATE, and returns the result as a dict with views of its arrays.
     py::dict immigrate(const py::object& labels, std::int64_t n_classes, const py::dict& given,
                        const py::object& run_) const {
         const auto* y = labels_of(labels);
@@ -146,6 +152,7 @@ class Margin {
         return result;
     }
 
+    // Returns the distances of new samples to each class, rows x n_classes.
     py::array_t<double> distances(const py::object& labels, std::int64_t n_classes, const Metric& metric,
                                   const py::object& samples, const py::object& run_) const {
         const auto* y = labels_of(labels);
@@ -158,6 +165,7 @@ class Margin {
         return out;
     }
 
+    // Returns the parts of features, or of pairs of features, in the distances of new samples, row by row.
     py::array_t<double> explain(const py::object& labels, std::int64_t n_classes, const Metric& metric,
                                 const py::object& samples, const py::object& wanted, const py::object& run_) const {
         const auto* y = labels_of(labels);
@@ -200,6 +208,7 @@ class Margin {
     std::unique_ptr<fastfs::margin> margin_;
 };
 
+// Returns the pairs of features with the largest |w| and their weights, at most n_pairs.
 py::tuple immigrate_pairs(const Doubles& values, const Doubles& vectors, bool without_leading, std::int64_t n_pairs,
                           const py::object& run_) {
     if (values.ndim() != 1 || vectors.ndim() != 2 || vectors.shape(0) != values.shape(0)) {

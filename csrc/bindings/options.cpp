@@ -9,6 +9,7 @@
 namespace fastfs::bindings {
 namespace {
 
+// Writes a Python number, or a word of the field, to a field of type Number; throws TypeError that names the field.
 template <class Number>
 void put_number(const fastfs_field& field, void* to, const py::handle& value) {
     try {

@@ -13,6 +13,7 @@ namespace {
 
 using Doubles = py::array_t<double, py::array::c_style>;
 
+// Returns the result of a choice among n_candidates as a dict with views of its arrays.
 py::dict to_dict(fastfs::fitted<fastfs::projse_result>&& fitted, std::int64_t n_candidates) {
     const Views view(std::move(fitted));
     const fastfs::projse_result& r = **view;
@@ -67,6 +68,7 @@ py::dict projse_kernels(const Doubles& K_YY, const Doubles& K_YX, const Doubles&
         call([&](const fastfs::run& run) { return fastfs::projse_kernels(n_y, n_x, yy, yx, xx, options, run); }), n_x);
 }
 
+// Returns the scores before any choice under each labeling, n_labelings x n_cols.
 py::array_t<double> label_scores(const py::object& X_, const py::array_t<std::int64_t, py::array::c_style>& labels,
                                  std::int64_t n_classes, const py::dict& options_, const py::object& run_) {
     const Matrix X(X_);
@@ -103,7 +105,8 @@ struct ProjseStream : Stream {
         return made;
     }
 
-    // classes: of each group of rows, or -1; None if there are no groups.
+    // Chooses from the sums of the stream, and returns the result as a dict. classes: of each group of rows, or -1;
+    // None if there are no groups.
     py::dict finish(const py::dict& options_, const py::object& run_, const py::object& classes_) const {
         const auto options = to_projse_options(options_);
         const fastfs::stream_state state = stream.state();

@@ -7,6 +7,7 @@
 
 namespace fastfs::bindings {
 
+// Reports progress to Python and takes its signals; returns 1, and keeps the Python error, if the call must stop.
 int Call::poll(void* self, const char* step, double fraction) noexcept {
     auto& call = *static_cast<Call*>(self);
 #if PY_VERSION_HEX >= 0x030D0000
@@ -31,6 +32,7 @@ namespace {
 
 thread_local std::vector<fastfs::warning> warnings;  // of the last Call
 
+// Returns the word for a kind of place in messages.
 const char* name_of(std::int32_t kind) {
     switch (kind) {
         case FASTFS_PLACE_MATRIX:

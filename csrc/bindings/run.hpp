@@ -31,6 +31,7 @@ class Call {
     Call(const Call&) = delete;  // run_ points to it
     Call& operator=(const Call&) = delete;
 
+    // Calls f(run) without the GIL and keeps its warnings; a Python error that stopped it is thrown again.
     template <class F>
     auto operator()(F&& f) {
         try {

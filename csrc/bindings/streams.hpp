@@ -26,7 +26,7 @@ struct Stream {
         call([&](const fastfs::run& run) { stream.update(X.view, first_row, run); });
     }
 
-    // Y and labels: None, or what belongs to the rows of X.
+    // Adds a block of rows to the stream. Y and labels: None, or one per row of X.
     void update_rows(const py::object& X_, const py::object& Y_, const py::object& labels, const py::object& run_) {
         const Matrix X(X_);
         std::optional<Matrix> Y;
@@ -77,7 +77,7 @@ struct Stream {
     }
 };
 
-// Binds what all streams can do.
+// Binds the members that all streams have.
 template <class Derived>
 py::class_<Derived> bind_stream(py::module_& m, const char* name) {
     return py::class_<Derived>(m, name)

@@ -41,6 +41,7 @@ class GramBlocks : public Stream {
     Gram sums_;
 };
 
+// Checks the options, and returns the kernel that they choose.
 Kernel read_kernel(const fastfs_affinity_options* given) {
     const auto options = read(given, FASTFS_AFFINITY_OPTIONS_INIT, "options");
     require(options.reserved == 0, "options.reserved must be 0; got ", options.reserved);

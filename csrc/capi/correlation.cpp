@@ -16,6 +16,7 @@ using namespace fastfs::core;
 
 constexpr std::int64_t kFewestSamples = 4;  // of a class: the variance of Fisher's z is 1 / (n - 3)
 
+// Reads the options of the caller, and checks them against X.
 fastfs_differential_correlation_options read_correlation_options(const fastfs_differential_correlation_options* given,
                                                                  const Matrix& X) {
     const auto o = read_options(given, FASTFS_DIFFERENTIAL_CORRELATION_OPTIONS_INIT);

@@ -73,6 +73,7 @@ DiscSet read_group(const fastfs_stream* stream, std::int64_t group, const Name& 
     return data.disc_set(group);
 }
 
+// Checks set `number` of the caller, and returns a view of its samples, graph, neighbours or group of a stream.
 DiscSet read_set(const fastfs_disc_set& given, std::int64_t number) {
     const Name name = Name::set(number);
     DiscSet s;
@@ -113,6 +114,8 @@ std::int64_t default_components(std::int64_t n_features, std::int64_t n_sets) {
     return std::min<std::int64_t>(kComponents, std::max<std::int64_t>(1, components_that_fit(n_features, n_sets) / 4));
 }
 
+// Checks the sets of the caller, which must have equal features, and gives the default n_components to sets without
+// one.
 std::vector<DiscSet> read_sets(const fastfs_disc_set* sets, std::int64_t n_sets) {
     require(n_sets >= 2, "n_sets must be at least 2; got ", n_sets);
     std::vector<DiscSet> read;
@@ -129,6 +132,7 @@ std::vector<DiscSet> read_sets(const fastfs_disc_set* sets, std::int64_t n_sets)
     return read;
 }
 
+// Throws unless all sets have a dense X.
 void require_scalable(const std::vector<DiscSet>& sets) {
     for (std::size_t s = 0; s < sets.size(); ++s) {
         const Name name = Name::set(static_cast<std::int64_t>(s));

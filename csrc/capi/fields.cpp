@@ -61,7 +61,7 @@ constexpr Range kAboveZero{kLeastPositive, kInfinity, "be a number above 0, up t
 
 const Words kScalings{{"none", FASTFS_SCALE_NONE}, {"range", FASTFS_SCALE_RANGE}, {"standard", FASTFS_SCALE_STANDARD}};
 
-// The fields that IM4E and IMMIGRATE share.
+// Returns the fields that IM4E and IMMIGRATE share, followed by `others`.
 template <class Options>
 std::vector<Field> iteration_fields(std::vector<Field> others) {
     std::vector<Field> fields{
@@ -449,6 +449,7 @@ Described described_struct(const char* name, const Options& given) {
     return made;
 }
 
+// Returns the fields of all structs that fastfs_fields knows.
 const std::vector<Described>& all_structs() {
     static const std::vector<Described> all{
         described_struct<fastfs_margin_options>("fastfs_margin_options", FASTFS_MARGIN_OPTIONS_INIT),

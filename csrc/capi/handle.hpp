@@ -47,6 +47,7 @@ H& require_handle(H* handle, const char* argument) {
 template <class H>
 class Use {
   public:
+    // Locks the handle for the calling thread; throws if it is null, in use by this thread, or broken.
     Use(H* handle, const char* argument) : handle_(require_handle(handle, argument)) {
         require_free(handle_, argument);
         handle_.mutex.lock();

@@ -19,6 +19,7 @@ namespace {
 
 using namespace fastfs::core;
 
+// Checks the kernels of the caller, and returns a view of them.
 KernelSource read_ikdr_kernels(const fastfs_ikdr_kernels* kernels) {
     require(kernels != nullptr, "kernels must not be null");
     const auto given = read_options(kernels, FASTFS_IKDR_KERNELS_INIT, "kernels");
@@ -71,6 +72,7 @@ KernelSource read_ikdr_kernels(const fastfs_ikdr_kernels* kernels) {
     return source;
 }
 
+// Throws unless the options, already resolved, fit n_samples samples.
 void require_options(const fastfs_ikdr_options& o, std::int64_t n_samples) {
     require(o.n_components >= 1 && o.n_components <= n_samples, "n_components must be from 1 to the ", n_samples,
             " samples; got ", o.n_components);

@@ -51,6 +51,7 @@ void require_flag(std::int32_t value, const char* name) {
     require(value == 0 || value == 1, name, " must be 0 or 1; got ", value);
 }
 
+// Reads the options of the caller, and checks their arrays.
 fastfs_design_options read_design_options(const fastfs_design_options* given) {
     const auto o = read_options(given, FASTFS_DESIGN_OPTIONS_INIT);
     require_size(o.n_samples, 1, "n_samples");
@@ -83,6 +84,7 @@ void require_part(std::int64_t first, std::int64_t count, std::int64_t n, std::i
     require_fits(n_samples, count, "an array");
 }
 
+// Reads the options of the caller, and checks the scores.
 fastfs_null_options read_null_options(const fastfs_null_options* given) {
     const auto o = read_options(given, FASTFS_NULL_OPTIONS_INIT);
     require_size(o.n_features, 1, "n_features");
@@ -94,7 +96,8 @@ fastfs_null_options read_null_options(const fastfs_null_options* given) {
     return o;
 }
 
-// Adds all rows, or none if one isn't finite.
+// Adds the scores under the next `count` labelings to the null, or none if one isn't finite. statistics: null for the
+// largest score of each.
 void add_rows(Null& null, const double* scores, const double* statistics, std::int64_t count) {
     const std::int64_t d = null.n_features();
     for (std::int64_t b = 0; b < count; ++b) {
@@ -112,6 +115,7 @@ void add_rows(Null& null, const double* scores, const double* statistics, std::i
     }
 }
 
+// Reads the options of the caller, and checks the selections and scores.
 fastfs_stability_options read_stability_options(const fastfs_stability_options* given) {
     const auto o = read(given, FASTFS_STABILITY_OPTIONS_INIT, "options");
     require_size(o.n_selections, 2, "n_selections");

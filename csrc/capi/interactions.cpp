@@ -16,6 +16,7 @@ using namespace fastfs::core;
 // The table that bindings call with_table.
 const Name kOther = Name::of_matrix(1, "other");
 
+// Throws unless one of labels and y is given and fits the options and n samples.
 void require_target(const std::int64_t* labels, const double* y, const fastfs_interaction_options& o, std::int64_t n) {
     require((labels == nullptr) != (y == nullptr), "one of labels and y must be null, and the other one not; got ",
             labels ? "both" : "neither");
@@ -29,6 +30,7 @@ void require_target(const std::int64_t* labels, const double* y, const fastfs_in
     }
 }
 
+// Throws unless the permuted labels or numbers of n samples are valid.
 void require_permutations(const fastfs_interaction_options& o, std::int64_t n) {
     require(o.n_labelings >= 0, "n_labelings must be at least 0; got ", o.n_labelings);
     if (o.n_labelings == 0) return;
@@ -42,6 +44,7 @@ void require_permutations(const fastfs_interaction_options& o, std::int64_t n) {
     }
 }
 
+// Reads the options of the caller, and checks them and the target against X.
 fastfs_interaction_options read_interaction_options(const fastfs_interaction_options* given, const Matrix& X,
                                                     bool has_other, const std::int64_t* labels, const double* y) {
     const auto o = read_options(given, FASTFS_INTERACTION_OPTIONS_INIT);

@@ -25,6 +25,7 @@ namespace {
 
 using namespace fastfs::core;
 
+// Throws unless the options, the numbers of scales and components and the d features fit together.
 void check_options(const fastfs_manifest_options& o, std::int64_t n_scales, std::int64_t n_components, std::int64_t d) {
     require(o.reserved == 0, "options.reserved must be 0; got ", o.reserved);
     require(o.first_problem >= 0 && o.n_problems >= 0, "first_problem and n_problems must not be negative; got ",
@@ -37,6 +38,7 @@ void check_options(const fastfs_manifest_options& o, std::int64_t n_scales, std:
         "form must be \"pencil\" for the accuracies domains, low_rank and low_rank_high");
 }
 
+// Throws unless the scale has the value, or a sigma for each of n_kernels kernels, that its rule takes.
 void check_scale(const fastfs_manifest_scale& scale, std::int64_t n_kernels) {
     switch (scale.rule) {
         case FASTFS_MANIFEST_SIGMA_MEDIAN:
@@ -60,6 +62,7 @@ void check_scale(const fastfs_manifest_scale& scale, std::int64_t n_kernels) {
     for (const Field& field : fields_of(&scale)) field.require_allowed(&scale);
 }
 
+// Throws unless the result has the arrays that a fit fills.
 void check_result(const fastfs_manifest_result& result, std::int64_t n_components) {
     require_array(result.scores, "scores of the result");
     require(result.n_components == n_components, "n_components must be the same for all scales");
@@ -76,7 +79,8 @@ void check_result(const fastfs_manifest_result& result, std::int64_t n_component
     require_array_or_null(result.problem_scores, "problem_scores of the result");
 }
 
-// Lets fit(options, scales, run, results) write the results of all scales.
+// Checks options, scales and results of the caller, and lets fit(options, scales, run, results) write the results of
+// all scales.
 template <class F>
 void fit_scales(std::int64_t d, std::int64_t n_classes, const fastfs_manifest_options* options,
                 const fastfs_manifest_scale* scales, std::int64_t n_scales, const fastfs_run* run_,

@@ -46,6 +46,7 @@ void require_factors(std::int64_t n_features, std::int64_t rank, const double* v
             "values and vectors of a W must be finite; got NaN or infinity");
 }
 
+// Reads the metric of the caller, and checks its features and weights or factors.
 fastfs_margin_metric read_metric(const fastfs_margin_metric* given, const Margin& margin) {
     auto metric = read_options(given, FASTFS_MARGIN_METRIC_INIT, "metric");
     const std::int64_t n_cols = margin.X().n_cols();
@@ -80,6 +81,7 @@ void require_numbers_only(const fastfs_margin* margin, const char* method) {
             "RELIEF family");
 }
 
+// Reads the options of the caller, and checks them against X.
 fastfs_margin_options read_margin_options(const fastfs_margin_options* given, const Matrix& X) {
     const auto o = read_options(given, FASTFS_MARGIN_OPTIONS_INIT);
     const std::int64_t n = X.n_rows();
@@ -118,6 +120,7 @@ fastfs_margin_options read_margin_options(const fastfs_margin_options* given, co
     return o;
 }
 
+// Reads the options of the caller, and checks them against the samples and classes.
 fastfs_relief_options read_relief_options(const fastfs_relief_options* given, const fastfs_margin* margin,
                                           std::int64_t n_classes) {
     const auto o = read_options(given, FASTFS_RELIEF_OPTIONS_INIT);

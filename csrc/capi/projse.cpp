@@ -27,7 +27,7 @@ fastfs_projse_options read_projse_options(const fastfs_projse_options* given) {
     return o;
 }
 
-// Lets choose(result) fill the result of a choice among n_candidates features.
+// Checks the arrays of the result, and lets choose(result) fill it with a choice among n_candidates features.
 template <class F>
 void fill_projse(const Run& run, fastfs_projse_result* result, fastfs_fitted** fitted, const fastfs_projse_options& o,
                  std::int64_t n_candidates, F&& choose) {
@@ -70,6 +70,7 @@ class ProjseBlocks : public Stream {
     std::int64_t n_y() const override { return n_y_; }
     std::uint64_t fingerprint() const override { return Fingerprint().hash(n_y_).hash(n_cols()).hash(views_).value(); }
 
+    // Adds a block of rows to the sums: of their groups, or of all rows with the targets.
     void update(const RowBlock& block, Run& run) override {
         const Matrix& X = block.X;
         if (has_groups()) {
@@ -90,6 +91,7 @@ class ProjseBlocks : public Stream {
                          : "block.Y and block.labels must be null for a stream with n_y = 0");
         sums_.front().update({X, Y, block.labels}, run);
     }
+    // Adds the sums of another stream, group by group; all sums stay as they were if one is out of range.
     void merge(const Stream& other) override {
         const auto& others = static_cast<const ProjseBlocks&>(other).sums_;
         Run run(FASTFS_RUN_INIT);

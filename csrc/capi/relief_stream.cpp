@@ -59,6 +59,7 @@ class ReliefBlocks : public Stream {
     ReliefStream data_;
 };
 
+// Reads the options of the caller, and checks that a stream can follow them.
 fastfs_relief_options read_stream_options(const fastfs_relief_options* given, std::int64_t n_rows,
                                           std::int64_t n_classes, int scaling) {
     const auto o = read_options(given, FASTFS_RELIEF_OPTIONS_INIT);

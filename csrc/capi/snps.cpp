@@ -32,6 +32,7 @@ fastfs_snp_pairs_options read_snp_pairs_options(const fastfs_snp_pairs_options* 
     return o;
 }
 
+// Reads the options of the caller, and checks the positions.
 fastfs_ld_clumps_options read_ld_clumps_options(const fastfs_ld_clumps_options* given, std::int64_t n_snps) {
     const auto o = read_options(given, FASTFS_LD_CLUMPS_OPTIONS_INIT);
     require_size(o.n_clumps, 0, "n_clumps");

@@ -53,6 +53,7 @@ std::int64_t saved_size(const Stream& stream) {
     return std::int64_t{sizeof(Header)} + counted.n_bytes();
 }
 
+// Throws unless saved bytes belong to a stream with the method, arguments and pass of this one.
 void require_header(const Header& header, std::int64_t n_bytes, const Stream& stream) {
     require(std::equal(header.magic, header.magic + 8, Header::kMagic),
             "bytes must hold a stream that fastfs_stream_save wrote; got other bytes");

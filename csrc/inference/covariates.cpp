@@ -67,6 +67,8 @@ Numbers least_squares(Numbers& Z, Numbers y, std::int64_t p) {
 
 }  // namespace
 
+// Standardises the covariates of each unit, and fits classes or numbers to them; throws if they vary within a group
+// that moves as a whole.
 void Design::fit_covariates(const fastfs_design_options& o, Run& run) {
     require(is_class_ || o.numbers,
             "y must hold classes or one number per sample for covariates; got several, such as events and times: give "

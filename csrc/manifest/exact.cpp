@@ -70,6 +70,7 @@ void kernel(const fastfs_manifest_options& options, const double* D2, const std:
 
 }  // namespace
 
+// Solves a problem of rows exactly, from squared distances of all pairs of features; writes one outcome per scale.
 void exact_problem(const Fit& fit, const Problem& problem, Run& run, std::vector<Outcome>& outcomes) {
     const std::int64_t d = fit.X.n_cols();
     run.step("distances of the features", 0.05);
