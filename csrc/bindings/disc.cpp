@@ -142,7 +142,7 @@ struct Sets {
     std::vector<fastfs::disc_set> views;
 };
 
-// Returns one dict per set; with_graphs adds the sparse graphs.
+// Compares the sets, and returns one dict per set; with_graphs adds the sparse graphs.
 py::list disc(const py::list& given, const py::dict& options_, const py::object& run_, bool with_graphs) {
     const Sets sets(given);
     const auto options = to_disc_options(options_);

@@ -69,7 +69,7 @@ py::dict to_dict(const Views<fastfs::ikdr_result>& view, std::int64_t step) {
     return result;
 }
 
-// Returns one dict per lambda.
+// Fits I-KDR, and returns one dict per lambda.
 py::list ikdr_fit(const py::dict& kernels_, const py::object& labels_, std::int64_t n_classes, const py::dict& options_,
                   const py::object& run_) {
     const Kernels kernels(kernels_);

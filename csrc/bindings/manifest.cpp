@@ -170,7 +170,8 @@ struct ManifestStream : Stream {
         });
     }
 
-    // Returns the plan and the results, as Manifest::fit; labels has the class of each group, or -1.
+    // Fits from the sums of the stream; returns the plan and the results, as Manifest::fit. labels has the class of
+    // each group, or -1.
     py::tuple finish(const py::object& labels_, std::int64_t n_classes, const py::list& scales_,
                      const py::dict& options_, std::int64_t n_components, bool agreement,
                      const py::object& run_) const {

@@ -79,7 +79,7 @@ class Field {
     std::vector<std::int32_t> values_;
 };
 
-// The fields of each struct of options, in the order of the struct.
+// Returns the fields of a struct of options, in the order of the struct; the pointer only chooses the struct.
 const std::vector<Field>& fields_of(const fastfs_margin_options*);
 const std::vector<Field>& fields_of(const fastfs_margin_metric*);
 const std::vector<Field>& fields_of(const fastfs_relief_options*);

@@ -12,6 +12,8 @@
 
 namespace fastfs::core {
 
+// Finds the pairs of features with correlations that differ most between two classes, and their p-values, and fills the
+// result.
 void differential_correlation(const Matrix& X, const Classes& classes,
                               const fastfs_differential_correlation_options& options, Run& run,
                               Owned<fastfs_differential_correlation_result>& result);

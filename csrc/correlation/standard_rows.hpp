@@ -36,8 +36,9 @@ class StandardRows {
     std::vector<std::int64_t> constant;  // the others
     std::vector<std::int64_t> rare;      // the `columns` in which more than three fourths of a class share a value
 
-    // wanted: columns of X, ascending. Throws InvalidArgument naming the first value that isn't finite.
-    // wholes: whether labelings move groups of samples as wholes, and so values.
+    // Reads the wanted columns of X, ascending, sorts them into varying, constant and rare ones, and standardises them
+    // within the true classes. wholes: whether labelings move groups of samples as wholes, and so values. Throws
+    // InvalidArgument naming the first value that isn't finite.
     StandardRows(const Matrix& X, const std::vector<std::int64_t>& wanted, const Classes& truth, bool ranks,
                  bool wholes, Run& run);
 

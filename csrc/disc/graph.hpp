@@ -60,8 +60,9 @@ struct Graph {
     bool is_of_lists() const { return !features.empty(); }
     std::int64_t feature(std::int64_t row) const { return is_of_lists() ? features[at(row)] : row; }
 
-    // Convert consecutive vectors between the numbering of features and that of rows.
+    // Converts consecutive vectors from the numbering of rows to that of features.
     Numbers by_feature(Numbers of_rows) const;
+    // Converts consecutive vectors from the numbering of features to that of rows.
     Numbers by_row(Numbers of_features) const;
 
     // Returns diag(left) W diag(right) x.

@@ -30,7 +30,7 @@ class DiscStream {
   public:
     static constexpr std::int64_t kBuckets = 256;
 
-    // labels: the group of each row.
+    // Makes the plan of both passes; no rows are read yet. labels: the group of each row.
     DiscStream(std::int64_t n_rows, std::int64_t n_cols, const std::int64_t* labels, std::int64_t n_groups,
                const fastfs_disc_options& options);
     // Returns the bytes of the first pass.

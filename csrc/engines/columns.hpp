@@ -45,7 +45,8 @@ class Features {
   public:
     Features() = default;
 
-    // rows: the rows of X to copy, ascending; unit: the common_unit of `rows` or of more rows.
+    // Copies the listed rows of X, ascending, divided by the unit and less their shifts. unit: the common_unit of
+    // `rows` or of more rows.
     Features(const Samples& X, const std::vector<std::int64_t>& rows, double unit, Shift shift, Run& run);
 
     // Copies the listed features of `all`, in the order of `columns`, with the unit and row shifts of `all`.

@@ -17,7 +17,8 @@ class Copies {
   public:
     using Compare = std::function<void(const std::vector<Query>&, Run&)>;
 
-    // hashes: one per column (Features::hashes); compare: adds squared distances to the sums of queries.
+    // Finds the kinds of columns with more than `kept` copies. hashes: one per column (Features::hashes); compare: adds
+    // squared distances to the sums of queries.
     Copies(const std::vector<std::uint64_t>& hashes, const Compare& compare, std::int64_t kept, Run& run);
 
     // Returns a flag per column; empty if none is left out.

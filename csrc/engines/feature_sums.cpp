@@ -176,8 +176,8 @@ void FeatureSums::add_dense(const Matrix& X, const std::int64_t* groups, const s
     });
 }
 
-// Adds sparse rows, without filling their zeros. Each sum is added by one task, in the order of the rows, so the bits
-// don't depend on the number of threads or blocks.
+// Adds sparse rows to the sums of their groups, without filling their zeros. Each sum is added by one task, in the
+// order of the rows, so the bits don't depend on the number of threads or blocks.
 void FeatureSums::add_sparse(const Matrix& X, const std::int64_t* groups, const std::vector<std::int64_t>& order,
                              Run& run) {
     with_ascending_columns(X, [&](const auto* values, const auto* indptr, const auto* indices) {

@@ -211,6 +211,7 @@ class Search {
     using T = typename Source::Value;
 
   public:
+    // Makes lists of candidates and scratch for each thread; nothing is searched yet.
     Search(const Source& source, const std::vector<std::int64_t>& ids, std::int64_t k, std::vector<float> norms,
            std::vector<float> errors, Run& run, const std::vector<char>& left_out = {})
         : source_(source),

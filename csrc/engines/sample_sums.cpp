@@ -114,6 +114,7 @@ void feature_sums(const ScaledFeatures& left, std::int64_t i0, std::int64_t i1, 
 
     SamplePanels<T> panels(sides.n_rows(), left.n_features(), kPanelBytes, run, sides.packed());
     const std::int64_t stripe = block_side(n_left) / kTileSide;  // tiles, down
+    // Adds the pairs of a stripe of tiles to the sums of a panel.
     sum_panels<T>(
         panels, ceil_div(tiles_down, stripe), [&] { sides.pack_both(panels, run); },
         [&](std::int64_t panel, std::int64_t task, double* to) {
@@ -197,6 +198,7 @@ void feature_sums(const ScaledFeatures& data, std::vector<WeightedPair> pairs, D
     const auto kernel = margin_kernels<T>().row_sums[static_cast<int>(difference)];
     const auto parameters = parameters_of<T>(data, difference, run);
     SamplePanels<T> panels(data.n_samples(), data.n_features(), kPanelInL2, run);
+    // Adds the groups of a task to the sums of a panel.
     sum_panels<T>(
         panels, ceil_div(n_groups, kGroupsPerTask), [&] { panels.pack_rows(data, 0, data.n_samples(), 0, run); },
         [&](std::int64_t panel, std::int64_t task, double* to) {
@@ -232,6 +234,7 @@ void target_sums(const ScaledFeatures& left, std::int64_t t0, const ScaledFeatur
     SamplePanels<T> panels(sides.n_rows(), data.n_features(), kPanelInL2, run);
     const std::int64_t width = panels.width();
     run.require_memory(run.n_threads() * 2 * n_groups * width * 8, "the sums of a target");
+    // Adds the targets of a task, group by group, to the sums of a panel.
     sum_panels<T>(
         panels, ceil_div(n_targets, kTargetsPerTask), [&] { sides.pack_both(panels, run); },
         [&](std::int64_t panel, std::int64_t task, double* to) {

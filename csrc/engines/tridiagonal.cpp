@@ -200,8 +200,9 @@ void reduce_to_tridiagonal(std::int64_t n, double* A, double* d, double* e, doub
 // since they are eigenvectors already. All other columns are multiplied by the eigenvectors of D + rho z z'.
 class TridiagonalEigen::Glue {
   public:
-    // w: the eigenvalues of both halves, each ascending, on input, and the ascending eigenvalues of the glued matrix on
-    // output; e joins row n1 - 1 and row n1. Z (ld): the eigenvectors of the halves, in two diagonal blocks.
+    // Finds the eigenvalues of the glued matrix, and prepares its eigenvectors. w: the eigenvalues of both halves, each
+    // ascending, on input, and the ascending eigenvalues of the glued matrix on output; e joins row n1 - 1 and row n1.
+    // Z (ld): the eigenvectors of the halves, in two diagonal blocks.
     Glue(std::int64_t n, std::int64_t n1, double* w, double e, const double* Z, std::int64_t ld, Run& run)
         : n_(n), n1_(n1) {
         const double rho = 2 * std::abs(e), half = std::sqrt(0.5);

@@ -82,7 +82,7 @@ class IkdrFit {
         alternates_.emplace(source, samples.order, up_to(N_ + 1), run);
     }
 
-    // Fits all lambdas in turn, each from the result before it.
+    // Fits the objective for all lambdas in turn, each from the result before it, and returns all results.
     Ikdr fit() {
         run_.step("first kernel", 0.2);
         start_mixture(options_.weights);

@@ -252,8 +252,8 @@ void SampleKernels<T>::add_kernels(const std::vector<std::int64_t>& which, const
 
 // ---- products ------------------------------------------------------------------------------------------------------
 
-// Computes c, totals and v of a block of kernels of one feature each, in the lanes of a unit: each exponential is taken
-// once and added to all sums that contain it.
+// Computes the products c, totals and v (see products) of a block of kernels of one feature each, in the lanes of a
+// unit: each exponential is taken once and added to all sums that contain it.
 template <class T>
 void SampleKernels<T>::products_of_features(const Block& block, const Prepared& support, Scratch& scratch,
                                             Run& run) const {
@@ -315,7 +315,7 @@ void SampleKernels<T>::products_of_features(const Block& block, const Prepared& 
     }
 }
 
-// Computes c, totals and v of kernel m from all of its values.
+// Computes the products c, totals and v (see products) of kernel m from all of its values.
 template <class T>
 void SampleKernels<T>::products_of_kernel(std::int64_t m, const Prepared& support, Scratch& scratch, Run& run, T* c,
                                           T* totals, double* v) const {
@@ -353,7 +353,7 @@ void SampleKernels<T>::products_of_kernel(std::int64_t m, const Prepared& suppor
     *v = sum_v;
 }
 
-// Computes c, totals and v of a block of kernels; zeros for constant ones.
+// Computes the products c, totals and v (see products) of a block of kernels; zeros for constant ones.
 template <class T>
 void SampleKernels<T>::products_of_block(const Block& block, const Prepared& support, Scratch& scratch,
                                          Run& run) const {
@@ -390,6 +390,7 @@ void SampleKernels<T>::products(const std::vector<std::int64_t>& which, const Su
     });
 }
 
+// Computes the products of all kernels, and calls visit once per block.
 template <class T>
 void SampleKernels<T>::for_products(const Support& support, Run& run, const Visit& visit) const {
     const std::int64_t count = n_kernels(), step = one_feature_each_ ? kBlockKernels : 1;

@@ -30,9 +30,9 @@ struct Support {
 template <class T>
 class SampleKernels {
   public:
-    // Sample i of this object is row order[i] of X. Samples are sorted by class: class q has the samples
-    // class_begins[q]..class_begins[q + 1] - 1. Finds means, scales and widths in double. Throws InvalidArgument if X
-    // holds NaN or infinity, no feature that varies, or features that doubles can't scale.
+    // Finds means, scales and widths of the kernels in double. Sample i of this object is row order[i] of X. Samples
+    // are sorted by class: class q has the samples class_begins[q]..class_begins[q + 1] - 1. Throws InvalidArgument if
+    // X holds NaN or infinity, no feature that varies, or features that doubles can't scale.
     SampleKernels(const KernelSource& source, std::vector<std::int64_t> order, std::vector<std::int64_t> class_begins,
                   Run& run);
     SampleKernels(const SampleKernels&) = delete;

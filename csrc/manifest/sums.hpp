@@ -31,7 +31,8 @@ class ManifestSums {
     FeatureSums& sums() { return sums_; }
     const FeatureSums& sums() const { return sums_; }
 
-    // labels: the class of each group, or -1. Each class has rows.
+    // Solves all problems from the sums of the groups, and fills one result per scale. labels: the class of each group,
+    // or -1. Each class has rows.
     void fit(const std::int64_t* labels, std::int64_t n_classes, const fastfs_manifest_options& options,
              const std::vector<fastfs_manifest_scale>& scales, Run& run,
              const std::vector<fastfs_manifest_result>& results) const;

@@ -277,6 +277,7 @@ void low_rank_form(std::int64_t d, const LowRank& K1, const LowRank& K2, Run& ru
 
 double rank_correlation(const std::vector<double>& a, const std::vector<double>& b) {
     const std::size_t n = a.size();
+    // Returns the ranks of the values less their mean.
     auto ranks = [&](const std::vector<double>& values) {
         std::vector<std::size_t> order(n);
         std::iota(order.begin(), order.end(), std::size_t{0});
@@ -322,6 +323,8 @@ void wide_problem(const Fit& fit, const Problem& problem, Run& run, std::vector<
     compare_low_rank(fit.X.n_cols(), fit.scales, make, run, outcomes);
 }
 
+// Solves one problem by low-rank kernels at all scales; make(side, scale, ..) makes a kernel. Writes one outcome per
+// scale.
 void compare_low_rank(std::int64_t d, const std::vector<fastfs_manifest_scale>& scales, const MakeLowRank& make,
                       Run& run, std::vector<Outcome>& outcomes) {
     const double n = static_cast<double>(scales.size());

@@ -47,8 +47,9 @@ class Targets {
 
 class Differences {
   public:
-    // Takes columns in any order, none of them constant. weights: null, or the factors of their differences in
-    // distances. split: the dense and sparse columns of a sparse X, or null to split them by their zeros.
+    // Prepares the differences of samples in the listed columns, in any order, none of them constant. weights: null, or
+    // the factors of their differences in distances. split: the dense and sparse columns of a sparse X, or null to
+    // split them by their zeros.
     Differences(const Matrix& X, const FeatureScales& scales, const fastfs_margin_options& options,
                 std::vector<std::int64_t> columns, const double* weights, Run& run,
                 const DensitySplit* split = nullptr);
@@ -79,9 +80,9 @@ class Differences {
     void distances(const Targets& targets, std::int64_t t0, std::int64_t t1, bool squared, double* out, std::int64_t ld,
                    Run& run, Into into = Into::kEmpty) const;
 
+    static constexpr std::int64_t kOthers = SparseFeatures::kSide;
     // Sets out to the distances between the samples t0..t1 - 1 of `others` and all samples, as rows of n_samples. Both
     // must have numbers without gaps, and equal columns, scales and split. t1 - t0 must be at most kOthers.
-    static constexpr std::int64_t kOthers = SparseFeatures::kSide;
     void distances(const Differences& others, std::int64_t t0, std::int64_t t1, bool squared, double* out,
                    Run& run) const;
 
@@ -89,6 +90,7 @@ class Differences {
     // counting 0. g: the weights of the pairs of targets t0..t1 - 1, row-major, n_samples apart.
     void sums(const Targets& targets, std::int64_t t0, std::int64_t t1, const double* g, Summed of, bool complete_only,
               double* sums, Run& run) const;
+    // Adds to sums[k] the sum of g |difference| over listed pairs, for features without gaps if `complete_only`.
     void sums(const std::vector<WeightedPair>& pairs, Summed of, bool complete_only, double* sums, Run& run) const;
 
     // Adds to out (n_out x n_features) as target_sums does, for features with gaps, or for all. k starts at 0 in each

@@ -9,7 +9,7 @@
 
 namespace fastfs::core {
 
-// Implement fastfs_margin_distances and fastfs_margin_explain: distances to each class, and their parts by feature.
+// Writes the distances of the rows of X to each class, rows x n_classes (fastfs_margin_distances).
 void margin_distances(const Margin& margin, const Classes& classes, const fastfs_margin_metric& metric, const Matrix& X,
                       Run& run, double* out);
 

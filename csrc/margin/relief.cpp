@@ -380,7 +380,8 @@ ReliefFit::Blocks ReliefFit::choose_blocks() const {
     return {at_once ? targets_.size() : std::min(kRowsPerBlock, targets_.size()), stored_distances_ || fits};
 }
 
-// Answers the question of the fit's memory with blocks of `block` targets, or refuses a list of pairs.
+// Answers the question of the fit's memory with blocks of `block` targets. Otherwise throws OutOfMemory if the list of
+// pairs, if there is one, exceeds the budget.
 void ReliefFit::require_memory(std::int64_t block) const {
     if (!run_.is_question()) return require_pairs_memory();
     // Counts the gaps that pairs share, and the neighbors of all targets in vectors that grow.

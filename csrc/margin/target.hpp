@@ -19,7 +19,8 @@ class Target {
   public:
     explicit Target(Classes classes) : classes_(std::move(classes)) {}
 
-    // events: null, or for each sample 1 for an event at the time y, 0 for none until y. weights: of the samples.
+    // Takes numbers y or, with events, times, which it replaces by shares of the samples with an event by then. events:
+    // null, or for each sample 1 for an event at the time y, 0 for none until y. weights: of the samples.
     Target(const double* y, const std::int32_t* events, const Numbers& weights);
 
     const Classes* classes() const { return classes_ ? &*classes_ : nullptr; }

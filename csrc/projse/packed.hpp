@@ -110,11 +110,12 @@ struct Packed {
     }
 };
 
-// Set C (p.w x q.w, column-major, which is Q' P in the tile's order) to P' Q, and the lower triangle of C to P' P.
+// Sets C (p.w x q.w, column-major, which is Q' P in the tile's order) to P' Q, or adds it to C (add).
 template <class T>
 void cross(const Packed<T>& p, const Packed<T>& q, bool add, T* C, std::int64_t ld) {
     tile_kernels<T>().gram(q.panel(0), p.panel(0), p.panel_stride, p.n, add, C, ld, q.w, p.w);
 }
+// Sets the lower triangle of C to P' P, or adds it to C (add).
 template <class T>
 void cross(const Packed<T>& p, bool add, T* C, std::int64_t ld) {
     constexpr std::int64_t kStep = kPanel<T> / 3;  // a register of AVX-512: few products are in vain

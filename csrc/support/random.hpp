@@ -12,7 +12,7 @@ namespace fastfs::core {
 
 class Random {
   public:
-    // Streams of one seed are independent of each other.
+    // Sets the state by hashing seed and stream. Streams of one seed are independent of each other.
     explicit Random(std::uint64_t seed, std::uint64_t stream = 0) {
         std::uint64_t x = seed ^ (stream * 0xd1342543de82ef95u);
         for (std::uint64_t& word : state_) {

@@ -19,6 +19,7 @@ struct Exp<double> {
     static constexpr double kLn2High = 0x1.62e42fefa3800p-1, kLn2Low = 0x1.ef35793c76730p-45;
     static constexpr Bits<double>::Int kBias = 1023;
     static constexpr int kMantissa = 52;
+    // Evaluates the polynomial q of exp(r) = 1 + r + r^2 q(r).
     template <class V>
     static inline V q(V r) {
         constexpr double c[] = {0.50000000000000010211,     0.16666666666666667452,   0.041666666666624161903,

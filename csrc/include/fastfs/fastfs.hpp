@@ -47,6 +47,7 @@ struct canceled : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
+// Throws the exception of a failed status, with the message and the places of the last error.
 inline void check(fastfs_status status) {
     if (status == FASTFS_OK) return;
     const std::string message = fastfs_last_error();
@@ -390,7 +391,7 @@ class manifest {
         return found;
     }
 
-    // One result for each scale. labels: 0..n_classes - 1, one for each row.
+    // Fits and returns one result for each scale. labels: 0..n_classes - 1, one for each row.
     std::vector<manifest_result> fit(const std::int64_t* labels, std::int64_t n_classes,
                                      const std::vector<manifest_scale>& scales = {median_scale(0.5)},
                                      const manifest_options& options = default_manifest_options(),
@@ -438,7 +439,7 @@ class manifest {
     owned<fastfs_manifest, fastfs_manifest_free> handle_;
 };
 
-// The plan of a fit by a stream, before it is made.
+// Returns the plan of a fit by a stream, before it is made.
 inline manifest_plan manifest_stream_plan(std::int64_t n_features, std::int64_t n_groups, std::int64_t n_classes,
                                           const manifest_options& options = default_manifest_options(),
                                           std::int64_t n_scales = 1, std::int64_t n_components = 0,
@@ -556,7 +557,7 @@ inline stream relief_stream(std::int64_t n_rows, std::int64_t n_cols, const std:
         return fastfs_relief_stream_new(n_rows, n_cols, labels, n_classes, scaling, &options, &how, made);
     });
 }
-// merged: the class that each class counts as, or empty.
+// Ends the second pass and returns the scores. merged: the class that each class counts as, or empty.
 inline fitted<relief_result> relief_stream_finish(const stream& of, const std::vector<std::int64_t>& merged = {},
                                                   const run& how = default_run()) {
     const stream_state state = of.state();
