@@ -14,6 +14,7 @@
 #include "support/intact.hpp"
 #include "support/kept_rows.hpp"
 #include "support/matrix.hpp"
+#include "support/owned.hpp"
 #include "support/row_set.hpp"
 #include "support/run.hpp"
 #include "support/ties.hpp"
