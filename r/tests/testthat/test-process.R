@@ -65,3 +65,20 @@ test_that("a bar is drawn after two seconds", {
   skip_if(ended == "finished", "the call was too short for a bar")
   expect_match(paste(drawn, collapse = ""), "[fastfs] |", fixed = TRUE)
 })
+
+test_that("the checks of CRAN get two threads, unless a number is given", {
+  before <- Sys.getenv("_R_CHECK_LIMIT_CORES_", NA)
+  on.exit(if (is.na(before)) Sys.unsetenv("_R_CHECK_LIMIT_CORES_") else Sys.setenv("_R_CHECK_LIMIT_CORES_" = before))
+  for (value in c("TRUE", "warn")) {
+    Sys.setenv("_R_CHECK_LIMIT_CORES_" = value)
+    expect_equal(fastfs:::read_run(0, NULL, FALSE)$n_threads, 2)
+    expect_equal(fastfs:::read_run(3, NULL, FALSE)$n_threads, 3)
+  }
+  Sys.setenv("_R_CHECK_LIMIT_CORES_" = "FALSE")
+  expect_equal(fastfs:::read_run(0, NULL, FALSE)$n_threads, 0)
+})
+
+test_that("the citation names the package and its version", {
+  text <- format(citation("fastfs"), style = "text")
+  expect_match(text, as.character(packageVersion("fastfs")), fixed = TRUE)
+})
