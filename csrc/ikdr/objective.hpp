@@ -57,7 +57,7 @@ void for_each(Run& run, std::int64_t n, bool threads, Body&& body) {
 template <class T>
 class CoefficientObjective : public SimplexFunction {
   public:
-    // K (n x n, both triangles) must outlive the object.
+    // Computes K H' and the row sums of K, which all values share. K (n x n, both triangles) must outlive the object.
     CoefficientObjective(const T* K, const SortedSamples& samples, const Terms& terms, std::int64_t k, Run& run);
 
     // Returns F at A, and keeps its parts for gradient() and the members below. A must outlive their use.

@@ -37,7 +37,8 @@ Support support_of(const SortedSamples& samples, const Terms& terms, const Numbe
     return support;
 }
 
-// Computes phi and v of all kernels, if they are stored.
+// Takes the factors and, with `store`, computes phi and v of all kernels; otherwise they are computed when they are
+// used.
 template <class T>
 Products<T>::Products(const SampleKernels<T>& kernels, const Support& support, bool with_c, bool store, Run& run)
     : kernels_(kernels),

@@ -267,6 +267,7 @@ class ListedPairs final : public ReliefFit {
     double share_of_distances() const override { return 0.9; }
     double share_of_neighbors() const override { return 0.9; }
 
+    // Appends the neighbors of the targets first..last - 1, or their weighted pairs, to listed_.
     void add_block(std::int64_t first, std::int64_t last, double* rows) override {
         const Run::Part part(run_, progress(first, last, share_of_distances()), progress(first, last, 1));
         const bool lists_neighbors = target_scores_ || rule_.by_totals(),
@@ -333,6 +334,8 @@ class PairMatrix final : public ReliefFit {
         return target_scores_ && target_scores_->sums_in_finish() ? 0.5 : 1.0;
     }
 
+    // Overwrites `rows` by the weights of the pairs of targets first..last - 1, and adds their differences to sums_
+    // unless the targets are a draw.
     void add_block(std::int64_t first, std::int64_t last, double* rows) override {
         {
             const Run::Part part(run_, progress(first, last, share_of_distances()), progress(first, last, 0.6));

@@ -29,8 +29,9 @@ using KernelTile = std::function<void(std::int64_t j0, std::int64_t w, double* t
 // Warns that targets without own directions were left out.
 void warn_of_dependent_targets(const fastfs_projse_options& o, std::int64_t rank);
 
-// Chooses from K_YY (n_t x n_t, lower triangle, destroyed). largest_rank: the rank of targets that span all samples, or
-// 0. candidates: makes the kernel between candidates, if the choice goes beyond the span of the targets.
+// Chooses from K_YY (n_t x n_t, lower triangle, destroyed) and tiles of the kernel with the candidates, and fills the
+// result. largest_rank: the rank of targets that span all samples, or 0. candidates: makes the kernel between
+// candidates, if the choice goes beyond the span of the targets.
 void select_by_projection(std::int64_t n_t, std::int64_t n_s, Buffer<double>& K, const KernelTile& kernel_tile,
                           const fastfs_projse_options& o, std::int64_t largest_rank,
                           const std::function<CandidateKernel()>& candidates, Run& run,
