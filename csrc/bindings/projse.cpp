@@ -118,7 +118,7 @@ struct ProjseStream : Stream {
         return to_dict(call([&](const fastfs::run& run) {
                            return fastfs::projse_stream_finish(stream, options, run, classes, n_classes);
                        }),
-                       options.from_y ? state.n_y : state.n_cols);
+                       options.from_y ? state.n_y - options.n_given : state.n_cols);
     }
 };
 

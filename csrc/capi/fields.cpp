@@ -260,6 +260,7 @@ const std::vector<Field>& fields_of(const fastfs_projse_options*) {
         {"eps", &O::eps, kNotNegativeBut},
         {"n_select", &O::n_select, kCount},
         {"custom", &O::custom},
+        {"n_given", &O::n_given, kNotNegativeBut},
     };
     return fields;
 }

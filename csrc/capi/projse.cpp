@@ -192,6 +192,7 @@ fastfs_status fastfs_projse_kernels(int64_t n_y, int64_t n_x, const double* K_YY
         require_array(K_XX, "K_XX");
         const auto o = read_projse_options(options);
         require(!o.from_y, "from_y must be 0: exchange the kernels instead");
+        require(o.n_given == 0, "n_given must be 0 for kernels; got ", o.n_given);
         Run run = read_run(run_);
         fill_projse(run, result, fitted, o, n_x,
                     [&](auto& r) { projse_kernels(n_y, n_x, K_YY, K_YX, K_XX, o, run, r); });
@@ -242,13 +243,14 @@ fastfs_status fastfs_projse_stream_finish(const fastfs_stream* stream, const int
         const UseStream<ProjseBlocks> use(stream, "stream");
         const auto o = read_projse_options(options);
         Run run = read_run(run_);
-        const std::int64_t n_candidates = o.from_y ? use->n_y() : use->n_cols();
+        const std::int64_t n_candidates = o.from_y ? use->n_y() - o.n_given : use->n_cols();
         if (!use->has_groups()) {
             require(!classes, "classes must be null: this stream has no groups of rows");
             fill_projse(run, result, fitted, o, n_candidates,
                         [&](auto& chosen) { projse_select(use->sums(), o, run, chosen); });
             return;
         }
+        require(o.n_given == 0, "n_given must be 0 for groups of rows; got ", o.n_given);
         require_classes(classes, use->n_y(), n_classes);
         const ProjseSums sums = use->sums_of(classes, n_classes, run);
         fill_projse(run, result, fitted, o, n_candidates,

@@ -12,6 +12,9 @@
 
 namespace fastfs::core {
 
+// Share of |x_j|^2 below which chosen or given columns span column j: sums of single precision have errors of 1e-7.
+constexpr double kSpanned = 1e-6;
+
 struct ProjseColumns {
     std::int64_t n = 0;
     Numbers mean;

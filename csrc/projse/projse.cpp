@@ -94,33 +94,47 @@ fastfs_projse_options settle_center(fastfs_projse_options o, bool of_labels, Own
 
 }  // namespace
 
-void projse_select(const ProjseSums& sums, const fastfs_projse_options& options, Run& run,
+void projse_select(const ProjseSums& all, const fastfs_projse_options& options, Run& run,
                    Owned<fastfs_projse_result>& result, std::int64_t bytes_of_sums,
                    const InnerProducts& inner_products) {
     const SingleThreadedBlas held;
-    const auto o = settle_center(options, sums.of_labels(), result);
-    const std::int64_t m = sums.n_rows();
+    const auto o = settle_center(options, all.of_labels(), result);
+    const std::int64_t m = all.n_rows();
     const int target = o.from_y ? ProjseSums::kX : ProjseSums::kY, candidate = 1 - target;
-    const std::int64_t n_t = sums.columns(target).n, n_s = sums.columns(candidate).n;
+    const std::int64_t n_given = o.n_given, n_left = all.columns(ProjseSums::kY).n - n_given;
+    require(n_left >= 0 && (n_given == 0 || m == 0 || !all.of_labels()), "n_given must be at most the ",
+            n_left + n_given, " columns of Y, which hold numbers; got ", n_given);
+    const std::int64_t n_x = all.columns(ProjseSums::kX).n;
+    const std::int64_t n_t = o.from_y ? n_x : n_left, n_s = o.from_y ? n_left : n_x;
     const std::int64_t most = n_t > 0 ? std::min(n_t, m) : std::min(o.n_select, n_s);
     const bool goes_beyond = n_t > 0 && o.beyond == FASTFS_PROJSE_RESIDUAL;
     run.require_memory(bytes_of_sums + 8 * (4 * n_t * n_t + most * n_s + 8 * n_s) +
-                           (goes_beyond ? memory_of_residual(most, n_s, o.n_select) : 0),
+                           (goes_beyond ? memory_of_residual(most, n_s, o.n_select) : 0) +
+                           (n_given > 0 ? Given::memory(n_given, n_left, n_x, o.from_y != 0) : 0),
                        {"the choice among ", n_s, " variables"}, "give fewer variables");
     require(m > 0, "the stream must have rows; got none yet: give some first");
+    require(!o.from_y || n_left == 0 || (all.has_xx() && !all.of_labels()),
+            "from_y must be 0 for sums of one view or of labels: make sums with two views of numbers");
+    Given given;
+    ProjseSums rests;
+    if (n_given > 0) {
+        given = all.explained_by(n_given, o.center != 0, run);
+        rests = all.rests(given, o.from_y != 0, run);
+    }
+    const ProjseSums& sums = n_given > 0 ? rests : all;
+    const InnerProducts inner = [&](std::int64_t k, double* out) {
+        if (inner_products) {
+            inner_products(k, out);
+        } else {
+            for (std::int64_t j = 0; j < n_s; ++j) out[j] = (o.from_y ? sums : all).product_on_side(candidate, j, k);
+        }
+        if (n_given > 0 && !o.from_y) all.take_out(given, k, out);
+    };
     if (sums.columns(ProjseSums::kY).n == 0) {
         require(!o.from_y, "from_y must be 0 without Y");
-        const auto& x = sums.columns(ProjseSums::kX);
-        select_without_targets(
-            x, m,
-            [&](std::int64_t k, double* out) {
-                for (std::int64_t j = 0; j < x.n; ++j) out[j] = sums.product_on_side(ProjseSums::kX, j, k);
-            },
-            o, run, result);
+        select_without_targets(sums.columns(ProjseSums::kX), m, inner, o, run, result);
         return;
     }
-    require(!o.from_y || (sums.has_xx() && !sums.of_labels()),
-            "from_y must be 0 for sums of one view or of labels: make sums with two views of numbers");
     const Name &t_name = o.from_y ? kX : kY, &s_name = o.from_y ? kY : kX;
     Variables t(sums.columns(target), t_name, m, o.center != 0), s(sums.columns(candidate), s_name, m, o.center != 0);
     require_candidates(t, t_name, o.center != 0);
@@ -148,13 +162,9 @@ void projse_select(const ProjseSums& sums, const fastfs_projse_options& options,
         std::fill(t.scale.begin(), t.scale.end(), 1.0);  // the RBF kernel of a zero column isn't 0
     kernel.apply(K.data(), n_t, n_t, t, t, 0, true);
 
-    require(!goes_beyond || inner_products || candidate == ProjseSums::kY || sums.has_xx(),
+    require(!goes_beyond || inner_products || candidate == ProjseSums::kY || all.has_xx(),
             "beyond needs the products of the columns of X with each other, which these sums don't have: ask for it "
             "before the first rows (FASTFS_PROJSE_TWO_VIEWS)");
-    const InnerProducts of_sums = [&](std::int64_t k, double* out) {
-        for (std::int64_t j = 0; j < n_s; ++j) out[j] = sums.product_on_side(candidate, j, k);
-    };
-    const InnerProducts& inner = inner_products ? inner_products : of_sums;
     const double* yx = sums.yx();
     // Writes the kernel of all targets with candidates j0..j0 + w - 1 (column-major) to out.
     auto tile = [&](std::int64_t j0, std::int64_t w, double* out) {
@@ -168,7 +178,7 @@ void projse_select(const ProjseSums& sums, const fastfs_projse_options& options,
         kernel.apply(out, n_t, w, t, s, j0, false);
     };
     select_by_projection(
-        n_t, n_s, K, tile, o, kernel.linear() ? m - (o.center != 0) : 0,
+        n_t, n_s, K, tile, o, kernel.linear() ? m - (o.center != 0) - given.rank : 0,
         [&] { return kernel_between(s, kernel, inner); }, run, result);
 }
 
@@ -195,6 +205,12 @@ void select_linear(CenteredColumns& source, std::int64_t m, const fastfs_projse_
     select_among_columns(R.data(), m, columns.n, std::move(diagonal), o, run, result);
 }
 
+Matrix first_columns(const Matrix& M, std::int64_t n) {
+    fastfs_matrix part = M.description();
+    part.n_cols = n;
+    return Matrix(part, kY);
+}
+
 }  // namespace
 
 void projse(const ProjseRows& rows, std::int64_t n_classes, const fastfs_projse_options& options, Run& run,
@@ -204,6 +220,9 @@ void projse(const ProjseRows& rows, std::int64_t n_classes, const fastfs_projse_
     const std::int64_t m = rows.X.n_rows(), n_x = rows.X.n_cols();
     const std::int64_t n_y = rows.labels ? n_classes : rows.Y ? rows.Y->n_cols() : 0;
     const bool linear = !o.custom && o.kernel == FASTFS_LINEAR;
+    require(o.n_given == 0 || (rows.Y && o.n_given <= n_y), "n_given must be at most the ", rows.Y ? n_y : 0,
+            " columns of Y; got ", o.n_given);
+    const std::int64_t n_t = n_y - o.n_given;
     constexpr std::int64_t kMostSquare = 8192;  // variables up to which inner products are worth their n^2 doubles
     const char* advice = "give fewer variables";
     if (n_y == 0) {
@@ -237,16 +256,31 @@ void projse(const ProjseRows& rows, std::int64_t n_classes, const fastfs_projse_
             }
             return;
         }
-    } else if (linear && rows.Y && m < n_y) {
+    } else if (linear && rows.Y && m < n_t) {
         run.step("span of the targets", 0.2);
-        const std::int64_t span_bytes = 24 * m * m + CenteredColumns::memory(m, n_y, run.n_threads());
+        const std::int64_t span_bytes =
+            24 * m * m + 8 * m * o.n_given + CenteredColumns::memory(m, n_t, run.n_threads());
         if (run.is_question()) {  // the span has up to m columns, which are the targets of the second half
-            const std::int64_t second = ProjseSums::memory(m, n_x, false) + 8 * (5 * m * m + m * n_x + 8 * n_x);
+            const std::int64_t second = ProjseSums::memory(m + o.n_given, n_x, false) +
+                                        8 * (5 * m * m + m * n_x + 8 * n_x) +
+                                        (o.n_given > 0 ? Given::memory(o.n_given, m, n_x, false) : 0);
             run.require_memory(std::max(span_bytes, second), "the span of the targets and its products", advice);
         }
         run.require_memory(span_bytes, "the span of the targets", advice);
-        const Span span = span_of_targets(*rows.Y, o, run);
-        const Matrix U({sizeof(fastfs_matrix), FASTFS_FLOAT64, FASTFS_DENSE, m, span.rank, span.U.data(), 1, m, nullptr,
+        Span span = span_of_targets(first_columns(*rows.Y, n_t), o, run);
+        const std::int64_t n_u = span.rank + o.n_given;
+        if (o.n_given > 0) {
+            Buffer<double> with_given(m * n_u);
+            std::copy(span.U.data(), span.U.data() + m * span.rank, with_given.data());
+            visit_values(rows.Y->description(), [&](const auto& values) {
+                double* to = with_given.data() + m * span.rank;
+                for (std::int64_t j = n_t; j < n_y; ++j) {
+                    for (std::int64_t i = 0; i < m; ++i) *to++ = static_cast<double>(values(i, j));
+                }
+            });
+            span.U = std::move(with_given);
+        }
+        const Matrix U({sizeof(fastfs_matrix), FASTFS_FLOAT64, FASTFS_DENSE, m, n_u, span.U.data(), 1, m, nullptr,
                         nullptr, 0, 0, nullptr, nullptr});
         projse({rows.X, &U, nullptr}, 0, o, run, result);
         if (span.nearly) warn_of_dependent_targets(o, result.rank);
@@ -254,11 +288,12 @@ void projse(const ProjseRows& rows, std::int64_t n_classes, const fastfs_projse_
     }
     // Beyond the targets' span, columns of the candidates' kernel come from sums if these are small against X, and from
     // X otherwise.
-    const bool goes_beyond = n_y > 0 && o.beyond == FASTFS_PROJSE_RESIDUAL;
-    const bool with_xx = n_y == 0 || (goes_beyond && !rows.X.is_sparse() && m >= n_x && n_x <= kMostSquare);
-    const std::int64_t r = std::min(n_y, m);
+    const bool goes_beyond = n_t > 0 && o.beyond == FASTFS_PROJSE_RESIDUAL, needs_columns = n_t == 0 || goes_beyond;
+    const bool with_xx = n_y == 0 || (needs_columns && !rows.X.is_sparse() && m >= n_x && n_x <= kMostSquare);
+    const std::int64_t r = std::min(n_t, m);
     std::int64_t bytes = ProjseSums::memory(n_y, n_x, with_xx) + 8 * (4 * n_y * n_y + r * n_x + 8 * n_x);
-    if (goes_beyond) {
+    if (o.n_given > 0) bytes += Given::memory(o.n_given, n_t, n_x, false);
+    if (needs_columns) {
         bytes += memory_of_residual(r, n_x, o.n_select);
         if (!with_xx) {
             bytes += rows.X.is_sparse() ? SparseColumns<double>::memory(rows.X)
@@ -268,7 +303,7 @@ void projse(const ProjseRows& rows, std::int64_t n_classes, const fastfs_projse_
     run.require_memory(bytes, {"ProjSe of ", n_y, " targets and ", n_x, " candidates"}, advice);
     ProjseSums sums(n_y, n_x, with_xx);
     sums.update(rows, run);
-    if (!goes_beyond || with_xx) return projse_select(sums, o, run, result);
+    if (!needs_columns || with_xx) return projse_select(sums, o, run, result);
     if (!rows.X.is_sparse()) {
         std::optional<CenteredColumns> source;  // made when the sums are no longer in use
         return projse_select(sums, o, run, result, 0, [&](std::int64_t k, double* out) {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "projse/choice.hpp"
+#include "projse/columns.hpp"
 #include "support/buffer.hpp"
 #include "support/lapack.hpp"
 #include "support/parallel.hpp"
@@ -13,8 +14,6 @@
 namespace fastfs::core {
 namespace {
 
-// Share of |x_j|^2 below which the chosen columns span column j: sums of single precision have errors of 1e-7.
-constexpr double kSpanned = 1e-6;
 constexpr double kExplained = 1e-12;            // gain, as a share of |U|^2, that counts as 0
 constexpr std::int64_t kTaskCandidates = 4096;  // candidates of a task
 

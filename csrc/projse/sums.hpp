@@ -19,6 +19,17 @@ struct ProjseRows {
     const std::int64_t* labels;
 };
 
+// The parts of all columns that the last `n` columns of Y span: their coordinates in an orthonormal basis (rank x
+// columns, column-major). Without `center`, parts of columns about zero.
+struct Given {
+    std::int64_t n = 0, rank = 0;
+    bool center = true;
+    Buffer<double> of_y, of_x;
+
+    // Returns the bytes of these parts and of the sums of the rests; n_y counts targets only.
+    static std::int64_t memory(std::int64_t n_given, std::int64_t n_y, std::int64_t n_x, bool with_xx);
+};
+
 // Means and centred inner products of the columns. All kernels between variables, centred or not, follow from them, and
 // the sums of row chunks add up without cancellation (Chan, Golub, LeVeque 1983).
 class ProjseSums {
@@ -37,6 +48,14 @@ class ProjseSums {
     ProjseSums copy() const;
     // Returns sums of a single label as sums over rows of one class among n_y.
     ProjseSums as_class(std::int64_t n_y, std::int64_t label) const;
+
+    // Returns what the last n_given columns of Y explain of the others.
+    Given explained_by(std::int64_t n_given, bool center, Run& run) const;
+    // Returns the sums of what they don't explain. Its columns have means of zero, which are taken out as `center`
+    // says.
+    ProjseSums rests(const Given& given, bool with_xx, Run& run) const;
+    // Turns the centred inner products of column k of X with all columns of X into those of the rests.
+    void take_out(const Given& given, std::int64_t k, double* out) const;
 
     // Writes the sums.
     void save_state(ByteWriter& to) const;

@@ -165,5 +165,6 @@ FLAGS = (
         "For the RELIEF family but relief: features in which numbers are codes of categories.",
         columns=True,
     ),
+    Flag("given", str, "A,B,...", "For projse: features to start from: scores tell what others add.", columns=True),
     Flag("n_components", int, "K", "For ikdr: dimensions (default: the number of classes).", low=1),
 )

@@ -276,6 +276,7 @@ cdef extern from "fastfs/fastfs.h" nogil:
         int64_t n_select
         fastfs_tile_kernel custom
         void *user
+        int64_t n_given
     ctypedef struct fastfs_projse_result:
         size_t struct_size
         int32_t center

@@ -183,6 +183,16 @@ void test_calls(std::int64_t n, std::int64_t d, bool genotypes = false) {
          [&](auto& how) { return fastfs_projse(X, nullptr, nullptr, 0, nullptr, &how, &selection, owner()); });
     test("projse with Y" + shape, 0,
          [&](auto& how) { return fastfs_projse(X, X, nullptr, 0, nullptr, &how, &selection, owner()); });
+    fastfs_projse_options with_given = FASTFS_PROJSE_OPTIONS_INIT;
+    with_given.n_given = d / 3;
+    with_given.center = 1;
+    for (int beyond : {FASTFS_PROJSE_STOP, FASTFS_PROJSE_RESIDUAL}) {
+        with_given.beyond = beyond;
+        test("projse with given columns" + shape, 0, [&](auto& how) {
+            const fastfs_status status = fastfs_projse(X, X, nullptr, 0, &with_given, &how, &selection, owner());
+            return status == FASTFS_EINVAL && how.bytes_needed == nullptr ? FASTFS_OK : status;  // more than samples
+        });
+    }
     test("projse_label_scores" + shape, 8 * d,
          [&](auto& how) { return fastfs_projse_label_scores(X, y, 1, C, nullptr, &how, scores.data()); });
     fastfs_stream* sums = nullptr;

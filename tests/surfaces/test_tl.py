@@ -1277,3 +1277,17 @@ def test_direction_of_genes(reference, make):
     assert found["names"][0] == "gene2"
     assert found["effects"][0] > 0.5
     assert "effects" not in fastfs.get.df(adata, "relieff")
+
+
+def test_genes_that_are_given():
+    adata = cells(n=90)
+    tl.projse(adata, "state", given=["gene0", "gene7"], center=True)
+    X = np.asarray(adata.X)
+    state = adata.obs["state"].to_numpy(dtype=str)
+    expected = fastfs.ProjSe(given=[0, 7]).fit(X, state)
+    np.testing.assert_allclose(adata.var["projse_scores"], expected.scores_, rtol=1e-6, atol=1e-9)
+    assert adata.var["projse_scores"].iloc[[0, 7]].tolist() == [0, 0]
+    with pytest.raises(ValueError, match="'gene99', which isn't a column name"):
+        tl.projse(adata, "state", given=["gene99"])
+    with pytest.raises(ValueError, match="given must list genes; got a table"):
+        tl.projse(adata, "state", given=X[:, :2])

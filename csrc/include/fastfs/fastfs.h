@@ -590,6 +590,8 @@ typedef struct fastfs_projse_options {
     int64_t n_select;   /* >= 1; Python's default is 10, or all if there are fewer */
     fastfs_tile_kernel custom; /* NULL, or used instead of `kernel`; norms are of centred columns if `center` */
     void* user;                /* passed to custom */
+    int64_t n_given; /* >= 0: the last n_given columns of Y aren't targets: their span is taken out of all other columns
+                        first. Labels then come as columns of Y. 0 for kernels and groups. */
 } fastfs_projse_options;
 #define FASTFS_PROJSE_OPTIONS_INIT  \
     {sizeof(fastfs_projse_options), \
@@ -605,7 +607,8 @@ typedef struct fastfs_projse_options {
      1e-6,                          \
      1,                             \
      NULL,                          \
-     NULL}
+     NULL,                          \
+     0}
 
 typedef struct fastfs_projse_result {
     size_t struct_size;

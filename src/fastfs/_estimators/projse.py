@@ -12,8 +12,12 @@ from fastfs._estimators.selector import _KernelSelector, _Resources, estimator_c
 from fastfs._functions import projse as _projse
 from fastfs._functions.outcome import Outcome
 from fastfs._inference.scorers import Scorer, make_refitting_scorer
-from fastfs._inputs.matrix import as_matrix
+from fastfs._inputs.columns import column_numbers
+from fastfs._inputs.given import Given, is_table
+from fastfs._inputs.matrix import as_matrix, column_names
+from fastfs._inputs.paths import open_path
 from fastfs._inputs.source import as_stream
+from fastfs._inputs.storage import dense
 from fastfs._inputs.targets import as_records, as_rows, read_chunk, read_classes, read_target
 from fastfs._machine.params import is_auto, some_of
 from fastfs._machine.run import Run, load_core
@@ -60,6 +64,10 @@ class ProjSe(_projse.ProjSeFields, _Resources, _KernelSelector):
         When the selected features have used up the span of the target: stop, as the paper does (None), or go on with
         the feature that explains most of the target's residual, as orthogonal least squares do [2]_. Needs the inner
         products of X's columns: X stays as it is in memory, while chunks keep n_features^2 sums and must be dense.
+    given : array-like or None
+        Columns that are there already: columns of X (numbers, names or a mask), or a table of numbers with the rows of
+        X (age, a score). Their linear span is taken out of all features and of the target first, so that scores tell
+        how much a feature adds; given columns score 0. Costs the sums of as many more targets.
     <resources>
 
     Attributes
@@ -167,10 +175,14 @@ class ProjSe(_projse.ProjSeFields, _Resources, _KernelSelector):
             source = as_stream(X)
             if source is None:
                 X = self._validate_matrix(X, run)
-                outcome, classes = _projse.fit_table(X, y, self._n_to_choose(), options, run)
+                names = getattr(self, "feature_names_in_", None)
+                outcome, classes = _projse.fit_table(X, y, self._n_to_choose(), options, run, names=names)
             else:
-                check = self._block_check(source, run)
-                outcome, classes = _projse.fit_stream(source, y, self._n_to_choose(), options, run, check=check)
+                outcome, classes = _projse.fit_stream(
+                    source, y, self._n_to_choose(), options, run,
+                    check=self._block_check(source, run),
+                    names_of_X=lambda: getattr(self, "feature_names_in_", None),
+                )  # fmt: skip
             if classes is not None:
                 self.classes_ = classes
             self._set_outcome(outcome)
@@ -196,11 +208,14 @@ class ProjSe(_projse.ProjSeFields, _Resources, _KernelSelector):
         """
         options = _projse.ProjSeOptions.from_arguments(self)
         with self._all_or_nothing(forget=False):
-            self._add_rows(X, y, classes, options.views, Run.from_estimator(self))
+            self._add_rows(X, y, classes, options, Run.from_estimator(self))
         return self
 
-    def _add_rows(self, X: Any, y: Any, classes: Any, views: str, run: Run) -> None:
+    def _add_rows(self, X: Any, y: Any, classes: Any, options: _projse.ProjSeOptions, run: Run) -> None:
         """Add rows to the sums of `partial_fit`."""
+        if options.given is not None and is_table(options.given):
+            raise ValueError("given must list columns of X for partial_fit; got a table: add its columns to X")
+        views = "two" if options.given is not None and y is None else options.views
         attributes = self.__dict__
         first = "_sums" not in attributes
         if first:
@@ -217,9 +232,10 @@ class ProjSe(_projse.ProjSeFields, _Resources, _KernelSelector):
         if source is not None:
             check = partial(self._validate_matrix, run=run) if first else None
             names = None if first else attributes.get("feature_names_in_")
-            sums, _ = _projse.collect_sums(
-                source, y, run, views=views, whole=read, chunk=read, check=check, names=names
-            )
+            sums, _, given = _projse.collect_sums(
+                source, y, run, views=views, whole=read, chunk=read, check=check, names=names, given=options.given,
+                names_of_X=lambda: getattr(self, "feature_names_in_", None),
+            )  # fmt: skip
             if not first:
                 attributes["_sums"].merge(sums)
         else:
@@ -228,10 +244,14 @@ class ProjSe(_projse.ProjSeFields, _Resources, _KernelSelector):
                 before, now = some_of(attributes["_target_names"]), some_of(list(y.columns))
                 raise ValueError(f"y must have the columns of the first chunk, {before}; got {now}")
             target = read(y, X.shape, run)
+            given = Given.read(options.given, X.shape[1], getattr(self, "feature_names_in_", None), run)
+            if given is not None:
+                target = given.append_to(target, 0, X)
             sums = load_core().ProjseStream(target.n_columns, X.shape[1], views, run) if first else attributes["_sums"]
             sums.update(X, target.numbers, target.labels, run)
         if first:
             self._sums = sums
+            self._given = given
             self._classes = known
             if known is not None:
                 self.classes_ = known
@@ -243,7 +263,8 @@ class ProjSe(_projse.ProjSeFields, _Resources, _KernelSelector):
         if name not in ProjSe._RESULTS or "_sums" not in self.__dict__:
             raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
         options, run = _projse.ProjSeOptions.from_arguments(self), Run.from_estimator(self)
-        self._set_outcome(_projse.select_from_sums(self.__dict__["_sums"], self._n_to_choose(), options, run))
+        sums, given, labels = (self.__dict__.get(name) for name in ("_sums", "_given", "_classes"))
+        self._set_outcome(_projse.select_from_sums(sums, self._n_to_choose(), options, run, given=given, labels=labels))
         return self.__dict__[name]
 
     def _make_scorer(self, X: Any, y: Any) -> tuple[Array, Scorer]:
@@ -252,7 +273,9 @@ class ProjSe(_projse.ProjSeFields, _Resources, _KernelSelector):
             return make_refitting_scorer(self, X, y)
         data = as_matrix(self._validate_matrix(X, run), run)
         classes, values = self._encode_target(y, data.shape)
-        if classes is None or not options.is_linear:
+        if self.given is not None and not is_table(self.given):  # the fits to come see no names
+            self.given = column_numbers("given", self.given, data.shape[1], getattr(self, "feature_names_in_", None))
+        if classes is None or not options.is_linear or self.given is not None:
             return values, self._make_refitting_scorer(data, classes)
         n_together = max(1, _SCORES_BYTES // (8 * data.shape[1]))
 
@@ -275,9 +298,27 @@ class ProjSe(_projse.ProjSeFields, _Resources, _KernelSelector):
 
         return score_labelings
 
+    def _given_values(self, X: Any) -> Any:
+        if self.given is None:
+            return None
+        X, run = open_path(X), Run.from_estimator(self)
+        if is_table(self.given):
+            given = Given.read(self.given, 0, None, run)
+            return None if given is None else given.table
+        source = as_stream(X)
+        if source is not None:
+            if source.shape[1] is None:
+                raise ValueError("X must say how many columns it has, for a test with given ones; got a function")
+            mask = np.zeros(source.shape[1], dtype=bool)
+            mask[column_numbers("given", self.given, len(mask))] = True
+            return np.asarray(dense(source.load_rows(run, columns=mask)), dtype=np.float64)
+        data = as_matrix(X, run)
+        given = Given.read(self.given, data.shape[1], column_names(X), run)
+        return None if given is None else given.rows(0, data)
+
     def _wants_sums(self, X: Any, with_rest: bool) -> bool:
         """Return True if sums over groups serve any comparison of these, which hold for all choices within the span."""
-        return self.beyond is None
+        return self.beyond is None and self.given is None
 
     def _sum_groups(
         self, X: Any, groups: Integers, n_groups: int, rows: Integers | None, columns: Integers | None
@@ -306,7 +347,7 @@ class ProjSe(_projse.ProjSeFields, _Resources, _KernelSelector):
 
     def _forget_fit(self) -> None:
         """Remove the results of an earlier fit and the sums of `partial_fit`."""
-        for name in (*self._RESULTS, "classes_", "_sums", "_classes", "_target_names"):
+        for name in (*self._RESULTS, "classes_", "_sums", "_given", "_classes", "_target_names"):
             self.__dict__.pop(name, None)
 
     def _set_outcome(self, outcome: Outcome[_projse.ProjSeResult]) -> None:

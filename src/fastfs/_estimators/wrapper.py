@@ -13,6 +13,7 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, proces
 from fastfs._estimators.rounds import Columns, Rounds, RoundsMaker
 from fastfs._estimators.selector import _Selector
 from fastfs._inputs.columns import column_numbers
+from fastfs._inputs.given import is_table
 from fastfs._inputs.matrix import column_names, load_stream, require_table
 from fastfs._inputs.storage import with_columns
 from fastfs._machine.errors import about_targets, renumber
@@ -71,6 +72,8 @@ def _subset_params(model: Any, columns: Columns, n_features: int, names: Any) ->
             and len(columns) < value <= n_features
         ):
             translated[path] = len(columns)
+        if name == "given" and value is not None and not is_table(value):
+            raise ValueError("given must be a table for an estimator that sees some of the features at a time")
         if name == "categorical_features" and value is not None and not isinstance(value, str):
             translated[path] = np.isin(columns, column_numbers(name, value, n_features, names))
     return translated

@@ -15,7 +15,8 @@ from fastfs._functions.options import Call, Needs, option_class, option_field, t
 from fastfs._functions.options import Options as _Options
 from fastfs._functions.outcome import Outcome
 from fastfs._inputs.entry import entry
-from fastfs._inputs.matrix import as_floats, as_matrix
+from fastfs._inputs.given import Given
+from fastfs._inputs.matrix import as_floats, as_matrix, column_names
 from fastfs._inputs.source import Source, as_stream, choose_part
 from fastfs._inputs.storage import by_rows, refuse_sparse
 from fastfs._inputs.streams import Passes, TargetRows, dask_blocks, merge_pairwise
@@ -67,6 +68,7 @@ class ProjSeFields:
     normalize: bool = option_field(as_bool, default=True)
     eps: float = option_field(as_float, default=1e-6)
     beyond: str | None = option_field(word_or_none("residual"), default=None)
+    given: Any = option_field(lambda name, value: value, default=None)
 
 
 @dataclass(kw_only=True)
@@ -89,6 +91,7 @@ class ProjSeOptions(ProjSeFields, _Options):
     def core_options(self) -> dict[str, Any]:
         """Return the options under the names of the core."""
         core_options = super().core_options()
+        del core_options["given"]
         if not isinstance(self.kernel, str):
             core_options |= {"kernel": "linear", "custom": kernel_address(self.kernel)}
         if not isinstance(self.sigma, str):
@@ -98,6 +101,15 @@ class ProjSeOptions(ProjSeFields, _Options):
         if isinstance(self.center, bool):
             core_options["center"] = "yes" if self.center else "no"
         return core_options
+
+    def choice(self, n_select: int, given: Given | None, classes: Array | None) -> dict[str, Any]:
+        """Return the options of a choice; labels that come as columns of numbers, next to given ones, are centred."""
+        options = self.core_options() | {"n_select": n_select}
+        if given is not None:
+            options["n_given"] = given.n
+            if classes is not None and options["center"] == "auto":
+                options["center"] = "yes"
+        return options
 
 
 @result_class
@@ -285,13 +297,15 @@ def projse_two_view(call: _TwoViews) -> tuple[ProjSeResult, ProjSeResult]:
         X, Y = as_matrix(X, run), as_columns(as_target(Y, "Y"), run, "Y")
         if X.shape[0] != Y.shape[0]:
             raise ValueError(f"X and Y must have the same rows; got {X.shape[0]} in X and {Y.shape[0]} in Y")
-        if options.is_linear and X.shape[0] < max(X.shape[1], Y.shape[1]):
+        if options.is_linear and X.shape[0] < max(X.shape[1], Y.shape[1]) and options.given is None:
             n_x, n_y = n_of_each_view(X.shape[1], Y.shape[1])
             of_x, of_y = fit_table(X, Y, n_x, options, run)[0], fit_table(Y, X, n_y, options, run)[0]
             return of_x.warn_and_return(), of_y.warn_and_return()
-    sums, _ = collect_sums(X, Y, run, views="two")
-    n_x, n_y = n_of_each_view(sums.n_cols, sums.n_y)
-    of_x, of_y = select_from_sums(sums, n_x, options, run), select_from_sums(sums, n_y, options, run, from_y=True)
+    names = column_names(X)
+    sums, _, given = collect_sums(X, Y, run, views="two", given=options.given, names_of_X=lambda: names)
+    n_x, n_y = n_of_each_view(sums.n_cols, sums.n_y - (0 if given is None else given.n))
+    of_x = select_from_sums(sums, n_x, options, run, given=given)
+    of_y = select_from_sums(sums, n_y, options, run, given=given, from_y=True)
     return of_x.warn_and_return(), of_y.warn_and_return()
 
 
@@ -356,7 +370,7 @@ def projse_from_kernels(
         )
     run = Run(n_threads, max_memory)
     n = n_to_select(n_features_to_select, arrays[1].shape[1])
-    core_result = load_core().projse_kernels(*arrays, options.core_options() | {"n_select": n}, run)
+    core_result = load_core().projse_kernels(*arrays, options.choice(n, None, None), run)
     return _make_outcome(core_result, n_features_to_select, options).warn_and_return()
 
 
@@ -396,11 +410,17 @@ def fit_stream(
     run: Run,
     *,
     check: Callable[[Any], Any] | None = None,
+    names_of_X: Callable[[], Any] = lambda: None,
     scores_only: bool = False,
 ) -> tuple[Outcome[ProjSeResult], Array | None]:
-    """Return the outcome of a fit to a stream. `check` sees its first block."""
-    sums, classes = collect_sums(source, y, run, views=options.views, check=check)
-    return select_from_sums(sums, n_features_to_select, options, run, scores_only=scores_only), classes
+    """Return the outcome of a fit to a stream. `check` sees its first block, and then `names_of_X` knows the names."""
+    sums, classes, given = collect_sums(
+        source, y, run, views=options.views, check=check, given=options.given, names_of_X=names_of_X
+    )
+    outcome = select_from_sums(
+        sums, n_features_to_select, options, run, scores_only=scores_only, given=given, labels=classes
+    )
+    return outcome, classes
 
 
 def fit_table(
@@ -410,14 +430,20 @@ def fit_table(
     options: ProjSeOptions,
     run: Run,
     *,
+    names: Any = None,
     scores_only: bool = False,
 ) -> tuple[Outcome[ProjSeResult], Array | None]:
-    """Return the outcome of a fit to a table in memory."""
+    """Return the outcome of a fit to a table in memory; `names` are those of its columns, if X doesn't have them."""
+    names = column_names(X) if names is None else names
     X = as_matrix(X, run)
-    target = read_target(y, X.shape, run)
+    target = values = read_target(y, X.shape, run)
     n = n_to_select(n_features_to_select, X.shape[1])
+    given = Given.read(options.given, X.shape[1], names, run)
+    if given is not None:
+        given.check_rows(X.shape[0])
+        values = given.append_to(target, 0, X)
     core_result = load_core().projse(
-        X, target.numbers, target.labels, target.n_columns, options.core_options() | {"n_select": n}, run
+        X, values.numbers, values.labels, values.n_columns, options.choice(n, given, target.classes), run
     )
     return _make_outcome(core_result, n_features_to_select, options, scores_only), target.classes
 
@@ -432,46 +458,63 @@ def collect_sums(
     chunk: Reader = read_chunk,
     check: Callable[[Any], Any] | None = None,
     names: Any = None,
-) -> tuple[Any, Array | None]:
-    """Sum over the rows of X and y, which can be streams; return the sums and the classes.
+    given: Any = None,
+    names_of_X: Callable[[], Any] = lambda: None,
+) -> tuple[Any, Array | None, Given | None]:
+    """Sum over the rows of X and y, which can be streams; return the sums, the classes and the given columns.
 
-    `whole` and `chunk` are as for `TargetRows`, `names` and `check` as `names` and `see` of `Passes`.
+    `whole` and `chunk` are as for `TargetRows`, `names` and `check` as `names` and `see` of `Passes`. `names_of_X` is
+    called when the first block has been read.
     """
     source = Source.from_data(X)
+    if given is not None and y is None:
+        views = "two"  # given columns are the only ones of Y, and X is chosen by its own products
     if source.dask is not None:
-        return _sum_on_workers(source, y, run, views, whole)
+        found = Given.read(given, int(source.dask.shape[1]), None, run)
+        return *_sum_on_workers(source, y, run, views, whole, found), found
     passes = Passes(source, run, names=names, see=check)
     targets = TargetRows(y, passes.source, run, whole, chunk)
-    sums = classes = None
+    sums = classes = found = None
 
     def add_rows(first: int, rows: Any, block_run: Run) -> None:
-        nonlocal sums, classes
+        nonlocal sums, classes, found
         target = targets.read_rows(first, rows)
         if sums is None:
             classes = target.classes
+            found = Given.read(given, rows.shape[1], names_of_X(), run)
+        if found is not None:
+            target = found.append_to(target, first, rows)
+        if sums is None:
             sums = load_core().ProjseStream(target.n_columns, rows.shape[1], views, run)
         sums.update(rows, target.numbers, target.labels, block_run)
 
-    targets.check_end(passes.run_pass(add_rows))
-    return sums, classes
+    n_rows = passes.run_pass(add_rows)
+    targets.check_end(n_rows)
+    if found is not None:
+        found.check_rows(n_rows)
+    return sums, classes, found
 
 
-def _sum_on_workers(source: Source, y: Any, run: Run, views: str, read: Reader) -> tuple[Any, Array | None]:
+def _sum_on_workers(
+    source: Source, y: Any, run: Run, views: str, read: Reader, given: Given | None
+) -> tuple[Any, Array | None]:
     """Sum the row blocks of a Dask array on its workers; the sums, not the rows, travel and are merged pairwise."""
     from dask.delayed import delayed
 
     blocks, classes = dask_blocks(source, y, run, read)
     part, merge = delayed(_sum_block, pure=False), delayed(_merge_sums, pure=False)
-    return merge_pairwise([part(*block, views, run.budget) for block in blocks], merge), classes
+    return merge_pairwise([part(*block, views, run.budget, given) for block in blocks], merge), classes
 
 
-def _sum_block(first: int, X: Any, target: Target, views: str, budget: int) -> Any:
+def _sum_block(first: int, X: Any, target: Target, views: str, budget: int, given: Given | None) -> Any:
     """Return the sums over one block of a Dask array, computed on a worker."""
     run = Run(1, budget or None)  # Dask runs one task per block, so each takes one thread
     with in_rows(range(first, first + X.shape[0])):
         X = as_matrix(X, run)
         if target.numbers is not None:  # numbers that another machine sent aren't aligned as the core needs them
             target = Target(numbers=as_columns(as_target(target.numbers), run))
+        if given is not None:
+            target = given.append_to(target, first, X)
         sums = load_core().ProjseStream(target.n_columns, X.shape[1], views, run)
         if X.shape[0]:
             labels = None if target.labels is None else for_core(target.labels)
@@ -573,11 +616,17 @@ def select_from_sums(
     from_y: bool = False,
     scores_only: bool = False,
     classes: Integers | None = None,
+    given: Given | None = None,
+    labels: Array | None = None,
 ) -> Outcome[ProjSeResult]:
-    """Select features of X, or of Y with `from_y`, from sums over the rows; `classes` has the class of each group."""
-    n = n_to_select(n_features_to_select, sums.n_y if from_y else sums.n_cols)
+    """Select features of X, or of Y with `from_y`, from sums over the rows.
+
+    `classes` has the class of each group. With given columns, `labels` are the classes of the target, if it has any.
+    """
+    n_y = sums.n_y - (0 if given is None else given.n)
+    n = n_to_select(n_features_to_select, n_y if from_y else sums.n_cols)
     load_core()  # registers a BLAS, which unpickled sums don't bring with them
-    core_result = sums.finish(options.core_options() | {"n_select": n, "from_y": from_y}, run, classes)
+    core_result = sums.finish(options.choice(n, given, labels) | {"from_y": from_y}, run, classes)
     return _make_outcome(core_result, n_features_to_select, options, scores_only)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from fastfs._inference.scorers import Labels, Scorer, as_label_scorer, last_step, make_scorer, sums_scorer
-from fastfs._inputs.design import Design
+from fastfs._inputs.design import Design, read_covariates
 from fastfs._inputs.entry import entry
 from fastfs._inputs.values import as_values, for_core
 from fastfs._machine.errors import last_warnings
@@ -150,7 +150,8 @@ def permutation_test(
         control: ``groups=specimen, blocks=donor``. If labels vary within groups, they are permuted within these, with
         a warning that cells of one specimen aren't independent.
     covariates : array-like or DataFrame of shape (n_samples, n_covariates), optional
-        Numbers, strings or categories, such as age and sex, to which the labels keep their relation: see Notes.
+        Numbers, strings or categories, such as age and sex, to which the labels keep their relation: see Notes. Columns
+        that are `given` to the estimator are covariates, too.
     params : dict, optional
         For the estimator's ``fit``, such as ``{"sample_weight": weights}``, which stay with their samples: as in
         scikit-learn's ``cross_validate``. A pipeline passes them on by metadata routing.
@@ -275,6 +276,7 @@ def permutation_test(
     if hasattr(X, "__next__"):
         raise ValueError("X must be an array, since each permutation reads it; got an iterator, which can be read once")
     model = clone(estimator)
+    covariates = _with_given(as_label_scorer(last_step(model))._given_values(X), covariates)
     from_sums = None if params else sums_scorer(model, X, y, groups)
     labels, scorer = from_sums or make_scorer(model, X, y, params)
     names = as_values(y).reshape(-1) if labels.dtype.kind == "i" else None
@@ -322,6 +324,13 @@ def permutation_test(
         fdr=fdr,
         **core_result,
     )
+
+
+def _with_given(given: Any, covariates: Any) -> Any:
+    """Return given columns and covariates as one table of covariates."""
+    if given is None or covariates is None:
+        return covariates if given is None else given
+    return np.column_stack([given, read_covariates(covariates, len(given))])
 
 
 def _score_permutations(

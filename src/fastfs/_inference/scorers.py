@@ -36,6 +36,10 @@ class LabelScorer:
         """Return the classes, if there are any, and the target of each sample of an X of this shape."""
         return encode_labels(y, *shape)
 
+    def _given_values(self, X: Any) -> Any:
+        """Return the values of the columns that are given, which the permutations keep; None without."""
+        return None
+
     def _wants_sums(self, X: Any, with_rest: bool) -> bool:
         """Return True if `_sum_groups` must read X; with `with_rest`, each group is compared with all other groups."""
         return False

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from fastfs._inputs.columns import column_numbers
 from fastfs._inputs.design import SIGNIFICANT, Design, nested_design
 from fastfs._inputs.entry import require_known
+from fastfs._inputs.given import is_table
 from fastfs._machine.info import info
 from fastfs._machine.params import as_permutations, check_choice, is_auto
 from fastfs._machine.run import warn
@@ -183,6 +185,10 @@ def _make_tool(word: str, *, notes: str, call: str = "") -> Callable[..., AnnDat
         require_writable(adata, copy)
         adata = adata.copy() if copy else adata
         source = CellMatrix(adata, layer, use_raw, mask_var)
+        if (given := getattr(model, "given", None)) is not None:
+            if is_table(given):
+                raise ValueError("given must list genes; got a table: add its columns to adata as genes")
+            model.set_params(given=column_numbers("given", given, len(source.names), list(source.names)))
         cells, labels, wanted, reference = read_grouping(adata, groupby, groups, reference, drop_unlabelled)
         design = CellDesign.from_columns(adata, cells, samples, donors, batch, covariates)
         test = PermutationPlan(n_permutations, ranking, design)

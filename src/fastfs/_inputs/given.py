@@ -1,0 +1,75 @@
+"""Columns that are given: what features add to them is asked."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from fastfs._inputs.columns import column_numbers
+from fastfs._inputs.matrix import as_decoded, describe_not_finite
+from fastfs._inputs.storage import dense, take_columns
+from fastfs._inputs.targets import Target
+from fastfs._machine.run import Run
+from fastfs._types import Floats, Integers
+
+
+def is_table(given: Any) -> bool:
+    """Return True for a table with rows of samples, False for a list of columns of X."""
+    return hasattr(given, "columns") or len(np.shape(given)) == 2
+
+
+@dataclass(frozen=True)
+class Given:
+    """Columns of X, by their numbers, or a table of numbers with the rows of X."""
+
+    columns: Integers | None = None
+    table: Floats | None = None
+
+    @classmethod
+    def read(cls, given: Any, n_features: int, names: Sequence[Any] | None, run: Run) -> "Given | None":
+        """Read the parameter `given`; None if no column is given."""
+        if given is None:
+            return None
+        if is_table(given):
+            table = np.asarray(dense(as_decoded(given, run)), dtype=np.float64)
+            if said := describe_not_finite(table, "given"):
+                raise ValueError(said)
+            return cls(table=table) if table.shape[1] else None
+        columns = column_numbers("given", given, n_features, names)
+        if len(columns) == n_features:
+            raise ValueError(f"given must leave features to choose from; got all {n_features}")
+        return cls(columns=columns) if len(columns) else None
+
+    @property
+    def n(self) -> int:
+        """Return the number of given columns."""
+        if self.columns is not None:
+            return len(self.columns)
+        assert self.table is not None
+        return int(self.table.shape[1])
+
+    def rows(self, first: int, X: Any) -> Floats:
+        """Return the given values of some rows, X, which begin at row `first` of all."""
+        if self.columns is not None:
+            part = take_columns(X, self.columns)
+            return np.asarray(dense(part), dtype=np.float64)
+        assert self.table is not None
+        end = first + X.shape[0]
+        if end > len(self.table):
+            raise ValueError(f"given and X must have the same rows; got {len(self.table)} in given and more in X")
+        return self.table[first:end]
+
+    def check_rows(self, n_rows: int) -> None:
+        """Raise ValueError for a table with more rows than X."""
+        if self.table is not None and len(self.table) != n_rows:
+            raise ValueError(f"given and X must have the same rows; got {len(self.table)} in given and {n_rows} in X")
+
+    def append_to(self, target: Target, first: int, X: Any) -> Target:
+        """Return a target of numbers for these rows: labels as columns of 0 and 1, and the given values behind."""
+        columns = [self.rows(first, X)]
+        if target.labels is not None and target.classes is not None:
+            columns.insert(0, (target.labels[:, None] == np.arange(len(target.classes))).astype(np.float64))
+        if target.numbers is not None:
+            columns.insert(0, np.asarray(dense(target.numbers), dtype=np.float64))
+        return Target(numbers=np.ascontiguousarray(np.hstack(columns)))
