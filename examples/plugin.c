@@ -35,11 +35,12 @@ EXPORT int plugin_score(const double* values, int64_t n, int64_t d, const int64_
     fastfs_manifest_scale scale = FASTFS_MANIFEST_SCALE_INIT;
     scale.value = 0.1; /* times the median distance */
     fastfs_manifest_result result = FASTFS_MANIFEST_RESULT_INIT;
-    result.scores = scores;
-
+    fastfs_fitted* fitted = NULL;
     fastfs_manifest* manifest = NULL;
     fastfs_status status = fastfs_manifest_new(&X, 1, 0, NULL, &manifest);
-    if (status == FASTFS_OK) status = fastfs_manifest_fit(manifest, labels, 2, NULL, &scale, 1, NULL, &result);
+    if (status == FASTFS_OK) status = fastfs_manifest_fit(manifest, labels, 2, NULL, &scale, 1, NULL, &result, &fitted);
+    for (int64_t j = 0; status == FASTFS_OK && j < d; ++j) scores[j] = result.scores[j];
+    fastfs_fitted_free(fitted);
     fastfs_manifest_free(manifest);
     return status;
 }

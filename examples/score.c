@@ -46,15 +46,16 @@ int main(int argc, char** argv) {
     fastfs_manifest_scale scale = FASTFS_MANIFEST_SCALE_INIT;
     scale.value = 0.1; /* times the median distance */
     fastfs_manifest_result result = FASTFS_MANIFEST_RESULT_INIT;
-    result.scores = malloc(sizeof(double) * (size_t)d);
 
     fastfs_manifest* manifest = NULL;
+    fastfs_fitted* fitted = NULL;
     if (fastfs_link_blas() != FASTFS_OK || fastfs_manifest_new(&X, 1, 0, &run, &manifest) != FASTFS_OK ||
-        fastfs_manifest_fit(manifest, labels, 2, NULL, &scale, 1, &run, &result) != FASTFS_OK) {
+        fastfs_manifest_fit(manifest, labels, 2, NULL, &scale, 1, &run, &result, &fitted) != FASTFS_OK) {
         fprintf(stderr, "%s\n", fastfs_last_error());
         return 1;
     }
     fastfs_manifest_free(manifest);
     for (long j = 0; j < d; ++j) printf("%.17g\n", result.scores[j]);
+    fastfs_fitted_free(fitted); /* and with it the scores */
     return 0;
 }

@@ -1,7 +1,5 @@
-#include <algorithm>
 #include <memory>
 #include <string>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -30,63 +28,65 @@ fastfs::manifest_scale to_scale(const py::dict& given, py::ssize_t n_kernels) {
                         {{"n_kernels", n_kernels}});
 }
 
+// Tells if classes are compared in pairs, not each with all other classes.
+bool is_pairwise(std::int64_t n_classes, const fastfs::manifest_options& options) {
+    return n_classes == 2 || options.multiclass == FASTFS_MANIFEST_OVO;
+}
+
+// Returns the form of a plan or a result, and the reason for it.
+template <class Found>
+py::dict explained(const Found& found) {
+    py::dict form;
+    form["accuracy"] = word_of(found.accuracy, words_of(field_of("fastfs_manifest_options", "accuracy")));
+    form["reason"] = word_of(found.reason, kReasons);
+    form["exact_bytes"] = found.exact_bytes;
+    return form;
+}
+
 py::dict to_dict(const fastfs::manifest_plan& found) {
-    py::dict plan;
-    plan["accuracy"] = word_of(found.accuracy, words_of(field_of("fastfs_manifest_options", "accuracy")));
-    plan["reason"] = word_of(found.reason, kReasons);
+    py::dict plan = explained(found);
     plan["bytes"] = found.bytes;
-    plan["exact_bytes"] = found.exact_bytes;
     plan["n_problems"] = found.n_problems;
     return plan;
 }
 
-// Results of all scales, in arrays for the core to fill. A share of the problems has their scores instead of the
-// classes', and 0 for the kernels of the other problems.
-struct Fitted {
+// Reads scales for the kernels of a fit with these options.
+std::vector<fastfs::manifest_scale> to_scales(const py::list& given, std::int64_t n_classes,
+                                              const fastfs::manifest_options& options) {
     std::vector<fastfs::manifest_scale> scales;
-    std::vector<fastfs_manifest_result> results;
-    py::list arrays;
-
-    Fitted(const py::list& scales_, std::int64_t d, std::int64_t n_classes, const fastfs::manifest_plan& plan,
-           std::int64_t n_components, bool is_share, bool with_agreement) {
-        for (const auto& scale : scales_) {
-            scales.push_back(to_scale(scale.cast<py::dict>(), plan.n_kernels));
-            py::dict of_scale;
-            results.push_back(room_for(d, n_classes, plan, n_components, is_share, with_agreement, of_scale));
-            arrays.append(of_scale);
-        }
+    for (const auto& scale : given) {
+        scales.push_back(to_scale(scale.cast<py::dict>(), (is_pairwise(n_classes, options) ? 1 : 2) * n_classes));
     }
+    return scales;
+}
 
-  private:
-    // Returns a result with arrays of zeros of the sizes in the plan, which it adds to `arrays`.
-    static fastfs_manifest_result room_for(std::int64_t d, std::int64_t n_classes, const fastfs::manifest_plan& plan,
-                                           std::int64_t m, bool is_share, bool with_agreement, py::dict& arrays) {
-        const std::int64_t p = plan.n_problems, k = plan.n_kernels;
-        fastfs_manifest_result out = FASTFS_MANIFEST_RESULT_INIT;
-        const auto room = [&](const char* name, auto*& member, Shape shape) {
-            py::array_t<std::remove_reference_t<decltype(*member)>> array(std::move(shape));
-            member = array.mutable_data();
-            std::fill_n(member, array.size(), 0);
-            arrays[name] = std::move(array);
-        };
-        room("scores", out.scores, {d});
-        if (is_share) {
-            room("problem_scores", out.problem_scores, {p, d});
+// Returns the result of each scale. A share of the problems has their scores instead of the classes', and 0 for the
+// kernels of the other problems.
+py::list to_list(fastfs::fitted<fastfs::manifest_result>&& fitted, std::int64_t d, std::int64_t n_classes) {
+    const Views view(std::move(fitted));
+    py::list results;
+    for (std::int64_t s = 0; s < (*view).size(); ++s) {
+        const fastfs::manifest_result& r = (*view)[s];
+        const std::int64_t p = r.n_problems, k = r.n_kernels, m = r.n_components;
+        py::dict result = explained(r);
+        result["scores"] = view(r.scores, {d});
+        if (r.problem_scores) {
+            result["problem_scores"] = view(r.problem_scores, {p, d});
         } else {
-            room("class_scores", out.class_scores, {n_classes, d});
+            result["class_scores"] = view(r.class_scores, {n_classes, d});
         }
-        room("sigma", out.sigma, {k});
-        room("kept_trace", out.kept_trace, {k});
-        room("ranks", out.ranks, {p});
-        if (with_agreement) room("agreement", out.agreement, {p});
-        out.n_components = m;
-        room("mean_values", out.mean_values, {p, m});
-        room("mean_vectors", out.mean_vectors, {p, m, d});
-        room("difference_values", out.difference_values, {p, m});
-        room("difference_vectors", out.difference_vectors, {p, m, d});
-        return out;
+        result["sigma"] = view(r.sigma, {k});
+        result["kept_trace"] = view(r.kept_trace, {k});
+        result["ranks"] = view(r.ranks, {p});
+        if (r.agreement) result["agreement"] = view(r.agreement, {p});
+        result["mean_values"] = view(r.mean_values, {p, m});
+        result["mean_vectors"] = view(r.mean_vectors, {p, m, d});
+        result["difference_values"] = view(r.difference_values, {p, m});
+        result["difference_vectors"] = view(r.difference_vectors, {p, m, d});
+        results.append(result);
     }
-};
+    return results;
+}
 
 // The label-free stage; keeps the chunks' arrays alive.
 class Manifest {
@@ -105,36 +105,26 @@ class Manifest {
     }
 
     // Returns the form that a fit would take, and the number of its problems.
-    py::dict plan(std::int64_t n_classes, std::int64_t n_scales, const py::dict& options, std::int64_t n_components,
-                  const py::object& run_) const {
+    py::dict plan(std::int64_t n_classes, std::int64_t n_scales, const py::dict& given, const py::object& run_) const {
+        const auto options = to_manifest_options(given);
         Call call(run_);
-        return to_dict(plan_of(n_classes, n_scales, to_manifest_options(options), n_components, call));
+        return to_dict(
+            call([&](const fastfs::run& run) { return manifest_->plan(n_classes, options, n_scales, run); }));
     }
 
-    // Returns the plan, and a result for each scale.
-    py::tuple fit(const py::object& labels_, std::int64_t n_classes, const py::list& scales_, const py::dict& options_,
-                  std::int64_t n_components, bool agreement, const py::object& run_) const {
+    // Returns a result for each scale.
+    py::list fit(const py::object& labels_, std::int64_t n_classes, const py::list& scales_, const py::dict& given,
+                 const py::object& run_) const {
         const auto* labels = labels_of(labels_, n_rows_);
-        auto options = to_manifest_options(options_);
+        const auto options = to_manifest_options(given);
+        const auto scales = to_scales(scales_, n_classes, options);
         Call call(run_);
-        const auto n_scales = static_cast<std::int64_t>(scales_.size());
-        const auto found = plan_of(n_classes, n_scales, options, n_components, call);
-        if (found.reason != FASTFS_BECAUSE_RANK) options.accuracy = found.accuracy;  // else the fit warns of the rank
-        Fitted fitted(scales_, n_features_, n_classes, found, n_components, options.n_problems > 0, agreement);
-        call([&](const fastfs::run& run) {
-            manifest_->fit(labels, n_classes, fitted.scales, options, fitted.results, run);
-        });
-        return py::make_tuple(to_dict(found), fitted.arrays);
+        return to_list(
+            call([&](const fastfs::run& run) { return manifest_->fit(labels, n_classes, scales, options, run); }),
+            n_features_, n_classes);
     }
 
   private:
-    fastfs::manifest_plan plan_of(std::int64_t n_classes, std::int64_t n_scales,
-                                  const fastfs::manifest_options& options, std::int64_t n_components,
-                                  Call& call) const {
-        return call(
-            [&](const fastfs::run& run) { return manifest_->plan(n_classes, options, n_scales, n_components, run); });
-    }
-
     std::vector<std::unique_ptr<Matrix>> chunks_;
     std::vector<fastfs::matrix> views_;
     std::int64_t n_rows_ = 0, n_features_ = 0;
@@ -160,32 +150,27 @@ struct ManifestStream : Stream {
         return made;
     }
 
-    static fastfs::manifest_plan plan(std::int64_t n_features, std::int64_t n_groups, std::int64_t n_classes,
-                                      std::int64_t n_scales, const py::dict& options_, std::int64_t n_components,
-                                      const py::object& run_) {
-        const auto how = to_manifest_options(options_);
+    static py::dict plan(std::int64_t n_features, std::int64_t n_groups, std::int64_t n_classes, std::int64_t n_scales,
+                         const py::dict& given, const py::object& run_) {
+        const auto options = to_manifest_options(given);
         Call call(run_);
-        return call([&](const fastfs::run& run) {
-            return fastfs::manifest_stream_plan(n_features, n_groups, n_classes, how, n_scales, n_components, run);
-        });
+        return to_dict(call([&](const fastfs::run& run) {
+            return fastfs::manifest_stream_plan(n_features, n_groups, n_classes, options, n_scales, run);
+        }));
     }
 
-    // Fits from the sums of the stream; returns the plan and the results, as Manifest::fit. labels has the class of
-    // each group, or -1.
-    py::tuple finish(const py::object& labels_, std::int64_t n_classes, const py::list& scales_,
-                     const py::dict& options_, std::int64_t n_components, bool agreement,
-                     const py::object& run_) const {
+    // Fits from the sums of the stream; returns a result for each scale. labels has the class of each group, or -1.
+    py::list finish(const py::object& labels_, std::int64_t n_classes, const py::list& scales_, const py::dict& given,
+                    const py::object& run_) const {
         const fastfs::stream_state state = stream.state();
         const auto* labels = labels_of(labels_, state.n_groups);
-        const auto how = to_manifest_options(options_);
-        const auto found = plan(state.n_cols, state.n_groups, n_classes, static_cast<std::int64_t>(scales_.size()),
-                                options_, n_components, run_);
+        const auto options = to_manifest_options(given);
+        const auto scales = to_scales(scales_, n_classes, options);
         Call call(run_);
-        Fitted fitted(scales_, state.n_cols, n_classes, found, n_components, false, agreement);
-        call([&](const fastfs::run& run) {
-            fastfs::manifest_stream_finish(stream, labels, n_classes, fitted.scales, how, fitted.results, run);
-        });
-        return py::make_tuple(to_dict(found), fitted.arrays);
+        return to_list(call([&](const fastfs::run& run) {
+                           return fastfs::manifest_stream_finish(stream, labels, n_classes, scales, options, run);
+                       }),
+                       state.n_cols, n_classes);
     }
 };
 
@@ -194,8 +179,7 @@ py::tuple manifest_mean_scores(const py::array_t<double, py::array::c_style>& pr
                                const std::string& multiclass) {
     auto options = fastfs::default_manifest_options();
     options.multiclass = choose("multiclass", multiclass, words_of(field_of("fastfs_manifest_options", "multiclass")));
-    const bool pairs = n_classes == 2 || options.multiclass == FASTFS_MANIFEST_OVO;
-    const auto n_problems = pairs ? n_classes * (n_classes - 1) / 2 : n_classes;
+    const auto n_problems = is_pairwise(n_classes, options) ? n_classes * (n_classes - 1) / 2 : n_classes;
     if (problem_scores.ndim() != 2 || problem_scores.shape(0) != n_problems) {
         throw std::invalid_argument("problem_scores must have a row for each of the " + std::to_string(n_problems) +
                                     " problems");
@@ -208,26 +192,20 @@ py::tuple manifest_mean_scores(const py::array_t<double, py::array::c_style>& pr
     return py::make_tuple(scores, class_scores);
 }
 
-// Compares two precomputed kernels; returns scores and agreement.
-py::dict manifest_kernels(const py::array_t<double, py::array::c_style>& K1,
-                          const py::array_t<double, py::array::c_style>& K2, const py::dict& options_,
-                          const py::object& run_) {
+// Compares two precomputed kernels.
+py::object manifest_kernels(const py::array_t<double, py::array::c_style>& K1,
+                            const py::array_t<double, py::array::c_style>& K2, const py::dict& options_,
+                            const py::object& run_) {
     if (K1.ndim() != 2 || K1.shape(0) != K1.shape(1) || K2.ndim() != 2 || K2.shape(0) != K1.shape(0) ||
         K2.shape(1) != K1.shape(0)) {
         throw std::invalid_argument("K1 and K2 must be square matrices of one size");
     }
     const auto options = to_manifest_options(options_);
-    py::array_t<double> scores(K1.shape(0)), agreement(1);
-    fastfs_manifest_result result = FASTFS_MANIFEST_RESULT_INIT;
-    result.scores = scores.mutable_data();
-    result.agreement = agreement.mutable_data();
+    const std::int64_t d = K1.shape(0);
     const double *a = K1.data(), *b = K2.data();
     Call call(run_);
-    call([&](const fastfs::run& run) { fastfs::manifest_kernels(scores.size(), a, b, options, result, run); });
-    py::dict fitted;
-    fitted["scores"] = scores;
-    fitted["agreement"] = agreement;
-    return fitted;
+    return to_list(call([&](const fastfs::run& run) { return fastfs::manifest_kernels(d, a, b, options, run); }), d,
+                   2)[0];
 }
 
 }  // namespace
@@ -240,22 +218,14 @@ void bind_manifest(py::module_& m) {
     py::class_<Manifest>(m, "Manifest")
         .def(py::init<const py::sequence&, bool, const py::object&>(), py::arg("chunks"), py::arg("keep_distances"),
              py::arg("run"))
-        .def("plan", &Manifest::plan, py::arg("n_classes"), py::arg("n_scales"), py::arg("options"),
-             py::arg("n_components"), py::arg("run"))
+        .def("plan", &Manifest::plan, py::arg("n_classes"), py::arg("n_scales"), py::arg("options"), py::arg("run"))
         .def("fit", &Manifest::fit, py::arg("labels"), py::arg("n_classes"), py::arg("scales"), py::arg("options"),
-             py::arg("n_components"), py::arg("agreement"), py::arg("run"));
+             py::arg("run"));
     bind_stream<ManifestStream>(m, "ManifestStream")
         .def(py::init(&ManifestStream::make), py::arg("n_features"), py::arg("n_groups"), py::arg("options"),
              py::arg("run"))
-        .def_static(
-            "plan",
-            [](std::int64_t n_features, std::int64_t n_groups, std::int64_t n_classes, std::int64_t n_scales,
-               const py::dict& options, std::int64_t n_components, const py::object& run) {
-                return to_dict(
-                    ManifestStream::plan(n_features, n_groups, n_classes, n_scales, options, n_components, run));
-            },
-            py::arg("n_features"), py::arg("n_groups"), py::arg("n_classes"), py::arg("n_scales"), py::arg("options"),
-            py::arg("n_components"), py::arg("run"))
+        .def_static("plan", &ManifestStream::plan, py::arg("n_features"), py::arg("n_groups"), py::arg("n_classes"),
+                    py::arg("n_scales"), py::arg("options"), py::arg("run"))
         .def(
             "update",
             [](ManifestStream& self, const py::object& X, const py::object& groups, const py::object& run) {
@@ -263,7 +233,7 @@ void bind_manifest(py::module_& m) {
             },
             py::arg("X"), py::arg("groups"), py::arg("run"))
         .def("finish", &ManifestStream::finish, py::arg("labels"), py::arg("n_classes"), py::arg("scales"),
-             py::arg("options"), py::arg("n_components"), py::arg("agreement"), py::arg("run"));
+             py::arg("options"), py::arg("run"));
 }
 
 }  // namespace fastfs::bindings

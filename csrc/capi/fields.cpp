@@ -212,6 +212,8 @@ const std::vector<Field>& fields_of(const fastfs_manifest_options*) {
         {"custom", &O::custom},
         {"first_problem", &O::first_problem},
         {"n_problems", &O::n_problems},
+        {"agreement", &O::agreement, kFlag},
+        {"n_components", &O::n_components},
     };
     return fields;
 }

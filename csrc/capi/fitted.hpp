@@ -1,13 +1,16 @@
 // The owner of a fit's results in the C interface.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <utility>
+#include <vector>
 
 #include "capi/abi.hpp"
 #include "capi/checks.hpp"
 #include "capi/handle.hpp"
 #include "support/errors.hpp"
+#include "support/index.hpp"
 #include "support/owned.hpp"
 #include "support/run.hpp"
 
@@ -53,6 +56,30 @@ void fill_fitted(const Run& run, Result* result, const Result& empty, fastfs_fit
         r = computed;
         *fitted = new fastfs_fitted(std::move(computed));
     });
+}
+
+// Lets fit(results) compute n results in a row, which become the caller's together with one owner of their arrays.
+template <class Result, class Fit>
+void fill_fitted(const Run& run, Result* results, std::int64_t n, const Result& empty, fastfs_fitted** fitted,
+                 Fit&& fit) {
+    require_output(run, results, "results");
+    require_output(run, fitted, "fitted");
+    std::vector<Owned<Result>> computed(at(n), Owned<Result>(empty));
+    if (run.is_question()) {
+        fit(computed);
+        return;
+    }
+    std::vector<Result> views;
+    std::unique_ptr<fastfs_fitted> made;
+    fill_all(results, n, empty, "results", [&](Result& result, std::int64_t place) {
+        if (!made) {
+            fit(computed);
+            views.assign(computed.begin(), computed.end());
+            made = std::make_unique<fastfs_fitted>(std::move(computed));
+        }
+        result = views[at(place)];
+    });
+    *fitted = made.release();
 }
 
 }  // namespace fastfs::core

@@ -10,6 +10,7 @@
 #include "capi/abi.hpp"
 #include "capi/checks.hpp"
 #include "capi/fields.hpp"
+#include "capi/fitted.hpp"
 #include "capi/handle.hpp"
 #include "capi/stream.hpp"
 #include "manifest/manifest.hpp"
@@ -25,14 +26,13 @@ namespace {
 
 using namespace fastfs::core;
 
-// Throws unless the options, the numbers of scales and components and the d features fit together.
-void check_options(const fastfs_manifest_options& o, std::int64_t n_scales, std::int64_t n_components, std::int64_t d) {
-    require(o.reserved == 0, "options.reserved must be 0; got ", o.reserved);
+// Throws unless the options, the number of scales and the d features fit together.
+void check_options(const fastfs_manifest_options& o, std::int64_t n_scales, std::int64_t d) {
     require(o.first_problem >= 0 && o.n_problems >= 0, "first_problem and n_problems must not be negative; got ",
             o.first_problem, " and ", o.n_problems);
     require(n_scales >= 1 && n_scales <= 1000, "n_scales must be from 1 to 1000; got ", n_scales);
-    require(n_components >= 0 && n_components <= d, "n_components must be from 0 to the ", d, " features; got ",
-            n_components);
+    require(o.n_components >= 0 && o.n_components <= d, "n_components must be from 0 to the ", d, " features; got ",
+            o.n_components);
     require(
         o.accuracy == FASTFS_MANIFEST_AUTO || o.accuracy == FASTFS_MANIFEST_EXACT || o.form == FASTFS_MANIFEST_PENCIL,
         "form must be \"pencil\" for the accuracies domains, low_rank and low_rank_high");
@@ -62,39 +62,19 @@ void check_scale(const fastfs_manifest_scale& scale, std::int64_t n_kernels) {
     for (const Field& field : fields_of(&scale)) field.require_allowed(&scale);
 }
 
-// Throws unless the result has the arrays that a fit fills.
-void check_result(const fastfs_manifest_result& result, std::int64_t n_components) {
-    require_array(result.scores, "scores of the result");
-    require(result.n_components == n_components, "n_components must be the same for all scales");
-    const auto check = n_components > 0 ? require_array<double> : require_array_or_null<double>;
-    check(result.mean_values, "mean_values of the result");
-    check(result.mean_vectors, "mean_vectors of the result");
-    check(result.difference_values, "difference_values of the result");
-    check(result.difference_vectors, "difference_vectors of the result");
-    require_array_or_null(result.class_scores, "class_scores of the result");
-    require_array_or_null(result.sigma, "sigma of the result");
-    require_array_or_null(result.kept_trace, "kept_trace of the result");
-    require_array_or_null(result.ranks, "ranks of the result");
-    require_array_or_null(result.agreement, "agreement of the result");
-    require_array_or_null(result.problem_scores, "problem_scores of the result");
-}
-
-// Checks options, scales and results of the caller, and lets fit(options, scales, run, results) write the results of
-// all scales.
+// Checks options and scales of the caller, and lets fit(options, scales, run, results) compute the results of all
+// scales.
 template <class F>
 void fit_scales(std::int64_t d, std::int64_t n_classes, const fastfs_manifest_options* options,
                 const fastfs_manifest_scale* scales, std::int64_t n_scales, const fastfs_run* run_,
-                fastfs_manifest_result* results, F&& fit) {
+                fastfs_manifest_result* results, fastfs_fitted** fitted, F&& fit) {
     const auto how = read_options(options, FASTFS_MANIFEST_OPTIONS_INIT);
     Run run = read_run(run_);
+    check_options(how, n_scales, d);
     const auto sigmas = read_all(scales, n_scales, FASTFS_MANIFEST_SCALE_INIT, "scales");
-    const auto out = read_all(results, n_scales, FASTFS_MANIFEST_RESULT_INIT, "results");
-    check_options(how, n_scales, out.front().n_components, d);
     for (const auto& scale : sigmas) check_scale(scale, count_kernels(n_classes, how.multiclass));
-    for (const auto& result : out) {
-        if (!run.is_question()) check_result(result, out.front().n_components);
-    }
-    fit(how, sigmas, run, out);
+    fill_fitted(run, results, n_scales, FASTFS_MANIFEST_RESULT_INIT, fitted,
+                [&](auto& computed) { fit(how, sigmas, run, computed); });
 }
 
 class ManifestBlocks : public Stream {
@@ -188,10 +168,10 @@ fastfs_status fastfs_manifest_plan_fit(const fastfs_manifest* manifest, const fa
             const std::int64_t most = data ? data->samples().n_rows() : p.n_groups;
             require(p.n_classes >= 2 && p.n_classes <= most, "n_classes must be from 2 to the ", most,
                     data ? " rows; got " : " groups; got ", p.n_classes);
-            check_options(how, p.n_scales, p.n_components, n_features);
+            check_options(how, p.n_scales, n_features);
             const fastfs_manifest_plan found =
-                data ? data->plan(p.n_classes, how, p.n_scales, p.n_components, run)
-                     : ManifestSums::plan(n_features, p.n_groups, p.n_classes, how, p.n_scales, p.n_components, run);
+                data ? data->plan(p.n_classes, how, p.n_scales, run)
+                     : ManifestSums::plan(n_features, p.n_groups, p.n_classes, how, p.n_scales, run);
             p.n_kernels = found.n_kernels;
             p.n_problems = found.n_problems;
             p.bytes = found.bytes;
@@ -204,13 +184,14 @@ fastfs_status fastfs_manifest_plan_fit(const fastfs_manifest* manifest, const fa
 
 fastfs_status fastfs_manifest_fit(const fastfs_manifest* manifest, const int64_t* labels, int64_t n_classes,
                                   const fastfs_manifest_options* options, const fastfs_manifest_scale* scales,
-                                  int64_t n_scales, const fastfs_run* run_, fastfs_manifest_result* results) {
+                                  int64_t n_scales, const fastfs_run* run_, fastfs_manifest_result* results,
+                                  fastfs_fitted** fitted) {
     return guarded([&] {
         const Manifest& data = require_handle(manifest, "manifest").data;
         const Samples& X = data.samples();
         require_labels(labels, X.n_rows(), n_classes);
-        fit_scales(X.n_cols(), n_classes, options, scales, n_scales, run_, results,
-                   [&](const auto& how, const auto& sigmas, Run& run, const auto& out) {
+        fit_scales(X.n_cols(), n_classes, options, scales, n_scales, run_, results, fitted,
+                   [&](const auto& how, const auto& sigmas, Run& run, auto& out) {
                        data.fit(labels, n_classes, how, sigmas, run, out);
                    });
     });
@@ -223,7 +204,7 @@ fastfs_status fastfs_manifest_stream_new(int64_t n_features, int64_t n_groups, c
         require_output(run, stream, "stream");
         check_sizes(n_features, n_groups);
         const auto how = read_options(options, FASTFS_MANIFEST_OPTIONS_INIT);
-        check_options(how, 1, 0, n_features);
+        check_options(how, 1, n_features);
         require(how.accuracy != FASTFS_MANIFEST_LOW_RANK_HIGH,
                 "accuracy must be another one than FASTFS_MANIFEST_LOW_RANK_HIGH for sums: choose "
                 "FASTFS_MANIFEST_LOW_RANK");
@@ -236,7 +217,8 @@ fastfs_status fastfs_manifest_stream_new(int64_t n_features, int64_t n_groups, c
 
 fastfs_status fastfs_manifest_stream_finish(const fastfs_stream* stream, const int64_t* labels, int64_t n_classes,
                                             const fastfs_manifest_options* options, const fastfs_manifest_scale* scales,
-                                            int64_t n_scales, const fastfs_run* run_, fastfs_manifest_result* results) {
+                                            int64_t n_scales, const fastfs_run* run_, fastfs_manifest_result* results,
+                                            fastfs_fitted** fitted) {
     return guarded([&] {
         const UseStream<ManifestBlocks> use(stream, "stream");
         const ManifestSums& of = use->data();
@@ -245,8 +227,8 @@ fastfs_status fastfs_manifest_stream_finish(const fastfs_stream* stream, const i
         std::copy_if(labels, labels + of.n_groups(), std::back_inserter(given), [](std::int64_t l) { return l != -1; });
         require(!given.empty(), "labels must give a class to some groups; got -1 for all");
         require_labels(given.data(), static_cast<std::int64_t>(given.size()), n_classes);
-        fit_scales(of.n_features(), n_classes, options, scales, n_scales, run_, results,
-                   [&](const auto& how, const auto& sigmas, Run& run, const auto& out) {
+        fit_scales(of.n_features(), n_classes, options, scales, n_scales, run_, results, fitted,
+                   [&](const auto& how, const auto& sigmas, Run& run, auto& out) {
                        of.fit(labels, n_classes, how, sigmas, run, out);
                    });
     });
@@ -269,7 +251,7 @@ fastfs_status fastfs_manifest_mean_scores(int64_t n_features, int64_t n_classes,
 
 fastfs_status fastfs_manifest_kernels(int64_t n_features, const double* K1, const double* K2,
                                       const fastfs_manifest_options* options, const fastfs_run* run_,
-                                      fastfs_manifest_result* result) {
+                                      fastfs_manifest_result* result, fastfs_fitted** fitted) {
     return guarded([&] {
         require_size(n_features, 2, "n_features");
         require_fits(n_features, n_features, "a kernel");
@@ -277,10 +259,10 @@ fastfs_status fastfs_manifest_kernels(int64_t n_features, const double* K1, cons
         Run run = read_run(run_);
         require_array(K1, "K1");
         require_array(K2, "K2");
-        const auto out = read(result, FASTFS_MANIFEST_RESULT_INIT, "result");
-        check_options(how, 1, out.n_components, n_features);
-        if (!run.is_question()) check_result(out, out.n_components);
-        manifest_kernels(n_features, K1, K2, how, run, out);
+        check_options(how, 1, n_features);
+        require_output(run, result, "result");
+        fill_fitted(run, result, 1, FASTFS_MANIFEST_RESULT_INIT, fitted,
+                    [&](auto& computed) { manifest_kernels(n_features, K1, K2, how, run, computed); });
     });
 }
 

@@ -20,6 +20,9 @@
 namespace fastfs::core {
 namespace {
 
+// Tests if a fit solves only some of its problems.
+bool is_share(const fastfs_manifest_options& o) { return o.first_problem > 0 || o.n_problems > 0; }
+
 std::int64_t count_problems(std::int64_t n_classes, std::int32_t multiclass) {
     return pairwise(n_classes, multiclass) ? n_classes * (n_classes - 1) / 2 : n_classes;
 }
@@ -50,9 +53,32 @@ Problem against_rest(const std::vector<Side>& classes, std::size_t c, const std:
     return {std::move(one), std::move(rest)};
 }
 
+// Makes the arrays of the result of one scale.
+void set_arrays(std::int64_t d, std::int64_t n_classes, const fastfs_manifest_options& options,
+                const fastfs_manifest_plan& plan, Owned<fastfs_manifest_result>& result) {
+    const std::int64_t n_problems = plan.n_problems, n_components = options.n_components;
+    result.accuracy = plan.accuracy;
+    result.reason = plan.reason;
+    result.exact_bytes = plan.exact_bytes;
+    result.n_kernels = plan.n_kernels;
+    result.n_problems = n_problems;
+    result.n_components = n_components;
+    result.set_zeros(result.scores, d);
+    result.set_zeros(result.class_scores, n_classes * d);
+    result.set_zeros(result.sigma, plan.n_kernels);
+    result.set_zeros(result.kept_trace, plan.n_kernels);
+    result.set_zeros(result.ranks, n_problems);
+    if (options.agreement) result.set_zeros(result.agreement, n_problems);
+    result.set_zeros(result.mean_values, n_problems * n_components);
+    result.set_zeros(result.mean_vectors, n_problems * n_components * d);
+    result.set_zeros(result.difference_values, n_problems * n_components);
+    result.set_zeros(result.difference_vectors, n_problems * n_components * d);
+    if (is_share(options)) result.set_zeros(result.problem_scores, n_problems * d);
+}
+
 // Prepares the outcomes of problem p of the fit, one per scale; components are written straight into the results.
 std::vector<Outcome> prepare_outcomes(std::int64_t p, std::int64_t d,
-                                      const std::vector<fastfs_manifest_result>& results) {
+                                      const std::vector<Owned<fastfs_manifest_result>>& results) {
     std::vector<Outcome> outcomes(results.size());
     for (std::size_t s = 0; s < results.size(); ++s) {
         Outcome& o = outcomes[s];
@@ -118,10 +144,10 @@ void for_problems(std::int64_t n_classes, std::int32_t multiclass, F&& f) {
 void write_outcome(std::int64_t p, const Problem& problem, const Outcome& o, const fastfs_manifest_result& result) {
     for (std::size_t l : {0, 1}) {
         const std::int64_t k = problem[l].index;
-        if (result.sigma) result.sigma[k] = o.sigma[l];
-        if (result.kept_trace) result.kept_trace[k] = o.kept_trace[l];
+        result.sigma[k] = o.sigma[l];
+        result.kept_trace[k] = o.kept_trace[l];
     }
-    if (result.ranks) result.ranks[p] = o.rank;
+    result.ranks[p] = o.rank;
     if (result.agreement) result.agreement[p] = o.agreement;
     if (result.problem_scores) {
         std::copy(o.scores.begin(), o.scores.end(),
@@ -272,7 +298,7 @@ Manifest::Manifest(Samples X, bool keep_distances, Run& run) : X_(std::move(X)) 
 
 // Chooses the accuracy of a fit, and counts its problems, kernels and memory.
 fastfs_manifest_plan Manifest::plan(std::int64_t n_classes, const fastfs_manifest_options& o, std::int64_t n_scales,
-                                    std::int64_t n_components, const Run& run) const {
+                                    const Run& run) const {
     const std::int64_t d = X_.n_cols();
     const bool sums_all = !pairwise(n_classes, o.multiclass) && distances_.size() == 0;
     const Needs needs{.labels = X_.n_rows(),
@@ -280,10 +306,10 @@ fastfs_manifest_plan Manifest::plan(std::int64_t n_classes, const fastfs_manifes
                       .gathering = gathering_memory(X_, run),
                       .beyond = [&](std::int32_t accuracy) {
                           return accuracy == FASTFS_MANIFEST_DOMAINS && sums_products(n_classes, o, run)
-                                     ? memory_of_products(n_classes, o, n_components, run)
-                                     : wide_memory(X_, o, accuracy, n_components, run);
+                                     ? memory_of_products(n_classes, o, o.n_components, run)
+                                     : wide_memory(X_, o, accuracy, o.n_components, run);
                       }};
-    return plan_problems(d, n_classes, o, n_scales, n_components, needs, run);
+    return plan_problems(d, n_classes, o, n_scales, needs, run);
 }
 
 bool Manifest::sums_products(std::int64_t n_classes, const fastfs_manifest_options& o, const Run& run) const {
@@ -319,8 +345,7 @@ std::unique_ptr<const FeatureSums> Manifest::sum_products(const std::int64_t* la
 // Chooses the accuracy, the most exact one that the memory budget allows if it is auto, and counts problems, kernels
 // and memory; answers the question of the fit's memory.
 fastfs_manifest_plan plan_problems(std::int64_t d, std::int64_t n_classes, const fastfs_manifest_options& o,
-                                   std::int64_t n_scales, std::int64_t n_components, const Needs& needs,
-                                   const Run& run) {
+                                   std::int64_t n_scales, const Needs& needs, const Run& run) {
     const bool low_rank = o.accuracy == FASTFS_MANIFEST_LOW_RANK || o.accuracy == FASTFS_MANIFEST_LOW_RANK_HIGH;
     const bool any = o.accuracy == FASTFS_MANIFEST_AUTO;
     fastfs_manifest_plan plan = FASTFS_MANIFEST_PLAN_INIT;
@@ -337,9 +362,8 @@ fastfs_manifest_plan plan_problems(std::int64_t d, std::int64_t n_classes, const
     // the caller's language, and the scores of each problem if it is a share of them.
     const double handed_out =
         8.0 * static_cast<double>(d * n_scales) *
-        (static_cast<double>(n_classes + 2) +
-         (4.0 * static_cast<double>(n_components) + (o.first_problem > 0 || o.n_problems > 0 ? 2.0 : 0.0)) *
-             static_cast<double>(plan.n_problems));
+        (static_cast<double>(n_classes + 2) + (4.0 * static_cast<double>(o.n_components) + (is_share(o) ? 2.0 : 0.0)) *
+                                                  static_cast<double>(plan.n_problems));
     // Counts the rows by class and of all other classes; a sum beyond any budget needn't be exact.
     const auto results =
         static_cast<std::int64_t>(std::min(handed_out + 32.0 * static_cast<double>(needs.labels), 1e17));
@@ -364,8 +388,8 @@ fastfs_manifest_plan plan_problems(std::int64_t d, std::int64_t n_classes, const
     } else {
         plan.accuracy = beyond;
         plan.reason = !any ? FASTFS_BECAUSE_ASKED : d <= kMostExact ? FASTFS_BECAUSE_MEMORY : FASTFS_BECAUSE_SIZE;
-        require(n_components <= 2 * o.rank, "n_components must not exceed twice the rank of the low-rank kernels, ",
-                2 * o.rank, "; got ", n_components);
+        require(o.n_components <= 2 * o.rank, "n_components must not exceed twice the rank of the low-rank kernels, ",
+                2 * o.rank, "; got ", o.n_components);
         plan.bytes = needs.beyond(plan.accuracy) + results;
     }
     if (plan.accuracy == FASTFS_MANIFEST_EXACT) {
@@ -385,10 +409,9 @@ fastfs_manifest_plan plan_problems(std::int64_t d, std::int64_t n_classes, const
 // Solves the problems of the plan at all scales, and fills one result per scale.
 void Manifest::fit(const std::int64_t* labels, std::int64_t n_classes, const fastfs_manifest_options& options,
                    const std::vector<fastfs_manifest_scale>& scales, Run& run,
-                   const std::vector<fastfs_manifest_result>& results) const {
+                   std::vector<Owned<fastfs_manifest_result>>& results) const {
     const std::int64_t d = X_.n_cols();
-    const auto plan =
-        this->plan(n_classes, options, static_cast<std::int64_t>(scales.size()), results.front().n_components, run);
+    const auto plan = this->plan(n_classes, options, static_cast<std::int64_t>(scales.size()), run);
     const bool pairs = pairwise(n_classes, options.multiclass), exact = plan.accuracy == FASTFS_MANIFEST_EXACT;
 
     const SingleThreadedBlas held;
@@ -422,7 +445,7 @@ void Manifest::fit(const std::int64_t* labels, std::int64_t n_classes, const fas
             const Run::Part of_sums(run, 0, 1);
             sums = sum_products(labels, n_classes, run);
         } else {  // products over few rows keep too few digits of small distances
-            run.require_memory(wide_memory(X_, options, FASTFS_MANIFEST_DOMAINS, results.front().n_components, run),
+            run.require_memory(wide_memory(X_, options, FASTFS_MANIFEST_DOMAINS, options.n_components, run),
                                {"ManiFeSt by domains on ", d, " features"},
                                "lower rank, or choose accuracy=\"low_rank\"");
         }
@@ -465,11 +488,12 @@ void Manifest::fit(const std::int64_t* labels, std::int64_t n_classes, const fas
 // Calls solve for each problem of the plan, writes the outcomes to the results, and issues the warnings.
 void solve_problems(const std::int64_t* labels, std::int64_t n, std::int64_t d, std::int64_t n_classes,
                     const fastfs_manifest_options& options, const fastfs_manifest_plan& plan, bool of_kernels, Run& run,
-                    const std::vector<fastfs_manifest_result>& results, const Solve& solve) {
+                    std::vector<Owned<fastfs_manifest_result>>& results, const Solve& solve) {
     const std::int64_t n_problems = plan.n_problems;
     const auto classes = read_classes(labels, n, n_classes);
     std::vector<MeanScores> means;
-    for (const auto& result : results) {
+    for (auto& result : results) {
+        set_arrays(d, n_classes, options, plan, result);
         means.emplace_back(d, n_classes, options.multiclass, result.scores, result.class_scores);
     }
     run.step("comparisons", 1.0);

@@ -9,6 +9,7 @@
 #include "fastfs/fastfs.h"
 #include "support/buffer.hpp"
 #include "support/matrix.hpp"
+#include "support/owned.hpp"
 #include "support/run.hpp"
 
 namespace fastfs::core {
@@ -24,11 +25,11 @@ class Manifest {
     const Samples& samples() const { return X_; }
 
     fastfs_manifest_plan plan(std::int64_t n_classes, const fastfs_manifest_options& options, std::int64_t n_scales,
-                              std::int64_t n_components, const Run& run) const;
+                              const Run& run) const;
 
     void fit(const std::int64_t* labels, std::int64_t n_classes, const fastfs_manifest_options& options,
              const std::vector<fastfs_manifest_scale>& scales, Run& run,
-             const std::vector<fastfs_manifest_result>& results) const;
+             std::vector<Owned<fastfs_manifest_result>>& results) const;
 
   private:
     // Tests if a fit by domains first computes the products of all features in each class, from which domains are
@@ -51,6 +52,6 @@ void manifest_mean_scores(std::int64_t d, std::int64_t n_classes, std::int32_t m
 // Compares two d x d kernels that the caller has computed. Throws unless both are finite, symmetric and semidefinite,
 // with a positive entry on the diagonal; by domains, kernels are checked to be semidefinite on each domain.
 void manifest_kernels(std::int64_t d, const double* K1, const double* K2, const fastfs_manifest_options& options,
-                      Run& run, const fastfs_manifest_result& result);
+                      Run& run, std::vector<Owned<fastfs_manifest_result>>& results);
 
 }  // namespace fastfs::core

@@ -13,6 +13,7 @@
 #include "support/buffer.hpp"
 #include "support/errors.hpp"
 #include "support/matrix.hpp"
+#include "support/owned.hpp"
 #include "support/run.hpp"
 
 namespace fastfs::core {
@@ -77,12 +78,12 @@ struct Outcome {
 bool pairwise(std::int64_t n_classes, std::int32_t multiclass);
 
 // Solves all problems of n rows (or groups of rows) with the labels; rows with label -1 stay out. solve writes the
-// outcomes of one problem, one per scale. Warns of what the problems found at the first scale. of_kernels: the caller
-// has computed the kernels.
+// outcomes of one problem, one per scale. Makes the arrays of the results, one per scale. Warns of what the problems
+// found at the first scale. of_kernels: the caller has computed the kernels.
 using Solve = std::function<void(const Problem&, Run&, std::vector<Outcome>&)>;
 void solve_problems(const std::int64_t* labels, std::int64_t n, std::int64_t d, std::int64_t n_classes,
                     const fastfs_manifest_options& options, const fastfs_manifest_plan& plan, bool of_kernels, Run& run,
-                    const std::vector<fastfs_manifest_result>& results, const Solve& solve);
+                    std::vector<Owned<fastfs_manifest_result>>& results, const Solve& solve);
 
 // The largest number of features for which accuracy="auto" is exact, if memory allows: an exact fit of this size takes
 // as long as a few domains.
@@ -96,8 +97,7 @@ struct Needs {
     std::function<std::int64_t(std::int32_t)> beyond;  // of the form of an accuracy other than exact
 };
 fastfs_manifest_plan plan_problems(std::int64_t d, std::int64_t n_classes, const fastfs_manifest_options& options,
-                                   std::int64_t n_scales, std::int64_t n_components, const Needs& needs,
-                                   const Run& run);
+                                   std::int64_t n_scales, const Needs& needs, const Run& run);
 
 // Squared distances of one side in units of unit^2, an upper triangle; norms: only for a custom kernel.
 struct Distances {

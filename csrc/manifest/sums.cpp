@@ -27,8 +27,7 @@ std::int64_t count_landmarks(std::int64_t d, const fastfs_manifest_options& o) {
 }  // namespace
 
 fastfs_manifest_plan ManifestSums::plan(std::int64_t d, std::int64_t n_groups, std::int64_t n_classes,
-                                        const fastfs_manifest_options& o, std::int64_t n_scales,
-                                        std::int64_t n_components, const Run& run) {
+                                        const fastfs_manifest_options& o, std::int64_t n_scales, const Run& run) {
     require(o.accuracy != FASTFS_MANIFEST_LOW_RANK_HIGH,
             "accuracy must be another one than \"low_rank_high\" for rows in blocks, which give no products of "
             "kernels: choose \"low_rank\"");
@@ -42,7 +41,7 @@ fastfs_manifest_plan ManifestSums::plan(std::int64_t d, std::int64_t n_groups, s
             // The products of a class of one group stay in the sums.
             const std::int64_t added_up = n_groups > n_classes ? 2 : pairwise(n_classes, o.multiclass) ? 0 : 1;
             return FeatureSums::memory_of_all(d, n_groups) + added_up * PairProducts::memory(d) +
-                   domains_of_products_memory(d, o, n_components, run);
+                   domains_of_products_memory(d, o, o.n_components, run);
         }
         const std::int64_t features = 3 * 8 * d * (m + 3);  // of both sides, and what they are made from
         return FeatureSums::memory(d, n_groups, m) +
@@ -50,7 +49,7 @@ fastfs_manifest_plan ManifestSums::plan(std::int64_t d, std::int64_t n_groups, s
     };
     const Needs needs{
         .labels = n_groups, .exact = FeatureSums::memory_of_all(d, n_groups), .gathering = 16 * d, .beyond = beyond};
-    return plan_problems(d, n_classes, o, n_scales, n_components, needs, run);
+    return plan_problems(d, n_classes, o, n_scales, needs, run);
 }
 
 std::int64_t ManifestSums::memory(std::int64_t d, std::int64_t n_groups, const fastfs_manifest_options& o) {
@@ -128,11 +127,10 @@ fastfs_manifest_options ManifestSums::resolve(const fastfs_manifest_options& opt
 
 void ManifestSums::fit(const std::int64_t* labels, std::int64_t n_classes, const fastfs_manifest_options& options,
                        const std::vector<fastfs_manifest_scale>& scales, Run& run,
-                       const std::vector<fastfs_manifest_result>& results) const {
+                       std::vector<Owned<fastfs_manifest_result>>& results) const {
     const std::int64_t d = n_features();
     const fastfs_manifest_options o = resolve(options);
-    const auto plan = ManifestSums::plan(d, n_groups(), n_classes, o, static_cast<std::int64_t>(scales.size()),
-                                         results.front().n_components, run);
+    const auto plan = ManifestSums::plan(d, n_groups(), n_classes, o, static_cast<std::int64_t>(scales.size()), run);
     const SingleThreadedBlas held;
     // Solves a problem by distances of all pairs, and writes its outcomes.
     auto exactly = [&](const Problem& problem, Run& of_problem, std::vector<Outcome>& outcomes) {

@@ -19,8 +19,7 @@ class ManifestSums {
   public:
     // Plans a fit, and its memory. Throws if sums can't serve the options.
     static fastfs_manifest_plan plan(std::int64_t n_features, std::int64_t n_groups, std::int64_t n_classes,
-                                     const fastfs_manifest_options& options, std::int64_t n_scales,
-                                     std::int64_t n_components, const Run& run);
+                                     const fastfs_manifest_options& options, std::int64_t n_scales, const Run& run);
 
     ManifestSums(std::int64_t n_features, std::int64_t n_groups, const fastfs_manifest_options& options);
 
@@ -35,7 +34,7 @@ class ManifestSums {
     // or -1. Each class has rows.
     void fit(const std::int64_t* labels, std::int64_t n_classes, const fastfs_manifest_options& options,
              const std::vector<fastfs_manifest_scale>& scales, Run& run,
-             const std::vector<fastfs_manifest_result>& results) const;
+             std::vector<Owned<fastfs_manifest_result>>& results) const;
 
   private:
     // Returns the options with the accuracy of sums with landmarks; throws if this object can't serve the options.

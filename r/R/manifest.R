@@ -11,9 +11,9 @@ manifest_stage <- function(given, keep) {
     accuracy = choose_word("accuracy", given$accuracy, c("auto", "exact", "domains", "low_rank", "low_rank_high")),
     rank = as_whole("rank", given$rank, low = 1),
     multiclass = if (multiclass == "raise") "ovr" else multiclass,
-    seed = as_seed(given$random_state)
+    seed = as_seed(given$random_state),
+    n_components = as_whole("n_components", given$n_components, low = 0)
   )
-  n_components <- as_whole("n_components", given$n_components, low = 0)
   data <- read_features(given$x, given$y, given$assay, run)
   target <- class_target(data$y, data)
   K <- n_classes(target)
@@ -36,13 +36,13 @@ manifest_stage <- function(given, keep) {
   fit <- function(target, run) {
     blended_with <- if (!is.null(others)) others(target)
     if (is.null(handle)) handle <<- core_result(.Call(C_manifest_new, data$x, keep, run), names)
-    found <- core_result(.Call(C_manifest_fit, handle, labels_of(target), K, options, scale, n_components, run), names)
+    found <- core_result(.Call(C_manifest_fit, handle, labels_of(target), K, options, scale, run), names)
     messages <- core_messages(names)
     found$class_scores <- matrix(found$class_scores, d, K, dimnames = list(data$features, target$classes))
     names(found$sigma) <- names(found$kept_trace) <- kernels
     n_problems <- length(found$agreement)
     for (part in intersect(c("mean", "difference"), sub("_eigenvalues", "", names(found)))) {
-      shape <- c(d, n_components, if (n_problems > 1) n_problems)
+      shape <- c(d, options$n_components, if (n_problems > 1) n_problems)
       values <- paste0(part, "_eigenvalues")
       vectors <- paste0(part, "_eigenvectors")
       if (n_problems > 1) dim(found[[values]]) <- shape[-1]

@@ -53,7 +53,7 @@ static SEXP relief(SEXP pointer, SEXP labels, SEXP n_classes, SEXP given, SEXP g
     struct call call;
     int n_protected = 2;
     read_options("fastfs_relief_options", given, &options);
-    SEXP found = PROTECT(new_list(5));
+    SEXP found = PROTECT(new_list(4));
     SEXP owner = PROTECT(new_handle(fitted_tag, R_NilValue, free_fitted));
     const int64_t* y = as_int64s(labels);
     begin_call(&call, given_run);
@@ -82,7 +82,7 @@ static SEXP im4e(SEXP pointer, SEXP labels, SEXP n_classes, SEXP given, SEXP giv
     struct call call;
     int n_protected = 2;
     read_options("fastfs_im4e_options", given, &options);
-    SEXP found = PROTECT(new_list(8));
+    SEXP found = PROTECT(new_list(7));
     SEXP owner = PROTECT(new_handle(fitted_tag, R_NilValue, free_fitted));
     const int64_t* y = as_int64s(labels);
     begin_call(&call, given_run);
@@ -118,7 +118,7 @@ static SEXP immigrate(SEXP pointer, SEXP labels, SEXP n_classes, SEXP given, SEX
     struct call call;
     int n_protected = 2;
     read_options("fastfs_immigrate_options", given, &options);
-    SEXP found = PROTECT(new_list(13));
+    SEXP found = PROTECT(new_list(12));
     SEXP owner = PROTECT(new_handle(fitted_tag, R_NilValue, free_fitted));
     const int64_t* y = as_int64s(labels);
     begin_call(&call, given_run);
@@ -219,56 +219,46 @@ static const struct word reasons[] = {{"asked", FASTFS_BECAUSE_ASKED},   {"size"
                                       {"memory", FASTFS_BECAUSE_MEMORY}, {"rank", FASTFS_BECAUSE_RANK},
                                       {"form", FASTFS_BECAUSE_FORM},     {NULL, 0}};
 
-static int32_t* integers_in(SEXP list, const char* name, R_xlen_t n) {
-    SEXP values = add(list, name, Rf_allocVector(INTSXP, n));
-    for (R_xlen_t i = 0; i < n; ++i) INTEGER(values)[i] = 0;
-    return INTEGER(values);
-}
+#define OF(member) AT(fastfs_manifest_result, member)
+static const struct output manifest_outputs[] = {
+    {"scores", OF(scores), DOUBLES, 0, 0, 0},
+    {"sigma", OF(sigma), DOUBLES, OF(n_kernels), 0, 0},
+    {"kept_trace", OF(kept_trace), DOUBLES, OF(n_kernels), 0, 0},
+    {"agreement", OF(agreement), DOUBLES, OF(n_problems), 0, 0},
+    {"kernel_rank", OF(ranks), INT64S, OF(n_problems), 0, 0},
+    {"exact_bytes", OF(exact_bytes), I64, 0, 0, 0},
+};
+#undef OF
 
-static SEXP manifest_fit(SEXP pointer, SEXP labels, SEXP n_classes_, SEXP given, SEXP given_scale, SEXP n_components,
-                         SEXP given_run) {
+static SEXP manifest_fit(SEXP pointer, SEXP labels, SEXP n_classes_, SEXP given, SEXP given_scale, SEXP given_run) {
     const fastfs_manifest* manifest = handle_of(pointer, manifest_tag);
     fastfs_manifest_options options = FASTFS_MANIFEST_OPTIONS_INIT;
     fastfs_manifest_scale scale = FASTFS_MANIFEST_SCALE_INIT;
-    fastfs_manifest_plan plan = FASTFS_MANIFEST_PLAN_INIT;
     fastfs_manifest_result result = FASTFS_MANIFEST_RESULT_INIT;
+    fastfs_fitted* fitted = NULL;
     struct call call;
-    int n_protected = 0;
+    int n_protected = 2;
     const R_xlen_t d = (R_xlen_t)number(kept_X(pointer), "n_cols");
-    const int64_t n_classes = (int64_t)Rf_asReal(n_classes_), m = (int64_t)Rf_asReal(n_components);
+    const int64_t n_classes = (int64_t)Rf_asReal(n_classes_);
     read_options("fastfs_manifest_options", given, &options);
     read_options("fastfs_manifest_scale", given_scale, &scale);
-    begin_call(&call, given_run);
-    plan.n_classes = n_classes;
-    plan.n_components = m;
-    RETURN_FAILURE(call, fastfs_manifest_plan_fit(manifest, &options, &call.run, &plan));
-    SEXP wanted = element(given_scale, "sigma");
-    if (wanted != R_NilValue && Rf_xlength(wanted) != plan.n_kernels) Rf_error("sigma must have one number per kernel");
-
-    const R_xlen_t p = (R_xlen_t)plan.n_problems, k = (R_xlen_t)plan.n_kernels;
-    SEXP found = PROTECT(new_list(15));
-    ++n_protected;
-    result.scores = REAL(doubles_in(found, "scores", d));
-    result.class_scores = REAL(doubles_in(found, "class_scores", d * (R_xlen_t)n_classes));
-    result.sigma = REAL(doubles_in(found, "sigma", k));
-    result.kept_trace = REAL(doubles_in(found, "kept_trace", k));
-    result.agreement = REAL(doubles_in(found, "agreement", p));
-    result.n_components = m;
-    if (m > 0) {
-        result.mean_values = REAL(doubles_in(found, "mean_eigenvalues", p * m));
-        result.mean_vectors = REAL(doubles_in(found, "mean_eigenvectors", p * m * d));
-        result.difference_values = REAL(doubles_in(found, "difference_eigenvalues", p * m));
-        result.difference_vectors = REAL(doubles_in(found, "difference_eigenvectors", p * m * d));
-    }
-    result.ranks = (int64_t*)R_alloc((size_t)p, sizeof(int64_t));
+    SEXP found = PROTECT(new_list(options.n_components > 0 ? 13 : 9));
+    SEXP owner = PROTECT(new_handle(fitted_tag, R_NilValue, free_fitted));
     const int64_t* y = as_int64s(labels);
-    options.accuracy = plan.accuracy;
-    RETURN_FAILURE(call, fastfs_manifest_fit(manifest, y, n_classes, &options, &scale, 1, &call.run, &result));
-    add(found, "kernel_rank", of_int64s(result.ranks, p));
-    add(found, "accuracy", Rf_mkString(option_word("fastfs_manifest_options", "accuracy", plan.accuracy)));
-    add(found, "reason", Rf_mkString(word_of(plan.reason, reasons)));
-    add(found, "exact_bytes", Rf_ScalarReal((double)plan.exact_bytes));
-    found = trimmed(found);
+    begin_call(&call, given_run);
+    RETURN_FAILED_FIT(fastfs_manifest_fit(manifest, y, n_classes, &options, &scale, 1, &call.run, &result, &fitted));
+    ADD_OUTPUTS(found, result, manifest_outputs, d);
+    add(found, "class_scores", of_doubles(result.class_scores, d * (R_xlen_t)n_classes));
+    const R_xlen_t n_pairs = (R_xlen_t)(result.n_problems * result.n_components);
+    if (n_pairs > 0) {
+        add(found, "mean_eigenvalues", of_doubles(result.mean_values, n_pairs));
+        add(found, "mean_eigenvectors", of_doubles(result.mean_vectors, n_pairs * d));
+        add(found, "difference_eigenvalues", of_doubles(result.difference_values, n_pairs));
+        add(found, "difference_eigenvectors", of_doubles(result.difference_vectors, n_pairs * d));
+    }
+    add(found, "accuracy", Rf_mkString(option_word("fastfs_manifest_options", "accuracy", result.accuracy)));
+    add(found, "reason", Rf_mkString(word_of(result.reason, reasons)));
+    free_fitted(owner);
     UNPROTECT(n_protected);
     return found;
 }
@@ -374,7 +364,7 @@ static SEXP disc(SEXP given_sets, SEXP n_components, SEXP given, SEXP given_run)
     begin_call(&call, given_run);
     RETURN_FAILED_FIT(fastfs_disc_fit(sets, n, &options, &call.run, fits, &fitted));
     for (R_xlen_t s = 0; s < n; ++s) {
-        SEXP found = new_list(15);
+        SEXP found = new_list(14);
         SET_VECTOR_ELT(results, s, found);
         ADD_OUTPUTS(found, fits[s], disc_outputs, (R_xlen_t)fits[s].n_features);
     }
@@ -416,7 +406,7 @@ static SEXP ikdr(SEXP given_X, SEXP given_kernels, SEXP labels, SEXP n_classes, 
     read_options("fastfs_ikdr_options", given, &options);
     read_matrix(given_X, &X);
     source.X = &X;
-    SEXP found = PROTECT(new_list(15));
+    SEXP found = PROTECT(new_list(14));
     SEXP owner = PROTECT(new_handle(fitted_tag, R_NilValue, free_fitted));
     const int64_t* y = as_int64s(labels);
     begin_call(&call, given_run);
@@ -554,7 +544,7 @@ static const R_CallMethodDef shims[] = {SHIM(margin_new, 3),
                                         SHIM(margin_distances, 6),
                                         SHIM(margin_explain, 7),
                                         SHIM(manifest_new, 3),
-                                        SHIM(manifest_fit, 7),
+                                        SHIM(manifest_fit, 6),
                                         SHIM(projse, 6),
                                         SHIM(projse_label_scores, 5),
                                         SHIM(disc, 4),

@@ -116,14 +116,6 @@ SEXP add(SEXP list, const char* name, SEXP value) {
     return value;
 }
 
-SEXP trimmed(SEXP list) { return Rf_xlengthgets(list, n_added(Rf_getAttrib(list, R_NamesSymbol))); }
-
-SEXP doubles_in(SEXP list, const char* name, R_xlen_t n) {
-    SEXP values = add(list, name, Rf_allocVector(REALSXP, n));
-    memset(REAL(values), 0, sizeof(double) * (size_t)n);
-    return values;
-}
-
 SEXP of_int64s(const int64_t* values, R_xlen_t n) {
     SEXP found = Rf_allocVector(REALSXP, n);
     for (R_xlen_t i = 0; i < n; ++i) REAL(found)[i] = (double)values[i];

@@ -49,8 +49,6 @@ void add_outputs(SEXP list, const void* result, const struct output* table, size
 /* A list with room for n named elements, which add() fills in turn. The caller protects it. */
 SEXP new_list(int n);
 SEXP add(SEXP list, const char* name, SEXP value); /* returns value, which the list protects */
-SEXP trimmed(SEXP list);                           /* without the room that is left */
-SEXP doubles_in(SEXP list, const char* name, R_xlen_t n);
 SEXP of_int64s(const int64_t* values, R_xlen_t n); /* doubles */
 SEXP of_doubles(const double* values, R_xlen_t n);
 

@@ -195,12 +195,13 @@ cdef extern from "fastfs/fastfs.h" nogil:
         int32_t accuracy
         int64_t rank
         int32_t multiclass
-        int32_t reserved
+        int32_t agreement
         uint64_t seed
         fastfs_tile_kernel custom
         void *user
         int64_t first_problem
         int64_t n_problems
+        int64_t n_components
     enum:
         FASTFS_MANIFEST_SIGMA_MEDIAN
         FASTFS_MANIFEST_SIGMA_PERCENTILE
@@ -227,29 +228,33 @@ cdef extern from "fastfs/fastfs.h" nogil:
         int32_t reason
         int64_t n_classes
         int64_t n_scales
-        int64_t n_components
         int64_t n_features
         int64_t n_groups
     fastfs_status fastfs_manifest_plan_fit(const fastfs_manifest *manifest, const fastfs_manifest_options *options, const fastfs_run *run, fastfs_manifest_plan *plan)
     ctypedef struct fastfs_manifest_result:
         size_t struct_size
+        int32_t accuracy
+        int32_t reason
+        int64_t exact_bytes
+        int64_t n_kernels
+        int64_t n_problems
+        int64_t n_components
         double *scores
         double *class_scores
         double *sigma
         double *kept_trace
         int64_t *ranks
         double *agreement
-        int64_t n_components
         double *mean_values
         double *mean_vectors
         double *difference_values
         double *difference_vectors
         double *problem_scores
-    fastfs_status fastfs_manifest_fit(const fastfs_manifest *manifest, const int64_t *labels, int64_t n_classes, const fastfs_manifest_options *options, const fastfs_manifest_scale *scales, int64_t n_scales, const fastfs_run *run, fastfs_manifest_result *results)
+    fastfs_status fastfs_manifest_fit(const fastfs_manifest *manifest, const int64_t *labels, int64_t n_classes, const fastfs_manifest_options *options, const fastfs_manifest_scale *scales, int64_t n_scales, const fastfs_run *run, fastfs_manifest_result *results, fastfs_fitted **fitted)
     fastfs_status fastfs_manifest_mean_scores(int64_t n_features, int64_t n_classes, int32_t multiclass, const double *problem_scores, double *scores, double *class_scores)
     fastfs_status fastfs_manifest_stream_new(int64_t n_features, int64_t n_groups, const fastfs_manifest_options *options, const fastfs_run *run, fastfs_stream **stream)
-    fastfs_status fastfs_manifest_stream_finish(const fastfs_stream *stream, const int64_t *labels, int64_t n_classes, const fastfs_manifest_options *options, const fastfs_manifest_scale *scales, int64_t n_scales, const fastfs_run *run, fastfs_manifest_result *results)
-    fastfs_status fastfs_manifest_kernels(int64_t n_features, const double *K1, const double *K2, const fastfs_manifest_options *options, const fastfs_run *run, fastfs_manifest_result *result)
+    fastfs_status fastfs_manifest_stream_finish(const fastfs_stream *stream, const int64_t *labels, int64_t n_classes, const fastfs_manifest_options *options, const fastfs_manifest_scale *scales, int64_t n_scales, const fastfs_run *run, fastfs_manifest_result *results, fastfs_fitted **fitted)
+    fastfs_status fastfs_manifest_kernels(int64_t n_features, const double *K1, const double *K2, const fastfs_manifest_options *options, const fastfs_run *run, fastfs_manifest_result *result, fastfs_fitted **fitted)
     enum:
         FASTFS_POLY
     enum:

@@ -182,11 +182,12 @@ void test_null() {
     CHECK(fastfs_pencil(3, nullptr, nullptr, nullptr, nullptr, nullptr) == FASTFS_EINVAL);
     CHECK(fastfs_manifest_new(nullptr, 1, 0, nullptr, nullptr) == FASTFS_EINVAL);
     CHECK(fastfs_manifest_plan_fit(nullptr, nullptr, nullptr, nullptr) == FASTFS_EINVAL);
-    CHECK(fastfs_manifest_fit(nullptr, nullptr, 2, nullptr, nullptr, 1, nullptr, nullptr) == FASTFS_EINVAL);
+    CHECK(fastfs_manifest_fit(nullptr, nullptr, 2, nullptr, nullptr, 1, nullptr, nullptr, nullptr) == FASTFS_EINVAL);
     CHECK(fastfs_manifest_mean_scores(2, 2, 0, nullptr, nullptr, nullptr) == FASTFS_EINVAL);
-    CHECK(fastfs_manifest_kernels(2, nullptr, nullptr, nullptr, nullptr, nullptr) == FASTFS_EINVAL);
+    CHECK(fastfs_manifest_kernels(2, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr) == FASTFS_EINVAL);
     CHECK(fastfs_manifest_stream_new(3, 2, nullptr, nullptr, nullptr) == FASTFS_EINVAL);
-    CHECK(fastfs_manifest_stream_finish(nullptr, nullptr, 2, nullptr, nullptr, 1, nullptr, nullptr) == FASTFS_EINVAL);
+    CHECK(fastfs_manifest_stream_finish(nullptr, nullptr, 2, nullptr, nullptr, 1, nullptr, nullptr, nullptr) ==
+          FASTFS_EINVAL);
     CHECK(fastfs_projse(nullptr, nullptr, nullptr, 0, nullptr, nullptr, nullptr, nullptr) == FASTFS_EINVAL);
     CHECK(fastfs_projse(&X, nullptr, labels.data(), 2, nullptr, nullptr, nullptr, nullptr) == FASTFS_EINVAL);
     CHECK(fastfs_projse_label_scores(nullptr, labels.data(), 1, 2, nullptr, nullptr, nullptr) == FASTFS_EINVAL);
@@ -263,7 +264,8 @@ void test_negative_sizes() {
         fastfs_stream* of_groups = nullptr;
         CHECK(fastfs_manifest_stream_new(size, 2, &exact, nullptr, &of_groups) == FASTFS_EINVAL && !of_groups);
         CHECK(fastfs_manifest_stream_new(d, size, &exact, nullptr, &of_groups) == FASTFS_EINVAL && !of_groups);
-        CHECK(fastfs_manifest_kernels(size, out.data(), out.data(), nullptr, nullptr, nullptr) == FASTFS_EINVAL);
+        CHECK(fastfs_manifest_kernels(size, out.data(), out.data(), nullptr, nullptr, nullptr, nullptr) ==
+              FASTFS_EINVAL);
         CHECK(fastfs_projse_kernels(size, 1, out.data(), out.data(), out.data(), nullptr, nullptr, nullptr, nullptr) ==
               FASTFS_EINVAL);
         fastfs_stream* sums = nullptr;
@@ -683,15 +685,15 @@ void test_struct_sizes() {
     CHECK(fastfs_manifest_new(&X, 1, 0, nullptr, &manifest) == FASTFS_OK);
     const fastfs_manifest_scale scale = FASTFS_MANIFEST_SCALE_INIT;
     fastfs_manifest_result result = FASTFS_MANIFEST_RESULT_INIT;
-    result.scores = scores.data();
     const auto fit = [&](const fastfs_manifest_options* o, const fastfs_manifest_scale* s, fastfs_manifest_result* r) {
-        return fastfs_manifest_fit(manifest, labels.data(), 2, o, s, 1, nullptr, r);
+        return fastfs_manifest_fit(manifest, labels.data(), 2, o, s, 1, nullptr, r, owner());
     };
     test_versions("fastfs_manifest_options", fastfs::default_manifest_options(), 8,
                   [&](fastfs_manifest_options* o) { return fit(o, &scale, &result); });
     test_versions("fastfs_manifest_scale", scale, 8,
                   [&](fastfs_manifest_scale* s) { return fit(nullptr, s, &result); });
-    test_versions("fastfs_manifest_result", result, offsetof(fastfs_manifest_result, class_scores),
+    result = FASTFS_MANIFEST_RESULT_INIT;
+    test_versions("fastfs_manifest_result", result, 8,
                   [&](fastfs_manifest_result* r) { return fit(nullptr, &scale, r); });
     const fastfs_manifest_plan plan = FASTFS_MANIFEST_PLAN_INIT;
     test_versions("fastfs_manifest_plan", plan, 8,
@@ -704,7 +706,8 @@ void test_struct_sizes() {
         const auto chunks = two_of(upper, lower, longer);
         const auto* first = reinterpret_cast<const fastfs_matrix*>(chunks.data());
         CHECK(fastfs_manifest_new(first, 2, 0, nullptr, &manifest) == FASTFS_OK);
-        CHECK(fastfs_manifest_fit(manifest, labels.data(), 2, nullptr, &scale, 1, nullptr, &result) == FASTFS_OK);
+        CHECK(fastfs_manifest_fit(manifest, labels.data(), 2, nullptr, &scale, 1, nullptr, &result, owner()) ==
+              FASTFS_OK);
         fastfs_manifest_free(manifest);
     }
 
@@ -886,8 +889,8 @@ void test_questions() {
     for (std::int64_t i = 0; i < d; ++i) ridge[static_cast<std::size_t>(i * d + i)] = 1 + static_cast<double>(i);
     test_question("manifest_kernels", [&](const fastfs_run& how, bool given) {
         fastfs_manifest_result result = FASTFS_MANIFEST_RESULT_INIT;
-        result.scores = give(given, scores.data());
-        return fastfs_manifest_kernels(d, B.data(), ridge.data(), nullptr, &how, &result);
+        return fastfs_manifest_kernels(d, B.data(), ridge.data(), nullptr, &how, give(given, &result),
+                                       give(given, owner()));
     });
     for (const int keep : {0, 1}) {
         fastfs_manifest* manifest = nullptr;
@@ -897,8 +900,8 @@ void test_questions() {
         const fastfs_manifest_scale scale = FASTFS_MANIFEST_SCALE_INIT;
         test_question("manifest_fit", [&](const fastfs_run& how, bool given) {
             fastfs_manifest_result result = FASTFS_MANIFEST_RESULT_INIT;
-            result.scores = give(given, scores.data());
-            return fastfs_manifest_fit(manifest, labels.data(), 2, nullptr, &scale, 1, &how, &result);
+            return fastfs_manifest_fit(manifest, labels.data(), 2, nullptr, &scale, 1, &how, give(given, &result),
+                                       give(given, owner()));
         });
         fastfs_manifest_free(manifest);
     }
@@ -915,8 +918,8 @@ void test_questions() {
         const std::int64_t classes[] = {0, 1};
         test_question("manifest_stream_finish", [&](const fastfs_run& how, bool given) {
             fastfs_manifest_result result = FASTFS_MANIFEST_RESULT_INIT;
-            result.scores = give(given, scores.data());
-            return fastfs_manifest_stream_finish(sums, classes, 2, &exact, &scale, 1, &how, &result);
+            return fastfs_manifest_stream_finish(sums, classes, 2, &exact, &scale, 1, &how, give(given, &result),
+                                                 give(given, owner()));
         });
         fastfs_stream_free(sums);
     }
@@ -1127,7 +1130,7 @@ void test_questions_in_cpp() {
     const auto answer = [](auto&& call) { CHECK(fastfs::bytes_needed(call) > 0); };
     answer([&](const fastfs::run& how) { fastfs::manifest(samples, true, how); });
     answer([&](const fastfs::run& how) {
-        manifest.fit(labels.data(), 2, {fastfs::median_scale(1)}, fastfs::default_manifest_options(), 0, how);
+        manifest.fit(labels.data(), 2, {fastfs::median_scale(1)}, fastfs::default_manifest_options(), how);
     });
     answer([&](const fastfs::run& how) { fastfs::projse(samples, fastfs::default_projse_options(), how); });
     answer([&](const fastfs::run& how) { margin.relief(labels.data(), 2, fastfs::default_relief_options(), how); });
@@ -1206,17 +1209,18 @@ void test_untouched_outputs() {
         CHECK(fastfs_manifest_new(&X, 1, flag, nullptr, &manifest) == FASTFS_EINVAL && says("must be 0 or 1"));
     }
     CHECK(fastfs_manifest_new(&X, 1, 0, nullptr, &manifest) == FASTFS_OK);
-    std::vector<double> scores(d, -7.0);
     fastfs_manifest_result result = FASTFS_MANIFEST_RESULT_INIT;
-    result.scores = scores.data();
+    fastfs_fitted* fitted = nullptr;
     fastfs_manifest_scale scale = FASTFS_MANIFEST_SCALE_INIT;
     std::vector<std::int64_t> wrong(labels);
     wrong[3] = 5;
-    CHECK(fastfs_manifest_fit(manifest, wrong.data(), 2, nullptr, &scale, 1, nullptr, &result) == FASTFS_EINVAL);
+    CHECK(fastfs_manifest_fit(manifest, wrong.data(), 2, nullptr, &scale, 1, nullptr, &result, &fitted) ==
+          FASTFS_EINVAL);
     scale.normalize = 1001;
-    CHECK(fastfs_manifest_fit(manifest, labels.data(), 2, nullptr, &scale, 1, nullptr, &result) == FASTFS_EINVAL &&
+    CHECK(fastfs_manifest_fit(manifest, labels.data(), 2, nullptr, &scale, 1, nullptr, &result, &fitted) ==
+              FASTFS_EINVAL &&
           says("normalize must lie between 0 and 1000; got 1001"));
-    CHECK(scores == std::vector<double>(d, -7.0));
+    CHECK(result.scores == nullptr && fitted == nullptr);
     fastfs_manifest_free(manifest);
 }
 
@@ -1267,12 +1271,13 @@ void test_kernels_without_numbers() {
         how.rank = 1;
         const fastfs_manifest_scale scale = FASTFS_MANIFEST_SCALE_INIT;
         fastfs_manifest_result result = FASTFS_MANIFEST_RESULT_INIT;
-        result.scores = scores.data();
-        CHECK(fastfs_manifest_fit(manifest, labels.data(), 2, &how, &scale, 1, nullptr, &result) == FASTFS_EINVAL &&
+        CHECK(fastfs_manifest_fit(manifest, labels.data(), 2, &how, &scale, 1, nullptr, &result, owner()) ==
+                  FASTFS_EINVAL &&
               says("must return finite numbers"));
         if (accuracy == FASTFS_MANIFEST_EXACT) continue;
         how.custom = huge_number;
-        CHECK(fastfs_manifest_fit(manifest, labels.data(), 2, &how, &scale, 1, nullptr, &result) == FASTFS_ENUMERIC &&
+        CHECK(fastfs_manifest_fit(manifest, labels.data(), 2, &how, &scale, 1, nullptr, &result, owner()) ==
+                  FASTFS_ENUMERIC &&
               says("too large to be multiplied"));
     }
     fastfs_manifest_free(manifest);
@@ -1770,9 +1775,7 @@ void test_findings() {
     fastfs::check(update_stream(sums, fastfs::matrix(values, 2, 6).get(), nullptr, two));
     const std::vector<char> saved = bytes_of(sums);
     fastfs_stream_free(sums);
-    double scores[6];
     fastfs_manifest_result result = FASTFS_MANIFEST_RESULT_INIT;
-    result.scores = scores;
     const fastfs_manifest_scale scale = FASTFS_MANIFEST_SCALE_INIT;
     for (std::size_t first = kHeaderBytes; first < saved.size(); first += 8) {
         std::vector<char> strange = saved;
@@ -1784,7 +1787,7 @@ void test_findings() {
         }
         fastfs::check(fastfs_manifest_stream_new(6, 2, &of_sums, nullptr, &sums));
         if (load_stream(sums, strange) == FASTFS_OK) {
-            CHECK(fastfs_manifest_stream_finish(sums, two, 2, &of_sums, &scale, 1, nullptr, &result) !=
+            CHECK(fastfs_manifest_stream_finish(sums, two, 2, &of_sums, &scale, 1, nullptr, &result, owner()) !=
                   FASTFS_EINTERNAL);
         }
         fastfs_stream_free(sums);

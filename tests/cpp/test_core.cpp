@@ -908,41 +908,51 @@ void test_manifest() {
     }
     const fastfs::manifest data({X.data(), n, d});
     auto fit = [&](const fastfs::manifest& from, const std::vector<std::int64_t>& labels, int n_threads) {
-        return from.fit(labels.data(), 2, {fastfs::median_scale(0.5)}, fastfs::default_manifest_options(), 2,
-                        threads(n_threads))[0];
+        auto options = fastfs::default_manifest_options();
+        options.n_components = 2;
+        return from.fit(labels.data(), 2, {fastfs::median_scale(0.5)}, options, threads(n_threads));
+    };
+    const auto scores_of = [&](const fastfs::fitted<fastfs::manifest_result>& of) { return list(of->scores, d); };
+    const auto vectors_of = [&](const fastfs::fitted<fastfs::manifest_result>& of) {
+        return list(of->difference_vectors, 2 * d);
     };
     const auto one = fit(data, y, 1), two = fit(data, y, 2), other = fit(data, swapped, 2);
-    CHECK(one.scores == two.scores);
-    CHECK(one.difference_vectors == two.difference_vectors);
-    CHECK(one.ranks[0] == d && fastfs::last_warnings().empty());
+    CHECK(scores_of(one) == scores_of(two));
+    CHECK(vectors_of(one) == vectors_of(two));
+    CHECK(one->ranks[0] == d && one->problem_scores == nullptr && fastfs::last_warnings().empty());
     // Two chunks of rows equal one X; the distances of one class are the distances of all rows minus those of the
     // second class.
     const fastfs::manifest chunks({{X.data(), 15, d}, {X.data() + 15 * d, n - 15, d}});
-    CHECK(fit(chunks, y, 2).scores == one.scores);
+    CHECK(scores_of(fit(chunks, y, 2)) == scores_of(one));
     const fastfs::manifest keeping({X.data(), n, d}, true);
     const auto kept = fit(keeping, y, 2);
-    for (std::size_t j = 0; j < one.scores.size(); ++j) {
-        CHECK(std::abs(kept.scores[j] - one.scores[j]) <= 1e-11 * one.scores[j]);
+    for (std::int64_t j = 0; j < d; ++j) {
+        CHECK(std::abs(kept->scores[j] - one->scores[j]) <= 1e-11 * one->scores[j]);
     }
     // At full rank all forms agree.
     for (int form : {FASTFS_MANIFEST_SPD, FASTFS_MANIFEST_SPSD}) {
         auto options = fastfs::default_manifest_options();
         options.form = form;
-        const auto same = data.fit(y.data(), 2, {fastfs::median_scale(0.5)}, options, 2, threads(2))[0];
-        for (std::size_t j = 0; j < one.scores.size(); ++j) {
-            CHECK(std::abs(same.scores[j] - one.scores[j]) <= 1e-11 * one.scores[j]);
+        options.n_components = 2;
+        const auto same = data.fit(y.data(), 2, {fastfs::median_scale(0.5)}, options, threads(2));
+        for (std::int64_t j = 0; j < d; ++j) {
+            CHECK(std::abs(same->scores[j] - one->scores[j]) <= 1e-11 * one->scores[j]);
         }
     }
     auto options = fastfs::default_manifest_options();
     std::atomic<std::int64_t> values{0};
     options.custom = laplacian;
     options.user = &values;
-    CHECK(data.fit(y.data(), 2, {fastfs::median_scale(0.5)}, options, 0, threads(2))[0].ranks[0] == d);
+    const auto by_laplacian = data.fit(y.data(), 2, {fastfs::median_scale(0.5)}, options, threads(2));
+    CHECK(by_laplacian->ranks[0] == d && by_laplacian->mean_values == nullptr);
+    options.agreement = 0;
+    const auto unmeasured = data.fit(y.data(), 2, {fastfs::median_scale(0.5)}, options, threads(2));
+    CHECK(unmeasured->agreement == nullptr && by_laplacian->agreement[0] == 1);
     CHECK(values >= d * (d + 1));
     double largest = 0, worst = 0;
-    for (std::size_t j = 0; j < one.scores.size(); ++j) {
-        largest = std::max(largest, one.scores[j]);
-        worst = std::max(worst, std::abs(one.scores[j] - other.scores[j]));
+    for (std::int64_t j = 0; j < d; ++j) {
+        largest = std::max(largest, one->scores[j]);
+        worst = std::max(worst, std::abs(one->scores[j] - other->scores[j]));
     }
     CHECK(worst <= 1e-12 * largest && largest > 0);
 }
@@ -957,23 +967,23 @@ void test_shares_of_manifest() {
     for (const int multiclass : {FASTFS_MANIFEST_OVR, FASTFS_MANIFEST_OVO}) {
         auto options = fastfs::default_manifest_options();
         options.multiclass = multiclass;
-        const auto whole = data.fit(y.data(), n_classes, {fastfs::median_scale(0.5)}, options, 0, threads(1))[0];
+        const auto whole = data.fit(y.data(), n_classes, {fastfs::median_scale(0.5)}, options, threads(1));
         const std::int64_t p = n_problems[multiclass];
-        std::vector<double> of_each(static_cast<std::size_t>(p * d)), scores(static_cast<std::size_t>(d)),
-            of_classes(static_cast<std::size_t>(n_classes * d)), sigma(whole.sigma.size(), -1.0), ignored(scores);
+        CHECK(whole->n_problems == p && whole->problem_scores == nullptr);
+        std::vector<double> of_each, scores(static_cast<std::size_t>(d)),
+            of_classes(static_cast<std::size_t>(n_classes * d)), sigma(static_cast<std::size_t>(whole->n_kernels));
         for (const std::int64_t first : {std::int64_t{0}, std::int64_t{1}}) {
             options.first_problem = first;
             options.n_problems = first == 0 ? 1 : 0;
             CHECK(data.plan(n_classes, options).n_problems == (first == 0 ? 1 : p - 1));
-            std::vector<fastfs_manifest_result> out{FASTFS_MANIFEST_RESULT_INIT};
-            out[0].scores = ignored.data();
-            out[0].sigma = sigma.data();
-            out[0].problem_scores = of_each.data() + first * d;
-            data.fit(y.data(), n_classes, {fastfs::median_scale(0.5)}, options, out, threads(1));
-            if (first == 0) CHECK(sigma.back() == -1 && sigma[0] == whole.sigma[0]);
+            const auto share = data.fit(y.data(), n_classes, {fastfs::median_scale(0.5)}, options, threads(1));
+            of_each.insert(of_each.end(), share->problem_scores, share->problem_scores + share->n_problems * d);
+            for (std::size_t k = 0; k < sigma.size(); ++k) sigma[k] = std::max(sigma[k], share->sigma[k]);
+            if (first == 0) CHECK(sigma.back() == 0 && sigma[0] == whole->sigma[0]);
         }
         fastfs::manifest_mean_scores(d, n_classes, options, of_each.data(), scores.data(), of_classes.data());
-        CHECK(sigma == whole.sigma && scores == whole.scores && of_classes == whole.class_scores);
+        CHECK(sigma == list(whole->sigma, whole->n_kernels) && scores == list(whole->scores, d));
+        CHECK(of_classes == list(whole->class_scores, n_classes * d));
         for (const auto& [first, count] : {std::pair<std::int64_t, std::int64_t>{p, 0}, {p - 1, 2}, {-1, 1}, {0, -1}}) {
             options.first_problem = first;
             options.n_problems = count;
@@ -1002,31 +1012,37 @@ void test_wide_manifest() {
     options.rank = 12;
     for (int accuracy : {FASTFS_MANIFEST_LOW_RANK, FASTFS_MANIFEST_LOW_RANK_HIGH}) {
         options.accuracy = accuracy;
+        options.n_components = 3;
         auto fit = [&](const fastfs::manifest& from, const std::vector<std::int64_t>& labels, int n_threads) {
-            return from.fit(labels.data(), 2, {fastfs::median_scale(1)}, options, 3, threads(n_threads))[0];
+            return from.fit(labels.data(), 2, {fastfs::median_scale(1)}, options, threads(n_threads));
+        };
+        const auto scores_of = [&](const fastfs::fitted<fastfs::manifest_result>& of) { return list(of->scores, d); };
+        const auto vectors_of = [&](const fastfs::fitted<fastfs::manifest_result>& of) {
+            return list(of->difference_vectors, 3 * d);
         };
         const fastfs::manifest data({X.data(), n, d});
         const auto one = fit(data, y, 1), two = fit(data, y, 3), other = fit(data, swapped, 2);
-        CHECK(one.scores == two.scores && one.difference_vectors == two.difference_vectors);
-        CHECK(one.ranks[0] == 24);
+        CHECK(scores_of(one) == scores_of(two) && vectors_of(one) == vectors_of(two));
+        CHECK(one->ranks[0] == 24 && one->accuracy == accuracy && one->reason == FASTFS_BECAUSE_ASKED);
         for (const auto& warning : fastfs::last_warnings()) CHECK(warning.code != "no_contrast");
         const fastfs::manifest chunks({{X.data(), 15, d}, {X.data() + 15 * d, n - 15, d}});
-        CHECK(fit(chunks, y, 2).scores == one.scores);
+        CHECK(scores_of(fit(chunks, y, 2)) == scores_of(one));
         const auto stored = fit(fastfs::manifest(sparse.matrix(n, d)), y, 2);
         double largest = 0, swap = 0, layout = 0;
-        for (std::size_t j = 0; j < one.scores.size(); ++j) {
-            largest = std::max(largest, one.scores[j]);
-            swap = std::max(swap, std::abs(one.scores[j] - other.scores[j]));
-            layout = std::max(layout, std::abs(one.scores[j] - stored.scores[j]));
+        for (std::int64_t j = 0; j < d; ++j) {
+            largest = std::max(largest, one->scores[j]);
+            swap = std::max(swap, std::abs(one->scores[j] - other->scores[j]));
+            layout = std::max(layout, std::abs(one->scores[j] - stored->scores[j]));
         }
         CHECK(largest > 0 && swap <= 1e-11 * largest);
         CHECK(layout <=
               (accuracy == FASTFS_MANIFEST_LOW_RANK_HIGH ? 1e-4 : 1e-11) * largest);  // high computes tiles in float
         // The Gaussian kernel as a function of the caller's, and two that aren't positive semidefinite.
         auto custom = options;
+        custom.n_components = 0;
         auto fit_custom = [&](fastfs_tile_kernel kernel) {
             custom.custom = kernel;
-            return data.fit(y.data(), 2, {fastfs::median_scale(1)}, custom, 0, threads(2))[0];
+            return data.fit(y.data(), 2, {fastfs::median_scale(1)}, custom, threads(2));
         };
         const auto own = fit_custom([](double* tile, std::int64_t ld, std::int64_t rows, std::int64_t columns,
                                        const double*, const double*, double sigma, void*) {
@@ -1037,8 +1053,8 @@ void test_wide_manifest() {
             }
         });
         double distance = 0;
-        for (std::size_t j = 0; j < one.scores.size(); ++j) {
-            distance = std::max(distance, std::abs(one.scores[j] - own.scores[j]));
+        for (std::int64_t j = 0; j < d; ++j) {
+            distance = std::max(distance, std::abs(one->scores[j] - own->scores[j]));
         }
         CHECK(distance <= (accuracy == FASTFS_MANIFEST_LOW_RANK_HIGH ? 1e-4 : 1e-11) * largest);
         const fastfs_tile_kernel indefinite[] = {
@@ -1257,8 +1273,6 @@ void test_bad_arguments() {
     const std::vector<std::int64_t> y{0, 0, 1, 1};
     fastfs_matrix m = *fastfs::matrix(X.data(), 4, 3).get();
     fastfs_manifest_result result = FASTFS_MANIFEST_RESULT_INIT;
-    std::vector<double> scores(3);
-    result.scores = scores.data();
     auto expect = [&](fastfs_status status, fastfs_status wanted, const char* text) {
         CHECK(status == wanted);
         if (std::strstr(fastfs_last_error(), text) == nullptr) {
@@ -1272,7 +1286,7 @@ void test_bad_arguments() {
     fastfs_manifest* handle = nullptr;
     fastfs_manifest_scale scale = FASTFS_MANIFEST_SCALE_INIT;
     auto fit = [&](const std::int64_t* labels, std::int64_t n_classes, fastfs_manifest_result* results) {
-        return fastfs_manifest_fit(handle, labels, n_classes, nullptr, &scale, 1, nullptr, results);
+        return fastfs_manifest_fit(handle, labels, n_classes, nullptr, &scale, 1, nullptr, results, owner());
     };
     expect(fit(y.data(), 2, &result), FASTFS_EINVAL, "manifest must not be null");
     expect(fastfs_manifest_new(nullptr, 1, 0, nullptr, &handle), FASTFS_EINVAL, "chunks must not be null");

@@ -187,27 +187,26 @@ void test_alignment() {
     fastfs_manifest* manifest = nullptr;
     fastfs::check(fastfs_manifest_new(&X, 1, 0, nullptr, &manifest));
     fastfs_manifest_result of_manifest = FASTFS_MANIFEST_RESULT_INIT;
-    of_manifest.scores = scores.data();
     const fastfs_manifest_scale scale = FASTFS_MANIFEST_SCALE_INIT;
-    const auto fit = [&] {
-        return fastfs_manifest_fit(manifest, labels.data(), 2, nullptr, &scale, 1, nullptr, &of_manifest);
+    const auto fit = [&](const fastfs_manifest_options* o, fastfs_manifest_result* results, fastfs_fitted** fitted) {
+        return fastfs_manifest_fit(manifest, labels.data(), 2, o, &scale, 1, nullptr, results, fitted);
     };
-    of_manifest.class_scores = out;
-    CHECK(aligned(fit(), "class_scores of the result"));
-    of_manifest.class_scores = nullptr;
-    of_manifest.ranks = integers;
-    CHECK(aligned(fit(), "ranks of the result"));
-    of_manifest.ranks = nullptr;
-    of_manifest.n_components = 1;
-    CHECK(refused(fit(), "mean_values of the result must not be null"));
-    CHECK(refused(fastfs_manifest_fit(manifest, nullptr, 2, nullptr, &scale, 1, nullptr, &of_manifest),
+    CHECK(refused(fit(nullptr, nullptr, owner()), "results must not be null"));
+    CHECK(refused(fit(nullptr, &of_manifest, nullptr), "fitted must not be null"));
+    fastfs_manifest_options unusual = FASTFS_MANIFEST_OPTIONS_INIT;
+    unusual.agreement = 2;
+    CHECK(refused(fit(&unusual, &of_manifest, owner()), "agreement must be 0 or 1; got 2"));
+    unusual.agreement = 1;
+    unusual.n_components = d + 1;
+    CHECK(refused(fit(&unusual, &of_manifest, owner()), "n_components must be from 0 to the"));
+    CHECK(refused(fastfs_manifest_fit(manifest, nullptr, 2, nullptr, &scale, 1, nullptr, &of_manifest, owner()),
                   "labels must not be null"));
-    CHECK(refused(fastfs_manifest_fit(manifest, labels.data(), 2, nullptr, nullptr, 1, nullptr, &of_manifest),
+    CHECK(refused(fastfs_manifest_fit(manifest, labels.data(), 2, nullptr, nullptr, 1, nullptr, &of_manifest, owner()),
                   "scales must not be null"));
     fastfs_manifest_free(manifest);
 
     CHECK(aligned(fastfs_eigh(2, out, scores.data(), nullptr), "A"));
-    CHECK(aligned(fastfs_manifest_kernels(6, K.data(), numbers, nullptr, nullptr, &of_manifest), "K2"));
+    CHECK(aligned(fastfs_manifest_kernels(6, K.data(), numbers, nullptr, nullptr, &of_manifest, owner()), "K2"));
     CHECK(aligned(fastfs_nearest_features(&X, 2, nullptr, integers, scores.data()), "neighbors"));
     fastfs_stream* gram = nullptr;
     CHECK(aligned(fastfs_gram_stream_new(d, nullptr, reinterpret_cast<fastfs_stream**>(numbers)), "stream"));
@@ -253,9 +252,7 @@ void test_manifest_stream() {
     const std::vector<std::int64_t> groups = alternating(n), classes{0, 1};
     const fastfs_matrix X = *fastfs::matrix(values.data(), n, d).get();
     const fastfs_manifest_scale scale = FASTFS_MANIFEST_SCALE_INIT;
-    std::vector<double> scores(static_cast<std::size_t>(d));
-    fastfs_manifest_result result = FASTFS_MANIFEST_RESULT_INIT;
-    result.scores = scores.data();
+    std::vector<double> scores;
     const auto make = [&](const fastfs_manifest_options* options) {
         fastfs_stream* sums = nullptr;
         CHECK(fastfs_manifest_stream_new(d, 2, options, nullptr, &sums) == FASTFS_OK);
@@ -263,7 +260,11 @@ void test_manifest_stream() {
         return sums;
     };
     const auto fit = [&](const fastfs_stream* sums, const fastfs_manifest_options* options) {
-        return fastfs_manifest_stream_finish(sums, classes.data(), 2, options, &scale, 1, nullptr, &result);
+        fastfs_manifest_result result = FASTFS_MANIFEST_RESULT_INIT;
+        const fastfs_status status =
+            fastfs_manifest_stream_finish(sums, classes.data(), 2, options, &scale, 1, nullptr, &result, owner());
+        if (status == FASTFS_OK) scores = list(result.scores, d);
+        return status;
     };
     // A fit without options follows the plan, which is exact.
     fastfs_stream* sums = make(nullptr);

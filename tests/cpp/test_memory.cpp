@@ -156,9 +156,9 @@ void test_calls(std::int64_t n, std::int64_t d, bool genotypes = false) {
 
     std::vector<double> of_samples(labels.size());
     fastfs_manifest_result of_kernels = FASTFS_MANIFEST_RESULT_INIT;
-    of_kernels.scores = of_samples.data();
-    test("manifest_kernels" + shape, 0,
-         [&](auto& how) { return fastfs_manifest_kernels(n, K.data(), K.data(), nullptr, &how, &of_kernels); });
+    test("manifest_kernels" + shape, 0, [&](auto& how) {
+        return fastfs_manifest_kernels(n, K.data(), K.data(), nullptr, &how, &of_kernels, owner());
+    });
 
     for (const int keep : {0, 1}) {
         fastfs_manifest* manifest = nullptr;
@@ -169,9 +169,9 @@ void test_calls(std::int64_t n, std::int64_t d, bool genotypes = false) {
             options.rank = 5;
             const fastfs_manifest_scale scale = FASTFS_MANIFEST_SCALE_INIT;
             fastfs_manifest_result result = FASTFS_MANIFEST_RESULT_INIT;
-            result.scores = scores.data();
-            test("manifest_fit" + shape, 8 * d,
-                 [&](auto& how) { return fastfs_manifest_fit(manifest, y, C, &options, &scale, 1, &how, &result); });
+            test("manifest_fit" + shape, 0, [&](auto& how) {
+                return fastfs_manifest_fit(manifest, y, C, &options, &scale, 1, &how, &result, owner());
+            });
         }
         fastfs_manifest_free(manifest);
     }
@@ -385,9 +385,9 @@ void test_many_rows(std::int64_t n, std::int64_t d) {
     test("manifest_new" + shape, 0, [&](auto& how) { return fastfs_manifest_new(X, 1, 0, &how, &manifest); });
     const fastfs_manifest_scale scale = FASTFS_MANIFEST_SCALE_INIT;
     fastfs_manifest_result result = FASTFS_MANIFEST_RESULT_INIT;
-    result.scores = scores.data();
-    test("manifest_fit" + shape, 8 * d,
-         [&](auto& how) { return fastfs_manifest_fit(manifest, labels.data(), 2, nullptr, &scale, 1, &how, &result); });
+    test("manifest_fit" + shape, 0, [&](auto& how) {
+        return fastfs_manifest_fit(manifest, labels.data(), 2, nullptr, &scale, 1, &how, &result, owner());
+    });
     fastfs_manifest_free(manifest);
 }
 
@@ -442,9 +442,8 @@ void test_states(std::int64_t n, std::int64_t d, std::int64_t stored_of_row) {
              [&](auto& how) { return update_stream(of_groups, &X, &how, groups.data()); });
         const fastfs_manifest_scale scale = FASTFS_MANIFEST_SCALE_INIT;
         fastfs_manifest_result result = FASTFS_MANIFEST_RESULT_INIT;
-        result.scores = out.data();
-        test("manifest_stream_finish" + which, 8 * d, [&](auto& how) {
-            return fastfs_manifest_stream_finish(of_groups, classes, 2, &options, &scale, 1, &how, &result);
+        test("manifest_stream_finish" + which, 0, [&](auto& how) {
+            return fastfs_manifest_stream_finish(of_groups, classes, 2, &options, &scale, 1, &how, &result, owner());
         });
         fastfs_stream_free(of_groups);
     }

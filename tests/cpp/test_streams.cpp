@@ -194,14 +194,12 @@ Method manifest(std::int64_t n, std::int64_t d) {
                 return fastfs_manifest_stream_new(m.d, other ? 3 : 2, nullptr, nullptr, stream);
             },
             [](const Method& m, fastfs_stream* stream, std::vector<double>* scores) {
-                std::vector<double> own(static_cast<std::size_t>(m.d));
                 fastfs_manifest_result result = FASTFS_MANIFEST_RESULT_INIT;
-                result.scores = own.data();
                 const fastfs_manifest_scale scale = FASTFS_MANIFEST_SCALE_INIT;
                 const std::int64_t classes[] = {0, 1};
                 const fastfs_status status =
-                    fastfs_manifest_stream_finish(stream, classes, 2, nullptr, &scale, 1, nullptr, &result);
-                if (scores) *scores = own;
+                    fastfs_manifest_stream_finish(stream, classes, 2, nullptr, &scale, 1, nullptr, &result, owner());
+                if (scores) *scores = list(result.scores, m.d);
                 return status;
             }};
 }
@@ -407,7 +405,8 @@ void test_null() {
     CHECK(refused(fastfs_relief_stream_finish(nullptr, nullptr, 0, nullptr, nullptr, nullptr), null));
     CHECK(refused(fastfs_disc_stream_finish(nullptr, nullptr), null));
     CHECK(refused(fastfs_projse_stream_finish(nullptr, nullptr, 0, nullptr, nullptr, nullptr, nullptr), null));
-    CHECK(refused(fastfs_manifest_stream_finish(nullptr, nullptr, 2, nullptr, nullptr, 1, nullptr, nullptr), null));
+    CHECK(refused(fastfs_manifest_stream_finish(nullptr, nullptr, 2, nullptr, nullptr, 1, nullptr, nullptr, nullptr),
+                  null));
     CHECK(refused(fastfs_gram_stream_finish(nullptr, nullptr, nullptr, nullptr), null));
     fastfs_stream_free(nullptr);
 }

@@ -31,9 +31,13 @@ std::vector<double> score(const std::string& method, const double* values, int64
     }
     if (method == "manifest") {
         const auto options = fastfs::default_manifest_options();
-        return fastfs::manifest(X, false, how).fit(labels, 2, {fastfs::median_scale(0.5)}, options, 0, how)[0].scores;
+        const auto fitted = fastfs::manifest(X, false, how).fit(labels, 2, {fastfs::median_scale(0.5)}, options, how);
+        return list(fitted->scores, d);
     }
-    if (method == "projse") return fastfs::projse(X, labels, 2, fastfs::default_projse_options(), how).scores;
+    if (method == "projse") {
+        const auto fitted = fastfs::projse(X, labels, 2, fastfs::default_projse_options(), how);
+        return list(fitted->scores, d);
+    }
     if (method == "disc") {
         const fastfs::matrix first(values, n / 2, d), second(values + n / 2 * d, n - n / 2, d);
         return score_disc(first, second, how);

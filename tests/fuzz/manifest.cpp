@@ -22,21 +22,18 @@ fastfs_manifest_options draw_options(Input& in, std::int64_t d) {
     o.seed = in.byte();
     if (in.one_in(8)) o.first_problem = in.mostly<std::int64_t>(in.below(3));
     if (in.one_in(8)) o.n_problems = in.mostly<std::int64_t>(in.below(3));
+    if (in.one_in(2)) o.n_components = in.mostly<std::int64_t>(in.from(1, std::min<std::int64_t>(d, 3)));
+    if (in.one_in(4)) o.agreement = in.mostly<std::int32_t>(0);
     return o;
 }
 
-// The results of up to two scales, with room for whatever may be asked for.
+// The results of up to two scales, with the owner of their arrays.
 class Results {
   public:
-    Results(Input& in, std::int64_t d, std::int64_t n_classes) {
+    Results(Input& in, std::int64_t d, std::int64_t n_classes) : d_(d), n_classes_(n_classes) {
         n_scales = in.one_in(4) ? 2 : 1;
-        const std::int64_t C = n_classes, problems = std::max<std::int64_t>(C * (C - 1) / 2, C), kernels = 2 * C;
-        const std::int64_t components =
-            in.one_in(2) ? 0 : in.mostly<std::int64_t>(in.from(1, std::min<std::int64_t>(d, 3)));
-        const std::int64_t k = std::clamp<std::int64_t>(components, 0, 2 * d);
-        sigmas_.assign(static_cast<std::size_t>(kernels), 1.5);
+        sigmas_.assign(static_cast<std::size_t>(2 * n_classes), 1.5);
         if (in.one_in(8)) sigmas_.front() = in.mostly_real(1e-3);
-        const bool some = in.one_in(2);
         for (std::int64_t s = 0; s < n_scales; ++s) {
             fastfs_manifest_scale scale = FASTFS_MANIFEST_SCALE_INIT;
             scale.rule = in.mostly<std::int32_t>(in.pick({0, 0, 1, 2}));
@@ -45,54 +42,60 @@ class Results {
             scale.sigma = sigmas_.data();
             if (in.one_in(64)) scale.sigma = nullptr;
             scales.push_back(scale);
-            fastfs_manifest_result r = FASTFS_MANIFEST_RESULT_INIT;
-            r.scores = reals(d);
-            r.n_components = components;
-            if (components > 0) {
-                r.mean_values = reals(problems * k);
-                r.mean_vectors = reals(problems * k * d);
-                r.difference_values = reals(problems * k);
-                r.difference_vectors = reals(problems * k * d);
-            }
-            if (some) {
-                r.class_scores = reals(C * d);
-                r.sigma = reals(kernels);
-                r.kept_trace = reals(kernels);
-                r.agreement = reals(problems);
-                r.problem_scores = reals(problems * d);
-                ranks_.emplace_back(static_cast<std::size_t>(problems));
-                r.ranks = ranks_.back().data();
-            }
-            if (in.one_in(64)) r.scores = nullptr;
-            if (in.one_in(64)) r.mean_vectors = nullptr;
-            results.push_back(r);
         }
+        clear();
     }
+    ~Results() { fastfs_fitted_free(fitted); }
+    Results(const Results&) = delete;
+    Results& operator=(const Results&) = delete;
 
     Bytes bytes() const {
         Bytes all;
-        for (const auto& one : reals_) all.add(one);
-        for (const auto& one : ranks_) all.add(one);
+        for (const auto& r : results) {
+            all.add(r.accuracy);
+            all.add(r.reason);
+            all.add(r.ranks, r.n_problems);
+            for_numbers(r, [&](const double* values, std::int64_t n) { all.add(values, n); });
+        }
         return all;
     }
     void clear() {
-        for (auto& one : reals_) std::fill(one.begin(), one.end(), 0.0);
-        for (auto& one : ranks_) std::fill(one.begin(), one.end(), 0);
+        fastfs_fitted_free(fitted);
+        fitted = nullptr;
+        results.assign(static_cast<std::size_t>(n_scales), FASTFS_MANIFEST_RESULT_INIT);
     }
     void expect_finite(const char* name) const {
-        for (const auto& one : reals_) fuzz::expect_finite(one.data(), std::ssize(one), name, "a result");
+        for (const auto& r : results) {
+            for_numbers(r, [&](const double* values, std::int64_t n) {
+                if (values) fuzz::expect_finite(values, n, name, "a result");
+            });
+        }
     }
 
     std::int64_t n_scales = 1;
     std::vector<fastfs_manifest_scale> scales;
     std::vector<fastfs_manifest_result> results;
+    fastfs_fitted* fitted = nullptr;
 
   private:
-    double* reals(std::int64_t n) { return reals_.emplace_back(static_cast<std::size_t>(n)).data(); }
+    template <class F>
+    void for_numbers(const fastfs_manifest_result& r, F&& f) const {
+        const std::int64_t n_pairs = r.n_problems * r.n_components;
+        if (!r.scores) return;
+        f(r.scores, d_);
+        f(r.class_scores, n_classes_ * d_);
+        f(r.sigma, r.n_kernels);
+        f(r.kept_trace, r.n_kernels);
+        f(r.agreement, r.n_problems);
+        f(r.mean_values, n_pairs);
+        f(r.mean_vectors, n_pairs * d_);
+        f(r.difference_values, n_pairs);
+        f(r.difference_vectors, n_pairs * d_);
+        f(r.problem_scores, r.n_problems * d_);
+    }
 
+    std::int64_t d_, n_classes_;
     std::vector<double> sigmas_;
-    std::vector<std::vector<double>> reals_;
-    std::vector<std::vector<std::int64_t>> ranks_;
 };
 
 // Equations (1) to (4) of the paper as printed, and how far rounding may move a score. They take roots and logarithms
@@ -260,7 +263,6 @@ void try_manifest(Input& in) {
         fastfs_manifest_plan plan = FASTFS_MANIFEST_PLAN_INIT;
         plan.n_classes = given;
         plan.n_scales = results.n_scales;
-        plan.n_components = results.results.front().n_components;
         attempt(in, {"fastfs_manifest_plan_fit",
                      [&](const fastfs_run* run) { return fastfs_manifest_plan_fit(manifest, &o, run, &plan); },
                      [&] { return Bytes(); }});
@@ -268,7 +270,7 @@ void try_manifest(Input& in) {
             attempt(in, {"fastfs_manifest_fit",
                          [&](const fastfs_run* run) {
                              return fastfs_manifest_fit(manifest, labels.data(), n_classes, &o, results.scales.data(),
-                                                        results.n_scales, run, results.results.data());
+                                                        results.n_scales, run, results.results.data(), &results.fitted);
                          },
                          [&] { return results.bytes(); }, [&] { results.clear(); }});
         if (status != FASTFS_OK) continue;
@@ -324,25 +326,25 @@ void try_manifest(Input& in) {
             return K;
         };
         const auto K1 = draw(), K2 = draw();
-        std::vector<double> scores(static_cast<std::size_t>(d));
-        fastfs_manifest_result of_kernels = FASTFS_MANIFEST_RESULT_INIT;
-        of_kernels.scores = scores.data();
+        Owned<fastfs_manifest_result> of_kernels(FASTFS_MANIFEST_RESULT_INIT);
         status = attempt(in, {"fastfs_manifest_kernels",
                               [&](const fastfs_run* run) {
-                                  return fastfs_manifest_kernels(d, K1.data(), K2.data(), nullptr, run, &of_kernels);
+                                  return fastfs_manifest_kernels(d, K1.data(), K2.data(), nullptr, run,
+                                                                 &of_kernels.result, &of_kernels.fitted);
                               },
                               [&] {
                                   Bytes bytes;
-                                  bytes.add(scores);
+                                  bytes.add(of_kernels.result.scores, of_kernels.result.scores ? d : 0);
                                   return bytes;
                               },
-                              [&] { scores.assign(scores.size(), 0.0); }});
-        if (status == FASTFS_OK) expect_finite(scores.data(), d, "fastfs_manifest_kernels", "score");
+                              [&] { of_kernels.clear(); }});
+        if (status == FASTFS_OK) expect_finite(of_kernels.result.scores, d, "fastfs_manifest_kernels", "score");
         if (status == FASTFS_OK && d <= 12 && kind != Values::kSpecial) {
             Square first(d), second(d);
             first.entries = K1;
             second.entries = K2;
-            expect_scores(scores.data(), textbook_problem(first, second, 0x1p-46), "fastfs_manifest_kernels");
+            expect_scores(of_kernels.result.scores, textbook_problem(first, second, 0x1p-46),
+                          "fastfs_manifest_kernels");
         }
     }
 }
@@ -454,13 +456,13 @@ void try_manifest_stream(Input& in) {
         Results results(in, d, C);
         const bool other_options = in.one_in(8);
         const auto how = other_options ? draw_options(in, d) : o;
-        status =
-            attempt(in, {"fastfs_manifest_stream_finish",
-                         [&](const fastfs_run* run) {
-                             return fastfs_manifest_stream_finish(sums, labels.data(), C, &how, results.scales.data(),
-                                                                  results.n_scales, run, results.results.data());
-                         },
-                         [&] { return results.bytes(); }, [&] { results.clear(); }});
+        status = attempt(in, {"fastfs_manifest_stream_finish",
+                              [&](const fastfs_run* run) {
+                                  return fastfs_manifest_stream_finish(sums, labels.data(), C, &how,
+                                                                       results.scales.data(), results.n_scales, run,
+                                                                       results.results.data(), &results.fitted);
+                              },
+                              [&] { return results.bytes(); }, [&] { results.clear(); }});
         if (status != FASTFS_OK || !moderate) continue;
         results.expect_finite("fastfs_manifest_stream_finish");
         if (d > 12 || how.accuracy != FASTFS_MANIFEST_EXACT || how.form == FASTFS_MANIFEST_SPSD ||

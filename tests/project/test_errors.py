@@ -114,7 +114,7 @@ def test_the_core_tells_its_places():
         lambda options: load_core().Margin(X, {}, Run()).relief(np.arange(6) % 2, 2, options, Run()),
         lambda options: load_core().Margin(X, {}, Run()).im4e(np.arange(6) % 2, 2, options, Run()),
         lambda options: load_core().Margin(X, {}, Run()).immigrate(np.arange(6) % 2, 2, options, Run()),
-        lambda options: load_core().Manifest([X], False, Run()).fit(np.arange(6) % 2, 2, [], options, 0, True, Run()),
+        lambda options: load_core().Manifest([X], False, Run()).fit(np.arange(6) % 2, 2, [], options, Run()),
         lambda options: load_core().ikdr_fit({"X": X, "n_kernels": 0}, np.arange(6) % 2, 2, options, Run()),
     ],
     ids=["disc", "projse", "relief", "im4e", "immigrate", "manifest", "ikdr"],

@@ -6,8 +6,8 @@
  *     newer library, missing fields take their defaults. With a newer header and an older library, a struct is accepted
  *     while the bytes that the library doesn't know are zero. Arrays of structs are read in steps of the first one's
  *     struct_size.
- *   - Sizes and indices are int64_t. A fastfs_fitted owns the arrays of results, those of ManiFeSt excepted; the caller
- *     owns all others, which are aligned to their values: anything else is FASTFS_EINVAL.
+ *   - Sizes and indices are int64_t. A fastfs_fitted owns the arrays of results; the caller owns all others, which are
+ *     aligned to their values: anything else is FASTFS_EINVAL.
  *     fastfs_manifest_new (chunks), fastfs_margin_new (X, distances, levels, sample_weights) and fastfs_disc_set
  *     (stream) keep pointers until their handle is freed; all other functions copy what they need.
  *   - All functions may be called from any number of threads together, also with the same handle. But a handle must not
@@ -426,12 +426,14 @@ typedef struct fastfs_manifest_options {
     int32_t accuracy;   /* FASTFS_MANIFEST_EXACT: d x d kernels; _DOMAINS: of near features; _LOW_RANK...; _AUTO */
     int64_t rank;       /* of the low-rank kernels; eigenvectors of each kernel for domains; >= 1 */
     int32_t multiclass; /* more than two classes: FASTFS_MANIFEST_OVR, each against the rest; _OVO, all pairs */
-    int32_t reserved;   /* 0 */
-    uint64_t seed;      /* of everything drawn: landmarks, test vectors, features to take sigma from */
+    int32_t agreement; /* 1: measure how far scores that aren't exact agree with exact ones; 0: don't, which saves up to
+                          a third of the time */
+    uint64_t seed;     /* of everything drawn: landmarks, test vectors, features to take sigma from */
     fastfs_tile_kernel custom; /* NULL: the Gaussian kernel */
     void* user;                /* handed to custom */
     int64_t first_problem;     /* solve only some problems, starting with this one: to split a fit over machines */
     int64_t n_problems;        /* how many; 0: all from first_problem on. See fastfs_manifest_mean_scores */
+    int64_t n_components;      /* leading eigenpairs wanted of M and of D, by magnitude, of each problem; 0: none */
 } fastfs_manifest_options;
 #define FASTFS_MANIFEST_OPTIONS_INIT  \
     {sizeof(fastfs_manifest_options), \
@@ -439,10 +441,11 @@ typedef struct fastfs_manifest_options {
      FASTFS_MANIFEST_AUTO,            \
      50,                              \
      FASTFS_MANIFEST_OVR,             \
-     0,                               \
+     1,                               \
      0,                               \
      NULL,                            \
      NULL,                            \
+     0,                               \
      0,                               \
      0}
 
@@ -472,19 +475,18 @@ enum {                            /* the reason for the form of ManiFeSt, or for
  * (class c) and 2 c + 1 (all others). Messages name kernels by these numbers (FASTFS_PLACE_KERNEL). */
 typedef struct fastfs_manifest_plan {
     size_t struct_size;
-    int64_t n_kernels;    /* out */
-    int64_t n_problems;   /* out: that the fit solves, those of its share */
-    int64_t bytes;        /* out: of the fit, results included */
-    int64_t exact_bytes;  /* out: of a fit in the exact form */
-    int32_t accuracy;     /* out: FASTFS_MANIFEST_EXACT, _DOMAINS, _LOW_RANK or _LOW_RANK_HIGH */
-    int32_t reason;       /* out: FASTFS_BECAUSE_* */
-    int64_t n_classes;    /* in */
-    int64_t n_scales;     /* in: >= 1 */
-    int64_t n_components; /* in */
-    int64_t n_features;   /* in, of a stream */
-    int64_t n_groups;     /* in, of a stream */
+    int64_t n_kernels;   /* out */
+    int64_t n_problems;  /* out: that the fit solves, those of its share */
+    int64_t bytes;       /* out: of the fit, results included */
+    int64_t exact_bytes; /* out: of a fit in the exact form */
+    int32_t accuracy;    /* out: FASTFS_MANIFEST_EXACT, _DOMAINS, _LOW_RANK or _LOW_RANK_HIGH */
+    int32_t reason;      /* out: FASTFS_BECAUSE_* */
+    int64_t n_classes;   /* in */
+    int64_t n_scales;    /* in: >= 1 */
+    int64_t n_features;  /* in, of a stream */
+    int64_t n_groups;    /* in, of a stream */
 } fastfs_manifest_plan;
-#define FASTFS_MANIFEST_PLAN_INIT {sizeof(fastfs_manifest_plan), 0, 0, 0, 0, 0, 0, 2, 1, 0, 0, 0}
+#define FASTFS_MANIFEST_PLAN_INIT {sizeof(fastfs_manifest_plan), 0, 0, 0, 0, 0, 0, 2, 1, 0, 0}
 
 /* Fills the plan of a fit of manifest or, with NULL, of a stream before it is made. FASTFS_ENOMEM if the fit takes more
  * than the budget of run; FASTFS_EINVAL if sums can't serve what options ask for. */
@@ -492,28 +494,32 @@ FASTFS_API fastfs_status fastfs_manifest_plan_fit(const fastfs_manifest* manifes
                                                   const fastfs_manifest_options* options, const fastfs_run* run,
                                                   fastfs_manifest_plan* plan);
 
-/* The result of one scale. All arrays but scores may be NULL. With bytes_needed set, only n_components is read. A share
- * of the problems writes the entries of its kernels, and leaves those of others alone; scores and class_scores hold
- * what its problems add to them. */
+/* The result of one scale. A share of the problems has 0 for kernels of other problems, and its scores and class_scores
+ * hold what its problems add to them. */
 typedef struct fastfs_manifest_result {
     size_t struct_size;
-    double* scores;            /* out, d: larger is better; the mean over the problems */
-    double* class_scores;      /* out, n_classes x d: the mean over the problems that name the class */
-    double* sigma;             /* out, n_kernels */
-    double* kept_trace;        /* out, n_kernels: share of the kernel's trace within its rank; 1 if exact */
-    int64_t* ranks;            /* out, n_problems: numerical rank of K1 + K2; of the joint range if low-rank */
-    double* agreement;         /* out, n_problems: rank correlation of the low-rank scores with the exact ones on 500 to
-                                  1000 features, drawn at random and taken by themselves; 1 if exact. With NULL it is
-                                  not computed, which saves up to a third of the time, and nothing warns of it */
-    int64_t n_components;      /* in: leading eigenpairs wanted of M and of D, by magnitude; 0: none */
-    double* mean_values;       /* out, n_problems x n_components, descending: eigenvalues of M */
-    double* mean_vectors;      /* out, n_problems x n_components x d: their eigenvectors, one after the other */
-    double* difference_values; /* out, n_problems x n_components, |.| descending: eigenvalues of D */
-    double* difference_vectors; /* out, n_problems x n_components x d */
-    double* problem_scores;     /* out, n_problems x d: the scores of each problem */
+    int32_t accuracy;    /* FASTFS_MANIFEST_EXACT, _DOMAINS, _LOW_RANK or _LOW_RANK_HIGH */
+    int32_t reason;      /* FASTFS_BECAUSE_* */
+    int64_t exact_bytes; /* of a fit in the exact form */
+    int64_t n_kernels;
+    int64_t n_problems; /* that were solved */
+    int64_t n_components;
+    double* scores;            /* n_features: larger is better; the mean over the problems */
+    double* class_scores;      /* n_classes x n_features: the mean over the problems that name the class */
+    double* sigma;             /* n_kernels */
+    double* kept_trace;        /* n_kernels: share of the kernel's trace within its rank; 1 if exact */
+    int64_t* ranks;            /* n_problems: numerical rank of K1 + K2; of the joint range if low-rank */
+    double* agreement;         /* n_problems: rank correlation of the low-rank scores with the exact ones on 500 to 1000
+                                  features, drawn at random and taken by themselves; 1 if exact. NULL if options don't
+                                  ask for it */
+    double* mean_values;       /* n_problems x n_components, descending: eigenvalues of M */
+    double* mean_vectors;      /* n_problems x n_components x n_features: their eigenvectors, one after the other */
+    double* difference_values; /* n_problems x n_components, |.| descending: eigenvalues of D */
+    double* difference_vectors; /* n_problems x n_components x n_features */
+    double* problem_scores;     /* n_problems x n_features: the scores of each problem of a share; else NULL */
 } fastfs_manifest_result;
 #define FASTFS_MANIFEST_RESULT_INIT \
-    {sizeof(fastfs_manifest_result), NULL, NULL, NULL, NULL, NULL, NULL, 0, NULL, NULL, NULL, NULL, NULL}
+    {sizeof(fastfs_manifest_result), 0, 0, 0, 0, 0, 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL}
 
 /* The label stage: scores how differently each feature associates with the others in two or more classes. labels: one
  * for each row, 0..n_classes - 1, each at least once. scales and results: n_scales each, in steps of the first one's
@@ -527,7 +533,8 @@ typedef struct fastfs_manifest_result {
 FASTFS_API fastfs_status fastfs_manifest_fit(const fastfs_manifest* manifest, const int64_t* labels, int64_t n_classes,
                                              const fastfs_manifest_options* options,
                                              const fastfs_manifest_scale* scales, int64_t n_scales,
-                                             const fastfs_run* run, fastfs_manifest_result* results);
+                                             const fastfs_run* run, fastfs_manifest_result* results,
+                                             fastfs_fitted** fitted);
 
 /* The scores and class_scores (or NULL) of a whole fit from the scores of each problem, to the bit: the last step
  * after shares of the problems have been solved apart. */
@@ -551,7 +558,8 @@ FASTFS_API fastfs_status fastfs_manifest_stream_new(int64_t n_features, int64_t 
 FASTFS_API fastfs_status fastfs_manifest_stream_finish(const fastfs_stream* stream, const int64_t* labels,
                                                        int64_t n_classes, const fastfs_manifest_options* options,
                                                        const fastfs_manifest_scale* scales, int64_t n_scales,
-                                                       const fastfs_run* run, fastfs_manifest_result* results);
+                                                       const fastfs_run* run, fastfs_manifest_result* results,
+                                                       fastfs_fitted** fitted);
 
 /* Compares two precomputed kernels, n_features x n_features: symmetric, positive semidefinite, with a positive entry on
  * the diagonal. Options and result are those of a fit with two classes at one scale, without sigma, custom and the
@@ -559,7 +567,7 @@ FASTFS_API fastfs_status fastfs_manifest_stream_finish(const fastfs_stream* stre
  * bytes. */
 FASTFS_API fastfs_status fastfs_manifest_kernels(int64_t n_features, const double* K1, const double* K2,
                                                  const fastfs_manifest_options* options, const fastfs_run* run,
-                                                 fastfs_manifest_result* result);
+                                                 fastfs_manifest_result* result, fastfs_fitted** fitted);
 
 /* ---- ProjSe ---------------------------------------------------------------------------------------------------- */
 

@@ -1,8 +1,8 @@
 // fastfs.hpp: fastfs for C++17. Header only, over the C interface of fastfs.h; comments there aren't repeated here.
 //
 //     fastfs::matrix X(values, n_samples, n_features);                 // row-major double or float, not copied
-//     auto results = fastfs::manifest(X).fit(labels, n_classes);       // throws std::invalid_argument, std::bad_alloc
-//     for (double score : results[0].scores) ...
+//     auto fitted = fastfs::manifest(X).fit(labels, n_classes);        // throws std::invalid_argument, std::bad_alloc
+//     double first = fitted->scores[0];
 #ifndef FASTFS_HPP
 #define FASTFS_HPP
 
@@ -361,13 +361,7 @@ inline manifest_scale given_scale(const double* sigma, int normalize = 0) {
 
 using manifest_plan = fastfs_manifest_plan;
 
-// Arrays as of fastfs_manifest_result.
-struct manifest_result {
-    manifest_plan plan;
-    std::vector<double> scores, class_scores, sigma, kept_trace, agreement;
-    std::vector<std::int64_t> ranks;
-    std::vector<double> mean_values, mean_vectors, difference_values, difference_vectors;
-};
+using manifest_result = fastfs_manifest_result;
 
 class manifest {
   public:
@@ -375,79 +369,43 @@ class manifest {
     explicit manifest(const matrix& X, bool keep_distances = false, const run& how = default_run())
         : manifest(std::vector<matrix>{X}, keep_distances, how) {}
     explicit manifest(const std::vector<matrix>& chunks, bool keep_distances = false, const run& how = default_run())
-        : n_features_(chunks.empty() ? 0 : chunks.front().n_cols()), handle_([&](auto** made) {
+        : handle_([&](auto** made) {
               std::vector<fastfs_matrix> X;
               for (const matrix& chunk : chunks) X.push_back(*chunk.get());
               return fastfs_manifest_new(X.data(), static_cast<std::int64_t>(X.size()), keep_distances, &how, made);
           }) {}
 
     manifest_plan plan(std::int64_t n_classes, const manifest_options& options = default_manifest_options(),
-                       std::int64_t n_scales = 1, std::int64_t n_components = 0, const run& how = default_run()) const {
+                       std::int64_t n_scales = 1, const run& how = default_run()) const {
         manifest_plan found = FASTFS_MANIFEST_PLAN_INIT;
         found.n_classes = n_classes;
         found.n_scales = n_scales;
-        found.n_components = n_components;
         check(fastfs_manifest_plan_fit(handle_.get(), &options, &how, &found));
         return found;
     }
 
     // Fits and returns one result for each scale. labels: 0..n_classes - 1, one for each row.
-    std::vector<manifest_result> fit(const std::int64_t* labels, std::int64_t n_classes,
-                                     const std::vector<manifest_scale>& scales = {median_scale(0.5)},
-                                     const manifest_options& options = default_manifest_options(),
-                                     std::int64_t n_components = 0, const run& how = default_run()) const {
-        const auto found = plan(n_classes, options, static_cast<std::int64_t>(scales.size()), n_components, how);
-        const auto d = static_cast<std::size_t>(n_features_), k = static_cast<std::size_t>(found.n_kernels),
-                   p = static_cast<std::size_t>(found.n_problems), m = static_cast<std::size_t>(n_components);
-        std::vector<manifest_result> results(scales.size());
-        std::vector<fastfs_manifest_result> out(scales.size(), FASTFS_MANIFEST_RESULT_INIT);
-        for (std::size_t s = 0; s < scales.size(); ++s) {
-            manifest_result& r = results[s];
-            r.plan = found;
-            const auto room = [](auto& array, std::size_t size) {
-                array.resize(size);
-                return array.data();
-            };
-            out[s].scores = room(r.scores, d);
-            out[s].class_scores = room(r.class_scores, static_cast<std::size_t>(n_classes) * d);
-            out[s].sigma = room(r.sigma, k);
-            out[s].kept_trace = room(r.kept_trace, k);
-            out[s].ranks = room(r.ranks, p);
-            out[s].agreement = room(r.agreement, p);
-            out[s].n_components = n_components;
-            out[s].mean_values = room(r.mean_values, p * m);
-            out[s].mean_vectors = room(r.mean_vectors, p * m * d);
-            out[s].difference_values = room(r.difference_values, p * m);
-            out[s].difference_vectors = room(r.difference_vectors, p * m * d);
-        }
-        manifest_options as_planned = options;
-        if (how.bytes_needed == nullptr) as_planned.accuracy = found.accuracy;
-        fit(labels, n_classes, scales, as_planned, out, how);
-        return results;
-    }
-
-    // Does the same with the caller's arrays, of the sizes in the plan of these options.
-    void fit(const std::int64_t* labels, std::int64_t n_classes, const std::vector<manifest_scale>& scales,
-             const manifest_options& options, std::vector<fastfs_manifest_result>& results,
-             const run& how = default_run()) const {
-        check(fastfs_manifest_fit(handle_.get(), labels, n_classes, &options, scales.data(),
-                                  static_cast<std::int64_t>(scales.size()), &how, results.data()));
+    fitted<manifest_result> fit(const std::int64_t* labels, std::int64_t n_classes,
+                                const std::vector<manifest_scale>& scales = {median_scale(0.5)},
+                                const manifest_options& options = default_manifest_options(),
+                                const run& how = default_run()) const {
+        return {scales.size(), FASTFS_MANIFEST_RESULT_INIT, [&](auto* results, auto** made) {
+                    return fastfs_manifest_fit(handle_.get(), labels, n_classes, &options, scales.data(),
+                                               static_cast<std::int64_t>(scales.size()), &how, results, made);
+                }};
     }
 
   private:
-    std::int64_t n_features_;
     owned<fastfs_manifest, fastfs_manifest_free> handle_;
 };
 
 // Returns the plan of a fit by a stream, before it is made.
 inline manifest_plan manifest_stream_plan(std::int64_t n_features, std::int64_t n_groups, std::int64_t n_classes,
                                           const manifest_options& options = default_manifest_options(),
-                                          std::int64_t n_scales = 1, std::int64_t n_components = 0,
-                                          const run& how = default_run()) {
+                                          std::int64_t n_scales = 1, const run& how = default_run()) {
     manifest_plan found = FASTFS_MANIFEST_PLAN_INIT;
     found.n_classes = n_classes;
     found.n_scales = n_scales;
-    found.n_components = n_components;
     found.n_features = n_features;
     found.n_groups = n_groups;
     check(fastfs_manifest_plan_fit(nullptr, &options, &how, &found));
@@ -458,12 +416,16 @@ inline stream manifest_stream(std::int64_t n_features, std::int64_t n_groups,
                               const run& how = default_run()) {
     return stream([&](auto** made) { return fastfs_manifest_stream_new(n_features, n_groups, &options, &how, made); });
 }
-// Into arrays of the sizes in the plan. labels: the class of each group, or -1.
-inline void manifest_stream_finish(const stream& of, const std::int64_t* labels, std::int64_t n_classes,
-                                   const std::vector<manifest_scale>& scales, const manifest_options& options,
-                                   std::vector<fastfs_manifest_result>& results, const run& how = default_run()) {
-    check(fastfs_manifest_stream_finish(of.get(), labels, n_classes, &options, scales.data(),
-                                        static_cast<std::int64_t>(scales.size()), &how, results.data()));
+// labels: the class of each group, or -1.
+inline fitted<manifest_result> manifest_stream_finish(const stream& of, const std::int64_t* labels,
+                                                      std::int64_t n_classes,
+                                                      const std::vector<manifest_scale>& scales = {median_scale(0.5)},
+                                                      const manifest_options& options = default_manifest_options(),
+                                                      const run& how = default_run()) {
+    return {scales.size(), FASTFS_MANIFEST_RESULT_INIT, [&](auto* results, auto** made) {
+                return fastfs_manifest_stream_finish(of.get(), labels, n_classes, &options, scales.data(),
+                                                     static_cast<std::int64_t>(scales.size()), &how, results, made);
+            }};
 }
 
 // Of the scores of each problem: see fastfs_manifest_mean_scores.
@@ -472,11 +434,13 @@ inline void manifest_mean_scores(std::int64_t n_features, std::int64_t n_classes
     check(fastfs_manifest_mean_scores(n_features, n_classes, options.multiclass, problem_scores, scores, class_scores));
 }
 
-// Compares two precomputed kernels; writes the arrays of result.
-inline void manifest_kernels(std::int64_t n_features, const double* K1, const double* K2,
-                             const manifest_options& options, fastfs_manifest_result& result,
-                             const run& how = default_run()) {
-    check(fastfs_manifest_kernels(n_features, K1, K2, &options, &how, &result));
+// Compares two precomputed kernels.
+inline fitted<manifest_result> manifest_kernels(std::int64_t n_features, const double* K1, const double* K2,
+                                                const manifest_options& options = default_manifest_options(),
+                                                const run& how = default_run()) {
+    return {1, FASTFS_MANIFEST_RESULT_INIT, [&](auto* result, auto** made) {
+                return fastfs_manifest_kernels(n_features, K1, K2, &options, &how, result, made);
+            }};
 }
 
 // ---- ProjSe ---------------------------------------------------------------------------------------------------------

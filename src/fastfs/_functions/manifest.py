@@ -310,7 +310,7 @@ class ManiFeStStage:
         """Return the memory that a fit takes."""
         require_comparable(classes, options)
         n_scales = len(options.scales_to_fit(_shape_of_kernels(len(classes), options)))
-        return int(self._core.plan(len(classes), n_scales, options.core_options(), 0, self._run)["bytes"])
+        return int(self._core.plan(len(classes), n_scales, options.core_options(), self._run)["bytes"])
 
     def fit_scales(
         self,
@@ -335,12 +335,16 @@ class ManiFeStStage:
         if len(kernels) == 2:
             names = [name for c in classes for name in (f"class {c}", f"all classes but {c}")]
         scales = options.scales_to_fit(kernels)
-        request = (labels, n_classes, scales, options.core_options(), as_int("n_components", n_components), agreement)
+        core_options = options.core_options() | {
+            "n_components": as_int("n_components", n_components),
+            "agreement": agreement,
+        }
+        request = (labels, n_classes, scales, core_options)
         with naming({"kernel": names.__getitem__}):
             if n_classes > 2 and self._wants_workers(options):
-                plan, results, warnings = self._fit_on_workers(*request)
+                results, warnings = self._fit_on_workers(*request)
             else:
-                plan, results = self._solve_scales(*request)
+                results = self._solve_scales(*request)
                 warnings = last_warnings()
         fitted: dict[str, Any] = results[0]
         for warning in warnings:
@@ -349,19 +353,20 @@ class ManiFeStStage:
         if len(scales) > 1:
             best = min(50, max(1, self.n_features // 2)) if top is None else top
             fitted["sensitivity"], unstable = _compare_scales(scales, results, kernels, best)
+            for name in [name for name, value in fitted.items() if isinstance(value, np.ndarray)]:
+                fitted[name] = fitted[name].copy()  # a view would keep the arrays of all scales
         for name in ("sigma", "kept_trace"):
             fitted[name] = fitted[name].reshape(kernels)
-        fitted["accuracy"] = plan["accuracy"]
-        fitted["reason"] = _explain_accuracy(plan, self.n_features, options)
+        fitted["reason"] = _explain_accuracy(fitted, self.n_features, options)
         return Outcome(fitted, [*warnings, *unstable])
 
     def scores_to_blend(self, combine: Any, y: Array) -> Floats:
         """Return the scores to blend with, as the function `scores_to_blend` does."""
         return scores_to_blend(combine, self._chunks, y)
 
-    def _solve_scales(self, *request: Any) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-        plan, results = self._core.fit(*request, self._run)
-        return plan, results
+    def _solve_scales(self, *request: Any) -> list[dict[str, Any]]:
+        results: list[dict[str, Any]] = self._core.fit(*request, self._run)
+        return results
 
     def _wants_workers(self, options: ManiFeStOptions) -> bool:
         """Return True if joblib is configured to use workers, so that they share the comparisons of several classes.
@@ -371,21 +376,15 @@ class ManiFeStStage:
         return not options.kernel and not self._keeps_distances and not inside_joblib() and wants_workers(None)
 
     def _fit_on_workers(
-        self,
-        labels: Integers,
-        n_classes: int,
-        scales: list[Scale],
-        options: dict[str, Any],
-        n_components: int,
-        agreement: bool,
-    ) -> tuple[dict[str, Any], list[dict[str, Any]], list[Warning]]:
+        self, labels: Integers, n_classes: int, scales: list[Scale], options: dict[str, Any]
+    ) -> tuple[list[dict[str, Any]], list[Warning]]:
         """Return the core's result, equal to the bit, from workers that each fit a share of the comparisons.
 
         Each worker warns of its share.
         """
         from joblib import Parallel, delayed, effective_n_jobs
 
-        plan = self._core.plan(n_classes, len(scales), options, n_components, self._run)
+        plan = self._core.plan(n_classes, len(scales), options, self._run)
         if plan["reason"] != "rank":  # which holds for each share
             options = options | {"accuracy": plan["accuracy"]}
         n_shares = min(effective_n_jobs(None), plan["n_problems"])
@@ -393,14 +392,14 @@ class ManiFeStStage:
         X, how = stack_blocks(self._chunks), (self._run.n_threads, self._run.budget or None)
         ranges = [{"first_problem": begin, "n_problems": end - begin} for begin, end in itertools.pairwise(bounds)]
         shares, messages = zip(
-            *Parallel()(
-                delayed(_solve_share)(X, labels, n_classes, scales, options | share, n_components, agreement, how)
-                for share in ranges
-            ),
+            *Parallel()(delayed(_solve_share)(X, labels, n_classes, scales, options | share, how) for share in ranges),
             strict=True,
         )
-        joined = [_join_shares(of_scale, n_classes, options["multiclass"]) for of_scale in zip(*shares, strict=True)]
-        return plan, joined, list({str(warning): warning for warning in itertools.chain(*messages)}.values())
+        form = {name: plan[name] for name in ("accuracy", "reason", "exact_bytes")}
+        joined = [
+            form | _join_shares(of_scale, n_classes, options["multiclass"]) for of_scale in zip(*shares, strict=True)
+        ]
+        return joined, list({str(warning): warning for warning in itertools.chain(*messages)}.values())
 
 
 class SumsStage(ManiFeStStage):
@@ -462,9 +461,9 @@ class SumsStage(ManiFeStStage):
         # An array `sigma` has one number per class of the later comparison, which may have fewer classes than groups.
         by_rule = isinstance(self._options.sigma, str)
         n_scales = len(self._options.scales_to_fit((self._n_groups,))) if by_rule else 1
-        core_options = self._options.core_options()
+        core_options = self._options.core_options() | {"n_components": self._n_components}
         plan = load_core().ManifestStream.plan
-        self._plan = plan(width, self._n_groups, self._n_groups, n_scales, core_options, self._n_components, run)
+        self._plan = plan(width, self._n_groups, self._n_groups, n_scales, core_options, run)
         self._how = core_options | {"accuracy": self._plan["accuracy"]}
         self._core = load_core().ManifestStream(width, self._n_groups, self._how, run)
 
@@ -492,12 +491,13 @@ class SumsStage(ManiFeStStage):
     def _wants_workers(self, options: ManiFeStOptions) -> bool:
         return False
 
-    def _solve_scales(self, *request: Any) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-        labels, n_classes, scales, options, *others = request
+    def _solve_scales(self, *request: Any) -> list[dict[str, Any]]:
+        labels, n_classes, scales, options = request
         if self._plan["reason"] != "rank":  # which the core finds again, and warns of
             options = options | {"accuracy": self._how["accuracy"]}
-        plan, results = self._core.finish(labels, n_classes, scales, options, *others, self._run)
-        return plan | {"reason": self._plan["reason"], "exact_bytes": self._plan["exact_bytes"]}, results
+        results = self._core.finish(labels, n_classes, scales, options, self._run)
+        form = {name: self._plan[name] for name in ("reason", "exact_bytes")}
+        return [result | form for result in results]
 
 
 def _sum_block(
@@ -530,8 +530,6 @@ def _solve_share(
     n_classes: int,
     scales: list[Scale],
     options: dict[str, Any],
-    n_components: int,
-    agreement: bool,
     how: tuple[int, int | None],
 ) -> tuple[list[dict[str, Any]], list[Warning]]:
     """Fit a range of the comparisons on a worker of joblib; return the results and the warnings."""
@@ -539,15 +537,14 @@ def _solve_share(
     # Arrays that Dask has sent aren't aligned.
     stage = ManiFeStStage([as_matrix(X, run)], run)
     aligned = [scale | ({"sigma": for_core(scale["sigma"])} if "sigma" in scale else {}) for scale in scales]
-    results: list[dict[str, Any]] = stage._core.fit(
-        for_core(labels), n_classes, aligned, options, n_components, agreement, run
-    )[1]
+    results: list[dict[str, Any]] = stage._core.fit(for_core(labels), n_classes, aligned, options, run)
     return results, last_warnings()
 
 
 def _join_shares(shares: Sequence[dict[str, Any]], n_classes: int, multiclass: str) -> dict[str, Any]:
     """Join the shares of the comparisons for one scale; a kernel that a share didn't compute is 0 in that share."""
-    joined = {name: np.concatenate([share[name] for share in shares]) for name in shares[0] if name != "scores"}
+    of_problems = [name for name, value in shares[0].items() if isinstance(value, np.ndarray) and name != "scores"]
+    joined = {name: np.concatenate([share[name] for share in shares]) for name in of_problems}
     for name in ("sigma", "kept_trace"):
         joined[name] = np.maximum.reduce([share[name] for share in shares])
     joined["scores"], joined["class_scores"] = load_core().manifest_mean_scores(
@@ -556,16 +553,16 @@ def _join_shares(shares: Sequence[dict[str, Any]], n_classes: int, multiclass: s
     return joined
 
 
-def _explain_accuracy(plan: dict[str, Any], n_features: int, options: ManiFeStOptions) -> str:
+def _explain_accuracy(form: dict[str, Any], n_features: int, options: ManiFeStOptions) -> str:
     """Say in words why the core chose its accuracy."""
-    relation = "no more" if plan["accuracy"] == "exact" else "more"
+    relation = "no more" if form["accuracy"] == "exact" else "more"
     return {
         "asked": "as asked for",
         "size": f"{n_features} features are {relation} than {EXACT_AT_MOST}",
-        "memory": f"the exact form would need {plan['exact_bytes'] / 1e9:.1f} GB, more than the memory budget",
+        "memory": f"the exact form would need {form['exact_bytes'] / 1e9:.1f} GB, more than the memory budget",
         "rank": f"rank {options.rank} saves nothing with {n_features} features",
         "form": f"form='{options.form}' exists as an exact one only",
-    }[plan["reason"]]
+    }[form["reason"]]
 
 
 def _compare_scales(

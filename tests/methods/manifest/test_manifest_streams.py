@@ -108,7 +108,7 @@ def test_an_offset_of_a_row_changes_no_distance():
     """Without taking it off, distances of 1 beside values of 1e8 would lose all digits."""
     moved = X + 1e8 * np.random.default_rng(0).normal(size=(N, 1))
     scales = [{"rule": "median", "normalize": 0, "value": 0.5}]
-    found = sums_of([moved], "exact").finish(np.arange(3), 3, scales, options("exact"), 0, True, Run())[1][0]["scores"]
+    found = sums_of([moved], "exact").finish(np.arange(3), 3, scales, options("exact"), Run())[0]["scores"]
     assert_close(found, ManiFeSt().fit(moved, Y).scores_, PROMISED)
 
 
@@ -303,8 +303,8 @@ def test_fast_is_the_fit_of_what_stands_for_the_rows(form, normalize):
         difference = oracle.distances(part) - oracle.distances(wide[groups == g])
         np.testing.assert_allclose(difference[:, landmarks], 0, atol=1e-6)
     scale = {"rule": "median", "value": 1.0, "normalize": normalize}
-    plan, results = sums.finish(np.arange(2), 2, [scale], options("low_rank", rank=20), 0, True, Run())
-    assert plan["accuracy"] == "low_rank"
+    results = sums.finish(np.arange(2), 2, [scale], options("low_rank", rank=20), Run())
+    assert results[0]["accuracy"] == "low_rank"
     expected = ManiFeSt(accuracy="low_rank", rank=20, normalize=normalize, sigma_factor=1.0, random_state=3)
     expected.fit(np.vstack(parts), np.repeat([0, 1], [len(part) for part in parts]))
     np.testing.assert_allclose(results[0]["sigma"], expected.sigma_, rtol=1e-9)
