@@ -649,7 +649,7 @@ def test_names_choose_columns_and_must_agree_between_sets():
     by_name = fastfs.ReliefF(categorical_features=["rs3", "rs7"], scaling=None).fit(G, y).scores_
     by_number = fastfs.ReliefF(categorical_features=[3, 7], scaling=None).fit(X.astype(np.float32), y).scores_
     np.testing.assert_allclose(by_name, by_number, rtol=0, atol=1e-12)
-    with pytest.raises(ValueError, match="got others in set 1"):
+    with pytest.raises(ValueError, match="in the same order; got rs29 in set 1"):
         fastfs.disc([G, G[:, ::-1]], n_components=3, bandwidth_neighbors=5)
 
 

@@ -137,7 +137,7 @@ def test_transform_refuses_other_columns(tmp_path):
     with pytest.raises(ValueError, match="X has 9 features, but ReliefF is expecting 12"):
         model.transform(tmp_path / "few.npy")
     for given in (partial(pieces, X[:, :9]), iter([sp.csr_matrix(X[:, :9])]), da.from_array(X[:, :9])):
-        with pytest.raises(ValueError, match="X must have the 12 features of the fit; got others"):
+        with pytest.raises(ValueError, match="X must have the 12 features of the fit; got fewer columns"):
             model.transform(given)
 
 
