@@ -183,7 +183,7 @@ def wheels(session: nox.Session) -> None:
 
 @nox.session(python=False)
 def release(session: nox.Session) -> None:
-    """All that a release publishes, in an empty folder: `nox -s release -- --dry-run --output /tmp/release`."""
+    """All that a release publishes, in an empty folder: `nox -s release -- --dry-run --output ../release`."""
     session.run("python", "wheels/release.py", *session.posargs)
 
 

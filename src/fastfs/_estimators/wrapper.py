@@ -118,6 +118,8 @@ class _Wrapper(_Selector):
         return MetadataRouter(owner=type(self).__name__).add(estimator=self.estimator, method_mapping=mapping)
 
     def __sklearn_tags__(self) -> Tags:
+        if not hasattr(self.estimator, "fit"):
+            raise TypeError(f"estimator must be a selector, such as ReliefF(); got {self.estimator!r}")
         tags, estimator_tags = super().__sklearn_tags__(), get_tags(self.estimator)
         tags.input_tags, tags.target_tags, tags.classifier_tags = (
             estimator_tags.input_tags,

@@ -444,3 +444,9 @@ def test_turf_finds_a_pair_among_a_thousand_features():
     assert min(ranks["alone"]) > 2
     assert ranks["turf"] == ranks["both"] == [2] * 2
     assert np.median(ranks["pairs"]) == 2
+
+
+@pytest.mark.parametrize("wrapper", [fastfs.TuRF, fastfs.VLS, fastfs.Cut])
+def test_what_is_no_estimator(wrapper):
+    with pytest.raises(TypeError, match=r"^estimator must be a selector, such as ReliefF\(\); got 3$"):
+        wrapper(3).fit(np.random.default_rng(0).normal(size=(20, 4)), np.arange(20) % 2)
