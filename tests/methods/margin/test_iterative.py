@@ -154,11 +154,16 @@ def test_inside_turf():
     np.testing.assert_array_equal(model.scores_[kept], expected.scores_)
 
 
-@pytest.mark.parametrize("inner", [Relief(), IM4E(), VLS(ReliefF()), SelectKBest(), BaseEstimator()])
+@pytest.mark.parametrize("inner", [Relief(), IM4E(), VLS(ReliefF()), SelectKBest()])
 def test_estimators_that_cannot_weigh(inner):
     with pytest.raises(TypeError, match=rf"in its distances, but {type(inner).__name__} can't: give one of") as caught:
         IterativeRelief(inner).fit(X, Y)
     assert_one_sentence(caught)
+
+
+def test_an_estimator_that_selects_nothing():
+    with pytest.raises(TypeError, match=r"^estimator must be a selector, such as ReliefF\(\); got BaseEstimator\(\)$"):
+        IterativeRelief(BaseEstimator()).fit(X, Y)
 
 
 BAD = {
