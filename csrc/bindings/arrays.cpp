@@ -12,13 +12,13 @@ std::optional<fastfs::matrix> dense_view(const py::array& a) {
     constexpr auto size = static_cast<py::ssize_t>(sizeof(T));
     if (a.strides(0) % size != 0 || a.strides(1) % size != 0 ||
         reinterpret_cast<std::uintptr_t>(a.data()) % sizeof(T)) {
-        throw py::type_error("expected an aligned array: copy it first");
+        throw py::type_error("a matrix must be aligned in memory; got an unaligned one: pass a copy");
     }
     // A row_stride of 0 means rows one after the other.
     // Without values NumPy's strides are 0, which nothing repeats.
     if (a.size() == 0) return fastfs::matrix(static_cast<const T*>(a.data()), a.shape(0), a.shape(1), a.shape(1), 1);
     if ((a.strides(0) == 0 && a.shape(0) > 1) || (a.strides(1) == 0 && a.shape(1) > 1)) {
-        throw py::type_error("expected an array that repeats no values in place: copy it first");
+        throw py::type_error("a matrix must hold each value once in memory; got a broadcast one: pass a copy");
     }
     return fastfs::matrix(static_cast<const T*>(a.data()), a.shape(0), a.shape(1), a.strides(0) / size,
                           a.strides(1) / size);
@@ -30,7 +30,8 @@ fastfs::matrix sparse_view(const py::object& X, const Matrix& m, bool csr) {
     const auto values = py::array(m.values), indices = py::array(m.indices), indptr = py::array(m.indptr);
     for (const auto& part : {values, indices, indptr}) {
         if (!(part.flags() & py::array::c_style)) {
-            throw py::type_error("expected a sparse matrix with contiguous data, indices and indptr");
+            throw py::type_error(
+                "a sparse matrix must have contiguous data, indices and indptr; got strided ones: pass a copy");
         }
     }
     const auto shape = X.attr("shape").cast<std::pair<std::int64_t, std::int64_t>>();
@@ -95,7 +96,8 @@ fastfs::matrix view_of(const py::object& X, Matrix& m) {
             return i32 ? sparse_view<double, std::int32_t>(X, m, csr) : sparse_view<double, std::int64_t>(X, m, csr);
         }
     }
-    throw py::type_error("expected a 2-D float32 or float64 ndarray, or a CSR or CSC matrix of such values");
+    throw py::type_error(
+        "a matrix must be a 2-D float32 or float64 ndarray, CSR or CSC matrix, or Genotypes; got another object");
 }
 
 }  // namespace

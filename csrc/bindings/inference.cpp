@@ -159,8 +159,9 @@ struct Null {
     }
 };
 
-// Returns the stability index and its bounds as a dict. selected: None, or the columns of all selections in one array,
-// with `begins` of each; scores: None, or a list of arrays.
+// Returns as a dict how far selections of features, or scores, agree: the index and its bounds, the share of selections
+// that hold each feature, and correlations of the scores. selected: None, or the columns of all selections in one
+// array, with `begins` of each; scores: None, or a list of arrays.
 py::dict stability(py::ssize_t n_selections, py::ssize_t n_features, const py::object& selected,
                    const py::object& begins, const py::object& scores, bool halves, double threshold) {
     auto options = fastfs::default_stability_options();

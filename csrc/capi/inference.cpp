@@ -35,8 +35,8 @@ using namespace fastfs::core;
 constexpr std::int64_t kMostLabelings = 0xfffffffe;
 
 // Refuses numbers of a column outside 0..n_values - 1, and missing names.
-void require_column(const std::int64_t* values, std::int64_t n_samples, std::int64_t n_values, const char* const* names,
-                    const char* name, const char* name_of_names) {
+void require_design_column(const std::int64_t* values, std::int64_t n_samples, std::int64_t n_values,
+                           const char* const* names, const char* name, const char* name_of_names) {
     require_array_or_null(names, name_of_names);
     if (values == nullptr) return;
     require(n_values >= 1 && n_values <= std::numeric_limits<std::int32_t>::max(), "the number of ", name,
@@ -57,9 +57,9 @@ fastfs_design_options read_design_options(const fastfs_design_options* given) {
     require_size(o.n_samples, 1, "n_samples");
     require((o.labels != nullptr) != (o.numbers != nullptr), "a design must have labels or numbers; got ",
             o.labels ? "both" : "neither");
-    require_column(o.labels, o.n_samples, o.n_labels, o.label_names, "labels", "label_names");
-    require_column(o.blocks, o.n_samples, o.n_blocks, o.block_names, "blocks", "block_names");
-    require_column(o.groups, o.n_samples, o.n_groups, o.group_names, "groups", "group_names");
+    require_design_column(o.labels, o.n_samples, o.n_labels, o.label_names, "labels", "label_names");
+    require_design_column(o.blocks, o.n_samples, o.n_blocks, o.block_names, "blocks", "block_names");
+    require_design_column(o.groups, o.n_samples, o.n_groups, o.group_names, "groups", "group_names");
     if (o.numbers) require_numbers(o.numbers, o.n_samples, "numbers");
     require_size(o.n_covariates, o.covariates ? 1 : 0, "n_covariates");
     require(o.covariates || o.n_covariates == 0, "covariates must hold ", o.n_covariates,

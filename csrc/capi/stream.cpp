@@ -67,7 +67,9 @@ void require_header(const Header& header, std::int64_t n_bytes, const Stream& st
             known->name);
     require(header.n_bytes == n_bytes, "n_bytes must be the saved ", header.n_bytes, "; got ", n_bytes);
     require(header.arguments == stream.fingerprint(),
-            "bytes must hold a stream with the arguments of this one; got one with other arguments");
+            "bytes must hold a stream that was made with the arguments of this one; got one with other arguments: make "
+            "this one "
+            "with those of the saved stream");
     require(header.pass == stream.pass(), "bytes must hold a stream in pass ", stream.pass(),
             ", as this one; got one in pass ", header.pass, ": load the end of each pass, and call fastfs_stream_next");
     require(header.passes == stream.fingerprint_of_passes(),

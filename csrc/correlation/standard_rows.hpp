@@ -68,10 +68,11 @@ class StandardRows {
         std::int64_t size_, size_of_other_;  // of the first class
     };
 
-    // Writes the values of feature k under a labeling, class after class. Standardising has removed the differences of
-    // mean and scale between the true classes, chance differences included, while the classes of labelings keep chance
-    // differences. So each true class gets back the differences between the classes of another labeling, which are
-    // chance alone, of equal size in any design.
+    // Writes the values of feature k under a labeling, class after class. If `moves` has another labeling, the values
+    // of each true class are shifted and scaled first: standardising has removed the differences of mean and scale
+    // between the true classes, chance differences included, while the classes of labelings keep chance differences. So
+    // each true class gets back the differences between the classes of the other labeling, which are chance alone, of
+    // equal size in any design.
     void write_row(std::int64_t k, const Moves& moves, double* to) const;
 
   private:

@@ -18,7 +18,8 @@ double choose_sigma(const double* D2, std::int64_t d, const fastfs_manifest_scal
 // Returns sigma x unit. Throws if the product overflows.
 double in_units_of_data(double sigma, double unit, const Name& name);
 
-// Normalises K `times` times: K <- diag(q)^(-1/2) K diag(q)^(-1/2), q = K 1. Only the diagonal factors are iterated.
+// Normalises the upper triangle of K `times` times: K <- diag(q)^(-1/2) K diag(q)^(-1/2), q = K 1. Only the diagonal
+// factors are iterated. Throws NumericError if a row sum isn't positive.
 void normalize_kernel(double* K, std::int64_t d, int times, Run& run);
 
 }  // namespace fastfs::core

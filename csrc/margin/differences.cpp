@@ -135,7 +135,8 @@ void Differences::add_genotypes(Run& run) {
     }
 }
 
-// Sets the sparse features, and copies the dense columns of a sparse X to a dense table.
+// Stores the columns of a sparse X as `split` says: sparse ones for differences of entries, with their factors and
+// weights, dense ones as a dense table.
 void Differences::split_sparse(const DensitySplit& split, const double* weights, Run& run) {
     dense_columns_.assign(columns_.size(), -1);
     const auto place = [&](std::int64_t c) {

@@ -202,10 +202,10 @@ inline int bits_of(std::int64_t count) {
     return count == 0 ? 0 : 64 - __builtin_clzll(static_cast<std::uint64_t>(count));
 }
 
-// Counts the bits of n_rounds times kValues values, next(r, k), in the planes 0..n_planes - 1, which have room for the
-// counts.
+// Counts, for each bit of a register, in how many of n_rounds times kValues values, next(r, k), it is set. Bit p of the
+// counts goes to planes[p], p < n_planes; the planes above are scratch.
 template <class W, class Next>
-inline __attribute__((always_inline)) void count(std::int64_t n_rounds, int n_planes, W* planes, Next&& next) {
+inline __attribute__((always_inline)) void count_bits(std::int64_t n_rounds, int n_planes, W* planes, Next&& next) {
     // Carries wait until there are two of a weight, so that each costs about one more addition.
     W waiting[kPlanes];
     for (int p = 0; p < n_planes + 2 || p < kDepth + 2; ++p) planes[p] = W{};
@@ -278,19 +278,20 @@ void snp_sums(const std::uint64_t* lines, const LinePair* pairs, std::int64_t n,
             return differing(from + one.i * kLineWords + word, from + one.j * kLineWords + word);
         };
         Word planes[kPlanes];
-        count(n_rounds + (n_last > 0), n_planes, planes, [&](std::int64_t r, int k) __attribute__((always_inline)) {
-            const LinePair* pair = r < n_rounds ? pairs + r * kPairs : last;
-            if constexpr (differ && kWholeLine) {
-                const Word x = bits(pair[2 * k], 0), y = bits(pair[2 * k + 1], 0);
-                return high_halves(x, y) | low_halves(x, y);
-            } else if constexpr (differ) {
-                return bits(pair[k], 0) | bits(pair[k], kHalf);
-            } else if constexpr (kWholeLine) {
-                return bits(pair[k], 0);
-            } else {
-                return bits(pair[k / 2], k % 2 * kHalf);
-            }
-        });
+        count_bits(n_rounds + (n_last > 0), n_planes, planes,
+                   [&](std::int64_t r, int k) __attribute__((always_inline)) {
+                       const LinePair* pair = r < n_rounds ? pairs + r * kPairs : last;
+                       if constexpr (differ && kWholeLine) {
+                           const Word x = bits(pair[2 * k], 0), y = bits(pair[2 * k + 1], 0);
+                           return high_halves(x, y) | low_halves(x, y);
+                       } else if constexpr (differ) {
+                           return bits(pair[k], 0) | bits(pair[k], kHalf);
+                       } else if constexpr (kWholeLine) {
+                           return bits(pair[k], 0);
+                       } else {
+                           return bits(pair[k / 2], k % 2 * kHalf);
+                       }
+                   });
         if constexpr (kWholeLine) {  // both halves count for the same SNPs
             std::uint64_t carries[kHalf] = {};
             for (int p = 0; p < n_planes; ++p) {
@@ -330,7 +331,7 @@ inline __attribute__((always_inline)) int count_column(const std::int32_t* chose
     std::int32_t last[kValues];
     for (int k = 0; k < kValues; ++k) last[k] = k < n_last ? chosen[n_rounds * kValues + k] : zero;
     const int n_planes = bits_of(n);
-    count(n_rounds + (n_last > 0), n_planes, planes, [&](std::int64_t r, int k) __attribute__((always_inline)) {
+    count_bits(n_rounds + (n_last > 0), n_planes, planes, [&](std::int64_t r, int k) __attribute__((always_inline)) {
         return value(std::int64_t{r < n_rounds ? chosen[r * kValues + k] : last[k]} * kLineWords);
     });
     return n_planes;

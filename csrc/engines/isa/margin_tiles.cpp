@@ -82,7 +82,15 @@ inline typename Vector<T>::Type hidden_one() {
     return one;
 }
 
-enum class Term { kAbsolute, kSquare, kKnown, kDiffer, kRamp, kGaussian };
+// Summands of a distance: the contribution of one feature, from the difference d of two values.
+enum class Term {
+    kAbsolute,  // |d|
+    kSquare,    // d^2
+    kKnown,     // 1 if both values are known, else 0
+    kDiffer,    // `top` if the values differ, else 0
+    kRamp,      // 0 for |d| <= low, |d| - low up to `high`, `top` beyond
+    kGaussian,  // weight x exp(-d^2)
+};
 
 // Computes the term of a difference d in features k..; parameters: low, high and top for kRamp, the weights for
 // kGaussian. A NaN leaves 0 in kKnown and kRamp: a comparison with it is false.

@@ -65,7 +65,7 @@ inline void check(fastfs_status status) {
         case FASTFS_EEXIST:
             throw std::logic_error(message);
         default:
-            throw std::runtime_error("fastfs has a defect:  " + message);
+            throw std::runtime_error("fastfs has a defect: " + message);
     }
 }
 

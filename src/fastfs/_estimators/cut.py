@@ -134,7 +134,7 @@ class Cut(_Wrapper):
         -------
         self
         """
-        by, at = check_choice("by", self.by, _KINDS), self._threshold()
+        by, at = check_choice("by", self.by, _KINDS), self._checked_at()
         design = {"blocks": blocks, "groups": groups}
         if covariates is not None and by not in ("family-wise", "fdr"):
             raise ValueError(f"covariates must be None with by={by!r}, which tests nothing: cut by a p-value")
@@ -171,8 +171,8 @@ class Cut(_Wrapper):
                 self.n_features_in_ = len(self.scores_)
         return self
 
-    def _threshold(self) -> float:
-        """Return the value at which to cut."""
+    def _checked_at(self) -> float:
+        """Return `at`, or its default for `by`; raise ValueError if it doesn't suit `by`."""
         if self.at is None:
             if self.by == "score":
                 raise ValueError("at must be a number with by='score'; got None: each method has its own scale")

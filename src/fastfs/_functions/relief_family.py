@@ -76,7 +76,10 @@ def read_samples(
     run: Run,
     check: Callable[[Any, Any], Any] = lambda X, values: values,
 ) -> Samples:
-    """Read the data of a fit. ``check(X, values)`` returns the values, or raises an error."""
+    """Read the data of a fit: all samples, or `n_rows` drawn ones, without samples of weight 0.
+
+    ``check(X, values)`` returns the values, or raises an error.
+    """
     if hasattr(X, "__next__") and not (isinstance(options, SURFOptions) and options.n_rows):
         raise TypeError(
             "X must be one array, since this method compares all pairs of samples; got an iterator of row chunks"

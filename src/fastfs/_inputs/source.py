@@ -88,8 +88,7 @@ class Source:
         """Yield blocks, each with the position of its first row among the rows read; empty blocks are left out.
 
         `rows` (ascending) and `columns` select the part to read; default: all. `n_bytes` is the stored size of a block,
-        unless
-        X itself comes in blocks.
+        unless X itself comes in blocks.
         """
         if self.by_columns:
             raise ValueError(
@@ -100,7 +99,7 @@ class Source:
             yield first, block if columns is None else _index_block(block, (slice(None), columns))
 
     def _read_blocks(self, rows: Integers | None, n_bytes: int) -> Iterator[tuple[int, Any]]:
-        """Yield blocks of the selected rows, with all columns."""
+        """Yield blocks of the selected rows, with all columns, each with its position among these rows."""
         if self.read is None:
             begin = 0
             for block in self._start():  # type: ignore[misc]

@@ -129,7 +129,7 @@ def require_labels_file(wanted: Wanted, path: Path) -> None:
 def annotation_rows(
     wanted: Wanted, annotations: Mapping[str, list[str]], candidates: str, path: Path
 ) -> list[list[str]]:
-    """Return the annotations of the samples that aren't features, a row of name and values each.
+    """Return the annotations that `wanted` sets aside (label, blocks ...), a row of name and values each.
 
     Raises an error if one doesn't exist, or if labels are wanted and none is named: `candidates` lists possible ones.
     """

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from fastfs._files.errors import unknown
+from fastfs._files.errors import one_line, unknown
 from fastfs._files.expand import TEXT_BYTES, Held
 from fastfs.io._cells import SampleColumn
 from fastfs.io._layout import MOST_COLUMNS, Content, Wanted, features_of
@@ -24,7 +24,7 @@ def read_npz(path: Path, wanted: Wanted) -> Content:
     try:
         archive = np.load(path, allow_pickle=False)
     except (ValueError, *_ZIP_ERRORS) as error:
-        raise ValueError(f"'{path}' is a damaged NPZ archive: {error}") from error
+        raise ValueError(f"'{path}' is a damaged NPZ archive: {one_line(error)}") from error
     held = Held(path, wanted.budget)
     with archive:
 
@@ -35,9 +35,9 @@ def read_npz(path: Path, wanted: Wanted) -> Content:
             except KeyError as error:
                 raise unknown("array", name, archive.files, path) from error
             except ValueError as error:
-                raise ValueError(f"Array '{name}' of '{path}' cannot be read: {error}") from error
+                raise ValueError(f"Array '{name}' of '{path}' cannot be read: {one_line(error)}") from error
             except _ZIP_ERRORS as error:
-                raise ValueError(f"'{path}' is a damaged NPZ archive: {error}") from error
+                raise ValueError(f"'{path}' is a damaged NPZ archive: {one_line(error)}") from error
 
         X: Any
         if "X" in archive.files or "indptr" not in archive.files:

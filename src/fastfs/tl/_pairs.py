@@ -201,7 +201,9 @@ def interaction_scan(
     """
     _require_parameters(interaction_scan, interactions_of_target, parameters)
     if parameters.get("with_table") is not None:
-        raise ValueError("with_table must be left out for cells: pair tables with fastfs.interaction_scan")
+        raise ValueError(
+            "with_table must be left out for cells; got a table: compare its columns with fastfs.interaction_scan"
+        )
     require_writable(adata, copy)
     adata = adata.copy() if copy else adata
     source = CellMatrix(adata, layer, use_raw, mask_var)
