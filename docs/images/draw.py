@@ -55,7 +55,7 @@ def snp_pairs() -> Figure:
     cells.set_title("share of cases", loc="left", fontweight="bold")
     figure.colorbar(drawn, ax=cells)
     fastfs.pl.ranking(
-        result.statistic, [" x ".join(pair) for pair in result.names], ax=bars, title="statistic of a pair"
+        result.statistics, [" x ".join(pair) for pair in result.names], ax=bars, title="statistic of a pair"
     )
     return figure
 

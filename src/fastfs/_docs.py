@@ -259,6 +259,24 @@ resolution : float
 design : str
     Description of the permutations in a few words.
 """,
+    "test_of_pairs": """
+pvalues_max : ndarray of shape (n_pairs,) or None
+    Against the largest statistic (\\|z\\| of a z) of all pairs but the stronger ones under each labeling (step-down),
+    which controls the family-wise error rate: no other correction is needed. None without permutations.
+pvalue : float or None
+    p-value of the strongest pair, and so of all pairs together.
+null_maxima : ndarray of shape (n_permutations,)
+    The largest statistic of all pairs under each labeling.
+n_tested : int
+    Number of pairs that were compared.
+<labelings_of_a_test>
+stopped : bool
+    True if the test ended early, because the labels are clearly no better than permuted ones.
+""",
+    "alpha_of_pairs": """
+alpha : float, optional
+    Report only those of these pairs with `pvalues_max` of at most this, maybe none. Default: all.
+""",
     "draws_and_machine": """
 random_state : int, Generator, RandomState or None
     Seed of the permutations.

@@ -48,9 +48,12 @@ def test_pairs_of_a_file(study, inside):
     table = pandas.read_csv(study / "p.csv")
     assert table[["feature_a", "feature_b"]].to_numpy().tolist() == found.names.tolist()
     assert table[["index_a", "index_b"]].to_numpy().tolist() == found.pairs.tolist()
-    np.testing.assert_allclose(table["statistic"], found.statistic, rtol=1e-12)
+    np.testing.assert_allclose(table["statistic"], found.statistics, rtol=1e-12)
     np.testing.assert_array_equal(table["degrees"], found.degrees)
     np.testing.assert_array_equal(table["pvalue_max"], found.pvalues_max)
+    finished = inside(*call, "--alpha", "0.3", "--out", "some.csv", cwd=study)
+    assert finished.returncode == 0, finished.stderr
+    pandas.testing.assert_frame_equal(pandas.read_csv(study / "some.csv"), table[table["pvalue_max"] <= 0.3])
     inside(*call, "--out", "p.json", cwd=study)
     about = json.loads((study / "p.json").read_text())
     assert (about["method"], about["n_tested"], about["n_permutations"]) == ("snp_pairs", 28, 19)
@@ -83,6 +86,8 @@ def test_a_text_table_of_genotypes(study, inside):
         (["--snps", "study.bed"], "'study.bed' must be UTF-8 text"),
         (["--snps", "study.bim"], "--snps holds '1 rs0 0 0 A G', which isn't a column name"),
         (["--weights", "w"], "No such option"),
+        (["--alpha", "0.05"], "--alpha"),
+        (["--alpha", "2", "--permutations", "9"], "--alpha must lie between 0 and 1; got 2.0"),
         (["--out", "p.txt"], "p.txt"),
     ],
 )

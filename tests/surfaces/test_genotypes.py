@@ -502,8 +502,10 @@ EVERY = {
     "IKDR groups": lambda X, y: fastfs.IKDR(groups=np.arange(X.shape[1]) % 4).fit(X, y).scores_,
     "IKDR embed": lambda X, y: fastfs.IKDR().fit(X, y).embed(X),
     "IKDR function": lambda X, y: fastfs.IKDR(kernel=laplacian).fit(X, y).scores_,
-    "correlation": lambda X, y: fastfs.differential_correlation(X, y, n_pairs=5, n_permutations=20).z,
-    "ranks": lambda X, y: fastfs.differential_correlation(X, y, n_pairs=5, n_permutations=0, correlation="spearman").z,
+    "correlation": lambda X, y: fastfs.differential_correlation(X, y, n_pairs=5, n_permutations=20).statistics,
+    "ranks": lambda X, y: (
+        fastfs.differential_correlation(X, y, n_pairs=5, n_permutations=0, correlation="spearman").statistics
+    ),
     "affinity": lambda X, y: fastfs.affinity(X, sigma=5.0),
     "affinity product": lambda X, y: fastfs.affinity_product(X, np.ones(X.shape[1]), sigma=5.0),
     "neighbors": lambda X, y: fastfs.nearest_features(X, 4)[1],

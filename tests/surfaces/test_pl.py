@@ -394,7 +394,7 @@ def test_pair_panels_of_classes():
 
     correlations = fastfs.differential_correlation(X, y, n_permutations=0)
     ax = pl.pair_panels(correlations, X, y, top=1, figure=Figure()).axes[0]
-    assert ax.get_title(loc="left") == f"z = {correlations.z[0]:.3g}"
+    assert ax.get_title(loc="left") == f"z = {correlations.statistics[0]:.3g}"
 
     for wrong, message in (
         (lambda: pl.pair_panels(between, X, y), "table must be the second table"),

@@ -1157,9 +1157,18 @@ def test_differential_correlation(tmp_path):
     names = adata.var_names[mask].to_numpy()
     for results in (adata.uns["differential_correlation"], kept_results):
         pairs = results["pairs"]
-        assert list(pairs) == ["gene_a", "gene_b", "r_alpha", "r_gamma", "z", "pvals_max"]
+        assert list(pairs) == [
+            "gene_a",
+            "gene_b",
+            "r_alpha",
+            "r_gamma",
+            "statistic",
+            "effect",
+            "standard_error",
+            "pvals_max",
+        ]
         np.testing.assert_array_equal(pairs[["gene_a", "gene_b"]].to_numpy(), names[found.pairs])
-        np.testing.assert_array_equal(pairs["z"], found.z)
+        np.testing.assert_array_equal(pairs["statistic"], found.statistics)
         np.testing.assert_array_equal(pairs["pvals_max"], found.pvalues_max)
         assert list(results["params"]["groups"]) == ["alpha", "gamma"]
     scores = adata.var["differential_correlation_scores"]

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -11,13 +11,14 @@ from fastfs._functions.pairs import (
     DesignCall,
     PairsFields,
     PairsOptions,
+    PairsResult,
     chosen_columns,
     compare_labelings,
+    limit_pairs,
     names_in_lists,
     naming_classes,
     outcome_of_test,
     require_names,
-    require_permutations,
     two_classes,
 )
 from fastfs._inputs.matrix import as_matrix, column_names
@@ -25,7 +26,7 @@ from fastfs._machine.errors import last_warnings
 from fastfs._machine.params import as_permutations, one_of
 from fastfs._machine.results import result_class
 from fastfs._machine.run import load_core, warn
-from fastfs._types import Array, Floats, Integers, Progress
+from fastfs._types import Array, Floats, Progress
 
 
 @option_class
@@ -47,7 +48,7 @@ class CorrelationCall(CorrelationFields, DesignCall):
 
 
 @result_class
-class DifferentialCorrelation:
+class DifferentialCorrelation(PairsResult):
     """Pairs of features found by :func:`fastfs.differential_correlation`, the strongest first.
 
     Parameters
@@ -56,17 +57,15 @@ class DifferentialCorrelation:
         The columns of X, the lower one first.
     correlations : ndarray of shape (n_pairs, 2)
         In the first and in the second class.
-    z : ndarray of shape (n_pairs,)
-        The difference of Fisher's transforms, first class less second class, in standard deviations: (atanh r_1 -
+    statistics : ndarray of shape (n_pairs,)
+        z, the difference of Fisher's transforms, first class less second class, in standard deviations: (atanh r_1 -
         atanh r_2) / sqrt(1 / (n_1 - 3) + 1 / (n_2 - 3)); with Spearman's correlation 1.06 replaces the two ones. A
         correlation of 1 counts as 1 - 1e-12, and Spearman's as 1 - 6 / (n^3 - n), with n samples in the smaller class.
-    pvalues_max : ndarray of shape (n_pairs,) or None
-        Against the largest \\|z\\| of all pairs but the stronger ones under each labeling (step-down), which controls
-        the family-wise error rate: no other correction is needed. None without permutations.
-    pvalue : float or None
-        p-value of the strongest pair, and so of all pairs together.
-    null_maxima : ndarray of shape (n_permutations,)
-        The largest \\|z\\| of all pairs under each labeling.
+    effects, standard_errors : ndarray of shape (n_pairs,)
+        The numerator and the denominator of z.
+    degrees : int
+        1: z^2 has one degree of freedom.
+    <test_of_pairs>
     scores : ndarray of shape (n_features,)
         The sum of \\|z\\| over the pairs that a feature is in; 0 for features that weren't chosen or were left out.
     classes : ndarray of shape (2,)
@@ -76,12 +75,9 @@ class DifferentialCorrelation:
     excluded_pairs : ndarray of shape (at most 10, 2)
         The first copies, which say nothing of the classes and were left out: pairs with a correlation above 1 - 1e-12
         in magnitude and of the same sign in both classes.
-    n_excluded_pairs : int
-        The number of all such pairs.
+    n_excluded_pairs : dict of str to int
+        Number of pairs left out, by reason: "copies".
     correlation : {"pearson", "spearman"}
-    <labelings_of_a_test>
-    stopped : bool
-        True if the test ended early, because the labels are clearly no better than permuted ones.
     feature_names : list or None
         Names of the columns of X, if they were given or X is a DataFrame.
 
@@ -96,25 +92,18 @@ class DifferentialCorrelation:
     ([0, 1], [0.95, -0.22], 0.01)
     """
 
-    pairs: Integers
     correlations: Floats
-    z: Floats
-    pvalues_max: Floats | None
-    pvalue: float | None
-    null_maxima: Floats
-    scores: Floats
     classes: Array
-    excluded_features: Integers
-    excluded_pairs: Integers
-    n_excluded_pairs: int
+    scores: Floats
     correlation: str
-    n_permutations: int
-    n_distinct: int | float
-    exact: bool
-    resolution: float
-    stopped: bool
-    design: str
-    feature_names: list[Any] | None = None
+
+    _of_pairs: ClassVar = {"correlations": None, **PairsResult._of_pairs}
+
+    @property
+    def columns(self) -> dict[str, Array]:
+        """The values of the pairs, by the names of the columns that frames, files and networks have for them."""
+        of_classes = zip(self.classes.tolist(), self.correlations.T, strict=True)
+        return {f"r_{label}": values for label, values in of_classes} | super().columns
 
 
 @takes(CorrelationCall)
@@ -143,6 +132,7 @@ def differential_correlation(call: CorrelationCall) -> DifferentialCorrelation:
         Labelings to compare with the true one; p-values can't be below 1 / (1 + n_permutations). If the design allows
         no more than that, all of them are taken, and p-values are exact. "auto": 999, but only 99 if ten of these have
         a pair as strong as the true labels. 0: no p-values.
+    <alpha_of_pairs>
     blocks, groups, covariates : array-like, optional
         Which samples may exchange labels: those of the same block (batch, stratum, pair); samples of one group (donor)
         stay together if the group has one label, and exchange labels within it otherwise; to covariates labels keep
@@ -204,8 +194,7 @@ def differential_correlation(call: CorrelationCall) -> DifferentialCorrelation:
     require_names(names, X.shape[1])
     classes, labels = two_classes("differential correlation compares", call.y, *X.shape)
     chosen = chosen_columns("features", call.features, X.shape[1], names)
-    if not n_permutations:
-        require_permutations(blocks=call.blocks, groups=call.groups, covariates=call.covariates)
+    call.check_test(n_permutations, "blocks", "groups", "covariates")
     design, labelings = call.read_design(labels, classes[labels], n_permutations, run, shuffled=True)
     exact = design.exact and labelings is not None
     core_options = options.core_options() | {"features": chosen, "wholes": int(design.moves_together)}
@@ -219,20 +208,34 @@ def differential_correlation(call: CorrelationCall) -> DifferentialCorrelation:
         return compared
 
     if labelings is not None and design.moves_together and compare(None, None)["rare"].any():
+        if call.alpha is not None:
+            raise ValueError(
+                "alpha must be left out if groups move as wholes and features have one value in more than three "
+                "fourths of a class, because there are no p-values: leave these features out"
+            )
         labelings, exact = None, False
     core_result, stopped = compare_labelings(compare, labelings, call.progress, may_stop=may_stop and not exact)
     warn(last_warnings(names_in_lists(names)))
-    return DifferentialCorrelation(
+    z, n_copies = core_result["z"], core_result["n_copies"]
+    n_compared = (X.shape[1] if chosen is None else len(chosen)) - np.count_nonzero(core_result["constant"])
+    variance_of_ranks = 1.06 if options.correlation == "spearman" else 1.0
+    error = np.sqrt(variance_of_ranks * (1 / (np.bincount(labels) - 3)).sum())
+    result = DifferentialCorrelation(
         pairs=core_result["pairs"],
         correlations=core_result["correlations"],
-        z=core_result["z"],
+        statistics=z,
+        effects=z * error,
+        standard_errors=np.full(len(z), error),
+        degrees=1,
         scores=core_result["scores"],
+        n_tested=int(n_compared * (n_compared - 1) // 2 - n_copies),
         classes=classes,
         excluded_features=np.flatnonzero(core_result["constant"]),
         excluded_pairs=core_result["copies"],
-        n_excluded_pairs=core_result["n_copies"],
+        n_excluded_pairs={"copies": n_copies},
         correlation=options.correlation,
         stopped=stopped,
         feature_names=names,
         **outcome_of_test(core_result, design, exact=exact),
     )
+    return limit_pairs(result, call.alpha)

@@ -3,7 +3,7 @@
 import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -12,11 +12,12 @@ from fastfs._functions.pairs import (
     DesignCall,
     PairsFields,
     PairsOptions,
+    PairsResult,
     chosen_columns,
     compare_labelings,
+    limit_pairs,
     outcome_of_test,
     require_names,
-    require_permutations,
 )
 from fastfs._inputs.design import read_covariates
 from fastfs._inputs.matrix import as_matrix, column_names
@@ -27,9 +28,6 @@ from fastfs._machine.params import as_permutations, check_choice, one_of
 from fastfs._machine.results import result_class
 from fastfs._machine.run import load_core, warn
 from fastfs._types import Array, Floats, Integers, Progress
-
-if TYPE_CHECKING:
-    import pandas
 
 
 @option_class
@@ -53,7 +51,7 @@ class InteractionCall(InteractionFields, DesignCall):
 
 
 @result_class
-class InteractionScan:
+class InteractionScan(PairsResult):
     """Pairs of features found by :func:`fastfs.interaction_scan`, the strongest first.
 
     Parameters
@@ -67,19 +65,11 @@ class InteractionScan:
         standard error. Of two classes, the target is 1 for the second one; None for more classes.
     degrees : tuple of int
         Degrees of freedom of F.
-    pvalues_max : ndarray of shape (n_pairs,) or None
-        Against the largest F of all pairs but the stronger ones under each labeling (step-down), which controls the
-        family-wise error rate: no other correction is needed. None without permutations.
-    pvalue : float or None
-        p-value of the strongest pair, and so of all pairs together.
-    null_maxima : ndarray of shape (n_permutations,)
-        The largest F of all pairs under each labeling.
+    <test_of_pairs>
     scores : ndarray of shape (n_features,)
         The largest F of the pairs that a feature is in; 0 for features without pairs.
     table_scores : ndarray or None
         The same of the columns of `with_table`.
-    n_tested : int
-        Number of pairs that have a test.
     n_excluded_pairs : dict of str to int
         Number of pairs left out, by reason: "copies" determine each other, given the covariates; of pairs with the
         reason "product" the product is a linear function of both, as of two-valued columns that never have all four
@@ -92,9 +82,6 @@ class InteractionScan:
         The classes of the target, if it has any.
     target_type : {"class", "number", "survival"}
     transform : {"none", "rank"}
-    <labelings_of_a_test>
-    stopped : bool
-        True if the test ended early, because the labels are clearly no better than permuted ones.
     feature_names, table_names : list or None
         Names of the columns of X and of `with_table`, if they were given or the tables have names.
 
@@ -108,65 +95,17 @@ class InteractionScan:
     ([1, 4], 0.01, 28)
     """
 
-    pairs: Integers
-    statistics: Floats
-    effects: Floats | None
-    standard_errors: Floats | None
     degrees: tuple[int, int]
-    pvalues_max: Floats | None
-    pvalue: float | None
-    null_maxima: Floats
     scores: Floats
     table_scores: Floats | None
-    n_tested: int
-    n_excluded_pairs: dict[str, int]
-    excluded_pairs: Integers
-    excluded_features: Integers
     excluded_table_features: Integers
-    classes: Array | None
     target_type: str
     transform: str
-    n_permutations: int
-    n_distinct: int | float
-    exact: bool
-    resolution: float
-    stopped: bool
-    design: str
-    feature_names: list[Any] | None = None
-    table_names: list[Any] | None = None
+    table_names: list[Any] | None
 
-    def to_frame(self) -> "pandas.DataFrame":
-        """Return one row per pair: an edge list that networkx, igraph and Cytoscape read.
-
-        Returns
-        -------
-        pandas.DataFrame
-            With the columns feature_a, feature_b, statistic, effect, standard_error and pvalue_max; values that there
-            are none of are left out.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> import fastfs
-        >>> X = np.random.default_rng(0).normal(size=(40, 4))
-        >>> result = fastfs.interaction_scan(X, X[:, 0] * X[:, 2], feature_names=list("abcd"), n_permutations=0)
-        >>> result.to_frame().loc[0, ["feature_a", "feature_b"]].tolist()
-        ['a', 'c']
-        """
-        import pandas
-
-        names = self.feature_names, self.feature_names if self.table_scores is None else self.table_names
-        columns = {
-            f"feature_{letter}": self.pairs[:, k] if known is None else [known[j] for j in self.pairs[:, k].tolist()]
-            for k, (letter, known) in enumerate(zip("ab", names, strict=True))
-        }
-        values = {
-            "statistic": self.statistics,
-            "effect": self.effects,
-            "standard_error": self.standard_errors,
-            "pvalue_max": self.pvalues_max,
-        }
-        return pandas.DataFrame(columns | {name: value for name, value in values.items() if value is not None})
+    def _sides(self) -> list[tuple[str, list[Any] | None]]:
+        X = "X", self.feature_names
+        return [X, X if self.table_scores is None else ("with_table", self.table_names)]
 
 
 @takes(InteractionCall)
@@ -188,7 +127,7 @@ def interaction_scan(call: InteractionCall) -> InteractionScan:
     features : array-like, optional
         Take only pairs with these columns of X: a mask, column numbers or names. Default: all.
     feature_names : sequence of str, optional
-        Names of the columns of X, for `features`, warnings and `to_frame`. Default: those of a DataFrame.
+        Names of the columns of X. Default: those of a DataFrame.
     target_type : {"auto", "class", "number", "survival"}
         Kind of y. "auto": as for :class:`fastfs.ReliefF`. Times count by their martingale residuals under the model
         that all samples share a hazard.
@@ -201,6 +140,7 @@ def interaction_scan(call: InteractionCall) -> InteractionScan:
         Labelings to compare with the true one; p-values can't be below 1 / (1 + n_permutations). If the design allows
         no more than that, all of them are taken. "auto": 999, but only 99 if ten of these have a pair as strong as the
         true labels. 0: no p-values.
+    <alpha_of_pairs>
     blocks, groups, covariates : array-like, optional
         Which samples may exchange labels: those of the same block (batch, stratum, pair); samples of one group (donor)
         stay together if the group has one label, and exchange labels within it otherwise. Covariates are part of the
@@ -279,8 +219,7 @@ def interaction_scan(call: InteractionCall) -> InteractionScan:
             "blocks"
         )
     chosen = chosen_columns("features", call.features, X.shape[1], names, least=2 if table is None else 1)
-    if not n_permutations:
-        require_permutations(blocks=call.blocks, groups=call.groups)
+    call.check_test(n_permutations, "blocks", "groups")
     target = _target_values(response)
     label_names = None if response.classes is None else response.classes[target]
     design, labelings = call.read_design(target, label_names, n_permutations, run)
@@ -299,7 +238,7 @@ def interaction_scan(call: InteractionCall) -> InteractionScan:
 
     core_result, stopped = compare_labelings(compare, labelings, call.progress, may_stop=may_stop and not design.exact)
     warn(_name_columns(last_warnings(), names, names if table is None else table_names))
-    return InteractionScan(
+    result = InteractionScan(
         **_fields_of_pairs(core_result, response, has_table=table is not None),
         transform=options.transform,
         stopped=stopped,
@@ -307,6 +246,7 @@ def interaction_scan(call: InteractionCall) -> InteractionScan:
         table_names=table_names,
         **outcome_of_test(core_result, design, exact=design.exact and labelings is not None),
     )
+    return limit_pairs(result, call.alpha)
 
 
 def _fields_of_pairs(core_result: dict[str, Any], response: Response, *, has_table: bool) -> dict[str, Any]:

@@ -1,17 +1,22 @@
 """Arguments, checks and results that functions for pairs of columns share."""
 
+import importlib
+from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, TypeVar
+
+import numpy as np
 
 from fastfs._functions.options import Call, Options, option_class, option_field
 from fastfs._inputs.columns import column_numbers
 from fastfs._inputs.design import Design
 from fastfs._inputs.labels import encode_labels, require_classes
 from fastfs._machine.errors import naming
-from fastfs._machine.params import as_int, as_seed, some_of
+from fastfs._machine.params import as_float, as_int, as_seed, check_choice, some_of
+from fastfs._machine.results import result_class
 from fastfs._machine.run import Run
-from fastfs._types import Array, Integers, Progress
+from fastfs._types import Array, Floats, Integers, Progress
 
 _N_BEFORE_EARLY_END, _PVALUE_OF_EARLY_END = 99, 0.1
 
@@ -32,10 +37,22 @@ class PairsOptions(PairsFields, Options):
 class DesignCall(Call):
     """Arguments of functions that test pairs by permutations of a target."""
 
+    alpha: float | None = None
     blocks: Any = None
     groups: Any = None
     covariates: Any = None
     random_state: Any = 0
+
+    def check_test(self, n_permutations: int, *design: str) -> None:
+        """Raise ValueError for an `alpha` out of range, or a design or an `alpha` without permutations."""
+        if self.alpha is not None and not 0 < as_float("alpha", self.alpha) < 1:
+            raise ValueError(f"alpha must lie between 0 and 1; got {self.alpha}")
+        named = [name for name in (*design, "alpha") if getattr(self, name) is not None]
+        if named and not n_permutations:
+            raise ValueError(
+                f"n_permutations must be above 0 with {' and '.join(named)}; got 0: give a number of permutations, "
+                f"or leave {' and '.join(named)} out"
+            )
 
     def read_design(
         self, target: Array, names: Array | None, n_permutations: int, run: Run, *, shuffled: bool = False
@@ -55,6 +72,133 @@ class DesignCall(Call):
             return design, None
         design.check_labelings()
         return design, design.all_labelings(run)
+
+
+@result_class
+class PairsResult:
+    """Pairs of columns, the strongest first, with what the searches for pairs tell of them alike."""
+
+    pairs: Integers
+    statistics: Floats
+    effects: Floats | None
+    standard_errors: Floats | None
+    degrees: Any
+    pvalues_max: Floats | None
+    pvalue: float | None
+    null_maxima: Floats
+    scores: Floats | None
+    n_tested: int
+    n_excluded_pairs: dict[str, int]
+    excluded_pairs: Integers
+    excluded_features: Integers
+    classes: Array | None
+    n_permutations: int
+    n_distinct: int | float
+    exact: bool
+    resolution: float
+    stopped: bool
+    design: str
+    feature_names: list[Any] | None
+
+    # The fields with an entry for each pair, and the columns of frames and files that hold them.
+    _of_pairs: ClassVar[dict[str, str | None]] = {
+        "statistics": "statistic",
+        "effects": "effect",
+        "standard_errors": "standard_error",
+        "pvalues_max": "pvalue_max",
+    }
+
+    @property
+    def columns(self) -> dict[str, Array]:
+        """The values of the pairs, by the names of the columns that frames, files and networks have for them."""
+        named = ((column, getattr(self, field)) for field, column in self._of_pairs.items() if column)
+        return {column: values for column, values in named if values is not None}
+
+    @property
+    def names(self) -> Array | None:
+        """The names of the pairs, in an array of shape (n_pairs, 2); None if the columns have no names."""
+        return None if all(names is None for _, names in self._sides()) else self._named_pairs()
+
+    def _sides(self) -> list[tuple[str, list[Any] | None]]:
+        """Return the table, and the names of its columns, of the first and of the second columns of the pairs."""
+        return [("X", self.feature_names)] * 2
+
+    def _named_pairs(self) -> Array:
+        """Return the pairs by name; columns without names are called by their numbers."""
+        named = np.empty(self.pairs.shape, dtype=object)
+        for side, (_, names) in enumerate(self._sides()):
+            numbers = self.pairs[:, side].tolist()
+            named[:, side] = numbers if names is None else [names[j] for j in numbers]
+        return named
+
+    def to_frame(self, library: str = "pandas") -> Any:
+        """Return a row for each pair: the names of both features, or their numbers, and what is known of the pair.
+
+        Parameters
+        ----------
+        library : {"pandas", "polars"}
+
+        Returns
+        -------
+        pandas.DataFrame or polars.DataFrame
+            With the columns feature_a, feature_b and those of `columns`, such as statistic, effect and pvalue_max.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import fastfs
+        >>> X = np.random.default_rng(0).normal(size=(40, 4))
+        >>> result = fastfs.interaction_scan(X, X[:, 0] * X[:, 2], feature_names=list("abcd"), n_permutations=0)
+        >>> result.to_frame().loc[0, ["feature_a", "feature_b"]].tolist()
+        ['a', 'c']
+        """
+        check_choice("library", library, ("pandas", "polars"))
+        a, b = self._named_pairs().T.tolist()
+        frame = importlib.import_module(library).DataFrame
+        return frame({"feature_a": a, "feature_b": b, **self.columns})
+
+    def to_network(self) -> list[tuple[str, str, dict[str, float]]]:
+        """Return the pairs as edges between features: `networkx.Graph(result.to_network())` is the network.
+
+        Returns
+        -------
+        list of (str, str, dict)
+            Both features and the values of `columns`. A name that several columns share, in X or in two tables, is
+            followed by the column's table and number, such as "TP53 (X, 7)", so that each column is one node.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import fastfs
+        >>> X = np.random.default_rng(0).normal(size=(40, 4))
+        >>> result = fastfs.interaction_scan(X, X[:, 0] * X[:, 2], feature_names=list("abcd"), n_permutations=99)
+        >>> a, b, values = result.to_network()[0]
+        >>> a, b, values["pvalue_max"]
+        ('a', 'c', 0.01)
+        """
+        named, tables = self._named_pairs(), [table for table, _ in self._sides()]
+        columns = [
+            [(str(name), tables[side], j) for name, j in zip(named[:, side], self.pairs[:, side].tolist(), strict=True)]
+            for side in (0, 1)
+        ]
+        shared = Counter(name for name, *_ in {*columns[0], *columns[1]})
+        nodes = [
+            [name if shared[name] == 1 else f"{name} ({table}, {j})" for name, table, j in side] for side in columns
+        ]
+        rows = zip(*(values.tolist() for values in self.columns.values()), strict=True)
+        return [(a, b, dict(zip(self.columns, row, strict=True))) for a, b, row in zip(*nodes, rows, strict=True)]
+
+
+_Result = TypeVar("_Result", bound=PairsResult)
+
+
+def limit_pairs(result: _Result, alpha: float | None) -> _Result:
+    """Return the result with those of its pairs that have p-values of at most `alpha`; None: with all."""
+    if alpha is None or result.pvalues_max is None:
+        return result
+    n = int(np.count_nonzero(result.pvalues_max <= alpha))  # p-values don't fall along the pairs
+    of_pairs = {field: getattr(result, field) for field in ("pairs", *result._of_pairs)}
+    return replace(result, **{field: values[:n] for field, values in of_pairs.items() if values is not None})
 
 
 def two_classes(what: str, y: Any, n_samples: int, n_columns: int) -> tuple[Array, Integers]:
@@ -122,15 +266,6 @@ def compare_labelings(
 def names_in_lists(names: Sequence[Any] | None) -> dict[str, Callable[[int], str]]:
     """Return how warnings call columns that they list: by name, if columns have names."""
     return {} if names is None else {"column": lambda column: repr(names[column])}
-
-
-def require_permutations(**design: Any) -> None:
-    """Raise ValueError if a design is given without permutations, where it has no effect."""
-    if named := [name for name, column in design.items() if column is not None]:
-        raise ValueError(
-            f"n_permutations must be above 0 with {' and '.join(named)}; got 0: give a number of permutations, "
-            "or leave the design out"
-        )
 
 
 def outcome_of_test(core_result: dict[str, Any], design: Design, *, exact: bool) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """Pairs of SNPs with genotypes that interact in their effect on a class, and clumps of SNPs in disequilibrium."""
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -10,11 +10,12 @@ from fastfs._functions.pairs import (
     DesignCall,
     PairsFields,
     PairsOptions,
+    PairsResult,
     chosen_columns,
+    limit_pairs,
     names_in_lists,
     naming_classes,
     outcome_of_test,
-    require_permutations,
     two_classes,
 )
 from fastfs._inputs.entry import entry
@@ -26,41 +27,37 @@ from fastfs._machine.errors import last_warnings
 from fastfs._machine.params import as_count, as_int, as_not_negative
 from fastfs._machine.results import result_class
 from fastfs._machine.run import Run, load_core, warn
-from fastfs._types import Array, Floats, Integers, Progress
+from fastfs._types import Array, Integers, Progress
 from fastfs.io._genotypes import pack_genotypes
 
 
 @result_class
-class SnpPairs:
+class SnpPairs(PairsResult):
     """Pairs of SNPs found by :func:`fastfs.snp_pairs`, the strongest first.
 
     Parameters
     ----------
     pairs : ndarray of shape (n_pairs, 2)
         The columns of G, the lower one first.
-    names : ndarray of str, shape (n_pairs, 2), or None
-        Their names, if G has some.
-    statistic : ndarray of shape (n_pairs,)
+    statistics : ndarray of shape (n_pairs,)
         The likelihood ratio G^2 of interaction beyond both main effects.
     degrees : ndarray of shape (n_pairs,)
         Its degrees of freedom: 4 if all genotypes of both SNPs occur.
+    effects, standard_errors, scores : None
+        A table has four effects, and the search passes over pairs that can't be among the strongest.
     tables : ndarray of shape (n_pairs, 3, 3, 2)
         Samples that have both genotypes, by the genotypes of the first SNP (0, 1, 2) and of the second one, and by
         class.
-    pvalues_max : ndarray of shape (n_pairs,) or None
-        Against the largest G^2 of all pairs but the stronger ones under each labeling (step-down), which controls the
-        family-wise error rate: no other correction is needed. None without permutations.
-    pvalue : float or None
-        p-value of the strongest pair, and so of all pairs together.
-    null_maxima : ndarray of shape (n_permutations,)
-        The largest G^2 of all pairs under each labeling.
-    n_tested : int
-        The number of pairs that were compared.
+    <test_of_pairs>
     classes : ndarray of shape (2,)
         The first class and the second one.
-    excluded_snps : ndarray
+    excluded_features : ndarray
         Chosen SNPs that were left out because fewer than two genotypes occur in them.
-    <labelings_of_a_test>
+    n_excluded_pairs : dict of str to int
+        Empty, as is `excluded_pairs`: all pairs of SNPs that vary are compared.
+    excluded_pairs : ndarray of shape (0, 2)
+    feature_names : list of str or None
+        Names of the SNPs, if G has some.
 
     Examples
     --------
@@ -75,22 +72,11 @@ class SnpPairs:
     [[0, 29], [38, 0], [0, 46]]
     """
 
-    pairs: Integers
-    names: Array | None
-    statistic: Floats
     degrees: Integers
     tables: Integers
-    pvalues_max: Floats | None
-    pvalue: float | None
-    null_maxima: Floats
-    n_tested: int
     classes: Array
-    excluded_snps: Integers
-    n_permutations: int
-    n_distinct: int | float
-    exact: bool
-    resolution: float
-    design: str
+
+    _of_pairs: ClassVar = {"tables": None, "statistics": "statistic", "degrees": "degrees", **PairsResult._of_pairs}
 
 
 @option_class
@@ -124,6 +110,7 @@ def snp_pairs(call: SnpPairsCall) -> SnpPairs:
         Labelings to compare with the true one; p-values can't be below 1 / (1 + n_permutations). If the design allows
         no more than that, all of them are taken, and p-values are exact. 0: no p-values. A labeling takes about 0.6 of
         the time of a call without any: 99 labelings of 100,000 SNPs and 1600 samples take more than an hour.
+    <alpha_of_pairs>
     blocks, groups, covariates : array-like, optional
         Which samples may exchange labels: those of the same block (batch, stratum, pair); samples of one group (family)
         stay together if the group has one label, and exchange labels within it otherwise; to covariates labels keep
@@ -181,26 +168,33 @@ def snp_pairs(call: SnpPairsCall) -> SnpPairs:
     G, names = _pack_with_names(call.G, run)
     _require_labels(call.y, *G.shape)
     classes, labels = two_classes("pairs of SNPs are compared between", call.y, *G.shape)
-    chosen = chosen_columns("snps", call.snps, G.shape[1], None if names is None else names.tolist())
-    if not n_permutations:
-        require_permutations(blocks=call.blocks, groups=call.groups, covariates=call.covariates)
+    known_names = None if names is None else names.tolist()
+    chosen = chosen_columns("snps", call.snps, G.shape[1], known_names)
+    call.check_test(n_permutations, "blocks", "groups", "covariates")
     design, labelings = call.read_design(labels, classes[labels], n_permutations, run, shuffled=True)
     exact = design.exact and labelings is not None
     core_options = options.core_options() | {"snps": chosen, "labelings": labelings}
     with naming_classes(classes):
         core_result = load_core().snp_pairs(G, labels, core_options, run)
-    warn(last_warnings(names_in_lists(None if names is None else names.tolist())))
-    return SnpPairs(
+    warn(last_warnings(names_in_lists(known_names)))
+    result = SnpPairs(
         pairs=core_result["pairs"],
-        names=None if names is None else names[core_result["pairs"]],
-        statistic=core_result["statistics"],
+        statistics=core_result["statistics"],
+        effects=None,
+        standard_errors=None,
         degrees=core_result["degrees"],
         tables=core_result["tables"],
+        scores=None,
         n_tested=core_result["n_tested"],
         classes=classes,
-        excluded_snps=np.flatnonzero(core_result["constant"]),
+        excluded_features=np.flatnonzero(core_result["constant"]),
+        excluded_pairs=np.empty((0, 2), np.int64),
+        n_excluded_pairs={},
+        stopped=False,
+        feature_names=known_names,
         **outcome_of_test(core_result, design, exact=exact),
     )
+    return limit_pairs(result, call.alpha)
 
 
 def _pack_with_names(G: Any, run: Run) -> tuple[Genotypes, Array | None]:

@@ -1,18 +1,18 @@
 """``fastfs pairs`` and ``fastfs snp-pairs``."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
+from typing import Annotated, Any
 
 import typer
 
 import fastfs
 from fastfs import io
+from fastfs._functions.pairs import PairsResult
 from fastfs._inputs.columns import column_numbers
 from fastfs.cli.effects import FOR_P_VALUES, Needs, require_effects
 from fastfs.cli.grouping import MachineOptions, grouped
-from fastfs.cli.permutation import DesignOptions, as_number_or_auto, entries_of_test, summary
+from fastfs.cli.permutation import DesignOptions, as_number_or_auto, check_alpha, entries_of_test, summary
 from fastfs.cli.score import (
     BARS_AT_MOST,
     ROWS_SHOWN,
@@ -27,8 +27,11 @@ from fastfs.cli.score import (
 from fastfs.cli.show import print_pairs
 from fastfs.cli.terminal import PLOT_ENDINGS, check_shown, progress, say, signals_as_exits
 
-if TYPE_CHECKING:
-    Found: TypeAlias = fastfs.DifferentialCorrelation | fastfs.InteractionScan | fastfs.SnpPairs
+_METHODS = {
+    fastfs.DifferentialCorrelation: "differential_correlation",
+    fastfs.InteractionScan: "interaction_scan",
+    fastfs.SnpPairs: "snp_pairs",
+}
 
 
 @dataclass(frozen=True)
@@ -43,12 +46,17 @@ class PairsOptions(MachineOptions):
         ),
     ] = None
     out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the pairs: .csv, .json or .parquet.")] = None
+    alpha: Annotated[
+        float | None,
+        typer.Option(metavar="A", help="Keep only pairs with pvalue_max of at most A, such as 0.05; maybe none."),
+    ] = None
     escape_formulas: EscapeFormulas = False
 
     def shared_arguments(self) -> dict[str, Any]:
         """Return the arguments that all functions for pairs share."""
         return {
             "n_pairs": self.top or 1000,
+            "alpha": self.alpha,
             "random_state": self.seed,
             "n_threads": self.threads or 0,
             "max_memory": self.max_memory,
@@ -137,7 +145,7 @@ def pairs(
         arguments |= design.design_arguments(data.table) | options.shared_arguments() | {"progress": report}
         with names_of_the_file(data, source.transpose):
             if kinds.kind == "correlation":
-                result: Found = fastfs.differential_correlation(
+                result: PairsResult = fastfs.differential_correlation(
                     data.table.X, data.table.y, correlation=kinds.correlation or "pearson", **arguments
                 )
             else:
@@ -148,38 +156,12 @@ def pairs(
                     transform=kinds.transform or "none",
                     **arguments,
                 )
-    method, columns, about = _findings(result, data.table.feature_names)
     with signals_as_exits():
-        written = options.warn_and_return(
-            _pair_columns(result, data.table.feature_names, columns), _about(method, result, data, about)
-        )
+        written = options.warn_and_return(_pair_columns(result, data), _about(result, data, options.alpha))
         if kinds.plot is not None:
             _draw_pairs(kinds.plot, result, data, min(options.top or ROWS_SHOWN, BARS_AT_MOST))
             written.append(f"wrote a picture to {kinds.plot}")
     _conclude(f"Compared the pairs of {data.table.X.shape[1]} features", result, data, written)
-
-
-def _findings(result: Any, names: Any) -> tuple[str, dict[str, list[Any]], dict[str, Any]]:
-    """Return the name of the function, the columns about the pairs, and the entries of the JSON file, of a result."""
-    about = {
-        "stopped": result.stopped,
-        "excluded_features": [names[j] for j in result.excluded_features],
-        "n_excluded_pairs": result.n_excluded_pairs,
-    }
-    columns: dict[str, list[Any]]
-    if isinstance(result, fastfs.DifferentialCorrelation):
-        correlations = zip(result.classes.tolist(), result.correlations.T.tolist(), strict=True)
-        columns = {f"r_{label}": values for label, values in correlations}
-        return (
-            "differential_correlation",
-            columns | {"z": result.z.tolist()},
-            {"correlation": result.correlation} | about,
-        )
-    columns = {"statistic": result.statistics.tolist()}
-    if result.effects is not None:
-        columns |= {"effect": result.effects.tolist(), "standard_error": result.standard_errors.tolist()}
-    about |= {"degrees": list(result.degrees), "n_tested": result.n_tested, "transform": result.transform}
-    return "interaction_scan", columns, about | {"target_type": result.target_type}
 
 
 @grouped
@@ -216,41 +198,36 @@ def snp_pairs(
                 **options.shared_arguments(),
                 progress=report,
             )
-    extra_columns = {"statistic": result.statistic.tolist(), "degrees": result.degrees.tolist()}
-    about = {"n_tested": result.n_tested, "excluded_snps": [names[j] for j in result.excluded_snps]}
     with signals_as_exits():
-        written = options.warn_and_return(
-            _pair_columns(result, names, extra_columns), _about("snp_pairs", result, data, about)
-        )
+        written = options.warn_and_return(_pair_columns(result, data), _about(result, data, options.alpha))
     _conclude(f"Compared {result.n_tested} pairs of SNPs", result, data, written)
 
 
 def _require_effects(source: Input, design: DesignOptions, options: PairsOptions, n_permutations: int | str) -> None:
-    """Refuse options of p-values if no permutations were asked for."""
-    of_test = Needs("blocks groups covariate covar seed", n_permutations != 0, FOR_P_VALUES)
+    """Refuse options of p-values if no permutations were asked for, and a wrong --alpha."""
+    check_alpha(options.alpha)
+    of_test = Needs("blocks groups covariate covar seed alpha", n_permutations != 0, FOR_P_VALUES)
     require_effects([of_test], source, design, options)
 
 
-def _pair_columns(result: "Found", names: Any, extra_columns: Mapping[str, list[Any]]) -> dict[str, list[Any]]:
-    """Return the pairs as columns of a table, with `extra_columns` before the p-values."""
+def _pair_columns(result: PairsResult, data: Data) -> dict[str, list[Any]]:
+    """Return the pairs as columns of a table."""
+    names = data.table.feature_names
     a, b = result.pairs.T.tolist()
-    columns = {
+    return {
         "rank": list(range(1, len(a) + 1)),
         "feature_a": [names[j] for j in a],
         "feature_b": [names[j] for j in b],
         "index_a": a,
         "index_b": b,
-        **extra_columns,
+        **{name: values.tolist() for name, values in result.columns.items()},
     }
-    if result.pvalues_max is not None:
-        columns["pvalue_max"] = result.pvalues_max.tolist()
-    return columns
 
 
-def _about(method: str, result: "Found", data: Data, extra_entries: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the entries of the JSON file, with `extra_entries` at the end."""
-    return {
-        "method": method,
+def _about(result: PairsResult, data: Data, alpha: float | None) -> dict[str, Any]:
+    """Return the entries of the JSON file."""
+    entries = {
+        "method": _METHODS[type(result)],
         **entries_of_test(result),
         "version": fastfs.__version__,
         "source": data.table.source,
@@ -259,8 +236,18 @@ def _about(method: str, result: "Found", data: Data, extra_entries: Mapping[str,
         "n_samples": data.table.X.shape[0],
         "n_features": data.table.X.shape[1],
         "classes": _class_sizes(data),
-        **extra_entries,
+        "stopped": result.stopped,
+        "n_tested": result.n_tested,
+        "excluded_features": [data.table.feature_names[j] for j in result.excluded_features],
+        "n_excluded_pairs": result.n_excluded_pairs,
     }
+    if alpha is not None:
+        entries["alpha"] = alpha
+    if isinstance(result, fastfs.DifferentialCorrelation):
+        entries["correlation"] = result.correlation
+    if isinstance(result, fastfs.InteractionScan):
+        entries |= {"degrees": list(result.degrees), "transform": result.transform, "target_type": result.target_type}
+    return entries
 
 
 def _class_sizes(data: Data) -> dict[str, int]:
@@ -268,7 +255,7 @@ def _class_sizes(data: Data) -> dict[str, int]:
     return {} if data.targets else samples_of_classes(data.table.y)
 
 
-def _conclude(compared: str, result: "Found", data: Data, written: list[str]) -> None:
+def _conclude(compared: str, result: PairsResult, data: Data, written: list[str]) -> None:
     of_each = (
         ", ".join(f"{name}: {count}" for name, count in _class_sizes(data).items()) or f"target: {data.targets[0]}"
     )
@@ -284,7 +271,7 @@ def _draw_pairs(path: Path, result: Any, data: Data, top: int) -> None:
 
     from fastfs import pl
 
-    figure = Figure(figsize=(9, 1.4 + 0.3 * min(top, len(result.z))), layout="constrained")
+    figure = Figure(figsize=(9, 1.4 + 0.3 * min(top, len(result.pairs))), layout="constrained")
     pl.differential_correlation(result, data.table.feature_names, top=top, ax=figure.add_subplot())
     with io.replacing(path) as temporary:
         figure.savefig(temporary, dpi=150)

@@ -13,9 +13,9 @@ from fastfs._types import Integers
 from fastfs.io import Table
 
 if TYPE_CHECKING:
-    Tested: TypeAlias = (
-        fastfs.PermutationResult | fastfs.DifferentialCorrelation | fastfs.InteractionScan | fastfs.SnpPairs
-    )
+    from fastfs._functions.pairs import PairsResult
+
+    Tested: TypeAlias = fastfs.PermutationResult | PairsResult
 
 
 @dataclass(frozen=True)
@@ -88,8 +88,7 @@ class PermutationOptions:
         for option, value in (("--statistic", self.statistic), ("--rank-by", self.rank_by)):
             if value not in (None, "z", "score"):
                 raise ValueError(f"{option} must be z or score; got '{value}'")
-        if self.alpha is not None and not 0 < self.alpha < 1:
-            raise ValueError(f"--alpha must lie between 0 and 1; got {self.alpha}")
+        check_alpha(self.alpha)
         if self.number == 0:
             return
         if has_weights:
@@ -165,6 +164,12 @@ class Test:
         return summary(self.result) + ("" if self.alpha is None else f"; pvalue_max <= {self.alpha:g} for {n_kept}")
 
 
+def check_alpha(alpha: float | None) -> None:
+    """Raise ValueError for a value of --alpha that no p-value is compared with."""
+    if alpha is not None and not 0 < alpha < 1:
+        raise ValueError(f"--alpha must lie between 0 and 1; got {alpha}")
+
+
 def as_number_or_auto(permutations: str) -> int | str:
     """Return the value of --permutations as a number or "auto"; 0: no test."""
     if permutations == "auto":
@@ -181,9 +186,7 @@ def as_number_or_auto(permutations: str) -> int | str:
 def summary(result: "Tested") -> str:
     """Return the overall p-value and the design as a part of a sentence."""
     number = f"all {result.n_distinct} labelings" if result.exact else f"{result.n_permutations} permutations"
-    return f"p = {result.pvalue:.2g} by {number} of {result.design}" + (
-        ", stopped early" if getattr(result, "stopped", False) else ""  # scans of SNPs always go on to the end
-    )
+    return f"p = {result.pvalue:.2g} by {number} of {result.design}" + (", stopped early" if result.stopped else "")
 
 
 def entries_of_test(result: "Tested") -> dict[str, Any]:

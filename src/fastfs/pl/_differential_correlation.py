@@ -68,7 +68,7 @@ def differential_correlation(
     check_top(top)
     feature_names = result.feature_names if feature_names is None else feature_names
     check_names(feature_names, len(result.scores))
-    n = min(top, len(result.z))
+    n = min(top, len(result.statistics))
     place, first, second = np.arange(n), *result.correlations[:n].T
     ax = axes(ax, (7, 1.4 + 0.3 * n))
     ax.hlines(place, first, second, color=PALE, linewidth=3, zorder=2)

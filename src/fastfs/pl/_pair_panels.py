@@ -69,7 +69,7 @@ def pair_panels(
     [('x1', 'x4')]
     """
     check_top(top)
-    has_table = getattr(result, "table_scores", None) is not None
+    has_table = isinstance(result, InteractionScan) and result.table_scores is not None
     if has_table != (table is not None):
         raise ValueError(
             "table must be the second table of the search; got None"
@@ -132,7 +132,6 @@ def _scatter(ax: Axes, a: np.ndarray, b: np.ndarray, target: np.ndarray) -> Any:
 
 def _describe(result: InteractionScan | DifferentialCorrelation, place: int) -> str:
     """Return the statistic of a pair, and its p-value if there is one."""
-    statistic = (
-        f"F = {result.statistics[place]:.3g}" if isinstance(result, InteractionScan) else f"z = {result.z[place]:.3g}"
-    )
+    letter = "F" if isinstance(result, InteractionScan) else "z"
+    statistic = f"{letter} = {result.statistics[place]:.3g}"
     return statistic if result.pvalues_max is None else f"{statistic}, p = {result.pvalues_max[place]:.2g}"

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from fastfs._functions.correlation import differential_correlation as correlation_by_group
 from fastfs._functions.interactions import interaction_scan as interactions_of_target
+from fastfs._functions.pairs import PairsResult
 from fastfs._inputs.entry import require_known
 from fastfs._machine.info import info
 from fastfs._machine.run import as_progress
@@ -71,7 +72,7 @@ def differential_correlation(
     -------
     anndata.AnnData or None
         Sets ``adata.var["KEY_scores"]`` and ``adata.uns["KEY"]``: `pairs`, a DataFrame with the genes, their
-        correlation in each group, z and `pvals_max`; `null_maxima`; and `params`.
+        correlation in each group, statistic (z), effect, standard_error and `pvals_max`; `null_maxima`; and `params`.
 
     Raises
     ------
@@ -110,12 +111,9 @@ def differential_correlation(
     design = CellDesign.from_columns(adata, cells, samples, donors, batch, covariates)
     scan = _Scan(adata, source, cells, labels, design, groupby, layer)
     result = scan.run(correlation_by_group, parameters, verbose)
-    correlations = zip(result.classes.tolist(), result.correlations.T, strict=True)
-    columns = {f"r_{name}": values for name, values in correlations} | {"z": result.z}
     scan.keep(
         key_added,
         result,
-        columns,
         {
             "method": "fastfs.differential_correlation",
             "groups": result.classes.tolist(),
@@ -219,14 +217,11 @@ def interaction_scan(
     design = CellDesign.from_columns(adata, cells, samples, donors, batch, covariates)
     scan = _Scan(adata, source, cells, labels, design, groupby, layer)
     result = scan.run(interactions_of_target, parameters, verbose)
-    columns = {"statistic": result.statistics}
-    if result.effects is not None:
-        columns |= {"effect": result.effects, "standard_error": result.standard_errors}
     about = {"method": "fastfs.interaction_scan"}
     if result.classes is not None:
         about["groups"] = result.classes.tolist()
-    about |= {"target_type": result.target_type, "transform": result.transform, "n_tested": result.n_tested}
-    scan.keep(key_added, result, columns, about)
+    about |= {"target_type": result.target_type, "transform": result.transform}
+    scan.keep(key_added, result, about)
     return adata if copy else None
 
 
@@ -270,18 +265,20 @@ class _Scan:
                 **parameters,
             )
 
-    def keep(self, key: str, result: Any, columns: dict[str, Array], about: dict[str, Any]) -> None:
-        """Write the pairs, with these columns, the scores of the genes and the parameters into `adata`."""
+    def keep(self, key: str, result: PairsResult, about: dict[str, Any]) -> None:
+        """Write the pairs, the scores of the genes and the parameters into `adata`."""
         import pandas as pd
 
         genes = np.asarray(self.source.names, dtype=object)[result.pairs]
-        pairs = pd.DataFrame({"gene_a": genes[:, 0], "gene_b": genes[:, 1], **columns})
-        pairs["pvals_max"] = np.nan if result.pvalues_max is None else result.pvalues_max
+        columns: dict[str, Any] = {"pvalue_max": np.nan} | result.columns
+        pvalues = columns.pop("pvalue_max")
+        pairs = pd.DataFrame({"gene_a": genes[:, 0], "gene_b": genes[:, 1], **columns, "pvals_max": pvalues})
         params = {
             "groupby": self.groupby,
             **about,
             "layer": self.layer,
             "use_raw": self.source.use_raw,
+            "n_tested": result.n_tested,
             "n_permutations": result.n_permutations,
             "design": result.design,
             "fastfs_version": info()["version"],

@@ -76,9 +76,9 @@ def test_dgca_on_500_features():
     X, labels = data(90, 500, seed=3, n_first=50)
     found = fastfs.differential_correlation(X, labels, n_pairs=500 * 499 // 2, n_permutations=0)
     r = [np.corrcoef(X[labels == c].T)[tuple(found.pairs.T)] for c in (0, 1)]
-    assert len(found.z) == 500 * 499 // 2
-    np.testing.assert_allclose(found.z, oracle.fisher_z(*r, 50, 40), rtol=0, atol=PROMISED)
-    assert np.all(np.diff(np.abs(found.z)) <= 0)
+    assert len(found.statistics) == 500 * 499 // 2
+    np.testing.assert_allclose(found.statistics, oracle.fisher_z(*r, 50, 40), rtol=0, atol=PROMISED)
+    assert np.all(np.diff(np.abs(found.statistics)) <= 0)
     assert found.pvalues_max is None
     assert found.pvalue is None
     assert found.n_permutations == 0

@@ -253,7 +253,7 @@ def test_alleles_samples_classes_and_types_do_not_matter():
     for dtype in (np.int8, np.float32, np.int64):
         G = np.where(np.isnan(X), -1, X).astype(dtype)
         found = fastfs.snp_pairs(G, labels)
-        np.testing.assert_array_equal(found.statistic, expected["statistics"])
+        np.testing.assert_array_equal(found.statistics, expected["statistics"])
 
 
 def test_the_order_of_snps_does_not_matter():
@@ -276,7 +276,7 @@ def test_all_labelings_of_a_small_design_by_brute_force():
     assert (found.exact, found.n_permutations, found.n_distinct) == (True, 69, 70)
     places = {tuple(pair): k for k, pair in enumerate(expected.pairs.tolist())}
     order = np.array([places[tuple(pair)] for pair in found.pairs.tolist()])
-    some = found.statistic > 1e-6
+    some = found.statistics > 1e-6
     np.testing.assert_array_equal(found.pvalues_max[some], expected.pvalues(order)[some])
     assert found.pvalue == found.pvalues_max[0]
     np.testing.assert_allclose(np.sort(found.null_maxima), np.sort(expected.null_maxima), rtol=0, atol=PROMISED)
@@ -318,7 +318,7 @@ def test_an_exclusive_or_among_1000_snps_is_found():
     few = fastfs.snp_pairs(G, y, snps=["rs700", "rs300", "rs5"])
     assert few.pairs.tolist()[0] == [300, 700]
     assert few.n_tested == 3
-    assert few.statistic[0] == found.statistic[0]
+    assert few.statistics[0] == found.statistics[0]
 
 
 # ---------------------------------------------------------------------------------------------------- memory, progress

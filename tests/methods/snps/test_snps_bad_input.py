@@ -79,7 +79,7 @@ def test_a_path_is_its_genotypes(tmp_path):
     (tmp_path / "toy.fam").write_text("".join(f"f s{i} 0 0 0 1\n" for i in range(20)))
     found, expected = compare(tmp_path / "toy.bed"), compare(G)
     assert found.names.tolist() == [[f"rs{j}" for j in pair] for pair in expected.pairs.tolist()]
-    np.testing.assert_array_equal(found.statistic, expected.statistic)
+    np.testing.assert_array_equal(found.statistics, expected.statistics)
 
 
 def test_numbers_are_refused_by_the_core():
@@ -93,11 +93,11 @@ def test_snps_without_two_genotypes_are_left_out():
     table[3, 2] = np.nan
     with pytest.warns(fastfs.DataWarning, match="2 SNPs have fewer than two genotypes and are left out: columns 2, 4"):
         found = compare(table)
-    assert found.excluded_snps.tolist() == [2, 4]
+    assert found.excluded_features.tolist() == [2, 4]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         rest = compare(table[:, [0, 1, 3, 5]])
-    np.testing.assert_array_equal(found.statistic, rest.statistic)
+    np.testing.assert_array_equal(found.statistics, rest.statistics)
     np.testing.assert_array_equal(found.pvalues_max, rest.pvalues_max)
     assert found.pairs.tolist() == np.array([0, 1, 3, 5])[rest.pairs].tolist()
     assert found.n_tested == rest.n_tested == 6
@@ -109,7 +109,7 @@ def test_a_sample_without_calls_counts_in_no_table():
     table = np.vstack([X, np.full(6, np.nan)])
     found, expected = compare(table, [*y, "a"], n_permutations=0), compare(n_permutations=0)
     np.testing.assert_array_equal(found.tables, expected.tables)
-    np.testing.assert_array_equal(found.statistic, expected.statistic)
+    np.testing.assert_array_equal(found.statistics, expected.statistics)
 
 
 def test_snps_without_common_calls_make_no_pair():
@@ -124,7 +124,7 @@ def test_copies_have_nothing_to_interact():
     table = np.column_stack([X[:, 0], X[:, 0], 2 - X[:, 0]])
     found = compare(table)
     assert found.degrees.tolist() == [4, 4, 4]
-    np.testing.assert_allclose(found.statistic, 0, atol=1e-9)
+    np.testing.assert_allclose(found.statistics, 0, atol=1e-9)
     assert found.pvalue == 1
 
 
