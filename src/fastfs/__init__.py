@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from fastfs import io as io
     from fastfs import pl as pl
     from fastfs import tl as tl
+    from fastfs._estimators.assess import assess as assess
     from fastfs._estimators.cut import Cut as Cut
     from fastfs._estimators.disc import DiSC as DiSC
     from fastfs._estimators.ikdr import IKDR as IKDR
@@ -71,6 +72,7 @@ if TYPE_CHECKING:
     from fastfs._functions.snps import SnpPairs as SnpPairs
     from fastfs._functions.snps import ld_clumps as ld_clumps
     from fastfs._functions.snps import snp_pairs as snp_pairs
+    from fastfs._inference.assessment import AssessResult as AssessResult
     from fastfs._inference.consensus import ConsensusResult as ConsensusResult
     from fastfs._inference.consensus import consensus as consensus
     from fastfs._inference.permutation import PermutationResult as PermutationResult
@@ -132,6 +134,8 @@ _NAMES = {
     "_inference.permutation": ["permutation_test", "PermutationResult"],
     "_inference.stability": ["stability", "StabilityResult"],
     "_inference.twin": ["shuffled_twin", "TwinResult"],
+    "_estimators.assess": ["assess"],
+    "_inference.assessment": ["AssessResult"],
     "_inference.consensus": ["consensus", "ConsensusResult"],
     "_report.report": ["report", "Report"],
     "_report.repeat": ["repeat", "Repetition"],

@@ -263,8 +263,8 @@ def test_random_designs_against_the_oracle(seed):
     assert design.hides_specimens == plain.hides_specimens
     assert messages_of(design) == messages_of(plain)
     assert design.smallest_pvalue == plain.smallest_pvalue(ignores_names=True)
-    assert np.array_equal(design._facts["drawn_units"], plain.unit_of_sample)
-    assert np.array_equal(design._facts["strata"], plain.stratum_of_unit)
+    assert np.array_equal(design.drawn_units, plain.unit_of_sample)
+    assert np.array_equal(design.strata, plain.stratum_of_unit)
     assert design.unit_word == plain.unit_word
     assert (design.moving_groups is None) == (plain.moving_groups is None)
     if plain.moving_groups is not None:
@@ -472,22 +472,22 @@ def test_covariates_of_donors():
 def test_units_of_subsamples():
     y = np.array([0, 0, 1, 1, 0, 1])
     free = Design(y)
-    assert free._facts["drawn_units"].tolist() == [0, 1, 2, 3, 4, 5]
-    assert free._facts["strata"].tolist() == [0, 0, 1, 1, 0, 1]
+    assert free.drawn_units.tolist() == [0, 1, 2, 3, 4, 5]
+    assert free.strata.tolist() == [0, 0, 1, 1, 0, 1]
     blocks = Design(y, [1, 1, 1, 2, 2, 2])
-    assert blocks._facts["strata"].tolist() == [0, 0, 1, 2, 3, 2]
+    assert blocks.strata.tolist() == [0, 0, 1, 2, 3, 2]
     donors = Design(y, groups=list("aabbcd"))
-    assert donors._facts["drawn_units"].tolist() == [0, 0, 1, 1, 2, 3]
-    assert donors._facts["strata"].tolist() == [0, 1, 0, 1]
+    assert donors.drawn_units.tolist() == [0, 0, 1, 1, 2, 3]
+    assert donors.strata.tolist() == [0, 1, 0, 1]
     varying = Design(y, groups=list("abaabb"))
-    assert varying._facts["drawn_units"].tolist() == [0, 1, 0, 0, 1, 1]
-    assert varying._facts["strata"].tolist() == [0, 0]
+    assert varying.drawn_units.tolist() == [0, 1, 0, 0, 1, 1]
+    assert varying.strata.tolist() == [0, 0]
     pairs = Design([0, 1, 1, 0, 1, 0], list("xxyyzz"))
-    assert pairs._facts["drawn_units"].tolist() == [0, 0, 1, 1, 2, 2]
-    assert pairs._facts["strata"].tolist() == [0, 0, 0]
+    assert pairs.drawn_units.tolist() == [0, 0, 1, 1, 2, 2]
+    assert pairs.strata.tolist() == [0, 0, 0]
     numbers = Design(np.arange(6.0), [1, 1, 1, 2, 2, 2])
-    assert numbers._facts["drawn_units"].tolist() == [0, 1, 2, 3, 4, 5]
-    assert numbers._facts["strata"].tolist() == [0, 0, 0, 1, 1, 1]
+    assert numbers.drawn_units.tolist() == [0, 1, 2, 3, 4, 5]
+    assert numbers.strata.tolist() == [0, 0, 0, 1, 1, 1]
 
 
 # ------------------------------------------------------------------------------------------------------- bad input

@@ -68,6 +68,10 @@ class Design:
     core : Design of the core
     unit_word : {"sample", "group", "block"}
         Samples that subsamples draw together.
+    drawn_units : ndarray of shape (n_samples,)
+        The number of the unit of each sample that subsamples draw together.
+    strata : ndarray of shape (n_drawn_units,)
+        The number of the combination of classes and block that each of these units belongs to.
     """
 
     def __init__(
@@ -115,7 +119,9 @@ class Design:
         self.moving_groups: Integers | None = facts["units"] if facts["moves_groups"] else None
         self.moves_together: bool = facts["n_units"] < n
         self.unit_word: str = facts["drawn"]
-        self._facts = facts
+        self.drawn_units: Integers = facts["drawn_units"]
+        self.strata: Integers = facts["strata"]
+        self._n_samples = n
 
     def check_labelings(self) -> None:
         """Raise ValueError if the true labeling is the only one, and warn of weaknesses of the design."""
@@ -130,7 +136,7 @@ class Design:
 
     def all_labelings(self, run: Run) -> Array:
         """Return all labelings to compare with the true one, a row each, from the memory budget of a run."""
-        shape = self.n_labelings, len(self._facts["units"])
+        shape = self.n_labelings, self._n_samples
         run.reserve_memory(8 * shape[0] * shape[1], f"{shape[0]} labelings", "give a smaller n_permutations")
         return self.labelings(0, self.n_labelings)
 
@@ -145,9 +151,8 @@ class Design:
 
     def lonely_strata(self) -> tuple[list[int], int]:
         """Return the first row of each stratum of one unit, and the number of all strata."""
-        strata, units = self._facts["strata"], self._facts["drawn_units"]
-        alone = np.flatnonzero(np.bincount(strata)[strata] == 1)
-        return [int(np.argmax(units == unit)) for unit in alone], int(strata.max()) + 1
+        alone = np.flatnonzero(np.bincount(self.strata)[self.strata] == 1)
+        return [int(np.argmax(self.drawn_units == unit)) for unit in alone], int(self.strata.max()) + 1
 
 
 def _label_column(y: Array, names: Array, *, in_order: bool) -> tuple[Integers, Array, list[str]]:

@@ -1,0 +1,382 @@
+"""Assessment: how well the best features of a method tell new samples, from folds that repeat the selection."""
+
+import functools
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fastfs._inference.folds import Folds
+from fastfs._inference.permutation import silence_warnings
+from fastfs._inference.scorers import last_step
+from fastfs._inputs.storage import dense, take_rows
+from fastfs._machine.errors import in_rows
+from fastfs._machine.params import rank_features
+from fastfs._machine.results import result_class
+from fastfs._machine.run import wants_workers
+from fastfs._types import Array, Floats, Integers, Progress
+
+if TYPE_CHECKING:
+    import pandas
+
+# Difference that `n_for_5_points` is about, and the normal quantiles of a test at 5 % that finds it in 80 % of cases.
+_POINTS, _QUANTILES = 0.05, 1.959964 + 0.841621
+
+PLAIN = ("anova", "variance")
+
+# The metrics of numbers and of classes, with their lowest values.
+METRICS = {False: {"r2": -np.inf, "rank_correlation": -1.0}, True: {"balanced_accuracy": 0.0, "auc": 0.0}}
+
+
+@result_class
+class AssessResult:
+    """Result of :func:`fastfs.assess`.
+
+    Parameters
+    ----------
+    table : dict of str to ndarray
+        The columns of `to_frame`.
+    metrics : tuple of two str
+        ("balanced_accuracy", "auc"), or ("r2", "rank_correlation") of numbers.
+    methods : tuple of str
+        The methods, and the plain rankings "anova" and "variance".
+    n_features : tuple of int
+    classifier : str
+        What learns from the selected features: "logistic", "centroid" or, for numbers, "ridge".
+    n_splits, n_repeats : int
+    n_units : int
+        Number of units that folds take whole, over which the intervals are.
+    unit : {"sample", "group", "block"}
+        What a unit is.
+    n_labelings : int
+        Number of permuted labelings.
+    design : str
+        Units that were permuted.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import fastfs
+    >>> X, y = np.random.default_rng(0).normal(size=(60, 50)), np.arange(60) % 2
+    >>> X[:, 3] += 2 * y
+    >>> result = fastfs.assess(X, y, methods=["multisurf"], n_features=[1, 5], n_repeats=3)
+    >>> frame = result.to_frame()
+    >>> frame.method[0], int(frame.n_features[0]), bool(frame.low[0] > 0.5)
+    ('multisurf', 1, True)
+    """
+
+    table: dict[str, Array]
+    metrics: tuple[str, ...]
+    methods: tuple[str, ...]
+    n_features: tuple[int, ...]
+    classifier: str
+    n_splits: int
+    n_repeats: int
+    n_units: int
+    unit: str
+    n_labelings: int
+    design: str
+
+    def to_frame(self) -> "pandas.DataFrame":
+        """Return one row per method and number of features.
+
+        Returns
+        -------
+        pandas.DataFrame
+            With the columns `method` and `n_features`; then `balanced_accuracy` (or `r2`) with its 95 % interval `low`
+            to `high`; `permuted`, the mean under permuted labels, and `permuted_low` to `permuted_high`, where one
+            permuted labeling falls in 95 % of cases; `difference` from ANOVA's ranking with `difference_low` and
+            `difference_high`; and `n_for_5_points`, the number of units with which a test at 5 % would find a
+            difference of 0.05 from ANOVA in 80 % of cases. These four are NaN for ANOVA itself, and the last one if
+            nothing differs from ANOVA. Then the same of the other metric, with its name in front, such as `auc`,
+            `auc_low` and `auc_permuted`.
+        """
+        import pandas
+
+        return pandas.DataFrame(self.table)
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What all folds share.
+
+    Parameters
+    ----------
+    X : ndarray or CSR container of shape (n_samples, n_features)
+    y : ndarray of shape (n_samples,)
+        Numbers of the classes (int64), or numbers (float64).
+    classes : ndarray or None
+        Their names.
+    blocks, groups : array-like or None
+    rankers : mapping of str to estimator
+    n_features : sequence of int
+        Ascending.
+    model : estimator
+        Learns from the selected features.
+    n_splits : int
+    seed : int
+    """
+
+    X: Any
+    y: Array
+    classes: Array | None
+    blocks: Any
+    groups: Any
+    rankers: Mapping[str, Any]
+    n_features: Sequence[int]
+    model: Any
+    n_splits: int
+    seed: int
+
+    @property
+    def methods(self) -> tuple[str, ...]:
+        return (*self.rankers, *PLAIN)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Metrics of one run of all folds, and the part of each unit in their error.
+
+    Parameters
+    ----------
+    metrics : ndarray of shape (2, n_methods, n_grid)
+        NaN if no fold has all classes.
+    influences : ndarray of shape (2, n_methods, n_grid, n_units)
+        What each unit adds to its metric, to first order; their sum is 0.
+    best : ndarray of shape (n_splits, n_methods)
+        The best feature of each training set.
+    """
+
+    metrics: Floats
+    influences: Floats
+    best: Integers
+
+
+def run_folds(problem: Problem, y: Array, seed: Sequence[int]) -> Outcome:
+    """Select and learn on all folds but one, in turn, and judge by the samples of the last one."""
+    from sklearn import config_context
+
+    folds = Folds(y, problem.blocks, problem.groups)
+    fold_of = folds.deal(problem.n_splits, np.random.default_rng(seed))
+    is_class = problem.classes is not None
+    n_told = (len(problem.classes),) if problem.classes is not None else ()
+    told = np.empty((len(problem.methods), len(problem.n_features), len(y), *n_told))
+    best = np.empty((problem.n_splits, len(problem.methods)), dtype=np.int64)
+    means = np.empty(len(y))
+    for fold in range(problem.n_splits):
+        held, train = np.flatnonzero(fold_of == fold), np.flatnonzero(fold_of != fold)
+        means[held] = y[train].mean()
+        X_train, X_held = take_rows(problem.X, train), take_rows(problem.X, held)
+        known: dict[bytes, Floats] = {}
+        with config_context(assume_finite=True, skip_parameter_validation=True):
+            for m, order in enumerate(_rank(problem, X_train, y[train], train)):
+                best[fold, m] = order[0]
+                for g, k in enumerate(problem.n_features):
+                    columns = np.sort(order[:k])
+                    if (key := columns.tobytes()) not in known:
+                        parts = [np.asarray(dense(part[:, columns]), dtype=np.float64) for part in (X_train, X_held)]
+                        known[key] = _learn(problem.model, parts[0], y[train], parts[1], is_class=is_class)
+                    told[m, g, held] = known[key]
+    judge = _judge_classes if is_class else functools.partial(_judge_numbers, means)
+    judged = [judge(one, y, fold_of) for row in told for one in row]
+    metrics = np.array([pair for pair, _ in judged]).reshape(*told.shape[:2], 2)
+    influences = np.array([pair for _, pair in judged]).reshape(*told.shape[:2], 2, len(y))
+    per_unit = influences @ np.eye(folds.n_units)[folds.units]
+    return Outcome(np.moveaxis(metrics, 2, 0), np.moveaxis(per_unit, 2, 0), best)
+
+
+def run_all(
+    problem: Problem, labelings: Sequence[Array], n_repeats: int, n_jobs: int | None, report: Progress | None
+) -> tuple[list[Outcome], list[Outcome]]:
+    """Return the outcomes of repeated folds under the true labels, and of one run under each other labeling."""
+    tasks = [(problem.y, (problem.seed, 0, repeat)) for repeat in range(n_repeats)]
+    tasks += [(labeling, (problem.seed, 1, number)) for number, labeling in enumerate(labelings)]
+    outcomes: list[Outcome] = []
+    if wants_workers(n_jobs):
+        from joblib import Parallel, delayed
+
+        outcomes = list(Parallel(n_jobs=n_jobs)(delayed(run_folds)(problem, *task) for task in tasks))
+    else:
+        for done, task in enumerate(tasks):
+            outcomes.append(run_folds(problem, *task))
+            if report is not None:
+                report("folds", (done + 1) / len(tasks))
+    return outcomes[:n_repeats], outcomes[n_repeats:]
+
+
+def _rank(problem: Problem, X: Any, y: Array, rows: Integers) -> list[Integers]:
+    """Return the features by each method, best first, from training samples alone; `rows` are their numbers in X."""
+    from sklearn.base import clone
+    from sklearn.feature_selection import f_classif, f_regression
+    from sklearn.preprocessing import StandardScaler
+
+    orders = []
+    target = y if problem.classes is None else problem.classes[y]
+    for estimator in problem.rankers.values():
+        with silence_warnings(), in_rows(rows):
+            model = last_step(clone(estimator).fit(X, target))
+        ranks = model.ranking_ if hasattr(model, "ranking_") else rank_features(model.scores_)
+        orders.append(np.argsort(ranks, kind="stable"))
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")  # warned of constant features, which become the last
+        scores = (f_regression if problem.classes is None else f_classif)(X, y)[0]
+        plain = np.where(np.isnan(scores), -1.0, scores), StandardScaler(with_mean=False).fit(X).var_
+    return orders + [np.argsort(rank_features(values)) for values in plain]
+
+
+def _learn(model: Any, train: Floats, y: Array, held: Floats, *, is_class: bool) -> Floats:
+    """Return the probabilities of the classes, or numbers, for held-out samples; nothing here sees their labels."""
+    from sklearn.base import clone
+    from sklearn.dummy import DummyClassifier, DummyRegressor
+
+    varies = np.ptp(train, axis=0) > 0
+    if varies.any():
+        train, held = train[:, varies], held[:, varies]
+    else:
+        model = DummyClassifier(strategy="uniform") if is_class else DummyRegressor()
+    with silence_warnings():
+        model = clone(model).fit(train, y)
+    told: Floats = model.predict_proba(held) if is_class else model.predict(held)
+    return told
+
+
+# Two metrics, and the influences of the samples on each.
+Judgement = tuple[tuple[float, float], tuple[Floats, Floats]]
+
+
+def _judge_classes(told: Floats, labels: Integers, fold_of: Integers) -> Judgement:
+    """Return balanced accuracy and AUC with the influences of the samples; `told` are probabilities of the classes.
+
+    The AUC is the mean over folds of the mean AUC of each class against the rest.
+    """
+    is_class = labels[:, None] == np.arange(told.shape[1])
+    right = (told.argmax(axis=1) == labels).astype(np.float64)
+    shares = is_class / is_class.sum(axis=0) / told.shape[1]  # weight of each sample in its class
+    recalls = right @ shares * told.shape[1]
+    of_accuracy = (right[:, None] - recalls) * shares
+    held = [np.flatnonzero(fold_of == fold) for fold in np.unique(fold_of)]
+    held = [rows for rows in held if is_class[rows].any(axis=0).all()]
+    areas, of_area = np.empty((len(held), told.shape[1])), np.zeros(told.shape)
+    weights = np.zeros(told.shape)
+    for fold, rows in enumerate(held):
+        for c in range(told.shape[1]):
+            inside, outside = rows[is_class[rows, c]], rows[~is_class[rows, c]]
+            a, b = told[inside, c][:, None], told[outside, c]
+            wins = (a > b) + 0.5 * (a == b)
+            areas[fold, c] = wins.mean()
+            of_area[inside, c], of_area[outside, c] = wins.mean(axis=1), wins.mean(axis=0)
+            weights[inside, c], weights[outside, c] = 1 / len(inside), 1 / len(outside)
+    area = areas.mean(axis=0) if held else np.full(told.shape[1], np.nan)
+    of_area = (of_area - area) * weights / (max(len(held), 1) * told.shape[1])
+    return (float(recalls.mean()), float(area.mean())), (of_accuracy.sum(axis=1), of_area.sum(axis=1))
+
+
+def _judge_numbers(means: Floats, told: Floats, y: Floats, fold_of: Integers) -> Judgement:
+    """Return R2 against the means of the training sets, and the rank correlation as a mean over folds (Spearman), with
+    the influences of the samples.
+    """
+    from scipy.stats import rankdata
+
+    errors, spreads = (y - told) ** 2, (y - means) ** 2
+    r2 = 1 - errors.sum() / spreads.sum()
+    of_r2 = -(errors - (1 - r2) * spreads) / spreads.sum()
+    products, squares, correlations = np.zeros(len(y)), np.zeros(len(y)), []
+    for fold in np.unique(fold_of):
+        rows = np.flatnonzero(fold_of == fold)
+        if len(rows) < 2 or np.ptp(y[rows]) == 0:
+            continue
+        a, b = (rankdata(values[rows]) - (len(rows) + 1) / 2 for values in (told, y))
+        a, b = (ranks / max(np.sqrt((ranks**2).sum()), 1e-300) for ranks in (a, b))  # all equal: no correlation
+        products[rows], squares[rows] = a * b, (a**2 + b**2) / 2
+        correlations.append(a @ b)
+    correlation = float(np.mean(correlations)) if correlations else np.nan
+    of_correlation = (products - correlation * squares) / max(len(correlations), 1)
+    return (float(r2), correlation), (of_r2, of_correlation)
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """Means of metrics over repeats, and their standard errors over units."""
+
+    means: Floats
+    errors: Floats
+    degrees: int
+
+    def interval(self) -> tuple[Floats, Floats]:
+        from scipy.stats import t
+
+        half = float(t.ppf(0.975, self.degrees)) * self.errors
+        return self.means - half, self.means + half
+
+
+def estimate(metrics: Floats, influences: Floats, n_splits: int, n_classes: int) -> Estimate:
+    """Return the mean over repeats, the first axis, of metrics, and its standard error over units, the last axis of
+    the influences.
+
+    Units depend on each other through the training sets. A single run of K folds has about 1 + K / (K - 1) times the
+    variance that it would have if its units were independent: the correction of Nadeau and Bengio, in terms of units.
+    The mean of several runs lacks the part of it that differs between runs.
+    """
+    n_runs, n_units = len(metrics), influences.shape[-1]
+    degrees = max(n_units - n_classes, 1)
+    of_run = (influences**2).sum(axis=-1).mean(axis=0) * n_units / degrees
+    of_mean = (influences.mean(axis=0) ** 2).sum(axis=-1) * n_units / degrees
+    between = metrics.var(axis=0, ddof=1) * (1 - 1 / n_runs) if n_runs > 1 else 0.0
+    variance = np.maximum((1 + n_splits / (n_splits - 1)) * of_run - between, of_mean)
+    return Estimate(metrics.mean(axis=0), np.sqrt(variance), degrees)
+
+
+def tabulate(problem: Problem, truth: Sequence[Outcome], permuted: Sequence[Outcome]) -> dict[str, Array]:
+    """Return the columns of `AssessResult.to_frame`."""
+    from scipy.stats import t
+
+    is_class, n_classes = problem.classes is not None, 1 if problem.classes is None else len(problem.classes)
+    anova = len(problem.rankers)
+    metrics, influences = np.stack([o.metrics for o in truth]), np.stack([o.influences for o in truth])
+    ours = estimate(metrics, influences, problem.n_splits, n_classes)
+    apart = estimate(
+        metrics - metrics[:, :, anova : anova + 1],
+        influences - influences[:, :, anova : anova + 1],
+        problem.n_splits,
+        n_classes,
+    )
+    null = np.stack([o.metrics for o in permuted])
+    reach = np.full(null.shape[1:], np.nan)
+    if len(null) > 1:
+        reach = float(t.ppf(0.975, len(null) - 1)) * null.std(axis=0, ddof=1) * np.sqrt(1 + 1 / len(null))
+    middle = null.mean(axis=0)
+    needed = np.ceil(influences.shape[-1] * (_QUANTILES * apart.errors / _POINTS) ** 2)
+    needed[needed == 0] = np.nan
+    of_others = np.where(np.arange(len(problem.methods)) == anova, np.nan, 1.0)[:, None]
+    table: dict[str, Array] = {
+        "method": np.repeat(np.array(problem.methods, dtype=object), len(problem.n_features)),
+        "n_features": np.tile(np.array(problem.n_features), len(problem.methods)),
+    }
+    for number, (metric, lowest) in enumerate(METRICS[is_class].items()):
+        columns = {
+            "": ours.means,
+            "low": np.maximum(ours.interval()[0], lowest),
+            "high": np.minimum(ours.interval()[1], 1),
+            "permuted": middle,
+            "permuted_low": np.maximum(middle - reach, lowest),
+            "permuted_high": np.minimum(middle + reach, 1),
+            "difference": apart.means * of_others,
+            "difference_low": apart.interval()[0] * of_others,
+            "difference_high": apart.interval()[1] * of_others,
+            "n_for_5_points": needed * of_others,
+        }
+        for name, values in columns.items():
+            table[f"{metric}_{name}" if name and number else name or metric] = values[number].ravel()
+    return table
+
+
+def same_as_target(problem: Problem, table: Mapping[str, Array], truth: Sequence[Outcome]) -> list[int]:
+    """Return the features that alone tell every sample right, and were the best ones in all training sets."""
+    if problem.n_features[0] != 1:
+        return []
+    metric = table["balanced_accuracy" if problem.classes is not None else "rank_correlation"]
+    perfect = metric.reshape(len(problem.methods), -1)[:, 0] > 1 - 1e-9
+    best = np.concatenate([outcome.best for outcome in truth])[:, perfect]
+    return sorted({int(column[0]) for column in best.T if (column == column[0]).all()})
