@@ -121,6 +121,13 @@ def speed(p: int, full: bool) -> int:
     x = np.asarray(strong[:, [0, 50]]).sum(axis=1)
     case = (rng.random(N) < 1 / (1 + np.exp(2.0 - 1.2 * x))).astype(np.int64)
     report.row("the same with strong main effects of two blocks", cpu(strong, case) / seconds, unit="x")
+    for size in (1000, 3000, 10_000):
+        some = made_up(N, size)[0]
+        times = [
+            min(harness.measure(lambda k=k, some=some: load_core().snp_pairs(some, y, {"n_pairs": k}, Run(1)), 5).cpu)
+            for k in (1, 1000)
+        ]
+        report.row(f"{size} SNPs: 1000 pairs against the strongest one", times[1] / times[0], at_most=1.3, unit="x")
     theirs = plink_seconds(G, y)
     if theirs is None:
         report.row("PLINK 1.9, --fast-epistasis boost", "-", note="not on this machine")

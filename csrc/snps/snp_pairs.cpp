@@ -20,16 +20,16 @@ namespace {
 
 // G^2 of a pair is at most 2 sum n log(n / m) for any fitted counts m of the model without interaction. The counts m of
 // the screen multiply the odds of a class that each genotype gives alone, and keep the true number of samples with each
-// two genotypes (the approximation of Kirkwood, by which BOOST and PLINK screen, normalised given the genotypes). As
-// logarithms are concave, the bound is at most 2 N log(1 + X^2 / N) for N samples and Pearson's X^2, which takes no
-// logarithm. So a pair reaches a level only if X^2 reaches N (exp(level / 2N) - 1): with 4 degrees of freedom one pair
-// in 20,000 does by chance at a level of 50. The G^2 of a pair that passes is computed in double and in one order of
-// summation, so that reported values have equal bits on any instruction set and for any number of threads.
+// two genotypes (the approximation of Kirkwood, by which BOOST and PLINK screen, normalised given the genotypes). The
+// screen bounds the logarithm by a quotient, so that only pairs are compared with the rest that are within some
+// hundredths of the level. The G^2 of a pair that passes is computed in double and in one order of summation, so that
+// reported values have equal bits on any instruction set and for any number of threads.
 
-// Rounding of the roots of the terms of X^2 in float32, relative to n_1 / s and n_0 s, where s is the root of the odds:
-// s and 1 / s are products of two numbers that were rounded, and the counts may be rounded. The difference of the two
-// parts exceeds either of them, or the smaller one is at most half of the root of the samples.
-constexpr double kRounding = 16 * 0x1p-24;
+// Rounding of the roots of the terms of a bound in float32, relative to n_1 / s and n_0 s, where s is the root of the
+// odds: s and 1 / s are products of two numbers that were rounded, and the counts may be rounded. The difference of the
+// two parts exceeds either of them, or the smaller one is at most half of the root of the samples. A term is at most
+// twice Pearson's, which has 16 units; the quotient has as many again.
+constexpr double kRounding = 32 * 0x1p-24;
 
 // Bytes of the SNPs with which a tile compares SNP by SNP: they stay in the second cache.
 constexpr std::int64_t kTileBytes = 192 << 10;
@@ -40,10 +40,17 @@ constexpr std::int64_t kLabelingsAtOnce = 16, kPackedBytes = 256 << 20;
 // The strongest pairs that a task keeps per labeling.
 constexpr std::int64_t kPairsPerTask = 64;
 
-// Returns the value that X^2 must reach in float32 for G^2 to reach a level.
+// A search keeps the pairs with the largest bounds, twice as many as it reports and these. If a pair beyond can have a
+// larger G^2 than the last one that is reported, all pairs are visited again.
+constexpr std::int64_t kMoreCandidates = 64;
+
+// A bound that exceeds this number, and the level of the bounds by this factor, is replaced by G^2: chance seldom makes
+// such bounds, but strong effects of SNPs in disequilibrium do, for whole blocks of pairs.
+constexpr double kLargeBound = 30, kLargeToLevel = 1.5;
+
+// Returns the value that a bound must reach in float32 for G^2 to reach a level.
 float threshold_of(double level, std::int64_t n_samples) {
-    const auto n = static_cast<double>(n_samples);
-    const double root = std::sqrt(n * std::expm1(level / (2 * n))) * (1 - kRounding) - kRounding * std::sqrt(n);
+    const double root = std::sqrt(level) * (1 - kRounding) - kRounding * std::sqrt(static_cast<double>(n_samples));
     return root > 0 ? static_cast<float>(root * root * (1 - kRounding)) : 0.0F;
 }
 
@@ -86,7 +93,7 @@ GenotypeTable table_of(const PairCounts& all, const PairCounts& first, std::int6
 
 struct Pair {
     std::int64_t i, j;
-    double strength;  // G^2
+    double strength;  // G^2, or a bound of it
 };
 
 // A labeling, represented by its smaller class and the roots of the odds of this class given the genotypes of each SNP.
@@ -128,20 +135,21 @@ class Labeling {
     std::int64_t class_counted() const { return class_; }
     const SnpPlanes& planes() const { return planes_; }
 
-    // Calls f(j, table) for the SNPs j from j0 + begin to j0 + n - 1 that can reach the level in a pair with SNP i.
+    // Calls f(k, bound) for the k from begin to n - 1 for which SNP i can reach the level in a pair with SNP j0 + k.
     template <class F>
     void visit(std::int64_t i, std::int64_t j0, std::int64_t begin, std::int64_t n, const PairCounts& all,
                const PairCounts& first, Threshold& threshold, F&& f) const {
-        float of_snp[6], x2[kTableSnps];
+        float of_snp[6], bounds[kTableSnps];
         for (std::int64_t g = 0; g < 3; ++g) {
             of_snp[g] = static_cast<float>(roots_[g * stride() + i] / of_class_);
             of_snp[3 + g] = static_cast<float>(roots_[(3 + g) * stride() + i] * of_class_);
         }
         threshold.follow_level();
-        if (!table_isa().screen(&all, &first, of_snp, roots_.data() + j0, stride(), n, threshold.value(), x2)) return;
-        for (std::int64_t b = begin; b < n; ++b) {
-            if (x2[b] < threshold.value()) continue;
-            f(j0 + b, table_of(all, first, b, class_));
+        if (!table_isa().screen(&all, &first, of_snp, roots_.data() + j0, stride(), n, threshold.value(), bounds))
+            return;
+        for (std::int64_t k = begin; k < n; ++k) {
+            if (bounds[k] < threshold.value()) continue;
+            f(k, double{bounds[k]});
             threshold.follow_level();
         }
     }
@@ -187,6 +195,13 @@ class Search {
         others_.count_pairs(i, j0, n, some_missing, &first, &all);
     }
     GenotypeTable table(const Pair& pair, const Labeling& labeling) const;
+
+    // Calls f(pair, table) for the pairs with bounds, which are their strengths, that reach the level; table() returns
+    // the table of the pair.
+    template <class F>
+    void visit_pairs(const Level& level, F&& f);
+    // Adds a pair with its G^2 if it is among the strongest ones.
+    static void add_with_statistic(Pair pair, const GenotypeTable& counts, Strongest<Pair>& strongest);
 
     const Genotypes& genotypes_;
     const fastfs_snp_pairs_options& options_;
@@ -236,7 +251,7 @@ std::int64_t Search::memory(std::int64_t n_snps, const Classes& classes, const f
     const std::int64_t planes = Labeling::memory(n_snps, n, true) + SnpPlanes::memory(n_snps, n, true);
     const std::int64_t each = Labeling::memory(n_snps, n / 2, true) + 32 * n + 8 * options.n_pairs;
     return planes + 12 * SnpPlanes::padded(n_snps) + at_once * each + 2 * n_snps +
-           Strongest<Pair>::memory(options.n_pairs) + 64 * options.n_pairs +
+           Strongest<Pair>::memory(5 * options.n_pairs + 2 * kMoreCandidates) + 64 * options.n_pairs +
            n_threads * 4 * kCountValues * (at_once + 1);
 }
 
@@ -248,25 +263,58 @@ GenotypeTable Search::table(const Pair& pair, const Labeling& labeling) const {
     return table_of(all, first, n - 1, labeling.class_counted());
 }
 
-void Search::observe(const std::vector<std::int64_t>& columns, Owned<fastfs_snp_pairs_result>& result) {
+template <class F>
+void Search::visit_pairs(const Level& level, F&& f) {
     const TilePairs tiles(n_blocks_);
-    Strongest<Pair> strongest(options_.n_pairs);
     parallel_for(run_, tiles.size(), [&](std::int64_t task, int) {
         const auto [I, J] = tiles[task];
         const std::int64_t i0 = I * width_, j0 = J * width_, nj = width(J);
         const bool some_missing = missing_[at(I)] || missing_[at(J)];
         PairCounts first, all;
-        Threshold threshold(strongest.level, n_);
+        Threshold threshold(level, n_);
         for (std::int64_t i = i0, end = i0 + width(I); i < end; ++i) {
             count_all(i, j0, nj, some_missing, first, all);
             truth_.visit(i, j0, std::max(i + 1 - j0, std::int64_t{0}), nj, all, first, threshold,
-                         [&](std::int64_t j, const GenotypeTable& table) {
-                             const double level = strongest.level.value(), statistic = interaction(table, level);
-                             if (statistic >= level && degrees_of_freedom(table) > 0) strongest.add({i, j, statistic});
+                         [&](std::int64_t k, double bound) {
+                             f(Pair{i, j0 + k, bound}, [&] { return table_of(all, first, k, truth_.class_counted()); });
                          });
         }
     });
+}
+
+void Search::add_with_statistic(Pair pair, const GenotypeTable& counts, Strongest<Pair>& strongest) {
+    const double level = strongest.level.value();
+    pair.strength = interaction(counts, level);
+    if (pair.strength >= level && degrees_of_freedom(counts) > 0) strongest.add(pair);
+}
+
+void Search::observe(const std::vector<std::int64_t>& columns, Owned<fastfs_snp_pairs_result>& result) {
+    const std::int64_t most = 2 * options_.n_pairs + kMoreCandidates;
+    Strongest<Pair> candidates(most), strongest(options_.n_pairs);
+    visit_pairs(candidates.level, [&](Pair pair, auto&& counts) {
+        const double level = candidates.level.value();
+        if (pair.strength > std::max(kLargeBound, kLargeToLevel * level)) pair.strength = interaction(counts(), level);
+        if (pair.strength >= level) candidates.add(pair);
+    });
+    const std::vector<Pair> bounds = candidates.sorted();
+    const auto n_candidates = std::ssize(bounds);
+    parallel_for(run_, ceil_div(n_candidates, kPairsPerTask), [&](std::int64_t task, int) {
+        Threshold threshold(strongest.level, n_);
+        const std::int64_t end = std::min((task + 1) * kPairsPerTask, n_candidates);
+        for (std::int64_t k = task * kPairsPerTask; k < end; ++k) {
+            threshold.follow_level();
+            if (bounds[at(k)].strength < threshold.value()) return;
+            add_with_statistic(bounds[at(k)], table(bounds[at(k)], truth_), strongest);
+        }
+    });
     top_ = strongest.sorted();
+    const double level = std::ssize(top_) < options_.n_pairs ? 0 : top_.back().strength;
+    if (n_candidates == most && bounds.back().strength >= threshold_of(level, n_)) {
+        Strongest<Pair> again(options_.n_pairs);
+        again.level.raise(level);
+        visit_pairs(again.level, [&](const Pair& pair, auto&& counts) { add_with_statistic(pair, counts(), again); });
+        top_ = again.sorted();
+    }
     for (const Pair& pair : top_) keys_.push_back(pair.i * p_ + pair.j);
     std::sort(keys_.begin(), keys_.end());
 
@@ -326,8 +374,10 @@ void Search::permute(Owned<fastfs_snp_pairs_result>& result) {
                     Level& level = levels[at(b)];
                     labeling.planes().count_pairs(i, j0, nj, some_missing, nullptr, &first);
                     labeling.visit(i, j0, std::max(i + 1 - j0, std::int64_t{0}), nj, all, first, thresholds[at(b)],
-                                   [&](std::int64_t j, const GenotypeTable& table) {
-                                       if (!is_top(i, j)) level.raise(interaction(table, level.value()));
+                                   [&](std::int64_t k, double) {
+                                       if (is_top(i, j0 + k)) return;
+                                       const auto table = table_of(all, first, k, labeling.class_counted());
+                                       level.raise(interaction(table, level.value()));
                                    });
                 }
             }

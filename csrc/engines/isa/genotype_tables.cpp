@@ -112,30 +112,60 @@ inline void read_cells(const PairCounts* counts, std::int64_t k, Ints (&cells)[3
     }
 }
 
-// Writes Pearson's statistic of the class against a logistic model of additive effects to x2[k] for n pairs of SNPs;
-// returns true if one reaches the threshold.
+// A register of cells with the same two genotypes: ones / s - others * s, where s^2 are the odds of the model, and the
+// numbers that it consists of.
+struct Cell {
+    Floats root, inverse, difference, total;
+};
+
+// An empty cell counts as 1: its difference is 0.
+inline Cell make_cell(Ints ones, Ints totals, Floats root, Floats inverse) {
+    const Ints occupied = totals > 0 ? totals : Ints{} + 1;
+    const Floats one = __builtin_convertvector(ones, Floats);
+    const Floats other = __builtin_convertvector(totals - ones, Floats);
+    return {root, inverse, one * inverse - other * root, __builtin_convertvector(occupied, Floats)};
+}
+
+// Returns n r of both classes of a cell, as the declaration of `screen` has it.
+inline Floats bound_of_cell(const Cell& cell, Ints ones, Ints totals) {
+    const Floats share = 1 / (cell.root + cell.inverse);
+    const Floats fitted = cell.total * cell.root * share, other_fitted = cell.total * cell.inverse * share;
+    const Floats one = __builtin_convertvector(ones, Floats), d = cell.difference * share;
+    const Floats other = __builtin_convertvector(totals - ones, Floats);
+    const Floats below = fitted * (fitted + 2 * one), other_below = other_fitted * (other_fitted + 2 * other);
+    const Floats above = (one + 2 * fitted) * other_below + (other + 2 * other_fitted) * below;
+    return d * d * above / (below * other_below);
+}
+
 bool screen(const PairCounts* all, const PairCounts* first, const float* snp_roots, const float* roots,
-            std::int64_t stride, std::int64_t n, float threshold, float* x2) {
+            std::int64_t stride, std::int64_t n, float threshold, float* bounds) {
     Ints any{};
     for (std::int64_t k = 0; k < n; k += Vector<float>::kLanes) {
         Ints totals[3][3], ones[3][3];
         read_cells(all, k, totals);
         read_cells(first, k, ones);
-        Floats sum{};
+        const auto cell = [&](int a, int b) __attribute__((always_inline)) {
+            return make_cell(ones[a][b], totals[a][b], snp_roots[a] * load(roots + b * stride + k),
+                             snp_roots[3 + a] * load(roots + (3 + b) * stride + k));
+        };
+        Floats x2{};
         for (int a = 0; a < 3; ++a) {
             for (int b = 0; b < 3; ++b) {
-                const Floats one = __builtin_convertvector(ones[a][b], Floats);
-                const Floats other = __builtin_convertvector(totals[a][b] - ones[a][b], Floats);
-                // An empty cell counts as 1: its difference is 0.
-                const Ints occupied = totals[a][b] > 0 ? totals[a][b] : Ints{} + 1;
-                const Floats root = snp_roots[a] * load(roots + b * stride + k);
-                const Floats inverse = snp_roots[3 + a] * load(roots + (3 + b) * stride + k);
-                const Floats difference = one * inverse - other * root;
-                sum += difference * difference / __builtin_convertvector(occupied, Floats);
+                const Cell here = cell(a, b);
+                x2 += here.difference * here.difference / here.total;
             }
         }
-        store(x2 + k, sum);
-        any |= sum >= threshold;
+        const Ints reaching = 2 * x2 >= threshold;
+        bool some = false;
+        for (int l = 0; l < Vector<float>::kLanes; ++l) some = some || reaching[l] != 0;
+        Floats bound{};
+        if (some) {
+            for (int a = 0; a < 3; ++a) {
+                for (int b = 0; b < 3; ++b) bound += bound_of_cell(cell(a, b), ones[a][b], totals[a][b]);
+            }
+        }
+        store(bounds + k, bound);
+        any |= bound >= threshold;
     }
     bool reached = false;
     for (int l = 0; l < Vector<float>::kLanes; ++l) reached = reached || any[l] != 0;

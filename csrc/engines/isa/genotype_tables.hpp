@@ -25,12 +25,15 @@ struct TableIsa {
     // counts with plane 0.
     void (*count)(const std::uint64_t* snp, const std::uint64_t* groups, std::int64_t n_words, std::int64_t n_stored,
                   bool counts_known, std::int64_t n_groups, const PairCounts* from, PairCounts* to);
-    // Computes x2[k] for n SNPs (and up to the next multiple of kSnpUnit): Pearson's statistic of the class against a
-    // logistic model that adds up an effect of each genotype of both SNPs. `first` has the counts of one class, `all`
-    // the counts of both classes. snp_roots: the three roots of odds of the SNP, then their inverses; roots: the roots
-    // and inverses of the n SNPs, `stride` apart. Returns true if a statistic reaches the threshold.
+    // Computes bounds[k] for n SNPs (and up to the next multiple of kSnpUnit): 2 sum n r(n / m - 1) >= 2 sum n log(n /
+    // m) of the counts n of both classes and m of a logistic model that adds up an effect of each genotype of both
+    // SNPs, where r(x) = x (6 + x) / (6 + 4 x) >= log(1 + x). With d = n - m, which adds up to 0 in each cell, this is
+    // sum d^2 (n + 2 m) / (m (m + 2 n)), at most twice Pearson's statistic; where the latter shows that SNPs stay below
+    // the threshold, bounds are 0. `first` has the counts of one class, `all` the counts of both classes. snp_roots:
+    // the three roots of odds of the SNP, then their inverses; roots: the roots and inverses of the n SNPs, `stride`
+    // apart. Returns true if a bound reaches the threshold.
     bool (*screen)(const PairCounts* all, const PairCounts* first, const float* snp_roots, const float* roots,
-                   std::int64_t stride, std::int64_t n, float threshold, float* x2);
+                   std::int64_t stride, std::int64_t n, float threshold, float* bounds);
 };
 
 // Returns the kernels of isa(). With AVX-512, returns separate kernels for machines that count bits (VPOPCNTDQ).

@@ -68,6 +68,19 @@ def assert_agrees(found, expected, n_pairs=10**9):
 
 # --------------------------------------------------------------------------------------------------------------- oracle
 
+
+@pytest.mark.parametrize("seed", range(6))
+def test_strongest_pairs_of_copies_of_a_snp_with_a_main_effect(seed):
+    """Bounds overstate these pairs so much that the strongest ones may not be among the candidates."""
+    rng = np.random.default_rng(seed)
+    one = rng.binomial(2, 0.3, (40, 1))
+    X = np.where(rng.random((40, 60)) < 0.05, rng.binomial(2, 0.3, (40, 60)), one)
+    y = (one[:, 0] > 0) ^ (rng.random(40) < 0.05)
+    expected = oracle.SnpPairs(X, y.astype(np.int64))
+    for n_pairs in (1, 2, 5, 40, 1770):
+        assert_agrees(call(X, y.astype(np.int64), n_pairs=n_pairs), expected, n_pairs)
+
+
 SHAPES = [
     *((n, 6) for n in range(4, 10)),
     (40, 2),
