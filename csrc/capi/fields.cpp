@@ -183,6 +183,8 @@ const std::vector<Field>& fields_of(const fastfs_immigrate_options*) {
         {"n_features", &O::n_features},
         {"start", &O::start, Sizes{"n_features"}},
         {"start_matrix", &O::start_matrix, Sizes{"n_features", "n_features"}},
+        {"n_starts", &O::n_starts, kIterations},
+        {"seed", &O::seed},
     });
     return fields;
 }

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <iterator>
 #include <limits>
+#include <memory>
 #include <numeric>
 #include <string>
 #include <utility>
@@ -19,6 +20,8 @@
 #include "support/index.hpp"
 #include "support/lapack.hpp"
 #include "support/parallel.hpp"
+#include "support/random.hpp"
+#include "support/warnings.hpp"
 
 namespace fastfs::core {
 namespace {
@@ -454,13 +457,53 @@ Immigrate fit_immigrate(const Margin& margin, const Classes& classes, const fast
         form = whole ? QuadraticForm<T>(A, weights.W.data())
                      : form_of<T>(A, weights.rank(), weights.values.data(), weights.vectors.data(), run);
     }
+    if (options.n_starts > 1) {
+        Totals totals;
+        blocks.for_each(n, run, [&](std::int64_t i0, std::int64_t i1) {
+            distances(i0, i1);
+            soften(classes, all, i0, i1, result.sigma, nullptr, 0, f, totals, run);
+        });
+        result.last_objective = totals.objective;
+    }
     set_result(weights, only_factors, cut, margin, result, run);
     return result;
 }
 
-Immigrate fit(const Margin& margin, const Classes& classes, const fastfs_immigrate_options& options, Run& run) {
+Immigrate fit_once(const Margin& margin, const Classes& classes, const fastfs_immigrate_options& options, Run& run) {
     return visit_dense(margin.X().description(),
                        [&]<class T>(const T*) { return fit_immigrate<T>(margin, classes, options, run); });
+}
+
+// Fits from each start, and keeps the W with the least G, and the warnings of its fit. All starts have the sigma of the
+// first one, without which G can't be compared. A diagonal needs no memory of features x features, and ends in the same
+// W as a random matrix.
+Immigrate fit(const Margin& margin, const Classes& classes, const fastfs_immigrate_options& options, Run& run) {
+    if (options.n_starts == 1) return fit_once(margin, classes, options, run);
+    fastfs_immigrate_options given = options;
+    std::vector<double> start(at(options.features ? options.n_features : margin.X().n_cols()));
+    Immigrate best;
+    std::vector<std::unique_ptr<Warning>> warnings;
+    const auto share = [&](std::int64_t s) { return static_cast<double>(s) / static_cast<double>(options.n_starts); };
+    run.step("IMMIGRATE", 1);
+    for (std::int64_t s = 0; s < options.n_starts; ++s) {
+        const Run::Part part(run, share(s), share(s + 1));
+        if (s > 0) {
+            Random random(options.seed, static_cast<std::uint64_t>(s));
+            for (double& w : start) w = -std::log1p(-random.uniform());
+        }
+        Warnings of_fit;
+        Immigrate fitted = fit_once(margin, classes, given, run);
+        if (s > 0 && !(fitted.last_objective < best.last_objective)) continue;
+        best = std::move(fitted);
+        warnings = std::move(of_fit.all);
+        if (s > 0) continue;
+        given.start = start.data();
+        given.start_matrix = nullptr;
+        given.sigma = best.sigma;
+        given.sigma_rule = FASTFS_MARGIN_SIGMA_GIVEN;
+    }
+    for (const auto& w : warnings) warn(w->code, w->message);
+    return best;
 }
 
 // ---- IM4E as a filter before IMMIGRATE ------------------------------------------------------------------------------

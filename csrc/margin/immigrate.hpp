@@ -15,6 +15,7 @@ namespace fastfs::core {
 struct Immigrate {
     bool stored = false, converged = false;
     double sigma = 0;
+    double last_objective = 0;  // G of W, if several starts are compared
     std::vector<std::int64_t> features;
     std::vector<double> values, vectors, scores, cost, objective, prefilter_weights;
     Buffer<double> W;  // empty if W is kept in factors only

@@ -93,7 +93,8 @@ immigrate_stage <- function(given, keep) {
       choose_word("smallest", smallest, "auto", "a number", "NULL")
       -1
     },
-    negligible = as_number("negligible", given$negligible)
+    negligible = as_number("negligible", given$negligible),
+    n_starts = as_whole("n_starts", given$n_starts, low = 1, high = 1e6), seed = as_seed(given$random_state)
   )
   if (is.numeric(smallest) && smallest < 0) refuse("smallest must be a number of at least 0; got ", shown(smallest))
   iterative_stage("immigrate", given, keep, options, function(handle, target, options, run, data, names) {
@@ -120,7 +121,8 @@ immigrate_stage <- function(given, keep) {
 
 immigrate <- function(x, y, n_features_to_select = NULL, sigma = "auto", max_iter = 10, tol = 1e-4,
                       prefilter = "auto", clip = FALSE, smallest = NULL, negligible = 0, W0 = NULL,
-                      scaling = "standard", assay = 1, n_threads = 0, max_memory = NULL, verbose = FALSE) {
+                      n_starts = 1, scaling = "standard", random_state = 0, assay = 1, n_threads = 0,
+                      max_memory = NULL, verbose = FALSE) {
   run_method("immigrate", as.list(environment()))
 }
 

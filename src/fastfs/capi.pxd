@@ -422,6 +422,8 @@ cdef extern from "fastfs/fastfs.h" nogil:
         int64_t n_features
         const double *start
         const double *start_matrix
+        int64_t n_starts
+        uint64_t seed
     ctypedef struct fastfs_immigrate_result:
         size_t struct_size
         int32_t stored

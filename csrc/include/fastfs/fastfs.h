@@ -908,6 +908,10 @@ typedef struct fastfs_immigrate_options {
                                    normalised; NULL: all equal */
     const double* start_matrix; /* or as this symmetric matrix of features x features, which has no negative
                                    eigenvalue unless clip is 1; NULL */
+    int64_t n_starts;           /* how many fits to compare; the result is the one with the least G of its last W. The
+                                   first has the start above, the others have diagonals of exponential random numbers
+                                   and the sigma of the first */
+    uint64_t seed;              /* of these numbers */
 } fastfs_immigrate_options;
 #define FASTFS_IMMIGRATE_OPTIONS_INIT  \
     {sizeof(fastfs_immigrate_options), \
@@ -922,7 +926,9 @@ typedef struct fastfs_immigrate_options {
      NULL,                             \
      0,                                \
      NULL,                             \
-     NULL}
+     NULL,                             \
+     1,                                \
+     0}
 
 /* A fitted W = sum_k values[k] v_k v_k', and W itself if features are fewer than active pairs of samples. */
 typedef struct fastfs_immigrate_result {

@@ -57,6 +57,10 @@ class Immigrate(ImmigrateFields, _Resources, _MarginClassifier):
     W0 : array-like of shape (n_features, n_features) or None
         Where to start: symmetric, positive semidefinite unless `clip`; it is normalised. None: equal weights on the
         diagonal.
+    n_starts : int
+        How many fits to compare: one from `W0`, the others from random diagonals, with the sigma of the first. The one
+        with the lowest G of its W is kept (`objective_` describes G). They differ where the iteration doesn't settle,
+        and take as many times longer.
     n_rows : int or None
         Number of rows, drawn at random in one pass, that are fitted in memory; None: all. X may then be a stream larger
         than memory: a path, a function that returns an iterator of blocks of rows, or such an iterator.
@@ -66,7 +70,7 @@ class Immigrate(ImmigrateFields, _Resources, _MarginClassifier):
         Features are scaled to mean 0 and standard deviation 1, to [0, 1], or taken as they are; those of new samples
         the same way.
     random_state : int, Generator, RandomState or None
-        Seed for drawing the rows.
+        Seed for drawing the rows and the starts.
     <resources>
 
     Attributes

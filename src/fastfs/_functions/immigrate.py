@@ -54,15 +54,12 @@ class ImmigrateFields(IterationFields):
     smallest: float | str | None = option_field(as_smallest, default=None)
     negligible: float = option_field(as_not_negative, default=0.0)
     W0: Any = option_field(as_start_matrix, key="start_matrix", default=None)
+    n_starts: int = option_field(lambda name, value: as_int(name, value, low=1, high=1_000_000), default=1)
 
 
 @dataclass(kw_only=True)
 class ImmigrateOptions(ImmigrateFields, IterationOptions):
     """Options of a fit, as the core takes them."""
-
-    def core_options(self) -> dict[str, Any]:
-        """Return the options of a fit under the names of the core."""
-        return {key: value for key, value in super().core_options().items() if key != "seed"}
 
 
 @result_class
@@ -139,7 +136,7 @@ def immigrate(call: _ImmigrateCall) -> ImmigrateResult:
         Sparse X is made dense.
     y : array-like of shape (n_samples,)
         Labels of any sortable type.
-    sigma, max_iter, tol, prefilter, clip, smallest, negligible, W0, n_rows, scaling, random_state, max_memory
+    sigma, max_iter, tol, prefilter, clip, smallest, negligible, W0, n_starts, n_rows, scaling, random_state, max_memory
         As for :class:`fastfs.Immigrate`.
     n_threads, progress
         As for :func:`fastfs.im4e`.
@@ -171,7 +168,7 @@ def immigrate_scores(call: _ImmigrateCall) -> npt.NDArray[np.float64]:
 
     Parameters
     ----------
-    X, y, sigma, max_iter, tol, prefilter, clip, smallest, negligible, W0, n_rows, scaling, random_state
+    X, y, sigma, max_iter, tol, prefilter, clip, smallest, negligible, W0, n_starts, n_rows, scaling, random_state
         As for :func:`fastfs.immigrate`.
     n_threads, max_memory, progress
         As for :func:`fastfs.immigrate`.

@@ -252,6 +252,8 @@ MISTAKES = [
             ({"W0": changed(np.eye(6), 2, 2, np.nan)}, ValueError, ["W0", "nan"]),
             ({"W0": INDEFINITE}, ValueError, ["W0", "semidefinite"]),
             ({"W0": np.eye(6), "prefilter": "im4e"}, ValueError, ["W0", "prefilter"]),
+            ({"n_starts": 0}, ValueError, ["n_starts", "0"]),
+            ({"n_starts": 1.5}, TypeError, ["n_starts", "1.5"]),
         ],
     ),
 ]
