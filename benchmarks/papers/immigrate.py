@@ -288,12 +288,10 @@ def small(run: Run) -> None:
 def starts(run: Run) -> None:
     """Where the first W decides the result, and what the best of several starts changes."""
     numbers = (1, 5, 30)
-    print("\nstarts: the least Spearman correlation of the scores from six random diagonals with those from the default")
-    print("start, 10 iterations and 200 (tol 1e-7; '*': not reached); accuracy of ten folds by n_starts")
+    print("\nstarts: the least Spearman correlation of the scores from six random diagonals with those from the")
+    print("default start, 10 iterations and 200 (tol 1e-7; '*': not reached); accuracy of ten folds by n_starts")
     print(f"{'':<20}{'10':>7}{'200':>8}" + "".join(f"{n:>14}" for n in numbers))
-    methods = {
-        str(n): Method(lambda _, n=n: fastfs.Immigrate(prefilter=None, n_starts=n, n_jobs=1)) for n in numbers
-    }
+    methods = {str(n): Method(lambda _, n=n: fastfs.Immigrate(prefilter=None, n_starts=n, n_jobs=1)) for n in numbers}
     rows = []
     for name in SETS[3:6] if run.quick else SETS:
         X, y = two_classes(name)
