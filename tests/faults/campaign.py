@@ -39,6 +39,10 @@ COMMANDS: dict[str, tuple[list[str], list[str]]] = {
     "score pairs": ([*SCORE, "--method", "immigrate", "--out", "r.csv", "--pairs", "p.csv"], ["r.csv", "p.csv"]),
     "pairs": (["pairs", "t.csv", "--label", "y", "--permutations", "20", "--out", "p.csv"], ["p.csv"]),
     "snp-pairs": (["snp-pairs", "t.bed", "--permutations", "5", "--out", "p.json"], ["p.json"]),
+    "assess": (
+        ["assess", "t.csv", "--label", "y", "--methods", "relieff", "--repeats", "1", "--out", "a.csv"],
+        ["a.csv"],
+    ),
     "convert": (["convert", "t.h5ad", "--label", "y", "--out", "rows.h5ad"], ["rows.h5ad"]),
     "report": (
         ["report", "t.csv", "--label", "y", "--out", "r.html", "--methods", "relieff,manifest", "--permutations", "20"],

@@ -263,6 +263,30 @@ def test_other_methods(word):
     assert np.isfinite(found.to_frame().balanced_accuracy).all()
 
 
+def test_the_words():
+    X, y = problem(n=80, d=200, shift=3.0)
+    found = fastfs.assess(X, y, methods={"good": SelectKBest(f_classif, k=1), "none": Last(k=1)}, n_repeats=2)
+    same, worse = found.describe()
+    assert same.startswith("good, 10 features: balanced accuracy 0.")
+    assert same.endswith("; no sample is told otherwise than by ANOVA's features")
+    assert worse.startswith("none, 10 features: balanced accuracy 0.")
+    row = found.to_frame().query("method == 'none' and n_features == 10").iloc[0]
+    gain = f"{abs(row.difference):.2f} ({row.difference_low:.2f} to {row.difference_high:.2f})"
+    assert row.difference_high < 0
+    assert worse.endswith(f"worse than ANOVA by {gain}")
+    found = fastfs.assess(X, y, methods=["relieff"], n_features=[1, 20], n_repeats=2)
+    assert found.describe()[0].startswith("relieff, 20 features:")
+
+
+class Last(SelectKBest):
+    """Ranks by the worst of ANOVA's F."""
+
+    def fit(self, X, y):
+        super().fit(X, y)
+        self.scores_ = -self.scores_
+        return self
+
+
 # ------------------------------------------------------------------------------------------------------- bad input
 
 FEW = {"methods": ["relieff"], "n_features": [2], "n_repeats": 1}

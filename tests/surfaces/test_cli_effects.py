@@ -47,6 +47,8 @@ P_VALUES = "is for p-values: add --permutations with a number"
         ([*PAIRS, "--groups", "batch"], "--groups", P_VALUES),
         (["snp-pairs", *PAIRS[1:4], "--seed", "3"], "--seed", P_VALUES),
         (["snp-pairs", *PAIRS[1:4], "--covariate", "batch"], "--covariate", P_VALUES),
+        (["assess", *SCORE[1:4], "--chr", "1"], "--chr", "is for files that end in .bed: leave it out for 't.csv'"),
+        (["assess", *SCORE[1:4], "--targets", "a"], "--label", "and --targets are two targets: give one of them"),
         ([*REPORT, "--chr", "1"], "--chr", "is for files that end in .bed: leave it out for 't.csv'"),
         ([*REPORT, "--by-order"], "--by-order", "is for a file of labels, which is given with --labels"),
     ],

@@ -336,6 +336,28 @@ def test_shuffled_twin_shows_both_rankings(tested):
         pl.shuffled_twin(result, top=0, figure=Figure())
 
 
+def test_assess_shows_intervals_and_the_band_of_permuted_labels(ax, tested):
+    result = fastfs.assess(*tested, methods=["relieff"], n_features=[2, 5], n_repeats=3)
+    pl.assess(result, ax=ax)
+    labels = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert labels == ["permuted labels", "relieff", "anova", "variance"]
+    assert [tick.get_text() for tick in ax.get_xticklabels()] == ["2", "5"]
+    assert ax.get_ylabel() == "balanced accuracy of new samples"
+    frame = result.to_frame()
+    for container, (_, rows) in zip(ax.containers, frame.groupby("method", sort=False), strict=True):
+        line, _, (bars,) = container
+        assert line.get_ydata().tolist() == rows.balanced_accuracy.tolist()
+        ends = np.array([segment[:, 1] for segment in bars.get_segments()])
+        np.testing.assert_allclose(ends, rows[["low", "high"]])
+    band = ax.collections[0].get_paths()[0].vertices
+    means = frame.groupby("n_features")[["permuted_low", "permuted_high"]].mean().to_numpy()
+    assert set(np.round(band[:, 1], 9)) == set(np.round(means.ravel(), 9))
+    pl.assess(result, metric="auc", ax=(other := Figure().add_subplot()), title="mine")
+    assert (other.get_ylabel(), other.get_title(loc="left")) == ("AUC of new samples", "mine")
+    with pytest.raises(ValueError, match="metric must be 'balanced_accuracy' or 'auc'; got 'r2'"):
+        pl.assess(result, metric="r2")
+
+
 def test_consensus_shows_ranks(ax):
     result = fastfs.consensus({"a": [5.0, 1.0, 3.0, 3.0], "b": [4.0, 2.0, 3.0, 1.0]})
     pl.consensus(result, ["w", "x", "y", "z"], top=3, ax=ax, title="all")
@@ -453,6 +475,9 @@ PRINTED = {
     ),
     "stability": lambda ax: pl.stability(
         fastfs.stability(fastfs.ReliefF(5), *OF_LABELS, n_subsamples=5), LONG_NAMES, ax=ax, title=""
+    ),
+    "assess": lambda ax: pl.assess(
+        fastfs.assess(*OF_LABELS, methods=["relieff", "multisurf", "projse"], n_features=[1, 5, 10], n_repeats=2), ax=ax
     ),
     "consensus": lambda ax: pl.consensus(
         fastfs.consensus({name: RNG.normal(size=40) for name in ("MultiSURF", "ManiFeSt", "Immigrate")}),

@@ -58,7 +58,8 @@ def assess(
     X : array-like, DataFrame, sparse or Genotypes of shape (n_samples, n_features)
         Without missing values.
     y : array-like of shape (n_samples,)
-        Labels or numbers, told apart as by :meth:`fastfs.ProjSe.fit`.
+        Labels or numbers, told apart as by :meth:`fastfs.ProjSe.fit`: numbers without fractions as a column of shape
+        (n_samples, 1).
     methods : sequence of str, or mapping of str to estimator
         Words of the command line, such as "multisurf", or estimators with ``ranking_`` or ``scores_`` once fitted.
         From the default, "manifest" is left out for numbers. ANOVA's F ("anova") and the largest variances ("variance")

@@ -29,6 +29,9 @@ PLAIN = ("anova", "variance")
 # The metrics of numbers and of classes, with their lowest values.
 METRICS = {False: {"r2": -np.inf, "rank_correlation": -1.0}, True: {"balanced_accuracy": 0.0, "auc": 0.0}}
 
+# The metrics in words.
+WORDS = {"balanced_accuracy": "balanced accuracy", "auc": "AUC", "r2": "R²", "rank_correlation": "rank correlation"}
+
 
 @result_class
 class AssessResult:
@@ -96,6 +99,37 @@ class AssessResult:
         import pandas
 
         return pandas.DataFrame(self.table)
+
+    def describe(self) -> list[str]:
+        """Say of each method whether its features serve better than ANOVA's, with the number of features nearest to 10.
+
+        That number is fixed beforehand, because the best of several seems better than it is.
+
+        Returns
+        -------
+        list of str
+            A sentence or two per method, without the plain rankings.
+        """
+        return [self._describe(m) for m in range(len(self.methods) - len(PLAIN))]
+
+    def _describe(self, m: int) -> str:
+        grid = self.n_features
+        place = min(range(len(grid)), key=lambda g: abs(np.log(grid[g] / 10)))
+        row = {name: values[m * len(grid) + place] for name, values in self.table.items()}
+        low, high, gain = row["difference_low"], row["difference_high"], row["difference"]
+        metric = WORDS[self.metrics[0]]
+        text = (
+            f"{self.methods[m]}, {grid[place]} feature{'s' * (grid[place] > 1)}: {metric} {row[self.metrics[0]]:.2f} "
+            f"({row['low']:.2f} to {row['high']:.2f}), {row['permuted']:.2f} with permuted labels; "
+        )
+        if low > 0 or high < 0:
+            return f"{text}{'better' if low > 0 else 'worse'} than ANOVA by {abs(gain):.2f} ({low:.2f} to {high:.2f})"
+        if np.isnan(row["n_for_5_points"]):
+            return f"{text}no sample is told otherwise than by ANOVA's features"
+        return (
+            f"{text}no difference from ANOVA is shown ({gain:+.2f}, {low:.2f} to {high:.2f}): one of 0.05 would need "
+            f"{row['n_for_5_points']:.0f} {self.unit}s"
+        )
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ import typer
 
 import fastfs
 from fastfs import io
-from fastfs.cli import convert, demo, info, pairs, report, score
+from fastfs.cli import assess, convert, demo, info, pairs, report, score
 from fastfs.cli.helping import HelpInLevels
 from fastfs.cli.method import flag, with_options
 from fastfs.cli.terminal import prepare_streams, say_kind
@@ -27,6 +27,7 @@ _COMMANDS = {
     "score": score.score,
     "pairs": pairs.pairs,
     "snp-pairs": pairs.snp_pairs,
+    "assess": assess.assess,
     "report": report.report,
     "repeat": report.repeat,
     "convert": convert.convert,

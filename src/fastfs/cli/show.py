@@ -33,8 +33,13 @@ def print_ranking(ranking: Mapping[str, Sequence[Any]], title: str | None = None
 def print_pairs(pairs: Mapping[str, Sequence[Any]], top: int = _PAIRS_SHOWN) -> None:
     """Print the first pairs as a table."""
     shown = {name: column[:top] for name, column in pairs.items() if not name.startswith("index")}
-    table = _table(shown, "the strongest pairs of features")
-    for row in zip(*shown.values(), strict=True):
+    print_columns(shown, "the strongest pairs of features")
+
+
+def print_columns(columns: Mapping[str, Sequence[Any]], title: str | None = None) -> None:
+    """Print columns as a table."""
+    table = _table(columns, title)
+    for row in zip(*columns.values(), strict=True):
         table.add_row(*_cells(row))
     output().print(table)
 
@@ -42,7 +47,7 @@ def print_pairs(pairs: Mapping[str, Sequence[Any]], top: int = _PAIRS_SHOWN) -> 
 def _table(columns: Iterable[str], title: str | None) -> Table:
     table = Table(title=title, title_justify="left", title_style="bold")
     for name in columns:
-        is_text = name.startswith("feature") or name in ("highest in", "direction")
+        is_text = name.startswith("feature") or name in ("highest in", "direction", "method")
         table.add_column(name, justify="left" if is_text else "right", overflow="fold")
     return table
 

@@ -1,5 +1,6 @@
 """Plots. They need matplotlib, which the extra ``[plot]`` brings."""
 
+from fastfs.pl._assess import assess
 from fastfs.pl._class_profile import class_profile
 from fastfs.pl._comparison import comparison
 from fastfs.pl._components import components
@@ -17,6 +18,7 @@ from fastfs.pl._significance import significance
 from fastfs.pl._stability import stability
 
 __all__ = [
+    "assess",
     "class_profile",
     "comparison",
     "components",
