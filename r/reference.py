@@ -65,10 +65,10 @@ CASES = [
      lambda X, y: np.concatenate([e.features["part"] for e in fastfs.IM4E().fit(X, y).explain(X[:3], top=5)]), 0),
     ("differential_correlation(x[, 1:200], y, n_permutations = 0)$scores",
      lambda X, y: correlation(X, y).scores, 0),
-    ("differential_correlation(x[, 1:200], y, correlation = 'spearman', n_permutations = 0)$z",
-     lambda X, y: correlation(X, y, correlation="spearman").z, 0),
-    ("snp_pairs(genotypes[, 1:200], y)$statistic",
-     lambda X, y: fastfs.snp_pairs(genotypes(X)[:, :200], y).statistic, 0),
+    ("differential_correlation(x[, 1:200], y, correlation = 'spearman', n_permutations = 0)$statistics",
+     lambda X, y: correlation(X, y, correlation="spearman").statistics, 0),
+    ("snp_pairs(genotypes[, 1:200], y)$statistics",
+     lambda X, y: fastfs.snp_pairs(genotypes(X)[:, :200], y).statistics, 0),
     ("ld_clumps(genotypes, x[1, ])$clump - 1", lambda X, y: fastfs.ld_clumps(genotypes(X), X[0]).clump, 0),
     # Labelings are drawn by the core, from the same seed.
     ("permutation_test('relieff', x[18:27, ], y[18:27])$pvalues_max",
@@ -94,6 +94,13 @@ CASES = [
          fastfs.RReliefF(), X, X[:, 0], covariates=X[:, 1], n_permutations=49).z, 0),
     ("differential_correlation(x[, 1:60], y, n_permutations = 49)$null_maxima",
      lambda X, y: fastfs.differential_correlation(X[:, :60], y, n_permutations=49).null_maxima, 0),
+    ("interaction_scan(x[, 1:60], y, n_permutations = 49)$pvalues_max",
+     lambda X, y: fastfs.interaction_scan(X[:, :60], y, n_permutations=49).pvalues_max, 0),
+    ("c(interaction_scan(x[, 2:60], number, covariates = x[, 61:62], transform = 'rank', n_permutations = 0)"
+     "[c('statistics', 'effects', 'standard_errors', 'scores')], recursive = TRUE)",
+     lambda X, y: interactions(X[:, 1:60], X[:, 0], covariates=X[:, 60:62], transform="rank"), 0),
+    ("c(interaction_scan(x[, 1:20], three, with_table = x[, 31:40], n_permutations = 9)[c('statistics', 'null_maxima')],"
+     " recursive = TRUE)", lambda X, y: classes_of_tables(X, y), 0),
     ("snp_pairs(genotypes[, 1:60], y, n_permutations = 19, random_state = 3)$null_maxima",
      lambda X, y: fastfs.snp_pairs(genotypes(X)[:, :60], y, n_permutations=19, random_state=3).null_maxima, 0),
     ("stability('relieff', x, y, list(n_features_to_select = 9), n_subsamples = 20)$frequencies",
@@ -115,6 +122,16 @@ def disc(X, y, **options):
 
 def correlation(X, y, **options):
     return fastfs.differential_correlation(X[:, :200], y, n_permutations=0, **options)
+
+
+def interactions(X, y, **options):
+    found = fastfs.interaction_scan(X, y, n_permutations=0, **options)
+    return np.concatenate([found.statistics, found.effects, found.standard_errors, found.scores])
+
+
+def classes_of_tables(X, y):
+    found = fastfs.interaction_scan(X[:, :20], thirds(y), with_table=X[:, 30:40], n_permutations=9)
+    return np.concatenate([found.statistics, found.null_maxima])
 
 
 def genotypes(X):

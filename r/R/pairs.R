@@ -1,13 +1,12 @@
-# Pairs of features, or of SNPs, in which two classes differ, tested together by permutation.
+# Pairs of features, or of SNPs, that say something about a target, tested together by permutation.
 
 # n_permutations = "auto" ends after FIRST_LABELINGS labelings if the p-value is above NOTHING then: ten have reached
 # the strongest pair. Smaller p-values are those of all labelings, and so as right as without the end.
 FIRST_LABELINGS <- 99
 NOTHING <- 0.1
 
-# fit(options) calls the core; `what` ends the sentence that refuses more than two classes.
-compare_pairs <- function(given, data, parameter, what, options, run, fit, may_stop = FALSE,
-                          heeds_rare = FALSE) {
+# Returns classes of which there must be two; `what` ends the sentence that refuses more.
+two_class_target <- function(data, what) {
   target <- class_target(data$y, data)
   if (n_classes(target) != 2) {
     refuse(
@@ -15,20 +14,35 @@ compare_pairs <- function(given, data, parameter, what, options, run, fit, may_s
       "): give the samples of two"
     )
   }
+  target
+}
+
+# fit(options) calls the core, which takes labelings as the option `permuted`. for_tests: what has no effect without
+# permutations. heeds_rare: whether rare values end the test if groups move as wholes. name_column(i): as the core's
+# warnings call features.
+compare_pairs <- function(given, data, target, parameter, options, fit, run, permuted = "labelings",
+                          for_tests = c("blocks", "groups", "covariates"), heeds_rare = FALSE, least = 2,
+                          name_column = function(i) if (is.null(data$features)) i else quoted(data$features[i])) {
   options$n_pairs <- as_whole("n_pairs", given$n_pairs, low = 1)
-  chosen <- chosen_columns(parameter, given[[parameter]], data)
+  may_stop <- is.character(given$n_permutations)
+  if (may_stop) choose_word("n_permutations", given$n_permutations, "auto", "a whole number")
+  most <- if (may_stop) 999 else as_whole("n_permutations", given$n_permutations, low = 0)
+  if (!is.null(given$alpha)) {
+    alpha <- as_number("alpha", given$alpha)
+    if (!(alpha > 0 && alpha < 1)) refuse("alpha must lie between 0 and 1; got ", shown(given$alpha))
+  }
+  chosen <- chosen_columns(parameter, given[[parameter]], data, least)
   if (!is.null(chosen)) options[[parameter]] <- chosen - 1
   n <- data$x$n_rows
-  most <- as_whole("n_permutations", given$n_permutations, low = 0)
   design <- design_of(
     target, given$x, given$blocks, given$groups, n, given$covariates, n_permutations = most,
     seed = if (most > 0) as_seed(given$random_state) else 0, shuffled = TRUE
   )
-  columns <- names(Filter(Negate(is.null), given[c("blocks", "groups", "covariates")]))
+  columns <- names(Filter(Negate(is.null), given[c(for_tests, "alpha")]))
   if (most == 0 && length(columns) > 0) {
     refuse(
-      paste(columns, collapse = " and "), if (length(columns) > 1) " say" else " says", " which labels may be ",
-      "permuted, but n_permutations is 0: give a number of permutations, or leave the design out"
+      "n_permutations must be above 0 with ", paste(columns, collapse = " and "), "; got 0: give a number of ",
+      "permutations, or leave ", paste(columns, collapse = " and "), " out"
     )
   }
   exact <- stopped <- FALSE
@@ -41,17 +55,20 @@ compare_pairs <- function(given, data, parameter, what, options, run, fit, may_s
     labelings <- labels_of_labelings(design, 0, most)
   }
   names <- names_of(data, target$classes)
+  names$matrix <- function(i) c("x", "with_table")[i]
   compare <- function(labelings) {
-    if (!is.null(labelings)) options <- c(options, list(labelings = labelings, n_labelings = ncol(labelings)))
-    found <- core_result(fit(target$values, options), names)
-    found$messages <- core_messages(list(column = function(i) {
-      if (is.null(data$features)) i else quoted(data$features[i])
-    }))
+    if (!is.null(labelings)) options[c(permuted, "n_labelings")] <- list(labelings, ncol(labelings))
+    found <- core_result(fit(options), names)
+    found$messages <- core_messages(list(column = name_column, matrix = names$matrix))
     found
   }
   if (most > 0 && heeds_rare && design$n_units < n) {
     options$wholes <- 1
     if (any(compare(NULL)$rare == 1)) {
+      if (!is.null(given$alpha)) {
+        refuse("alpha must be left out if groups move as wholes and features have one value in more than three ",
+               "fourths of a class, because there are no p-values: leave these features out")
+      }
       labelings <- NULL
       most <- 0
       exact <- FALSE
@@ -62,10 +79,11 @@ compare_pairs <- function(given, data, parameter, what, options, run, fit, may_s
     stopped <- length(found$pvalues) > 0 && found$pvalues[1] > NOTHING
   }
   if (!stopped) found <- compare(labelings)
-  by_pair <- function(values) matrix(values, ncol = 2, byrow = TRUE)
   pvalues <- if (most > 0) found$pvalues
   found$pairs <- by_pair(found$pairs + 1)
-  found$pvalues <- NULL
+  found$excluded_features <- which(found$constant == 1)
+  warn(found$messages)
+  found[c("pvalues", "constant", "messages")] <- NULL
   c(found, list(
     pvalues_max = pvalues, pvalue = if (length(pvalues)) pvalues[1], classes = target$classes, names = data$features,
     n_samples = n, n_permutations = length(found$null_maxima), n_distinct = design$n_distinct, exact = exact,
@@ -74,44 +92,140 @@ compare_pairs <- function(given, data, parameter, what, options, run, fit, may_s
   ))
 }
 
+by_pair <- function(values) matrix(values, ncol = 2, byrow = TRUE)
+
+# What a result has an entry of for each pair.
+OF_PAIRS <- c("pairs", "statistics", "effects", "standard_errors", "correlations", "tables", "pvalues_max")
+
+# A result of a class, with those of its pairs that have p-values up to alpha; NULL: with all.
+pairs_result <- function(found, class, alpha) {
+  if (!is.null(alpha)) {
+    kept <- seq_len(sum(found$pvalues_max <= alpha))  # p-values don't fall along the pairs
+    of_pairs <- c(OF_PAIRS, if (length(found$degrees) == length(found$statistics)) "degrees")
+    for (part in intersect(of_pairs, names(found))) {
+      whole <- found[[part]]
+      found[[part]] <- switch(
+        as.character(length(dim(whole))), "2" = whole[kept, , drop = FALSE], "4" = whole[kept, , , , drop = FALSE],
+        whole[kept]
+      )
+    }
+  }
+  structure(found, class = c(class, "fastfs_pairs"))
+}
+
 # Numbers of columns, ascending, or NULL for all.
-chosen_columns <- function(parameter, chosen, data) {
+chosen_columns <- function(parameter, chosen, data, least) {
   if (is.null(chosen)) return(NULL)
   numbers <- which(columns_mask(parameter, chosen, data$x$n_cols, data$features))
-  if (length(numbers) < 2) {
+  if (length(numbers) < least) {
     refuse(parameter, " must name at least two columns, which make a pair; got ", length(numbers))
   }
   numbers
 }
 
 differential_correlation <- function(x, y, features = NULL, correlation = "pearson", n_pairs = 1000,
-                                     n_permutations = 999, blocks = NULL, groups = NULL, covariates = NULL,
-                                     random_state = 0, assay = 1, n_threads = 0, max_memory = NULL, verbose = FALSE) {
+                                     n_permutations = 999, alpha = NULL, blocks = NULL, groups = NULL,
+                                     covariates = NULL, random_state = 0, assay = 1, n_threads = 0, max_memory = NULL,
+                                     verbose = FALSE) {
   given <- as.list(environment())
   run <- read_run(n_threads, max_memory, verbose)
   options <- list(correlation = choose_word("correlation", correlation, c("pearson", "spearman")))
-  is_auto <- is.character(n_permutations)
-  if (is_auto) {
-    choose_word("n_permutations", n_permutations, "auto", "a whole number")
-    given$n_permutations <- 999
-  }
   data <- read_features(x, y, assay, run)
-  found <- compare_pairs(given, data, "features", "differential correlation", options, run,
-                         function(labels, options) {
-                           .Call(C_differential_correlation, data$x, labels, options, run)
-                         }, is_auto, TRUE)
+  target <- two_class_target(data, "differential correlation")
+  found <- compare_pairs(given, data, target, "features", options, function(options) {
+    .Call(C_differential_correlation, data$x, target$values, options, run)
+  }, run, heeds_rare = TRUE)
   found$correlations <- matrix(found$correlations, ncol = 2, byrow = TRUE, dimnames = list(NULL, found$classes))
   names(found$scores) <- data$features
-  names(found)[names(found) == "statistic"] <- "z"
-  found$excluded_features <- which(found$constant == 1)
-  found$excluded_pairs <- matrix(found$copies + 1, ncol = 2, byrow = TRUE)
+  error <- sqrt((if (correlation == "spearman") 1.06 else 1) * sum(1 / (tabulate(target$values + 1, 2) - 3)))
+  found$effects <- found$statistics * error
+  found$standard_errors <- rep(error, length(found$statistics))
+  found$degrees <- 1
+  n_compared <- length(if (is.null(features)) found$scores else chosen_columns("features", features, data, 2))
+  n_compared <- n_compared - length(found$excluded_features)
+  found$n_tested <- n_compared * (n_compared - 1) / 2 - found$n_copies
+  found$excluded_pairs <- by_pair(found$copies + 1)
+  found$n_excluded_pairs <- c(copies = found$n_copies)
   found$correlation <- correlation
-  found$n_excluded_pairs <- found$n_copies
-  warn(found$messages)
-  structure(
-    found[setdiff(names(found), c("constant", "rare", "copies", "n_copies", "messages"))],
-    class = c("fastfs_differential_correlation", "fastfs_pairs")
-  )
+  pairs_result(found[setdiff(names(found), c("rare", "copies", "n_copies"))], "fastfs_differential_correlation", alpha)
+}
+
+# ------------------------------------------------------------------------------------------------------- interactions
+
+# Martingale residuals of times: events less the Nelson-Aalen estimate of the hazard up to the time of a sample.
+martingale_residuals <- function(times) {
+  distinct <- sort(unique(times[, 1]))
+  place <- match(times[, 1], distinct)
+  n_events <- tabulate(place[times[, 2] == 1], length(distinct))
+  at_risk <- rev(cumsum(rev(tabulate(place, length(distinct)))))
+  residuals <- times[, 2] - cumsum(n_events / at_risk)[place]
+  if (length(unique(residuals)) < 2) {
+    refuse("y must hold an event, and a time that not all samples share; got none: give other times, or the events ",
+           "alone as labels")
+  }
+  residuals
+}
+
+interaction_scan <- function(x, y, with_table = NULL, features = NULL, target_type = "auto", transform = "none",
+                             n_pairs = 1000, n_permutations = 999, alpha = NULL, blocks = NULL, groups = NULL,
+                             covariates = NULL, random_state = 0, assay = 1, n_threads = 0, max_memory = NULL,
+                             verbose = FALSE) {
+  given <- as.list(environment())
+  run <- read_run(n_threads, max_memory, verbose)
+  options <- list(transform = choose_word("transform", transform, c("none", "rank")))
+  choose_word("target_type", target_type, c("auto", "class", "number", "survival"))
+  data <- read_features(x, y, assay, run)
+  other <- NULL
+  if (!is.null(with_table)) {
+    if (is_experiment(with_table)) refuse("with_table must be a matrix or a data.frame; got an experiment: give its assay")
+    other <- read_features(by_names("with_table", with_table, data$samples), NULL, assay, run)
+    if (other$x$n_rows != data$x$n_rows) {
+      refuse("x and with_table must have the same rows; got ", data$x$n_rows, " and ", other$x$n_rows,
+             ": give the same samples in the same order")
+    }
+  }
+  target <- read_target(data$y, data, target_type)
+  kind <- target$kind
+  if (kind == "survival") {
+    if (!is.null(covariates)) {
+      refuse("y must hold classes or numbers with covariates; got events and times: give strata of the covariates as ",
+             "blocks")
+    }
+    target <- list(kind = "number", values = martingale_residuals(target$values))
+  }
+  has_classes <- kind == "class"
+  options$n_classes <- if (has_classes) n_classes(target) else 0
+  if (!is.null(covariates)) {
+    columns <- covariate_columns(by_names("covariates", covariates, data$samples), data$x$n_rows)
+    options$covariates <- as.double(t(columns))
+    options$n_covariates <- ncol(columns)
+  }
+  # The features of a pair come in turns; with two tables, those of the second one are every other.
+  number <- 0
+  name_column <- function(i) {
+    number <<- number + 1
+    known <- if (!is.null(other) && number %% 2 == 0) other$features else data$features
+    if (is.null(known)) i else quoted(known[i])
+  }
+  found <- compare_pairs(given, data, target, "features", options, function(options) {
+    .Call(C_interaction_scan, data$x, other$x, if (has_classes) target$values, if (!has_classes) target$values, options,
+          run)
+  }, run, permuted = if (has_classes) "label_permutations" else "y_permutations", for_tests = c("blocks", "groups"),
+  least = if (is.null(other)) 2 else 1, name_column = name_column)
+  names(found$scores) <- data$features
+  if (options$n_classes > 2) found$effects <- found$standard_errors <- NULL
+  found$degrees <- c(found$degrees, found$rest_degrees)
+  found$excluded_pairs <- by_pair(found$excluded + 1)
+  found$n_excluded_pairs <- c(copies = found$n_copies, product = found$n_products, target = found$n_explained)
+  if (!is.null(other)) {
+    names(found$table_scores) <- other$features
+    found$excluded_table_features <- which(found$table_constant == 1)
+    found$table_names <- other$features
+  }
+  found$target_type <- kind
+  found$transform <- transform
+  dropped <- c("rest_degrees", "excluded", "n_copies", "n_products", "n_explained", "table_constant")
+  pairs_result(found[setdiff(names(found), dropped)], "fastfs_interaction_scan", alpha)
 }
 
 # ---------------------------------------------------------------------------------------------------------------- SNPs
@@ -142,21 +256,22 @@ read_genotypes <- function(x, y, assay, run) {
   data
 }
 
-snp_pairs <- function(x, y, snps = NULL, n_pairs = 1000, n_permutations = 0, blocks = NULL, groups = NULL,
-                      covariates = NULL, random_state = 0, assay = 1, n_threads = 0, max_memory = NULL,
+snp_pairs <- function(x, y, snps = NULL, n_pairs = 1000, n_permutations = 0, alpha = NULL, blocks = NULL,
+                      groups = NULL, covariates = NULL, random_state = 0, assay = 1, n_threads = 0, max_memory = NULL,
                       verbose = FALSE) {
+  as_whole("n_permutations", n_permutations, low = 0)
   given <- as.list(environment())
   run <- read_run(n_threads, max_memory, verbose)
   data <- read_genotypes(x, y, assay, run)
-  found <- compare_pairs(given, data, "snps", "pairs of SNPs", list(), run,
-                         function(labels, options) .Call(C_snp_pairs, data$x, labels, options, run))
-  n <- length(found$statistic)
+  target <- two_class_target(data, "pairs of SNPs")
+  found <- compare_pairs(given, data, target, "snps", list(), function(options) {
+    .Call(C_snp_pairs, data$x, target$values, options, run)
+  }, run)
+  n <- length(found$statistics)
   # In the core's order the class comes first, then the genotype of the second SNP.
   found$tables <- aperm(array(found$tables, c(2, 3, 3, n)), 4:1)
   dimnames(found$tables) <- list(NULL, 0:2, 0:2, found$classes)
-  found$excluded_snps <- which(found$constant == 1)
-  warn(found$messages)
-  structure(found[setdiff(names(found), c("constant", "stopped", "messages"))], class = c("fastfs_snp_pairs", "fastfs_pairs"))
+  pairs_result(found, "fastfs_snp_pairs", alpha)
 }
 
 ld_clumps <- function(x, scores, r2 = 0.5, window = 250000, n_clumps = NULL, position = NULL, chromosome = NULL,
@@ -197,19 +312,32 @@ ld_clumps <- function(x, scores, r2 = 0.5, window = 250000, n_clumps = NULL, pos
 
 as.data.frame.fastfs_pairs <- function(x, row.names = NULL, optional = FALSE, ...) {
   table <- data.frame(a = x$pairs[, 1], b = x$pairs[, 2])
-  if (!is.null(x$names)) table <- cbind(table, a_name = x$names[table$a], b_name = x$names[table$b])
-  for (part in c("z", "statistic", "degrees")) table[[part]] <- x[[part]]
+  names <- list(x$names, if (is.null(x$table_scores)) x$names else x$table_names)
+  for (side in 1:2) {
+    if (!is.null(names[[side]])) table[[c("a_name", "b_name")[side]]] <- names[[side]][table[[side]]]
+  }
   if (!is.null(x$correlations)) {
     table <- cbind(table, stats::setNames(as.data.frame(x$correlations), paste0("correlation_", x$classes)))
   }
+  table$statistic <- x$statistics
+  if (inherits(x, "fastfs_snp_pairs")) table$degrees <- x$degrees
+  table$effect <- x$effects
+  table$standard_error <- x$standard_errors
   table$pvalue_max <- x$pvalues_max
   if (!is.null(row.names)) rownames(table) <- row.names
   table
 }
 
 print.fastfs_pairs <- function(x, n = 10, ...) {
+  target <- if (length(x$classes) == 2) {
+    paste(quoted(x$classes), collapse = " against ")
+  } else if (length(x$classes)) {
+    paste(length(x$classes), "classes")
+  } else {
+    x$target_type
+  }
   cat(
-    "<pairs of ", x$n_samples, " samples, ", quoted(x$classes[1]), " against ", quoted(x$classes[2]),
+    "<pairs of ", x$n_samples, " samples, ", target,
     if (x$n_permutations > 0) {
       paste0(
         ": ", x$design, ", ", x$n_permutations, " permutations", if (x$exact) " (all)",

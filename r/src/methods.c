@@ -425,7 +425,7 @@ static const struct output correlation_outputs[] = {
     {"scores", OF(scores), DOUBLES, 0, 0, 0},
     {"constant", OF(constant), INT32S, 0, 0, 0},
     {"rare", OF(rare), INT32S, 0, 0, 0},
-    {"statistic", OF(z), DOUBLES, OF(n_pairs), 0, 0},
+    {"statistics", OF(z), DOUBLES, OF(n_pairs), 0, 0},
     {"pvalues", OF(pvalues), DOUBLES, OF(n_pairs), 0, 0},
     {"n_copies", OF(n_copies), I64, 0, 0, 0},
 };
@@ -457,10 +457,62 @@ static SEXP differential_correlation(SEXP given_X, SEXP labels, SEXP given, SEXP
     return found;
 }
 
+#define OF(member) AT(fastfs_interaction_result, member)
+static const struct output interaction_outputs[] = {
+    {"scores", OF(scores), DOUBLES, 0, 0, 0},
+    {"constant", OF(constant), INT32S, 0, 0, 0},
+    {"statistics", OF(statistics), DOUBLES, OF(n_pairs), 0, 0},
+    {"effects", OF(effects), DOUBLES, OF(n_pairs), 0, 0},
+    {"standard_errors", OF(errors), DOUBLES, OF(n_pairs), 0, 0},
+    {"pvalues", OF(pvalues), DOUBLES, OF(n_pairs), 0, 0},
+    {"n_tested", OF(n_tested), I64, 0, 0, 0},
+    {"n_copies", OF(n_copies), I64, 0, 0, 0},
+    {"n_products", OF(n_products), I64, 0, 0, 0},
+    {"n_explained", OF(n_explained), I64, 0, 0, 0},
+    {"degrees", OF(degrees), I64, 0, 0, 0},
+    {"rest_degrees", OF(rest_degrees), I64, 0, 0, 0},
+};
+#undef OF
+
+/* given_other: NULL, or a second table. One of labels and y is NULL. */
+static SEXP interaction_scan(SEXP given_X, SEXP given_other, SEXP labels, SEXP y, SEXP given, SEXP given_run) {
+    fastfs_interaction_options options = FASTFS_INTERACTION_OPTIONS_INIT;
+    fastfs_interaction_result result = FASTFS_INTERACTION_RESULT_INIT;
+    fastfs_fitted* fitted = NULL;
+    fastfs_matrix X, other;
+    const int has_other = given_other != R_NilValue;
+    struct call call;
+    int n_protected = 2;
+    read_options("fastfs_interaction_options", given, &options);
+    read_matrix(given_X, &X);
+    if (has_other) read_matrix(given_other, &other);
+    SEXP found = PROTECT(new_list(17));
+    SEXP owner = PROTECT(new_handle(fitted_tag, R_NilValue, free_fitted));
+    const int64_t* classes = as_int64s(labels);
+    const double* numbers = y == R_NilValue ? NULL : REAL(y);
+    begin_call(&call, given_run);
+    RETURN_FAILED_FIT(fastfs_interaction_scan(&X, has_other ? &other : NULL, classes, numbers, &options, &call.run,
+                                              &result, &fitted));
+    const int64_t n_all = result.n_copies + result.n_products + result.n_explained;
+    const int64_t n_listed = n_all < FASTFS_INTERACTION_LISTED ? n_all : FASTFS_INTERACTION_LISTED;
+    ADD_OUTPUTS(found, result, interaction_outputs, (R_xlen_t)X.n_cols);
+    add(found, "null_maxima", of_doubles(result.null_maxima, (R_xlen_t)options.n_labelings));
+    add(found, "pairs", of_int64s(result.pairs, 2 * (R_xlen_t)result.n_pairs));
+    add(found, "excluded", of_int64s(result.excluded, 2 * (R_xlen_t)n_listed));
+    if (has_other) {
+        add(found, "table_scores", of_doubles(result.other_scores, (R_xlen_t)other.n_cols));
+        SEXP constant = add(found, "table_constant", Rf_allocVector(INTSXP, (R_xlen_t)other.n_cols));
+        for (int64_t j = 0; j < other.n_cols; ++j) INTEGER(constant)[j] = result.other_constant[j];
+    }
+    free_fitted(owner);
+    UNPROTECT(n_protected);
+    return found;
+}
+
 #define OF(member) AT(fastfs_snp_pairs_result, member)
 static const struct output snp_pairs_outputs[] = {
     {"constant", OF(constant), INT32S, 0, 0, 0},
-    {"statistic", OF(statistics), DOUBLES, OF(n_pairs), 0, 0},
+    {"statistics", OF(statistics), DOUBLES, OF(n_pairs), 0, 0},
     {"degrees", OF(degrees), INT64S, OF(n_pairs), 0, 0},
     {"pvalues", OF(pvalues), DOUBLES, OF(n_pairs), 0, 0},
     {"n_tested", OF(n_tested), I64, 0, 0, 0},
@@ -550,6 +602,7 @@ static const R_CallMethodDef shims[] = {SHIM(margin_new, 3),
                                         SHIM(disc, 4),
                                         SHIM(ikdr, 6),
                                         SHIM(differential_correlation, 4),
+                                        SHIM(interaction_scan, 6),
                                         SHIM(snp_pairs, 4),
                                         SHIM(ld_clumps, 4),
                                         SHIM(design_new, 3),

@@ -11,12 +11,12 @@ test_that("differential correlation is that of Fisher's transforms", {
   expect_equal(found$pairs[1, ], c(1, 2))
   expect_equal(found$pvalue, 0.01)
   expect_equal(nrow(found$pairs), 28)
-  expect_false(is.unsorted(-abs(found$z)))
+  expect_false(is.unsorted(-abs(found$statistics)))
   own <- found$pairs[5, ]
   correlations <- vapply(c("a", "b"), function(k) cor(data$x[data$y == k, own])[1, 2], 0)
   expect_equal(found$correlations[5, ], correlations)
-  expect_equal(found$z[5], unname(diff(-atanh(correlations)) / sqrt(2 / 27)))
-  expect_equal(found$scores[["g3"]], sum(abs(found$z[rowSums(found$pairs == 3) > 0])))
+  expect_equal(found$statistics[5], unname(diff(-atanh(correlations)) / sqrt(2 / 27)))
+  expect_equal(found$scores[["g3"]], sum(abs(found$statistics[rowSums(found$pairs == 3) > 0])))
   ranks <- differential_correlation(data$x, data$y, correlation = "spearman", n_permutations = 0)
   first <- ranks$pairs[1, ]
   expect_equal(ranks$correlations[1, "b"], cor(data$x[31:60, first], method = "spearman")[1, 2], ignore_attr = TRUE)
@@ -31,7 +31,8 @@ test_that("pairs may be among some features, and are printed by name", {
   expect_output(print(found), "60 samples, 'a' against 'b': 30 \\+ 30 samples, 19 permutations")
   table <- as.data.frame(found)
   expect_equal(table$a_name[1], "g1")
-  expect_named(table, c("a", "b", "a_name", "b_name", "z", "correlation_a", "correlation_b", "pvalue_max"))
+  expect_named(table, c("a", "b", "a_name", "b_name", "correlation_a", "correlation_b", "statistic", "effect", "standard_error",
+                        "pvalue_max"))
   expect_equal(summary(found)[["significant"]], 1)
   auto <- differential_correlation(data$x[, -1], data$y, n_permutations = "auto")
   expect_true(auto$stopped)
@@ -70,6 +71,81 @@ test_that("pairs need two classes of four samples", {
   )
 })
 
+interacting <- function() {
+  set.seed(1)
+  x <- matrix(rnorm(800), 100, 8, dimnames = list(NULL, paste0("g", 1:8)))
+  list(x = x, y = x[, 2] * x[, 5] + rnorm(100))
+}
+
+test_that("interactions have the F of two linear models", {
+  data <- interacting()
+  found <- interaction_scan(data$x, data$y, n_permutations = 99)
+  expect_equal(found$pairs[1, ], c(2, 5))
+  expect_equal(found$pvalue, 0.01)
+  expect_equal(c(found$n_tested, found$degrees), c(28, 1, 96))
+  scaled <- as.data.frame(scale(data$x) * sqrt(100 / 99))
+  y <- c(scale(data$y)) * sqrt(100 / 99)
+  for (k in c(1, 7, 28)) {
+    a <- scaled[[found$pairs[k, 1]]]
+    b <- scaled[[found$pairs[k, 2]]]
+    expected <- anova(lm(y ~ a + b), lm(y ~ a * b))
+    expect_equal(found$statistics[k], expected$F[2])
+    coefficients <- summary(lm(y ~ a * b))$coefficients["a:b", ]
+    expect_equal(c(found$effects[k], found$standard_errors[k]), unname(coefficients[1:2]))
+  }
+  expect_equal(found$scores[["g3"]], max(found$statistics[rowSums(found$pairs == 3) > 0]))
+  table <- as.data.frame(found)
+  expect_named(table, c("a", "b", "a_name", "b_name", "statistic", "effect", "standard_error", "pvalue_max"))
+  expect_output(print(found), "<pairs of 100 samples, number: ")
+})
+
+test_that("interactions of classes, times, covariates and two tables", {
+  data <- interacting()
+  classes <- interaction_scan(data$x, data$y > 0, n_permutations = 19)
+  expect_equal(classes$pairs[1, ], c(2, 5))
+  expect_equal(classes$classes, c("FALSE", "TRUE"))
+  three <- interaction_scan(data$x, cut(data$y, 3), n_permutations = 0)
+  expect_equal(three$degrees[1], 2)
+  expect_null(three$effects)
+  covariate <- data$x[, 8]
+  given <- interaction_scan(data$x[, 1:7], data$y, covariates = covariate, n_permutations = 0)
+  a <- data$x[, given$pairs[2, 1]]
+  b <- data$x[, given$pairs[2, 2]]
+  expected <- anova(lm(data$y ~ covariate + a + b), lm(data$y ~ covariate + a * b))
+  expect_equal(given$statistics[2], expected$F[2])
+  both <- interaction_scan(data$x[, 1:3], data$y, with_table = data$x[, 4:8], n_permutations = 0)
+  expect_equal(as.data.frame(both)[1, c("a_name", "b_name")], data.frame(a_name = "g2", b_name = "g5"))
+  expect_equal(both$n_tested, 15)
+  expect_length(both$table_scores, 5)
+  skip_if_not_installed("survival")
+  time <- survival::Surv(exp(-data$y), rep(c(1, 1, 0, 1), 25))
+  times <- interaction_scan(data$x, time, n_permutations = 19)
+  expect_equal(times$pairs[1, ], c(2, 5))
+  residuals <- unname(residuals(survival::coxph(time ~ 1, ties = "breslow"), type = "martingale"))
+  expect_equal(times$statistics, interaction_scan(data$x, residuals, n_permutations = 0)$statistics)
+})
+
+test_that("pairs without a test are named, and wrong arguments refused", {
+  data <- interacting()
+  data$x[, 8] <- 2 * data$x[, 7]
+  expect_warning(
+    found <- interaction_scan(data$x, data$y, n_permutations = 0), "1 pair has no test .*: columns 'g7' and 'g8'"
+  )
+  expect_equal(found$excluded_pairs, matrix(7:8, 1))
+  expect_equal(found$n_excluded_pairs, c(copies = 1, product = 0, target = 0))
+  refused <- function(..., message) {
+    expect_error(interaction_scan(...), message, class = "fastfs_invalid_argument")
+  }
+  x <- data$x[, 1:7]
+  refused(x, data$y, with_table = x[-1, ], message = "x and with_table must have the same rows; got 100 and 99")
+  refused(x, data$y, transform = "log", message = "transform must be")
+  refused(x, data$y, blocks = rep(1:2, 50), n_permutations = 0, message = "n_permutations must be above 0 with blocks")
+  refused(x, data$y, alpha = 0.05, n_permutations = 0, message = "n_permutations must be above 0 with alpha")
+  refused(x, data$y, alpha = 5, message = "alpha must lie between 0 and 1; got 5")
+  x[3, 2] <- NA
+  refused(x, data$y, message = "sample 3 and feature 2 \\(g2\\)|sample 3, feature 2 \\(g2\\)|sample 3")
+})
+
 genotypes <- function() {
   set.seed(0)
   x <- matrix(sample(0:2, 12000, TRUE), 400, 30, dimnames = list(NULL, paste0("rs", 1:30)))
@@ -90,7 +166,7 @@ test_that("SNPs that interact are found", {
   b <- factor(data$x[, found$pairs[2, 2]])
   case <- data$y == "case"
   by_terms <- deviance(glm(case ~ a + b, binomial)) - deviance(glm(case ~ a * b, binomial))
-  expect_equal(found$statistic[2], by_terms, tolerance = 1e-6)
+  expect_equal(found$statistics[2], by_terms, tolerance = 1e-6)
   expect_equal(as.data.frame(found)$a_name[1], "rs5")
 })
 
@@ -153,4 +229,20 @@ test_that("rare values have no p-values if groups move as wholes", {
     differential_correlation(x, y, groups = every, n_permutations = 19)$null_maxima,
     differential_correlation(x, y, n_permutations = 19)$null_maxima
   )
+})
+
+test_that("pairs may be limited by their p-values", {
+  data <- interacting()
+  snps <- genotypes()
+  for (search in list(
+    function(...) interaction_scan(data$x, data$y, n_permutations = 19, ...),
+    function(...) differential_correlation(data$x, data$y > 0, n_permutations = 19, ...),
+    function(...) snp_pairs(snps$x[, 1:12], snps$y, n_permutations = 19, ...)
+  )) {
+    every <- as.data.frame(search())
+    some <- search(alpha = 0.9)
+    expect_equal(as.data.frame(some), every[every$pvalue_max <= 0.9, ])
+    expect_lt(nrow(some$pairs), nrow(every))
+    expect_equal(nrow(search(alpha = 0.01)$pairs), 0)
+  }
 })
