@@ -5,7 +5,7 @@
 FIRST_LABELINGS <- 99
 NOTHING <- 0.1
 
-# Returns classes of which there must be two; `what` ends the sentence that refuses more.
+# Returns the target of two classes; `what` ends the sentence that refuses others.
 two_class_target <- function(data, what) {
   target <- class_target(data$y, data)
   if (n_classes(target) != 2) {
@@ -17,9 +17,9 @@ two_class_target <- function(data, what) {
   target
 }
 
-# fit(options) calls the core, which takes labelings as the option `permuted`. for_tests: what has no effect without
-# permutations. heeds_rare: whether rare values end the test if groups move as wholes. name_column(i): as the core's
-# warnings call features.
+# fit(options) calls the core, which takes labelings as the option `permuted`. for_tests: arguments without effect if no
+# permutations are asked for. heeds_rare: whether rare values end the test if groups move as wholes. name_column(i): as
+# the core's warnings call features.
 compare_pairs <- function(given, data, target, parameter, options, fit, run, permuted = "labelings",
                           for_tests = c("blocks", "groups", "covariates"), heeds_rare = FALSE, least = 2,
                           name_column = function(i) if (is.null(data$features)) i else quoted(data$features[i])) {
@@ -177,7 +177,9 @@ interaction_scan <- function(x, y, with_table = NULL, features = NULL, target_ty
   data <- read_features(x, y, assay, run)
   other <- NULL
   if (!is.null(with_table)) {
-    if (is_experiment(with_table)) refuse("with_table must be a matrix or a data.frame; got an experiment: give its assay")
+    if (is_experiment(with_table)) {
+      refuse("with_table must be a matrix or a data.frame; got an experiment: give its assay")
+    }
     other <- read_features(by_names("with_table", with_table, data$samples), NULL, assay, run)
     if (other$x$n_rows != data$x$n_rows) {
       refuse("x and with_table must have the same rows; got ", data$x$n_rows, " and ", other$x$n_rows,
