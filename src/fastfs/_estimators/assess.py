@@ -113,14 +113,15 @@ def assess(
     class against the rest) and the rank correlation are those within folds, because predictions of different training
     sets have different scales. R2 compares with the mean of the training samples, so it is negative for bad features.
 
-    The variance of an estimate is that of a single run, 1 + K / (K - 1) times what it were if the K folds were
-    independent [1]_, less the part that differs between repeats, as far as their mean averages it out. The interval
-    uses Student's t over the units, less one for each class. It is about selection and classifier for training sets of
-    this size, not for one selection.
+    The interval is Student's t over the units, less one for each class, with three times the variance of independent
+    units: these are judged by models that share training samples. The factor is measured; no unbiased estimate of this
+    variance exists [1]_. The interval is about selection and classifier for training sets of this size, not about one
+    selection.
 
     References
     ----------
-    .. [1] C. Nadeau, Y. Bengio, "Inference for the generalization error", Machine Learning 52, 2003.
+    .. [1] Y. Bengio, Y. Grandvalet, "No unbiased estimator of the variance of k-fold cross-validation", Journal of
+       Machine Learning Research 5, 2004.
     .. [2] C. Ambroise, G. J. McLachlan, "Selection bias in gene extraction on the basis of microarray gene-expression
        data", PNAS 99, 2002.
     .. [3] R. Tibshirani, T. Hastie, B. Narasimhan, G. Chu, "Diagnosis of multiple cancer types by shrunken centroids of
