@@ -1300,3 +1300,36 @@ def test_genes_that_are_given():
         tl.projse(adata, "state", given=["gene99"])
     with pytest.raises(ValueError, match="given must list genes; got a table"):
         tl.projse(adata, "state", given=X[:, :2])
+
+
+def test_assess_takes_donors_as_wholes():
+    adata = cells(2, n=60)
+    donor = np.arange(60) // 5
+    adata.obs["state"] = np.array(["alpha", "beta"])[donor % 2]
+    adata.obs["donor"] = [f"d{d}" for d in donor]
+    folds = {"methods": ["relieff"], "n_features": [1, 3], "n_splits": 3, "n_repeats": 2}
+    tl.assess(adata, "state", donors="donor", **folds, key_added="new")
+    expected = fastfs.assess(adata.X, donor % 2, groups=donor, **folds)
+    pd.testing.assert_frame_equal(adata.uns["new"]["table"], expected.to_frame())
+    assert adata.uns["new"]["params"]["unit"] == "group"
+    assert adata.uns["new"]["params"]["n_units"] == 12
+    assert list(adata.var) == []
+    other = tl.assess(adata, "state", donors="donor", **folds, mask_var=np.arange(20) < 5, copy=True)
+    expected = fastfs.assess(adata.X[:, :5], donor % 2, groups=donor, **folds)
+    pd.testing.assert_frame_equal(other.uns["assess"]["table"], expected.to_frame())
+    assert "assess" not in adata.uns
+
+
+def test_assess_of_some_groups_is_written_to_a_file(tmp_path):
+    adata = cells(3, n=60)
+    tl.assess(adata, "state", groups=["alpha", "gamma"], methods=["relieff"], n_features=[2], n_repeats=1)
+    kept = np.flatnonzero(adata.obs.state != "beta")
+    expected = fastfs.assess(adata.X[kept], adata.obs.state.astype(str).to_numpy()[kept], methods=["relieff"],
+                             n_features=[2], n_repeats=1)  # fmt: skip
+    pd.testing.assert_frame_equal(adata.uns["assess"]["table"], expected.to_frame())
+    adata.write_h5ad(tmp_path / "cells.h5ad")
+    read = anndata.read_h5ad(tmp_path / "cells.h5ad").uns["assess"]
+    assert read["table"].method.tolist() == ["relieff", "anova", "variance"]
+    assert list(read["params"]["groups"]) == ["alpha", "gamma"]
+    with pytest.raises(KeyError, match="no column 'nothing'"):
+        tl.assess(adata, "state", donors="nothing")

@@ -4,6 +4,7 @@ They need anndata, which the extra ``[h5ad]`` brings. ``scanpy.get.rank_genes_gr
 ``scanpy.pl.rank_genes_groups*`` read the results as they read scanpy's own.
 """
 
+from fastfs.tl._assess import assess
 from fastfs.tl._pairs import differential_correlation, interaction_scan
 from fastfs.tl._tools import (
     disc,
@@ -21,6 +22,7 @@ from fastfs.tl._tools import (
 )
 
 __all__ = [
+    "assess",
     "differential_correlation",
     "disc",
     "ikdr",
