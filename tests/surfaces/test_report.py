@@ -411,7 +411,7 @@ def test_page_can_be_read_by_keyboard_and_screen_reader(page):
 
 def test_figures_are_text_of_one_column(page):
     svgs = [given for tag, given in page.tags if tag == "svg"]
-    assert len(svgs) == 13  # four a method, and the consensus
+    assert len(svgs) == 14  # four a method, new samples, and the consensus
     assert {given["width"] for given in svgs} == {"252pt"}  # 3.5 inches
     assert page.text.count("g1") > 4
     assert not [tag for tag, _ in page.tags if tag == "glyph"]
@@ -427,6 +427,40 @@ def test_notebooks_get_the_page_in_a_frame():
     (frame,) = (given for tag, given in Page(found._repr_html_()).tags if tag == "iframe")
     assert frame["srcdoc"] == found.html
     assert "agreement" not in repr(found).split("numbers=")[0]
+
+
+def test_new_samples_are_those_of_assess(numbers, page):
+    """The numbers, the sentences and the methods paragraph; the methods have the parameters of the report."""
+    methods = {name: getattr(fastfs, name)(random_state=3) if name != "ProjSe" else fastfs.ProjSe()
+               for name in ("MultiSURF", "ManiFeSt", "ProjSe")}  # fmt: skip
+    expected = fastfs.assess(X, Y, methods=methods, blocks=BATCH, n_repeats=1, random_state=3)
+    found = numbers["new_samples"]
+    rows = expected.to_frame()
+    assert [row["method"] for row in found["rows"]] == rows.method.tolist()
+    assert [row["n_features"] for row in found["rows"]] == rows.n_features.tolist()
+    for name in ("balanced_accuracy", "low", "high", "permuted", "auc", "auc_low"):
+        assert [row[name] for row in found["rows"]] == rows[name].tolist(), name
+    assert found["rows"][0]["permuted_low"] is None  # one labeling has no range
+    assert found["words"] == expected.describe()
+    assert found["unit"] == "sample"
+    for sentence in found["words"]:
+        assert f"{sentence}." in page.text
+    assert "in 5 folds; in each training set features were ranked and scaled" in page.text
+
+
+def test_new_samples_can_be_left_out_and_say_why_they_are_missing():
+    few = ARGUMENTS | {"methods": ("multisurf", "projse"), "n_permutations": 3, "n_subsamples": 2}
+    without = fastfs.report(X, Y, **few, n_repeats=0)
+    assert without.numbers["new_samples"] == {"reason": "n_repeats is 0, so no folds were dealt."}
+    assert "Accuracy of new samples:</strong> none, because n_repeats is 0" in without.html
+    assert not [text for text in without.numbers["text"] if "AUC" in text]
+    values = X.copy()
+    values[3, 4] = np.nan
+    missing = fastfs.report(values, Y, **few | {"methods": ("multisurf", "surf")}, params={
+        "multisurf": {"missing": "ignore"}, "surf": {"missing": "ignore"}})  # fmt: skip
+    assert missing.numbers["new_samples"]["reason"].startswith("X must be finite, since classifiers take no missing")
+    donors = fastfs.report(X, Y, **few, groups=np.repeat(np.arange(4), 10)).numbers["new_samples"]
+    assert (donors["unit"], donors["n_units"], donors["n_splits"]) == ("group", 4, 4)
 
 
 @pytest.mark.skipif(shutil.which("chromium") is None, reason="Chromium is not installed")

@@ -74,7 +74,8 @@ def assess(
     n_splits : int
         Number of folds.
     n_repeats : int
-        How often the samples are dealt to folds, and how many permuted labelings are assessed once.
+        How often the samples are dealt to folds, and how many permuted labelings are assessed once. With one of
+        them there is no range of permuted labels (NaN).
     groups : array-like of shape (n_samples,), optional
         Samples that belong together, such as cells of a donor: they are in one fold, and intervals are over groups.
     blocks : array-like of shape (n_samples,), optional
@@ -114,9 +115,9 @@ def assess(
     sets have different scales. R2 compares with the mean of the training samples, so it is negative for bad features.
 
     The interval is Student's t over the units, less one for each class, with three times the variance of independent
-    units: these are judged by models that share training samples. The factor is measured; no unbiased estimate of this
-    variance exists [1]_. The interval is about selection and classifier for training sets of this size, not about one
-    selection.
+    units, four times for AUC and rank correlation: units are judged by models that share training samples. The factors
+    are measured; no unbiased estimate of this variance exists [1]_. The interval is about selection and classifier for
+    training sets of this size, not about one selection.
 
     References
     ----------

@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 # Difference that `n_for_5_points` is about, and the normal quantiles of a test at 5 % that finds it in 80 % of cases.
 _POINTS, _QUANTILES = 0.05, 1.959964 + 0.841621
 
-# Variance of an estimate over that of independent units, which share no training samples. Measured on noise and planted
-# features with 5 folds (2.4 to 3.6; benchmarks/bench_assess.py --coverage): no unbiased estimate exists.
-_DEPENDENCE = 3.0
+# Variance of each metric over that of independent units, which share no training samples. Measured on noise with 5
+# folds (benchmarks/bench_assess.py --coverage): no unbiased estimate exists.
+_DEPENDENCE = np.array([3.0, 4.0])
 
 PLAIN = ("anova", "variance")
 
@@ -350,13 +350,13 @@ class Estimate:
 
 
 def estimate(metrics: Floats, influences: Floats, n_classes: int) -> Estimate:
-    """Return the mean over repeats, the first axis, of metrics, and its standard error over units, the last axis of
-    the influences.
+    """Return the means over repeats of metrics, and their standard errors over units; arrays are those of outcomes,
+    stacked.
     """
     n_units = influences.shape[-1]
     degrees = max(n_units - n_classes, 1)
     of_mean = (influences.mean(axis=0) ** 2).sum(axis=-1) * n_units / degrees
-    return Estimate(metrics.mean(axis=0), np.sqrt(_DEPENDENCE * of_mean), degrees)
+    return Estimate(metrics.mean(axis=0), np.sqrt(_DEPENDENCE[:, None, None] * of_mean), degrees)
 
 
 def tabulate(problem: Problem, truth: Sequence[Outcome], permuted: Sequence[Outcome]) -> dict[str, Array]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fastfs import pl
+from fastfs._inference.assessment import AssessResult
 from fastfs._inference.consensus import consensus
 from fastfs._report.study import Study
 
@@ -84,6 +85,9 @@ class Figures:
         top = min(top, _BARS_AT_MOST)
         height = 0.75 + 0.16 * min(top, len(names))
         return self._draw(lambda ax: pl.consensus(ranked, names, top=top, ax=ax), _COLUMN, height)
+
+    def new_samples(self, result: AssessResult) -> str:
+        return self._draw(lambda ax: pl.assess(result, ax=ax, title=""), _COLUMN, 2.8)
 
     def _draw(self, draw: Callable[["Axes"], Any], width: float, height: float) -> str:
         """Return a picture as an SVG element for a page, drawn with settings that are the same on each machine."""

@@ -17,7 +17,7 @@ from fastfs._machine.results import result_class
 from fastfs._machine.run import Run, as_progress
 from fastfs._methods import METHODS, REPORTED
 from fastfs._report.data import Data, file_sha256
-from fastfs._report.study import Plan, Study, agreement, json_value
+from fastfs._report.study import Plan, Study, agreement, json_value, new_samples
 from fastfs._types import Progress
 
 # Version of the layout of the JSON, for programs that read it.
@@ -34,7 +34,7 @@ class Report:
         Everything that the page shows, as in the JSON file: ``arguments`` and ``command``, which repeat the run,
         ``input``, ``environment``, ``data``, ``methods`` (one dict per method, with ``ranking``, ``permutation_test``,
         ``shuffled_twin``, ``stability``, ``sensitivity``, ``findings`` and ``warnings``), ``agreement``, ``text`` and
-        ``references``.
+        ``references``. ``new_samples`` has the rows of :func:`fastfs.assess`.
     table : dict of str to list
         Columns with one value per feature, as in the CSV file: its direction, and ranks, scores, p-values and
         frequencies by each method.
@@ -92,6 +92,7 @@ def report(
     top: int = 20,
     n_permutations: int | str = "auto",
     n_subsamples: int = 50,
+    n_repeats: int = 1,
     random_state: Any = 0,
     reading: Mapping[str, Any] | None = None,
     n_jobs: int | None = None,
@@ -122,6 +123,8 @@ def report(
         As for :func:`fastfs.permutation_test`; 0: no p-values.
     n_subsamples : int
         As for :func:`fastfs.stability`.
+    n_repeats : int
+        How often folds are dealt, as for :func:`fastfs.assess`; 0: nothing about new samples.
     random_state : int, Generator, RandomState or None
         Seed of permutations, subsamples and estimators.
     reading : mapping, optional
@@ -177,6 +180,7 @@ def report(
         top=as_int("top", top, low=1),
         n_permutations=n_permutations if n_permutations == "auto" else as_permutations(n_permutations, low=0)[0],
         n_subsamples=as_int("n_subsamples", n_subsamples, low=2),
+        n_repeats=as_int("n_repeats", n_repeats, low=0),
         random_state=as_seed(random_state),
         n_jobs=n_jobs,
         max_memory=max_memory,
@@ -222,6 +226,7 @@ def _make(data: Data, plan: Plan, arguments: dict[str, Any], say: Progress) -> R
         plan.make(word, data)  # a parameter that is wrong ends the report before any work
     numbers: dict[str, Any] = {"report": LAYOUT}
     arguments |= {name: getattr(plan, name) for name in ("methods", "params", "top", "n_permutations", "n_subsamples")}
+    arguments["n_repeats"] = plan.n_repeats
     numbers["arguments"] = json_value(arguments | {"random_state": plan.random_state})
     numbers["command"] = command(numbers["arguments"])
     numbers["input"] = {"file_sha256": None if data.source is None else file_sha256(data.source)}
@@ -232,10 +237,13 @@ def _make(data: Data, plan: Plan, arguments: dict[str, Any], say: Progress) -> R
     studies = [Study.make(word, data, plan, say) for word in plan.methods]
     numbers["methods"] = [study.as_dict(data, plan.top) for study in studies]
     numbers["agreement"] = agreement(studies, data, plan.n_selected(data), plan.top)
+    numbers["new_samples"], assessed = new_samples(studies, data, plan, say)
     numbers["text"], numbers["references"] = methods_paragraph(numbers)
     say("figures", 0.0)
     drawer = Figures()
     figures: dict[str, Any] = {study.word: drawer.draw_study(study, data.names, plan.top) for study in studies}
+    if assessed is not None:
+        figures["new_samples"] = drawer.new_samples(assessed)
     figures["consensus"] = drawer.consensus(studies, data.names, plan.top)
     table: dict[str, list[Any]] = {"feature": data.names, "index": list(range(len(data.names)))}
     table |= {name: values.tolist() for name, values in data.directions.items()}

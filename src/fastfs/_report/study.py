@@ -10,11 +10,14 @@ import numpy as np
 
 from fastfs import _findings
 from fastfs._functions.agreement import kernel_alignment
+from fastfs._inference.assessment import AssessResult
 from fastfs._inference.consensus import consensus
+from fastfs._inference.folds import Folds
 from fastfs._inference.permutation import PermutationResult, permutation_test, silence_warnings
 from fastfs._inference.stability import StabilityResult, stability
 from fastfs._inference.twin import TwinResult, shuffled_twin
 from fastfs._inputs.columns import column_numbers
+from fastfs._inputs.labels import encode_labels
 from fastfs._inputs.storage import dense
 from fastfs._machine.errors import naming, naming_of_a_file
 from fastfs._machine.params import some_of
@@ -27,6 +30,9 @@ T = TypeVar("T")
 # Factors by which a report changes the scale of a method.
 _FACTORS = (0.5, 2.0)
 
+# Number of folds for new samples; fewer units have a fold each.
+_N_SPLITS = 5
+
 
 @dataclass(frozen=True)
 class Plan:
@@ -37,6 +43,7 @@ class Plan:
     top: int
     n_permutations: int | str
     n_subsamples: int
+    n_repeats: int
     random_state: int
     n_jobs: int | None
     max_memory: int | str | None
@@ -247,6 +254,44 @@ def agreement(studies: Sequence[Study], data: Data, n_selected: int, top: int) -
         "pairs": json_value(pairs),
         "consensus": json_value(_best_rows(columns, ranked.ranking, data.names, top)),
     }
+
+
+def new_samples(
+    studies: Sequence[Study], data: Data, plan: Plan, report: Progress
+) -> tuple[dict[str, Any], AssessResult | None]:
+    """Tell how well the best features of each method classify new samples; None with the reason if it can't be told."""
+    from fastfs._estimators.assess import assess  # needs scikit-learn
+
+    if plan.n_repeats == 0:
+        return {"reason": "n_repeats is 0, so no folds were dealt."}, None
+    groups, blocks = data.design.get("groups"), data.design.get("blocks")
+    n_units = Folds(encode_labels(data.y, *data.X.shape)[1], blocks, groups).n_units
+    try:
+        with _collected() as said, _names_of(data):
+            result = assess(
+                data.X,
+                data.y,
+                methods={study.method.estimator: study.selector for study in studies},
+                n_splits=min(_N_SPLITS, n_units),
+                n_repeats=plan.n_repeats,
+                random_state=plan.random_state,
+                verbose=lambda step, share: report(f"new samples: {step}", share),
+                **data.design,
+            )
+    except ValueError as error:
+        return {"reason": f"{error}."}, None
+    entries = {
+        "classifier": result.classifier,
+        "n_splits": result.n_splits,
+        "n_repeats": result.n_repeats,
+        "unit": result.unit,
+        "n_units": result.n_units,
+        "design": result.design,
+        "words": result.describe(),
+        "rows": result.to_frame().to_dict("records"),
+        "warnings": said,
+    }
+    return {name: json_value(value) for name, value in entries.items()}, result
 
 
 def json_value(value: Any) -> Any:

@@ -38,6 +38,10 @@ class ReportOptions:
     subsamples: Annotated[
         int, typer.Option(min=2, metavar="N", help="Halves of the samples for selection frequencies.")
     ] = 50
+    repeats: Annotated[
+        int,
+        typer.Option(min=0, metavar="N", help="How often to deal the folds for the accuracy of new samples; 0: none."),
+    ] = 1
     seed: Annotated[int, typer.Option(min=0, metavar="N", help="Seed of all random numbers.")] = 0
 
     def params(self) -> dict[str, dict[str, Any]]:
@@ -78,6 +82,7 @@ def report(source: Input, design: DesignOptions, options: ReportOptions, machine
             top=options.top,
             n_permutations=as_number_or_auto(options.permutations),
             n_subsamples=options.subsamples,
+            n_repeats=options.repeats,
             random_state=options.seed,
             reading=reading,
             n_jobs=machine.threads,
