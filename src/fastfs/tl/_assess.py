@@ -44,8 +44,8 @@ def assess(
 ) -> AnnData | None:
     """Tell how well the best genes of each method classify the cells of new donors or samples.
 
-    Runs :func:`fastfs.assess`. Name the column of the donors, because cells of a donor whose other cells are known are
-    much easier to classify than those of new donors.
+    Runs :func:`fastfs.assess`. Name the column of the donors: cells are much easier to classify if other cells of their
+    donor are known.
 
     Parameters
     ----------
