@@ -232,6 +232,29 @@ def errors_of_batches(n_sets: int) -> None:
             )
 
 
+def data_of_classes(kind: str, seed: int) -> Any:
+    """Return features of noise, three classes of 30 samples, and the design; donors are 18 of five samples."""
+    rng = np.random.default_rng([seed, 5])
+    donor = np.repeat(np.arange(18), 5)
+    labels = rng.permutation(np.arange(18) % 3)[donor] if kind == "whole donors" else rng.permutation(90) % 3
+    X = rng.standard_t(3, size=(90, 15)) if kind == "own t3" else rng.normal(size=(90, 15))
+    if kind == "means and scales":
+        return (X + 2 * labels[:, None]) * np.array([1, 2, 4])[labels][:, None], labels, {}
+    if kind == "counts":
+        return rng.poisson(np.array([0.5, 1, 2])[labels][:, None], X.shape).astype(float), labels, {}
+    if kind == "whole donors":
+        return X + 1.5 * rng.normal(size=(18, 15))[donor], labels, {"groups": donor}
+    return X, labels, {}
+
+
+def errors_of_classes(n_sets: int) -> None:
+    """Print shares for three classes."""
+    print(f"15 features, 3 x 30 samples, {n_sets} sets, standard error {np.sqrt(0.05 * 0.95 / n_sets):.3f}")
+    for kind in ("normal", "means and scales", "own t3", "counts", "whole donors"):
+        text = levels(lambda seed, kind=kind: data_of_classes(kind, seed), n_sets)
+        print(f"{kind:<20} {text}", flush=True)
+
+
 def tied_data(share: float, effect: float, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return features of which a share of the first class, and half of it in the second, have the lowest value."""
     rng = np.random.default_rng([seed, 4])
@@ -290,6 +313,7 @@ if __name__ == "__main__":
     # Other data than those by which the standardising was chosen, which have one seed; 2: still others.
     parser.add_argument("--stream", type=int, default=1)
     parser.add_argument("--batches", action="store_true")
+    parser.add_argument("--classes", action="store_true")
     parser.add_argument("--tied", action="store_true")
     parser.add_argument("--sets", type=int, default=1000)
     given = parser.parse_args()
@@ -299,6 +323,8 @@ if __name__ == "__main__":
         errors_of_designs(given.sets, given.designs, given.stream)
     elif given.batches:
         errors_of_batches(given.sets)
+    elif given.classes:
+        errors_of_classes(given.sets)
     elif given.tied:
         errors_of_ties(given.sets)
     else:

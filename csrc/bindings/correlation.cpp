@@ -23,7 +23,7 @@ py::dict differential_correlation(const py::object& X_, const py::object& labels
     const py::ssize_t n = r.n_pairs, n_cols = X.view.n_cols();
     py::dict result;
     result["pairs"] = view(r.pairs, {n, 2});
-    result["correlations"] = view(r.correlations, {n, 2});
+    result["correlations"] = view(r.correlations, {n, std::max<py::ssize_t>(options.n_classes, 2)});
     result["z"] = view(r.z, {n});
     result["pvalues"] = view(r.pvalues, {options.n_labelings > 0 ? n : 0});
     result["scores"] = view(r.scores, {n_cols});

@@ -59,12 +59,13 @@ void require_features(const std::int64_t* features, std::int64_t n, std::int64_t
     }
 }
 
-void require_labelings(const std::int64_t* labelings, std::int64_t n_labelings, std::int64_t n_rows) {
+void require_labelings(const std::int64_t* labelings, std::int64_t n_labelings, std::int64_t n_rows,
+                       std::int64_t n_classes) {
     require_size(n_labelings, 0, "n_labelings");
     if (n_labelings == 0) return;
     require_array(labelings, "labelings");
     require_fits(n_rows, n_labelings, "labelings");
-    for (std::int64_t b = 0; b < n_labelings; ++b) require_in_range(labelings + b * n_rows, n_rows, 2);
+    for (std::int64_t b = 0; b < n_labelings; ++b) require_in_range(labelings + b * n_rows, n_rows, n_classes);
 }
 
 void require_numbers(const double* values, std::int64_t n, const char* name, double least) {

@@ -48,7 +48,8 @@ void require_positive(double value, const char* name);
 void require_features(const std::int64_t* features, std::int64_t n, std::int64_t n_cols, const char* name = "features");
 
 // Checks n_labelings (0 or more) rows of n_rows labels of two classes.
-void require_labelings(const std::int64_t* labelings, std::int64_t n_labelings, std::int64_t n_rows);
+void require_labelings(const std::int64_t* labelings, std::int64_t n_labelings, std::int64_t n_rows,
+                       std::int64_t n_classes);
 
 // Refuses values that aren't finite and at least `least`.
 void require_numbers(const double* values, std::int64_t n, const char* name,

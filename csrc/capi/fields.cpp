@@ -355,6 +355,7 @@ const std::vector<Field>& fields_of(const fastfs_differential_correlation_option
         {"labelings", &O::labelings, Sizes{"n_labelings", "n_rows"}},
         {"n_labelings", &O::n_labelings},
         {"wholes", &O::wholes, kFlag},
+        {"n_classes", &O::n_classes},
     };
     return fields;
 }

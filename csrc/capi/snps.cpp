@@ -28,7 +28,7 @@ fastfs_snp_pairs_options read_snp_pairs_options(const fastfs_snp_pairs_options* 
     require_features(o.snps, o.n_snps, X.n_cols(), "snps");
     const std::int64_t n_snps = o.snps ? o.n_snps : X.n_cols();
     require(n_snps >= 2, "X must have two SNPs or more, which make pairs; got one");
-    require_labelings(o.labelings, o.n_labelings, X.n_rows());
+    require_labelings(o.labelings, o.n_labelings, X.n_rows(), 2);
     return o;
 }
 

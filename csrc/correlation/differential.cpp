@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <mutex>
+#include <numeric>
 #include <optional>
 #include <type_traits>
 #include <utility>
@@ -32,6 +33,13 @@ namespace {
 // and r_1 can't raise |z|. Few pairs reach the level, within the rounding of the tile: their z is computed again, in
 // double and in one order of summation. So reported values have equal bits for any precision of the tiles, any
 // instruction set and any number of threads.
+//
+// With more than two classes the statistic is the chi-square of homogeneity, with w_c the inverse variance of atanh
+// r_c,
+//
+//     Q = sum_c w_c (atanh r_c - mean)^2 = sum_{c < d} w_c w_d (atanh r_c - atanh r_d)^2 / sum_c w_c,
+//
+// and as |t| <= |sinh t|, Q is at most the sum of w_c w_d (r_c - r_d)^2 / ((1 - r_c^2) (1 - r_d^2)) / sum_c w_c.
 
 // Correlations above 1 - kCopy count as 1.
 constexpr double kCopy = 1e-12;
@@ -61,15 +69,31 @@ double largest_correlation(std::int64_t n, bool ranks) {
 // A labeling, and the values of all features under it, class after class.
 class Labeling : public Classes {
   public:
-    double scale;  // infinite if a class has fewer than four samples: z is 0
-    double limit;  // bound on |r| in both classes, from the smaller class
+    double scale;     // of z; infinite if a class has fewer than four samples: the statistic is 0
+    double limit;     // bound on |r| in all classes, from the smallest one
+    Numbers weights;  // w_c, if no class is that small
 
     Labeling(const Classes& classes, bool ranks, const double* values)
         : Classes(classes), limit(largest_correlation(smallest(), ranks)), values_(values) {
         // The variance of atanh of Spearman's rho has the factor 1.06 (Fieller, Hartley and Pearson 1957).
+        const double factor = ranks ? 1.06 : 1.0;
         const auto part = [&](std::int64_t c) { return 1 / static_cast<double>(size(c) - 3); };
-        scale = smallest() > 3 ? std::sqrt((ranks ? 1.06 : 1.0) * (part(0) + part(1)))
-                               : std::numeric_limits<double>::infinity();
+        scale = smallest() > 3 ? std::sqrt(factor * (part(0) + part(1))) : std::numeric_limits<double>::infinity();
+        for (std::int64_t c = 0; c < n_classes(); ++c) weights.push_back(static_cast<double>(size(c) - 3) / factor);
+    }
+
+    // Returns the chi-square of homogeneity of transformed correlations.
+    double homogeneity(const double* transforms) const {
+        double total = 0, sum = 0, chi_square = 0;
+        for (std::size_t c = 0; c < weights.size(); ++c) {
+            total += weights[c];
+            sum += weights[c] * transforms[c];
+        }
+        const double mean = sum / total;
+        for (std::size_t c = 0; c < weights.size(); ++c) {
+            chi_square += weights[c] * (transforms[c] - mean) * (transforms[c] - mean);
+        }
+        return chi_square;
     }
 
     // Returns the values of feature i in class c.
@@ -80,33 +104,50 @@ class Labeling : public Classes {
 };
 
 struct Difference {
-    double r[2] = {0, 0};
-    double z = 0;
+    double statistic = 0;  // z, or Q
     bool defined = false;
 };
 
-// Computes the correlations of features i and j in both classes of a labeling and the z of their difference; undefined
-// for copies, constant features and small classes.
-Difference class_difference(std::int64_t i, std::int64_t j, const Labeling& labeling) {
+// Computes the correlations r of features i and j in the classes of a labeling and the statistic of their difference;
+// undefined for copies, constant features and small classes.
+Difference class_difference(std::int64_t i, std::int64_t j, const Labeling& labeling, double* r) {
     Difference result;
+    const std::int64_t n_classes = labeling.n_classes();
+    std::fill_n(r, n_classes, 0.0);
     if (std::isinf(labeling.scale)) return result;
-    for (std::int64_t c = 0; c < 2; ++c) {
+    for (std::int64_t c = 0; c < n_classes; ++c) {
         const double *x = labeling.values(i, c), *y = labeling.values(j, c);
         const std::int64_t n = labeling.size(c);
         const Moments of_x = moments(x, n), of_y = moments(y, n);
         if (of_x.length == 0 || of_y.length == 0) return result;
         double sum = 0;
         for (std::int64_t s = 0; s < n; ++s) sum += (x[s] - of_x.mean) * (y[s] - of_y.mean);
-        result.r[c] = std::clamp(sum / of_x.length / of_y.length, -1.0, 1.0);
+        r[c] = std::clamp(sum / of_x.length / of_y.length, -1.0, 1.0);
     }
-    const double *r = result.r, limit = labeling.limit;
-    if (std::abs(r[0] + r[1]) > 2 - kCopy) return result;  // copies
+    const double limit = labeling.limit, total = std::accumulate(r, r + n_classes, 0.0);
+    if (std::abs(total) > static_cast<double>(n_classes) - kCopy) return result;  // copies
     result.defined = true;
+    if (n_classes > 2) {
+        thread_local Numbers transforms;
+        transforms.resize(at(n_classes));
+        for (std::int64_t c = 0; c < n_classes; ++c) {
+            transforms[at(c)] = std::atanh(std::clamp(r[c], -limit, limit));
+        }
+        result.statistic = labeling.homogeneity(transforms.data());
+        return result;
+    }
     const double r0 = std::clamp(r[0], -limit, limit), r1 = std::clamp(r[1], -limit, limit);
     // D would be rounded to 1 for correlations near 1 and -1.
     const double d = r0 * r1 < -0.9 ? std::atanh(r0) - std::atanh(r1) : std::atanh((r0 - r1) / (1 - r0 * r1));
-    result.z = d / labeling.scale;
+    result.statistic = d / labeling.scale;
     return result;
+}
+
+// Computes the same without the correlations.
+Difference class_difference(std::int64_t i, std::int64_t j, const Labeling& labeling) {
+    thread_local Numbers r;
+    r.resize(at(labeling.n_classes()));
+    return class_difference(i, j, labeling, r.data());
 }
 
 // The features under one labeling in panels (isa/tiles.hpp): of mean 0 and length 1 in each class, zeros for constants.
@@ -124,11 +165,11 @@ class Panels {
         n_panels_ = n_panels(data);
     }
 
-    // Packs a panel of features in both classes of the labeling, scaled to mean 0 and length 1. Computes their moments
+    // Packs a panel of features in the classes of the labeling, scaled to mean 0 and length 1. Computes their moments
     // side by side, so that no sum waits for another, with the bits of moments().
     void pack(const StandardRows& data, std::int64_t panel) {
         constexpr std::int64_t K = kPanel<T>;
-        for (std::int64_t c = 0; c < 2; ++c) {
+        for (std::int64_t c = 0; c < labeling_->n_classes(); ++c) {
             const std::int64_t n = labeling_->size(c), last = data.n_features() - 1;
             const double* rows[K];
             for (std::int64_t k = 0; k < K; ++k) rows[k] = labeling_->values(std::min(panel * K + k, last), c);
@@ -152,17 +193,16 @@ class Panels {
         }
     }
 
-    // Sets r[c] (kTile apart) to the correlations of features i0.. and j0.. in class c.
-    void correlate(std::int64_t i0, std::int64_t ni, std::int64_t j0, std::int64_t nj, T* const (&r)[2],
-                   Run& run) const {
-        for (std::int64_t c = 0; c < 2; ++c) {
+    // Sets tile c of r to the correlations of features i0.. and j0.. in class c.
+    void correlate(std::int64_t i0, std::int64_t ni, std::int64_t j0, std::int64_t nj, T* r, Run& run) const {
+        for (std::int64_t c = 0; c < labeling_->n_classes(); ++c) {
             const std::int64_t n = labeling_->size(c), stride = n * kPanel<T>;
             const T* first = values_.data() + begin(c);
             const T *left = first + i0 / kPanel<T> * stride, *right = first + j0 / kPanel<T> * stride;
             for (std::int64_t s = 0; s < n; s += kSamplesPerCall) {
                 run.checkpoint();
                 tile_kernels<T>().gram(left + s * kPanel<T>, right + s * kPanel<T>, stride,
-                                       std::min(kSamplesPerCall, n - s), s > 0, r[c], kTile, ni, nj);
+                                       std::min(kSamplesPerCall, n - s), s > 0, r + c * kTile * kTile, kTile, ni, nj);
             }
         }
     }
@@ -170,13 +210,14 @@ class Panels {
     // Returns a bound on the rounding error of both sides of the test, 4 times the error of a correlation: values are
     // rounded once, and sums of kSamplesPerPass products are added up.
     T slack() const {
-        const auto n = std::max(labeling_->size(0), labeling_->size(1));
+        const std::vector<std::int64_t> sizes = labeling_->sizes();
+        const std::int64_t n = *std::max_element(sizes.begin(), sizes.end());
         const auto roundings = static_cast<T>(std::min(n, kSamplesPerPass) + n / kSamplesPerPass + 8);
         return 4 * roundings * std::numeric_limits<T>::epsilon();
     }
 
   private:
-    std::int64_t begin(std::int64_t c) const { return c == 0 ? 0 : n_panels_ * kPanel<T> * labeling_->size(0); }
+    std::int64_t begin(std::int64_t c) const { return n_panels_ * kPanel<T> * labeling_->begins[at(c)]; }
 
     Buffer<T> values_;
     const Labeling* labeling_ = nullptr;
@@ -197,16 +238,30 @@ bool any_of_row(std::int64_t first, std::int64_t n, F&& is) {
     return any != 0;
 }
 
-// Tests if pairs reach a level of |z|.
+// Tests if pairs reach a level of the statistic.
 template <class T>
 class Test {
   public:
-    Test(const Level& level, double scale, T slack) : level_(level), scale_(scale), slack_(slack) {}
+    Test(const Level& level, const Labeling& labeling, T slack) : level_(level), labeling_(labeling), slack_(slack) {}
 
-    // Calls f(b) for the pairs first..n - 1 of a row that reach the level, which f can raise.
+    // Calls f(b) for the pairs first..n - 1 of a row that reach the level, which f can raise. r: the row in the tile of
+    // the first class.
     template <class F>
-    void visit(const T* r0, const T* r1, std::int64_t first, std::int64_t n, F&& f) {
+    void visit(const T* r, std::int64_t first, std::int64_t n, F&& f) {
         follow_level();
+        if (labeling_.n_classes() > 2) {
+            T bounds[kTile];
+            find_bounds(r, bounds);
+            const T low = low_;
+            if (!any_of_row<T>(first, n, [&](std::int64_t b) { return bounds[b] >= low; })) return;
+            for (std::int64_t b = first; b < n; ++b) {
+                if (!(bounds[b] >= low_)) continue;
+                f(b);
+                follow_level();
+            }
+            return;
+        }
+        const T *r0 = r, *r1 = r + kTile * kTile;
         const T t = t_, slack = slack_;
         if (!any_of_row<T>(first, n, [=](std::int64_t b) { return reaches(r0[b], r1[b], t, slack); })) return;
         for (std::int64_t b = first; b < n; ++b) {
@@ -218,25 +273,49 @@ class Test {
 
   private:
     void follow_level() {
-        if (level_.value() == z_) return;
-        z_ = level_.value();
-        t_ = static_cast<T>(std::tanh(z_ * scale_));
+        if (level_.value() == known_) return;
+        known_ = level_.value();
+        t_ = static_cast<T>(std::tanh(known_ * labeling_.scale));
+        low_ = static_cast<T>(known_) * (1 - kRounding);
     }
 
+    // Computes upper bounds of Q.
+    void find_bounds(const T* r, T* bounds) const {
+        const Numbers& w = labeling_.weights;
+        const double total = std::accumulate(w.begin(), w.end(), 0.0);
+        const T slack = slack_;
+        std::fill_n(bounds, kTile, T{0});
+        for (std::size_t c = 0; c < w.size(); ++c) {
+            for (std::size_t d = c + 1; d < w.size(); ++d) {
+                const T *x = r + c * kTile * kTile, *y = r + d * kTile * kTile;
+                const T factor = static_cast<T>(w[c] * w[d] / total);
+                for (std::int64_t b = 0; b < kTile; ++b) {
+                    const T difference = std::abs(x[b] - y[b]) + slack;
+                    const T u = 1 - x[b] * x[b] - slack, v = 1 - y[b] * y[b] - slack;
+                    bounds[b] +=
+                        factor * difference * difference / ((u > kLeast ? u : kLeast) * (v > kLeast ? v : kLeast));
+                }
+            }
+        }
+    }
+
+    // The rounding of bounds, of which all terms are positive, and the least value of 1 - r^2, as correlations are cut.
+    static constexpr T kRounding = 1000 * std::numeric_limits<T>::epsilon(), kLeast = static_cast<T>(kCopy);
+
     const Level& level_;
-    const double scale_;
+    const Labeling& labeling_;
     const T slack_;
-    double z_ = 0;
-    T t_ = 0;
+    double known_ = 0;
+    T t_ = 0, low_ = 0;
 };
 
 struct Pair {
     std::int64_t i, j;
-    Difference found;
-    double strength;  // |z|
+    double statistic;
+    double strength;  // |z|, or Q
 };
 
-// Pairs of copies, r_0 = r_1 = +-1: their number, and the first ones in the order of the features.
+// Pairs of copies, all r_c = 1 or all -1: their number, and the first ones in the order of the features.
 class Copies {
   public:
     void add(std::int64_t i, std::int64_t j) {
@@ -287,6 +366,27 @@ void add_differences(const double* r0, const double* r1, std::int64_t ni, double
     }
 }
 
+// Adds sqrt(Q) of the pairs of a tile to of_rows, for its rows, and to of_cols.
+void add_homogeneity(const double* r, std::int64_t ni, const Labeling& labeling, double* of_rows, double* of_cols) {
+    const double limit = labeling.limit;
+    Numbers transforms(at(labeling.n_classes()));
+    for (std::int64_t a = 0; a < ni; ++a) {
+        for (std::int64_t b = 0; b < kTile; ++b) {
+            bool differs = false;
+            for (std::size_t c = 0; c < transforms.size(); ++c) {
+                const double of_class = r[at(a * kTile + b) + c * kTile * kTile];
+                differs = differs || of_class != 0;
+                transforms[c] = of_class;
+            }
+            if (!differs) continue;
+            for (double& t : transforms) t = std::atanh(std::clamp(t, -limit, limit));
+            const double term = std::sqrt(labeling.homogeneity(transforms.data()));
+            of_rows[a] += term;
+            of_cols[b] += term;
+        }
+    }
+}
+
 std::int64_t labelings_at_once(std::int64_t n_features, std::int64_t n_samples, std::int64_t n_labelings) {
     const std::int64_t wanted = ceil_div(kTilesAtOnce, TilePairs::count(ceil_div(n_features, kTile)));
     const std::int64_t bytes = 4 * Panels<float>::size(n_features, n_samples) + 8 * n_features * n_samples;
@@ -301,6 +401,7 @@ class Search {
           truth_(truth),
           options_(options),
           run_(run),
+          n_classes_(truth.n_classes()),
           p_(data.n_features()),
           n_blocks_(ceil_div(p_, kTile)) {}
 
@@ -319,7 +420,7 @@ class Search {
     const Labeling& truth_;
     const fastfs_differential_correlation_options& options_;
     Run& run_;
-    const std::int64_t p_, n_blocks_;
+    const std::int64_t n_classes_, p_, n_blocks_;
     std::vector<Pair> top_;
     std::vector<std::int64_t> keys_;  // i p + j of the strongest pairs, ascending
 };
@@ -330,7 +431,7 @@ void Search::observe(Owned<fastfs_differential_correlation_result>& result) {
     Panels<double> panels;
     panels.set_labeling(data_, truth_);
     parallel_for(run_, Panels<double>::n_panels(data_), [&](std::int64_t panel, int) { panels.pack(data_, panel); });
-    auto scratch = buffers<double>(run_.n_threads(), 2 * kTile * kTile);
+    auto scratch = buffers<double>(run_.n_threads(), n_classes_ * kTile * kTile);
     Buffer<double> of_rows(n_blocks_ * kTile), sums(n_blocks_ * kTile);
     std::fill_n(sums.data(), sums.size(), 0.0);
     Strongest<Pair> strongest(options_.n_pairs);
@@ -342,17 +443,18 @@ void Search::observe(Owned<fastfs_differential_correlation_result>& result) {
         std::fill_n(of_rows.data(), of_rows.size(), 0.0);
         parallel_for(run_, n_blocks_ - I, [&](std::int64_t task, int slot) {
             const std::int64_t J = I + task, j0 = J * kTile, nj = width(J);
-            double *r0 = scratch[at(slot)].data(), *r1 = r0 + kTile * kTile;
-            panels.correlate(i0, ni, j0, nj, {r0, r1}, run_);
-            Test<double> test(strongest.level, truth_.scale, slack);
+            double* r = scratch[at(slot)].data();
+            panels.correlate(i0, ni, j0, nj, r, run_);
+            Test<double> test(strongest.level, truth_, slack);
             for (std::int64_t a = 0; a < ni; ++a) {
-                double *x = r0 + a * kTile, *y = r1 + a * kTile;
+                double *x = r + a * kTile, *y = x + kTile * kTile;
                 const std::int64_t i = i0 + a, first = I == J ? a + 1 : 0;
                 // Places without a pair, and pairs of copies, differ by 0.
-                std::fill_n(x, first, 0.0);
-                std::fill_n(y, first, 0.0);
-                std::fill(x + nj, x + kTile, 0.0);
-                std::fill(y + nj, y + kTile, 0.0);
+                for (std::int64_t c = 0; c < n_classes_; ++c) {
+                    double* row = x + c * kTile * kTile;
+                    std::fill_n(row, first, 0.0);
+                    std::fill(row + nj, row + kTile, 0.0);
+                }
                 const auto is_near = [&](std::int64_t b) {
                     return (std::abs(x[b]) >= near) & (std::abs(y[b]) >= near);
                 };
@@ -360,14 +462,19 @@ void Search::observe(Owned<fastfs_differential_correlation_result>& result) {
                 for (std::int64_t b = first; any && b < nj; ++b) {
                     if (!is_near(b) || class_difference(i, j0 + b, truth_).defined) continue;
                     copies.add(i, j0 + b);
-                    x[b] = y[b] = 0;
+                    for (std::int64_t c = 0; c < n_classes_; ++c) x[c * kTile * kTile + b] = 0;
                 }
-                test.visit(x, y, first, nj, [&](std::int64_t b) {
-                    const Difference of_pair = class_difference(i, j0 + b, truth_);
-                    if (of_pair.defined) strongest.add({i, j0 + b, of_pair, std::abs(of_pair.z)});
+                test.visit(x, first, nj, [&](std::int64_t b) {
+                    const auto [statistic, defined] = class_difference(i, j0 + b, truth_);
+                    if (defined) strongest.add({i, j0 + b, statistic, std::abs(statistic)});
                 });
             }
-            add_differences(r0, r1, ni, truth_.limit, of_rows.data() + task * kTile, sums.data() + j0);
+            double *to_rows = of_rows.data() + task * kTile, *to_cols = sums.data() + j0;
+            if (n_classes_ > 2) {
+                add_homogeneity(r, ni, truth_, to_rows, to_cols);
+            } else {
+                add_differences(r, r + kTile * kTile, ni, truth_.limit, to_rows, to_cols);
+            }
         });
         for (std::int64_t task = 0; task < n_blocks_ - I; ++task) {
             for (std::int64_t a = 0; a < ni; ++a) sums[i0 + a] += of_rows[task * kTile + a];
@@ -380,17 +487,19 @@ void Search::observe(Owned<fastfs_differential_correlation_result>& result) {
     const auto column = [&](std::int64_t k) { return data_.columns[at(k)]; };
     const std::int64_t n_top = std::ssize(top_), n_listed = std::ssize(copies.first());
     result.set_zeros(result.pairs, 2 * n_top);
-    result.set_zeros(result.correlations, 2 * n_top);
+    result.set_zeros(result.correlations, n_classes_ * n_top);
     result.set_zeros(result.z, n_top);
     result.set_zeros(result.copies, 2 * n_listed);
-    for (std::int64_t k = 0; k < p_; ++k) result.scores[column(k)] = sums[k] / 2 / truth_.scale;
+    for (std::int64_t k = 0; k < p_; ++k) {
+        result.scores[column(k)] = n_classes_ > 2 ? sums[k] : sums[k] / 2 / truth_.scale;
+    }
     result.n_pairs = n_top;
     for (std::size_t k = 0; k < top_.size(); ++k) {
         const Pair& pair = top_[k];
         result.pairs[2 * k] = column(pair.i);
         result.pairs[2 * k + 1] = column(pair.j);
-        std::copy_n(pair.found.r, 2, result.correlations + 2 * k);
-        result.z[k] = pair.found.z;
+        class_difference(pair.i, pair.j, truth_, result.correlations + at(n_classes_) * k);
+        result.z[k] = pair.statistic;
     }
     result.n_copies = copies.n();
     auto first_copies = copies.first();
@@ -401,27 +510,26 @@ void Search::observe(Owned<fastfs_differential_correlation_result>& result) {
     }
     if (const std::int64_t n = copies.n(); n > 0) {
         warn("copies", {n, n == 1 ? " pair of features is a copy" : " pairs of features are copies",
-                        ", perfectly correlated alike in both classes, and ", n == 1 ? "is" : "are",
-                        " left out: ", list_pairs(first_copies, n)});
+                        ", perfectly correlated alike in ", n_classes_ > 2 ? "all" : "both", " classes, and ",
+                        n == 1 ? "is" : "are", " left out: ", list_pairs(first_copies, n)});
     }
 }
 
-// Raises the level to the largest |z| of the pairs of a tile that aren't among the strongest.
+// Raises the level to the largest statistic of the pairs of a tile that aren't among the strongest.
 void Search::find_largest(const Labeling& labeling, const Panels<float>& panels, std::int64_t I, std::int64_t J,
                           float* scratch, Level& level) const {
     const std::int64_t i0 = I * kTile, ni = width(I), j0 = J * kTile, nj = width(J);
-    float *r0 = scratch, *r1 = scratch + kTile * kTile;
-    panels.correlate(i0, ni, j0, nj, {r0, r1}, run_);
-    Test<float> test(level, labeling.scale, panels.slack());
+    panels.correlate(i0, ni, j0, nj, scratch, run_);
+    Test<float> test(level, labeling, panels.slack());
     for (std::int64_t a = 0; a < ni; ++a) {
-        test.visit(r0 + a * kTile, r1 + a * kTile, I == J ? a + 1 : 0, nj, [&](std::int64_t b) {
+        test.visit(scratch + a * kTile, I == J ? a + 1 : 0, nj, [&](std::int64_t b) {
             if (is_top(i0 + a, j0 + b)) return;
-            level.raise(std::abs(class_difference(i0 + a, j0 + b, labeling).z));
+            level.raise(std::abs(class_difference(i0 + a, j0 + b, labeling).statistic));
         });
     }
 }
 
-// Writes the largest |z| under each labeling, and the p-values of the strongest pairs, to the result.
+// Writes the largest statistic under each labeling, and the p-values of the strongest pairs, to the result.
 void Search::permute(Owned<fastfs_differential_correlation_result>& result) {
     const std::int64_t n = data_.n_samples, n_labelings = options_.n_labelings;
     const auto n_top = static_cast<std::int64_t>(top_.size());
@@ -429,7 +537,7 @@ void Search::permute(Owned<fastfs_differential_correlation_result>& result) {
     const std::int64_t n_tiles = tiles.size();
     const std::int64_t at_once = labelings_at_once(p_, n, n_labelings);
     std::vector<Panels<float>> panels(at(at_once));
-    auto scratch = buffers<float>(run_.n_threads(), 2 * kTile * kTile);
+    auto scratch = buffers<float>(run_.n_threads(), n_classes_ * kTile * kTile);
     Numbers strengths(at(at_once * n_top)), observed;
     for (const Pair& pair : top_) observed.push_back(pair.strength);
     StepDown step_down(tie_limits_of_pairs(observed));
@@ -446,11 +554,12 @@ void Search::permute(Owned<fastfs_differential_correlation_result>& result) {
         std::vector<Labeling> labelings;
         labelings.reserve(at(count));
         for (std::int64_t b = 0; b < count; ++b) {
-            labelings.emplace_back(Classes(options_.labelings + (first + b) * n, n, 2), ranks, values[at(b)].data());
+            labelings.emplace_back(Classes(options_.labelings + (first + b) * n, n, n_classes_), ranks,
+                                   values[at(b)].data());
             panels[at(b)].set_labeling(data_, labelings.back());
         }
         const std::optional<Classes> last =
-            first > 0 ? Classes(options_.labelings + (first - 1) * n, n, 2) : std::optional<Classes>();
+            first > 0 ? Classes(options_.labelings + (first - 1) * n, n, n_classes_) : std::optional<Classes>();
         std::vector<StandardRows::Moves> moves;
         for (std::int64_t b = 0; b < count; ++b) {
             moves.emplace_back(data_, labelings[at(b)], b > 0 ? &labelings[at(b - 1)] : last ? &*last : nullptr);
@@ -477,7 +586,7 @@ void Search::permute(Owned<fastfs_differential_correlation_result>& result) {
             const std::int64_t b = task / n_parts, begin = task % n_parts * kPairsPerTask;
             for (std::int64_t k = begin; k < std::min(begin + kPairsPerTask, n_top); ++k) {
                 const Pair& pair = top_[at(k)];
-                strengths[at(b * n_top + k)] = std::abs(class_difference(pair.i, pair.j, labelings[at(b)]).z);
+                strengths[at(b * n_top + k)] = std::abs(class_difference(pair.i, pair.j, labelings[at(b)]).statistic);
             }
         });
         for (std::int64_t b = 0; b < count; ++b) {
@@ -498,21 +607,21 @@ void differential_correlation(const Matrix& X, const Classes& classes,
     const auto p = static_cast<std::int64_t>(wanted.size()), n = X.n_rows();
     options.n_pairs = std::min(options.n_pairs, p % 2 == 0 ? p / 2 * (p - 1) : (p - 1) / 2 * p);
     const std::int64_t at_once = labelings_at_once(p, n, options.n_labelings);
-    const std::int64_t tiles = run.n_threads() * 2 * kTile * kTile;
+    const std::int64_t n_classes = classes.n_classes(), tiles = run.n_threads() * n_classes * kTile * kTile;
     const std::int64_t observing =
         8 * (Panels<double>::size(p, n) + 2 * round_up(p, kTile) + tiles) + Strongest<Pair>::memory(options.n_pairs);
     const std::int64_t permuting = at_once * (4 * Panels<float>::size(p, n) + 8 * p * n + 24 * n +
                                               StandardRows::Moves::memory(n) + 8 * options.n_pairs) +
                                    4 * tiles;
-    run.require_memory(StandardRows::memory(p, n) + std::max(observing, permuting) + 150 * options.n_pairs +
-                           8 * options.n_labelings + 64 * n + 32 * X.n_cols(),
+    run.require_memory(StandardRows::memory(p, n) + std::max(observing, permuting) +
+                           (134 + 8 * n_classes) * options.n_pairs + 8 * options.n_labelings + 64 * n + 32 * X.n_cols(),
                        {"the search among ", p, " features"}, "give fewer features or a smaller n_pairs");
 
     const bool ranks = options.correlation == FASTFS_SPEARMAN;
     run.step("reading", 0.01);
     const StandardRows data(X, wanted, classes, ranks, options.wholes != 0, run);
-    require(data.n_features() >= 2, "X must have two features or more that vary in both classes; got ",
-            data.n_features(), " of ", p);
+    require(data.n_features() >= 2, "X must have two features or more that vary in ", n_classes > 2 ? "all" : "both",
+            " classes; got ", data.n_features(), " of ", p);
     result.set_zeros(result.scores, X.n_cols());
     result.set_zeros(result.constant, X.n_cols());
     result.set_zeros(result.rare, X.n_cols());

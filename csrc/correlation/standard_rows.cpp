@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 #include <utility>
 
@@ -56,7 +57,7 @@ void draw_places(const double* values, const Classes& classes, std::int32_t* by_
     const std::int64_t n = classes.n_samples();
     std::vector<std::int64_t> levels(at(n)), order;  // levels: of equal values within a class
     const auto each_class = [&](auto&& less, auto&& f) {
-        for (std::int64_t c = 0; c < 2; ++c) {
+        for (std::int64_t c = 0; c < classes.n_classes(); ++c) {
             order = up_to(classes.size(c));
             for (std::int64_t& t : order) t += classes.begins[at(c)];
             std::sort(order.begin(), order.end(), less);
@@ -98,6 +99,27 @@ Moments quick_moments(const double* values, std::int64_t n) {
     return {mean, length_of(total([mean](double x) { return (x - mean) * (x - mean); }), n)};
 }
 
+// Numbers the classes of a labeling so that more samples keep their class: then the result doesn't depend on the names
+// of the classes. Returns the true class of each.
+std::vector<std::int64_t> matching_classes(const Classes& labeling, const Classes& truth) {
+    const std::int64_t n_samples = truth.n_samples(), n_classes = truth.n_classes();
+    std::vector<std::int64_t> n_shared(at(n_classes * n_classes)), found(at(n_classes), -1);
+    for (std::int64_t i = 0; i < n_samples; ++i) ++n_shared[at(labeling.of(i) * n_classes + truth.of(i))];
+    if (n_classes == 2) {
+        if (2 * (n_shared[0] + n_shared[3]) < n_samples) return {1, 0};
+        return {0, 1};
+    }
+    for (std::int64_t k = 0; k < n_classes; ++k) {
+        const std::int64_t best = std::max_element(n_shared.begin(), n_shared.end()) - n_shared.begin();
+        const std::int64_t of_labeling = best / n_classes, of_truth = best % n_classes;
+        found[at(of_labeling)] = of_truth;
+        for (std::int64_t c = 0; c < n_classes; ++c) {
+            n_shared[at(of_labeling * n_classes + c)] = n_shared[at(c * n_classes + of_truth)] = -1;
+        }
+    }
+    return found;
+}
+
 }  // namespace
 
 double length_of(double squares, std::int64_t n) {
@@ -121,7 +143,8 @@ StandardRows::StandardRows(const Matrix& X, const std::vector<std::int64_t>& wan
       by_place_(static_cast<std::int64_t>(wanted.size()) * n_samples) {
     read_feature_rows(X, wanted, values_.data(), run);
     for (std::int64_t t = 0; t < n_samples; ++t) where_[at(truth.order[at(t)])] = t;
-    for (std::int64_t c = 0; c < 2; ++c) {
+    const std::int64_t n_classes = truth.n_classes();
+    for (std::int64_t c = 0; c < n_classes; ++c) {
         for (std::int64_t r = 0; r < truth.size(c); ++r) standard_places_.push_back(standard_place(r, truth.size(c)));
     }
     const auto n_wanted = static_cast<std::int64_t>(wanted.size());
@@ -133,14 +156,14 @@ StandardRows::StandardRows(const Matrix& X, const std::vector<std::int64_t>& wan
         const auto take = [&](std::int64_t c) {
             of_class.assign(row + truth.begins[at(c)], row + truth.begins[at(c) + 1]);
         };
-        for (std::int64_t c = 0; c < 2; ++c) {
+        for (std::int64_t c = 0; c < n_classes; ++c) {
             take(c);
             const std::int64_t n = truth.size(c), most = most_equal(of_class);
             if (!wholes && most >= 2 && 4 * most >= n) moves_places[at(k)] = 1;
             if (4 * most > 3 * n) is_rare[at(k)] = 1;
         }
         if (moves_places[at(k)]) draw_places(row, truth, by_place_.data() + k * n_samples);
-        for (std::int64_t c = 0; c < 2; ++c) {
+        for (std::int64_t c = 0; c < n_classes; ++c) {
             take(c);
             if (ranks) replace_by_ranks(of_class);
             if (!standardise(of_class)) return;
@@ -162,10 +185,9 @@ StandardRows::StandardRows(const Matrix& X, const std::vector<std::int64_t>& wan
     }
 }
 
-// Finds where the samples of a labeling, and of another one unless it is null, lie in the rows; numbers the classes so
-// that more samples keep their class.
+// Finds where the samples of a labeling, and of another one unless it is null, lie in the rows.
 StandardRows::Moves::Moves(const StandardRows& data, const Classes& labeling, const Classes* other)
-    : to_(at(data.n_samples)), size_(labeling.size(0)), size_of_other_(other ? other->size(0) : 0) {
+    : to_(at(data.n_samples)), begins_(labeling.begins) {
     const std::int64_t n_samples = data.n_samples;
     const auto places = [&](const Classes& classes) {
         std::vector<std::int32_t> positions;
@@ -174,16 +196,16 @@ StandardRows::Moves::Moves(const StandardRows& data, const Classes& labeling, co
     };
     from_ = places(labeling);
     for (std::size_t s = 0; s < from_.size(); ++s) to_[at(from_[s])] = static_cast<std::int32_t>(s);
-    if (other && other->smallest() >= kFewestSamples) other_ = places(*other);
+    if (other && other->smallest() >= kFewestSamples) {
+        other_ = places(*other);
+        begins_of_other_ = other->begins;
+    }
+    for (std::int64_t c = 0; c < labeling.n_classes(); ++c) class_of_.insert(class_of_.end(), at(labeling.size(c)), c);
 
-    // Number the classes of a labeling so that more samples keep their class. Then the result doesn't depend on the
-    // names of the classes.
     const Classes& truth = data.truth_;
-    std::int64_t n_same_class = 0;
-    for (std::int64_t i = 0; i < n_samples; ++i) n_same_class += labeling.of(i) == truth.of(i) ? 1 : 0;
-    const std::int64_t exchanged = 2 * n_same_class < n_samples ? 1 : 0;
-    for (std::int64_t c = 0; c < 2; ++c) {
-        const std::int64_t true_class = c ^ exchanged, n = truth.size(true_class), size = labeling.size(c);
+    const std::vector<std::int64_t> true_classes = matching_classes(labeling, truth);
+    for (std::int64_t c = 0; c < labeling.n_classes(); ++c) {
+        const std::int64_t true_class = true_classes[at(c)], n = truth.size(true_class), size = labeling.size(c);
         for (std::int64_t r = 0; r < size; ++r) {
             takes_.push_back(static_cast<std::int32_t>(truth.begins[at(true_class)] + (2 * r + 1) * n / (2 * size)));
         }
@@ -202,12 +224,10 @@ void StandardRows::write_row(std::int64_t k, const Moves& moves, double* to) con
     }
     if (!moves.other_.empty()) {
         for (std::int64_t s = 0; s < n_samples; ++s) of_other[s] = moved[moves.other_[at(s)]];
-        const std::int64_t sizes[2] = {moves.size_of_other_, n_samples - moves.size_of_other_};
-        const Moments other_moments[2] = {quick_moments(of_other, sizes[0]),
-                                          quick_moments(of_other + sizes[0], sizes[1])};
-        for (std::int64_t c = 0; c < 2; ++c) {
-            const auto [mean, length] = other_moments[c];
-            const double deviation = length > 0 ? length / std::sqrt(static_cast<double>(sizes[c])) : 1.0;
+        for (std::int64_t c = 0; c < truth_.n_classes(); ++c) {
+            const std::int64_t begin = moves.begins_of_other_[at(c)], size = moves.begins_of_other_[at(c) + 1] - begin;
+            const auto [mean, length] = quick_moments(of_other + begin, size);
+            const double deviation = length > 0 ? length / std::sqrt(static_cast<double>(size)) : 1.0;
             for (std::int64_t t = truth_.begins[at(c)]; t < truth_.begins[at(c) + 1]; ++t) {
                 changed[t] = mean + deviation * moved[t];
             }
@@ -218,14 +238,29 @@ void StandardRows::write_row(std::int64_t k, const Moves& moves, double* to) con
         for (std::int64_t s = 0; s < n_samples; ++s) to[s] = moved[moves.from_[at(s)]];
         return;
     }
-    // Merge the true classes, which are sorted by place.
-    const std::int32_t *a = by_place, *end_of_a = a + truth_.size(0), *b = end_of_a, *end_of_b = a + n_samples;
-    std::int64_t next[2] = {0, moves.size_};
-    while (a < end_of_a || b < end_of_b) {
-        const bool first = b == end_of_b || (a < end_of_a && std::pair(moved[*a], moves.to_[at(*a)]) <
-                                                                 std::pair(moved[*b], moves.to_[at(*b)]));
-        const std::int32_t s = moves.to_[at(first ? *a++ : *b++)];
-        to[s] = z[by_place[moves.takes_[at(next[s < moves.size_ ? 0 : 1]++)]]];
+    // Merge the true classes, which are sorted by place. keys: of the next sample of each class, the largest at its
+    // end.
+    using Key = std::pair<double, std::int32_t>;
+    thread_local std::vector<Key> keys;
+    thread_local std::vector<std::int64_t> read, next;
+    read.assign(truth_.begins.begin(), truth_.begins.end() - 1);
+    next.assign(moves.begins_.begin(), moves.begins_.end() - 1);
+    const auto key = [&](std::size_t c) {
+        if (read[c] == truth_.begins[c + 1]) return Key(std::numeric_limits<double>::infinity(), 0);
+        const std::int32_t sample = by_place[read[c]];
+        return Key(moved[sample], moves.to_[at(sample)]);
+    };
+    keys.clear();
+    for (std::size_t c = 0; c < read.size(); ++c) keys.push_back(key(c));
+    for (std::int64_t t = 0; t < n_samples; ++t) {
+        std::size_t lowest = 0;
+        for (std::size_t c = 1; c < keys.size(); ++c) {
+            if (keys[c] < keys[lowest]) lowest = c;
+        }
+        const std::int32_t s = keys[lowest].second;
+        to[s] = z[by_place[moves.takes_[at(next[at(moves.class_of_[at(s)])]++)]]];
+        ++read[lowest];
+        keys[lowest] = key(lowest);
     }
 }
 

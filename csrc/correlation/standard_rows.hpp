@@ -32,7 +32,7 @@ double length_of(double squares, std::int64_t n);
 class StandardRows {
   public:
     std::int64_t n_samples;
-    std::vector<std::int64_t> columns;   // of X, ascending: the features that vary in both classes
+    std::vector<std::int64_t> columns;   // of X, ascending: the features that vary in each class
     std::vector<std::int64_t> constant;  // the others
     std::vector<std::int64_t> rare;      // the `columns` in which more than three fourths of a class share a value
 
@@ -56,7 +56,9 @@ class StandardRows {
         Moves(const StandardRows& data, const Classes& labeling, const Classes* other);
 
         // Returns the bytes for n_samples samples.
-        static std::int64_t memory(std::int64_t n_samples) { return 4 * sizeof(std::int32_t) * n_samples; }
+        static std::int64_t memory(std::int64_t n_samples) {
+            return (4 * sizeof(std::int32_t) + sizeof(std::int64_t)) * n_samples;
+        }
 
       private:
         friend class StandardRows;
@@ -65,7 +67,8 @@ class StandardRows {
         std::vector<std::int32_t>
             other_;  // as from_, of the other labeling; empty if there is none, or a class is small
         std::vector<std::int32_t> takes_;  // of places, in the order of the labeling's classes: places in true classes
-        std::int64_t size_, size_of_other_;  // of the first class
+        std::vector<std::int64_t> class_of_;                  // of each sample, in the order of the labeling
+        std::vector<std::int64_t> begins_, begins_of_other_;  // of the classes of both labelings
     };
 
     // Writes the values of feature k under a labeling, class after class. If `moves` has another labeling, the values

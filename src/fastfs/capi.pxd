@@ -606,6 +606,7 @@ cdef extern from "fastfs/fastfs.h" nogil:
         const int64_t *labelings
         int64_t n_labelings
         int64_t wholes
+        int64_t n_classes
     ctypedef struct fastfs_differential_correlation_result:
         size_t struct_size
         int64_t n_pairs

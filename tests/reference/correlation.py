@@ -14,7 +14,7 @@ def fisher_z(r1, r2, n1, n2, factor=1.0):
 def standardise(X, labels, correlation="pearson"):
     """Columns of mean 0 and mean square 1 in each class; NaN if constant in one."""
     Z = np.empty(X.shape)
-    for c in (0, 1):
+    for c in np.unique(labels):
         rows = X[labels == c].astype(float)
         if correlation == "spearman":
             rows = rankdata(rows, axis=0)
@@ -48,7 +48,7 @@ def random_bits(seed, n):
 
 def has_ties(column, labels):
     """Whether a fourth of a class, and at least two of its samples, share a value."""
-    for c in (0, 1):
+    for c in np.unique(labels):
         values = column[labels == c]
         if np.unique(values, return_counts=True)[1].max() >= max(2, len(values) / 4):
             return True
@@ -57,7 +57,7 @@ def has_ties(column, labels):
 
 def places(column, labels):
     """Places of the samples within their classes, from 0; ties take theirs at random."""
-    classes = [np.flatnonzero(labels == c) for c in (0, 1)]
+    classes = [np.flatnonzero(labels == c) for c in np.unique(labels)]
     order = np.concatenate(classes)
     levels = np.concatenate([np.unique(column[rows], return_inverse=True)[1].ravel() for rows in classes])
     seed = 0
@@ -77,7 +77,7 @@ class Moved:
 
     def __init__(self, X, Z, labels, wholes):
         self.Z, self.truth = Z, labels
-        self.sizes = np.bincount(labels, minlength=2)
+        self.sizes = np.bincount(labels)
         self.tied = np.flatnonzero([not wholes and has_ties(column, labels) for column in np.asarray(X).T])
         self.places = {k: places(np.asarray(X)[:, k], labels) for k in self.tied}
         self.latent = Z.copy()
@@ -87,39 +87,59 @@ class Moved:
 
     def rows(self, labeling, other=None):
         moved = self.latent.copy()
-        if other is not None and np.bincount(other, minlength=2).min() >= 4:
-            for c in (0, 1):
+        if other is not None and np.bincount(other, minlength=len(self.sizes)).min() >= 4:
+            for c in range(len(self.sizes)):
                 rows = self.latent[other == c]
                 spread = np.sqrt(np.mean((rows - rows.mean(axis=0)) ** 2, axis=0))
                 moved[self.truth == c] = (
                     rows.mean(axis=0) + np.where(spread > 1e-12, spread, 1) * self.latent[self.truth == c]
                 )
-        exchanged = 2 * np.count_nonzero(labeling == self.truth) < len(labeling)
+        taken = self.true_classes(labeling)
         for k in self.tied:
-            for c in (0, 1):
+            for c in range(len(self.sizes)):
                 samples = np.flatnonzero(labeling == c)
-                values = np.sort(self.Z[self.truth == (1 - c if exchanged else c), k])
+                values = np.sort(self.Z[self.truth == taken[c], k])
                 order = np.argsort(moved[samples, k], kind="stable")
                 size = len(samples)
                 moved[samples[order], k] = values[(2 * np.arange(size) + 1) * len(values) // (2 * size)]
         return moved
 
+    def true_classes(self, labeling):
+        """The true class of each class of a labeling, chosen so that many samples keep their class."""
+        n_classes = len(self.sizes)
+        shared = np.array([[np.sum((labeling == c) & (self.truth == t)) for t in range(n_classes)]
+                           for c in range(n_classes)])  # fmt: skip
+        if n_classes == 2:
+            return (1, 0) if 2 * np.trace(shared) < len(labeling) else (0, 1)
+        found = {}
+        while len(found) < n_classes:
+            c, t = np.unravel_index(shared.argmax(), shared.shape)
+            found[c] = t
+            shared[c], shared[:, t] = -1, -1
+        return found
 
-def limit(n1, n2, correlation):
-    """Half the step from equal ranks to ranks of which two neighbours are exchanged, in the smaller class."""
+
+def limit(sizes, correlation):
+    """Half the step from equal ranks to ranks of which two neighbours are exchanged, in the smallest class."""
     if correlation == "pearson":
         return 1 - COPY
-    ranks = np.arange(min(n1, n2))
+    ranks = np.arange(min(sizes))
     exchanged = ranks.copy()
     exchanged[:2] = 1, 0
     return min((1 + spearmanr(ranks, exchanged).statistic) / 2, 1 - COPY)
 
 
-def statistics(Z, labels, correlation="pearson"):
-    """Correlations in both classes and z of all pairs i < j; 0 where a correlation isn't defined, and for copies."""
+def homogeneity(r, sizes, factor=1.0):
+    """The chi-square of homogeneity of Fisher's transforms, which have the variances factor / (n - 3)."""
+    transforms, weights = np.arctanh(r), (np.asarray(sizes, float)[:, None] - 3) / factor
+    return np.sum(weights * (transforms - np.sum(weights * transforms, axis=0) / weights.sum()) ** 2, axis=0)
+
+
+def statistics(Z, labels, correlation="pearson", n_classes=2):
+    """Correlations in the classes, and z or chi-square, of pairs i < j; 0 where one isn't defined, and for copies."""
     i, j = np.triu_indices(Z.shape[1], 1)
     r, defined = [], np.ones(len(i), bool)
-    for c in (0, 1):
+    for c in range(n_classes):
         rows = Z[labels == c]
         rows = rows - rows.mean(axis=0)
         length = np.sqrt(np.sum(rows**2, axis=0))
@@ -127,16 +147,14 @@ def statistics(Z, labels, correlation="pearson"):
         R = (rows.T @ rows) / np.outer(length + constant, length + constant)
         r.append(np.clip(R[i, j], -1, 1))
         defined &= ~constant[i] & ~constant[j]
-    defined &= np.abs(r[0] + r[1]) <= 2 - COPY
-    n1, n2 = np.bincount(labels, minlength=2)
-    if min(n1, n2) < 4:
+    defined &= np.abs(np.sum(r, axis=0)) <= n_classes - COPY
+    sizes = np.bincount(labels, minlength=n_classes)
+    if sizes.min() < 4:
         return np.array(r), np.zeros(len(i)), np.zeros(len(i), bool)
-    finite = np.clip(r, -limit(n1, n2, correlation), limit(n1, n2, correlation))
-    return (
-        np.array(r),
-        np.where(defined, fisher_z(*finite, n1, n2, 1.06 if correlation == "spearman" else 1.0), 0.0),
-        defined,
-    )
+    finite = np.clip(r, -limit(sizes, correlation), limit(sizes, correlation))
+    factor = 1.06 if correlation == "spearman" else 1.0
+    found = fisher_z(*finite, *sizes, factor) if n_classes == 2 else homogeneity(finite, sizes, factor)
+    return np.array(r), np.where(defined, found, 0.0), defined
 
 
 def step_down(strength, null, tie=1e-9):
@@ -155,16 +173,18 @@ class DifferentialCorrelation:
     def __init__(self, X, labels, labelings=(), correlation="pearson", wholes=False):
         Z = standardise(X, labels, correlation)
         kept = np.flatnonzero(~np.isnan(Z).any(axis=0))
-        r, self.z, self.defined = statistics(Z[:, kept], labels, correlation)
+        n_classes = int(np.max(labels)) + 1
+        r, self.z, self.defined = statistics(Z[:, kept], labels, correlation, n_classes)
         self.correlations = r.T
         self.pairs = kept[np.array(np.triu_indices(len(kept), 1)).T]
         self.scores = np.zeros(X.shape[1])
-        np.add.at(self.scores, self.pairs[:, 0], np.abs(self.z))
-        np.add.at(self.scores, self.pairs[:, 1], np.abs(self.z))
+        terms = np.abs(self.z) if n_classes == 2 else np.sqrt(self.z)
+        np.add.at(self.scores, self.pairs[:, 0], terms)
+        np.add.at(self.scores, self.pairs[:, 1], terms)
         null = []
         moved = Moved(np.asarray(X)[:, kept], Z[:, kept], labels, wholes)
         for b, other in zip(labelings, [None, *labelings], strict=False):
-            null.append(np.abs(statistics(moved.rows(b, other), np.asarray(b), correlation)[1]))
+            null.append(np.abs(statistics(moved.rows(b, other), np.asarray(b), correlation, n_classes)[1]))
         self.null = np.array(null).reshape(-1, len(self.z))
         self.null_maxima = self.null.max(axis=1, initial=0.0)
 

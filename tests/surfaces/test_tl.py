@@ -1174,9 +1174,10 @@ def test_differential_correlation(tmp_path):
     scores = adata.var["differential_correlation_scores"]
     assert np.isnan(scores["gene4"])
     np.testing.assert_array_equal(scores[mask], found.scores)
-    with pytest.raises(ValueError, match="compares two classes; got 3"):
-        tl.differential_correlation(adata, "state")
-    with pytest.raises(ValueError, match="groups must be a list of two groups"):
+    tl.differential_correlation(adata, "state", key_added="of_all", n_permutations=0)
+    assert list(adata.uns["of_all"]["params"]["groups"]) == ["alpha", "beta", "gamma"]
+    assert list(adata.uns["of_all"]["pairs"])[2:6] == ["r_alpha", "r_beta", "r_gamma", "statistic"]
+    with pytest.raises(ValueError, match="at least two classes"):
         tl.differential_correlation(adata, "state", groups=["alpha"])
     with pytest.raises(KeyError, match=r"adata\.obs has no column 'plate'"):
         tl.differential_correlation(adata, "state", batch="plate")

@@ -1264,21 +1264,22 @@ typedef struct fastfs_differential_correlation_options {
     int64_t n_pairs;         /* the strongest pairs to report, >= 1 */
     const int64_t* features; /* NULL for all columns of X, or ascending: the pairs are those among them */
     int64_t n_features;      /* of these, >= 2 */
-    const int64_t*
-        labelings;       /* n_labelings x n_rows, 0 or 1: draws under the hypothesis that the labels don't matter */
+    const int64_t* labelings; /* n_labelings x n_rows: draws under the hypothesis that the labels don't matter */
     int64_t n_labelings; /* 0: no p-values */
     int64_t wholes;      /* 1: labelings move groups of samples as wholes; 0: samples */
+    int64_t n_classes;   /* of labels, >= 2; 0: two */
 } fastfs_differential_correlation_options;
 #define FASTFS_DIFFERENTIAL_CORRELATION_OPTIONS_INIT \
-    {sizeof(fastfs_differential_correlation_options), FASTFS_PEARSON, 0, 1000, NULL, 0, NULL, 0, 0}
+    {sizeof(fastfs_differential_correlation_options), FASTFS_PEARSON, 0, 1000, NULL, 0, NULL, 0, 0, 0}
 
 typedef struct fastfs_differential_correlation_result {
     size_t struct_size;
     int64_t n_pairs;      /* at most that of the options */
-    int64_t n_copies;     /* pairs left out: |correlation| above 1 - 1e-12 and of one sign in both classes */
+    int64_t n_copies;     /* pairs left out: |correlation| above 1 - 1e-12 and of one sign in all classes */
     int64_t* pairs;       /* n_pairs x 2: columns of X, the lower one first; by descending |z|, then by columns */
-    double* correlations; /* n_pairs x 2: in class 0 and in class 1 */
-    double* z;            /* n_pairs: difference of Fisher's transforms, class 0 less class 1, over its deviation */
+    double* correlations; /* n_pairs x n_classes */
+    double* z;            /* n_pairs: difference of Fisher's transforms, class 0 less class 1, over its deviation; of
+                             more than two classes the chi-square of homogeneity of the transforms */
     double* pvalues;      /* n_pairs: family-wise, step-down; NULL without labelings */
     double* scores;       /* one per column of X: the sum of |z| over its pairs; 0 for columns that aren't chosen */
     double* null_maxima;  /* n_labelings: the largest |z| */
@@ -1290,15 +1291,15 @@ typedef struct fastfs_differential_correlation_result {
 #define FASTFS_DIFFERENTIAL_CORRELATION_RESULT_INIT \
     {sizeof(fastfs_differential_correlation_result), 0, 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL}
 
-/* Finds the pairs of features with the correlations that differ most between two classes: labels are 0 or 1, at least
- * four of each. Features are standardised within the true classes (FASTFS_SPEARMAN: their ranks). For each labeling,
- * the samples of a true class then get the mean and the deviation that the labeling before finds in the class of this
- * number, so labelings come in random order. If a fourth of a class share a value, and `wholes` is 0, places within the
- * true classes (ties in random order) take the part of values, and each class of a labeling gets the values of a true
- * class in their order. z takes correlations as at most 1 - 1e-12 in magnitude (FASTFS_SPEARMAN: 1 - 6 / (n^3 - n), n
- * the size of the smaller class).
- * p-values are 1 + the labelings with a largest |z|, over all pairs but the stronger ones, that reaches that of the
- * pair, divided by 1 + n_labelings. Takes O(n_rows n_features^2 (1 + n_labelings)) time and O(n_rows n_features)
+/* Finds the pairs of features with the correlations that differ most between classes: labels are 0..n_classes - 1, at
+ * least four of each. With more than two classes |z| stands for the chi-square, and its root in scores. Features are
+ * standardised within the true classes (FASTFS_SPEARMAN: their ranks). For each labeling, the samples of a true class
+ * then get the mean and the deviation that the labeling before finds in the class of this number, so labelings come in
+ * random order. If a fourth of a class share a value, and `wholes` is 0, places within the true classes (ties in random
+ * order) take the part of values, and each class of a labeling gets the values of a true class in their order. z takes
+ * correlations as at most 1 - 1e-12 in magnitude (FASTFS_SPEARMAN: 1 - 6 / (n^3 - n), n the size of the smallest
+ * class). p-values are 1 + the labelings with a largest |z|, over all pairs but the stronger ones, that reaches that of
+ * the pair, divided by 1 + n_labelings. Takes O(n_rows n_features^2 (1 + n_labelings)) time and O(n_rows n_features)
  * memory: no table of pairs is stored. A sparse X becomes a dense table of doubles.
  *
  * Warnings: "constant" (features, in a class), "copies" (pairs), "rare_values" (of features, so that permutations of

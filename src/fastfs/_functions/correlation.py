@@ -1,4 +1,4 @@
-"""Differential correlation: pairs of features with correlations that differ between two classes."""
+"""Differential correlation: pairs of features with correlations that differ between classes."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -19,8 +19,8 @@ from fastfs._functions.pairs import (
     naming_classes,
     outcome_of_test,
     require_names,
-    two_classes,
 )
+from fastfs._inputs.labels import encode_labels, require_classes
 from fastfs._inputs.matrix import as_matrix, column_names
 from fastfs._machine.errors import last_warnings
 from fastfs._machine.params import as_permutations, one_of
@@ -55,26 +55,28 @@ class DifferentialCorrelation(PairsResult):
     ----------
     pairs : ndarray of shape (n_pairs, 2)
         The columns of X, the lower one first.
-    correlations : ndarray of shape (n_pairs, 2)
-        In the first and in the second class.
+    correlations : ndarray of shape (n_pairs, n_classes)
+        In each class.
     statistics : ndarray of shape (n_pairs,)
         z, the difference of Fisher's transforms, first class less second class, in standard deviations: (atanh r_1 -
-        atanh r_2) / sqrt(1 / (n_1 - 3) + 1 / (n_2 - 3)); with Spearman's correlation 1.06 replaces the two ones. A
-        correlation of 1 counts as 1 - 1e-12, and Spearman's as 1 - 6 / (n^3 - n), with n samples in the smaller class.
-    effects, standard_errors : ndarray of shape (n_pairs,)
-        The numerator and the denominator of z.
+        atanh r_2) / sqrt(1 / (n_1 - 3) + 1 / (n_2 - 3)); with Spearman's correlation 1.06 replaces the two ones. Of
+        more classes, the chi-square of homogeneity of the transforms: the sum of (n_c - 3) (atanh r_c - mean)^2, with
+        the mean weighted alike (Spearman's: over 1.06). A correlation of 1 counts as 1 - 1e-12, and Spearman's as 1 -
+        6 / (n^3 - n), with n samples in the smallest class.
+    effects, standard_errors : ndarray of shape (n_pairs,) or None
+        The numerator and the denominator of z; None for more than two classes.
     degrees : int
-        1: z^2 has one degree of freedom.
+        Degrees of freedom of z^2, which are 1, or of the chi-square: one less than classes.
     <test_of_pairs>
     scores : ndarray of shape (n_features,)
-        The sum of \\|z\\| over the pairs that a feature is in; 0 for features that weren't chosen or were left out.
-    classes : ndarray of shape (2,)
-        The first class and the second one.
+        The sum of \\|z\\|, or of the roots of chi-square, over the pairs that a feature is in; 0 for features that
+        weren't chosen or were left out.
+    classes : ndarray of shape (n_classes,)
     excluded_features : ndarray
         Chosen features that are constant in a class, so that they have no correlation.
     excluded_pairs : ndarray of shape (at most 10, 2)
         The first copies, which say nothing of the classes and were left out: pairs with a correlation above 1 - 1e-12
-        in magnitude and of the same sign in both classes.
+        in magnitude and of the same sign in all classes.
     n_excluded_pairs : dict of str to int
         Number of pairs left out, by reason: "copies".
     correlation : {"pearson", "spearman"}
@@ -108,7 +110,7 @@ class DifferentialCorrelation(PairsResult):
 
 @takes(CorrelationCall)
 def differential_correlation(call: CorrelationCall) -> DifferentialCorrelation:
-    r"""Find the pairs of features with correlations that differ between two classes.
+    r"""Find the pairs of features with correlations that differ between classes.
 
     All pairs are compared, by Fisher's transform of their correlation in each class, and tested together by
     permutation. No table of all pairs is stored.
@@ -118,7 +120,7 @@ def differential_correlation(call: CorrelationCall) -> DifferentialCorrelation:
     X : array-like, DataFrame or sparse of shape (n_samples, n_features)
         A sparse X becomes a dense table inside the core.
     y : array-like of shape (n_samples,)
-        Labels of two classes, with at least four samples each.
+        Labels of classes, with at least four samples each.
     features : array-like, optional
         Compare the pairs among these only: a mask, column numbers or names. Default: all.
     feature_names : sequence of str, optional
@@ -146,7 +148,7 @@ def differential_correlation(call: CorrelationCall) -> DifferentialCorrelation:
     Raises
     ------
     ValueError
-        y has other than two classes, or a class fewer than four samples; fewer than two features vary in both classes;
+        y has one class, or a class fewer than four samples; fewer than two features vary in all classes;
         X has NaN or infinity; the design allows no labeling but the true one; parameters out of range.
     TypeError
         A parameter has the wrong type.
@@ -192,12 +194,18 @@ def differential_correlation(call: CorrelationCall) -> DifferentialCorrelation:
     names = column_names(call.X) if call.feature_names is None else list(call.feature_names)
     X = as_matrix(call.X, run)
     require_names(names, X.shape[1])
-    classes, labels = two_classes("differential correlation compares", call.y, *X.shape)
+    classes, labels = encode_labels(call.y, *X.shape)
+    require_classes(classes)
+    n_classes = len(classes)
     chosen = chosen_columns("features", call.features, X.shape[1], names)
     call.check_test(n_permutations, "blocks", "groups", "covariates")
     design, labelings = call.read_design(labels, classes[labels], n_permutations, run, shuffled=True)
     exact = design.exact and labelings is not None
-    core_options = options.core_options() | {"features": chosen, "wholes": int(design.moves_together)}
+    core_options = options.core_options() | {
+        "features": chosen,
+        "wholes": int(design.moves_together),
+        "n_classes": n_classes,
+    }
 
     def compare(labelings: Array | None, progress: Progress | None) -> dict[str, Any]:
         run.progress = progress
@@ -216,17 +224,17 @@ def differential_correlation(call: CorrelationCall) -> DifferentialCorrelation:
         labelings, exact = None, False
     core_result, stopped = compare_labelings(compare, labelings, call.progress, may_stop=may_stop and not exact)
     warn(last_warnings(names_in_lists(names)))
-    z, n_copies = core_result["z"], core_result["n_copies"]
+    statistics, n_copies = core_result["z"], core_result["n_copies"]
     n_compared = (X.shape[1] if chosen is None else len(chosen)) - np.count_nonzero(core_result["constant"])
     variance_of_ranks = 1.06 if options.correlation == "spearman" else 1.0
     error = np.sqrt(variance_of_ranks * (1 / (np.bincount(labels) - 3)).sum())
     result = DifferentialCorrelation(
         pairs=core_result["pairs"],
         correlations=core_result["correlations"],
-        statistics=z,
-        effects=z * error,
-        standard_errors=np.full(len(z), error),
-        degrees=1,
+        statistics=statistics,
+        effects=statistics * error if n_classes == 2 else None,
+        standard_errors=np.full(len(statistics), error) if n_classes == 2 else None,
+        degrees=n_classes - 1,
         scores=core_result["scores"],
         n_tested=int(n_compared * (n_compared - 1) // 2 - n_copies),
         classes=classes,

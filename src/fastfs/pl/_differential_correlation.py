@@ -33,7 +33,7 @@ def differential_correlation(
     ax: Axes | None = None,
     title: str | None = None,
 ) -> Axes:
-    """Draw the correlations of the strongest pairs in both classes, joined by a line.
+    """Draw the correlations of the strongest pairs in the classes, joined by a line.
 
     Parameters
     ----------
@@ -69,10 +69,11 @@ def differential_correlation(
     feature_names = result.feature_names if feature_names is None else feature_names
     check_names(feature_names, len(result.scores))
     n = min(top, len(result.statistics))
-    place, first, second = np.arange(n), *result.correlations[:n].T
+    place, correlations = np.arange(n), result.correlations[:n]
     ax = axes(ax, (7, 1.4 + 0.3 * n))
-    ax.hlines(place, first, second, color=PALE, linewidth=3, zorder=2)
-    for values, colour, label in zip((first, second), (BAR, AGAINST), result.classes.tolist(), strict=True):
+    ax.hlines(place, correlations.min(axis=1), correlations.max(axis=1), color=PALE, linewidth=3, zorder=2)
+    colours = [BAR, AGAINST, *(f"C{c}" for c in range(2, correlations.shape[1]))]
+    for values, colour, label in zip(correlations.T, colours, result.classes.tolist(), strict=True):
         ax.scatter(values, place, s=36, color=colour, zorder=3, label=str(label))
     pairs = [", ".join(names_of(pair, feature_names, 16)) for pair in result.pairs[:n].tolist()]
     ax.set_yticks(place, pairs)

@@ -132,6 +132,7 @@ def _scatter(ax: Axes, a: np.ndarray, b: np.ndarray, target: np.ndarray) -> Any:
 
 def _describe(result: InteractionScan | DifferentialCorrelation, place: int) -> str:
     """Return the statistic of a pair, and its p-value if there is one."""
-    letter = "F" if isinstance(result, InteractionScan) else "z"
+    is_z = isinstance(result, DifferentialCorrelation) and result.degrees == 1
+    letter = "z" if is_z else "F" if isinstance(result, InteractionScan) else "χ²"
     statistic = f"{letter} = {result.statistics[place]:.3g}"
     return statistic if result.pvalues_max is None else f"{statistic}, p = {result.pvalues_max[place]:.2g}"

@@ -42,7 +42,7 @@ def differential_correlation(
     verbose: bool | Progress = False,
     **parameters: Any,
 ) -> AnnData | None:
-    """Find the pairs of genes with correlations that differ between two groups of cells.
+    """Find the pairs of genes with correlations that differ between groups of cells.
 
     Runs :func:`fastfs.differential_correlation`. Cells of one donor aren't independent samples: name the column of the
     donors, or compare sums over the cells of each donor.
@@ -53,8 +53,8 @@ def differential_correlation(
         Cells x genes, in memory.
     groupby : str
         Column of `adata.obs` with the groups.
-    groups : sequence of two str, optional
-        Groups to compare; needed if there are more than two.
+    groups : sequence of str, optional
+        Groups to compare, two or more. Default: all.
     samples, donors, batch : str, optional
         Columns of `adata.obs` that say which cells may change groups, as for :func:`fastfs.tl.manifest`.
     covariates : sequence of str, optional
@@ -79,7 +79,7 @@ def differential_correlation(
     KeyError
         No such column, layer, group or mask.
     ValueError
-        Other than two groups; what :func:`fastfs.differential_correlation` raises.
+        What :func:`fastfs.differential_correlation` raises.
 
     Warns
     -----
@@ -102,12 +102,7 @@ def differential_correlation(
     require_writable(adata, copy)
     adata = adata.copy() if copy else adata
     source = CellMatrix(adata, layer, use_raw, mask_var)
-    if groups is None:
-        cells, labels, *_ = read_grouping(adata, groupby, None, "rest", drop_unlabelled)
-    elif isinstance(groups, str) or len(groups) != 2:
-        raise ValueError(f"groups must be a list of two groups of {groupby}; got {groups!r}")
-    else:
-        cells, labels, *_ = read_grouping(adata, groupby, groups[:1], groups[1], drop_unlabelled)
+    cells, labels = _cells_of_groups(adata, groupby, groups, drop_unlabelled)
     design = CellDesign.from_columns(adata, cells, samples, donors, batch, covariates)
     scan = _Scan(adata, source, cells, labels, design, groupby, layer)
     result = scan.run(correlation_by_group, parameters, verbose)
@@ -211,9 +206,7 @@ def interaction_scan(
         cells, numbers = read_target(adata, groupby, drop_unlabelled)
         labels = numbers.to_numpy()
     else:
-        cells, labels, compared, _ = read_grouping(adata, groupby, groups, "rest", drop_unlabelled)
-        kept = np.isin(labels, compared)
-        cells, labels = cells[kept], labels[kept]
+        cells, labels = _cells_of_groups(adata, groupby, groups, drop_unlabelled)
     design = CellDesign.from_columns(adata, cells, samples, donors, batch, covariates)
     scan = _Scan(adata, source, cells, labels, design, groupby, layer)
     result = scan.run(interactions_of_target, parameters, verbose)
@@ -223,6 +216,15 @@ def interaction_scan(
     about |= {"target_type": result.target_type, "transform": result.transform}
     scan.keep(key_added, result, about)
     return adata if copy else None
+
+
+def _cells_of_groups(
+    adata: AnnData, groupby: str, groups: Sequence[str] | None, drop_unlabelled: bool
+) -> tuple[Array, Array]:
+    """Return the cells of the groups to compare, and the group of each."""
+    cells, labels, compared, _ = read_grouping(adata, groupby, groups, "rest", drop_unlabelled)
+    kept = np.isin(labels, compared)
+    return cells[kept], labels[kept]
 
 
 def _require_parameters(tool: Callable[..., Any], function: Callable[..., Any], parameters: dict[str, Any]) -> None:

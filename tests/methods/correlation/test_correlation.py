@@ -72,6 +72,64 @@ def test_definition(n, p, n_first, correlation):
         assert_agrees(found, expected, n_pairs)
 
 
+def classes_data(n, p, n_classes, seed=0):
+    """Three features are tied to others in one class each."""
+    rng = np.random.default_rng(seed)
+    labels = rng.permutation(np.arange(n) % n_classes)
+    X = rng.normal(size=(n, p))
+    for j, c in ((1, 0), (2, 1), (3, n_classes - 1)):
+        X[labels == c, j] += 2 * X[labels == c, 0]
+    return X * rng.uniform(0.1, 10, p) + rng.normal(size=p), labels
+
+
+@pytest.mark.parametrize("correlation", KINDS)
+@pytest.mark.parametrize("n, p, n_classes", [(12, 4, 3), (60, 30, 3), (61, 50, 4), (90, 150, 5)])
+def test_chi_square_of_more_classes(n, p, n_classes, correlation):
+    X, labels = classes_data(n, p, n_classes)
+    X[:, p - 1] = np.round(X[:, p - 1] / X[:, p - 1].std())  # a feature with ties
+    labelings = draw(labels, 19)
+    expected = oracle.DifferentialCorrelation(X, labels, labelings, correlation)
+    for n_pairs in (1, 5, 10**6):
+        for n_threads in (1, 2):
+            found = call(
+                X, labels, labelings, correlation=correlation, n_pairs=n_pairs, n_classes=n_classes, n_threads=n_threads
+            )
+            assert_agrees(found, expected, n_pairs)
+
+
+@rotating(1, correlation=KINDS, wholes=[0, 1])
+def test_more_classes_under_designs(correlation, wholes):
+    """Rare values, copies, and labelings in which a class has fewer than four samples."""
+    X, labels = classes_data(48, 12, 3, seed=5)
+    rng = np.random.default_rng(0)
+    X[:, 5], X[:, 6] = 3 - 2 * X[:, 4], rng.random(48) < 0.4
+    X[:, 7] = X[:, 7] + 10 * X[:, 6]
+    labelings = np.concatenate(
+        [draw(labels, 9), rng.integers(0, 3, (5, 48)), np.where(np.arange(48) < 3, 2, draw(labels, 2) % 2)]
+    )
+    labelings[0, :] = (labels + 1) % 3  # other names of the true classes
+    expected = oracle.DifferentialCorrelation(X, labels, labelings, correlation, wholes=bool(wholes))
+    found = call(X, labels, labelings, correlation=correlation, wholes=wholes, n_classes=3)
+    assert found["n_copies"] == 1
+    assert found["copies"].tolist() == [[4, 5]]
+    assert_agrees(found, expected)
+
+
+def test_chi_square_of_two_classes_is_the_square_of_z():
+    """As the core computes it for three, one of which says the same as another."""
+    r = np.array([[0.3, -0.9], [0.5, 0.2]])
+    np.testing.assert_allclose(oracle.homogeneity(r, [20, 30]), oracle.fisher_z(*r, 20, 30) ** 2, rtol=1e-12)
+
+
+def test_three_classes_find_a_pair_tied_in_one_of_them():
+    X, labels = classes_data(90, 40, 3)
+    found = fastfs.differential_correlation(X, np.array(["a", "b", "c"])[labels], n_permutations=99)
+    assert sorted(found.pairs[:3].tolist()) == [[0, 1], [0, 2], [0, 3]]
+    assert (found.pvalues_max[:3] == 0.01).all()
+    assert (found.degrees, found.effects, found.correlations.shape[1]) == (2, None, 3)
+    assert [name for name in found.columns if name.startswith("r_")] == ["r_a", "r_b", "r_c"]
+
+
 def test_dgca_on_500_features():
     X, labels = data(90, 500, seed=3, n_first=50)
     found = fastfs.differential_correlation(X, labels, n_pairs=500 * 499 // 2, n_permutations=0)

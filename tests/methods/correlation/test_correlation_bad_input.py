@@ -23,7 +23,11 @@ def compare(X=X, y=y, **parameters):
     "change, error, words",
     [
         ({"y": ["a"] * 20}, ValueError, "at least two classes; got one class"),
-        ({"y": ["a", "b", "c", "d"] * 5}, ValueError, "compares two classes; got 4, a, b, c and 1 more"),
+        (
+            {"y": ["a", "b"] * 9 + ["c"] * 2},
+            ValueError,
+            "each class must have four samples or more; got 2 of class 'c'",
+        ),
         ({"y": ["a"] * 17 + ["b"] * 3}, ValueError, "each class must have four samples or more; got 3 of class 'b'"),
         ({"y": y[:-1]}, ValueError, "one label for each of the 20 samples"),
         ({"X": X[:, :1]}, ValueError, "X must have two features or more"),
