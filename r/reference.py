@@ -67,6 +67,9 @@ CASES = [
      lambda X, y: correlation(X, y).scores, 0),
     ("differential_correlation(x[, 1:200], y, correlation = 'spearman', n_permutations = 0)$statistics",
      lambda X, y: correlation(X, y, correlation="spearman").statistics, 0),
+    ("c(differential_correlation(x[, 1:60], three, n_permutations = 9)[c('statistics', 'null_maxima')],"
+     " recursive = TRUE)",
+     lambda X, y: correlation_of_classes(X, y), 0),
     ("snp_pairs(genotypes[, 1:200], y)$statistics",
      lambda X, y: fastfs.snp_pairs(genotypes(X)[:, :200], y).statistics, 0),
     ("ld_clumps(genotypes, x[1, ])$clump - 1", lambda X, y: fastfs.ld_clumps(genotypes(X), X[0]).clump, 0),
@@ -99,8 +102,8 @@ CASES = [
     ("c(interaction_scan(x[, 2:60], number, covariates = x[, 61:62], transform = 'rank', n_permutations = 0)"
      "[c('statistics', 'effects', 'standard_errors', 'scores')], recursive = TRUE)",
      lambda X, y: interactions(X[:, 1:60], X[:, 0], covariates=X[:, 60:62], transform="rank"), 0),
-    ("c(interaction_scan(x[, 1:20], three, with_table = x[, 31:40], n_permutations = 9)[c('statistics', 'null_maxima')],"
-     " recursive = TRUE)", lambda X, y: classes_of_tables(X, y), 0),
+    ("c(interaction_scan(x[, 1:20], three, with_table = x[, 31:40], n_permutations = 9)"
+     "[c('statistics', 'null_maxima')], recursive = TRUE)", lambda X, y: classes_of_tables(X, y), 0),
     ("snp_pairs(genotypes[, 1:60], y, n_permutations = 19, random_state = 3)$null_maxima",
      lambda X, y: fastfs.snp_pairs(genotypes(X)[:, :60], y, n_permutations=19, random_state=3).null_maxima, 0),
     ("stability('relieff', x, y, list(n_features_to_select = 9), n_subsamples = 20)$frequencies",
@@ -127,6 +130,11 @@ def correlation(X, y, **options):
 def interactions(X, y, **options):
     found = fastfs.interaction_scan(X, y, n_permutations=0, **options)
     return np.concatenate([found.statistics, found.effects, found.standard_errors, found.scores])
+
+
+def correlation_of_classes(X, y):
+    found = fastfs.differential_correlation(X[:, :60], thirds(y), n_permutations=9)
+    return np.concatenate([found.statistics, found.null_maxima])
 
 
 def classes_of_tables(X, y):

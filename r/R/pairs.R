@@ -5,18 +5,6 @@
 FIRST_LABELINGS <- 99
 NOTHING <- 0.1
 
-# Returns the target of two classes; `what` ends the sentence that refuses others.
-two_class_target <- function(data, what) {
-  target <- class_target(data$y, data)
-  if (n_classes(target) != 2) {
-    refuse(
-      "y must have two classes for ", what, "; got ", n_classes(target), " (", some_of(quoted(target$classes)),
-      "): give the samples of two"
-    )
-  }
-  target
-}
-
 # fit(options) calls the core, which takes labelings as the option `permuted`. for_tests: arguments without effect if no
 # permutations are asked for. heeds_rare: whether rare values end the test if groups move as wholes. name_column(i): as
 # the core's warnings call features.
@@ -101,7 +89,7 @@ OF_PAIRS <- c("pairs", "statistics", "effects", "standard_errors", "correlations
 pairs_result <- function(found, class, alpha) {
   if (!is.null(alpha)) {
     kept <- seq_len(sum(found$pvalues_max <= alpha))  # p-values don't fall along the pairs
-    of_pairs <- c(OF_PAIRS, if (length(found$degrees) == length(found$statistics)) "degrees")
+    of_pairs <- c(OF_PAIRS, if (class == "fastfs_snp_pairs") "degrees")
     for (part in intersect(of_pairs, names(found))) {
       whole <- found[[part]]
       found[[part]] <- switch(
@@ -131,16 +119,21 @@ differential_correlation <- function(x, y, features = NULL, correlation = "pears
   run <- read_run(n_threads, max_memory, verbose)
   options <- list(correlation = choose_word("correlation", correlation, c("pearson", "spearman")))
   data <- read_features(x, y, assay, run)
-  target <- two_class_target(data, "differential correlation")
+  target <- class_target(data$y, data)
+  options$n_classes <- n_classes(target)
   found <- compare_pairs(given, data, target, "features", options, function(options) {
     .Call(C_differential_correlation, data$x, target$values, options, run)
   }, run, heeds_rare = TRUE)
-  found$correlations <- matrix(found$correlations, ncol = 2, byrow = TRUE, dimnames = list(NULL, found$classes))
+  found$correlations <- matrix(
+    found$correlations, ncol = options$n_classes, byrow = TRUE, dimnames = list(NULL, found$classes)
+  )
   names(found$scores) <- data$features
-  error <- sqrt((if (correlation == "spearman") 1.06 else 1) * sum(1 / (tabulate(target$values + 1, 2) - 3)))
-  found$effects <- found$statistics * error
-  found$standard_errors <- rep(error, length(found$statistics))
-  found$degrees <- 1
+  if (options$n_classes == 2) {
+    error <- sqrt((if (correlation == "spearman") 1.06 else 1) * sum(1 / (tabulate(target$values + 1, 2) - 3)))
+    found$effects <- found$statistics * error
+    found$standard_errors <- rep(error, length(found$statistics))
+  }
+  found$degrees <- options$n_classes - 1
   n_compared <- length(if (is.null(features)) found$scores else chosen_columns("features", features, data, 2))
   n_compared <- n_compared - length(found$excluded_features)
   found$n_tested <- n_compared * (n_compared - 1) / 2 - found$n_copies
@@ -265,7 +258,13 @@ snp_pairs <- function(x, y, snps = NULL, n_pairs = 1000, n_permutations = 0, alp
   given <- as.list(environment())
   run <- read_run(n_threads, max_memory, verbose)
   data <- read_genotypes(x, y, assay, run)
-  target <- two_class_target(data, "pairs of SNPs")
+  target <- class_target(data$y, data)
+  if (n_classes(target) != 2) {
+    refuse(
+      "y must have two classes for pairs of SNPs; got ", n_classes(target), " (", some_of(quoted(target$classes)),
+      "): give the samples of two"
+    )
+  }
   found <- compare_pairs(given, data, target, "snps", list(), function(options) {
     .Call(C_snp_pairs, data$x, target$values, options, run)
   }, run)

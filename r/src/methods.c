@@ -431,7 +431,7 @@ static const struct output correlation_outputs[] = {
 };
 #undef OF
 
-/* Pairs and their correlations: two numbers a pair. */
+/* Pairs: two numbers each; correlations: one for each class of a pair. */
 static SEXP differential_correlation(SEXP given_X, SEXP labels, SEXP given, SEXP given_run) {
     fastfs_differential_correlation_options options = FASTFS_DIFFERENTIAL_CORRELATION_OPTIONS_INIT;
     fastfs_differential_correlation_result result = FASTFS_DIFFERENTIAL_CORRELATION_RESULT_INIT;
@@ -450,7 +450,7 @@ static SEXP differential_correlation(SEXP given_X, SEXP labels, SEXP given, SEXP
     ADD_OUTPUTS(found, result, correlation_outputs, (R_xlen_t)X.n_cols);
     add(found, "null_maxima", of_doubles(result.null_maxima, (R_xlen_t)options.n_labelings));
     add(found, "pairs", of_int64s(result.pairs, 2 * (R_xlen_t)result.n_pairs));
-    add(found, "correlations", of_doubles(result.correlations, 2 * (R_xlen_t)result.n_pairs));
+    add(found, "correlations", of_doubles(result.correlations, (R_xlen_t)(options.n_classes * result.n_pairs)));
     add(found, "copies", of_int64s(result.copies, 2 * (R_xlen_t)n_copies));
     free_fitted(owner);
     UNPROTECT(n_protected);

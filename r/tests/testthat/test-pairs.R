@@ -53,10 +53,14 @@ test_that("pairs without a finite statistic are left out with a warning", {
   expect_equal(found$excluded_pairs, matrix(7:8, 1))
 })
 
-test_that("pairs need two classes of four samples", {
+test_that("pairs need classes of four samples", {
   data <- tied_data()
+  three <- differential_correlation(data$x, rep(1:3, 20), n_permutations = 9)
+  r <- atanh(three$correlations[1, ])
+  expect_equal(three$statistics[1], sum(17 * (r - mean(r))^2))
+  expect_equal(c(three$degrees, ncol(three$correlations)), c(2, 3))
   expect_error(
-    differential_correlation(data$x, rep(1:3, 20)), "two classes for differential correlation; got 3 \\('1', '2', '3'",
+    snp_pairs(matrix(0:2, 60, 4), rep(1:3, 20)), "two classes for pairs of SNPs; got 3 \\('1', '2', '3'",
     class = "fastfs_invalid_argument"
   )
   expect_error(

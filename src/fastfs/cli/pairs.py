@@ -76,7 +76,7 @@ class KindOptions:
     kind: Annotated[
         str,
         typer.Option(
-            help="correlation: pairs with correlations that differ between two classes; interaction: pairs with a "
+            help="correlation: pairs with correlations that differ between classes; interaction: pairs with a "
             "product that says more about classes, numbers or times than both features.",
         ),
     ] = "correlation"
