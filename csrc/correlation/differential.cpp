@@ -299,7 +299,7 @@ class Test {
         }
     }
 
-    // The rounding of bounds, of which all terms are positive, and the least value of 1 - r^2, as correlations are cut.
+    // The rounding of bounds, sums of positive terms, and the least value of 1 - r^2, as correlations are cut.
     static constexpr T kRounding = 1000 * std::numeric_limits<T>::epsilon(), kLeast = static_cast<T>(kCopy);
 
     const Level& level_;

@@ -1,4 +1,4 @@
-"""Correlations that differ between two classes."""
+"""Correlations that differ between classes."""
 
 from __future__ import annotations
 
