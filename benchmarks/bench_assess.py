@@ -1,0 +1,187 @@
+"""`fastfs.assess`: do its intervals cover the truth, is it biased, and what does it cost?
+
+    python -m benchmarks.bench_assess --coverage [--sets 500]
+    python -m benchmarks.bench_assess --bias [--sets 200]
+    python -m benchmarks.bench_assess --cost
+
+* ``--coverage``: noise of 12 donors x 5 cells with 200 features, where the donors differ as much as half or all of the
+  cells' spread, and of 60 samples with 500 features; MultiSURF, ProjSe and ANOVA, ten features, nearest shrunken
+  centroids. In how many data sets the 95 % interval of balanced accuracy covers one half, and how wide it is. "t over
+  donors" is the interval that ignores shared training samples, "over folds" that of Nadeau and Bengio. The difference
+  from ANOVA covers 0.
+* ``--bias``: five features of 2000 shifted by one standard deviation, 60 samples; the estimate against the accuracy on
+  5000 new samples of models that learn from as many samples as a training set has. Logistic regression.
+* ``--cost``: 100 x 20,000, the report's three methods.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import warnings
+from typing import Any
+
+import joblib
+import numpy as np
+from scipy.stats import t
+
+import fastfs
+from benchmarks import harness
+from benchmarks.harness import Report
+
+N_SPLITS, N_REPEATS, N_SELECTED = 5, 10, 10
+
+
+def noise(seed: int, n_donors: int, n_cells: int, n_features: int, spread: float) -> tuple[Any, Any, Any]:
+    """Return cells of donors, their labels, and their donors; `spread` is the deviation of donors against cells."""
+    rng, donor = np.random.default_rng(seed), np.repeat(np.arange(n_donors), n_cells)
+    X = rng.normal(size=(len(donor), n_features)) + spread * rng.normal(size=(n_donors, n_features))[donor]
+    return X, donor % 2, donor
+
+
+def covered(seed: int, *shape: Any) -> np.ndarray:
+    """Return a row for each method: estimates and intervals of accuracy, difference from ANOVA, and AUC."""
+    X, y, donor = noise(seed, *shape)
+    found = fastfs.assess(
+        X, y, groups=donor, methods=["multisurf", "projse"], n_features=[N_SELECTED], classifier="centroid",
+        n_splits=N_SPLITS, n_repeats=N_REPEATS,
+    ).to_frame()  # fmt: skip
+    columns = ["balanced_accuracy", "low", "high", "difference_low", "difference_high", "auc", "auc_low", "auc_high"]
+    values: np.ndarray = found[columns].to_numpy()[:3]
+    return values
+
+
+def plain_intervals(seed: int, *shape: Any) -> tuple[float, float, float]:
+    """Return the estimate, and the half widths of the t interval over donors and of Nadeau and Bengio over folds, for
+    nearest centroids on the ten best features of ANOVA.
+    """
+    from fastfs._inference.folds import Folds
+
+    X, y, donor = noise(seed, *shape)
+    right, of_folds = np.empty((N_REPEATS, len(y))), []
+    for repeat in range(N_REPEATS):
+        folds = Folds(y, None, donor).deal(N_SPLITS, np.random.default_rng((seed, 0, repeat)))
+        for fold in range(N_SPLITS):
+            held, train = folds == fold, folds != fold
+            means = [X[train & (y == c)].mean(axis=0) for c in (0, 1)]
+            spread = np.sqrt(sum(X[train & (y == c)].var(axis=0) for c in (0, 1)) / 2)
+            best = np.argsort(-np.abs(means[1] - means[0]) / spread)[:N_SELECTED]
+            squares = [(((X[held][:, best] - mean[best]) / spread[best]) ** 2).sum(axis=1) for mean in means]
+            right[repeat, held] = (squares[1] < squares[0]) == y[held]
+            of_folds.append(np.mean([right[repeat, held & (y == c)].mean() for c in (0, 1)]))
+    of_donors = np.array([right[:, donor == d].mean() for d in range(donor[-1] + 1)])
+    n, n_folds = len(of_donors), len(of_folds)
+    over_donors = t.ppf(0.975, n - 1) * of_donors.std(ddof=1) / np.sqrt(n)
+    over_folds = t.ppf(0.975, n_folds - 1) * np.sqrt((1 / n_folds + 1 / (N_SPLITS - 1)) * np.var(of_folds, ddof=1))
+    return float(of_donors.mean()), float(over_donors), float(over_folds)
+
+
+SHAPES = {
+    "12 donors x 5 cells, equal donors": (12, 5, 200, 0.0),
+    "12 donors x 5 cells, donors differ by half of cells": (12, 5, 200, 0.5),
+    "12 donors x 5 cells, donors differ as cells": (12, 5, 200, 1.0),
+    "60 samples": (60, 1, 500, 0.0),
+}
+
+
+def describe(what: str, estimates: np.ndarray, low: np.ndarray, high: np.ndarray, true: float) -> None:
+    """Print how many intervals cover the true value, their width, and that of a normal interval of the deviation."""
+    hits, ideal = np.mean((low <= true) & (high >= true)), 3.92 * estimates.std()
+    print(
+        f"{what:<36} mean {estimates.mean():6.3f}   covered {hits:.3f}   width {np.mean(high - low):.3f} "
+        f"(of a known deviation: {ideal:.3f})",
+        flush=True,
+    )
+
+
+def coverage(report: Report, sets: int) -> None:
+    run = joblib.Parallel(n_jobs=2)
+    for name, shape in SHAPES.items():
+        report.heading(f"{name}: {sets} data sets of noise")
+        values = np.array(run(joblib.delayed(covered)(seed, *shape) for seed in range(sets)))
+        for m, method in enumerate(("MultiSURF", "ProjSe", "ANOVA")):
+            estimates, low, high, below, above, area, area_low, area_high = values[:, m].T
+            describe(f"{method}, balanced accuracy", estimates, low, high, 0.5)
+            describe(f"{method}, AUC", area, area_low, area_high, 0.5)
+            if method != "ANOVA":
+                describe(f"{method}, difference of accuracy", (below + above) / 2, below, above, 0)
+        plain = np.array(run(joblib.delayed(plain_intervals)(seed, *shape) for seed in range(sets)))
+        for k, interval in ((1, "t over donors"), (2, "Nadeau and Bengio over folds")):
+            describe(interval, plain[:, 0], plain[:, 0] - plain[:, k], plain[:, 0] + plain[:, k], 0.5)
+
+
+def planted(seed: int) -> np.ndarray:
+    """Return for each method and number of features the estimate, the accuracy on new samples, and the hit of both."""
+    from sklearn.base import clone
+
+    from fastfs._estimators.assess import _model, _rankers
+
+    rng = np.random.default_rng(seed)
+
+    def draw(n: int) -> tuple[np.ndarray, np.ndarray]:
+        X, y = rng.normal(size=(n, 2000)), np.arange(n) % 2
+        X[:, :5] += y[:, None]
+        return X, y
+
+    (X, y), (new, truth) = draw(60), draw(5000)
+    grid, methods = [2, 10], ["multisurf", "projse"]
+    found = fastfs.assess(X, y, methods=methods, n_features=grid, n_splits=N_SPLITS, n_repeats=3).to_frame()
+    rows = []
+    for method in methods:
+        told: dict[int, list[float]] = {k: [] for k in grid}
+        for fold in range(N_SPLITS):  # training sets of 48 samples, of which each fold's model is one
+            train = np.arange(60) // 2 % N_SPLITS != fold
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                ranks = clone(_rankers([method], is_class=True)[method]).fit(X[train], y[train]).ranking_
+            for k in grid:
+                best = np.argsort(ranks)[:k]
+                model = clone(_model("logistic")).fit(X[train][:, best], y[train])
+                told[k].append(np.mean(model.predict(new[:, best]) == truth))
+        for k in grid:
+            row = found[(found.method == method) & (found.n_features == k)].iloc[0]
+            rows.append([row.balanced_accuracy, np.mean(told[k]), row.low <= np.mean(told[k]) <= row.high])
+    return np.array(rows, dtype=float)
+
+
+def bias(report: Report, sets: int) -> None:
+    report.heading(f"60 x 2000, five features shifted by 1: {sets} data sets")
+    values = np.array(joblib.Parallel(n_jobs=2)(joblib.delayed(planted)(seed) for seed in range(sets)))
+    for row, (method, k) in enumerate((m, k) for m in ("MultiSURF", "ProjSe") for k in (2, 10)):
+        estimates, true, hits = values[:, row].T
+        error = 100 * (estimates - true)
+        print(
+            f"{method}, {k} features: estimate {100 * estimates.mean():.1f} %, new samples {100 * true.mean():.1f} %, "
+            f"bias {error.mean():+.2f} points (standard error {error.std() / np.sqrt(sets):.2f}), "
+            f"covered {hits.mean():.3f}"
+        )
+
+
+def cost(report: Report) -> None:
+    report.heading("100 x 20,000, the report's methods")
+    X, y = np.random.default_rng(0).normal(size=(100, 20_000)).astype(np.float32), np.arange(100) % 2
+    X[:, :5] += y[:, None]
+    taken = harness.measure(lambda: fastfs.assess(X, y, n_repeats=1), 1, warm_up=False)
+    report.row("assess, one repeat", min(taken.wall), unit=" s")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    for flag in ("--coverage", "--bias", "--cost"):
+        parser.add_argument(flag, action="store_true")
+    parser.add_argument("--sets", type=int, default=0)
+    given = parser.parse_args()
+    report = Report()
+    if given.coverage:
+        coverage(report, given.sets or 500)
+    if given.bias:
+        bias(report, given.sets or 200)
+    if given.cost:
+        cost(report)
+    return report.finish()
+
+
+if __name__ == "__main__":
+    os.environ.setdefault("FASTFS_NUM_THREADS", "1")
+    sys.exit(main())
