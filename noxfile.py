@@ -156,6 +156,21 @@ def arm(session: nox.Session) -> None:
 
 
 @nox.session
+def windows(session: nox.Session) -> None:
+    """The C++ tests for 64-bit Windows in Wine, compiled by Zig's Clang."""
+    session.install("cmake", "ninja", "ziglang")
+    blas = Path(session.create_tmp())
+    options = ["--platform", "win_amd64", "--only-binary=:all:", "--no-deps", "--dest", str(blas)]
+    session.run("python", "-m", "pip", "download", "--quiet", *options, "scipy-openblas32")
+    session.run("python", "-m", "zipfile", "-e", str(next(blas.glob("*.whl"))), str(blas))
+    library = next(blas.glob("scipy_openblas32/lib/libscipy_openblas.lib")).resolve()
+    session.run("cmake", "--preset", "windows", f"-DFASTFS_TEST_BLAS={library}", silent=True)
+    session.run("cmake", "--build", "--preset", "windows", silent=True)
+    wine = {"WINEPREFIX": str(blas.resolve() / "wine"), "WINEPATH": f"Z:{library.parent}"}
+    session.run("ctest", "--preset", "windows", env=wine)
+
+
+@nox.session
 def r(session: nox.Session) -> None:
     """The R package against Python's scores: `nox -s r` is `R CMD check`, `nox -s r -- address` the sanitizer."""
     session.install(".")

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cfenv>
 #include <chrono>
 #include <condition_variable>
 #include <deque>
@@ -28,12 +29,17 @@ thread_local std::thread::id served;
 
 struct Loop {
     Loop(Run& run_, std::int64_t n_, LoopBody body_, int helpers)
-        : run(run_), n(n_), body(body_), helpers_wanted(helpers) {}
+        : run(run_), n(n_), body(body_), helpers_wanted(helpers) {
+        std::fegetenv(&environment);
+    }
 
     Run& run;
     const std::int64_t n;
     const LoopBody body;
     const std::thread::id caller = calling_thread();
+    // Of the caller: threads of a program may differ in how they round, in subnormals, and on Windows in the digits of
+    // the x87 unit, which OpenBLAS uses. Under one environment the bits don't depend on the number of threads.
+    std::fenv_t environment;
     std::atomic<std::int64_t> next{0};
     // Pool::mutex guards the members below.
     int helpers_wanted;
@@ -82,6 +88,7 @@ struct Pool {
             if (--loop.helpers_wanted == 0) loops.pop_front();
             lock.unlock();
             served = loop.caller;
+            std::fesetenv(&loop.environment);
             loop.work(slot, mutex);
             served = {};
             lock.lock();

@@ -1,12 +1,15 @@
 // The core without Python, for the sanitizers: engines against plain loops, ManiFeSt's invariants, the C interface with
 // every kind of bad argument, threads that call at once, cancel, fork. Exits with 77 (skipped) if FASTFS_ISA names a
 // set that this machine hasn't.
+#if !defined(_WIN32)
 #include <sys/wait.h>
 #include <unistd.h>
+#endif
 
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <cfenv>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
@@ -1468,8 +1471,31 @@ void test_parallel_for() {
     }
 }
 
-// A child has none of the threads; it must get its own. The thread sanitizer doesn't follow threads across a fork.
-[[maybe_unused]] void test_fork() {
+// Helpers round as the caller does at the time of the loop, though they were started before.
+void test_rounding_of_helpers() {
+    const volatile double one = 1, three = 3;
+    for (const int mode : {FE_TONEAREST, FE_UPWARD, FE_DOWNWARD}) {
+        fastfs::core::Run run(threads(3));
+        std::vector<double> thirds(30);
+        std::vector<std::thread::id> workers(30);
+        std::fesetround(mode);
+        const double third = one / three;
+        fastfs::core::parallel_for(run, 30, [&](std::int64_t i, int) {
+            std::this_thread::sleep_for(std::chrono::milliseconds(1));  // so that helpers get indices
+            workers[static_cast<std::size_t>(i)] = std::this_thread::get_id();
+            thirds[static_cast<std::size_t>(i)] = one / three;
+        });
+        std::fesetround(FE_TONEAREST);
+        CHECK((third == 1.0 / 3) == (mode != FE_UPWARD));  // rounded to nearest it is below 1/3
+        CHECK(std::count(thirds.begin(), thirds.end(), third) == 30);
+        CHECK(std::count(workers.begin(), workers.end(), workers[0]) < 30);
+    }
+}
+
+#if !defined(_WIN32) && !defined(__SANITIZE_THREAD__)  // the thread sanitizer doesn't follow threads across a fork
+#define FASTFS_TEST_FORK
+// A child has none of the threads; it must get its own.
+void test_fork() {
     const std::int64_t n = 20, d = 300;
     const auto X = random_values<double>(static_cast<std::size_t>(n * d), 11);
     std::vector<double> before(static_cast<std::size_t>(d * d)), after = before;
@@ -1484,6 +1510,7 @@ void test_parallel_for() {
     waitpid(child, &status, 0);
     CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
 }
+#endif
 
 }  // namespace
 
@@ -1530,7 +1557,8 @@ int main() {
     test_cancel_leaves_sums();
     test_threads_at_once();
     test_parallel_for();
-#if !defined(__SANITIZE_THREAD__)
+    test_rounding_of_helpers();
+#if defined(FASTFS_TEST_FORK)
     test_fork();
 #endif
     std::printf("%s: %d failures\n", fastfs_isa(), failures);

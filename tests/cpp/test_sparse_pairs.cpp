@@ -267,7 +267,7 @@ void test_scales(bool csr) {
     std::fill(X.dense.begin(), X.dense.end(), T(0));
     X.at_place(1, 1) = static_cast<T>(sizeof(T) == 4 ? 1e-30 : 1e-200);
     check(Scaling::kNone, "at least");
-    X.at_place(1, 1) = std::numeric_limits<T>::denorm_min();
+    X.at_place(1, 1) = 2 * std::numeric_limits<T>::denorm_min();  // store() may halve it
     if (sizeof(T) == 8) check(Scaling::kRange, "column 1 ");
 }
 
