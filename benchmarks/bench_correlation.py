@@ -4,6 +4,7 @@
     python -m benchmarks.bench_correlation --errors [--sets 1000]        # tables of docs/differential-correlation.md
     python -m benchmarks.bench_correlation --designs [covariates ...] [--sets 1000] [--stream 1]
     python -m benchmarks.bench_correlation --batches [--sets 1000]       # numbers of batches and donors
+    python -m benchmarks.bench_correlation --classes [--sets 1000]       # three classes
     python -m benchmarks.bench_correlation --tied [--sets 1000]          # shares of tied values, both rules
 
 Floors: a labeling multiplies and adds n_samples p (p + 1) / 2 times, at the rate of SciPy's gemm in float32; its 4
