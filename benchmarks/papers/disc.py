@@ -465,7 +465,42 @@ def cells(report: Report, options: Options) -> None:
         report.row(f"{depth:,} counts a cell, shifts {strength:g}: DiSC", spread(areas["DiSC"]), note=note)
 
 
+def block_graphs(size: int, s: int, p: float, q: float, rng: np.random.Generator) -> list[np.ndarray]:
+    """Graphs of section 3.3: two groups of `size` and size + s nodes in A; the second divided, size and s, in B."""
+    graphs = []
+    for labels in (np.repeat([0, 1], [size, size + s]), np.repeat([0, 1, 2], [size, size, s])):
+        upper = np.triu(rng.random((2 * size + s, 2 * size + s)) < np.where(labels[:, None] == labels, p, q), 1)
+        graphs.append((upper | upper.T).astype(float))
+    return graphs
+
+
+def blocks(report: Report, options: Options) -> None:
+    """The stochastic block model: how well the third group of B is seen, by lemma 2 and by DiSC."""
+    sizes = (100, 200) if options.quick else (100, 200, 400, 800)
+    report.heading("block model, p = .5, q = .1, s = l^.75: squared distance of v, errors / s, AUC by DiSC; 5 seeds")
+    for size in sizes:
+        s = round(size**0.75)
+        gamma = np.arange(2 * size + s) >= 2 * size
+        distances, errors, areas = [], [], []
+        for seed in range(5):
+            A, B = block_graphs(size, s, 0.5, 0.1, np.random.default_rng(seed))
+            U = np.linalg.eigh(A)[1][:, -2:]
+            Q = np.eye(len(A)) - U @ U.T
+            v = np.linalg.eigh(Q @ B @ Q)[1][:, -1]
+            v *= np.sign(v[gamma].sum())
+            distances.append(np.sum((v - gamma / np.sqrt(s)) ** 2))
+            errors.append(np.sum((v > 1 / (2 * np.sqrt(s))) != gamma) / s)
+            found = fastfs.disc(graphs=[A + np.eye(len(A)), B + np.eye(len(A))], density=0, n_components=2)
+            areas.append(roc_auc_score(gamma, found.set_scores[1]))
+        keep(f"block model, {size} nodes: errors / s", errors)
+        keep(f"block model, {size} nodes: squared distance", distances)
+        keep(f"block model, {size} nodes: AUC", areas)
+        note = f"errors / s {spread(errors)}; DiSC's AUC {spread(areas)}; l^(1 - 2a) {size**-0.5:.3f}, s {s}"
+        report.row(f"l = {size}: squared distance", spread(distances), note=note)
+
+
 EXPERIMENTS = {
+    "blocks": blocks,
     "toy1": toy1,
     "choices": choices,
     "toy2": toy2,

@@ -21,7 +21,7 @@ import joblib
 import numpy as np
 from scipy.stats import spearmanr, ttest_rel
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
-from sklearn.model_selection import StratifiedKFold
+from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -58,14 +58,39 @@ SETS = (
     "wine_quality_red",
     "wpbc",
 )
-# Accuracy in percent as the paper prints it, where known.
+# Its tables: accuracy in % of IM4, imI, IGT and IGS (tables 2 and 3), and of IM4 and EGT (table 1). Which of MONK's
+# problems it has isn't said; the first is the one that its linear classifiers are like.
+TABLES = {
+    "breast_ljubljana": (75.74, 75.08, 75.22, 74.08),
+    "wholesale_customers": (87.50, 87.57, 90.05, 89.37),
+    "monks1": (75.63, 75.72, 99.51, 95.43),
+    "wine": (98.15, 98.23, 99.00, 97.61),
+    "cryotherapy": (86.22, 85.33, 89.78, 86.78),
+    "haberman": (66.60, 66.70, 67.21, 69.22),
+    "sonar": (76.38, 76.43, 86.45, 76.66),
+    "papers/urban_land_cover": (87.40, 87.23, 89.85, 89.79),
+    "immunotherapy": (80.66, 79.22, 76.88, 77.55),
+    "user_knowledge": (94.14, 94.14, 96.01, 96.41),
+    "vertebral_2c": (81.63, 81.56, 85.41, 85.32),
+    "ecoli": (97.45, 97.50, 97.22, 98.23),
+    "glass": (77.97, 78.33, 84.10, 77.32),
+    "heart_statlog": (70.75, 70.67, 73.63, 68.37),
+    "papers/ionosphere": (88.32, 88.23, 86.42, 90.02),
+    "lymphography": (83.34, 83.32, 82.91, 77.86),
+    "papers/parkinsons": (83.22, 82.64, 93.75, 89.34),
+    "wpbc": (66.41, 65.86, 73.67, 74.51),
+    "wine_quality_red": (70.56, 70.59, 73.48, 72.38),
+    "pima": (72.06, 72.19, 74.11, 74.72),
+}
 PAPER = {
-    ("wine", "IM4"): 98.15,
-    ("wine", "IGT"): 99.00,
-    ("monks1", "IGT"): 99.51,
-    ("sonar", "IGT"): 86.45,
+    (name, method): value
+    for name, values in TABLES.items()
+    for method, value in zip(("IM4", "imI", "IGT", "IGS"), values, strict=True)
+} | {
     ("colon", "IM4"): 84.28,
     ("colon", "EGT"): 78.57,
+    ("papers/prostate_singh", "IM4"): 88.02,
+    ("papers/prostate_singh", "EGT"): 89.52,
 }
 
 
@@ -75,6 +100,7 @@ class Method:
 
     make: Callable[[Any], Any]
     settings: tuple[Any, ...] = (None,)
+    second: tuple[Any, ...] = ()  # chosen next, with the setting that was chosen first
 
 
 def with_sigma(make: Callable[..., Any], sigma: Any, _: Any) -> Any:
@@ -90,6 +116,15 @@ def scaled(classifier: Any) -> Any:
 def weighted(rho: float) -> Any:
     """imIM4E with the default sigma: the second class, in sorted order, weighs rho times the first."""
     return fastfs.IM4E(class_weight={0: 1.0, 1: rho}, n_jobs=1)
+
+
+WIDE = (*SIGMAS, 8.0, 16.0, 32.0)
+
+
+def weighted_at(setting: Any) -> Any:
+    """IM4E for a sigma; imIM4E for a sigma and the factor of the second class."""
+    sigma, rho = setting if isinstance(setting, tuple) else (setting, 1.0)
+    return fastfs.IM4E(sigma=sigma, class_weight={0: 1.0, 1: rho}, n_jobs=1)
 
 
 METHODS = {
@@ -136,25 +171,34 @@ def accuracy(make: Callable[[Any], Any], setting: Any, train: Any, test: Any) ->
 def nested(method: Method, X: np.ndarray, y: np.ndarray, train: np.ndarray, test: np.ndarray, seed: int) -> float:
     """Test accuracy with the setting that does best on three inner folds; ties: the middle of the best ones."""
     best = method.settings[0]
-    if len(method.settings) > 1:
+    if len(method.settings) > 1 or method.second:
         folds = list(StratifiedKFold(3, shuffle=True, random_state=seed).split(X[train], y[train]))
-        found = [
-            np.mean(
-                [accuracy(method.make, s, (X[train[a]], y[train[a]]), (X[train[b]], y[train[b]])) for a, b in folds]
-            )
-            for s in method.settings
-        ]
-        ties = np.flatnonzero(np.asarray(found) >= max(found) - 1e-12)
-        best = method.settings[ties[len(ties) // 2]]
+
+        def choose(settings: tuple[Any, ...]) -> Any:
+            found = [
+                np.mean(
+                    [accuracy(method.make, s, (X[train[a]], y[train[a]]), (X[train[b]], y[train[b]])) for a, b in folds]
+                )
+                for s in settings
+            ]
+            ties = np.flatnonzero(np.asarray(found) >= max(found) - 1e-12)
+            return settings[ties[len(ties) // 2]]
+
+        best = choose(method.settings)
+        if method.second:
+            best = choose(tuple((best, other) for other in method.second))
     return accuracy(method.make, best, (X[train], y[train]), (X[test], y[test]))
 
 
-def cross_validated(methods: dict[str, Method], X: np.ndarray, y: np.ndarray, run: Run) -> dict[str, np.ndarray]:
-    """Accuracy of each method on each of 10 folds, repeated; all methods see the same folds."""
+def cross_validated(
+    methods: dict[str, Method], X: np.ndarray, y: np.ndarray, run: Run, groups: np.ndarray | None = None
+) -> dict[str, np.ndarray]:
+    """Accuracy of each method on each of 10 folds, repeated; all methods see the same folds. `groups` stay together."""
+    kind = StratifiedKFold if groups is None else StratifiedGroupKFold
     splits = [
         (seed, train, test)
         for seed in range(run.repeats)
-        for train, test in StratifiedKFold(10, shuffle=True, random_state=seed).split(X, y)
+        for train, test in kind(10, shuffle=True, random_state=seed).split(X, y, groups)
     ]
     jobs = [(name, *split) for split in splits for name in methods]
     with harness.one_thread():
@@ -252,7 +296,7 @@ def table(
     """Accuracies of all methods, and IMMIGRATE against each by paired t-tests over the folds."""
     print(f"\n{title}\n{run.repeats} x 10-fold, all choices on 3 inner folds; accuracy in %, mean +- standard error")
     print(f"{'':<20}" + "".join(f"{m:>13}" for m in methods) + "   paper")
-    tally = {m: [0, 0, 0] for m in methods if m != "IGT"}
+    tally = {m: [0, 0, 0] for m in methods if m != "IGT" and "IGT" in methods}
     means = []
     for name in sets:
         start = time.perf_counter()
@@ -268,8 +312,9 @@ def table(
             p = ttest_rel(found["IGT"], found[m]).pvalue if np.any(difference != 0) else 1.0
             counts[1 if not p < 0.05 else 0 if difference.mean() > 0 else 2] += 1
     print(f"{'mean':<20}" + "".join(f"{100 * v:>13.1f}" for v in np.mean(means, axis=0)))
-    print("IGT wins/ties/losses (paired t-test, p < 0.05; folds overlap, so p is too small): ", end="")
-    print(", ".join(f"{m} {w}/{t}/{x}" for m, (w, t, x) in tally.items()))
+    if tally:
+        print("IGT wins/ties/losses (paired t-test, p < 0.05; folds overlap, so p is too small): ", end="")
+        print(", ".join(f"{m} {w}/{t}/{x}" for m, (w, t, x) in tally.items()))
 
 
 def uci(run: Run) -> None:
@@ -283,6 +328,47 @@ def small(run: Run) -> None:
     table(
         "Small UCI sets", names[:1] if run.quick else names, two_classes, replace(run, repeats=2 if run.quick else 10)
     )
+
+
+def more(run: Run) -> None:
+    """Three more sets of the paper's tables 2 and 3."""
+    names = ("papers/parkinsons", "papers/ionosphere", "papers/urban_land_cover")
+    table("More UCI sets", names[:1] if run.quick else names, two_classes, run)
+
+
+def persons(run: Run) -> None:
+    """Parkinson's: folds of recordings, as in the paper, and of persons, who have six or seven recordings each."""
+    X, y = two_classes("papers/parkinsons")
+    methods = {name: METHODS[name] for name in ("IM4", "IGT", "1NN", "SVM")}
+    print("\nParkinson's: accuracy in %, folds of recordings and of persons\n" + "".join(f"{m:>16}" for m in methods))
+    for title, groups in (("recordings", None), ("persons", read("papers/parkinsons")["subject"])):
+        found = cross_validated(methods, X, y, run, groups)
+        print("".join(f"{cell(values):>16}" for values in found.values()) + f"   {title}", flush=True)
+        for name, values in found.items():
+            keep(f"parkinsons, folds of {title}: {name}", 100 * values)
+
+
+def printed(run: Run) -> None:
+    """The paper's order of choices: imIM4E with IM4E's sigma; and a wider grid of sigma for IMMIGRATE."""
+    methods = {
+        "IM4": METHODS["IM4"],
+        "imI": Method(weighted_at, SIGMAS, RHOS),
+        "IGT": Method(METHODS["IGT"].make, WIDE),
+        "IGS": Method(METHODS["IGS"].make, WIDE),
+    }
+    names = ("cryotherapy", "wine", "glass", "sonar", "papers/parkinsons", "monks1")
+    table("As printed", names[:1] if run.quick else names, two_classes, run, methods)
+
+
+def prostate(run: Run) -> None:
+    """12,600 probes of 102 tissues, log2."""
+
+    def load(name: str) -> tuple[np.ndarray, np.ndarray]:
+        X, y = two_classes(name)
+        return np.log2(np.maximum(X, 16)), y
+
+    methods = {name: METHODS[name] for name in ("IM4", "EGT", "1NN", "3NN", "SVM")}
+    table("Prostate, log2", ("papers/prostate_singh",), load, run, methods)
 
 
 def starts(run: Run) -> None:
@@ -384,6 +470,10 @@ EXPERIMENTS = {
     "sigma": sigma,
     "uci": uci,
     "small": small,
+    "more": more,
+    "persons": persons,
+    "printed": printed,
+    "prostate": prostate,
     "starts": starts,
     "colon": colon,
     "xor": xor,

@@ -35,10 +35,11 @@ from typing import Any
 
 import numpy as np
 from sklearn.cluster import KMeans
+from sklearn.feature_selection import f_classif
 from sklearn.metrics import normalized_mutual_info_score
 from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import StandardScaler
-from sklearn.svm import SVC
+from sklearn.svm import SVC, LinearSVC
 
 import fastfs
 from benchmarks import harness
@@ -273,7 +274,56 @@ def gunpoint(report: Report, options: Options) -> None:
     report.row("random, mean of 50", text(np.mean([judge(rng.permutation(150)) for _ in range(50)], axis=0)))
 
 
+def series(report: Report, options: Options) -> None:
+    """Points of time chosen for the one-hot labels, beside the F test and random ones."""
+    numbers = (5, 10, 20, 46)
+    for name, classes in (("ucr_shapesall", 60), ("ucr_crop_train", 24)):
+        data = read(f"papers/{name}")
+        X, y = data["X"].astype(np.float64), data["y"]
+        if "is_test" in data:
+            test = data["is_test"].astype(bool)
+        else:  # a third of the training part, whose test part couldn't be had
+            test = np.random.default_rng(0).permutation(len(y)) < len(y) // 3
+        if options.quick:
+            kept = y < 10
+            X, y, test = X[kept], y[kept], test[kept]
+        scale = StandardScaler().fit(X[~test])
+        A, B = scale.transform(X[~test]), scale.transform(X[test])
+        top = [n for n in numbers if n <= A.shape[1]]
+        report.heading(f"{name}: accuracy in % of a linear and an RBF SVM, points {' / '.join(map(str, top))}")
+        with np.errstate(all="ignore"):
+            F = np.nan_to_num(f_classif(A, y[~test])[0])
+        orders = {"F test": [np.argsort(-F, kind="stable")]}
+        for kind, setting in SETTINGS.items():
+            found = fastfs.projse(A, y[~test], n_features_to_select=min(46, A.shape[1]), beyond="residual", **setting)
+            rest = np.setdiff1d(np.argsort(found.ranking), found.selected, assume_unique=True)
+            orders[kind] = [np.concatenate([found.selected, rest])]
+        rng = np.random.default_rng(0)
+        orders["random, mean of 5"] = [rng.permutation(A.shape[1]) for _ in range(2 if options.quick else 5)]
+        orders["all"] = [np.arange(A.shape[1])]
+        for kind, choices in orders.items():
+            table = []
+            for order in choices:
+                row = []
+                for n in [A.shape[1]] if kind == "all" else top:
+                    P, Q = A[:, order[:n]], B[:, order[:n]]
+                    linear = LinearSVC(dual="auto", max_iter=2000).fit(P, y[~test]).score(Q, y[test])
+                    row += [100 * linear, 100 * SVC(C=10.0).fit(P, y[~test]).score(Q, y[test])]
+                table.append(row)
+            mean = np.mean(table, axis=0)
+            error = float(np.sqrt(mean[-1] * (100 - mean[-1]) / test.sum()))
+            keep(f"{name}, {kind}: RBF, most points", mean[-1], error=error)
+            if "20" in map(str, top) and kind != "all":
+                keep(f"{name}, {kind}: RBF, 20 points", mean[2 * top.index(20) + 1], error=error)
+                keep(f"{name}, {kind}: linear, 20 points", mean[2 * top.index(20)], error=error)
+            else:
+                keep(f"{name}, {kind}: linear, most points", mean[-2], error=error)
+            text = "  ".join(f"{a:.1f}/{b:.1f}" for a, b in zip(mean[::2], mean[1::2], strict=True))
+            report.row(kind, text, note=f"{classes} classes, {test.sum()} to test")
+
+
 EXPERIMENTS = {
+    "series": series,
     "scaling": scaling,
     "shares": shares,
     "mnist": mnist,

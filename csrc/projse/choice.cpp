@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <string>
 #include <utility>
 #include <vector>
@@ -12,6 +13,7 @@
 #include "support/errors.hpp"
 #include "support/lapack.hpp"
 #include "support/parallel.hpp"
+#include "support/random.hpp"
 #include "support/warnings.hpp"
 
 namespace fastfs::core {
@@ -269,11 +271,35 @@ class Projection {
 void warn_of_dependent_targets(const fastfs_projse_options& o, std::int64_t rank) {
     warn("nearly_dependent",
          {"the columns of the target are nearly dependent: directions with eigenvalues below eps = ", o.eps,
-          " were left out, which makes its rank ", rank});
+          " were left out, which makes its rank ", rank,
+          ", and scores depend on how the columns are mixed: give columns that are less alike, or a smaller eps"});
+}
+
+Numbers draw_outside(SymmetricEigen& eigen, std::int64_t n, std::int64_t first, const Numbers& scale) {
+    Random random(0);
+    Numbers u(at(n));
+    for (std::int64_t i = 0; i < n; ++i) u[at(i)] = scale[at(i)] == 0 ? 0 : 2 * random.uniform() - 1;
+    for (int turn = 0; turn < 2; ++turn) {  // the second removes the rounding of the first
+        for (std::int64_t k = first; k < n; ++k) {
+            const double* v = eigen.vector(k);
+            const double along = std::inner_product(v, v + n, u.data(), 0.0);
+            for (std::int64_t i = 0; i < n; ++i) u[at(i)] -= along * v[i];
+        }
+    }
+    const double length = std::sqrt(std::inner_product(u.begin(), u.end(), u.begin(), 0.0));
+    for (double& value : u) value /= length;
+    return u;
+}
+
+double rounding_of_length(double least_kept, double largest, double eps) {
+    // An eigenvector is off by eps * largest / least_kept towards one of the least kept ones, whose length is the root
+    // of its eigenvalue.
+    return 64 * (std::numeric_limits<double>::epsilon() * largest / std::sqrt(least_kept) + eps * std::sqrt(largest));
 }
 
 void select_by_projection(std::int64_t n_t, std::int64_t n_s, Buffer<double>& K, const KernelTile& kernel_tile,
-                          const fastfs_projse_options& o, std::int64_t largest_rank,
+                          const fastfs_projse_options& o, std::int64_t largest_rank, const Numbers& scale,
+                          double eps_of_values, const IsOutside& is_outside,
                           const std::function<CandidateKernel()>& candidates, Run& run,
                           Owned<fastfs_projse_result>& result) {
     double largest = 0;
@@ -294,12 +320,17 @@ void select_by_projection(std::int64_t n_t, std::int64_t n_s, Buffer<double>& K,
     require(r > 0, "the target's kernel must have a positive eigenvalue of eps = ", o.eps,
             " times its largest entry; got none: lower eps, or choose another kernel");
     eigen.make_vectors(cut, n_t, run);
+    bool is_nearly = cut > 0 && lam[at(cut - 1)] >= 1e-12 * largest;
+    if (!is_nearly && is_outside && cut > std::count(scale.begin(), scale.end(), 0.0)) {
+        const Numbers combination = draw_outside(eigen, n_t, cut, scale);
+        is_nearly = is_outside(combination, rounding_of_length(lam[at(cut)], lam.back(), eps_of_values));
+    }
     for (std::int64_t k = cut; k < n_t; ++k) {
         const double factor = 1 / std::sqrt(lam[at(k)]);
         for (std::int64_t i = 0; i < n_t; ++i) eigen.vector(k)[i] *= factor;
     }
     result.rank = r;
-    if (cut > 0 && lam[at(cut - 1)] >= 1e-12 * largest) warn_of_dependent_targets(o, r);
+    if (is_nearly) warn_of_dependent_targets(o, r);
     const bool spans_all = largest_rank > 0 && r >= largest_rank;
     if (spans_all) {
         warn("all_samples",

@@ -5,6 +5,7 @@
 #include <functional>
 #include <vector>
 
+#include "engines/spectral.hpp"
 #include "fastfs/fastfs.h"
 #include "projse/residual.hpp"
 #include "support/buffer.hpp"
@@ -29,11 +30,24 @@ using KernelTile = std::function<void(std::int64_t j0, std::int64_t w, double* t
 // Warns that targets without own directions were left out.
 void warn_of_dependent_targets(const fastfs_projse_options& o, std::int64_t rank);
 
+// Tells whether a combination of the target's columns has a length beyond `floor`, more exactly than sums of products
+// can.
+using IsOutside = std::function<bool(const Numbers& combination, double floor)>;
+
+// Draws a combination of length 1 that is orthogonal to the eigenvectors first..n - 1.
+Numbers draw_outside(SymmetricEigen& eigen, std::int64_t n, std::int64_t first, const Numbers& scale);
+
+// Returns the length of a combination that rounding alone can cause, if it is orthogonal to eigenvectors with
+// eigenvalues from `least_kept` to `largest`. eps: of the target's values.
+double rounding_of_length(double least_kept, double largest, double eps);
+
 // Chooses from K_YY (n_t x n_t, lower triangle, destroyed) and tiles of the kernel with the candidates, and fills the
-// result. largest_rank: the rank of targets that span all samples, or 0. candidates: makes the kernel between
+// result. largest_rank: the rank of targets that span all samples, or 0. is_outside: of the linear kernel of numbers
+// in memory, otherwise empty; scale: 0 for targets without values. candidates: makes the kernel between
 // candidates, if the choice goes beyond the span of the targets.
 void select_by_projection(std::int64_t n_t, std::int64_t n_s, Buffer<double>& K, const KernelTile& kernel_tile,
-                          const fastfs_projse_options& o, std::int64_t largest_rank,
+                          const fastfs_projse_options& o, std::int64_t largest_rank, const Numbers& scale,
+                          double eps_of_values, const IsOutside& is_outside,
                           const std::function<CandidateKernel()>& candidates, Run& run,
                           Owned<fastfs_projse_result>& result);
 

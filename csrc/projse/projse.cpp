@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <limits>
 #include <optional>
 #include <string>
 #include <type_traits>
@@ -92,11 +93,27 @@ fastfs_projse_options settle_center(fastfs_projse_options o, bool of_labels, Own
     return o;
 }
 
+// Returns the length of a combination of the target's scaled columns, from their values.
+double length_of_combination(const Matrix& Y, const Variables& t, bool center, const Numbers& combination) {
+    return visit_values(Y.description(), [&](const auto& values) {
+        double square = 0;
+        for (std::int64_t i = 0; i < Y.n_rows(); ++i) {
+            double sum = 0;
+            for (std::int64_t j = 0; j < std::ssize(combination); ++j) {
+                const double mean = center ? t.columns->mean[at(j)] : 0.0;
+                sum += (static_cast<double>(values(i, j)) - mean) * (t.scale[at(j)] * combination[at(j)]);
+            }
+            square += sum * sum;
+        }
+        return std::sqrt(square);
+    });
+}
+
 }  // namespace
 
 void projse_select(const ProjseSums& all, const fastfs_projse_options& options, Run& run,
-                   Owned<fastfs_projse_result>& result, std::int64_t bytes_of_sums,
-                   const InnerProducts& inner_products) {
+                   Owned<fastfs_projse_result>& result, std::int64_t bytes_of_sums, const InnerProducts& inner_products,
+                   const Matrix* target_values) {
     const SingleThreadedBlas held;
     const auto o = settle_center(options, all.of_labels(), result);
     const std::int64_t m = all.n_rows();
@@ -177,9 +194,16 @@ void projse_select(const ProjseSums& all, const fastfs_projse_options& options, 
         }
         kernel.apply(out, n_t, w, t, s, j0, false);
     };
+    // Sums alone don't tell dependent columns from those whose angles are below the root of their rounding.
+    const bool has_target = target_values && kernel.linear() && !o.from_y && n_given == 0;
+    const bool is_single = has_target && target_values->description().dtype == FASTFS_FLOAT32;
+    const IsOutside is_outside = [&](const Numbers& combination, double floor) {
+        return length_of_combination(*target_values, t, o.center != 0, combination) > floor;
+    };
     select_by_projection(
-        n_t, n_s, K, tile, o, kernel.linear() ? m - (o.center != 0) - given.rank : 0,
-        [&] { return kernel_between(s, kernel, inner); }, run, result);
+        n_t, n_s, K, tile, o, kernel.linear() ? m - (o.center != 0) - given.rank : 0, t.scale,
+        is_single ? double{std::numeric_limits<float>::epsilon()} : std::numeric_limits<double>::epsilon(),
+        has_target ? is_outside : IsOutside{}, [&] { return kernel_between(s, kernel, inner); }, run, result);
 }
 
 namespace {
@@ -303,21 +327,27 @@ void projse(const ProjseRows& rows, std::int64_t n_classes, const fastfs_projse_
     run.require_memory(bytes, {"ProjSe of ", n_y, " targets and ", n_x, " candidates"}, advice);
     ProjseSums sums(n_y, n_x, with_xx);
     sums.update(rows, run);
-    if (!needs_columns || with_xx) return projse_select(sums, o, run, result);
+    if (!needs_columns || with_xx) return projse_select(sums, o, run, result, 0, {}, rows.Y);
     if (!rows.X.is_sparse()) {
         std::optional<CenteredColumns> source;  // made when the sums are no longer in use
-        return projse_select(sums, o, run, result, 0, [&](std::int64_t k, double* out) {
-            if (!source) source.emplace(rows.X, kX, run);
-            source->inner(k, out, run);
-        });
+        return projse_select(
+            sums, o, run, result, 0,
+            [&](std::int64_t k, double* out) {
+                if (!source) source.emplace(rows.X, kX, run);
+                source->inner(k, out, run);
+            },
+            rows.Y);
     }
     visit_sparse(rows.X.description(), [&](auto* values, auto*, auto*) {
         using V = std::remove_cv_t<std::remove_reference_t<decltype(*values)>>;
         std::optional<SparseColumns<V>> source;
-        projse_select(sums, o, run, result, 0, [&](std::int64_t k, double* out) {
-            if (!source) source.emplace(rows.X, run);
-            source->inner(k, out, run);
-        });
+        projse_select(
+            sums, o, run, result, 0,
+            [&](std::int64_t k, double* out) {
+                if (!source) source.emplace(rows.X, run);
+                source->inner(k, out, run);
+            },
+            rows.Y);
     });
 }
 
@@ -360,7 +390,7 @@ void projse_kernels(std::int64_t n_y, std::int64_t n_x, const double* K_YY, cons
     };
     require(o.beyond == FASTFS_PROJSE_STOP,
             "beyond needs the kernel between all candidates, but K_XX has the diagonal alone: leave it out");
-    select_by_projection(n_y, n_x, K, tile, o, 0, {}, run, result);
+    select_by_projection(n_y, n_x, K, tile, o, 0, {}, 0, {}, {}, run, result);
 }
 
 }  // namespace fastfs::core

@@ -1,6 +1,12 @@
 #include "projse/wide.hpp"
 
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
 #include "engines/spectral.hpp"
+#include "projse/choice.hpp"
 #include "projse/variables.hpp"
 #include "support/errors.hpp"
 
@@ -37,7 +43,29 @@ Span span_of_targets(const Matrix& Y, const fastfs_projse_options& o, Run& run) 
     require(cut < m, "the target's kernel must have an eigenvalue of eps = ", o.eps,
             " times its largest entry; got none: lower eps");
     eigen.make_vectors(cut, m, run);
-    Span span{Buffer<double>(m * (m - cut)), m - cut, cut > 0 && lam[at(cut - 1)] >= 1e-12 * largest};
+    bool is_nearly = cut > 0 && lam[at(cut - 1)] >= 1e-12 * largest;
+    if (!is_nearly && cut > (o.center ? 1 : 0)) {
+        Numbers combination = draw_outside(eigen, m, cut, Numbers(at(m), 1.0));
+        if (o.center) {  // which every column is orthogonal to
+            const double mean = std::reduce(combination.begin(), combination.end()) / static_cast<double>(m);
+            for (double& value : combination) value -= mean;
+        }
+        const double size =
+            std::sqrt(std::inner_product(combination.begin(), combination.end(), combination.begin(), 0.0));
+        double square = 0;
+        for (std::int64_t j = 0; j < n; ++j) {
+            run.checkpoint();
+            source.column(j, tile.data());
+            const double mean = o.center ? 0.0 : source.columns().mean[at(j)];
+            double along = 0;
+            for (std::int64_t i = 0; i < m; ++i) along += (tile[i] + mean) * combination[at(i)];
+            square += along * y.scale[at(j)] * (along * y.scale[at(j)]);
+        }
+        const double eps = Y.description().dtype == FASTFS_FLOAT32 ? double{std::numeric_limits<float>::epsilon()}
+                                                                   : std::numeric_limits<double>::epsilon();
+        is_nearly = std::sqrt(square) > size * rounding_of_length(lam[at(cut)], lam.back(), eps);
+    }
+    Span span{Buffer<double>(m * (m - cut)), m - cut, is_nearly};
     std::copy(eigen.vector(cut), eigen.vector(m - 1) + m, span.U.data());
     return span;
 }

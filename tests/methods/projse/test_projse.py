@@ -5,6 +5,8 @@ has fallen to a share s of the first one carries the rounding of what was taken 
 the promise is to `rounding` = 1e-12 + 100 eps / s. Orders are compared up to the first gap below `DECIDED`.
 """
 
+import warnings
+
 import numpy as np
 import pytest
 import scipy.linalg
@@ -545,6 +547,39 @@ def test_nearly_dependent_targets_are_told():
     with pytest.warns(fastfs.DataWarning, match="nearly dependent.*rank 1"):
         assert fastfs.projse(X, Y).kernel_rank == 1
     assert fastfs.projse(X, Y, eps=1e-12).kernel_rank == 6
+
+
+def mixed(rng, n, cond):
+    """A random matrix with singular values of 1, and one of 1 / cond."""
+    U, V = (np.linalg.qr(rng.normal(size=(n, n)))[0] for _ in "UV")
+    return U * np.append(np.ones(n - 1), 1 / cond) @ V
+
+
+@pytest.mark.parametrize("center", [False, True])
+@pytest.mark.parametrize("n", [8, 150], ids=["tall", "wide"])
+def test_mixing_targets_changes_nothing_or_is_told(n, center):
+    """To 1e-8, for condition numbers up to 1e8; exact copies are no reason to warn."""
+    told = []
+    for power in range(9):
+        rng = np.random.default_rng(power)
+        X, base = rng.normal(size=(120, 30)), rng.normal(size=(120, 8))
+        Y = base @ mixed(rng, 8, 10.0**power) @ (np.eye(8) if n == 8 else rng.normal(size=(8, n)))
+        Q = np.linalg.qr(base - center * base.mean(axis=0))[0]
+        Z = X - center * X.mean(axis=0)
+        expected = np.sum((Q.T @ (Z / np.linalg.norm(Z, axis=0))) ** 2, axis=0)
+        with warnings.catch_warnings(record=True) as found:
+            warnings.simplefilter("always")
+            scores = fastfs.projse(X, Y, center=center).scores
+        told.append(any("nearly dependent" in str(w.message) for w in found))
+        assert told[-1] or np.abs(scores - expected).max() < 1e-8, power
+    assert not any(told[:3])
+    assert all(told[5:])
+
+
+@pytest.mark.parametrize("n_copies", [1, 30])
+def test_dependent_targets_are_not_called_nearly_dependent(n_copies):
+    X, Y = data()
+    fastfs.projse(X, np.hstack([Y] + [3.7 * Y + 1] * n_copies), center=True)
 
 
 def test_a_kernel_of_the_wrong_scale_is_told():
