@@ -292,8 +292,8 @@ Numbers draw_outside(SymmetricEigen& eigen, std::int64_t n, std::int64_t first, 
 }
 
 double rounding_of_length(double least_kept, double largest, double eps) {
-    // An eigenvector is off by eps * largest / least_kept towards one of the least kept ones, whose length is the root
-    // of its eigenvalue.
+    // An eigenvector is off by eps * largest / least_kept towards one of the least kept ones, and the length of that
+    // one is the root of its eigenvalue.
     return 64 * (std::numeric_limits<double>::epsilon() * largest / std::sqrt(least_kept) + eps * std::sqrt(largest));
 }
 

@@ -194,7 +194,7 @@ void projse_select(const ProjseSums& all, const fastfs_projse_options& options, 
         }
         kernel.apply(out, n_t, w, t, s, j0, false);
     };
-    // Sums alone don't tell dependent columns from those whose angles are below the root of their rounding.
+    // Sums alone don't tell dependent columns from nearly dependent ones below the root of their rounding.
     const bool has_target = target_values && kernel.linear() && !o.from_y && n_given == 0;
     const bool is_single = has_target && target_values->description().dtype == FASTFS_FLOAT32;
     const IsOutside is_outside = [&](const Numbers& combination, double floor) {
