@@ -156,6 +156,22 @@ def arm(session: nox.Session) -> None:
 
 
 @nox.session
+def pipelines(session: nox.Session) -> None:
+    """The Snakemake wrapper on a made-up table, and the MultiQC plug-in on its report."""
+    session.install(".[all]", "snakemake>=9", "./examples/pipelines/multiqc")
+    folder = Path(session.create_tmp()).resolve() / "test"
+    wrapper = Path("examples/pipelines/snakemake/report").resolve()
+    shutil.rmtree(folder, ignore_errors=True)
+    shutil.copytree(wrapper / "test", folder)
+    with session.chdir(folder):
+        session.run("snakemake", "--cores", "1", "--config", f"wrapper=file:{wrapper}")
+        session.run("multiqc", "--force", "--module", "fastfs", "report")
+        rows = (folder / "multiqc_data/multiqc_fastfs.txt").read_text(encoding="utf-8").splitlines()
+    if len(rows) != 3:  # a header and a row for each method
+        session.error(f"multiqc_fastfs.txt must have two methods; got {rows}")
+
+
+@nox.session
 def windows(session: nox.Session) -> None:
     """The C++ tests for 64-bit Windows in Wine, compiled by Zig's Clang."""
     session.install("cmake", "ninja", "ziglang")
