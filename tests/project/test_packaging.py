@@ -430,7 +430,8 @@ def test_the_address_of_the_project_stands_where_releasing_says():
         if path.suffix in suffixes
         and re.search(rf"{re.escape(host)}|example\.(?:org|com)", path.read_text("utf-8", "ignore"))
     }
-    assert uses == {"pyproject.toml", "CITATION.cff", "r/DESCRIPTION", "RELEASING.md"}
+    nextflow = "examples/pipelines/nextflow/fastfs/report/meta.yml"
+    assert uses == {"pyproject.toml", "CITATION.cff", "r/DESCRIPTION", nextflow, "RELEASING.md"}
     for name in uses - {"pyproject.toml", "RELEASING.md"}:
         assert f"`{name}`" in (ROOT / "RELEASING.md").read_text(), name
 

@@ -49,7 +49,6 @@ class MultiqcModule(BaseMultiqcModule):
         super().__init__(
             name="fastfs",
             anchor="fastfs",
-            href="https://scikit-fastfs.example",
             info="Ranks features by multivariate methods and tests the rankings against permuted labels.",
         )
         rows: dict[str, dict[str, Any]] = {}
