@@ -3,7 +3,8 @@
     FASTFS_TEST_DATA=folder python -m benchmarks.papers.manifest [names ...] [--quick] [--plot FOLDER] [--jobs 2]
 
 Without names all experiments run. Real data are read from the folder, without Gisette (the paper: 98.64 %). The
-paper takes the best number of features by the test result; here it is chosen inside the training samples: `protocol` says how.
+paper takes the best number of features by the test result; here it is chosen inside the training samples:
+`protocol` says how.
 """
 
 from __future__ import annotations

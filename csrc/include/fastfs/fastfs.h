@@ -887,7 +887,7 @@ enum { /* whether IM4E, with the same sigma, sigma_rule, max_iter and tol, runs 
        FASTFS_PREFILTER_AUTO = 2  /* it does if more than 1000 features vary, and W is of the 1000 of largest weight at
                                      most; not if features, start or start_matrix is given */
 };
-enum { FASTFS_SMALLEST_AUTO = -1 }; /* 1 / (number of features of W), the paper's choice */
+enum { FASTFS_SMALLEST_AUTO = -1 }; /* 1 / (number of features of W), which isn't the paper's: it prints none */
 
 typedef struct fastfs_immigrate_options {
     size_t struct_size;

@@ -50,7 +50,7 @@ class Immigrate(ImmigrateFields, _Resources, _MarginClassifier):
         semidefinite then.
     smallest : float, "auto" or None
         Entries of W below it become 0 in each iteration, before W is normalised. "auto": 1 / (number of features of
-        W), the paper's choice. None: all stay.
+        W), which is ours: the paper doesn't print its threshold. None: all stay.
     negligible : float
         Pairs of samples with a weight up to this are left out of an iteration's sums, which saves some time and costs
         digits: the more samples, the more. Those that weigh less than rounding are always left out.

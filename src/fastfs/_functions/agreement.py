@@ -13,7 +13,7 @@ from fastfs._types import Array, Floats
 
 
 @entry
-def kernel_alignment(X: Any, y: Any, *, kernel: str = "linear", sigma: str | float = "mean") -> float:
+def kernel_alignment(X: Any, y: Any, *, kernel: str | tuple[str, str] = "linear", sigma: str | float = "mean") -> float:
     """Return the alignment of the centred kernels between samples of two tables.
 
     For features that were selected: how well the similarities of samples by these agree with those by the target.
@@ -25,8 +25,9 @@ def kernel_alignment(X: Any, y: Any, *, kernel: str = "linear", sigma: str | flo
     y : array-like of shape (n_samples,) or (n_samples, n_outputs)
         Labels or numbers, told apart as by :meth:`fastfs.ProjSe.fit`; labels have a column of zeros and ones for each
         class.
-    kernel : {"linear", "rbf"}
-        x'x', or exp(-\\|x - x'\\|^2 / (2 sigma^2)); for both tables.
+    kernel : {"linear", "rbf"} or tuple of two
+        x'x', or exp(-\\|x - x'\\|^2 / (2 sigma^2)); for both tables, or that of X and that of y. The ProjSe paper has
+        either for X and "linear" for labels.
     sigma : "mean" or float
         Scale of the rbf kernel: the mean distance over all n_samples^2 pairs of each table, or a number.
 
@@ -56,7 +57,11 @@ def kernel_alignment(X: Any, y: Any, *, kernel: str = "linear", sigma: str | flo
     >>> [round(fastfs.kernel_alignment(X[:, [j]], y), 2) for j in (0, 1)]
     [0.64, 0.01]
     """
-    check_choice("kernel", kernel, ("linear", "rbf"))
+    kernels = kernel if isinstance(kernel, tuple) else (kernel, kernel)
+    if len(kernels) != 2:
+        raise ValueError(f"kernel must be one word or a tuple of two; got {kernel!r}")
+    for word in kernels:
+        check_choice("kernel", word, ("linear", "rbf"))
     if isinstance(sigma, str):
         check_choice("sigma", sigma, ("mean",), "a positive number")
     elif not 0 < as_float("sigma", sigma) < np.inf:
@@ -64,9 +69,12 @@ def kernel_alignment(X: Any, y: Any, *, kernel: str = "linear", sigma: str | flo
     run = Run()
     (A, a), (B, b) = (_center_table(Z, name, run) for Z, name in zip(_read_tables(X, y, run)[:2], "XY", strict=True))
     n = len(A)
-    if kernel == "rbf" or n <= max(A.shape[1], B.shape[1]):
+    if "rbf" in kernels or n <= max(A.shape[1], B.shape[1]):
         run.reserve_memory(24 * n * n, "kernels of samples x samples", "give fewer samples")
-        K, L = (_centered_kernel(Z, kernel, sigma, exponent) for Z, exponent in ((A, a), (B, b)))
+        K, L = (
+            _centered_kernel(Z, word, sigma, exponent)
+            for Z, word, exponent in zip((A, B), kernels, (a, b), strict=True)
+        )
         products = [np.vdot(*pair) for pair in ((K, L), (K, K), (L, L))]
     else:
         products = [np.linalg.norm(P.T @ Q) ** 2 for P, Q in ((A, B), (A, A), (B, B))]

@@ -40,6 +40,20 @@ def test_alignment(shape, kernel, sigma):
     assert fastfs.kernel_alignment(X, 5 * X, kernel=kernel) == pytest.approx(1, rel=1e-12)
 
 
+@pytest.mark.parametrize("shape", [(50, 6, 4), (9, 30, 2)])
+def test_alignment_of_two_kernels(shape):
+    X, Y = tables(*shape)
+    for kernels in (("rbf", "linear"), ("linear", "rbf")):
+        K, L = (centred_kernel(Z, word, "mean") for Z, word in zip((X, Y), kernels, strict=True))
+        expected = np.sum(K * L) / np.linalg.norm(K) / np.linalg.norm(L)
+        assert fastfs.kernel_alignment(X, Y, kernel=kernels) == pytest.approx(expected, rel=1e-10)
+        assert fastfs.kernel_alignment(X, Y, kernel=kernels[0]) != pytest.approx(expected, rel=1e-3)
+    with pytest.raises(ValueError, match="kernel must be one word or a tuple of two"):
+        fastfs.kernel_alignment(X, Y, kernel=("rbf",))
+    with pytest.raises(ValueError, match="kernel.*'cubic'"):
+        fastfs.kernel_alignment(X, Y, kernel=("rbf", "cubic"))
+
+
 def test_alignment_lies_from_0_to_1():
     rng = np.random.default_rng(0)
     for X in rng.normal(size=(50, 20, 3)):
