@@ -50,7 +50,7 @@ def test_alignment_of_two_kernels(shape):
         assert fastfs.kernel_alignment(X, Y, kernel=kernels[0]) != pytest.approx(expected, rel=1e-3)
     with pytest.raises(ValueError, match="kernel must be one word or a tuple of two"):
         fastfs.kernel_alignment(X, Y, kernel=("rbf",))
-    with pytest.raises(ValueError, match="kernel.*'cubic'"):
+    with pytest.raises(ValueError, match=r"kernel.*'cubic'"):
         fastfs.kernel_alignment(X, Y, kernel=("rbf", "cubic"))
 
 
