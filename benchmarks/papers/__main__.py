@@ -20,11 +20,11 @@ RECORD = Path(__file__).with_name("quick.json")
 Rows = dict[str, tuple[float, float]]  # value and standard error
 
 SCRIPTS = {
-    "manifest": (manifest.main, ["xor", "limits", "rivals", "gap", "components"]),
-    "projse": (projse.main, ["mnist", "glioma", "gunpoint", "stability", "pairs"]),
-    "disc": (disc.main, ["toy1", "toy2", "toy3", "toy4", "mnist", "noise", "cells"]),
-    "immigrate": (immigrate.main, ["noise", "small"]),
-    "ikdr": (ikdr.main, ["wine"]),
+    "manifest": (manifest.main, ["xor", "limits", "printed", "rivals", "gap", "components"]),
+    "projse": (projse.main, ["mnist", "series", "glioma", "gunpoint", "stability", "pairs"]),
+    "disc": (disc.main, ["toy1", "toy2", "toy3", "toy4", "blocks", "mnist", "noise", "cells"]),
+    "immigrate": (immigrate.main, ["noise", "small", "persons"]),
+    "ikdr": (ikdr.main, ["wine", "dbworld"]),
 }
 
 

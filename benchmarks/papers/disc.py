@@ -13,6 +13,7 @@ available to us; that experiment is not repeated.** Experiments:
 * toy3: three sets, a block of each set's own: AUC in its set, and the largest in another one.
 * toy4: three sets, two blocks each that all have, that A and C have, B and C, and one set alone: AUC of a set's own
   blocks, against features without a block in it and against shared blocks. As in the public script of figure 6.
+* blocks: the block model of section 3.3, on the weights themselves and by DiSC.
 * mnist: ten digits as ten sets, 400 pictures of each to learn from, 100 to test on. k = 10, d = 20, 10 vectors, k-means
   into 11 groups, the largest dropped: 100 groups of pixels; sums over groups, z-scores, logistic regression. Groups
   come from the right singular vectors (DiSC), from the left ones (which the paper's table calls diffusion maps), from

@@ -4,7 +4,8 @@
 
 `sonar`, `colon`, `colon_discrete`, `wine`, `srbct_khan`, `orl_faces32`, `news_pcmac`: accuracy against the number of
 dimensions, with one kernel of all features and with one a feature, beside kernel PCA and kernel FDA on the same kernel,
-MKL-TR with one a feature, and 1-NN on the data themselves; what the dimensions are made of (I_p, H A). Nothing is
+MKL-TR with one a feature, and 1-NN on the data themselves; what the dimensions are made of (I_p, H A). `yale`, `cns`,
+`dbworld`, `comp`: the same with fewer dimensions and rivals, comp on every eighth message. Nothing is
 chosen in the others: `settings`, what each option does; `stages`, one kernel of the best features, by I-KDR's scores
 and by others; `classes`, `clusters` and `groups`, more than two classes; `selection`, the features in the hands of
 another classifier; `starts`, the objective against that of random starts. The paper doesn't say how it
