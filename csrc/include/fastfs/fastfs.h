@@ -1259,15 +1259,15 @@ enum { FASTFS_CORRELATION_LISTED = 10 }; /* pairs of copies that a result lists 
 
 typedef struct fastfs_differential_correlation_options {
     size_t struct_size;
-    int32_t correlation;     /* FASTFS_PEARSON, FASTFS_SPEARMAN */
-    int32_t reserved;        /* 0 */
-    int64_t n_pairs;         /* the strongest pairs to report, >= 1 */
-    const int64_t* features; /* NULL for all columns of X, or ascending: the pairs are those among them */
-    int64_t n_features;      /* of these, >= 2 */
+    int32_t correlation;      /* FASTFS_PEARSON, FASTFS_SPEARMAN */
+    int32_t reserved;         /* 0 */
+    int64_t n_pairs;          /* the strongest pairs to report, >= 1 */
+    const int64_t* features;  /* NULL for all columns of X, or ascending: the pairs are those among them */
+    int64_t n_features;       /* of these, >= 2 */
     const int64_t* labelings; /* n_labelings x n_rows: draws under the hypothesis that the labels don't matter */
-    int64_t n_labelings; /* 0: no p-values */
-    int64_t wholes;      /* 1: labelings move groups of samples as wholes; 0: samples */
-    int64_t n_classes;   /* of labels, >= 2; 0: two */
+    int64_t n_labelings;      /* 0: no p-values */
+    int64_t wholes;           /* 1: labelings move groups of samples as wholes; 0: samples */
+    int64_t n_classes;        /* of labels, >= 2; 0: two */
 } fastfs_differential_correlation_options;
 #define FASTFS_DIFFERENTIAL_CORRELATION_OPTIONS_INIT \
     {sizeof(fastfs_differential_correlation_options), FASTFS_PEARSON, 0, 1000, NULL, 0, NULL, 0, 0, 0}
