@@ -63,8 +63,8 @@ struct DiscStream : Stream {
     }
 };
 
-// A condition in the form that fastfs._functions.disc passes. The dict has the entries that the call needs, among X, W
-// and a group of a stream.
+// A condition in the form that fastfs._functions.disc passes: a dict of n_components and kernel, and of X with rows, of
+// W, or of the group in a stream.
 struct Set {
     // Views the arrays of the dict, which must stay alive; unknown keys are ignored.
     explicit Set(const py::dict& given) {

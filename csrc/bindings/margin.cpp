@@ -165,14 +165,16 @@ class Margin {
         return out;
     }
 
-    // Returns the parts of features, or of pairs of features, in the distances of new samples, row by row.
+    // Splits, for each row of samples, its distance to other classes less that to class_of_row into parts: an array of
+    // rows x features for weights w, of rows x features x features for W.
     py::array_t<double> explain(const py::object& labels, std::int64_t n_classes, const Metric& metric,
-                                const py::object& samples, const py::object& wanted, const py::object& run_) const {
+                                const py::object& samples, const py::object& class_of_row,
+                                const py::object& run_) const {
         const auto* y = labels_of(labels);
         require_width(metric);
         const Matrix X(samples);
         const py::ssize_t rows = X.view.n_rows(), n = metric.view.n_features;
-        const auto* classes = data_or_null<std::int64_t>(wanted, "wanted", {rows});
+        const auto* classes = data_or_null<std::int64_t>(class_of_row, "class_of_row", {rows});
         py::array_t<double> out(metric.view.weights ? std::vector<py::ssize_t>{rows, n}
                                                     : std::vector<py::ssize_t>{rows, n, n});
         auto* values = out.mutable_data();

@@ -51,9 +51,10 @@ double standard_place(std::int64_t place, std::int64_t n) {
     return (2 * static_cast<double>(place) + 1 - size) * std::sqrt(3 / (size * size - 1));
 }
 
-// Sorts the samples of each class by value, ties in a random order that depends on the order of the values alone:
-// copies get equal places in any column and unit.
-void draw_places(const double* values, const Classes& classes, std::int32_t* by_place) {
+// Sets by_place[p] to the index in values of the sample at place p of its class. values: of all samples, class after
+// class, as the places are. Ties get places in a random order that depends on the order of the values alone: copies get
+// equal places in any column and unit.
+void sort_places_by_value(const double* values, const Classes& classes, std::int32_t* by_place) {
     const std::int64_t n = classes.n_samples();
     std::vector<std::int64_t> levels(at(n)), order;  // levels: of equal values within a class
     const auto each_class = [&](auto&& less, auto&& f) {
@@ -162,7 +163,7 @@ StandardRows::StandardRows(const Matrix& X, const std::vector<std::int64_t>& wan
             if (!wholes && most >= 2 && 4 * most >= n) moves_places[at(k)] = 1;
             if (4 * most > 3 * n) is_rare[at(k)] = 1;
         }
-        if (moves_places[at(k)]) draw_places(row, truth, by_place_.data() + k * n_samples);
+        if (moves_places[at(k)]) sort_places_by_value(row, truth, by_place_.data() + k * n_samples);
         for (std::int64_t c = 0; c < n_classes; ++c) {
             take(c);
             if (ranks) replace_by_ranks(of_class);

@@ -38,18 +38,18 @@ class OneByOne {
 
     std::int64_t n_samples() const { return n_; }
 
-    // Packs the features at `all` places into panels.
+    // Packs the features at n_places places into panels; lanes of the last panel without a feature aren't set.
     template <class Place>
-    void pack_features(const Place* places, std::int64_t all, float* panels) const {
+    void pack_features(const Place* places, std::int64_t n_places, float* panels) const {
         constexpr std::int64_t kWidth = kPanel<float>, kInLine = 64 / sizeof(float);
         const auto fetch = [&](std::int64_t place) {
             for (std::int64_t s = 0; s < n_; s += kInLine) __builtin_prefetch(values_.data() + place * n_ + s);
         };
         const float* from[kWidth];
-        for (std::int64_t first = 0; first < all; first += kWidth) {
-            const std::int64_t width = std::min(kWidth, all - first);
+        for (std::int64_t first = 0; first < n_places; first += kWidth) {
+            const std::int64_t width = std::min(kWidth, n_places - first);
             for (std::int64_t a = 0; a < width; ++a) from[a] = values_.data() + places[first + a] * n_;
-            for (std::int64_t a = first + width; a < std::min(first + width + kWidth, all); ++a) fetch(places[a]);
+            for (std::int64_t a = first + width; a < std::min(first + width + kWidth, n_places); ++a) fetch(places[a]);
             float* to = panels + first * n_;
             for (std::int64_t s = 0; s < n_; ++s, to += kWidth) {
                 for (std::int64_t a = 0; a < width; ++a) to[a] = from[a][s];

@@ -28,8 +28,9 @@ Features<T> all_features(const Samples& X, const std::vector<double>& maxima, co
     // common unit, or the unit's square would overflow the output: the unit is then taken from the remaining values.
     if (features.largest_squared_norm() >= (unit < 0x1p60 ? 0x1p-20 : 0.25)) return features;
     for (const double maximum : maxima) {
-        require(maximum == 0 || maximum >= 0x1p-900 * unit, "the values of X must be closer in size; got ", maximum,
-                " to ", unit, ": drop the rows that are so much larger");
+        require(maximum == 0 || maximum >= 0x1p-900 * unit,
+                "the largest values of the rows of X must be within a factor of 1e270 of each other; got ", maximum,
+                " and about ", unit, ": scale the rows alike");
     }
     const double rest = features.largest_value();
     const double smaller = std::max(rest == 0 ? unit : unit * std::ldexp(1.0, std::ilogb(rest)), 0x1p-1020);

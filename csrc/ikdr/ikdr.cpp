@@ -276,7 +276,8 @@ class IkdrFit {
         }
     }
 
-    // Runs the paper's alternation and keeps the best iterate, because the objective can rise.
+    // Runs the paper's alternation. Sets history and converged of the result; A_, mixture_ and K_ end at the iterate of
+    // least objective, because the objective can rise.
     void alternate(const Terms& terms, IkdrResult& result) {
         Alternation alternation(samples_, terms, k_, options_.rho, run_);
         alternation.set_kernel(K_.data());

@@ -148,8 +148,9 @@ void NeighborRule::sort_nearest_first(std::vector<Kept>& rows, double origin) co
     }
 }
 
-// Drops all but the n_neighbors lowest keys of a group's candidates; sets found_few_ if there are fewer. Without
-// weights rows come in ascending order, so a later row at the limit isn't kept.
+// Drops all but the n_neighbors lowest keys of a group's candidates or, with weights, all beyond a total weight of
+// n_neighbors, and cuts the last weight; sets found_few_ if there is less. origin: the tolerance of equal keys follows
+// from it. Without weights rows come in ascending order, so a later row at the limit isn't kept.
 void NeighborRule::keep_lowest(std::size_t group, double origin) {
     auto& rows = kept_[group];
     const auto k = static_cast<std::ptrdiff_t>(options_.n_neighbors);

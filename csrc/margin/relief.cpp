@@ -156,7 +156,7 @@ class ReliefFit {
     void require_memory(std::int64_t block) const;
     void compute_distances(const Targets& targets, std::int64_t first, std::int64_t last, double* rows) const;
     void find_all_pairs(double* rows, std::int64_t block);
-    void set_result(bool stored, Owned<fastfs_relief_result>& result) const;
+    void set_result(bool distances_were_stored, Owned<fastfs_relief_result>& result) const;
 
     bool found_few_ = false;
 };
@@ -430,8 +430,8 @@ void ReliefFit::compute(Owned<fastfs_relief_result>& result) {
     set_result(hold_all_distances, result);
 }
 
-// Writes scores and errors to the result, and issues the warnings.
-void ReliefFit::set_result(bool stored, Owned<fastfs_relief_result>& result) const {
+// Writes scores, errors and how distances were held to the result, and issues the warnings.
+void ReliefFit::set_result(bool distances_were_stored, Owned<fastfs_relief_result>& result) const {
     if (found_few_) {
         Numbers sizes;
         if (const Classes* classes = target_.classes()) {
@@ -448,7 +448,7 @@ void ReliefFit::set_result(bool stored, Owned<fastfs_relief_result>& result) con
     }
     result.n_alone = n_alone_;
     result.n_apart = n_apart_;
-    result.stored = stored;
+    result.stored = distances_were_stored;
     const double norm = rule_.by_totals() || options_.closed_form ? 1.0 : means_.total_weight();
     const auto score_of = [&](std::int64_t k) -> ScoreWithError {
         if (!target_scores_ || (!is_draw() && !differences_.incomplete(k))) return {sums_[at(k)] / norm, 0.0};

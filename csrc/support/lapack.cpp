@@ -68,7 +68,7 @@ void register_blas(const fastfs_blas& table) {
     require(table.integer_bits == kIntegerBits, calls, "the table says ", table.integer_bits);
     require(table.sgemm && table.dgemm && table.dsyrk && table.dsymv && table.dtrmm && table.dpotrf && table.dpocon &&
                 table.dsygst && table.dtrsm && table.dsytrd && table.dstedc && table.dsteqr && table.dsyevr,
-            "the BLAS table must have every routine; got an empty entry");
+            "fastfs_blas must have every routine of the header; got an empty entry: set all thirteen");
     require(!table.set_num_threads == !table.get_num_threads,
             "the BLAS table must have both set_num_threads and get_num_threads, or neither");
     std::lock_guard lock(registration);

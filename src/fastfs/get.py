@@ -83,13 +83,13 @@ def df(adata: AnnData, key: str, *, group: str | None = None, direction: bool = 
     tables = []
     for name in groups if group is None else [group]:
         columns = {column: results[column][name] for column in _COLUMNS}
-        columns |= _directions(adata, results["params"], name, columns["names"]) if direction else {}
+        columns |= _effects_of_genes(adata, results["params"], name, columns["names"]) if direction else {}
         tables.append(pd.DataFrame({"group": name, **columns, "label_free": results["label_free"][name][0]}))
     return pd.concat(tables, ignore_index=True)
 
 
-def _directions(adata: AnnData, params: Mapping[str, Any], group: str, genes: Any) -> dict[str, Any]:
-    """Return the directions of genes in a group, compared with the cells that it was compared with."""
+def _effects_of_genes(adata: AnnData, params: Mapping[str, Any], group: str, genes: Any) -> dict[str, Any]:
+    """Return arrays `effects` and `median_differences` of genes: the group against the cells of its comparison."""
     from fastfs._functions.direction import direction
     from fastfs._inputs.storage import take_columns
     from fastfs.tl._adata import CellMatrix, read_grouping

@@ -395,7 +395,7 @@ def test_one_huge_value_of_a_whole_row(sentinel, d):
 def test_rows_too_far_from_each_other():
     X = data(5, 20)
     X[0], X[1:] = 1e308, 1e-20 * X[1:]
-    with pytest.raises(ValueError, match=r"must be closer in size; got .*: drop the rows that are so much larger"):
+    with pytest.raises(ValueError, match=r"must be within a factor of 1e270 .*; got .*: scale the rows alike"):
         fastfs.affinity(X, sigma=1.0)
 
 

@@ -289,6 +289,13 @@ class Last(SelectKBest):
 FEW = {"methods": ["relieff"], "n_features": [2], "n_repeats": 1}
 
 
+@pytest.mark.parametrize("methods, got", [(None, "None"), (3, "3"), ("relieff", "'relieff'"), ({"x": 3}, "3 for 'x'")])
+def test_methods_that_name_no_selector(methods, got):
+    X, y = problem()
+    with pytest.raises(TypeError, match=rf"^methods must .*; got {got}$"):
+        fastfs.assess(X, y, methods=methods, n_features=[2], n_repeats=1)
+
+
 def test_fewer_donors_than_folds():
     X, y = problem()
     with pytest.raises(ValueError, match="n_splits must be at most 4, the number of groups; got 5"):

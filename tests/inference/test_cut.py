@@ -78,7 +78,7 @@ def test_auto_without_its_test():
         fastfs.ProjSe("auto").fit(X)
     with pytest.raises(TypeError, match="an int, a float, 'auto' or None"):
         fastfs.ReliefF("all").fit(X, y)
-    with pytest.raises(ValueError, match="only the estimator ProjSe tests"):
+    with pytest.raises(ValueError, match="which needs a permutation test: use the estimator"):
         fastfs.projse(X, y, n_features_to_select="auto")
 
 

@@ -41,8 +41,8 @@ void count_bytes(const std::uint64_t* snp, const std::uint64_t* others, std::int
 }
 
 #if defined(__AVX512F__)
-// Sets sums[a][b] as count_bytes does, on machines that count the bits of words; a separate table of functions has this
-// kernel.
+// Sets sums[a][b] to the bits that count_bytes adds, on machines that count the bits of words; a separate table of
+// functions has this kernel.
 template <int n_planes>
 __attribute__((target("avx512vpopcntdq"))) void count_words(const std::uint64_t* snp, const std::uint64_t* others,
                                                             std::int64_t n_words, Shared<n_planes>& sums) {

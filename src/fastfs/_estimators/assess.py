@@ -1,6 +1,6 @@
 """Assess: how well the best features of each method tell new samples."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -212,10 +212,13 @@ def _read_target(y: Any, shape: tuple[int, int], run: Run) -> tuple[Array | None
 
 def _rankers(methods: Sequence[str] | Mapping[str, Any], *, is_class: bool) -> dict[str, Any]:
     """Return an estimator for each method."""
-    if isinstance(methods, str):
+    if isinstance(methods, str) or not isinstance(methods, Iterable):
         raise TypeError(f"methods must be a list of words, or a mapping of names to estimators; got {methods!r}")
     if isinstance(methods, Mapping):
         rankers = {str(name): estimator for name, estimator in methods.items()}
+        for name, estimator in rankers.items():
+            if not (hasattr(estimator, "get_params") and hasattr(estimator, "get_support")):
+                raise TypeError(f"methods must name selectors, such as ReliefF(); got {estimator!r} for '{name}'")
     else:
         words = [str(word).lower() for word in methods]
         if tuple(words) == REPORTED and not is_class:

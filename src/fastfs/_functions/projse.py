@@ -382,7 +382,10 @@ def n_to_select(n_features_to_select: int | float | None, n_features: int) -> in
     if n_features_to_select is None:
         return min(10, n_features)
     if is_auto(n_features_to_select):
-        raise ValueError("n_features_to_select must be a number or None; got 'auto': only the estimator ProjSe tests")
+        raise ValueError(
+            "n_features_to_select must be a number or None; got 'auto', which needs a permutation test: use the "
+            "estimator fastfs.ProjSe, or give a number"
+        )
     return count_selected(n_features_to_select, n_features)
 
 

@@ -421,7 +421,10 @@ def _source_of_sparse_group(X: Any) -> Source:
             raise ValueError(f"X is a damaged sparse matrix: its {part} are of type {group[part].dtype}")
     outer = d if by_columns else n
     if len(indptr) != outer + 1 or indptr[0] != 0 or np.any(np.diff(indptr) < 0) or indptr[-1] > data.shape[0]:
-        raise ValueError("X is a damaged sparse matrix: its indptr doesn't fit its shape and values")
+        raise ValueError(
+            f"X is a damaged sparse matrix: indptr must have {outer + 1} ascending entries from 0 to at most "
+            f"{data.shape[0]}; got {len(indptr)} entries: write the file anew"
+        )
     narrow = indices.dtype.itemsize <= 4
     n_bytes = int(indptr[-1]) * (data.dtype.itemsize + indices.dtype.itemsize) + indptr.nbytes
 

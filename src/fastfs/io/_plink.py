@@ -66,7 +66,7 @@ def read_plink(path: str | os.PathLike[str]) -> Genotypes:
 
 
 def read_bed(path: Path, wanted: Wanted) -> Content:
-    """Read a PLINK file as a table; if the phenotype is the label, leave out samples without one."""
+    """Read a PLINK file as a table of all samples; a phenotype that is the label marks those without one as dropped."""
     if wanted.transpose:
         raise TableError(f"'{path}' has its samples told apart by .fam: leave out ", Parameter("transpose", True))
     genotypes = open_plink(path, wanted.budget)
