@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "correlation/class_difference.hpp"
 #include "correlation/standard_rows.hpp"
 #include "engines/columns.hpp"
 #include "engines/isa/tiles.hpp"
@@ -41,9 +42,6 @@ namespace {
 //
 // and as |t| <= |sinh t|, Q is at most the sum of w_c w_d (r_c - r_d)^2 / ((1 - r_c^2) (1 - r_d^2)) / sum_c w_c.
 
-// Correlations above 1 - kCopy count as 1.
-constexpr double kCopy = 1e-12;
-
 // Samples between two looks at the progress callback.
 constexpr std::int64_t kSamplesPerCall = 4096;
 
@@ -59,97 +57,6 @@ constexpr std::int64_t kPairsPerTask = 64;
 constexpr std::int64_t kFactors = 12, kLanes = kTile / kFactors;
 static_assert(kTile % kFactors == 0);
 
-// Returns the largest |r| that z takes uncut, so that z is finite. For ranks, 1 - |r| is half the step from 1 to the
-// correlation of ranks in which two neighbours have changed places; otherwise it is kCopy.
-double largest_correlation(std::int64_t n, bool ranks) {
-    const auto size = static_cast<double>(n);
-    return 1 - (ranks ? std::max(kCopy, 6 / (size * (size * size - 1))) : kCopy);
-}
-
-// A labeling, and the values of all features under it, class after class.
-class Labeling : public Classes {
-  public:
-    double scale;     // of z; infinite if a class has fewer than four samples: the statistic is 0
-    double limit;     // bound on |r| in all classes, from the smallest one
-    Numbers weights;  // w_c, if no class is that small
-
-    Labeling(const Classes& classes, bool ranks, const double* values)
-        : Classes(classes), limit(largest_correlation(smallest(), ranks)), values_(values) {
-        // The variance of atanh of Spearman's rho has the factor 1.06 (Fieller, Hartley and Pearson 1957).
-        const double factor = ranks ? 1.06 : 1.0;
-        const auto part = [&](std::int64_t c) { return 1 / static_cast<double>(size(c) - 3); };
-        scale = smallest() > 3 ? std::sqrt(factor * (part(0) + part(1))) : std::numeric_limits<double>::infinity();
-        for (std::int64_t c = 0; c < n_classes(); ++c) weights.push_back(static_cast<double>(size(c) - 3) / factor);
-    }
-
-    // Returns the chi-square of homogeneity of transformed correlations.
-    double homogeneity(const double* transforms) const {
-        double total = 0, sum = 0, chi_square = 0;
-        for (std::size_t c = 0; c < weights.size(); ++c) {
-            total += weights[c];
-            sum += weights[c] * transforms[c];
-        }
-        const double mean = sum / total;
-        for (std::size_t c = 0; c < weights.size(); ++c) {
-            chi_square += weights[c] * (transforms[c] - mean) * (transforms[c] - mean);
-        }
-        return chi_square;
-    }
-
-    // Returns the values of feature i in class c.
-    const double* values(std::int64_t i, std::int64_t c) const { return values_ + i * n_samples() + begins[at(c)]; }
-
-  private:
-    const double* values_;
-};
-
-struct Difference {
-    double statistic = 0;  // z, or Q
-    bool defined = false;
-};
-
-// Computes the correlations r of features i and j in the classes of a labeling and the statistic of their difference;
-// undefined for copies, constant features and small classes.
-Difference class_difference(std::int64_t i, std::int64_t j, const Labeling& labeling, double* r) {
-    Difference result;
-    const std::int64_t n_classes = labeling.n_classes();
-    std::fill_n(r, n_classes, 0.0);
-    if (std::isinf(labeling.scale)) return result;
-    for (std::int64_t c = 0; c < n_classes; ++c) {
-        const double *x = labeling.values(i, c), *y = labeling.values(j, c);
-        const std::int64_t n = labeling.size(c);
-        const Moments of_x = moments(x, n), of_y = moments(y, n);
-        if (of_x.length == 0 || of_y.length == 0) return result;
-        double sum = 0;
-        for (std::int64_t s = 0; s < n; ++s) sum += (x[s] - of_x.mean) * (y[s] - of_y.mean);
-        r[c] = std::clamp(sum / of_x.length / of_y.length, -1.0, 1.0);
-    }
-    const double limit = labeling.limit, total = std::accumulate(r, r + n_classes, 0.0);
-    if (std::abs(total) > static_cast<double>(n_classes) - kCopy) return result;  // copies
-    result.defined = true;
-    if (n_classes > 2) {
-        thread_local Numbers transforms;
-        transforms.resize(at(n_classes));
-        for (std::int64_t c = 0; c < n_classes; ++c) {
-            transforms[at(c)] = std::atanh(std::clamp(r[c], -limit, limit));
-        }
-        result.statistic = labeling.homogeneity(transforms.data());
-        return result;
-    }
-    const double r0 = std::clamp(r[0], -limit, limit), r1 = std::clamp(r[1], -limit, limit);
-    // D would be rounded to 1 for correlations near 1 and -1.
-    const double d = r0 * r1 < -0.9 ? std::atanh(r0) - std::atanh(r1) : std::atanh((r0 - r1) / (1 - r0 * r1));
-    result.statistic = d / labeling.scale;
-    return result;
-}
-
-// Computes the same without the correlations.
-Difference class_difference(std::int64_t i, std::int64_t j, const Labeling& labeling) {
-    thread_local Numbers r;
-    r.resize(at(labeling.n_classes()));
-    return class_difference(i, j, labeling, r.data());
-}
-
 // The features under one labeling in panels (isa/tiles.hpp): of mean 0 and length 1 in each class, zeros for constants.
 template <class T>
 class Panels {
@@ -159,7 +66,7 @@ class Panels {
     }
     static std::int64_t n_panels(const StandardRows& data) { return ceil_div(data.n_features(), kPanel<T>); }
 
-    void set_labeling(const StandardRows& data, const Labeling& labeling) {
+    void set_labeling(const StandardRows& data, const CorrelationLabeling& labeling) {
         if (values_.size() == 0) values_ = Buffer<T>(size(data.n_features(), data.n_samples));
         labeling_ = &labeling;
         n_panels_ = n_panels(data);
@@ -220,7 +127,7 @@ class Panels {
     std::int64_t begin(std::int64_t c) const { return n_panels_ * kPanel<T> * labeling_->begins[at(c)]; }
 
     Buffer<T> values_;
-    const Labeling* labeling_ = nullptr;
+    const CorrelationLabeling* labeling_ = nullptr;
     std::int64_t n_panels_ = 0;
 };
 
@@ -242,7 +149,8 @@ bool any_of_row(std::int64_t first, std::int64_t n, F&& is) {
 template <class T>
 class Test {
   public:
-    Test(const Level& level, const Labeling& labeling, T slack) : level_(level), labeling_(labeling), slack_(slack) {}
+    Test(const Level& level, const CorrelationLabeling& labeling, T slack)
+        : level_(level), labeling_(labeling), slack_(slack) {}
 
     // Calls f(b) for the pairs first..n - 1 of a row that reach the level, which f can raise. r: the row in the tile of
     // the first class.
@@ -303,7 +211,7 @@ class Test {
     static constexpr T kRounding = 1000 * std::numeric_limits<T>::epsilon(), kLeast = static_cast<T>(kCopy);
 
     const Level& level_;
-    const Labeling& labeling_;
+    const CorrelationLabeling& labeling_;
     const T slack_;
     double known_ = 0;
     T t_ = 0, low_ = 0;
@@ -367,7 +275,8 @@ void add_differences(const double* r0, const double* r1, std::int64_t ni, double
 }
 
 // Adds sqrt(Q) of the pairs of a tile to of_rows, for its rows, and to of_cols.
-void add_homogeneity(const double* r, std::int64_t ni, const Labeling& labeling, double* of_rows, double* of_cols) {
+void add_homogeneity(const double* r, std::int64_t ni, const CorrelationLabeling& labeling, double* of_rows,
+                     double* of_cols) {
     const double limit = labeling.limit;
     Numbers transforms(at(labeling.n_classes()));
     for (std::int64_t a = 0; a < ni; ++a) {
@@ -395,8 +304,8 @@ std::int64_t labelings_at_once(std::int64_t n_features, std::int64_t n_samples, 
 
 class Search {
   public:
-    Search(const StandardRows& data, const Labeling& truth, const fastfs_differential_correlation_options& options,
-           Run& run)
+    Search(const StandardRows& data, const CorrelationLabeling& truth,
+           const fastfs_differential_correlation_options& options, Run& run)
         : data_(data),
           truth_(truth),
           options_(options),
@@ -413,11 +322,11 @@ class Search {
     bool is_top(std::int64_t i, std::int64_t j) const {
         return std::binary_search(keys_.begin(), keys_.end(), i * p_ + j);
     }
-    void find_largest(const Labeling& labeling, const Panels<float>& panels, std::int64_t I, std::int64_t J,
+    void find_largest(const CorrelationLabeling& labeling, const Panels<float>& panels, std::int64_t I, std::int64_t J,
                       float* scratch, Level& level) const;
 
     const StandardRows& data_;
-    const Labeling& truth_;
+    const CorrelationLabeling& truth_;
     const fastfs_differential_correlation_options& options_;
     Run& run_;
     const std::int64_t n_classes_, p_, n_blocks_;
@@ -516,8 +425,8 @@ void Search::observe(Owned<fastfs_differential_correlation_result>& result) {
 }
 
 // Raises the level to the largest statistic of the pairs of a tile that aren't among the strongest.
-void Search::find_largest(const Labeling& labeling, const Panels<float>& panels, std::int64_t I, std::int64_t J,
-                          float* scratch, Level& level) const {
+void Search::find_largest(const CorrelationLabeling& labeling, const Panels<float>& panels, std::int64_t I,
+                          std::int64_t J, float* scratch, Level& level) const {
     const std::int64_t i0 = I * kTile, ni = width(I), j0 = J * kTile, nj = width(J);
     panels.correlate(i0, ni, j0, nj, scratch, run_);
     Test<float> test(level, labeling, panels.slack());
@@ -551,7 +460,7 @@ void Search::permute(Owned<fastfs_differential_correlation_result>& result) {
         const std::int64_t count = std::min(at_once, n_labelings - first);
         const Run::Part part(run_, share(first, n_labelings), share(first + count, n_labelings));
         std::vector<Level> levels(at(count));
-        std::vector<Labeling> labelings;
+        std::vector<CorrelationLabeling> labelings;
         labelings.reserve(at(count));
         for (std::int64_t b = 0; b < count; ++b) {
             labelings.emplace_back(Classes(options_.labelings + (first + b) * n, n, n_classes_), ranks,
@@ -638,7 +547,7 @@ void differential_correlation(const Matrix& X, const Classes& classes,
               " one value in more than three fourths of a class, so that few groups decide on the correlation: leave ",
               list_columns(data.rare), " out, or give each group as one sample, such as its mean"});
     }
-    const Labeling truth(classes, ranks, data.of(0));
+    const CorrelationLabeling truth(classes, ranks, data.of(0));
     Search search(data, truth, options, run);
     run.step("pairs", options.n_labelings > 0 ? 0.02 : 1.0);
     search.observe(result);
