@@ -63,7 +63,7 @@ def read_npz(path: Path, wanted: Wanted) -> Content:
         if wanted.label == "y" and "class_names" in archive.files:
             class_names, y = array("class_names"), of_samples["y"]
             if y.dtype.kind not in "iu" or (y.size and not 0 <= y.min() <= y.max() < len(class_names)):
-                got = f"values up to {y.max()}" if y.dtype.kind in "iu" else f"the type {y.dtype}"
+                got = f"values from {y.min()} to {y.max()}" if y.dtype.kind in "iu" else f"the type {y.dtype}"
                 raise ValueError(
                     f"Array 'y' of '{path}' must hold integers from 0 to {len(class_names) - 1}, indices into its "
                     f"class_names; got {got}: correct them, or leave class_names out"
