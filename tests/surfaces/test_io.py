@@ -242,7 +242,10 @@ def test_npz_with_csr_parts(tmp_path):
         ({"X": X.astype(str), "y": [0, 1]}, "real numbers"),
         ({"X": X, "y": [0, 1], "feature_names": ["a"]}, "3 feature_names, one per column of X; got 1"),
         ({"X": X, "y": [0, 1], "feature_names": ["a", "b", "a"]}, "'a' .2 features.: .* duplicates='suffix'"),
-        ({"X": X, "y": [0, 2], "class_names": ["u", "v"]}, "must hold integers from 0 to 1, indices into its class_names; got values from 0 to 2"),
+        (
+            {"X": X, "y": [0, 2], "class_names": ["u", "v"]},
+            "must hold integers from 0 to 1, indices into its class_names; got values from 0 to 2",
+        ),
         ({"X": X, "y": [0, np.nan]}, "no value in row 1"),
         ({"X": X, "y": [0]}, r"'y' .* a value for each of the 2 samples of X; got the shape \(1,\)"),
         ({"X": X, "y": [[0, 1]]}, r"shape \(1, 2\)"),
