@@ -39,7 +39,7 @@ run_tests() {
 }
 
 run_snippets() {
-    (cd "$here/.." && R_LIBS="$1" Rscript r/snippets.R README.md docs/*.md r/man/*.Rd)
+    (cd "$here/.." && R_LIBS="$1" Rscript r/snippets.R README.md docs/*.md "$work"/fastfs/man/*.Rd)
 }
 
 case $mode in

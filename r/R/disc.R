@@ -1,19 +1,26 @@
 # DiSC.
 
+DISC <- list(
+  n_components = option(NULL, text = r"(Number of diffusion vectors of each class: one number, or one for each.
+    \code{NULL}: 20, or if that is less, a quarter of the (features - 2) / (classes - 1) that always fit.)"),
+  graph = option("knn", one_of("knn", "dense", "lists"), r"(\code{"knn"}: the \code{n_neighbors} nearest features of
+    each; \code{"dense"}: all pairs of features, which gives other scores; \code{"lists"}: most of the nearest, for very
+    many features.)"),
+  n_neighbors = option(30, as_whole, r"(For \code{"knn"} and \code{"lists"}.)", needs = list(graph = c("knn", "lists"))),
+  bandwidth_neighbors = option(30, as_whole, "A feature's bandwidth is the distance to this nearest other feature."),
+  density = option(1, as_number, "In [0, 1]: affinities are divided by a power of their sums."),
+  constant = option("drop", one_of("drop", "project"), r"(Whether the constant vector is among those projected out
+    (\code{"project"}) or not (\code{"drop"}).)"),
+  n_vectors = option(10, as_whole, "Differential vectors of each class."),
+  n_differential = option(NULL, as_count, r"(How many of them make the scores; \code{NULL}: up to the largest ratio of
+    significances.)"),
+  scaling = option(NULL, one_of_or_null("standard"), r"(\code{"standard"} or \code{NULL}.)"),
+  random_state = random_state()
+)
+
 disc_stage <- function(given, keep) {
   run <- read_run(given$n_threads, given$max_memory, given$verbose)
-  graph <- choose_word("graph", given$graph, c("knn", "dense", "lists"))
-  options <- list(
-    graph = graph,
-    n_neighbors = as_whole("n_neighbors", given$n_neighbors),
-    bandwidth_neighbors = as_whole("bandwidth_neighbors", given$bandwidth_neighbors),
-    density = as_number("density", given$density),
-    constant = choose_word("constant", given$constant, c("drop", "project")),
-    n_vectors = as_whole("n_vectors", given$n_vectors),
-    n_differential = as_count("n_differential", given$n_differential),
-    scaling = word_or_none("scaling", given$scaling, "standard"),
-    seed = as_seed(given$random_state)
-  )
+  options <- core_options(DISC, given)
   data <- read_features(given$x, given$y, given$assay, run)
   target <- class_target(data$y, data)
   K <- n_classes(target)
@@ -72,8 +79,4 @@ disc_result <- function(found, classes, data, options) {
   result
 }
 
-disc <- function(x, y, n_features_to_select = NULL, n_components = NULL, graph = "knn", n_neighbors = 30,
-                 bandwidth_neighbors = 30, density = 1, constant = "drop", n_vectors = 10, n_differential = NULL,
-                 scaling = NULL, random_state = 0, assay = 1, n_threads = 0, max_memory = NULL, verbose = FALSE) {
-  run_method("disc", as.list(environment()))
-}
+disc <- method_function("disc", DISC)

@@ -1,21 +1,30 @@
 # I-KDR.
 
+IKDR <- list(
+  n_components = option(NULL, as_count, r"(Number of dimensions; \code{NULL}: as many as classes.)"),
+  groups = option(NULL, text = r"(A label for each feature, which names its group; each group has a kernel; \code{"all"}:
+    one kernel; \code{NULL}: one for each feature.)"),
+  width = option("mean_squared", text = r"(Width of the Gaussian kernels: \code{"mean_squared"} or \code{"mean"}
+    distance, or a number.)"),
+  lam = option(0.1, as_number, "Weight of interpretability.", core = "lambdas"),
+  mu = option(0.1, as_number, "Weight of sparsity."),
+  tau = option(Inf, as_number, "Penalty of the first slack variables; Inf: they equal the terms that they stand for."),
+  zeta = option(Inf, as_number, "Penalty of the second slack variables, as \\code{tau}."),
+  interpretability = option("laplacian", one_of("laplacian", "distance"), r"(\code{"laplacian"} or
+    \code{"distance"}.)", needs = list(mu = ABOVE_0)),
+  solver = option("projected_gradient", one_of("projected_gradient", "admm"), r"(\code{"projected_gradient"} or
+    \code{"admm"}.)"),
+  max_iter = option(100, as_whole, "Outer iterations at most."),
+  max_inner = option(200, as_whole, "Steps at most in each of these."),
+  tol = option(1e-4, as_number, "The relative decrease at which both end."),
+  rho = option(1, as_number, r"(Penalty of \code{"admm"}.)", needs = list(solver = "admm")),
+  scaling = option("standard", text = r"(\code{"standard"} or \code{NULL}.)"),
+  random_state = random_state()
+)
+
 ikdr_stage <- function(given, keep) {
   run <- read_run(given$n_threads, given$max_memory, given$verbose)
-  options <- list(
-    n_components = as_count("n_components", given$n_components),
-    lambdas = as_number("lam", given$lam),
-    mu = as_number("mu", given$mu),
-    tau = as_number("tau", given$tau),
-    zeta = as_number("zeta", given$zeta),
-    interpretability = choose_word("interpretability", given$interpretability, c("laplacian", "distance")),
-    solver = choose_word("solver", given$solver, c("projected_gradient", "admm")),
-    max_iter = as_whole("max_iter", given$max_iter),
-    max_inner = as_whole("max_inner", given$max_inner),
-    tol = as_number("tol", given$tol),
-    rho = as_number("rho", given$rho),
-    seed = as_seed(given$random_state)
-  )
+  options <- core_options(IKDR, given)
   data <- read_features(given$x, given$y, given$assay, run, makes_dense = TRUE)
   target <- class_target(data$y, data)
   d <- data$x$n_cols
@@ -103,10 +112,4 @@ price_share <- function(price, objective) {
   share
 }
 
-ikdr <- function(x, y, n_features_to_select = NULL, n_components = NULL, groups = NULL, width = "mean_squared",
-                 lam = 0.1, mu = 0.1, tau = Inf, zeta = Inf, interpretability = "laplacian",
-                 solver = "projected_gradient", max_iter = 100, max_inner = 200, tol = 1e-4, rho = 1,
-                 scaling = "standard", random_state = 0, assay = 1, n_threads = 0, max_memory = NULL,
-                 verbose = FALSE) {
-  run_method("ikdr", as.list(environment()))
-}
+ikdr <- method_function("ikdr", IKDR)

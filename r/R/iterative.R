@@ -1,14 +1,62 @@
 # IM4E and IMMIGRATE.
 
-iterative_stage <- function(method, given, keep, options, fit_with) {
+read_smallest <- function(name, value) {
+  if (is.null(value)) return(0)
+  if (!is.numeric(value)) {
+    choose_word(name, value, "auto", "a number", "NULL")
+    return(-1)  # FASTFS_SMALLEST_AUTO
+  }
+  number <- as_number(name, value)
+  if (number < 0) refuse(name, " must be a number of at least 0; got ", shown(value))
+  number
+}
+
+ITERATION <- list(
+  max_iter = option(10, whole(low = 1, high = 1e6), "Number of steps at most."),
+  tol = option(1e-4, as_number, "The iteration ends if the cost changes by no more than this share.")
+)
+SIGMA <- list(sigma = option("auto", text = r"(Scale of the soft neighbours: a positive number, or \code{"auto"} for 2
+    (IM4E) or 4 (IMMIGRATE) times the median distance of samples to their nearest hit.)"))
+END_OF_ITERATIVE <- list(
+  scaling = option("standard", text = r"(\code{"standard"}, \code{"range"} or \code{NULL}, as for
+    \code{\link{relieff}}.)"),
+  random_state = random_state()
+)
+IM4E <- c(
+  SIGMA,
+  list(class_weight = option(NULL, text = r"(Factors of classes: a named vector; \code{NULL}: 1.)")),
+  ITERATION,
+  list(
+    w0 = option(NULL, text = r"(Weights to start from; \code{NULL}: all equal.)"),
+    n_anchors = option(NULL, as_count, r"(How many samples, drawn anew for each step, a step adds up; \code{NULL}:
+    all.)")
+  ),
+  END_OF_ITERATIVE
+)
+IMMIGRATE <- c(
+  SIGMA,
+  ITERATION,
+  list(
+    prefilter = option("auto", one_of_or_null("auto", "im4e"), r"(Whether IM4E runs first: \code{"im4e"}, \code{NULL} for
+    not, or \code{"auto"}: with more than 1000 features; it keeps the best 1000.)"),
+    clip = option(FALSE, as_flag, "Negative entries of W become 0, as in the authors' package."),
+    smallest = option(NULL, read_smallest, r"(Entries of W below it become 0 in each step; \code{"auto"}: 1 over the
+    number of features; \code{NULL}: none.)"),
+    negligible = option(0, as_number, "Pairs of samples with a weight up to this are left out."),
+    W0 = option(NULL, text = r"(A symmetric matrix to start from; \code{NULL}: all weights equal.)"),
+    n_starts = option(1, whole(low = 1, high = 1e6), r"(How many fits to compare: one from \code{W0}, the others from
+    random diagonals. The one with the lowest objective of its W is kept.)")
+  ),
+  END_OF_ITERATIVE
+)
+
+iterative_stage <- function(method, given, keep, fit_with) {
   run <- read_run(given$n_threads, given$max_memory, given$verbose)
   scaling <- word_or_none("scaling", given$scaling, c("range", "standard"))
   data <- read_features(given$x, given$y, given$assay, run, makes_dense = TRUE)
   target <- class_target(data$y, data)
   names <- names_of(data, target$classes)
-  options <- c(sigma_options(given$sigma), list(
-    max_iter = as_whole("max_iter", given$max_iter, low = 1, high = 1e6), tol = as_number("tol", given$tol)
-  ), options)
+  options <- c(sigma_options(given$sigma), core_options(options_of(method), given))
   of_stage <- list(scaling = scaling)
   if (keep) of_stage$keep <- if (method == "im4e") "manhattan" else "sqeuclidean"
   handle <- NULL
@@ -45,8 +93,7 @@ start_values <- function(name, values, n, what) {
 }
 
 im4e_stage <- function(given, keep) {
-  options <- list(n_anchors = as_count("n_anchors", given$n_anchors), seed = as_seed(given$random_state))
-  iterative_stage("im4e", given, keep, options, function(handle, target, options, run, data, names) {
+  iterative_stage("im4e", given, keep, function(handle, target, options, run, data, names) {
     d <- data$x$n_cols
     options$start <- start_values(
       "w0", by_names("w0", given$w0, data$features, "feature"), d, paste("one weight for each of the", d, "features")
@@ -73,31 +120,10 @@ class_factors <- function(class_weight, classes) {
   factors
 }
 
-im4e <- function(x, y, n_features_to_select = NULL, sigma = "auto", class_weight = NULL, max_iter = 10, tol = 1e-4,
-                 w0 = NULL, n_anchors = NULL, scaling = "standard", random_state = 0, assay = 1, n_threads = 0,
-                 max_memory = NULL, verbose = FALSE) {
-  run_method("im4e", as.list(environment()))
-}
+im4e <- method_function("im4e", IM4E)
 
 immigrate_stage <- function(given, keep) {
-  smallest <- given$smallest
-  options <- list(
-    prefilter = word_or_none("prefilter", given$prefilter, c("auto", "im4e")),
-    clip = as_flag("clip", given$clip),
-    # -1 is FASTFS_SMALLEST_AUTO.
-    smallest = if (is.null(smallest)) {
-      0
-    } else if (is.numeric(smallest)) {
-      as_number("smallest", smallest)
-    } else {
-      choose_word("smallest", smallest, "auto", "a number", "NULL")
-      -1
-    },
-    negligible = as_number("negligible", given$negligible),
-    n_starts = as_whole("n_starts", given$n_starts, low = 1, high = 1e6), seed = as_seed(given$random_state)
-  )
-  if (is.numeric(smallest) && smallest < 0) refuse("smallest must be a number of at least 0; got ", shown(smallest))
-  iterative_stage("immigrate", given, keep, options, function(handle, target, options, run, data, names) {
+  iterative_stage("immigrate", given, keep, function(handle, target, options, run, data, names) {
     d <- data$x$n_cols
     options$start_matrix <- start_values(
       "W0", both_by_names("W0", given$W0, data$features, "feature"), d * d, paste("a matrix of", d, "x", d, "features")
@@ -119,12 +145,7 @@ immigrate_stage <- function(given, keep) {
   })
 }
 
-immigrate <- function(x, y, n_features_to_select = NULL, sigma = "auto", max_iter = 10, tol = 1e-4,
-                      prefilter = "auto", clip = FALSE, smallest = NULL, negligible = 0, W0 = NULL,
-                      n_starts = 1, scaling = "standard", random_state = 0, assay = 1, n_threads = 0,
-                      max_memory = NULL, verbose = FALSE) {
-  run_method("immigrate", as.list(environment()))
-}
+immigrate <- method_function("immigrate", IMMIGRATE)
 
 top_pairs <- function(result, n = 20, by = "weight") {
   if (!inherits(result, "fastfs_immigrate")) {

@@ -3,21 +3,41 @@
 # Number of features up to which accuracy = "auto" is exact (the same as in the core).
 EXACT_AT_MOST <- 1500
 
+MANIFEST <- list(
+  sigma = option("median", text = r"(Scale of the Gaussian kernels between features: \code{"median"} (times
+    \code{sigma_factor}) or a \code{"percentile"} of the distances of each class, or a number for each class; with more
+    than two classes and \code{"ovr"} for each class and the rest of it, in turn.)"),
+  sigma_factor = option(0.5, text = r"(Factor of the \code{"median"}.)", needs = list(sigma = "median")),
+  sigma_percentile = option(50, text = r"(Which \code{"percentile"}.)", needs = list(sigma = "percentile")),
+  normalize = option(0, text = "How often kernels are divided by the square roots of their row sums."),
+  form = option("pencil", one_of("pencil", "spd", "spsd"), r"(\code{"pencil"}, or the paper's equations: \code{"spd"},
+    \code{"spsd"}.)"),
+  accuracy = option("auto", one_of("auto", "exact", "domains", "low_rank", "low_rank_high"), r"(\code{"exact"};
+    \code{"domains"}, exact problems of near features, joined by leading eigenvectors; or by low-rank kernels:
+    \code{"low_rank"}, \code{"low_rank_high"}. \code{"auto"} is exact for up to 1500 features if that fits the memory,
+    else by domains.)"),
+  rank = option(
+    50, whole(low = 1), "Of low-rank kernels; the number of eigenvectors of each kernel for domains.",
+    needs = list(accuracy = c("auto", "domains", "low_rank", "low_rank_high"))
+  ),
+  multiclass = option("ovr", one_of("ovr", "ovo", "raise"), r"(More than two classes: each against the rest
+    (\code{"ovr"}), all pairs (\code{"ovo"}), or \code{"raise"} an error.)"),
+  combine = option(NULL, text = r"(Scores of single features to add, both sides moved and scaled to [0, 1]: \code{"f"} for
+    those of the analysis of variance, a number for each feature, or a function of \code{x} and the labels that returns
+    these.)"),
+  n_components = option(0, whole(low = 0), "Leading eigenpairs wanted of the mean and of the difference."),
+  random_state = random_state()
+)
+
 manifest_stage <- function(given, keep) {
   run <- read_run(given$n_threads, given$max_memory, given$verbose)
-  multiclass <- choose_word("multiclass", given$multiclass, c("ovr", "ovo", "raise"))
-  options <- list(
-    form = choose_word("form", given$form, c("pencil", "spd", "spsd")),
-    accuracy = choose_word("accuracy", given$accuracy, c("auto", "exact", "domains", "low_rank", "low_rank_high")),
-    rank = as_whole("rank", given$rank, low = 1),
-    multiclass = if (multiclass == "raise") "ovr" else multiclass,
-    seed = as_seed(given$random_state),
-    n_components = as_whole("n_components", given$n_components, low = 0)
-  )
+  options <- core_options(MANIFEST, given)
+  raises <- options$multiclass == "raise"
+  if (raises) options$multiclass <- "ovr"
   data <- read_features(given$x, given$y, given$assay, run)
   target <- class_target(data$y, data)
   K <- n_classes(target)
-  if (K > 2 && multiclass == "raise") {
+  if (K > 2 && raises) {
     refuse("y must have two classes; got ", K, ": choose multiclass = \"ovr\" or \"ovo\", or keep two classes")
   }
   by_rest <- K > 2 && options$multiclass == "ovr"
@@ -142,9 +162,4 @@ manifest_reason <- function(found, d, options) {
   )
 }
 
-manifest <- function(x, y, n_features_to_select = NULL, sigma = "median", sigma_factor = 0.5, sigma_percentile = 50,
-                     normalize = 0, form = "pencil", accuracy = "auto", rank = 50, multiclass = "ovr",
-                     combine = NULL, n_components = 0, random_state = 0, assay = 1, n_threads = 0, max_memory = NULL,
-                     verbose = FALSE) {
-  run_method("manifest", as.list(environment()))
-}
+manifest <- method_function("manifest", MANIFEST)

@@ -17,35 +17,12 @@ STAGES <- list(
   ikdr = function(given, keep) ikdr_stage(given, keep)
 )
 
-# In place of words: the other option is a number, and has to be above 0.
-ABOVE_0 <- numeric()
-
-# Options that have an effect with some words of another one only.
-NEEDS <- list(
-  manifest = list(
-    sigma_factor = list(sigma = "median"), sigma_percentile = list(sigma = "percentile"),
-    rank = list(accuracy = c("auto", "domains", "low_rank", "low_rank_high"))
-  ),
-  projse = list(degree = list(kernel = "poly"), sigma = list(kernel = "rbf")),
-  disc = list(n_neighbors = list(graph = c("knn", "lists"))),
-  ikdr = list(rho = list(solver = "admm"), interpretability = list(mu = ABOVE_0))
-)
-
-# Warns of options that were changed from their default, but have no effect.
-warn_without_effect <- function(method, given) {
-  defaults <- formals(get(method, envir = environment(run_method), mode = "function"))
-  for (name in names(NEEDS[[method]])) {
-    other <- names(NEEDS[[method]][[name]])
-    words <- NEEDS[[method]][[name]][[other]]
-    value <- given[[other]]
-    is_met <- if (is.character(value)) all(value %in% words) else identical(words, ABOVE_0) && value > 0
-    if (is_met || identical(given[[name]], eval(defaults[[name]]))) next
-    needed <- if (identical(words, ABOVE_0)) " above 0" else paste(" =", paste(shQuote(words, "cmd"), collapse = " or "))
-    warn(paste0(
-      name, " = ", shown(given[[name]]), " has no effect with ", other, " = ", shown(value), ": it needs ", other,
-      needed
-    ))
-  }
+# Returns the options of a method.
+options_of <- function(method) {
+  switch(method,
+    im4e = IM4E, immigrate = IMMIGRATE, manifest = MANIFEST, projse = PROJSE, disc = DISC, ikdr = IKDR,
+    c(FAMILY_OF[[method]], if (method != "relief") TABLES, FAMILY)
+  )
 }
 
 # given: all arguments of the method's function.

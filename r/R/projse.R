@@ -1,21 +1,32 @@
 # ProjSe.
 
+read_center <- function(name, value) {
+  if (is.logical(value)) {
+    if (as_flag(name, value)) "yes" else "no"
+  } else {
+    choose_word(name, value, "auto", "TRUE", "FALSE")
+  }
+}
+
+PROJSE <- list(
+  kernel = option("linear", one_of("linear", "poly", "rbf"), r"(Between variables: \code{"linear"}, \code{"poly"} or
+    \code{"rbf"}.)"),
+  degree = option(3, whole(high = 2^31 - 1), r"(Of \code{"poly"}.)", needs = list(kernel = "poly")),
+  sigma = option("mean", text = r"(Of \code{"rbf"}: \code{"mean"} distance of the targets, \code{"sqrt_m"} (the root of
+    the number of samples) or a number.)", needs = list(kernel = "rbf")),
+  center = option("auto", read_center, r"(Subtract the mean of each column: \code{TRUE}, \code{FALSE}, or \code{"auto"}
+    with labels only.)"),
+  normalize = option(TRUE, as_flag, "Scale kernels to a unit diagonal."),
+  eps = option(1e-6, as_number, "Directions of the targets below this share of the largest don't count."),
+  beyond = option(NULL, one_of_or_null("residual"), r"(When the selected features have used up the span of the target:
+    \code{NULL} stops, as the paper does; \code{"residual"} goes on with the feature that explains most of the target's
+    residual.)")
+)
+
 projse_stage <- function(given, keep) {
   run <- read_run(given$n_threads, given$max_memory, given$verbose)
-  kernel <- choose_word("kernel", given$kernel, c("linear", "poly", "rbf"))
   sigma <- given$sigma
-  options <- list(
-    kernel = kernel,
-    degree = as_whole("degree", given$degree, high = 2^31 - 1),
-    center = if (is.logical(given$center)) {
-      if (as_flag("center", given$center)) "yes" else "no"
-    } else {
-      choose_word("center", given$center, "auto", "TRUE", "FALSE")
-    },
-    normalize = as_flag("normalize", given$normalize),
-    eps = as_number("eps", given$eps),
-    beyond = word_or_none("beyond", given$beyond, "residual")
-  )
+  options <- core_options(PROJSE, given)
   options <- c(options, if (is.character(sigma)) {
     list(sigma_rule = choose_word("sigma", sigma, c("mean", "sqrt_m"), "a positive number"))
   } else {
@@ -35,12 +46,12 @@ projse_stage <- function(given, keep) {
     if (options$beyond == "none") found$explained <- NULL
     found$kernel_rank <- if (found$kernel_rank >= 0) found$kernel_rank
     found$center <- found$center == 1
-    if (kernel != "rbf") found$sigma <- NULL
+    if (options$kernel != "rbf") found$sigma <- NULL
     found$messages <- messages
     found
   }
   stage <- list(data = data, target = target, run = run, fit = fit)
-  if (kernel == "linear" && target$kind == "class") {
+  if (options$kernel == "linear" && target$kind == "class") {
     # Scores many labelings together: the columns of a matrix.
     stage$score_labelings <- function(labels, run) {
       core_result(.Call(C_projse_label_scores, data$x, labels, n_classes(target), options, run), names)
@@ -72,8 +83,4 @@ projse_target <- function(y, data, run) {
   target
 }
 
-projse <- function(x, y = NULL, n_features_to_select = NULL, kernel = "linear", degree = 3, sigma = "mean",
-                   center = "auto", normalize = TRUE, eps = 1e-6, beyond = NULL, assay = 1, n_threads = 0,
-                   max_memory = NULL, verbose = FALSE) {
-  run_method("projse", as.list(environment()))
-}
+projse <- method_function("projse", PROJSE, y = list(y = NULL))

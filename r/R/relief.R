@@ -64,44 +64,50 @@ family_stage <- function(method, given, keep = FALSE) {
   list(data = data, target = target, run = run, fit = fit)
 }
 
-# An option: its default, and read(name, value), which makes the value for the core, where it is called `core`. Without
-# read, it is for R.
-option <- function(default, read = NULL, core = NULL) list(default = default, read = read, core = core)
-
 # The options of all methods of the family, of all but relief, and of each.
 FAMILY <- list(
-  n_targets = option(NULL, as_count),
-  scaling = option("auto"),
-  random_state = option(0, function(name, value) as_seed(value), core = "seed")
+  n_targets = option(NULL, as_count, r"(Number of samples with neighbours that are used, drawn at random, at least 50 of
+    each class if that has them; \code{NULL}: all.)"),
+  scaling = option("auto", text = r"(\code{"auto"} and \code{"range"} scale numbers to [0, 1], \code{"standard"} to mean 0
+    and standard deviation 1; \code{NULL}: as they are.)"),
+  random_state = random_state()
 )
 TABLES <- list(
-  categorical_features = option(NULL), missing = option("error"), target_type = option("auto"), ramp = option(NULL)
+  categorical_features = option(NULL, text = r"(Columns that hold categories, in addition to factors: a mask, numbers,
+    names, \code{"all"} or \code{NULL}.)"),
+  missing = option("error", text = r"(Missing values are an \code{"error"}, or distances and scores \code{"ignore"} them;
+    \code{"class"} takes a missing value for all values of its class, each with its share.)"),
+  target_type = option("auto", text = r"(What \code{y} holds. \code{"auto"}: classes if it holds factors, logicals,
+    strings or integers of at most 20 different values, or two whole numbers such as \code{as.numeric(y == "case")};
+    numbers if it holds fractions; otherwise you must say it.)"),
+  ramp = option(NULL, text = r"(In scores, though not in distances, scaled differences count as 0 up to the first of two
+    numbers and as 1 from the second one on; \code{"sd"}: those above the standard deviation count as 1; or
+    \code{NULL}.)")
 )
-NEIGHBORS <- list(n_neighbors = option(10, function(name, value) as_whole(name, value, low = 1)))
-FAR <- list(far = option(FALSE, as_flag))
-OWN <- list(
-  relief = list(closed_form = option(FALSE, as_flag)),
-  relieff = c(NEIGHBORS, list(priors = option(NULL))),
-  mu_relief = c(NEIGHBORS, list(priors = option(NULL))),
+NEIGHBORS <- list(n_neighbors = option(10, whole(low = 1), r"(Hits of each sample, and misses in each other class; for
+    \code{rrelieff} neighbours in all.)"))
+PRIORS <- list(priors = option(NULL, text = r"(Shares of the classes, a named vector, or \code{"uniform"}; \code{NULL}:
+    those of the samples.)"))
+FAR <- list(far = option(FALSE, as_flag, "Use far samples too, with the opposite sign (SURF*, MultiSURF*, SWRF*)."))
+FAMILY_OF <- list(
+  relief = list(closed_form = option(FALSE, as_flag, r"(\code{FALSE}: Algorithm 1. \code{TRUE}: the weights that maximise
+    the margin, of norm 1.)")),
+  relieff = c(NEIGHBORS, PRIORS),
+  mu_relief = c(NEIGHBORS, PRIORS),
   surf = FAR,
   multisurf = FAR,
   swrf = c(FAR, list(
-    radius = option("all", function(name, value) choose_word(name, value, c("all", "sample"))),
-    dead_band = option(0, as_number)
+    radius = option("all", one_of("all", "sample"), r"(What the threshold is taken from: the distances of \code{"all"}
+    pairs, or of each \code{"sample"}.)"),
+    dead_band = option(0, as_number, "Samples within this many standard deviations of the threshold don't count.")
   )),
-  rrelieff = c(NEIGHBORS, list(sigma = option(20, as_number)))
+  rrelieff = c(NEIGHBORS, list(sigma = option(20, as_number, r"(The r-th nearest neighbour weighs
+    \eqn{\exp(-(r / \sigma)^2)}{exp(-(r / sigma)^2)}.)")))
 )
-
-options_of <- function(method) c(OWN[[method]], if (method != "relief") TABLES, FAMILY)
 
 family_options <- function(method, given) {
   scaling <- word_or_none("scaling", given$scaling, c("auto", "range", "standard"))
-  core <- list(method = sub("_", "", method))
-  for (name in names(options_of(method))) {
-    option <- options_of(method)[[name]]
-    if (is.null(option$read)) next
-    core[[if (is.null(option$core)) name else option$core]] <- option$read(name, given[[name]])
-  }
+  core <- c(list(method = sub("_", "", method)), core_options(options_of(method), given))
   found <- list(core = core, scaling = if (scaling == "auto") "range" else scaling)
   if (method != "relief") {
     found$missing <- choose_word("missing", given$missing, c("error", "ignore", "class"))
@@ -155,17 +161,10 @@ target_options <- function(target) {
   )
 }
 
-# The function of a method, which takes its options.
+# Returns the function of a method of the family.
 family_function <- function(method) {
-  made <- function() NULL
-  formals(made) <- c(
-    alist(x = , y = , n_features_to_select = NULL), lapply(options_of(method), `[[`, "default"),
-    list(sample_weight = NULL), if (method != "relief") list(distances = NULL),
-    list(assay = 1, n_threads = 0, max_memory = NULL, verbose = FALSE)
-  )
-  body(made) <- bquote(run_method(.(method), as.list(environment())))
-  environment(made) <- parent.frame()
-  made
+  rows <- c(list(sample_weight = NULL), if (method != "relief") list(distances = NULL))
+  method_function(method, c(FAMILY_OF[[method]], if (method != "relief") TABLES, FAMILY), more = rows)
 }
 
 relief <- family_function("relief")
