@@ -63,7 +63,9 @@ address)
     LD_PRELOAD=$(gcc -print-file-name=libasan.so) ASAN_OPTIONS=detect_leaks=0 run_tests
     ;;
 *)
-    FASTFS_LIB=$(cd "$mode" && pwd) R CMD INSTALL --no-docs --library="$work/lib" "$work/fastfs"
+    FASTFS_LIB=$(cd "$mode" && pwd) R CMD INSTALL --no-html --library="$work/lib" "$work/fastfs"
+    Rscript -e "stopifnot(!length(tools::codoc('fastfs', lib.loc = '$work/lib')))" \
+        -e "stopifnot(!length(tools::checkDocFiles('fastfs', lib.loc = '$work/lib')))"
     run_tests
     cd "$work"
     R_LIBS="$work/lib" Rscript -e 'knitr::purl("fastfs/vignettes/colon.Rmd", "colon.R", quiet = TRUE)' \
