@@ -20,7 +20,8 @@ class CorrelationLabeling : public Classes {
 
     CorrelationLabeling(const Classes& classes, bool ranks, const double* values);
 
-    // Returns the chi-square of homogeneity of transformed correlations.
+    // Returns the chi-square of homogeneity of the correlations of a pair, from their transforms (Fisher's z), one per
+    // class.
     double homogeneity(const double* transforms) const;
 
     // Returns the values of feature i in class c.
@@ -36,11 +37,11 @@ struct ClassDifference {
     bool defined = false;
 };
 
-// Computes the correlations r of features i and j in the classes of a labeling and the statistic of their difference;
-// undefined for copies, constant features and small classes.
+// Writes the correlations of features i and j in the classes of a labeling to r, and returns the statistic of their
+// difference; undefined for copies, constant features and small classes.
 ClassDifference class_difference(std::int64_t i, std::int64_t j, const CorrelationLabeling& labeling, double* r);
 
-// Computes the statistic without the correlations.
+// Returns the statistic without the correlations.
 ClassDifference class_difference(std::int64_t i, std::int64_t j, const CorrelationLabeling& labeling);
 
 }  // namespace fastfs::core

@@ -72,8 +72,8 @@ class Panels {
         n_panels_ = n_panels(data);
     }
 
-    // Packs a panel of features in the classes of the labeling, scaled to mean 0 and length 1. Computes their moments
-    // side by side, so that no sum waits for another, with the bits of moments().
+    // Writes a panel of features to values_, class by class, each scaled to mean 0 and length 1 in the class. Computes
+    // the moments of its features side by side, so that no sum waits for another, with the bits of moments().
     void pack(const StandardRows& data, std::int64_t panel) {
         constexpr std::int64_t K = kPanel<T>;
         for (std::int64_t c = 0; c < labeling_->n_classes(); ++c) {
@@ -187,7 +187,8 @@ class Test {
         low_ = static_cast<T>(known_) * (1 - kRounding);
     }
 
-    // Computes upper bounds of Q.
+    // Sets bounds[b], b < kTile, to upper bounds of Q, from the correlations of one feature with kTile others: r[b] in
+    // the first class, with kTile * kTile values from class to class.
     void find_bounds(const T* r, T* bounds) const {
         const Numbers& w = labeling_.weights;
         const double total = std::accumulate(w.begin(), w.end(), 0.0);

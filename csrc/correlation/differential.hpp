@@ -12,7 +12,7 @@
 
 namespace fastfs::core {
 
-// Finds the pairs of features with correlations that differ most between two classes, and their p-values, and fills the
+// Writes the pairs of features with correlations that differ most between the classes, and their p-values, to the
 // result.
 void differential_correlation(const Matrix& X, const Classes& classes,
                               const fastfs_differential_correlation_options& options, Run& run,

@@ -186,7 +186,8 @@ StandardRows::StandardRows(const Matrix& X, const std::vector<std::int64_t>& wan
     }
 }
 
-// Finds where the samples of a labeling, and of another one unless it is null, lie in the rows.
+// Lists the positions in the rows of the samples of a labeling, class after class, and of another one unless it is
+// null.
 StandardRows::Moves::Moves(const StandardRows& data, const Classes& labeling, const Classes* other)
     : to_(at(data.n_samples)), begins_(labeling.begins) {
     const std::int64_t n_samples = data.n_samples;

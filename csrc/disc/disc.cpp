@@ -82,9 +82,9 @@ Numbers diffusion_vectors(Graph& graph, std::int64_t n_components, std::uint64_t
 
 // ---- 2: the space of the other sets ---------------------------------------------------------------------------------
 
-// Returns an orthonormal basis of the columns, p x rank and row-major, by QR with column pivoting: Gram-Schmidt, in
-// which the column of the largest norm comes next and goes through all earlier ones once more. |R_jj| <= 1e-10 |R_00|
-// ends it.
+// Returns an orthonormal basis of the span of the columns, p x rank and row-major, and sets rank. Gram-Schmidt with
+// column pivoting: the column of the largest norm comes next and goes through all earlier ones once more, until |R_jj|
+// <= 1e-10 |R_00|.
 Numbers orthonormal_basis(std::int64_t p, std::vector<Numbers> columns, std::int64_t& rank, Run& run) {
     auto axpy = [&](double a, const Numbers& x, Numbers& y) {
         for (std::size_t i = 0; i < y.size(); ++i) y[i] -= a * x[i];
@@ -124,7 +124,7 @@ struct Triplets {
     Numbers sigma, V;  // descending; V has consecutive vectors
 };
 
-// Computes the `count` largest singular values and right singular vectors of A = P Q, Q = I - B B' with B by row of the
+// Returns the `count` largest singular values and right singular vectors of A = P Q, Q = I - B B' with B by row of the
 // graph, from the eigenpairs of A'A - B B': its eigenvalues -1 separate the range of B from vectors that A makes small.
 // Flags the result if they didn't converge.
 Triplets differential_vectors(Graph& graph, const Numbers& B, std::int64_t rank, std::int64_t n_vectors,
@@ -274,7 +274,8 @@ struct Needs {
     std::int64_t kept = 0, least = 0;
 };
 
-// Counts the bytes of a fit of the sets.
+// Returns the bytes that a fit of the sets takes with all graphs in memory, and the fewest bytes, if dense graphs are
+// made anew.
 Needs memory_needs(const std::vector<DiscSet>& sets, const fastfs_disc_options& options, Run& run) {
     const std::int64_t p = sets.front().n_features;
     std::int64_t kept = 0, least = 0, making = 0, results = 0, vectors = 0, most_components = 0;
@@ -401,8 +402,8 @@ void warn_of_sets(const std::vector<DiscSet>& sets, const fastfs_disc_options& o
 
 }  // namespace
 
-// Compares the sets: makes the graph and the diffusion vectors of each, and finds the vectors and scores that set it
-// apart from all other sets. Issues the warnings.
+// Compares the sets and returns one result per set: makes the graph and the diffusion vectors of each, and finds the
+// vectors and scores that set it apart from all other sets. Issues the warnings.
 std::vector<DiscResult> disc(const std::vector<DiscSet>& unscaled, const fastfs_disc_options& options, Run& run) {
     const SingleThreadedBlas held;
     const std::size_t C = unscaled.size();

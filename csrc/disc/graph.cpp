@@ -53,8 +53,8 @@ void require_affinity(double value, std::int64_t i, std::int64_t j, const Name& 
             Name::column(i), " and ", Name::column(j), " of ", name);
 }
 
-// Returns eps_i^2 from the squared distances between all features: the k-th smallest distance to another feature, or
-// the smallest positive one.
+// Returns eps_i^2 from the squared distances between all features: the k-th smallest distance to another feature or, if
+// that is 0, the smallest positive one, which sets `duplicates`. Throws if all features are equal.
 Numbers squared_bandwidths(const double* D2, std::int64_t p, std::int64_t k, const Name& name, bool& duplicates,
                            Run& run) {
     Numbers eps2 = numbers(p);
@@ -97,7 +97,8 @@ Numbers squared_bandwidths(const double* D2, std::int64_t p, std::int64_t k, con
     return eps2;
 }
 
-// Computes W_ij = (E_ij + E_ji) / 2 with E_ij = exp(-D_ij^2 / eps_i^2): overwrites D2 by the upper triangle of W.
+// Overwrites the squared distances D2 by the upper triangle of W, W_ij = (E_ij + E_ji) / 2 with E_ij = exp(-D_ij^2 /
+// eps_i^2).
 void adaptive_affinity(double* D2, const Numbers& eps2, Run& run) {
     const auto p = static_cast<std::int64_t>(eps2.size());
     Numbers inverse = eps2;
@@ -126,7 +127,8 @@ struct Distances {
     Buffer<double> D2;
 };
 
-// Computes the squared distances between all features of a set, and their norms; flags the graph if digits are lost.
+// Returns the squared distances between all features of a set, their unit, and the norms of the features; flags the
+// graph if digits are lost.
 Distances all_distances(const DiscSet& set, const Name& name, Run& run, Graph& graph) {
     const std::int64_t p = set.n_features;
     Distances distances;
@@ -183,7 +185,8 @@ Numbers squared_norms(const Samples& X, Run& run) {
     return norms;
 }
 
-// Finds the k nearest features and ties as nearest_features does, from the distances of all pairs.
+// Writes the k nearest features of each feature, their distances and ties as nearest_features does, from the distances
+// of all pairs.
 void nearest_of_all(const Distances& all, std::int64_t p, std::int64_t k, Run& run, std::int64_t* neighbors,
                     double* distances, TiedFeatures& ties) {
     constexpr std::int64_t kRows = 64;
@@ -364,7 +367,8 @@ void make_of_neighbors(const DiscSet& set, const fastfs_disc_options& options, s
     graph.sparse = symmetric_mean(E, transpose(E), diagonal, run);
 }
 
-// Makes the graph from the caller's W; entries at one place add up.
+// Returns the caller's W as a symmetric sparse matrix; entries at one place add up. Throws if a value is negative or W
+// isn't symmetric.
 SparseSymmetric given_graph(const Matrix& given, const Name& name, Run& run) {
     const std::int64_t p = given.n_cols();
     Entries A;

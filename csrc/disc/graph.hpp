@@ -60,9 +60,9 @@ struct Graph {
     bool is_of_lists() const { return !features.empty(); }
     std::int64_t feature(std::int64_t row) const { return is_of_lists() ? features[at(row)] : row; }
 
-    // Converts consecutive vectors from the numbering of rows to that of features.
+    // Returns consecutive vectors with their entries moved from the numbering of rows to that of features.
     Numbers by_feature(Numbers of_rows) const;
-    // Converts consecutive vectors from the numbering of features to that of rows.
+    // Returns consecutive vectors with their entries moved from the numbering of features to that of rows.
     Numbers by_row(Numbers of_features) const;
 
     // Returns diag(left) W diag(right) x.
@@ -87,7 +87,8 @@ class GraphProducts {
     Buffer<float> single_;
 };
 
-// Makes the graph of a set. end: the share of the call that is finished afterwards.
+// Returns the graph of a set, with its bandwidths, walk factors and flags. end: the share of the call that is finished
+// afterwards.
 Graph make_graph(const DiscSet& set, const fastfs_disc_options& options, const Name& name, double end, Run& run);
 
 std::int64_t count_components(const Graph& graph, Run& run);

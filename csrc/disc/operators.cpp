@@ -171,7 +171,8 @@ void rotate(std::int64_t n, std::int64_t size, std::int64_t q, double* V, std::i
     });
 }
 
-// Sets the k largest eigenpairs by LAPACK, from the products of the operator with all columns of the identity.
+// Writes the k largest eigenpairs to `pairs` by LAPACK, from the products of the operator with all columns of the
+// identity.
 void small_pairs(std::int64_t n, std::int64_t k, const BlockOperator& apply, LeadingPairs& pairs, Run& run) {
     Buffer<double> A(n * n), X(n * kBlock), Y(n * kBlock);
     for (std::int64_t first = 0; first < n; first += kBlock) {
@@ -201,9 +202,9 @@ bool may_repeat(std::int64_t k, const Numbers& w) {
     return false;
 }
 
-// Sets the k largest eigenpairs, and if they converged to `allowed` residuals: Ritz pairs of T = V' A V by Wu and
-// Simon's method, in which all columns of T are computed. If V has no more room, a new basis starts from the best Ritz
-// vectors.
+// Writes the k largest eigenpairs to `pairs`, and if their residuals fell to `allowed`: Ritz pairs of T = V' A V by Wu
+// and Simon's method, in which all columns of T are computed. If V has no more room, a new basis starts from the best
+// Ritz vectors.
 template <class F>
 void lanczos(std::int64_t n, std::int64_t k, const BlockOperator& apply, F&& allowed, double precision,
              std::uint64_t seed, LeadingPairs& pairs, Run& run) {

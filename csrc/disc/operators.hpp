@@ -29,7 +29,7 @@ struct Residuals {
     double exact, rough, flat = 0;
 };
 
-// Computes the k largest eigenpairs of a symmetric operator on n-vectors, k <= n, the first n_exact of them exactly and
+// Returns the k largest eigenpairs of a symmetric operator on n-vectors, k <= n, the first n_exact of them exactly and
 // the remaining ones roughly. Uses a block Lanczos method with full orthogonalisation, which knows its residuals to
 // rounding, and thick restarts (Wu and Simon 2000, doi 10.1137/S0895479898334605), or LAPACK if n is small. A repeated
 // eigenvalue is returned with all its copies.

@@ -16,7 +16,7 @@ struct DiscScaling {
     Numbers mean, scale;
 };
 
-// Computes the mean and the scale of each feature over the rows of all sets together; no set has a sparse X. Throws if
+// Returns the mean and the scale of each feature over the rows of all sets together; no set has a sparse X. Throws if
 // values overflow.
 DiscScaling measure_scaling(const std::vector<DiscSet>& sets, Run& run);
 

@@ -378,9 +378,10 @@ void DiscStream::next_pass(Run& run) {
     rows_.clear();
 }
 
-// Finds the pairs of features that the second pass multiplies: the nearest of each feature by the sketch of the group.
-// Scales sketched columns to the norms of the features, so that only the angles between them are estimated. Means are
-// known, so columns are sketched as if they were centred, and the means make an additional row.
+// Returns the pairs of features that the second pass multiplies, each pair once: each feature with its nearest ones by
+// the sketch of the group. Scales sketched columns to the norms of the features, so that only the angles between them
+// are estimated. Means are known, so columns are sketched as if they were centred, and the means make an additional
+// row.
 DiscStream::Pairs DiscStream::candidates(std::int64_t group, Run& run) const {
     const std::int64_t p = n_cols(), k = plan_->n_candidates;
     const Numbers& sketch = sketches_[at(plan_->sketch_of[at(group)])];
@@ -513,7 +514,7 @@ void DiscStream::add_products(const Matrix& X, std::int64_t first_row, Run& run)
     change.finish();
 }
 
-// Finds the nearest features of each feature among those that it has been multiplied with: its candidates, and the
+// Returns the nearest features of each feature, nearest first, with their distances, among its candidates and the
 // features that have it as a candidate.
 DiscStream::Found DiscStream::nearest(std::int64_t group, Run& run) const {
     const std::int64_t p = n_cols(), k = plan_->n_neighbors;

@@ -53,19 +53,21 @@ class DiscStream {
     // Refuses every use after an update that stopped halfway.
     void require_intact() const { intact_.require_for("an update of this stream"); }
 
-    // Adds rows from first_row on, dense or CSR, each once in a pass: to the sums, stored rows and sketches in pass 1,
-    // to the products of candidate pairs in pass 2.
+    // Adds rows from first_row on, dense or CSR, to the state of this pass; each row comes once in a pass. Pass 1 adds
+    // to the sums, stores rows of small groups and sketches large ones; pass 2 adds to the products of candidate pairs.
     void update(const Matrix& X, std::int64_t first_row, Run& run);
-    // Adds the rows that `other`, which has equal fingerprints, has read.
+    // Adds to the state of this pass the rows that `other`, which has equal fingerprints, has read.
     void merge(const DiscStream& other);
     // Writes the state of this pass. load_state restores it in a stream that has equal fingerprints and has read no
     // rows.
     void save_state(ByteWriter& to) const;
     void load_state(ByteReader& from);
-    // Ends a pass: the first one by choosing the pairs to be multiplied, the second one by finding the neighbours.
+    // Ends a pass: the first one by choosing pairs of features, which pass 2 multiplies; the second one by finding the
+    // neighbours of each feature.
     void next_pass(Run& run);
 
-    // Returns a group after the last pass; the set points to values of this object.
+    // Returns a group, after the last pass, as a set for disc(): as sums, stored rows or neighbours; it points to
+    // values of this object.
     DiscSet disc_set(std::int64_t group) const;
     void counts(double* to) const { sums_.counts(to); }  // rows of each group in the first pass
     void means(double* to) const { sums_.means(to); }    // of each group

@@ -56,7 +56,8 @@ std::vector<double> data_norms(const Features<T>& features, Run& run) {
     return data_norms(std::move(norms), features.unit() * features.unit());
 }
 
-// Calls f(i0, ni, j0, nj, slot) for all tiles of the upper triangle: their first row, rows, first column and columns.
+// Calls f(i0, ni, j0, nj, slot) in parallel for all tiles of the upper triangle: their first row, rows, first column
+// and columns, and the number of the thread.
 template <class F>
 void for_upper_tiles(std::int64_t d, Run& run, F&& f) {
     const std::int64_t blocks = n_blocks(d);

@@ -57,7 +57,7 @@ class KernelTiles {
     std::shared_ptr<const CustomKernel> custom_;
 };
 
-// Computes the kernel of each feature with itself.
+// Returns the kernel of each feature with itself.
 template <class T>
 std::vector<double> kernel_diagonal(const Features<T>& features, const Kernel& kernel, Run& run);
 
@@ -70,8 +70,8 @@ void affinity(const Features<T>& features, const Kernel& kernel, Run& run, Out* 
 template <class T>
 void squared_distances_upper(const Features<T>& features, bool add, Run& run, T* out);
 
-// Computes the upper triangle of squared distances between the columns of the listed rows of X, in units of unit^2,
-// summed over blocks of rows; returns the columns' squared norms in units of unit^2.
+// Writes the squared distances between the columns of X over the listed rows, in units of unit^2, to the upper triangle
+// of out, summed block by block of rows; returns the columns' squared norms in units of unit^2.
 std::vector<double> squared_distances_upper(const Samples& X, const std::vector<std::int64_t>& rows, double unit,
                                             Run& run, double* out);
 std::int64_t squared_distances_memory(const Samples& X, std::int64_t n_rows, int n_threads);  // besides out

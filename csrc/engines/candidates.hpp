@@ -99,7 +99,8 @@ class Candidates {
         lower_limit(i, isa().bound_kth(uppers, n - 1, k_));
     }
 
-    // Drops candidates that can't be among the nearest.
+    // Drops the candidates of feature i that can't be among its k_ nearest for any rounding errors; exact ties go to
+    // the lower column.
     void drop_hopeless(std::int64_t i, CandidateScratch& scratch) {
         if (size(i) <= k_) return;
         const float upper = kth_upper(i, scratch), limit = lower_limit(i, upper);

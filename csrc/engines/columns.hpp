@@ -86,17 +86,17 @@ class Features {
     void gram_tile(std::int64_t i0, std::int64_t ni, const Features& right, std::int64_t j0, std::int64_t nj, T* tile,
                    Run& run) const;
 
-    // Computes |z_i - y_j|^2 by differences, which is right even if a Gram has lost its digits.
+    // Returns |z_i - y_j|^2 by differences, which is right even if a Gram has lost its digits.
     T squared_distance(std::int64_t i, const Features& right, std::int64_t j) const;
 
     // Returns a number for each feature; features with equal values share the number.
     std::vector<std::uint64_t> hashes(Run& run) const;
 
-    // Computes rounding bounds: errors[i] + errors[j] bounds the rounding error of twice the product of i and j for any
-    // order of summation.
+    // Sets errors to rounding bounds: errors[i] + errors[j] bounds the rounding error of twice the product of i and j
+    // for any order of summation.
     void product_errors(double* errors) const;
 
-    // Computes sum_n a_n z_ni for all features i.
+    // Sets sums[i] to sum_n a_n z_ni for all features i.
     void weighted_sums(const double* a, double* sums, Run& run) const;
 
   private:

@@ -82,7 +82,7 @@ class Centres {
     std::vector<float> half_norms_;  // infinite in the places without a centre
 };
 
-// Finds the `most` nearest centres of each feature, nearest first, ties by the lower index. The nearest centres have
+// Returns the `most` nearest centres of each feature, nearest first, ties by the lower index. The nearest centres have
 // the largest products less half of their norms. There are at least `most` centres.
 std::vector<std::int32_t> nearest_centres(const Features<float>& features, const Centres& centres, std::int64_t most,
                                           Run& run) {
@@ -140,7 +140,8 @@ struct Members {
     std::vector<std::int64_t> begins, features;
 };
 
-// Lists the features of each centre; only the first of the per_feature entries of a feature in `nearest` counts.
+// Returns for each centre the list of its features; only the first of the per_feature entries of a feature in `nearest`
+// counts.
 Members group_by_nearest_centre(const std::vector<std::int32_t>& nearest, std::int64_t per_feature,
                                 std::int64_t n_centres) {
     Members members{std::vector<std::int64_t>(at(n_centres + 1)), {}};
@@ -153,7 +154,7 @@ Members group_by_nearest_centre(const std::vector<std::int32_t>& nearest, std::i
     return members;
 }
 
-// Finds the centres of the lists by kTurns rounds of k-means on a random sample of the features.
+// Returns the centres of the lists, found by kTurns rounds of k-means on a random sample of the features.
 Centres trained_centres(const Features<float>& features, std::uint64_t seed, Run& run) {
     const std::int64_t d = features.n_features(), n = features.n_samples(), count = list_count(d);
     Random random(seed, 2);
@@ -185,7 +186,7 @@ Centres trained_centres(const Features<float>& features, std::uint64_t seed, Run
     return centres;
 }
 
-// Orders all centres in a chain: each is followed by the nearest of the remaining ones.
+// Returns the order of all centres in a chain, in which each is followed by the nearest of the remaining ones.
 std::vector<std::int64_t> chain_centres(const Centres& centres, Run& run) {
     const std::int64_t n = centres.n_samples();
     std::vector<float> values(at(centres.count() * n));

@@ -31,8 +31,9 @@ struct FeatureLists {
     std::int64_t n_lists() const { return static_cast<std::int64_t>(begins.size()) - 1; }
 };
 
-// Groups dense features into lists. Each feature probes the nearest 1/64 of the lists, or as many as are needed to hold
-// more than n_neighbors features. The result doesn't depend on the number of threads or the instruction set.
+// Returns lists of near features that hold each dense feature once. Each feature probes the nearest 1/64 of the lists,
+// or as many as are needed to hold more than n_neighbors features. The result doesn't depend on the number of threads
+// or the instruction set.
 FeatureLists feature_lists(const Features<float>& features, std::int64_t n_neighbors, std::uint64_t seed, Run& run);
 
 // Returns for each place the lists of the feature's neighbours and of the features that have it as a neighbour, without

@@ -123,8 +123,8 @@ class FeatureSums {
     std::int64_t size() const { return numbers_.size(); }  // of the state, in numbers
     // Writes the sums.
     void save_state(ByteWriter& to) const { to.put(numbers_.data(), numbers_.size()); }
-    // Reads saved sums with an equal fingerprint, and checks them; set_numbers then replaces the sums of this object by
-    // them.
+    // Returns saved sums with an equal fingerprint after checking them; set_numbers then replaces the sums of this
+    // object by them.
     Buffer<double> read_numbers(ByteReader& from) const;
     void set_numbers(Buffer<double> numbers) { numbers_ = std::move(numbers); }
 

@@ -14,7 +14,8 @@
 
 namespace fastfs::core {
 
-// Finds the SNPs that vary, as find_scales does for other tables without scaling. gaps: genotypes can be missing.
+// Returns the scales of the SNPs that vary, as find_scales does for other tables without scaling. gaps: genotypes can
+// be missing.
 FeatureScales find_varying(const Matrix& X, bool gaps, Run& run);
 
 // Neighbors of targets in bins: the rows members[begins[b]..begins[b + 1] - 1] are the neighbors of row targets[b].
@@ -33,7 +34,7 @@ class GenotypePairs {
 
     const std::vector<std::int64_t>& snps() const { return snps_; }
     bool gaps() const { return gaps_; }
-    // Counts the missing genotypes of each sample.
+    // Returns the number of missing genotypes of each sample.
     std::vector<std::int64_t> n_missing(Run& run) const;
 
     // Computes out (ld) = sum over SNPs of differences, between the samples rows[t0..t1 - 1] and all samples; if rows

@@ -233,7 +233,8 @@ class Search {
         search_again(again, probed, compare, neighbors, distances);
     }
 
-    // Finds the features that tie with one place of the lists that `decide` has written.
+    // Lists in `ties`, for each feature, the features that tie with place ties.place of the lists that `decide` has
+    // written.
     template <class Compare>
     void add_ties(Compare& compare, const double* distances, TiedFeatures& ties) {
         ties.of.assign(at(d_), {});
@@ -419,8 +420,9 @@ class Search {
         f(queries);
     }
 
-    // Compares the queries with `compare`, and writes the k nearest features of each to its rows of `neighbors` and
-    // `distances`; ties go to the lower column.
+    // Compares the queries with `compare`, and writes the k nearest features of each, nearest first, with their
+    // distances to its rows of `neighbors` and `distances`; ties go to the lower column. Throws InvalidArgument if a
+    // distance overflows.
     template <class Compare>
     void write_nearest(Compare& compare, const std::vector<Query>& queries, std::int64_t* neighbors,
                        double* distances) {

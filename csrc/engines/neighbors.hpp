@@ -22,8 +22,8 @@ struct TiedFeatures {
     std::vector<std::vector<Neighbor>> of;
 };
 
-// Finds the nearest features of each feature, as fastfs_nearest_features does. n_neighbors < n_cols; end: the share of
-// the call that is finished afterwards; ties: filled unless null.
+// Writes the nearest features of each feature and their distances, as fastfs_nearest_features does. n_neighbors <
+// n_cols; end: the share of the call that is finished afterwards; ties: filled unless null.
 void nearest_features(const Samples& X, std::int64_t n_neighbors, Run& run, std::int64_t* neighbors, double* distances,
                       double end = 1, TiedFeatures* ties = nullptr);
 
@@ -38,8 +38,9 @@ struct ListedNeighbors {
     double recall;                    // share of the true nearest features in the result, estimated on a sample
 };
 
-// Finds near features by the listed rows of a dense X, ascending. Distances are exact, but a feature can miss nearest
-// features: it is compared with the members of lists near its own list, and of the lists of its neighbours' neighbours.
+// Writes near features of each feature, and their distances, by the listed rows of a dense X, ascending. Distances are
+// exact, but a feature can miss nearest features: it is compared with the members of lists near its own list, and of
+// the lists of its neighbours' neighbours.
 ListedNeighbors nearest_features_by_lists(const Samples& X, const std::vector<std::int64_t>& rows,
                                           std::int64_t n_neighbors, std::uint64_t seed, Run& run,
                                           std::int64_t* neighbors, double* distances, double end);

@@ -38,7 +38,7 @@ class OneByOne {
 
     std::int64_t n_samples() const { return n_; }
 
-    // Packs the features at n_places places into panels; lanes of the last panel without a feature aren't set.
+    // Copies the features at n_places places to `panels`; lanes of the last panel without a feature aren't set.
     template <class Place>
     void pack_features(const Place* places, std::int64_t n_places, float* panels) const {
         constexpr std::int64_t kWidth = kPanel<float>, kInLine = 64 / sizeof(float);

@@ -21,7 +21,7 @@ struct Grid {
     bool tiny = false;
 };
 
-// Finds the grid of the values of X less their shifts.
+// Returns the grid of the values of X less their shifts.
 template <class T>
 Grid grid_of_values(const Samples& X, const std::vector<std::int64_t>& rows, const Features<T>& features, Run& run) {
     constexpr double kFine = 0x1p24, kTiny = 0x1p-60;
@@ -92,7 +92,7 @@ Grid grid_of_values(const Samples& X, const std::vector<std::int64_t>& rows, con
     return grid;
 }
 
-// Computes the bounds e_i of candidates.hpp.
+// Returns for each feature the bound e_i of candidates.hpp, 0 if the grid makes its products exact.
 template <class T>
 std::vector<float> errors_of(const Features<T>& features, const Grid& grid) {
     constexpr double u = 0.55 * std::numeric_limits<float>::epsilon();

@@ -81,13 +81,15 @@ void target_sums(const ScaledFeatures& left, std::int64_t t0, const ScaledFeatur
                  const GroupedNeighbors& neighbors, Difference difference, std::int64_t n_out,
                  const CombineGroups& combine, double* out, Run& run);
 
-// Packs the features k0..k0 + n - 1 of the samples r0..r1 - 1 as rows of ld values, with zeros after the last feature
-// up to a multiple of 64 bytes. n is at most 3072 bytes of T; T is the type of X, or double for float32.
+// Writes the scaled features k0..k0 + n - 1 of the samples r0..r1 - 1 to `to` as rows of ld values, with zeros after
+// the last feature up to a multiple of 64 bytes. n is at most 3072 bytes of T; T is the type of X, or double for
+// float32.
 template <class T>
 void pack_features(const ScaledFeatures& data, std::int64_t k0, std::int64_t n, std::int64_t r0, std::int64_t r1, T* to,
                    std::int64_t ld);
 
-// Packs the samples i0..i1 as rows of ld values, a multiple of 64 bytes, with zeros after the last feature.
+// Returns the scaled samples i0..i1 - 1 as rows of ld values, a multiple of 64 bytes, with zeros after the last
+// feature.
 template <class T>
 Buffer<T> pack_samples(const ScaledFeatures& data, std::int64_t i0, std::int64_t i1, std::int64_t ld, Run& run);
 

@@ -19,7 +19,7 @@ bool same_data(const ScaledFeatures& a, const ScaledFeatures& b) {
 
 namespace {
 
-// Packs features k0..k0 + n - 1 of samples r0..r1 - 1 of a float32 X as pack_features does, in double.
+// Writes features k0..k0 + n - 1 of samples r0..r1 - 1 of a float32 X to `to` as pack_features does, in double.
 void pack_as_doubles(const ScaledFeatures& data, std::int64_t k0, std::int64_t n, std::int64_t r0, std::int64_t r1,
                      double* to, std::int64_t ld) {
     AdjacentRows<float> rows(data.X->description(), data.features.data() + k0, n);

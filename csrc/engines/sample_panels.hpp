@@ -63,7 +63,7 @@ class SamplePanels {
     std::int64_t first_feature(std::int64_t panel) const { return first_ + panel * width_; }
     std::int64_t n_features(std::int64_t panel) const { return std::min(width_, n_features_ - first_feature(panel)); }
 
-    // Packs samples r0..r1 - 1 as the rows from at_row on.
+    // Writes the scaled samples r0..r1 - 1 to the panels, as the rows from at_row on.
     void pack_rows(const ScaledFeatures& data, std::int64_t r0, std::int64_t r1, std::int64_t at_row, Run& run) {
         if (packed_) return;
         constexpr std::int64_t kRowsPerTask = 64;

@@ -73,7 +73,7 @@ struct Columns {
         : lowest(at(n)), highest(at(n)), mean(at(n)), deviation(at(n)), broken(at(n)), finite(true) {}
 };
 
-// Finds ranges, means and deviations of the columns of a dense X or genotypes; refuses codes that the rules don't
+// Returns ranges, means and deviations of the columns of a dense X or genotypes; refuses codes that the rules don't
 // allow.
 template <class T>
 Columns dense_statistics(const Matrix& X, const Values<T>& x, Scaling scaling, const TableRules& rules, Run& run) {
@@ -170,7 +170,7 @@ Columns dense_statistics(const Matrix& X, const Values<T>& x, Scaling scaling, c
     return statistics;
 }
 
-// Finds ranges, means and deviations of the columns of a sparse X, zeros included.
+// Returns ranges, means and deviations of the columns of a sparse X, zeros included.
 template <class T, class I>
 Columns sparse_statistics(const Matrix& X, const T* values, const I* indptr, const I* indices, Scaling scaling,
                           Run& run) {
@@ -223,7 +223,7 @@ Columns sparse_statistics(const Matrix& X, const T* values, const I* indptr, con
     return statistics;
 }
 
-// Finds ranges, means and deviations of the columns of X; throws if a value isn't finite or breaks the rules.
+// Returns ranges, means and deviations of the columns of X; throws if a value isn't finite or breaks the rules.
 Columns column_statistics(const Matrix& X, Scaling scaling, const TableRules& rules, Run& run) {
     const Columns columns =
         X.is_sparse()
@@ -236,7 +236,8 @@ Columns column_statistics(const Matrix& X, Scaling scaling, const TableRules& ru
     return columns;
 }
 
-// Makes shifts and factors from the statistics of the columns; throws if nothing varies or a column can't be scaled.
+// Returns the shifts and factors of the columns that vary, from the statistics of all columns; throws if nothing varies
+// or a column can't be scaled.
 FeatureScales scales_of(const Columns& columns, bool is_sparse, bool is_float32, Scaling scaling,
                         const TableRules& rules) {
     const double largest = is_float32 ? kLargest<float> : kLargest<double>;

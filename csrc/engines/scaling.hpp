@@ -54,7 +54,7 @@ class ScalesOfBlocks {
     FeatureScales scales() const;
 
     void save_state(ByteWriter& to) const;
-    // Reads saved scales with an equal number of columns.
+    // Replaces the scales by saved scales of n_rows rows and an equal number of columns.
     void load_state(ByteReader& from, std::int64_t n_rows);
 
   private:

@@ -26,7 +26,7 @@ class Genotypes {
     Genotypes(const Matrix& X, std::vector<std::int64_t> snps) : X_(&X), snps_(std::move(snps)) {}
 
     std::int64_t n_snps() const { return static_cast<std::int64_t>(snps_.size()); }
-    // Finds for each SNP if it varies and if genotypes are missing.
+    // Returns for each SNP if it varies and if genotypes are missing.
     std::vector<GenotypeFacts> facts(Run& run) const;
 
     // Returns the bytes of a SNP, in which each sample has two bits (see `places`).

@@ -207,7 +207,7 @@ void SparseFeatures::append_entry(std::int64_t row, std::int64_t feature, double
     values_[to] = std::abs(value);
 }
 
-// Makes blocks of kSide of the listed n samples, in parallel.
+// Returns the listed n samples in blocks of kSide, made, in parallel.
 std::vector<SparseFeatures::Block> SparseFeatures::make_blocks(const std::int64_t* rows, std::int64_t n,
                                                                Run& run) const {
     std::vector<Block> blocks(at(ceil_div(n, kSide)));
@@ -220,7 +220,7 @@ std::vector<SparseFeatures::Block> SparseFeatures::make_blocks(const std::int64_
     return blocks;
 }
 
-// Makes the block of n listed samples, sorted by part. begins: scratch of one number per part.
+// Returns the block of n listed samples, sorted by part. begins: scratch of one number per part.
 SparseFeatures::Block SparseFeatures::make_block(const std::int64_t* rows, std::int64_t n, std::int64_t* begins) const {
     std::fill_n(begins, 2 * n_features_, 0);
     for (std::int64_t s = 0; s < n; ++s) {
@@ -513,7 +513,7 @@ DensitySplit split_by_density(const Matrix& X, const std::vector<std::int64_t>& 
     return split_by_density(stored_by_column(X, run), X.n_rows(), features);
 }
 
-// Counts the stored entries of each column of a sparse X.
+// Returns the number of stored entries of each column of a sparse X.
 Numbers stored_by_column(const Matrix& X, Run& run) {
     Numbers counts = numbers(X.n_cols());
     visit_sparse(X.description(), [&](auto*, auto* indptr, auto* indices) {

@@ -106,7 +106,8 @@ struct DensitySplit {
     std::vector<std::int64_t> sparse, dense;
 };
 DensitySplit split_by_density(const Matrix& X, const std::vector<std::int64_t>& features, Run& run);
-// Splits features by the number of stored entries per column, which adds up over blocks of rows.
+// Returns the features split into dense and sparse ones by the number of stored entries per column, which adds up over
+// blocks of rows.
 DensitySplit split_by_density(const Numbers& n_stored, std::int64_t n_rows, const std::vector<std::int64_t>& features);
 Numbers stored_by_column(const Matrix& X, Run& run);
 

@@ -14,7 +14,8 @@
 namespace fastfs::core {
 namespace {
 
-// Finds the features with the smallest key(value), where a value is the kernel of two features; writes the keys.
+// Writes the n_neighbors features with the smallest key(value) of each feature, and these keys, ascending; value: the
+// kernel of the two features.
 template <class Key>
 void smallest_by_tiles(const Features<double>& features, Kernel::Kind kind, std::int64_t n_neighbors, Run& run,
                        std::int64_t* neighbors, double* keys, double end, Key&& key) {

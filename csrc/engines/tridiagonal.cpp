@@ -315,8 +315,9 @@ class TridiagonalEigen::Glue {
         }
     }
 
-    // Finds the columns that are eigenvectors to rounding, and the turns that make further columns eigenvectors; the
-    // remaining columns give the poles.
+    // Returns the columns of Q that are multiplied (`kept`), the turns that come first, and which columns have a top
+    // and a bottom part. Settles all other columns in columns_: they are eigenvectors to rounding, some after a turn.
+    // The kept ones give the poles.
     Settled settle(Numbers d, Numbers z, double rho) {
         Settled split;
         auto& [turns, kept, in_top, in_bottom] = split;
@@ -361,8 +362,9 @@ class TridiagonalEigen::Glue {
         return split;
     }
 
-    // Copies the parts of the columns, first of the columns that are multiplied: columns with a top part alone, with
-    // both parts, with a bottom part alone.
+    // Copies the top and bottom parts of the columns to top_ and bottom_, first of the columns that are multiplied:
+    // columns with a top part alone, with both parts, with a bottom part alone. Sets rows_ and the places of the
+    // settled columns.
     void gather_columns(const Settled& split, const double* Z, std::int64_t ld, Run& run) {
         std::vector<std::int64_t> top_place(at(n_), -1), bottom_place(at(n_), -1);
         std::int64_t n_top = 0, n_bottom = 0;

@@ -166,7 +166,7 @@ class BetaStep {
         return after <= before + tol_ * std::abs(before) ? fewer : active;
     }
 
-    // Minimises F over the weights of the active kernels, and drops kernels without weight from the set.
+    // Sets the weights of the active kernels to the minimum of F, and drops kernels without weight from the set.
     void minimize_weights(Active& active) const {
         const auto n = static_cast<std::int64_t>(active.count());
         Quadratic f;

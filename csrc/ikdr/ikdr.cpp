@@ -194,7 +194,8 @@ class IkdrFit {
         return result;
     }
 
-    // Repeats step() until F settles; `steps` is the most steps on A in the first iteration.
+    // Repeats step() until F settles, or max_iter times: sets A_, mixture_, K_ and the history and convergence of the
+    // result. steps: the most steps on A in the first iteration.
     void iterate(const Terms& terms, std::int64_t steps, IkdrResult& result) {
         std::vector<double>& history = result.history;
         for (std::int64_t iteration = 0; iteration < options_.max_iter && !result.converged; ++iteration) {

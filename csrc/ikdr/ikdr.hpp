@@ -39,7 +39,7 @@ struct Ikdr {
 // Returns the options with defaults for n_components = 0 and for lambdas = null.
 fastfs_ikdr_options resolve(fastfs_ikdr_options options, std::int64_t n_classes);
 
-// Fits the objective for each lambda in turn, from the result of the lambda before.
+// Fits the objective for each lambda in turn, from the result of the lambda before, and returns one result per lambda.
 Ikdr ikdr(const KernelSource& source, const std::int64_t* labels, std::int64_t n_classes,
           const fastfs_ikdr_options& options, Run& run);
 

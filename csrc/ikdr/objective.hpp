@@ -87,7 +87,7 @@ class CoefficientObjective : public SimplexFunction {
     // Sets r_i = 1 - P[y_i,:] . B[i,:], and B if the interpretability term has weight.
     void set_residuals();
 
-    // Computes mu times the interpretability term, without its constant mu k, from B = K A.
+    // Returns mu times the interpretability term, without its constant mu k, from B = K A.
     double interpretability_term() const;
 
     // Sets out (n) to the sum of factors[c] columns[c]; many factors are 0.

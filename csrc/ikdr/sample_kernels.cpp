@@ -49,7 +49,7 @@ struct SampleKernels<T>::Prepared {
     std::vector<T> pair_factors;      // s x s
     std::vector<const T*> pair_rows;  // per sample: its pair_factors, or null outside the support
 
-    // Converts the factors to T, and the rows to rows of X.
+    // Copies the factors as T, with rows of X in place of sorted samples.
     Prepared(const SampleKernels& kernels, const Support& support)
         : k(support.k), columns(k + !support.row_factors.empty()), by_class(support.by_class.size()) {
         const auto s = static_cast<std::int64_t>(support.rows.size());
@@ -118,7 +118,8 @@ SampleKernels<T>::SampleKernels(const KernelSource& source, std::vector<std::int
     });
 }
 
-// Sets the width of kernel m by the rule, from the deviations of its features.
+// Sets deltas_[m], the width of kernel m, by the rule of the source, from the deviations of its features; it stays 0
+// for constant features.
 template <class T>
 void SampleKernels<T>::find_width(std::int64_t m, const std::vector<double>& deviations, Run& run) {
     if (begins_[at(m)] == begins_[at(m + 1)]) return;
@@ -252,8 +253,8 @@ void SampleKernels<T>::add_kernels(const std::vector<std::int64_t>& which, const
 
 // ---- products ------------------------------------------------------------------------------------------------------
 
-// Computes the products c, totals and v (see products) of a block of kernels of one feature each, in the lanes of a
-// unit: each exponential is taken once and added to all sums that contain it.
+// Writes the products c, totals and v (see products) of a block of kernels of one feature each to the arrays of the
+// block. Works in the lanes of a unit: each exponential is taken once and added to all sums that contain it.
 template <class T>
 void SampleKernels<T>::products_of_features(const Block& block, const Prepared& support, Scratch& scratch,
                                             Run& run) const {
@@ -315,7 +316,7 @@ void SampleKernels<T>::products_of_features(const Block& block, const Prepared& 
     }
 }
 
-// Computes the products c, totals and v (see products) of kernel m from all of its values.
+// Writes the products of kernel m (see products) to c, totals and v, from all values of the kernel.
 template <class T>
 void SampleKernels<T>::products_of_kernel(std::int64_t m, const Prepared& support, Scratch& scratch, Run& run, T* c,
                                           T* totals, double* v) const {
@@ -353,7 +354,7 @@ void SampleKernels<T>::products_of_kernel(std::int64_t m, const Prepared& suppor
     *v = sum_v;
 }
 
-// Computes the products c, totals and v (see products) of a block of kernels; zeros for constant ones.
+// Writes the products (see products) of a block of kernels to the arrays of the block; zeros for constant kernels.
 template <class T>
 void SampleKernels<T>::products_of_block(const Block& block, const Prepared& support, Scratch& scratch,
                                          Run& run) const {
@@ -390,7 +391,8 @@ void SampleKernels<T>::products(const std::vector<std::int64_t>& which, const Su
     });
 }
 
-// Computes the products of all kernels, and calls visit once per block.
+// Computes the products of all kernels block by block, and calls visit(first kernel, count, c, totals, v) once per
+// block.
 template <class T>
 void SampleKernels<T>::for_products(const Support& support, Run& run, const Visit& visit) const {
     const std::int64_t count = n_kernels(), step = one_feature_each_ ? kBlockKernels : 1;

@@ -36,7 +36,8 @@ class Numbering {
     std::vector<Value> values_;
 };
 
-// Reads numbers in 0..n_values - 1 of all samples; null stands for one value for all.
+// Returns the value of each sample, from 0 to n_values - 1, with the values that occur; throws for others. given: null
+// stands for one value for all.
 DesignColumn read_column(const std::int64_t* given, std::int64_t n_samples, std::int64_t n_values,
                          const char* const* names) {
     DesignColumn column;

@@ -233,7 +233,7 @@ const NullResult& Null::result() {
     return *result_;
 }
 
-// Makes z, p-values and moments of all features, and the p-value of the statistic.
+// Returns z, p-values and moments of all features, and the p-value of the statistic.
 NullResult Null::make_result() {
     NullResult r;
     const ScoreScale& scale = *scale_;

@@ -201,7 +201,7 @@ void Scan::multiply_target(Tiles& tiles, const Basis& target, std::int64_t I, st
     }
 }
 
-// Computes the moments of one pair without the target, by sums over the samples in double, and the mean square of its
+// Returns the moments of one pair without the target, by sums over the samples in double, and the mean square of its
 // product.
 ExactMoments Scan::exact_moments(std::int64_t i, std::int64_t j) const {
     const double *x = left_.of(i), *y = right_.of(j), unit = 1 / static_cast<double>(n_);

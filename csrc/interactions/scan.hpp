@@ -9,8 +9,9 @@
 
 namespace fastfs::core {
 
-// Tests the interactions of all pairs of columns with a target, and fills the result. other: null, or the table with
-// columns to be paired with the columns of X. labels: the classes of the target, or null; y: its numbers, or null.
+// Tests the interactions of all pairs of columns with a target, and writes the strongest pairs and their p-values to
+// the result. other: null, or the table with columns to be paired with the columns of X. labels: the classes of the
+// target, or null; y: its numbers, or null.
 void scan_interactions(const Matrix& X, const Matrix* other, const std::int64_t* labels, const double* y,
                        const fastfs_interaction_options& options, Run& run, Owned<fastfs_interaction_result>& result);
 

@@ -113,7 +113,7 @@ Buffer<double> take_rows(const Outside& outside, std::span<const std::int64_t> B
     return taken;
 }
 
-// Finds an orthonormal basis V (d x q) of the k leading eigenvectors of both kernels over all features, and both
+// Returns an orthonormal basis V (d x q) of the k leading eigenvectors of both kernels over all features, and both
 // kernels on it. It stands for the features outside any one domain. `spans` have k or more eigenvectors.
 template <class T>
 Outside joint_span(const std::array<SideKernel<T>, 2>& sides, const std::array<LowRank, 2>& spans, std::int64_t k,
@@ -200,7 +200,8 @@ Buffer<double> project(const SideKernel<T>& side, const Buffer<double>& all_VK, 
     return M;
 }
 
-// Scores a domain's features B in the span of B and of V; VB: the rows of V in B.
+// Returns the scores of a domain's features B, in their order, computed in the span of B and of V; VB: the rows of V in
+// B.
 template <class T>
 Outcome solve_domain(std::span<const std::int64_t> B, const Buffer<double>& VB,
                      const std::array<SideKernel<T>, 2>& sides, const Outside& outside, Run& run) {
@@ -236,7 +237,8 @@ struct CoarserDomains {
     std::vector<Buffer<double>> VB;  // its rows in the core of each
 };
 
-// Draws at most kChecked domains, and makes the joint span of k eigenvectors per kernel and its rows in their cores.
+// Returns at most kChecked domains, drawn at random, with the joint span of k eigenvectors per kernel and its rows in
+// their cores.
 template <class T>
 CoarserDomains draw_coarser(const std::vector<Domain>& domains, const std::array<SideKernel<T>, 2>& sides,
                             const std::array<LowRank, 2>& spans, std::int64_t k, std::uint64_t seed, Run& run) {
@@ -250,7 +252,8 @@ CoarserDomains draw_coarser(const std::vector<Domain>& domains, const std::array
     return coarser;
 }
 
-// Estimates the rank correlation of the scores with exact scores from their correlation with scores of coarser domains.
+// Returns an estimate of the rank correlation of the scores with exact scores, from their correlation with scores of
+// coarser domains.
 template <class T>
 double agreement(const std::vector<Domain>& domains, const std::vector<double>& scores,
                  const std::array<SideKernel<T>, 2>& sides, const CoarserDomains& coarser, Run& run) {
@@ -302,8 +305,8 @@ NearFeatures find_near(std::int64_t d, std::int64_t n_near, double unit, Find&& 
 
 std::int64_t count_near(std::int64_t d) { return std::min(kNeighbors, d - 1); }
 
-// Makes domains over edges from each feature to each of its neighbours in either class. k(class, value): the kernel of
-// two features, from the value that is listed with them.
+// Returns domains of features, made from edges between each feature and its neighbours in either class. k(class,
+// value): the kernel of two features, from the value that is listed with them.
 template <class T, class F>
 std::vector<Domain> domains_of_near(const std::array<NearFeatures, 2>& near,
                                     const std::array<ScaledKernel<T>, 2>& kernels, F&& k) {
@@ -378,7 +381,8 @@ std::int64_t count_landmarks(const fastfs_manifest_options& o, std::int64_t d) {
     return kColumnsPerRank * kFinerRank * std::min(o.rank, d);
 }
 
-// Compares two kernels, given the domains.
+// Writes the scores of all features under two kernels to the outcome, each feature compared within its domain, and if
+// asked for the components and the agreement with exact scores.
 template <class T>
 void compare_by_domains(std::array<ScaledKernel<T>, 2> kernels, const std::vector<Domain>& domains,
                         const fastfs_manifest_options& o, Run& run, Outcome& outcome) {
@@ -414,7 +418,8 @@ void compare_by_domains(std::array<ScaledKernel<T>, 2> kernels, const std::vecto
     if (outcome.agreement < kTrustedAgreement) outcome.warnings |= kProblemAgreement;
 }
 
-// Solves a problem at all scales, given the kernels; writes one outcome per scale.
+// Makes the domains and the normalised kernels of each scale, compares the kernels by domains, and writes one outcome
+// per scale.
 template <class T>
 void solve_scales(Sides<T> both, const Kernels& kernels, const ScaledOptions& how, Run& run,
                   std::vector<Outcome>& outcomes) {
@@ -462,8 +467,9 @@ PairProducts divide_by_roots(std::int64_t d, const double* K, const std::vector<
     return {std::move(totals), std::move(panels)};
 }
 
-// Solves a problem of rows by domains, with the features of its classes stored as T: double, or float for values that
-// have no more digits. Writes one outcome per scale.
+// Finds the neighbours of the features in each class of a problem of rows, and compares the classes by domains, with
+// the features of its classes stored as T: double, or float for values that have no more digits. Writes one outcome per
+// scale.
 template <class T>
 void problem_by_domains(const Fit& fit, const Problem& problem, Run& run, std::vector<Outcome>& outcomes) {
     const ScaledOptions how{fit.options, fit.scales};
@@ -494,8 +500,8 @@ bool stored_in_single(const Samples& X, const fastfs_manifest_options& o) {
     return X.is_float32() && !X.is_sparse() && !o.custom;
 }
 
-// Counts the bytes of domains of d features in N samples, besides the features, which are stored in double or in float.
-// searching: the bytes of the search for neighbors, besides its results.
+// Returns the bytes that domains take of d features in N samples, besides the features, which are stored in double or
+// in float. searching: the bytes of the search for neighbors, besides its results.
 std::int64_t count_bytes(std::int64_t d, std::int64_t N, bool in_double, std::int64_t searching,
                          const fastfs_manifest_options& o, std::int64_t n_components, const Run& run) {
     const std::int64_t k = std::min(o.rank, d), q = 2 * k;

@@ -19,7 +19,7 @@
 namespace fastfs::core {
 namespace {
 
-// Computes rest = all - part, upper triangles of squared distances. Differences below the rounding error become 0, as
+// Sets rest = all - part, upper triangles of squared distances. Differences below the rounding error become 0, as
 // between equal columns: 64 eps of the squared norms, which are up to 256 times the distance if a Gram was accurate
 // enough (kFewDigits of affinity.cpp). Returns false if a distance over all rows is so much larger than the distance in
 // `rest` that too many digits of the difference are lost.
@@ -39,7 +39,7 @@ bool subtract_distances(const double* all, const double* part, std::int64_t d, R
     return *std::max_element(largest.begin(), largest.end()) <= kLostBits * mean;
 }
 
-// Makes K of one side at one scale, equation (1) of docs/manifest.md, from squared distances D2 and norms, upper
+// Sets K of one side at one scale, equation (1) of docs/manifest.md, from squared distances D2 and norms, upper
 // triangles; K may be D2. Sets outcome.sigma of the side.
 void kernel(const fastfs_manifest_options& options, const double* D2, const std::vector<double>& norms, std::int64_t d,
             double unit, const Side& side, int which, const fastfs_manifest_scale& scale, Run& run, double* K,

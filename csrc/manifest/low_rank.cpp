@@ -99,7 +99,7 @@ NumericError not_semidefinite() {
     return NumericError("the kernel must be positive semidefinite: choose another one, such as the Gaussian");
 }
 
-// Computes the trace of diag(g) K diag(g) from the diagonal of K; throws if it is 0, negative or too large.
+// Returns the trace of diag(g) K diag(g) from the diagonal of K; throws if it is 0, negative or too large.
 double trace_of(const std::vector<double>& diagonal, const std::vector<double>& g) {
     double trace = 0;
     for (std::size_t i = 0; i < g.size(); ++i) {
@@ -154,7 +154,7 @@ void scale_rows(const std::vector<double>& g, std::int64_t ld, std::int64_t n, R
     });
 }
 
-// Draws at most `count` features with probabilities proportional to c, each once; `total` is the sum of c.
+// Returns at most `count` features, drawn with probabilities proportional to c, each once; `total` is the sum of c.
 std::vector<std::int64_t> draw_by_weight(const std::vector<double>& c, double total, std::int64_t count,
                                          Random& random) {
     std::vector<double> targets;
@@ -375,8 +375,8 @@ Features<double> features_from(const Features<T>& features, std::int64_t first, 
     return {features, places, run};
 }
 
-// Computes g from the landmarks' approximation of K, F F' plus the rest of the diagonal, if products with K would take
-// too long. plain: landmarks with g = 1.
+// Replaces g by the factors of `times` rounds of normalisation, computed from the landmarks' approximation of K, F F'
+// plus diag(rest), if products with K would take too long. plain: landmarks with g = 1.
 template <class T>
 void normalize_by_landmarks(const Features<T>& features, const Kernel& kernel, int times, const Landmarks& plain,
                             Run& run, std::vector<double>& g) {

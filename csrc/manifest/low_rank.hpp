@@ -27,7 +27,7 @@ struct LowRank {
 // diag(q)^(-1/2), q = K 1. They return fewer than `rank` columns if K has lower rank. room: memory that consecutive
 // calls can share, since fresh pages cost as much as a pass over them.
 
-// Computes a low-rank K from 4 rank columns, drawn in batches with probabilities proportional to the remaining diagonal
+// Returns a low-rank K from 4 rank columns, drawn in batches with probabilities proportional to the remaining diagonal
 // (randomly pivoted Cholesky: Chen, Epperly, Tropp, Webber 2022, arXiv 2207.06503), and cuts it to `rank`. Takes O(d m
 // (N + m)) time with m = 4 rank, and O(d m) memory. g comes from columns that are drawn in a first round.
 template <class T>
@@ -52,13 +52,13 @@ struct Landmarks {
 constexpr std::int64_t kMostDrawnFrom = 100'000;
 
 // Draws at most m landmarks of K = diag(g) k diag(g), as landmarks() does, among all features or most_drawn_from of
-// them, and cuts K to `rank` by them.
+// them, and returns them; sets cut_to_rank to K cut to `rank` by them.
 template <class T>
 Landmarks draw_landmarks(const Features<T>& features, const Kernel& kernel, std::vector<double> g, std::int64_t m,
                          std::int64_t rank, std::uint64_t seed, Run& run, LowRank& cut_to_rank,
                          std::int64_t most_drawn_from = kMostDrawnFrom);
 
-// Computes g of `normalize` rounds from products with k, in O(d^2) time. For more than most_drawn_from features,
+// Returns g of `normalize` rounds from products with k, in O(d^2) time. For more than most_drawn_from features,
 // computes it from F F' + diag(rest) of m landmarks, in O(d).
 template <class T>
 std::vector<double> normalizing_factors(const Features<T>& features, const Kernel& kernel, int normalize,
@@ -75,7 +75,7 @@ Buffer<double> kernel_with_landmarks(const Features<double>& features, const Lan
 std::int64_t through_landmarks(Buffer<double>& F, const std::vector<std::int64_t>& landmarks,
                                const std::vector<double>& diagonal, std::vector<double>& c, Run& run);
 
-// Computes a low-rank K by one-pass Gaussian Nystrom (Tropp, Yurtsever, Udell, Cevher 2017, arXiv 1706.05736) from K
+// Returns a low-rank K by one-pass Gaussian Nystrom (Tropp, Yurtsever, Udell, Cevher 2017, arXiv 1706.05736) from K
 // Omega, Omega d x p with p = 2 rank, and cuts it to `rank`. Takes O(d^2 (N + p)) time and O(d p) memory.
 template <class T>
 LowRank nystrom(const Features<T>& features, const Kernel& kernel, int normalize, std::int64_t rank, std::uint64_t seed,

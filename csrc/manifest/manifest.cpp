@@ -27,7 +27,7 @@ std::int64_t count_problems(std::int64_t n_classes, std::int32_t multiclass) {
     return pairwise(n_classes, multiclass) ? n_classes * (n_classes - 1) / 2 : n_classes;
 }
 
-// Makes a side of each class, with the rows that carry its label.
+// Returns a side for each class, with the rows that carry its label.
 std::vector<Side> read_classes(const std::int64_t* labels, std::int64_t n_rows, std::int64_t n_classes) {
     std::vector<Side> classes;
     for (std::int64_t c = 0; c < n_classes; ++c) {
@@ -40,7 +40,7 @@ std::vector<Side> read_classes(const std::int64_t* labels, std::int64_t n_rows, 
     return classes;
 }
 
-// Makes the problem of class c against all other classes together.
+// Returns the problem of class c against all other classes together.
 Problem against_rest(const std::vector<Side>& classes, std::size_t c, const std::int64_t* labels, std::int64_t n_rows) {
     Side one = classes[c], rest = one;
     rest.index = rest.name.number = 2 * one.index + 1;
@@ -53,7 +53,7 @@ Problem against_rest(const std::vector<Side>& classes, std::size_t c, const std:
     return {std::move(one), std::move(rest)};
 }
 
-// Makes the arrays of the result of one scale.
+// Copies the numbers of the plan to the result of one scale, and allocates its arrays, with zeros.
 void set_arrays(std::int64_t d, std::int64_t n_classes, const fastfs_manifest_options& options,
                 const fastfs_manifest_plan& plan, Owned<fastfs_manifest_result>& result) {
     const std::int64_t n_problems = plan.n_problems, n_components = options.n_components;
@@ -76,7 +76,7 @@ void set_arrays(std::int64_t d, std::int64_t n_classes, const fastfs_manifest_op
     if (is_share(options)) result.set_zeros(result.problem_scores, n_problems * d);
 }
 
-// Prepares the outcomes of problem p of the fit, one per scale; components are written straight into the results.
+// Returns empty outcomes of problem p of the fit, one per scale; their components point into the results.
 std::vector<Outcome> prepare_outcomes(std::int64_t p, std::int64_t d,
                                       const std::vector<Owned<fastfs_manifest_result>>& results) {
     std::vector<Outcome> outcomes(results.size());
@@ -277,7 +277,7 @@ std::int64_t count_kernels(std::int64_t n_classes, std::int32_t multiclass) {
     return pairwise(n_classes, multiclass) ? n_classes : 2 * n_classes;
 }
 
-// Reads the row maxima of X and, with keep_distances, the squared distances of its features over all rows.
+// Stores the row maxima of X and, with keep_distances, the squared distances of its features over all rows.
 Manifest::Manifest(Samples X, bool keep_distances, Run& run) : X_(std::move(X)) {
     const std::int64_t d = X_.n_cols();
     if (run.is_question()) {
@@ -296,7 +296,7 @@ Manifest::Manifest(Samples X, bool keep_distances, Run& run) : X_(std::move(X)) 
     squared_distances_upper(X_, up_to(X_.n_rows()), unit_, run, distances_.data());
 }
 
-// Chooses the accuracy of a fit, and counts its problems, kernels and memory.
+// Returns the plan of a fit: chooses the accuracy, and counts its problems, kernels and memory.
 fastfs_manifest_plan Manifest::plan(std::int64_t n_classes, const fastfs_manifest_options& o, std::int64_t n_scales,
                                     const Run& run) const {
     const std::int64_t d = X_.n_cols();
@@ -342,8 +342,8 @@ std::unique_ptr<const FeatureSums> Manifest::sum_products(const std::int64_t* la
     return sums;
 }
 
-// Chooses the accuracy, the most exact one that the memory budget allows if it is auto, and counts problems, kernels
-// and memory; answers the question of the fit's memory.
+// Returns the plan of a fit: chooses the accuracy, the most exact one that the memory budget allows if it is auto, and
+// counts problems, kernels and memory; answers the question of the fit's memory.
 fastfs_manifest_plan plan_problems(std::int64_t d, std::int64_t n_classes, const fastfs_manifest_options& o,
                                    std::int64_t n_scales, const Needs& needs, const Run& run) {
     const bool low_rank = o.accuracy == FASTFS_MANIFEST_LOW_RANK || o.accuracy == FASTFS_MANIFEST_LOW_RANK_HIGH;

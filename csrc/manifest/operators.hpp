@@ -16,8 +16,8 @@ namespace fastfs::core {
 // Scales the columns of W, d x q: W <- W diag(factors).
 void scale_columns(double* W, std::int64_t d, std::int64_t q, const std::vector<double>& factors);
 
-// Computes the leading eigenpairs of M = W diag(sqrt(1 - nu^2) / 2) W', equation (2). W is restored, except columns
-// with nu = -1 or 1, which neither M nor D needs. M, spare: d x d scratch; returns spare.
+// Writes the leading eigenpairs of M = W diag(sqrt(1 - nu^2) / 2) W', equation (2), to the outcome. W is restored,
+// except columns with nu = -1 or 1, which neither M nor D needs. M, spare: d x d scratch; returns spare.
 Buffer<double> mean_components(double* W, const std::vector<double>& nu, std::int64_t d, std::int64_t q, double* M,
                                Buffer<double> spare, Run& run, Outcome& outcome);
 
@@ -44,12 +44,12 @@ void difference_components(const std::vector<double>& lam, F&& vector, std::int6
     }
 }
 
-// Computes the scores r = diag |D|, equation (4), from the eigenpairs (lam, P) of D. With D = D+ - D-, |D| = 2 D+ - D =
-// 2 D- + D: the eigenvectors of the rarer sign are enough. On request, writes the k eigenpairs of largest |lam| too.
-// spare: d x d, for the eigenvectors.
+// Writes the scores r = diag |D|, equation (4), to the outcome, from the eigenpairs (lam, P) of D (lower triangle,
+// destroyed). With D = D+ - D-, |D| = 2 D+ - D = 2 D- + D: the eigenvectors of the rarer sign are enough. On request,
+// writes the k eigenpairs of largest |lam| too. spare: d x d, for the eigenvectors.
 void scores(std::int64_t d, double* D, Buffer<double> spare, Run& run, Outcome& outcome);
 
-// Computes the pencil form of (2) to (4). Consumes K1 and K2.
+// Writes the scores and components of equations (2) to (4), in the pencil form, to the outcome. Consumes K1 and K2.
 void pencil_form(std::int64_t d, Buffer<double> K1, Buffer<double> K2, Run& run, Outcome& outcome);
 
 // Returns the largest |nu| of a pencil with n rows: 1 if the pencil is cut at eigenvalues that are rounding.

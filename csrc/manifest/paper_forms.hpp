@@ -9,12 +9,13 @@
 
 namespace fastfs::core {
 
-// Computes (2) and (3) as printed, with K_l replaced by K_l + 2 eps I as in the public program. Takes 5 d^2 doubles.
+// Writes the scores and components of (2) and (3) as printed to the outcome, with K_l replaced by K_l + 2 eps I as in
+// the public program. Takes 5 d^2 doubles.
 void spd_form(std::int64_t d, Buffer<double> K1, Buffer<double> K2, Run& run, Outcome& outcome);
 
-// Runs Algorithm 2 (appendix B), the public program's default, for kernels of any rank, with that program's thresholds.
-// Cores and subspaces move apart from each other; D lies in the range of K1, so that the order of the classes counts.
-// Takes 9 d^2 doubles, if the rank is d.
+// Writes the scores and components of Algorithm 2 (appendix B) to the outcome: the public program's default, for
+// kernels of any rank, with that program's thresholds. Cores and subspaces move apart from each other; D lies in the
+// range of K1, so that the order of the classes counts. Takes 9 d^2 doubles, if the rank is d.
 void spsd_form(std::int64_t d, Buffer<double> K1, Buffer<double> K2, Run& run, Outcome& outcome);
 
 }  // namespace fastfs::core

@@ -106,12 +106,14 @@ struct Distances {
     std::vector<double> norms;
 };
 
-// Solves one problem by d x d kernels at all scales, which share the distances.
+// Makes the two d x d kernels of a problem at each scale from the distances of its sides, compares them, and writes one
+// outcome per scale.
 void compare_distances(std::int64_t d, const fastfs_manifest_options& options,
                        const std::vector<fastfs_manifest_scale>& scales, const Problem& problem,
                        std::array<Distances, 2> sides, Run& run, std::vector<Outcome>& outcomes);
 
-// Compares two d x d kernels in one of the forms FASTFS_MANIFEST_PENCIL, _SPD, _SPSD.
+// Writes the scores of two d x d kernels, and the components if asked for, to the outcome, in one of the forms
+// FASTFS_MANIFEST_PENCIL, _SPD, _SPSD.
 void compare_kernels(std::int64_t d, std::int32_t form, std::array<Buffer<double>, 2> K, Run& run, Outcome& outcome);
 
 // The exact and the low-rank kernel of one side between a random sample of features, made only if `wanted`, to measure
@@ -133,18 +135,17 @@ LowRank low_rank_kernel(const Features<double>& features, const fastfs_manifest_
                         std::size_t which, const fastfs_manifest_scale& scale, Buffer<double>& room, Run& run,
                         Outcome& outcome, Excerpt& excerpt);
 
-// Solves one problem by low-rank kernels, scale by scale. make returns the kernel of a side, given memory to share, and
+// Writes one outcome per scale from low-rank kernels. make returns the kernel of a side, given memory to share, and
 // writes its part of the outcome.
 using MakeLowRank = std::function<LowRank(std::size_t side, const fastfs_manifest_scale& scale, Buffer<double>& room,
                                           Outcome& outcome, Excerpt& excerpt)>;
 void compare_low_rank(std::int64_t d, const std::vector<fastfs_manifest_scale>& scales, const MakeLowRank& make,
                       Run& run, std::vector<Outcome>& outcomes);
 
-// Solves one problem at one scale by two low-rank kernels.
+// Writes the scores of two low-rank kernels, their rank and their components to the outcome.
 void low_rank_form(std::int64_t d, const LowRank& K1, const LowRank& K2, Run& run, Outcome& outcome);
 
-// Computes Spearman's correlation; equal values share their mean rank. Returns 0 if one side is constant, 1 if both
-// are.
+// Returns Spearman's correlation; equal values share their mean rank. Returns 0 if one side is constant, 1 if both are.
 double rank_correlation(const std::vector<double>& a, const std::vector<double>& b);
 
 // An agreement below kTrustedAgreement comes with a warning.
@@ -155,12 +156,13 @@ constexpr double kTrustedAgreement = 0.9;
 std::int64_t low_rank_memory(std::int64_t d, std::int64_t rank, std::int64_t factor, std::int64_t features,
                              const Run& run);
 
-// Solve one problem of rows: exactly, by domains, or by low-rank kernels.
+// Solve one problem of rows, exactly, by domains, or by low-rank kernels, and write one outcome per scale.
 void exact_problem(const Fit& fit, const Problem& problem, Run& run, std::vector<Outcome>& outcomes);
 void domains_problem(const Fit& fit, const Problem& problem, Run& run, std::vector<Outcome>& outcomes);
 void wide_problem(const Fit& fit, const Problem& problem, Run& run, std::vector<Outcome>& outcomes);
 
-// Solves one problem by domains, given the products of all pairs of features in each class.
+// Solves one problem by domains, given the products of all pairs of features in each class, and writes one outcome per
+// scale.
 void domains_of_products(std::array<std::shared_ptr<const PairProducts>, 2> products, const Problem& problem,
                          const ScaledOptions& how, Run& run, std::vector<Outcome>& outcomes);
 
@@ -168,7 +170,7 @@ void domains_of_products(std::array<std::shared_ptr<const PairProducts>, 2> prod
 std::int64_t domains_of_products_memory(std::int64_t d, const fastfs_manifest_options& options,
                                         std::int64_t n_components, const Run& run);
 
-// Compares two d x d kernels by domains.
+// Writes the scores of two d x d kernels, computed by domains, to the outcome.
 void domains_of_kernels(std::int64_t d, const std::array<const double*, 2>& K, const fastfs_manifest_options& options,
                         Run& run, Outcome& outcome);
 std::int64_t domains_of_kernels_memory(std::int64_t d, const fastfs_manifest_options& options,

@@ -64,7 +64,7 @@ struct Window {
     }
 };
 
-// Computes a percentile of the positive distances, or of all, by linear interpolation over ordered pairs: each of the m
+// Returns a percentile of the positive distances, or of all, by linear interpolation over ordered pairs: each of the m
 // squared distances above the diagonal counts twice. Random pairs bound the value of a rank, so that one pass over all
 // pairs has few candidates left; bounds that turn out too narrow are widened.
 double percentile_distance(const double* D2, std::int64_t d, double percentile, bool positive, Run& run) {

@@ -65,7 +65,7 @@ ManifestSums::ManifestSums(std::int64_t n_features, std::int64_t n_groups, const
                               Random(options.seed, ~std::uint64_t{0} - 2)
                                   .subset(n_features, count_landmarks(n_features, options)))) {}
 
-// Makes features with the distances of a side's rows: the columns of A', with A A' the part of the products that the
+// Returns features with the distances of a side's rows: the columns of A', with A A' the part of the products that the
 // landmarks explain, and one more component per feature, which no other feature shares. Distances from landmarks are
 // exact, all other distances approximate.
 Features<double> ManifestSums::features_of(const Side& side, Run& run, std::int32_t& warnings) const {

@@ -17,7 +17,7 @@ namespace fastfs::core {
 // feature shares, which keeps all distances from landmarks exact.
 class ManifestSums {
   public:
-    // Plans a fit, and its memory. Throws if sums can't serve the options.
+    // Returns the plan of a fit: accuracy, problems, kernels and memory. Throws if sums can't serve the options.
     static fastfs_manifest_plan plan(std::int64_t n_features, std::int64_t n_groups, std::int64_t n_classes,
                                      const fastfs_manifest_options& options, std::int64_t n_scales, const Run& run);
 

@@ -54,7 +54,7 @@ LowRank factor(const Features<T>& features, const Kernel& kernel, const How& how
                                                          : landmarks(features, kernel, times, rank, seed, room, run);
 }
 
-// Chooses the kernel of one side at one scale, and writes its sigma to the outcome.
+// Returns the kernel of one side at one scale, and writes its sigma to the outcome.
 template <class T>
 Kernel choose_kernel(const Features<T>& features, const How& how, Run& run, Outcome& outcome) {
     const auto& o = how.options;
@@ -68,8 +68,8 @@ Kernel choose_kernel(const Features<T>& features, const How& how, Run& run, Outc
                   .user = o.user};
 }
 
-// Factors the kernel to o.rank and, if the excerpt is wanted, makes its exact and low-rank kernels on a random sample
-// of features.
+// Returns the kernel cut to o.rank and, if the excerpt is wanted, sets it to the exact and low-rank kernels on a random
+// sample of features.
 template <class T>
 LowRank make_low_rank(const Features<T>& features, const Kernel& kernel, const How& how, Buffer<double>& room, Run& run,
                       Excerpt& excerpt) {
@@ -87,7 +87,7 @@ LowRank make_low_rank(const Features<T>& features, const Kernel& kernel, const H
     return factor(features, kernel, how, o.rank, room, run);
 }
 
-// Makes the low-rank K of one side at one scale, equation (1) of docs/manifest.md, from its rows; writes sigma to the
+// Returns the low-rank K of one side at one scale, equation (1) of docs/manifest.md, from its rows; writes sigma to the
 // outcome, and the excerpt if it is wanted.
 LowRank kernel_of_rows(const Fit& fit, const How& how, Buffer<double>& room, Run& run, Outcome& outcome,
                        Excerpt& excerpt) {
@@ -110,7 +110,7 @@ struct JointRange {
     Buffer<double> A[2];  // q x q
 };
 
-// Computes the joint range of two low-rank kernels, and both kernels in it.
+// Returns a basis of the joint range of two low-rank kernels, and both kernels in it.
 JointRange joint_range(std::int64_t d, const LowRank& K1, const LowRank& K2, Run& run) {
     const std::int64_t k1 = K1.rank(), k2 = K2.rank();
     const double *G1 = K1.G.data(), *G2 = K2.G.data();
@@ -199,8 +199,8 @@ void expand_components(std::int64_t d, const LowRank& K1, const JointRange& join
     for (std::int64_t c = 0; c < n; ++c) fix_sign(d, vectors + c * d);
 }
 
-// Measures the agreement of low-rank with exact scores on an excerpt of features. No trace or gap of the kernels shows
-// it, since exact scores rest on the small eigenvalues of the kernels, too.
+// Returns the rank correlation of low-rank with exact scores on an excerpt of features. No trace or gap of the kernels
+// shows it, since exact scores rest on the small eigenvalues of the kernels, too.
 double agreement(Excerpt (&excerpt)[2], Run& run) {
     const auto n = static_cast<std::int64_t>(std::sqrt(static_cast<double>(excerpt[0].exact.size())) + 0.5);
     Outcome exact, low_rank;
@@ -220,9 +220,9 @@ double agreement(Excerpt (&excerpt)[2], Run& run) {
 
 }  // namespace
 
-// Computes (2) to (4) for two low-rank kernels: in the joint range, and off it, where both are multiples of the
-// identity. Off the range |D| is c = 1/2 sqrt(delta_1 delta_2) |log(delta_1 / delta_2)|, so with D = B diag(lam) B' in
-// the range r_i = sum_j B_ij^2 |lam_j| + c (1 - sum_j B_ij^2).
+// Writes the scores and components of (2) to (4) for two low-rank kernels to the outcome. Works in the joint range, and
+// off it, where both are multiples of the identity. Off the range |D| is c = 1/2 sqrt(delta_1 delta_2) |log(delta_1 /
+// delta_2)|, so with D = B diag(lam) B' in the range r_i = sum_j B_ij^2 |lam_j| + c (1 - sum_j B_ij^2).
 void low_rank_form(std::int64_t d, const LowRank& K1, const LowRank& K2, Run& run, Outcome& outcome) {
     run.step("joint range of the class kernels", 0.9);
     JointRange joint = joint_range(d, K1, K2, run);

@@ -138,7 +138,7 @@ Numbers ExpectedDifferences::read_features(std::int64_t first, std::int64_t size
     return x;
 }
 
-// Computes the expected difference of feature f between each sample and a missing value of each class; x: its values,
+// Returns the expected difference of feature f between each sample and a missing value of each class; x: its values,
 // NaN if missing.
 ExpectedDifferences::ExpectedOfFeature ExpectedDifferences::expected_of_feature(std::int64_t f, const double* x) const {
     const std::int64_t n = X_.n_rows(), n_classes = classes_.n_classes();

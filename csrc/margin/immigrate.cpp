@@ -474,9 +474,9 @@ Immigrate fit_once(const Margin& margin, const Classes& classes, const fastfs_im
                        [&]<class T>(const T*) { return fit_immigrate<T>(margin, classes, options, run); });
 }
 
-// Fits from each start, and keeps the W with the least G, and the warnings of its fit. All starts have the sigma of the
-// first one, without which G can't be compared. A diagonal needs no memory of features x features, and ends in the same
-// W as a random matrix.
+// Fits from each start, returns the result with the least G, and issues the warnings of its fit alone. All starts have
+// the sigma of the first one, without which G can't be compared. A diagonal needs no memory of features x features, and
+// ends in the same W as a random matrix.
 Immigrate fit(const Margin& margin, const Classes& classes, const fastfs_immigrate_options& options, Run& run) {
     if (options.n_starts == 1) return fit_once(margin, classes, options, run);
     fastfs_immigrate_options given = options;
@@ -521,7 +521,8 @@ std::int64_t filtered_features(const Margin& margin, const fastfs_immigrate_opti
     return options.prefilter == FASTFS_PREFILTER_AUTO && n > kPrefilterAbove && !has_start ? kPrefilterAbove : 0;
 }
 
-// Fits IMMIGRATE to the features that IM4E gives the mean weight or more, at most the `most` with the largest weights.
+// Returns the fit of IMMIGRATE to the features that IM4E gives the mean weight or more, at most the `most` with the
+// largest weights.
 Immigrate fit_filtered(const Margin& margin, const Classes& classes, const fastfs_immigrate_options& options,
                        std::int64_t most, Run& run) {
     fastfs_im4e_options filter = FASTFS_IM4E_OPTIONS_INIT;

@@ -46,7 +46,7 @@ Margin::Margin(const Matrix& X, const fastfs_margin_options& options, Run& run) 
     keep_distances(run);
 }
 
-// Computes distances_ between all samples anew, over the columns in use.
+// Sets distances_ to the distances between all samples, over the columns in use.
 void Margin::keep_distances(Run& run) {
     const std::int64_t n = X_.n_rows();
     run.step("distances between samples", 1.0);

@@ -24,7 +24,8 @@ constexpr std::int64_t kMostLevels = std::int64_t{1} << 24;
 // The label-free stage.
 class Margin {
   public:
-    // Keeps the distances that the options ask for if the budget allows it.
+    // Scales the features of X and, if the options ask for it and the budget allows it, stores the distances between
+    // all samples. Throws if a sample has no value at all.
     Margin(const Matrix& X, const fastfs_margin_options& options, Run& run);
     Margin(const Margin&) = delete;
     Margin& operator=(const Margin&) = delete;

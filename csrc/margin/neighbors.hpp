@@ -59,8 +59,8 @@ class NeighborRule {
     bool takes_means() const { return has_shares() && !weighted_ && options_.method != FASTFS_SWRF; }
     void shares(std::int64_t n, double* shares) const;
 
-    // Computes the factor of each group from the weights of its neighbors, 0 for a group without neighbors: rows of
-    // n_features values, ld apart.
+    // Sets factors to the factor of each group from the weights of its neighbors, 0 for a group without neighbors: rows
+    // of n_features values, ld apart.
     void factors(std::int64_t n, const double* weights, double* factors, std::int64_t n_features = 1,
                  std::int64_t ld = 1) const;
 

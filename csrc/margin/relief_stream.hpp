@@ -47,7 +47,8 @@ class ReliefStream {
     // Refuses a block of another dtype or storage than the first block, or one that the method can't read.
     void require_like(const Matrix& X) const;
 
-    // Reads a block of rows, dense or CSR, that begins with first_row. Each row is read once per pass.
+    // Reads a block of rows, dense or CSR, that begins with first_row, each row once per pass: pass 1 adds them to the
+    // scales and stores the rows of targets, pass 2 offers them to the targets as neighbors.
     void update(const Matrix& X, std::int64_t first_row, Run& run);
     // Adds the rows that `other`, which has equal fingerprints, has read.
     void merge(const ReliefStream& other);

@@ -34,7 +34,7 @@ void warn_of_dependent_targets(const fastfs_projse_options& o, std::int64_t rank
 // can.
 using IsOutside = std::function<bool(const Numbers& combination, double floor)>;
 
-// Draws a combination of length 1 that is orthogonal to the eigenvectors first..n - 1.
+// Returns a random combination of length 1 that is orthogonal to the eigenvectors first..n - 1.
 Numbers draw_outside(SymmetricEigen& eigen, std::int64_t n, std::int64_t first, const Numbers& scale);
 
 // Returns the length of a combination that rounding alone can cause, if it is orthogonal to eigenvectors with
@@ -56,8 +56,8 @@ void select_by_projection(std::int64_t n_t, std::int64_t n_s, Buffer<double>& K,
 void select_among_columns(const double* R, std::int64_t m, std::int64_t n, std::vector<double> c,
                           const fastfs_projse_options& o, Run& run, Owned<fastfs_projse_result>& result);
 
-// Chooses if the candidates are the targets, too, from columns of any K = K_XX, one per step: scores are the diagonal
-// of its Schur complement, so this is Cholesky with pivots.
+// Writes the choice to the result if the candidates are the targets, too, from columns of any K = K_XX, one per step:
+// scores are the diagonal of its Schur complement, so this is Cholesky with pivots.
 void select_by_cholesky(CandidateKernel kernel, const fastfs_projse_options& o, Run& run,
                         Owned<fastfs_projse_result>& result);
 

@@ -13,15 +13,16 @@
 
 namespace fastfs::core {
 
-// Chooses from sums over the rows. bytes_of_sums: the bytes of sums that were made for this choice. inner_products:
-// writes the centred inner products of column k of X with all, for a choice beyond the targets' span from sums that
-// don't have them. target: Y of the sums, dense, if it is in memory.
+// Chooses from sums over the rows, and fills the result. bytes_of_sums: the bytes of sums that were made for this
+// choice. inner_products: writes the centred inner products of column k of X with all, for a choice beyond the targets'
+// span from sums that don't have them. target: Y of the sums, dense, if it is in memory.
 void projse_select(const ProjseSums& sums, const fastfs_projse_options& options, Run& run,
                    Owned<fastfs_projse_result>& result, std::int64_t bytes_of_sums = 0,
                    const std::function<void(std::int64_t k, double* out)>& inner_products = {},
                    const Matrix* target = nullptr);
 
-// Sums and chooses, by the cheapest way for the shape.
+// Chooses features of the rows in the cheapest way for the shape, by sums or by kernels between samples, and fills the
+// result.
 void projse(const ProjseRows& rows, std::int64_t n_classes, const fastfs_projse_options& options, Run& run,
             Owned<fastfs_projse_result>& result);
 

@@ -32,7 +32,7 @@ struct ProjseSums::SparseUpdate {
         std::int64_t n_rows() const { return r1 - r0; }
     };
 
-    // Makes the part of rows r0..r1 - 1: counts its labels or sums its targets. The sums with X are still empty.
+    // Returns the part of rows r0..r1 - 1: counts its labels or sums its targets. The sums with X are still empty.
     // Reports progress.
     Part start_part(std::int64_t r0, std::int64_t r1) const {
         run.step("sums over the rows", 0.9 * static_cast<double>(r1) / static_cast<double>(rows.X.n_rows()));

@@ -79,7 +79,8 @@ class ProjseSums {
     struct Scratch;
     struct SparseUpdate;
     struct GroupUpdate;
-    // Returns the tasks besides label_task.
+    // Returns the tasks of one dense update besides label_task: each forms the inner products of one tile of columns,
+    // and the sums of columns that no other task forms.
     std::vector<Task> dense_tasks(bool has_labels) const;
     // Forms the sums of a task over rows r0..r1 - 1. Returns false if numbers are out of the range of T.
     template <class T>

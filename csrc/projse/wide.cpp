@@ -12,7 +12,7 @@
 
 namespace fastfs::core {
 
-// Finds an orthonormal basis of the span of the targets, from their m x m Gram matrix of samples.
+// Returns an orthonormal basis of the span of the targets, from their m x m Gram matrix of samples.
 Span span_of_targets(const Matrix& Y, const fastfs_projse_options& o, Run& run) {
     const std::int64_t m = Y.n_rows(), n = Y.n_cols();
     CenteredColumns source(Y, kY, run);

@@ -146,7 +146,7 @@ class SparseColumns {
 
     const ProjseColumns& columns() const { return columns_; }
 
-    // Computes the centred inner products of column k with all columns.
+    // Writes the centred inner products of column k with all columns to out.
     void inner(std::int64_t k, double* out, Run& run) const {
         std::vector<double> x(at(m_), 0.0);
         for (std::int64_t e = begins_[at(k)]; e < begins_[at(k + 1)]; ++e) {

@@ -62,8 +62,8 @@ void evaluate(const Cells& cells, Fit& fit) {
     }
 }
 
-// Solves curvature * step = gradient, with 0 in flat directions and for the effect at 3. Returns the gain of the step
-// in units of the statistic.
+// Sets step to the solution of curvature * step = gradient, with 0 in flat directions and for the effect at 3. Returns
+// the gain of the step in units of the statistic.
 double find_step(const Fit& fit, Effects& step) {
     std::array<Effects, kEffects> L{};
     Effects pivots{}, y{};

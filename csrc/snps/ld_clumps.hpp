@@ -8,7 +8,8 @@
 
 namespace fastfs::core {
 
-// Assigns each SNP to the clump of the best SNP with which it is in linkage disequilibrium.
+// Writes the clump of each SNP, that of the best-scored SNP with which it is in linkage disequilibrium, and the leads
+// of the clumps to the result.
 void ld_clumps(const Matrix& X, const double* scores, const fastfs_ld_clumps_options& options, Run& run,
                Owned<fastfs_ld_clumps_result>& result);
 

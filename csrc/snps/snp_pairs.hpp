@@ -10,7 +10,7 @@
 
 namespace fastfs::core {
 
-// Finds the pairs with the largest G^2, and their family-wise p-values.
+// Writes the pairs with the largest G^2, and their family-wise p-values, to the result.
 void snp_pairs(const Matrix& X, const Classes& classes, const fastfs_snp_pairs_options& options, Run& run,
                Owned<fastfs_snp_pairs_result>& result);
 

@@ -44,7 +44,7 @@ class KeptRows {
     OwnedMatrix matrix(std::int64_t n_cols) const;
 
     void save_state(ByteWriter& to) const;
-    // Reads saved rows of a matrix of this form; their numbers must be below n_rows.
+    // Adds saved rows of a matrix of this form to an object without rows; their numbers must be below n_rows.
     void load_state(ByteReader& from, std::int64_t n_rows, std::int64_t n_cols, bool is_sparse, bool is_float32);
 
   private:

@@ -32,7 +32,7 @@ void trmm_lower(std::int64_t n, std::int64_t m, const double* L, std::int64_t ld
 // Replaces the lower triangle of A by its Cholesky factor; returns false if A isn't positive definite.
 bool potrf_lower(std::int64_t n, double* A, std::int64_t lda);
 
-// Estimates the reciprocal condition number of L L' in the 1-norm; norm1 is the 1-norm of L L' itself.
+// Returns an estimate of the reciprocal condition number of L L' in the 1-norm; norm1 is the 1-norm of L L' itself.
 double pocon_lower(std::int64_t n, const double* L, double norm1);
 
 // Computes the lower triangle of A = L^-1 A L^-T; ld is the leading dimension of A and L.
@@ -54,8 +54,8 @@ void sytrd_lower(std::int64_t n, double* A, std::int64_t lda, double* d, double*
 // ascending, to d and the eigenvectors to Z (n x n). e is destroyed.
 void stedc(std::int64_t n, double* d, double* e, double* Z, std::int64_t ldz);
 
-// Computes the eigenpairs first..last of A (lower triangle; 0-based, ascending, both included) by the MRRR algorithm; A
-// is destroyed, V is n x (last - first + 1).
+// Writes the eigenpairs first..last of A to w and V (lower triangle; 0-based, ascending, both included) by the MRRR
+// algorithm; A is destroyed, V is n x (last - first + 1).
 void eigh_range_lower(std::int64_t n, double* A, std::int64_t first, std::int64_t last, double* w, double* V);
 
 }  // namespace fastfs::core

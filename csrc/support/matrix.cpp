@@ -110,7 +110,7 @@ void raise_row_maxima(const Block<T>& x, std::int64_t n_rows, std::int64_t n_col
     }
 }
 
-// Computes the largest |x| of each row of a dense matrix or genotypes; throws if a value isn't finite. first_row: the
+// Returns the largest |x| of each row of a dense matrix or genotypes; throws if a value isn't finite. first_row: the
 // number of the first row in errors.
 template <class T>
 std::vector<double> row_maxima_of(const fastfs_matrix& m, const Values<T>& x, const Name& name, std::int64_t first_row,
@@ -136,7 +136,7 @@ std::vector<double> row_maxima_of(const fastfs_matrix& m, const Values<T>& x, co
     return maxima;
 }
 
-// Computes the row maxima of a CSR matrix; throws if a value isn't finite.
+// Returns the row maxima of a CSR matrix; throws if a value isn't finite.
 template <class T, class I>
 std::vector<double> csr_row_maxima(const fastfs_matrix& m, const T* values, const I* indptr, const I* indices,
                                    const Name& name, std::int64_t first_row, Run& run) {
@@ -160,7 +160,7 @@ std::vector<double> csr_row_maxima(const fastfs_matrix& m, const T* values, cons
     return maxima;
 }
 
-// Computes the row maxima of a CSC matrix; throws if a value isn't finite.
+// Returns the row maxima of a CSC matrix; throws if a value isn't finite.
 template <class T, class I>
 std::vector<double> csc_row_maxima(const fastfs_matrix& m, const T* values, const I* indptr, const I* indices,
                                    const Name& name, std::int64_t first_row, Run& run) {
@@ -222,7 +222,7 @@ constexpr auto kOfByte = [] {
 }();
 
 #if __has_builtin(__builtin_shufflevector)
-// Decodes the genotypes of four samples in four SNPs, transposed in registers.
+// Writes the genotypes of four samples in four SNPs to `to`, a row of ld values per sample, transposed in registers.
 template <class T>
 void decode_square(const unsigned char* const* of, std::int64_t byte, T* to, std::int64_t ld) {
     typedef T Four __attribute__((vector_size(4 * sizeof(T))));

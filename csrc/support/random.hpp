@@ -24,7 +24,7 @@ class Random {
         }
     }
 
-    // Draws 64 random bits (xoshiro256++).
+    // Returns 64 random bits (xoshiro256++).
     std::uint64_t bits() {
         auto& s = state_;
         const std::uint64_t result = std::rotl(s[0] + s[3], 23) + s[0], t = s[1] << 17;
@@ -40,7 +40,7 @@ class Random {
     // Draws a number from the uniform distribution on [0, 1).
     double uniform() { return static_cast<double>(bits() >> 11) * 0x1p-53; }
 
-    // Draws two standard normal numbers by Marsaglia's polar method.
+    // Sets `pair` to two standard normal numbers by Marsaglia's polar method.
     void normal_pair(double* pair) {
         double u, v, s;
         do {

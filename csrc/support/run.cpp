@@ -98,7 +98,7 @@ int default_thread_count() {
     return std::min(cpus_of_affinity_mask(), cpus_of_quota());
 }
 
-// Converts text of FASTFS_MAX_MEMORY, 4000000000, 4G or 4GiB, to bytes; units are powers of 1024.
+// Returns the bytes that a text of FASTFS_MAX_MEMORY means, such as 4000000000, 4G or 4GiB; units are powers of 1024.
 std::int64_t parse_bytes(const char* text) {
     char* end = nullptr;
     double value = std::strtod(text, &end);
@@ -134,7 +134,7 @@ std::int64_t available_memory() {
     return available;
 }
 
-// Formats a number of bytes: "1.50 GB (1500000000 bytes)".
+// Returns a number of bytes as text: "1.50 GB (1500000000 bytes)".
 std::string human(std::int64_t bytes) {
     const std::string exact = std::to_string(bytes) + " bytes";
     if (bytes < 1000000) return exact;

@@ -46,7 +46,8 @@ Message some_of(const std::vector<Message>& names);
 // Lists columns, such as "column 3", or "columns 3, 5, 7 and 2 more". The numbers are their places.
 Message list_columns(const std::vector<std::int64_t>& columns);
 
-// Lists pairs of columns, such as "columns 3 and 5; 3 and 7 and 2 more". n: how many there are; the first ones suffice.
+// Returns pairs of columns as text, such as "columns 3 and 5; 3 and 7 and 2 more". n: how many there are; the first
+// ones suffice.
 Message list_pairs(const std::vector<std::pair<std::int64_t, std::int64_t>>& first, std::int64_t n);
 
 }  // namespace fastfs::core

@@ -111,7 +111,7 @@ void pair_sums(const std::uint64_t* left, const std::uint64_t* right, std::int64
     for (; j < n; ++j) add_differing<differ, 1>(left, right + j * stride, stride, n_lines, sums + j);
 }
 #else
-// Counts the bits in which n_lines lines of a and b differ; with `differ`, the SNPs in which they do.
+// Returns the number of bits in which n_lines lines of a and b differ; with `differ`, the SNPs in which they do.
 template <bool differ>
 std::uint32_t differing_bits(const std::uint64_t* a, const std::uint64_t* b, std::int64_t n_lines) {
     // Bytes hold the sums of a row: 8 per round from the carries, in 31 rounds, (1 + 2 + 4 + 8) * 8 from the planes,
@@ -230,7 +230,7 @@ inline __attribute__((always_inline)) void count_bits(std::int64_t n_rounds, int
     }
 }
 
-// Reads the counts that planes of bits represent; up to 16 planes.
+// Writes the counts that n planes of bits represent, at most 16 planes, to `counts`.
 void read_planes(const std::uint64_t (*planes)[kHalf], int n, std::uint16_t* counts) {
 #if defined(__AVX512BW__)
     for (int group = 0; group < kLineSnps / 32; ++group) {
@@ -344,7 +344,8 @@ void copy_planes(const W* planes, int n, int from, int n_words, std::uint64_t (*
     }
 }
 
-// Counts the chosen lines in which the high bit, the low bit and both are set; returns the number of planes.
+// Counts, for each SNP of a line, the chosen lines in which the high bit, the low bit and both are set, as planes of
+// bits; returns the number of planes.
 int count_codes(const std::uint64_t* lines, const std::int32_t* chosen, std::int64_t n, std::int32_t zero, Planes high,
                 Planes low, Planes both) {
     int n_planes = 0;
@@ -373,7 +374,8 @@ int count_codes(const std::uint64_t* lines, const std::int32_t* chosen, std::int
     return n_planes;
 }
 
-// Counts, for each SNP, the chosen lines with the high bit, with the low bit, and without the genotype.
+// Sets `counts` to the numbers, for each SNP, of chosen lines with the high bit, with the low bit, and without the
+// genotype.
 void count_lines(const std::uint64_t* lines, const std::int32_t* chosen, std::int64_t n, std::int32_t zero,
                  LineCounts* counts) {
     Planes high, low, both;

@@ -95,7 +95,7 @@ typedef Vector<float>::Type Floats;
 typedef Vector<float>::Ints Ints;
 typedef std::int32_t IntsInMemory __attribute__((vector_size(kRegister), aligned(4), may_alias));
 
-// Computes cells[a][b] = samples with a and b copies of allele 2.
+// Sets cells[a][b] to the numbers of samples of the pairs k.. with a and b copies of allele 2.
 inline void read_cells(const PairCounts* counts, std::int64_t k, Ints (&cells)[3][3]) {
     Ints planes[3][3];
     for (int a = 0; a < 3; ++a) {

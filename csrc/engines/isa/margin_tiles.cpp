@@ -92,7 +92,7 @@ enum class Term {
     kGaussian,  // weight x exp(-d^2)
 };
 
-// Computes the term of a difference d in features k..; parameters: low, high and top for kRamp, the weights for
+// Returns the term of a difference d in features k..; parameters: low, high and top for kRamp, the weights for
 // kGaussian. A NaN leaves 0 in kKnown and kRamp: a comparison with it is false.
 template <class T, Term kTerm>
 inline typename Vector<T>::Type term_of(typename Vector<T>::Type d, const T* const* parameters, std::int64_t k) {

@@ -186,7 +186,7 @@ bool all_within(const T* x, std::int64_t n, T largest) {
     return outside == 0;
 }
 
-// Computes the sum of (a_n - b_n)^2 in double; n is a multiple of 8.
+// Returns the sum of (a_n - b_n)^2 in double; n is a multiple of 8.
 template <class T>
 double squared_distance(const T* a, const T* b, std::int64_t n) {
     using Sum = Vector<double>::Type;
@@ -206,8 +206,8 @@ double squared_distance(const T* a, const T* b, std::int64_t n) {
     return total;
 }
 
-// Bounds the k-th value by halving the range of the values until just k are left. Some ten steps suffice; if values are
-// far apart the bound is poor, but never wrong.
+// Returns an upper bound of the k-th smallest value, by halving the range of the values until just k are left. Some ten
+// steps suffice; if values are far apart the bound is poor, but never wrong.
 float bound_kth(const float* __restrict x, std::int64_t n, std::int64_t k) {
     float low = x[0], high = x[0];
     for (std::int64_t i = 0; i < n; ++i) {

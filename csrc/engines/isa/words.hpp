@@ -27,7 +27,7 @@ inline W select_bits(W where, W a, W b) {
 #endif
 }
 
-// Counts the 1 bits of each byte.
+// Returns the number of 1 bits of each byte, in this byte.
 inline Word bits_of_bytes(Word x) {
 #if defined(__AVX512BW__)
     const __m512i low = _mm512_set1_epi8(0x0f), bytes = __builtin_bit_cast(__m512i, x);
@@ -51,7 +51,7 @@ inline Word bits_of_bytes(Word x) {
 #endif
 }
 
-// Adds up the bytes of each word.
+// Returns the sum of the bytes of each word.
 inline Word sum_of_bytes(Word x) {
 #if defined(__AVX512BW__)
     return __builtin_bit_cast(Word, _mm512_sad_epu8(__builtin_bit_cast(__m512i, x), _mm512_setzero_si512()));
