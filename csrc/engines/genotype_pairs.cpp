@@ -322,12 +322,12 @@ void GenotypePairs::distances(const std::vector<std::int64_t>& rows, std::int64_
             if (triangle) continue;
             by_snp.fill_lines(panel, of_panel, stride, size, rows.data() + t0, m, run);
             by_snp.visit_gaps(of_panel, stride, size, all.data(), n, run,
-                              [&](std::int64_t j, std::int64_t t, std::int64_t n_targets, const Word* lines,
+                              [&](std::int64_t j, std::int64_t t, std::int64_t n_rows, const Word* lines,
                                   const std::int32_t* lacked, std::int64_t n_lacked) {
                                   double excess[SnpLines::kSamples] = {};
                                   std::uint32_t unused[SnpLines::kSamples] = {};
-                                  kernels().take_off(lines, lacked, n_lacked, zero, n_targets, excess, unused);
-                                  for (std::int64_t k = 0; k < n_targets; ++k) out[(t + k) * ld + j] += excess[k];
+                                  kernels().take_off(lines, lacked, n_lacked, zero, n_rows, excess, unused);
+                                  for (std::int64_t k = 0; k < n_rows; ++k) out[(t + k) * ld + j] += excess[k];
                               });
         }
     }

@@ -227,8 +227,8 @@ void target_sums(const ScaledFeatures& left, std::int64_t t0, const ScaledFeatur
     if (data.n_features() == 0) return;
     constexpr std::int64_t kPanelInL2 = std::int64_t{1} << 19, kTargetsPerTask = 16;
     const std::int64_t n_groups = neighbors.n_groups;
-    const std::int64_t n_targets = static_cast<std::int64_t>(neighbors.begins.size() - 1) / n_groups;
-    const PairSides<T> sides{left, data, t0, t0 + n_targets, 0, data.n_samples()};
+    const std::int64_t n_left = static_cast<std::int64_t>(neighbors.begins.size() - 1) / n_groups;
+    const PairSides<T> sides{left, data, t0, t0 + n_left, 0, data.n_samples()};
     const auto kernel = margin_kernels<T>().known_sums[static_cast<int>(difference) - 1];
     const auto parameters = parameters_of<T>(data, difference, run);
     SamplePanels<T> panels(sides.n_rows(), data.n_features(), kPanelInL2, run);
@@ -236,14 +236,14 @@ void target_sums(const ScaledFeatures& left, std::int64_t t0, const ScaledFeatur
     run.require_memory(run.n_threads() * 2 * n_groups * width * 8, "the sums of a target");
     // Adds the targets of a task, group by group, to the sums of a panel.
     sum_panels<T>(
-        panels, ceil_div(n_targets, kTargetsPerTask), [&] { sides.pack_both(panels, run); },
+        panels, ceil_div(n_left, kTargetsPerTask), [&] { sides.pack_both(panels, run); },
         [&](std::int64_t panel, std::int64_t task, double* to) {
             const T* rows = panels.rows(panel);
             const std::int64_t n = round_up(panels.n_features(panel), kRowUnit<T>);
             const auto of_panel = parameters.at(panels.first_feature(panel));
             Buffer<double> sums(2 * n_groups * width);
             double* counts = sums.data() + n_groups * width;
-            const std::int64_t last = std::min((task + 1) * kTargetsPerTask, n_targets);
+            const std::int64_t last = std::min((task + 1) * kTargetsPerTask, n_left);
             for (std::int64_t t = task * kTargetsPerTask; t < last; ++t) {
                 std::fill_n(sums.data(), sums.size(), 0.0);
                 for (std::int64_t g = 0; g < n_groups; ++g) {

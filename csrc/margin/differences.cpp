@@ -49,9 +49,9 @@ ScaledFeatures Targets::features_of_targets(const ScaledFeatures& features) cons
     return of_targets;
 }
 
-std::int64_t Targets::memory(const Matrix& X, std::int64_t n_targets) {
-    if (n_targets == X.n_rows()) return 0;
-    return n_targets * (X.is_genotypes() ? 8 : X.n_cols() * (X.is_float32() ? 4 : 8));
+std::int64_t Targets::memory(const Matrix& X, std::int64_t n_drawn) {
+    if (n_drawn == X.n_rows()) return 0;
+    return n_drawn * (X.is_genotypes() ? 8 : X.n_cols() * (X.is_float32() ? 4 : 8));
 }
 
 // ---- which kernel takes which features -----------------------------------------------------------------------------
@@ -464,9 +464,9 @@ void Differences::sums(const Targets& targets, std::int64_t t0, const GroupedNei
     // Sums target by target: sparse tables have no gaps, so this branch serves a draw of few targets.
     const auto size = static_cast<std::int64_t>(sparse_places_.size());
     const std::int64_t n_groups = neighbors.n_groups;
-    const std::int64_t n_targets = static_cast<std::int64_t>(neighbors.begins.size() - 1) / n_groups;
+    const std::int64_t n_drawn = static_cast<std::int64_t>(neighbors.begins.size() - 1) / n_groups;
     Numbers part_sums(at(n_out * size)), sums(at(n_groups * size)), counts(at(n_groups * size));
-    for (std::int64_t t = 0; t < n_targets; ++t) {
+    for (std::int64_t t = 0; t < n_drawn; ++t) {
         std::fill(sums.begin(), sums.end(), 0.0);
         for (std::int64_t group = 0; group < n_groups; ++group) {
             std::vector<WeightedPair> pairs;

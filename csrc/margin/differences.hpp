@@ -35,7 +35,7 @@ class Targets {
     bool all() const { return all_; }
     // Returns the features of the targets alone.
     ScaledFeatures features_of_targets(const ScaledFeatures& features) const;
-    static std::int64_t memory(const Matrix& X, std::int64_t n_targets);
+    static std::int64_t memory(const Matrix& X, std::int64_t n_drawn);
 
   private:
     std::vector<std::int64_t> rows_;

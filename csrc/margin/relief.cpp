@@ -77,9 +77,9 @@ class ReliefFit {
     void compute(Owned<fastfs_relief_result>& result);
 
   protected:
-    // Returns the bytes of all neighbors of n_targets targets, with the copies that feature_sums and TargetScores make.
-    std::int64_t neighbors_memory(std::int64_t n_targets, std::int64_t n_neighbors) const {
-        return n_targets * n_neighbors * (target_scores_ || rule_.by_totals() ? 224 : 120);
+    // Returns the bytes of all neighbors of n_drawn targets, with the copies that feature_sums and TargetScores make.
+    std::int64_t neighbors_memory(std::int64_t n_drawn, std::int64_t n_neighbors) const {
+        return n_drawn * n_neighbors * (target_scores_ || rule_.by_totals() ? 224 : 120);
     }
 
     // ---- The strategy ----------------------------------------------------------------------------------------------
@@ -142,7 +142,7 @@ class ReliefFit {
 
   private:
     struct Blocks {
-        std::int64_t n_targets;  // in each
+        std::int64_t n_drawn;  // in each
         bool hold_all_distances;
     };
 

@@ -139,7 +139,7 @@ std::int64_t ReliefStream::memory_of_pass(int pass) const {
 // Offers the rows of a block to the nearest rows of each target and class, and stores the rows that are neighbors so
 // far.
 void ReliefStream::find_nearest(const Matrix& X, std::int64_t first_row, Run& run) {
-    const std::int64_t n = X.n_rows(), n_targets = plan_->targets.size();
+    const std::int64_t n = X.n_rows(), n_drawn = plan_->targets.size();
     const std::int64_t n_packed = n + Differences::kOthers,
                        n_dense = std::ssize(X.is_sparse() ? search_->split.dense : search_->columns);
     std::int64_t all_of_block = 0;
@@ -147,15 +147,15 @@ void ReliefStream::find_nearest(const Matrix& X, std::int64_t first_row, Run& ru
     run.require_memory(kept_memory() + all_of_block + Differences::kOthers * n * 8 +
                            std::min(panels_memory(n_packed), n_packed * (n_dense + 16) * 8) +
                            Differences::memory(X, search_->scales, false, run.n_threads()),
-                       {"a block of ", n, " rows with ", n_targets, " targets and their neighbors so far"},
+                       {"a block of ", n, " rows with ", n_drawn, " targets and their neighbors so far"},
                        "give smaller blocks, or a smaller n_targets");
     const Differences block = scaled_differences(X, *search_, run);
     Buffer<double> distances(Differences::kOthers * n);
     const std::size_t k = at(plan_->k());
     const std::int32_t* labels = plan_->labels.data() + first_row;
     std::optional<Intact::Change> change;
-    for (std::int64_t first = 0; first < n_targets; first += Differences::kOthers) {
-        const std::int64_t last = std::min(first + Differences::kOthers, n_targets);
+    for (std::int64_t first = 0; first < n_drawn; first += Differences::kOthers) {
+        const std::int64_t last = std::min(first + Differences::kOthers, n_drawn);
         block.distances(*search_->differences, first, last, plan_->squared(), distances.data(), run);
         if (std::any_of(distances.data(), distances.data() + (last - first) * n,
                         [](double d) { return !std::isfinite(d); })) {
@@ -177,7 +177,7 @@ void ReliefStream::find_nearest(const Matrix& X, std::int64_t first_row, Run& ru
                end = std::lower_bound(begin, rows.end(), first_row + n);
     std::int64_t more = 0;
     for (auto row = begin; row != end; ++row) more += KeptRows::memory(X, *row - first_row);
-    run.require_memory(kept_memory() + more, {"keeping the neighbors of ", n_targets, " targets"}, kHint);
+    run.require_memory(kept_memory() + more, {"keeping the neighbors of ", n_drawn, " targets"}, kHint);
     for (auto row = begin; row != end; ++row) neighbor_rows_.keep_row(X, *row - first_row, *row);
     rows_.add_rows(first_row, first_row + n);
     change->finish();

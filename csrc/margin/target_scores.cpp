@@ -124,16 +124,16 @@ class RatiosOverTargets final : public TargetScores {
             a[2 * group + 1] = -sign * sum / (weight * weight);
         }
         if (!input_.is_draw()) return {score, 0};
-        const auto n_targets = static_cast<double>(input_.targets.size()),
+        const auto n_drawn = static_cast<double>(input_.targets.size()),
                    n_samples = static_cast<double>(input_.rule.n_samples());
-        if (n_targets < 2) return {score, std::numeric_limits<double>::quiet_NaN()};
+        if (n_drawn < 2) return {score, std::numeric_limits<double>::quiet_NaN()};
         double square = 0;
         std::int64_t row = kTotals;
         for (std::int64_t i = 0; i < kTotals; ++i) {
             for (std::int64_t j = 0; j <= i; ++j, ++row) square += (i == j ? 1 : 2) * a[i] * a[j] * total(row);
         }
-        const double shrink = std::sqrt((1 - n_targets / n_samples) / (n_targets - 1));
-        return {score, std::sqrt(std::max(0.0, square) * n_targets) * shrink};
+        const double shrink = std::sqrt((1 - n_drawn / n_samples) / (n_drawn - 1));
+        return {score, std::sqrt(std::max(0.0, square) * n_drawn) * shrink};
     }
 
   private:
