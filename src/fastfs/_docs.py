@@ -280,8 +280,13 @@ alpha : float, optional
     "draws_and_machine": """
 random_state : int, Generator, RandomState or None
     Seed of the permutations.
+<rng>
 n_threads, max_memory, progress
     As for :func:`fastfs.affinity`.
+""",
+    "rng": """
+rng : int, Generator, SeedSequence, BitGenerator or None
+    The seed under the name that SPEC 7 of Scientific Python gives it. Give this or `random_state`, not both.
 """,
     "top_pairs": """
 Parameters

@@ -2,6 +2,7 @@
 
 import inspect
 import pickle
+import re
 import warnings
 from functools import partial
 
@@ -14,6 +15,7 @@ from sklearn.base import clone
 import fastfs
 import fastfs.get
 import fastfs.pl
+import fastfs.tl
 from covering import covering, rotating, some
 from sentences import assert_one_sentence
 
@@ -395,6 +397,68 @@ def test_misspelt_arguments_of_tests():
             call(X, y, group=y)
     with pytest.raises(TypeError, match=r"^ikdr_path\(\) got an .* 'max_itr': did you mean max_iter\?$"):
         fastfs.ikdr_path(X, y, [1.0], max_itr=3)
+
+
+# ---------------------------------------------------------------------------------------------------------------- seeds
+
+
+def public_functions():
+    for module in (fastfs, fastfs.tl):
+        for name in module.__all__:
+            if inspect.isfunction(getattr(module, name)):
+                yield f"{module.__name__}.{name}", getattr(module, name)
+
+
+def test_every_function_with_a_seed_takes_rng():
+    seeded = set()
+    for name, function in public_functions():
+        parameters = inspect.signature(function).parameters
+        assert ("rng" in parameters) == ("random_state" in parameters), name
+        if "rng" in parameters:
+            seeded.add(name)
+            assert parameters["rng"].kind is inspect.Parameter.KEYWORD_ONLY, name
+            assert str(parameters["rng"]) in ("rng: Any = <random_state>", "rng: 'Any' = <random_state>"), name
+            assert re.search(r"\brng\b", function.__doc__), name
+    assert {"fastfs.relieff_scores", "fastfs.permutation_test", "fastfs.ikdr", "fastfs.tl.assess"} <= seeded
+
+
+SEEDED = {
+    "a function with options": lambda **seed: fastfs.multisurf_scores(X, y, n_rows=20, **seed),
+    "a function with arguments": lambda **seed: (
+        fastfs.shuffled_twin(fastfs.ReliefF(), X, y, top=2, **seed).shuffled_scores
+    ),
+    "a function that passes them on": lambda **seed: fastfs.ikdr_path(X, y, [1.0], n_rows=20, **seed)[0].scores,
+}
+
+
+@pytest.mark.parametrize("call", SEEDED)
+def test_rng_is_a_name_of_random_state(call):
+    draw = SEEDED[call]
+    by_5 = draw(random_state=5)
+    assert np.array_equal(draw(rng=5), by_5)
+    assert not np.array_equal(by_5, draw())
+    assert not np.array_equal(draw(rng=None), draw(rng=None))
+    assert np.array_equal(draw(rng=np.random.default_rng(5)), draw(random_state=np.random.default_rng(5)))
+    for make in (np.random.SeedSequence, np.random.PCG64):
+        assert np.array_equal(draw(rng=make(5)), draw(rng=np.random.default_rng(5)))
+    generator = np.random.default_rng(5)
+    assert not np.array_equal(draw(rng=generator), draw(rng=generator))
+    with pytest.raises(TypeError, match=r"^rng must not be given with random_state, which is the same seed: give one"):
+        draw(rng=5, random_state=0)
+    with pytest.raises(ValueError, match=r"^rng must be at least 0; got -1$"):
+        draw(rng=-1)
+    with pytest.raises(TypeError, match=r"^rng must be an integer; got 'x'"):
+        draw(rng="x")
+
+
+def test_rng_of_the_tool_for_cells():
+    anndata = pytest.importorskip("anndata")
+    adata = anndata.AnnData(X.astype(np.float32), obs=pd.DataFrame({"state": y}, index=NAMES))
+    assess = partial(fastfs.tl.assess, adata, "state", methods=["relieff"], n_repeats=1, copy=True)
+    curves = [assess(**seed).uns["assess"] for seed in ({"rng": 5}, {"random_state": 5}, {})]
+    assert str(curves[0]) == str(curves[1]) != str(curves[2])
+    with pytest.raises(TypeError, match="rng must not be given with random_state"):
+        assess(rng=5, random_state=5)
 
 
 # ------------------------------------------------------------------------------------------------------------ alignment

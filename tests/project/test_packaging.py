@@ -378,7 +378,7 @@ def test_editable_install_knows_its_paths(tmp_path):
 CALLS = """
 import fastfs
 X, y = [[0.0], [1.0]], [0, 1]
-fastfs.relieff_scores(X=X, y=y, n_neighbors=1, n_targets=None, max_memory="1G")
+fastfs.relieff_scores(X=X, y=y, n_neighbors=1, n_targets=None, max_memory="1G", rng=1)
 fastfs.projse(X, y, n_features_to_select=1).selected
 fastfs.relieff_scores(X, y, n_neighbours=1)
 fastfs.disc([X, X], density="much")

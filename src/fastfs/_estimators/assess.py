@@ -16,7 +16,7 @@ from fastfs._inputs.matrix import as_decoded, column_names, load_stream
 from fastfs._inputs.storage import by_rows, first_not_finite
 from fastfs._inputs.targets import read_target
 from fastfs._inputs.values import as_values
-from fastfs._machine.params import as_int, as_seed, check_choice, some_of
+from fastfs._machine.params import RANDOM_STATE, as_int, as_seed, check_choice, some_of
 from fastfs._machine.run import Run, as_progress, warn
 from fastfs._methods import METHODS, REPORTED
 from fastfs._types import Array, Floats, Integers, Progress
@@ -46,6 +46,7 @@ def assess(
     blocks: Any = None,
     covariates: Any = None,
     random_state: Any = 0,
+    rng: Any = RANDOM_STATE,
     n_jobs: int | None = None,
     verbose: bool | Progress = False,
 ) -> AssessResult:
@@ -85,6 +86,7 @@ def assess(
         As for :func:`fastfs.permutation_test`: permuted labels keep their relation to them.
     random_state : int, Generator, RandomState or None
         Seed of folds and permutations; estimators have others.
+    <rng>
     n_jobs : int or None
         Joblib workers for the repeats, as for :func:`fastfs.permutation_test`. The result doesn't depend on it.
     verbose : bool or callable

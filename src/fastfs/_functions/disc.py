@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fastfs._functions.options import Call, Needs, Options, option_class, option_field, takes
+from fastfs._functions.options import Needs, Options, RandomCall, option_class, option_field, takes
 from fastfs._functions.outcome import Outcome
 from fastfs._inputs.entry import entry
 from fastfs._inputs.matrix import as_matrix, column_names
@@ -122,7 +122,7 @@ class DiSCResult:
 
 
 @option_class
-class _DiSCCall(DiSCFields, Call):
+class _DiSCCall(DiSCFields, RandomCall):
     sets: Sequence[Any] | None = field(kw_only=False, default=None)
     graphs: Sequence[Any] | None = None
 
@@ -140,6 +140,7 @@ def disc(call: _DiSCCall) -> DiSCResult:
         changed: a feature has a self loop only if its diagonal entry isn't 0.
     other parameters
         As for :class:`fastfs.DiSC`, with sets in place of classes. `scaling` takes the rows of all sets together.
+    <rng>
     n_threads, progress
         As for :func:`fastfs.affinity`.
 

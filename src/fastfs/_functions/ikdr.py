@@ -9,9 +9,9 @@ import numpy as np
 
 from fastfs._functions.ikdr_embedding import Embedder, make_embedder
 from fastfs._functions.ikdr_kernels import KernelFields, KernelOptions, Kernels, make_kernels, read_data
-from fastfs._functions.options import Call, Needs, Options, option_class, option_field, takes
+from fastfs._functions.options import Needs, Options, RandomCall, option_class, option_field, takes
 from fastfs._functions.outcome import Outcome
-from fastfs._inputs.entry import entry, require_known
+from fastfs._inputs.entry import entry, require_known, take_rng
 from fastfs._inputs.labels import encode_labels, require_classes
 from fastfs._inputs.matrix import as_floats
 from fastfs._inputs.streams import sample_rows
@@ -134,7 +134,7 @@ class IKDRResult:
 
 
 @option_class
-class _IKDRCall(KernelFields, FunctionFields, Call):
+class _IKDRCall(KernelFields, FunctionFields, RandomCall):
     X: Any = field(kw_only=False)
     y: Any = field(kw_only=False)
     lam: float = 0.1
@@ -158,6 +158,7 @@ def ikdr(call: _IKDRCall) -> IKDRResult:
         Penalty of the constraint in ``solver="admm"``.
     other parameters
         As for :class:`fastfs.IKDR`.
+    <rng>
     n_threads, progress
         As for :func:`fastfs.affinity`.
 
@@ -229,7 +230,7 @@ def ikdr_path(X: Any, y: Any, lams: Iterable[float], **options: Any) -> list[IKD
     if not steps:
         raise ValueError("lams must hold at least one lambda; got none")
     require_known("ikdr_path", list(inspect.signature(ikdr).parameters), options)
-    return _solve_path(_IKDRCall(X=X, y=y, lam=steps[0], **options), steps)
+    return _solve_path(_IKDRCall(X=X, y=y, lam=steps[0], **take_rng(options)), steps)
 
 
 def _solve_path(call: _IKDRCall, lams: list[float]) -> list[IKDRResult]:

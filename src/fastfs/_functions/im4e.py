@@ -118,6 +118,7 @@ def im4e(call: _IM4ECall) -> IM4EResult:
         Labels of any sortable type.
     sigma, class_weight, max_iter, tol, w0, n_rows, n_anchors, scaling, random_state, max_memory
         As for :class:`fastfs.IM4E`.
+    <rng>
     n_threads, progress
         As for :func:`fastfs.affinity`.
 
@@ -148,9 +149,9 @@ def im4e_scores(call: _IM4ECall) -> npt.NDArray[np.float64]:
 
     Parameters
     ----------
-    X, y, sigma, class_weight, max_iter, tol, w0, n_rows, n_anchors, scaling, random_state, n_threads, max_memory
+    X, y, sigma, class_weight, max_iter, tol, w0, n_rows, n_anchors, scaling, random_state, rng, max_memory
         As for :func:`fastfs.im4e`.
-    progress
+    n_threads, progress
         As for :func:`fastfs.im4e`.
 
     Returns

@@ -138,6 +138,7 @@ def immigrate(call: _ImmigrateCall) -> ImmigrateResult:
         Labels of any sortable type.
     sigma, max_iter, tol, prefilter, clip, smallest, negligible, W0, n_starts, n_rows, scaling, random_state, max_memory
         As for :class:`fastfs.Immigrate`.
+    <rng>
     n_threads, progress
         As for :func:`fastfs.im4e`.
 
@@ -170,7 +171,7 @@ def immigrate_scores(call: _ImmigrateCall) -> npt.NDArray[np.float64]:
     ----------
     X, y, sigma, max_iter, tol, prefilter, clip, smallest, negligible, W0, n_starts, n_rows, scaling, random_state
         As for :func:`fastfs.immigrate`.
-    n_threads, max_memory, progress
+    rng, n_threads, max_memory, progress
         As for :func:`fastfs.immigrate`.
 
     Returns

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fastfs._functions.blend import blend_scores, scores_to_blend
-from fastfs._functions.options import Call, Needs, Options, option_class, option_field, takes
+from fastfs._functions.options import Needs, Options, RandomCall, option_class, option_field, takes
 from fastfs._functions.outcome import Outcome
 from fastfs._inputs.entry import entry
 from fastfs._inputs.labels import encode_labels, require_classes
@@ -23,7 +23,17 @@ from fastfs._inputs.storage import by_rows, stack_blocks
 from fastfs._inputs.streams import LARGE_BLOCK_BYTES, Passes, as_chunks, classes_in_blocks, merge_pairwise
 from fastfs._inputs.values import for_core
 from fastfs._machine.errors import in_rows, last_warnings, naming, rename
-from fastfs._machine.params import as_float, as_int, as_seed, check_choice, named_kernel, one_of, rank_features, some_of
+from fastfs._machine.params import (
+    RANDOM_STATE,
+    as_float,
+    as_int,
+    as_seed,
+    check_choice,
+    named_kernel,
+    one_of,
+    rank_features,
+    some_of,
+)
 from fastfs._machine.run import Run, inside_joblib, load_core, wants_workers, warn
 from fastfs._types import Array, Floats, Integers, Progress
 
@@ -112,7 +122,7 @@ class ManiFeStOptions(ManiFeStFields, Options):
 
 
 @option_class
-class _ScoresCall(ManiFeStFields, Call):
+class _ScoresCall(ManiFeStFields, RandomCall):
     X: Any = field(kw_only=False)
     y: Any = field(kw_only=False)
     combine: Any = None
@@ -131,6 +141,7 @@ def manifest_scores(call: _ScoresCall) -> Floats:
         Labels, of any sortable type.
     other parameters
         As for :class:`fastfs.ManiFeSt`, except ``sigma="grid"``, since its results don't fit into an array of scores.
+    <rng>
     n_threads, progress
         As for :func:`fastfs.affinity`.
 
@@ -174,6 +185,7 @@ def manifest_from_kernels(
     accuracy: str = "auto",
     rank: int = 50,
     random_state: Any = 0,
+    rng: Any = RANDOM_STATE,
     n_threads: int = 0,
     max_memory: int | str | None = None,
     progress: Progress | None = None,
@@ -188,6 +200,7 @@ def manifest_from_kernels(
         As for :class:`fastfs.ManiFeSt`: "auto" is exact up to 1500 features.
     rank, random_state, max_memory
         As for :class:`fastfs.ManiFeSt`; for domains only.
+    <rng>
     n_threads, progress
         As for :func:`fastfs.affinity`.
 

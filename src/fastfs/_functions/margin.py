@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from fastfs._functions.options import Call, Options, option_class, option_field
+from fastfs._functions.options import Options, RandomCall, option_class, option_field
 from fastfs._functions.outcome import Outcome
 from fastfs._inputs.labels import encode_labels, require_classes
 from fastfs._inputs.matrix import as_dense
@@ -63,7 +63,7 @@ class IterationFields:
 
 
 @option_class
-class IterationCall(Call):
+class IterationCall(RandomCall):
     """Arguments of the functions of IM4E and IMMIGRATE besides their options."""
 
     X: Any = field(kw_only=False)

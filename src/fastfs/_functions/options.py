@@ -7,6 +7,7 @@ from functools import wraps
 from typing import Any, NamedTuple, ParamSpec, Self, TypeVar, dataclass_transform
 
 from fastfs._inputs.entry import entry
+from fastfs._machine.params import RANDOM_STATE
 from fastfs._machine.run import Run, warn
 from fastfs._types import Progress
 
@@ -81,6 +82,13 @@ class Call:
     def make_run(self) -> Run:
         """Return the run of the call."""
         return Run(self.n_threads, self.max_memory, self.progress)
+
+
+@option_class
+class RandomCall(Call):
+    """Arguments of every function with a `random_state` besides data and options; `entry` takes the seed from `rng`."""
+
+    rng: Any = RANDOM_STATE
 
 
 def takes(

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
-from fastfs._functions.options import Call, Options, option_class, option_field
+from fastfs._functions.options import Options, RandomCall, option_class, option_field
 from fastfs._inputs.columns import column_numbers
 from fastfs._inputs.design import Design
 from fastfs._inputs.labels import encode_labels, require_classes
@@ -34,7 +34,7 @@ class PairsOptions(PairsFields, Options):
 
 
 @option_class
-class DesignCall(Call):
+class DesignCall(RandomCall):
     """Arguments of functions that test pairs by permutations of a target."""
 
     alpha: float | None = None

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import field
 from typing import Any, ParamSpec, TypeVar
 
-from fastfs._functions.options import Call, option_class, own_first, takes
+from fastfs._functions.options import RandomCall, option_class, own_first, takes
 from fastfs._functions.relief_family import fit_relief, fit_relief_in_blocks, read_samples, source_for_blocks
 from fastfs._functions.relief_options import (
     FamilyOptions,
@@ -33,7 +33,7 @@ _Call = TypeVar("_Call", bound="_SamplesCall")
 
 
 @option_class
-class _SamplesCall(Call):
+class _SamplesCall(RandomCall):
     """Arguments of all functions of the family besides their options."""
 
     X: Any = field(kw_only=False)
@@ -98,6 +98,7 @@ y : array-like of shape (n_samples,)
     As for :class:`fastfs.{estimator}`.
 {of_rows}
     As for :meth:`fastfs.{estimator}.fit`.
+<rng>
 n_threads, progress
     As for :func:`fastfs.affinity`.
 

@@ -13,7 +13,7 @@ from fastfs._inputs.design import Design, read_covariates
 from fastfs._inputs.entry import entry
 from fastfs._inputs.values import as_values, for_core
 from fastfs._machine.errors import last_warnings
-from fastfs._machine.params import as_bool, as_permutations, as_seed, check_choice, rank_features
+from fastfs._machine.params import RANDOM_STATE, as_bool, as_permutations, as_seed, check_choice, rank_features
 from fastfs._machine.results import result_class
 from fastfs._machine.run import DataWarning, Run, as_progress, load_core, wants_workers, warn
 from fastfs._types import Array, Floats, Integers, Progress
@@ -128,6 +128,7 @@ def permutation_test(
     stop: bool | None = None,
     fdr: str = "bh",
     random_state: Any = 0,
+    rng: Any = RANDOM_STATE,
     n_jobs: int | None = None,
     verbose: bool | Progress = False,
 ) -> PermutationResult:
@@ -174,6 +175,7 @@ def permutation_test(
         Benjamini-Hochberg, or Benjamini-Yekutieli, which holds under any dependence between features.
     random_state : int, Generator, RandomState or None
         Seed of the permutations; the estimator has a separate one.
+    <rng>
     n_jobs : int or None
         Joblib workers. Each takes a share of the permutations on one thread: processes, or machines under
         ``joblib.parallel_config("dask")``. None: what that says about `n_jobs`, else this process alone, with the

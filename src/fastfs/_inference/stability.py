@@ -13,7 +13,7 @@ from fastfs._inputs.matrix import load_stream, require_table
 from fastfs._inputs.storage import by_rows, take_rows
 from fastfs._inputs.values import for_core
 from fastfs._machine.errors import renumber
-from fastfs._machine.params import as_float, as_int, as_seed, check_choice, some_of
+from fastfs._machine.params import RANDOM_STATE, as_float, as_int, as_seed, check_choice, some_of
 from fastfs._machine.results import result_class
 from fastfs._machine.run import DataWarning, Run, as_progress, load_core, wants_workers, warn
 from fastfs._types import Array, Floats, Integers, Progress
@@ -95,6 +95,7 @@ def stability(
     threshold: float = 0.75,
     confidence: float = 0.95,
     random_state: Any = 0,
+    rng: Any = RANDOM_STATE,
     n_jobs: int | None = None,
     verbose: bool | Progress = False,
 ) -> StabilityResult:
@@ -134,6 +135,7 @@ def stability(
         Of `interval`, in (0, 1).
     random_state : int, Generator, RandomState or None
         Of the subsamples; the estimator has another one.
+    <rng>
     n_jobs, verbose
         As for :func:`fastfs.permutation_test`.
 

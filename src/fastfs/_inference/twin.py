@@ -11,7 +11,7 @@ from fastfs._inference.stability import compare_selections
 from fastfs._inputs.design import Design
 from fastfs._inputs.entry import entry
 from fastfs._inputs.values import as_values
-from fastfs._machine.params import as_int, as_seed, rank_features
+from fastfs._machine.params import RANDOM_STATE, as_int, as_seed, rank_features
 from fastfs._machine.results import result_class
 from fastfs._machine.run import warn
 from fastfs._types import Floats, Integers
@@ -72,6 +72,7 @@ def shuffled_twin(
     params: Mapping[str, Any] | None = None,
     top: int = 10,
     random_state: Any = 0,
+    rng: Any = RANDOM_STATE,
 ) -> TwinResult:
     """Score the features again with shuffled labels, to see what a ranking owes to the labels.
 
@@ -90,6 +91,7 @@ def shuffled_twin(
         How many of the best features `overlap` compares.
     random_state : int, Generator, RandomState or None
         Of the shuffled labels; the estimator has another one.
+    <rng>
 
     Returns
     -------

@@ -13,6 +13,7 @@ from numpy.linalg import LinAlgError
 
 from fastfs._docs import fill_shared
 from fastfs._machine.errors import about_targets, rename
+from fastfs._machine.params import RANDOM_STATE, as_seed
 from fastfs._machine.run import warn
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
@@ -28,7 +29,7 @@ def entry(function: _Function) -> _Function:
     An unknown argument is an error that names the nearest one. X must not be an AnnData or a LazyFrame. A warning says
     if another argument names the rows of X in another order, because arguments are paired with X by position. Errors
     about a cell of a table name its row and its column. A MemoryError names the function or the method that was called,
-    and the option that draws a sample of the rows, if there is one.
+    and the option that draws a sample of the rows, if there is one. `rng` gives a seed in place of `random_state`.
     """
     signature = inspect.signature(function)
     function.__doc__ = fill_shared(function.__doc__)
@@ -36,6 +37,7 @@ def entry(function: _Function) -> _Function:
     @wraps(function)
     def checked_call(*args: Any, **kwargs: Any) -> Any:
         arguments = _bind_arguments(function, signature, args, kwargs)
+        kwargs = take_rng(kwargs) if "rng" in arguments else kwargs
         _check_tables(arguments)
         call_name = _call_name(function, args)
         if sys._getframe(1).f_globals.get("__name__", "").startswith("fastfs."):
@@ -62,8 +64,8 @@ def named_arguments(function: _Function) -> _Function:
 
     @wraps(function)
     def checked_call(*args: Any, **kwargs: Any) -> Any:
-        _bind_arguments(function, signature, args, kwargs)
-        return function(*args, **kwargs)
+        arguments = _bind_arguments(function, signature, args, kwargs)
+        return function(*args, **(take_rng(kwargs) if "rng" in arguments else kwargs))
 
     return cast(_Function, checked_call)
 
@@ -76,6 +78,16 @@ def _bind_arguments(
         return signature.bind(*args, **kwargs).arguments
     except TypeError as error:
         raise TypeError(_describe_misfit(_call_name(function, args), signature, len(args), kwargs, error)) from None
+
+
+def take_rng(arguments: dict[str, Any]) -> dict[str, Any]:
+    """Return the arguments of a call with the seed that `rng` gives, if it is there, as `random_state`."""
+    if arguments.get("rng", RANDOM_STATE) is RANDOM_STATE:
+        return arguments
+    if "random_state" in arguments:
+        raise TypeError("rng must not be given with random_state, which is the same seed: give one of them")
+    others = {name: value for name, value in arguments.items() if name != "rng"}
+    return others | {"random_state": as_seed(arguments["rng"], "rng")}
 
 
 @contextmanager

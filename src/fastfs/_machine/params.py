@@ -142,15 +142,25 @@ def _argument_code(argument: Any) -> str:
     return "i" if code in ("l", "q") and ctypes.sizeof(argument) == 8 else "?"
 
 
-def as_seed(random_state: Any) -> int:
+class _SeedOfRandomState:
+    """The default of `rng`, which help shows as ``rng=<random_state>``."""
+
+    def __repr__(self) -> str:
+        return "<random_state>"
+
+
+RANDOM_STATE: Any = _SeedOfRandomState()
+
+
+def as_seed(random_state: Any, name: str = "random_state") -> int:
     """Return a seed for the core: an int unchanged, a fresh one for None, or one drawn from a generator of NumPy."""
-    if random_state is None:
-        return int(np.random.SeedSequence().generate_state(1, np.uint64)[0])
+    if random_state is None or isinstance(random_state, np.random.SeedSequence | np.random.BitGenerator):
+        random_state = np.random.default_rng(random_state)
     if isinstance(random_state, np.random.Generator):
         return int(random_state.integers(1 << 63))
     if isinstance(random_state, np.random.RandomState):
         return int(random_state.randint(1 << 31))
-    return as_int("random_state", random_state, low=0, high=(1 << 63) - 1)
+    return as_int(name, random_state, low=0, high=(1 << 63) - 1)
 
 
 def rank_features(scores: Array) -> Integers:

@@ -12,7 +12,7 @@ from typing import Any
 
 from fastfs import io
 from fastfs._inputs.entry import entry
-from fastfs._machine.params import as_int, as_permutations, as_seed
+from fastfs._machine.params import RANDOM_STATE, as_int, as_permutations, as_seed
 from fastfs._machine.results import result_class
 from fastfs._machine.run import Run, as_progress
 from fastfs._methods import METHODS, REPORTED
@@ -94,6 +94,7 @@ def report(
     n_subsamples: int = 50,
     n_repeats: int = 1,
     random_state: Any = 0,
+    rng: Any = RANDOM_STATE,
     reading: Mapping[str, Any] | None = None,
     n_jobs: int | None = None,
     max_memory: int | str | None = None,
@@ -127,6 +128,7 @@ def report(
         How often folds are dealt, as for :func:`fastfs.assess`; 0: nothing about new samples.
     random_state : int, Generator, RandomState or None
         Seed of permutations, subsamples and estimators.
+    <rng>
     reading : mapping, optional
         With a path: further arguments of :func:`fastfs.io.read_table`, and ``classes``, a list of the classes to keep.
     n_jobs, max_memory

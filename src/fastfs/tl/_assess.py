@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy.typing as npt
 
+from fastfs._inputs.entry import named_arguments
 from fastfs._machine.info import info
+from fastfs._machine.params import RANDOM_STATE
 from fastfs._methods import REPORTED
 from fastfs.tl._adata import CellMatrix, read_grouping, require_writable
 from fastfs.tl._design import CellDesign
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
     from fastfs._types import Progress
 
 
+@named_arguments
 def assess(
     adata: AnnData,
     groupby: str,
@@ -38,6 +41,7 @@ def assess(
     key_added: str = "assess",
     drop_unlabelled: bool = False,
     random_state: Any = 0,
+    rng: Any = RANDOM_STATE,
     n_jobs: int | None = None,
     verbose: bool | Progress = False,
     copy: bool = False,
@@ -55,7 +59,7 @@ def assess(
         Column of `adata.obs` with the groups.
     groups : sequence of str, optional
         Groups to tell apart, two or more. Default: all.
-    methods, n_features, classifier, n_splits, n_repeats, random_state, n_jobs, verbose
+    methods, n_features, classifier, n_splits, n_repeats, random_state, rng, n_jobs, verbose
         As for :func:`fastfs.assess`.
     samples, donors, batch : str, optional
         Columns of `adata.obs`, as for :func:`fastfs.tl.manifest`. Donors with one group, otherwise samples with one
