@@ -9,6 +9,7 @@
 
 #include "engines/pivoted_cholesky.hpp"
 #include "engines/spectral.hpp"
+#include "manifest/tall.hpp"
 #include "support/errors.hpp"
 #include "support/index.hpp"
 #include "support/lapack.hpp"
@@ -17,10 +18,6 @@
 
 namespace fastfs::core {
 namespace {
-
-// Rows of a tall matrix per task, and the largest number of groups that sums are split into.
-constexpr std::int64_t kRows = kTile;
-constexpr std::int64_t kGroups = 32, kFewestRows = 4 * kRows;
 
 // Landmarks per batch, a multiple of the panel. 24 and 96 gave an equal agreement with the exact ranking within 0.01 to
 // 0.03; 24 takes twice the passes over F.
@@ -32,23 +29,6 @@ constexpr std::int64_t kTestsPerRank = 2;
 // The least value of delta or of a kept eigenvalue, and the least share of the largest eigenvalue that is more than
 // rounding.
 constexpr double kSmallestShift = 1e-12, kSmallestShare = 1e-12;
-
-std::int64_t n_tasks(std::int64_t d) { return ceil_div(d, kRows); }
-
-// Calls f(first row, rows, slot) for all blocks of kRows rows.
-template <class F>
-void for_rows(std::int64_t d, Run& run, F&& f) {
-    parallel_for(run, n_tasks(d),
-                 [&](std::int64_t task, int slot) { f(task * kRows, std::min(kRows, d - task * kRows), slot); });
-}
-
-// Chooses enough groups for all threads, but fewer for wide sums: together, partial sums stay below a quarter of the
-// matrix.
-std::int64_t rows_per_group(std::int64_t d, std::int64_t size) {
-    const auto columns = static_cast<std::int64_t>(std::sqrt(static_cast<double>(size)));
-    const std::int64_t rows = std::max({kFewestRows, d / kGroups, 4 * columns});
-    return ceil_div(rows, kRows) * kRows;
-}
 
 // Cuts F F' - nu I to `rank`: F'F = V diag(w) V', G = F V diag(w)^(-1/2) for the largest w. rows_of(first, n, scratch)
 // returns rows of F (d x n), ld apart.
@@ -285,31 +265,6 @@ std::int64_t through_landmarks(Buffer<double>& F, const std::vector<std::int64_t
     });
     for (std::int64_t landmark : landmarks) c[at(landmark)] = 0;
     return n;
-}
-
-Buffer<double> sum_over_rows(std::int64_t d, std::int64_t size, Run& run,
-                             const std::function<void(std::int64_t, std::int64_t, double*)>& add) {
-    const std::int64_t group_rows = rows_per_group(d, size), groups = ceil_div(d, group_rows);
-    std::vector<Buffer<double>> parts(at(groups));
-    parallel_for(run, groups, [&](std::int64_t group, int) {
-        Buffer<double>& part = parts[at(group)];
-        part = Buffer<double>(size);
-        std::fill_n(part.data(), size, 0.0);
-        const std::int64_t last = std::min((group + 1) * group_rows, d);
-        for (std::int64_t i0 = group * group_rows; i0 < last; i0 += kRows) {
-            run.checkpoint();
-            add(i0, std::min(kRows, last - i0), part.data());
-        }
-    });
-    for (std::size_t group = 1; group < parts.size(); ++group) {
-        for (std::int64_t e = 0; e < size; ++e) parts[0][e] += parts[group][e];
-    }
-    return std::move(parts[0]);
-}
-
-std::int64_t sum_over_rows_memory(std::int64_t d, std::int64_t size) {
-    const std::int64_t group_rows = rows_per_group(d, size);
-    return 8 * size * (ceil_div(d, group_rows));
 }
 
 template <class T>

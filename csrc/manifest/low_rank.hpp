@@ -4,7 +4,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <vector>
 
 #include "engines/affinity.hpp"
@@ -86,11 +85,5 @@ std::int64_t landmarks_memory(std::int64_t d, std::int64_t rank, int n_threads);
 std::int64_t draw_landmarks_memory(std::int64_t d, std::int64_t n_samples, std::int64_t m, std::int64_t rank,
                                    bool in_double, int n_threads);
 std::int64_t nystrom_memory(std::int64_t d, std::int64_t rank, int n_threads);
-
-// Sums over the d rows of a tall matrix in fixed groups: add(first, n, part) adds the contribution of rows
-// first..first + n - 1 to `part`, `size` doubles. Groups are merged in order.
-Buffer<double> sum_over_rows(std::int64_t d, std::int64_t size, Run& run,
-                             const std::function<void(std::int64_t, std::int64_t, double*)>& add);
-std::int64_t sum_over_rows_memory(std::int64_t d, std::int64_t size);
 
 }  // namespace fastfs::core

@@ -9,6 +9,7 @@
 #include "manifest/low_rank.hpp"
 #include "manifest/operators.hpp"
 #include "manifest/scale.hpp"
+#include "manifest/tall.hpp"
 #include "support/buffer.hpp"
 #include "support/index.hpp"
 #include "support/lapack.hpp"
