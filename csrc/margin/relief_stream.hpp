@@ -43,7 +43,7 @@ class ReliefStream {
     // Refuses a pass that hasn't read every row.
     void require_all_rows() const { rows_.require_all(pass()); }
     // Refuses every use after an update that stopped halfway.
-    void require_intact() const { intact_.require_for("an update of this stream"); }
+    void require_intact() const { intact_.require_for("this stream"); }
     // Refuses a block of another dtype or storage than the first block, or one that the method can't read.
     void require_like(const Matrix& X) const;
 

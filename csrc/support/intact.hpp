@@ -8,9 +8,11 @@ namespace fastfs::core {
 // Tells if a change of an object ended by an exception: the object is broken, and each later use is refused.
 class Intact {
   public:
-    // Throws InvalidArgument if the object is broken. what: the change and its object, as in "an update of this
-    // stream".
-    void require_for(const char* what) const { require(!broken_, what, " stopped halfway: free it and start again"); }
+    // Throws InvalidArgument if the object is broken. object: as messages call it, "this stream".
+    void require_for(const char* object) const {
+        require(!broken_, object,
+                " must not be used after an update that stopped halfway: read all rows into a new one");
+    }
 
     // A change in progress: it lives from the first write to the object on, and `finish` declares the last write done.
     class Change {

@@ -29,7 +29,8 @@ blas_int narrow(std::int64_t n) {
 }
 
 void check(blas_int info, const char* routine) {
-    if (info != 0) throw NumericError({routine, " failed with info = ", info});
+    if (info != 0)
+        throw NumericError({routine, " of LAPACK failed with info = ", info, ": scale the data, or link another BLAS"});
 }
 
 // Calls routine(work, lwork) twice: the first call returns the best length of the workspace, the second one works.
@@ -212,7 +213,9 @@ void eigh_range_lower(std::int64_t n, double* A, std::int64_t first, std::int64_
     Buffer<double> work(lwork);
     Buffer<blas_int> iwork(liwork);
     call(work.data(), iwork.data());
-    if (n_found != last - first + 1) throw NumericError("dsyevr found fewer eigenpairs than asked for");
+    if (n_found != last - first + 1)
+        throw NumericError(
+            "dsyevr of LAPACK found fewer eigenpairs than asked for: scale the data, or link another BLAS");
     std::memcpy(w, all_w.data(), sizeof(double) * at(n_found));
 }
 

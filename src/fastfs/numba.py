@@ -200,7 +200,7 @@ def _of_norms(f: Any) -> Any:
 
 
 def _of_tile(f: Any) -> Any:
-    """Return the body of a kernel that gives `f` each row of a tile as an array."""
+    """Return the body of a kernel that passes each row of a tile to `f`, which overwrites its distances."""
 
     def body(tile: Any, ld: int, n_rows: int, n_cols: int, rows: Any, cols: Any, sigma: float) -> None:
         # Row by row: Numba vectorises loops over arrays only if it knows that they are contiguous.
@@ -213,7 +213,7 @@ def _of_tile(f: Any) -> Any:
 
 
 def _c_function(body: Any) -> Any:
-    """Catch exceptions, which C doesn't have: the interrupted tile gets a NaN, which the core reports."""
+    """Return `body` as a function for C, without exceptions: an interrupted tile gets a NaN, which the core reports."""
 
     def tile_kernel(
         tile: Any, ld: int, n_rows: int, n_cols: int, rows: Any, cols: Any, sigma: float, user: Any

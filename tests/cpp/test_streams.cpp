@@ -574,7 +574,8 @@ void test_refused_updates(const Method& m, const std::vector<double>& values) {
 }
 
 void check_broken(const Method& m, const Owned& stream, const Owned& whole, const Rows& all) {
-    const char* broken = "an update of this stream stopped halfway: free it and start again";
+    const char* broken =
+        "this stream must not be used after an update that stopped halfway: read all rows into a new one";
     CHECK(refused(all.into(stream), broken));
     CHECK(refused(m.finish(stream), broken));
     CHECK(refused(fastfs_stream_next(stream.get(), nullptr), broken));

@@ -414,6 +414,7 @@ def test_a_feature_that_is_the_label():
         ({"methods": ["rrelieff"]}, "Method 'rrelieff' explains numbers, but y holds classes"),
         ({"n_splits": 1}, "n_splits must be at least 2; got 1"),
         ({"n_repeats": 0}, "n_repeats must be at least 1; got 0"),
+        ({"n_jobs": 0}, "n_jobs must not be 0: give a positive number"),
         ({"n_features": [0]}, "n_features must be at least 1; got 0"),
         ({"n_features": []}, "n_features must name a number of at most 40"),
         ({"classifier": "forest"}, "classifier must be 'logistic' or 'centroid'; got 'forest'"),

@@ -402,6 +402,7 @@ def test_progress():
         ({"ranking": "p"}, ValueError, "ranking must be 'score' or 'z'; got 'p'"),
         ({"stop": 10}, TypeError, "stop must be True or False; got 10"),
         ({"fdr": "holm"}, ValueError, "fdr must be 'bh' or 'by'"),
+        ({"n_jobs": 0}, ValueError, "n_jobs must not be 0: give a positive number"),
         ({"blocks": [1, 2]}, ValueError, "blocks must have one value for each of the 36 samples"),
         (
             {"blocks": problem(2)[1]},

@@ -191,6 +191,7 @@ def test_without_scores():
     [
         ({"n_subsamples": 1}, ValueError, "n_subsamples must be at least 2; got 1"),
         ({"fraction": 1.0}, ValueError, "fraction must lie between 0 and 1"),
+        ({"n_jobs": 0}, ValueError, "n_jobs must not be 0: give a positive number"),
         ({"fraction": "half"}, TypeError, "fraction must be a number"),
         ({"confidence": 0}, ValueError, "confidence must lie between 0 and 1"),
     ],

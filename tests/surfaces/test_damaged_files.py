@@ -78,7 +78,7 @@ def test_parts_of_a_stored_matrix_are_no_numbers(tmp_path, cells, part):
     with h5py.File(tmp_path / "t.h5ad", "a") as file:
         records = np.zeros(file["X"][part].shape, [("a", "i8"), ("b", "f8")])
     replace(tmp_path / "t.h5ad", f"X/{part}", records)
-    with pytest.raises(ValueError, match=rf"damaged sparse matrix: its {part} are of type \[\('a'"):
+    with pytest.raises(ValueError, match=rf"damaged sparse matrix: its {part} must be numbers; got \[\('a'"):
         fastfs.ReliefF().fit(tmp_path / "t.h5ad", ["u", "v", "u"])
 
 

@@ -17,7 +17,7 @@ from fastfs._inputs.storage import by_rows, first_not_finite
 from fastfs._inputs.targets import read_target
 from fastfs._inputs.values import as_values
 from fastfs._machine.params import RANDOM_STATE, as_int, as_seed, check_choice, some_of
-from fastfs._machine.run import Run, as_progress, warn
+from fastfs._machine.run import Run, as_jobs, as_progress, warn
 from fastfs._methods import METHODS, REPORTED
 from fastfs._types import Array, Floats, Integers, Progress
 
@@ -145,6 +145,7 @@ def assess(
     n_repeats = as_int("n_repeats", n_repeats, low=1)
     check_choice("classifier", classifier, ("logistic", "centroid"))
     seed, report, run = as_seed(random_state), as_progress(verbose), Run()
+    n_jobs = as_jobs(n_jobs)
     if hasattr(X, "__next__"):
         raise ValueError("X must be an array, since each fold reads it; got an iterator, which can be read once")
     X = load_stream(X, run)
@@ -192,7 +193,7 @@ def assess(
 
 
 def _read_target(y: Any, shape: tuple[int, int], run: Run) -> tuple[Array | None, Array]:
-    """Return the classes and the number of each sample's class, or None and numbers."""
+    """Return the classes and the number of each sample's class, or None and one finite number per sample."""
     if y is not None and as_values(y).dtype.names:
         raise ValueError(
             "y must hold labels or numbers; got records, and times to an event have no plain model here: test their "
@@ -213,7 +214,7 @@ def _read_target(y: Any, shape: tuple[int, int], run: Run) -> tuple[Array | None
 
 
 def _rankers(methods: Sequence[str] | Mapping[str, Any], *, is_class: bool) -> dict[str, Any]:
-    """Return an estimator for each method."""
+    """Return the selectors to assess by name: from words, made for classes or numbers, or as they are in a mapping."""
     if isinstance(methods, str) or not isinstance(methods, Iterable):
         raise TypeError(f"methods must be a list of words, or a mapping of names to estimators; got {methods!r}")
     if isinstance(methods, Mapping):
@@ -251,7 +252,7 @@ def _make(word: str, *, is_class: bool) -> Any:
 
 
 def _grid(n_features: Sequence[int], n: int) -> list[int]:
-    """Return the numbers of features that X has, ascending."""
+    """Return the distinct entries of `n_features` up to n, the features of X, ascending; warn of larger ones."""
     if isinstance(n_features, int | str) or not hasattr(n_features, "__iter__"):
         raise TypeError(f"n_features must be a list of integers; got {n_features!r}")
     grid = sorted({as_int("n_features", k, low=1) for k in n_features})
@@ -264,7 +265,7 @@ def _grid(n_features: Sequence[int], n: int) -> list[int]:
 
 
 def _model(name: str) -> Any:
-    """Return the classifier, or ridge regression, behind a scaler."""
+    """Return a pipeline of a scaler and the classifier of this name, or ridge regression."""
     from sklearn.linear_model import LogisticRegression, RidgeCV
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler
@@ -281,6 +282,7 @@ class _ShrunkenCentroids(BaseEstimator):  # type: ignore[misc]
     """Nearest shrunken centroids of classes 0 to n - 1, which are equally likely beforehand."""
 
     def fit(self, X: Floats, y: Integers) -> Self:
+        """Set the centroids of the classes, shrunken to the mean of all samples, and the deviations within classes."""
         counts = np.bincount(y)
         means = np.stack([X[y == c].mean(axis=0) for c in range(len(counts))])
         within = np.sqrt(((X - means[y]) ** 2).sum(axis=0) / max(len(y) - len(counts), 1))

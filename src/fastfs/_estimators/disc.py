@@ -287,7 +287,7 @@ class DiSC(_disc.DiSCFields, _Resources, _KernelSelector):
         return vectors
 
     def _group_features(self, s: int, seed: int) -> Array:
-        """Cluster the rows of the leading vectors; the first group has the largest mean score."""
+        """Return the group of each feature in set s, or -1: k-means of the leading vectors; group 0 scores highest."""
         from sklearn.cluster import KMeans
 
         vectors = self._leading_vectors(s)

@@ -9,7 +9,7 @@ from fastfs._estimators.selector import _KernelSelector, _Resources, estimator_c
 from fastfs._functions import manifest as _manifest
 from fastfs._functions.blend import blend_scores, scores_to_blend
 from fastfs._functions.outcome import Outcome
-from fastfs._inference.scorers import Scorer
+from fastfs._inference.scorers import Labels, Scorer
 from fastfs._inputs.source import as_stream
 from fastfs._inputs.streams import is_large
 from fastfs._machine.beside import beside
@@ -276,7 +276,7 @@ class ManiFeSt(_manifest.ManiFeStFields, _Resources, _KernelSelector):
             self._set_scores(sums, classes, labels, _manifest.ManiFeStOptions.from_arguments(self))
         return self
 
-    def _make_scorer(self, X: Any, y: Any) -> tuple[Array, Scorer]:
+    def _make_scorer(self, X: Any, y: Any) -> tuple[Labels, Scorer]:
         """Return the labels as codes, and a function that scores labelings; distances of features are computed once."""
         options, run = _manifest.ManiFeStOptions.from_arguments(self), Run.from_estimator(self)
         chunks, classes, true_labels = self._read_chunks_and_labels(X, y, run)

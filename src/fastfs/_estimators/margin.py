@@ -37,7 +37,7 @@ class _MarginClassifier(ClassifierMixin, _Selector, ABC):  # type: ignore[misc]
     _fit_function: ClassVar[Any]  # stage, labels, classes, options -> Outcome
 
     def fit(self, X: Any, y: Any) -> Self:
-        """Score the features of X.
+        """Fit the weights of the metric to all samples, and set scores, ranking, classes and the training samples.
 
         Parameters
         ----------
@@ -82,7 +82,8 @@ class _MarginClassifier(ClassifierMixin, _Selector, ABC):  # type: ignore[misc]
             X = self._validate_matrix(X, run, reset=reset)
         return as_dense(X, run)
 
-    def _make_scorer(self, X: Any, y: Any) -> tuple[Array, Scorer]:
+    def _make_scorer(self, X: Any, y: Any) -> tuple[Labels, Scorer]:
+        """Return the labels as codes, and a scorer: one fit per labeling, on samples that are scaled once."""
         run = Run.from_estimator(self)
         run.progress = None
         data, classes, labels, _ = self._read_samples(X, y, self._OPTIONS.from_arguments(self), run)

@@ -11,7 +11,7 @@ from fastfs._estimators.contract import Tags
 from fastfs._estimators.selector import _KernelSelector, _Resources, estimator_class
 from fastfs._functions import projse as _projse
 from fastfs._functions.outcome import Outcome
-from fastfs._inference.scorers import Scorer, make_refitting_scorer
+from fastfs._inference.scorers import Labels, Scorer, make_refitting_scorer
 from fastfs._inputs.columns import column_numbers
 from fastfs._inputs.given import Given, is_table
 from fastfs._inputs.matrix import as_matrix, column_names
@@ -212,7 +212,7 @@ class ProjSe(_projse.ProjSeFields, _Resources, _KernelSelector):
         return self
 
     def _add_rows(self, X: Any, y: Any, classes: Any, options: _projse.ProjSeOptions, run: Run) -> None:
-        """Add rows to the sums of `partial_fit`."""
+        """Add the sums over the rows of one call of `partial_fit` to `_sums`, and set the classes at the first call."""
         if options.given is not None and is_table(options.given):
             raise ValueError("given must list columns of X for partial_fit; got a table: add its columns to X")
         views = "two" if options.given is not None and y is None else options.views
@@ -267,7 +267,8 @@ class ProjSe(_projse.ProjSeFields, _Resources, _KernelSelector):
         self._set_outcome(_projse.select_from_sums(sums, self._n_to_choose(), options, run, given=given, labels=labels))
         return self.__dict__[name]
 
-    def _make_scorer(self, X: Any, y: Any) -> tuple[Array, Scorer]:
+    def _make_scorer(self, X: Any, y: Any) -> tuple[Labels, Scorer]:
+        """Return the target as numbers, and a scorer; labels are scored in batches, anything else by new fits."""
         options, run = _projse.ProjSeOptions.from_arguments(self), Run.from_estimator(self)
         if as_stream(X) is not None:
             return make_refitting_scorer(self, X, y)
@@ -299,6 +300,7 @@ class ProjSe(_projse.ProjSeFields, _Resources, _KernelSelector):
         return score_labelings
 
     def _given_values(self, X: Any) -> Any:
+        """Return the values of `given`, n_samples x columns, which permutations keep; None without."""
         if self.given is None:
             return None
         X, run = open_path(X), Run.from_estimator(self)

@@ -21,7 +21,7 @@ from fastfs._functions.relief_family import (
     read_samples,
     source_for_blocks,
 )
-from fastfs._inference.scorers import Scorer
+from fastfs._inference.scorers import Labels, Scorer
 from fastfs._inputs.source import Source
 from fastfs._machine.params import count_selected, rank_features
 from fastfs._machine.run import Run
@@ -37,7 +37,7 @@ class _ReliefFamily(_Resources, _Selector):
     _OPTIONS: ClassVar[type[_relief.FamilyOptions]]
 
     def _fit_samples(self, X: Any, y: Any, sample_weight: Any, distances: Any = None) -> Self:
-        """Fit in blocks if X must be read so, otherwise on all samples; set the attributes and issue warnings."""
+        """Fit in blocks if X must be read so, otherwise on all samples; set the attributes, warn, and return self."""
         with self._all_or_nothing():
             options, run = self._OPTIONS.from_arguments(self), Run.from_estimator(self)
             source = source_for_blocks(X, options, run)
@@ -100,7 +100,8 @@ class _ReliefFamily(_Resources, _Selector):
             self.n_features_in_ = len(self.scores_)
         return self
 
-    def _make_scorer(self, X: Any, y: Any) -> tuple[Array, Scorer]:
+    def _make_scorer(self, X: Any, y: Any) -> tuple[Labels, Scorer]:
+        """Return the target as numbers, and a scorer: one fit per labeling, on samples that are scaled once."""
         run = Run.from_estimator(self)
         run.progress = None
         options = self._OPTIONS.from_arguments(self)

@@ -157,7 +157,7 @@ class _Selector(LabelScorer, SelectorMixin, BaseEstimator):  # type: ignore[misc
 
     @entry
     def transform(self, X: Any) -> Any:
-        """Keep the selected columns of X.
+        """Return the selected columns of X.
 
         Parameters
         ----------
@@ -213,6 +213,7 @@ class _Selector(LabelScorer, SelectorMixin, BaseEstimator):  # type: ignore[misc
         return importances
 
     def _get_support_mask(self) -> Array:
+        """Return the mask of the selected features; with "auto", of the significant ones among them."""
         check_is_fitted(self, "ranking_")
         if not is_auto(self.n_features_to_select):
             return self._chosen_features()

@@ -106,7 +106,7 @@ def naming(path: Path, temporary: Path | None = None) -> Iterator[None]:
 
 @contextmanager
 def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """A path to write to, which takes the place of `path` when the block ends well and vanishes when it does not.
+    """Yield a path to write to, which takes the place of `path` when the block ends well and vanishes when it does not.
 
     Each writer of the file has a separate temporary: the last one that ends stays. A file that exists keeps
     its mode and, as far as the system lets us, its owner, group and access list.

@@ -45,7 +45,7 @@ def open_zarr(path: Path) -> Any:
 
 
 def _elsewhere(file: Any) -> Any:
-    """Yield the place of each object with data in another file, and that file."""
+    """Yield (path in the file, name of the other file) for each object of an HDF5 file with data elsewhere."""
     import h5py
 
     groups, seen = [("", file["/"].id)], set()

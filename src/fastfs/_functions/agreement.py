@@ -132,7 +132,8 @@ def canonical_correlations(X: Any, Y: Any, *, ridge: float = 1e-3, test: tuple[A
     U, _, Vt = np.linalg.svd(left.T @ (tables[0].T @ tables[1]) @ right, full_matrices=False)
     if test is not None:
         if not isinstance(test, tuple | list) or len(test) != 2:
-            raise TypeError("test must be a tuple of two tables, with other samples of X and Y")
+            got = f"{len(test)} tables" if isinstance(test, tuple | list) else type(test).__name__
+            raise TypeError(f"test must be a tuple of two tables, with other samples of X and of Y; got {got}")
         widths = [Z.shape[1] for Z in tables]
         *tables, _ = _read_tables(*test, run, classes)
         if [Z.shape[1] for Z in tables] != widths:

@@ -35,8 +35,12 @@ def scores_to_blend(combine: Any, chunks: Sequence[Any], y: Array) -> Floats:
             raise TypeError(
                 f"combine must be 'f', an array of scores, an estimator with scores_ or None; got {combine!r}"
             ) from None
-        if not np.isfinite(other_scores).all():
-            raise ValueError("combine must hold finite scores; got NaN or infinity")
+        if not (is_finite := np.isfinite(other_scores)).all():
+            bad = np.unravel_index(is_finite.argmin(), is_finite.shape)
+            raise ValueError(
+                f"combine must hold finite scores; got {other_scores[bad]} for feature {bad[0]}: replace it, or drop "
+                "the feature from X as well"
+            )
     other_scores = np.asarray(other_scores, dtype=float)
     if other_scores.shape != (n_features,):
         raise ValueError(

@@ -189,7 +189,8 @@ def disc(call: _DiSCCall) -> DiSCResult:
     options, run = DiSCOptions.from_arguments(call), call.make_run()
     sets, graphs = call.sets, call.graphs
     if (sets is None) == (graphs is None):
-        raise TypeError("either sets or graphs must be given; got both or neither")
+        got = "neither" if sets is None else "both"
+        raise TypeError(f"sets or graphs must be given, and not both; got {got}")
     name = "sets" if graphs is None else "graphs"
     matrices: Any = sets if graphs is None else graphs
     one_matrix = isinstance(matrices, Sparse) or hasattr(matrices, "columns")
@@ -313,7 +314,7 @@ def normalized_cuts(sets: list[dict[str, Any]], groups: Array, options: DiSCOpti
 
 
 def _complete_sets(sets: list[dict[str, Any]], options: DiSCOptions) -> None:
-    """Add the options of each set to it, and refuse or warn of graphs that would take too long."""
+    """Add n_components and kernel to the dict of each set; refuse or warn of graphs that would take too long."""
     for name in ("n_components", "kernel"):
         for entries, value in zip(sets, _one_per_set(name, getattr(options, name), len(sets)), strict=True):
             entries[name] = value

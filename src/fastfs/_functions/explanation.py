@@ -104,7 +104,7 @@ def explain_rows(
     distances: Array,
     top: int,
 ) -> list[Explanation]:
-    """Explain the rows of X; its columns, like the columns of the stage, are the given features."""
+    """Return an explanation of each row of X: its nearest other class against the wanted one, by `features`."""
     others = distances.copy()
     others[np.arange(len(X)), wanted] = np.inf
     nearest = others.argmin(axis=1)

@@ -391,7 +391,7 @@ class ManiFeStStage:
     def _fit_on_workers(
         self, labels: Integers, n_classes: int, scales: list[Scale], options: dict[str, Any]
     ) -> tuple[list[dict[str, Any]], list[Warning]]:
-        """Return the core's result, equal to the bit, from workers that each fit a share of the comparisons.
+        """Return the core's results and warnings, equal to the bit, from workers with a share of the comparisons each.
 
         Each worker warns of its share.
         """

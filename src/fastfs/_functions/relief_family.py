@@ -300,7 +300,10 @@ def fit_relief_in_blocks(
 ) -> tuple[Outcome[FamilyResult], Response]:
     """Score the features of a source that is read in blocks; `others` are sample weights and distances."""
     if any(other is not None for other in others):
-        raise ValueError(f"sample_weight and distances must be left out if X is {source.kind} that is read in blocks")
+        raise ValueError(
+            f"sample_weight and distances must be left out if X is {source.kind} that is read in blocks: raise "
+            "max_memory, so that X is loaded"
+        )
     if hasattr(y, "__next__") or (callable(y) and not hasattr(y, "shape")):
         raise ValueError(
             "y must be an array of the labels of all rows if X is read in blocks; got an iterator or a function"
@@ -336,7 +339,7 @@ def class_priors(priors: str | Mapping[Any, Any], classes: Array | None) -> npt.
 
 @contextmanager
 def in_words_of_the_caller(samples: Samples, options: FamilyOptions) -> Any:
-    """Number rows in errors of the core as the caller does, and add advice on missing values."""
+    """Let errors of the core number rows as the caller does, and add advice on missing values."""
     try:
         yield
     except ValueError as error:

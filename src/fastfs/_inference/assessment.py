@@ -117,6 +117,7 @@ class AssessResult:
         return [self._describe(m) for m in range(len(self.methods) - len(PLAIN))]
 
     def _describe(self, m: int) -> str:
+        """Return a sentence on method m: its metric with about 10 features, and the difference from ANOVA."""
         grid = self.n_features
         place = min(range(len(grid)), key=lambda g: abs(np.log(grid[g] / 10)))
         row = {name: values[m * len(grid) + place] for name, values in self.table.items()}
@@ -193,7 +194,7 @@ class Outcome:
 
 
 def run_folds(problem: Problem, y: Array, seed: Sequence[int]) -> Outcome:
-    """Select and learn on all folds but one, in turn, and judge by the samples of the last one."""
+    """Return the judgement of held-out samples: select and learn on all folds but one in turn, and predict that one."""
     from sklearn import config_context
 
     folds = Folds(y, problem.blocks, problem.groups)

@@ -116,7 +116,7 @@ def consensus(methods: Mapping[str, Any], *, method: str = "mean") -> ConsensusR
 
 
 def _in_one_order(methods: Mapping[str, Any], rows: list[Array]) -> list[Array]:
-    """Return the ranks of each method in the feature order of the first method that names its features."""
+    """Return the ranks of each method with its features in the order of the first method that names them."""
     named = {name: names for name, given in methods.items() if (names := _feature_names(given)) is not None}
     if not named:
         return rows

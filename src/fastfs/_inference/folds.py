@@ -75,6 +75,6 @@ class Folds:
                 folds: Integers = fold_of_unit[self.units]
                 return folds
         raise ValueError(
-            f"each training set must have all classes; got none of {_MAX_DRAWS} draws of {n_splits} folds of whole "
-            f"{self.word}s that has them: leave out rare classes"
+            f"each training set must have all classes; got {_MAX_DRAWS} draws of {n_splits} folds of whole "
+            f"{self.word}s in which one lacks a class: leave out rare classes"
         )

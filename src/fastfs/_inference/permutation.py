@@ -8,14 +8,22 @@ from typing import Any
 
 import numpy as np
 
-from fastfs._inference.scorers import Labels, Scorer, as_label_scorer, last_step, make_scorer, sums_scorer
+from fastfs._inference.scorers import (
+    Labels,
+    Scorer,
+    as_label_scorer,
+    last_step,
+    make_scorer,
+    require_finite,
+    sums_scorer,
+)
 from fastfs._inputs.design import Design, read_covariates
 from fastfs._inputs.entry import entry
 from fastfs._inputs.values import as_values, for_core
 from fastfs._machine.errors import last_warnings
 from fastfs._machine.params import RANDOM_STATE, as_bool, as_permutations, as_seed, check_choice, rank_features
 from fastfs._machine.results import result_class
-from fastfs._machine.run import DataWarning, Run, as_progress, load_core, wants_workers, warn
+from fastfs._machine.run import DataWarning, Run, as_jobs, as_progress, load_core, wants_workers, warn
 from fastfs._types import Array, Floats, Integers, Progress
 
 # Number of permutations that are scored together; a test that may stop early begins with the smaller one.
@@ -271,7 +279,7 @@ def permutation_test(
     max_permutations, is_auto = as_permutations(n_permutations, low=1)
     may_stop = is_auto if stop is None else as_bool("stop", stop)
     report = as_progress(verbose)
-    seed = as_seed(random_state)
+    seed, n_jobs = as_seed(random_state), as_jobs(n_jobs)
 
     if y is None:
         raise ValueError("y must hold the samples' labels, which a permutation test shuffles; got None")
@@ -294,8 +302,7 @@ def permutation_test(
     )
     design.check_labelings()
     ((scores, overall),) = scorer([labels])
-    if not np.isfinite(scores).all():
-        raise ValueError(f"the scores of {type(estimator).__name__} must be finite to be compared; got NaN or infinity")
+    require_finite(estimator, scores)
 
     if wants_workers(n_jobs) and from_sums is None:
         scorer = _ScorerOnWorkers(estimator, X, y, params, n_jobs)

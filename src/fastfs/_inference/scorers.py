@@ -70,6 +70,15 @@ def as_label_scorer(model: Any) -> LabelScorer:
     return model if isinstance(model, LabelScorer) else _AnyModel(model)
 
 
+def require_finite(estimator: Any, scores: Array) -> None:
+    """Raise ValueError for scores that aren't finite and can't be compared."""
+    if len(bad := np.flatnonzero(~np.isfinite(scores))):
+        raise ValueError(
+            f"the scores of {type(estimator).__name__} must be finite to be compared; got {scores[bad[0]]} for feature "
+            f"{bad[0]}: drop it, or choose other parameters"
+        )
+
+
 def last_step(model: Any) -> Any:
     """Return the selector of a pipeline that ends with one, or the model itself."""
     return model.steps[-1][1] if hasattr(model, "steps") else model
@@ -128,7 +137,9 @@ def make_refitting_scorer(model: Any, X: Any, y: Any, params: Mapping[str, Any] 
             model.fit(X, labeling if classes is None else classes[labeling], **(params or {}))
             scored = last_step(model)
             if not hasattr(scored, "scores_"):
-                raise ValueError(f"{type(scored).__name__} has no scores_ after its fit, so there is nothing to test")
+                raise ValueError(
+                    f"{type(scored).__name__} has no scores_ after its fit: give an estimator that scores the features"
+                )
             scores = np.array(scored.scores_, dtype=np.float64)
             yield scores, float(np.max(getattr(scored, "statistic_", scores)))
 

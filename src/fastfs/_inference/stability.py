@@ -15,7 +15,7 @@ from fastfs._inputs.values import for_core
 from fastfs._machine.errors import renumber
 from fastfs._machine.params import RANDOM_STATE, as_float, as_int, as_seed, check_choice, some_of
 from fastfs._machine.results import result_class
-from fastfs._machine.run import DataWarning, Run, as_progress, load_core, wants_workers, warn
+from fastfs._machine.run import DataWarning, Run, as_jobs, as_progress, load_core, wants_workers, warn
 from fastfs._types import Array, Floats, Integers, Progress
 
 
@@ -202,7 +202,7 @@ def stability(
             raise ValueError(f"{name} must lie between 0 and 1; got {share}")
     if not 0.5 < as_float("threshold", threshold) <= 1:
         raise ValueError(f"threshold must lie above 0.5 and be at most 1; got {threshold}")
-    report = as_progress(verbose)
+    report, n_jobs = as_progress(verbose), as_jobs(n_jobs)
     if hasattr(X, "__next__"):
         raise ValueError("X must be an array, since each subsample reads it; got an iterator, which can be read once")
     X = load_stream(X, Run())

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from fastfs._inference.permutation import silence_warnings
-from fastfs._inference.scorers import make_scorer
+from fastfs._inference.scorers import make_scorer, require_finite
 from fastfs._inference.stability import compare_selections
 from fastfs._inputs.design import Design
 from fastfs._inputs.entry import entry
@@ -157,8 +157,8 @@ def shuffled_twin(
     ((scores, _),) = scorer([labels])
     with silence_warnings():
         ((shuffled_scores, _),) = scorer([shuffled])
-    if not (np.isfinite(scores).all() and np.isfinite(shuffled_scores).all()):
-        raise ValueError(f"the scores of {type(estimator).__name__} must be finite to be compared; got NaN or infinity")
+    require_finite(estimator, scores)
+    require_finite(estimator, shuffled_scores)
     if top > len(scores):
         raise ValueError(f"top must be at most {len(scores)}, the number of features; got {top}")
     return TwinResult(

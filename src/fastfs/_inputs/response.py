@@ -143,7 +143,7 @@ def _read_numbers(values: Array) -> npt.NDArray[np.float64]:
 def _require_finite(numbers: Array, what: str) -> None:
     if (infinite := np.isinf(numbers)).any():
         sample = int(infinite.argmax())
-        raise ValueError(f"y must hold finite {what}s; got {numbers[sample]} for sample {sample}")
+        raise ValueError(f"y must hold finite {what}s; got {numbers[sample]} for sample {sample}: drop the sample")
 
 
 def as_events(values: Array, name: str) -> npt.NDArray[np.bool_]:
@@ -178,7 +178,10 @@ def _as_times(y: Any, n_samples: int) -> Array:
         raise ValueError(f"y must have one record for each of the {n_samples} samples of X; got shape {values.shape}")
     times = np.empty(n_samples, _TIMES)
     if kinds[event] not in "biufOUST" or kinds[time] not in "iuf":
-        raise ValueError(f"the fields {event} and {time} of y must hold bools and numbers; got {values.dtype}")
+        raise ValueError(
+            f"the fields {event} and {time} of y must hold bools and numbers; got the types "
+            f"{values.dtype[event]} and {values.dtype[time]}: convert them"
+        )
     times["event"], times["time"] = as_events(values[event], f"the field {event} of y"), values[time]
     if (unknown := np.isnan(times["time"])).any():
         raise ValueError(f"y has no time (nan) for sample {unknown.argmax()}: drop the sample")

@@ -418,7 +418,10 @@ def _source_of_sparse_group(X: Any) -> Source:
     data, indices, indptr = group["data"], group["indices"], np.asarray(group["indptr"][:])
     for part, kinds in (("data", "biufc"), ("indices", "iu"), ("indptr", "iu")):
         if group[part].dtype.kind not in kinds:
-            raise ValueError(f"X is a damaged sparse matrix: its {part} are of type {group[part].dtype}")
+            got = group[part].dtype
+            raise ValueError(
+                f"X is a damaged sparse matrix: its {part} must be numbers; got {got}: write the file anew"
+            )
     outer = d if by_columns else n
     if len(indptr) != outer + 1 or indptr[0] != 0 or np.any(np.diff(indptr) < 0) or indptr[-1] > data.shape[0]:
         raise ValueError(

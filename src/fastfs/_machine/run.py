@@ -117,15 +117,21 @@ def as_threads(n_threads: int) -> int:
     return 1 if n_threads == 0 and inside_joblib() else n_threads
 
 
-def count_threads(n_jobs: int | None) -> int:
-    """Translate n_jobs into n_threads: None is 0, a negative number counts back from all cores."""
+def as_jobs(n_jobs: int | None) -> int | None:
+    """Return n_jobs: None, or an integer that isn't 0."""
     if n_jobs is None:
-        return 0
+        return None
     n_jobs = as_int("n_jobs", n_jobs)
     if n_jobs == 0:
-        raise ValueError("n_jobs must not be 0: give a number of threads, or None for all cores")
-    if n_jobs > 0:
-        return n_jobs
+        raise ValueError("n_jobs must not be 0: give a positive number, or -1 for all cores")
+    return n_jobs
+
+
+def count_threads(n_jobs: int | None) -> int:
+    """Return n_threads for n_jobs: 0 (all cores) for None; a negative number counts back from all cores."""
+    n_jobs = as_jobs(n_jobs)
+    if n_jobs is None or n_jobs > 0:
+        return n_jobs or 0
     from fastfs import _core
 
     return max(1, int(_core.info()["n_threads"]) + 1 + n_jobs)

@@ -85,7 +85,7 @@ class Data:
 
     @classmethod
     def given(cls, X: Any, y: Any, names: Any, blocks: Any, groups: Any, covariates: Any, run: Run) -> "Data":
-        """Make the data from arrays, in the order of their rows."""
+        """Return the data of a report on arrays, in the order of their rows."""
         if hasattr(X, "__next__"):
             raise ValueError("X must be an array, since a report reads it several times; got an iterator")
         design = {
@@ -126,7 +126,7 @@ class Data:
         return {name: np.array(values) for name, values in direction(self.X, self.y).columns().items()}
 
     def card(self) -> dict[str, Any]:
-        """Describe the data for the page and for JSON."""
+        """Return the numbers that describe the data, for the page and for JSON."""
         classes, counts = np.unique(self.y, return_counts=True)
         n_missing, n_constant = self._look()
         return {

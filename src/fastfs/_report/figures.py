@@ -45,7 +45,7 @@ class Figures:
         self._numbers = count(1)
 
     def draw_study(self, study: Study, names: Sequence[str], top: int) -> dict[str, str]:
-        """Return the figures of a method."""
+        """Return the figures of a method by name, each an SVG element."""
         top = min(top, _BARS_AT_MOST)
         height = 0.75 + 0.135 * min(top, len(names))
         selector, pictures = study.selector, {}

@@ -132,7 +132,7 @@ def repeat(
 
 
 def _repeat(path: Path, before: dict[str, Any], n_jobs: int | None, max_memory: Any, say: Any) -> Repetition:
-    """Make the report again if its data are the same, and compare its numbers with those before."""
+    """Return how a report made again differs: hashes if its data changed, otherwise numbers."""
     arguments = dict(before["arguments"])
     source, label = Path(arguments.pop("source")), arguments.pop("label")
     if not source.exists() and (neighbor := path.parent / source.name).exists():

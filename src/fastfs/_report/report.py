@@ -14,7 +14,7 @@ from fastfs import io
 from fastfs._inputs.entry import entry
 from fastfs._machine.params import RANDOM_STATE, as_int, as_permutations, as_seed
 from fastfs._machine.results import result_class
-from fastfs._machine.run import Run, as_progress
+from fastfs._machine.run import Run, as_jobs, as_progress
 from fastfs._methods import METHODS, REPORTED
 from fastfs._report.data import Data, file_sha256
 from fastfs._report.study import Plan, Study, agreement, json_value, new_samples
@@ -184,7 +184,7 @@ def report(
         n_subsamples=as_int("n_subsamples", n_subsamples, low=2),
         n_repeats=as_int("n_repeats", n_repeats, low=0),
         random_state=as_seed(random_state),
-        n_jobs=n_jobs,
+        n_jobs=as_jobs(n_jobs),
         max_memory=max_memory,
     )
     for word in plan.params:

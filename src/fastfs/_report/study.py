@@ -180,7 +180,7 @@ class Study:
         return {name: json_value(value) for name, value in entries.items()}
 
     def _tested(self, data: Data, top: int) -> dict[str, Any]:
-        """Return the entries of the permutation test."""
+        """Return the entries of the permutation test for JSON: p-value, design and counts."""
         test = self.test
         assert test is not None
         return {
@@ -198,7 +198,7 @@ class Study:
         }
 
     def _describe_twin(self, data: Data, top: int) -> dict[str, Any]:
-        """Return the entries of the fit with shuffled labels."""
+        """Return the entries of the fit with shuffled labels for JSON: agreement and the best features."""
         twin = self.twin
         assert twin is not None
         columns = {"score": twin.shuffled_scores, "true_rank": twin.ranking}
@@ -212,7 +212,7 @@ class Study:
         }
 
     def _stable(self, data: Data, top: int) -> dict[str, Any]:
-        """Return the entries of the subsamples."""
+        """Return the entries of the subsamples for JSON: stability, its interval and the most frequent features."""
         stability = self.stability
         assert stability is not None
         order = np.argsort(-stability.frequencies, kind="stable")
@@ -232,7 +232,7 @@ class Study:
 
 
 def agreement(studies: Sequence[Study], data: Data, n_selected: int, top: int) -> dict[str, Any]:
-    """Compare each pair of methods, and rank the features by the consensus of all."""
+    """Return comparisons of each pair of methods, and the consensus ranking of all, as entries for JSON."""
     ranked = consensus({study.method.estimator: study.selector for study in studies})
     pairs = []
     for i, a in enumerate(studies):
@@ -259,7 +259,7 @@ def agreement(studies: Sequence[Study], data: Data, n_selected: int, top: int) -
 def new_samples(
     studies: Sequence[Study], data: Data, plan: Plan, report: Progress
 ) -> tuple[dict[str, Any], AssessResult | None]:
-    """Tell how well the best features of each method classify new samples; None with the reason if it can't be told."""
+    """Return entries and result of `assess`: how well each method's best features classify; or the reason, and None."""
     from fastfs._estimators.assess import assess  # needs scikit-learn
 
     if plan.n_repeats == 0:
@@ -343,7 +343,7 @@ def _alignment(data: Data, a: Integers, b: Integers) -> float | None:
 
 
 def _sensitivity(method: Method, selector: Any, data: Data, n_selected: int) -> list[dict[str, Any]]:
-    """Compare the ranking with the rankings at half and at twice the scale."""
+    """Return a row for half and for twice the scale: how the ranking there agrees with the ranking here."""
     from sklearn.base import clone
 
     name = method.scale

@@ -66,7 +66,7 @@ class CellDesign:
         return Design(labels, **nested_design(labels, **self.columns)).moving_groups
 
     def warn_of_samples(self, labels: Array, groupby: str) -> None:
-        """Warn of samples that may hide in donors."""
+        """Warn if cells of a donor lie in several groups, which specimens that are not named could explain."""
         donors = self.columns.get("donors")
         if donors is None or "samples" in self.columns or not Design(labels, groups=donors).hides_specimens:
             return

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from fastfs._inference.scorers import LabelScorer, Scorer
+from fastfs._inference.scorers import Labels, LabelScorer, Scorer
 from fastfs._inputs.source import Source
 from fastfs._inputs.streams import sum_groups
 from fastfs._types import Array
@@ -62,7 +62,7 @@ class ModelOfSums(LabelScorer):
     def __init__(self, model: Any, sums: Any, ignores_names: bool) -> None:
         self.model, self.sums, self._ignores_names = model, sums, ignores_names
 
-    def _make_scorer(self, _: Any, y: Any) -> tuple[Array, Scorer]:
+    def _make_scorer(self, _: Any, y: Any) -> tuple[Labels, Scorer]:
         """Return the groups as codes, and a function that scores labelings of units from their sums."""
         names, labels = np.unique(y, return_inverse=True)
         units, first = np.unique(self.sums.units, return_index=True)

@@ -110,8 +110,8 @@ def test_values(case):
 
 
 TYPES = {
-    "neither": (lambda: fastfs.disc(), "either sets or graphs"),
-    "both": (lambda: fastfs.disc([A, B], graphs=[np.eye(40)] * 2), "either sets or graphs"),
+    "neither": (lambda: fastfs.disc(), "sets or graphs must be given, and not both; got neither"),
+    "both": (lambda: fastfs.disc([A, B], graphs=[np.eye(40)] * 2), "and not both; got both"),
     "a generator": (lambda: fastfs.disc(X for X in (A, B)), "sets must be a list of matrices"),
     "a dict": (lambda: fastfs.disc({"a": A, "b": B}), "sets must be a list of matrices, .*; got dict"),
     "a DataFrame": (lambda: fastfs.disc(pd.DataFrame(A)), "sets must be a list of matrices, .*; got DataFrame"),
