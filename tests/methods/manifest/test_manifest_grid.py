@@ -355,7 +355,7 @@ BAD_COMBINE = [
     (np.ones(5), ValueError, ["combine", "6", "5"]),
     (np.ones((6, 1)), ValueError, ["combine", "6", "(6, 1)"]),
     (1.0, (ValueError, TypeError), ["combine"]),
-    (np.full(6, np.nan), ValueError, ["combine", "NaN"]),
+    (np.full(6, np.nan), ValueError, ["combine", "got nan for feature 0"]),
     (np.array([1, 2, 3, 4, 5, np.inf]), ValueError, ["combine", "got inf for feature 5"]),
     (["a"] * 6, (ValueError, TypeError), ["combine"]),
     (object(), (ValueError, TypeError), ["combine"]),
