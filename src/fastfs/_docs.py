@@ -301,6 +301,72 @@ Returns
 -------
 ndarray with the fields a < b (columns of X), weight and residual, the strongest first.
 """,
+    "ikdr_example": """
+>>> import numpy as np
+>>> import fastfs
+>>> X, y = np.random.default_rng(0).normal(size=(60, 50)), np.repeat(["high", "low"], 30)
+>>> X[:, 3] += 3 * (y == "high")
+""",
+    "disc_example": """
+>>> import numpy as np
+>>> import fastfs
+>>> rng = np.random.default_rng(0)
+>>> A, B = rng.normal(size=(2, 100, 60))
+>>> A[:, :10] += 3 * rng.normal(size=(100, 1))  # tied to each other in A only
+>>> result = fastfs.disc([A, B], n_components=3, bandwidth_neighbors=5, n_differential=1)
+""",
+    "disc_reference": """
+References
+----------
+.. [1] R. D. Sristi, G. Mishne, A. Jaffe, "DiSC: Differential Spectral Clustering of Features", NeurIPS 2022,
+   Algorithm 1, and the public code for more than two sets.
+""",
+    "immigrate_example": """
+>>> import numpy as np
+>>> import fastfs
+>>> X = np.random.default_rng(0).normal(size=(100, 5))
+>>> result = fastfs.immigrate(X, X[:, 1] + X[:, 3] > 0)
+""",
+    "permutation_example": """
+>>> import numpy as np
+>>> import fastfs
+>>> X = np.random.default_rng(0).normal(size=(40, 20))
+>>> y = np.arange(40) % 2
+>>> X[:, 3] += 3 * y
+""",
+    "projse_arguments": """
+Parameters
+----------
+X : array-like or sparse of shape (n_samples, n_features), or a stream of its rows
+y : array-like of shape (n_samples,) or (n_samples, n_outputs), optional
+other parameters
+    As for :class:`fastfs.ProjSe`.
+n_threads, progress
+    As for :func:`fastfs.affinity`.
+""",
+    "projse_raises": """
+Raises
+------
+ValueError, TypeError, MemoryError, numpy.linalg.LinAlgError
+    As for :class:`fastfs.ProjSe`.
+""",
+    "dense_features_and_labels": """
+X : array-like, DataFrame or sparse of shape (n_samples, n_features)
+    Sparse X is made dense.
+y : array-like of shape (n_samples,)
+    Labels of any sortable type.
+""",
+    "one_of_five_features": """
+>>> import numpy as np
+>>> import fastfs
+>>> X = np.random.default_rng(0).normal(size=(60, 5))
+""",
+    "design_of_pairs": """
+blocks, groups, covariates : array-like, optional
+    Which samples may exchange labels: those of the same block (batch, stratum, pair); samples of one group (donor,
+    family) stay together if the group has one label, and exchange labels within it otherwise; to covariates labels
+    keep their relation.
+""",
     "feature_names": """
 feature_names : sequence of str, optional
     Default: ``x0``, ``x1``, ...

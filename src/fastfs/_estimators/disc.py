@@ -161,10 +161,7 @@ class DiSC(_disc.DiSCFields, _Resources, _KernelSelector):
     doesn't depend on the number of threads. For sets that aren't classes of one table, and for custom graphs, see
     :func:`fastfs.disc`.
 
-    References
-    ----------
-    .. [1] R. D. Sristi, G. Mishne, A. Jaffe, "DiSC: Differential Spectral Clustering of Features", NeurIPS 2022,
-       Algorithm 1, and the public code for more than two sets.
+    <disc_reference>
 
     Examples
     --------

@@ -164,10 +164,7 @@ class IKDR(KernelFields, IKDRFields, _Resources, _Selector):
 
     Examples
     --------
-    >>> import numpy as np
-    >>> import fastfs
-    >>> X, y = np.random.default_rng(0).normal(size=(60, 50)), np.repeat(["high", "low"], 30)
-    >>> X[:, 3] += 3 * (y == "high")
+    <ikdr_example>
     >>> model = fastfs.IKDR(1).fit(X, y)
     >>> model.get_support(indices=True).tolist(), model.embedding_.shape
     ([3], (60, 2))

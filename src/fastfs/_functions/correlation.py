@@ -135,10 +135,7 @@ def differential_correlation(call: CorrelationCall) -> DifferentialCorrelation:
         no more than that, all of them are taken, and p-values are exact. "auto": 999, but only 99 if ten of these have
         a pair as strong as the true labels. 0: no p-values.
     <alpha_of_pairs>
-    blocks, groups, covariates : array-like, optional
-        Which samples may exchange labels: those of the same block (batch, stratum, pair); samples of one group (donor)
-        stay together if the group has one label, and exchange labels within it otherwise; to covariates labels keep
-        their relation.
+    <design_of_pairs>
     <draws_and_machine>
 
     Returns

@@ -91,12 +91,7 @@ class DiSCResult:
 
     Examples
     --------
-    >>> import numpy as np
-    >>> import fastfs
-    >>> rng = np.random.default_rng(0)
-    >>> A, B = rng.normal(size=(2, 100, 60))
-    >>> A[:, :10] += 3 * rng.normal(size=(100, 1))  # tied to each other in A only
-    >>> result = fastfs.disc([A, B], n_components=3, bandwidth_neighbors=5, n_differential=1)
+    <disc_example>
     >>> sorted(np.argsort(-result.set_scores[0])[:10].tolist())
     [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]
     """
@@ -170,19 +165,11 @@ def disc(call: _DiSCCall) -> DiSCResult:
     vectors are right singular vectors of P Q, where Q projects onto the complement of all diffusion vectors of the
     other sets. The singular value is called significance, as in the paper; it isn't a p-value.
 
-    References
-    ----------
-    .. [1] R. D. Sristi, G. Mishne, A. Jaffe, "DiSC: Differential Spectral Clustering of Features", NeurIPS 2022,
-       Algorithm 1, and the public code for more than two sets.
+    <disc_reference>
 
     Examples
     --------
-    >>> import numpy as np
-    >>> import fastfs
-    >>> rng = np.random.default_rng(0)
-    >>> A, B = rng.normal(size=(2, 100, 60))
-    >>> A[:, :10] += 3 * rng.normal(size=(100, 1))  # tied to each other in A only
-    >>> result = fastfs.disc([A, B], n_components=3, bandwidth_neighbors=5, n_differential=1)
+    <disc_example>
     >>> result.statistic.round(2).tolist()
     [0.96, 0.38]
     """

@@ -88,10 +88,7 @@ class IKDRResult:
 
     Examples
     --------
-    >>> import numpy as np
-    >>> import fastfs
-    >>> X, y = np.random.default_rng(0).normal(size=(60, 50)), np.repeat(["high", "low"], 30)
-    >>> X[:, 3] += 3 * (y == "high")
+    <ikdr_example>
     >>> result = fastfs.ikdr(X, y)
     >>> int(result.scores.argmax()), result.class_profile.round(2).tolist()
     (3, [[1.0, 0.0], [0.0, 1.0]])
@@ -173,10 +170,7 @@ def ikdr(call: _IKDRCall) -> IKDRResult:
 
     Examples
     --------
-    >>> import numpy as np
-    >>> import fastfs
-    >>> X, y = np.random.default_rng(0).normal(size=(60, 50)), np.repeat(["high", "low"], 30)
-    >>> X[:, 3] += 3 * (y == "high")
+    <ikdr_example>
     >>> result = fastfs.ikdr(X, y)
     >>> int(result.weights.argmax())
     3

@@ -75,9 +75,7 @@ class IM4EResult:
 
     Examples
     --------
-    >>> import numpy as np
-    >>> import fastfs
-    >>> X = np.random.default_rng(0).normal(size=(60, 5))
+    <one_of_five_features>
     >>> result = fastfs.im4e(X, X[:, 3] > 0)
     >>> int(result.weights.argmax()), len(result.cost) == result.n_iter
     (3, True)
@@ -112,10 +110,7 @@ def im4e(call: _IM4ECall) -> IM4EResult:
 
     Parameters
     ----------
-    X : array-like, DataFrame or sparse of shape (n_samples, n_features)
-        Sparse X is made dense.
-    y : array-like of shape (n_samples,)
-        Labels of any sortable type.
+    <dense_features_and_labels>
     sigma, class_weight, max_iter, tol, w0, n_rows, n_anchors, scaling, random_state, max_memory
         As for :class:`fastfs.IM4E`.
     <rng>
@@ -133,9 +128,7 @@ def im4e(call: _IM4ECall) -> IM4EResult:
 
     Examples
     --------
-    >>> import numpy as np
-    >>> import fastfs
-    >>> X = np.random.default_rng(0).normal(size=(60, 5))
+    <one_of_five_features>
     >>> result = fastfs.im4e(X, X[:, 3] > 0, sigma=0.5)
     >>> int(result.weights.argmax()), round(float(result.weights.sum()), 6)
     (3, 1.0)
@@ -161,9 +154,7 @@ def im4e_scores(call: _IM4ECall) -> npt.NDArray[np.float64]:
 
     Examples
     --------
-    >>> import numpy as np
-    >>> import fastfs
-    >>> X = np.random.default_rng(0).normal(size=(60, 5))
+    <one_of_five_features>
     >>> int(fastfs.im4e_scores(X, X[:, 3] > 0).argmax())
     3
     """

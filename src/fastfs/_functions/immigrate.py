@@ -85,10 +85,7 @@ class ImmigrateResult:
 
     Examples
     --------
-    >>> import numpy as np
-    >>> import fastfs
-    >>> X = np.random.default_rng(0).normal(size=(100, 5))
-    >>> result = fastfs.immigrate(X, X[:, 1] + X[:, 3] > 0)
+    <immigrate_example>
     >>> pair = result.top_pairs(1)[0]
     >>> int(pair["a"]), int(pair["b"])
     (1, 3)
@@ -132,10 +129,7 @@ def immigrate(call: _ImmigrateCall) -> ImmigrateResult:
 
     Parameters
     ----------
-    X : array-like, DataFrame or sparse of shape (n_samples, n_features)
-        Sparse X is made dense.
-    y : array-like of shape (n_samples,)
-        Labels of any sortable type.
+    <dense_features_and_labels>
     sigma, max_iter, tol, prefilter, clip, smallest, negligible, W0, n_starts, n_rows, scaling, random_state, max_memory
         As for :class:`fastfs.Immigrate`.
     <rng>
@@ -153,10 +147,7 @@ def immigrate(call: _ImmigrateCall) -> ImmigrateResult:
 
     Examples
     --------
-    >>> import numpy as np
-    >>> import fastfs
-    >>> X = np.random.default_rng(0).normal(size=(100, 5))
-    >>> result = fastfs.immigrate(X, X[:, 1] + X[:, 3] > 0)
+    <immigrate_example>
     >>> sorted(np.argsort(-result.scores)[:2].tolist()), result.W.shape
     ([1, 3], (5, 5))
     """
@@ -181,9 +172,7 @@ def immigrate_scores(call: _ImmigrateCall) -> npt.NDArray[np.float64]:
 
     Examples
     --------
-    >>> import numpy as np
-    >>> import fastfs
-    >>> X = np.random.default_rng(0).normal(size=(60, 5))
+    <one_of_five_features>
     >>> int(fastfs.immigrate_scores(X, X[:, 3] > 0).argmax())
     3
     """

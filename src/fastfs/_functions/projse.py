@@ -167,23 +167,13 @@ def projse(call: _Choice) -> ProjSeResult:
 
     The function behind :class:`fastfs.ProjSe`, which describes the parameters.
 
-    Parameters
-    ----------
-    X : array-like or sparse of shape (n_samples, n_features), or a stream of its rows
-    y : array-like of shape (n_samples,) or (n_samples, n_outputs), optional
-    other parameters
-        As for :class:`fastfs.ProjSe`.
-    n_threads, progress
-        As for :func:`fastfs.affinity`.
+    <projse_arguments>
 
     Returns
     -------
     ProjSeResult
 
-    Raises
-    ------
-    ValueError, TypeError, MemoryError, numpy.linalg.LinAlgError
-        As for :class:`fastfs.ProjSe`.
+    <projse_raises>
 
     Examples
     --------
@@ -209,24 +199,14 @@ def projse_scores(call: _Scores) -> Floats:
     Each feature is scored by itself: two copies of one feature have the same score. :func:`fastfs.projse` also chooses
     features that don't repeat each other.
 
-    Parameters
-    ----------
-    X : array-like or sparse of shape (n_samples, n_features), or a stream of its rows
-    y : array-like of shape (n_samples,) or (n_samples, n_outputs), optional
-    other parameters
-        As for :class:`fastfs.ProjSe`.
-    n_threads, progress
-        As for :func:`fastfs.affinity`.
+    <projse_arguments>
 
     Returns
     -------
     ndarray of shape (n_features,)
         The `scores` of :class:`fastfs.ProjSeResult`.
 
-    Raises
-    ------
-    ValueError, TypeError, MemoryError, numpy.linalg.LinAlgError
-        As for :class:`fastfs.ProjSe`.
+    <projse_raises>
 
     Examples
     --------
@@ -259,10 +239,7 @@ def projse_two_view(call: _TwoViews) -> tuple[ProjSeResult, ProjSeResult]:
     tuple of two ProjSeResult
         Results for X and for Y.
 
-    Raises
-    ------
-    ValueError, TypeError, MemoryError, numpy.linalg.LinAlgError
-        As for :class:`fastfs.ProjSe`.
+    <projse_raises>
 
     Notes
     -----

@@ -111,6 +111,23 @@ Raises
 ------
 ValueError, TypeError, MemoryError
     As for :class:`fastfs.{estimator}`.
+
+{example}
+"""
+_EXCLUSIVE_OR = """
+<exclusive_or>
+>>> scores = fastfs.{function}(X, y)
+>>> sorted(np.argsort(-scores)[:2].tolist())
+[0, 1]
+"""
+_ONE_FEATURE = """
+Examples
+--------
+>>> import numpy as np
+>>> import fastfs
+>>> X = np.random.default_rng(0).normal(size=(60, 5))
+>>> int(fastfs.{function}(X, {target}).argmax())
+3
 """
 
 
@@ -120,20 +137,23 @@ def _scores_function(
     X: str = "Sparse X stays sparse.",
     y: str = "Labels of any sortable type, or numbers.",
     scores: str = 'Between -1 and 1 with ``scaling="range"``; larger is better; 0 for constant features.',
+    example: str = _EXCLUSIVE_OR,
+    target: str = "X[:, 3] > 0",
 ) -> Callable[[Callable[[_Call], Floats]], Callable[_Arguments, Floats]]:
     """Return a decorator of a function of the family: its arguments, and what its documentation shares with others."""
     others = _TableCall.__dataclass_fields__.keys()
     names = list(own_first(call_class).parameters)  # type: ignore[arg-type]
-    description = _DESCRIPTION.format(
-        estimator=estimator,
-        X=X,
-        y=y,
-        options=", ".join(name for name in names if name not in {"self", *others}),
-        of_rows=", ".join(name for name in ("sample_weight", "distances") if name in names),
-        scores=scores,
-    )
 
     def decorate(function: Callable[[_Call], Floats]) -> Callable[_Arguments, Floats]:
+        description = _DESCRIPTION.format(
+            estimator=estimator,
+            X=X,
+            y=y,
+            options=", ".join(name for name in names if name not in {"self", *others}),
+            of_rows=", ".join(name for name in ("sample_weight", "distances") if name in names),
+            scores=scores,
+            example=example.format(function=function.__name__, target=target).strip(),
+        )
         shared = textwrap.indent(description.strip(), "    ")
         function.__doc__ = (function.__doc__ or "").replace("    <description>", shared)
         return takes(call_class)(function)
@@ -147,19 +167,12 @@ def _scores_function(
     X="Sparse X is made dense.",
     y="Labels of any sortable type.",
     scores="Larger is better; 0 for constant features.",
+    example=_ONE_FEATURE,
 )
 def relief_scores(call: ReliefCall) -> Floats:
     """Score features by RELIEF, from the nearest hit and the nearest miss of each sample.
 
     <description>
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import fastfs
-    >>> X = np.random.default_rng(0).normal(size=(60, 5))
-    >>> int(fastfs.relief_scores(X, X[:, 3] > 0).argmax())
-    3
     """
     return call.score_features(ReliefOptions)
 
@@ -169,11 +182,6 @@ def relieff_scores(call: ReliefFCall) -> Floats:
     """Score features by ReliefF, from the nearest hits of each sample and its nearest misses in each other class.
 
     <description>
-
-    <exclusive_or>
-    >>> scores = fastfs.relieff_scores(X, y)
-    >>> sorted(np.argsort(-scores)[:2].tolist())
-    [0, 1]
     """
     return call.score_features(ReliefFOptions)
 
@@ -183,11 +191,6 @@ def surf_scores(call: SURFCall) -> Floats:
     """Score features by SURF, from all samples that are nearer than the mean distance.
 
     <description>
-
-    <exclusive_or>
-    >>> scores = fastfs.surf_scores(X, y)
-    >>> sorted(np.argsort(-scores)[:2].tolist())
-    [0, 1]
     """
     return call.score_features(SURFOptions)
 
@@ -197,11 +200,6 @@ def multisurf_scores(call: SURFCall) -> Floats:
     """Score features by MultiSURF, from all samples that are nearer than a separate threshold for each sample.
 
     <description>
-
-    <exclusive_or>
-    >>> scores = fastfs.multisurf_scores(X, y)
-    >>> sorted(np.argsort(-scores)[:2].tolist())
-    [0, 1]
     """
     return call.score_features(MultiSURFOptions)
 
@@ -211,44 +209,29 @@ def swrf_scores(call: SWRFCall) -> Floats:
     """Score features by SWRF, from near samples that weigh the more the nearer they are.
 
     <description>
-
-    <exclusive_or>
-    >>> scores = fastfs.swrf_scores(X, y)
-    >>> sorted(np.argsort(-scores)[:2].tolist())
-    [0, 1]
     """
     return call.score_features(SWRFOptions)
 
 
-@_scores_function(ReliefFCall, "MuRelief")
+@_scores_function(ReliefFCall, "MuRelief", example=_ONE_FEATURE)
 def mu_relief_scores(call: ReliefFCall) -> Floats:
     """Score features by mu-Relief, from the samples of each class at the most unusual distances.
 
     <description>
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import fastfs
-    >>> X = np.random.default_rng(0).normal(size=(60, 5))
-    >>> int(fastfs.mu_relief_scores(X, X[:, 3] > 0).argmax())
-    3
     """
     return call.score_features(MuReliefOptions)
 
 
-@_scores_function(RReliefFCall, "RReliefF", y="Numbers, or records of an event and a time.")
+@_scores_function(
+    RReliefFCall,
+    "RReliefF",
+    y="Numbers, or records of an event and a time.",
+    example=_ONE_FEATURE,
+    target="X[:, 3]",
+)
 def rrelieff_scores(call: RReliefFCall) -> Floats:
     """Score features by RReliefF, which favours features that differ between near samples with different numbers.
 
     <description>
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import fastfs
-    >>> X = np.random.default_rng(0).normal(size=(60, 5))
-    >>> int(fastfs.rrelieff_scores(X, X[:, 3]).argmax())
-    3
     """
     return call.score_features(RReliefFOptions)

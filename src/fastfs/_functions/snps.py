@@ -111,10 +111,7 @@ def snp_pairs(call: SnpPairsCall) -> SnpPairs:
         no more than that, all of them are taken, and p-values are exact. 0: no p-values. A labeling takes about 0.6 of
         the time of a call without any: 99 labelings of 100,000 SNPs and 1600 samples take more than an hour.
     <alpha_of_pairs>
-    blocks, groups, covariates : array-like, optional
-        Which samples may exchange labels: those of the same block (batch, stratum, pair); samples of one group (family)
-        stay together if the group has one label, and exchange labels within it otherwise; to covariates labels keep
-        their relation.
+    <design_of_pairs>
     <draws_and_machine>
 
     Returns

@@ -85,11 +85,7 @@ class PermutationResult:
 
     Examples
     --------
-    >>> import numpy as np
-    >>> import fastfs
-    >>> X = np.random.default_rng(0).normal(size=(40, 20))
-    >>> y = np.arange(40) % 2
-    >>> X[:, 3] += 3 * y
+    <permutation_example>
     >>> result = fastfs.permutation_test(fastfs.ReliefF(), X, y, n_permutations=99)
     >>> result.pvalues[3].item(), result.pvalues_adjusted[3].round(2).item(), result.resolution
     (0.01, 0.2, 0.01)
@@ -247,11 +243,7 @@ def permutation_test(
 
     Examples
     --------
-    >>> import numpy as np
-    >>> import fastfs
-    >>> X = np.random.default_rng(0).normal(size=(40, 20))
-    >>> y = np.arange(40) % 2
-    >>> X[:, 3] += 3 * y
+    <permutation_example>
     >>> result = fastfs.permutation_test(fastfs.ProjSe(1), X, y)
     >>> result.pvalue, np.flatnonzero(result.pvalues_max < 0.05).tolist()
     (0.001, [3])
