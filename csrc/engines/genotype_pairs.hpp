@@ -14,8 +14,8 @@
 
 namespace fastfs::core {
 
-// Returns the scales of the SNPs that vary, as find_scales does for other tables without scaling. gaps: genotypes can
-// be missing.
+// Returns scales as find_scales does for other tables without scaling: factor 0 for SNPs that don't vary. Throws if
+// none varies or, unless `gaps`, if a genotype is missing.
 FeatureScales find_varying(const Matrix& X, bool gaps, Run& run);
 
 // Neighbors of targets in bins: the rows members[begins[b]..begins[b + 1] - 1] are the neighbors of row targets[b].

@@ -19,8 +19,9 @@ namespace fastfs::core {
 // The eigendecomposition A = V diag(w) V', w ascending. Takes 2 n^2 doubles, n^2 once the vectors are taken.
 class SymmetricEigen {
   public:
-    // Overwrites A (lower triangle) by the reflectors, so A must outlive the calls of make_vectors. Z: optional room
-    // for the vectors, n x n: fresh pages cost as much as a pass over them.
+    // Computes the eigenvalues, and prepares the vectors, which make_vectors completes. Throws if an eigenvalue
+    // overflows. Overwrites A (lower triangle) by the reflectors, so A must outlive the calls of make_vectors. Z:
+    // optional room for the vectors, n x n: fresh pages cost as much as a pass over them.
     SymmetricEigen(std::int64_t n, double* A, Run& run, Buffer<double> Z = {}, std::int64_t whole = kWholeProblem);
 
     const std::vector<double>& values() const { return w_; }

@@ -59,6 +59,7 @@ void drop_negligible(double* A, std::int64_t n, std::int64_t k) {
 struct Curvature {
     double ss = 0, sy = 0, yy = 0;
 
+    // Sets the inner products of the move from x to `next`, with the gradients g and next_g; columns have n entries.
     Curvature(const Numbers& x, const Numbers& next, const Numbers& g, const Numbers& next_g, std::size_t n,
               double unit) {
         for (std::size_t begin = 0; begin < x.size(); begin += n) {

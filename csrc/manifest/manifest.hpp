@@ -49,8 +49,9 @@ class Manifest {
 void manifest_mean_scores(std::int64_t d, std::int64_t n_classes, std::int32_t multiclass, const double* problem_scores,
                           double* scores, double* class_scores);
 
-// Compares two d x d kernels that the caller has computed. Throws unless both are finite, symmetric and semidefinite,
-// with a positive entry on the diagonal; by domains, kernels are checked to be semidefinite on each domain.
+// Compares two d x d kernels that the caller has computed, and fills the result. Throws unless both are finite,
+// symmetric and semidefinite, with a positive entry on the diagonal; by domains, kernels are checked to be semidefinite
+// on each domain.
 void manifest_kernels(std::int64_t d, const double* K1, const double* K2, const fastfs_manifest_options& options,
                       Run& run, std::vector<Owned<fastfs_manifest_result>>& results);
 

@@ -7,7 +7,8 @@
 
 namespace fastfs::core {
 
-// Implements fastfs_immigrate_pairs: finds the pairs with the largest |w_ab|, and returns their number.
+// Implements fastfs_immigrate_pairs: writes the pairs with the largest |w_ab|, the largest first, to a, b and weights,
+// and returns their number.
 std::int64_t strongest_pairs(std::int64_t n_features, std::int64_t rank, const double* values, const double* vectors,
                              bool without_leading, std::int64_t n_pairs, Run& run, std::int64_t* a, std::int64_t* b,
                              double* weights);

@@ -287,6 +287,8 @@ class ListedPairs final : public ReliefFit {
             }));
     }
 
+    // Adds the differences of the listed pairs to sums_ unless targets are drawn, and the listed neighbors to
+    // target_scores_ if there are any.
     void finish_sums() override {
         run_.step("scores", 1.0);
         if (rule_.by_totals()) weigh_by_totals();

@@ -39,6 +39,7 @@ class MeansOverTargets : public TargetScores {
 
     std::int64_t n_sums() const override { return input_.means.n_rows(); }
 
+    // Adds the shares and mean differences of the targets' groups to sums_, by TargetMeans::add_target.
     void add_targets(const std::vector<TargetNeighbor>& neighbors, std::int64_t first, std::int64_t last) override {
         const auto add_target = [&](std::int64_t t, std::int64_t, std::int64_t n_features, const double* sums,
                                     const double* counts, std::int64_t ld, double* out, std::int64_t out_ld) {
@@ -59,6 +60,7 @@ class MeansOverBins final : public MeansOverTargets {
   public:
     explicit MeansOverBins(const TargetScoresInput& input) : MeansOverTargets(input) {}
 
+    // Appends a bin of neighbors per target and group to bins_, with its share in the score; finish_targets sums them.
     void add_targets(const std::vector<TargetNeighbor>& neighbors, std::int64_t first, std::int64_t last) override {
         const GroupedNeighbors grouped = group_neighbors(neighbors, first, last);
         Numbers shares(at(input_.rule.n_groups()));
@@ -92,6 +94,7 @@ class RatiosOverTargets final : public TargetScores {
 
     std::int64_t n_sums() const override { return kTotals + (input_.is_draw() ? kTotals * (kTotals + 1) / 2 : 0); }
 
+    // Adds u_n of each target and, for a draw, the products of its entries to sums_.
     void add_targets(const std::vector<TargetNeighbor>& neighbors, std::int64_t first, std::int64_t last) override {
         const bool products = input_.is_draw();
         const auto add_target = [products](std::int64_t, std::int64_t, std::int64_t n_features, const double* sums,

@@ -60,6 +60,7 @@ def draw(path: str | os.PathLike[str] = "fastfs_demo.png", report: Report | None
 
 
 def _manifest(figure: "SubFigure", X: np.ndarray, y: np.ndarray, report: Report | None) -> Any:
+    """Fit ManiFeSt to the digits, draw its panels into the figure, and return the selector."""
     selector = fastfs.ManiFeSt(n_components=1, verbose=report or False).fit(X, y)
     shared, different = selector.mean_eigenvectors_[:, 0], selector.difference_eigenvectors_[:, 0]
     figure.suptitle(
@@ -78,6 +79,7 @@ def _manifest(figure: "SubFigure", X: np.ndarray, y: np.ndarray, report: Report 
 
 
 def _projse(figure: "SubFigure", X: np.ndarray, y: np.ndarray, report: Report | None) -> Any:
+    """Fit ProjSe to the digits, draw its panels into the figure, and return the selector."""
     selector = fastfs.ProjSe(verbose=report or False).fit(X, y)
     figure.suptitle(
         "ProjSe: which few pixels explain a target together?  Two classes allow one, half a picture allows many",
@@ -102,6 +104,7 @@ def _projse(figure: "SubFigure", X: np.ndarray, y: np.ndarray, report: Report | 
 
 
 def _relieff(figure: "SubFigure", X: np.ndarray, y: np.ndarray, report: Report | None) -> Any:
+    """Fit ReliefF to the digits, draw its panels into the figure, and return the selector."""
     methods = {"RELIEF": fastfs.Relief, "ReliefF": fastfs.ReliefF, "MultiSURF": fastfs.MultiSURF, "IM4E": fastfs.IM4E}
     fitted = {name: method(verbose=report or False).fit(X, y) for name, method in methods.items()}
     figure.suptitle(
@@ -122,6 +125,7 @@ def _relieff(figure: "SubFigure", X: np.ndarray, y: np.ndarray, report: Report |
 
 
 def _immigrate(figure: "SubFigure", X: np.ndarray, y: np.ndarray, report: Report | None) -> Any:
+    """Fit Immigrate to the digits, draw its panels into the figure, and return the selector."""
     selector = fastfs.Immigrate(sigma="auto", verbose=report or False).fit(X, y)
     figure.suptitle("IMMIGRATE: which pixels, and which pairs of them, tell near digits apart?", color="#444444")
     scores, pairs, residuals, heat, one = figure.subplots(1, 5)
@@ -156,6 +160,7 @@ def _immigrate(figure: "SubFigure", X: np.ndarray, y: np.ndarray, report: Report
 
 
 def _disc(figure: "SubFigure", X: np.ndarray, y: np.ndarray, report: Report | None) -> Any:
+    """Fit DiSC to the digits, draw its panels into the figure, and return the selector."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # neighbouring pixels are all connected, so no number of vectors is right
         selector = fastfs.DiSC(n_components=5, bandwidth_neighbors=6, n_groups=4, verbose=report or False).fit(X, y)
@@ -175,6 +180,7 @@ def _disc(figure: "SubFigure", X: np.ndarray, y: np.ndarray, report: Report | No
 
 
 def _ikdr(figure: "SubFigure", X: np.ndarray, y: np.ndarray, report: Report | None) -> Any:
+    """Fit IKDR to the digits, draw its panels into the figure, and return the selector."""
     selector = fastfs.IKDR(verbose=report or False).fit(X, y)
     figure.suptitle(
         "I-KDR: which pixels make a few digits enough to tell the classes apart?  A dimension is a mixture of these",

@@ -137,6 +137,8 @@ inline Floats bound_of_cell(const Cell& cell, Ints ones, Ints totals) {
     return d * d * above / (below * other_below);
 }
 
+// Sets bounds[k] to an upper bound of the statistic of a SNP with each of n SNPs, and returns true if one reaches the
+// threshold (TableIsa::screen).
 bool screen(const PairCounts* all, const PairCounts* first, const float* snp_roots, const float* roots,
             std::int64_t stride, std::int64_t n, float threshold, float* bounds) {
     Ints any{};

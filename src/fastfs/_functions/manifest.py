@@ -438,6 +438,7 @@ class SumsStage(ManiFeStStage):
         columns: Integers | None = None,
         check: Callable[[Any], Any] | None = None,
     ) -> None:
+        """Sum the rows of X by group, in one pass."""
         if isinstance(combine, str) or hasattr(combine, "fit"):
             raise ValueError(
                 "combine must be an array of scores if X is read in blocks, since these are gone after the pass; got "

@@ -457,6 +457,7 @@ def collect_sums(
     sums = classes = found = None
 
     def add_rows(first: int, rows: Any, block_run: Run) -> None:
+        """Add a block of rows and its targets to `sums`, which the first block makes."""
         nonlocal sums, classes, found
         target = targets.read_rows(first, rows)
         if sums is None:
@@ -524,6 +525,7 @@ class GroupSums:
         rows: Integers | None = None,
         columns: Integers | None = None,
     ) -> None:
+        """Sum the rows of X by group, in one pass."""
         self._sums: Any = None  # made when the number of columns is known
         source = Source.from_data(X)
         if source.dask is not None:

@@ -176,8 +176,7 @@ class StreamedTargets:
     """Targets drawn from the rows of a source, and their nearest neighbours among all rows, found in two passes.
 
     `rows` (ascending) and `columns` select the part to read. `see` gets the first block before it is converted, except
-    of
-    a Dask array. With `with_sums`, `sums` has the sum of the rows of each class.
+    of a Dask array. With `with_sums`, `sums` has the sum of the rows of each class.
     """
 
     N_PASSES = 2
@@ -196,6 +195,7 @@ class StreamedTargets:
         see: Callable[[Any], Any] | None = None,
         with_sums: bool = False,
     ) -> None:
+        """Draw the targets, and find their neighbours in two passes."""
         for name, plain in (("categorical_features", None), ("missing", "error"), ("ramp", "none")):
             if getattr(options, name, plain) != plain:
                 raise ValueError(
@@ -268,6 +268,7 @@ class StreamedGroupTargets:
         rows: Integers | None,
         columns: Integers | None,
     ) -> None:
+        """Draw targets from each group, and find their neighbours in two passes."""
         self._groups = groups
         priors = getattr(options, "priors", None)
         self._targets = StreamedTargets(

@@ -87,6 +87,7 @@ class Design:
         seed: int = 0,
         shuffled: bool = False,
     ) -> None:
+        """Read the labels and the columns of a design, and prepare `n_permutations` labelings."""
         y = as_values(y)
         n = len(y)
         is_class = y.dtype.kind != "f" and y.dtype.names is None

@@ -256,6 +256,7 @@ def _read_ahead(blocks: Iterator[Any]) -> Generator[Any]:
                 continue
 
     def read_blocks() -> None:
+        """Put each block on the queue, and at the end None or the error."""
         try:
             for block in blocks:
                 put_block(block)
@@ -372,6 +373,7 @@ class TargetRows:
     """
 
     def __init__(self, y: Any, source: Source, run: Run, whole: Reader, chunk: Reader) -> None:
+        """Take y as an array, a stored array, or chunks that come with the blocks of X."""
         if callable(y) and not hasattr(y, "shape"):
             y = iter(y())
         self._y, self._whole, self._chunk, self._run = y, whole, chunk, run

@@ -25,6 +25,7 @@ class CellMatrix:
     """The matrix to compare: its place in `adata`, its genes, and the conversion of some cells for an estimator."""
 
     def __init__(self, adata: AnnData, layer: str | None, use_raw: bool | None, mask_var: Any) -> None:
+        """Choose X, a layer or raw, and its genes; raise if there is nothing to compare."""
         if layer is not None:
             if use_raw:
                 raise ValueError("layer and use_raw=True exclude each other: choose one")
