@@ -70,12 +70,16 @@ as_memory <- function(value) {
   as_whole("max_memory", value, low = 1)
 }
 
-# Returns how a call runs. CRAN's checks allow two cores unless a number was given.
+# Returns how a call runs. CRAN's checks allow two cores unless a number was given; a forked worker takes one in any case.
 read_run <- function(n_threads, max_memory, verbose) {
   n_threads <- as_whole("n_threads", n_threads, high = 2^31 - 1)
   is_limited <- tolower(Sys.getenv("_R_CHECK_LIMIT_CORES_", "false")) %in% c("true", "warn", "error")
+  if (n_threads == 0 && is_limited) {
+    by_default <- .Call(C_info, list(n_threads = 0, max_memory = 0, verbose = FALSE))$n_threads
+    n_threads <- min(2, by_default)
+  }
   list(
-    n_threads = if (n_threads == 0 && is_limited) 2 else n_threads,
+    n_threads = n_threads,
     max_memory = as_memory(max_memory),
     verbose = as_flag("verbose", verbose)
   )

@@ -399,6 +399,26 @@ def test_type_checkers_see_the_signatures_of_functions(tmp_path):
     ], done.stdout
 
 
+# ------------------------------------------------------------------------------------------------------------ promises
+
+
+@pytest.mark.skipif(not (ROOT / "SECURITY.md").exists(), reason="the sdist has no page about security")
+def test_each_attack_in_the_table_has_a_test():
+    lines = (ROOT / "SECURITY.md").read_text(encoding="utf-8").splitlines()
+    rows = [line.strip("| ").split(" | ") for line in lines if line.startswith("| ")][1:]
+    assert len(rows) == 11
+    for attack, _, named in rows:
+        tests = re.findall(r"`(tests/[\w/.]+)::(test_\w+)`", named)
+        assert tests, attack
+        for file, test in tests:
+            assert re.search(rf"^(?:def|void) {test}\(", (ROOT / file).read_text("utf-8"), re.MULTILINE), test
+    listed = " ".join(attack for attack, _, _ in rows)
+    for word in ("external storage", "a link to another file", "virtual dataset", "absolute path", "object arrays"):
+        assert word in listed, word
+    for word in ("control characters", "spreadsheet"):
+        assert word in listed, word
+
+
 # ------------------------------------------------------------------------------------------------------------- releases
 
 

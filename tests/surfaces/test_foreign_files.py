@@ -1,6 +1,8 @@
 """Files from strangers: what SECURITY.md promises, a test per row of its table."""
 
 import csv
+import functools
+import json
 
 import h5py
 import numpy as np
@@ -12,6 +14,7 @@ import fastfs
 import fastfs.cli
 
 ad = pytest.importorskip("anndata")
+zarr = pytest.importorskip("zarr")
 
 N_CELLS, N_GENES = 12, 4
 
@@ -150,6 +153,24 @@ def test_zarr_stores_that_lead_elsewhere_are_refused(tmp_path, reader, linked, c
     with pytest.raises(ValueError, match=r"from elsewhere|exit code 2") as error:
         READERS[reader](tmp_path / "t.zarr")
     assert f"takes '{linked}' from elsewhere, '{tmp_path / 'elsewhere'}'" in str(error.value) + capsys.readouterr().err
+
+
+@pytest.mark.parametrize("path", ["../../secret.zarr/var/_index", "{folder}/secret.zarr/var/_index"])
+def test_paths_in_a_zarr_store_do_not_lead_out_of_it(tmp_path, path):
+    """The attribute `_index` of AnnData's tables says where in the store the names lie."""
+    for store, names in (("t.zarr", "abcd"), ("secret.zarr", "wxyz")):
+        table = pd.DataFrame({"state": ["a", "b"] * 2}, index=[*names])
+        ad.AnnData(np.eye(N_GENES, dtype=np.float32), obs=table, var=table[[]]).write_zarr(tmp_path / store)
+    for name in (".zmetadata", "zarr.json"):  # copies of all attributes, in which readers look first
+        if (stored := tmp_path / "t.zarr" / name).exists():
+            kept = json.loads(stored.read_text())
+            kept.pop("consolidated_metadata", None)
+            stored.unlink() if name == ".zmetadata" else stored.write_text(json.dumps(kept))
+    read = functools.partial(fastfs.io.read_table, tmp_path / "t.zarr", label="state")
+    assert read().feature_names == [*"abcd"]
+    zarr.open(str(tmp_path / "t.zarr"), mode="r+")["var"].attrs["_index"] = path.format(folder=tmp_path)
+    with pytest.raises(ValueError, match="isn't a readable Zarr store of AnnData"):
+        read()
 
 
 def test_a_zarr_store_may_itself_be_a_link(tmp_path):
