@@ -46,6 +46,37 @@ myst_enable_extensions = ["dollarmath", "colon_fence"]
 
 numpydoc_show_class_members = False
 numpydoc_xref_param_type = False
+# Links to the classes of other libraries: from the web, or from a folder with inventories such as numpy.inv. Without a
+# network there are none.
+_INVENTORIES = os.environ.get("FASTFS_INVENTORIES", "")
+_SITES = {
+    "python": "https://docs.python.org/3",
+    "numpy": "https://numpy.org/doc/stable",
+    "scipy": "https://docs.scipy.org/doc/scipy",
+    "sklearn": "https://scikit-learn.org/stable",
+    "pandas": "https://pandas.pydata.org/docs",
+    "matplotlib": "https://matplotlib.org/stable",
+    "anndata": "https://anndata.readthedocs.io/en/stable",
+}
+if _INVENTORIES:
+    extensions.append("sphinx.ext.intersphinx")
+    _files = {name: None if _INVENTORIES == "web" else Path(_INVENTORIES, f"{name}.inv").resolve() for name in _SITES}
+    intersphinx_mapping = {
+        name: (_SITES[name], file and str(file)) for name, file in _files.items() if file is None or file.exists()
+    }
+    numpydoc_xref_param_type = True
+    numpydoc_xref_ignore = "all"  # of the words of a type, those below are links
+    numpydoc_xref_aliases = {
+        "ndarray": "numpy.ndarray",
+        "Generator": "numpy.random.Generator",
+        "RandomState": "numpy.random.RandomState",
+        "SeedSequence": "numpy.random.SeedSequence",
+        "BitGenerator": "numpy.random.BitGenerator",
+        "DataFrame": "pandas.DataFrame",
+        "AnnData": "anndata.AnnData",
+        "matplotlib.axes.Axes": "matplotlib.axes.Axes",
+        "matplotlib.figure.Figure": "matplotlib.figure.Figure",
+    }
 nitpicky = True
 nitpick_ignore_regex = [("py:.*", r"(?!fastfs).*|fastfs\._.*")]  # other libraries' names, and private ones
 

@@ -402,16 +402,37 @@ def test_type_checkers_see_the_signatures_of_functions(tmp_path):
 # ------------------------------------------------------------------------------------------------------------ promises
 
 
+def read_rows(page):
+    """The cells of the tables of a page, without their first row."""
+    lines = (ROOT / page).read_text(encoding="utf-8").splitlines()
+    tables = [line.strip("| ").split(" | ") for line in lines if line.startswith("| ")]
+    return [row for row in tables if row[-1] not in ("test", "shown by")]
+
+
+def named_tests(text):
+    """The tests that a text names; each must exist."""
+    tests = re.findall(r"`(tests/[\w/.]+)::(test_\w+)`", text)
+    for file, test in tests:
+        assert re.search(rf"^(?:def|void) {test}\(", (ROOT / file).read_text("utf-8"), re.MULTILINE), test
+    return tests
+
+
+@pytest.mark.skipif(not (ROOT / "docs" / "conventions.md").exists(), reason="the sdist has no documentation")
+def test_each_convention_has_a_test_a_command_or_a_person():
+    rows = read_rows("docs/conventions.md")
+    assert len(rows) > 20
+    for row in rows:
+        shown = row[-1]
+        by = r"`(?:python|nox|zizmor|tests/|\.github)|check_estimator|by a person"
+        assert named_tests(shown) or re.search(by, shown) or "not used" in row[1], row
+
+
 @pytest.mark.skipif(not (ROOT / "SECURITY.md").exists(), reason="the sdist has no page about security")
 def test_each_attack_in_the_table_has_a_test():
-    lines = (ROOT / "SECURITY.md").read_text(encoding="utf-8").splitlines()
-    rows = [line.strip("| ").split(" | ") for line in lines if line.startswith("| ")][1:]
+    rows = read_rows("SECURITY.md")
     assert len(rows) == 11
     for attack, _, named in rows:
-        tests = re.findall(r"`(tests/[\w/.]+)::(test_\w+)`", named)
-        assert tests, attack
-        for file, test in tests:
-            assert re.search(rf"^(?:def|void) {test}\(", (ROOT / file).read_text("utf-8"), re.MULTILINE), test
+        assert named_tests(named), attack
     listed = " ".join(attack for attack, _, _ in rows)
     for word in ("external storage", "a link to another file", "virtual dataset", "absolute path", "object arrays"):
         assert word in listed, word
