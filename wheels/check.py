@@ -11,7 +11,7 @@ import os
 import subprocess
 import sys
 import sysconfig
-from importlib.metadata import entry_points, version
+from importlib.metadata import entry_points, metadata, version
 from pathlib import Path
 
 import numpy as np
@@ -34,6 +34,8 @@ def contents() -> None:
     assert (Path(fastfs.get_pkgconfig_dir()) / "fastfs.pc").is_file()
     for group in ("cmake.prefix", "pkg_config"):
         assert "fastfs" in entry_points(group=group).names
+    licences = metadata("scikit-fastfs").get_all("License-File")
+    assert licences == ["LICENSE", "THIRD-PARTY-NOTICES.txt"], licences
     core = ctypes.CDLL(str(library))
     core.fastfs_version.restype = ctypes.c_char_p
     assert core.fastfs_version().decode() == fastfs.__version__ == version("scikit-fastfs")

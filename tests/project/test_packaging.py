@@ -1,5 +1,6 @@
 """The installed package as other builds find it, and the ways to build it; tests/embed/ has programs that use it."""
 
+import importlib.metadata
 import importlib.util
 import os
 import re
@@ -452,6 +453,16 @@ def load_script(name):
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
+
+
+def test_licences_of_compiled_code_come_with_the_package():
+    """PEP 639: an SPDX expression, and files in the metadata's folder."""
+    about = importlib.metadata.distribution("scikit-fastfs")
+    assert about.metadata["License-Expression"] == "BSD-3-Clause"
+    stored = {path.name: path.read_text() for path in about.files if path.parent.name == "licenses"}
+    assert [*stored] == about.metadata.get_all("License-File") == ["LICENSE", "THIRD-PARTY-NOTICES.txt"]
+    (notice,) = (path for path in importlib.metadata.files("pybind11") if path.match("licenses/LICENSE"))
+    assert notice.read_text().strip() in stored["THIRD-PARTY-NOTICES.txt"]
 
 
 @pytest.mark.skipif(not (ROOT / "RELEASING.md").exists(), reason="the sdist has no page about releases")
