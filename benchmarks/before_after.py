@@ -48,8 +48,9 @@ def cases():
     sparse = scipy.sparse.random_array((2000, 5000), density=0.05, format="csr", rng=rng)
     yield "ReliefF sparse, 1000 x 5000", fit("ReliefF", sparse[:1000], y1000)
     blocks = [normal(1000, 1000)] * 5
-    yield "ReliefF in blocks, 5000 x 1000, 500 targets", fit(
-        "ReliefF", lambda: iter(blocks), np.arange(5000) % 2, n_targets=500
+    yield (
+        "ReliefF in blocks, 5000 x 1000, 500 targets",
+        fit("ReliefF", lambda: iter(blocks), np.arange(5000) % 2, n_targets=500),
     )
     dosages = rng.integers(0, 3, (1000, 5000)).astype(np.int8)
     genotypes = fastfs.io.pack_genotypes(dosages)
