@@ -16,6 +16,7 @@ _EXTRAS = {
     "h5py": "h5ad",
     "zarr": "h5ad",
     "rds2py": "rds",
+    "openpyxl": "excel",
 }
 
 

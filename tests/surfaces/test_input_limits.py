@@ -187,7 +187,7 @@ def test_quotes_that_do_not_close(tmp_path, text, line):
 
 def test_other_encodings_are_told_to_be_saved_anew(tmp_path):
     (tmp_path / "x.csv").write_bytes("größe,y\n1,a\n2,b\n".encode("latin-1"))
-    with pytest.raises(ValueError, match=r"must be UTF-8 text: .*; save it as UTF-8$"):
+    with pytest.raises(ValueError, match=r"must be UTF-8 text: .*; .*, or save it as UTF-8$"):
         read_table(tmp_path / "x.csv", "y")
 
 
@@ -200,23 +200,23 @@ def test_gzip_is_read_whatever_its_name(tmp_path, name):
 
 
 COMMAS = {
-    "4,464": ("if it means 4464, write numbers without commas", "if it means 4.464, write decimal points"),
+    "4,464": ("if it means 4464, read it with thousands=','", "if it means 4.464, with decimal=','"),
     "-12,000": ("if it means -12000,",),
-    "1,234,567": ("write numbers without commas between thousands",),
-    "1,234.5": ("write numbers without commas between thousands",),
-    "0,464": ("write decimal points, not decimal commas",),
-    "4,46": ("write decimal points, not decimal commas",),
-    "4,4640": ("write decimal points, not decimal commas",),
-    "1.234,5": ("write decimal points, not decimal commas", "and nothing between thousands"),
-    "1,5e-3": ("write decimal points, not decimal commas",),
+    "1,234,567": ("read commas between thousands with thousands=','",),
+    "1,234.5": ("read commas between thousands with thousands=','",),
+    "0,464": ("read them with decimal=','",),
+    "4,46": ("read them with decimal=','",),
+    "4,4640": ("read them with decimal=','",),
+    "1.234,5": ("read decimal commas, and points between thousands, with decimal=',' and thousands='.'",),
+    "1,5e-3": ("read them with decimal=','",),
 }
 
 
 @rotating(1, cell=COMMAS.keys(), transpose=[False, True])
 def test_commas_within_numbers(tmp_path, cell, transpose):
-    rows = [["g", "h", "y"], [cell, "2", "a"], ["3", "4", "b"]]
+    rows = [["g", "h", "y"], [cell, "2.5", "a"], ["3", "4", "b"]]
     if transpose:
-        rows = [["name", "s", "t", "u"], ["g", cell, "2", "3"], ["h", "3", "4", "5"], ["y", "a", "b", "b"]]
+        rows = [["name", "s", "t", "u"], ["g", cell, "2.5", "3"], ["h", "3", "4", "5"], ["y", "a", "b", "b"]]
     (tmp_path / "x.tsv").write_text("\n".join("\t".join(row) for row in rows) + "\n")
     with pytest.raises(ValueError, match="is not numeric") as caught:
         read_table(tmp_path / "x.tsv", "y", transpose=transpose)
@@ -233,13 +233,16 @@ def test_names_that_nobody_can_see(tmp_path):
     for text, reason in (
         ("g,h\0i,y\n1,2,a\n3,4,b\n", r"null byte in the name of the feature 'h\\0i'"),
         (",g,h,y\ns\0,1,2,a\nt,3,4,b\n", r"null byte in the name of the sample 's\\0'"),
-        (",g,h,y\ns,1,2,a\n,3,4,b\n", r"sample without a name: sample 1 \(0-based\): give it one"),
+        (",g,h,y\ns,1,2,a\n,3,4,b\n", r"sample without a name \(line 3\): give it one"),
     ):
         (tmp_path / "x.csv").write_text(text)
         with pytest.raises(ValueError, match=reason):
             read_table(tmp_path / "x.csv", "y")
     for text, reason in (
-        ("name,s,t\ng,1,2\n,3,4\ny,a,b\n", r"feature without a name: feature 1 \(0-based\): give it one"),
+        (
+            "name,s,t\ng,1,2\n,3,4\ny,a,b\n",
+            r"feature without a name \(line 3\): give it one, or leave it out with ignore=\[''\]",
+        ),
         ("name,s,t\nonly\0,1,2\ny,a,b\n", r"null byte in the name of the feature 'only\\0'"),
     ):
         (tmp_path / "x.csv").write_text(text)

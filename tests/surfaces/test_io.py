@@ -146,9 +146,9 @@ def test_numbers_of_any_kind(write):
         ("y\nu\n", "t.csv", "no column left as a feature"),
         ("a b y\n1 2 u\n", "t.csv", "only 'a b y': is it a table with commas, semicolons or tabs"),
         (
-            "a;b;y\n1,5;2;u\n2,5;2;v\n",
+            "a;b;y\n1,5;2;u\n2.5;2;v\n",
             "t.csv",
-            "Column 'a' .* row 0 .* '1,5'; write decimal points, not decimal commas",
+            "Column 'a' .* row 0 .* '1,5'; if all numbers have decimal commas, read them with decimal=','",
         ),
         ("a,b,y\n1_2,2,u\n", "t.csv", "Column 'a' .* '1_2'; if these are the names of the samples"),
         ("a,b,Y\n1,2,u\n", "t.csv", "no column 'y'.*a, b, Y"),
@@ -166,10 +166,12 @@ def test_numbers_of_any_kind(write):
         ("\n\n", "t.csv", "isn't a table.*blank"),
         ("a,b,y\n", "t.csv", "no samples"),
         ("", "t.csv", "empty"),
-        (b"\xff\xfe\x00", "t.csv", "must be UTF-8 text"),
+        (b"\xff\xfe\x00", "t.csv", "damaged: .* begins as utf-16"),
+        (b"a,y\n\xff,1\n", "t.csv", "must be UTF-8 text"),
         (TEXT, "t.csv.gz", "isn't a gzip file"),
         (gzip.compress(TEXT.encode(), mtime=0)[:-9], "t.csv.gz", "gzip"),
-        (TEXT, "t.xlsx", "must end in .csv"),
+        (TEXT, "t.xls", "must end in .csv"),
+        (TEXT, "t.xlsx", "isn't a readable Excel file"),
         (TEXT, "t.npz", "isn't an NPZ archive"),
     ],
 )
@@ -389,7 +391,7 @@ def test_labels_for_npz(tmp_path, write):
         ("s,y\ns1,u\ns2,\n", "l.csv", "y", "no value in row 1"),
         ("s,y\n", "l.csv", "y", "no samples"),
         ("", "l.csv", "y", "empty"),
-        (b"\xff\xfe", "l.csv", "y", "UTF-8"),
+        (b"y\n\xff\nb\n", "l.csv", "y", "UTF-8"),
     ],
 )
 def test_bad_labels_file(write, labels, name, label, message):

@@ -288,7 +288,7 @@ def test_only_old_temporaries_are_swept(tmp_path):
 def test_standard_input_is_told_from_a_missing_file(tmp_path, inside):
     finished = inside("score", "-", *SCORE, cwd=tmp_path)
     assert finished.returncode == 2
-    assert "Standard input can't be read: write it to a file first, and give the name of that file" in finished.stderr
+    assert "Standard input (-) has no name that tells its format: give it with --format" in finished.stderr
 
 
 def test_a_table_without_labels_is_converted(table, tmp_path, inside):

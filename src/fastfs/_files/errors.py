@@ -49,6 +49,24 @@ def damage_of(path: Path, kind: str) -> Iterator[None]:
         raise ValueError(f"'{path}' isn't a readable {kind}: {one_line(error)}") from error
 
 
+@contextmanager
+def calling(path: Path, name: str) -> Iterator[None]:
+    """Let errors call a file by another name."""
+
+    def renamed(text: object) -> object:
+        return text.replace(f"'{path}'", name) if isinstance(text, str) else text
+
+    try:
+        yield
+    except TableError as error:
+        raise TableError(
+            *(part if isinstance(part, Parameter) else str(renamed(part)) for part in error.parts)
+        ) from None
+    except (ValueError, MemoryError) as error:
+        error.args = tuple(map(renamed, error.args))
+        raise
+
+
 def some_of(names: Sequence[str]) -> str:
     if not names:
         return "none"

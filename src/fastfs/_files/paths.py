@@ -40,7 +40,7 @@ def on_one_line(text: str) -> str:
 def check_input(path: Path) -> None:
     """Raise FileNotFoundError or ValueError if `path` is missing, empty, or a directory that isn't a Zarr store."""
     if str(path) == "-":
-        raise ValueError("Standard input can't be read: write it to a file first, and give the name of that file")
+        raise ValueError("Standard input (-) can't be read here: write it to a file, and give the name of that file")
     if not path.exists():
         raise FileNotFoundError(f"There is no file '{path}'")
     if path.is_dir() != (path.suffix.lower() == ".zarr"):

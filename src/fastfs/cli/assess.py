@@ -12,9 +12,10 @@ from fastfs import io
 from fastfs._methods import METHODS, REPORTED
 from fastfs.cli.effects import Needs, require_effects
 from fastfs.cli.grouping import grouped
+from fastfs.cli.input import Input
 from fastfs.cli.method import names
 from fastfs.cli.permutation import DesignOptions
-from fastfs.cli.score import EscapeFormulas, Input, check_files, names_of_the_file, read_input, samples_of_classes
+from fastfs.cli.score import EscapeFormulas, check_files, names_of_the_file, read_input, samples_of_classes
 from fastfs.cli.show import print_columns
 from fastfs.cli.terminal import PLOT_ENDINGS, check_shown, progress, say, signals_as_exits
 

@@ -11,9 +11,11 @@ from fastfs._inputs.matrix import load_stream
 from fastfs._machine.run import Run
 from fastfs.cli.effects import Needs, given_options, require_effects
 from fastfs.cli.grouping import grouped
-from fastfs.cli.score import Input, check_files, read_input
+from fastfs.cli.input import Input
+from fastfs.cli.score import check_files, read_input
 from fastfs.cli.terminal import progress, say, signals_as_exits
 from fastfs.io._convert import write_by_rows, write_h5ad
+from fastfs.io._options import ReadOptions
 
 
 @grouped
@@ -50,7 +52,9 @@ def _needs(source: Input) -> list[Needs]:
     return [
         Needs(every, not name.endswith(".h5ad"), why(f"'{source.file}' is copied with all that it has")),
         Needs("covar covar_names", False, why("covariates aren't written")),
-        Needs("key match by_order drop_missing control_is_0", _has_labels(source), why("there are no labels")),
+        Needs(
+            "key match by_order drop_missing min_class control_is_0", _has_labels(source), why("there are no labels")
+        ),
         Needs("chromosomes not_chromosomes", name.endswith(".bed"), why(f"'{source.file}' is not a .bed file")),
     ]
 
@@ -65,8 +69,6 @@ def _labelled(source: Input, max_memory: str | None) -> tuple[str | None, io.Tab
     """Return a table and the name of its labels, if it has any."""
     if _has_labels(source):
         return source.label or "label", read_input(source, [], max_memory=max_memory).table
-    reading = {name: getattr(source, name) for name in ("duplicates", "transpose", "feature_names", "layer", "mod")}
-    table = io.read_unlabelled(
-        source.file, ignore=source.ignore or (), **reading, max_memory=max_memory or Run().available()
-    )
+    options = ReadOptions(**source.reading(), max_memory=max_memory or Run().available())
+    table = io.read_unlabelled(source.file, options)
     return None, table

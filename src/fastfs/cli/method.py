@@ -6,7 +6,7 @@ import difflib
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import field, make_dataclass
+from dataclasses import field, fields, make_dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -14,6 +14,7 @@ import typer
 import fastfs
 from fastfs import _methods
 from fastfs._methods import FLAGS, METHODS, Method
+from fastfs.io._options import ReadOptions, describe
 
 # Parameters of all estimators that options of the command set.
 _SET_BY_OPTION = {
@@ -24,7 +25,7 @@ _SET_BY_OPTION = {
 }
 
 # Options with another name than their parameters.
-_CALLED = {"chromosomes": "--chr", "not_chromosomes": "--not-chr"}
+_CALLED = {option.name: describe(option).flags[0] for option in fields(ReadOptions) if describe(option).flags}
 
 # One field per flag, in the order of the help: Typer reads them through `grouped`.
 _FIELDS: list[tuple[str, Any]] = [

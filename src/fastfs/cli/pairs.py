@@ -12,13 +12,13 @@ from fastfs._functions.pairs import PairsResult
 from fastfs._inputs.columns import column_numbers
 from fastfs.cli.effects import FOR_P_VALUES, Needs, require_effects
 from fastfs.cli.grouping import MachineOptions, grouped
+from fastfs.cli.input import Input
 from fastfs.cli.permutation import DesignOptions, as_number_or_auto, check_alpha, entries_of_test, summary
 from fastfs.cli.score import (
     BARS_AT_MOST,
     ROWS_SHOWN,
     Data,
     EscapeFormulas,
-    Input,
     check_files,
     names_of_the_file,
     read_input,

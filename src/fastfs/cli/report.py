@@ -9,9 +9,10 @@ import typer
 import fastfs
 from fastfs._methods import METHODS, REPORTED
 from fastfs.cli.grouping import MachineOptions, grouped
+from fastfs.cli.input import Input
 from fastfs.cli.method import method_options, names
 from fastfs.cli.permutation import DesignOptions, as_number_or_auto
-from fastfs.cli.score import Input, check_files
+from fastfs.cli.score import check_files
 from fastfs.cli.terminal import progress, say, signals_as_exits
 
 

@@ -78,7 +78,7 @@ def _read_anndata(path: Path, wanted: Wanted, kind: str, open_store: Callable[[P
     if not X.shape[0]:
         raise ValueError(f"'{path}' has no samples")
     names = [str(feature) for feature in var.index]
-    keep = features_of(names, wanted.ignore, path, "feature")
+    keep = features_of(names, wanted.ignored, path, "feature")
     sample_names = [str(sample) for sample in obs.index]
     return Content(columns_of(X, keep), [names[j] for j in keep], sample_names, of_samples)
 

@@ -4,16 +4,16 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from fastfs._files.errors import Parameter, TableError, short
 
 # Cells of missing values. "None" isn't one of them: it can be the name of a class, such as no treatment.
-_MISSING = ("", "NA", "N/A", "n/a", "#N/A", "<NA>", "NaN", "nan", "NULL", "null")
+MISSING = ("", "NA", "N/A", "n/a", "#N/A", "<NA>", "NaN", "nan", "NULL", "null")
 
-_SPECIAL_CELLS = {**dict.fromkeys(_MISSING, np.nan), "True": 1.0, "TRUE": 1.0, "False": 0.0, "FALSE": 0.0}
+_SPECIAL_CELLS = {**dict.fromkeys(MISSING, np.nan), "True": 1.0, "TRUE": 1.0, "False": 0.0, "FALSE": 0.0}
 
 
 class NotANumber(Exception):
@@ -21,8 +21,32 @@ class NotANumber(Exception):
         self.position = position
 
 
-def parse_numbers(cells: Sequence[str]) -> np.ndarray:
+class Marks(NamedTuple):
+    """The marks in numbers."""
+
+    decimal: str = "."
+    thousands: str | None = None
+
+    def plain(self, cell: str) -> str:
+        """Return a cell with a decimal point and nothing between thousands, or a word if it isn't written so."""
+        sign, digits = re.match(r"([-+]?)(.*)", cell.strip(), re.DOTALL).groups()  # type: ignore[union-attr]
+        if self.thousands is not None and self.thousands in digits:
+            mark, point = re.escape(self.thousands), re.escape(self.decimal)
+            if not re.fullmatch(rf"\d{{1,3}}({mark}\d{{3}})+({point}\d*)?", digits):
+                return cell + "?"
+            digits = digits.replace(self.thousands, "")
+        if self.decimal == ",":
+            digits = digits + "?" if "." in digits else digits.replace(",", ".")
+        return sign + digits
+
+
+_USUAL = Marks()
+
+
+def parse_numbers(cells: Sequence[str], marks: Marks = _USUAL) -> np.ndarray:
     """Return the cells as numbers; missing ones are NaN."""
+    if marks != _USUAL:
+        cells = [marks.plain(cell) if cell.strip() not in _SPECIAL_CELLS else cell for cell in cells]
     try:
         if "_" not in "".join(cells):  # Python reads 1_2 as 12, and that is a name rather than a number
             return np.fromiter(map(float, cells), np.float64, len(cells))
@@ -40,18 +64,33 @@ def _parse_number(cell: str, position: int = 0) -> float:
         raise NotANumber(position) from None
 
 
+def has_decimal_comma(cell: str) -> bool:
+    """Return whether a cell can be a number with a decimal comma."""
+    return re.fullmatch(r"[-+]?\d*,\d+(e[-+]?\d+)?", cell.strip(), re.IGNORECASE) is not None
+
+
+def with_points(cells: list[str], decimal: str | None) -> list[str]:
+    """Return the cells of a column about samples with decimal points, if all of them are numbers with commas."""
+    if decimal != ",":
+        return cells
+    known = [cell for cell in cells if cell not in MISSING]
+    is_number = all(has_decimal_comma(cell) or re.fullmatch(r"[-+]?\d+", cell) for cell in known)
+    return [cell.replace(",", ".") for cell in cells] if is_number else cells
+
+
 def _advice(column: str, cell: str, is_first: bool) -> list[str | Parameter]:
-    """Return how to mend a cell that is not a number: decimal commas, separators of thousands, names."""
-    points = "write decimal points, not decimal commas (in R with write.csv, not write.csv2)"
-    thousands = "write numbers without commas between thousands"
+    """Return how to mend a cell that is not a number: decimal commas, marks between thousands, names."""
+    comma, thousands = Parameter("decimal", ","), Parameter("thousands", ",")
     cell = cell.strip()
     if re.fullmatch(r"[-+]?[1-9]\d{0,2},\d{3}", cell):
         whole, part = cell.split(",")
-        return [f"if it means {whole}{part}, {thousands}; if it means {whole}.{part}, {points}"]
+        return [f"if it means {whole}{part}, read it with ", thousands, f"; if it means {whole}.{part}, with ", comma]
     if re.fullmatch(r"[-+]?[1-9]\d{0,2}(,\d{3})+(\.\d*)?", cell):
-        return [thousands]
-    if re.fullmatch(r"[-+]?(\d*|\d{1,3}(\.\d{3})+),\d+(e[-+]?\d+)?", cell, re.IGNORECASE):
-        return [points + (", and nothing between thousands" if "." in cell else "")]
+        return ["read commas between thousands with ", thousands]
+    if re.fullmatch(r"[-+]?\d{1,3}(\.\d{3})+,\d+", cell):
+        return ["read decimal commas, and points between thousands, with ", comma, " and ", Parameter("thousands", ".")]
+    if has_decimal_comma(cell):
+        return ["if all numbers have decimal commas, read them with ", comma, "; points and commas don't mix"]
     ignore = Parameter("ignore", [column])
     if is_first:
         return ["if these are the names of the samples, leave them out with ", ignore]
@@ -134,7 +173,7 @@ class SampleColumn:
 
 
 def _is_missing(cell: Any) -> bool:
-    return cell is None or cell != cell or (isinstance(cell, str) and cell in _MISSING)
+    return cell is None or cell != cell or (isinstance(cell, str) and cell in MISSING)
 
 
 def _convert_labels(labels: Sequence[Any]) -> np.ndarray:

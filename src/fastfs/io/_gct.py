@@ -6,7 +6,8 @@ from pathlib import Path
 
 from fastfs._files.errors import short, some_of
 from fastfs.io._layout import Content, Wanted, annotation_rows, require_labels_file, require_no_transpose
-from fastfs.io._text import open_text, read_features, stripped
+from fastfs.io._tables import read_features
+from fastfs.io._text import open_text, stripped
 
 _KIND = "GCT file"
 
@@ -17,7 +18,7 @@ _MISSING = "-666"
 def read_gct(path: Path, wanted: Wanted) -> Content:
     """Read a GCT file of version 1.2 or 1.3: features in rows, annotations of samples above them."""
     require_no_transpose(wanted, path, _KIND)
-    with open_text(path, wanted.budget) as file:
+    with open_text(path, wanted.text_form) as file:
         lines = (line.rstrip("\r\n").split("\t") for line in file)
         version = next(lines, [""])[0].strip()
         if version not in ("#1.2", "#1.3"):
@@ -54,7 +55,7 @@ def read_gct(path: Path, wanted: Wanted) -> Content:
             yield from rows_aside
             n = 0
             for row in lines:
-                if len(row) > 1 or row[0]:
+                if any(cell.strip() for cell in row):  # Excel writes tabs below the table
                     _require_width(row, width, path)
                     n += 1
                     yield pick(row)

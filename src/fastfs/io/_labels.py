@@ -9,7 +9,7 @@ from fastfs._types import Integers
 from fastfs.io._cells import SampleColumn
 from fastfs.io._matching import MatchRule, SampleFile, Samples, match_samples, require_length
 from fastfs.io._plink import missing_codes
-from fastfs.io._text import open_table, open_text, read_lines, stripped
+from fastfs.io._text import TextForm, open_table, open_text, read_lines, stripped
 
 
 def read_label(
@@ -18,7 +18,7 @@ def read_label(
     annotations: Sequence[str],
     samples: Samples,
     rule: MatchRule,
-    budget: int | None,
+    form: TextForm,
 ) -> tuple[str, dict[str, SampleColumn], str]:
     """Read the label and annotations of the samples from a file.
 
@@ -34,7 +34,7 @@ def read_label(
     how : str
         How lines were matched with samples.
     """
-    file = _read_sample_file(path, label, samples, budget)
+    file = _read_sample_file(path, label, samples, form)
     if len(file.header) == 1 and label is None:
         labels = file.column(0)
         if annotations:
@@ -57,10 +57,10 @@ def read_label(
 
 
 def read_covariates(
-    path: Path, names: Sequence[str], samples: Samples, rule: MatchRule, budget: int | None
+    path: Path, names: Sequence[str], samples: Samples, rule: MatchRule, form: TextForm
 ) -> tuple[dict[str, SampleColumn], str]:
     """Read columns about the samples from a file, by default all but their names, and say how lines were matched."""
-    file = _read_sample_file(path, names[0] if names else None, samples, budget)
+    file = _read_sample_file(path, names[0] if names else None, samples, form)
     _require_columns(file, names)
     matching = match_samples(file, samples, None, names, rule)
     names = names or _other_columns(file, matching.keys, samples)
@@ -107,11 +107,11 @@ def _has_plink_names(header: Sequence[str]) -> bool:
     return any(name.lstrip("#").upper() == "IID" for name in header)
 
 
-def _read_sample_file(path: Path, label: str | None, samples: Samples, budget: int | None) -> SampleFile:
+def _read_sample_file(path: Path, label: str | None, samples: Samples, form: TextForm) -> SampleFile:
     """Read the file; a first line that holds the name of a sample isn't a header."""
     is_plink = samples.families is not None and not path.name.lower().endswith((".csv", ".csv.gz"))
     if is_plink:
-        rows = _read_spaced(path, budget)
+        rows = _read_spaced(path, form)
         if not rows:
             raise ValueError(f"'{path}' must be a table of FID, IID and phenotypes; got an empty file")
         header = rows[0]
@@ -125,15 +125,15 @@ def _read_sample_file(path: Path, label: str | None, samples: Samples, budget: i
                 raise ValueError(f"'{path}' has a header but no samples below it")
             return SampleFile(path, header, _of_length(rows[1:], len(header), path, 2))
     if label is not None:
-        with open_table(path, "samples", budget) as (header, lines):
+        with open_table(path, "samples", form) as (header, lines):
             return SampleFile(path, header, [stripped(row) for row in lines])
-    rows = read_lines(path, budget)
+    rows = read_lines(path, form)
     names = set(samples.names or ())
     if rows and len(rows[0]) > 1:
         if any(cell in names for cell in rows[0]):
             header = [f"column {j}" for j in range(len(rows[0]))]
             return SampleFile(path, header, _of_length(rows, len(header), path, 1))
-        with open_table(path, "samples", budget) as (header, lines):
+        with open_table(path, "samples", form) as (header, lines):
             return SampleFile(path, header, [stripped(row) for row in lines])
     for row in rows:
         if len(row) > 1:
@@ -141,14 +141,14 @@ def _read_sample_file(path: Path, label: str | None, samples: Samples, budget: i
     return SampleFile(path, [""], rows)
 
 
-def _read_spaced(path: Path, budget: int | None) -> list[list[str]]:
+def _read_spaced(path: Path, form: TextForm) -> list[list[str]]:
     """Return the lines of a file; tabs divide the cells if the first line has one, or else white space."""
-    with open_text(path, budget) as file:
+    with open_text(path, form) as file:
         has_tabs = "\t" in next(file, "")
     if has_tabs:
-        return read_lines(path, budget, "\t")
-    held, lines = Held(path, budget), []
-    with open_text(path, budget) as file:
+        return read_lines(path, form._replace(separator="\t"))
+    held, lines = Held(path, form.budget), []
+    with open_text(path, form) as file:
         for line in file:
             if cells := line.split():
                 held.add(TEXT_BYTES * len(cells))

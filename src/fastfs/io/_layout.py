@@ -1,13 +1,17 @@
 """Arguments and results of the readers of formats, and the choice of features among rows or columns."""
 
+import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from fastfs._files.errors import TRANSPOSE, Parameter, TableError, short, some_of, unknown
-from fastfs.io._cells import SampleColumn
+from fastfs.io._cells import Marks, SampleColumn, has_decimal_comma
+from fastfs.io._options import ReadOptions
+from fastfs.io._text import TextForm, form_of
 
 # Names take about 100 bytes each. Ten times the features of any array of methylation probes.
 MOST_COLUMNS = 10_000_000
@@ -19,29 +23,57 @@ _ROW_NAMES = ("", "Unnamed: 0", "__index_level_0__")
 OR_LABELS = (", or give a file of labels with ", Parameter("labels"))
 
 
-@dataclass(frozen=True)
-class Wanted:
-    """The parameters of `read_table` that the readers of the formats need."""
+class Names:
+    """Names of columns or rows; * stands for any characters, ? for one."""
 
-    label: str | None
-    annotations: tuple[str, ...]
-    has_labels: bool  # False: labels and annotations come from a separate file
-    ignore: frozenset[str]
-    transpose: bool
-    feature_names: Path | None
-    layer: str | None
-    mod: str | None
-    budget: int | None  # bytes; None: the machine's
-    most_bytes: int | None  # None: X is read whole; else it stays on disk if it takes more and its format allows
-    key: str | None = None  # a column of names of the samples, which a file of labels has too
-    chromosomes: frozenset[str] = frozenset()  # of genotypes: these alone, and without the others
-    not_chromosomes: frozenset[str] = frozenset()
-    control_is_0: bool = False  # PLINK's --1
+    def __init__(self, given: Collection[str]) -> None:
+        self.given = frozenset(given)
+        parts = [
+            re.escape(name).replace(r"\*", ".*").replace(r"\?", ".") for name in self.given if set("*?") & set(name)
+        ]
+        self._pattern = re.compile("|".join(parts), re.DOTALL) if parts else None
+
+    def __contains__(self, name: object) -> bool:
+        if name in self.given:
+            return True
+        return self._pattern is not None and isinstance(name, str) and self._pattern.fullmatch(name) is not None
+
+    def unused(self, names: Iterable[str]) -> str | None:
+        """Return the first of the given names that none of these names is."""
+        present = list(names)
+        exact = set(present)
+        for name in sorted(self.given):
+            if name not in exact and not any(other in Names([name]) for other in present if set("*?") & set(name)):
+                return name
+        return None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wanted(ReadOptions):
+    """The options of reading, and what the readers of the formats need besides."""
+
+    label: str | None = None
+    annotations: tuple[str, ...] = ()
+    has_labels: bool = True  # False: labels and annotations come from a separate file
+    budget: int | None = None  # bytes; None: the machine's
+    most_bytes: int | None = None  # None: X is read whole; else it stays on disk if it takes more and its format allows
 
     @property
     def aside(self) -> list[str]:
         """Return the names of the columns about samples: the label, if it has a name, and the annotations."""
         return list(dict.fromkeys([*([] if self.label is None else [self.label]), *self.annotations]))
+
+    @cached_property
+    def ignored(self) -> Names:
+        return Names(self.ignore)
+
+    @property
+    def marks(self) -> Marks:
+        return Marks(self.decimal or ".", self.thousands)
+
+    @property
+    def text_form(self) -> TextForm:
+        return form_of(self, self.budget)
 
 
 @dataclass(frozen=True)
@@ -56,14 +88,36 @@ class Content:
     individuals: list[str] | None = None
 
 
+class MaybeDecimalComma(Exception):
+    """A cell of these columns has a comma, which the other cells may show to be a decimal comma."""
+
+    def __init__(self, error: TableError, columns: Sequence[int]) -> None:
+        self.error, self.columns = error, columns
+
+
+def not_numeric(error: TableError, cell: str, wanted: Wanted, columns: Sequence[int]) -> Exception:
+    """Return the error about a cell, or one that asks to look for decimal commas first."""
+    if wanted.decimal is None and wanted.thousands is None and has_decimal_comma(cell):
+        return MaybeDecimalComma(error, columns)
+    return error
+
+
 def feature_columns(
-    header: Sequence[str], index: list[int], wanted: Wanted, path: Path, first_cells: Callable[[], Iterable[str]]
+    header: Sequence[str],
+    index: list[int],
+    wanted: Wanted,
+    path: Path,
+    first_cells: Callable[[], Iterable[str]],
+    words: Collection[int] = (),
 ) -> tuple[int | None, list[int]]:
     """Return the position of the samples' names, if any, and of the features, in a table of samples in rows.
 
     `index` are the columns that hold row names according to the file; `first_cells` reads the first column, to look for
-    the label there.
+    the label there; columns of `words` aren't features.
     """
+    for name in ("samples", "names_from"):
+        if getattr(wanted, name) is not None:
+            raise TableError(Parameter(name), " is for features in rows: add ", TRANSPOSE)
     if wanted.has_labels and wanted.label is None:
         choices = f" (columns: {some_of(header)})"
         raise TableError(f"'{path}' needs a label column: choose one with ", Parameter("label"), choices, *OR_LABELS)
@@ -83,25 +137,60 @@ def feature_columns(
     elif not index and header[0] in _ROW_NAMES:
         index = [0]
     index = [j for j in index if header[j] not in wanted.aside]
-    names_at = index[0] if index else 0 if header[0] in wanted.ignore else None
-    named = [j for j, name in enumerate(header) if name and (j not in index or name in wanted.ignore)]
-    left_out = wanted.ignore.union(wanted.aside)
-    return names_at, [named[k] for k in features_of([header[j] for j in named], left_out, path)]
+    first_is_named = header[0] in wanted.ignored or (0 in words and header[0] not in wanted.aside)
+    names_at = index[0] if index else 0 if first_is_named else None
+    named = [j for j, name in enumerate(header) if name and (j not in index or name in wanted.ignored)]
+    named = [j for j in named if j not in words]
+    check_unique([header[j] for j in named if header[j] in wanted.aside], "columns", path)
+    unknown_name = wanted.ignored.unused(header)
+    if unknown_name is not None:
+        raise unknown("column", unknown_name, header, path)
+    keep = [j for j in named if header[j] not in wanted.aside and header[j] not in wanted.ignored]
+    if not keep:
+        raise _no_feature_left("column", header, path)
+    return names_at, keep
 
 
-def sample_columns(header: Sequence[str], index: list[int], wanted: Wanted, path: Path) -> tuple[int, list[int]]:
-    """Return the position of the features' names and of the samples, in a table of features in rows."""
+def sample_columns(
+    header: Sequence[str], index: list[int], wanted: Wanted, path: Path, words: Collection[int] = ()
+) -> tuple[int, list[int], list[str]]:
+    """Return the position of the features' names, and positions and names of samples, in a table of features in rows.
+
+    Columns of `words` hold no samples.
+    """
     if wanted.has_labels and wanted.label is None:
         raise TableError(f"'{path}' needs a label row: choose one with ", Parameter("label"), *OR_LABELS)
-    left = [j for j, name in enumerate(header) if j not in index and name not in wanted.ignore and (name or j == 0)]
+    if wanted.names_from is not None:
+        if wanted.names_from not in header:
+            raise unknown("column", wanted.names_from, header, path)
+        index = [header.index(wanted.names_from)]
+    left = [j for j, name in enumerate(header) if j not in index and name not in wanted.ignored and (name or j == 0)]
     for name in wanted.aside:
         if name in (header[j] for j in left[1:]):
             raise TableError(f"'{path}' has '{name}' as a column, not as a row: leave out ", TRANSPOSE)
     names_at, keep = (index[0], left) if index else (left[0], left[1:]) if left else (0, [])
+    keep = [j for j in keep if j not in words]
+    names = [header[j] for j in keep]
+    if wanted.samples is not None:
+        before, star, behind = wanted.samples.partition("*")
+        if not star or "*" in behind:
+            raise TableError(
+                Parameter("samples"), f" must have one *, in place of the name of the sample; got '{wanted.samples}'"
+            )
+        matches = [re.fullmatch(f"{re.escape(before)}(.+){re.escape(behind)}", name, re.DOTALL) for name in names]
+        keep, names = (
+            [j for j, match in zip(keep, matches, strict=True) if match],
+            [match[1] for match in matches if match],
+        )
+        if not keep:
+            raise TableError(
+                f"'{path}' has no column such as '{wanted.samples}' (it has {some_of(header)}): name others with ",
+                Parameter("samples"),
+            )
     if not keep:
         raise ValueError(f"'{path}' has no sample column: its columns are {some_of(header)}")
-    check_unique([header[j] for j in keep], "columns", path)
-    return names_at, keep
+    check_unique(names, "columns", path)
+    return names_at, keep, names
 
 
 def check_rows(names: Sequence[str], aside: Collection[str], header: Sequence[str], wanted: Wanted, path: Path) -> None:
@@ -109,9 +198,9 @@ def check_rows(names: Sequence[str], aside: Collection[str], header: Sequence[st
     for name in wanted.aside:
         if name not in aside:
             raise unknown("row", name, [*aside, *names], path)
-    for name in sorted(wanted.ignore):
-        if name not in aside and name not in header:
-            raise unknown("row or column", name, [*header, *aside, *names], path)
+    unknown_name = wanted.ignored.unused([*aside, *header])
+    if unknown_name is not None:
+        raise unknown("row or column", unknown_name, [*header, *aside, *names], path)
     if not names:
         raise ValueError(f"'{path}' has no feature row: its rows are {some_of([*aside])}")
 
@@ -142,25 +231,51 @@ def annotation_rows(
     return [[name, *annotations[name]] for name in wanted.aside]
 
 
+def chosen_type(available: list[str], what: str, wanted: Wanted, path: Path) -> str:
+    """Return the chosen type of features, or the only one; raise an error if there are several."""
+    if wanted.mod is None:
+        if len(available) > 1:
+            choices = f" ({some_of(available)})"
+            raise TableError(f"'{path}' has several {what}s: choose one with ", Parameter("mod"), choices)
+        return available[0]
+    if wanted.mod not in available:
+        raise unknown(what, wanted.mod, available, path)
+    return wanted.mod
+
+
 def features_by_name(names: Sequence[str], ids: Sequence[str]) -> list[str]:
     """Return the names of genes; a name that several genes share gets the identifier of each gene appended."""
     count = Counter(names)
     return [name if count[name] == 1 else f"{name} ({id_})" for name, id_ in zip(names, ids, strict=True)]
 
 
-def features_of(names: Sequence[str], left_out: Collection[str], path: Path, what: str = "column") -> list[int]:
-    """Return the positions of the feature columns: all columns that aren't left out."""
-    present = set(names)
-    for name in sorted(left_out):
-        if name not in present:
-            raise unknown(what, name, names, path)
-    check_unique([name for name in names if name in left_out], f"{what}s", path)
-    keep = [j for j, name in enumerate(names) if name not in left_out]
+def features_of(names: Sequence[str], ignored: Names, path: Path, what: str = "column") -> list[int]:
+    """Return the positions of the features: all that aren't ignored."""
+    unknown_name = ignored.unused(names)
+    if unknown_name is not None:
+        raise unknown(what, unknown_name, names, path)
+    keep = [j for j, name in enumerate(names) if name not in ignored]
     if not keep:
-        raise ValueError(
-            f"'{path}' has no {what} left as a feature: all are labels, annotations or ignored ({some_of(names)})"
-        )
+        raise _no_feature_left(what, names, path)
     return keep
+
+
+def _no_feature_left(what: str, names: Sequence[str], path: Path) -> ValueError:
+    return ValueError(
+        f"'{path}' has no {what} left as a feature: all are labels, annotations or ignored ({some_of(names)})"
+    )
+
+
+def without_name(what: str, name: str, lines: Sequence[int], path: Path) -> TableError:
+    """Return the error about features or samples with an empty name, or with a code of a missing value as one."""
+    many = f"{len(lines)} {what}s" if len(lines) > 1 else f"a {what}"
+    of = f"with '{name}' as " + ("names" if len(lines) > 1 else "name") if name else "without a name"
+    where = f"line{'s' if len(lines) > 1 else ''} {some_of([str(line) for line in lines])}"
+    advice: list[str | Parameter] = ["give it one"] if len(lines) == 1 else ["give each one"]
+    if what == "feature":
+        advice += [", or leave it out with " if len(lines) == 1 else ", or leave them out with "]
+        advice += [Parameter("ignore", [name])]
+    return TableError(f"'{path}' has {many} {of} ({where}): ", *advice)
 
 
 def check_names(content: Content, path: Path) -> None:
@@ -179,28 +294,3 @@ def check_unique(names: Sequence[str], what: str, path: Path) -> None:
     if len(set(names)) < len(names):
         name, count = Counter(names).most_common(1)[0]
         raise ValueError(f"'{path}' has {count} {what} '{short(name)}': give each a unique name")
-
-
-def unique_features(names: list[str], duplicates: str, path: Path) -> list[str]:
-    """Return the names of features, each once: with a number behind those that occur again, or raise an error."""
-    if len(set(names)) == len(names):
-        return names
-    counts = Counter(names)
-    if duplicates == "error":
-        repeated = [name for name, count in counts.items() if count > 1]
-        raise TableError(
-            f"'{path}' has {len(repeated)} name{'s' if len(repeated) > 1 else ''} of several features, such as "
-            f"'{short(repeated[0])}' ({counts[repeated[0]]} features): give each another name, or number them with ",
-            Parameter("duplicates", "suffix"),
-        )
-    unique, used = list[str](), set(names)
-    number: Counter[str] = Counter()
-    seen = set[str]()
-    for name in names:
-        new = name
-        while new in seen or (new != name and new in used):
-            number[name] += 1
-            new = f"{name}-{number[name]}"
-        seen.add(new)
-        unique.append(new)
-    return unique

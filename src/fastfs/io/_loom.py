@@ -36,7 +36,9 @@ def read_loom(path: Path, wanted: Wanted) -> Content:
         with damage_of(path, _KIND):
             of_features, of_cells = file["row_attrs"], file["col_attrs"]
             X = _Cells(file["matrix" if wanted.layer is None else f"layers/{wanted.layer}"])
-            names, ids = (_first(of_features, known, held) for known in (_NAMES, _IDS))
+            attributes = [name for name, values in of_features.items() if values.ndim == 1]
+            known = _NAMES if wanted.names_from is None else (wanted.names_from,)
+            names, ids = (_first(of_features, some, held) for some in (known, _IDS))
             cells = _first(of_cells, _CELLS, held)
             columns = [name for name, values in of_cells.items() if values.ndim == 1 and name not in _CELLS]
         if wanted.has_labels and wanted.label is None:
@@ -49,9 +51,14 @@ def read_loom(path: Path, wanted: Wanted) -> Content:
             held.add_stored(*(of_cells[name] for name in wanted.aside))
             values = {name: _values(of_cells[name]) for name in wanted.aside}
             loaded = loaded_or_source(X, wanted, path, lambda _: as_float(X[:], path))
+        if names is None and wanted.names_from is not None:
+            raise unknown("row attribute", wanted.names_from, attributes, path)
         names = names or ids
         if names is None:
-            raise ValueError(f"'{path}' doesn't name its features: expected the row attribute {' or '.join(_NAMES)}")
+            needed = (
+                f"'{path}' has no row attribute {' or '.join(_NAMES)}: choose the one that names the features with "
+            )
+            raise TableError(needed, Parameter("names_from"), f" ({some_of(attributes)})")
         lengths = {len(names)} | ({len(ids)} if ids else set())
         if lengths != {X.shape[1]} or any(len(column) != X.shape[0] for column in (*values.values(), cells or X)):
             raise ValueError(f"'{path}' is damaged: the attributes don't fit the matrix of {X.shape[::-1]}")
@@ -60,7 +67,7 @@ def read_loom(path: Path, wanted: Wanted) -> Content:
     if not X.shape[0]:
         raise ValueError(f"'{path}' has no samples")
     named = features_by_name(names, ids or names)
-    keep = features_of(named, wanted.ignore, path, "feature")
+    keep = features_of(named, wanted.ignored, path, "feature")
     of_samples = {
         name: SampleColumn(column, f"Column attribute '{name}' of '{path}'") for name, column in values.items()
     }

@@ -8,21 +8,59 @@ import zlib
 from pathlib import Path
 from typing import Any
 
-from fastfs._files.errors import TRANSPOSE, Parameter, TableError, one_line
+from fastfs._files.errors import TRANSPOSE, Parameter, TableError, one_line, some_of
 from fastfs._files.expand import Held, open_expanded
-from fastfs.io._layout import MOST_COLUMNS, Content, Wanted, features_of, require_labels_file
+from fastfs.io._layout import (
+    MOST_COLUMNS,
+    Content,
+    Wanted,
+    chosen_type,
+    features_by_name,
+    features_of,
+    require_labels_file,
+    require_no_transpose,
+)
 from fastfs.io._matrices import as_csr_or_csc, as_float, columns_of
-from fastfs.io._text import read_names
+from fastfs.io._text import TextForm, read_lines, read_names
 
+_MATRIX = r"(.*)matrix\.mtx(\.gz)?"
+# First cells of headers in files of names, in small letters.
+_HEADS = ("", "x", "v1", "barcode", "barcodes", "cell", "cells", "cell_id", "cellid", "cell_barcode", "index",
+          "gene", "genes", "gene_id", "geneid", "gene_ids", "gene_name", "symbol", "feature", "features", "feature_id",
+          "ensembl_id", "id", "name")  # fmt: skip
 _REAL_FIELDS = ("real", "double", "integer", "unsigned-integer")
 
 
 def read_mtx(path: Path, wanted: Wanted) -> Content:
     """Read a MatrixMarket file, with the names of the files next to it."""
-    from scipy.io import mminfo, mmread
-    from scipy.sparse import csr_array, issparse
-
     require_labels_file(wanted, path)
+    matrix = read_mtx_matrix(path, wanted)
+    X = _values(matrix.T if wanted.transpose else matrix, path)
+    n_samples, n_features = X.shape
+    names_file = (
+        Path(wanted.feature_names) if wanted.feature_names is not None else _beside(path, "features.tsv", "genes.tsv")
+    )
+    names = [f"x{j}" for j in range(n_features)]
+    if names_file is not None:
+        names = read_names(names_file, wanted.budget)
+        if len(names) != n_features:
+            hint: list[str | Parameter] = [f"; expected {n_features} lines, without a header"]
+            if len(names) == n_samples:
+                turn = "columns: leave out " if wanted.transpose else "rows: add "
+                hint = [f", which are its {turn}", TRANSPOSE]
+            raise TableError(f"'{names_file}' names {len(names)} features of '{path}'", *hint)
+    keep = features_of(names, wanted.ignored, path, "feature")
+    samples_file = _beside(path, "barcodes.tsv")
+    samples = read_names(samples_file, wanted.budget) if samples_file is not None else None
+    if samples is not None and len(samples) != n_samples:
+        raise ValueError(f"'{samples_file}' must name the {n_samples} samples of '{path}'; got {len(samples)} names")
+    return Content(columns_of(X, keep), [names[j] for j in keep], samples)
+
+
+def read_mtx_matrix(path: Path, wanted: Wanted) -> Any:
+    """Read the matrix of a MatrixMarket file as SciPy has it."""
+    from scipy.io import mminfo, mmread
+
     held = Held(path, wanted.budget)
     try:
         *shape, n_entries, layout, field, _ = mminfo(path)
@@ -44,26 +82,62 @@ def read_mtx(path: Path, wanted: Wanted) -> Content:
         raise ValueError(
             f"'{path}' must have at most {MOST_COLUMNS} rows and columns; got {shape[0]} x {shape[1]}: split it"
         )
-    matrix = matrix.T if wanted.transpose else matrix
-    X = as_csr_or_csc(csr_array(matrix), path) if issparse(matrix) else as_float(matrix, path)
-    n_samples, n_features = X.shape
+    return matrix
 
-    names_file = wanted.feature_names or _beside(path, "features.tsv", "genes.tsv")
-    names = [f"x{j}" for j in range(n_features)]
-    if names_file is not None:
-        names = read_names(names_file, wanted.budget)
-        if len(names) != n_features:
-            hint: list[str | Parameter] = [f"; expected {n_features} lines, without a header"]
-            if len(names) == n_samples:
-                turn = "columns: leave out " if wanted.transpose else "rows: add "
-                hint = [f", which are its {turn}", TRANSPOSE]
-            raise TableError(f"'{names_file}' names {len(names)} features of '{path}'", *hint)
-    keep = features_of(names, wanted.ignore, path, "feature")
-    samples_file = _beside(path, "barcodes.tsv")
-    samples = read_names(samples_file, wanted.budget) if samples_file is not None else None
-    if samples is not None and len(samples) != n_samples:
-        raise ValueError(f"'{samples_file}' must name the {n_samples} samples of '{path}'; got {len(samples)} names")
-    return Content(columns_of(X, keep), [names[j] for j in keep], samples)
+
+def _values(matrix: Any, path: Path) -> Any:
+    """Return the values of a matrix as other parts of the library take them."""
+    from scipy.sparse import csr_array, issparse
+
+    return as_csr_or_csc(csr_array(matrix), path) if issparse(matrix) else as_float(matrix, path)
+
+
+def matrix_in(folder: Path) -> Path | None:
+    """Return the matrix of a folder of 10x's tools; None if it has none; an error if it has several."""
+    found = sorted(path for path in folder.iterdir() if re.fullmatch(_MATRIX, path.name, re.IGNORECASE))
+    if len(found) > 1:
+        raise ValueError(
+            f"'{folder}' has several matrices ({some_of([path.name for path in found])}): give the name of one of them"
+        )
+    return found[0] if found else None
+
+
+def read_10x_folder(folder: Path, wanted: Wanted) -> Content:
+    """Read the matrix of a folder as 10x's tools write it, with the names of features and cells next to it."""
+    require_no_transpose(wanted, folder, "folder of 10x Genomics")
+    require_labels_file(wanted, folder)
+    path = matrix_in(folder)
+    assert path is not None  # or the folder would have been refused
+    features_file, cells_file = _beside(path, "features.tsv", "genes.tsv"), _beside(path, "barcodes.tsv")
+    for file, expected in ((features_file, "features.tsv or genes.tsv"), (cells_file, "barcodes.tsv")):
+        if file is None:
+            raise ValueError(f"'{folder}' must have a file {expected} next to '{path.name}', also with .gz: add it")
+    assert features_file is not None
+    assert cells_file is not None
+    matrix = read_mtx_matrix(path, wanted)
+    features, cells = (read_lines(file, TextForm(wanted.budget)) for file in (features_file, cells_file))
+    features, cells = (_without_head(lines) for lines in (features, cells))
+    # 10x's tools write features in rows; others write cells there, too.
+    turned = matrix.shape == (len(features), len(cells))
+    if not turned and matrix.shape != (len(cells), len(features)):
+        raise ValueError(
+            f"'{path}' is a matrix of {matrix.shape[0]} x {matrix.shape[1]}, but '{features_file.name}' names "
+            f"{len(features)} features and '{cells_file.name}' {len(cells)} cells: take the files of one matrix"
+        )
+    X = _values(matrix.T if turned else matrix, path)
+    ids = [row[0] for row in features]
+    names = [row[1] if len(row) > 1 else row[0] for row in features]
+    types = [row[2] for row in features] if all(len(row) > 2 for row in features) else None
+    kind = chosen_type(list(dict.fromkeys(types)), "feature type", wanted, folder) if types else None
+    of_kind = [j for j in range(len(names)) if types is None or types[j] == kind]
+    named = features_by_name([names[j] for j in of_kind], [ids[j] for j in of_kind])
+    keep = features_of(named, wanted.ignored, folder, "feature")
+    return Content(columns_of(X, [of_kind[k] for k in keep]), [named[k] for k in keep], [row[0] for row in cells])
+
+
+def _without_head(lines: list[list[str]]) -> list[list[str]]:
+    """Return lines of names without a header, which some tools write."""
+    return lines[1:] if lines and lines[0][0].casefold() in _HEADS else lines
 
 
 class _Guarded(io.RawIOBase):
@@ -91,6 +165,6 @@ class _Guarded(io.RawIOBase):
 
 def _beside(path: Path, *names: str) -> Path | None:
     """Return the file of names next to matrix.mtx, which 10x tools give the same prefix; None if there is none."""
-    prefix = re.fullmatch(r"(.*)matrix\.mtx(\.gz)?", path.name, re.IGNORECASE)
+    prefix = re.fullmatch(_MATRIX, path.name, re.IGNORECASE)
     candidates = [path.with_name(f"{prefix[1]}{name}{gz}") for name in names for gz in ("", ".gz")] if prefix else []
     return next((candidate for candidate in candidates if candidate.is_file()), None)

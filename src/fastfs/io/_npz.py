@@ -85,6 +85,6 @@ def read_npz(path: Path, wanted: Wanted) -> Content:
             samples = [str(name) for name in array("sample_names").ravel()]
             if len(samples) != X.shape[0]:
                 raise ValueError(f"'{path}' must have {X.shape[0]} sample_names, one per row of X; got {len(samples)}")
-    keep = features_of(names, wanted.ignore, path, "feature")
+    keep = features_of(names, wanted.ignored, path, "feature")
     aside = {name: SampleColumn(values, f"Array '{name}' of '{path}'") for name, values in of_samples.items()}
     return Content(columns_of(X, keep), [names[j] for j in keep], samples, aside)

@@ -70,18 +70,18 @@ def read_parquet(path: Path, wanted: Wanted) -> Content:
 def _read_parquet_features(path: Path, wanted: Wanted, table: Any, index: list[int]) -> Content:
     """Read features in rows, samples in columns."""
     header = table.column_names
-    names_at, keep = sample_columns(header, index, wanted, path)
+    names_at, keep, samples = sample_columns(header, index, wanted, path)
     row_names = ["" if name is None else str(name) for name in table.column(names_at).to_pylist()]
     aside: dict[str, int] = {}
     rows = []
     for i, name in enumerate(row_names):
-        if name not in wanted.aside and name not in wanted.ignore:
+        if name not in wanted.aside and name not in wanted.ignored:
             rows.append(i)
-        elif name in aside:
+        elif name in aside and name in wanted.aside:
             raise ValueError(f"'{path}' has 2 rows '{name}': give each a unique name")
         else:
             aside[name] = i
-    names, samples = [row_names[i] for i in rows], [header[j] for j in keep]
+    names = [row_names[i] for i in rows]
     check_rows(names, aside, header, wanted, path)
 
     features = table.take(rows) if aside else table

@@ -81,7 +81,7 @@ def read_bed(path: Path, wanted: Wanted) -> Content:
     aside = {PHENOTYPE: _phenotype([row[5] for row in fam], path, wanted)} if wanted.has_labels else {}
     genotypes = genotypes[:, _find_snps_on_chromosomes(genotypes.chromosome, wanted, path)]
     names = _unique_names(genotypes)
-    keep = features_of(names, wanted.ignore, path, "SNP")
+    keep = features_of(names, wanted.ignored, path, "SNP")
     return Content(
         columns_of(genotypes, keep),
         [names[j] for j in keep],
@@ -138,7 +138,7 @@ def _find_snps_on_chromosomes(chromosome: np.ndarray, wanted: Wanted, path: Path
         return _LETTERS.get(name, name)
 
     present = {name: without_prefix(name) for name in dict.fromkeys(chromosome.tolist())}
-    for name in sorted(wanted.chromosomes | wanted.not_chromosomes):
+    for name in sorted({*wanted.chromosomes, *wanted.not_chromosomes}):
         if without_prefix(name) not in present.values():
             raise unknown("chromosome", name, [*present], path.with_suffix(".bim"))
     taken, left_out = (

@@ -202,7 +202,7 @@ def _read_experiment(path: Path, wanted: Wanted, parsed: dict[str, Any]) -> Cont
     of_samples = {name: _cells(columns[name], f"Column '{name}' of colData") for name in wanted.aside}
     if len(names) != X.shape[0] or any(len(cells) != X.shape[1] for cells in of_samples.values()):
         raise ValueError(f"'{path}' is damaged: its names or its colData don't fit the assay '{name}' of {X.shape}")
-    keep = features_of(names, wanted.ignore, path, "feature")
+    keep = features_of(names, wanted.ignored, path, "feature")
     found_labels = {name: SampleColumn(cells, f"'{name}' in colData of '{path}'") for name, cells in of_samples.items()}
     return Content(columns_of(as_matrix(X.T, path), keep), [names[j] for j in keep], samples, found_labels)
 
@@ -287,9 +287,9 @@ def _read_table_of_samples(path: Path, wanted: Wanted, table: _Table) -> Content
 def _read_features(path: Path, wanted: Wanted, table: _Table) -> Content:
     """Read a table with features in rows; labels and annotations are rows too."""
     header = table.with_names()
-    names_at, keep = sample_columns(header, [], wanted, path)
-    names, samples = list(map(str, table.cells(names_at))), [header[j] for j in keep]
-    left_out = {name: i for i, name in enumerate(names) if name in wanted.aside or name in wanted.ignore}
+    names_at, keep, samples = sample_columns(header, [], wanted, path)
+    names = list(map(str, table.cells(names_at)))
+    left_out = {name: i for i, name in enumerate(names) if name in wanted.aside or name in wanted.ignored}
     rows = [i for i, name in enumerate(names) if name not in left_out]
     check_rows([names[i] for i in rows], left_out, header, wanted, path)
     X = as_matrix(table.columns(keep).T, path)

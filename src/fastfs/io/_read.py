@@ -1,42 +1,51 @@
 """`read_table`, and the formats by the endings of file names."""
 
 import os
-from collections.abc import Callable, Collection
-from dataclasses import replace
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import TypeAlias
 
 import numpy as np
 
-from fastfs._files.errors import Parameter, TableError, any_of
+from fastfs._files.errors import Parameter, TableError, any_of, calling
 from fastfs._files.paths import check_input, naming
-from fastfs._inputs.entry import named_arguments
 from fastfs._machine.run import parse_memory, warn
 from fastfs._types import Integers
 from fastfs.io._anndata import read_h5ad, read_h5mu, read_zarr
 from fastfs.io._cells import SampleColumn
+from fastfs.io._duplicates import unique_features
 from fastfs.io._gct import read_gct
 from fastfs.io._labels import read_covariates, read_label
-from fastfs.io._layout import Content, Wanted, check_names, unique_features
+from fastfs.io._layout import Content, Wanted, check_names
 from fastfs.io._loom import read_loom
 from fastfs.io._matching import MatchRule, Samples
-from fastfs.io._mtx import read_mtx
+from fastfs.io._mtx import matrix_in, read_10x_folder, read_mtx
 from fastfs.io._npz import read_npz
+from fastfs.io._options import ReadOptions, describe, takes
 from fastfs.io._parquet import read_parquet
 from fastfs.io._plink import PHENOTYPE, read_bed
 from fastfs.io._rds import read_rds
 from fastfs.io._series import read_series_matrix
-from fastfs.io._table import Table
+from fastfs.io._table import Table, drop_small_classes
+from fastfs.io._tables import read_text
 from fastfs.io._tenx import read_10x
-from fastfs.io._text import read_text
+from fastfs.io._text import TextForm
 
-READERS: dict[str, Callable[[Path, Wanted], Content]] = {
+_Reader: TypeAlias = Callable[[Path, Wanted], Content]
+
+READERS: dict[str, _Reader] = {
     ".csv": read_text,
     ".tsv": read_text,
     ".txt": read_text,
     ".csv.gz": read_text,
     ".tsv.gz": read_text,
     ".txt.gz": read_text,
+    ".xlsx": read_text,
     ".parquet": read_parquet,
     ".h5ad": read_h5ad,
     ".zarr": read_zarr,
@@ -56,43 +65,43 @@ READERS: dict[str, Callable[[Path, Wanted], Content]] = {
 
 
 # Default labels of formats that have one.
-_OF_ITSELF: dict[Callable[[Path, Wanted], Content], str] = {read_npz: "y", read_bed: PHENOTYPE}
+_OF_ITSELF: dict[_Reader, str] = {read_npz: "y", read_bed: PHENOTYPE}
 
-# Formats that use a parameter.
-_ONLY_FOR = {
-    "layer": (read_h5ad, read_zarr, read_h5mu, read_loom, read_rds),
-    "mod": (read_h5mu, read_10x),
-    "feature_names": (read_mtx,),
-    "chromosomes": (read_bed,),
-    "not_chromosomes": (read_bed,),
-    "control_is_0": (read_bed,),
+# Readers by the names that the descriptions of options give to their formats.
+_GROUPS: dict[str, tuple[_Reader, ...]] = {
+    "table": (read_text,),
+    "text": (read_text, read_gct, read_series_matrix),
+    "h5ad": (read_h5ad,),
+    "zarr": (read_zarr,),
+    "h5mu": (read_h5mu,),
+    "10x": (read_10x, read_10x_folder),
+    "loom": (read_loom,),
+    "rds": (read_rds,),
+    "mtx": (read_mtx,),
+    "bed": (read_bed,),
 }
 
+# Values of `format`.
+_FORMATS = {ending.lstrip("._"): reader for ending, reader in READERS.items()}
 
-@named_arguments
-def read_table(
-    path: str | os.PathLike[str],
-    label: str | None = None,
-    *,
-    labels: str | os.PathLike[str] | None = None,
-    key: str | None = None,
-    match: str | None = None,
-    by_order: bool = False,
-    drop_missing: bool = False,
-    covar: str | os.PathLike[str] | None = None,
-    covar_names: Collection[str] = (),
-    control_is_0: bool = False,
-    annotations: Collection[str] = (),
-    ignore: Collection[str] = (),
-    duplicates: str = "error",
-    chromosomes: Collection[str] = (),
-    not_chromosomes: Collection[str] = (),
-    transpose: bool = False,
-    feature_names: str | os.PathLike[str] | None = None,
-    layer: str | None = None,
-    mod: str | None = None,
-    max_memory: int | str | None = None,
-) -> Table:
+# Name of the file that standard input is copied to; it is gone after the table is read.
+_STANDARD_INPUT = "standard_input"
+
+# Formats with several files.
+_NOT_A_STREAM = (read_zarr, read_bed)
+
+
+@dataclass(frozen=True)
+class _Call(ReadOptions):
+    """The arguments of `read_table`."""
+
+    path: str | os.PathLike[str]
+    label: str | None = None
+    annotations: Collection[str] = field(default=(), kw_only=True)
+
+
+@takes(_Call)
+def read_table(call: _Call) -> Table:
     r"""Read samples, labels and feature names from a file.
 
     Parameters
@@ -118,53 +127,10 @@ def read_table(
         GCT and series matrices, such as the characteristic ``tissue``; with `labels`, the column of that table; the
         name of the label array in an NPZ archive: there the default is ``y``, and ``y`` is looked up in
         ``class_names`` if the archive has that array.
-    labels : path, optional
-        A text file with the labels, if the file of features doesn't hold them: one per line, or a table. Its lines are
-        matched with the samples: by FID and IID if both files are PLINK's; else by the column that holds each sample's
-        name exactly once, whichever column that is; by order if it has no such names at all. Names that don't match are
-        an error.
-    key : str, optional
-        The column of `labels` that names the samples, if several could. A column of this name in the table holds the
-        names on its side, and is not a feature.
-    match : {"r-names", "padding", "suffix", "case", "spaces"}, optional
-        A change of names that is undone before they are compared: R's make.names, zeros in front of numbers, a suffix
-        such as -1, upper and lower case, spaces.
-    by_order : bool
-        The lines of `labels` are in the order of the samples; names are ignored.
-    drop_missing : bool
-        Leave out the samples without a label, or without a value of another column that is read. Samples that PLINK's
-        codes call unknown are always left out, with a warning.
-    covar : path, optional
-        A file of covariates; its lines are matched by the same rule as the labels.
-    covar_names : collection of str
-        The columns of `covar` to read. Default: all but the names of the samples.
-    control_is_0 : bool
-        In PLINK's files 0 is a control and 1 a case, as with PLINK's ``--1``. Else 1 and 2 are these, and 0 is unknown.
     annotations : collection of str
         Other columns about the samples, such as donors or batches, to be read from where the label is read, and to be
         no features: they are returned in the table's `annotations`.
-    ignore : collection of str
-        Columns to leave out; with `transpose`, and of GCT and series matrices, rows or columns; of files in which
-        features aren't columns of a table, features.
-    duplicates : {"error", "suffix"}
-        Features that share a name are an error, or get names with numbers: ``gene``, ``gene-1``, ``gene-2``.
-    chromosomes, not_chromosomes : collection of str
-        Of genotypes: read the SNPs of these chromosomes only, or of all others. 23 to 26 are X, Y, XY and MT.
-    transpose : bool
-        Features are in rows: the first column holds their names, the header those of the samples, and `label` is a row.
-        Formats that always have features in rows are read so without it.
-    feature_names : path, optional
-        For MatrixMarket: a text file with the feature names in its first column, without a header.
-    layer : str, optional
-        The layer to read in place of `X`, or of the matrix of a loom file; the assay of an experiment (default: the
-        first one).
-    mod : str, optional
-        The modality of H5MU; the feature type, or before version 3 of Cell Ranger the genome, of 10x's files that have
-        several.
-    max_memory : int or str, optional
-        The memory budget, in bytes or such as "4G", beyond which no file is expanded (default: that of the machine).
-        With it, X of H5AD, Zarr, H5MU, 10x's files and loom stays on disk if it takes more than a quarter of it. The
-        table's `X` is then what the `fit` of an estimator reads block by block.
+    <read_options>
 
     Returns
     -------
@@ -192,65 +158,49 @@ def read_table(
     >>> table.feature_names, table.y.tolist(), table.X.shape
     (['BRCA1', 'TP53'], ['tumour', 'normal'], (2, 2))
     """
-    path = Path(path)
-    endings = [ending for ending in READERS if path.name.lower().endswith(ending)]
-    reader = READERS[max(endings, key=len)] if endings else None
-    for source in (path, labels, covar, feature_names):
-        if source is not None:
-            check_input(Path(source))
-    if reader is None:
-        raise ValueError(f"Cannot tell what '{path}' holds: its name must end in {any_of(READERS)}")
-    if duplicates not in ("error", "suffix"):
-        raise ValueError(f"duplicates must be 'error' or 'suffix'; got {duplicates!r}")
-    special: dict[str, Any] = {"layer": layer, "mod": mod, "feature_names": feature_names, "chromosomes": chromosomes}
-    _require_format(path, reader, **special, not_chromosomes=not_chromosomes, control_is_0=control_is_0)
-    rule = MatchRule(key, by_order, match, drop_missing, control_is_0)
-    if labels is None and covar is None and (key is not None or by_order or match is not None):
-        refused = Parameter("key" if key is not None else "by_order" if by_order else "match")
+    with _readable(call.path, call.format) as path:
+        return replace(_read(path, call), source=str(call.path))
+
+
+def _read(path: Path, call: _Call) -> Table:
+    reader = _reader(path, call)
+    rule = MatchRule(call.key, call.by_order, call.match, call.drop_missing, call.control_is_0)
+    label, labels, covar = call.label, call.labels, call.covar
+    if labels is None and covar is None and (call.key is not None or call.by_order or call.match is not None):
+        refused = Parameter("key" if call.key is not None else "by_order" if call.by_order else "match")
         raise TableError(refused, " is for a file of labels, which is given with ", Parameter("labels"))
-    if covar is None and covar_names:
+    if covar is None and call.covar_names:
         raise TableError(Parameter("covar_names"), " needs a file of covariates: give it with ", Parameter("covar"))
-    budget = None if max_memory is None else parse_memory(max_memory)
-    most_bytes = None if budget is None else budget // 4
-    names_file = None if feature_names is None else Path(feature_names)
     if labels is None:
         label = label or _OF_ITSELF.get(reader)
-    here = (label, tuple(annotations), True) if labels is None else (None, (), False)
-    wanted = Wanted(*here, frozenset(ignore), transpose, names_file, layer, mod, budget, most_bytes, key)
-    wanted = replace(
-        wanted,
-        chromosomes=frozenset(chromosomes),
-        not_chromosomes=frozenset(not_chromosomes),
-        control_is_0=control_is_0,
-    )
-    with naming(path):
-        content = reader(path, wanted)
-    check_names(content, path)
-    content = replace(content, feature_names=unique_features(content.feature_names, duplicates, path))
+    here = (label, tuple(call.annotations), True) if labels is None else (None, (), False)
+    wanted = _wanted(path, call, reader, *here)
+    content = _content(path, wanted, reader)
     names = content.sample_names if any(content.sample_names or ()) else None
     samples = Samples(path, content.X.shape[0], names, content.families, content.individuals, content.feature_names)
     columns, told = dict(content.aside), list[str]()
+    form = TextForm(wanted.budget, call.encoding, call.comment)
     if labels is not None:
         with naming(Path(labels)):
-            label, columns, how = read_label(Path(labels), label, tuple(annotations), samples, rule, budget)
+            label, columns, how = read_label(Path(labels), label, tuple(call.annotations), samples, rule, form)
         told.append(how)
     assert label is not None  # or the reader would have asked for it
-    used = {name: columns[name] for name in (label, *annotations)}
+    used = {name: columns[name] for name in (label, *call.annotations)}
     covariates: dict[str, SampleColumn] = {}
     if covar is not None:
         with naming(Path(covar)):
-            covariates, how = read_covariates(Path(covar), tuple(covar_names), samples, rule, budget)
+            covariates, how = read_covariates(Path(covar), tuple(call.covar_names), samples, rule, form)
         used |= {name: column for name, column in covariates.items() if name != label}
         told.append(how)
     kept = _kept(used, content.X.shape[0], rule, path)
     values = {name: column.of(kept) for name, column in used.items()}
-    y = values.pop(label) if label not in annotations else values[label]
+    y = values.pop(label) if label not in call.annotations else values[label]
     X = content.X if len(kept) == content.X.shape[0] else content.X[kept]
     n_samples = content.X.shape[0]
     parts = [f"{len(kept)} of {n_samples} samples matched {' and '.join(dict.fromkeys(told))}"] if told else []
     if len(kept) < n_samples:
         parts.append(f"{n_samples - len(kept)} of {n_samples} samples without a value left out")
-    return Table(
+    table = Table(
         X,
         y,
         content.feature_names,
@@ -261,45 +211,103 @@ def read_table(
         matching=", ".join(parts),
         covariates=tuple(covariates),
     )
+    return drop_small_classes(table, call.min_class) if call.min_class else table
 
 
-def _require_format(path: Path, reader: Any, **special: Any) -> None:
-    """Refuse parameters that are for other formats."""
-    for name, value in special.items():
-        if value and reader not in _ONLY_FOR[name]:
-            others = any_of([ending for ending, read in READERS.items() if read in _ONLY_FOR[name]])
-            raise TableError(Parameter(name), f" is for files that end in {others}: leave it out for '{path}'")
-
-
-def read_unlabelled(
-    path: str | os.PathLike[str],
-    *,
-    ignore: Collection[str] = (),
-    duplicates: str = "error",
-    transpose: bool = False,
-    feature_names: str | os.PathLike[str] | None = None,
-    layer: str | None = None,
-    mod: str | None = None,
-    max_memory: int | str | None = None,
-) -> Table:
+def read_unlabelled(path: str | os.PathLike[str], options: ReadOptions) -> Table:
     """Read samples and feature names as `read_table` does, but ask for no labels: y has no columns."""
-    path = Path(path)
-    check_input(path)
-    endings = [ending for ending in READERS if path.name.lower().endswith(ending)]
-    if not endings:
-        raise ValueError(f"Cannot tell what '{path}' holds: its name must end in {any_of(READERS)}")
-    budget = None if max_memory is None else parse_memory(max_memory)
-    names_file = None if feature_names is None else Path(feature_names)
-    most_bytes = None if budget is None else budget // 4
-    wanted = Wanted(None, (), False, frozenset(ignore), transpose, names_file, layer, mod, budget, most_bytes, None)
-    with naming(path):
-        reader = READERS[max(endings, key=len)]
-        _require_format(path, reader, layer=layer, mod=mod, feature_names=feature_names)
-        content = reader(path, wanted)
-    check_names(content, path)
-    content = replace(content, feature_names=unique_features(content.feature_names, duplicates, path))
+    with _readable(path, options.format) as file:
+        reader = _reader(file, options)
+        content = _content(file, _wanted(file, options, reader, None, (), False), reader)
     y = np.empty((content.X.shape[0], 0))
     return Table(content.X, y, content.feature_names, str(path), sample_names=content.sample_names)
+
+
+@contextmanager
+def _readable(given: str | os.PathLike[str], format_name: str | None) -> Iterator[Path]:
+    """Yield the path to read: of standard input (-) a temporary file, which errors call so."""
+    path = Path(given)
+    if str(path) != "-":
+        yield path
+        return
+    if format_name is None:
+        raise TableError("Standard input (-) has no name that tells its format: give it with ", Parameter("format"))
+    if format_name not in _FORMATS or _FORMATS[format_name] in _NOT_A_STREAM:
+        choices = any_of([name for name, reader in _FORMATS.items() if reader not in _NOT_A_STREAM])
+        raise TableError("Standard input can be ", choices, "; write another format to a file first, and leave out ",
+                         Parameter("format"), f"; got '{format_name}'")  # fmt: skip
+    with tempfile.TemporaryDirectory() as folder:
+        copied = Path(folder, f"{_STANDARD_INPUT}.{format_name}")
+        if sys.stdin is None:
+            raise ValueError("Standard input is closed: give the name of a file")
+        with copied.open("wb") as to:
+            shutil.copyfileobj(sys.stdin.buffer, to)
+        with calling(copied, "Standard input"):
+            yield copied
+
+
+def _reader(path: Path, options: ReadOptions) -> _Reader:
+    """Return the reader of a file, after checks of the files and of the options that its format takes."""
+    is_folder = path.is_dir() and options.format is None and matrix_in(path) is not None
+    for source in (*([] if is_folder else [path]), options.labels, options.covar, options.feature_names):
+        if source is not None:
+            check_input(Path(source))
+    if options.format is not None and options.format not in _FORMATS:
+        raise TableError(Parameter("format"), f" must be {any_of(_FORMATS)}; got '{options.format}'")
+    endings = [ending for ending in READERS if path.name.lower().endswith(ending)]
+    if options.format is not None:
+        reader = _FORMATS[options.format]
+    elif is_folder:
+        reader = read_10x_folder
+    elif endings:
+        reader = READERS[max(endings, key=len)]
+    else:
+        raise TableError(
+            f"Cannot tell what '{path}' holds: its name must end in {any_of(READERS)}, or give its format with ",
+            Parameter("format"),
+        )
+    _require_format(path, reader, options)
+    return reader
+
+
+def _require_format(path: Path, reader: _Reader, options: ReadOptions) -> None:
+    """Refuse options that are for other formats."""
+    has_text = options.labels is not None or options.covar is not None
+    for option in fields(ReadOptions):
+        formats = describe(option).formats
+        understood = [read for name in formats for read in _GROUPS[name]]
+        if not formats or not getattr(options, option.name) or reader in understood:
+            continue
+        if has_text and option.name in ("encoding", "comment", "decimal"):
+            continue
+        others = any_of([ending for ending, read in READERS.items() if read in understood])
+        raise TableError(Parameter(option.name), f" is for files that end in {others}: leave it out for '{path}'")
+
+
+def _wanted(
+    path: Path, options: ReadOptions, reader: _Reader, label: str | None, annotations: tuple[str, ...], has_labels: bool
+) -> Wanted:
+    """Return what a reader gets to know."""
+    budget = None if options.max_memory is None else parse_memory(options.max_memory)
+    given = {option.name: getattr(options, option.name) for option in fields(ReadOptions)}
+    if reader is not read_text:
+        given["decimal"] = given["decimal"] or "."  # only this reader looks for decimal commas
+    return Wanted(
+        **given,
+        label=label,
+        annotations=annotations,
+        has_labels=has_labels,
+        budget=budget,
+        most_bytes=None if budget is None or path.stem == _STANDARD_INPUT else budget // 4,
+    )
+
+
+def _content(path: Path, wanted: Wanted, reader: _Reader) -> Content:
+    """Return what the reader finds, with names that are complete and unique."""
+    with naming(path):
+        content = reader(path, wanted)
+    check_names(content, path)
+    return unique_features(content, wanted.duplicates, path)
 
 
 def _kept(columns: dict[str, SampleColumn], n_samples: int, rule: MatchRule, path: Path) -> Integers:

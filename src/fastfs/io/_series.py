@@ -6,7 +6,8 @@ from pathlib import Path
 
 from fastfs._files.errors import short, some_of
 from fastfs.io._layout import Content, Wanted, annotation_rows, require_no_transpose
-from fastfs.io._text import open_text, read_features
+from fastfs.io._tables import read_features
+from fastfs.io._text import Text, open_text
 
 _KIND = "series matrix of GEO"
 _BEGIN, _END = "!series_matrix_table_begin", "!series_matrix_table_end"
@@ -18,8 +19,8 @@ _MOST_LISTED = 12
 def read_series_matrix(path: Path, wanted: Wanted) -> Content:
     """Read a series matrix of GEO: features in rows, annotations of samples in the lines above the table."""
     require_no_transpose(wanted, path, _KIND)
-    with open_text(path, wanted.budget) as file:
-        lines = ([_unquoted(cell) for cell in line.rstrip("\r\n").split("\t")] for line in file)
+    with open_text(path, wanted.text_form) as file:
+        lines = ([_unquoted(cell) for cell in cells] for cells in _joined(file, path))
         fields = []
         for name, *cells in lines:
             if name == _BEGIN:
@@ -62,6 +63,24 @@ def read_series_matrix(path: Path, wanted: Wanted) -> Content:
                 )
 
         return read_features(path, wanted, header, rows())
+
+
+def _joined(file: Text, path: Path) -> Iterator[list[str]]:
+    """Yield the cells of each row; a cell in quotes can hold ends of lines, which become spaces."""
+    lines = (line.rstrip("\r\n") for line in file)
+    line = next(lines, None)
+    while line is not None:
+        cells, begin, line = line.split("\t"), file.line, next(lines, None)
+        while cells[-1].startswith('"') and (len(cells[-1]) == 1 or not cells[-1].endswith('"')):
+            if line is None:
+                raise ValueError(f"'{path}' is damaged: line {begin} opens a quote that doesn't close")
+            if line.startswith("!"):
+                break  # a quote that belongs to the text
+            first, *others = line.split("\t")
+            cells[-1] = f"{cells[-1]} {first}"
+            cells += others
+            line = next(lines, None)
+        yield cells
 
 
 def _unquoted(cell: str) -> str:

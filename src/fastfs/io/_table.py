@@ -6,11 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from fastfs._files.errors import Parameter, TableError, unknown
+from fastfs._files.errors import Parameter, TableError, short, unknown
 from fastfs._inputs.matrix import load_stream
 from fastfs._inputs.storage import dense
 from fastfs._machine.results import result_class
-from fastfs._machine.run import Run
+from fastfs._machine.run import Run, warn
+from fastfs._types import Array
 
 
 @result_class
@@ -67,7 +68,27 @@ def keep_classes(table: Table, classes: Sequence[str]) -> Table:
     for name in wanted:
         if name not in present:
             raise unknown("class", name, present, table.source)
-    chosen = np.isin(labels, wanted)
+    return _chosen(table, np.isin(labels, wanted))
+
+
+def drop_small_classes(table: Table, n: int) -> Table:
+    """Return the samples of `table` in classes with `n` samples or more, and warn of the others."""
+    classes, counts = np.unique(table.y, return_counts=True)
+    small = [(str(name), int(count)) for name, count in zip(classes.tolist(), counts, strict=True) if count < n]
+    if not small:
+        return table
+    if len(small) == len(classes):
+        raise TableError(
+            f"'{table.source}' has no class with {n} samples (the largest has {counts.max()}): lower ",
+            Parameter("min_class", int(counts.max())),
+        )
+    names = ", ".join(f"{short(name)} ({count})" for name, count in small)
+    warn([f"'{table.source}' has {len(small)} classes with fewer than {n} samples, which are left out: {names}"])
+    return _chosen(table, np.isin(table.y, classes[counts >= n]))
+
+
+def _chosen(table: Table, chosen: Array) -> Table:
+    """Return some samples of a table."""
     annotations = {name: values[chosen] for name, values in table.annotations.items()}
     rows = np.flatnonzero(chosen) if table.rows is None else table.rows[chosen]
     names = None if table.sample_names is None else [table.sample_names[i] for i in np.flatnonzero(chosen)]

@@ -6,11 +6,19 @@ from typing import Any
 
 import numpy as np
 
-from fastfs._files.errors import Parameter, TableError, damage_of, some_of, unknown
+from fastfs._files.errors import damage_of, some_of
 from fastfs._files.expand import Held
 from fastfs._files.stores import open_hdf5
 from fastfs._inputs.source import Source
-from fastfs.io._layout import Content, Wanted, features_by_name, features_of, require_labels_file, require_no_transpose
+from fastfs.io._layout import (
+    Content,
+    Wanted,
+    chosen_type,
+    features_by_name,
+    features_of,
+    require_labels_file,
+    require_no_transpose,
+)
 from fastfs.io._matrices import columns_of, csr, loaded_or_source
 
 _KIND = "HDF5 file of 10x Genomics"
@@ -38,7 +46,7 @@ def read_10x(path: Path, wanted: Wanted) -> Content:
                 held.add_stored(*(group["features"][part] for part in ("name", "id", "feature_type")))
                 names, ids, types = (_text(group["features"][part]) for part in ("name", "id", "feature_type"))
             else:
-                group = file[_chosen(genomes, "genome", wanted, path)]
+                group = file[chosen_type(genomes, "genome", wanted, path)]
                 held.add_stored(group["gene_names"], group["genes"])
                 names, ids, types = _text(group["gene_names"]), _text(group["genes"]), None
             held.add_stored(group["barcodes"])
@@ -55,23 +63,11 @@ def read_10x(path: Path, wanted: Wanted) -> Content:
             stack.pop_all()  # it reads from the file later
     if not cells:
         raise ValueError(f"'{path}' has no samples")
-    kind = _chosen(list(dict.fromkeys(types)), "feature type", wanted, path) if types else None
+    kind = chosen_type(list(dict.fromkeys(types)), "feature type", wanted, path) if types else None
     of_kind = [j for j in range(len(names)) if not types or types[j] == kind]
     named = features_by_name([names[j] for j in of_kind], [ids[j] for j in of_kind])
-    keep = features_of(named, wanted.ignore, path, "feature")
+    keep = features_of(named, wanted.ignored, path, "feature")
     return Content(columns_of(X, [of_kind[k] for k in keep]), [named[k] for k in keep], cells)
-
-
-def _chosen(available: list[str], what: str, wanted: Wanted, path: Path) -> str:
-    """Return the chosen name, or the only one; raise an error if there are several."""
-    if wanted.mod is None:
-        if len(available) > 1:
-            choices = f" ({some_of(available)})"
-            raise TableError(f"'{path}' has several {what}s: choose one with ", Parameter("mod"), choices)
-        return available[0]
-    if wanted.mod not in available:
-        raise unknown(what, wanted.mod, available, path)
-    return wanted.mod
 
 
 def _text(stored: Any) -> list[str]:

@@ -1,117 +1,89 @@
-"""Text tables, read in one pass and not as a frame: a frame of 10^5 columns takes three times the memory."""
+"""Rows of text files and sheets."""
 
 import csv
-from array import array
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from io import TextIOWrapper
 from itertools import chain
-from operator import itemgetter
 from pathlib import Path
-from typing import IO, TextIO
+from typing import IO, NamedTuple, TypeAlias
 
-import numpy as np
-
-from fastfs._files.errors import unknown
+from fastfs._files.errors import Parameter, TableError, short
 from fastfs._files.expand import TEXT_BYTES, Held, open_expanded, too_large
 from fastfs._machine.run import Run
-from fastfs.io._cells import NotANumber, SampleColumn, column_not_numeric, parse_numbers, row_not_numeric
-from fastfs.io._layout import Content, Wanted, check_rows, feature_columns, sample_columns
+from fastfs.io._encoding import encoding_of, not_decoded
+from fastfs.io._options import ReadOptions
+from fastfs.io._sheets import is_sheet, open_sheet
+
+_Numbered: TypeAlias = Iterator[tuple[int, list[str]]]
 
 
-def read_text(path: Path, wanted: Wanted) -> Content:
-    with open_table(path, "features" if wanted.transpose else "samples", wanted.budget) as (header, rows):
-        return (read_features if wanted.transpose else _read_samples_in_rows)(path, wanted, header, rows)
+class TextForm(NamedTuple):
+    """How the text of a file is read."""
+
+    budget: int | None = None
+    encoding: str | None = None
+    comment: str | None = None
+    separator: str | None = None  # None: by the ending of the name
+    sheet: str | None = None
+    is_sheet: bool | None = None  # None: by the ending of the name
 
 
-def _read_samples_in_rows(path: Path, wanted: Wanted, header: list[str], rows: Iterator[list[str]]) -> Content:
-    """Read samples in rows, features in columns."""
-    names_at, keep = feature_columns(header, [], wanted, path, lambda: (row[0].strip() for row in rows))
-    pick = itemgetter(*keep, keep[0])  # one more, because a single one would not come as a tuple
-    aside: dict[str, list[str]] = {name: [] for name in wanted.aside}
-    aside_at = [(header.index(name), cells) for name, cells in aside.items()]
-
-    values, sample_names = array("d"), []
-    held = Held(path, wanted.budget)
-    row_bytes = 8 * len(keep) + TEXT_BYTES * (len(aside) + (names_at is not None))
-    for sample, row in enumerate(rows):
-        held.add(row_bytes)
-        cells = pick(row)[:-1]
-        try:
-            values.frombytes(parse_numbers(cells).tobytes())
-        except NotANumber as error:
-            j = keep[error.position]
-            raise column_not_numeric(path, header[j], sample, cells[error.position], j == 0) from None
-        if names_at is not None:
-            sample_names.append(row[names_at].strip())
-        for j, annotation in aside_at:
-            annotation.append(row[j].strip())
-    X = np.frombuffer(values).reshape(-1, len(keep))
-    of_samples = {name: SampleColumn(values, f"Column '{name}' of '{path}'") for name, values in aside.items()}
-    return Content(X, [header[j] for j in keep], sample_names or None, of_samples)
+def form_of(options: ReadOptions, budget: int | None) -> TextForm:
+    """Return how the text of the file of features is read."""
+    kind = options.format
+    separator = None if kind is None else "," if kind.startswith("csv") else "\t"
+    is_excel = None if kind is None else kind == "xlsx"
+    return TextForm(budget, options.encoding, options.comment, separator, options.sheet, is_excel)
 
 
-def read_features(path: Path, wanted: Wanted, header: list[str], rows: Iterator[Sequence[str]]) -> Content:
-    """Read features in rows, samples in columns."""
-    names_at, keep = sample_columns(header, [], wanted, path)
-    sample_names = [header[j] for j in keep]
-    pick = itemgetter(*keep, keep[0])
+def form_of_labels(options: ReadOptions, budget: int | None) -> TextForm:
+    """Return how the text of a file of labels is read: by its name, in the encoding of the file of features."""
+    return TextForm(budget, options.encoding, options.comment)
 
-    values, names = array("d"), list[str]()
-    aside: dict[str, Sequence[str]] = {}
-    held = Held(path, wanted.budget)
-    for row in rows:
-        held.add(8 * len(keep) + TEXT_BYTES)
-        name, cells = row[names_at].strip(), pick(row)[:-1]
-        if name in wanted.aside or name in wanted.ignore:
-            if name in aside:
-                raise ValueError(f"'{path}' has 2 rows '{name}': give each a unique name")
-            held.add(TEXT_BYTES * len(cells))
-            aside[name] = cells
-            continue
-        try:
-            values.frombytes(parse_numbers(cells).tobytes())
-        except NotANumber as error:
-            # A mistyped name of a label row shows up here, as a row that isn't numeric.
-            later = [row[names_at].strip() for row in rows]
-            for mistyped in (wanted_name for wanted_name in wanted.aside if wanted_name not in [*aside, *later]):
-                raise unknown("row", mistyped, [*names, name, *later], path) from None
-            raise row_not_numeric(path, name, sample_names, cells, error.position) from None
-        names.append(name)
-    check_rows(names, aside, header, wanted, path)
-    X = np.frombuffer(values).reshape(len(names), len(keep)).T
-    of_samples = {
-        name: SampleColumn(stripped(aside[name]), f"Row '{name}' of '{path}'", sample_names) for name in wanted.aside
-    }
-    return Content(X, names, sample_names, of_samples)
+
+class Rows:
+    """The rows of a table, and the line of the last one."""
+
+    def __init__(self, rows: _Numbered) -> None:
+        self._rows = rows
+        self.line = 0
+
+    def __iter__(self) -> "Rows":
+        return self
+
+    def __next__(self) -> list[str]:
+        self.line, row = next(self._rows)
+        return row
 
 
 @contextmanager
-def open_table(path: Path, what: str, budget: int | None) -> Iterator[tuple[list[str], Iterator[list[str]]]]:
+def open_table(path: Path, what: str, form: TextForm) -> Iterator[tuple[list[str], Rows]]:
     """Yield the names in the first line, and an iterator of the rows below it, which hold `what`."""
-    with open_text(path, budget) as file:
-        separator = _separator(path)
-        numbered = _numbered(file, separator, path)
+    with _open_rows(path, form) as (numbered, again):
         header = stripped(next(numbered, (0, []))[1])
         if not any(header):
             raise ValueError(f"'{path}' isn't a table: its first line must hold the column names; got a blank line")
-        if len(header) == 1 and (other := next((other for other in ",;\t" if other in header[0]), None)):
-            separator = other  # spreadsheets write semicolons in countries with decimal commas
-            file.seek(0)
-            numbered = _numbered(file, separator, path)
+        other = next((other for other in ",;\t" if other in header[0]), None)
+        if len(header) == 1 and other is not None and again is not None:
+            numbered = again(other)  # spreadsheets write semicolons in countries with decimal commas
             header = stripped(next(numbered)[1])
         filled = ((line, row) for line, row in numbered if row)
         start: tuple[int, list[str]] = next(filled, (0, []))
         first = start[1]
         if not first:
             raise ValueError(f"'{path}' has a header but no {what} below it")
+        is_odd = len(header) == 1 or len(first) - len(header) not in (0, 1) or first[0].startswith("#")
+        if header[0].startswith("#") and is_odd and form.comment is None:
+            begins = f"'{path}' begins with '{short(header[0])}', which isn't the header of the table below it: "
+            raise TableError(begins, "skip such lines with ", Parameter("comment", "#"))
         if len(first) == len(header) + 1:
             # R's write.table leaves the row names out of the header; other programs end each line with a separator.
             header.insert(0 if first[-1] else len(header), "")
-        yield header, _checked_rows(chain([start], filled), header, path)
+        yield header, Rows(_checked_rows(chain([start], filled), header, path))
 
 
-def _checked_rows(rows: Iterable[tuple[int, list[str]]], header: Sequence[str], path: Path) -> Iterator[list[str]]:
+def _checked_rows(rows: Iterable[tuple[int, list[str]]], header: Sequence[str], path: Path) -> _Numbered:
     """Yield the cells of each row; refuse rows of another length than the header's, and values without a name."""
     # An empty name is allowed for row names in front, and for the empty column behind a final separator.
     unnamed = [j for j, name in enumerate(header) if not name and j > 0]
@@ -126,14 +98,30 @@ def _checked_rows(rows: Iterable[tuple[int, list[str]]], header: Sequence[str], 
                 raise ValueError(
                     f"Column {j} (0-based) of '{path}' has no name in the header: give it one, or remove it"
                 )
-        yield row
+        yield line, row
 
 
-def read_lines(path: Path, budget: int | None, separator: str | None = None) -> list[list[str]]:
-    """Return the rows of a text file without a header."""
-    held, lines = Held(path, budget), []
-    with open_text(path, budget) as file:
-        for _, row in _numbered(file, separator or _separator(path), path):
+@contextmanager
+def _open_rows(path: Path, form: TextForm) -> Iterator[tuple[_Numbered, Callable[[str], _Numbered] | None]]:
+    """Yield the rows of a file with their lines; of text, also a function that starts again with another separator."""
+    if is_sheet(path) if form.is_sheet is None else form.is_sheet:
+        with open_sheet(path, form.sheet, form.budget) as rows:
+            yield rows, None
+        return
+    with open_text(path, form) as file:
+
+        def again(separator: str) -> _Numbered:
+            file.restart()
+            return _numbered(file, separator, path)
+
+        yield _numbered(file, form.separator or _separator(path), path), again
+
+
+def read_lines(path: Path, form: TextForm) -> list[list[str]]:
+    """Return the rows of a file without a header."""
+    held, lines = Held(path, form.budget), []
+    with _open_rows(path, form) as (rows, _):
+        for _, row in rows:
             if row:
                 held.add(TEXT_BYTES * len(row))
                 lines.append(stripped(row))
@@ -142,30 +130,41 @@ def read_lines(path: Path, budget: int | None, separator: str | None = None) -> 
 
 def read_names(path: Path, budget: int | None = None) -> list[str]:
     """Return the first column of a text file without a header, such as the files that come with a 10x matrix."""
-    return [row[0] for row in read_lines(path, budget)]
+    return [row[0] for row in read_lines(path, TextForm(budget))]
 
 
 @contextmanager
-def open_text(path: Path, budget: int | None) -> Iterator[TextIO]:
+def open_text(path: Path, form: TextForm) -> Iterator["Text"]:
     try:
-        # utf-8-sig: spreadsheet programs put a byte order mark in front of the first name.
-        with open_expanded(path, budget) as file, _Text(file, path, budget) as text:
+        encoding = encoding_of(path, form.encoding, form.budget)
+        with open_expanded(path, form.budget) as file, Text(file, path, encoding, form) as text:
             yield text
     except UnicodeDecodeError as error:
-        raise ValueError(f"'{path}' must be UTF-8 text: {error}; save it as UTF-8") from error
+        raise not_decoded(path, error, form.encoding, form.budget) from error
 
 
-class _Text(TextIOWrapper):
-    """UTF-8 text that refuses lines with more cells than the budget allows."""
+class Text(TextIOWrapper):
+    """Text without comments, and the number of its last line; refuses lines with more cells than the budget allows."""
 
-    def __init__(self, file: IO[bytes], path: Path, budget: int | None) -> None:
-        super().__init__(file, encoding="utf-8-sig", newline="")
-        self._path, self._budget = path, Run(max_memory=budget).available()
+    def __init__(self, file: IO[bytes], path: Path, encoding: str, form: TextForm) -> None:
+        super().__init__(file, encoding=encoding, newline="")
+        self._path, self._budget = path, Run(max_memory=form.budget).available()
+        self._comment = form.comment
+        self.line = 0
+
+    def restart(self) -> None:
+        """Go back to the first line."""
+        self.seek(0)
+        self.line = 0
 
     def __next__(self) -> str:  # type: ignore[override]  # as of TextIOWrapper, not of its base
-        line = self.readline(self._budget)
-        if not line:
-            raise StopIteration
+        while True:
+            line = self.readline(self._budget)
+            if not line:
+                raise StopIteration
+            self.line += 1
+            if self._comment is None or not line.startswith(self._comment):
+                break
         if TEXT_BYTES * len(line) < self._budget:
             return line
         n_bytes = len(line) if len(line) == self._budget else TEXT_BYTES * max(map(line.count, ",;\t"))
@@ -174,23 +173,21 @@ class _Text(TextIOWrapper):
         return line
 
 
-def _numbered(file: TextIO, separator: str, path: Path) -> Iterator[tuple[int, list[str]]]:
+def _numbered(file: Text, separator: str, path: Path) -> _Numbered:
     """Yield the rows, each with the number of its last line."""
-    before = 0
     for line in file:
         if '"' in line or f"{separator} " in line or line.startswith(" "):
             break  # the rest takes twice the time
-        before += 1
         cells = line.rstrip("\r\n")
-        yield before, cells.split(separator) if cells else []
+        yield file.line, cells.split(separator) if cells else []
     else:
         return
+    before = file.line - 1
     rows = csv.reader(chain([line], file), delimiter=separator, skipinitialspace=True, strict=True)
-    clean = before
     try:
         for row in rows:
-            yield clean + rows.line_num, row
-            before = clean + rows.line_num
+            yield file.line, row
+            before = file.line
     except csv.Error as error:
         raise ValueError(
             f"'{path}' isn't a table: line {before + 1} has a quote that doesn't close at the end of its cell: "
