@@ -31,12 +31,12 @@ def entry(function: _Function) -> _Function:
     about a cell of a table name its row and its column. A MemoryError names the function or the method that was called,
     and the option that draws a sample of the rows, if there is one. `rng` gives a seed in place of `random_state`.
     """
-    signature = inspect.signature(function)
+    bind = _make_binder(function)
     function.__doc__ = fill_shared(function.__doc__)
 
     @wraps(function)
     def checked_call(*args: Any, **kwargs: Any) -> Any:
-        arguments = _bind_arguments(function, signature, args, kwargs)
+        arguments = bind(args, kwargs)
         kwargs = take_rng(kwargs) if "rng" in arguments else kwargs
         _check_tables(arguments)
         call_name = _call_name(function, args)
@@ -59,25 +59,45 @@ def named_arguments(function: _Function) -> _Function:
 
     Functions that read, write, draw or list need no more than this check; `entry` also checks tables and their rows.
     """
-    signature = inspect.signature(function)
+    bind = _make_binder(function)
     function.__doc__ = fill_shared(function.__doc__)
 
     @wraps(function)
     def checked_call(*args: Any, **kwargs: Any) -> Any:
-        arguments = _bind_arguments(function, signature, args, kwargs)
+        arguments = bind(args, kwargs)
         return function(*args, **(take_rng(kwargs) if "rng" in arguments else kwargs))
 
     return cast(_Function, checked_call)
 
 
-def _bind_arguments(
-    function: Callable[..., Any], signature: inspect.Signature, args: tuple[Any, ...], kwargs: Mapping[str, Any]
-) -> Mapping[str, Any]:
-    """Return the arguments of a call by name, or raise TypeError if they don't fit the signature."""
-    try:
-        return signature.bind(*args, **kwargs).arguments
-    except TypeError as error:
-        raise TypeError(_describe_misfit(_call_name(function, args), signature, len(args), kwargs, error)) from None
+def _make_binder(
+    function: Callable[..., Any],
+) -> Callable[[tuple[Any, ...], Mapping[str, Any]], Mapping[str, Any]]:
+    """Return a function that returns the arguments of a call by name, or raises TypeError if they don't fit.
+
+    `inspect.Signature.bind` takes as long as a whole call on a small table, so only calls that may be wrong, and
+    functions that take any arguments, get there.
+    """
+    signature = inspect.signature(function)
+    parameters = signature.parameters
+    kinds = {parameter.kind for parameter in parameters.values()}
+    is_open = bool(kinds & {inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD})
+    by_position = [
+        name for name, parameter in parameters.items() if parameter.kind is not inspect.Parameter.KEYWORD_ONLY
+    ]
+    required = {name for name, parameter in parameters.items() if parameter.default is inspect.Parameter.empty}
+
+    def bind(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Mapping[str, Any]:
+        arguments: dict[str, Any] = {**dict(zip(by_position, args, strict=False)), **kwargs}
+        is_clear = len(arguments) == len(args) + len(kwargs) and required <= arguments.keys() <= parameters.keys()
+        if is_clear and not is_open:
+            return arguments
+        try:
+            return signature.bind(*args, **kwargs).arguments
+        except TypeError as error:
+            raise TypeError(_describe_misfit(_call_name(function, args), signature, len(args), kwargs, error)) from None
+
+    return bind
 
 
 def take_rng(arguments: dict[str, Any]) -> dict[str, Any]:
