@@ -33,6 +33,7 @@ py::dict interaction_scan(const py::object& X_, const py::object& other_, const 
     result["statistics"] = view(r.statistics, {n_pairs});
     result["effects"] = view(r.effects, {n_pairs});
     result["errors"] = view(r.errors, {n_pairs});
+    result["correlations"] = view(r.correlations, {n_pairs});
     result["pvalues"] = view(r.pvalues, {options.n_labelings > 0 ? n_pairs : 0});
     result["scores"] = view(r.scores, {n_cols});
     result["other_scores"] = view(r.other_scores, {n_other});

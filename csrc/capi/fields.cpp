@@ -367,6 +367,7 @@ const std::vector<Field>& fields_of(const fastfs_interaction_options*) {
          &O::transform,
          {{"none", FASTFS_INTERACTION_VALUES}, {"rank", FASTFS_INTERACTION_RANKS}},
          "be FASTFS_INTERACTION_VALUES or FASTFS_INTERACTION_RANKS"},
+        {"along", &O::along, kFlag},
         {"n_classes", &O::n_classes},
         {"n_pairs", &O::n_pairs, kPairs},
         {"features", &O::features, Sizes{"n_features"}},

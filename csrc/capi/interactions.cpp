@@ -59,6 +59,7 @@ fastfs_interaction_options read_interaction_options(const fastfs_interaction_opt
         require_numbers(o.covariates, X.n_rows() * o.n_covariates, "covariates");
     }
     require_target(labels, y, o, X.n_rows());
+    require(!o.along || y, "y must be given with along; got labels: compare classes by differential correlation");
     require_permutations(o, X.n_rows());
     return o;
 }

@@ -14,19 +14,10 @@ constexpr double kLeastLength = 1e-8;
 
 double Basis::add_column(Numbers column, const Basis* before) {
     if (!standardise(column)) return 0;
-    const auto take = [&](const Basis& basis) {
-        for (std::int64_t k = 0; k < basis.size(); ++k) {
-            const double* other = basis.column(k);
-            double product = 0;
-            for (std::int64_t s = 0; s < n_samples_; ++s) product += column[at(s)] * other[s];
-            product /= static_cast<double>(n_samples_);
-            for (std::int64_t s = 0; s < n_samples_; ++s) column[at(s)] -= product * other[s];
-        }
-    };
     // Gram and Schmidt, twice: the first pass leaves rounding errors that are large against a small rest.
     for (int pass = 0; pass < 2; ++pass) {
-        if (before) take(*before);
-        take(*this);
+        if (before) before->take_from(column);
+        take_from(column);
     }
     double squares = 0;
     for (const double value : column) squares += value * value;
@@ -35,6 +26,16 @@ double Basis::add_column(Numbers column, const Basis* before) {
     columns_.insert(columns_.end(), column.begin(), column.end());
     ++size_;
     return length;
+}
+
+void Basis::take_from(Numbers& column) const {
+    for (std::int64_t k = 0; k < size_; ++k) {
+        const double* other = this->column(k);
+        double product = 0;
+        for (std::int64_t s = 0; s < n_samples_; ++s) product += column[at(s)] * other[s];
+        product /= static_cast<double>(n_samples_);
+        for (std::int64_t s = 0; s < n_samples_; ++s) column[at(s)] -= product * other[s];
+    }
 }
 
 }  // namespace fastfs::core

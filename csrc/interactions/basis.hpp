@@ -20,6 +20,9 @@ class Basis {
     // Returns its length in units of the column's deviation, or 0, and adds nothing, if only rounding is left.
     double add_column(Numbers column, const Basis* before = nullptr);
 
+    // Subtracts from a column the part that the columns of the basis explain.
+    void take_from(Numbers& column) const;
+
   private:
     std::int64_t n_samples_, size_ = 0;
     Numbers columns_;

@@ -27,6 +27,11 @@ namespace fastfs::core {
 // the features, as of two-valued ones that never have all four combinations.
 constexpr double kRest = 1e-10;
 
+// e / q below which a pair has no test along a target. Columns that lost their lines in the target have n_samples
+// different values. If they had two values, and never all four combinations, only parts of these lines are left of the
+// product, about 1 / n_samples of it, and the target explains them.
+constexpr double kRestAlong = 0.1;
+
 // The least e_y / e, so that F is finite.
 constexpr double kPerfect = 1e-12;
 

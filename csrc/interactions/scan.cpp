@@ -6,6 +6,7 @@
 #include <limits>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -76,6 +77,7 @@ struct ExactMoments {
 struct Test {
     Exclusion exclusion = Exclusion::kNone;
     double strength = 0, effect = 0, error = 0;
+    double slope = 0, slope_error = 0;  // of the product in the regression on the target
 };
 
 class Scan {
@@ -120,6 +122,9 @@ class Scan {
     void find_moments(Tiles& tiles, std::int64_t I, std::int64_t J) const;
     void multiply_target(Tiles& tiles, const Basis& target, std::int64_t I, std::int64_t J) const;
     void leave_out_strongest(Tiles& tiles, std::int64_t I, std::int64_t J) const;
+    std::vector<Level> find_levels(const std::vector<Basis>& targets) const;
+    void find_strengths(const std::vector<Basis>& targets, double* strengths) const;
+    void permute_along(const Basis& target, Level& level, double* strengths) const;
     void find_largest(const Tiles& tiles, const TargetMeans& of_left, const TargetMeans& of_right, std::int64_t b,
                       std::int64_t n_columns, std::int64_t I, std::int64_t J, Level& level) const;
     ExactMoments exact_moments(std::int64_t i, std::int64_t j) const;
@@ -128,7 +133,8 @@ class Scan {
         if (!(m.determinant(left_.rest(i), right_.rest(j)) > kRest * left_.rest(i) * right_.rest(j))) {
             return Exclusion::kCopies;
         }
-        return m.rest(left_.rest(i), right_.rest(j)) > kRest * q ? Exclusion::kNone : Exclusion::kProduct;
+        const double least = options_.along ? kRestAlong : kRest;
+        return m.rest(left_.rest(i), right_.rest(j)) > least * q ? Exclusion::kNone : Exclusion::kProduct;
     }
 
     const StandardColumns &left_, &right_;
@@ -225,15 +231,16 @@ ExactMoments Scan::exact_moments(std::int64_t i, std::int64_t j) const {
     return {m, square};
 }
 
-// Tests a pair with known moments without the target; returns its strength, and its effect and error in units of the
-// target's first column.
+// Tests a pair with known moments without the target; returns its strength, and its effect and slope with their errors
+// in units of the target's first column.
 Test Scan::test(std::int64_t i, std::int64_t j, const PairMoments& without, const Basis& target) const {
     const double *x = left_.of(i), *y = right_.of(j), unit = 1 / static_cast<double>(n_);
     const double v_i = left_.rest(i), v_j = right_.rest(j), d = without.determinant(v_i, v_j);
+    Test found;
+    if (!(d > 0)) return found;
     const double e = without.rest(v_i, v_j);
     PairMoments with = without;
     double w_i = v_i, w_j = v_j;
-    Test found;
     for (std::int64_t k = 0; k < target.size(); ++k) {
         const double* t = target.column(k);
         double sums[3] = {};
@@ -254,6 +261,8 @@ Test Scan::test(std::int64_t i, std::int64_t j, const PairMoments& without, cons
             1 - (sums[1] * sums[1] * v_j + sums[2] * sums[2] * v_i - 2 * sums[1] * sums[2] * without.r) / d;
         found.effect = cov / e;
         found.error = std::sqrt(std::max(rest_of_target - cov * found.effect, 0.0) / e / degrees());
+        found.slope = cov / rest_of_target;
+        found.slope_error = std::sqrt(std::max(e - cov * found.slope, 0.0) / rest_of_target / degrees());
     }
     if (!(with.determinant(w_i, w_j) > kRest * v_i * v_j)) found.exclusion = Exclusion::kTarget;
     found.strength = strength(e, v_i * v_j, w_i, w_j, with);
@@ -295,8 +304,9 @@ void warn_of_constant(const std::vector<std::int64_t>& columns, bool is_other) {
           " left out: ", list_columns(columns)});
 }
 
-// Warns of pairs without a test, with their number by reason. first: the first excluded pairs, as columns.
-void warn_of_excluded(const std::vector<std::pair<std::int64_t, std::int64_t>>& first,
+// Warns of pairs without a test, with their number by reason. first: the first excluded pairs, as columns; along: as in
+// the options.
+void warn_of_excluded(const std::vector<std::pair<std::int64_t, std::int64_t>>& first, bool along,
                       const fastfs_interaction_result& result) {
     const std::int64_t n = result.n_copies + result.n_products + result.n_explained;
     if (n == 0) return;
@@ -305,7 +315,8 @@ void warn_of_excluded(const std::vector<std::pair<std::int64_t, std::int64_t>>& 
         if (count > 0) reasons << (reasons.text().empty() ? "" : ", ") << count << reason;
     };
     add(result.n_copies, " copies of each other");
-    add(result.n_products, " without all combinations of their values");
+    add(result.n_products,
+        along ? " with a product that both all but determine" : " without all combinations of their values");
     add(result.n_explained, " explained by the target, or explaining it");
     warn("untested_pairs", {n, n == 1 ? " pair has" : " pairs have", " no test and ", n == 1 ? "is" : "are",
                             " left out (", reasons, "): ", list_pairs(first, n)});
@@ -383,10 +394,10 @@ void Scan::observe(const Basis& target, double spread, Owned<fastfs_interaction_
         result.excluded[2 * k] = listed[k].first;
         result.excluded[2 * k + 1] = listed[k].second;
     }
-    warn_of_excluded(listed, result);
+    warn_of_excluded(listed, options_.along, result);
     result.n_pairs = std::ssize(top_);
     result.set_zeros(result.pairs, 2 * result.n_pairs);
-    for (double** array : {&result.statistics, &result.effects, &result.errors}) {
+    for (double** array : {&result.statistics, &result.effects, &result.errors, &result.correlations}) {
         result.set_zeros(*array, result.n_pairs);
     }
     result.degrees = n_target_columns_;
@@ -400,8 +411,11 @@ void Scan::observe(const Basis& target, double spread, Owned<fastfs_interaction_
         result.pairs[2 * k + 1] = right_.columns[at(pair.j)];
         result.statistics[k] = pair.strength * to_F();
         const bool has_effect = n_target_columns_ == 1;
-        result.effects[k] = has_effect ? found.effect * spread : std::numeric_limits<double>::quiet_NaN();
-        result.errors[k] = has_effect ? found.error * spread : std::numeric_limits<double>::quiet_NaN();
+        const double effect = options_.along ? found.slope / spread : found.effect * spread;
+        const double error = options_.along ? found.slope_error / spread : found.error * spread;
+        result.effects[k] = has_effect ? effect : std::numeric_limits<double>::quiet_NaN();
+        result.errors[k] = has_effect ? error : std::numeric_limits<double>::quiet_NaN();
+        result.correlations[k] = top_moments_.back().r / std::sqrt(left_.rest(pair.i) * right_.rest(pair.j));
     }
     std::sort(keys_.begin(), keys_.end());
     for (std::int64_t i = 0; i < left_.size(); ++i) {
@@ -471,14 +485,9 @@ void Scan::find_largest(const Tiles& tiles, const TargetMeans& of_left, const Ta
     }
 }
 
-void Scan::permute(const std::vector<Basis>& targets, double* null_maxima) {
-    if (!step_down_) {
-        Numbers observed;
-        for (const Pair& pair : top_) observed.push_back(pair.strength);
-        step_down_ = std::make_unique<StepDown>(tie_limits_of_pairs(observed));
-    }
-    const auto n_labelings = static_cast<std::int64_t>(targets.size()), n_top = static_cast<std::int64_t>(top_.size());
-    run_.step("labelings", 0.98);
+// Returns the largest strength of the pairs that aren't among the strongest, for each target.
+std::vector<Level> Scan::find_levels(const std::vector<Basis>& targets) const {
+    const std::int64_t n_labelings = std::ssize(targets);
     const TargetMeans of_left(left_, targets, run_);
     const TargetMeans of_right = symmetric_ ? TargetMeans() : TargetMeans(right_, targets, run_);
     std::vector<Tiles> scratch;
@@ -497,16 +506,57 @@ void Scan::permute(const std::vector<Basis>& targets, double* null_maxima) {
                          levels[at(b)]);
         }
     });
-    run_.step("strongest pairs", 1.0);
+    return levels;
+}
+
+// Writes the strengths of the strongest pairs with each target, target after target.
+void Scan::find_strengths(const std::vector<Basis>& targets, double* strengths) const {
+    const std::int64_t n_labelings = std::ssize(targets), n_top = std::ssize(top_);
     const std::int64_t n_parts = ceil_div(n_top, kPairsPerTask);
-    Numbers strengths = numbers(n_labelings * n_top);
     parallel_for(run_, n_labelings * n_parts, [&](std::int64_t task, int) {
         const std::int64_t b = task / n_parts, begin = task % n_parts * kPairsPerTask;
         for (std::int64_t k = begin; k < std::min(begin + kPairsPerTask, n_top); ++k) {
             const Pair& pair = top_[at(k)];
-            strengths[at(b * n_top + k)] = test(pair.i, pair.j, top_moments_[at(k)], targets[at(b)]).strength;
+            strengths[b * n_top + k] = test(pair.i, pair.j, top_moments_[at(k)], targets[at(b)]).strength;
         }
     });
+}
+
+// Compares the pairs along a labeling of the target: raises the level to the largest strength of the pairs that aren't
+// among the strongest, and writes the strengths of these. Features follow the labeling as they follow the target: those
+// that lost their lines in the target lose their lines in the labeling, too.
+void Scan::permute_along(const Basis& target, Level& level, double* strengths) const {
+    const StandardColumns left = left_.along(covariates_, target, run_);
+    std::optional<StandardColumns> right;
+    if (!symmetric_) right.emplace(right_.along(covariates_, target, run_));
+    Scan moved(left, right ? *right : left, symmetric_, covariates_, options_, n_target_columns_, run_);
+    moved.top_ = top_;
+    moved.keys_ = keys_;
+    for (const Pair& pair : top_) moved.top_moments_.push_back(moved.exact_moments(pair.i, pair.j).rest);
+    level.raise(moved.find_levels({target}).front().value());
+    moved.find_strengths({target}, strengths);
+}
+
+void Scan::permute(const std::vector<Basis>& targets, double* null_maxima) {
+    if (!step_down_) {
+        Numbers observed;
+        for (const Pair& pair : top_) observed.push_back(pair.strength);
+        step_down_ = std::make_unique<StepDown>(tie_limits_of_pairs(observed));
+    }
+    const std::int64_t n_labelings = std::ssize(targets), n_top = std::ssize(top_);
+    Numbers strengths = numbers(n_labelings * n_top);
+    std::vector<Level> levels(at(options_.along ? n_labelings : 0));
+    if (options_.along) {
+        for (std::int64_t b = 0; b < n_labelings; ++b) {
+            const Run::Part part(run_, share(b, n_labelings), share(b + 1, n_labelings));
+            permute_along(targets[at(b)], levels[at(b)], strengths.data() + b * n_top);
+        }
+    } else {
+        run_.step("labelings", 0.98);
+        levels = find_levels(targets);
+        run_.step("strongest pairs", 1.0);
+        find_strengths(targets, strengths.data());
+    }
     for (std::int64_t b = 0; b < n_labelings; ++b) {
         null_maxima[b] = to_F() * step_down_->add_labeling(strengths.data() + b * n_top, levels[at(b)].value());
     }
@@ -544,11 +594,17 @@ void scan_interactions(const Matrix& X, const Matrix* other, const std::int64_t*
                        {"the scan of ", p, other ? " by " + std::to_string(p_other) : "", " features"},
                        "give fewer features or a smaller n_pairs");
 
+    double spread = 0;
+    const Basis target = make_target(labels, options.n_classes, y, covariates, &spread);
+    require(target.size() == K,
+            L > 0 ? "covariates must not determine the target, or no interaction can be tested: give fewer covariates"
+                  : "y must vary; got equal numbers");
     run.step("reading", 0.01);
+    const Basis* along = options.along ? &target : nullptr;
     const bool ranks = options.transform == FASTFS_INTERACTION_RANKS;
-    const StandardColumns left(X, wanted, ranks, covariates, run);
+    const StandardColumns left(X, wanted, ranks, covariates, along, run);
     std::unique_ptr<StandardColumns> right;
-    if (other) right = std::make_unique<StandardColumns>(*other, up_to(p_other), ranks, covariates, run);
+    if (other) right = std::make_unique<StandardColumns>(*other, up_to(p_other), ranks, covariates, along, run);
     require(left.size() + (right ? right->size() : 0) >= 2 && left.size() >= 1 && (!right || right->size() >= 1),
             "X must have two features or more that vary besides the covariates; got ", left.size(), " of ", p,
             other ? " and " + std::to_string(right->size()) + " of " + std::to_string(p_other) : "");
@@ -565,11 +621,6 @@ void scan_interactions(const Matrix& X, const Matrix* other, const std::int64_t*
 
     warn_of_constant(left.constant, false);
     if (right) warn_of_constant(right->constant, true);
-    double spread = 0;
-    const Basis target = make_target(labels, options.n_classes, y, covariates, &spread);
-    require(target.size() == K,
-            L > 0 ? "covariates must not determine the target, or no interaction can be tested: give fewer covariates"
-                  : "y must vary; got equal numbers");
     Scan scan(left, right ? *right : left, !other, covariates, options, K, run);
     run.step("pairs", options.n_labelings > 0 ? 0.05 : 1.0);
     scan.observe(target, spread, result);

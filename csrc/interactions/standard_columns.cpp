@@ -13,6 +13,11 @@ namespace {
 // The mean square of a column, 1 in all, below which what covariates leave of it is rounding.
 constexpr double kLeastRest = 1e-10;
 
+// The largest slope of a log-variance per deviation of the target, the change of the slope at which the iteration ends,
+// and the most steps, which a slope takes in vain only if rounding keeps it from settling.
+constexpr double kMostSlope = 4, kSettled = 1e-12;
+constexpr int kMostSteps = 50;
+
 // Returns the quantile of the standard normal distribution at p, 0 < p <= 1/2, by Newton's method. The distribution
 // function is convex there: the first step goes beyond the root, and from there on the steps lead down to it.
 double lower_quantile(double p) {
@@ -35,10 +40,47 @@ void replace_by_scores(Numbers& ranks) {
     }
 }
 
+// Returns the slope b of the log-variance along t that is most likely for normal residuals e, cut to +-kMostSlope:
+// the least log(mean(e^2 exp(-b t))), a convex function, for t of mean 0, by Newton's method.
+double slope_of_log_variance(const Numbers& e, const double* t) {
+    double slope = 0;
+    for (int step = 0; step < kMostSteps; ++step) {
+        double total = 0, first = 0, second = 0;
+        for (std::size_t s = 0; s < e.size(); ++s) {
+            const double weight = e[s] * e[s] * std::exp(-slope * t[s]);
+            total += weight;
+            first += weight * t[s];
+            second += weight * t[s] * t[s];
+        }
+        const double mean = first / total, variance = second / total - mean * mean;
+        const double change = variance > 0 ? std::clamp(mean / variance, -1.0, 1.0) : std::copysign(1.0, mean);
+        const double next = std::clamp(slope + change, -kMostSlope, kMostSlope);
+        if (std::abs(next - slope) <= kSettled) return next;
+        slope = next;
+    }
+    return slope;
+}
+
+// Takes from standardised values what the covariates and the target explain of their mean, divides them by the
+// deviation that follows the target, and standardises them again. Returns false if only rounding is left.
+bool standardise_along(const Basis& covariates, const Basis& target, Numbers& values) {
+    for (int pass = 0; pass < 2; ++pass) {  // the first pass leaves rounding errors that are large against a small rest
+        covariates.take_from(values);
+        target.take_from(values);
+    }
+    double square = 0;
+    for (const double value : values) square += value * value;
+    if (!(square > kLeastRest * static_cast<double>(values.size())) || !standardise(values)) return false;
+    const double* t = target.column(0);
+    const double slope = slope_of_log_variance(values, t);
+    for (std::size_t s = 0; s < values.size(); ++s) values[s] *= std::exp(-slope * t[s] / 2);
+    return standardise(values);
+}
+
 }  // namespace
 
 StandardColumns::StandardColumns(const Matrix& X, const std::vector<std::int64_t>& wanted, bool ranks,
-                                 const Basis& covariates, Run& run)
+                                 const Basis& covariates, const Basis* along, Run& run)
     : n_samples_(X.n_rows()),
       n_covariates_(covariates.size()),
       values_(static_cast<std::int64_t>(wanted.size()) * X.n_rows()) {
@@ -50,17 +92,9 @@ StandardColumns::StandardColumns(const Matrix& X, const std::vector<std::int64_t
         Numbers values(row, row + n_samples_);
         if (ranks) replace_by_ranks(values);
         if (ranks) replace_by_scores(values);
-        if (!standardise(values)) return;
+        if (!standardise(values) || (along && !standardise_along(covariates, *along, values))) return;
         std::copy(values.begin(), values.end(), row);
-        double rest = 1;
-        for (std::int64_t l = 0; l < n_covariates_; ++l) {
-            const double* z = covariates.column(l);
-            double sum = 0;
-            for (std::int64_t s = 0; s < n_samples_; ++s) sum += row[s] * z[s];
-            means[at(i * n_covariates_ + l)] = sum / static_cast<double>(n_samples_);
-            rest -= means[at(i * n_covariates_ + l)] * means[at(i * n_covariates_ + l)];
-        }
-        rests[at(i)] = rest > kLeastRest ? rest : 0;
+        rests[at(i)] = measure_rest(row, covariates, means.data() + i * n_covariates_);
     });
     for (std::int64_t i = 0; i < n_wanted; ++i) {
         if (rests[at(i)] == 0) {
@@ -73,6 +107,37 @@ StandardColumns::StandardColumns(const Matrix& X, const std::vector<std::int64_t
         rest_.push_back(rests[at(i)]);
         columns.push_back(wanted[at(i)]);
     }
+}
+
+// Writes the mean products of a column with the covariates to `means`; returns the mean square that they leave, or 0 if
+// it is rounding.
+double StandardColumns::measure_rest(const double* row, const Basis& covariates, double* means) const {
+    double rest = 1;
+    for (std::int64_t l = 0; l < n_covariates_; ++l) {
+        const double* z = covariates.column(l);
+        double sum = 0;
+        for (std::int64_t s = 0; s < n_samples_; ++s) sum += row[s] * z[s];
+        means[l] = sum / static_cast<double>(n_samples_);
+        rest -= means[l] * means[l];
+    }
+    return rest > kLeastRest ? rest : 0;
+}
+
+StandardColumns StandardColumns::along(const Basis& covariates, const Basis& target, Run& run) const {
+    StandardColumns moved(n_samples_, n_covariates_);
+    moved.columns = columns;
+    moved.values_ = Buffer<double>(size() * n_samples_);
+    moved.with_covariates_ = numbers(size() * n_covariates_);
+    moved.rest_ = numbers(size());
+    parallel_for(run, size(), [&](std::int64_t i, int) {
+        Numbers values(of(i), of(i) + n_samples_);
+        double* row = moved.values_.data() + i * n_samples_;
+        const bool varies = standardise_along(covariates, target, values);
+        for (std::int64_t s = 0; s < n_samples_; ++s) row[s] = varies ? values[at(s)] : 0;
+        if (varies)
+            moved.rest_[at(i)] = measure_rest(row, covariates, moved.with_covariates_.data() + i * n_covariates_);
+    });
+    return moved;
 }
 
 void StandardColumns::write_panels(std::int64_t i0, std::int64_t count, std::int64_t s, std::int64_t n,

@@ -16,13 +16,17 @@ namespace fastfs::core {
 class StandardColumns {
   public:
     std::vector<std::int64_t> columns;   // of the table, ascending: those that are compared
-    std::vector<std::int64_t> constant;  // columns that covariates explain, as the mean explains constants
+    std::vector<std::int64_t> constant;  // columns that covariates, or the target, explain, as the mean does constants
 
     // Scales columns to mean 0 and mean square 1; ranks: after replacing values by the normal scores of their ranks,
     // the quantiles at (rank - 1/2) / n_samples; ties share one. Throws InvalidArgument naming the first value
-    // that isn't finite.
+    // that isn't finite. along: null, or a target of one column; columns then also lose what the covariates and the
+    // target explain of their mean, and are divided by the deviation that follows the target, before they are scaled.
     StandardColumns(const Matrix& X, const std::vector<std::int64_t>& wanted, bool ranks, const Basis& covariates,
-                    Run& run);
+                    const Basis* along, Run& run);
+
+    // Returns the columns as they would be along another target; one that only rounding is left of becomes zeros.
+    StandardColumns along(const Basis& covariates, const Basis& target, Run& run) const;
 
     // Returns the bytes of n_features columns and of their temporary copies.
     static std::int64_t memory(std::int64_t n_features, std::int64_t n_samples, std::int64_t n_covariates) {
@@ -44,6 +48,10 @@ class StandardColumns {
                       double* panels, double* squares) const;
 
   private:
+    StandardColumns(std::int64_t n_samples, std::int64_t n_covariates)
+        : n_samples_(n_samples), n_covariates_(n_covariates) {}
+    double measure_rest(const double* row, const Basis& covariates, double* means) const;
+
     std::int64_t n_samples_, n_covariates_;
     Buffer<double> values_;
     Numbers with_covariates_, rest_;

@@ -629,7 +629,7 @@ cdef extern from "fastfs/fastfs.h" nogil:
     ctypedef struct fastfs_interaction_options:
         size_t struct_size
         int32_t transform
-        int32_t reserved
+        int32_t along
         int64_t n_classes
         int64_t n_pairs
         const int64_t *features
@@ -659,6 +659,7 @@ cdef extern from "fastfs/fastfs.h" nogil:
         int32_t *constant
         int32_t *other_constant
         int64_t *excluded
+        double *correlations
     fastfs_status fastfs_interaction_scan(const fastfs_matrix *X, const fastfs_matrix *other, const int64_t *labels, const double *y, const fastfs_interaction_options *options, const fastfs_run *run, fastfs_interaction_result *result, fastfs_fitted **fitted)
     ctypedef struct fastfs_snp_pairs_options:
         size_t struct_size

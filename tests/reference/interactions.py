@@ -1,6 +1,7 @@
 """Plain NumPy oracle of the scan of interactions: two least-squares fits for each pair."""
 
 import numpy as np
+from scipy.optimize import minimize_scalar
 from scipy.stats import norm, rankdata
 
 
@@ -67,3 +68,45 @@ def step_down(strengths, of_labelings):
         largest = max(largest, (1 + reached) / (1 + len(of_labelings)))
         pvalues.append(largest)
     return pvalues
+
+
+def follow(x, y, covariates=None):
+    """Return a column without the line of its mean, divided by the likeliest deviation of which the log is a line."""
+    n = len(x)
+    covariates = np.empty((n, 0)) if covariates is None else np.asarray(covariates, dtype=float)
+    ones = np.column_stack([np.ones(n), covariates])
+    e = residuals(x[:, None], np.column_stack([ones, y]))[:, 0]
+    t = residuals(np.asarray(y, dtype=float)[:, None], ones)[:, 0]
+    t = t / t.std()
+    e = e / e.std()
+    slope = minimize_scalar(
+        lambda b: np.log(np.mean(e**2 * np.exp(-b * t))), bounds=(-4, 4), method="bounded", options={"xatol": 1e-11}
+    ).x
+    z = e * np.exp(-slope * t / 2)
+    return (z - z.mean()) / z.std()
+
+
+def change_of_correlation(x, z, y, covariates=None):
+    """Return the slope of the product of two followed columns in y (in deviations), its error, and the correlation.
+
+    The regression of the product has both columns and the covariates, too.
+    """
+    n = len(y)
+    covariates = np.empty((n, 0)) if covariates is None else np.asarray(covariates, dtype=float)
+    scaled = (y - y.mean()) / y.std()
+    without = np.column_stack([np.ones(n), x, z, covariates])
+    full = np.column_stack([scaled, without])
+    product = x * z
+    slope = np.linalg.lstsq(full, product, rcond=None)[0][0]
+    left = np.sum(residuals(product[:, None], full) ** 2)
+    error = np.sqrt(left / (n - full.shape[1]) / np.sum(residuals(scaled[:, None], without) ** 2))
+    own = [residuals(one[:, None], np.column_stack([np.ones(n), covariates]))[:, 0] for one in (x, z)]
+    return slope, error, np.corrcoef(*own)[0, 1]
+
+
+def changes(X, y, covariates=None, ranks=False):
+    """Return a dict of the pairs with their slopes, errors and correlations along y, and the followed columns."""
+    table = np.apply_along_axis(normal_scores, 0, X) if ranks else X
+    Z = np.column_stack([follow(column, y, covariates) for column in table.T])
+    pairs = [(i, j) for i in range(X.shape[1]) for j in range(i)]
+    return {(j, i): change_of_correlation(Z[:, j], Z[:, i], y, covariates) for i, j in pairs}, Z

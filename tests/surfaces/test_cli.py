@@ -1490,12 +1490,31 @@ def test_interactions(inside, tmp_path):
         assert written["degrees"] == list(expected.degrees)
 
 
+def test_correlations_along_a_column(inside, tmp_path):
+    rng = np.random.default_rng(0)
+    X, age = rng.normal(size=(60, 5)), np.arange(60)
+    X[:, 3] += X[:, 1] * (age - 30) / 8
+    pandas.DataFrame(X, columns=NAMES[:5]).assign(age=age).to_csv(tmp_path / "study.csv", index=False)
+    finished = inside(
+        *("pairs", "study.csv", "--targets", "age", "--permutations", 19, "--out", "pairs.json", "--plot", "pairs.png"),
+        cwd=tmp_path,
+    )
+    assert finished.returncode == 0, finished.stderr
+    assert (tmp_path / "pairs.png").stat().st_size > 10_000
+    written = json.loads((tmp_path / "pairs.json").read_text())
+    expected = fastfs.differential_correlation(X, age, target_type="number", n_permutations=19)
+    first = written["ranking"][0]
+    assert (first["feature_a"], first["feature_b"]) == ("g1", "g3")
+    assert (first["r_below"], first["r_above"]) == pytest.approx(expected.correlations[0].tolist())
+    assert [row["pvalue_max"] for row in written["ranking"]] == expected.pvalues_max.tolist()
+
+
 @pytest.mark.parametrize(
     "options, words",
     [
         (["--kind", "interactions"], "--kind must be correlation or interaction; got 'interactions'"),
         (["--transform", "rank"], "--transform is for --kind interaction"),
-        (["--targets", "g1"], "--targets is for --kind interaction"),
+        (["--targets", "g1"], "--label and --targets are two targets: give one of them"),
         (["--kind", "interaction", "--targets", "g1"], "--label and --targets are two targets: give one of them"),
         (["--kind", "interaction", "--event", "g1"], "--event is for --targets, the time"),
         (["--kind", "interaction", "--correlation", "pearson"], "--correlation is for --kind correlation"),

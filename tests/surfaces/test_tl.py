@@ -985,9 +985,22 @@ def test_bad_values_are_named_by_cell_and_gene(word, make, part):
 def test_numbers_are_no_groups():
     adata = cells()
     adata.obs["age"] = np.linspace(20, 60, 60)
-    for tool in (tl.relieff, tl.differential_correlation):
-        with pytest.raises(ValueError, match=r"age must hold groups; got numbers such as 20\.678: bin them"):
-            tool(adata, "age")
+    with pytest.raises(ValueError, match=r"age must hold groups; got numbers such as 20\.678: bin them"):
+        tl.relieff(adata, "age")
+
+
+def test_correlations_along_a_number():
+    adata = cells()
+    adata.obs["age"] = np.linspace(20, 60, 60)
+    tl.differential_correlation(adata, "age", n_permutations=9)
+    found = adata.uns["differential_correlation"]
+    expected = fastfs.differential_correlation(adata.X, adata.obs["age"].to_numpy(), n_permutations=9)
+    assert list(found["pairs"])[2:4] == ["r_below", "r_above"]
+    np.testing.assert_array_equal(found["pairs"]["statistic"], expected.statistics)
+    np.testing.assert_array_equal(found["pairs"]["pvals_max"], expected.pvalues_max)
+    assert "groups" not in found["params"]
+    with pytest.raises(ValueError, match="groups must be left out, because age holds numbers"):
+        tl.differential_correlation(adata, "age", groups=["a"], n_permutations=0)
 
 
 @pytest.mark.parametrize("word", ["projse", "relieff", "manifest", "disc"])

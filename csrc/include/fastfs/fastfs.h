@@ -1318,7 +1318,8 @@ enum { FASTFS_INTERACTION_LISTED = 10 }; /* excluded pairs that a result lists a
 typedef struct fastfs_interaction_options {
     size_t struct_size;
     int32_t transform;        /* FASTFS_INTERACTION_VALUES, or _RANKS: normal scores of ranks, for heavy tails */
-    int32_t reserved;         /* 0 */
+    int32_t along;            /* 1, with y: columns first lose the lines that their mean and the logarithm of their
+                                 variance follow in y; F is then that of a correlation that changes along y */
     int64_t n_classes;        /* of labels, >= 2; 0 with y */
     int64_t n_pairs;          /* the strongest pairs to report, >= 1 */
     const int64_t* features;  /* NULL for all columns of X, or ascending: the pairs are those with these columns */
@@ -1346,7 +1347,8 @@ typedef struct fastfs_interaction_result {
                              then by columns */
     double* statistics;   /* n_pairs: F of the product, given both columns and the covariates */
     double* effects;      /* n_pairs: the coefficient of the product, in standard deviations of the target (two classes:
-                             1 for the second one) per product of standard deviations; NaN with more than two classes */
+                             1 for the second one) per product of standard deviations; along y the change of the
+                             correlation per standard deviation of y; NaN with more than two classes */
     double* errors;       /* n_pairs: its standard error */
     double* pvalues;      /* n_pairs: family-wise, step-down; NULL without labelings */
     double* scores;       /* one per column of X: the largest F of its pairs; 0 for columns without pairs */
@@ -1356,6 +1358,7 @@ typedef struct fastfs_interaction_result {
                              covariates */
     int32_t* other_constant; /* one per column of `other`, or NULL */
     int64_t* excluded;       /* the first pairs left out, by columns: all of them, or FASTFS_INTERACTION_LISTED */
+    double* correlations;    /* n_pairs: of the columns as they were compared, given the covariates */
 } fastfs_interaction_result;
 #define FASTFS_INTERACTION_RESULT_INIT  \
     {sizeof(fastfs_interaction_result), \
@@ -1366,6 +1369,7 @@ typedef struct fastfs_interaction_result {
      0,                                 \
      0,                                 \
      0,                                 \
+     NULL,                              \
      NULL,                              \
      NULL,                              \
      NULL,                              \

@@ -15,6 +15,7 @@ from fastfs._functions.pairs import (
     PairsResult,
     chosen_columns,
     compare_labelings,
+    excluded_numbers,
     limit_pairs,
     outcome_of_test,
     require_names,
@@ -211,7 +212,7 @@ def interaction_scan(call: InteractionCall) -> InteractionScan:
             "samples in the same order"
         )
     response = read_response(
-        call.y, X.shape[0], X.shape[1], call.target_type, of_number="or explain numbers, with target_type='number'"
+        call.y, X.shape[0], X.shape[1], call.target_type, of_number="explain them with target_type='number'"
     )
     if response.kind == "survival" and call.covariates is not None:
         raise ValueError(
@@ -261,11 +262,7 @@ def _fields_of_pairs(core_result: dict[str, Any], response: Response, *, has_tab
         "scores": core_result["scores"],
         "table_scores": core_result["other_scores"] if has_table else None,
         "n_tested": core_result["n_tested"],
-        "n_excluded_pairs": {
-            "copies": core_result["n_copies"],
-            "product": core_result["n_products"],
-            "target": core_result["n_explained"],
-        },
+        "n_excluded_pairs": excluded_numbers(core_result),
         "excluded_pairs": core_result["excluded"],
         "excluded_features": np.flatnonzero(core_result["constant"]),
         "excluded_table_features": np.flatnonzero(core_result["other_constant"]),

@@ -189,6 +189,12 @@ class PairsResult:
         return [(a, b, dict(zip(self.columns, row, strict=True))) for a, b, row in zip(*nodes, rows, strict=True)]
 
 
+def excluded_numbers(core_result: dict[str, Any]) -> dict[str, int]:
+    """Return the number of pairs that a scan of products left out, by reason."""
+    reasons = {"copies": "n_copies", "product": "n_products", "target": "n_explained"}
+    return {reason: core_result[count] for reason, count in reasons.items()}
+
+
 _Result = TypeVar("_Result", bound=PairsResult)
 
 

@@ -76,8 +76,8 @@ class KindOptions:
     kind: Annotated[
         str,
         typer.Option(
-            help="correlation: pairs with correlations that differ between classes; interaction: pairs with a "
-            "product that says more about classes, numbers or times than both features.",
+            help="correlation: pairs with correlations that differ between classes, or change along numbers; "
+            "interaction: pairs with a product that says more about classes, numbers or times than both features.",
         ),
     ] = "correlation"
     correlation: Annotated[
@@ -88,7 +88,7 @@ class KindOptions:
     ] = None
     targets: Annotated[
         str | None,
-        typer.Option(metavar="COLUMN", help="For interactions: a column of numbers to explain, instead of --label."),
+        typer.Option(metavar="COLUMN", help="A column of numbers, instead of --label."),
     ] = None
     event: Annotated[
         str | None,
@@ -110,7 +110,7 @@ class KindOptions:
         only = "is for --kind"
         return [
             Needs("correlation plot", not is_interaction, f"{only} correlation"),
-            Needs("transform targets event", is_interaction, f"{only} interaction"),
+            Needs("transform event", is_interaction, f"{only} interaction"),
             Needs("event", self.targets is not None, "is for --targets, the time"),
             Needs("label", self.targets is None, "and --targets are two targets: give one of them"),
         ]
@@ -143,15 +143,20 @@ def pairs(
         data = read_input(source, annotations, targets, kinds.event, max_memory=options.max_memory)
         arguments: dict[str, Any] = {"feature_names": data.table.feature_names, "n_permutations": n_permutations}
         arguments |= design.design_arguments(data.table) | options.shared_arguments() | {"progress": report}
+        target = data.table.y[:, 0] if targets and kinds.event is None else data.table.y
         with names_of_the_file(data, source.transpose):
             if kinds.kind == "correlation":
                 result: PairsResult = fastfs.differential_correlation(
-                    data.table.X, data.table.y, correlation=kinds.correlation or "pearson", **arguments
+                    data.table.X,
+                    target,
+                    target_type="number" if targets else "class",
+                    correlation=kinds.correlation or "pearson",
+                    **arguments,
                 )
             else:
                 result = fastfs.interaction_scan(
                     data.table.X,
-                    data.table.y[:, 0] if targets and kinds.event is None else data.table.y,
+                    target,
                     target_type="survival" if kinds.event else "number" if targets else "class",
                     transform=kinds.transform or "none",
                     **arguments,

@@ -33,7 +33,7 @@ def differential_correlation(
     ax: Axes | None = None,
     title: str | None = None,
 ) -> Axes:
-    """Draw the correlations of the strongest pairs in the classes, joined by a line.
+    """Draw the correlations of the strongest pairs in the classes, or below and above the mean of numbers.
 
     Parameters
     ----------
@@ -73,8 +73,8 @@ def differential_correlation(
     ax = axes(ax, (7, 1.4 + 0.3 * n))
     ax.hlines(place, correlations.min(axis=1), correlations.max(axis=1), color=PALE, linewidth=3, zorder=2)
     colours = [BAR, AGAINST, *(f"C{c}" for c in range(2, correlations.shape[1]))]
-    for values, colour, label in zip(correlations.T, colours, result.classes.tolist(), strict=True):
-        ax.scatter(values, place, s=36, color=colour, zorder=3, label=str(label))
+    for values, colour, label in zip(correlations.T, colours, result.correlation_names, strict=True):
+        ax.scatter(values, place, s=36, color=colour, zorder=3, label=label)
     pairs = [", ".join(names_of(pair, feature_names, 16)) for pair in result.pairs[:n].tolist()]
     ax.set_yticks(place, pairs)
     ax.set_ylim(n - 0.4, -0.6)

@@ -42,7 +42,7 @@ def differential_correlation(
     verbose: bool | Progress = False,
     **parameters: Any,
 ) -> AnnData | None:
-    """Find the pairs of genes with correlations that differ between groups of cells.
+    """Find the pairs of genes with correlations that differ between groups of cells, or that change along a number.
 
     Runs :func:`fastfs.differential_correlation`. Cells of one donor aren't independent samples: name the column of the
     donors, or compare sums over the cells of each donor.
@@ -52,11 +52,12 @@ def differential_correlation(
     adata : anndata.AnnData
         Cells x genes, in memory.
     groupby : str
-        Column of `adata.obs` with the groups.
+        Column of `adata.obs` with the groups, or with numbers, such as ages: floats with a fractional part, or any
+        numbers with ``target_type="number"``.
     groups : sequence of str, optional
         Groups to compare, two or more. Default: all.
     samples, donors, batch : str, optional
-        Columns of `adata.obs` that say which cells may change groups, as for :func:`fastfs.tl.manifest`.
+        Columns of `adata.obs` that say which cells may change groups or numbers, as for :func:`fastfs.tl.manifest`.
     covariates : sequence of str, optional
         Columns of `adata.obs` to which labels keep their relation.
     layer, use_raw, mask_var, drop_unlabelled, copy
@@ -72,7 +73,8 @@ def differential_correlation(
     -------
     anndata.AnnData or None
         Sets ``adata.var["KEY_scores"]`` and ``adata.uns["KEY"]``: `pairs`, a DataFrame with the genes, their
-        correlation in each group, statistic (z), effect, standard_error and `pvals_max`; `null_maxima`; and `params`.
+        correlation in each group or below and above the mean of numbers, statistic (z or t), effect, standard_error and
+        `pvals_max`; `null_maxima`; and `params`.
 
     Raises
     ------
@@ -102,19 +104,12 @@ def differential_correlation(
     require_writable(adata, copy)
     adata = adata.copy() if copy else adata
     source = CellMatrix(adata, layer, use_raw, mask_var)
-    cells, labels = _cells_of_groups(adata, groupby, groups, drop_unlabelled)
+    target_type = parameters.get("target_type", "auto")
+    cells, target = _read_cells(adata, groupby, groups, target_type, drop_unlabelled)
     design = CellDesign.from_columns(adata, cells, samples, donors, batch, covariates)
-    scan = _Scan(adata, source, cells, labels, design, groupby, layer)
+    scan = _Scan(adata, source, cells, target, design, groupby, layer)
     result = scan.run(correlation_by_group, parameters, verbose)
-    scan.keep(
-        key_added,
-        result,
-        {
-            "method": "fastfs.differential_correlation",
-            "groups": result.classes.tolist(),
-            "correlation": result.correlation,
-        },
-    )
+    scan.keep(key_added, "differential_correlation", result, {"correlation": result.correlation})
     return adata if copy else None
 
 
@@ -200,28 +195,25 @@ def interaction_scan(
     require_writable(adata, copy)
     adata = adata.copy() if copy else adata
     source = CellMatrix(adata, layer, use_raw, mask_var)
-    if _holds_numbers(adata, groupby, parameters.get("target_type", "auto")):
-        if groups is not None:
-            raise ValueError(f"groups must be left out, because {groupby} holds numbers; got {groups!r}")
-        cells, numbers = read_target(adata, groupby, drop_unlabelled)
-        labels = numbers.to_numpy()
-    else:
-        cells, labels = _cells_of_groups(adata, groupby, groups, drop_unlabelled)
+    target_type = parameters.get("target_type", "auto")
+    cells, target = _read_cells(adata, groupby, groups, target_type, drop_unlabelled)
     design = CellDesign.from_columns(adata, cells, samples, donors, batch, covariates)
-    scan = _Scan(adata, source, cells, labels, design, groupby, layer)
+    scan = _Scan(adata, source, cells, target, design, groupby, layer)
     result = scan.run(interactions_of_target, parameters, verbose)
-    about = {"method": "fastfs.interaction_scan"}
-    if result.classes is not None:
-        about["groups"] = result.classes.tolist()
-    about |= {"target_type": result.target_type, "transform": result.transform}
-    scan.keep(key_added, result, about)
+    about = {"target_type": result.target_type, "transform": result.transform}
+    scan.keep(key_added, "interaction_scan", result, about)
     return adata if copy else None
 
 
-def _cells_of_groups(
-    adata: AnnData, groupby: str, groups: Sequence[str] | None, drop_unlabelled: bool
+def _read_cells(
+    adata: AnnData, groupby: str, groups: Sequence[str] | None, target_type: str, drop_unlabelled: bool
 ) -> tuple[Array, Array]:
-    """Return the cells of the groups to compare, and the group of each."""
+    """Return the cells to compare, and the group or the number of each."""
+    if _holds_numbers(adata, groupby, target_type):
+        if groups is not None:
+            raise ValueError(f"groups must be left out, because {groupby} holds numbers; got {groups!r}")
+        cells, numbers = read_target(adata, groupby, drop_unlabelled)
+        return cells, numbers.to_numpy()
     cells, labels, compared, _ = read_grouping(adata, groupby, groups, "rest", drop_unlabelled)
     kept = np.isin(labels, compared)
     return cells[kept], labels[kept]
@@ -267,8 +259,8 @@ class _Scan:
                 **parameters,
             )
 
-    def keep(self, key: str, result: PairsResult, about: dict[str, Any]) -> None:
-        """Write the pairs, the scores of the genes and the parameters into `adata`."""
+    def keep(self, key: str, function: str, result: PairsResult, about: dict[str, Any]) -> None:
+        """Write the pairs, the scores of the genes and the parameters into `adata`; about: options of the function."""
         import pandas as pd
 
         genes = np.asarray(self.source.names, dtype=object)[result.pairs]
@@ -276,7 +268,9 @@ class _Scan:
         pvalues = columns.pop("pvalue_max")
         pairs = pd.DataFrame({"gene_a": genes[:, 0], "gene_b": genes[:, 1], **columns, "pvals_max": pvalues})
         params = {
+            "method": f"fastfs.{function}",
             "groupby": self.groupby,
+            **({} if result.classes is None else {"groups": result.classes.tolist()}),
             **about,
             "layer": self.layer,
             "use_raw": self.source.use_raw,
