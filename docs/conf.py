@@ -23,7 +23,7 @@ author = "the fastfs developers"
 copyright = "the fastfs developers"
 version = release = fastfs.__version__
 root_doc = "docs/index"
-include_patterns = ["*.md", "docs/**", "benchmarks/**.md"]
+include_patterns = ["*.md", "docs/**", "benchmarks/**.md", "examples/pipelines/README.md"]
 exclude_patterns = ["docs/gallery", "docs/_templates", "**/requirements*"]
 extensions = [
     "myst_parser",
@@ -68,6 +68,7 @@ if _INVENTORIES:
     numpydoc_xref_ignore = "all"  # of the words of a type, those below are links
     numpydoc_xref_aliases = {
         "ndarray": "numpy.ndarray",
+        "array-like": "numpy.typing.ArrayLike",
         "Generator": "numpy.random.Generator",
         "RandomState": "numpy.random.RandomState",
         "SeedSequence": "numpy.random.SeedSequence",

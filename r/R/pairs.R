@@ -314,7 +314,7 @@ ld_clumps <- function(x, scores, r2 = 0.5, window = 250000, n_clumps = NULL, pos
 as.data.frame.fastfs_pairs <- function(x, row.names = NULL, optional = FALSE, ...) {
   table <- data.frame(a = x$pairs[, 1], b = x$pairs[, 2])
   names <- list(x$names, if (is.null(x$table_scores)) x$names else x$table_names)
-  for (side in 1:2) {
+  for (side in seq_len(2)) {
     if (!is.null(names[[side]])) table[[c("a_name", "b_name")[side]]] <- names[[side]][table[[side]]]
   }
   if (!is.null(x$correlations)) {

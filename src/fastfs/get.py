@@ -1,4 +1,4 @@
-"""Results of :mod:`fastfs.tl` as DataFrames."""
+"""Results of `fastfs.tl` as DataFrames."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _COLUMNS = ("names", "scores", "z", "logfoldchanges", "pvals", "pvals_adj", "pva
 
 @named_arguments
 def df(adata: AnnData, key: str, *, group: str | None = None, direction: bool = False) -> pd.DataFrame:
-    """Return the genes that a function of :mod:`fastfs.tl` has ranked, with all their p-values.
+    """Return the genes that a function of `fastfs.tl` has ranked, with all their p-values.
 
     ``scanpy.get.rank_genes_groups_df`` shows `pvals` and `pvals_adj` alone. Few permutations of many genes can't bring
     `pvals_adj` below 0.05; `pvals_max` may be below it with 19 permutations.
