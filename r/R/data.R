@@ -28,6 +28,18 @@ read_features <- function(x, y, assay, run, categorical = NA, makes_dense = FALS
   list(x = values, y = y, levels = levels, features = features, samples = samples)
 }
 
+# Returns x and y; of a formula x and its data frame y, the features and the labels.
+from_formula <- function(x, y) {
+  if (!inherits(x, "formula")) return(list(x = x, y = y))
+  if (!is.data.frame(y)) refuse("y must be the data frame of the formula x; got class ", class(y)[1])
+  terms <- stats::terms(x, data = y)
+  if (attr(terms, "response") == 0 || any(attr(terms, "order") > 1)) {
+    refuse("x must be a formula of labels and single features, such as state ~ .; got ", paste(deparse(x), collapse = " "))
+  }
+  table <- stats::model.frame(terms, y, na.action = stats::na.pass)
+  list(x = table[-1], y = table[[1]])
+}
+
 # Returns the names of the samples of x, or NULL if they have none. Row numbers of a data.frame are names if rows were
 # taken or moved, as by table[rows, ].
 sample_names <- function(x) {

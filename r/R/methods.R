@@ -27,6 +27,7 @@ options_of <- function(method) {
 
 # given: all arguments of the method's function.
 run_method <- function(method, given) {
+  given[c("x", "y")] <- from_formula(given$x, given$y)
   stage <- STAGES[[method]](given, FALSE)
   warn_without_effect(method, given)
   # A bad number is refused before the work.
@@ -49,9 +50,10 @@ arguments_of <- function(method, x, y, options) {
     )
   }
   defaults[names(options)] <- options
-  defaults["x"] <- list(x)
-  samples <- sample_names(x)
-  defaults["y"] <- list(by_names("y", y, samples))
+  given <- from_formula(x, y)
+  defaults["x"] <- given["x"]
+  samples <- sample_names(given$x)
+  defaults["y"] <- list(by_names("y", given$y, samples))
   if (!is.null(defaults$sample_weight)) {
     defaults$sample_weight <- by_names("sample_weight", defaults$sample_weight, samples)
   }

@@ -23,7 +23,7 @@ permutation_test <- function(method, x, y, options = list(), blocks = NULL, grou
   warn_without_effect(method, given)
   run <- quiet(stage$run)
   design <- design_of(
-    stage$target, x, blocks, groups, stage$data$x$n_rows, covariates, n_permutations = most, seed = seed,
+    stage$target, given$x, blocks, groups, stage$data$x$n_rows, covariates, n_permutations = most, seed = seed,
     keeps_names = !is.null(given$class_weight)
   )
   check_design(design)

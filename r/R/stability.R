@@ -23,7 +23,7 @@ stability <- function(method, x, y, options = list(), blocks = NULL, groups = NU
   warn_without_effect(method, given)
   n <- stage$data$x$n_rows
   d <- stage$data$x$n_cols
-  design <- design_of(stage$target, x, blocks, groups, n, seed = seed)
+  design <- design_of(stage$target, given$x, blocks, groups, n, seed = seed)
   halves <- scheme == "complementary"
   taken <- core_result(.Call(
     C_design_subsamples, design$handle, halves, fraction, if (halves) 2 * n_pairs else n_subsamples, n, design$run

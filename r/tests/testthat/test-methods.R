@@ -46,6 +46,29 @@ test_that("features lie in rows of an experiment, and samples in rows of a matri
   expect_error(relieff(t(data$x), data$y), "is x transposed\\? Its rows must be samples", class = "fastfs_error")
 })
 
+test_that("a formula names labels and features of a data frame", {
+  features <- iris[, -5]
+  expect_identical(relieff(Species ~ ., iris, 2)$scores, relieff(features, iris$Species, 2)$scores)
+  expect_identical(names(surf(Species ~ Sepal.Width + log(Petal.Width), iris)$scores), c("Sepal.Width", "log(Petal.Width)"))
+  test <- permutation_test("relieff", Species ~ ., iris, n_permutations = 9)
+  expect_identical(test$pvalues, permutation_test("relieff", features, iris$Species, n_permutations = 9)$pvalues)
+  blocks <- stats::setNames(rep(1:5, 30), 1:150)[150:1]
+  shuffled <- iris[150:1, ]
+  expect_message(stability("relieff", Species ~ ., shuffled, n_subsamples = 3, blocks = rev(blocks)), "blocks: 150 of 150")
+  fitted <- im4e(Species ~ ., iris)
+  expect_identical(predict(fitted, features), predict(im4e(features, iris$Species), features))
+  expect_error(relieff(Species ~ ., features), "object 'Species' not found")
+  expect_error(relieff(Species ~ ., as.matrix(features)), "y must be the data frame of the formula x; got class matrix")
+  expect_error(relieff(~ Sepal.Width, iris), "x must be a formula of labels and single features", class = "fastfs_error")
+  expect_error(relieff(Species ~ Sepal.Width * Petal.Width, iris), "x must be a formula of labels and single features")
+  skip_if_not_installed("survival")
+  times <- data.frame(time = exp(iris[[1]]), event = TRUE, features)
+  expect_identical(
+    rrelieff(survival::Surv(time, event) ~ ., times)$scores,
+    rrelieff(features, survival::Surv(times$time, times$event))$scores
+  )
+})
+
 test_that("single-cell experiments are experiments", {
   skip_if_not_installed("SingleCellExperiment")
   data <- example_data()
