@@ -42,12 +42,13 @@ def pytest_runtest_setup(item):
 
 
 @pytest.fixture(scope="session", autouse=True)
-def one_blas_thread():
-    """For NumPy, whose part in the tests is the oracles: on a busy machine its BLAS threads wait for each other.
+def one_thread_of_others():
+    """For NumPy's BLAS, whose part in the tests is the oracles, and scikit-learn's OpenMP: on a busy machine their
+    threads wait for each other.
 
     A fastfs call sets the threads that it was asked for by itself.
     """
-    with threadpool_limits(1, user_api="blas"):
+    with threadpool_limits(1):
         yield
 
 

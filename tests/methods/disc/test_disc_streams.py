@@ -349,6 +349,7 @@ def test_shares_travel_as_bytes(form, sketched):
     table, groups, lengths = FORMS[form]
     if table is None:
         table, groups, _ = sketched
+        lengths = (1, 399, 300)  # a copy of the second pass computes its candidates anew
     expected = fit(read(stream(table, groups), table, lengths))
     state, ends = stream(table, groups), np.cumsum(lengths)
     for _ in range(state.n_passes):
