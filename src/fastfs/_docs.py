@@ -8,9 +8,16 @@ import re
 _NAMED = re.compile(r"^( *)<([a-z_]+)>$", re.MULTILINE)
 
 
-def fill_shared(doc: str | None) -> str | None:
-    """Return a docstring with the paragraphs that it names, which can name others, indented as the names are."""
-    return doc and _NAMED.sub(lambda name: _indented(fill_shared(_SHARED[name[2]]) or "", name[1]), doc)
+def fill_shared(doc: str | None, **others: str) -> str | None:
+    """Return a docstring with the paragraphs that it names, which can name others, indented as the names are.
+
+    From Python 3.13 on, docstrings aren't indented. `others` are paragraphs of this docstring alone.
+    """
+
+    def paragraph(name: re.Match[str]) -> str:
+        return _indented(fill_shared(others[name[2]] if name[2] in others else _SHARED[name[2]]) or "", name[1])
+
+    return doc and _NAMED.sub(paragraph, doc)
 
 
 def _indented(paragraph: str, spaces: str) -> str:

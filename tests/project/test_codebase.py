@@ -16,6 +16,7 @@ import pytest
 import stubs
 
 import fastfs
+from fastfs._docs import fill_shared
 
 ROOT = Path(__file__).parents[2]
 SOURCES = sorted(path for path in (ROOT / "csrc").rglob("*") if path.suffix in (".cpp", ".hpp", ".h"))
@@ -230,6 +231,19 @@ def lacks_of(public):
 def test_every_public_name_has_an_example_and_all_its_parameters_documented():
     assert len(PUBLIC) > 100
     assert {name: lacks for name, public in PUBLIC.items() if (lacks := [*lacks_of(public)])} == {}
+
+
+@pytest.mark.parametrize("indent", ["", "    "], ids=["CPython 3.13 and newer", "older"])
+def test_shared_paragraphs_of_docstrings(indent):
+    """The compiler takes the indentation of docstrings away from CPython 3.13 on."""
+    doc = f"Read a file.\n\n{indent}<read_options>\n{indent}<max_memory>\n"
+    filled = fill_shared(doc, read_options="label : str\n    Where <y> lies.")
+    assert inspect.cleandoc(filled).startswith(
+        "Read a file.\n\nlabel : str\n    Where <y> lies.\nmax_memory : int, str"
+    )
+    assert f"\n{indent}    Where" in filled
+    with pytest.raises(KeyError, match="nothing"):
+        fill_shared(f"{indent}<nothing>")
 
 
 def test_documentation_that_lacks_parts_is_noticed():

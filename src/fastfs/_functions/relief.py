@@ -4,11 +4,11 @@ Arrays in, arrays out, without scikit-learn; the estimators are :class:`fastfs.R
 other classes of `fastfs._estimators.relief`. The fits are in `fastfs._functions.relief_family`.
 """
 
-import textwrap
 from collections.abc import Callable
 from dataclasses import field
 from typing import Any, ParamSpec, TypeVar
 
+from fastfs._docs import fill_shared
 from fastfs._functions.options import RandomCall, option_class, own_first, takes
 from fastfs._functions.relief_family import fit_relief, fit_relief_in_blocks, read_samples, source_for_blocks
 from fastfs._functions.relief_options import (
@@ -154,8 +154,7 @@ def _scores_function(
             scores=scores,
             example=example.format(function=function.__name__, target=target).strip(),
         )
-        shared = textwrap.indent(description.strip(), "    ")
-        function.__doc__ = (function.__doc__ or "").replace("    <description>", shared)
+        function.__doc__ = fill_shared(function.__doc__, description=description)
         return takes(call_class)(function)
 
     return decorate

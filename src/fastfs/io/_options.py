@@ -8,6 +8,7 @@ from dataclasses import Field, dataclass, field, fields
 from functools import wraps
 from typing import Any, NamedTuple, ParamSpec, TypeAlias, TypeVar
 
+from fastfs._docs import fill_shared
 from fastfs._files.errors import Parameter, TableError, any_of
 from fastfs._inputs.entry import named_arguments
 
@@ -364,13 +365,13 @@ class ReadOptions:
                 raise TableError(Parameter(option.name), f" must be {known}; got '{value}'")
 
 
-def documented(text: str) -> str:
+def documented(text: str) -> str | None:
     """Return a docstring with the options of `ReadOptions` in place of the line ``<read_options>``."""
     entries = []
     for option in fields(ReadOptions):
         kind, _, body = textwrap.dedent(describe(option).doc).strip().partition("\n")
         entries.append(f"{option.name} : {kind}\n{textwrap.indent(body, '    ')}")
-    return text.replace("    <read_options>", textwrap.indent("\n".join(entries), "    "))
+    return fill_shared(text, read_options="\n".join(entries))
 
 
 def takes(
