@@ -5,6 +5,7 @@
     python -m benchmarks.bench_correlation --designs [covariates ...] [--sets 1000] [--stream 1]
     python -m benchmarks.bench_correlation --batches [--sets 1000]       # numbers of batches and donors
     python -m benchmarks.bench_correlation --classes [--sets 1000]       # three classes
+    python -m benchmarks.bench_correlation --numbers [--sets 1000]       # error rates along numbers, and recall
     python -m benchmarks.bench_correlation --tied [--sets 1000]          # shares of tied values, both rules
 
 Floors: a labeling multiplies and adds n_samples p (p + 1) / 2 times, at the rate of SciPy's gemm in float32; its 4
@@ -256,6 +257,54 @@ def errors_of_classes(n_sets: int) -> None:
         print(f"{kind:<20} {text}", flush=True)
 
 
+def data_along_numbers(kind: str, setting: str, seed: int) -> Any:
+    """Return features of noise, numbers, and the design; donors are 20 of four samples, with separate means."""
+    rng = np.random.default_rng([seed, 6])
+    n, p = 80, 15
+    donor = np.repeat(np.arange(20), 4)
+    y = rng.normal(size=20)[donor] if setting == "donors" else rng.normal(size=n)
+    if kind in ("own t3", "joint t3"):
+        X = rng.standard_t(3, size=(n, p)) if kind == "own t3" else null_data(kind, rng, n, p)[0]
+    else:
+        X = rng.normal(size=(n, p))
+    design: dict[str, Any] = {"target_type": "number"}
+    if setting == "trends":
+        X = X * np.exp(0.4 * y[:, None]) + y[:, None]
+    if setting == "donors":
+        X += 1.5 * rng.normal(size=(20, p))[donor]
+        design["groups"] = donor
+    if setting == "covariate":
+        covariate = y + rng.normal(size=n)
+        X += covariate[:, None]
+        design["covariates"] = covariate
+    if kind == "lognormal":
+        X = np.exp(X)
+    if kind == "counts":
+        X = rng.poisson(2 * np.exp(0.5 * X)).astype(float)
+    if kind == "0 and 1":
+        X = (np.quantile(X, 0.7, axis=0) < X).astype(float)
+    return X, y, design
+
+
+def errors_along_numbers(n_sets: int) -> None:
+    """Print shares for numbers, and the share of planted pairs that come first."""
+    print(f"15 features, 80 samples, {n_sets} sets, standard error {np.sqrt(0.05 * 0.95 / n_sets):.3f}")
+    for kind in ("normal", "own t3", "joint t3", "lognormal", "counts", "0 and 1"):
+        for setting in ("none", "trends", "donors", "covariate"):
+            text = levels(lambda seed, kind=kind, setting=setting: data_along_numbers(kind, setting, seed), n_sets)
+            print(f"{kind:<10} {setting:<10} {text}", flush=True)
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        X, y = rng.normal(size=(500, 20_000)).astype(np.float32), rng.normal(size=500)
+        r = np.clip(0.6 * y, -0.95, 0.95)  # of columns 2 k and 2 k + 1, k < 10
+        X[:, 1:20:2] = r[:, None] * X[:, 0:20:2] + np.sqrt(1 - r**2)[:, None] * X[:, 1:20:2]
+        found = fastfs.differential_correlation(X, y, target_type="number", n_pairs=10, n_permutations=0)
+        planted = np.count_nonzero((found.pairs[:, 0] % 2 == 0) & (found.pairs[:, 1] == found.pairs[:, 0] + 1))
+        print(
+            f"500 x 20,000: {planted} of 10 planted pairs are the first ten; |t| of the tenth {abs(found.statistics[-1]):.1f}"
+        )
+
+
 def tied_data(share: float, effect: float, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return features of which a share of the first class, and half of it in the second, have the lowest value."""
     rng = np.random.default_rng([seed, 4])
@@ -315,6 +364,7 @@ if __name__ == "__main__":
     parser.add_argument("--stream", type=int, default=1)
     parser.add_argument("--batches", action="store_true")
     parser.add_argument("--classes", action="store_true")
+    parser.add_argument("--numbers", action="store_true")
     parser.add_argument("--tied", action="store_true")
     parser.add_argument("--sets", type=int, default=1000)
     given = parser.parse_args()
@@ -326,6 +376,8 @@ if __name__ == "__main__":
         errors_of_batches(given.sets)
     elif given.classes:
         errors_of_classes(given.sets)
+    elif given.numbers:
+        errors_along_numbers(given.sets)
     elif given.tied:
         errors_of_ties(given.sets)
     else:

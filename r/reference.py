@@ -70,6 +70,9 @@ CASES = [
     ("c(differential_correlation(x[, 1:60], three, n_permutations = 9)[c('statistics', 'null_maxima')],"
      " recursive = TRUE)",
      lambda X, y: correlation_of_classes(X, y), 0),
+    ("c(differential_correlation(x[, 2:60], number, covariates = x[, 61:62], n_permutations = 9)"
+     "[c('statistics', 'effects', 'standard_errors', 'scores', 'null_maxima', 'pvalues_max')], recursive = TRUE)",
+     lambda X, y: correlation_along(X[:, 1:60], X[:, 0], covariates=X[:, 60:62]), 0),
     ("snp_pairs(genotypes[, 1:200], y)$statistics",
      lambda X, y: fastfs.snp_pairs(genotypes(X)[:, :200], y).statistics, 0),
     ("ld_clumps(genotypes, x[1, ])$clump - 1", lambda X, y: fastfs.ld_clumps(genotypes(X), X[0]).clump, 0),
@@ -112,6 +115,12 @@ CASES = [
      " scheme = 'complementary')[c('stability', 'relevance_correlation', 'rare_bound')], recursive = TRUE)",
      lambda X, y: halves(X, y), 0),
 ]  # fmt: skip
+
+
+def correlation_along(X, y, **parameters):
+    found = fastfs.differential_correlation(X, y, n_permutations=9, target_type="number", **parameters)
+    parts = ("statistics", "effects", "standard_errors", "scores", "null_maxima", "pvalues_max")
+    return np.concatenate([getattr(found, part) for part in parts])
 
 
 def halves(X, y):

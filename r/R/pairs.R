@@ -111,14 +111,19 @@ chosen_columns <- function(parameter, chosen, data, least) {
   numbers
 }
 
-differential_correlation <- function(x, y, features = NULL, correlation = "pearson", n_pairs = 1000,
-                                     n_permutations = 999, alpha = NULL, blocks = NULL, groups = NULL,
+differential_correlation <- function(x, y, features = NULL, target_type = "auto", correlation = "pearson",
+                                     n_pairs = 1000, n_permutations = 999, alpha = NULL, blocks = NULL, groups = NULL,
                                      covariates = NULL, random_state = 0, assay = 1, n_threads = 0, max_memory = NULL,
                                      verbose = FALSE) {
   given <- as.list(environment())
   run <- read_run(n_threads, max_memory, verbose)
   options <- list(correlation = choose_word("correlation", correlation, c("pearson", "spearman")))
   data <- read_features(x, y, assay, run)
+  choose_word("target_type", target_type, c("auto", "class", "number"))
+  has_fractions <- is.double(data$y) && !is.object(data$y) && any(data$y != floor(data$y), na.rm = TRUE)
+  if (target_type == "number" || (target_type == "auto" && has_fractions)) {
+    return(correlation_along_numbers(given, data, run))
+  }
   target <- class_target(data$y, data)
   options$n_classes <- n_classes(target)
   found <- compare_pairs(given, data, target, "features", options, function(options) {
@@ -141,6 +146,39 @@ differential_correlation <- function(x, y, features = NULL, correlation = "pears
   found$n_excluded_pairs <- c(copies = found$n_copies)
   found$correlation <- correlation
   pairs_result(found[setdiff(names(found), c("rare", "copies", "n_copies"))], "fastfs_differential_correlation", alpha)
+}
+
+# given: the arguments of differential_correlation.
+correlation_along_numbers <- function(given, data, run) {
+  target <- number_target(data$y, data)
+  options <- list(along = TRUE, transform = if (given$correlation == "spearman") "rank" else "none")
+  options <- c(options, covariates_of_models(given$covariates, data))
+  found <- compare_pairs(given, data, target, "features", options, function(options) {
+    .Call(C_interaction_scan, data$x, NULL, NULL, target$values, options, run)
+  }, run, permuted = "y_permutations", for_tests = c("blocks", "groups"))
+  ends <- found$correlations + outer(found$effects, c(below = -1, above = 1))
+  found$correlations <- pmin(pmax(ends, -1), 1)
+  found$statistics <- sign(found$effects) * sqrt(found$statistics)
+  found$scores <- stats::setNames(sqrt(found$scores), data$features)
+  found$null_maxima <- sqrt(found$null_maxima)
+  found$degrees <- found$rest_degrees
+  found$correlation <- given$correlation
+  found$target_type <- "number"
+  pairs_result(with_excluded(found), "fastfs_differential_correlation", given$alpha)
+}
+
+# The covariates as options of a search, which has them in the model of each pair.
+covariates_of_models <- function(covariates, data) {
+  if (is.null(covariates)) return(NULL)
+  columns <- covariate_columns(by_names("covariates", covariates, data$samples), data$x$n_rows)
+  list(covariates = as.double(t(columns)), n_covariates = ncol(columns))
+}
+
+# Names what a scan of products has left out.
+with_excluded <- function(found) {
+  found$excluded_pairs <- by_pair(found$excluded + 1)
+  found$n_excluded_pairs <- c(copies = found$n_copies, product = found$n_products, target = found$n_explained)
+  found[setdiff(names(found), c("rest_degrees", "excluded", "n_copies", "n_products", "n_explained"))]
 }
 
 # ------------------------------------------------------------------------------------------------------- interactions
@@ -190,11 +228,7 @@ interaction_scan <- function(x, y, with_table = NULL, features = NULL, target_ty
   }
   has_classes <- kind == "class"
   options$n_classes <- if (has_classes) n_classes(target) else 0
-  if (!is.null(covariates)) {
-    columns <- covariate_columns(by_names("covariates", covariates, data$samples), data$x$n_rows)
-    options$covariates <- as.double(t(columns))
-    options$n_covariates <- ncol(columns)
-  }
+  options <- c(options, covariates_of_models(covariates, data))
   # The features of a pair come in turns; with two tables, those of the second one are every other.
   number <- 0
   name_column <- function(i) {
@@ -210,8 +244,7 @@ interaction_scan <- function(x, y, with_table = NULL, features = NULL, target_ty
   names(found$scores) <- data$features
   if (options$n_classes > 2) found$effects <- found$standard_errors <- NULL
   found$degrees <- c(found$degrees, found$rest_degrees)
-  found$excluded_pairs <- by_pair(found$excluded + 1)
-  found$n_excluded_pairs <- c(copies = found$n_copies, product = found$n_products, target = found$n_explained)
+  found <- with_excluded(found)
   if (!is.null(other)) {
     names(found$table_scores) <- other$features
     found$excluded_table_features <- which(found$table_constant == 1)
@@ -219,8 +252,8 @@ interaction_scan <- function(x, y, with_table = NULL, features = NULL, target_ty
   }
   found$target_type <- kind
   found$transform <- transform
-  dropped <- c("rest_degrees", "excluded", "n_copies", "n_products", "n_explained", "table_constant")
-  pairs_result(found[setdiff(names(found), dropped)], "fastfs_interaction_scan", alpha)
+  found <- found[setdiff(names(found), c("correlations", "table_constant"))]
+  pairs_result(found, "fastfs_interaction_scan", alpha)
 }
 
 # ---------------------------------------------------------------------------------------------------------------- SNPs
@@ -318,7 +351,7 @@ as.data.frame.fastfs_pairs <- function(x, row.names = NULL, optional = FALSE, ..
     if (!is.null(names[[side]])) table[[c("a_name", "b_name")[side]]] <- names[[side]][table[[side]]]
   }
   if (!is.null(x$correlations)) {
-    table <- cbind(table, stats::setNames(as.data.frame(x$correlations), paste0("correlation_", x$classes)))
+    table <- cbind(table, stats::setNames(as.data.frame(x$correlations), paste0("correlation_", colnames(x$correlations))))
   }
   table$statistic <- x$statistics
   if (inherits(x, "fastfs_snp_pairs")) table$degrees <- x$degrees

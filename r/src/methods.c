@@ -464,6 +464,7 @@ static const struct output interaction_outputs[] = {
     {"statistics", OF(statistics), DOUBLES, OF(n_pairs), 0, 0},
     {"effects", OF(effects), DOUBLES, OF(n_pairs), 0, 0},
     {"standard_errors", OF(errors), DOUBLES, OF(n_pairs), 0, 0},
+    {"correlations", OF(correlations), DOUBLES, OF(n_pairs), 0, 0},
     {"pvalues", OF(pvalues), DOUBLES, OF(n_pairs), 0, 0},
     {"n_tested", OF(n_tested), I64, 0, 0, 0},
     {"n_copies", OF(n_copies), I64, 0, 0, 0},
@@ -486,7 +487,7 @@ static SEXP interaction_scan(SEXP given_X, SEXP given_other, SEXP labels, SEXP y
     read_options("fastfs_interaction_options", given, &options);
     read_matrix(given_X, &X);
     if (has_other) read_matrix(given_other, &other);
-    SEXP found = PROTECT(new_list(17));
+    SEXP found = PROTECT(new_list(18));
     SEXP owner = PROTECT(new_handle(fitted_tag, R_NilValue, free_fitted));
     const int64_t* classes = as_int64s(labels);
     const double* numbers = y == R_NilValue ? NULL : REAL(y);
