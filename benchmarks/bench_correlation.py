@@ -301,7 +301,8 @@ def errors_along_numbers(n_sets: int) -> None:
         found = fastfs.differential_correlation(X, y, target_type="number", n_pairs=10, n_permutations=0)
         planted = np.count_nonzero((found.pairs[:, 0] % 2 == 0) & (found.pairs[:, 1] == found.pairs[:, 0] + 1))
         print(
-            f"500 x 20,000: {planted} of 10 planted pairs are the first ten; |t| of the tenth {abs(found.statistics[-1]):.1f}"
+            f"500 x 20,000: {planted} of 10 planted pairs are the first ten; "
+            f"|t| of the tenth {abs(found.statistics[-1]):.1f}"
         )
 
 

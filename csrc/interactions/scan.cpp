@@ -586,7 +586,8 @@ void scan_interactions(const Matrix& X, const Matrix* other, const std::int64_t*
             " samples for this target and these covariates; got ", n, ": give more samples");
     const std::int64_t at_once =
         std::min(std::max(kBatchBytes / (8 * K * (p + p_other)), kFewestLabelings), options.n_labelings);
-    run.require_memory(StandardColumns::memory(p, n, L) + (other ? StandardColumns::memory(p_other, n, L) : 0) +
+    const std::int64_t tables = StandardColumns::memory(p, n, L) + (other ? StandardColumns::memory(p_other, n, L) : 0);
+    run.require_memory(tables * (options.along && options.n_labelings > 0 ? 2 : 1) + 8 * n * run.n_threads() +
                            run.n_threads() * Tiles::memory(kFirstProduct + std::max(L, K), n) +
                            8 * (at_once + 1) * K * (p + p_other + n) + 8 * at_once * options.n_pairs + 8 * L * n +
                            Strongest<Pair>::memory(options.n_pairs) + 150 * options.n_pairs + 8 * options.n_labelings +

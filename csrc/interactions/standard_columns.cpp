@@ -18,6 +18,10 @@ constexpr double kLeastRest = 1e-10;
 constexpr double kMostSlope = 4, kSettled = 1e-12;
 constexpr int kMostSteps = 50;
 
+// The slope of a log-variance that counts as flat, and the most rounds until then.
+constexpr double kFlat = 1e-9;
+constexpr int kMostRounds = 20;
+
 // Returns the quantile of the standard normal distribution at p, 0 < p <= 1/2, by Newton's method. The distribution
 // function is convex there: the first step goes beyond the root, and from there on the steps lead down to it.
 double lower_quantile(double p) {
@@ -62,19 +66,24 @@ double slope_of_log_variance(const Numbers& e, const double* t) {
 }
 
 // Takes from standardised values what the covariates and the target explain of their mean, divides them by the
-// deviation that follows the target, and standardises them again. Returns false if only rounding is left.
+// deviation that follows the target, and standardises them again, until that deviation is flat. Returns false if only
+// rounding is left.
 bool standardise_along(const Basis& covariates, const Basis& target, Numbers& values) {
-    for (int pass = 0; pass < 2; ++pass) {  // the first pass leaves rounding errors that are large against a small rest
-        covariates.take_from(values);
-        target.take_from(values);
-    }
-    double square = 0;
-    for (const double value : values) square += value * value;
-    if (!(square > kLeastRest * static_cast<double>(values.size())) || !standardise(values)) return false;
     const double* t = target.column(0);
-    const double slope = slope_of_log_variance(values, t);
-    for (std::size_t s = 0; s < values.size(); ++s) values[s] *= std::exp(-slope * t[s] / 2);
-    return standardise(values);
+    for (int round = 0; round < kMostRounds; ++round) {
+        for (int pass = 0; pass < 2; ++pass) {  // the first one leaves rounding errors, large against a small rest
+            covariates.take_from(values);
+            target.take_from(values);
+        }
+        double square = 0;
+        for (const double value : values) square += value * value;
+        if (!(square > kLeastRest * static_cast<double>(values.size())) || !standardise(values)) return false;
+        const double slope = slope_of_log_variance(values, t);
+        if (std::abs(slope) <= kFlat) break;
+        for (std::size_t s = 0; s < values.size(); ++s) values[s] *= std::exp(-slope * t[s] / 2);
+        if (!standardise(values)) return false;
+    }
+    return true;
 }
 
 }  // namespace

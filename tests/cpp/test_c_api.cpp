@@ -1452,6 +1452,25 @@ void test_interactions() {
     // The true target is among the labelings.
     CHECK(result.n_pairs == 4 && result.null_maxima[0] == result.statistics[0] && result.pvalues[0] >= 2.0 / 3);
     CHECK(result.rest_degrees == n - 5 && result.other_scores == nullptr);
+    options.along = 1;
+    fastfs::check(fastfs_interaction_scan(&X, nullptr, nullptr, y.data(), &options, nullptr, &result, owner()));
+    // A feature that followed the target once follows it.
+    CHECK(std::abs(result.null_maxima[0] / result.statistics[0] - 1) < 1e-6 && result.pvalues[0] >= 2.0 / 3);
+    CHECK(
+        std::abs(result.effects[0] * result.effects[0] / (result.errors[0] * result.errors[0]) / result.statistics[0] -
+                 1) < 1e-9 &&
+        std::abs(result.correlations[0]) <= 1);
+    options.along = 2;
+    CHECK(fastfs_interaction_scan(&X, nullptr, nullptr, y.data(), &options, nullptr, &result, owner()) ==
+              FASTFS_EINVAL &&
+          says("along must be 0 or 1"));
+    options.along = 1;
+    options.n_classes = 2;
+    CHECK(fastfs_interaction_scan(&X, nullptr, classes.data(), nullptr, &options, nullptr, &result, owner()) ==
+              FASTFS_EINVAL &&
+          says("y must be given with along"));
+    options.along = 0;
+    options.n_classes = 0;
     test_versions("fastfs_interaction_options", fastfs::default_interaction_options(), 8,
                   [&](fastfs_interaction_options* o) {
                       return fastfs_interaction_scan(&X, nullptr, nullptr, y.data(), o, nullptr, &result, owner());

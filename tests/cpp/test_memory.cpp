@@ -262,8 +262,9 @@ void test_calls(std::int64_t n, std::int64_t d, bool genotypes = false) {
         test("differential_correlation" + shape, 0, [&](auto& how) { return compared.call(X, halves.data(), how); });
     }
 
-    for (const bool with_table : {false, true}) {
+    for (const auto& [with_table, along] : {std::pair(false, 0), std::pair(true, 0), std::pair(true, 1)}) {
         auto scan = fastfs::default_interaction_options();
+        scan.along = along;
         std::vector<double> numbers(labels.begin(), labels.end());
         scan.y_permutations = numbers.data();
         scan.n_labelings = 1;

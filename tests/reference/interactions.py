@@ -1,7 +1,7 @@
 """Plain NumPy oracle of the scan of interactions: two least-squares fits for each pair."""
 
 import numpy as np
-from scipy.optimize import minimize_scalar
+from scipy.optimize import brentq
 from scipy.stats import norm, rankdata
 
 
@@ -71,19 +71,24 @@ def step_down(strengths, of_labelings):
 
 
 def follow(x, y, covariates=None):
-    """Return a column without the line of its mean, divided by the likeliest deviation of which the log is a line."""
+    """Return a column without the line of its mean, divided by the likeliest deviation of which the log is a line.
+
+    Both in turns, until the deviation is flat.
+    """
     n = len(x)
     covariates = np.empty((n, 0)) if covariates is None else np.asarray(covariates, dtype=float)
     ones = np.column_stack([np.ones(n), covariates])
-    e = residuals(x[:, None], np.column_stack([ones, y]))[:, 0]
     t = residuals(np.asarray(y, dtype=float)[:, None], ones)[:, 0]
     t = t / t.std()
-    e = e / e.std()
-    slope = minimize_scalar(
-        lambda b: np.log(np.mean(e**2 * np.exp(-b * t))), bounds=(-4, 4), method="bounded", options={"xatol": 1e-11}
-    ).x
-    z = e * np.exp(-slope * t / 2)
-    return (z - z.mean()) / z.std()
+    z = np.asarray(x, dtype=float)
+    for _ in range(20):
+        e = residuals(z[:, None], np.column_stack([ones, y]))[:, 0]
+        z = e / e.std()
+        slope = brentq(lambda b, z=z: np.sum(t * z**2 * np.exp(-b * t)), -4, 4, xtol=1e-14)
+        if abs(slope) < 1e-9:
+            return z
+        z = z * np.exp(-slope * t / 2)
+    return z / z.std()
 
 
 def change_of_correlation(x, z, y, covariates=None):

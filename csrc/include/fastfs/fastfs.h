@@ -1390,6 +1390,7 @@ typedef struct fastfs_interaction_result {
  * labelings with a largest F, over all pairs but the stronger ones, that reaches that of the pair, divided by 1 +
  * n_labelings. Takes O(n_rows n_features^2 (5 + n_covariates + n_labelings)) time, with c classes c - 1 times the
  * labelings, and O(n_rows n_features) memory: no table of pairs is stored. A sparse X becomes a dense table of doubles.
+ * `along`: five products for each labeling, in which the columns follow its numbers, and twice the memory.
  *
  * Warnings: "constant" and "constant_in_other" (features, given the covariates), "untested_pairs". */
 FASTFS_API fastfs_status fastfs_interaction_scan(const fastfs_matrix* X, const fastfs_matrix* other,

@@ -12,7 +12,7 @@ from fastfs._inputs.design import Design
 from reference import interactions as oracle
 from sentences import assert_one_sentence
 
-EXACT = 1e-7  # of t: slopes of log-variances settle at 1e-12 in the core, and at the root of that in SciPy
+EXACT = 1e-7  # of t: the rounds end at slopes below 1e-9
 
 
 def table(n=60, p=7, seed=0):
