@@ -187,8 +187,8 @@ def differential_correlation(call: CorrelationCall) -> DifferentialCorrelation:
     If y chose the features, each permutation would have to repeat the choice: choose them without y.
 
     Along numbers, each feature loses the line (in y and the covariates) that its mean follows, and is divided by a
-    deviation with a logarithm that is a line in y, of the largest likelihood, until both are flat. The statistic is t of y in the regression
-    of the product of two such features on y and the covariates, given both features: that of
+    deviation with a logarithm that is a line in y, of the largest likelihood, until both are flat. The statistic is t
+    of y in the regression of the product of two such features on y and the covariates, given both features: that of
     :func:`fastfs.interaction_scan` with the sides exchanged. Under a labeling, these features lose their lines in its
     numbers, too. O(n_samples n_features^2) time for each labeling: five products of all pairs, and one for each
     covariate.
