@@ -146,7 +146,8 @@ py::array_t<double> ikdr_embed(const py::dict& model_, const py::object& X_, con
     read(model.support, "support", {s, c});
     read(model.coefficients, "coefficients", {s, k});
     if (model.begins && model.begins[m] != c) {
-        throw std::invalid_argument("begins must end with the number of features");
+        throw std::invalid_argument("begins must end with the " + std::to_string(c) + " features; got " +
+                                    std::to_string(model.begins[m]));
     }
     py::array_t<double> out({static_cast<py::ssize_t>(X.view.n_rows()), static_cast<py::ssize_t>(k)});
     auto* values = out.mutable_data();

@@ -214,7 +214,8 @@ class Margin {
 py::tuple immigrate_pairs(const Doubles& values, const Doubles& vectors, bool without_leading, std::int64_t n_pairs,
                           const py::object& run_) {
     if (values.ndim() != 1 || vectors.ndim() != 2 || vectors.shape(0) != values.shape(0)) {
-        throw std::invalid_argument("expected rank values and vectors of rank x n_features");
+        throw std::invalid_argument(
+            "values and vectors must have the shapes (rank,) and (rank, n_features); got other shapes");
     }
     const std::int64_t rank = vectors.shape(0), n = vectors.shape(1);
     const double *lambda = values.data(), *V = vectors.data();

@@ -75,7 +75,8 @@ std::int64_t through_landmarks(Buffer<double>& F, const std::vector<std::int64_t
                                const std::vector<double>& diagonal, std::vector<double>& c, Run& run);
 
 // Returns a low-rank K by one-pass Gaussian Nystrom (Tropp, Yurtsever, Udell, Cevher 2017, arXiv 1706.05736) from K
-// Omega, Omega d x p with p = 2 rank, and cuts it to `rank`. Takes O(d^2 (N + p)) time and O(d p) memory.
+// Omega, Omega d x p with p = 2 rank, and cuts it to `rank`. room: reused for K Omega. Takes O(d^2 (N + p)) time and
+// O(d p) memory.
 template <class T>
 LowRank nystrom(const Features<T>& features, const Kernel& kernel, int normalize, std::int64_t rank, std::uint64_t seed,
                 Buffer<double>& room, Run& run);

@@ -218,8 +218,8 @@ class Projection {
         });
     }
 
-    // Returns the best column and its rival: brings blocks up to date, the largest bounds first, until no other block
-    // can hold the best column, columns equal to it, or its best rival.
+    // Returns the best column and its rival, or -1 if no score is left: brings blocks up to date, the largest bounds
+    // first, until no other block can hold the best column, columns equal to it, or its best rival.
     Choice next_column() {
         std::vector<std::int64_t> stale;
         for (std::size_t batch = 8;; batch *= 2) {

@@ -104,7 +104,7 @@ def _projse(figure: "SubFigure", X: np.ndarray, y: np.ndarray, report: Report | 
 
 
 def _relieff(figure: "SubFigure", X: np.ndarray, y: np.ndarray, report: Report | None) -> Any:
-    """Fit ReliefF to the digits, draw its panels into the figure, and return the selector."""
+    """Fit RELIEF, ReliefF, MultiSURF and IM4E to the digits, draw their panels, and return the fitted ReliefF."""
     methods = {"RELIEF": fastfs.Relief, "ReliefF": fastfs.ReliefF, "MultiSURF": fastfs.MultiSURF, "IM4E": fastfs.IM4E}
     fitted = {name: method(verbose=report or False).fit(X, y) for name, method in methods.items()}
     figure.suptitle(

@@ -333,7 +333,7 @@ class DiSC(_disc.DiSCFields, _Resources, _KernelSelector):
         return np.asarray(X @ weights)
 
     def cuts(self, X: Any, y: Any) -> Array:
-        """Return the normalised cut of each group of features in the graph of each class.
+        """Return the normalised cut of each group of features (rows) in the graph of each class (columns).
 
         Parameters
         ----------

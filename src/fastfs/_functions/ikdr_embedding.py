@@ -84,7 +84,7 @@ class Embedder:
 def make_embedder(
     kernels: Kernels, core_result: dict[str, Any], weights: Array, constant: Array | None, support: Integers
 ) -> Embedder:
-    """Collect the samples, columns and coefficients that embed new samples."""
+    """Return an embedder with the samples, columns and coefficients that embed new samples."""
     which = np.flatnonzero(weights > 0)
     common = {
         "kernel": kernels.options.kernel,

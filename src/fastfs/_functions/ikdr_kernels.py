@@ -166,7 +166,7 @@ def _encode_groups(groups: Any, n_features: int) -> tuple[Array, Integers]:
 
 
 def _with_matrices(kernels: Kernels, run: Run) -> Kernels:
-    """Evaluate a custom kernel on the columns of each group that has a feature which varies."""
+    """Return the kernels with matrices: a custom kernel on the columns of each group in which a feature varies."""
     X = kernels.X
     if said := describe_not_finite(X):
         raise ValueError(said)

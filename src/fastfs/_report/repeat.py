@@ -199,7 +199,7 @@ def _damaged(report: Mapping[str, Any]) -> str | None:
 
 
 def _flat(value: Any, name: str = "") -> dict[str, Any]:
-    """Return all entries by their paths."""
+    """Return all entries of nested dicts and lists by their paths, such as "studies.relieff.pvalue"."""
     if isinstance(value, dict):
         inner: Any = value.items()
     elif isinstance(value, list):

@@ -325,5 +325,6 @@ def _kept(columns: dict[str, SampleColumn], n_samples: int, rule: MatchRule, pat
             is_kept &= ~missing
     kept = np.flatnonzero(is_kept)
     if not len(kept):
-        raise ValueError(f"no sample of '{path}' has a value of {' and '.join(repr(name) for name in columns)}")
+        named = " and ".join(repr(name) for name in columns)
+        raise ValueError(f"'{path}' must have a sample with a value of {named}; got none: choose other columns")
     return kept
