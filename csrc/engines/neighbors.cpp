@@ -385,8 +385,8 @@ class Search {
         }
     }
 
-    // Calls f with queries of the wanted features: each has the features that could be among its nearest, and that it
-    // has met if `probed` is given.
+    // Calls f once with a query for each wanted feature, which lists the features that could be among its nearest, of
+    // those that it has met if `probed` is given.
     template <class F>
     void search_some(const std::vector<std::int64_t>& wanted, const Probed* probed, F& f) {
         const std::int64_t blocks = n_tiles(d_), size = static_cast<std::int64_t>(wanted.size());

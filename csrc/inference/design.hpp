@@ -62,7 +62,8 @@ class Design {
     const std::vector<std::int64_t>& stratum_of_unit() const { return stratum_; }
     std::int64_t n_strata() const { return n_strata_; }
 
-    // Writes which samples are in subsamples first..first + count - 1.
+    // Sets taken[k * n_samples + i] to 1 if sample i is in subsample first + k, otherwise to 0, for k < count. Throws
+    // if a class would lack samples, or none would be left out.
     void write_subsamples(const fastfs_subsamples_options& options, std::int64_t first, std::int64_t count,
                           std::int32_t* taken) const;
 

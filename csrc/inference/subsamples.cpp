@@ -9,9 +9,9 @@
 
 namespace fastfs::core {
 
-// Finds the units that are drawn as wholes: a block, if no two of its samples or groups have one label, as in pairs and
-// in donors of a treated and a control specimen; otherwise a group, or the sample. Units with equal blocks and classes
-// form a stratum.
+// Sets drawn_unit_ of each sample, stratum_ of each unit and n_strata_. Units are drawn as wholes: a block, if no two
+// of its samples or groups have one label, as in pairs and in donors of a treated and a control specimen; otherwise a
+// group, or the sample. Units with equal blocks and classes form a stratum.
 void Design::find_strata() {
     const std::size_t n = unit_.size();
     const auto class_of = [&](std::size_t i) { return is_class_ ? labels_.of_sample[i] : 0; };

@@ -55,11 +55,11 @@ void pencil_form(std::int64_t d, Buffer<double> K1, Buffer<double> K2, Run& run,
 // Returns the largest |nu| of a pencil with n rows: 1 if the pencil is cut at eigenvalues that are rounding.
 double steepest(const std::vector<double>& nu, std::int64_t n);
 
-// Warns of scores that rounding errors of the weights can explain. Errors of nu come from the entries of the kernels,
-// if the entries are of single precision, and from the pencil itself. They count for little if the kernels agree, and
-// for far more if a kernel is all but singular, since the slope of the weight is infinite at both ends. Throws if a
-// score isn't finite.
-// n: rows of the pencil; diagonal, eps: the size of the kernels' entries, and their relative rounding error.
+// Flags the outcome if rounding errors of the weights can explain all of its scores. Errors of nu come from the entries
+// of the kernels, if the entries are of single precision, and from the pencil itself. They count for little if the
+// kernels agree, and for far more if a kernel is all but singular, since the slope of the weight is infinite at both
+// ends. Throws if a score isn't finite. n: rows of the pencil; diagonal, eps: the size of the kernels' entries, and
+// their relative rounding error.
 void check_contrast(std::int64_t n, double diagonal, double eps, Outcome& outcome);
 
 }  // namespace fastfs::core

@@ -21,8 +21,8 @@ void for_rows(std::int64_t d, Run& run, F&& f) {
                  [&](std::int64_t task, int slot) { f(task * kRows, std::min(kRows, d - task * kRows), slot); });
 }
 
-// Sums over the d rows of a tall matrix in fixed groups: add(first, n, part) adds the contribution of rows
-// first..first + n - 1 to `part`, `size` doubles. Groups are merged in order.
+// Returns a sum over the d rows of a tall matrix, added up in fixed groups: add(first, n, part) adds the contribution
+// of rows first..first + n - 1 to `part`, `size` doubles. Groups are merged in order.
 Buffer<double> sum_over_rows(std::int64_t d, std::int64_t size, Run& run,
                              const std::function<void(std::int64_t, std::int64_t, double*)>& add);
 std::int64_t sum_over_rows_memory(std::int64_t d, std::int64_t size);

@@ -270,8 +270,8 @@ inline Hit* append_hits(Hit* end, std::uint64_t marks, const float* row, std::in
     return end;
 }
 
-// Collects the entries tile[a, b] >= col_floors[b] - row_limits[a] in of_rows, and the entries tile[a, b] >=
-// row_floors[a] - col_limits[b] in of_cols.
+// Writes the entries tile[a, b] >= col_floors[b] - row_limits[a] to of_rows, and the entries tile[a, b] >=
+// row_floors[a] - col_limits[b] to of_cols, from begin on; moves their ends.
 void select(const float* tile, std::int64_t ld, std::int64_t rows, std::int64_t cols, const float* row_floors,
             const float* row_limits, const float* col_floors, const float* col_limits, Hits* of_rows, Hits* of_cols) {
     using V = Vector<float>;
