@@ -517,7 +517,7 @@ Graph make_graph(const DiscSet& set, const fastfs_disc_options& options, const N
     return graph;
 }
 
-// Counts the connected components of the graph.
+// Returns the number of connected components of the graph.
 std::int64_t count_components(const Graph& graph, Run& run) {
     const std::int64_t p = graph.p;
     std::vector<std::int64_t> unseen = up_to(p), next;

@@ -65,7 +65,7 @@ void multiply_right(std::int64_t rows, double* A, const Square& F) {
     }
 }
 
-// Computes F, upper triangular, with G = F' F, and F^-1, for G kBlock x kBlock. A pivot below the rounding of its
+// Sets F, upper triangular, with G = F' F, and its inverse, for G kBlock x kBlock. A pivot below the rounding of its
 // column is raised to that rounding. Returns the smallest share of a column that was left for its pivot.
 double cholesky(const double* G, Square& F, Square& inverse) {
     F = {};

@@ -207,8 +207,8 @@ class Search {
         drop_hopeless_candidates();
     }
 
-    // Compares the candidates and writes the nearest features. probed: the argument of the last collect; null if all
-    // pairs have met.
+    // Compares the candidates, and writes the k nearest features of each feature and their distances. probed: the
+    // argument of the last collect; null if all pairs have met.
     template <class Compare>
     void decide(Compare& compare, const Probed* probed, std::int64_t* neighbors, double* distances) {
         std::vector<std::int64_t> again;
@@ -329,7 +329,8 @@ class Search {
         });
     }
 
-    // Computes the products of the features of `left` from i0 on with block J, in float.
+    // Returns a tile of inner products, in float, of ni features of `left` from i0 on with the features of block J; the
+    // next call with this slot overwrites it.
     template <class Left>
     const float* products_with_block(const Left& left, std::int64_t i0, std::int64_t ni, std::int64_t J, int slot_) {
         const auto slot = at(slot_);

@@ -61,8 +61,8 @@ double scale_to_one(std::int64_t n, double* A) {
     return unit;
 }
 
-// Computes the pencil by S = L L', C = L^-1 D L^-T = Y diag(nu) Y', W = L Y. Returns false, with S and D unchanged, if
-// S is singular to rounding.
+// Sets the result to the pencil by S = L L', C = L^-1 D L^-T = Y diag(nu) Y', W = L Y. Returns false, with S and D
+// unchanged, if S is singular to rounding.
 bool pencil_by_cholesky(std::int64_t n, double* D, double* S, Run& run, Pencil& result) {
     // The upper triangle keeps S, which the factor would destroy; LAPACK doesn't touch it.
     mirror_lower(n, S);
@@ -89,8 +89,8 @@ bool pencil_by_cholesky(std::int64_t n, double* D, double* S, Run& run, Pencil& 
     return true;
 }
 
-// Computes the pencil by S = V diag(w) V' with w > n eps w_max kept, Z = V diag(w)^(-1/2), C = Z' D Z = Y diag(nu) Y',
-// W = V diag(w)^(1/2) Y. S comes back with room for n x n, as it was given.
+// Sets the result to the pencil by S = V diag(w) V' with w > n eps w_max kept, Z = V diag(w)^(-1/2), C = Z' D Z = Y
+// diag(nu) Y', W = V diag(w)^(1/2) Y. S comes back with room for n x n, as it was given.
 void pencil_by_eigenvalues(std::int64_t n, double* D, Buffer<double>& S, Run& run, Pencil& result) {
     Buffer<double> V;
     std::vector<double> root;

@@ -67,8 +67,8 @@ Numbers least_squares(Numbers& Z, Numbers y, std::int64_t p) {
 
 }  // namespace
 
-// Standardises the covariates of each unit, and fits classes or numbers to them; throws if they vary within a group
-// that moves as a whole.
+// Standardises the covariates of each unit, and sets what labelings keep of their relation to the classes or numbers
+// (fit_classes, fit_numbers); throws if they vary within a group that moves as a whole.
 void Design::fit_covariates(const fastfs_design_options& o, Run& run) {
     require(is_class_ || o.numbers,
             "y must hold classes or one number per sample for covariates; got several, such as events and times: give "
@@ -161,7 +161,8 @@ void Design::require_a_likely_swap() const {
         "that separate the classes");
 }
 
-// Splits numbers into a fit to the covariates and the pools, which stays, and residuals, which move.
+// Sets fitted_, the fit of the numbers to the covariates and the pools, which stays, and replaces numbers_ and codes_
+// by residuals, which move. Throws if the covariates determine the numbers.
 void Design::fit_numbers(const Numbers& Z, std::int64_t n_columns) {
     const std::int64_t n = n_units();
     Numbers y = numbers(n), centred_y = numbers(n), centred_Z = Z;

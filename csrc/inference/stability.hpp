@@ -13,7 +13,8 @@ namespace fastfs::core {
 // has equal scores.
 double mean_correlation(const std::vector<const double*>& rows, std::int64_t n, bool ranks);
 
-// Fills `result` for checked options.
+// Writes the stability index, frequencies and correlations to the result, for checked options; NaN without selections
+// or scores.
 void stability(const fastfs_stability_options& options, Owned<fastfs_stability_result>& result);
 
 }  // namespace fastfs::core

@@ -108,9 +108,9 @@ std::vector<double> relate(std::int64_t d, const std::vector<double>& w, double*
     return inner.w;
 }
 
-// Warns if subspaces are at right angles. A singular vector of 0 has no partner, so its choice and its sign are up to
-// rounding. This matters if both cores give weight to it: w_left applies to the columns of U, w_right to the columns of
-// V.
+// Flags the outcome if subspaces are at right angles. A singular vector of 0 has no partner, so its choice and its sign
+// are up to rounding. This matters if both cores give weight to it: w_left applies to the columns of U, w_right to the
+// columns of V.
 void check_angles(std::int64_t k, const std::vector<double>& cosines, const std::vector<double>& w_left,
                   const double* U, const std::vector<double>& w_right, const double* V, Outcome& outcome) {
     constexpr double kRightAngle = 1e-12, kNoWeight = 1e-8;
@@ -129,8 +129,8 @@ void check_angles(std::int64_t k, const std::vector<double>& cosines, const std:
 
 void keep_last(std::vector<double>& values, std::int64_t n) { values.erase(values.begin(), values.end() - n); }
 
-// Solves the pencil of the cores of two kernels, k x k, in the principal vectors of their ranges: Vt diag(w_right) Vt'
-// = B B' and U' diag(w_left) U = B diag(e) B', for orthogonal U and Vt. A: scratch.
+// Returns e and sets B of the pencil of the cores of two kernels, k x k, in the principal vectors of their ranges: Vt
+// diag(w_right) Vt' = B B' and U' diag(w_left) U = B diag(e) B', for orthogonal U and Vt. A: scratch.
 std::vector<double> relate_cores(std::int64_t k, const double* U, const double* Vt, const std::vector<double>& w_left,
                                  const std::vector<double>& w_right, Buffer<double>& A, Buffer<double>& B, Run& run) {
     multiply_in_parts('N', k, k, k, U, k, Vt, k, A.data(), k, run);

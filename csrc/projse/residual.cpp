@@ -40,7 +40,8 @@ class Residual {
         return square / rest_[at(j)];
     }
 
-    // Takes the direction of candidate c out of all candidates and of the targets.
+    // Appends the direction of candidate c, and takes it out of the rests of all candidates and of their products with
+    // the targets.
     void take_out_direction(std::int64_t c) {
         double* h = directions_.data() + n_directions_ * n_;
         kernel_.column(c, h);

@@ -89,8 +89,8 @@ struct ProjseSums::SparseUpdate {
         }
     }
 
-    // Forms the sums of column j of X from its listed entries, and its products with the targets. products: room for
-    // max(ld, n_y) values.
+    // Sets the sums of column j of X in `part` from its listed entries, and its products with the targets. products:
+    // room for max(ld, n_y) values.
     template <class V, class I>
     void sum_column(Part& part, std::int64_t j, const I* row, const V* value, std::int64_t count,
                     std::vector<double>& products) const {

@@ -82,7 +82,7 @@ class ProjseSums {
     // Returns the tasks of one dense update besides label_task: each forms the inner products of one tile of columns,
     // and the sums of columns that no other task forms.
     std::vector<Task> dense_tasks(bool has_labels) const;
-    // Forms the sums of a task over rows r0..r1 - 1. Returns false if numbers are out of the range of T.
+    // Sets the sums of a task, over rows r0..r1 - 1. Returns false if numbers are out of the range of T.
     template <class T>
     bool dense_task(const Task& task, const ProjseRows& rows, std::int64_t r0, std::int64_t r1, Scratch& scratch);
     void label_task(std::int64_t x0, std::int64_t w, const ProjseRows& rows, std::int64_t r0, std::int64_t r1,
