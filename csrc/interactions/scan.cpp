@@ -5,7 +5,6 @@
 #include <cmath>
 #include <limits>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -14,6 +13,7 @@
 #include "engines/isa/tiles.hpp"
 #include "engines/strongest.hpp"
 #include "interactions/basis.hpp"
+#include "interactions/exclusions.hpp"
 #include "interactions/pair_moments.hpp"
 #include "interactions/standard_columns.hpp"
 #include "interactions/target.hpp"
@@ -267,59 +267,6 @@ Test Scan::test(std::int64_t i, std::int64_t j, const PairMoments& without, cons
     if (!(with.determinant(w_i, w_j) > kRest * v_i * v_j)) found.exclusion = Exclusion::kTarget;
     found.strength = strength(e, v_i * v_j, w_i, w_j, with);
     return found;
-}
-
-// Counts pairs without a test, and keeps the first of them.
-class Excluded {
-  public:
-    void add(Exclusion reason, std::int64_t i, std::int64_t j) {
-        const std::lock_guard lock(mutex_);
-        ++counts_[static_cast<int>(reason) - 1];
-        first_.emplace_back(i, j);
-        std::push_heap(first_.begin(), first_.end());
-        if (first_.size() <= FASTFS_INTERACTION_LISTED) return;
-        std::pop_heap(first_.begin(), first_.end());
-        first_.pop_back();
-    }
-    std::int64_t count(Exclusion reason) const { return counts_[static_cast<int>(reason) - 1]; }
-    std::vector<std::pair<std::int64_t, std::int64_t>> first() const {
-        auto sorted = first_;
-        std::sort(sorted.begin(), sorted.end());
-        return sorted;
-    }
-
-  private:
-    std::mutex mutex_;
-    std::int64_t counts_[3] = {};
-    std::vector<std::pair<std::int64_t, std::int64_t>> first_;
-};
-
-// Warns of columns that don't vary. They are columns of X, or of the other table.
-void warn_of_constant(const std::vector<std::int64_t>& columns, bool is_other) {
-    const std::size_t n = columns.size();
-    if (n == 0) return;
-    warn(is_other ? "constant_in_other" : "constant",
-         {n, n == 1 ? " feature of " : " features of ", is_other ? Name::of_matrix(1, "Y") : kX,
-          n == 1 ? " does" : " do", " not vary given the covariates and ", n == 1 ? "is" : "are",
-          " left out: ", list_columns(columns)});
-}
-
-// Warns of pairs without a test, with their number by reason. first: the first excluded pairs, as columns; along: as in
-// the options.
-void warn_of_excluded(const std::vector<std::pair<std::int64_t, std::int64_t>>& first, bool along,
-                      const fastfs_interaction_result& result) {
-    const std::int64_t n = result.n_copies + result.n_products + result.n_explained;
-    if (n == 0) return;
-    Message reasons;
-    const auto add = [&](std::int64_t count, const char* reason) {
-        if (count > 0) reasons << (reasons.text().empty() ? "" : ", ") << count << reason;
-    };
-    add(result.n_copies, " copies of each other");
-    add(result.n_products,
-        along ? " with a product that both all but determine" : " without all combinations of their values");
-    add(result.n_explained, " explained by the target, or explaining it");
-    warn("untested_pairs", {n, n == 1 ? " pair has" : " pairs have", " no test and ", n == 1 ? "is" : "are",
-                            " left out (", reasons, "): ", list_pairs(first, n)});
 }
 
 // Tests all pairs: writes the strongest pairs with their moments, the largest strength of each feature and the numbers

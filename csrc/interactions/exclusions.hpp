@@ -1,0 +1,48 @@
+// Pairs and columns without a test.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "fastfs/fastfs.h"
+#include "interactions/pair_moments.hpp"
+
+namespace fastfs::core {
+
+// Counts pairs without a test, and keeps the first of them.
+class Excluded {
+  public:
+    void add(Exclusion reason, std::int64_t i, std::int64_t j) {
+        const std::lock_guard lock(mutex_);
+        ++counts_[static_cast<int>(reason) - 1];
+        first_.emplace_back(i, j);
+        std::push_heap(first_.begin(), first_.end());
+        if (first_.size() <= FASTFS_INTERACTION_LISTED) return;
+        std::pop_heap(first_.begin(), first_.end());
+        first_.pop_back();
+    }
+    std::int64_t count(Exclusion reason) const { return counts_[static_cast<int>(reason) - 1]; }
+    std::vector<std::pair<std::int64_t, std::int64_t>> first() const {
+        auto sorted = first_;
+        std::sort(sorted.begin(), sorted.end());
+        return sorted;
+    }
+
+  private:
+    std::mutex mutex_;
+    std::int64_t counts_[3] = {};
+    std::vector<std::pair<std::int64_t, std::int64_t>> first_;
+};
+
+// Warns of columns that don't vary. They are columns of X, or of the other table.
+void warn_of_constant(const std::vector<std::int64_t>& columns, bool is_other);
+
+// Warns of pairs without a test, with their number by reason. first: the first excluded pairs, as columns; along: as in
+// the options.
+void warn_of_excluded(const std::vector<std::pair<std::int64_t, std::int64_t>>& first, bool along,
+                      const fastfs_interaction_result& result);
+
+}  // namespace fastfs::core
