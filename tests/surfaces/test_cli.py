@@ -4,6 +4,7 @@ import csv
 import json
 import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -410,7 +411,7 @@ def options_in(text):
 
 def test_help_comes_in_levels(tmp_path, inside, monkeypatch):
     """Everyday options on one screen; with --method those of the method; --help-all has all."""
-    monkeypatch.setenv("COLUMNS", "100")
+    monkeypatch.setenv("COLUMNS", "80")
     everyday = inside("score", "--help", cwd=tmp_path).stdout
     assert everyday.count("\n") <= 60
     for panel in ("Input", "Labels", "Method", "Inference", "Output"):
@@ -440,6 +441,22 @@ def test_multisurf_scores_without_a_method(table, inside):
     assert (
         finished.stdout == inside("score", table, "--label", "status", "--method", "multisurf", cwd=table.parent).stdout
     )
+
+
+def test_the_next_command_is_the_one_that_tells_more(table, inside):
+    """From the ranking to p-values, to a cut, to new samples: each command as it is printed."""
+    words = ["score", table, "--label", "status", "--method", "relieff", "--top", "3"]
+    for expected in ("--permutations", "--alpha", "assess"):
+        finished = inside(*words, cwd=table.parent)
+        assert finished.returncode == 0, finished.stderr
+        advice = finished.stderr.splitlines()[-1]
+        if expected != "assess":
+            assert "The table has the best 3 of " in advice
+        words = shlex.split(advice.partition("fastfs ")[2])
+        assert expected in words
+    finished = inside(*words, "--repeats", "1", "--methods", "relieff", "--n-features", "1,2", cwd=table.parent)
+    assert finished.returncode == 0, finished.stderr
+    assert "The table has" not in inside("score", table, "--label", "status", "--out", "r.csv", cwd=table.parent).stderr
 
 
 def test_an_option_of_other_methods_names_these(table, inside):

@@ -85,8 +85,10 @@ def test_whole_numbers_of_targets_are_numbers(folder, inside):
     [
         (["--n-features", "1,x"], "--n-features must be integers with commas between them; got '1,x'"),
         (["--methods", "nothing"], "There is no method 'nothing'"),
-        (["--splits", "40"], "n_splits must be at most 12, the number of groups"),
-        (["--classifier", "forest"], "classifier must be 'logistic' or 'centroid'"),
+        (["--splits", "40"], "--splits must be at most 12, the number of groups"),
+        (["--n-features", "0"], "--n-features must be at least 1; got 0"),
+        (["--n-features", "100"], "--n-features must name a number of at most"),
+        (["--classifier", "forest"], "--classifier must be 'logistic' or 'centroid'"),
         (["--out", "a.txt"], "a.txt"),
     ],
 )

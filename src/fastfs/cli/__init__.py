@@ -4,7 +4,7 @@ import os
 import re
 import sys
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Annotated, Any
 
@@ -12,7 +12,7 @@ import typer
 
 import fastfs
 from fastfs import io
-from fastfs.cli import assess, convert, demo, info, pairs, report, score
+from fastfs.cli import assess, convert, demo, info, pairs, report, schema, score
 from fastfs.cli.helping import HelpInLevels
 from fastfs.cli.method import flag, with_options
 from fastfs.cli.terminal import prepare_streams, say_kind
@@ -23,7 +23,7 @@ __all__ = ["run"]
 _UsageError: type[Any] = typer.BadParameter.__bases__[0]
 
 _app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-_COMMANDS = {
+_COMMANDS: dict[str, Callable[..., None]] = {
     "score": score.score,
     "pairs": pairs.pairs,
     "snp-pairs": pairs.snp_pairs,
@@ -33,9 +33,21 @@ _COMMANDS = {
     "convert": convert.convert,
     "demo": demo.demo,
     "info": info.info,
+    "schema": schema.schema,
+}
+# Options of commands for the parameters of the functions behind them.
+_OF_PAIRS = {"n_permutations": "--permutations", "n_pairs": "--top", "random_state": "--seed"}
+_OF_FOLDS = {"n_repeats": "--repeats", "random_state": "--seed"}
+_SPELLED: dict[str, dict[str, str]] = {
+    "pairs": _OF_PAIRS,
+    "snp-pairs": _OF_PAIRS,
+    "assess": _OF_FOLDS
+    | {"n_features": "--n-features", "n_splits": "--splits", "classifier must": "--classifier must"},
+    "report": _OF_FOLDS | {"n_permutations": "--permutations", "n_subsamples": "--subsamples"},
+    "convert": {},
 }
 for _name, _command in _COMMANDS.items():
-    _app.command(_name, cls=HelpInLevels if _name == "score" else None)(_command)
+    _app.command(_name, cls=HelpInLevels if _name in ("score", *_SPELLED) else None)(_command)
 
 
 @_app.callback(invoke_without_command=True)
@@ -61,7 +73,7 @@ def run(arguments: Sequence[str]) -> int:
         command = next(iter(arguments), "")
         warnings.showwarning = _OnceEach(command)
         try:
-            code = _app(list(arguments), prog_name="fastfs", standalone_mode=False)
+            code = _app(list(arguments), prog_name="fastfs", standalone_mode=False, obj=list(arguments))
         except _UsageError as error:
             message = error.format_message()
         except typer.Abort:
@@ -77,7 +89,9 @@ def run(arguments: Sequence[str]) -> int:
         except MemoryError as error:
             message = with_options(_named(str(error), _OF_MEMORY), command) or "There is not enough memory"
         except ValueError as error:
-            message = with_options(_named(str(error), {"max_memory": "--max-memory"}), command)
+            message = with_options(
+                _named(str(error), {"max_memory": "--max-memory", **_SPELLED.get(command, {})}), command
+            )
         else:
             if code == 130:  # how newer versions of Typer report Ctrl-C
                 raise KeyboardInterrupt
@@ -128,4 +142,5 @@ class _OnceEach:
     def __call__(self, message: Warning | str, *_: Any, **__: Any) -> None:
         if str(message) not in self._said:
             self._said.add(str(message))
-            say_kind("Warning", "yellow", with_options(str(message), self._command))
+            said = _named(str(message), _SPELLED.get(self._command, {}))
+            say_kind("Warning", "yellow", with_options(said, self._command))

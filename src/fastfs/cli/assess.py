@@ -11,11 +11,11 @@ import fastfs
 from fastfs import io
 from fastfs._methods import METHODS, REPORTED
 from fastfs.cli.effects import Needs, require_effects
-from fastfs.cli.grouping import grouped
+from fastfs.cli.grouping import OneTarget, TableOptions, grouped
 from fastfs.cli.input import Input
 from fastfs.cli.method import names
 from fastfs.cli.permutation import DesignOptions
-from fastfs.cli.score import EscapeFormulas, check_files, names_of_the_file, read_input, samples_of_classes
+from fastfs.cli.score import check_files, names_of_the_file, read_input, samples_of_classes
 from fastfs.cli.show import print_columns
 from fastfs.cli.terminal import PLOT_ENDINGS, check_shown, progress, say, signals_as_exits
 
@@ -24,7 +24,7 @@ _SHOWN = ("method", "n_features", *("{metric}", "low", "high"), "permuted", "dif
 
 
 @dataclass(frozen=True)
-class AssessOptions:
+class AssessOptions(TableOptions):
     methods: Annotated[str, typer.Option(metavar="A,B,...", help=f"Some of {', '.join(METHODS)}.")] = ",".join(REPORTED)
     n_features: Annotated[str, typer.Option(metavar="A,B,...", help="Numbers of best features to learn from.")] = (
         "1,2,5,10,20,50"
@@ -32,24 +32,18 @@ class AssessOptions:
     classifier: Annotated[
         str, typer.Option(help="logistic: regression with a ridge penalty; centroid: nearest shrunken centroids.")
     ] = "logistic"
-    targets: Annotated[
-        str | None,
-        typer.Option(metavar="COLUMN", help="A column of numbers to predict by ridge regression, instead of --label."),
-    ] = None
+    targets: OneTarget = None
     splits: Annotated[int, typer.Option(min=2, metavar="N", help="Number of folds.")] = 5
     repeats: Annotated[
         int, typer.Option(min=1, metavar="N", help="How often to deal the folds, and to permute the labels.")
     ] = 10
-    seed: Annotated[int, typer.Option(min=0, metavar="N", help="Seed of folds and permutations.")] = 0
     max_memory: Annotated[str | None, typer.Option(metavar="SIZE", help="Refuse to read more: 4G, 500M, or bytes.")] = (
         None
     )
-    out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write all columns: .csv, .json or .parquet.")] = None
     plot: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Draw the curve over the number of features: .png, .pdf or .svg."),
     ] = None
-    escape_formulas: EscapeFormulas = False
 
     def grid(self) -> list[int]:
         """Return the numbers of features."""

@@ -4,10 +4,16 @@ import functools
 import inspect
 from collections.abc import Callable
 from dataclasses import MISSING, dataclass, fields, is_dataclass
+from pathlib import Path
 from typing import Annotated, Any, get_type_hints
 
 import typer
 from typer.models import ArgumentInfo
+
+EscapeFormulas = Annotated[
+    bool,
+    typer.Option("--escape-formulas", help="In .csv, put ' before names that a spreadsheet takes for formulas."),
+]
 
 
 @dataclass(frozen=True)
@@ -18,6 +24,23 @@ class MachineOptions:
     max_memory: Annotated[
         str | None, typer.Option(metavar="SIZE", help="Refuse to work above it: 4G, 500M, or bytes.")
     ] = None
+
+
+OneTarget = Annotated[
+    str | None,
+    typer.Option(metavar="COLUMN", help="A column of numbers, or a time, to explain instead of --label."),
+]
+
+
+@dataclass(frozen=True)
+class TableOptions:
+    """Options of the commands that write one table."""
+
+    seed: Annotated[int, typer.Option(min=0, metavar="N", help="Seed of all random numbers.")] = 0
+    out: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write the whole table: .csv, .json or .parquet.")
+    ] = None
+    escape_formulas: EscapeFormulas = False
 
 
 def grouped(command: Callable[..., None]) -> Callable[..., None]:

@@ -1,20 +1,25 @@
 """Help in levels: everyday options, the options of one method, all options."""
 
+from dataclasses import fields
 from typing import Any
 
 from typer.core import TyperCommand
 
 from fastfs._methods import METHODS
 from fastfs.cli.method import options_of
+from fastfs.io._options import ReadOptions
 
 # Options that `fastfs score --help` lists; `--help-all` lists all options.
 EVERYDAY = {
     *("file", "transpose", "ignore"),
-    *("label", "labels", "classes", "targets", "drop_missing"),
-    *("method", "method_option", "threads", "max_memory"),
+    *("label", "labels", "classes", "targets"),
+    *("method", "method_option"),
     *("permutations", "blocks", "groups", "covariate"),
     *("top", "out", "plot", "help"),
 }
+
+# Options of reading, and of the machine, that the help of the other commands leaves to `--help-all`.
+_RARE = {option.name for option in fields(ReadOptions)} | {"threads", "max_memory", "escape_formulas"}
 
 
 class HelpInLevels(TyperCommand):
@@ -27,6 +32,8 @@ class HelpInLevels(TyperCommand):
             return super().parse_args(ctx, ["--help"])
         if "--help" in options:
             shown = EVERYDAY | _options_of_method(options)
+            if "method" not in {parameter.name for parameter in self.params}:
+                shown |= {str(parameter.name) for parameter in self.params} - _RARE
             for parameter in self.params:
                 setattr(parameter, "hidden", parameter.name not in shown)  # noqa: B010  (Click's arguments have none)
         return super().parse_args(ctx, args)

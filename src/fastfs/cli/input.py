@@ -46,6 +46,7 @@ def _as_field(option: Field[Any]) -> tuple[str, Any, Any]:
 
 
 _FIELDS: list[tuple[str, Any, Any]] = [
+    *(_as_field(option) for option in _OPTIONS if describe(option).panel == "Input"),
     (
         "label",
         Annotated[
@@ -54,12 +55,12 @@ _FIELDS: list[tuple[str, Any, Any]] = [
                 "--label",
                 "--pheno-name",
                 metavar="COLUMN",
-                help="The column of the labels in FILE or --labels; with --transpose a row. Not given: y of .npz.",
+                help="Column of the labels; with --transpose a row. Not given: y of .npz.",
             ),
         ],
         field(default=None),
     ),
-    *map(_as_field, _OPTIONS),
+    *(_as_field(option) for option in _OPTIONS if describe(option).panel == "Labels"),
     (
         "classes",
         Annotated[str | None, typer.Option(metavar="A,B,...", help="Keep the samples of these classes only.")],
@@ -72,7 +73,7 @@ _FILE = (
         Path,
         typer.Argument(
             help="Samples x features: .csv, .tsv, .txt (tabs), .xlsx, .mtx, .gct, _series_matrix.txt, text with .gz; "
-            ".parquet, .h5ad, .zarr, .h5mu, .h5 or a folder (10x), .loom, .rds, .npz, .bed; or - for standard input.",
+            ".parquet, .h5ad, .zarr, .h5mu, .h5 or a folder (10x), .loom, .rds, .npz, .bed; or - for stdin.",
             show_default=False,
         ),
     ],

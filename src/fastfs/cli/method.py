@@ -42,9 +42,7 @@ _FIELDS: list[tuple[str, Any]] = [
         "method_option",
         Annotated[
             list[str] | None,
-            typer.Option(
-                metavar="NAME=VALUE", help="Any parameter of the method's estimator, as in Python; may be repeated."
-            ),
+            typer.Option(metavar="NAME=VALUE", help="Any parameter of the method, as in Python; may be repeated."),
         ],
     ),
 ]

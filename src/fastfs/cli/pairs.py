@@ -11,14 +11,13 @@ from fastfs import io
 from fastfs._functions.pairs import PairsResult
 from fastfs._inputs.columns import column_numbers
 from fastfs.cli.effects import FOR_P_VALUES, Needs, require_effects
-from fastfs.cli.grouping import MachineOptions, grouped
+from fastfs.cli.grouping import MachineOptions, OneTarget, TableOptions, grouped
 from fastfs.cli.input import Input
 from fastfs.cli.permutation import DesignOptions, as_number_or_auto, check_alpha, entries_of_test, summary
 from fastfs.cli.score import (
     BARS_AT_MOST,
     ROWS_SHOWN,
     Data,
-    EscapeFormulas,
     check_files,
     names_of_the_file,
     read_input,
@@ -35,8 +34,7 @@ _METHODS = {
 
 
 @dataclass(frozen=True)
-class PairsOptions(MachineOptions):
-    seed: Annotated[int, typer.Option(min=0, metavar="N", help="Seed of the permutations.")] = 0
+class PairsOptions(MachineOptions, TableOptions):
     top: Annotated[
         int | None,
         typer.Option(
@@ -45,12 +43,10 @@ class PairsOptions(MachineOptions):
             help=f"Number of strongest pairs to keep. Default: 1000 in a file, {ROWS_SHOWN} to look at.",
         ),
     ] = None
-    out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the pairs: .csv, .json or .parquet.")] = None
     alpha: Annotated[
         float | None,
         typer.Option(metavar="A", help="Keep only pairs with pvalue_max of at most A, such as 0.05; maybe none."),
     ] = None
-    escape_formulas: EscapeFormulas = False
 
     def shared_arguments(self) -> dict[str, Any]:
         """Return the arguments that all functions for pairs share."""
@@ -86,10 +82,7 @@ class KindOptions:
     transform: Annotated[
         str | None, typer.Option(help="For interactions: none (default); rank for heavy tails, outliers.")
     ] = None
-    targets: Annotated[
-        str | None,
-        typer.Option(metavar="COLUMN", help="A column of numbers, instead of --label."),
-    ] = None
+    targets: OneTarget = None
     event: Annotated[
         str | None,
         typer.Option(

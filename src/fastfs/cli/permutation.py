@@ -24,20 +24,18 @@ class DesignOptions:
 
     blocks: Annotated[
         str | None,
-        typer.Option(metavar="COLUMN", help="Permute labels within these only: batches, strata, donors, pairs."),
+        typer.Option(metavar="COLUMN", help="Permute labels within these only: batches, donors, pairs."),
     ] = None
     groups: Annotated[
         str | None,
         typer.Option(
             metavar="COLUMN",
-            help="Permute these as wholes: donors, or specimens of many cells.",
+            help="Permute these as wholes: donors, specimens.",
         ),
     ] = None
     covariate: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="COLUMN", help="Age, or another column to which labels keep their relation; may be repeated."
-        ),
+        typer.Option(metavar="COLUMN", help="Labels keep their relation to it, as to age; may be repeated."),
     ] = None
 
     def annotation_columns(self) -> list[str]:
@@ -59,7 +57,8 @@ class PermutationOptions:
         str,
         typer.Option(
             metavar="N",
-            help="Add p-values from N permutations of the labels, or auto.",
+            help="Add p-values from N permutations, or auto. Default: none.",
+            show_default=False,
         ),
     ] = "0"
     statistic: Annotated[

@@ -1,5 +1,6 @@
 """``fastfs score``."""
 
+import shlex
 from collections.abc import Collection, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, replace
@@ -21,7 +22,7 @@ from fastfs._methods import FLAGS, METHODS, Method
 from fastfs.cli import results
 from fastfs.cli.clumps import ClumpOptions
 from fastfs.cli.effects import FOR_P_VALUES, Needs, require_effects
-from fastfs.cli.grouping import grouped
+from fastfs.cli.grouping import EscapeFormulas, grouped
 from fastfs.cli.input import Input
 from fastfs.cli.method import MethodOptions, flag, make_selector, names
 from fastfs.cli.permutation import DesignOptions, PermutationOptions, Test
@@ -36,6 +37,9 @@ BARS_AT_MOST = 50
 # Default of --method, which a report runs first.
 DEFAULT_METHOD = "multisurf"
 
+# The p-value at which a ranking can be cut, in the advice on the next command.
+_USUAL_ALPHA = 0.05
+
 # Largest number of classes that the summary names.
 _CLASSES_SHOWN = 10
 
@@ -48,7 +52,7 @@ class SampleOptions:
         str | None,
         typer.Option(
             metavar="A,B,...",
-            help="Columns of numbers to explain, instead of --label (projse, RELIEF family).",
+            help="Columns of numbers to explain, instead of --label.",
         ),
     ] = None
     event: Annotated[
@@ -69,12 +73,6 @@ class SampleOptions:
         return [name for name in (self.weights, self.event) if name is not None]
 
 
-EscapeFormulas = Annotated[
-    bool,
-    typer.Option("--escape-formulas", help="In .csv, put ' before names that a spreadsheet takes for formulas."),
-]
-
-
 @dataclass(frozen=True)
 class Output:
     panel: ClassVar[str] = "Output"
@@ -84,14 +82,12 @@ class Output:
         typer.Option(
             min=1,
             metavar="N",
-            help="Number of features to keep. Default: all in a file, 20 in the terminal.",
+            help="Features to keep. Default: all in a file, 20 in the terminal.",
         ),
     ] = None
     out: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FILE", help="Write the ranking: .csv, .json, .parquet, .txt (names alone) or .rnk (GSEA)."
-        ),
+        typer.Option(metavar="FILE", help="Write the ranking: .csv, .json, .parquet, .txt, .rnk (GSEA)."),
     ] = None
     plot: Annotated[Path | None, typer.Option(metavar="FILE", help="Draw the ranking: .png, .pdf or .svg.")] = None
     pairs: Annotated[
@@ -115,13 +111,15 @@ class Data:
 @grouped
 def score(
     *,
+    context: typer.Context,
     source: Input,
     samples: SampleOptions,
     method: Annotated[
         str,
         typer.Option(
-            help=f"{', '.join(METHODS)}. The default finds features that matter together and has nothing to tune; for "
-            "10^4 samples and more try projse.",
+            help=f"{', '.join(METHODS)}. Default: {DEFAULT_METHOD}, which finds features that matter together and has "
+            "nothing to tune; from 10^4 samples on try projse.",
+            show_default=False,
             rich_help_panel="Method",
         ),
     ] = DEFAULT_METHOD,
@@ -134,7 +132,7 @@ def score(
 ) -> None:
     """Rank the features of FILE: a table on the terminal, or a file with --out, a picture with --plot.
 
-    With --method, this help lists the options of that method, too; --help-all lists all options.
+    --method NAME --help adds the options of that method; --help-all lists all.
     """
     word = method.lower()  # the papers write ReliefF
     if word not in METHODS:
@@ -181,6 +179,37 @@ def score(
         written = _write_ranking(chosen, selector, data, samples_of, output, most, about, test, clumps)
     summary = _summary(chosen, selector, data, samples_of) + (f"; {test.summary()}" if test else "")
     say(summary + (f"; wrote {' and '.join(written)}." if written else "."))
+    if output.out is None and not targets and samples.weights is None:
+        _say_next(context.obj or [], most, test, data)
+
+
+def _say_next(arguments: Sequence[str], most: int, test: Test | None, data: Data) -> None:
+    """Say how much of the ranking the terminal shows, where it can be cut, and the command that tells more."""
+    n_features = data.table.X.shape[1]
+    shown = f"The table has the best {min(most, n_features)} of {n_features} features"
+    command = shlex.join(["fastfs", *arguments])
+    if test is None:
+        say(f"{shown}. For p-values, which tell where to cut: {command} --permutations auto")
+    elif test.alpha is None:
+        n_significant = np.count_nonzero(test.result.pvalues_max <= _USUAL_ALPHA)
+        say(
+            f"{shown}; {n_significant} of all have pvalue_max <= {_USUAL_ALPHA}. To cut there: "
+            f"{command} --alpha {_USUAL_ALPHA}"
+        )
+    else:
+        words = ["fastfs", "assess", *as_words(data)]
+        say(f"How well such features classify new samples: {shlex.join(words)}")
+
+
+def as_words(data: Data) -> list[str]:
+    """Return the file and the options of its reading as words of a command."""
+    words = [data.table.source]
+    for name, value in data.reading.items():
+        if name not in ("annotations", "targets"):
+            joined = [",".join(value)] if isinstance(value, list) and name != "ignore" else value
+            for one in joined if isinstance(joined, list) else [joined]:
+                words += [flag(name)] + [str(one)] * (one is not True)
+    return words
 
 
 def _parameters_from_table(selector: Any, data: Data) -> dict[str, Any]:

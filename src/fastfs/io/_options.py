@@ -51,7 +51,7 @@ class ReadOptions:
         flags=("--labels", "--pheno"),
         panel="Labels",
         metavar="FILE",
-        help="Labels in a separate file: lines, or a table that is matched with the samples by name.",
+        help="Labels in a separate file, matched by name.",
         doc="""
         path, optional
         A text file with the labels, if the file of features doesn't hold them: one per line, or a table. Its lines are
@@ -97,7 +97,7 @@ class ReadOptions:
         kind="switch",
         flags=("--drop-missing", "--drop-unlabelled"),
         panel="Labels",
-        help="Leave out samples without a label.",
+        help="Leave out samples without label.",
         doc="""
         bool
         Leave out the samples without a label, or without a value of another column that is read. Samples that PLINK's
@@ -227,7 +227,7 @@ class ReadOptions:
         (),
         kind="repeated",
         metavar="COLUMN",
-        help="A column that is not a feature, such as a sample name, or 'meta_*' for several; may be repeated.",
+        help="A column that is not a feature; 'meta_*': several; may be repeated.",
         doc="""
         collection of str
         Columns to leave out; with `transpose`, and of GCT and series matrices, rows or columns; of files in which
