@@ -28,7 +28,7 @@ class MachineOptions:
 
 OneTarget = Annotated[
     str | None,
-    typer.Option(metavar="COLUMN", help="A column of numbers, or a time, to explain instead of --label."),
+    typer.Option(metavar="COLUMN", help="A column of numbers, instead of --label."),
 ]
 
 
