@@ -491,6 +491,11 @@ def test_missing_values_of_r():
             {"label": "batch"},
             "must hold a matrix, a data.frame, or an experiment .* got an object of class 'lm'",
         ),
+        (
+            "seurat.rds",
+            {"label": "condition"},
+            r"Seurat object: make a SingleCellExperiment .* saveRDS\(Seurat::as\.SingleCellExperiment\(readRDS",
+        ),
         ("same_names.rds", {"label": "condition"}, "'ENSG001' .2 features.: .* duplicates='suffix'"),
         ("delayed.rds", {"label": "condition"}, "Assay 'counts' of .* must be a matrix .* got class 'DelayedMatrix'"),
         (

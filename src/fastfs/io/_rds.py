@@ -57,6 +57,11 @@ def read_rds(path: Path, wanted: Wanted) -> Content:
     elif _has(parsed, "dim") or _has(parsed, "Dim"):
         X, rows, header = _matrix(parsed, f"'{path}'")
         table = _Table(header or [f"x{j}" for j in range(X.shape[1])], rows, _Matrix(X, path))
+    elif "Seurat" in classes:
+        raise ValueError(
+            f"'{path}' holds a Seurat object: make a SingleCellExperiment of it in R by "
+            "saveRDS(Seurat::as.SingleCellExperiment(readRDS('x.rds')), 'sce.rds'), and read that file"
+        )
     else:
         raise ValueError(
             f"'{path}' must hold a matrix, a data.frame, or an experiment of Bioconductor; got an object of class "

@@ -50,6 +50,8 @@ saveRDS(data.frame(
 
 # Objects that are refused.
 saveRDS(lm(ENSG001 ~ batch, frame), "model.rds")
+setClass("Seurat", representation(assays = "list", meta.data = "data.frame"))  # by its name: its values aren't read
+saveRDS(new("Seurat", assays = list(1), meta.data = data.frame(a = 1)), "seurat.rds")
 names(se)[2] <- names(se)[1]
 saveRDS(se, "same_names.rds")
 delayed <- SummarizedExperiment(list(counts = t(DelayedArray::DelayedArray(t(counts)))), colData = about)
