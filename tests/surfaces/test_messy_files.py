@@ -458,6 +458,15 @@ def test_small_classes(write, inside, tmp_path):
     assert "(case: 4, control: 5)" in finished.stderr
 
 
+@pytest.mark.parametrize("command", ["score --method rrelieff", "pairs --kind interaction", "assess"])
+def test_small_classes_are_not_for_numbers(write, inside, tmp_path, command):
+    path = write("t.csv", in_rows())
+    name, *options = command.split()
+    given = ("--targets", "MYC", "--ignore", "id", "--ignore", "y", "--min-class", "3")
+    finished = inside(name, path, *options, *given, cwd=tmp_path)
+    assert (finished.returncode, "--min-class is for classes" in finished.stderr) == (2, True), finished.stderr
+
+
 # Excel
 
 

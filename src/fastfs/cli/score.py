@@ -315,6 +315,8 @@ def read_input(
     max_memory: str | None = None,
 ) -> Data:
     """Return the table, with these columns as targets if there are any; annotations aren't features."""
+    if targets and source.min_class:
+        raise ValueError("--min-class is for classes: leave it out with --targets")
     reading: dict[str, Any] = {"label": targets[0] if targets else source.label} | source.reading()
     reading["annotations"] = annotations
     reading = {name: value for name, value in reading.items() if value}
