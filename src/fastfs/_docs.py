@@ -348,8 +348,7 @@ X : array-like or sparse of shape (n_samples, n_features), or a stream of its ro
 y : array-like of shape (n_samples,) or (n_samples, n_outputs), optional
 other parameters
     As for :class:`fastfs.ProjSe`.
-n_threads, progress
-    As for :func:`fastfs.affinity`.
+<machine>
 """,
     "projse_raises": """
 Raises
@@ -373,6 +372,23 @@ blocks, groups, covariates : array-like, optional
     Which samples may exchange labels: those of the same block (batch, stratum, pair); samples of one group (donor,
     family) stay together if the group has one label, and exchange labels within it otherwise; to covariates labels
     keep their relation.
+""",
+    "example_of_a_picture": """
+Examples
+--------
+>>> import numpy as np
+>>> from matplotlib.figure import Figure
+>>> import fastfs
+""",
+    "machine": """
+n_threads, progress
+    As for :func:`fastfs.affinity`.
+""",
+    "stability_example": """
+>>> import numpy as np
+>>> import fastfs
+>>> X = np.random.default_rng(0).normal(size=(60, 30))
+>>> y = np.arange(60) % 2
 """,
     "feature_names": """
 feature_names : sequence of str, optional

@@ -1,14 +1,13 @@
 """Differential correlation: pairs of features with correlations that differ between classes, or along a number."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
 from fastfs._functions.options import option_class, option_field, takes
 from fastfs._functions.pairs import (
-    DesignCall,
+    FeaturesCall,
     PairsFields,
     PairsOptions,
     PairsResult,
@@ -43,13 +42,7 @@ class CorrelationOptions(CorrelationFields, PairsOptions): ...
 
 
 @option_class
-class CorrelationCall(CorrelationFields, DesignCall):
-    X: Any = field(kw_only=False)
-    y: Any = field(kw_only=False)
-    features: Any = None
-    feature_names: Sequence[str] | None = None
-    target_type: str = "auto"
-    n_permutations: int | str = 999
+class CorrelationCall(CorrelationFields, FeaturesCall): ...
 
 
 @result_class

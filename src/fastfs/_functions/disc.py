@@ -136,8 +136,7 @@ def disc(call: _DiSCCall) -> DiSCResult:
     other parameters
         As for :class:`fastfs.DiSC`, with sets in place of classes. `scaling` takes the rows of all sets together.
     <rng>
-    n_threads, progress
-        As for :func:`fastfs.affinity`.
+    <machine>
 
     Returns
     -------

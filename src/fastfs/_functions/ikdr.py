@@ -156,8 +156,7 @@ def ikdr(call: _IKDRCall) -> IKDRResult:
     other parameters
         As for :class:`fastfs.IKDR`.
     <rng>
-    n_threads, progress
-        As for :func:`fastfs.affinity`.
+    <machine>
 
     Returns
     -------

@@ -114,8 +114,7 @@ def im4e(call: _IM4ECall) -> IM4EResult:
     sigma, class_weight, max_iter, tol, w0, n_rows, n_anchors, scaling, random_state, max_memory
         As for :class:`fastfs.IM4E`.
     <rng>
-    n_threads, progress
-        As for :func:`fastfs.affinity`.
+    <machine>
 
     Returns
     -------

@@ -1,15 +1,15 @@
 """Interactions: pairs of features with a product that says more about a target than both of them."""
 
 import itertools
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from fastfs._functions.options import option_class, option_field, takes
 from fastfs._functions.pairs import (
-    DesignCall,
+    FeaturesCall,
     PairsFields,
     PairsOptions,
     PairsResult,
@@ -41,14 +41,8 @@ class InteractionOptions(InteractionFields, PairsOptions): ...
 
 
 @option_class
-class InteractionCall(InteractionFields, DesignCall):
-    X: Any = field(kw_only=False)
-    y: Any = field(kw_only=False)
+class InteractionCall(InteractionFields, FeaturesCall):
     with_table: Any = None
-    features: Any = None
-    feature_names: Sequence[str] | None = None
-    target_type: str = "auto"
-    n_permutations: int | str = 999
 
 
 @result_class

@@ -142,8 +142,7 @@ def manifest_scores(call: _ScoresCall) -> Floats:
     other parameters
         As for :class:`fastfs.ManiFeSt`, except ``sigma="grid"``, since its results don't fit into an array of scores.
     <rng>
-    n_threads, progress
-        As for :func:`fastfs.affinity`.
+    <machine>
 
     Returns
     -------
@@ -201,8 +200,7 @@ def manifest_from_kernels(
     rank, random_state, max_memory
         As for :class:`fastfs.ManiFeSt`; for domains only.
     <rng>
-    n_threads, progress
-        As for :func:`fastfs.affinity`.
+    <machine>
 
     Returns
     -------

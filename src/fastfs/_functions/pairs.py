@@ -3,7 +3,7 @@
 import importlib
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
@@ -72,6 +72,18 @@ class DesignCall(RandomCall):
             return design, None
         design.check_labelings()
         return design, design.all_labelings(run)
+
+
+@option_class
+class FeaturesCall(DesignCall):
+    """Arguments of functions that test pairs of the features of a table."""
+
+    X: Any = field(kw_only=False)
+    y: Any = field(kw_only=False)
+    features: Any = None
+    feature_names: Sequence[str] | None = None
+    target_type: str = "auto"
+    n_permutations: int | str = 999
 
 
 @result_class

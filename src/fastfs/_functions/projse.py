@@ -231,8 +231,7 @@ def projse_two_view(call: _TwoViews) -> tuple[ProjSeResult, ProjSeResult]:
     other parameters
         As for :class:`fastfs.ProjSe`, for each view; an `n_features_to_select` above the width of the narrower view is
         its width there.
-    n_threads, progress
-        As for :func:`fastfs.affinity`.
+    <machine>
 
     Returns
     -------

@@ -99,8 +99,7 @@ y : array-like of shape (n_samples,)
 {of_rows}
     As for :meth:`fastfs.{estimator}.fit`.
 <rng>
-n_threads, progress
-    As for :func:`fastfs.affinity`.
+<machine>
 
 Returns
 -------

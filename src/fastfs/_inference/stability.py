@@ -58,10 +58,7 @@ class StabilityResult:
 
     Examples
     --------
-    >>> import numpy as np
-    >>> import fastfs
-    >>> X = np.random.default_rng(0).normal(size=(60, 30))
-    >>> y = np.arange(60) % 2
+    <stability_example>
     >>> X[:, :3] += 3 * y[:, None]
     >>> result = fastfs.stability(fastfs.ReliefF(3), X, y, n_subsamples=20)
     >>> result.stability, result.frequencies[:3].tolist()
@@ -181,10 +178,7 @@ def stability(
 
     Examples
     --------
-    >>> import numpy as np
-    >>> import fastfs
-    >>> X = np.random.default_rng(0).normal(size=(60, 30))
-    >>> y = np.arange(60) % 2
+    <stability_example>
     >>> result = fastfs.stability(fastfs.ReliefF(3), X, y, n_subsamples=20)  # nothing to find
     >>> result.stability < 0.4
     True

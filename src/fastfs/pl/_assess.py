@@ -36,11 +36,7 @@ def assess(
     ValueError
         The result has no such metric.
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from matplotlib.figure import Figure
-    >>> import fastfs
+    <example_of_a_picture>
     >>> X, y = np.random.default_rng(0).normal(size=(40, 30)), np.arange(40) % 2
     >>> result = fastfs.assess(X, y, methods=["relieff"], n_features=[1, 5], n_repeats=2)
     >>> fastfs.pl.assess(result, ax=Figure().add_subplot()).get_title(loc="left")

@@ -32,11 +32,7 @@ def class_profile(source: Any, *, ax: Axes | None = None, title: str | None = No
     ValueError
         `source` has no class profile.
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from matplotlib.figure import Figure
-    >>> import fastfs
+    <example_of_a_picture>
     >>> X, y = np.random.default_rng(0).normal(size=(60, 50)), np.repeat(["high", "low"], 30)
     >>> model = fastfs.IKDR().fit(X, y)
     >>> ax = fastfs.pl.class_profile(model, ax=Figure().add_subplot())

@@ -49,11 +49,7 @@ def components(
     ValueError
         The selector has no components, or there is no such comparison.
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from matplotlib.figure import Figure
-    >>> import fastfs
+    <example_of_a_picture>
     >>> X = np.random.default_rng(0).integers(0, 2, size=(50, 12)).astype(float)
     >>> selector = fastfs.ManiFeSt(n_components=2).fit(X, X[:, 0] != X[:, 1])
     >>> figure = fastfs.pl.components(selector, top=3, figure=Figure())

@@ -53,11 +53,7 @@ def differential_correlation(
     ValueError
         `feature_names` has another length, or `top` is less than 1.
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from matplotlib.figure import Figure
-    >>> import fastfs
+    <example_of_a_picture>
     >>> X, y = np.random.default_rng(0).normal(size=(60, 8)), np.repeat([0, 1], 30)
     >>> X[:30, 1] += 3 * X[:30, 0]
     >>> result = fastfs.differential_correlation(X, y)

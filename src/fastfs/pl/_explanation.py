@@ -35,11 +35,7 @@ def explanation(
     ValueError
         `found` isn't one explanation, or has no such parts, or `top` is less than 1.
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from matplotlib.figure import Figure
-    >>> import fastfs
+    <example_of_a_picture>
     >>> X = np.random.default_rng(0).normal(size=(100, 3))
     >>> model = fastfs.IM4E().fit(X, np.where(X[:, 1] > 0, "high", "low"))
     >>> ax = fastfs.pl.explanation(model.explain([[0.0, 2.0, 0.0]])[0], ax=Figure().add_subplot())

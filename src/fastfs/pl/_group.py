@@ -55,11 +55,7 @@ def group(
         The selector isn't a fitted DiSC; the group has fewer than two features, or some that X lacks; a class has no
         samples.
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from matplotlib.figure import Figure
-    >>> import fastfs
+    <example_of_a_picture>
     >>> rng = np.random.default_rng(0)
     >>> X, y = rng.normal(size=(200, 60)), np.arange(200) % 2
     >>> X[y == 1, :10] += 3 * rng.normal(size=(100, 1))

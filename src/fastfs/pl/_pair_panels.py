@@ -56,11 +56,7 @@ def pair_panels(
     ValueError
         X, y, `table` or the names don't fit the result; there are no pairs; `top` is less than 1.
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from matplotlib.figure import Figure
-    >>> import fastfs
+    <example_of_a_picture>
     >>> X = np.random.default_rng(0).normal(size=(200, 8))
     >>> y = X[:, 1] * X[:, 4] > 0
     >>> result = fastfs.interaction_scan(X, y, n_permutations=99)

@@ -23,11 +23,7 @@ def permutation(result: PermutationResult, *, ax: Axes | None = None, title: str
 
     <returns_ax>
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from matplotlib.figure import Figure
-    >>> import fastfs
+    <example_of_a_picture>
     >>> X, y = np.random.default_rng(0).normal(size=(30, 5)), np.arange(30) % 2
     >>> X[:, 0] += 3 * y
     >>> ax = fastfs.pl.permutation(fastfs.permutation_test(fastfs.ReliefF(), X, y), ax=Figure().add_subplot())

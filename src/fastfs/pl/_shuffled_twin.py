@@ -55,11 +55,7 @@ def shuffled_twin(
     ValueError
         `feature_names` has another length than the scores, or `top` is less than 1.
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from matplotlib.figure import Figure
-    >>> import fastfs
+    <example_of_a_picture>
     >>> X, y = np.random.default_rng(0).normal(size=(60, 30)), np.arange(60) % 2
     >>> X[:, :3] += 2 * y[:, None]
     >>> result = fastfs.shuffled_twin(fastfs.ReliefF(), X, y, top=3)

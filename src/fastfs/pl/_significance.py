@@ -33,11 +33,7 @@ def significance(
     ValueError
         `found` has no significances, or another number of sets than there are names.
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from matplotlib.figure import Figure
-    >>> import fastfs
+    <example_of_a_picture>
     >>> rng = np.random.default_rng(0)
     >>> A, B = rng.normal(size=(2, 100, 60))
     >>> A[:, :10] += 3 * rng.normal(size=(100, 1))

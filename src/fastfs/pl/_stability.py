@@ -34,11 +34,7 @@ def stability(
 
     <returns_ax>
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from matplotlib.figure import Figure
-    >>> import fastfs
+    <example_of_a_picture>
     >>> X, y = np.random.default_rng(0).normal(size=(60, 30)), np.arange(60) % 2
     >>> X[:, :3] += 3 * y[:, None]
     >>> result = fastfs.stability(fastfs.ReliefF(3), X, y, n_subsamples=20)
