@@ -134,9 +134,7 @@ ramp : "sd", (low, high) or None
     In scores, though not in distances, scaled differences of numbers count as 0 up to `low` and as 1 from `high`
     on, and rise between them. "sd": those above the standard deviation count as 1.
 """,
-    "table_options_and_attributes": """
-<table_options>
-<target_type>
+    "family_options_and_scores": """
 <family_options>
 <resources>
 
@@ -144,6 +142,11 @@ Attributes
 ----------
 <scores_by_range>
 <ranking>
+""",
+    "table_options_and_attributes": """
+<table_options>
+<target_type>
+<family_options_and_scores>
 <kind_of_target>
 """,
     "target_type": """

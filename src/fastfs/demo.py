@@ -78,12 +78,16 @@ def _manifest(figure: "SubFigure", X: np.ndarray, y: np.ndarray, report: Report 
     return selector
 
 
+def _ask(figure: "SubFigure", question: str) -> None:
+    """Write the question that a method answers above its panels."""
+    figure.suptitle(question, color="#444444")
+
+
 def _projse(figure: "SubFigure", X: np.ndarray, y: np.ndarray, report: Report | None) -> Any:
     """Fit ProjSe to the digits, draw its panels into the figure, and return the selector."""
     selector = fastfs.ProjSe(verbose=report or False).fit(X, y)
-    figure.suptitle(
-        "ProjSe: which few pixels explain a target together?  Two classes allow one, half a picture allows many",
-        color="#444444",
+    _ask(
+        figure, "ProjSe: which few pixels explain a target together?  Two classes allow one, half a picture allows many"
     )
     axes = figure.subplots(1, 5)
     pl.image(selector.scores_, SHAPE, ax=axes[0], title="explained by the class")
@@ -107,9 +111,9 @@ def _relieff(figure: "SubFigure", X: np.ndarray, y: np.ndarray, report: Report |
     """Fit RELIEF, ReliefF, MultiSURF and IM4E to the digits, draw their panels, and return the fitted ReliefF."""
     methods = {"RELIEF": fastfs.Relief, "ReliefF": fastfs.ReliefF, "MultiSURF": fastfs.MultiSURF, "IM4E": fastfs.IM4E}
     fitted = {name: method(verbose=report or False).fit(X, y) for name, method in methods.items()}
-    figure.suptitle(
+    _ask(
+        figure,
         "The RELIEF family: in which pixels are the nearest digits of the other class farther than those of the same?",
-        color="#444444",
     )
     *images, curves = figure.subplots(1, 5)
     for ax, (name, selector) in zip(images, fitted.items(), strict=True):
@@ -127,7 +131,7 @@ def _relieff(figure: "SubFigure", X: np.ndarray, y: np.ndarray, report: Report |
 def _immigrate(figure: "SubFigure", X: np.ndarray, y: np.ndarray, report: Report | None) -> Any:
     """Fit Immigrate to the digits, draw its panels into the figure, and return the selector."""
     selector = fastfs.Immigrate(sigma="auto", verbose=report or False).fit(X, y)
-    figure.suptitle("IMMIGRATE: which pixels, and which pairs of them, tell near digits apart?", color="#444444")
+    _ask(figure, "IMMIGRATE: which pixels, and which pairs of them, tell near digits apart?")
     scores, pairs, residuals, heat, one = figure.subplots(1, 5)
     pl.image(selector.scores_, SHAPE, ax=scores, title="score, the best 5 numbered")
     _write_ranks(scores, np.argsort(selector.ranking_)[:5])
@@ -164,7 +168,7 @@ def _disc(figure: "SubFigure", X: np.ndarray, y: np.ndarray, report: Report | No
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # neighbouring pixels are all connected, so no number of vectors is right
         selector = fastfs.DiSC(n_components=5, bandwidth_neighbors=6, n_groups=4, verbose=report or False).fit(X, y)
-    figure.suptitle("DiSC: which pixels go together in one of the classes and not in the other?", color="#444444")
+    _ask(figure, "DiSC: which pixels go together in one of the classes and not in the other?")
     *images, curve, groups = figure.subplots(1, 5)
     for ax, (s, j) in zip(images, ((0, 0), (1, 0), (1, 1)), strict=True):
         real = np.flatnonzero(~selector.trivial_[s])[j]
@@ -182,9 +186,9 @@ def _disc(figure: "SubFigure", X: np.ndarray, y: np.ndarray, report: Report | No
 def _ikdr(figure: "SubFigure", X: np.ndarray, y: np.ndarray, report: Report | None) -> Any:
     """Fit IKDR to the digits, draw its panels into the figure, and return the selector."""
     selector = fastfs.IKDR(verbose=report or False).fit(X, y)
-    figure.suptitle(
+    _ask(
+        figure,
         "I-KDR: which pixels make a few digits enough to tell the classes apart?  A dimension is a mixture of these",
-        color="#444444",
     )
     weights, *mixtures, profile, plane = figure.subplots(1, 5)
     pl.image(selector.feature_weights_, SHAPE, ax=weights, title=f"weight: {selector.n_selected_} of 64 have any")

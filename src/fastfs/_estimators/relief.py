@@ -463,13 +463,7 @@ class RReliefF(_relief.RReliefFFields, _TableSelector):
         records are times, and all else must be numbers. Times are experimental: one that is censored counts as any
         later one, by the Kaplan-Meier estimate.
     <table_options>
-    <family_options>
-    <resources>
-
-    Attributes
-    ----------
-    <scores_by_range>
-    <ranking>
+    <family_options_and_scores>
     target_type_ : {"number", "survival"}
         Kind of target that y was read as.
     <algorithm>

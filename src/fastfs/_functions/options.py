@@ -3,10 +3,9 @@
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, Field, dataclass, field, fields
-from functools import wraps
 from typing import Any, NamedTuple, ParamSpec, Self, TypeVar, dataclass_transform
 
-from fastfs._inputs.entry import entry
+from fastfs._inputs.entry import entry, with_fields
 from fastfs._machine.params import RANDOM_STATE
 from fastfs._machine.run import Run, warn
 from fastfs._types import Progress
@@ -96,19 +95,8 @@ def takes(
 ) -> Callable[[Callable[[_Call], _Result]], Callable[_Arguments, _Result]]:
     """Return a decorator of a public function, which then takes the fields of a dataclass as its arguments."""
 
-    def decorate(function: Callable[[_Call], _Result]) -> Callable[_Arguments, _Result]:
-        @wraps(function)
-        def public(*args: _Arguments.args, **kwargs: _Arguments.kwargs) -> _Result:
-            return function(call_class(*args, **kwargs))
-
-        signature = own_first(call_class)  # type: ignore[arg-type]
-        public.__signature__ = signature.replace(  # type: ignore[attr-defined]
-            parameters=[one for one in signature.parameters.values() if one.name != "self"],
-            return_annotation=inspect.signature(function).return_annotation,
-        )
-        return entry(public)
-
-    return decorate
+    signature = own_first(call_class)  # type: ignore[arg-type]
+    return lambda function: entry(with_fields(function, call_class, signature))
 
 
 @dataclass(kw_only=True)

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import wraps
-from typing import Any, TypeVar, cast
+from typing import Any, ParamSpec, TypeVar, cast
 
 from numpy.linalg import LinAlgError
 
@@ -17,6 +17,9 @@ from fastfs._machine.params import RANDOM_STATE, as_seed
 from fastfs._machine.run import warn
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
+_Arguments = ParamSpec("_Arguments")
+_Call = TypeVar("_Call")
+_Result = TypeVar("_Result")
 
 # Parameters with one entry per row of X, and parameters that are dicts of them.
 _OF_ROWS = ("y", "Y", "sample_weight", "blocks", "groups", "covariates", "distances")
@@ -68,6 +71,25 @@ def named_arguments(function: _Function) -> _Function:
         return function(*args, **(take_rng(kwargs) if "rng" in arguments else kwargs))
 
     return cast(_Function, checked_call)
+
+
+def with_fields(
+    function: Callable[[_Call], _Result], call_class: Callable[_Arguments, _Call], signature: inspect.Signature
+) -> Callable[_Arguments, _Result]:
+    """Return a function that takes the fields of a dataclass as its arguments, and hands over the object.
+
+    `signature` is that of the class.
+    """
+
+    @wraps(function)
+    def public(*args: _Arguments.args, **kwargs: _Arguments.kwargs) -> _Result:
+        return function(call_class(*args, **kwargs))
+
+    public.__signature__ = signature.replace(  # type: ignore[attr-defined]
+        parameters=[one for one in signature.parameters.values() if one.name != "self"],
+        return_annotation=inspect.signature(function).return_annotation,
+    )
+    return public
 
 
 def _make_binder(

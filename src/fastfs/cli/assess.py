@@ -15,7 +15,7 @@ from fastfs.cli.grouping import OneTarget, TableOptions, grouped
 from fastfs.cli.input import Input
 from fastfs.cli.method import names
 from fastfs.cli.permutation import DesignOptions
-from fastfs.cli.score import check_files, names_of_the_file, read_input, samples_of_classes
+from fastfs.cli.score import check_files, names_of_the_file, read_input
 from fastfs.cli.show import print_columns
 from fastfs.cli.terminal import PLOT_ENDINGS, check_shown, progress, say, signals_as_exits
 
@@ -96,13 +96,7 @@ def assess(source: Input, design: DesignOptions, options: AssessOptions) -> None
                 "n_units": result.n_units,
                 "n_labelings": result.n_labelings,
                 "design": result.design,
-                "version": fastfs.__version__,
-                "source": data.table.source,
-                "reading": data.reading,
-                "matching": data.table.matching,
-                "n_samples": data.table.X.shape[0],
-                "n_features": data.table.X.shape[1],
-                "classes": {} if targets else samples_of_classes(data.table.y),
+                **data.about(),
             }
             io.write_ranking(options.out, columns, about, escape_formulas=options.escape_formulas)
         if options.plot is not None:

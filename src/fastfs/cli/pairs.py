@@ -21,7 +21,6 @@ from fastfs.cli.score import (
     check_files,
     names_of_the_file,
     read_input,
-    samples_of_classes,
 )
 from fastfs.cli.show import print_pairs
 from fastfs.cli.terminal import PLOT_ENDINGS, check_shown, progress, say, signals_as_exits
@@ -227,13 +226,7 @@ def _about(result: PairsResult, data: Data, alpha: float | None) -> dict[str, An
     entries = {
         "method": _METHODS[type(result)],
         **entries_of_test(result),
-        "version": fastfs.__version__,
-        "source": data.table.source,
-        "reading": data.reading,
-        "matching": data.table.matching,
-        "n_samples": data.table.X.shape[0],
-        "n_features": data.table.X.shape[1],
-        "classes": _class_sizes(data),
+        **data.about(),
         "stopped": result.stopped,
         "n_tested": result.n_tested,
         "excluded_features": [data.table.feature_names[j] for j in result.excluded_features],
@@ -248,14 +241,10 @@ def _about(result: PairsResult, data: Data, alpha: float | None) -> dict[str, An
     return entries
 
 
-def _class_sizes(data: Data) -> dict[str, int]:
-    """Return the number of samples of each class; empty for numbers and times."""
-    return {} if data.targets else samples_of_classes(data.table.y)
-
-
 def _conclude(compared: str, result: PairsResult, data: Data, written: list[str]) -> None:
     of_each = (
-        ", ".join(f"{name}: {count}" for name, count in _class_sizes(data).items()) or f"target: {data.targets[0]}"
+        ", ".join(f"{name}: {count}" for name, count in data.samples_of_classes().items())
+        or f"target: {data.targets[0]}"
     )
     tested = f"; {summary(result)}" if result.pvalue is not None else ""
     sentence = f"{compared} of {data.table.X.shape[0]} samples ({of_each}){tested}"

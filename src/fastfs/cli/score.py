@@ -107,6 +107,26 @@ class Data:
     reading: dict[str, Any]
     targets: list[str]
 
+    def samples_of_classes(self) -> dict[str, int]:
+        """Count the samples of each class; empty for numbers and times."""
+        if self.targets:
+            return {}
+        classes, counts = np.unique(self.table.y, return_counts=True)
+        return {str(name): count for name, count in zip(classes.tolist(), counts.tolist(), strict=True)}
+
+    def about(self) -> dict[str, Any]:
+        """Return the entries of a JSON file that say what was read, by which version."""
+        n_samples, n_features = self.table.X.shape
+        return {
+            "version": fastfs.__version__,
+            "source": self.table.source,
+            "reading": self.reading,
+            "matching": self.table.matching,
+            "n_samples": n_samples,
+            "n_features": n_features,
+            "classes": self.samples_of_classes(),
+        }
+
 
 @grouped
 def score(
@@ -173,11 +193,10 @@ def score(
                 raise ValueError(str(error)) from error
         most = output.top or (ROWS_SHOWN if output.out is None else data.table.X.shape[1])
         clumps = clumping.find(data.table.X, results.ranks_of(selector, test), most, report)
-    samples_of = {} if targets else samples_of_classes(data.table.y)
     with signals_as_exits():
         about = asdict(wrapper) | asdict(clumping)
-        written = _write_ranking(chosen, selector, data, samples_of, output, most, about, test, clumps)
-    summary = _summary(chosen, selector, data, samples_of) + (f"; {test.summary()}" if test else "")
+        written = _write_ranking(chosen, selector, data, output, most, about, test, clumps)
+    summary = _summary(chosen, selector, data) + (f"; {test.summary()}" if test else "")
     say(summary + (f"; wrote {' and '.join(written)}." if written else "."))
     if output.out is None and not targets and samples.weights is None:
         _say_next(context.obj or [], most, test, data)
@@ -343,17 +362,10 @@ def names_of_the_file(data: Data, transposed: bool) -> AbstractContextManager[No
     return naming_of_a_file(table.feature_names, table.rows, table.sample_names, data.targets, transposed=transposed)
 
 
-def samples_of_classes(labels: Any) -> dict[str, int]:
-    """Count the samples of each class."""
-    classes, counts = np.unique(labels, return_counts=True)
-    return {str(name): count for name, count in zip(classes.tolist(), counts.tolist(), strict=True)}
-
-
 def _write_ranking(
     method: Method,
     selector: Any,
     data: Data,
-    samples_of: dict[str, int],
     output: Output,
     most: int,
     options: dict[str, Any],
@@ -362,13 +374,10 @@ def _write_ranking(
 ) -> list[str]:
     """Write or print the `most` best features, and return a list of the files written."""
     names = data.table.feature_names
-    n_samples, n_features = data.table.X.shape
     about: dict[str, Any] = {"method": method.word}
     about |= {name: value for name, value in options.items() if value is not None}
-    about |= {"parameters": _findings.parameters(selector), "version": fastfs.__version__}
-    about |= {"source": data.table.source, "reading": data.reading, "matching": data.table.matching}
-    about |= {"n_samples": n_samples, "n_features": n_features}
-    about |= {"classes": samples_of} | _findings.form(selector) | _findings.rules(selector)
+    about |= {"parameters": _findings.parameters(selector)} | data.about()
+    about |= _findings.form(selector) | _findings.rules(selector)
     about |= {"permutations": test.about()} if test else {}
     pairs = _findings.pairs(selector, names)
     written = []
@@ -385,15 +394,17 @@ def _write_ranking(
         io.write_ranking(output.pairs, pairs, about, escape_formulas=output.escape_formulas)
         written.append(f"{len(pairs['rank'])} pairs to {output.pairs}")
     if output.plot is not None:
-        bars = min(output.top or ROWS_SHOWN, BARS_AT_MOST, n_features)
+        bars = min(output.top or ROWS_SHOWN, BARS_AT_MOST, len(names))
         draw_ranking(output.plot, method, selector, names, bars, Path(data.table.source).name, test)
         written.append(f"a picture to {output.plot}")
     return [", ".join(written[:-1])] * (len(written) > 1) + written[-1:]
 
 
-def _summary(method: Method, selector: Any, data: Data, samples_of: dict[str, int]) -> str:
+def _summary(method: Method, selector: Any, data: Data) -> str:
     """Return one sentence without its end: numbers of features and samples, the form of the method, the selection."""
-    of_each = [f"{name}: {count}" for name, count in samples_of.items()] or [f"targets: {', '.join(data.targets)}"]
+    of_each = [f"{name}: {count}" for name, count in data.samples_of_classes().items()] or [
+        f"targets: {', '.join(data.targets)}"
+    ]
     if len(of_each) > _CLASSES_SHOWN:
         of_each[_CLASSES_SHOWN:] = [f"and {len(of_each) - _CLASSES_SHOWN} classes more"]
     form = _findings.form(selector)

@@ -5,12 +5,11 @@ import os
 import textwrap
 from collections.abc import Callable, Collection
 from dataclasses import Field, dataclass, field, fields
-from functools import wraps
 from typing import Any, NamedTuple, ParamSpec, TypeAlias, TypeVar
 
 from fastfs._docs import fill_shared
 from fastfs._files.errors import Parameter, TableError, any_of
-from fastfs._inputs.entry import named_arguments
+from fastfs._inputs.entry import named_arguments, with_fields
 
 _PathLike: TypeAlias = str | os.PathLike[str]
 _Call = TypeVar("_Call")
@@ -380,14 +379,8 @@ def takes(
     """Return a decorator of a public function, which then takes the fields of a class of `ReadOptions`."""
 
     def decorate(function: Callable[[_Call], _Result]) -> Callable[_Arguments, _Result]:
-        @wraps(function)
-        def public(*args: _Arguments.args, **kwargs: _Arguments.kwargs) -> _Result:
-            return function(call_class(*args, **kwargs))
-
+        public = with_fields(function, call_class, inspect.signature(call_class))
         public.__doc__ = documented(function.__doc__ or "")
-        public.__signature__ = inspect.signature(call_class).replace(  # type: ignore[attr-defined]
-            return_annotation=inspect.signature(function).return_annotation
-        )
         return named_arguments(public)
 
     return decorate

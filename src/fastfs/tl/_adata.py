@@ -146,6 +146,15 @@ def read_target(adata: AnnData, name: str, drop_unlabelled: bool) -> tuple[Array
     return cells, column.iloc[cells]
 
 
+def read_groups(
+    adata: AnnData, groupby: str, groups: Sequence[Any] | None, drop_unlabelled: bool
+) -> tuple[Array, Array]:
+    """Return the cells of the groups to compare (ascending), and the group of each."""
+    cells, labels, compared, _ = read_grouping(adata, groupby, groups, "rest", drop_unlabelled)
+    kept = np.isin(labels, compared)
+    return cells[kept], labels[kept]
+
+
 def read_grouping(
     adata: AnnData, groupby: str, groups: Sequence[Any] | None, reference: Any, drop_unlabelled: bool
 ) -> tuple[Array, Array, list[str], str]:

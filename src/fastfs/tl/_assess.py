@@ -11,7 +11,7 @@ from fastfs._inputs.entry import named_arguments
 from fastfs._machine.info import info
 from fastfs._machine.params import RANDOM_STATE
 from fastfs._methods import REPORTED
-from fastfs.tl._adata import CellMatrix, read_grouping, require_writable
+from fastfs.tl._adata import CellMatrix, read_groups, require_writable
 from fastfs.tl._design import CellDesign
 
 if TYPE_CHECKING:
@@ -106,9 +106,7 @@ def assess(
     require_writable(adata, copy)
     adata = adata.copy() if copy else adata
     source = CellMatrix(adata, layer, use_raw, mask_var)
-    cells, labels, compared, _ = read_grouping(adata, groupby, groups, "rest", drop_unlabelled)
-    is_compared = [label in compared for label in labels.tolist()]
-    cells, labels = cells[is_compared], labels[is_compared]
+    cells, labels = read_groups(adata, groupby, groups, drop_unlabelled)
     design = CellDesign.from_columns(adata, cells, samples, donors, batch, covariates)
     design.warn_of_samples(labels, groupby)
     with source.naming_cells(cells):
@@ -128,7 +126,7 @@ def assess(
     params = {
         "groupby": groupby,
         "method": "fastfs.assess",
-        "groups": compared,
+        "groups": sorted(set(labels.tolist())),
         "classifier": result.classifier,
         "n_splits": n_splits,
         "n_repeats": n_repeats,

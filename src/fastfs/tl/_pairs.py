@@ -17,7 +17,7 @@ from fastfs._inputs.entry import require_known
 from fastfs._machine.info import info
 from fastfs._machine.run import as_progress
 from fastfs._types import Array, Progress
-from fastfs.tl._adata import CellMatrix, obs_column, read_grouping, read_target, require_writable
+from fastfs.tl._adata import CellMatrix, obs_column, read_groups, read_target, require_writable
 from fastfs.tl._design import CellDesign
 
 if TYPE_CHECKING:
@@ -214,9 +214,7 @@ def _read_cells(
             raise ValueError(f"groups must be left out, because {groupby} holds numbers; got {groups!r}")
         cells, numbers = read_target(adata, groupby, drop_unlabelled)
         return cells, numbers.to_numpy()
-    cells, labels, compared, _ = read_grouping(adata, groupby, groups, "rest", drop_unlabelled)
-    kept = np.isin(labels, compared)
-    return cells[kept], labels[kept]
+    return read_groups(adata, groupby, groups, drop_unlabelled)
 
 
 def _require_parameters(tool: Callable[..., Any], function: Callable[..., Any], parameters: dict[str, Any]) -> None:
