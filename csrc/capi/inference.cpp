@@ -96,8 +96,8 @@ fastfs_null_options read_null_options(const fastfs_null_options* given) {
     return o;
 }
 
-// Adds the scores under the next `count` labelings to the null, or none if one isn't finite. statistics: null for the
-// largest score of each.
+// Adds the scores under the next `count` labelings to the null; throws, and adds none, if one isn't finite. Ignores
+// rows beyond an early end. statistics: null for the largest score of each.
 void add_rows(Null& null, const double* scores, const double* statistics, std::int64_t count) {
     const std::int64_t d = null.n_features();
     for (std::int64_t b = 0; b < count; ++b) {

@@ -213,11 +213,13 @@ void nearest_of_all(const Distances& all, std::int64_t p, std::int64_t k, Run& r
     });
 }
 
-// Throws unless the caller's neighbours of each feature are distinct other features with ascending distances.
-void check_neighbors(const DiscSet& set, std::int64_t k, const Name& name) {
+// Throws unless the caller's K neighbors of each feature are K different other features, with finite, ascending
+// distances of at least 0, and bandwidth_neighbors <= K.
+void check_neighbors(const DiscSet& set, std::int64_t bandwidth_neighbors, const Name& name) {
     const std::int64_t p = set.n_features, K = set.n_neighbors;
     require(K < p, "n_neighbors of ", name, " must be at most the ", p - 1, " other features; got ", K);
-    require(K >= k, "bandwidth_neighbors must be at most the ", K, " neighbors of each feature of ", name, "; got ", k);
+    require(K >= bandwidth_neighbors, "bandwidth_neighbors must be at most the ", K, " neighbors of each feature of ",
+            name, "; got ", bandwidth_neighbors);
     std::vector<std::int64_t> seen(at(p), -1);
     for (std::int64_t i = 0; i < p; ++i) {
         for (std::int64_t e = i * K; e < (i + 1) * K; ++e) {

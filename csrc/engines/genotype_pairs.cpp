@@ -345,7 +345,7 @@ void GenotypePairs::distances(const std::vector<std::int64_t>& rows, std::int64_
 // ---- sums over pairs -----------------------------------------------------------------------------------------------
 
 template <class F>
-void GenotypePairs::for_lines(Run& run, F&& f) const {
+void GenotypePairs::for_lines_of_snps(Run& run, F&& f) const {
     const std::int64_t n = X_->n_rows(), p = static_cast<std::int64_t>(snps_.size());
     const std::int64_t n_lines = ceil_div(p, kLineSnps);
     const auto n_threads = static_cast<int>(std::min(std::int64_t{run.n_threads()}, n_lines));
@@ -364,7 +364,7 @@ void GenotypePairs::add_runs(const std::vector<LinePair>& pairs, const std::vect
                              Run& run) const {
     const Equal *begin = equal.data(), *end = begin + equal.size();
     const Rounding rounding = rounding_of(begin, end);
-    for_lines(run, [&](std::int64_t snp, std::int64_t n, const Word* lines, int) {
+    for_lines_of_snps(run, [&](std::int64_t snp, std::int64_t n, const Word* lines, int) {
         double high[kLineSnps] = {}, low[kLineSnps] = {};
         add_equal(kernels(), lines, pairs.data(), begin, end, rounding, high, low);
         for (std::int64_t k = 0; k < n; ++k) sums[snp + k] += high[k] + low[k];
@@ -464,7 +464,7 @@ void GenotypePairs::target_sums(const std::vector<std::int64_t>& rows, std::int6
         begins.push_back(equal.size());
     }
     const Rounding rounding = rounding_of(equal.data(), equal.data() + equal.size());
-    for_lines(run, [&](std::int64_t snp, std::int64_t n, const Word* lines, int) {
+    for_lines_of_snps(run, [&](std::int64_t snp, std::int64_t n, const Word* lines, int) {
         Numbers sums(at(n_groups * kLineSnps)), counts(at(n_groups * kLineSnps));
         for (std::int64_t bin = 0; bin < n_bins; ++bin) {
             const std::int64_t group = bin % n_groups, t = bin / n_groups;
@@ -504,7 +504,7 @@ void GenotypePairs::add_means(const NeighborBins& bins, double* out, Run& run) c
                        "sums of neighbors for each thread");
     std::vector<std::vector<KnownSums>> of_thread(at(run.n_threads()));
     const auto zero = static_cast<std::int32_t>(X_->n_rows());
-    for_lines(run, [&](std::int64_t snp, std::int64_t n, const Word* lines, int slot) {
+    for_lines_of_snps(run, [&](std::int64_t snp, std::int64_t n, const Word* lines, int slot) {
         auto& sums = of_thread[at(slot)];
         sums.resize(at(largest + 1));
         for (std::size_t first = 0, last = 0; first < order.size(); first = last) {

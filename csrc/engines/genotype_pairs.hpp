@@ -75,10 +75,10 @@ class GenotypePairs {
 
   private:
     const GenotypeDifference& kernels() const;
-    // Calls f(snp, n, lines, thread) for each line, with the lines of all samples side by side, and a line without
-    // bits.
+    // Calls f(snp, n, lines, thread) for each line: the n <= kLineSnps SNPs from place `snp` of snps_ on. lines:
+    // kLineWords words for each sample, sample after sample, then as many zeros, for no sample.
     template <class F>
-    void for_lines(Run& run, F&& f) const;
+    void for_lines_of_snps(Run& run, F&& f) const;
     void add_runs(const std::vector<LinePair>& pairs, const std::vector<Equal>& equal, double* sums, Run& run) const;
 
     const Matrix* X_;

@@ -348,7 +348,8 @@ void Design::describe_confounding() {
                   "labels that differ";
 }
 
-// Warns of groups that samples may belong to, and of labelings too few for a significant p-value.
+// Warns if labels vary within groups in which several samples with one label may be one specimen (hides_specimens_),
+// and if there are so few labelings that no p-value can be significant.
 void Design::warn_of_labelings() const {
     if (hides_specimens_) {
         const std::string present =

@@ -269,8 +269,9 @@ Test Scan::test(std::int64_t i, std::int64_t j, const PairMoments& without, cons
     return found;
 }
 
-// Tests all pairs: writes the strongest pairs with their moments, the largest strength of each feature and the numbers
-// of excluded pairs to the result. `spread` gives effects the units of y.
+// Tests all pairs under the true target. Writes to the result the strongest pairs with their statistics and effects,
+// the largest F of each feature and the numbers of excluded pairs; keeps the strongest pairs in top_, top_moments_ and
+// keys_ for labelings. `spread` gives effects the units of y.
 void Scan::observe(const Basis& target, double spread, Owned<fastfs_interaction_result>& result) {
     const std::vector<Basis> targets{target};
     const TargetMeans of_left(left_, targets, run_), of_right(right_, targets, run_);

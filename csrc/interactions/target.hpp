@@ -20,10 +20,10 @@ Basis make_target(const std::int64_t* labels, std::int64_t n_classes, const doub
 class TargetMeans {
   public:
     TargetMeans() = default;
-    // Computes the products of all features with the columns of each target.
+    // Computes the mean over samples of each feature times each column of each target.
     TargetMeans(const StandardColumns& table, const std::vector<Basis>& targets, Run& run);
 
-    // Returns the products with column k of the target under labeling b, for all features.
+    // Returns the mean products of all features with column k of the target under labeling b.
     const double* means_with(std::int64_t b, std::int64_t k) const {
         return means_.data() + (b * n_columns_ + k) * n_features_;
     }

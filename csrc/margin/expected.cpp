@@ -16,8 +16,8 @@ namespace {
 // The number of features with tables in memory, and the number of targets with sums in memory.
 constexpr std::int64_t kFeaturesAtOnce = 128, kTargetsAtOnce = 32;
 
-// Adds up rows of n values into `to`.
-void add_rows(const std::vector<const double*>& rows, std::int64_t n, double* __restrict to) {
+// Adds the sum of rows of n values to `to`.
+void add_up_rows(const std::vector<const double*>& rows, std::int64_t n, double* __restrict to) {
     std::size_t r = 0;
     for (; r + 4 <= rows.size(); r += 4) {
         const double *a = rows[r], *b = rows[r + 1], *c = rows[r + 2], *d = rows[r + 3];
@@ -221,14 +221,14 @@ void ExpectedDifferences::add_to_distances(const Targets& targets, std::int64_t 
                 const std::int64_t i = targets.row(t0 + start + t);
                 rows.clear();
                 for (const auto f : missing[at(i)]) rows.push_back(&features[at(f)].to_class[at(classes_.of(i) * n)]);
-                add_rows(rows, n, of_targets.data() + t * n);
+                add_up_rows(rows, n, of_targets.data() + t * n);
             }
             for (std::int64_t j = 0; j < n; ++j) {
                 rows.clear();
                 for (const auto f : missing[at(j)]) {
                     rows.push_back(columns.data() + (f * n_classes + classes_.of(j)) * n_in_block);
                 }
-                add_rows(rows, n_in_block, of_others.data() + j * n_in_block);
+                add_up_rows(rows, n_in_block, of_others.data() + j * n_in_block);
             }
             for (std::int64_t j = 0; j < n; ++j) {
                 for (std::int64_t t = 0; t < n_in_block; ++t) {
@@ -274,9 +274,9 @@ void ExpectedDifferences::add_to_sums(const Targets& targets, std::int64_t t0, s
                 }
                 for (std::int64_t c = 0; c < n_classes; ++c) {
                     double* to = weights.data() + (f * n_classes + c) * n;
-                    add_rows(of_targets[at(c)], n, to);
+                    add_up_rows(of_targets[at(c)], n, to);
                     std::fill(column.begin(), column.end(), 0.0);
-                    add_rows(of_others[at(c)], n_in_block, column.data());
+                    add_up_rows(of_others[at(c)], n_in_block, column.data());
                     for (std::int64_t t = 0; t < n_in_block; ++t) to[targets.row(start + t)] += column[at(t)];
                 }
             }

@@ -192,9 +192,9 @@ void cut_entries(Buffer<double>& W, std::int64_t n, bool clip, double smallest) 
     for (std::int64_t k = 0; k < n * n; ++k) W[k] /= norm;
 }
 
-// Replaces W by a step in the space of features, from Sigma (A x A, lower triangle, destroyed), and sets `trace`;
-// returns false if no eigenvalue of Sigma is negative. `whole` forms W and cuts its entries below `smallest`. room:
-// reused for eigenvectors.
+// Replaces W by a step in the space of features, from Sigma (A x A, column-major, lower triangle, destroyed), and sets
+// `trace`; returns false if no eigenvalue of Sigma is negative. `whole` forms W and cuts its entries below `smallest`.
+// room: reused for eigenvectors.
 bool step_in_feature_space(Buffer<double>& Sigma, double cut, bool whole, bool clip, double smallest, Weights& weights,
                            Buffer<double>& room, double& trace, Run& run) {
     const std::int64_t A = weights.n;

@@ -55,7 +55,7 @@ class Distances {
         for (std::int64_t k = 0; k < (i1 - i0) * n; ++k) {
             if (std::isfinite(f[k])) continue;
             refuse({"rows of X must be near the training samples; got ", Name::row(i0 + k / n),
-                    " so far from them that its distances overflow"});
+                    " so far from them that its distances overflow: check its units, or drop it"});
         }
     }
 

@@ -73,8 +73,9 @@ void quadratic_forms(const PackedSamples<T>& left, std::int64_t i0, std::int64_t
 // Adds g_ji to g_ij for i < j < n; leaves entries on and below the diagonal alone.
 void fold(std::int64_t n, double* g, std::int64_t ld, Run& run);
 
-// Adds to Sigma (n_features x n_features, lower triangle) the sum of g[(i - i0) * ld + j] d d' over the samples i0..i1
-// of `left` and all of `right`, or only j > i with one_triangle. Pairs with |g| <= negligible are left out.
+// Adds to Sigma (n_features x n_features, column-major, lower triangle) the sum of g[(i - i0) * ld + j] d d' over the
+// samples i0..i1 of `left` and all of `right`, or only j > i with one_triangle. Pairs with |g| <= negligible are left
+// out.
 template <class T>
 void outer_sums(const PackedSamples<T>& left, std::int64_t i0, std::int64_t i1, const PackedSamples<T>& right,
                 const double* g, std::int64_t ld, bool one_triangle, double negligible, double* Sigma, Run& run);

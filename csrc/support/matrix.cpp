@@ -47,7 +47,8 @@ void check_sparse(const fastfs_matrix& m) {
             throw InvalidArgument({"indptr must not decrease; got a smaller value at position ", o + 1});
         }
         const std::int64_t stored = indptr[outer];
-        require(stored == 0 || (values && indices), "values and indices of a sparse matrix must not be null");
+        require(stored == 0 || (values && indices), "values and indices of a sparse matrix must not be null; got no ",
+                values ? "indices" : "values");
         // Sets the sign bit if i or last - i is negative, which means that i is outside, without a branch.
         using Index = std::remove_cv_t<std::remove_reference_t<decltype(*indices)>>;
         using Bits = std::make_unsigned_t<Index>;

@@ -533,7 +533,7 @@ def test_bad_columns(columns, message):
 @pytest.mark.parametrize(
     "columns, message",
     [
-        ({"blocks": np.ones((3, 2))}, "blocks must be a 1-D array of hashable values"),
+        ({"blocks": np.ones((3, 2))}, "blocks must be a 1-D array of strings or numbers; got values of the types list"),
         ({"blocks": pd.DataFrame({"a": [1, 2, 1]})}, "blocks must be a 1-D array .*; got DataFrame"),
         ({"groups": "abc"}, "groups must be a 1-D array .*; got str"),
         (

@@ -281,7 +281,7 @@ def test_whole_donors_of_a_stream(name, monkeypatch):
         yield from np.split(CELLS, [1, 700, 701, 1500])
 
     monkeypatch.setattr("fastfs._functions.relief_family._fits_in_memory", lambda *_: False)
-    monkeypatch.setattr("fastfs._inputs.source.Source.is_small", lambda self, run, n=None: (False, self))
+    monkeypatch.setattr("fastfs._inputs.source.Source.measure", lambda self, run, n=None: (False, self))
     how = {"groups": DONORS, "n_permutations": 19}
     found = fastfs.permutation_test(model, blocks, STATES, **how)
     assert len(n_read) == n_passes

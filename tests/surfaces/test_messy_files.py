@@ -643,7 +643,7 @@ def test_bad_folders_of_10x(tenx, write, follow):
     with pytest.raises(ValueError, match=r"must have a file barcodes\.tsv next to 'matrix\.mtx'"):
         read_table(folder, "y", labels=labels)
     (folder / "other_matrix.mtx").write_text("x")
-    with pytest.raises(ValueError, match=r"several matrices \(matrix.mtx, other_matrix.mtx\): give the name of one"):
+    with pytest.raises(ValueError, match=r"several matrices \(matrix.mtx, other_matrix.mtx\): give the path of one"):
         read_table(folder, "y", labels=labels)
     for path in folder.iterdir():
         path.unlink()

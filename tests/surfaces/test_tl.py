@@ -544,7 +544,7 @@ def test_permutations_of_donors_read_the_cells_once(tmp_path, word, options, for
         getattr(tl, word)(adata, "state", **how, **case)
         with monkeypatch.context() as patched:
             patched.setattr("fastfs._functions.relief_family._fits_in_memory", lambda *_: False)
-            patched.setattr("fastfs._inputs.source.Source.is_small", lambda self, run, n=None: (False, self))
+            patched.setattr("fastfs._inputs.source.Source.measure", lambda self, run, n=None: (False, self))
             patched.setattr("fastfs._inputs.source.Source.load_rows", None)
             passes = []
             run = Passes.run_pass

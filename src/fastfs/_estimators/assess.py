@@ -203,7 +203,8 @@ def _read_target(y: Any, shape: tuple[int, int], run: Run) -> tuple[Array | None
     if target.classes is not None:
         return target.classes, target.labels
     if target.numbers is None or target.numbers.shape[1] != 1:
-        raise ValueError("y must hold a label or one number for each sample; got none or several columns")
+        n = 0 if target.numbers is None else target.numbers.shape[1]
+        raise ValueError(f"y must hold a label or one number for each sample; got {n} columns: give one at a time")
     numbers = np.asarray(target.numbers, dtype=np.float64)[:, 0]
     if not np.isfinite(numbers).all():
         row = int(np.flatnonzero(~np.isfinite(numbers))[0])

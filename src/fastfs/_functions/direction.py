@@ -133,7 +133,8 @@ def direction(X: Any, y: Any, *, max_memory: int | str | None = None) -> Directi
     n_samples, n_features = X.shape
     target = read_target(y, X.shape, run)
     if target.classes is None and (target.numbers is None or target.numbers.shape[1] != 1):
-        raise ValueError("y must hold a label or one number for each sample; got none or several columns")
+        n = 0 if target.numbers is None else target.numbers.shape[1]
+        raise ValueError(f"y must hold a label or one number for each sample; got {n} columns: give one at a time")
     if target.classes is None:
         numbers = np.asarray(dense(target.numbers), dtype=np.float64)[:, 0]
         members = (numbers > np.median(numbers))[None, :]

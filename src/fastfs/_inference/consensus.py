@@ -1,5 +1,6 @@
 """Consensus: one ranking from the scores of several methods."""
 
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
@@ -124,10 +125,14 @@ def _in_one_order(methods: Mapping[str, Any], rows: list[Array]) -> list[Array]:
     places = {feature: place for place, feature in enumerate(order)}
     for name, features in named.items():
         unknown = [feature for feature in features if feature not in places]
-        if unknown or len(set(features)) < len(features):
+        if repeated := [feature for feature, count in Counter(features).items() if count > 1]:
             raise ValueError(
-                f"all methods must name the same features, each once; got other names from {name} than from {first}"
-                + (f", such as in {unknown[0]!r}" if unknown else "")
+                f"each method must name a feature once; got {repeated[0]!r} more than once from {name}: rename one"
+            )
+        if unknown:
+            raise ValueError(
+                f"all methods must name the same features; got {unknown[0]!r} from {name}, which {first} lacks: give "
+                "all methods the same columns"
             )
         if features != order and len(named) < len(methods):
             unnamed = next(name for name in methods if name not in named)

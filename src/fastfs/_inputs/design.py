@@ -233,7 +233,11 @@ def read_column(name: str, column: Any, n_samples: int) -> tuple[list[Any], Inte
     try:
         values_and_numbers = number_values(values)
     except TypeError:
-        raise TypeError(f"{name} must be a 1-D array of hashable values, such as strings or integers") from None
+        kinds = sorted({type(value).__name__ for value in values})
+        raise TypeError(
+            f"{name} must be a 1-D array of strings or numbers; got values of the types {', '.join(kinds)}: give one "
+            "value for each sample"
+        ) from None
     _refuse_missing(name, [is_missing(value) for value in values])
     return values_and_numbers
 

@@ -28,7 +28,10 @@ class Given:
 
     @classmethod
     def read(cls, given: Any, n_features: int, names: Sequence[Any] | None, run: Run) -> "Given | None":
-        """Read the parameter `given`; None if no column is given."""
+        """Return `given` as columns of X, from numbers or names, or as a table of values with the rows of X.
+
+        None if it has no column.
+        """
         if given is None:
             return None
         if is_table(given):
@@ -61,7 +64,7 @@ class Given:
         return self.table[first:end]
 
     def check_rows(self, n_rows: int) -> None:
-        """Raise ValueError for a table with more rows than X."""
+        """Raise ValueError for a table with another number of rows than X."""
         if self.table is not None and len(self.table) != n_rows:
             raise ValueError(f"given and X must have the same rows; got {len(self.table)} in given and {n_rows} in X")
 

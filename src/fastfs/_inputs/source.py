@@ -153,10 +153,11 @@ class Source:
         table = stack_blocks([block for _, block in self.blocks(ascending)])
         return table if np.array_equal(ascending, rows) else table[places]
 
-    def is_small(self, run: Run, n_labels: int | None = None) -> tuple[bool, Any]:
-        """Return True if X takes at most a quarter of the budget, and the object to read instead of X.
+    def measure(self, run: Run, n_labels: int | None = None) -> tuple[bool, Any]:
+        """Return whether X takes at most a quarter of the budget, and the object to read from now on.
 
-        Blocks that come one by one are read to find out, as far as there are labels.
+        That is this source, or an iterator that repeats the blocks which are read here to find out: until they exceed
+        that share, or have more rows than n_labels.
         """
         max_bytes = run.available() // 4
         if self.n_bytes is not None:

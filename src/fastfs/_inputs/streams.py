@@ -70,7 +70,7 @@ def as_chunks(X: Any, run: Run, y: Any = None) -> list[Any]:
 def is_large(X: Any, run: Run) -> bool:
     """Return True if X is a stream that takes more than a quarter of the budget."""
     source = as_stream(X)
-    return source is not None and not source.is_small(run)[0]
+    return source is not None and not source.measure(run)[0]
 
 
 def classes_in_blocks(X: Any, y: Any, run: Run) -> tuple[Any, tuple[Array, Integers] | None]:
@@ -82,7 +82,7 @@ def classes_in_blocks(X: Any, y: Any, run: Run) -> tuple[Any, tuple[Array, Integ
     if source is None:
         return X, None
     n_labels = len(y) if hasattr(y, "__len__") else None
-    small, remaining = source.is_small(run, n_labels)
+    small, remaining = source.measure(run, n_labels)
     if small:
         return remaining, None
     n, d = source.shape

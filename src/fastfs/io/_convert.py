@@ -26,7 +26,9 @@ def write_by_rows(path: Path, out: Path, max_memory: int, report: Progress | Non
     """
     with open_hdf5(path) as file, _new(out) as (disk, to):
         X = file.get("X")
-        if X is None or not hasattr(X, "attrs") or X.attrs.get("encoding-type") != "csc_matrix":
+        if X is None:
+            raise ValueError(f"'{path}' must have X; got a file without it")
+        if not hasattr(X, "attrs") or X.attrs.get("encoding-type") != "csc_matrix":
             raise ValueError(f"X of '{path}' isn't stored by columns (CSC): it can be read by rows as it is")
         to.attrs.update(file.attrs)
         for name in ("obs", "var", "uns", "obsm", "varm"):

@@ -51,7 +51,8 @@ def read_gct(path: Path, wanted: Wanted) -> Content:
             require_labels_file(wanted, path)
         rows_aside = annotation_rows(wanted, about, some_of([*about]), path)
 
-        def rows() -> Iterator[list[str]]:
+        def feature_rows() -> Iterator[list[str]]:
+            """Yield the wanted annotations of samples, then the name and values of each feature; check their number."""
             yield from rows_aside
             n = 0
             for row in lines:
@@ -62,7 +63,7 @@ def read_gct(path: Path, wanted: Wanted) -> Content:
             if n != n_features:
                 raise ValueError(f"'{path}' is damaged: its second line announces {n_features} features; got {n}")
 
-        return read_features(path, wanted, list(pick(header)), rows())
+        return read_features(path, wanted, list(pick(header)), feature_rows())
 
 
 def _require_width(row: list[str], width: int, path: Path) -> None:

@@ -97,7 +97,7 @@ def matrix_in(folder: Path) -> Path | None:
     found = sorted(path for path in folder.iterdir() if re.fullmatch(_MATRIX, path.name, re.IGNORECASE))
     if len(found) > 1:
         raise ValueError(
-            f"'{folder}' has several matrices ({some_of([path.name for path in found])}): give the name of one of them"
+            f"'{folder}' has several matrices ({some_of([path.name for path in found])}): give the path of one of them"
         )
     return found[0] if found else None
 

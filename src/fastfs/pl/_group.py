@@ -65,7 +65,8 @@ def group(
     ['0', '1']
     """
     if not hasattr(selector, "bandwidths_"):
-        raise ValueError(f"selector must be a fitted DiSC; got {type(selector).__name__}")
+        came = "one that isn't fitted: call fit first" if hasattr(selector, "n_groups") else type(selector).__name__
+        raise ValueError(f"selector must be a fitted DiSC; got {came}")
     n_features = len(selector.scores_)
     check_structure(X)
     X = by_columns(X)

@@ -64,7 +64,7 @@ class CellMatrix:
 
     def is_large(self, run: Run) -> bool:
         """Return True if the matrix is a stream that takes more than a quarter of the budget."""
-        return self.stream is not None and not self.stream.is_small(run)[0]
+        return self.stream is not None and not self.stream.measure(run)[0]
 
     def estimator_input(self, cells: Array, run: Run | None = None) -> Any:
         """Return the given cells (ascending) for an estimator; data on disk and Dask arrays are loaded if they fit."""

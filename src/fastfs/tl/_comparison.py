@@ -137,17 +137,17 @@ def _warn_of_tests(estimator: str, results: dict[str, dict[str, Any]], ranking: 
 
 
 def _compare_pair(
-    model: Any, X: Any, rows: Array, of_group: Array, groups: Array, test: PermutationPlan, sums: UnitSums | None
+    model: Any, X: Any, row_numbers: Array, of_group: Array, groups: Array, test: PermutationPlan, sums: UnitSums | None
 ) -> tuple[dict[str, Any], bool]:
     """Compare the cells of two sides; return scores and p-values, and True if the method converged.
 
-    ``rows`` are the numbers of these cells among all that take part, for errors. ``of_group`` maps a group to 0 for the
-    first side, 1 for the second and -1 for neither; ``groups`` has the group of each cell. The fit takes `sums` if they
-    are given, otherwise X.
+    ``row_numbers`` are those of these cells among all that take part, for errors. ``of_group`` maps a group to 0 for
+    the first side, 1 for the second and -1 for neither; ``groups`` has the group of each cell. The fit takes `sums` if
+    they are given, otherwise X.
     """
     sides = np.array(["group", "rest"])
     y = sides[of_group[groups]]
-    with warnings.catch_warnings(record=True) as recorded, in_rows(rows):
+    with warnings.catch_warnings(record=True) as recorded, in_rows(row_numbers):
         warnings.simplefilter("always")
         if sums is None:
             fitted = model.fit(X, y)

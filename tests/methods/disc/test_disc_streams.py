@@ -278,7 +278,7 @@ def test_equal_columns_with_any_number_of_threads(sketched):
 @pytest.mark.parametrize("name", ["npy", "h5ad"])
 def test_all_as_candidates_give_the_fit_in_memory(tmp_path, name, monkeypatch):
     """Four times the neighbours are candidates, which are all features here."""
-    monkeypatch.setattr("fastfs._inputs.source.Source.is_small", lambda self, *_: (False, self))
+    monkeypatch.setattr("fastfs._inputs.source.Source.measure", lambda self, *_: (False, self))
     table, labels = wide()
     path = tmp_path / f"X.{name}"
     if name == "npy":
@@ -396,7 +396,7 @@ def test_dask_gives_the_bits_of_any_scheduler(sketched):
             warnings.simplefilter("ignore", fastfs.DataWarning)
             model = DiSC(graph="knn", max_memory="150M", **HOW)
             with pytest.MonkeyPatch.context() as patched:
-                patched.setattr("fastfs._inputs.source.Source.is_small", lambda self, *_: (False, self))
+                patched.setattr("fastfs._inputs.source.Source.measure", lambda self, *_: (False, self))
                 found.append(model.fit(lazy, labels))
     assert (found[0].algorithm_, found[0].n_passes_) == ("sketch", 2)
     for other in found[1:]:
@@ -414,7 +414,7 @@ def test_dask_blocks_that_change(sketched):
     lazy = da.from_array(table, chunks=(150, WIDE)).map_blocks(other, meta=np.empty((0, 0)))
     model = DiSC(graph="knn", max_memory="150M", **HOW)
     with dask.config.set(scheduler="synchronous"), pytest.MonkeyPatch.context() as patched:
-        patched.setattr("fastfs._inputs.source.Source.is_small", lambda self, *_: (False, self))
+        patched.setattr("fastfs._inputs.source.Source.measure", lambda self, *_: (False, self))
         with pytest.raises(ValueError, match="X changed between pass 1 and pass 2: its 700 rows hold other values"):
             model.fit(lazy, labels)
     assert not hasattr(model, "scores_")
