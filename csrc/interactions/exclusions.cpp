@@ -5,13 +5,13 @@
 
 namespace fastfs::core {
 
-void warn_of_constant(const std::vector<std::int64_t>& columns, bool is_other) {
+void warn_of_constant(const std::vector<std::int64_t>& columns, bool is_other, bool along) {
     const std::size_t n = columns.size();
     if (n == 0) return;
     warn(is_other ? "constant_in_other" : "constant",
          {n, n == 1 ? " feature of " : " features of ", is_other ? Name::of_matrix(1, "Y") : kX,
-          n == 1 ? " does" : " do", " not vary given the covariates and ", n == 1 ? "is" : "are",
-          " left out: ", list_columns(columns)});
+          n == 1 ? " does" : " do", " not vary given the covariates", along ? ", if any, and y, and " : " and ",
+          n == 1 ? "is" : "are", " left out: ", list_columns(columns)});
 }
 
 void warn_of_excluded(const std::vector<std::pair<std::int64_t, std::int64_t>>& first, bool along,

@@ -37,8 +37,8 @@ class Excluded {
     std::vector<std::pair<std::int64_t, std::int64_t>> first_;
 };
 
-// Warns of columns that don't vary. They are columns of X, or of the other table.
-void warn_of_constant(const std::vector<std::int64_t>& columns, bool is_other);
+// Warns of columns that don't vary. They are columns of X, or of the other table; along: as in the options.
+void warn_of_constant(const std::vector<std::int64_t>& columns, bool is_other, bool along);
 
 // Warns of pairs without a test, with their number by reason. first: the first excluded pairs, as columns; along: as in
 // the options.

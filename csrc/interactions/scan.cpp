@@ -568,8 +568,8 @@ void scan_interactions(const Matrix& X, const Matrix* other, const std::int64_t*
         result.set_zeros(result.other_scores, p_other);
     }
 
-    warn_of_constant(left.constant, false);
-    if (right) warn_of_constant(right->constant, true);
+    warn_of_constant(left.constant, false, options.along);
+    if (right) warn_of_constant(right->constant, true, options.along);
     Scan scan(left, right ? *right : left, !other, covariates, options, K, run);
     run.step("pairs", options.n_labelings > 0 ? 0.05 : 1.0);
     scan.observe(target, spread, result);

@@ -746,3 +746,97 @@ def test_options_of_text_are_not_for_other_formats(tmp_path):
     for option in ({"decimal": ","}, {"encoding": "latin-1"}, {"long": "a,b,c"}, {"numbers_only": True}):
         with pytest.raises(ValueError, match=r"is for files that end in .csv.*: leave it out for"):
             read_table(tmp_path / "t.npz", **option)
+
+
+# Mistakes that a newcomer made
+
+
+def test_lines_in_another_order_are_not_taken_by_order(write):
+    """Labels and covariates: a column that names the samples speaks against the order of the lines."""
+    path = write("t.csv", in_rows().replace(",y\n", ",other\n").replace("id,", ",", 1))
+    order = np.random.default_rng(1).permutation(N)
+    shuffled = [SAMPLES[i] for i in order]
+    labels = write("l.csv", "id,y\n" + "".join(f"{SAMPLES[i]},{Y[i]}\n" for i in order))
+    covariates = write("c.csv", "id,age\n" + "".join(f"{name},{20 + k}\n" for k, name in enumerate(shuffled)))
+    in_order = write("o.csv", "y\n" + "\n".join(Y) + "\n")
+    with pytest.raises(ValueError, match=r"by_order=True must be left out for '.*l.csv', because its lines stand in"):
+        read_table(path, "y", labels=labels, by_order=True, ignore=["other"])
+    with pytest.raises(ValueError, match=r"by_order=True must be left out for '.*c.csv'.* which its column 'id' names"):
+        read_table(path, "y", labels=in_order, covar=covariates, by_order=True, ignore=["other"])
+    table = read_table(path, "y", labels=labels, covar=covariates, ignore=["other"])
+    assert table.y.tolist() == Y
+    assert [table.annotations["age"][k] for k in order] == [20 + k for k in range(N)]
+
+
+def test_cells_with_numbers_keep_their_values_under_marks(book):
+    rows = [["id", *GENES, "y"], *([name, a, f"{b:.2f}".replace(".", ","), c, label]
+                                   for name, (a, b, c), label in zip(SAMPLES, X, Y, strict=True))]  # fmt: skip
+    for marks in ({"decimal": ","}, {"decimal": ",", "thousands": "."}):
+        assert_is_the_table(read_table(book({"data": rows}), "y", ignore=["id"], **marks))
+
+
+@pytest.mark.parametrize("mark, other", [(".", ","), (",", ".")])
+def test_two_marks_of_one_kind(write, mark, other):
+    path = write("t.csv", in_rows())
+    with pytest.raises(ValueError, match=r"thousands=.* needs another mark before decimals than"):
+        read_table(path, "y", ignore=["id"], thousands=mark, decimal=mark)
+    with pytest.raises(ValueError, match=f"add decimal='{re.escape(other)}'"):
+        read_table(path, "y", ignore=["id"], thousands=mark, decimal=mark)
+
+
+def test_a_sheet_of_samples_gives_labels_and_covariates(write):
+    path = write("t.csv", in_rows().replace(",y\n", ",other\n").replace("id,", ",", 1))
+    sheet = write(
+        "s.csv", "id,y,age\n" + "".join(f"{s},{y},{k}\n" for k, (s, y) in enumerate(zip(SAMPLES, Y, strict=True)))
+    )
+    table = read_table(path, "y", labels=sheet, covar=sheet, ignore=["other"])
+    assert table.covariates == ("age",)
+    assert table.y.tolist() == Y
+    with pytest.raises(ValueError, match=r"covar_names=.* must not name the label 'y': leave it out"):
+        read_table(path, "y", labels=sheet, covar=sheet, covar_names=["y"], ignore=["other"])
+    only = write("only.csv", LABELS)
+    with pytest.raises(ValueError, match="must have a column of a covariate; got only the names and labels"):
+        read_table(path, "y", labels=only, covar=only, ignore=["other"])
+
+
+@pytest.mark.parametrize("name", ["base64", "rot13", "hex", "klingon"])
+def test_encodings_that_are_none(write, name):
+    with pytest.raises(ValueError, match="must be an encoding such as latin-1 or utf-16; got"):
+        read_table(write("t.csv", in_rows()), "y", ignore=["id"], encoding=name)
+
+
+def test_utf_16_without_a_mark_is_read_if_asked_for(write):
+    path = write("t.csv", in_rows().encode("utf-16-le"))
+    assert_is_the_table(read_table(path, "y", ignore=["id"], encoding="utf-16"))
+    with pytest.raises(ValueError, match="isn't text in utf-16: leave out encoding"):
+        read_table(write("u.csv", in_rows()), "y", ignore=["id"], encoding="utf-16")
+
+
+def test_a_report_needs_a_file(inside, tmp_path):
+    finished = inside("report", "-", "--format", "csv", "--label", "y", "--out", "r.html", cwd=tmp_path)
+    assert finished.returncode == 2
+    assert "got - for stdin: write it to a file" in finished.stderr
+
+
+def test_names_of_samples_are_converted(write, inside, tmp_path):
+    path = write("t.csv", in_rows().replace("id,", ",", 1))
+    assert inside("convert", path, "--label", "y", "--out", "t.h5ad", cwd=tmp_path).returncode == 0
+    anndata = pytest.importorskip("anndata")
+    assert anndata.read_h5ad(tmp_path / "t.h5ad").obs_names.tolist() == SAMPLES
+    labels = write("l.csv", LABELS.replace("id,y", "id,class"))
+    assert read_table(tmp_path / "t.h5ad", "class", labels=labels).y.tolist() == Y
+
+
+def test_two_files_of_barcodes(write, tmp_path):
+    (tmp_path / "m").mkdir()
+    for name, text in (("matrix.mtx", "%%MatrixMarket matrix coordinate real general\n1 1 1\n1 1 2\n"),
+                       ("features.tsv", "g\n"), ("barcodes.tsv", "a\n")):  # fmt: skip
+        (tmp_path / "m" / name).write_text(text)
+    (tmp_path / "m" / "barcodes.tsv.gz").write_bytes(gzip.compress(b"b\n"))
+    with pytest.raises(ValueError, match=r"has both barcodes.tsv and barcodes.tsv.gz: keep those of matrix.mtx"):
+        read_table(tmp_path / "m", labels=write("l.csv", "y\n1\n"))
+
+
+def test_names_are_a_list(write):
+    with pytest.raises(ValueError, match=r"ignore=\.\.\. must be a list of names; got the string 'id'"):
+        read_table(write("t.csv", in_rows()), "y", ignore="id")

@@ -66,6 +66,8 @@ def report(source: Input, design: DesignOptions, options: ReportOptions, machine
     """Rank the features of FILE by several methods, test the rankings, and write a page with all of it."""
     from fastfs._report.report import report_files, require_packages
 
+    if str(source.file) == "-":
+        raise ValueError("FILE must be a file, which fastfs repeat can read again; got - for stdin: write it to a file")
     check_files(source, [(path, (path.suffix,)) for path in report_files(options.out)])
     require_packages()
     reading = source.reading()

@@ -108,13 +108,16 @@ def _entries_by_row(X: Any, begin: int, end: int) -> dict[str, np.ndarray]:
 
 
 def write_h5ad(table: Table, label: str | None, out: Path) -> None:
-    """Write a table with its labels, if it has any, and annotations in `obs`."""
+    """Write a table with its labels, if it has any, and annotations in `obs`, under the names of the samples."""
     import pandas
     from anndata import AnnData
     from anndata.io import write_elem
 
     labels = {} if label is None else {label: table.y}
-    obs = pandas.DataFrame({**labels, **table.annotations}, index=[str(i) for i in range(table.X.shape[0])])
+    names = table.sample_names
+    if names is None or len(set(names)) < len(names):
+        names = [str(i) for i in range(table.X.shape[0])]
+    obs = pandas.DataFrame({**labels, **table.annotations}, index=names)
     adata = AnnData(table.X, obs=obs, var=pandas.DataFrame(index=table.feature_names))
     with _new(out) as (_, file):
         write_elem(file, "/", adata)

@@ -32,10 +32,15 @@ def encoding_of(path: Path, given: str | None, budget: int | None) -> str:
             return "utf-8"
         try:
             name = codecs.lookup(given).name
+            "".encode(given)  # LookupError for base64 and other codecs that don't make text
         except LookupError:
             raise TableError(
                 Parameter("encoding"), f" must be an encoding such as latin-1 or utf-16; got '{given}'"
             ) from None
+        if name in ("utf-16", "utf-32"):  # without a mark, these don't say which byte of a letter comes first
+            if wide := _utf_16(beginning):
+                return wide
+            raise TableError(f"'{path}' isn't text in {name}: leave out ", Parameter("encoding"))
         if name.startswith(("utf-16", "utf-32")):
             return given
         decoder = codecs.getincrementaldecoder("utf-8")()

@@ -57,15 +57,20 @@ def read_label(
 
 
 def read_covariates(
-    path: Path, names: Sequence[str], samples: Samples, rule: MatchRule, form: TextForm
+    path: Path, names: Sequence[str], label: str, samples: Samples, rule: MatchRule, form: TextForm
 ) -> tuple[dict[str, SampleColumn], str]:
-    """Read columns about the samples from a file, by default all but their names, and say how lines were matched."""
+    """Read columns about the samples from a file, and say how lines were matched.
+
+    By default these are all columns but the names of the samples and the label.
+    """
     file = _read_sample_file(path, names[0] if names else None, samples, form)
     _require_columns(file, names)
-    matching = match_samples(file, samples, None, names, rule)
-    names = names or _other_columns(file, matching.keys, samples)
+    if label in names:
+        raise TableError(Parameter("covar_names"), f" must not name the label '{label}': leave it out")
+    matching = match_samples(file, samples, label, names, rule)
+    names = names or [name for name in _other_columns(file, matching.keys, samples) if name != label]
     if not names:
-        raise ValueError(f"'{path}' must have a column of a covariate; got only the names of the samples")
+        raise ValueError(f"'{path}' must have a column of a covariate; got only the names and labels of the samples")
     return _columns(file, names, matching.lines, samples, True), matching.how
 
 

@@ -117,6 +117,7 @@ def match_samples(
 ) -> Matching:
     """Find the line of each sample; the column of the label is never taken for names."""
     if rule.by_order:
+        _require_order(file, samples, label)
         return _by_order(file, samples)
     if plink := _plink_key(file, samples, rule):
         keys = [plink]
@@ -166,6 +167,20 @@ def require_length(n_labels: int, path: Path, samples: Samples, *hint: str | Par
     if n_labels == len(samples.features) and not hint:
         hint = ("; are its features in rows? Then add ", TRANSPOSE, ", or leave it out if it's there")
     raise TableError(f"'{path}' has {n_labels} labels for the {samples.n} samples of '{samples.path}'", *hint)
+
+
+def _require_order(file: SampleFile, samples: Samples, label: str | None) -> None:
+    """Raise an error if a column of the file names the samples, but no column does so in the order of its lines."""
+    if samples.names is None:
+        return
+    keys = [_Key((name,), file.column(j), list(samples.names)) for j, name in enumerate(file.header) if name != label]
+    fitting = [(key, lines) for key in keys if (lines := _lines_of(key, None)) is not None]
+    if fitting and not any(np.array_equal(lines, np.arange(samples.n)) for _, lines in fitting):
+        raise TableError(
+            Parameter("by_order", True),
+            f" must be left out for '{file.path}', because its lines stand in another order than the samples of "
+            f"'{samples.path}', which its column {fitting[0][0].title} names",
+        )
 
 
 def _plink_key(file: SampleFile, samples: Samples, rule: MatchRule) -> _Key | None:

@@ -167,4 +167,7 @@ def _beside(path: Path, *names: str) -> Path | None:
     """Return the file of names next to matrix.mtx, which 10x tools give the same prefix; None if there is none."""
     prefix = re.fullmatch(_MATRIX, path.name, re.IGNORECASE)
     candidates = [path.with_name(f"{prefix[1]}{name}{gz}") for name in names for gz in ("", ".gz")] if prefix else []
-    return next((candidate for candidate in candidates if candidate.is_file()), None)
+    found = [candidate for candidate in candidates if candidate.is_file()]
+    if len(found) > 1 and found[1].name == f"{found[0].name}.gz":
+        raise ValueError(f"'{path.parent}' has both {found[0].name} and {found[1].name}: keep those of {path.name}")
+    return found[0] if found else None

@@ -88,7 +88,8 @@ class ReadOptions:
         help="The lines of --labels stand in the order of the samples.",
         doc="""
         bool
-        The lines of `labels` are in the order of the samples; names are ignored.
+        The lines of `labels` and `covar` are in the order of the samples. An error if a column names the samples in
+        another order.
         """,
     )
     drop_missing: bool = _option(
@@ -357,8 +358,17 @@ class ReadOptions:
     )
 
     def __post_init__(self) -> None:
+        decimal = self.decimal or "."
+        if self.thousands == decimal:
+            other = "," if decimal == "." else "."
+            raise TableError(
+                Parameter("thousands", decimal), f" needs another mark before decimals than '{decimal}': add ",
+                Parameter("decimal", other), ", or leave it out",
+            )  # fmt: skip
         for option in fields(ReadOptions):
             words, value = describe(option).words, getattr(self, option.name)
+            if describe(option).kind in ("names", "repeated") and isinstance(value, str):
+                raise TableError(Parameter(option.name), f" must be a list of names; got the string '{value}'")
             if words and value is not None and value not in words:
                 known = any_of([f"'{word}'" for word in words])
                 raise TableError(Parameter(option.name), f" must be {known}; got '{value}'")

@@ -189,8 +189,8 @@ def _read(path: Path, call: _Call) -> Table:
     covariates: dict[str, SampleColumn] = {}
     if covar is not None:
         with naming(Path(covar)):
-            covariates, how = read_covariates(Path(covar), tuple(call.covar_names), samples, rule, form)
-        used |= {name: column for name, column in covariates.items() if name != label}
+            covariates, how = read_covariates(Path(covar), tuple(call.covar_names), label, samples, rule, form)
+        used |= covariates
         told.append(how)
     kept = _kept(used, content.X.shape[0], rule, path)
     values = {name: column.of(kept) for name, column in used.items()}

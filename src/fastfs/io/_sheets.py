@@ -17,8 +17,13 @@ def is_sheet(path: Path) -> bool:
 
 
 @contextmanager
-def open_sheet(path: Path, sheet: str | None, budget: int | None) -> Iterator[Iterator[tuple[int, list[str]]]]:
-    """Yield an iterator of the rows of a sheet as text, each with its number; blank rows have no cells."""
+def open_sheet(
+    path: Path, sheet: str | None, budget: int | None, decimal: str = "."
+) -> Iterator[Iterator[tuple[int, list[str]]]]:
+    """Yield an iterator of the rows of a sheet as text, each with its number; blank rows have no cells.
+
+    Cells that hold numbers are written with the decimal mark of the cells that hold text.
+    """
     from openpyxl import load_workbook
 
     held = Held(path, budget)
@@ -33,7 +38,7 @@ def open_sheet(path: Path, sheet: str | None, budget: int | None) -> Iterator[It
             )
         if sheet is not None and sheet not in names:
             raise unknown("sheet", sheet, names, path)
-        yield _rows(book[sheet or names[0]], path)
+        yield _rows(book[sheet or names[0]], path, decimal)
     finally:
         book.close()
 
@@ -47,11 +52,11 @@ def _check_size(path: Path, held: Held) -> None:
     held.add(n_bytes)
 
 
-def _rows(sheet: Any, path: Path) -> Iterator[tuple[int, list[str]]]:
+def _rows(sheet: Any, path: Path, decimal: str) -> Iterator[tuple[int, list[str]]]:
     width = 0
     with damage_of(path, "Excel file"):
         for line, row in enumerate(sheet.iter_rows(values_only=True), 1):
-            cells = [_text(cell, path, line) for cell in row]
+            cells = [_text(cell, path, line, decimal) for cell in row]
             while cells and not cells[-1] and (not width or len(cells) > width):
                 cells.pop()  # formatted cells without a value behind the table
             if not any(cells):
@@ -61,13 +66,13 @@ def _rows(sheet: Any, path: Path) -> Iterator[tuple[int, list[str]]]:
             yield line, cells + [""] * (width - len(cells))
 
 
-def _text(cell: Any, path: Path, line: int) -> str:
+def _text(cell: Any, path: Path, line: int, decimal: str) -> str:
     if cell is None:
         return ""
     if isinstance(cell, bool):
         return str(cell)
     if isinstance(cell, float):
-        return str(int(cell)) if cell.is_integer() and abs(cell) < 1e15 else repr(cell)
+        return str(int(cell)) if cell.is_integer() and abs(cell) < 1e15 else repr(cell).replace(".", decimal)
     if isinstance(cell, datetime.datetime | datetime.date | datetime.time):
         return str(cell).removesuffix(" 00:00:00")
     return str(cell).strip()

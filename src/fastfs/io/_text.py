@@ -27,6 +27,7 @@ class TextForm(NamedTuple):
     separator: str | None = None  # None: by the ending of the name
     sheet: str | None = None
     is_sheet: bool | None = None  # None: by the ending of the name
+    decimal: str = "."
 
 
 def form_of(options: ReadOptions, budget: int | None) -> TextForm:
@@ -34,7 +35,8 @@ def form_of(options: ReadOptions, budget: int | None) -> TextForm:
     kind = options.format
     separator = None if kind is None else "," if kind.startswith("csv") else "\t"
     is_excel = None if kind is None else kind == "xlsx"
-    return TextForm(budget, options.encoding, options.comment, separator, options.sheet, is_excel)
+    decimal = options.decimal or "."
+    return TextForm(budget, options.encoding, options.comment, separator, options.sheet, is_excel, decimal)
 
 
 def form_of_labels(options: ReadOptions, budget: int | None) -> TextForm:
@@ -105,7 +107,7 @@ def _checked_rows(rows: Iterable[tuple[int, list[str]]], header: Sequence[str], 
 def _open_rows(path: Path, form: TextForm) -> Iterator[tuple[_Numbered, Callable[[str], _Numbered] | None]]:
     """Yield the rows of a file with their lines; of text, also a function that starts again with another separator."""
     if is_sheet(path) if form.is_sheet is None else form.is_sheet:
-        with open_sheet(path, form.sheet, form.budget) as rows:
+        with open_sheet(path, form.sheet, form.budget, form.decimal) as rows:
             yield rows, None
         return
     with open_text(path, form) as file:

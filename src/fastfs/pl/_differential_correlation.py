@@ -61,6 +61,11 @@ def differential_correlation(
     >>> ax.get_yticklabels()[0].get_text(), ax.get_title(loc="left")
     ('x0, x1', '1 pair with p ≤ 0.05 (999 permutations)')
     """
+    if not isinstance(result, DifferentialCorrelation):
+        raise TypeError(
+            "result must be what fastfs.differential_correlation returns; got "
+            f"{type(result).__name__}: give that of the function, not of fastfs.tl"
+        )
     check_top(top)
     feature_names = result.feature_names if feature_names is None else feature_names
     check_names(feature_names, len(result.scores))

@@ -29,6 +29,8 @@ AGAINST = "#b5523b"
 def axes(ax: Axes | None, size: tuple[float, float] | None = None) -> Axes:
     """Return the caller's axes, or the axes of a new pyplot figure of this size."""
     if ax is not None:
+        if not hasattr(ax, "scatter"):
+            raise TypeError(f"ax must be axes of matplotlib; got {type(ax).__name__}")
         return ax
     import matplotlib.pyplot as plt
 

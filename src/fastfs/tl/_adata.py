@@ -193,7 +193,10 @@ def read_grouping(
         cells, labels = cells[kept], labels[kept]
     for group in sorted({*compared_groups, *([] if reference == "rest" else [reference])}):
         if np.count_nonzero(labels == group) < 2:
-            raise ValueError(f"each group must have at least two cells; got one in {group!r}: leave it out of groups")
+            raise ValueError(
+                f"each group must have at least two cells; got one in {group!r}: leave it out of groups, or bin "
+                "numbers first (pandas.cut)"
+            )
         if np.count_nonzero(labels != group) < 2:
             raise ValueError(f"the rest of {group!r} must have at least two cells; got one: compare other groups")
     return cells, labels, compared_groups, reference
