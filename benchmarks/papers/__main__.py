@@ -1,8 +1,12 @@
-"""The five papers' scripts in their quick form, and which rows differ from recorded ones by more than their error.
+"""Do the five papers hold? Each claim: reproduced, not reproduced or not available, with both numbers.
 
-    FASTFS_TEST_DATA=folder python -m benchmarks.papers [manifest projse disc immigrate ikdr] [--write] [--jobs 2]
+    python -m benchmarks.papers [names ...]                              by the recorded measurements
+    FASTFS_TEST_DATA=folder python -m benchmarks.papers --quick [names]  measured now, by fewer repetitions
+    FASTFS_TEST_DATA=folder python -m benchmarks.papers --full NAME[:EXPERIMENT] ...  measured now, and recorded
+    python -m benchmarks.papers --page                                   writes docs/papers.md from the record
 
-Small settings: the numbers show that nothing has changed, not what the papers' tables say. `--write` records them.
+`claims` has the claims and how each is judged; the rows of the scripts have our numbers. The quick form shows that all
+runs, and which verdicts its wider errors leave.
 """
 
 from __future__ import annotations
@@ -14,61 +18,69 @@ import time
 from pathlib import Path
 
 from benchmarks import harness
-from benchmarks.papers import disc, ikdr, immigrate, manifest, projse, protocol
+from benchmarks.papers import claims, disc, ikdr, immigrate, manifest, projse, protocol
 
-RECORD = Path(__file__).with_name("quick.json")
-Rows = dict[str, tuple[float, float]]  # value and standard error
+Record = dict[str, dict[str, dict[str, protocol.Row]]]  # paper, experiment, row
 
-SCRIPTS = {
-    "manifest": (manifest.main, ["xor", "limits", "printed", "rivals", "gap", "components"]),
-    "projse": (projse.main, ["mnist", "series", "glioma", "gunpoint", "stability", "pairs"]),
-    "disc": (disc.main, ["toy1", "toy2", "toy3", "toy4", "blocks", "mnist", "noise", "cells"]),
-    "immigrate": (immigrate.main, ["noise", "small", "persons"]),
-    "ikdr": (ikdr.main, ["wine", "dbworld"]),
+RECORD = Path(__file__).with_name("measured.json")
+PAGE = Path(__file__).parents[2] / "docs" / "papers.md"
+MAINS = {
+    "manifest": manifest.main,
+    "projse": projse.main,
+    "disc": disc.main,
+    "immigrate": immigrate.main,
+    "ikdr": ikdr.main,
+}
+QUICK = {
+    "manifest": ["xor", "hypercube", "limits", "printed", "table", "rivals", "gap", "colon", "madelon", "prostate"],
+    "projse": ["scaling", "mnist", "series", "glioma", "stability"],
+    "disc": ["toy1", "toy2", "toy3", "toy4", "blocks", "mnist", "noise", "cells"],
+    "immigrate": ["noise", "printed", "persons"],
+    "ikdr": ["sonar", "dbworld", "yale"],
 }
 
 
-def changes(recorded: Rows, found: Rows) -> list[str]:
-    """A sentence for each row that is missing, new, or further from its recorded value than the larger error."""
-    lines = []
-    for row in sorted(recorded.keys() | found.keys()):
-        if row not in found:
-            lines.append(f"{row}: recorded, but not found")
-        elif row not in recorded:
-            lines.append(f"{row}: found, but not recorded; --write records it")
-        else:
-            (old, old_error), (new, new_error) = recorded[row], found[row]
-            error = max(old_error, new_error)
-            if abs(new - old) > error + 1e-6 * abs(old):
-                lines.append(f"{row}: {new:.4g}, recorded {old:.4g}, error {error:.2g}")
-    return lines
+def measure(paper: str, experiment: str, arguments: list[str]) -> dict[str, protocol.Row]:
+    """The rows of one experiment."""
+    protocol.KEPT.clear()
+    start = time.perf_counter()
+    MAINS[paper]([experiment, *arguments])
+    print(f"[{paper} {experiment}: {time.perf_counter() - start:.0f} s, {harness.load()}]\n", flush=True)
+    return {row: (round(value, 6), round(error, 6), n) for row, (value, error, n) in protocol.KEPT.items()}
 
 
 def main() -> int:
-    """Run them; 1 if a row has changed."""
-    parser = argparse.ArgumentParser(description="the papers' scripts in their quick form")
-    parser.add_argument("names", nargs="*", choices=[*SCRIPTS, []], help="default: all")
-    parser.add_argument("--write", action="store_true", help=f"record what is found in {RECORD.name}")
+    """Measure or read, then print."""
+    parser = argparse.ArgumentParser(description="do the papers hold?")
+    parser.add_argument("names", nargs="*", help=f"of {', '.join(MAINS)}; with --full also NAME:EXPERIMENT")
+    how = parser.add_mutually_exclusive_group()
+    how.add_argument("--quick", action="store_true", help="measure now, by fewer repetitions")
+    how.add_argument("--full", action="store_true", help="measure now, and record")
+    how.add_argument("--page", action="store_true", help=f"write {PAGE.name}")
+    parser.add_argument("--record", type=Path, default=RECORD, help="the file of the recorded measurements")
     parser.add_argument("--jobs", type=int, default=harness.cores(), help="processes, in scripts that use several")
     args = parser.parse_args()
-    record: dict[str, Rows] = json.loads(RECORD.read_text()) if RECORD.exists() else {}
-    lines, count = [], 0
-    for name in args.names or SCRIPTS:
-        run, experiments = SCRIPTS[name]
-        jobs = [] if name in ("projse", "disc") else ["--jobs", str(args.jobs)]  # these have fastfs's threads
-        protocol.KEPT.clear()
-        start = time.perf_counter()
-        run([*experiments, "--quick", *jobs])
-        print(f"[{name}: {time.perf_counter() - start:.0f} s, {harness.load()}]\n", flush=True)
-        found = {row: (round(value, 6), round(error, 6)) for row, (value, error) in protocol.KEPT.items()}
-        lines += [f"{name}: {line}" for line in changes(record.get(name, {}), found)]
-        count += len(found)
-        record[name] = found
-    if args.write:
-        RECORD.write_text(json.dumps(record, indent=1) + "\n")
-    print(f"{count} rows, {len(lines)} of them changed")
-    print("\n".join(lines))
-    return int(bool(lines) and not args.write)
+    names = args.names or list(MAINS)
+    unknown = {name.partition(":")[0] for name in names} - set(MAINS)
+    if unknown:
+        parser.error(f"no paper is named {', '.join(sorted(unknown))}; there are {', '.join(MAINS)}")
+    record: Record = json.loads(args.record.read_text()) if args.record.exists() else {}
+    if args.quick:
+        record = {}
+    if args.quick or args.full:
+        for name in names:
+            paper, _, experiment = name.partition(":")
+            jobs = [] if paper in ("projse", "disc") else ["--jobs", str(args.jobs)]  # these have fastfs's threads
+            for one in [experiment] if experiment else QUICK[paper]:
+                rows = measure(paper, one, [*jobs, *(["--quick"] if args.quick else [])])
+                record.setdefault(paper, {})[one] = rows
+                if args.full:
+                    args.record.write_text(json.dumps(record, indent=1, sort_keys=True) + "\n")
+    if args.page:
+        PAGE.write_text(claims.page(record))
+    else:
+        print(claims.listing(record, {name.partition(":")[0] for name in names}))
+    return 0
 
 
 if __name__ == "__main__":

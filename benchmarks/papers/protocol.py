@@ -327,7 +327,8 @@ def shuffle_splits(X: np.ndarray, y: np.ndarray, n: int, **size: float) -> list[
 
 # ------------------------------------------------------------------------------------------------------------ results
 
-KEPT: dict[str, tuple[float, float]] = {}  # what `python -m benchmarks.papers` compares with what was recorded
+Row = tuple[float, float, int]  # mean, its standard error, number of values
+KEPT: dict[str, Row] = {}  # what `python -m benchmarks.papers` compares with the papers
 
 
 def keep(row: str, values: Any, error: float | None = None) -> None:
@@ -335,7 +336,7 @@ def keep(row: str, values: Any, error: float | None = None) -> None:
     v = np.asarray(values, dtype=float).ravel()
     if error is None:
         error = float(v.std(ddof=1) / np.sqrt(len(v))) if len(v) > 1 else 0.0
-    KEPT[row] = float(v.mean()), error
+    KEPT[row] = float(v.mean()), error, len(v)
 
 
 def percent(values: Sequence[float]) -> tuple[float, float]:
@@ -381,7 +382,9 @@ def show(
         inner = f"{percent([o.validation for o in found])[0]:.1f}"
         published = f"{paper[name][0]:g}" if name in paper else "-"
         row = "".join(f"{c:>13}" for c in curve)
-        keep(f"{title}: {name}", [o.accuracy for o in found])
+        keep(f"{title}: {name}", [100 * o.accuracy for o in found])
+        for i, k in enumerate(protocol.numbers if name != "all features" else ()):
+            keep(f"{title}: {name}, {k} features", [100 * o.curve[i] for o in found])
         print(f"{name:<20}{row}   {text([o.accuracy for o in found]):>13} {number:>9} {inner:>6} {published:>6}")
     chosen = [rule_text(o.setting) for o in outcomes["ManiFeSt"]]
     counts = sorted(((chosen.count(c), c) for c in set(chosen)), reverse=True)
