@@ -163,7 +163,7 @@ py::list disc(const py::list& given, const py::dict& options_, const py::object&
     return results;
 }
 
-// Computes the normalised cut of each group in each set; a group is a row of 0 and 1.
+// Computes the cut of each group in each set; a group is a row of 0 and 1.
 py::array_t<double> disc_cuts(const py::list& given, const py::array_t<std::int64_t, py::array::c_style>& groups,
                               const py::dict& options_, const py::object& run_) {
     const Sets sets(given);

@@ -157,7 +157,6 @@ fastfs_disc_options read_disc_options(const fastfs_disc_options* options) {
     const auto o = read_options(options, FASTFS_DISC_OPTIONS_INIT);
     require(o.n_differential >= 0 && o.n_differential <= o.n_vectors,
             "n_differential must be from 1 to n_vectors = ", o.n_vectors, "; got ", o.n_differential);
-    require(o.reserved == 0, "options.reserved must be 0; got ", o.reserved);
     return o;
 }
 

@@ -290,6 +290,10 @@ const std::vector<Field>& fields_of(const fastfs_disc_options*) {
          &O::scaling,
          {{"none", FASTFS_DISC_SCALING_NONE}, {"standard", FASTFS_DISC_SCALING_STANDARD}},
          "be one of FASTFS_DISC_SCALING_*"},
+        {"cut",
+         &O::cut,
+         {{"normalized", FASTFS_CUT_NORMALIZED}, {"ratio", FASTFS_CUT_RATIO}},
+         "be one of FASTFS_CUT_*"},
     };
     return fields;
 }

@@ -537,18 +537,20 @@ void disc_cuts(const std::vector<DiscSet>& unscaled, const fastfs_disc_options& 
     for (std::size_t s = 0; s < C; ++s) {
         const double end = static_cast<double>(s + 1) / static_cast<double>(C);
         const Graph graph = make_graph(sets[s], options, Name::set(static_cast<std::int64_t>(s)), end, run);
-        const double all = std::accumulate(graph.g.begin(), graph.g.end(), 0.0);
+        const bool by_size = options.cut == FASTFS_CUT_RATIO;
+        const double all = by_size ? static_cast<double>(p) : std::accumulate(graph.g.begin(), graph.g.end(), 0.0);
         for (std::int64_t k = 0; k < n_groups; ++k) {
             const std::int64_t* inside = groups + k * p;
             Numbers outside(at(p));
             for (std::int64_t r = 0; r < p; ++r) outside[at(r)] = inside[graph.feature(r)] ? 0 : 1;
             const Numbers away = graph.times(graph.c, outside, graph.c, run);
-            double cut = 0, volume = 0;
+            double cut = 0, within = 0;
             for (std::size_t r = 0; r < away.size(); ++r) {
-                cut += outside[r] == 0 ? away[r] : 0;
-                volume += outside[r] == 0 ? graph.g[r] : 0;
+                if (outside[r] != 0) continue;
+                cut += away[r];
+                within += by_size ? 1.0 : graph.g[r];
             }
-            cuts[at(k) * C + s] = cut / volume + cut / (all - volume);
+            cuts[at(k) * C + s] = cut / within + cut / (all - within);
         }
     }
 }

@@ -32,8 +32,8 @@ std::vector<DiscResult> disc(const std::vector<DiscSet>& sets, const fastfs_disc
 template <class Index>
 void write_graph(const DiscResult& result, Run& run, Index* indptr, Index* indices, double* weights);
 
-// Writes the normalised cut of each group of features (groups: n_groups x p, of 0 and 1) in the graph of each set to
-// `cuts`, n_groups x sets.
+// Writes the cut of each group of features (groups: n_groups x p, of 0 and 1) in the graph of each set to `cuts`,
+// n_groups x sets: equations 2 and 3 of the paper with FASTFS_CUT_RATIO.
 void disc_cuts(const std::vector<DiscSet>& sets, const fastfs_disc_options& options, const std::int64_t* groups,
                std::int64_t n_groups, Run& run, double* cuts);
 

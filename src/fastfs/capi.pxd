@@ -479,6 +479,9 @@ cdef extern from "fastfs/fastfs.h" nogil:
     enum:
         FASTFS_DISC_SCALING_NONE
         FASTFS_DISC_SCALING_STANDARD
+    enum:
+        FASTFS_CUT_NORMALIZED
+        FASTFS_CUT_RATIO
     ctypedef struct fastfs_disc_options:
         size_t struct_size
         int32_t graph
@@ -490,7 +493,7 @@ cdef extern from "fastfs/fastfs.h" nogil:
         int64_t n_differential
         uint64_t seed
         int32_t scaling
-        int32_t reserved
+        int32_t cut
     ctypedef struct fastfs_disc_result:
         size_t struct_size
         int64_t n_features

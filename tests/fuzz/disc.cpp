@@ -34,6 +34,7 @@ fastfs_disc_options draw_options(Input& in) {
     o.n_vectors = in.mostly<std::int64_t>(in.pick<std::int64_t>({1, 3, 10}));
     o.n_differential = in.one_in(4) ? in.mostly<std::int64_t>(1) : 0;
     o.seed = in.byte();
+    o.cut = in.mostly<std::int32_t>(FASTFS_CUT_RATIO);
     o.scaling = in.one_in(4) ? in.mostly<std::int32_t>(FASTFS_DISC_SCALING_STANDARD) : 0;
     return o;
 }

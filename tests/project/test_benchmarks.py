@@ -197,14 +197,27 @@ def test_cells_of_disc(papers):
     assert disc.roc_auc_score(changed, disc.correlation_change(A, B)) > 0.9
 
 
-def test_rows_that_changed(papers):
-    from benchmarks.papers.__main__ import changes
+def test_rules_of_claims(papers):
+    """Two errors, a rival, a range: what is reproduced and what isn't."""
+    from benchmarks.papers.claims import Ahead, Between, Claim, Near
 
-    recorded = {"a": [1.0, 0.1], "b": [2.0, 0.0], "c": [3.0, 0.1], "d": [4.0, 0.1]}
-    found = {"a": (1.05, 0.1), "b": (2.1, 0.0), "c": (3.3, 0.2), "e": (5.0, 0.1)}
-    lines = changes(recorded, found)
-    assert [line[0] for line in lines] == ["b", "c", "d", "e"]
-    assert lines[0] == "b: 2.1, recorded 2, error 0"
+    rows = {"a": (90.0, 1.0, 10), "b": (87.0, 1.0, 10), "c": (86.0, 1.0, 10), "exact": (2.0, 0.0, 50)}
+
+    def verdict(row, rule, paper=None):
+        return Claim("table", "", paper, row, rule).judge(rows)
+
+    assert verdict("a", Near(), 91.9) == "reproduced"
+    assert verdict("a", Near(), 92.1) == "not reproduced: lower"
+    assert verdict("a", Near(), 87.9) == "not reproduced: higher"
+    assert verdict("exact", Near(), 2.0) == "reproduced"
+    assert verdict("exact", Near(), 1.98) == "not reproduced: higher"
+    assert verdict("a", Ahead("b")) == "reproduced"
+    assert verdict("b", Ahead("c")) == "not reproduced: no difference"
+    assert verdict("b", Ahead("a")) == "not reproduced: the reverse"
+    assert verdict("b", Ahead("nothing")) == verdict("nothing", Near(), 1.0) == "not measured"
+    assert verdict("a", Between(80, 91)) == "reproduced"
+    assert verdict("a", Between(most=89)) == "not reproduced"
+    assert verdict("", Near(), 1.0) == "not available"
 
 
 @pytest.fixture

@@ -83,6 +83,15 @@ def cut(W, members, density=1.0):
     return away / Wt[members].sum() + away / Wt[~members].sum()
 
 
+def ratio_cut(W, members, density=1.0):
+    """Equation 3 of the paper: a quadratic form of the Laplacian, over the number of features."""
+    q = W.sum(axis=1)
+    Wt = W / np.outer(q, q) ** density
+    inside, outside = members.sum(), (~members).sum()
+    f = np.where(members, np.sqrt(outside / inside), -np.sqrt(inside / outside))
+    return f @ (np.diag(Wt.sum(axis=1)) - Wt) @ f / len(f)
+
+
 def n_connected(W):
     return scipy.sparse.csgraph.connected_components(scipy.sparse.csr_matrix(W))[0]
 

@@ -1033,6 +1033,7 @@ enum {
 enum { FASTFS_DISC_MOST_SUMS = 5000 /* features up to which a stream keeps the products of all pairs */ };
 enum { FASTFS_CONSTANT_DROP = 0, FASTFS_CONSTANT_PROJECT = 1 };
 enum { FASTFS_DISC_SCALING_NONE = 0, FASTFS_DISC_SCALING_STANDARD = 1 };
+enum { FASTFS_CUT_NORMALIZED = 0, FASTFS_CUT_RATIO = 1 };
 
 typedef struct fastfs_disc_options {
     size_t struct_size;
@@ -1046,20 +1047,11 @@ typedef struct fastfs_disc_options {
     uint64_t seed;               /* of the start vectors of eigensolvers, and of lists */
     int32_t scaling;             /* FASTFS_DISC_SCALING_*: STANDARD subtracts the mean of each feature over the samples
                                     of all sets, which have a dense X, and divides by its standard deviation */
-    int32_t reserved;            /* 0 */
+    int32_t cut;                 /* FASTFS_CUT_*: the form of fastfs_disc_cuts */
 } fastfs_disc_options;
-#define FASTFS_DISC_OPTIONS_INIT  \
-    {sizeof(fastfs_disc_options), \
-     FASTFS_GRAPH_KNN,            \
-     FASTFS_CONSTANT_DROP,        \
-     30,                          \
-     30,                          \
-     1.0,                         \
-     10,                          \
-     0,                           \
-     0,                           \
-     FASTFS_DISC_SCALING_NONE,    \
-     0}
+#define FASTFS_DISC_OPTIONS_INIT                                                                     \
+    {sizeof(fastfs_disc_options), FASTFS_GRAPH_KNN,     FASTFS_CONSTANT_DROP, 30, 30, 1.0, 10, 0, 0, \
+     FASTFS_DISC_SCALING_NONE,    FASTFS_CUT_NORMALIZED}
 
 typedef struct fastfs_disc_result {
     size_t struct_size;
@@ -1117,10 +1109,10 @@ FASTFS_API fastfs_status fastfs_disc_stream_new(int64_t n_rows, int64_t n_cols, 
  * come. */
 FASTFS_API fastfs_status fastfs_disc_stream_finish(fastfs_stream* stream, const fastfs_run* run);
 
-/* How well groups of features are cut off from the others by the graph of each set, which is made as for a fit: the
- * normalised cut, cut / volume of the group + cut / volume of the rest, by the affinities that the random walk takes.
- * groups: n_groups x n_features, 1 for members and 0 for others: each group needs both; cuts: n_groups x
- * n_sets. */
+/* How well groups of features are cut off from the others by the graph of each set, which is made as for a fit: by the
+ * affinities that the random walk takes, cut / volume of the group + cut / volume of the rest (NORMALIZED), or cut /
+ * size of the group + cut / size of the rest (RATIO). groups: n_groups x n_features, 1 for members and 0 for others:
+ * each group needs both; cuts: n_groups x n_sets. */
 FASTFS_API fastfs_status fastfs_disc_cuts(const fastfs_disc_set* sets, int64_t n_sets,
                                           const fastfs_disc_options* options, const int64_t* groups, int64_t n_groups,
                                           const fastfs_run* run, double* cuts);

@@ -332,8 +332,8 @@ class DiSC(_disc.DiSCFields, _Resources, _KernelSelector):
             weights = (members / members.sum(axis=1, keepdims=True)).T
         return np.asarray(X @ weights)
 
-    def cuts(self, X: Any, y: Any) -> Array:
-        """Return the normalised cut of each group of features (rows) in the graph of each class (columns).
+    def cuts(self, X: Any, y: Any, *, kind: str = "normalized") -> Array:
+        """Return the cut of each group of features (rows) in the graph of each class (columns).
 
         Parameters
         ----------
@@ -341,20 +341,25 @@ class DiSC(_disc.DiSCFields, _Resources, _KernelSelector):
             The samples of the fit, or others of the same classes.
         y : array-like of shape (n_samples,)
             Their labels.
+        kind : {"normalized", "ratio"}, default="normalized"
+            The normalised cut compares groups of all sizes and graphs of all scales; the ratio cut is the one of the
+            paper's equations 2 and 3.
 
         Returns
         -------
         ndarray of shape (n_groups, n_classes)
-            The normalised cut of each group of `groups_`, those of the first class first, in the graph of each class:
-            the affinities that leave the group, over those of its features with all, plus the same of the other
-            features. In [0, 2]; near 0 the group is a separate piece, near 1 it is tied to the rest as to itself.
-            A group of a class is small there and larger in the other classes.
+            The cut of each group of `groups_`, those of the first class first, in the graph of each class: the
+            affinities that leave the group, over those of its features with all ("ratio": over their number), plus the
+            same of the other features. Normalised cuts are in [0, 2]; near 0 the group is a separate piece, near 1 it
+            is tied to the rest as to itself. A group of a class is small there and larger in the other classes.
 
         Notes
         -----
         The graphs are made once more, with the parameters of the fit.
         """
         check_is_fitted(self, "vectors_")
+        if kind not in ("normalized", "ratio"):
+            raise ValueError(f"kind must be 'normalized' or 'ratio'; got {kind!r}")
         groups = self._group_memberships()
         run = Run.from_estimator(self)
         X = as_matrix(self._validate_matrix(X, run, reset=False), run)
@@ -366,7 +371,7 @@ class DiSC(_disc.DiSCFields, _Resources, _KernelSelector):
         sets = _by_class(X, classes, labels, run)
         options = _disc.DiSCOptions.from_arguments(self)
         with _naming_classes(classes, labels):
-            return _disc.normalized_cuts(sets, groups, options, run)
+            return _disc.graph_cuts(sets, groups, options, kind, run)
 
     def _group_memberships(self) -> Array:
         """Return a row of 0 and 1 for each group of each class."""

@@ -293,11 +293,11 @@ def fit_disc(
     return Outcome(_make_result(results, recall, graph), warnings)
 
 
-def normalized_cuts(sets: list[dict[str, Any]], groups: Array, options: DiSCOptions, run: Run) -> Floats:
-    """Return the normalised cut of each group of features, a row of 0 and 1, in the graph of each set."""
+def graph_cuts(sets: list[dict[str, Any]], groups: Array, options: DiSCOptions, kind: str, run: Run) -> Floats:
+    """Return the cut of each group of features, a row of 0 and 1, in the graph of each set."""
     _complete_sets(sets, options)
-    normalized: Floats = load_core().disc_cuts(sets, for_core(groups, np.int64), options.core_options(), run)
-    return normalized
+    cuts: Floats = load_core().disc_cuts(sets, for_core(groups, np.int64), options.core_options() | {"cut": kind}, run)
+    return cuts
 
 
 def _complete_sets(sets: list[dict[str, Any]], options: DiSCOptions) -> None:

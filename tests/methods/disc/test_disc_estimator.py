@@ -424,6 +424,8 @@ def test_cuts_of_groups(options):
     expected = [[oracle.cut(W, members, options.get("density", 1.0)) for W in graphs] for members in groups]
     found = model.cuts(X, Y)
     np.testing.assert_allclose(found, expected, rtol=1e-10)
+    expected = [[oracle.ratio_cut(W, members, options.get("density", 1.0)) for W in graphs] for members in groups]
+    np.testing.assert_allclose(model.cuts(X, Y, kind="ratio"), expected, rtol=1e-10)
     first = model.groups_[0].max() + 1  # the best group of class 1
     assert found[first, 1] < found[first, 0]
 
@@ -435,6 +437,8 @@ def test_cuts_of_other_samples_and_names():
     )
     with pytest.raises(ValueError, match=r"y must have the classes of the fit, \['a', 'b'\]; got \['a', 'c'\]"):
         model.cuts(X, np.array(["a", "c"])[Y])
+    with pytest.raises(ValueError, match="kind must be 'normalized' or 'ratio'; got 'min'"):
+        model.cuts(X, Y, kind="min")
     with pytest.raises(ValueError, match="49 features, but DiSC is expecting 50"):
         model.cuts(X[:, :49], np.array(["a", "b"])[Y])
     with pytest.raises(ValueError, match="the fit must have groups; got none"):
