@@ -111,6 +111,11 @@ n_features_to_select : int, float, "auto" or None
     (up to 999 fits). If samples aren't independent: :class:`fastfs.Cut`, which knows `groups` and `blocks`.
 """,
     "family_options": """
+given : array-like, DataFrame or None
+    Features that you have already: numbers or names of columns of X, a mask, or a table of numbers with a row for each
+    sample, such as an age or a score. They count in distances, as much together as all other features, and get no
+    score (0) and the last ranks; so others score by what they say between samples that are alike in the given ones.
+    Permutation tests take them as covariates. The whole table is in memory.
 n_targets : int or None
     Number of samples to compare with their neighbours, drawn at random, at least 50 of each class if that has them, and
     weighted back to the shares of the classes; None: all. Neighbours are found among all samples.

@@ -165,6 +165,12 @@ FLAGS = (
         "For the RELIEF family but relief: features in which numbers are codes of categories.",
         columns=True,
     ),
-    Flag("given", str, "A,B,...", "For projse: features to start from: scores tell what others add.", columns=True),
+    Flag(
+        "given",
+        str,
+        "A,B,...",
+        "For projse and the RELIEF family: features that you have; scores tell what others add.",
+        columns=True,
+    ),
     Flag("n_components", int, "K", "For ikdr: dimensions (default: the number of classes).", low=1),
 )

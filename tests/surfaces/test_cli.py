@@ -1597,7 +1597,7 @@ def test_misspelt_method_options(table, tmp_path, inside):
 def test_a_list_of_parameters_has_their_names(table, inside, tmp_path):
     options = ["--label", "status", "--method", "relief", "--method-option", "closed_from=1"]
     said = inside("score", "cells.csv", *options, cwd=tmp_path).stderr
-    assert "(it has closed_form, n_targets, random_state, scaling); did you mean 'closed_form'?" in said
+    assert "(it has closed_form, given, n_targets, random_state, scaling); did you mean 'closed_form'?" in said
 
 
 def test_given_features(table):
@@ -1608,6 +1608,14 @@ def test_given_features(table):
     np.testing.assert_allclose([scores[j] for j in range(6)], expected.scores_, rtol=1e-9)
     assert scores[1] == scores[4] == 0
     assert found["parameters"]["given"] == [1, 4]
+    assert run(*SCORE[:-1], "relieff", "--given", "g1,g4", "--out", "f.json", cwd=table.parent).returncode == 0
+    found = json.loads((table.parent / "f.json").read_text())
+    scores = {row["index"]: row["score"] for row in found["ranking"]}
+    np.testing.assert_allclose([scores[j] for j in range(6)], fastfs.relieff_scores(X, Y, given=[1, 4]), rtol=1e-6)
+    assert {row["index"] for row in found["ranking"][-2:]} == {1, 4}
+    failed = run(*SCORE[:-1], "im4e", "--given", "g1", cwd=table.parent)
+    assert failed.returncode == 2
+    assert "--given" in failed.stderr
     failed = run(*SCORE[:-1], "projse", "--given", "g9", cwd=table.parent)
     assert failed.returncode == 2
     assert "--given holds 'g9'" in failed.stderr

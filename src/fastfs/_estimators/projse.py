@@ -14,10 +14,8 @@ from fastfs._functions.outcome import Outcome
 from fastfs._inference.scorers import Labels, Scorer, make_refitting_scorer
 from fastfs._inputs.columns import column_numbers
 from fastfs._inputs.given import Given, is_table
-from fastfs._inputs.matrix import as_matrix, column_names
-from fastfs._inputs.paths import open_path
+from fastfs._inputs.matrix import as_matrix
 from fastfs._inputs.source import as_stream
-from fastfs._inputs.storage import dense
 from fastfs._inputs.targets import as_records, as_rows, read_chunk, read_classes, read_target
 from fastfs._machine.params import is_auto, some_of
 from fastfs._machine.run import Run, load_core
@@ -298,25 +296,6 @@ class ProjSe(_projse.ProjSeFields, _Resources, _KernelSelector):
                 yield scores, float(scores.max())
 
         return score_labelings
-
-    def _given_values(self, X: Any) -> Any:
-        """Return the values of `given`, n_samples x columns, which permutations keep; None without."""
-        if self.given is None:
-            return None
-        X, run = open_path(X), Run.from_estimator(self)
-        if is_table(self.given):
-            given = Given.read(self.given, 0, None, run)
-            return None if given is None else given.table
-        source = as_stream(X)
-        if source is not None:
-            if source.shape[1] is None:
-                raise ValueError("X must say how many columns it has, for a test with given ones; got a function")
-            mask = np.zeros(source.shape[1], dtype=bool)
-            mask[column_numbers("given", self.given, len(mask))] = True
-            return np.asarray(dense(source.load_rows(run, columns=mask)), dtype=np.float64)
-        data = as_matrix(X, run)
-        given = Given.read(self.given, data.shape[1], column_names(X), run)
-        return None if given is None else given.rows(0, data)
 
     def _wants_sums(self, X: Any, with_rest: bool) -> bool:
         """Return True if sums over groups serve any comparison of these, which hold for all choices within the span."""

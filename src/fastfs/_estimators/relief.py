@@ -22,7 +22,11 @@ from fastfs._functions.relief_family import (
     source_for_blocks,
 )
 from fastfs._inference.scorers import Labels, Scorer
-from fastfs._inputs.source import Source
+from fastfs._inputs.columns import column_numbers
+from fastfs._inputs.given import is_table
+from fastfs._inputs.matrix import as_matrix, column_names
+from fastfs._inputs.source import Source, as_stream
+from fastfs._inputs.storage import dense, take_columns
 from fastfs._machine.params import count_selected, rank_features
 from fastfs._machine.run import Run
 from fastfs._types import Array
@@ -53,7 +57,7 @@ class _ReliefFamily(_Resources, _Selector):
 
     def _set_outcome(self, outcome: Outcome[FamilyResult], kind: str, classes: Array | None) -> None:
         """Set the attributes of a fit, and issue its warnings."""
-        self.ranking_ = rank_features(outcome.result.scores)
+        self.ranking_ = rank_features(outcome.result.scores, last=outcome.result.given)
         self.target_type_ = kind
         if classes is not None:
             self.classes_ = classes
@@ -68,7 +72,7 @@ class _ReliefFamily(_Resources, _Selector):
     ) -> Samples:
         """Return validated samples for a fit in memory."""
         samples = read_samples(X, y, sample_weight, distances, options, run, self._check_values)
-        count_selected(self.n_features_to_select, samples.X.shape[1])
+        count_selected(self.n_features_to_select, samples.n_features)
         return samples
 
     def _wants_sums(self, X: Any, with_rest: bool) -> bool:
@@ -119,6 +123,19 @@ class _ReliefFamily(_Resources, _Selector):
 
         return samples.response.values, score_permutations
 
+    def _given_values(self, X: Any) -> Any:
+        """Return the values of `given`; categories as strings."""
+        if self.given is None or is_table(self.given) or as_stream(X) is not None:
+            return super()._given_values(X)
+        names, run = column_names(X), Run.from_estimator(self)
+        table = self._OPTIONS.from_arguments(self).make_table(X, run)
+        columns = column_numbers("given", self.given, table.values.shape[1], names)
+        values: Array = np.asarray(dense(take_columns(as_matrix(table.values, run), columns)), dtype=object)
+        if table.levels is not None:
+            for k in np.flatnonzero(table.levels[columns]):
+                values[:, k] = [code if code != code else str(code) for code in values[:, k]]
+        return values
+
     def _encode_target(self, y: Any, shape: tuple[int, int]) -> tuple[Array | None, Array]:
         """Return the classes, if there are any, and the target of each sample."""
         response = self._OPTIONS.from_arguments(self).as_response(y, *shape)
@@ -139,7 +156,7 @@ class _ReliefRounds:
         if weights is not None and self.samples.distances is not None:
             raise ValueError("distances must be left out, since custom distances can't be weighed by features")
         with in_words_of_the_caller(self.samples, self.options):
-            self.stage.core_margin.use(columns, weights, self.stage.run)
+            self.samples.use_columns(self.stage, columns, weights, self.options)
         result = fit_relief(self.stage, self.samples, self.samples.response, self.options).warn_and_return()
         return result.scores[columns]
 
@@ -176,6 +193,8 @@ class _TableSelector(_relief.TableFields, _ReliefFamily, RoundsMaker):
     ) -> _ReliefRounds:
         """Return the scorer that wrappers call with some of the columns."""
         options, run = self._OPTIONS.from_arguments(self), Run.from_estimator(self)
+        if options.given is not None and not is_table(options.given):
+            raise ValueError("given must be a table for an estimator that sees some of the features at a time")
         return _ReliefRounds(self._read_samples(X, y, sample_weight, distances, options, run), options, run)
 
     def __sklearn_tags__(self) -> Tags:

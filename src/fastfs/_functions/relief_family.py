@@ -12,7 +12,8 @@ import numpy.typing as npt
 from fastfs._functions.margin import MarginStage, algorithm_name
 from fastfs._functions.outcome import Outcome
 from fastfs._functions.relief_options import FamilyOptions, ReliefFOptions, ReliefOptions, SURFOptions, TableOptions
-from fastfs._inputs.matrix import as_matrix, load_stream, made_dense, require_table
+from fastfs._inputs.given import Given, is_table
+from fastfs._inputs.matrix import as_matrix, column_names, load_stream, made_dense, require_table
 from fastfs._inputs.response import Response
 from fastfs._inputs.source import Source, as_stream
 from fastfs._inputs.storage import by_rows, refuse_sparse, take_rows
@@ -22,7 +23,7 @@ from fastfs._inputs.workers import PassesOnWorkers
 from fastfs._machine.errors import last_warnings, places, renumber
 from fastfs._machine.params import as_float, some_of
 from fastfs._machine.run import Run, load_core
-from fastfs._types import Array, Integers
+from fastfs._types import Array, Floats, Integers
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,7 @@ class FamilyResult:
     scores_se: npt.NDArray[np.float64] | None
     algorithm: str
     n_passes: int | None = None  # passes over the blocks of X; None if X was in memory
+    given: Integers | None = None  # features without a score
 
 
 @dataclass(frozen=True)
@@ -51,6 +53,10 @@ class Samples:
         Rows of the original table that are left, if samples of weight 0 were dropped.
     scaling : str
         Scaling of X.
+    n_features : int
+        Columns of the caller's X. Those behind them are a table of given columns.
+    given : ndarray of int64
+        Columns that count in distances and get no score.
     """
 
     X: Any
@@ -60,11 +66,34 @@ class Samples:
     distances: npt.NDArray[np.float64] | None
     rows: npt.NDArray[np.int64] | None
     scaling: str
+    n_features: int
+    given: Integers
 
     def make_stage(self, options: FamilyOptions, run: Run, keep: str = "none") -> MarginStage:
         """Return the label-free stage of these samples, which keeps distances if asked to."""
         sample_options = {"levels": self.levels, "distances": self.distances, "sample_weights": self.weights}
-        return MarginStage(self.X, options.stage_options() | sample_options | {"scaling": self.scaling}, run, keep)
+        stage = MarginStage(self.X, options.stage_options() | sample_options | {"scaling": self.scaling}, run, keep)
+        if len(self.given):
+            with in_words_of_the_caller(self, options):
+                self.use_columns(stage, np.arange(self.n_features), None, options)
+        return stage
+
+    def use_columns(
+        self, stage: MarginStage, columns: Integers, weights: Floats | None, options: FamilyOptions
+    ) -> None:
+        """Restrict a stage to some features and the given columns, which weigh as much together as these features.
+
+        A weight per feature multiplies its differences in distances. A given column weighs 1 at least.
+        """
+        if len(self.given):
+            of_all = np.zeros(self.X.shape[1])
+            of_all[columns] = 1.0 if weights is None else weights
+            of_all[self.given] = 0
+            share = max(1.0, of_all.sum() / len(self.given))
+            of_all[self.given] = np.sqrt(share) if isinstance(options, ReliefOptions) else share  # of squares, or not
+            columns = np.union1d(columns, self.given)
+            weights = of_all[columns]
+        stage.core_margin.use(columns, weights, stage.run)
 
 
 def read_samples(
@@ -86,23 +115,38 @@ def read_samples(
         )
     n_rows = options.n_rows if isinstance(options, SURFOptions) else 0
     if n_rows:
-        if sample_weight is not None or distances is not None:
-            raise ValueError("n_rows must be left out with sample_weight or distances, which can't be drawn")
+        has_table = options.given is not None and is_table(options.given)
+        if sample_weight is not None or distances is not None or has_table:
+            raise ValueError(
+                "n_rows must be left out with sample_weight, distances or a table as given, which can't be drawn"
+            )
         X, y, rows = sample_rows(X, y, n_rows, options.random_state, run)
     else:
         X, rows = load_stream(X, run, advice=options.advice_for_streams), None
     require_table(X)
-    n_samples = (X if hasattr(X, "shape") else np.asarray(X)).shape[0]
+    n_samples, n_features = (X if hasattr(X, "shape") else np.asarray(X)).shape
+    if options.given is not None and distances is not None:
+        raise ValueError("distances must be left out with given, which counts in the distances of X")
+    given = Given.read(options.given, n_features, column_names(X), run)
+    if given is not None:
+        given.check_rows(n_samples)
     weights = None if sample_weight is None else as_weights(sample_weight, n_samples)
     distances = None if distances is None else as_distances(distances, n_samples, run)
     if weights is not None and not weights.all():
         rows = np.flatnonzero(weights)
         X, y, weights = take_rows(X, rows), take_rows(y, rows), weights[rows]
         distances = None if distances is None else distances[np.ix_(rows, rows)]
+        given = None if given is None else given.take_rows(rows)
     table = options.make_table(X, run)
     values = options.values_for_core(check(X, table.values), run)
     response = options.as_response(y, *values.shape)
-    return Samples(values, table.levels, response, weights, distances, rows, options.scaling_of(X))
+    levels, columns = table.levels, np.empty(0, np.int64)
+    scaling = options.scaling_of(X)
+    if given is not None:
+        values = given.add_to_features(values, run)
+        columns = np.arange(n_features, values.shape[1]) if given.columns is None else given.columns
+        levels = None if levels is None else np.pad(levels, (0, values.shape[1] - n_features))
+    return Samples(values, levels, response, weights, distances, rows, scaling, n_features, columns)
 
 
 def as_weights(sample_weight: Any, n_samples: int) -> npt.NDArray[np.float64]:
@@ -146,7 +190,16 @@ def fit_relief(
         core_options["priors"] = class_priors(options.priors, response.classes)
     with in_words_of_the_caller(samples, options):
         core_result = stage.core_margin.relief(response.labels, response.n_classes, core_options, stage.run)
-    result = FamilyResult(core_result["scores"], core_result["scores_se"], algorithm_name(core_result))
+    n, errors = samples.n_features, core_result["scores_se"]
+    given = samples.given[samples.given < n]
+    scores, errors = core_result["scores"][:n], None if errors is None else errors[:n]
+    if len(samples.given):
+        scores[given] = 0
+        if errors is not None:
+            errors[given] = 0
+        if isinstance(options, ReliefOptions) and options.closed_form and scores.any():
+            scores /= np.linalg.norm(scores)
+    result = FamilyResult(scores, errors, algorithm_name(core_result), given=given)
     return Outcome(result, _warnings(response))
 
 
@@ -196,8 +249,9 @@ class StreamedTargets:
         with_sums: bool = False,
     ) -> None:
         """Draw the targets, and find their neighbours in two passes."""
-        for name, plain in (("categorical_features", None), ("missing", "error"), ("ramp", "none")):
-            if getattr(options, name, plain) != plain:
+        for name, plain in (("categorical_features", None), ("missing", "error"), ("ramp", "none"), ("given", None)):
+            value = getattr(options, name, plain)
+            if value is not plain and (plain is None or value != plain):
                 raise ValueError(
                     f"{name} must be left out if X is {source.kind} that is read in blocks: leave it out, or raise "
                     "max_memory, so that X is loaded"

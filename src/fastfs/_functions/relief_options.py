@@ -50,6 +50,7 @@ def as_priors(name: str, priors: Any) -> str | Mapping[Any, Any] | None:
 class FamilyFields:
     """Options that all methods of the family share, as an estimator or a function takes them."""
 
+    given: Any = option_field(lambda name, value: value, default=None)
     n_targets: int | None = option_field(as_count_or_all, default=None)
     scaling: str | None = option_field(
         lambda name, value: as_scaling(name, value, ("auto", "range", "standard")), default="auto"
@@ -139,7 +140,9 @@ class FamilyOptions(FamilyFields, MarginOptions):
 
     def core_options(self) -> dict[str, Any]:
         """Return the options of a fit under the names of the core."""
-        return super().core_options() | {"method": self.METHOD}
+        core_options = super().core_options() | {"method": self.METHOD}
+        del core_options["given"]
+        return core_options
 
 
 @dataclass(kw_only=True)

@@ -278,7 +278,8 @@ def permutation_test(
     if hasattr(X, "__next__"):
         raise ValueError("X must be an array, since each permutation reads it; got an iterator, which can be read once")
     model = clone(estimator)
-    covariates = _with_given(as_label_scorer(last_step(model))._given_values(X), covariates)
+    selector = as_label_scorer(last_step(model))
+    given, covariates = selector._given_features(X), _with_given(selector._given_values(X), covariates)
     from_sums = None if params else sums_scorer(model, X, y, groups)
     labels, scorer = from_sums or make_scorer(model, X, y, params)
     names = as_values(y).reshape(-1) if labels.dtype.kind == "i" else None
@@ -288,7 +289,7 @@ def permutation_test(
         groups,
         covariates,
         names=names,
-        ignores_names=as_label_scorer(last_step(model))._ignores_names,
+        ignores_names=selector._ignores_names,
         n_permutations=max_permutations,
         seed=seed,
     )
@@ -319,7 +320,7 @@ def permutation_test(
     warn(warnings_of_test)
     return PermutationResult(
         scores=scores,
-        ranking=rank_features(core_result["z"] if ranking == "z" else scores),
+        ranking=rank_features(core_result["z"] if ranking == "z" else scores, last=given),
         n_distinct=design.n_distinct,
         design=design.description,
         fdr=fdr,
@@ -331,7 +332,7 @@ def _with_given(given: Any, covariates: Any) -> Any:
     """Return given columns and covariates as one table of covariates."""
     if given is None or covariates is None:
         return covariates if given is None else given
-    return np.column_stack([given, read_covariates(covariates, len(given))])
+    return np.column_stack([read_covariates(given, len(given)), read_covariates(covariates, len(given))])
 
 
 def _score_permutations(

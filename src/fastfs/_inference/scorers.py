@@ -5,11 +5,16 @@ from typing import Any
 
 import numpy as np
 
+from fastfs._inputs.columns import column_numbers
 from fastfs._inputs.design import Design
+from fastfs._inputs.given import given_values, is_table
 from fastfs._inputs.labels import encode_labels
+from fastfs._inputs.matrix import column_names
+from fastfs._inputs.paths import open_path
 from fastfs._inputs.source import as_stream
 from fastfs._inputs.values import as_values
 from fastfs._machine.params import is_auto
+from fastfs._machine.run import Run
 from fastfs._types import Array, Integers
 
 Labels = Integers
@@ -37,8 +42,20 @@ class LabelScorer:
         return encode_labels(y, *shape)
 
     def _given_values(self, X: Any) -> Any:
-        """Return the values of the columns that are given, which the permutations keep; None without."""
-        return None
+        """Return the values of `given`, n_samples x columns, which permutations keep; None without."""
+        given = getattr(self, "given", None)
+        return None if given is None else given_values(given, X, Run.from_estimator(self))
+
+    def _given_features(self, X: Any) -> Integers | None:
+        """Return the numbers of the features that are given and get no score; None without."""
+        given = getattr(self, "given", None)
+        if given is None or is_table(given):
+            return None
+        X = open_path(X)
+        source = as_stream(X)
+        if source is not None:
+            return column_numbers("given", given, source.shape[1] or 0)
+        return column_numbers("given", given, (X if hasattr(X, "shape") else np.asarray(X)).shape[1], column_names(X))
 
     def _wants_sums(self, X: Any, with_rest: bool) -> bool:
         """Return True if `_sum_groups` must read X; with `with_rest`, each group is compared with all other groups."""

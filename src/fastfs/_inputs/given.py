@@ -7,8 +7,11 @@ from typing import Any
 import numpy as np
 
 from fastfs._inputs.columns import column_numbers
-from fastfs._inputs.matrix import as_decoded, describe_not_finite
-from fastfs._inputs.storage import dense, take_columns
+from fastfs._inputs.genotypes import Genotypes
+from fastfs._inputs.matrix import as_decoded, as_matrix, column_names, describe_not_finite
+from fastfs._inputs.paths import open_path
+from fastfs._inputs.source import as_stream
+from fastfs._inputs.storage import add_columns, dense, take_columns
 from fastfs._inputs.targets import Target
 from fastfs._machine.run import Run
 from fastfs._types import Floats, Integers
@@ -63,10 +66,27 @@ class Given:
             raise ValueError(f"given and X must have the same rows; got {len(self.table)} in given and more in X")
         return self.table[first:end]
 
+    def take_rows(self, rows: Integers) -> "Given":
+        """Return the given values of some rows."""
+        return self if self.table is None else Given(table=self.table[rows])
+
     def check_rows(self, n_rows: int) -> None:
         """Raise ValueError for a table with another number of rows than X."""
         if self.table is not None and len(self.table) != n_rows:
             raise ValueError(f"given and X must have the same rows; got {len(self.table)} in given and {n_rows} in X")
+
+    def add_to_features(self, X: Any, run: Run) -> Any:
+        """Return X with the columns of the table behind its own."""
+        self.check_rows(X.shape[0])
+        if self.table is None:
+            return X
+        if isinstance(X, Genotypes):
+            raise ValueError("given must list columns of X for genotypes; got a table: give the numbers, np.asarray(X)")
+        with np.errstate(over="ignore"):
+            table = self.table.astype(X.dtype)
+        if said := describe_not_finite(table, "given"):
+            raise ValueError(said)
+        return add_columns(X, table, run)
 
     def append_to(self, target: Target, first: int, X: Any) -> Target:
         """Return a target of numbers for these rows: labels as columns of 0 and 1, and the given values behind."""
@@ -76,3 +96,23 @@ class Given:
         if target.numbers is not None:
             columns.insert(0, np.asarray(dense(target.numbers), dtype=np.float64))
         return Target(numbers=np.ascontiguousarray(np.hstack(columns)))
+
+
+def given_values(given: Any, X: Any, run: Run) -> Any:
+    """Return the values of given columns of X, or of a table, n_samples x columns; None without."""
+    if given is None:
+        return None
+    X = open_path(X)
+    if is_table(given):
+        table = Given.read(given, 0, None, run)
+        return None if table is None else table.table
+    source = as_stream(X)
+    if source is not None:
+        if source.shape[1] is None:
+            raise ValueError("X must say how many columns it has, for a test with given ones; got a function")
+        mask = np.zeros(source.shape[1], dtype=bool)
+        mask[column_numbers("given", given, len(mask))] = True
+        return np.asarray(dense(source.load_rows(run, columns=mask)), dtype=np.float64)
+    data = as_matrix(X, run)
+    columns = Given.read(given, data.shape[1], column_names(X), run)
+    return None if columns is None else columns.rows(0, data)

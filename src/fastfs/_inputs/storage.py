@@ -14,6 +14,7 @@ import numpy as np
 from fastfs._inputs.genotypes import Genotypes
 from fastfs._inputs.sparse import Sparse, index_arrays
 from fastfs._inputs.values import as_values
+from fastfs._machine.run import Run
 from fastfs._types import Array
 
 
@@ -72,6 +73,21 @@ def take_columns(X: Any, columns: Array) -> Any:
 @take_columns.register(Sparse)
 def _(X: Any, columns: Array) -> Any:
     return X[:, columns].tocsc()
+
+
+@singledispatch
+def add_columns(X: Any, columns: Array, run: Run) -> Any:
+    """Return a table with these columns behind its own, in its storage."""
+    n_bytes = X.shape[0] * (X.shape[1] + columns.shape[1]) * X.dtype.itemsize
+    run.reserve_memory(n_bytes, "a copy of X with the given columns", "give fewer features")
+    return np.hstack([X, columns])
+
+
+@add_columns.register(Sparse)
+def _(X: Any, columns: Array, run: Run) -> Any:
+    from scipy.sparse import csr_matrix, hstack
+
+    return hstack([X, csr_matrix(columns)], format=X.format)
 
 
 @take_columns.register(Genotypes)

@@ -163,8 +163,11 @@ def as_seed(random_state: Any, name: str = "random_state") -> int:
     return as_int(name, random_state, low=0, high=(1 << 63) - 1)
 
 
-def rank_features(scores: Array) -> Integers:
-    """Return 1..n_features, 1 for the largest score; ties go to the lower index."""
+def rank_features(scores: Array, last: Integers | None = None) -> Integers:
+    """Return 1..n_features, 1 for the largest score; ties go to the lower index; the features `last` come last."""
+    if last is not None:
+        scores = scores.copy()
+        scores[last] = -np.inf
     order = np.argsort(-scores)  # a seventh of the time of a stable sort, which ties alone need
     sorted_scores = scores[order]
     if (sorted_scores[1:] == sorted_scores[:-1]).any():

@@ -24,7 +24,7 @@ def write_results(adata: AnnData, key: str, source: CellMatrix, result: dict[str
         name: {} for name in ("names", "scores", "z", "logfoldchanges", "pvals", "pvals_adj", "pvals_max", "label_free")
     }
     for group, group_result in result["groups"].items():
-        order = np.argsort(-group_result["scores"], kind="stable")
+        order = np.argsort(rank_features(group_result["scores"], last=result["given"]))
         with np.errstate(all="ignore"):  # other values than logarithms of counts give the results that scanpy gives
             means = [
                 mean if base is None else mean * np.log(base)

@@ -199,6 +199,7 @@ def _make_tool(word: str, *, notes: str, call: str = "") -> Callable[..., AnnDat
         pairs = [(group, other) for group in wanted if group != reference]
         fitted = model.set_params(n_features_to_select=None) if cuts else model  # its fit knows no donors
         result = compare_groups(fitted, source, cells, labels, pairs, test)
+        result["given"] = getattr(model, "given", None)
         if cuts:
             largest = [one["pvals_max"] for one in result["groups"].values()]
             result["selected"] = (np.array(largest) <= SIGNIFICANT).any(axis=0)
