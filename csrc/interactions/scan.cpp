@@ -530,8 +530,10 @@ void scan_interactions(const Matrix& X, const Matrix* other, const std::int64_t*
         covariates.add_column(std::move(column));
     }
     const std::int64_t L = covariates.size(), K = labels ? options.n_classes - 1 : 1;
-    require(n - 3 - L - K >= 1, "X must have at least ", 4 + L + K,
-            " samples for this target and these covariates; got ", n, ": give more samples");
+    // Along a target, each feature of a pair has a mean and a deviation that follow it.
+    const std::int64_t fewest = 4 + L + K + (options.along ? 4 : 0);
+    require(n >= fewest, "X must have at least ", fewest, " samples for this target and these covariates; got ", n,
+            ": give more samples");
     const std::int64_t at_once =
         std::min(std::max(kBatchBytes / (8 * K * (p + p_other)), kFewestLabelings), options.n_labelings);
     const std::int64_t tables = StandardColumns::memory(p, n, L) + (other ? StandardColumns::memory(p_other, n, L) : 0);

@@ -88,6 +88,10 @@ OF_PAIRS <- c("pairs", "statistics", "effects", "standard_errors", "correlations
 # A result of a class, with those of its pairs that have p-values up to alpha; NULL: with all.
 pairs_result <- function(found, class, alpha) {
   if (!is.null(alpha)) {
+    if (alpha < found$resolution && !found$stopped) {
+      warn(paste0("alpha is ", format(alpha), ", but no p-value of this test can be below ", signif(found$resolution, 2),
+                  ", so that no pair is listed: give more permutations, or a larger alpha"))
+    }
     kept <- seq_len(sum(found$pvalues_max <= alpha))  # p-values don't fall along the pairs
     of_pairs <- c(OF_PAIRS, if (class == "fastfs_snp_pairs") "degrees")
     for (part in intersect(of_pairs, names(found))) {

@@ -1526,6 +1526,14 @@ def test_correlations_along_a_column(inside, tmp_path):
     assert [row["pvalue_max"] for row in written["ranking"]] == expected.pvalues_max.tolist()
 
 
+def test_a_label_of_numbers_is_sent_to_targets_of_the_same_command(inside, tmp_path):
+    rng = np.random.default_rng(0)
+    pandas.DataFrame(rng.normal(size=(40, 4)), columns=[*"abc", "age"]).to_csv(tmp_path / "study.csv", index=False)
+    finished = inside("pairs", "study.csv", "--label", "age", cwd=tmp_path)
+    assert_one_sentence(finished, "or take them as numbers with --targets instead of --label")
+    assert "fastfs score" not in finished.stderr
+
+
 @pytest.mark.parametrize(
     "options, words",
     [

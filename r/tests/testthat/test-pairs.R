@@ -247,6 +247,7 @@ test_that("pairs may be limited by their p-values", {
     some <- search(alpha = 0.9)
     expect_equal(as.data.frame(some), every[every$pvalue_max <= 0.9, ])
     expect_lt(nrow(some$pairs), nrow(every))
-    expect_equal(nrow(search(alpha = 0.01)$pairs), 0)
+    expect_warning(none <- search(alpha = 0.01), "alpha is 0.01, but no p-value of this test can be below")
+    expect_equal(nrow(none$pairs), 0)
   }
 })

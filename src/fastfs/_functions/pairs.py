@@ -15,7 +15,7 @@ from fastfs._inputs.labels import encode_labels, require_classes
 from fastfs._machine.errors import naming
 from fastfs._machine.params import as_float, as_int, as_seed, check_choice, some_of
 from fastfs._machine.results import result_class
-from fastfs._machine.run import Run
+from fastfs._machine.run import Run, warn
 from fastfs._types import Array, Floats, Integers, Progress
 
 _N_BEFORE_EARLY_END, _PVALUE_OF_EARLY_END = 99, 0.1
@@ -214,6 +214,13 @@ def limit_pairs(result: _Result, alpha: float | None) -> _Result:
     """Return the result with those of its pairs that have p-values of at most `alpha`; None: with all."""
     if alpha is None or result.pvalues_max is None:
         return result
+    if alpha < result.resolution and not result.stopped:
+        warn(
+            [
+                f"alpha is {alpha:g}, but no p-value of this test can be below {result.resolution:.2g}, so that no "
+                "pair is listed: give more permutations, or a larger alpha"
+            ]
+        )
     n = int(np.count_nonzero(result.pvalues_max <= alpha))  # p-values don't fall along the pairs
     of_pairs = {field: getattr(result, field) for field in ("pairs", *result._of_pairs)}
     return replace(result, **{field: values[:n] for field, values in of_pairs.items() if values is not None})

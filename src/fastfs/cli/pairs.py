@@ -132,7 +132,14 @@ def pairs(
     targets = [] if kinds.targets is None else [kinds.targets]
     annotations = [*design.annotation_columns(), *([kinds.event] if kinds.event else [])]
     with progress(f"reading {source.file.name}") as report:
-        data = read_input(source, annotations, targets, kinds.event, max_memory=options.max_memory)
+        data = read_input(
+            source,
+            annotations,
+            targets,
+            kinds.event,
+            options.max_memory,
+            of_numbers="take them as numbers with --targets",
+        )
         arguments: dict[str, Any] = {"feature_names": data.table.feature_names, "n_permutations": n_permutations}
         arguments |= design.design_arguments(data.table) | options.shared_arguments() | {"progress": report}
         target = data.table.y[:, 0] if targets and kinds.event is None else data.table.y

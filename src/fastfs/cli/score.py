@@ -332,8 +332,12 @@ def read_input(
     targets: Sequence[str] = (),
     event: str | None = None,
     max_memory: str | None = None,
+    of_numbers: str = "",
 ) -> Data:
-    """Return the table, with these columns as targets if there are any; annotations aren't features."""
+    """Return the table, with these columns as targets if there are any; annotations aren't features.
+
+    `of_numbers` ends the error about a label that holds numbers: default, the methods of `fastfs score` for them.
+    """
     if targets and source.min_class:
         raise ValueError("--min-class is for classes: leave it out with --targets")
     reading: dict[str, Any] = {"label": targets[0] if targets else source.label} | source.reading()
@@ -349,10 +353,8 @@ def read_input(
         if event is not None:
             table = replace(table, y=_times(table, event))
     else:
-        require_few_classes(
-            table.y,
-            f", or explain them by fastfs score --method {_words('targets')}, with --targets instead of --label",
-        )
+        of_numbers = of_numbers or f"explain them by fastfs score --method {_words('targets')}, with --targets"
+        require_few_classes(table.y, f", or {of_numbers} instead of --label")
     return Data(table, reading, list(targets))
 
 

@@ -146,12 +146,24 @@ def test_refused(change, error, words):
     assert_one_sentence(caught, words)
 
 
-def test_too_few_samples():
-    X, y = table(6)
-    with pytest.raises(ValueError, match="at least"):
-        fastfs.differential_correlation(X[:4], y[:4], n_permutations=0)
+@pytest.mark.filterwarnings("ignore::fastfs.DataWarning")
+@pytest.mark.parametrize("correlation", ["pearson", "spearman"])
+def test_too_few_samples(correlation):
+    """With fewer, y nearly determines products of features that lost their lines in it: |t| about 1e6."""
     X, y = table(20)
-    assert fastfs.differential_correlation(X, y, n_permutations=0).degrees == 16
+    for n, least, covariates in ((8, 9, None), (10, 11, X[:10, :2])):
+        with pytest.raises(ValueError, match=f"X must have at least {least} samples for this target") as caught:
+            fastfs.differential_correlation(
+                X[:n], y[:n], correlation=correlation, covariates=covariates, n_permutations=9
+            )
+        assert_one_sentence(caught)
+    assert fastfs.differential_correlation(X, y, correlation=correlation, n_permutations=0).degrees == 16
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        found = fastfs.differential_correlation(
+            rng.normal(size=(9, 30)), rng.normal(size=9), correlation=correlation, n_permutations=0
+        )
+        assert np.abs(found.statistics[0]) < 100
 
 
 def test_a_feature_that_is_the_target_is_left_out():

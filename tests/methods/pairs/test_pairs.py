@@ -77,7 +77,8 @@ def test_a_limit_by_p(search):
     for f in every._of_pairs:
         assert getattr(every, f) is None or len(getattr(some, f)) == n
     assert (some.pvalue, some.n_tested) == (every.pvalue, 36)
-    none = search(n_permutations=19, alpha=0.04)
+    with pytest.warns(fastfs.DataWarning, match=r"alpha is 0.04, but no p-value of this test can be below 0.05"):
+        none = search(n_permutations=19, alpha=0.04)
     assert (none.pairs.shape, none.pvalue, none.names.shape) == ((0, 2), 0.05, (0, 2))
     assert none.to_network() == []
     assert len(none.to_frame()) == 0
