@@ -118,7 +118,7 @@ def as_array(
 
     Only tables and arrays of Python objects are converted. An error about a column without numbers calls it by
     `describe`
-    (default: `column_describer` of X) and ends with `advice`.
+    (default: `column_describer` of X), and ends with `advice`.
     """
     X = load_stream(X, run, name)
     require_table(X, name)
