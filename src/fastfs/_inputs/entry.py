@@ -5,7 +5,6 @@ import inspect
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar, cast
 
@@ -42,16 +41,17 @@ def entry(function: _Function) -> _Function:
         arguments = bind(args, kwargs)
         kwargs = take_rng(kwargs) if "rng" in arguments else kwargs
         _check_tables(arguments)
-        call_name = _call_name(function, args)
-        if sys._getframe(1).f_globals.get("__name__", "").startswith("fastfs."):
-            with _naming_call(call_name, args, arguments):
-                return function(*args, **kwargs)
-        _check_rows(arguments)
+        is_public = not sys._getframe(1).f_globals.get("__name__", "").startswith("fastfs.")
+        if is_public:
+            _check_rows(arguments)
         try:
-            with _naming_call(call_name, args, arguments):
-                return function(*args, **kwargs)
+            return function(*args, **kwargs)
+        except MemoryError as error:
+            _name_call(error, _call_name(function, args), args, arguments)
+            raise
         except (ValueError, LinAlgError) as error:
-            _name_places(error, arguments)
+            if is_public:
+                _name_places(error, arguments)
             raise
 
     return cast(_Function, checked_call)
@@ -132,19 +132,15 @@ def take_rng(arguments: dict[str, Any]) -> dict[str, Any]:
     return others | {"random_state": as_seed(arguments["rng"], "rng")}
 
 
-@contextmanager
-def _naming_call(call_name: str, args: tuple[Any, ...], arguments: Mapping[str, Any]) -> Iterator[None]:
-    """Let a MemoryError begin with the name of the call; the innermost public call wins."""
-    try:
-        yield
-    except MemoryError as error:
-        if not getattr(error, "names_call", False):
-            message = str(error) or "the system gave no more memory"
-            if getattr(args[0] if args else None, "n_rows", arguments.get("n_rows", 0)) is None:
-                message += "" if "n_rows" in message else ", or give n_rows, which draws a sample"
-            error.args = (f"{call_name}: {message}",)
-            error.names_call = True  # type: ignore[attr-defined]
-        raise
+def _name_call(error: MemoryError, call_name: str, args: tuple[Any, ...], arguments: Mapping[str, Any]) -> None:
+    """Let a MemoryError begin with the name of the call, unless an inner call has named itself."""
+    if getattr(error, "names_call", False):
+        return
+    message = str(error) or "the system gave no more memory"
+    if getattr(args[0] if args else None, "n_rows", arguments.get("n_rows", 0)) is None:
+        message += "" if "n_rows" in message else ", or give n_rows, which draws a sample"
+    error.args = (f"{call_name}: {message}",)
+    error.names_call = True  # type: ignore[attr-defined]
 
 
 def _call_name(function: Callable[..., Any], args: tuple[Any, ...]) -> str:

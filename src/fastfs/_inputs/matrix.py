@@ -34,6 +34,8 @@ def _in_core_form(X: Any, run: Run, name: str) -> Any:
     if not _is_native_float(X.dtype):
         _reserve_copy(run, 8 * X.size, name)
         X = as_floats(X, name)
+    if X.flags.forc and X.flags.aligned:
+        return X
     repeats = any(step == 0 and length > 1 for step, length in zip(X.strides, X.shape, strict=True))
     if repeats or not X.flags.aligned or any(s % X.itemsize for s in X.strides):
         advice = f"give {name} as a contiguous array, or fewer samples or features"
