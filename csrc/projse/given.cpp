@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "engines/spectral.hpp"
+#include "projse/choice.hpp"
 #include "projse/sums.hpp"
 #include "support/errors.hpp"
 #include "support/index.hpp"
@@ -14,8 +15,10 @@
 namespace fastfs::core {
 namespace {
 
-// Eigenvalues of the given columns' correlations below this share of the largest belong to copies.
+// Directions with eigenvalues of the given columns' correlations below this share of the largest are left out: they
+// belong to copies, or sums have few digits of them.
 constexpr double kCopies = 1e-10;
+constexpr double kFewDigits = 1e-7;  // below, scores are off by more than 1e-8
 constexpr std::int64_t kTaskColumns = 512;
 
 // Calls f with the first column and the number of columns of each task.
@@ -57,6 +60,14 @@ Given ProjseSums::explained_by(std::int64_t n_given, bool center, Run& run) cons
     Given given{g, g - cut, center, Buffer<double>((g - cut) * first), Buffer<double>((g - cut) * n_x)};
     if (given.rank == 0) return given;
     eigen.make_vectors(cut, g, run);
+    given.least_kept = values[at(cut)];
+    given.largest = values.back();
+    given.is_nearly_dependent =
+        given.least_kept < kFewDigits * given.largest || (cut > 0 && values[at(cut - 1)] >= 1e-12 * given.largest);
+    if (cut > std::count(scale.begin(), scale.end(), 0.0)) {
+        given.outside = draw_outside(eigen, g, cut, scale);
+        for (std::int64_t i = 0; i < g; ++i) given.outside[at(i)] *= scale[at(i)];
+    }
     Buffer<double> W(g * given.rank);
     Numbers of_means(at(given.rank));
     for (std::int64_t r = 0; r < given.rank; ++r) {

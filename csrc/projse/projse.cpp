@@ -93,15 +93,21 @@ fastfs_projse_options settle_center(fastfs_projse_options o, bool of_labels, Own
     return o;
 }
 
+// Returns the rounding of values as they came.
+double epsilon_of(const Matrix& M) {
+    return M.description().dtype == FASTFS_FLOAT32 ? double{std::numeric_limits<float>::epsilon()}
+                                                   : std::numeric_limits<double>::epsilon();
+}
+
 // Returns the length of a combination of the target's scaled columns, from their values.
-double length_of_combination(const Matrix& Y, const Variables& t, bool center, const Numbers& combination) {
+double length_of_combination(const Matrix& Y, std::int64_t first, const Numbers& means, const Numbers& combination) {
     return visit_values(Y.description(), [&](const auto& values) {
         double square = 0;
         for (std::int64_t i = 0; i < Y.n_rows(); ++i) {
             double sum = 0;
             for (std::int64_t j = 0; j < std::ssize(combination); ++j) {
-                const double mean = center ? t.columns->mean[at(j)] : 0.0;
-                sum += (static_cast<double>(values(i, j)) - mean) * (t.scale[at(j)] * combination[at(j)]);
+                const double mean = means.empty() ? 0.0 : means[at(first + j)];
+                sum += (static_cast<double>(values(i, first + j)) - mean) * combination[at(j)];
             }
             square += sum * sum;
         }
@@ -136,6 +142,19 @@ void projse_select(const ProjseSums& all, const fastfs_projse_options& options, 
     ProjseSums rests;
     if (n_given > 0) {
         given = all.explained_by(n_given, o.center != 0, run);
+        bool is_nearly = given.is_nearly_dependent;
+        if (!is_nearly && target_values && !given.outside.empty()) {
+            const double length = length_of_combination(
+                *target_values, n_left, o.center ? all.columns(ProjseSums::kY).mean : Numbers{}, given.outside);
+            is_nearly = length > rounding_of_length(given.least_kept, given.largest, epsilon_of(*target_values));
+        }
+        if (is_nearly) {
+            warn("nearly_dependent",
+                 {"the given columns are nearly dependent: directions with eigenvalues below 1e-7 have few digits, "
+                  "those "
+                  "below 1e-10 are left out; their rank is ",
+                  given.rank, ", and scores depend on how the columns are mixed: give columns that are less alike"});
+        }
         rests = all.rests(given, o.from_y != 0, run);
     }
     const ProjseSums& sums = n_given > 0 ? rests : all;
@@ -196,13 +215,13 @@ void projse_select(const ProjseSums& all, const fastfs_projse_options& options, 
     };
     // Sums alone don't tell dependent columns from nearly dependent ones below the root of their rounding.
     const bool has_target = target_values && kernel.linear() && !o.from_y && n_given == 0;
-    const bool is_single = has_target && target_values->description().dtype == FASTFS_FLOAT32;
-    const IsOutside is_outside = [&](const Numbers& combination, double floor) {
-        return length_of_combination(*target_values, t, o.center != 0, combination) > floor;
+    const IsOutside is_outside = [&](Numbers combination, double floor) {
+        for (std::size_t j = 0; j < combination.size(); ++j) combination[j] *= t.scale[j];
+        return length_of_combination(*target_values, 0, o.center ? t.columns->mean : Numbers{}, combination) > floor;
     };
     select_by_projection(
         n_t, n_s, K, tile, o, kernel.linear() ? m - (o.center != 0) - given.rank : 0, t.scale,
-        is_single ? double{std::numeric_limits<float>::epsilon()} : std::numeric_limits<double>::epsilon(),
+        has_target ? epsilon_of(*target_values) : std::numeric_limits<double>::epsilon(),
         has_target ? is_outside : IsOutside{}, [&] { return kernel_between(s, kernel, inner); }, run, result);
 }
 

@@ -25,6 +25,9 @@ struct Given {
     std::int64_t n = 0, rank = 0;
     bool center = true;
     Buffer<double> of_y, of_x;
+    bool is_nearly_dependent = false;        // by the sums
+    Numbers outside;                         // a combination of columns that the rank doesn't count, by their values
+    double least_kept = 0.0, largest = 0.0;  // eigenvalues
 
     // Returns the bytes of these parts and of the sums of the rests; n_y counts targets only.
     static std::int64_t memory(std::int64_t n_given, std::int64_t n_y, std::int64_t n_x, bool with_xx);

@@ -576,6 +576,28 @@ def test_mixing_targets_changes_nothing_or_is_told(n, center):
     assert all(told[5:])
 
 
+@pytest.mark.parametrize("n", [120, 25], ids=["tall", "wide"])
+def test_mixing_given_columns_changes_nothing_or_is_told(n):
+    """To 1e-8, for condition numbers up to 1e8; exact copies are no reason to warn."""
+    told = []
+    for power in range(9):
+        rng = np.random.default_rng(power)
+        X, base, Y = (rng.normal(size=(n, columns)) for columns in (40, 6, 3))
+        Q = np.linalg.qr(np.c_[np.ones(n), base])[0]
+        x, y = (A - Q @ (Q.T @ A) for A in (X, Y))
+        expected = np.sum((np.linalg.qr(y)[0].T @ (x / np.linalg.norm(x, axis=0))) ** 2, axis=0)
+        with warnings.catch_warnings(record=True) as found:
+            warnings.simplefilter("always")
+            mixing = base @ mixed(rng, 6, 10.0**power)
+            given = np.c_[mixing, base[:, 0]] if power == 0 else mixing
+            targets = Y if n == 120 else Y @ rng.normal(size=(3, 40))  # more than samples, of the same span
+            scores = fastfs.projse(X, targets, center=True, given=given).scores
+        told.append(any("given columns are nearly dependent" in str(w.message) for w in found))
+        assert told[-1] or np.abs(scores - expected).max() < 1e-8, power
+    assert not any(told[:3])
+    assert all(told[4:])
+
+
 @pytest.mark.parametrize("n_copies", [1, 30])
 def test_dependent_targets_are_not_called_nearly_dependent(n_copies):
     X, Y = data()
