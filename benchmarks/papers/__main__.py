@@ -2,7 +2,8 @@
 
     python -m benchmarks.papers [names ...]                              by the recorded measurements
     FASTFS_TEST_DATA=folder python -m benchmarks.papers --quick [names]  measured now, by fewer repetitions
-    FASTFS_TEST_DATA=folder python -m benchmarks.papers --full NAME[:EXPERIMENT] ...  measured now, and recorded
+    FASTFS_TEST_DATA=folder python -m benchmarks.papers --full NAME[:EXPERIMENT] ...  measured now, and recorded; with
+                                                                         --fewer by the repetitions of --quick
     python -m benchmarks.papers --page                                   writes docs/papers.md from the record
 
 `claims` has the claims and how each is judged; the rows of the scripts have our numbers. The quick form shows that all
@@ -56,6 +57,8 @@ def main() -> int:
     how = parser.add_mutually_exclusive_group()
     how.add_argument("--quick", action="store_true", help="measure now, by fewer repetitions")
     how.add_argument("--full", action="store_true", help="measure now, and record")
+    parser.add_argument("--fewer", action="store_true", help="with --full: the repetitions of --quick")
+    parser.add_argument("--repeats", type=int, help="with --full: of the ten folds of IMMIGRATE")
     how.add_argument("--page", action="store_true", help=f"write {PAGE.name}")
     parser.add_argument("--record", type=Path, default=RECORD, help="the file of the recorded measurements")
     parser.add_argument("--jobs", type=int, default=harness.cores(), help="processes, in scripts that use several")
@@ -72,7 +75,8 @@ def main() -> int:
             paper, _, experiment = name.partition(":")
             jobs = [] if paper in ("projse", "disc") else ["--jobs", str(args.jobs)]  # these have fastfs's threads
             for one in [experiment] if experiment else QUICK[paper]:
-                rows = measure(paper, one, [*jobs, *(["--quick"] if args.quick else [])])
+                more = ["--repeats", str(args.repeats)] if args.repeats and paper == "immigrate" else []
+                rows = measure(paper, one, [*jobs, *more, *(["--quick"] if args.quick or args.fewer else [])])
                 record.setdefault(paper, {})[one] = rows
                 if args.full:
                     args.record.write_text(json.dumps(record, indent=1, sort_keys=True) + "\n")

@@ -9,6 +9,8 @@ among ours: MNIST is the first 500 of each digit. Experiments:
   two SVMs, beside the F test, random points and all.
 * scaling: X and W normal, Y = X W + noise, 10 + 10 variables as in the paper, and 100 + 100, of which 10 are selected;
   wall time, all cores.
+* mixing: linear scores of mixed targets and of mixed given columns, condition numbers 1 to 1e8: how far they are from
+  the scores by the span, where no warning says so.
 * shares: CPU time of the kernels, of the eigendecomposition and of the choice, one thread.
 * mnist: variables of the left half of the pictures chosen by the right one and vice versa; on the rest of the pictures,
   the first canonical correlation between the chosen ones (fitted with a ridge of 1e-3 of the mean variance), mean over
@@ -88,6 +90,46 @@ def scaling(report: Report, options: Options) -> None:
             t = harness.measure(lambda X=X, Y=Y: fastfs.projse(X, Y), 3)  # type: ignore[misc]
             keep(f"scaling: seconds, {m:.0e} samples of {d}", t.wall)
             report.row(f"{m:.0e} samples, {d} + {d} variables, wall", t.text("wall"))
+
+
+def mixing(report: Report, options: Options) -> None:
+    """Scores under a random mixing T of 8 targets or given columns, against those by their span: largest error."""
+    seeds = 5 if options.quick else 20
+    report.heading(f"mixing: largest error of scores where no warning came, {seeds} T by condition number")
+    ways: dict[str, Callable[..., Any]] = {
+        "targets": lambda X, Y, _: fastfs.projse(X, Y, center=False).scores,
+        "given columns": lambda X, Y, t: fastfs.projse(X, t, center=True, given=Y).scores,
+        "two views": lambda X, Y, _: fastfs.projse_two_view(X, Y, center=False)[0].scores,
+        "stream": lambda X, Y, _: (
+            fastfs.ProjSe(2, center=False).partial_fit(X[:60], Y[:60]).partial_fit(X[60:], Y[60:]).scores_
+        ),
+    }
+
+    def by_span(X: np.ndarray, Y: np.ndarray) -> np.ndarray:
+        return np.sum((np.linalg.qr(Y)[0].T @ (X / np.linalg.norm(X, axis=0))) ** 2, axis=0)
+
+    for name, way in ways.items():
+        for power in range(9):
+            errors, told = [0.0], 0
+            for seed in range(seeds):
+                rng = np.random.default_rng(seed)
+                X, base, t = (rng.normal(size=(120, n)) for n in (30, 8, 3))
+                U, V = (np.linalg.qr(rng.normal(size=(8, 8)))[0] for _ in "UV")
+                one = np.append(np.ones(7), 10.0**-power)  # one small singular value, or a range of them
+                Y = base @ (U * (one if seed % 2 else np.logspace(0, -power, 8)) @ V)
+                Q = np.linalg.qr(np.c_[np.ones(120), base])[0]
+                rests = [A - Q @ (Q.T @ A) for A in (X, t)]
+                expected = by_span(*rests) if name == "given columns" else by_span(X, base)
+                with warnings.catch_warnings(record=True) as found:
+                    warnings.simplefilter("always")
+                    error = float(np.abs(way(X, Y, t) - expected).max())
+                if any("nearly dependent" in str(w.message) for w in found):
+                    told += 1
+                else:
+                    errors.append(error)
+            keep(f"mixing, {name}, cond 1e{power}: largest error without a warning", max(errors))
+            target = {"at_most": 1e-8} if name in ("targets", "given columns") else {}
+            report.row(f"{name}, cond 1e{power}", max(errors), note=f"{told} of {seeds} warned of", **target)
 
 
 def shares(report: Report, options: Options) -> None:
@@ -333,6 +375,7 @@ EXPERIMENTS = {
     "series": series,
     "scaling": scaling,
     "shares": shares,
+    "mixing": mixing,
     "mnist": mnist,
     "glioma": glioma,
     "gunpoint": gunpoint,
