@@ -239,8 +239,8 @@ class DiSC(_disc.DiSCFields, _Resources, _KernelSelector):
         require_classes(classes)
         if n_features < 4:
             raise ValueError(
-                f"X must have at least 4 features for graphs that can differ; got {n_features} feature(s): add some, or "
-                "take a method without graphs"
+                f"X must have at least 4 features for graphs that can differ; got {n_features} feature(s): add some, "
+                "or take a method without graphs"
             )
         if self.n_groups is not None and not 1 <= as_int("n_groups", self.n_groups) <= n_features:
             raise ValueError(f"n_groups must lie between 1 and the {n_features} features; got {self.n_groups}")

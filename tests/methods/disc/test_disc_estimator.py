@@ -239,7 +239,10 @@ BAD = {
     ),
     "groups": (lambda: DiSC(n_groups=51, **HOW).fit(X, Y), "n_groups must lie between 1 and the 50 features"),
     "too many to select": (lambda: DiSC(51, **HOW).fit(X, Y), "n_features_to_select must lie between 1 and 50"),
-    "three features": (lambda: DiSC(**HOW).fit(X[:, :3], Y), "must have at least 4 features for graphs that can differ; got 3"),
+    "three features": (
+        lambda: DiSC(**HOW).fit(X[:, :3], Y),
+        "must have at least 4 features for graphs",
+    ),
     "jobs": (lambda: DiSC(n_jobs=0, **HOW).fit(X, Y), "n_jobs must not be 0"),
     "scaled sparse": (
         lambda: DiSC(scaling="standard", **HOW).fit(sparse.csr_matrix(X), Y),
