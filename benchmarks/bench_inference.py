@@ -26,6 +26,11 @@ donor were exchangeable.
     python -m benchmarks.bench_inference --cuts [--sets 1000]
 
 Noise, 40 x 200: how many data sets have a feature that a cut at a family-wise p-value of 0.05 selects.
+
+    python -m benchmarks.bench_inference --given [--sets 1000]
+
+80 samples of two given features, which explain half of a number that says the class, and of 30 features that follow
+these two and add nothing: how many data sets have p <= 0.05, with the two given, and without.
 """
 
 from __future__ import annotations
@@ -398,6 +403,30 @@ def cuts(report: Report, n_sets: int) -> None:
         report.row(f"{type(model).__name__}: share of {n_sets} data sets with a selection", share, at_most=0.074)
 
 
+def given_set(model: Any, seed: int) -> tuple[float, float]:
+    """Return the p-values of features that only follow two others: given these, and without them."""
+    rng = np.random.default_rng(seed)
+    known = rng.normal(size=(80, 2))
+    classes = known.sum(axis=1) + np.sqrt(2) * rng.normal(size=80) > 0
+    X = known @ rng.normal(size=(2, 30)) + rng.normal(size=(80, 30))
+    asked: dict[str, Any] = {"n_permutations": N_PERMUTATIONS, "random_state": seed}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        conditional = fastfs.permutation_test(clone(model).set_params(given=known), X, classes, **asked)
+        return conditional.pvalue, fastfs.permutation_test(model, X, classes, **asked).pvalue
+
+
+def given(report: Report, n_sets: int) -> None:
+    low, high = (cells / 1000 for cells in MOST_CELLS)
+    for model in (fastfs.ProjSe(1), fastfs.ReliefF(n_jobs=1)):
+        found = joblib.Parallel(n_jobs=-1)(joblib.delayed(given_set)(model, seed) for seed in range(n_sets))
+        share, free = (np.array(found) <= 0.05).mean(axis=0)
+        name = f"{type(model).__name__}, share of {n_sets} data sets with p <= 0.05"
+        report.row(f"{name}, too few", share, at_least=low)
+        report.row(f"{name}, too many", share, at_most=high)
+        report.row(f"{name}, without given", free)
+
+
 def main() -> int:
     """Run what was asked for; the exit code says whether every target was reached."""
     parser = argparse.ArgumentParser(description="permutation tests: designs, standardized scores, calibration")
@@ -406,6 +435,7 @@ def main() -> int:
     parser.add_argument("--planted", action="store_true", help="the same with two features that are shifted")
     parser.add_argument("--treated", action="store_true", help="the same, of treated and control specimens of donors")
     parser.add_argument("--cuts", action="store_true", help="what cuts at a family-wise p-value select of noise")
+    parser.add_argument("--given", action="store_true", help="p-values given features that explain half of the target")
     parser.add_argument("--sets", type=int, default=1000)
     parser.add_argument("--designs", nargs="+", choices=DESIGNS, default=list(DESIGNS))
     parser.add_argument("--methods", nargs="+", choices=METHODS, default=list(METHODS))
@@ -414,6 +444,8 @@ def main() -> int:
     report = Report()
     if args.cuts:
         cuts(report, args.sets)
+    elif args.given:
+        given(report, args.sets)
     elif args.treated:
         treated(report, args.sets)
     elif args.calibration or args.planted:

@@ -34,6 +34,13 @@ CASES = [
     ("rrelieff(x, number)", lambda X, y: fastfs.rrelieff_scores(X, X[:, 0]), 0),
     ("relieff(missing_x, y, missing = 'ignore')",
      lambda X, y: fastfs.relieff_scores(with_gaps(X), y, missing="ignore"), 0),
+    ("relieff(x, y, given = 3:5)", lambda X, y: fastfs.relieff_scores(X, y, given=[2, 3, 4]), 0),
+    ("relief(x[, 1:50], y, given = x[, 51:52])",
+     lambda X, y: fastfs.relief_scores(X[:, :50], y, given=X[:, 50:52]), 0),
+    ("projse(x, y, given = 3:5)", lambda X, y: fastfs.projse_scores(X, y, given=[2, 3, 4]), 1e-12),
+    ("permutation_test('relieff', x[, 1:30], y, list(given = 1:2), n_permutations = 19)$pvalues_max",
+     lambda X, y: fastfs.permutation_test(
+         fastfs.ReliefF(given=[0, 1]), X[:, :30], y, n_permutations=19).pvalues_max, 0),
     ("im4e(x, y)", lambda X, y: fastfs.im4e_scores(X, y), 0),
     ("im4e(x, y, sigma = 2, class_weight = c('1' = 2))",
      lambda X, y: fastfs.im4e_scores(X, y, sigma=2.0, class_weight={1: 2.0}), 0),

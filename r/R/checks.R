@@ -90,8 +90,11 @@ quiet <- function(run) {
   run
 }
 
-# The features by descending score; ties go to the lower index.
-best_first <- function(scores) order(scores, decreasing = TRUE, method = "radix")
+# The features by descending score; ties go to the lower index. last: those that come behind all others.
+best_first <- function(scores, last = NULL) {
+  scores[last] <- -Inf
+  order(scores, decreasing = TRUE, method = "radix")
+}
 
 # The place of each feature in this order: 1 is best.
 places_of <- function(best) {

@@ -237,13 +237,18 @@ without_zeros <- function(values, run) {
   dense(x)
 }
 
+# The matrix of Matrix that sparse values are from; that of "csr" has features in rows.
+as_Matrix <- function(values) {
+  Matrix::sparseMatrix(
+    i = values$indices, p = values$indptr, x = values$values, index1 = FALSE, repr = "C",
+    dims = if (values$storage == "csr") c(values$n_cols, values$n_rows) else c(values$n_rows, values$n_cols)
+  )
+}
+
 # Some of the samples: a copy.
 take_samples <- function(values, rows) {
   if (values$storage != "dense") {
-    x <- Matrix::sparseMatrix(
-      i = values$indices, p = values$indptr, x = values$values, index1 = FALSE, repr = "C",
-      dims = if (values$storage == "csr") c(values$n_cols, values$n_rows) else c(values$n_rows, values$n_cols)
-    )
+    x <- as_Matrix(values)
     if (values$storage == "csr") return(sparse(x[, rows, drop = FALSE], TRUE))
     return(sparse(x[rows, , drop = FALSE], FALSE))
   }

@@ -5,7 +5,7 @@
 # and subsamples. keeps_names: whether the scores to test depend on the names of the classes. shuffled: whether all
 # labelings come in random order.
 new_design <- function(target, blocks, groups, n, covariates = NULL, n_permutations = 0, seed = 0, keeps_names = FALSE,
-                       shuffled = FALSE) {
+                       shuffled = FALSE, given = NULL) {
   values <- target$values
   options <- list()
   names <- list()
@@ -28,8 +28,10 @@ new_design <- function(target, blocks, groups, n, covariates = NULL, n_permutati
   options <- c(options, list(groups = group$codes, n_groups = length(group$names)))
   names$block_names <- block$names
   names$group_names <- group$names
-  if (!is.null(covariates)) {
-    columns <- covariate_columns(covariates, n)
+  if (!is.null(covariates) || !is.null(given)) {
+    columns <- cbind(
+      if (!is.null(covariates)) covariate_columns(covariates, n), if (!is.null(given)) covariate_columns(given, n, "given")
+    )
     options <- c(options, list(covariates = as.double(t(columns)), n_covariates = ncol(columns)))
   }
   options <- c(options, list(
@@ -94,32 +96,32 @@ labeling_at <- function(design, number) {
 }
 
 # Covariates as numbers: factors and strings as a column of 0 and 1 for each value but the first.
-covariate_columns <- function(given, n) {
+covariate_columns <- function(given, n, parameter = "covariates") {
   if (isS4(given)) given <- as.data.frame(given, optional = TRUE)
   if (!is.data.frame(given)) {
     if (is.list(given) || is.null(given) || !(is.atomic(given) || is.factor(given)) || length(dim(given)) > 2) {
       refuse(
-        "covariates must be a vector, or a matrix or data.frame of samples x covariates; got class ", class(given)[1]
+        parameter, " must be a vector, or a matrix or data.frame of samples x covariates; got class ", class(given)[1]
       )
     }
     given <- if (is.matrix(given)) as.data.frame(given) else data.frame(covariate = given)
   }
   if (nrow(given) != n || ncol(given) == 0) {
     refuse(
-      "covariates must have one row for each of the ", n, " samples, and a column at least; got ", nrow(given),
+      parameter, " must have one row for each of the ", n, " samples, and a column at least; got ", nrow(given),
       " rows and ", ncol(given), " columns"
     )
   }
   rows <- which(rowSums(is.na(given)) > 0)
   if (length(rows)) {
-    refuse("covariates must have no missing values; got some for sample ", some_of(rows), ": drop these samples")
+    refuse(parameter, " must have no missing values; got some for sample ", some_of(rows), ": drop these samples")
   }
   columns <- lapply(names(given), function(name) {
     column <- given[[name]]
     if ((is.numeric(column) || is.logical(column)) && !is.object(column)) return(as.double(column))
     if (!is.character(column) && !is.factor(column)) {
       refuse(
-        "covariates must hold numbers or categories; got class ", class(column)[1], " in '", name, "': convert it"
+        parameter, " must hold numbers or categories; got class ", class(column)[1], " in '", name, "': convert it"
       )
     }
     values <- unique(as.character(column))
@@ -128,7 +130,7 @@ covariate_columns <- function(given, n) {
   columns <- matrix(unlist(columns), n)
   if (ncol(columns) == 0) columns <- matrix(0, n, 1)
   rows <- which(rowSums(!is.finite(columns)) > 0)
-  if (length(rows)) refuse("covariates must be finite; got others for sample ", some_of(rows), ": drop these samples")
+  if (length(rows)) refuse(parameter, " must be finite; got others for sample ", some_of(rows), ": drop these samples")
   columns
 }
 

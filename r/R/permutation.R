@@ -24,12 +24,13 @@ permutation_test <- function(method, x, y, options = list(), blocks = NULL, grou
   run <- quiet(stage$run)
   design <- design_of(
     stage$target, given$x, blocks, groups, stage$data$x$n_rows, covariates, n_permutations = most, seed = seed,
-    keeps_names = !is.null(given$class_weight)
+    keeps_names = !is.null(given$class_weight), given = stage$given
   )
   check_design(design)
   found <- stage$fit(stage$target, run)
   warn(found$messages)
   scores <- found$scores
+  last <- found$given
   if (!all(is.finite(scores))) refuse("scores of ", method, " must be finite to be compared; got NaN or infinity")
   score_at <- function(labeling) {
     found <- stage$fit(labeling, run)
@@ -48,7 +49,7 @@ permutation_test <- function(method, x, y, options = list(), blocks = NULL, grou
   by_feature <- c("z", "pvalues", "pvalues_adjusted", "pvalues_max", "null_mean", "null_sd", "null_skew")
   found[by_feature] <- lapply(found[by_feature], named)
   found$degenerate <- which(found$degenerate)
-  best <- best_first(unname(if (ranking == "z") found$z else scores))
+  best <- best_first(unname(if (ranking == "z") found$z else scores), last)
   structure(
     c(
       list(method = method, scores = named(scores), ranking = named(places_of(best))),

@@ -20,7 +20,9 @@ PROJSE <- list(
   eps = option(1e-6, as_number, "Directions of the targets below this share of the largest don't count."),
   beyond = option(NULL, one_of_or_null("residual"), r"(When the selected features have used up the span of the target:
     \code{NULL} stops, as the paper does; \code{"residual"} goes on with the feature that explains most of the target's
-    residual.)")
+    residual.)"),
+  given = given_option(r"(Features that you have already: scores and choices tell what others add, because their span is
+    taken out of all features and of the target first.)")
 )
 
 projse_stage <- function(given, keep) {
@@ -38,9 +40,22 @@ projse_stage <- function(given, keep) {
   n <- given$n_features_to_select
   options$n_select <- if (is.null(n)) min(10, d) else count_selected(n, d)
   names <- names_of(data, target$classes)
+  added <- read_given(given$given, data)
+  if (!is.null(added)) {
+    columns <- if (is.null(added$table)) take_features(data$x, added$columns) else added$table
+    options$n_given <- ncol(columns)
+    if (target$kind == "class" && options$center == "auto") options$center <- "yes"
+  }
   fit <- function(target, run) {
-    Y <- if (target$kind == "number") dense(target$values)
-    found <- core_result(.Call(C_projse, data$x, Y, labels_of(target), n_classes(target), options, run), names)
+    Y <- if (target$kind == "number") target$values
+    if (!is.null(added)) {
+      if (target$kind == "class") Y <- outer(target$values, seq_along(target$classes) - 1, "==") + 0
+      Y <- cbind(Y, columns)
+    }
+    labels <- if (is.null(added)) labels_of(target)
+    Y <- if (!is.null(Y)) dense(Y)
+    n_labels <- if (is.null(added)) n_classes(target) else 0
+    found <- core_result(.Call(C_projse, data$x, Y, labels, n_labels, options, run), names)
     messages <- core_messages(without = if (is.null(n)) "few_selected")
     found$selected <- found$selected + 1
     if (options$beyond == "none") found$explained <- NULL
@@ -50,8 +65,8 @@ projse_stage <- function(given, keep) {
     found$messages <- messages
     found
   }
-  stage <- list(data = data, target = target, run = run, fit = fit)
-  if (options$kernel == "linear" && target$kind == "class") {
+  stage <- list(data = data, target = target, run = run, fit = fit, given = added$values)
+  if (options$kernel == "linear" && target$kind == "class" && is.null(added)) {
     # Scores many labelings together: the columns of a matrix.
     stage$score_labelings <- function(labels, run) {
       core_result(.Call(C_projse_label_scores, data$x, labels, n_classes(target), options, run), names)

@@ -14,6 +14,12 @@ family_stage <- function(method, given, keep = FALSE) {
   target <- family_target(method, given, data)
   n <- data$x$n_rows
   rows <- NULL
+  added <- read_given(given$given, data)
+  if (!is.null(added) && !is.null(given$distances)) {
+    refuse("distances must be NULL with given, which counts in the distances of x")
+  }
+  x <- if (is.null(added$table)) data$x else with_columns(data$x, added$table)
+  columns <- if (is.null(added$table)) added$columns else seq(data$x$n_cols + 1, x$n_cols)
   weights <- by_names("sample_weight", given$sample_weight, data$samples)
   distances <- both_by_names("distances", given$distances, data$samples)
   if (!is.null(weights)) {
@@ -34,6 +40,7 @@ family_stage <- function(method, given, keep = FALSE) {
   if (!is.null(weights) && any(weights == 0)) {
     rows <- which(weights != 0)
     data$x <- take_samples(data$x, rows)
+    x <- take_samples(x, rows)
     target <- if (target$kind == "class") {
       class_target(target$classes[target$values[rows] + 1L], data)
     } else {
@@ -43,29 +50,37 @@ family_stage <- function(method, given, keep = FALSE) {
     if (!is.null(distances)) distances <- distances[rows, rows]
   }
   names <- names_of(data, target$classes, rows)
-  stage <- list(scaling = options$scaling, missing = options$missing, levels = data$levels, distances = distances,
+  levels <- if (!is.null(data$levels)) c(data$levels, numeric(x$n_cols - data$x$n_cols))
+  stage <- list(scaling = options$scaling, missing = options$missing, levels = levels, distances = distances,
                 sample_weights = weights)
   stage <- c(Filter(Negate(is.null), stage), options$ramp)
   if (keep) stage$keep <- if (is_relief) "sqeuclidean" else "manhattan"
   handle <- NULL
   fit <- function(target, run) {
-    if (is.null(handle)) handle <<- core_result(.Call(C_margin_new, data$x, stage, run), names)
+    if (is.null(handle)) {
+      made <- core_result(.Call(C_margin_new, x, stage, run), names)
+      if (!is.null(columns)) weigh_given(made, columns, x$n_cols, is_relief, run)
+      handle <<- made
+    }
     given <- c(options$core, target_options(target))
     if (!is.null(options$priors)) given$priors <- class_priors(options$priors, target$classes)
     found <- core_result(.Call(C_relief, handle, labels_of(target), n_classes(target), given, run), names)
+    found <- without_given(found, columns, data$x$n_cols, isTRUE(options$core$closed_form))
     c(
-      Filter(Negate(is.null), found[c("scores", "scores_se")]),
+      Filter(Negate(is.null), found[c("scores", "scores_se", "given")]),
       list(
         algorithm = if (found$stored == 1) "stored" else "blocks", target_type = target$kind,
         messages = core_messages(names)
       )
     )
   }
-  list(data = data, target = target, run = run, fit = fit)
+  list(data = data, target = target, run = run, fit = fit, given = added$values)
 }
 
 # The options of all methods of the family, of all but relief, and of each.
 FAMILY <- list(
+  given = given_option(r"(Features that you have already. They count in distances, as much together as all others, and
+    get no score (0) and the last ranks.)"),
   n_targets = option(NULL, as_count, r"(Number of samples with neighbours that are used, drawn at random, at least 50 of
     each class if that has them; \code{NULL}: all.)"),
   scaling = option("auto", text = r"(\code{"auto"} and \code{"range"} scale numbers to [0, 1], \code{"standard"} to mean 0

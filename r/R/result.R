@@ -3,7 +3,7 @@
 new_result <- function(method, stage, found, n_features_to_select) {
   features <- stage$data$features
   scores <- found$scores
-  best <- best_first(scores)
+  best <- best_first(scores, found$given)
   n <- count_selected(n_features_to_select, length(scores))
   # ProjSe selects features that aren't the best by themselves, and perhaps fewer than asked for.
   if (method == "projse") {
@@ -14,7 +14,7 @@ new_result <- function(method, stage, found, n_features_to_select) {
   ranking <- places_of(best)
   names(scores) <- names(ranking) <- features
   names(selected) <- features[selected]
-  details <- found[setdiff(names(found), c("scores", "selected", "messages"))]
+  details <- found[setdiff(names(found), c("scores", "selected", "given", "messages"))]
   structure(
     c(
       list(method = method, scores = scores, ranking = ranking, selected = selected, n_samples = stage$data$x$n_rows),

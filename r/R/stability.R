@@ -79,6 +79,7 @@ select_on <- function(method, given, rows) {
     if (inherits(y, "Surv")) given$y <- y[rows, ]
   }
   if (!is.null(given$sample_weight)) given$sample_weight <- given$sample_weight[rows]
+  if (length(dim(given$given)) == 2) given$given <- given$given[rows, , drop = FALSE]
   if (!is.null(given$distances)) given$distances <- as.matrix(given$distances)[rows, rows]
   stage <- STAGES[[method]](given, FALSE)
   count_selected(given$n_features_to_select, stage$data$x$n_cols)

@@ -35,6 +35,16 @@ static SEXP margin_new(SEXP given_X, SEXP given, SEXP given_run) {
     return pointer;
 }
 
+static SEXP margin_use(SEXP pointer, SEXP features, SEXP weights, SEXP given_run) {
+    struct call call;
+    const int64_t* columns = as_int64s(features);
+    begin_call(&call, given_run);
+    int n_protected = 0;
+    RETURN_FAILURE(call, fastfs_margin_use(handle_of(pointer, margin_tag), columns, Rf_xlength(features), REAL(weights),
+                                           &call.run));
+    return R_NilValue;
+}
+
 /* The X of a handle that keeps it first. */
 static SEXP kept_X(SEXP pointer) { return CAR(R_ExternalPtrProtected(pointer)); }
 
@@ -590,6 +600,7 @@ static SEXP info(SEXP given_run) {
 
 #define SHIM(name, n) {"C_" #name, (DL_FUNC) & name, n}
 static const R_CallMethodDef shims[] = {SHIM(margin_new, 3),
+                                        SHIM(margin_use, 4),
                                         SHIM(relief, 5),
                                         SHIM(im4e, 5),
                                         SHIM(immigrate, 5),

@@ -221,3 +221,30 @@ test_that("disc has a default for few features", {
     expect_equal(found$scores, suppressWarnings(disc(x, y, n_components = max(1, (n_features - 2) %/% 8)))$scores)
   }
 })
+
+test_that("given features count in distances, and others tell what they add", {
+  set.seed(1)
+  n <- 60
+  x <- matrix(rnorm(n * 8), n, dimnames = list(NULL, letters[1:8]))
+  y <- ifelse(x[, 1] + x[, 2] + rnorm(n) > 0, "u", "v")
+  for (method in list(relief, relieff, surf, projse)) {
+    found <- method(x, y, given = c("a", "c"))
+    expect_equal(unname(found$scores[c("a", "c")]), c(0, 0))
+    expect_equal(found$scores, method(x, y, given = c(1, 3))$scores)
+    expect_equal(found$scores[-c(1, 3)], method(x[, -c(1, 3)], y, given = x[, c(1, 3)])$scores, tolerance = 1e-10)
+  }
+  found <- relieff(x, y, given = c("a", "c"))
+  expect_setequal(names(sort(found$ranking))[7:8], c("a", "c"))
+  test <- permutation_test("relieff", x, y, list(given = "a"), n_permutations = 19)
+  expect_match(test$design, "given 1 covariate")
+  expect_equal(unname(test$ranking["a"]), 8)
+  site <- data.frame(site = factor(rep(c("p", "q", "r"), 20)))
+  expect_length(relieff(x, y, given = site)$scores, 8)
+  expect_error(relieff(x, y, given = 1:8), "given must leave features to choose from; got all 8")
+  expect_error(relieff(x, y, given = "z"), "given must be NULL, a table, or a mask")
+  expect_error(relieff(x, y, given = x[1:9, ]), "given must have one row for each of the 60 samples")
+  expect_error(relieff(x, y, given = 1, distances = dist(x)), "distances must be NULL with given")
+  sparse <- Matrix::Matrix(x * (x > 0.5), sparse = TRUE)
+  expect_equal(relieff(sparse, y, given = 2)$scores, relieff(as.matrix(sparse), y, given = 2)$scores, tolerance = 1e-10)
+  expect_error(relieff(sparse, y, given = x[, 1:2]), "given must list features of a sparse x; got a table")
+})
