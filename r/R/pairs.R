@@ -124,8 +124,7 @@ differential_correlation <- function(x, y, features = NULL, target_type = "auto"
   options <- list(correlation = choose_word("correlation", correlation, c("pearson", "spearman")))
   data <- read_features(x, y, assay, run)
   choose_word("target_type", target_type, c("auto", "class", "number"))
-  has_fractions <- is.double(data$y) && !is.object(data$y) && any(data$y != floor(data$y), na.rm = TRUE)
-  if (target_type == "number" || (target_type == "auto" && has_fractions)) {
+  if (target_type == "number" || (target_type == "auto" && holds_fractions(data$y))) {
     return(correlation_along_numbers(given, data, run))
   }
   target <- class_target(data$y, data)
@@ -151,6 +150,8 @@ differential_correlation <- function(x, y, features = NULL, target_type = "auto"
   found$correlation <- correlation
   pairs_result(found[setdiff(names(found), c("rare", "copies", "n_copies"))], "fastfs_differential_correlation", alpha)
 }
+
+holds_fractions <- function(y) is.double(y) && !is.object(y) && any(y != floor(y), na.rm = TRUE)
 
 # given: the arguments of differential_correlation.
 correlation_along_numbers <- function(given, data, run) {
@@ -285,16 +286,34 @@ read_genotypes <- function(x, y, assay, run) {
   data$x <- list(
     storage = "genotype", values = as.raw(c(1, 4, 16, 64) %*% codes), n_rows = n, n_cols = ncol(G), col_stride = n_bytes
   )
+  data$n_missing <- sum(is_missing)
   data
 }
 
-snp_pairs <- function(x, y, snps = NULL, n_pairs = 1000, n_permutations = 0, alpha = NULL, blocks = NULL,
-                      groups = NULL, covariates = NULL, random_state = 0, assay = 1, n_threads = 0, max_memory = NULL,
-                      verbose = FALSE) {
+# given: the arguments of snp_pairs.
+scan_copies <- function(given, data, kind) {
+  if (data$n_missing > 0) {
+    refuse("x must have no missing genotypes if y holds numbers or times; got ", data$n_missing, ": impute them, ",
+           "or leave out their SNPs or samples")
+  }
+  chosen <- chosen_columns("snps", given$snps, data, 2)
+  given <- given[setdiff(names(given), c("snps", "target_type"))]
+  do.call(interaction_scan, c(given, list(features = chosen, target_type = kind)))
+}
+
+snp_pairs <- function(x, y, snps = NULL, target_type = "auto", n_pairs = 1000, n_permutations = 0, alpha = NULL,
+                      blocks = NULL, groups = NULL, covariates = NULL, random_state = 0, assay = 1, n_threads = 0,
+                      max_memory = NULL, verbose = FALSE) {
   as_whole("n_permutations", n_permutations, low = 0)
   given <- as.list(environment())
   run <- read_run(n_threads, max_memory, verbose)
+  choose_word("target_type", target_type, c("auto", "class", "number", "survival"))
   data <- read_genotypes(x, y, assay, run)
+  kind <- target_type
+  if (kind == "auto") {
+    kind <- if (inherits(data$y, "Surv")) "survival" else if (holds_fractions(data$y)) "number" else "class"
+  }
+  if (kind != "class") return(scan_copies(given, data, kind))
   target <- class_target(data$y, data)
   if (n_classes(target) != 2) {
     refuse(

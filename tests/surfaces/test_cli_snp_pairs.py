@@ -70,6 +70,33 @@ def test_labels_of_another_file_and_some_snps(study, inside):
     assert pandas.read_csv(study / "p.csv")["feature_a"].tolist()[0] == "rs2"
 
 
+def test_numbers_and_times(study, inside):
+    """The p-values of the command line are those of Python."""
+    rng = np.random.default_rng(0)
+    y = X[:, 2] * X[:, 5] + rng.normal(size=120)
+    times = np.zeros(120, dtype=[("event", bool), ("time", float)])
+    times["event"], times["time"] = np.arange(120) % 4 > 0, np.exp(-y)
+    table = pandas.DataFrame(X, columns=list("abcdefgh"))
+    table.assign(height=y).to_csv(study / "numbers.csv", index=False)
+    table.assign(months=times["time"], died=times["event"].astype(int)).to_csv(study / "times.csv", index=False)
+    for file, options, target in (
+        ("numbers.csv", ["--targets", "height"], y),
+        ("times.csv", ["--targets", "months", "--event", "died"], times),
+    ):
+        finished = inside("snp-pairs", file, *options, "--permutations", "19", "--out", "p.json", cwd=study)
+        assert finished.returncode == 0, finished.stderr
+        written = json.loads((study / "p.json").read_text())
+        expected = fastfs.snp_pairs(X, target, n_permutations=19)
+        assert written["method"] == "snp_pairs"
+        assert (written["ranking"][0]["feature_a"], written["ranking"][0]["feature_b"]) == ("c", "f")
+        assert [row["statistic"] for row in written["ranking"]] == pytest.approx(expected.statistics.tolist())
+        assert [row["pvalue_max"] for row in written["ranking"]] == expected.pvalues_max.tolist()
+    finished = inside("snp-pairs", "times.csv", "--label", "died", "--event", "died", cwd=study)
+    assert "--event is for --targets, the time" in finished.stderr
+    finished = inside("snp-pairs", "numbers.csv", "--label", "height", cwd=study)
+    assert "or take them as numbers with --targets instead of --label" in finished.stderr
+
+
 def test_a_text_table_of_genotypes(study, inside):
     table = pandas.DataFrame(X, columns=list("abcdefgh"))
     table["status"] = STATUS

@@ -190,6 +190,23 @@ test_that("missing genotypes are left out pair by pair", {
   expect_error(snp_pairs(data$x, data$y), "got 3 for sample 3 and feature 2", class = "fastfs_invalid_argument")
 })
 
+test_that("pairs of SNPs for numbers and times", {
+  x <- genotypes()$x
+  set.seed(1)
+  y <- x[, 5] * x[, 10] + rnorm(nrow(x))
+  found <- snp_pairs(x, y, n_permutations = 19)
+  expect_s3_class(found, "fastfs_interaction_scan")
+  expect_equal(found$pairs[1, ], c(5, 10))
+  expect_equal(found, interaction_scan(x, y, n_permutations = 19))
+  expect_equal(snp_pairs(x, round(y), snps = c(5, 10), target_type = "number")$pairs[1, ], c(5, 10))
+  skip_if_not_installed("survival")
+  times <- survival::Surv(exp(-y), rep(1, nrow(x)))
+  expect_equal(snp_pairs(x, times)$target_type, "survival")
+  x[3, 4] <- NA
+  expect_error(snp_pairs(x, y), "no missing genotypes if y holds numbers or times; got 1: impute",
+               class = "fastfs_invalid_argument")
+})
+
 test_that("clumps are led by the best SNPs", {
   x <- genotypes()$x[, 1:4]
   x[, 3] <- 2 - x[, 1]

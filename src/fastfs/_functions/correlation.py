@@ -14,6 +14,7 @@ from fastfs._functions.pairs import (
     chosen_columns,
     compare_labelings,
     excluded_numbers,
+    holds_fractions,
     limit_pairs,
     names_in_lists,
     naming_classes,
@@ -21,7 +22,7 @@ from fastfs._functions.pairs import (
     require_names,
 )
 from fastfs._inputs.design import read_covariates
-from fastfs._inputs.labels import as_labels, encode_labels, require_classes
+from fastfs._inputs.labels import encode_labels, require_classes
 from fastfs._inputs.matrix import as_matrix, column_names
 from fastfs._inputs.response import read_response
 from fastfs._inputs.values import for_core
@@ -215,7 +216,7 @@ def differential_correlation(call: CorrelationCall) -> DifferentialCorrelation:
     require_names(names, X.shape[1])
     chosen = chosen_columns("features", call.features, X.shape[1], names)
     check_choice("target_type", call.target_type, ("auto", "class", "number"))
-    if call.target_type == "number" or (call.target_type == "auto" and _holds_fractions(call.y, *X.shape)):
+    if call.target_type == "number" or (call.target_type == "auto" and holds_fractions(call.y, *X.shape)):
         return _compare_along_numbers(call, options, X, names, chosen, run)
     classes, labels = encode_labels(call.y, X.shape[0], X.shape[1], "compare along them with target_type='number'")
     require_classes(classes)
@@ -269,12 +270,6 @@ def differential_correlation(call: CorrelationCall) -> DifferentialCorrelation:
         **outcome_of_test(core_result, design, exact=exact),
     )
     return limit_pairs(result, call.alpha)
-
-
-def _holds_fractions(y: Any, n_samples: int, n_features: int) -> bool:
-    """Return True if y holds a number that isn't whole."""
-    values = as_labels(y, n_samples, n_features)
-    return values.dtype.kind == "f" and bool((np.isfinite(values) & (values % 1 != 0)).any())
 
 
 def _compare_along_numbers(

@@ -11,7 +11,7 @@ import numpy as np
 from fastfs._functions.options import Options, RandomCall, option_class, option_field
 from fastfs._inputs.columns import column_numbers
 from fastfs._inputs.design import Design
-from fastfs._inputs.labels import encode_labels, require_classes
+from fastfs._inputs.labels import as_labels, encode_labels, require_classes
 from fastfs._machine.errors import naming
 from fastfs._machine.params import as_float, as_int, as_seed, check_choice, some_of
 from fastfs._machine.results import result_class
@@ -235,6 +235,12 @@ def two_classes(what: str, y: Any, n_samples: int, n_columns: int) -> tuple[Arra
             f"{what} two classes; got {len(classes)}, {some_of(classes.tolist())}: give the samples of two"
         )
     return classes, labels
+
+
+def holds_fractions(y: Any, n_samples: int, n_columns: int) -> bool:
+    """Return True if y holds a number that isn't whole."""
+    values = as_labels(y, n_samples, n_columns)
+    return values.dtype.kind == "f" and bool((np.isfinite(values) & (values % 1 != 0)).any())
 
 
 def naming_classes(classes: Array) -> Any:

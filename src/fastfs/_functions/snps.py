@@ -5,6 +5,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from fastfs._functions.interactions import InteractionScan, interaction_scan
 from fastfs._functions.options import Options, option_class, option_field, takes
 from fastfs._functions.pairs import (
     DesignCall,
@@ -12,6 +13,7 @@ from fastfs._functions.pairs import (
     PairsOptions,
     PairsResult,
     chosen_columns,
+    holds_fractions,
     limit_pairs,
     names_in_lists,
     naming_classes,
@@ -24,11 +26,14 @@ from fastfs._inputs.labels import as_labels, is_missing
 from fastfs._inputs.matrix import as_array, as_numbers, column_names
 from fastfs._inputs.values import for_core
 from fastfs._machine.errors import last_warnings
-from fastfs._machine.params import as_count, as_int, as_not_negative
+from fastfs._machine.params import as_count, as_int, as_not_negative, check_choice
 from fastfs._machine.results import result_class
 from fastfs._machine.run import Run, load_core, warn
 from fastfs._types import Array, Integers, Progress
 from fastfs.io._genotypes import pack_genotypes
+
+# SNPs that are looked through together for missing genotypes.
+_SNPS_AT_ONCE = 4096
 
 
 @result_class
@@ -84,15 +89,17 @@ class SnpPairsCall(PairsFields, DesignCall):
     G: Any = field(kw_only=False)
     y: Any = field(kw_only=False)
     snps: Any = None
+    target_type: str = "auto"
     n_permutations: int = 0
 
 
 @takes(SnpPairsCall)
-def snp_pairs(call: SnpPairsCall) -> SnpPairs:
-    r"""Find the pairs of SNPs with genotypes that interact in their effect on a class.
+def snp_pairs(call: SnpPairsCall) -> SnpPairs | InteractionScan:
+    r"""Find the pairs of SNPs with genotypes that interact in their effect on a class, a number or a time to an event.
 
-    All pairs are compared, by the likelihood ratio of interaction beyond both main effects. No table of all pairs is
-    stored.
+    All pairs are compared. Of two classes, by the likelihood ratio of interaction beyond both main effects of genotypes
+    as categories; of numbers and times, by the partial F of the product of copies of an allele, as
+    :func:`fastfs.interaction_scan` does. No table of all pairs is stored.
 
     Parameters
     ----------
@@ -100,10 +107,12 @@ def snp_pairs(call: SnpPairsCall) -> SnpPairs:
         From :func:`fastfs.io.read_plink` or :func:`fastfs.io.pack_genotypes`; an array of 0, 1, 2 and, if a genotype is
         missing, NaN or a negative number is packed.
     y : array-like of shape (n_samples,)
-        Labels of two classes.
+        Labels of two classes, numbers, or records of an event and a time.
     snps : array-like, optional
         Compare the pairs among these only: a mask, column numbers or names, such as the first ones of a ranking.
         Default: all.
+    target_type : {"auto", "class", "number", "survival"}
+        Kind of y. "auto": numbers if it holds fractions, times if it holds records, else classes.
     n_pairs : int
         How many of the strongest pairs to report.
     n_permutations : int
@@ -112,22 +121,26 @@ def snp_pairs(call: SnpPairsCall) -> SnpPairs:
         the time of a call without any: 99 labelings of 100,000 SNPs and 1600 samples take more than an hour.
     <alpha_of_pairs>
     <design_of_pairs>
+        Of numbers, covariates are part of the model of each pair, too.
     <draws_and_machine>
 
     Returns
     -------
-    SnpPairs
+    SnpPairs or InteractionScan
+        The latter for numbers and times.
 
     Raises
     ------
     ValueError
-        y has other than two classes, or no label for a sample; fewer than two SNPs vary; G holds numbers other than
-        genotypes, such as dosages; the design allows no labeling but the true one; parameters out of range.
+        y has other than two classes, or no label for a sample; with numbers or times, G has missing genotypes; fewer
+        than two SNPs vary; G holds numbers other than genotypes, such as dosages; the design allows no labeling but the
+        true one; parameters out of range.
     TypeError
         A parameter has the wrong type.
     MemoryError
         The call needs more memory than `max_memory`: about n_samples n_snps / 4 bytes, half as much more if genotypes
-        are missing, and for permutations up to 256 MB more and 8 n_samples n_permutations for the labelings.
+        are missing, and for permutations up to 256 MB more and 8 n_samples n_permutations for the labelings; with
+        numbers or times about 16 n_samples n_snps bytes.
 
     Warns
     -----
@@ -158,15 +171,24 @@ def snp_pairs(call: SnpPairsCall) -> SnpPairs:
     >>> result = fastfs.snp_pairs(G, y)
     >>> result.pairs[0].tolist(), result.n_tested
     ([4, 9], 435)
+    >>> height = G[:, 4] * G[:, 9] + np.random.default_rng(1).normal(size=400)
+    >>> result = fastfs.snp_pairs(G, height, n_permutations=19)
+    >>> result.pairs[0].tolist(), result.degrees, result.effects[0].round(1).item(), result.pvalue
+    ([4, 9], (1, 396), 0.4, 0.05)
     """
     options = PairsOptions.from_arguments(call)
     n_permutations = as_int("n_permutations", call.n_permutations, low=0)
+    check_choice("target_type", call.target_type, ("auto", "class", "number", "survival"))
     run = call.make_run()
     G, names = _pack_with_names(call.G, run)
-    _require_labels(call.y, *G.shape)
-    classes, labels = two_classes("pairs of SNPs are compared between", call.y, *G.shape)
     known_names = None if names is None else names.tolist()
     chosen = chosen_columns("snps", call.snps, G.shape[1], known_names)
+    kind = _kind_of(call.y, call.target_type, *G.shape)
+    if kind != "survival":
+        _require_labels(call.y, *G.shape)
+    if kind != "class":
+        return _scan_copies(call, G, known_names, chosen, kind)
+    classes, labels = two_classes("pairs of SNPs are compared between", call.y, *G.shape)
     call.check_test(n_permutations, "blocks", "groups", "covariates")
     design, labelings = call.read_design(labels, classes[labels], n_permutations, run, shuffled=True)
     exact = design.exact and labelings is not None
@@ -192,6 +214,46 @@ def snp_pairs(call: SnpPairsCall) -> SnpPairs:
         **outcome_of_test(core_result, design, exact=exact),
     )
     return limit_pairs(result, call.alpha)
+
+
+def _kind_of(y: Any, target_type: str, n_samples: int, n_snps: int) -> str:
+    """Return "class", "number" or, for records, "survival"."""
+    if target_type != "auto":
+        return target_type
+    if getattr(getattr(y, "dtype", None), "names", None):
+        return "survival"
+    return "number" if holds_fractions(y, n_samples, n_snps) else "class"
+
+
+def _scan_copies(
+    call: SnpPairsCall, G: Genotypes, names: list[Any] | None, chosen: Integers | None, kind: str
+) -> InteractionScan:
+    """Find the pairs of SNPs with a product of copies of an allele that says more about numbers or times than both."""
+    n_missing = 0
+    for begin in range(0, G.shape[1], _SNPS_AT_ONCE):
+        n_missing += int(np.isnan(np.asarray(G[:, begin : begin + _SNPS_AT_ONCE])).sum())
+    if n_missing:
+        raise ValueError(
+            f"G must have no missing genotypes if y holds numbers or times; got {n_missing}: impute them, or leave out "
+            "their SNPs or samples"
+        )
+    return interaction_scan(
+        G,
+        call.y,
+        features=chosen,
+        feature_names=names,
+        target_type=kind,
+        n_pairs=call.n_pairs,
+        n_permutations=call.n_permutations,
+        alpha=call.alpha,
+        blocks=call.blocks,
+        groups=call.groups,
+        covariates=call.covariates,
+        random_state=call.random_state,
+        n_threads=call.n_threads,
+        max_memory=call.max_memory,
+        progress=call.progress,
+    )
 
 
 def _pack_with_names(G: Any, run: Run) -> tuple[Genotypes, Array | None]:

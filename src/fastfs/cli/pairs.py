@@ -25,12 +25,6 @@ from fastfs.cli.score import (
 from fastfs.cli.show import print_pairs
 from fastfs.cli.terminal import PLOT_ENDINGS, check_shown, progress, say, signals_as_exits
 
-_METHODS = {
-    fastfs.DifferentialCorrelation: "differential_correlation",
-    fastfs.InteractionScan: "interaction_scan",
-    fastfs.SnpPairs: "snp_pairs",
-}
-
 
 @dataclass(frozen=True)
 class PairsOptions(MachineOptions, TableOptions):
@@ -67,7 +61,45 @@ class PairsOptions(MachineOptions, TableOptions):
 
 
 @dataclass(frozen=True)
-class KindOptions:
+class TargetOptions:
+    targets: OneTarget = None
+    event: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="For interactions with a time as --targets: 1 if the event happened, 0 if it had not by then.",
+        ),
+    ] = None
+
+    def needs_of_targets(self) -> list[Needs]:
+        """Return the conditions under which the options have an effect."""
+        return [
+            Needs("event", self.targets is not None, "is for --targets, the time"),
+            Needs("label", self.targets is None, "and --targets are two targets: give one of them"),
+        ]
+
+    def read(self, source: Input, design: DesignOptions, max_memory: str | None) -> Data:
+        """Read the table and the target."""
+        return read_input(
+            source,
+            [*design.annotation_columns(), *([self.event] if self.event else [])],
+            [self.targets] if self.targets else [],
+            self.event,
+            max_memory,
+            of_numbers="take them as numbers with --targets",
+        )
+
+    def values(self, data: Data) -> Any:
+        """Return the target as functions take it."""
+        return data.table.y[:, 0] if self.targets and self.event is None else data.table.y
+
+    @property
+    def target_type(self) -> str:
+        return "survival" if self.event else "number" if self.targets else "class"
+
+
+@dataclass(frozen=True)
+class KindOptions(TargetOptions):
     kind: Annotated[
         str,
         typer.Option(
@@ -80,14 +112,6 @@ class KindOptions:
     ] = None
     transform: Annotated[
         str | None, typer.Option(help="For interactions: none (default); rank for heavy tails, outliers.")
-    ] = None
-    targets: OneTarget = None
-    event: Annotated[
-        str | None,
-        typer.Option(
-            metavar="COLUMN",
-            help="For interactions with a time as --targets: 1 if the event happened, 0 if it had not by then.",
-        ),
     ] = None
     plot: Annotated[
         Path | None,
@@ -103,8 +127,7 @@ class KindOptions:
         return [
             Needs("correlation plot", not is_interaction, f"{only} correlation"),
             Needs("transform event", is_interaction, f"{only} interaction"),
-            Needs("event", self.targets is not None, "is for --targets, the time"),
-            Needs("label", self.targets is None, "and --targets are two targets: give one of them"),
+            *self.needs_of_targets(),
         ]
 
 
@@ -129,39 +152,30 @@ def pairs(
     n_permutations = as_number_or_auto(permutations)
     require_effects(kinds.needs(source), source, kinds)
     _require_effects(source, design, options, n_permutations)
-    targets = [] if kinds.targets is None else [kinds.targets]
-    annotations = [*design.annotation_columns(), *([kinds.event] if kinds.event else [])]
     with progress(f"reading {source.file.name}") as report:
-        data = read_input(
-            source,
-            annotations,
-            targets,
-            kinds.event,
-            options.max_memory,
-            of_numbers="take them as numbers with --targets",
-        )
+        data = kinds.read(source, design, options.max_memory)
         arguments: dict[str, Any] = {"feature_names": data.table.feature_names, "n_permutations": n_permutations}
         arguments |= design.design_arguments(data.table) | options.shared_arguments() | {"progress": report}
-        target = data.table.y[:, 0] if targets and kinds.event is None else data.table.y
         with names_of_the_file(data, source.transpose):
+            method = {"correlation": "differential_correlation", "interaction": "interaction_scan"}[kinds.kind]
             if kinds.kind == "correlation":
                 result: PairsResult = fastfs.differential_correlation(
                     data.table.X,
-                    target,
-                    target_type="number" if targets else "class",
+                    kinds.values(data),
+                    target_type=kinds.target_type,
                     correlation=kinds.correlation or "pearson",
                     **arguments,
                 )
             else:
                 result = fastfs.interaction_scan(
                     data.table.X,
-                    target,
-                    target_type="survival" if kinds.event else "number" if targets else "class",
+                    kinds.values(data),
+                    target_type=kinds.target_type,
                     transform=kinds.transform or "none",
                     **arguments,
                 )
     with signals_as_exits():
-        written = options.warn_and_return(_pair_columns(result, data), _about(result, data, options.alpha))
+        written = options.warn_and_return(_pair_columns(result, data), _about(method, result, data, options.alpha))
         if kinds.plot is not None:
             _draw_pairs(kinds.plot, result, data, min(options.top or ROWS_SHOWN, BARS_AT_MOST))
             written.append(f"wrote a picture to {kinds.plot}")
@@ -173,6 +187,7 @@ def snp_pairs(
     source: Input,
     design: DesignOptions,
     options: PairsOptions,
+    target: TargetOptions,
     snps: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Compare the pairs among these SNPs only: text, one name per line."),
@@ -184,18 +199,20 @@ def snp_pairs(
         ),
     ] = 0,
 ) -> None:
-    """Find the pairs of SNPs of FILE with genotypes that interact in their effect on a class."""
+    """Find the pairs of SNPs of FILE with genotypes that interact in their effect on a class, a number or a time."""
     check_shown(options.out)
     check_files(source, ((options.out, io.TABLE_ENDINGS),))
     _require_effects(source, design, options, permutations)
+    require_effects(target.needs_of_targets(), source, target)
     chosen = None if snps is None else [name for name in io.read_names(snps) if name]
     with progress(f"reading {source.file.name}") as report:
-        data = read_input(source, design.annotation_columns(), max_memory=options.max_memory)
+        data = target.read(source, design, options.max_memory)
         names = [str(name) for name in data.table.feature_names]
         with names_of_the_file(data, source.transpose):
             result = fastfs.snp_pairs(
                 data.table.X,
-                data.table.y,
+                target.values(data),
+                target_type=target.target_type,
                 snps=None if chosen is None else column_numbers("--snps", chosen, len(names), names),
                 n_permutations=permutations,
                 **design.design_arguments(data.table),
@@ -203,7 +220,7 @@ def snp_pairs(
                 progress=report,
             )
     with signals_as_exits():
-        written = options.warn_and_return(_pair_columns(result, data), _about(result, data, options.alpha))
+        written = options.warn_and_return(_pair_columns(result, data), _about("snp_pairs", result, data, options.alpha))
     _conclude(f"Compared {result.n_tested} pairs of SNPs", result, data, written)
 
 
@@ -228,10 +245,10 @@ def _pair_columns(result: PairsResult, data: Data) -> dict[str, list[Any]]:
     }
 
 
-def _about(result: PairsResult, data: Data, alpha: float | None) -> dict[str, Any]:
+def _about(method: str, result: PairsResult, data: Data, alpha: float | None) -> dict[str, Any]:
     """Return the entries of the JSON file."""
     entries = {
-        "method": _METHODS[type(result)],
+        "method": method,
         **entries_of_test(result),
         **data.about(),
         "stopped": result.stopped,

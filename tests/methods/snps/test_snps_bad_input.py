@@ -32,7 +32,7 @@ def test_a_design_needs_permutations(design):
         ({"y": ["a"] * 20}, ValueError, "at least two classes; got one class"),
         ({"y": ["a", "b", "c", "d"] * 5}, ValueError, "between two classes; got 4, a, b, c and 1 more"),
         ({"y": [1, 2] * 9 + [np.nan, 2]}, ValueError, "no label for 1 of 20 samples, first for sample 18: drop them"),
-        ({"y": np.linspace(0, 1, 20)}, ValueError, "continuous"),
+        ({"y": np.linspace(0, 1, 20), "target_type": "class"}, ValueError, "continuous"),
         ({"y": y[:-1]}, ValueError, "one label for each of the 20 samples"),
         ({"y": None}, ValueError, "y"),
         ({"X": X[:, :1]}, ValueError, "X must have two SNPs or more"),
