@@ -220,6 +220,25 @@ def test_rules_of_claims(papers):
     assert verdict("", Near(), 1.0) == "not available"
 
 
+def test_the_page_is_what_was_measured(papers):
+    """``python -m benchmarks.papers --page`` writes it; a claim is measured, or says why it can't be."""
+    import json
+
+    from benchmarks.papers import claims
+    from benchmarks.papers.__main__ import PAGE, QUICK, RECORD
+
+    record = json.loads(RECORD.read_text())
+    assert PAGE.read_text() == claims.page(record)
+    for paper, list_of_claims in claims.CLAIMS.items():
+        rows = claims.flat(record, paper)
+        assert all(c.row or c.note for c in list_of_claims)
+        for values in rows.values():
+            assert np.isfinite(values).all()
+            assert values[1] >= 0
+            assert values[2] >= 1
+    assert QUICK.keys() == claims.CLAIMS.keys()
+
+
 @pytest.fixture
 def calibration(papers):
     from benchmarks import bench_inference
