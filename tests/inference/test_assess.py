@@ -404,6 +404,12 @@ def test_a_feature_that_is_the_label():
         fastfs.assess(X, numbers, methods=["projse"], n_features=[1], n_repeats=2)
 
 
+def test_estimators_come_with_names():
+    X, y = np.random.default_rng(0).normal(size=(60, 40)), np.arange(60) % 2
+    with pytest.raises(TypeError, match=r"methods must be words, or a mapping; got ReliefF: give \{'a name': ReliefF"):
+        fastfs.assess(X, y, methods=[fastfs.ReliefF()])
+
+
 @pytest.mark.parametrize(
     "change, message",
     [

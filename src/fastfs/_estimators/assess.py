@@ -224,7 +224,11 @@ def _rankers(methods: Sequence[str] | Mapping[str, Any], *, is_class: bool) -> d
             if not (hasattr(estimator, "get_params") and hasattr(estimator, "get_support")):
                 raise TypeError(f"methods must name selectors, such as ReliefF(); got {estimator!r} for '{name}'")
     else:
-        words = [str(word).lower() for word in methods]
+        for word in methods:
+            if not isinstance(word, str):
+                kind = type(word).__name__
+                raise TypeError(f"methods must be words, or a mapping; got {kind}: give {{'a name': {kind}(...)}}")
+        words = [word.lower() for word in methods]
         if tuple(words) == REPORTED and not is_class:
             words = [word for word in words if METHODS[word].targets]
         if len(set(words)) < len(words):

@@ -23,7 +23,9 @@ def column_numbers(
     except ValueError:
         values = np.array(columns, dtype=object)  # lists of different lengths
     if values.ndim != 1:
-        raise ValueError(f"{name} must be a 1-D mask, or a list of column numbers or names; got {values.ndim}-D")
+        raise ValueError(
+            f"{name} must be a 1-D mask, or a list of column numbers or names; got {_shape_of(columns, values)}"
+        )
     if values.dtype == bool:
         if len(values) != n_features:
             raise ValueError(f"{name} as a mask must have {n_features} values, one per feature; got {len(values)}")
@@ -40,8 +42,14 @@ def column_numbers(
         known = {column: number for number, column in enumerate(() if names is None else names)}
         values = np.array([known[column] for column in values.tolist()], dtype=np.int64)
     if values.dtype.kind not in "iu" and values.size:
-        raise TypeError(f"{name} must hold column numbers or names; got {values.tolist()[0]!r}")
+        advice = ": give values of samples as a 2-D table" if name == "given" and values.dtype.kind == "f" else ""
+        raise TypeError(f"{name} must hold column numbers or names; got {values.tolist()[0]!r}{advice}")
     outside = values[(values < 0) | (values >= n_features)]
     if len(outside):
         raise ValueError(f"{name} must hold column numbers from 0 to {n_features - 1}; got {outside[0]}")
     return np.unique(values).astype(np.int64)
+
+
+def _shape_of(columns: Any, values: Any) -> str:
+    """Return a name or a number that should have been a list, with that list, or the number of dimensions."""
+    return f"{columns!r}: give [{columns!r}]" if isinstance(columns, str | int) else f"{values.ndim}-D"

@@ -38,7 +38,7 @@ class Given:
         if given is None:
             return None
         if is_table(given):
-            table = np.asarray(dense(as_decoded(given, run)), dtype=np.float64)
+            table = np.asarray(dense(as_decoded(given, run, "given")), dtype=np.float64)
             if said := describe_not_finite(table, "given"):
                 raise ValueError(said)
             return cls(table=table) if table.shape[1] else None
@@ -63,7 +63,7 @@ class Given:
         assert self.table is not None
         end = first + X.shape[0]
         if end > len(self.table):
-            raise ValueError(f"given and X must have the same rows; got {len(self.table)} in given and more in X")
+            raise ValueError(_misfit(len(self.table), "more"))
         return self.table[first:end]
 
     def take_rows(self, rows: Integers) -> "Given":
@@ -73,7 +73,7 @@ class Given:
     def check_rows(self, n_rows: int) -> None:
         """Raise ValueError for a table with another number of rows than X."""
         if self.table is not None and len(self.table) != n_rows:
-            raise ValueError(f"given and X must have the same rows; got {len(self.table)} in given and {n_rows} in X")
+            raise ValueError(_misfit(len(self.table), str(n_rows)))
 
     def add_to_features(self, X: Any, run: Run) -> Any:
         """Return X with the columns of the table behind its own."""
@@ -96,6 +96,14 @@ class Given:
         if target.numbers is not None:
             columns.insert(0, np.asarray(dense(target.numbers), dtype=np.float64))
         return Target(numbers=np.ascontiguousarray(np.hstack(columns)))
+
+
+def _misfit(n_given: int, n_samples: str) -> str:
+    """Say that a given table has other rows than X, as in a fit of a part of the samples."""
+    return (
+        f"given and X must have the same rows; got {n_given} in given and {n_samples} in X: where parts of the samples "
+        "are fitted, append the columns to X and give their numbers"
+    )
 
 
 def given_values(given: Any, X: Any, run: Run) -> Any:

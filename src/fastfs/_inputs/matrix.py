@@ -63,9 +63,9 @@ def _(X: Genotypes, run: Run, name: str) -> Any:
     return X
 
 
-def as_decoded(X: Any, run: Run) -> Any:
+def as_decoded(X: Any, run: Run, name: str = "X") -> Any:
     """Return X as a matrix for the core, but genotypes as an array, for computations in Python."""
-    return _decoded(as_matrix(X, run), run)
+    return _decoded(as_matrix(X, run, name), run)
 
 
 @singledispatch

@@ -173,7 +173,7 @@ MISTAKES = [
             ({"categorical_features": [True] * 5}, ValueError, ["categorical_features", "6", "5"]),
             ({"categorical_features": ["a"]}, ValueError, ["categorical_features", "'a'"]),
             ({"categorical_features": [1.5]}, TypeError, ["categorical_features", "1.5"]),
-            ({"categorical_features": 1}, ValueError, ["categorical_features", "0-D"]),
+            ({"categorical_features": 1}, ValueError, ["categorical_features", "got 1: give"]),
         ],
     ),
     (

@@ -175,12 +175,21 @@ def test_given_features_that_are_odd():
         (["g"], {}, "given holds 'g', which isn't a column name of X"),
         (TABLE[1:], {}, "given and X must have the same rows; got 49 in given and 50 in X"),
         (TABLE * np.nan, {}, "given must be finite"),
+        ("g1", {}, r"got 'g1': give \['g1'\]"),
+        (np.full((N, 1), "a"), {}, "given must hold numbers, but column 0"),
         ([0], {"distances": 1 - np.eye(N)}, "distances must be left out with given"),
     ],
 )
 def test_refused(given, extra, message):
     with pytest.raises(ValueError, match=message):
         fastfs.ReliefF(given=given).fit(X, CLASSES, **extra)
+
+
+def test_a_way_out_is_said():
+    with pytest.raises(TypeError, match="must hold column numbers or names; got 0.5: give values of samples as a 2-D"):
+        fastfs.ReliefF(given=[0.5] * N).fit(X, CLASSES)
+    with pytest.raises(ValueError, match="append the columns to X and give their numbers"):
+        fastfs.stability(fastfs.ReliefF(given=TABLE), X, CLASSES)
 
 
 def test_refused_where_rows_are_drawn_or_read_in_blocks():
