@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 import time
 from pathlib import Path
@@ -34,7 +35,7 @@ MAINS = {
 }
 QUICK = {
     "manifest": ["xor", "hypercube", "limits", "printed", "table", "rivals", "gap", "colon", "madelon", "prostate"],
-    "projse": ["scaling", "mnist", "series", "glioma", "stability"],
+    "projse": ["scaling", "mnist", "series", "glioma", "carcinoma", "stability"],
     "disc": ["toy1", "toy2", "toy3", "toy4", "blocks", "mnist", "noise", "cells"],
     "immigrate": ["noise", "printed", "persons"],
     "ikdr": ["sonar", "dbworld", "yale"],
@@ -44,9 +45,10 @@ QUICK = {
 def measure(paper: str, experiment: str, arguments: list[str]) -> dict[str, protocol.Row]:
     """The rows of one experiment."""
     protocol.KEPT.clear()
-    start = time.perf_counter()
+    wall, cpu = time.perf_counter(), sum(os.times()[:4])  # with processes that have ended
     MAINS[paper]([experiment, *arguments])
-    print(f"[{paper} {experiment}: {time.perf_counter() - start:.0f} s, {harness.load()}]\n", flush=True)
+    wall, cpu = time.perf_counter() - wall, sum(os.times()[:4]) - cpu
+    print(f"[{paper} {experiment}: {wall:.0f} s, {cpu:.0f} s of CPU, {harness.load()}]\n", flush=True)
     return {row: (round(value, 6), round(error, 6), n) for row, (value, error, n) in protocol.KEPT.items()}
 
 

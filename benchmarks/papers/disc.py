@@ -8,6 +8,7 @@ available to us; that experiment is not repeated.** Experiments:
 * toy1: 250 features in two sets; two blocks that both have, two of each set's own. AUC of v_1^2 + v_2^2 (leading
   vectors that aren't trivial) for a set's own blocks, and their share of the best 50 by score. `choices`: the same
   share for other numbers of vectors, graphs and densities.
+* defaults: the default options on sets of few features, which fit or say why not.
 * toy2: a block of 100 moves together in A; in B, 25 and 75 of it move apart. Whether the sign of v_1 of B splits it
   right, and the first significance of B over that of A. The paper's text and program differ in block sizes and in d.
 * toy3: three sets, a block of each set's own: AUC in its set, and the largest in another one.
@@ -31,6 +32,7 @@ from __future__ import annotations
 
 import argparse
 import itertools
+import os
 import sys
 import warnings
 from collections.abc import Sequence
@@ -96,6 +98,30 @@ def toy1(report: Report, options: Options) -> None:
         keep(f"toy 1, {n} samples: sigma_2 / sigma_3", ratios)
         note = f"of the best 50 {np.mean(shares):.2f} right; sigma_2 / sigma_3 {np.mean(ratios):.1f}"
         report.row(f"{n} samples: AUC", float(np.mean(areas)), note=note, **target)
+
+
+def defaults(report: Report, options: Options) -> None:
+    """DiSC() on 13 features of three classes, and on every set of the data folders with up to 200 features."""
+    report.heading("defaults: DiSC() on sets of few features")
+    folder = Path(os.environ.get("FASTFS_TEST_DATA", ""))
+    tables = {"13 features x 3 classes": (np.random.default_rng(0).normal(size=(90, 13)), np.arange(90) % 3)}
+    for path in sorted([*folder.glob("*.npz"), *folder.glob("papers/*.npz")]):
+        data = np.load(path)
+        if {"X", "y"} <= set(data) and data["X"].ndim == 2 and data["X"].shape[1] <= 200:
+            X, y = data["X"].astype(float), data["y"]
+            complete = ~np.isnan(X).any(axis=1)
+            tables[path.stem] = X[complete][:5000], y[complete][:5000]
+    n_fitted = 0
+    for name, (X, y) in tables.items():
+        try:
+            finite = np.isfinite(fastfs.DiSC().fit(X, y).scores_).all()
+            says = "fits" if finite else "SCORES THAT AREN'T FINITE"
+            n_fitted += int(finite)
+        except ValueError as error:
+            says = str(error)
+        report.row(f"{name}, {X.shape[1]} x {len(np.unique(y))}", says)
+    keep("defaults: sets that fit", n_fitted)
+    report.row("sets that fit", f"{n_fitted} of {len(tables)}")
 
 
 def choices(report: Report, options: Options) -> None:
@@ -499,6 +525,7 @@ EXPERIMENTS = {
     "blocks": blocks,
     "toy1": toy1,
     "choices": choices,
+    "defaults": defaults,
     "toy2": toy2,
     "toy3": toy3,
     "toy4": toy4,
