@@ -75,6 +75,7 @@ if TYPE_CHECKING:
     from fastfs._inference.assessment import AssessResult as AssessResult
     from fastfs._inference.consensus import ConsensusResult as ConsensusResult
     from fastfs._inference.consensus import consensus as consensus
+    from fastfs._inference.feature_groups import GroupsResult as GroupsResult
     from fastfs._inference.permutation import PermutationResult as PermutationResult
     from fastfs._inference.permutation import permutation_test as permutation_test
     from fastfs._inference.stability import StabilityResult as StabilityResult
@@ -131,6 +132,7 @@ _NAMES = {
     "_functions.direction": ["direction", "Direction"],
     "_functions.agreement": ["kernel_alignment", "canonical_correlations"],
     "_functions.affinity": ["GramAccumulator", "affinity", "affinity_product"],
+    "_inference.feature_groups": ["GroupsResult"],
     "_inference.permutation": ["permutation_test", "PermutationResult"],
     "_inference.stability": ["stability", "StabilityResult"],
     "_inference.twin": ["shuffled_twin", "TwinResult"],

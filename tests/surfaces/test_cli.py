@@ -1627,3 +1627,25 @@ def test_given_features(table):
     failed = run(*SCORE[:-1], "projse", "--given", "g9", cwd=table.parent)
     assert failed.returncode == 2
     assert "--given holds 'g9'" in failed.stderr
+
+
+def test_feature_groups(table):
+    (table.parent / "sets.gmt").write_text("one\tx\tg0\tg1\ntwo\tx\tg2\tunknown\nnone\tx\tother\n")
+    options = ["relieff", "--permutations", "19", "--feature-groups", "sets.gmt"]
+    done = run(*SCORE[:-1], *options, "--out", "w.json", cwd=table.parent)
+    assert done.returncode == 0, done.stderr
+    rows = {
+        row["group"]: row for row in json.loads((table.parent / "w.json").read_text())["permutations"]["feature_groups"]
+    }
+    expected = fastfs.permutation_test(
+        fastfs.ReliefF(), X, Y, n_permutations=19, feature_groups={"one": [0, 1], "two": [2]}
+    ).feature_groups
+    assert [rows[name]["pvalue_max"] for name in ("one", "two")] == expected.pvalues_max.tolist()
+    assert [rows[name]["n_features"] for name in ("one", "two")] == [2, 1]
+    assert "best of 2 feature groups" in done.stderr + done.stdout
+    (table.parent / "sets.gmt").write_text("none\tx\tother\n")
+    failed = run(*SCORE[:-1], *options, cwd=table.parent)
+    assert failed.returncode == 2
+    assert "must name features of the table; got none in" in failed.stderr
+    failed = run(*SCORE[:-1], "relieff", "--feature-groups", "sets.gmt", cwd=table.parent)
+    assert "--feature-groups is for p-values" in failed.stderr

@@ -40,6 +40,9 @@ class Cut(_Wrapper):
         samples. "score": features with scores of at least `at`.
     at : float or None
         Where to cut; None: 0.05 for p-values and 0.75 for stability.
+    feature_groups : dict of names and lists of features, optional
+        Cut groups by their family-wise p-values, as of :func:`fastfs.permutation_test`, and select all features of
+        those that pass; groups may overlap.
     n_permutations : int or "auto"
         For p-values.
     random_state : int, Generator, RandomState or None
@@ -109,6 +112,7 @@ class Cut(_Wrapper):
     by: str = "family-wise"
     at: float | None = None
     _: KW_ONLY
+    feature_groups: Any = None
     n_permutations: int | str = "auto"
     random_state: Any = 0
     n_jobs: int | None = None
@@ -138,6 +142,8 @@ class Cut(_Wrapper):
         design = {"blocks": blocks, "groups": groups}
         if covariates is not None and by not in ("family-wise", "fdr"):
             raise ValueError(f"covariates must be None with by={by!r}, which tests nothing: cut by a p-value")
+        if self.feature_groups is not None and by != "family-wise":
+            raise ValueError(f"feature_groups must be None with by={by!r}: cut groups by='family-wise'")
         if by == "score" and any(column is not None for column in design.values()):
             raise ValueError("blocks and groups must be None with by='score', which tests nothing: cut by a p-value")
         asked: dict[str, Any] = {"params": fit_params or None, "random_state": self.random_state}
@@ -160,12 +166,15 @@ class Cut(_Wrapper):
                 self.scores_ = self.stability_.frequencies
                 self.support_ = self.scores_ >= at
             else:
+                asked |= {"covariates": covariates, "feature_groups": self.feature_groups}
                 self.test_ = permutation_test(
-                    self.estimator, X, y, **design, covariates=covariates, n_permutations=self.n_permutations, **asked
+                    self.estimator, X, y, **design, n_permutations=self.n_permutations, **asked
                 )
                 self.scores_ = self.test_.scores
                 values = self.test_.pvalues_adjusted if by == "fdr" else self.test_.pvalues_max
                 self.support_ = values <= at
+                if (groups := self.test_.feature_groups) is not None:
+                    self.support_ = groups.mask_features(groups.pvalues_max <= at, len(values))
             self.ranking_ = rank_features(self.scores_)
             if not is_table:
                 self.n_features_in_ = len(self.scores_)

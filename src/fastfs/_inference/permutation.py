@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from fastfs._inference.feature_groups import FeatureGroups, GroupsResult
 from fastfs._inference.scorers import (
     Labels,
     Scorer,
@@ -19,6 +20,8 @@ from fastfs._inference.scorers import (
 )
 from fastfs._inputs.design import Design, read_covariates
 from fastfs._inputs.entry import entry
+from fastfs._inputs.matrix import column_names
+from fastfs._inputs.source import as_stream
 from fastfs._inputs.values import as_values, for_core
 from fastfs._machine.errors import last_warnings
 from fastfs._machine.params import RANDOM_STATE, as_bool, as_permutations, as_seed, check_choice, rank_features
@@ -82,6 +85,8 @@ class PermutationResult:
         differ from the true one in the names of the classes alone, under which the estimators of this library give the
         same scores: with two classes of equal sizes 2 / n_distinct.
     fdr : {"bh", "by"}
+    feature_groups : GroupsResult or None
+        Scores and p-values of groups of features, if there were any.
 
     Examples
     --------
@@ -114,6 +119,7 @@ class PermutationResult:
     design: str
     resolution: float
     fdr: str
+    feature_groups: GroupsResult | None = None
 
 
 @entry
@@ -125,6 +131,7 @@ def permutation_test(
     blocks: Any = None,
     groups: Any = None,
     covariates: Any = None,
+    feature_groups: Mapping[str, Any] | None = None,
     params: Mapping[str, Any] | None = None,
     statistic: str = "z",
     ranking: str = "score",
@@ -157,6 +164,9 @@ def permutation_test(
     covariates : array-like or DataFrame of shape (n_samples, n_covariates), optional
         Numbers, strings or categories, such as age and sex, to which the labels keep their relation: see Notes. Columns
         that are `given` to the estimator are covariates, too.
+    feature_groups : dict of names and lists of features, optional
+        Groups that are tested as wholes, by the largest score of their features and by the sum: numbers or names of
+        columns, such as those of a category or the genes of a pathway. They may overlap. The test doesn't end early.
     params : dict, optional
         For the estimator's ``fit``, such as ``{"sample_weight": weights}``, which stay with their samples: as in
         scikit-learn's ``cross_validate``. A pipeline passes them on by metadata routing.
@@ -269,7 +279,9 @@ def permutation_test(
     check_choice("ranking", ranking, ("score", "z"))
     check_choice("fdr", fdr, ("bh", "by"))
     max_permutations, is_auto = as_permutations(n_permutations, low=1)
-    may_stop = is_auto if stop is None else as_bool("stop", stop)
+    may_stop = is_auto and feature_groups is None if stop is None else as_bool("stop", stop)
+    if may_stop and feature_groups is not None:
+        raise ValueError("stop must be False with feature_groups, whose p-values need all permutations")
     report = as_progress(verbose)
     seed, n_jobs = as_seed(random_state), as_jobs(n_jobs)
 
@@ -296,24 +308,20 @@ def permutation_test(
     design.check_labelings()
     ((scores, overall),) = scorer([labels])
     require_finite(estimator, scores)
+    wholes = None
+    if feature_groups is not None:
+        wholes = FeatureGroups(feature_groups, len(scores), column_names(X) if as_stream(X) is None else None)
 
     if wants_workers(n_jobs) and from_sums is None:
         scorer = _ScorerOnWorkers(estimator, X, y, params, n_jobs)
-    null = load_core().Null(
-        design.core,
-        for_core(scores, np.float64),
-        overall,
-        type(estimator).__name__,
-        {
-            "by_score": statistic == "score",
-            "ranks_by_z": ranking == "z",
-            "stop": may_stop,
-            "fdr": fdr,
-        },
-        Run(0, getattr(estimator, "max_memory", None)),
-    )
+    options = {"by_score": statistic == "score", "ranks_by_z": ranking == "z", "stop": may_stop, "fdr": fdr}
+    run = Run(0, getattr(estimator, "max_memory", None))
+    values = for_core(scores, np.float64)
+    null = load_core().Null(design.core, values, overall, type(estimator).__name__, options, run)
+    of_groups = [] if wholes is None else wholes.make_nulls(design.core, values, options, run)
     size = _FIRST_BATCH if may_stop and not design.exact else _LARGEST_BATCH
-    _score_permutations(null, design, scorer, size, _BATCH_BYTES // max(labels.nbytes, scores.nbytes), report)
+    most = _BATCH_BYTES // max(labels.nbytes, scores.nbytes)
+    _score_permutations(null, of_groups, design, scorer, size, most, report)
     core_result = null.result()
     warnings_of_test = last_warnings()
     core_result["degenerate"] = np.flatnonzero(core_result["degenerate"])
@@ -324,6 +332,7 @@ def permutation_test(
         n_distinct=design.n_distinct,
         design=design.description,
         fdr=fdr,
+        feature_groups=None if wholes is None else wholes.result(values, *(null.result() for null, _ in of_groups)),
         **core_result,
     )
 
@@ -336,18 +345,32 @@ def _with_given(given: Any, covariates: Any) -> Any:
 
 
 def _score_permutations(
-    null: Any, design: Design, scorer: Scorer, size: int, most: int, report: Progress | None
+    null: Any,
+    of_groups: Sequence[tuple[Any, Any]],
+    design: Design,
+    scorer: Scorer,
+    size: int,
+    most: int,
+    report: Progress | None,
 ) -> None:
     """Add the scores under the labelings of a design, as often as the null asks for them; `size` of the first batch
-    grows, and `most` are in each.
+    grows, and `most` are in each. Nulls of groups take what their functions make of the scores.
     """
-    n_done, n_steps, following = 0, null.n_passes * design.n_labelings, 0
+    n = design.n_labelings
+    n_done, n_steps, following = 0, n * max(one.n_passes for one in (null, *(of_group for of_group, _ in of_groups))), 0
     with silence_warnings():
         while following >= 0:
-            count = min(size, max(1, most), design.n_labelings - following)
+            count = min(size, max(1, most), n - following)
             for row, value in scorer(list(design.labelings(following, count))):
-                following = null.add(for_core(row, np.float64), value)
+                scores = for_core(row, np.float64)
+                for of_group, make_row in of_groups:
+                    if n_done < of_group.n_passes * n:
+                        of_group.add(row_of_groups := for_core(make_row(scores), np.float64), row_of_groups.max())
+                if n_done < null.n_passes * n:
+                    following = null.add(scores, value)
                 n_done += 1
+                if of_groups:
+                    following = n_done % n if n_done < n_steps else -1
                 if report is not None:
                     report("permutations", n_done / n_steps)
                 if following <= 0:  # the end of a pass, which may be an early one

@@ -1,6 +1,7 @@
 """P-values: a permutation test in addition to the scores."""
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeAlias
 
 import numpy as np
@@ -10,7 +11,7 @@ import fastfs
 from fastfs._machine.params import rank_features
 from fastfs._methods import Method
 from fastfs._types import Integers
-from fastfs.io import Table
+from fastfs.io import Table, read_gmt
 
 if TYPE_CHECKING:
     from fastfs._functions.pairs import PairsResult
@@ -77,6 +78,15 @@ class PermutationOptions:
         typer.Option(metavar="A", help="Keep only features with pvalue_max of at most A, such as 0.05; maybe none."),
     ] = None
 
+    feature_groups: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE.gmt",
+            help="Test groups of features as wholes, such as pathways: a line for each, with a name, a description and "
+            "features, and tabs between. A ranking in .json has their p-values.",
+        ),
+    ] = None
+
     @property
     def number(self) -> int | str:
         """Return the number of permutations, or auto; 0: no test."""
@@ -99,6 +109,20 @@ class PermutationOptions:
                 f"--rank-by z doesn't work with --method {method.word}, which selects step by step: use --rank-by score"
             )
 
+    def read_groups(self, table: Table) -> dict[str, list[int]] | None:
+        """Return the groups of features in the file, without features that the table lacks."""
+        if self.feature_groups is None:
+            return None
+        places = {name: j for j, name in enumerate(table.feature_names)}
+        groups = {
+            name: [places[feature] for feature in features if feature in places]
+            for name, features in read_gmt(self.feature_groups).items()
+        }
+        kept = {name: features for name, features in groups.items() if features}
+        if not kept:
+            raise ValueError(f"--feature-groups must name features of the table; got none in '{self.feature_groups}'")
+        return kept
+
     def test(self, selector: Any, table: Table, design: DesignOptions, report: Any) -> "Test | None":
         """Test the scores of a fitted estimator."""
         if self.number == 0:
@@ -106,6 +130,7 @@ class PermutationOptions:
         from sklearn.base import clone
 
         arguments = design.design_arguments(table)
+        arguments["feature_groups"] = self.read_groups(table)
         arguments |= {"statistic": self.statistic or "z", "ranking": self.rank_by or "score"}
         result = fastfs.permutation_test(
             clone(selector).set_params(verbose=False),
@@ -154,13 +179,34 @@ class Test:
             **({} if self.alpha is None else {"alpha": self.alpha}),
             **entries_of_test(result),
             "stopped": result.stopped,
+            **({} if result.feature_groups is None else {"feature_groups": _rows_of_groups(result.feature_groups)}),
             "label_free": result.label_free if np.isfinite(result.label_free) else None,
         }
 
     def summary(self) -> str:
         """Describe the test as a part of a sentence."""
         n_kept = np.count_nonzero(self.result.pvalues_max <= (self.alpha or 0))
-        return summary(self.result) + ("" if self.alpha is None else f"; pvalue_max <= {self.alpha:g} for {n_kept}")
+        said = summary(self.result) + ("" if self.alpha is None else f"; pvalue_max <= {self.alpha:g} for {n_kept}")
+        if (groups := self.result.feature_groups) is None:
+            return said
+        best, n = _rows_of_groups(groups)[0], len(groups.names)
+        return f"{said}; best of {n} feature groups: {best['group']}, pvalue_max {best['pvalue_max']:.2g}"
+
+
+def _rows_of_groups(groups: "fastfs.GroupsResult") -> list[dict[str, Any]]:
+    """Return a row for each group, that of the smallest p-values first."""
+    columns = {
+        "group": groups.names,
+        "n_features": groups.sizes.tolist(),
+        "max_score": groups.maxima.tolist(),
+        "sum_of_scores": groups.sums.tolist(),
+        "pvalue": groups.pvalues.tolist(),
+        "pvalue_max": groups.pvalues_max.tolist(),
+        "pvalue_of_sum": groups.pvalues_of_sums.tolist(),
+        "pvalue_max_of_sum": groups.pvalues_max_of_sums.tolist(),
+    }
+    rows = [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
+    return sorted(rows, key=lambda row: (row["pvalue_max"], row["pvalue"]))
 
 
 def check_alpha(alpha: float | None) -> None:

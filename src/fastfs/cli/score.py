@@ -162,7 +162,9 @@ def score(
     scorer = make_selector(chosen, options)
     targets = _target_columns(chosen, source, samples)
     table = [
-        Needs("blocks groups covariate covar statistic rank_by alpha", permuting.number != 0, FOR_P_VALUES),
+        Needs(
+            "blocks groups covariate covar statistic rank_by alpha feature_groups", permuting.number != 0, FOR_P_VALUES
+        ),
         *_needs(chosen, scorer, targets),
         *clumping.needs(source.file),
         *wrapper.needs(chosen),

@@ -9,6 +9,7 @@ from fastfs._files.paths import replacing as replacing
 from fastfs._files.paths import resolved as resolved
 from fastfs._inputs.genotypes import Genotypes
 from fastfs.io._genotypes import pack_genotypes
+from fastfs.io._gmt import read_gmt
 from fastfs.io._plink import read_plink
 from fastfs.io._read import read_table
 from fastfs.io._read import read_unlabelled as read_unlabelled
@@ -21,4 +22,4 @@ from fastfs.io._write import TABLE_ENDINGS as TABLE_ENDINGS
 from fastfs.io._write import write_ranking
 
 # Names outside of __all__ are for the command line and the demo.
-__all__ = ["Genotypes", "Table", "pack_genotypes", "read_plink", "read_table", "write_ranking"]
+__all__ = ["Genotypes", "Table", "pack_genotypes", "read_gmt", "read_plink", "read_table", "write_ranking"]

@@ -1,0 +1,124 @@
+"""Groups of features, which are tested as wholes."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from fastfs._inputs.columns import column_numbers
+from fastfs._inputs.values import for_core
+from fastfs._machine.results import result_class
+from fastfs._machine.run import Run, load_core
+from fastfs._types import Array, Floats, Integers
+
+
+@result_class
+class GroupsResult:
+    """Groups of features in a :class:`fastfs.PermutationResult`; all arrays have the shape (n_groups,).
+
+    Parameters
+    ----------
+    names : list of str
+        In the order in which they were given.
+    sizes : ndarray of int64
+        Numbers of features.
+    maxima, sums : ndarray
+        Largest score of the group's features, and their sum.
+    pvalues, pvalues_of_sums : ndarray
+        (1 + number of permutations with as large a maximum, or sum) / (1 + n_permutations).
+    pvalues_max, pvalues_max_of_sums : ndarray
+        Family-wise p-values of all groups, by step-down comparison of maxima, or sums, each standardized by its mean
+        and standard deviation under permuted labels (or not, as `statistic` says), so that large groups don't win by
+        their size. Choose one of the two before you look.
+
+    features : list of ndarray of int64
+        Columns of each group.
+
+    Examples
+    --------
+    <permutation_example>
+    >>> groups = {"even": range(0, X.shape[1], 2), "odd": range(1, X.shape[1], 2)}
+    >>> result = fastfs.permutation_test(fastfs.ReliefF(), X, y, n_permutations=99, feature_groups=groups)
+    >>> result.feature_groups.names, result.feature_groups.pvalues.tolist()[1]
+    (['even', 'odd'], 0.01)
+    """
+
+    names: list[str]
+    sizes: Integers
+    maxima: Floats
+    sums: Floats
+    pvalues: Floats
+    pvalues_of_sums: Floats
+    pvalues_max: Floats
+    pvalues_max_of_sums: Floats
+    features: list[Integers]
+
+    def mask_features(self, chosen: Array, n_features: int) -> Array:
+        """Return the mask of the features of some groups, which a mask of all groups tells.
+
+        Parameters
+        ----------
+        chosen : ndarray of shape (n_groups,), bool
+        n_features : int
+            Number of all features.
+
+        Returns
+        -------
+        ndarray of shape (n_features,), bool
+        """
+        mask = np.zeros(n_features, dtype=bool)
+        for k in np.flatnonzero(chosen):
+            mask[self.features[k]] = True
+        return mask
+
+
+class FeatureGroups:
+    """Named groups of features, which may overlap."""
+
+    def __init__(self, groups: Any, n_features: int, names: Any) -> None:
+        """Read a dict of names and features: numbers, names or masks."""
+        if not isinstance(groups, Mapping):
+            raise TypeError(f"feature_groups must be a dict of names and features; got {type(groups).__name__}")
+        if not groups:
+            raise ValueError("feature_groups must hold groups; got none")
+        self.names = [str(name) for name in groups]
+        self.members: list[Integers] = []
+        for name, features in groups.items():
+            columns = column_numbers(f"group {name!r} of feature_groups", features, n_features, names)
+            if not len(columns):
+                raise ValueError(f"group {name!r} of feature_groups must hold features; got none: leave it out")
+            self.members.append(columns)
+        self._all = np.concatenate(self.members)
+        self._begins = np.cumsum([0, *map(len, self.members[:-1])])
+
+    def maxima(self, scores: Array) -> Array:
+        """Return the largest score of each group."""
+        found: Array = np.maximum.reduceat(scores[self._all], self._begins)
+        return found
+
+    def sums(self, scores: Array) -> Array:
+        """Return the sum of scores of each group."""
+        found: Array = np.add.reduceat(scores[self._all], self._begins)
+        return found
+
+    def make_nulls(self, design: Any, scores: Array, options: dict[str, Any], run: Run) -> list[tuple[Any, Any]]:
+        """Return the core's nulls of maxima and sums, each with the function that makes its row of a row of scores."""
+        nulls: list[tuple[Any, Any]] = []
+        for of_groups in (self.maxima, self.sums):
+            values = for_core(of_groups(scores), np.float64)
+            nulls.append((load_core().Null(design, values, float(values.max()), "", options, run), of_groups))
+        return nulls
+
+    def result(self, scores: Array, by_maxima: dict[str, Any], by_sums: dict[str, Any]) -> GroupsResult:
+        """Return the result of the two nulls."""
+        return GroupsResult(
+            names=self.names,
+            sizes=np.array([len(columns) for columns in self.members]),
+            maxima=self.maxima(scores),
+            sums=self.sums(scores),
+            pvalues=by_maxima["pvalues"],
+            pvalues_of_sums=by_sums["pvalues"],
+            pvalues_max=by_maxima["pvalues_max"],
+            pvalues_max_of_sums=by_sums["pvalues_max"],
+            features=self.members,
+        )
