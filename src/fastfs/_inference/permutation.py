@@ -281,7 +281,7 @@ def permutation_test(
     max_permutations, is_auto = as_permutations(n_permutations, low=1)
     may_stop = is_auto and feature_groups is None if stop is None else as_bool("stop", stop)
     if may_stop and feature_groups is not None:
-        raise ValueError("stop must be False with feature_groups, whose p-values need all permutations")
+        raise ValueError("stop must be False with feature_groups: their p-values need all permutations")
     report = as_progress(verbose)
     seed, n_jobs = as_seed(random_state), as_jobs(n_jobs)
 

@@ -3,9 +3,11 @@
 from pathlib import Path
 
 from fastfs._files.errors import short
+from fastfs._inputs.entry import entry
 from fastfs.io._text import TextForm, open_text
 
 
+@entry
 def read_gmt(path: str | Path) -> dict[str, list[str]]:
     """Read groups of genes from a GMT file, as of MSigDB.
 
