@@ -28,7 +28,7 @@ from fastfs._inputs.response import read_response
 from fastfs._inputs.values import for_core
 from fastfs._machine.errors import last_warnings
 from fastfs._machine.params import as_permutations, check_choice, one_of
-from fastfs._machine.results import result_class
+from fastfs._machine.results import DrawnResult, result_class
 from fastfs._machine.run import Run, load_core, warn
 from fastfs._types import Array, Floats, Integers, Progress
 
@@ -47,7 +47,7 @@ class CorrelationCall(CorrelationFields, FeaturesCall): ...
 
 
 @result_class
-class DifferentialCorrelation(PairsResult):
+class DifferentialCorrelation(PairsResult, DrawnResult):
     """Pairs of features found by :func:`fastfs.differential_correlation`, the strongest first.
 
     Parameters
@@ -100,6 +100,7 @@ class DifferentialCorrelation(PairsResult):
     scores: Floats
     correlation: str
 
+    _picture = "differential_correlation"
     _of_pairs: ClassVar = {"correlations": None, **PairsResult._of_pairs}
 
     @property

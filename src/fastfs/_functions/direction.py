@@ -8,7 +8,7 @@ from fastfs._inputs.entry import entry
 from fastfs._inputs.matrix import as_matrix
 from fastfs._inputs.storage import by_columns, dense
 from fastfs._inputs.targets import read_target
-from fastfs._machine.results import result_class
+from fastfs._machine.results import DrawnResult, result_class
 from fastfs._machine.run import Run
 from fastfs._types import Array, Floats, Integers
 
@@ -16,7 +16,7 @@ _BLOCK = 1 << 22  # values of X that are sorted together
 
 
 @result_class
-class Direction:
+class Direction(DrawnResult):
     """Result of :func:`fastfs.direction`.
 
     Parameters
@@ -42,6 +42,17 @@ class Direction:
     classes: Array | None
     effects: Floats
     median_differences: Floats
+
+    _picture = "ranking"
+
+    def _table(self) -> dict[str, Any]:
+        return {"feature": np.arange(self.effects.shape[1]), **self.columns()}
+
+    def _best(self, table: dict[str, Any]) -> Integers:
+        return super()._best({"score": np.abs(table["effect"])})
+
+    def _drawn(self) -> tuple[Any, dict[str, Any]]:
+        return np.abs(self.columns()["effect"]), {"direction": self}
 
     def strongest(self) -> Integers:
         """Return the row with the largest effect of each feature; of two opposite ones the positive.

@@ -3,7 +3,7 @@
 import copy
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -20,7 +20,7 @@ from fastfs._inputs.values import for_core
 from fastfs._inputs.workers import PassesOnWorkers
 from fastfs._machine.errors import last_warnings
 from fastfs._machine.params import as_count, as_float, as_int, as_seed, named_kernel, one_of, word_or_none
-from fastfs._machine.results import result_class
+from fastfs._machine.results import DrawnResult, result_class
 from fastfs._machine.run import Run, load_core, warn
 from fastfs._types import Array, Floats, Integers, Progress
 
@@ -71,7 +71,7 @@ class DiSCOptions(DiSCFields, Options):
 
 
 @result_class
-class DiSCResult:
+class DiSCResult(DrawnResult):
     """Result of :func:`fastfs.disc` for all sets.
 
     Parameters
@@ -114,6 +114,13 @@ class DiSCResult:
     mean: Floats | None
     scale: Floats | None
     graph: str
+
+    _picture = "significance"
+    _columns: ClassVar = {"score": "scores"}
+
+    def _table(self) -> dict[str, Any]:
+        by_set = {f"score_{s}": scores for s, scores in enumerate(self.set_scores)}
+        return {**super()._table(), **by_set}
 
 
 @option_class

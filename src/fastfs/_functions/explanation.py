@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from fastfs._functions.margin import Labels, MarginStage
-from fastfs._machine.results import result_class
+from fastfs._machine.results import DrawnResult, result_class
 from fastfs._types import Array
 
 # Number of parts computed together: 64 MB.
@@ -17,7 +17,7 @@ PAIR_PART = np.dtype([("a", np.int64), ("b", np.int64), ("part", np.float64)])
 
 
 @result_class
-class Explanation:
+class Explanation(DrawnResult):
     """Explanation why a sample is nearer to one class than to the nearest other, as returned by ``explain``.
 
     The margin is the distance to the other class minus the distance to the class. It is the sum of the parts of all
@@ -60,6 +60,18 @@ class Explanation:
     n_features: int
     n_pairs: int
     names: dict[int, str]
+
+    _picture = "explanation"
+    _row = "part"
+
+    def _table(self) -> dict[str, Any]:
+        tables = [
+            (word[:-1], name, part)
+            for word, names, parts, _ in self.tables()
+            for name, part in zip(names, parts.tolist(), strict=True)
+        ]
+        of, names, parts = zip(*tables, strict=True) if tables else ((), (), ())
+        return {"of": [*of], "name": [*names], "part": [*parts]}
 
     @property
     def margin(self) -> float:

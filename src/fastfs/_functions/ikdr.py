@@ -3,7 +3,7 @@
 import inspect
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from fastfs._inputs.streams import sample_rows
 from fastfs._inputs.values import for_core
 from fastfs._machine.errors import in_rows, last_warnings, naming
 from fastfs._machine.params import as_count, as_float, as_int, as_seed, one_of
-from fastfs._machine.results import result_class
+from fastfs._machine.results import DrawnResult, result_class
 from fastfs._machine.run import Run, load_core
 from fastfs._types import Array, Floats, Integers, Progress
 
@@ -69,7 +69,7 @@ class FunctionOptions(FunctionFields, IKDROptions):
 
 
 @result_class
-class IKDRResult:
+class IKDRResult(DrawnResult):
     """Result of I-KDR for one lambda, returned by :func:`fastfs.ikdr`.
 
     Parameters
@@ -113,6 +113,9 @@ class IKDRResult:
     constant_features: Integers | None
     group_labels: Array | None
     embedder: Embedder = field(repr=False)
+
+    _picture = "class_profile"
+    _columns: ClassVar = {"score": "scores", "weight": "feature_weights"}
 
     def embed(
         self,

@@ -5,7 +5,7 @@ Arrays in, arrays out, without scikit-learn; the estimator, which also predicts,
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -24,7 +24,7 @@ from fastfs._inputs.matrix import as_floats
 from fastfs._inputs.values import for_core
 from fastfs._machine.errors import last_warnings, naming
 from fastfs._machine.params import as_count, as_float, some_of
-from fastfs._machine.results import result_class
+from fastfs._machine.results import RankedResult, result_class
 from fastfs._types import Array
 
 
@@ -55,7 +55,7 @@ class IM4EOptions(IM4EFields, IterationOptions):
 
 
 @result_class
-class IM4EResult:
+class IM4EResult(RankedResult):
     """Result of IM4E, returned by :func:`fastfs.im4e`.
 
     Parameters
@@ -88,6 +88,8 @@ class IM4EResult:
     n_iter: int
     converged: bool
     algorithm: str
+
+    _columns: ClassVar = {"score": "weights"}
 
     @property
     def scores(self) -> npt.NDArray[np.float64]:

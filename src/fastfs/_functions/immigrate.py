@@ -5,7 +5,7 @@ Arrays in, arrays out, without scikit-learn; the estimator, which also predicts,
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -25,7 +25,7 @@ from fastfs._inputs.matrix import as_floats
 from fastfs._inputs.values import for_core
 from fastfs._machine.errors import last_warnings, naming
 from fastfs._machine.params import as_bool, as_int, as_not_negative, check_choice
-from fastfs._machine.results import result_class
+from fastfs._machine.results import DrawnResult, result_class
 from fastfs._machine.run import Run, load_core
 from fastfs._types import Array
 
@@ -63,7 +63,7 @@ class ImmigrateOptions(ImmigrateFields, IterationOptions):
 
 
 @result_class
-class ImmigrateResult:
+class ImmigrateResult(DrawnResult):
     """Result of IMMIGRATE, returned by :func:`fastfs.immigrate`.
 
     Parameters
@@ -103,6 +103,9 @@ class ImmigrateResult:
     converged: bool
     algorithm: str
     prefilter_weights: npt.NDArray[np.float64] | None
+
+    _picture = "interactions"
+    _columns: ClassVar = {"score": "scores", "prefilter_weight": "prefilter_weights"}
 
     @named_arguments
     def top_pairs(self, n: int = 20, by: str = "weight") -> Array:

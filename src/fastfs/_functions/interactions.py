@@ -26,7 +26,7 @@ from fastfs._inputs.response import Response, read_response
 from fastfs._inputs.values import for_core
 from fastfs._machine.errors import last_warnings, naming, rename
 from fastfs._machine.params import as_permutations, check_choice, one_of
-from fastfs._machine.results import result_class
+from fastfs._machine.results import DrawnResult, result_class
 from fastfs._machine.run import load_core, warn
 from fastfs._types import Array, Floats, Integers, Progress
 
@@ -46,7 +46,7 @@ class InteractionCall(InteractionFields, FeaturesCall):
 
 
 @result_class
-class InteractionScan(PairsResult):
+class InteractionScan(PairsResult, DrawnResult):
     """Pairs of features found by :func:`fastfs.interaction_scan`, the strongest first.
 
     Parameters
@@ -97,6 +97,8 @@ class InteractionScan(PairsResult):
     target_type: str
     transform: str
     table_names: list[Any] | None
+
+    _picture = "pair_panels"
 
     def _sides(self) -> list[tuple[str, list[Any] | None]]:
         X = "X", self.feature_names

@@ -1,6 +1,5 @@
 """Arguments, checks and results that functions for pairs of columns share."""
 
-import importlib
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -13,8 +12,8 @@ from fastfs._inputs.columns import column_numbers
 from fastfs._inputs.design import Design
 from fastfs._inputs.labels import as_labels, encode_labels, require_classes
 from fastfs._machine.errors import naming
-from fastfs._machine.params import as_float, as_int, as_seed, check_choice, some_of
-from fastfs._machine.results import result_class
+from fastfs._machine.params import as_float, as_int, as_seed, some_of
+from fastfs._machine.results import Result, result_class
 from fastfs._machine.run import Run, warn
 from fastfs._types import Array, Floats, Integers, Progress
 
@@ -87,7 +86,7 @@ class FeaturesCall(DesignCall):
 
 
 @result_class
-class PairsResult:
+class PairsResult(Result):
     """Pairs of columns, the strongest first, with what the searches for pairs tell of them alike."""
 
     pairs: Integers
@@ -111,6 +110,8 @@ class PairsResult:
     stopped: bool
     design: str
     feature_names: list[Any] | None
+
+    _row = "pair"
 
     # The fields with an entry for each pair, and the columns of frames and files that hold them.
     _of_pairs: ClassVar[dict[str, str | None]] = {
@@ -143,31 +144,9 @@ class PairsResult:
             named[:, side] = numbers if names is None else [names[j] for j in numbers]
         return named
 
-    def to_frame(self, library: str = "pandas") -> Any:
-        """Return a row for each pair: the names of both features, or their numbers, and what is known of the pair.
-
-        Parameters
-        ----------
-        library : {"pandas", "polars"}
-
-        Returns
-        -------
-        pandas.DataFrame or polars.DataFrame
-            With the columns feature_a, feature_b and those of `columns`, such as statistic, effect and pvalue_max.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> import fastfs
-        >>> X = np.random.default_rng(0).normal(size=(40, 4))
-        >>> result = fastfs.interaction_scan(X, X[:, 0] * X[:, 2], feature_names=list("abcd"), n_permutations=0)
-        >>> result.to_frame().loc[0, ["feature_a", "feature_b"]].tolist()
-        ['a', 'c']
-        """
-        check_choice("library", library, ("pandas", "polars"))
-        a, b = self._named_pairs().T.tolist()
-        frame = importlib.import_module(library).DataFrame
-        return frame({"feature_a": a, "feature_b": b, **self.columns})
+    def _table(self) -> dict[str, Any]:
+        a, b = self._named_pairs().T
+        return {"feature_a": a, "feature_b": b, **self.columns}
 
     def to_network(self) -> list[tuple[str, str, dict[str, float]]]:
         """Return the pairs as edges between features: `networkx.Graph(result.to_network())` is the network.

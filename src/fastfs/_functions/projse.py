@@ -6,7 +6,7 @@ Arrays in, arrays out, without scikit-learn; the estimator is :class:`fastfs.Pro
 import copy
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -33,7 +33,7 @@ from fastfs._machine.params import (
     kernel_address,
     word_or_none,
 )
-from fastfs._machine.results import result_class
+from fastfs._machine.results import RankedResult, result_class
 from fastfs._machine.run import Run, load_core
 from fastfs._types import Array, Floats, Integers
 
@@ -113,7 +113,7 @@ class ProjSeOptions(ProjSeFields, _Options):
 
 
 @result_class
-class ProjSeResult:
+class ProjSeResult(RankedResult):
     """Result of :func:`fastfs.projse`.
 
     Parameters
@@ -141,6 +141,11 @@ class ProjSeResult:
     kernel_rank: int | None
     sigma: float | None
     center: bool
+
+    _columns: ClassVar = {"rank": "ranking", "score": "scores"}
+
+    def _table(self) -> dict[str, Any]:
+        return {**super()._table(), "selected": np.isin(np.arange(len(self.scores)), self.selected)}
 
 
 @option_class

@@ -27,7 +27,7 @@ from fastfs._inputs.matrix import as_array, as_numbers, column_names
 from fastfs._inputs.values import for_core
 from fastfs._machine.errors import last_warnings
 from fastfs._machine.params import as_count, as_int, as_not_negative, check_choice
-from fastfs._machine.results import result_class
+from fastfs._machine.results import Result, result_class
 from fastfs._machine.run import Run, load_core, warn
 from fastfs._types import Array, Integers, Progress
 from fastfs.io._genotypes import pack_genotypes
@@ -285,7 +285,7 @@ class LdClumpsOptions(Options):
 
 
 @result_class
-class LdClumps:
+class LdClumps(Result):
     """Clumps of SNPs found by :func:`fastfs.ld_clumps`.
 
     Parameters
@@ -311,6 +311,13 @@ class LdClumps:
     leads: Integers
     names: Array | None
     clump: Integers
+
+    _row = "clump"
+
+    def _table(self) -> dict[str, Any]:
+        sizes = np.bincount(self.clump[self.clump >= 0], minlength=len(self.leads))
+        names = {} if self.names is None else {"name": self.names}
+        return {"lead": self.leads, **names, "size": sizes}
 
 
 @entry

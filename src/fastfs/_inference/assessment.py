@@ -4,7 +4,7 @@ import functools
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -14,12 +14,9 @@ from fastfs._inference.scorers import last_step
 from fastfs._inputs.storage import dense, take_rows
 from fastfs._machine.errors import in_rows
 from fastfs._machine.params import rank_features
-from fastfs._machine.results import result_class
+from fastfs._machine.results import DrawnResult, result_class
 from fastfs._machine.run import wants_workers
 from fastfs._types import Array, Floats, Integers, Progress
-
-if TYPE_CHECKING:
-    import pandas
 
 # Difference that `n_for_5_points` is about, and the normal quantiles of a test at 5 % that finds it in 80 % of cases.
 _POINTS, _QUANTILES = 0.05, 1.959964 + 0.841621
@@ -38,13 +35,19 @@ WORDS = {"balanced_accuracy": "balanced accuracy", "auc": "AUC", "r2": "R²", "r
 
 
 @result_class
-class AssessResult:
+class AssessResult(DrawnResult):
     """Result of :func:`fastfs.assess`.
 
     Parameters
     ----------
     table : dict of str to ndarray
-        The columns of `to_frame`.
+        The columns of `to_frame`, with one row per method and number of features: `method` and `n_features`; then
+        `balanced_accuracy` (or `r2`) with its 95 % interval `low` to `high`; `permuted`, the mean under permuted
+        labels, and `permuted_low` to `permuted_high`, where one permuted labeling falls in 95 % of cases; `difference`
+        from ANOVA's ranking with `difference_low` and `difference_high`; and `n_for_5_points`, the number of units with
+        which a test at 5 % would find a difference of 0.05 from ANOVA in 80 % of cases. These four are NaN for ANOVA
+        itself, and the last one if nothing differs from ANOVA. Then the same of the other metric, with its name in
+        front, such as `auc`, `auc_low` and `auc_permuted`.
     metrics : tuple of two str
         ("balanced_accuracy", "auc"), or ("r2", "rank_correlation") of numbers.
     methods : tuple of str
@@ -86,23 +89,20 @@ class AssessResult:
     n_labelings: int
     design: str
 
-    def to_frame(self) -> "pandas.DataFrame":
-        """Return one row per method and number of features.
+    _picture = "assess"
+    _row = "row"
+    _printed: ClassVar = ("method", "n_features", "balanced_accuracy", "r2", "low", "high", "permuted", "difference")
 
-        Returns
-        -------
-        pandas.DataFrame
-            With the columns `method` and `n_features`; then `balanced_accuracy` (or `r2`) with its 95 % interval `low`
-            to `high`; `permuted`, the mean under permuted labels, and `permuted_low` to `permuted_high`, where one
-            permuted labeling falls in 95 % of cases; `difference` from ANOVA's ranking with `difference_low` and
-            `difference_high`; and `n_for_5_points`, the number of units with which a test at 5 % would find a
-            difference of 0.05 from ANOVA in 80 % of cases. These four are NaN for ANOVA itself, and the last one if
-            nothing differs from ANOVA. Then the same of the other metric, with its name in front, such as `auc`,
-            `auc_low` and `auc_permuted`.
-        """
-        import pandas
+    def _table(self) -> dict[str, Any]:
+        return self.table
 
-        return pandas.DataFrame(self.table)
+    def _best(self, table: dict[str, Any]) -> Integers:
+        """Return the rows of the number of features that `describe` is about: the best of several seems too good."""
+        return np.arange(len(self.methods)) * len(self.n_features) + self._place()
+
+    def _place(self) -> int:
+        """Return the place of the number of features nearest to 10."""
+        return min(range(len(self.n_features)), key=lambda g: abs(np.log(self.n_features[g] / 10)))
 
     def describe(self) -> list[str]:
         """Say of each method whether its features serve better than ANOVA's, with the number of features nearest to 10.
@@ -119,7 +119,7 @@ class AssessResult:
     def _describe(self, m: int) -> str:
         """Return a sentence on method m: its metric with about 10 features, and the difference from ANOVA."""
         grid = self.n_features
-        place = min(range(len(grid)), key=lambda g: abs(np.log(grid[g] / 10)))
+        place = self._place()
         row = {name: values[m * len(grid) + place] for name, values in self.table.items()}
         low, high, gain = row["difference_low"], row["difference_high"], row["difference"]
         metric = WORDS[self.metrics[0]]

@@ -2,18 +2,18 @@
 
 from collections import Counter
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from fastfs._inputs.entry import entry
 from fastfs._machine.params import check_choice, rank_features
-from fastfs._machine.results import result_class
+from fastfs._machine.results import DrawnResult, result_class
 from fastfs._types import Array, Floats, Integers
 
 
 @result_class
-class ConsensusResult:
+class ConsensusResult(DrawnResult):
     """Result of :func:`fastfs.consensus`.
 
     Parameters
@@ -45,6 +45,13 @@ class ConsensusResult:
     pvalues: Floats | None
     ranks: Floats
     names: list[str]
+
+    _picture = "consensus"
+    _columns: ClassVar = {"rank": "ranking", "score": "scores", "pvalue": "pvalues"}
+
+    def _table(self) -> dict[str, Any]:
+        by_method = zip(self.names, self.ranks, strict=True)
+        return {**super()._table(), **{f"rank_{name}": ranks for name, ranks in by_method}}
 
 
 @entry

@@ -4,7 +4,7 @@ import contextlib
 import itertools
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -25,7 +25,7 @@ from fastfs._inputs.source import as_stream
 from fastfs._inputs.values import as_values, for_core
 from fastfs._machine.errors import last_warnings
 from fastfs._machine.params import RANDOM_STATE, as_bool, as_permutations, as_seed, check_choice, rank_features
-from fastfs._machine.results import result_class
+from fastfs._machine.results import DrawnResult, result_class
 from fastfs._machine.run import DataWarning, Run, as_jobs, as_progress, load_core, wants_workers, warn
 from fastfs._types import Array, Floats, Integers, Progress
 
@@ -35,7 +35,7 @@ _BATCH_BYTES = 1 << 28
 
 
 @result_class
-class PermutationResult:
+class PermutationResult(DrawnResult):
     """Result of :func:`fastfs.permutation_test`.
 
     Parameters
@@ -120,6 +120,16 @@ class PermutationResult:
     resolution: float
     fdr: str
     feature_groups: GroupsResult | None = None
+
+    _picture = "permutation"
+    _columns: ClassVar = {
+        "rank": "ranking",
+        "score": "scores",
+        "z": "z",
+        "pvalue": "pvalues",
+        "pvalue_adjusted": "pvalues_adjusted",
+        "pvalue_max": "pvalues_max",
+    }
 
 
 @entry

@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -13,14 +13,14 @@ from fastfs._inputs.matrix import load_stream, require_table
 from fastfs._inputs.storage import by_rows, take_rows
 from fastfs._inputs.values import for_core
 from fastfs._machine.errors import renumber
-from fastfs._machine.params import RANDOM_STATE, as_float, as_int, as_seed, check_choice, some_of
-from fastfs._machine.results import result_class
+from fastfs._machine.params import RANDOM_STATE, as_float, as_int, as_seed, check_choice, rank_features, some_of
+from fastfs._machine.results import DrawnResult, result_class
 from fastfs._machine.run import DataWarning, Run, as_jobs, as_progress, load_core, wants_workers, warn
 from fastfs._types import Array, Floats, Integers, Progress
 
 
 @result_class
-class StabilityResult:
+class StabilityResult(DrawnResult):
     """Result of :func:`fastfs.stability`.
 
     Parameters
@@ -74,6 +74,13 @@ class StabilityResult:
     selected_stable: Integers
     rare_bound: float
     rare_bound_unimodal: float
+
+    _picture = "stability"
+    _columns: ClassVar = {"frequency": "frequencies"}
+
+    def _table(self) -> dict[str, Any]:
+        is_stable = np.isin(np.arange(len(self.frequencies)), self.selected_stable)
+        return {**super()._table(), "rank": rank_features(self.frequencies), "stable": is_stable}
 
 
 @entry

@@ -1,7 +1,7 @@
 """Shuffled-label twin: the ranking of a method under permuted labels, next to its true ranking."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from fastfs._inputs.design import Design
 from fastfs._inputs.entry import entry
 from fastfs._inputs.values import as_values
 from fastfs._machine.params import RANDOM_STATE, as_int, as_seed, rank_features
-from fastfs._machine.results import result_class
+from fastfs._machine.results import DrawnResult, result_class
 from fastfs._machine.run import warn
 from fastfs._types import Floats, Integers
 
@@ -21,7 +21,7 @@ _MAX_DRAWS = 100
 
 
 @result_class
-class TwinResult:
+class TwinResult(DrawnResult):
     """Result of :func:`fastfs.shuffled_twin`.
 
     Parameters
@@ -58,6 +58,14 @@ class TwinResult:
     overlap: float
     top: int
     design: str
+
+    _picture = "shuffled_twin"
+    _columns: ClassVar = {
+        "rank": "ranking",
+        "score": "scores",
+        "shuffled_rank": "shuffled_ranking",
+        "shuffled_score": "shuffled_scores",
+    }
 
 
 @entry

@@ -8,7 +8,7 @@ from typing import Any
 
 from fastfs._files.errors import short
 from fastfs._inputs.entry import entry
-from fastfs._machine.results import result_class
+from fastfs._machine.results import Brief, result_class
 from fastfs._machine.run import Run, as_progress
 from fastfs._report.prose import environment
 from fastfs._report.report import LAYOUT, report
@@ -33,7 +33,7 @@ _SHOWN = 5
 
 
 @result_class
-class Repetition:
+class Repetition(Brief):
     """Comparison of a report with its repetition, from :func:`fastfs.repeat`.
 
     Parameters

@@ -13,19 +13,19 @@ from typing import Any
 from fastfs import io
 from fastfs._inputs.entry import entry
 from fastfs._machine.params import RANDOM_STATE, as_int, as_permutations, as_seed
-from fastfs._machine.results import result_class
+from fastfs._machine.results import Result, result_class
 from fastfs._machine.run import Run, as_jobs, as_progress
 from fastfs._methods import METHODS, REPORTED
 from fastfs._report.data import Data, file_sha256
 from fastfs._report.study import Plan, Study, agreement, json_value, new_samples
-from fastfs._types import Progress
+from fastfs._types import Integers, Progress
 
 # Version of the layout of the JSON, for programs that read it.
 LAYOUT = 1
 
 
 @result_class
-class Report:
+class Report(Result):
     """The page of :func:`fastfs.report` and its numbers. A notebook shows the page.
 
     Parameters
@@ -54,6 +54,13 @@ class Report:
     numbers: dict[str, Any]
     table: dict[str, list[Any]] = field(repr=False)
     html: str = field(repr=False)
+
+    def _table(self) -> dict[str, Any]:
+        return self.table
+
+    def _best(self, table: dict[str, Any]) -> Integers:
+        ranks = [values for name, values in table.items() if name.endswith("_rank")]
+        return super()._best({"rank": ranks[0]})
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the page, and its numbers next to it as ``.json`` and ``.csv``: all three files, or none.

@@ -9,13 +9,13 @@ import numpy as np
 from fastfs._files.errors import Parameter, TableError, short, unknown
 from fastfs._inputs.matrix import load_stream
 from fastfs._inputs.storage import dense
-from fastfs._machine.results import result_class
+from fastfs._machine.results import Brief, result_class
 from fastfs._machine.run import Run, warn
 from fastfs._types import Array
 
 
 @result_class
-class Table:
+class Table(Brief):
     """Samples in rows, features in columns, one label per sample.
 
     Parameters

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from fastfs._functions.immigrate import ImmigrateResult
 from fastfs._inputs.entry import named_arguments
 from fastfs.pl._drawing import Axes, axes, check_top, colour_bar, literal, names_of, names_of_fit, set_title
 
@@ -27,8 +28,8 @@ def interactions(
 
     Parameters
     ----------
-    source : fastfs.Immigrate or array-like of shape (n_features, n_features)
-        Fitted; or a symmetric matrix.
+    source : fastfs.Immigrate, fastfs.ImmigrateResult or array-like of shape (n_features, n_features)
+        Fitted; the result of :func:`fastfs.immigrate`; or a symmetric matrix.
     feature_names : sequence of str, optional
         Of all columns of X, or of the matrix. Default: `feature_names_in_`, or ``x0``, ``x1``, ...
     top : int
@@ -54,10 +55,13 @@ def interactions(
     if by not in ("weight", "residual"):
         raise ValueError(f"by must be 'weight' or 'residual'; got {by!r}")
     check_top(top)
+    # The factors of W are used, because W itself is too large for many features.
     if hasattr(source, "eigenvectors_") and hasattr(source, "kept_features_"):
-        # Uses the factors of W, because W itself is too large for many features.
         features, n_features = source.kept_features_, source.n_features_in_
         values, vectors = source.eigenvalues_.copy(), source.eigenvectors_
+    elif isinstance(source, ImmigrateResult):
+        features, n_features = source.features, len(source.scores)
+        values, vectors = source.eigenvalues.copy(), source.eigenvectors
     else:
         W = np.asarray(source, dtype=float) if not hasattr(source, "fit") else np.empty(0)
         if W.ndim != 2 or W.shape[0] != W.shape[1] or not np.allclose(W, W.T, atol=1e-8):
