@@ -840,3 +840,147 @@ def test_two_files_of_barcodes(write, tmp_path):
 def test_names_are_a_list(write):
     with pytest.raises(ValueError, match=r"ignore=\.\.\. must be a list of names; got the string 'id'"):
         read_table(write("t.csv", in_rows()), "y", ignore="id")
+
+
+# Mistakes that an attacker made
+
+
+@pytest.mark.parametrize(
+    "option, message",
+    [
+        ({"match": ["case"]}, r"match=\.\.\. must be a string; got \['case'\]"),
+        ({"min_class": "3"}, r"min_class=\.\.\. must be an integer; got the string '3'"),
+        ({"min_class": -1}, r"min_class=\.\.\. must be 0 or larger; got -1"),
+        ({"min_class": True}, r"min_class=\.\.\. must be an integer; got True"),
+        ({"long": ("a", "b", "c")}, r"long=\.\.\. must be a string; got \('a', 'b', 'c'\)"),
+        ({"encoding": 3}, r"encoding=\.\.\. must be a string; got 3"),
+        ({"comment": 3}, r"comment=\.\.\. must be a string; got 3"),
+        ({"ignore": [3]}, r"ignore=\.\.\. must be a list of names; got \[3\]"),
+        ({"by_order": "yes"}, r"by_order=\.\.\. must be True or False; got the string 'yes'"),
+        ({"labels": 3}, r"labels=\.\.\. must be a path; got 3"),
+        ({"annotations": "age"}, r"annotations=\.\.\. must be a list of names; got the string 'age'"),
+    ],
+)  # fmt: skip
+def test_options_of_another_type(write, option, message):
+    with pytest.raises(ValueError, match=message):
+        read_table(write("t.csv", in_rows()), "y", **option)
+    with pytest.raises(ValueError, match=r"label=\.\.\. must be a string; got 3"):
+        read_table(write("t.csv", in_rows()), 3)
+
+
+def test_options_without_effect(write, book):
+    path, labels = write("t.csv", in_rows()), write("l.csv", LABELS)
+    with pytest.raises(ValueError, match=r"sheet=\.\.\. is for files that end in \.xlsx: leave it out for"):
+        read_table(path, "y", ignore=["id"], sheet="data")
+    with pytest.raises(ValueError, match=r"labels_sheet=\.\.\. is for a file of labels that ends in \.xlsx"):
+        read_table(path, "y", labels=labels, labels_sheet="data")
+    rows = [["id", *GENES, "y"], *([name, *map(float, row), y] for name, row, y in zip(SAMPLES, X, Y, strict=True))]
+    for option in ({"encoding": "latin-1"}, {"comment": "#"}):
+        with pytest.raises(ValueError, match=r"is for text: leave it out for .*\.xlsx"):
+            read_table(book({"data": rows}), "y", ignore=["id"], **option)
+    marked = write("m.csv", in_rows().encode("utf-16"))
+    with pytest.raises(ValueError, match=r"begins with the mark of utf-16: leave out encoding"):
+        read_table(marked, "y", ignore=["id"], encoding="latin-1")
+    assert_is_the_table(read_table(marked, "y", ignore=["id"], encoding="utf-16"))
+    assert_is_the_table(read_table(marked, "y", ignore=["id"], encoding="utf-16-le"))
+    for option in ({"samples": "a*"}, {"names_from": "Assay"}):
+        with pytest.raises(ValueError, match=r"is for features in rows, but .* has a row for each value: leave it out"):
+            read_table(write("npx.csv", olink()), "y", long="SampleID,Assay,NPX", **option)
+
+
+def test_a_column_called_as_a_pattern(write):
+    path = write("t.csv", "g*,g1,h,y\n1,2,3,u\n4,5,6,v\n")
+    with pytest.raises(ValueError, match=r"must say whether 'g\*' is the column .* write ignore=\['g\[\*\]'\] for the"):
+        read_table(path, "y", ignore=["g*"])
+    assert read_table(path, "y", ignore=["g[*]"]).feature_names == ["g1", "h"]
+    assert read_table(path, "y", ignore=["g?"]).feature_names == ["h"]
+    alone = write("u.csv", "g*,h,y\n1,2,u\n4,5,v\n")
+    assert read_table(alone, "y", ignore=["g*"]).feature_names == ["h"]
+
+
+@pytest.mark.parametrize("cell", ["1e400", "-1e999", "1" * 400])
+def test_numbers_beyond_the_range(write, cell):
+    path = write("t.csv", f"a,y\n2,u\n{cell},v\n")
+    with pytest.raises(
+        ValueError, match=r"Column 'a' .* row 1 .* has '.*'; numbers end at 1\.8e308: .* ignore=\['a'\]"
+    ):
+        read_table(path, "y")
+    with pytest.raises(ValueError, match=r"row 'b' has '.*'; numbers end at 1\.8e308"):
+        read_table(write("u.csv", f"f,s1,s2,s3\na,1,2,3\nb,2,3,{cell}\ny,u,v,u\n"), "y", transpose=True)
+
+
+def test_cells_that_a_mark_contradicts(write):
+    path = write("t.csv", 'a,y\n"1,23",u\n2,v\n')
+    with pytest.raises(
+        ValueError, match=r"row 0 .* has '1,23'; it isn't written with thousands=',': leave that out, or"
+    ):
+        read_table(path, "y", thousands=",")
+    path = write("t.csv", "a;y\n1.5;u\n2,5;v\n")
+    with pytest.raises(ValueError, match=r"has '1\.5'; it isn't written with decimal=',': leave that out, or correct"):
+        read_table(path, "y", decimal=",")
+
+
+def test_minus_signs(write):
+    minus = "\N{MINUS SIGN}"
+    assert read_table(write("t.csv", f"a,y\n{minus}1.5,u\n2e{minus}3,v\n"), "y").X.ravel().tolist() == [-1.5, 0.002]
+    path = write("t.csv", f"a;y\n{minus}1,5;u\n2,5;v\n")
+    assert read_table(path, "y", decimal=",").X.ravel().tolist() == [-1.5, 2.5]
+
+
+def test_decimal_commas_of_labels(write):
+    path = write("t.csv", in_rows(";", ",").replace(";y\n", ";other\n").replace("id;", ";", 1))
+    ages = [f"{20 + k},5" for k in range(N)]
+    labels = write("l.csv", "id;age\n" + "".join(f"{s};{age}\n" for s, age in zip(SAMPLES, ages, strict=True)))
+    table = read_table(path, "age", labels=labels, ignore=["other"], decimal=",")
+    assert table.y.astype(float).tolist() == [20.5 + k for k in range(N)]
+    covar = read_table(path, "age", labels=labels, covar=labels, covar_names=["id"], ignore=["other"], decimal=",")
+    assert covar.annotations["id"].tolist() == SAMPLES
+
+
+def test_sheets_of_labels(write, book):
+    about = [["id", "y"], *([name, label] for name, label in zip(SAMPLES, Y, strict=True))]
+    path = write("t.csv", in_rows().replace(",y\n", ",other\n").replace("id,", ",", 1))
+    sheets = book({"notes": [["x"], ["1"]], "samples": about})
+    with pytest.raises(ValueError, match=r"several sheets: choose one with labels_sheet=\.\.\. \(notes, samples\)"):
+        read_table(path, "y", labels=sheets, ignore=["other"])
+    assert_is_the_table(read_table(path, "y", labels=sheets, labels_sheet="samples", ignore=["other"]))
+    rows = [["", *GENES], *([name, *map(float, row)] for name, row in zip(SAMPLES, X, strict=True))]
+    both = book({"data": rows, "samples": about})
+    assert_is_the_table(read_table(both, "y", sheet="data", labels=both, labels_sheet="samples"))
+
+
+def test_formulas_without_stored_values(tmp_path):
+    openpyxl = pytest.importorskip("openpyxl")
+    made = openpyxl.Workbook()
+    for row in [["a", "b", "y"], [1, "=A2*2", "u"], [2, 3, "v"]]:
+        made.active.append(row)
+    made.save(tmp_path / "t.xlsx")
+    with pytest.raises(
+        ValueError, match=r"Cell B2 of .* has a formula without a stored value: open .* or save .* as CSV"
+    ):
+        read_table(tmp_path / "t.xlsx", "y")
+
+
+def test_formulas_with_stored_values(tmp_path):
+    """As Excel stores them, which openpyxl can't write."""
+    import zipfile
+
+    openpyxl = pytest.importorskip("openpyxl")
+    made = openpyxl.Workbook()
+    for row in [["a", "b", "y"], [1, "=A2*2", "u"], [2, None, "v"]]:
+        made.active.append(row)
+    made.save(tmp_path / "t.xlsx")
+    with zipfile.ZipFile(tmp_path / "t.xlsx") as old, zipfile.ZipFile(tmp_path / "u.xlsx", "w") as new:
+        for name in old.namelist():
+            text = old.read(name)
+            if name.endswith("sheet1.xml"):
+                assert b"<f>A2*2</f>" in text
+                text = re.sub(rb"<f>A2\*2</f><v */>|<f>A2\*2</f><v></v>", b"<f>A2*2</f><v>2</v>", text)
+            new.writestr(name, text)
+    np.testing.assert_array_equal(read_table(tmp_path / "u.xlsx", "y").X, [[1, 2], [2, np.nan]])
+
+
+@pytest.mark.parametrize("n, words", [(2, "1 class with fewer than 2 samples, which is left out: rare")])
+def test_one_small_class(write, n, words):
+    with pytest.warns(UserWarning, match=words):
+        read_table(write("t.csv", "a,y\n1,u\n2,u\n3,v\n4,v\n5,rare\n"), "y", min_class=n)

@@ -29,7 +29,7 @@ class Marks(NamedTuple):
 
     def plain(self, cell: str) -> str:
         """Return a cell with a decimal point and nothing between thousands, or a word if it isn't written so."""
-        sign, digits = re.match(r"([-+]?)(.*)", cell.strip(), re.DOTALL).groups()  # type: ignore[union-attr]
+        sign, digits = re.match(r"([-+]?)(.*)", _with_hyphen(cell), re.DOTALL).groups()  # type: ignore[union-attr]
         if self.thousands is not None and self.thousands in digits:
             mark, point = re.escape(self.thousands), re.escape(self.decimal)
             if not re.fullmatch(rf"\d{{1,3}}({mark}\d{{3}})+({point}\d*)?", digits):
@@ -49,24 +49,39 @@ def parse_numbers(cells: Sequence[str], marks: Marks = _USUAL) -> np.ndarray:
         cells = [marks.plain(cell) if cell.strip() not in _SPECIAL_CELLS else cell for cell in cells]
     try:
         if "_" not in "".join(cells):  # Python reads 1_2 as 12, and that is a name rather than a number
-            return np.fromiter(map(float, cells), np.float64, len(cells))
+            values = np.fromiter(map(float, cells), np.float64, len(cells))
+            if not np.isinf(values).any():
+                return values
     except ValueError:
         pass
     return np.array([_parse_number(cell, k) for k, cell in enumerate(cells)])
 
 
 def _parse_number(cell: str, position: int = 0) -> float:
-    cell = cell.strip()
+    cell = _with_hyphen(cell)
     try:
         special = _SPECIAL_CELLS.get(cell)
-        return float(cell.replace("_", "?")) if special is None else special
+        value = float(cell.replace("_", "?")) if special is None else special
     except ValueError:
         raise NotANumber(position) from None
+    if _is_too_large(cell, value):
+        raise NotANumber(position)
+    return value
+
+
+def _with_hyphen(cell: str) -> str:
+    """Return a cell with a hyphen for a minus sign, as word processors and R's tables for papers write it."""
+    return cell.strip().replace("\N{MINUS SIGN}", "-")
+
+
+def _is_too_large(cell: str, value: float) -> bool:
+    """Return whether a cell has digits, but a number of such a size isn't in the range of floats."""
+    return value in (np.inf, -np.inf) and any(map(str.isdigit, cell))
 
 
 def has_decimal_comma(cell: str) -> bool:
     """Return whether a cell can be a number with a decimal comma."""
-    return re.fullmatch(r"[-+]?\d*,\d+(e[-+]?\d+)?", cell.strip(), re.IGNORECASE) is not None
+    return re.fullmatch(r"[-+]?\d*,\d+(e[-+]?\d+)?", _with_hyphen(cell), re.IGNORECASE) is not None
 
 
 def with_points(cells: list[str], decimal: str | None) -> list[str]:
@@ -74,14 +89,19 @@ def with_points(cells: list[str], decimal: str | None) -> list[str]:
     if decimal != ",":
         return cells
     known = [cell for cell in cells if cell not in MISSING]
-    is_number = all(has_decimal_comma(cell) or re.fullmatch(r"[-+]?\d+", cell) for cell in known)
-    return [cell.replace(",", ".") for cell in cells] if is_number else cells
+    is_number = all(has_decimal_comma(cell) or re.fullmatch(r"[-+]?\d+", _with_hyphen(cell)) for cell in known)
+    return [_with_hyphen(cell).replace(",", ".") for cell in cells] if is_number else cells
 
 
 def _advice(column: str, cell: str, is_first: bool) -> list[str | Parameter]:
     """Return how to mend a cell that is not a number: decimal commas, marks between thousands, names."""
     comma, thousands = Parameter("decimal", ","), Parameter("thousands", ",")
     cell = cell.strip()
+    if re.fullmatch(r"[-+]?[\d.]+(e[-+]?\d+)?", cell, re.IGNORECASE) and cell.count(".") < 2:
+        return [
+            "numbers end at 1.8e308: correct the cell, or leave the column out with ",
+            Parameter("ignore", [column]),
+        ]
     if re.fullmatch(r"[-+]?[1-9]\d{0,2},\d{3}", cell):
         whole, part = cell.split(",")
         return [f"if it means {whole}{part}, read it with ", thousands, f"; if it means {whole}.{part}, with ", comma]

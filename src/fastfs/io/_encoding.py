@@ -1,6 +1,7 @@
 """Encodings of text: UTF-8 and those with a byte order mark are read; errors name others, which have to be given."""
 
 import codecs
+import contextlib
 from pathlib import Path
 
 from fastfs._files.errors import Parameter, TableError
@@ -52,6 +53,21 @@ def encoding_of(path: Path, given: str | None, budget: int | None) -> str:
         except UnicodeDecodeError:
             return given
     return "utf-8"
+
+
+def require_no_mark(path: Path, given: str) -> None:
+    """Raise an error if a file begins with the mark of another encoding than the given one."""
+    with open_expanded(path, None) as file:
+        beginning = file.read(4)
+    marked = next((name for mark, name in _BY_MARK.items() if beginning.startswith(mark)), None)
+    if marked is None:
+        return
+    with contextlib.suppress(LookupError):
+        if codecs.lookup(given).name.startswith(marked.removesuffix("-sig")):
+            return
+    raise TableError(
+        f"'{path}' begins with the mark of {marked.removesuffix('-sig')}: leave out ", Parameter("encoding")
+    )
 
 
 def _utf_16(beginning: bytes) -> str | None:

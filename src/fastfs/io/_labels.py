@@ -6,7 +6,7 @@ from pathlib import Path
 from fastfs._files.errors import Parameter, TableError, short, some_of, unknown
 from fastfs._files.expand import TEXT_BYTES, Held
 from fastfs._types import Integers
-from fastfs.io._cells import SampleColumn
+from fastfs.io._cells import SampleColumn, with_points
 from fastfs.io._matching import MatchRule, SampleFile, Samples, match_samples, require_length
 from fastfs.io._plink import missing_codes
 from fastfs.io._text import TextForm, open_table, open_text, read_lines, stripped
@@ -44,7 +44,7 @@ def read_label(
         if len(labels) == samples.n + 1:
             hint = [f"; if '{short(labels[0])}' is the name of the column, add ", Parameter("label", short(labels[0]))]
         require_length(len(labels), path, samples, *hint)
-        return "label", {"label": SampleColumn(labels, f"'{path}'")}, "by order"
+        return "label", {"label": SampleColumn(with_points(labels, form.decimal), f"'{path}'")}, "by order"
     _require_columns(file, [*([] if label is None else [label]), *annotations])
     matching = match_samples(file, samples, label, annotations, rule)
     if label is None:
@@ -53,7 +53,8 @@ def read_label(
             problem = f"'{path}' has the columns {some_of(file.header)}: choose one of them with "
             raise TableError(problem, Parameter("label"))
         label = others[0]
-    return label, _columns(file, [label, *annotations], matching.lines, samples, rule.control_is_0), matching.how
+    columns = _columns(file, [label, *annotations], matching.lines, samples, rule.control_is_0, form.decimal)
+    return label, columns, matching.how
 
 
 def read_covariates(
@@ -71,7 +72,7 @@ def read_covariates(
     names = names or [name for name in _other_columns(file, matching.keys, samples) if name != label]
     if not names:
         raise ValueError(f"'{path}' must have a column of a covariate; got only the names and labels of the samples")
-    return _columns(file, names, matching.lines, samples, True), matching.how
+    return _columns(file, names, matching.lines, samples, True, form.decimal), matching.how
 
 
 def _require_columns(file: SampleFile, names: Sequence[str]) -> None:
@@ -91,13 +92,14 @@ def _other_columns(file: SampleFile, keys: Sequence[str], samples: Samples) -> l
 
 
 def _columns(
-    file: SampleFile, names: Sequence[str], lines: Integers, samples: Samples, zero_is_known: bool
+    file: SampleFile, names: Sequence[str], lines: Integers, samples: Samples, zero_is_known: bool, decimal: str
 ) -> dict[str, SampleColumn]:
     """Return columns with a cell for each sample, None if the file has no line for it."""
     columns = {}
     for name in dict.fromkeys(names):
         j = file.header.index(name)
-        cells = [file.lines[line][j] if line >= 0 else None for line in lines.tolist()]
+        written = with_points(file.column(j), decimal)
+        cells = [written[line] if line >= 0 else None for line in lines.tolist()]
         where = f"Column '{name}' of '{file.path}'"
         codes = missing_codes(file.column(j), where, zero_is_known) if _is_plink(file, samples) else ()
         columns[name] = SampleColumn(cells, where, None, codes)

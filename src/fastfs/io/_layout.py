@@ -23,13 +23,20 @@ _ROW_NAMES = ("", "Unnamed: 0", "__index_level_0__")
 OR_LABELS = (", or give a file of labels with ", Parameter("labels"))
 
 
+def _as_pattern(found: re.Match[str]) -> str:
+    """Return a star as any characters, a question mark as one, and either in brackets as itself."""
+    return found[1] or {"*": ".*", "?": "."}[found[2]]
+
+
 class Names:
     """Names of columns or rows; * stands for any characters, ? for one."""
 
     def __init__(self, given: Collection[str]) -> None:
         self.given = frozenset(given)
         parts = [
-            re.escape(name).replace(r"\*", ".*").replace(r"\?", ".") for name in self.given if set("*?") & set(name)
+            re.sub(r"\\\[(\\.)\\\]|\\([*?])", _as_pattern, re.escape(name))
+            for name in self.given
+            if set("*?") & set(name)
         ]
         self._pattern = re.compile("|".join(parts), re.DOTALL) if parts else None
 
@@ -43,6 +50,17 @@ class Names:
         present = list(names)
         exact = set(present)
         for name in sorted(self.given):
+            if (
+                set("*?") & set(name)
+                and name in exact
+                and any(other != name and other in Names([name]) for other in exact)
+            ):
+                raise TableError(
+                    Parameter("ignore"),
+                    f" must say whether '{name}' is the column of this name or several: write ",
+                    Parameter("ignore", [re.sub(r"([*?])", r"[\1]", name)]),
+                    " for the one",
+                )
             if name not in exact and not any(other in Names([name]) for other in present if set("*?") & set(name)):
                 return name
         return None
@@ -99,7 +117,16 @@ def not_numeric(error: TableError, cell: str, wanted: Wanted, columns: Sequence[
     """Return the error about a cell, or one that asks to look for decimal commas first."""
     if wanted.decimal is None and wanted.thousands is None and has_decimal_comma(cell):
         return MaybeDecimalComma(error, columns)
+    if wanted.thousands is not None and wanted.thousands in cell and re.search(r"\d", cell):
+        return _against_option(error, Parameter("thousands", wanted.thousands))
+    if wanted.decimal == "," and re.fullmatch(r"[-+]?\d*\.\d+", cell.strip()):
+        return _against_option(error, Parameter("decimal", ","))
     return error
+
+
+def _against_option(error: TableError, option: Parameter) -> TableError:
+    """Return the error about a cell that the given mark contradicts."""
+    return TableError(error.parts[0], "it isn't written with ", option, ": leave that out, or correct the cell")
 
 
 def feature_columns(

@@ -23,6 +23,10 @@ def read_long(path: Path, wanted: Wanted, header: list[str], rows: Rows) -> Cont
     for name in [*columns, *wanted.aside]:
         if name not in header:
             raise unknown("column", name, header, path)
+    for option in ("samples", "names_from"):
+        if getattr(wanted, option) is not None:
+            has_long = f" is for features in rows, but '{path}' has a row for each value: leave it out"
+            raise TableError(Parameter(option), has_long)
     if wanted.transpose:
         raise TableError(f"'{path}' is read with a row for each value: leave out ", TRANSPOSE)
     if wanted.has_labels and wanted.label is None:

@@ -159,6 +159,16 @@ class ReadOptions:
         The format, if the file's name doesn't say it, such as "csv": an ending without its point.
         """,
     )
+    labels_sheet: str | None = _option(
+        None,
+        panel="Labels",
+        metavar="NAME",
+        help="The sheet of --labels and --covar, if that is an .xlsx file with several.",
+        doc="""
+        str, optional
+        The sheet of `labels` and `covar`, if these are Excel files with several.
+        """,
+    )
     decimal: str | None = _option(
         None,
         metavar="MARK",
@@ -231,7 +241,8 @@ class ReadOptions:
         doc="""
         collection of str
         Columns to leave out; with `transpose`, and of GCT and series matrices, rows or columns; of files in which
-        features aren't columns of a table, features. ``*`` stands for any characters of a name, ``?`` for one.
+        features aren't columns of a table, features. ``*`` stands for any characters of a name, ``?`` for one, and
+        ``[*]`` for a star.
         """,
     )
     numbers_only: bool = _option(
@@ -358,6 +369,10 @@ class ReadOptions:
     )
 
     def __post_init__(self) -> None:
+        for option in fields(ReadOptions):
+            require_type(option.name, getattr(self, option.name), describe(option).kind)
+        if self.min_class < 0:
+            raise TableError(Parameter("min_class"), f" must be 0 or larger; got {self.min_class}")
         decimal = self.decimal or "."
         if self.thousands == decimal:
             other = "," if decimal == "." else "."
@@ -367,11 +382,28 @@ class ReadOptions:
             )  # fmt: skip
         for option in fields(ReadOptions):
             words, value = describe(option).words, getattr(self, option.name)
-            if describe(option).kind in ("names", "repeated") and isinstance(value, str):
-                raise TableError(Parameter(option.name), f" must be a list of names; got the string '{value}'")
             if words and value is not None and value not in words:
                 known = any_of([f"'{word}'" for word in words])
                 raise TableError(Parameter(option.name), f" must be {known}; got '{value}'")
+
+
+def require_type(name: str, value: object, kind: str) -> None:
+    """Raise an error about a value of another type than the kind of an option has."""
+    if kind in ("names", "repeated"):
+        is_right = isinstance(value, Collection) and not isinstance(value, str | bytes)
+        is_right = is_right and all(isinstance(one, str) for one in value)  # type: ignore[attr-defined]
+    elif kind == "number":
+        is_right = isinstance(value, int) and not isinstance(value, bool)
+    elif kind == "switch":
+        is_right = isinstance(value, bool)
+    else:
+        is_right = value is None or name == "max_memory" or isinstance(value, str)
+        is_right = is_right or (kind == "path" and isinstance(value, os.PathLike))
+    if not is_right:
+        words = {"names": "a list of names", "repeated": "a list of names", "number": "an integer", "path": "a path"}
+        expected = words.get(kind, "True or False" if kind == "switch" else "a string")
+        shown = f"the string '{value}'" if isinstance(value, str) else f"{value!r}"
+        raise TableError(Parameter(name), f" must be {expected}; got {shown}")
 
 
 def documented(text: str) -> str | None:

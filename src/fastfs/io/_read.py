@@ -19,6 +19,7 @@ from fastfs._types import Integers
 from fastfs.io._anndata import read_h5ad, read_h5mu, read_zarr
 from fastfs.io._cells import SampleColumn
 from fastfs.io._duplicates import unique_features
+from fastfs.io._encoding import require_no_mark
 from fastfs.io._gct import read_gct
 from fastfs.io._labels import read_covariates, read_label
 from fastfs.io._layout import Content, Wanted, check_names
@@ -26,15 +27,16 @@ from fastfs.io._loom import read_loom
 from fastfs.io._matching import MatchRule, Samples
 from fastfs.io._mtx import matrix_in, read_10x_folder, read_mtx
 from fastfs.io._npz import read_npz
-from fastfs.io._options import ReadOptions, describe, takes
+from fastfs.io._options import ReadOptions, describe, require_type, takes
 from fastfs.io._parquet import read_parquet
 from fastfs.io._plink import PHENOTYPE, read_bed
 from fastfs.io._rds import read_rds
 from fastfs.io._series import read_series_matrix
+from fastfs.io._sheets import is_sheet
 from fastfs.io._table import Table, drop_small_classes
 from fastfs.io._tables import read_text
 from fastfs.io._tenx import read_10x
-from fastfs.io._text import TextForm
+from fastfs.io._text import form_of_labels
 
 _Reader: TypeAlias = Callable[[Path, Wanted], Content]
 
@@ -98,6 +100,11 @@ class _Call(ReadOptions):
     path: str | os.PathLike[str]
     label: str | None = None
     annotations: Collection[str] = field(default=(), kw_only=True)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        require_type("label", self.label, "word")
+        require_type("annotations", self.annotations, "names")
 
 
 @takes(_Call)
@@ -179,7 +186,7 @@ def _read(path: Path, call: _Call) -> Table:
     names = content.sample_names if any(content.sample_names or ()) else None
     samples = Samples(path, content.X.shape[0], names, content.families, content.individuals, content.feature_names)
     columns, told = dict(content.aside), list[str]()
-    form = TextForm(wanted.budget, call.encoding, call.comment)
+    form = form_of_labels(call, wanted.budget)
     if labels is not None:
         with naming(Path(labels)):
             label, columns, how = read_label(Path(labels), label, tuple(call.annotations), samples, rule, form)
@@ -272,7 +279,18 @@ def _reader(path: Path, options: ReadOptions) -> _Reader:
 
 def _require_format(path: Path, reader: _Reader, options: ReadOptions) -> None:
     """Refuse options that are for other formats."""
-    has_text = options.labels is not None or options.covar is not None
+    others = [Path(source) for source in (options.labels, options.covar) if source is not None]
+    has_text, has_sheet = bool(others), is_sheet(path) if options.format is None else options.format == "xlsx"
+    if options.sheet is not None and reader is read_text and not has_sheet:
+        raise TableError(Parameter("sheet"), f" is for files that end in .xlsx: leave it out for '{path}'")
+    if options.labels_sheet is not None and not any(map(is_sheet, others)):
+        raise TableError(Parameter("labels_sheet"), " is for a file of labels that ends in .xlsx, given with ",
+                         Parameter("labels"))  # fmt: skip
+    for name in ("encoding", "comment"):
+        if has_sheet and not has_text and getattr(options, name) is not None:
+            raise TableError(Parameter(name), f" is for text: leave it out for '{path}'")
+    if not (has_text or has_sheet) and options.encoding is not None and reader in _GROUPS["text"]:
+        require_no_mark(path, options.encoding)
     for option in fields(ReadOptions):
         formats = describe(option).formats
         understood = [read for name in formats for read in _GROUPS[name]]
@@ -280,8 +298,8 @@ def _require_format(path: Path, reader: _Reader, options: ReadOptions) -> None:
             continue
         if has_text and option.name in ("encoding", "comment", "decimal"):
             continue
-        others = any_of([ending for ending, read in READERS.items() if read in understood])
-        raise TableError(Parameter(option.name), f" is for files that end in {others}: leave it out for '{path}'")
+        endings = any_of([ending for ending, read in READERS.items() if read in understood])
+        raise TableError(Parameter(option.name), f" is for files that end in {endings}: leave it out for '{path}'")
 
 
 def _wanted(

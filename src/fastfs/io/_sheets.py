@@ -1,8 +1,10 @@
 """Sheets of Excel files."""
 
 import datetime
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import repeat
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +20,7 @@ def is_sheet(path: Path) -> bool:
 
 @contextmanager
 def open_sheet(
-    path: Path, sheet: str | None, budget: int | None, decimal: str = "."
+    path: Path, sheet: str | None, budget: int | None, decimal: str = ".", option: str = "sheet"
 ) -> Iterator[Iterator[tuple[int, list[str]]]]:
     """Yield an iterator of the rows of a sheet as text, each with its number; blank rows have no cells.
 
@@ -30,17 +32,41 @@ def open_sheet(
     _check_size(path, held)
     with damage_of(path, "Excel file"):
         book = load_workbook(path, read_only=True, data_only=True)
+    formulas = None
     try:
+        if _has_formulas(path):
+            with damage_of(path, "Excel file"):
+                formulas = load_workbook(path, read_only=True)
         names = [one.title for one in book.worksheets]
         if sheet is None and len(names) > 1:
             raise TableError(
-                f"'{path}' has several sheets: choose one with ", Parameter("sheet"), f" ({some_of(names)})"
+                f"'{path}' has several sheets: choose one with ", Parameter(option), f" ({some_of(names)})"
             )
         if sheet is not None and sheet not in names:
             raise unknown("sheet", sheet, names, path)
-        yield _rows(book[sheet or names[0]], path, decimal)
+        name = sheet or names[0]
+        yield _rows(book[name], None if formulas is None else formulas[name], path, decimal)
     finally:
-        book.close()
+        for one in (book, formulas):
+            if one is not None:
+                one.close()
+
+
+def _has_formulas(path: Path) -> bool:
+    """Return whether a sheet of the file has a formula, whose value the program that wrote it may not have stored."""
+    import zipfile
+
+    with damage_of(path, "Excel file"), zipfile.ZipFile(path) as archive:
+        for name in archive.namelist():
+            if not name.startswith("xl/worksheets/"):
+                continue
+            with archive.open(name) as file:
+                before = b""
+                while part := file.read(1 << 20):
+                    if re.search(rb"<f[ >/]", before + part):
+                        return True
+                    before = part[-2:]
+    return False
 
 
 def _check_size(path: Path, held: Held) -> None:
@@ -52,10 +78,14 @@ def _check_size(path: Path, held: Held) -> None:
     held.add(n_bytes)
 
 
-def _rows(sheet: Any, path: Path, decimal: str) -> Iterator[tuple[int, list[str]]]:
+def _rows(sheet: Any, formulas: Any, path: Path, decimal: str) -> Iterator[tuple[int, list[str]]]:
     width = 0
     with damage_of(path, "Excel file"):
-        for line, row in enumerate(sheet.iter_rows(values_only=True), 1):
+        sources = repeat(()) if formulas is None else formulas.iter_rows(values_only=True)
+        for line, (row, source) in enumerate(zip(sheet.iter_rows(values_only=True), sources, strict=False), 1):
+            for column, (cell, formula) in enumerate(zip(row, source, strict=False), 1):
+                if cell is None and formula is not None:
+                    raise _without_value(path, line, column)
             cells = [_text(cell, path, line, decimal) for cell in row]
             while cells and not cells[-1] and (not width or len(cells) > width):
                 cells.pop()  # formatted cells without a value behind the table
@@ -64,6 +94,15 @@ def _rows(sheet: Any, path: Path, decimal: str) -> Iterator[tuple[int, list[str]
                 continue
             width = width or len(cells)
             yield line, cells + [""] * (width - len(cells))
+
+
+def _without_value(path: Path, line: int, column: int) -> TableError:
+    from openpyxl.utils import get_column_letter
+
+    return TableError(
+        f"Cell {get_column_letter(column)}{line} of '{path}' has a formula without a stored value: open the file in "
+        "Excel or LibreOffice and save it there, or save the sheet as CSV"
+    )
 
 
 def _text(cell: Any, path: Path, line: int, decimal: str) -> str:

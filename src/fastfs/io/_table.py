@@ -83,7 +83,9 @@ def drop_small_classes(table: Table, n: int) -> Table:
             Parameter("min_class", int(counts.max())),
         )
     names = ", ".join(f"{short(name)} ({count})" for name, count in small)
-    warn([f"'{table.source}' has {len(small)} classes with fewer than {n} samples, which are left out: {names}"])
+    word, verb = ("class", "is") if len(small) == 1 else ("classes", "are")
+    left_out = f"'{table.source}' has {len(small)} {word} with fewer than {n} samples, which {verb} left out"
+    warn([f"{left_out}: {names}"])
     return _chosen(table, np.isin(table.y, classes[counts >= n]))
 
 

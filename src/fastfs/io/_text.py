@@ -28,6 +28,7 @@ class TextForm(NamedTuple):
     sheet: str | None = None
     is_sheet: bool | None = None  # None: by the ending of the name
     decimal: str = "."
+    sheet_option: str = "sheet"  # the option that chooses the sheet
 
 
 def form_of(options: ReadOptions, budget: int | None) -> TextForm:
@@ -41,7 +42,10 @@ def form_of(options: ReadOptions, budget: int | None) -> TextForm:
 
 def form_of_labels(options: ReadOptions, budget: int | None) -> TextForm:
     """Return how the text of a file of labels is read: by its name, in the encoding of the file of features."""
-    return TextForm(budget, options.encoding, options.comment)
+    decimal = options.decimal or "."
+    return TextForm(
+        budget, options.encoding, options.comment, None, options.labels_sheet, None, decimal, "labels_sheet"
+    )
 
 
 class Rows:
@@ -107,7 +111,7 @@ def _checked_rows(rows: Iterable[tuple[int, list[str]]], header: Sequence[str], 
 def _open_rows(path: Path, form: TextForm) -> Iterator[tuple[_Numbered, Callable[[str], _Numbered] | None]]:
     """Yield the rows of a file with their lines; of text, also a function that starts again with another separator."""
     if is_sheet(path) if form.is_sheet is None else form.is_sheet:
-        with open_sheet(path, form.sheet, form.budget, form.decimal) as rows:
+        with open_sheet(path, form.sheet, form.budget, form.decimal, form.sheet_option) as rows:
             yield rows, None
         return
     with open_text(path, form) as file:

@@ -15,13 +15,16 @@ from fastfs._functions.interactions import interaction_scan as interactions_of_t
 from fastfs._functions.pairs import PairsResult
 from fastfs._inputs.entry import require_known
 from fastfs._machine.info import info
-from fastfs._machine.run import as_progress
+from fastfs._machine.run import as_progress, warn
 from fastfs._types import Array, Progress
 from fastfs.tl._adata import CellMatrix, obs_column, read_groups, read_target, require_writable
 from fastfs.tl._design import CellDesign
 
 if TYPE_CHECKING:
     from anndata import AnnData
+
+# Integers that differ so often are hardly groups.
+_MANY_GROUPS = 20
 
 
 def differential_correlation(
@@ -214,7 +217,16 @@ def _read_cells(
             raise ValueError(f"groups must be left out, because {groupby} holds numbers; got {groups!r}")
         cells, numbers = read_target(adata, groupby, drop_unlabelled)
         return cells, numbers.to_numpy()
-    return read_groups(adata, groupby, groups, drop_unlabelled)
+    cells, labels = read_groups(adata, groupby, groups, drop_unlabelled)
+    n_groups = len(np.unique(labels))
+    if n_groups > _MANY_GROUPS and obs_column(adata, groupby).dtype.kind in "iuf" and target_type == "auto":
+        warn(
+            [
+                f"{groupby} holds {n_groups} different integers, which are taken as groups: if they are measurements, "
+                "such as ages, give target_type='number'"
+            ]
+        )
+    return cells, labels
 
 
 def _require_parameters(tool: Callable[..., Any], function: Callable[..., Any], parameters: dict[str, Any]) -> None:
