@@ -1,4 +1,4 @@
-"""Classes of results: what they print, their frames, and their pictures."""
+"""Classes of results, with a printed form, a frame and a picture."""
 
 import html
 import importlib
@@ -119,7 +119,7 @@ class Result:
 
 
 class DrawnResult(Result):
-    """A result with a picture of its own."""
+    """A result that a function of `fastfs.pl` draws."""
 
     # The function of fastfs.pl that draws it.
     _picture: ClassVar[str]
@@ -163,7 +163,7 @@ class RankedResult(DrawnResult):
 
 
 def _plain(values: Any) -> Any:
-    """Return the values of a column; objects as a list, of which polars makes strings."""
+    """Return the values of a column; words as a list, because polars keeps arrays of objects as objects."""
     return values.tolist() if isinstance(values, np.ndarray) and values.dtype.kind in "OU" else values
 
 

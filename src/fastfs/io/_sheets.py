@@ -53,7 +53,7 @@ def open_sheet(
 
 
 def _has_formulas(path: Path) -> bool:
-    """Return whether a sheet of the file has a formula, whose value the program that wrote it may not have stored."""
+    """Return whether a sheet of the file has a formula: some programs don't store its value."""
     import zipfile
 
     with damage_of(path, "Excel file"), zipfile.ZipFile(path) as archive:
