@@ -247,7 +247,7 @@ def test_what_is_shown():
 
 def test_a_result_without_rows_prints():
     X, y = np.random.default_rng(0).normal(size=(40, 4)), np.arange(40) % 2
-    none = fastfs.interaction_scan(X, y, n_permutations=9, alpha=0.05)
+    none = fastfs.interaction_scan(X, y, n_permutations=99, alpha=0.05)
     assert len(none.pairs) == 0
     assert repr(none).startswith("InteractionScan of 0 pairs: ")
     assert "<table>" in none._repr_html_()
