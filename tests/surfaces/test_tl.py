@@ -1,6 +1,7 @@
 """Tools for AnnData, with the real scanpy."""
 
 import os
+import re
 import warnings
 from pathlib import Path
 
@@ -1352,3 +1353,28 @@ def test_assess_of_some_groups_is_written_to_a_file(tmp_path):
     assert list(read["params"]["groups"]) == ["alpha", "gamma"]
     with pytest.raises(KeyError, match="no column 'nothing'"):
         tl.assess(adata, "state", donors="nothing")
+
+
+def test_tools_say_what_they_have_written(caplog):
+    X = np.random.default_rng(0).normal(3, size=(40, 12)).astype("float32")
+    adata = anndata.AnnData(X, obs={"state": ["a", "b"] * 20})
+    with caplog.at_level("INFO", logger="fastfs"):
+        assert fastfs.tl.relieff(adata, "state") is None
+        assert fastfs.tl.assess(adata, "state", methods=["relieff"], n_features=[1], n_repeats=1) is None
+        assert fastfs.tl.interaction_scan(adata, "state", n_permutations=0) is None
+    of_genes = ", ".join(f"adata.var['relieff_{name}']" for name in ("scores", "rank", "selected"))
+    assert [record.message for record in caplog.records] == [
+        f"added adata.uns['relieff'], {of_genes}",
+        "added adata.uns['assess']",
+        "added adata.uns['interaction_scan'], adata.var['interaction_scan_scores']",
+    ]
+    kept = re.findall(r"adata\.(\w+)\['(\w+)'\]", caplog.text)
+    assert all(name in getattr(adata, place) for place, name in kept)
+
+
+def test_ages_as_integers_are_pointed_out():
+    X = np.random.default_rng(0).normal(size=(120, 6)).astype("float32")
+    adata = anndata.AnnData(X, obs={"age": np.arange(120) % 40 + 30})
+    words = "age holds 40 different integers, .* give target_type='number'"
+    with pytest.warns(fastfs.DataWarning, match=words), pytest.raises(ValueError, match=r"age|class"):
+        fastfs.tl.differential_correlation(adata, "age", n_permutations=0)  # three cells don't make a correlation

@@ -13,6 +13,7 @@ from fastfs._machine.params import RANDOM_STATE
 from fastfs._methods import REPORTED
 from fastfs.tl._adata import CellMatrix, read_groups, require_writable
 from fastfs.tl._design import CellDesign
+from fastfs.tl._results import say_written
 
 if TYPE_CHECKING:
     from anndata import AnnData
@@ -138,4 +139,5 @@ def assess(
         "fastfs_version": info()["version"],
     }
     adata.uns[key_added] = {"table": result.to_frame(), "params": params}
+    say_written(key_added)
     return adata if copy else None

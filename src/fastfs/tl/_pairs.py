@@ -19,6 +19,7 @@ from fastfs._machine.run import as_progress, warn
 from fastfs._types import Array, Progress
 from fastfs.tl._adata import CellMatrix, obs_column, read_groups, read_target, require_writable
 from fastfs.tl._design import CellDesign
+from fastfs.tl._results import say_written
 
 if TYPE_CHECKING:
     from anndata import AnnData
@@ -292,3 +293,4 @@ class _Scan:
         scores = pd.Series(result.scores, index=self.source.names).reindex(self.adata.var_names, fill_value=np.nan)
         self.adata.var[f"{key}_scores"] = scores.to_numpy()
         self.adata.uns[key] = {"pairs": pairs, "null_maxima": result.null_maxima, "params": params}
+        say_written(key, f"adata.var['{key}_scores']")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -58,6 +59,12 @@ def write_results(adata: AnnData, key: str, source: CellMatrix, result: dict[str
         column = pd.Series(values, index=source.names).reindex(adata.var_names, fill_value=of_others)
         adata.var[f"{key}_{name}"] = column.to_numpy()
     adata.uns[key] = results
+    say_written(key, *(f"adata.var['{key}_{name}']" for name, *_ in of_genes))
+
+
+def say_written(key: str, *places: str) -> None:
+    """Say what a tool has written, as scanpy's tools do, to those who listen to the logger "fastfs"."""
+    logging.getLogger("fastfs").info("added %s", ", ".join([f"adata.uns[{key!r}]", *places]))
 
 
 def as_categories(adata: AnnData, name: str) -> None:
