@@ -15,6 +15,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import scipy.sparse
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from scipy.stats import spearmanr
@@ -411,8 +412,8 @@ def test_page_can_be_read_by_keyboard_and_screen_reader(page):
 
 def test_figures_are_text_of_one_column(page):
     svgs = [given for tag, given in page.tags if tag == "svg"]
-    assert len(svgs) == 14  # four a method, new samples, and the consensus
-    assert {given["width"] for given in svgs} == {"252pt"}  # 3.5 inches
+    assert len(svgs) == 15  # four a method, pairs, new samples, and the consensus
+    assert sorted(given["width"] for given in svgs) == ["252pt"] * 14 + ["518.4pt"]  # 3.5 inches, pairs 7.2
     assert page.text.count("g1") > 4
     assert not [tag for tag, _ in page.tags if tag == "glyph"]
 
@@ -461,6 +462,71 @@ def test_new_samples_can_be_left_out_and_say_why_they_are_missing():
     assert missing.numbers["new_samples"]["reason"].startswith("X must be finite, since classifiers take no missing")
     donors = fastfs.report(X, Y, **few, groups=np.repeat(np.arange(4), 10)).numbers["new_samples"]
     assert (donors["unit"], donors["n_units"], donors["n_splits"]) == ("group", 4, 4)
+
+
+def test_pairs_are_those_of_interaction_scan(numbers, folder):
+    expected = fastfs.interaction_scan(X, Y, n_pairs=10, n_permutations=19, blocks=BATCH, random_state=3)
+    found = numbers["pairs"]
+    assert [[row["feature_a"], row["feature_b"]] for row in found["ranking"]] == [
+        [NAMES[a], NAMES[b]] for a, b in expected.pairs.tolist()
+    ]
+    for name, values in expected.columns.items():
+        assert [row[name] for row in found["ranking"]] == values.tolist(), name
+    assert (found["n_tested"], found["pvalue"], found["design"]) == (435, expected.pvalue, expected.design)
+    assert found["n_excluded_pairs"] == expected.n_excluded_pairs
+    page = Page((folder / "report.html").read_text(encoding="utf-8"))
+    shown = next(t for t in page.tables if t["caption"].startswith("The strongest pairs: F with 1 and 36 degrees"))
+    assert [row[3] for row in shown["rows"][1:]] == [repr(value) for value in expected.statistics.tolist()]
+    assert "435 pairs were tested: p = " in page.text
+    assert "435 pairs of features were tested for interaction" in page.text
+
+
+def test_pairs_under_other_designs_and_what_has_none():
+    few = ARGUMENTS | {"methods": ("multisurf", "projse"), "n_permutations": 3, "n_subsamples": 2, "n_repeats": 0}
+    without = fastfs.report(X, Y, **few, n_pairs=0)
+    assert without.numbers["pairs"] == {"reason": "n_pairs is 0, so no pairs were searched."}
+    assert "Pairs:</strong> none, because n_pairs is 0" in without.html
+    assert "tested for interaction" not in " ".join(without.numbers["text"])
+    donors = np.repeat(np.arange(10), 4)
+    found = fastfs.report(X, Y, **few, groups=donors, n_pairs=2).numbers["pairs"]
+    expected = fastfs.interaction_scan(X, Y, n_pairs=2, n_permutations=3, groups=donors, random_state=3)
+    assert [row["pvalue_max"] for row in found["ranking"]] == expected.pvalues_max.tolist()
+    covariates = np.random.default_rng(0).normal(size=40)
+    bare = fastfs.report(X, Y, **few | {"n_permutations": 0}, covariates=covariates)
+    assert bare.numbers["pairs"]["pvalue"] is None
+    assert "pvalue_max" not in bare.numbers["pairs"]["ranking"][0]
+    assert bare.numbers["pairs"]["degrees"] == [1, 35]
+    three = fastfs.report(X, np.arange(40) % 3, **few).numbers["pairs"]
+    assert three["degrees"] == [2, 35]
+    assert "effect" not in three["ranking"][0]
+    values = X.copy()
+    values[3, 4] = np.nan
+    ignore = {
+        "methods": ("multisurf", "surf"),
+        "params": {word: {"missing": "ignore"} for word in ("multisurf", "surf")},
+    }
+    missing = fastfs.report(values, Y, **few | ignore)
+    assert missing.numbers["pairs"]["reason"].startswith("X must be finite; got NaN or infinity first at row 3, ")
+    with pytest.raises(ValueError, match="n_pairs must be at least 0"):
+        fastfs.report(X, Y, **few, n_pairs=-1)
+
+
+@pytest.mark.parametrize("form", [scipy.sparse.csr_matrix, scipy.sparse.csc_matrix, fastfs.io.pack_genotypes])
+def test_pairs_of_stored_forms(form):
+    G = np.random.default_rng(0).integers(0, 3, (600, 12)).astype(float)
+    y = np.where(G[:, 2] * G[:, 7] > 1, "high", "low")
+    few = {"methods": ("multisurf", "projse"), "top": 3, "n_permutations": 3, "n_subsamples": 2, "n_repeats": 0}
+    found = fastfs.report(form(G), y, **few)
+    first = found.numbers["pairs"]["ranking"][0]
+    assert (first["feature_a"][-1], first["feature_b"][-1]) == ("2", "7")
+    assert "The strongest pairs: one feature against the other" in found.html
+
+
+def test_too_many_features_for_pairs(monkeypatch):
+    monkeypatch.setattr("fastfs._report.study._FEATURES_OF_PAIRS", 29)
+    few = ARGUMENTS | {"methods": ("multisurf", "projse"), "n_permutations": 3, "n_subsamples": 2, "n_repeats": 0}
+    reason = fastfs.report(X, Y, **few).numbers["pairs"]["reason"]
+    assert reason.startswith("there are 30 features, and a report searches the pairs of 29 at most")
 
 
 @pytest.mark.skipif(shutil.which("chromium") is None, reason="Chromium is not installed")

@@ -9,18 +9,24 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fastfs import pl
+from fastfs._functions.interactions import InteractionScan
 from fastfs._inference.assessment import AssessResult
 from fastfs._inference.consensus import consensus
 from fastfs._report.study import Study
+from fastfs._types import Array
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 # Widths in inches: one column of most journals (89 mm), and two columns.
 _COLUMN, _PAGE = 3.5, 7.2
 
 # Largest number of bars that can still be read.
 _BARS_AT_MOST = 30
+
+# Pairs of features that are drawn, and the most samples of each.
+_PAIRS, _POINTS_AT_MOST = 3, 500
 
 _STYLE: Any = {
     "font.size": 7,
@@ -89,7 +95,18 @@ class Figures:
     def new_samples(self, result: AssessResult) -> str:
         return self._draw(lambda ax: pl.assess(result, ax=ax, title=""), _COLUMN, 2.8)
 
+    def pairs(self, result: InteractionScan, X: Any, y: Array) -> str:
+        """Return panels of the strongest pairs, with samples from the first to the last at equal distances."""
+        rows = np.linspace(0, len(y) - 1, min(len(y), _POINTS_AT_MOST)).astype(np.int64)
+        return self._draw_figure(
+            lambda figure: pl.pair_panels(result, X[rows], y[rows], top=_PAIRS, figure=figure), _PAGE, 2.4
+        )
+
     def _draw(self, draw: Callable[["Axes"], Any], width: float, height: float) -> str:
+        """Return a picture of one pair of axes."""
+        return self._draw_figure(lambda figure: draw(figure.add_subplot()), width, height)
+
+    def _draw_figure(self, draw: Callable[["Figure"], Any], width: float, height: float) -> str:
         """Return a picture as an SVG element for a page, drawn with settings that are the same on each machine."""
         import matplotlib
         from matplotlib.figure import Figure
@@ -99,7 +116,7 @@ class Figures:
             matplotlib.rcdefaults()  # the page doesn't depend on the caller's settings
             matplotlib.rcParams.update(_STYLE)
             figure = Figure(figsize=(width, height), layout="constrained")
-            draw(figure.add_subplot())
+            draw(figure)
             figure.savefig(text, format="svg", metadata={"Date": None, "Creator": None})
         return _inline(text.getvalue(), f"f{next(self._numbers)}-")
 

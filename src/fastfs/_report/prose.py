@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from typing import Any
 
+from fastfs._functions.interactions import interaction_scan
 from fastfs._inference.permutation import permutation_test
 from fastfs._inference.stability import stability
 from fastfs._machine.info import info
@@ -98,6 +99,12 @@ def methods_paragraph(numbers: Mapping[str, Any]) -> tuple[list[str], list[str]]
             f"learnt from them {cite(assess, 2)}. Intervals are over the {new['n_units']} {new['unit']}s, with three "
             "times the variance of independent ones (AUC: four times)."
         )
+    if "ranking" in (pairs := numbers["pairs"]):
+        tested_by = f", with {pairs['n_permutations']} labelings of {pairs['design']} {cite(interaction_scan)}"
+        texts.append(
+            f"{pairs['n_tested']} pairs of features were tested for interaction, each by the partial F of the product "
+            f"of both features given both{tested_by if pairs['n_permutations'] else ''}."
+        )
     texts.append(
         f"The seed of all random numbers was {plan['random_state']}. Software: Python {env['python']}, NumPy "
         f"{env['numpy']}, SciPy {env['scipy']}, scikit-learn {env['scikit-learn']}; {env['blas']}, instruction set "
@@ -138,11 +145,12 @@ def command(arguments: Mapping[str, Any]) -> str:
         "permutations": arguments["n_permutations"],
         "subsamples": arguments["n_subsamples"],
         "repeats": arguments["n_repeats"],
+        "pairs": arguments["n_pairs"],
         "top": arguments["top"],
         "seed": arguments["random_state"],
     }
     if arguments["source"] is None:
-        keys = ("methods", "params", "top", "n_permutations", "n_subsamples", "n_repeats", "random_state")
+        keys = ("methods", "params", "top", "n_permutations", "n_subsamples", "n_repeats", "n_pairs", "random_state")
         keywords = ", ".join(f"{name}={arguments[name]!r}" for name in keys if arguments[name] != {})
         return f"fastfs.report(X, y, {keywords})"
     words = ["fastfs", "report", arguments["source"]]

@@ -15,7 +15,7 @@ from fastfs._report.report import LAYOUT, report
 from fastfs._types import Progress
 
 # The entries of the JSON that a run computes. The remaining ones hold the request, the environment and text.
-_COMPUTED = ("data", "n_selected", "methods", "agreement", "new_samples")
+_COMPUTED = ("data", "n_selected", "methods", "agreement", "new_samples", "pairs")
 
 # Types of the arguments in the JSON.
 _ARGUMENTS: dict[str, Any] = {
@@ -25,7 +25,7 @@ _ARGUMENTS: dict[str, Any] = {
     "methods": list,
     "params": dict,
     "n_permutations": int | str,
-    **dict.fromkeys(("top", "n_subsamples", "n_repeats", "random_state"), int),
+    **dict.fromkeys(("top", "n_subsamples", "n_repeats", "n_pairs", "random_state"), int),
 }
 
 # Number of differences that a summary names.

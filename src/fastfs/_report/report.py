@@ -17,7 +17,7 @@ from fastfs._machine.results import Result, result_class
 from fastfs._machine.run import Run, as_jobs, as_progress
 from fastfs._methods import METHODS, REPORTED
 from fastfs._report.data import Data, file_sha256
-from fastfs._report.study import Plan, Study, agreement, json_value, new_samples
+from fastfs._report.study import Plan, Study, agreement, interactions, json_value, new_samples
 from fastfs._types import Integers, Progress
 
 # Version of the layout of the JSON, for programs that read it.
@@ -34,7 +34,8 @@ class Report(Result):
         Everything that the page shows, as in the JSON file: ``arguments`` and ``command``, which repeat the run,
         ``input``, ``environment``, ``data``, ``methods`` (one dict per method, with ``ranking``, ``permutation_test``,
         ``shuffled_twin``, ``stability``, ``sensitivity``, ``findings`` and ``warnings``), ``agreement``, ``text`` and
-        ``references``. ``new_samples`` has the rows of :func:`fastfs.assess`.
+        ``references``. ``new_samples`` has the rows of :func:`fastfs.assess`, ``pairs`` those of
+        :func:`fastfs.interaction_scan`.
     table : dict of str to list
         Columns with one value per feature, as in the CSV file: its direction, and ranks, scores, p-values and
         frequencies by each method.
@@ -100,6 +101,7 @@ def report(
     n_permutations: int | str = "auto",
     n_subsamples: int = 50,
     n_repeats: int = 1,
+    n_pairs: int = 10,
     random_state: Any = 0,
     rng: Any = RANDOM_STATE,
     reading: Mapping[str, Any] | None = None,
@@ -133,6 +135,10 @@ def report(
         As for :func:`fastfs.stability`.
     n_repeats : int
         How often folds are dealt, as for :func:`fastfs.assess`; 0: nothing about new samples.
+    n_pairs : int
+        How many of the strongest pairs of features to show, as :func:`fastfs.interaction_scan` finds them among up to
+        20,000 features, with 99 permutations at most; 0: nothing about pairs. 100 samples x 20,000 features take
+        about 70 s of CPU time, half of the features a fourth.
     random_state : int, Generator, RandomState or None
         Seed of permutations, subsamples and estimators.
     <rng>
@@ -190,6 +196,7 @@ def report(
         n_permutations=n_permutations if n_permutations == "auto" else as_permutations(n_permutations, low=0)[0],
         n_subsamples=as_int("n_subsamples", n_subsamples, low=2),
         n_repeats=as_int("n_repeats", n_repeats, low=0),
+        n_pairs=as_int("n_pairs", n_pairs, low=0),
         random_state=as_seed(random_state),
         n_jobs=as_jobs(n_jobs),
         max_memory=max_memory,
@@ -235,7 +242,7 @@ def _make(data: Data, plan: Plan, arguments: dict[str, Any], say: Progress) -> R
         plan.make(word, data)  # a parameter that is wrong ends the report before any work
     numbers: dict[str, Any] = {"report": LAYOUT}
     arguments |= {name: getattr(plan, name) for name in ("methods", "params", "top", "n_permutations", "n_subsamples")}
-    arguments["n_repeats"] = plan.n_repeats
+    arguments |= {"n_repeats": plan.n_repeats, "n_pairs": plan.n_pairs}
     numbers["arguments"] = json_value(arguments | {"random_state": plan.random_state})
     numbers["command"] = command(numbers["arguments"])
     numbers["input"] = {"file_sha256": None if data.source is None else file_sha256(data.source)}
@@ -247,12 +254,15 @@ def _make(data: Data, plan: Plan, arguments: dict[str, Any], say: Progress) -> R
     numbers["methods"] = [study.as_dict(data, plan.top) for study in studies]
     numbers["agreement"] = agreement(studies, data, plan.n_selected(data), plan.top)
     numbers["new_samples"], assessed = new_samples(studies, data, plan, say)
+    numbers["pairs"], scan = interactions(data, plan, say)
     numbers["text"], numbers["references"] = methods_paragraph(numbers)
     say("figures", 0.0)
     drawer = Figures()
     figures: dict[str, Any] = {study.word: drawer.draw_study(study, data.names, plan.top) for study in studies}
     if assessed is not None:
         figures["new_samples"] = drawer.new_samples(assessed)
+    if scan is not None and len(scan.pairs):
+        figures["pairs"] = drawer.pairs(scan, data.X, data.y)
     figures["consensus"] = drawer.consensus(studies, data.names, plan.top)
     table: dict[str, list[Any]] = {"feature": data.names, "index": list(range(len(data.names)))}
     table |= {name: values.tolist() for name, values in data.directions.items()}

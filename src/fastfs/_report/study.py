@@ -10,6 +10,7 @@ import numpy as np
 
 from fastfs import _findings
 from fastfs._functions.agreement import kernel_alignment
+from fastfs._functions.interactions import InteractionScan, interaction_scan
 from fastfs._inference.assessment import AssessResult
 from fastfs._inference.consensus import consensus
 from fastfs._inference.folds import Folds
@@ -21,6 +22,7 @@ from fastfs._inputs.labels import encode_labels
 from fastfs._inputs.storage import dense
 from fastfs._machine.errors import naming, naming_of_a_file
 from fastfs._machine.params import some_of
+from fastfs._machine.run import count_threads
 from fastfs._methods import FLAGS, METHODS, Method
 from fastfs._report.data import Data, digest
 from fastfs._types import Array, Integers, Progress
@@ -29,6 +31,9 @@ T = TypeVar("T")
 
 # Factors by which a report changes the scale of a method.
 _FACTORS = (0.5, 2.0)
+
+# The most features that are searched for pairs that interact, and the most labelings of that search.
+_FEATURES_OF_PAIRS, _LABELINGS_OF_PAIRS = 20_000, 99
 
 # Number of folds for new samples; fewer units have a fold each.
 _N_SPLITS = 5
@@ -44,6 +49,7 @@ class Plan:
     n_permutations: int | str
     n_subsamples: int
     n_repeats: int
+    n_pairs: int
     random_state: int
     n_jobs: int | None
     max_memory: int | str | None
@@ -289,6 +295,59 @@ def new_samples(
         "design": result.design,
         "words": result.describe(),
         "rows": result.to_frame().to_dict("records"),
+        "warnings": said,
+    }
+    return {name: json_value(value) for name, value in entries.items()}, result
+
+
+def interactions(data: Data, plan: Plan, report: Progress) -> tuple[dict[str, Any], InteractionScan | None]:
+    """Return entries and result of `interaction_scan` of all pairs; or the reason why there are none, and None."""
+    if plan.n_pairs == 0:
+        return {"reason": "n_pairs is 0, so no pairs were searched."}, None
+    n_features = data.X.shape[1]
+    if n_features > _FEATURES_OF_PAIRS:
+        return {
+            "reason": f"there are {n_features} features, and a report searches the pairs of {_FEATURES_OF_PAIRS} at "
+            "most: choose some for fastfs.interaction_scan."
+        }, None
+    n_permutations = _LABELINGS_OF_PAIRS
+    if plan.n_permutations != "auto":
+        n_permutations = min(int(plan.n_permutations), n_permutations)
+    design = data.design if n_permutations else {n: v for n, v in data.design.items() if n == "covariates"}
+    try:
+        with _collected() as said, _names_of(data):
+            result = interaction_scan(
+                data.X,
+                data.y,
+                feature_names=data.names,
+                target_type="class",
+                n_pairs=plan.n_pairs,
+                n_permutations=n_permutations,
+                random_state=plan.random_state,
+                n_threads=count_threads(plan.n_jobs) or 0,
+                max_memory=plan.max_memory,
+                progress=lambda step, share: report(f"pairs: {step}", share),
+                **design,
+            )
+    except ValueError as error:  # missing values, too few samples, or the design
+        return {"reason": f"{error}."}, None
+    columns = {name: values.tolist() for name, values in result.columns.items()}
+    rows = [
+        {"rank": rank, "feature_a": data.names[a], "feature_b": data.names[b]}
+        | {name: values[rank - 1] for name, values in columns.items()}
+        for rank, (a, b) in enumerate(result.pairs.tolist(), 1)
+    ]
+    entries = {
+        "ranking": rows,
+        "degrees": list(result.degrees),
+        "pvalue": result.pvalue,
+        "n_permutations": result.n_permutations,
+        "exact": result.exact,
+        "design": result.design,
+        "resolution": result.resolution,
+        "n_tested": result.n_tested,
+        "n_excluded_pairs": result.n_excluded_pairs,
+        "n_excluded_features": len(result.excluded_features),
         "warnings": said,
     }
     return {name: json_value(value) for name, value in entries.items()}, result

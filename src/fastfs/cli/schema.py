@@ -157,6 +157,7 @@ OUTPUTS: dict[str, dict[str, Any]] = {
             "methods": _rows(_object({"ranking": _rows(_object({"feature": _TEXT}, closed=False))}, closed=False)),
             "agreement": {},
             "new_samples": _OBJECT,
+            "pairs": _OBJECT,
             "text": _rows(_TEXT),
             "references": _rows(_TEXT),
         },
