@@ -114,8 +114,8 @@ std::int64_t default_components(std::int64_t n_features, std::int64_t n_sets) {
     return std::min<std::int64_t>(kComponents, std::max<std::int64_t>(1, components_that_fit(n_features, n_sets) / 4));
 }
 
-// Checks the sets of the caller, which must have equal features, and gives the default n_components to sets without
-// one.
+// Returns the sets of the caller, which must be two or more with equal numbers of features; sets without n_components
+// get the default.
 std::vector<DiscSet> read_sets(const fastfs_disc_set* sets, std::int64_t n_sets) {
     require(n_sets >= 2, "n_sets must be at least 2; got ", n_sets);
     std::vector<DiscSet> read;

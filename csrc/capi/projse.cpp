@@ -211,7 +211,9 @@ fastfs_status fastfs_projse_label_scores(const fastfs_matrix* X_, const int64_t*
         require_fits(X.n_cols(), n_labelings, "scores");
         for (std::int64_t b = 0; b < n_labelings; ++b) require_in_range(labels + b * X.n_rows(), X.n_rows(), n_classes);
         const auto o = read_projse_options(options);
-        require(o.kernel == FASTFS_LINEAR && !o.custom, "kernel must be \"linear\" for the scores of many labelings");
+        require(o.kernel == FASTFS_LINEAR && !o.custom,
+                "kernel must be \"linear\", without a custom kernel, for the scores of many labelings; got ",
+                o.custom ? "a custom kernel" : "another kernel");
         Run run = read_run(run_);
         require_output(run, scores, "scores");
         projse_label_scores(X, labels, n_labelings, n_classes, o, run, scores);

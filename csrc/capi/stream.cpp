@@ -58,7 +58,8 @@ void require_header(const Header& header, std::int64_t n_bytes, const Stream& st
     require(std::equal(header.magic, header.magic + 8, Header::kMagic),
             "bytes must hold a stream that fastfs_stream_save wrote; got other bytes");
     require(header.version == Header::kVersion, "bytes must be in version ", Header::kVersion,
-            " of the format of saved streams; got version ", header.version);
+            " of the format of saved streams; got version ", header.version,
+            ": load them with the version of fastfs that saved them, or read the rows of the pass again");
     const auto known = std::find_if(std::begin(kMethods), std::end(kMethods),
                                     [&](const auto& m) { return m.method == header.method; });
     require(known != std::end(kMethods) && header.pass >= 1,

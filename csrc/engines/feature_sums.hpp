@@ -150,7 +150,8 @@ class FeatureSums {
     double* sums(std::int64_t g) { return group(g) + 2; }
     double* products(std::int64_t g) { return sums(g) + 2 * d_; }
 
-    // Adds up the sums of the listed groups except for the products; throws if they have no rows or overflow.
+    // Adds up the sums of the listed groups except for the products; throws if they have no rows, overflow or
+    // underflow.
     RowTotals row_totals(const std::vector<std::int64_t>& groups, const Name& name) const;
     const double* products(std::int64_t g) const { return group(g) + 2 + 2 * d_; }
 

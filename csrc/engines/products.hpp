@@ -23,8 +23,8 @@ void multiply_in_parts(char ta, std::int64_t m, std::int64_t n, std::int64_t k, 
 // Computes B (n x m) = L B, L lower triangular.
 void trmm(std::int64_t n, std::int64_t m, const double* L, double* B, Run& run);
 
-// Subtracts the symmetric product L R' (L and R n x k) from the lower triangle of C (n x n). Some entries just above
-// the diagonal are overwritten.
+// Subtracts the symmetric product L R' (L and R n x k, columns ld apart) from the lower triangle of C (n x n). Some
+// entries just above the diagonal are overwritten.
 void update_lower(std::int64_t n, std::int64_t k, const double* L, const double* R, std::int64_t ld, double* C,
                   std::int64_t ldc, Run& run);
 

@@ -15,7 +15,7 @@ namespace fastfs::core {
 namespace {
 
 // Writes the n_neighbors features with the smallest key(value) of each feature, and these keys, ascending; value: the
-// kernel of the two features.
+// kernel of the two features; end: the share of the call that is finished afterwards.
 template <class Key>
 void smallest_by_tiles(const Features<double>& features, Kernel::Kind kind, std::int64_t n_neighbors, Run& run,
                        std::int64_t* neighbors, double* keys, double end, Key&& key) {

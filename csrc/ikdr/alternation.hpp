@@ -45,7 +45,8 @@ class Alternation {
     void A_step(Numbers& A, std::int64_t max_iter, double tol);
 
     // Returns (15) as a function of beta for the current Gamma: lambda tr(A'K D K A) + zeta |Gamma - A'K|^2 + mu ip, in
-    // terms of B = K A, with one row per sample.
+    // terms of B = K A, with one row per sample. scale: the value that tolerances are relative to, which takes the
+    // place of the constant.
     MixtureObjective objective(double scale) const;
 
     // Returns (K A)', k x n.

@@ -14,7 +14,7 @@
 
 namespace fastfs::core {
 
-// Returns the factors of the products at A, with P = H A.
+// Returns the nonzero rows of A and the factors that the products of all kernels with A take from them; P = H A.
 Support support_of(const SortedSamples& samples, const Terms& terms, const Numbers& A, const Numbers& P,
                    std::int64_t k);
 

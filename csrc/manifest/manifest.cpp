@@ -277,7 +277,8 @@ std::int64_t count_kernels(std::int64_t n_classes, std::int32_t multiclass) {
     return pairwise(n_classes, multiclass) ? n_classes : 2 * n_classes;
 }
 
-// Stores the row maxima of X and, with keep_distances, the squared distances of its features over all rows.
+// Keeps X, its maxima_of_differences, their unit and, with keep_distances, the upper triangle of its features' squared
+// distances over all rows.
 Manifest::Manifest(Samples X, bool keep_distances, Run& run) : X_(std::move(X)) {
     const std::int64_t d = X_.n_cols();
     if (run.is_question()) {

@@ -86,11 +86,13 @@ class Differences {
     void distances(const Differences& others, std::int64_t t0, std::int64_t t1, bool squared, double* out,
                    Run& run) const;
 
-    // Adds to sums[k] the sum of g |difference|, for features without gaps if `complete_only`, otherwise for all, a gap
-    // counting 0. g: the weights of the pairs of targets t0..t1 - 1, row-major, n_samples apart.
+    // Adds to sums[k] the sum of g |difference| (or of g difference^2, as `of` says), for features without gaps if
+    // `complete_only`, otherwise for all, a gap counting 0. g: the weights of the pairs of targets t0..t1 - 1,
+    // row-major, n_samples apart.
     void sums(const Targets& targets, std::int64_t t0, std::int64_t t1, const double* g, Summed of, bool complete_only,
               double* sums, Run& run) const;
-    // Adds to sums[k] the sum of g |difference| over listed pairs, for features without gaps if `complete_only`.
+    // Adds to sums[k] the sum of g |difference| (or of g difference^2, as `of` says) over listed pairs, for features
+    // without gaps if `complete_only`.
     void sums(const std::vector<WeightedPair>& pairs, Summed of, bool complete_only, double* sums, Run& run) const;
 
     // Adds to out (n_out x n_features) as target_sums does, for features with gaps, or for all. k starts at 0 in each

@@ -131,7 +131,8 @@ void cross(const Packed<T>& p, bool add, T* C, std::int64_t ld) {
     }
 }
 
-// Sets C (first), or adds to it, the products of a chunk of rows; single precision goes through a tile.
+// Sets C to the products of a chunk of rows (first), or adds them to it, in double also from floats; with one side only
+// the lower triangle.
 template <class T, class... Sides>
 void accumulate(bool first, std::int64_t n_rows, std::int64_t n_cols, double* C, std::int64_t ld, Buffer<float>& tile,
                 const Sides&... sides) {

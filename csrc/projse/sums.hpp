@@ -57,7 +57,8 @@ class ProjseSums {
     // Returns the sums of what they don't explain. Its columns have means of zero, which are taken out as `center`
     // says.
     ProjseSums rests(const Given& given, bool with_xx, Run& run) const;
-    // Turns the centred inner products of column k of X with all columns of X into those of the rests.
+    // Turns `out`, the centred inner products of column k of X with all columns of X, into inner products of the parts
+    // that `given` doesn't explain, uncentred unless it has `center`.
     void take_out(const Given& given, std::int64_t k, double* out) const;
 
     // Writes the sums.

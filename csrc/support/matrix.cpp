@@ -321,7 +321,8 @@ Matrix::Matrix(const fastfs_matrix& description, const Name& name, bool dense_ro
             n_rows = std::max(n_rows, m_.row_list[r]);
         }
         require(reach(n_rows, m_.row_stride) + reach(m_.n_cols, m_.col_stride) <= 0x1p58, "strides of ", name,
-                " must stay within a memory; got ", m_.row_stride, " and ", m_.col_stride, " values");
+                " must reach less than 2^58 values; got row_stride ", m_.row_stride, " and col_stride ", m_.col_stride,
+                " for ", n_rows, " x ", m_.n_cols, " values");
     }
 }
 

@@ -111,7 +111,8 @@ struct Pool {
         loop_waits.notify_all();
     }
 
-    // Takes the loop off the queue and waits for its helpers; the calling thread keeps reporting progress meanwhile.
+    // Takes the loop off the queue and waits for its helpers, while the calling thread keeps reporting progress; a
+    // cancel becomes the failure of the loop instead of being thrown.
     void finish_loop(Loop& loop) {
         std::unique_lock lock(mutex);
         std::erase(loops, &loop);

@@ -328,7 +328,7 @@ FASTFS_API fastfs_status fastfs_stream_update(fastfs_stream* stream, const fastf
 FASTFS_API fastfs_status fastfs_stream_merge(fastfs_stream* stream, const fastfs_stream* other);
 /* Ends a pass that isn't the last one. FASTFS_EINVAL names a row that has not come. */
 FASTFS_API fastfs_status fastfs_stream_next(fastfs_stream* stream, const fastfs_run* run);
-/* Writes the state of the stream in numbers. */
+/* Writes the method, the pass and the sizes with which the stream was made. */
 FASTFS_API fastfs_status fastfs_stream_get(const fastfs_stream* stream, fastfs_stream_state* state);
 /* Writes the rows of each group (counts, n_groups) and the means of the columns over them (means, n_groups x n_cols, 0
  * for groups without rows), so far or, later, in the first pass. Either may be NULL. */

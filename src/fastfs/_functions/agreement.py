@@ -85,7 +85,7 @@ def kernel_alignment(X: Any, y: Any, *, kernel: str | tuple[str, str] = "linear"
 
 @entry
 def canonical_correlations(X: Any, Y: Any, *, ridge: float = 1e-3, test: tuple[Any, Any] | None = None) -> Floats:
-    """Return the correlations of the directions in which two tables agree most.
+    """Return the correlations of two tables along the directions in which they agree most, in the order of the fit.
 
     Parameters
     ----------

@@ -84,7 +84,10 @@ class Embedder:
 def make_embedder(
     kernels: Kernels, core_result: dict[str, Any], weights: Array, constant: Array | None, support: Integers
 ) -> Embedder:
-    """Return an embedder with the samples, columns and coefficients that embed new samples."""
+    """Return an embedder with the samples, columns and coefficients that embed new samples.
+
+    constant: True for each constant feature, which is left out; None for kernels given as matrices.
+    """
     which = np.flatnonzero(weights > 0)
     common = {
         "kernel": kernels.options.kernel,

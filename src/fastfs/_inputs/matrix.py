@@ -131,7 +131,7 @@ def as_array(
 
 @singledispatch
 def _checked_values(X: Any, run: Run, name: str, advice: str, describe: Callable[[int], str] | None) -> Any:
-    """Return a table as an array of numbers; sparse values and genotypes are only checked."""
+    """Return a table as an array of real numbers, NaN included; sparse values and genotypes are only checked."""
     describe = describe or column_describer(X)
     for column, dtype in enumerate(getattr(X, "dtypes", ())):
         if getattr(dtype, "kind", "") in ("m", "M") or getattr(dtype, "is_temporal", bool)():  # pandas', Polars'

@@ -160,7 +160,7 @@ def as_events(values: Array, name: str) -> npt.NDArray[np.bool_]:
 
 
 def _as_times(y: Any, n_samples: int) -> Array:
-    """Return events and times from records with fields of these names, or with a bool and a number."""
+    """Return an array with the fields event and time from records with these, or with a bool and a number."""
     values = np.asarray(y)
     names = values.dtype.names or ()
     kinds = {name: values.dtype[name].kind for name in names}

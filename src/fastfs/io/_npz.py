@@ -35,7 +35,10 @@ def read_npz(path: Path, wanted: Wanted) -> Content:
             except KeyError as error:
                 raise unknown("array", name, archive.files, path) from error
             except ValueError as error:
-                raise ValueError(f"Array '{name}' of '{path}' cannot be read: {one_line(error)}") from error
+                raise ValueError(
+                    f"Array '{name}' of '{path}' cannot be read ({one_line(error)}): save it as numbers or text, "
+                    "without Python objects"
+                ) from error
             except _ZIP_ERRORS as error:
                 raise ValueError(f"'{path}' is a damaged NPZ archive: {one_line(error)}") from error
 

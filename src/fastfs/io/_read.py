@@ -305,7 +305,7 @@ def _require_format(path: Path, reader: _Reader, options: ReadOptions) -> None:
 def _wanted(
     path: Path, options: ReadOptions, reader: _Reader, label: str | None, annotations: tuple[str, ...], has_labels: bool
 ) -> Wanted:
-    """Return what a reader gets to know."""
+    """Return the options of a reader with the columns and the budget of memory that it needs."""
     budget = None if options.max_memory is None else parse_memory(options.max_memory)
     given = {option.name: getattr(options, option.name) for option in fields(ReadOptions)}
     if reader is not read_text:

@@ -14,7 +14,7 @@ from fastfs.pl._drawing import AGAINST, BAR, Axes, axes, bars, check_top, decima
 def explanation(
     found: Any, *, of: str | None = None, top: int = 15, ax: Axes | None = None, title: str | None = None
 ) -> Axes:
-    """Draw the parts of one sample's margin as bars: for the class to the right, against it to the left.
+    """Draw the parts of one sample's margin, by feature or pair, as bars: for the class to the right, else to the left.
 
     Parameters
     ----------
