@@ -132,7 +132,7 @@ std::vector<DiscSet> read_sets(const fastfs_disc_set* sets, std::int64_t n_sets)
     return read;
 }
 
-// Throws unless all sets have a dense X.
+// Throws unless all sets have a dense X and no graph W.
 void require_scalable(const std::vector<DiscSet>& sets) {
     for (std::size_t s = 0; s < sets.size(); ++s) {
         const Name name = Name::set(static_cast<std::int64_t>(s));

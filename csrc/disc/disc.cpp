@@ -47,8 +47,8 @@ GraphProducts::Precision precision_of(const Graph& graph) {
 // ---- 1: diffusion vectors -------------------------------------------------------------------------------------------
 
 // Computes the largest eigenpairs of S = diag(g)^(-1/2) Wt diag(g)^(-1/2), one more than are used; u_j = diag(g)^(-1/2)
-// z_j, scaled to |u_j| = 1. Returns n_components + 1 vectors, the constant one first; writes eigenvalues, gap and flags
-// to the result.
+// z_j, scaled to |u_j| = 1. Returns n_components + 1 vectors by feature, the constant one first; writes the diffusion
+// vectors, eigenvalues, gap and flags to the result.
 Numbers diffusion_vectors(Graph& graph, std::int64_t n_components, std::uint64_t seed, Run& run, DiscResult& result) {
     const std::int64_t p = graph.p, d = n_components;
     Numbers factor = numbers(p), root = graph.g;
@@ -124,9 +124,9 @@ struct Triplets {
     Numbers sigma, V;  // descending; V has consecutive vectors
 };
 
-// Returns the `count` largest singular values and right singular vectors of A = P Q, Q = I - B B' with B by row of the
-// graph, from the eigenpairs of A'A - B B': its eigenvalues -1 separate the range of B from vectors that A makes small.
-// Flags the result if they didn't converge.
+// Returns the `count` largest singular values and right singular vectors (by feature, the first n_vectors exact) of
+// A = P Q, Q = I - B B' with B by row of the graph, from the eigenpairs of A'A - B B': its eigenvalues -1 separate the
+// range of B from vectors that A makes small. Flags the result if they didn't converge.
 Triplets differential_vectors(Graph& graph, const Numbers& B, std::int64_t rank, std::int64_t n_vectors,
                               std::int64_t count, std::uint64_t seed, Run& run, DiscResult& result) {
     const std::int64_t p = graph.p;
@@ -174,10 +174,10 @@ Triplets differential_vectors(Graph& graph, const Numbers& B, std::int64_t rank,
     return triplets;
 }
 
-// Writes to the result the trivial vectors, the significance and the vectors, the number of vectors that matter, and
-// the scores of the features.
-void summarize(const Triplets& triplets, std::int64_t p, std::int64_t n_vectors, std::int64_t wanted,
-               DiscResult& result) {
+// Writes to the result the first n_vectors vectors with their significance and whether each is trivial, the number of
+// vectors that matter (`wanted`, or by the largest ratio if 0), and the scores of the features.
+void write_vectors_and_scores(const Triplets& triplets, std::int64_t p, std::int64_t n_vectors, std::int64_t wanted,
+                              DiscResult& result) {
     constexpr double kTrivial = 0.9;
     constexpr std::size_t kMostRatios = 10;
     std::vector<std::int64_t> real;
@@ -227,8 +227,8 @@ std::int64_t components_that_fit(std::int64_t n_features, std::int64_t n_sets) {
 
 namespace {
 
-// Throws unless n_components and the numbers of neighbours fit the features and sets; flags sets in which neighbours
-// are clamped.
+// Throws unless n_components, the numbers of neighbours, custom kernels and the graph fit the features and sets; flags
+// sets of one sample and sets in which neighbours are clamped.
 void check_sets(const std::vector<DiscSet>& sets, const fastfs_disc_options& options,
                 std::vector<DiscResult>& results) {
     const std::int64_t p = sets.front().n_features;
@@ -480,7 +480,7 @@ std::vector<DiscResult> disc(const std::vector<DiscSet>& unscaled, const fastfs_
                 " features");
         const std::int64_t n_vectors = std::min(options.n_vectors, p - rank), count = std::min(n_vectors + 1, p - rank);
         const Triplets triplets = differential_vectors(graphs[s], B, rank, n_vectors, count, options.seed, run, result);
-        summarize(triplets, p, n_vectors, options.n_differential, result);
+        write_vectors_and_scores(triplets, p, n_vectors, options.n_differential, result);
         result.W = std::move(graphs[s].sparse);
         result.feature_of_row = std::move(graphs[s].features);
         graphs[s] = Graph();

@@ -27,7 +27,7 @@ class Copies {
     // Writes the k nearest of columns that are left out, k < kept.
     void write_neighbors(std::int64_t k, std::int64_t* neighbors, double* distances) const;
 
-    // Puts columns that are left out behind the first one of their kind.
+    // Returns the order with the columns that are left out behind the first one of their kind.
     std::vector<std::int64_t> complete(const std::vector<std::int64_t>& order) const;
 
   private:

@@ -135,7 +135,8 @@ class FeatureSums {
         // Replaces the products of all pairs by distances; returns true if some have lost their digits.
         bool make_distances(Run& run);
     };
-    // Adds up the sums of the listed groups; throws if they have no rows or overflow. `name` stands for them in errors.
+    // Adds up the sums of the listed groups; throws if they have no rows, overflow or underflow. `name` stands for them
+    // in errors.
     Total total(const std::vector<std::int64_t>& groups, const Name& name) const;
     // Returns the products of all pairs over the listed groups; the sums must have them. Products of a single group
     // stay in this object.

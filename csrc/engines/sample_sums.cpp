@@ -147,7 +147,7 @@ void feature_sums(const ScaledFeatures& left, std::int64_t i0, std::int64_t i1, 
 
 namespace {
 
-// Merges both directions of a pair, and sorts pairs by i, then j.
+// Exchanges i and j of pairs with i > j, and sorts pairs by i, then j; weights of one pair stay apart.
 void sort_pairs(std::vector<WeightedPair>& pairs, std::int64_t n_samples, Run& run) {
     std::vector<std::size_t> begins(static_cast<std::size_t>(n_samples) + 1, 0);
     for (auto& pair : pairs) {

@@ -207,7 +207,7 @@ void SparseFeatures::append_entry(std::int64_t row, std::int64_t feature, double
     values_[to] = std::abs(value);
 }
 
-// Returns the listed n samples in blocks of kSide, made, in parallel.
+// Returns blocks of up to kSide of the n listed samples, made in parallel.
 std::vector<SparseFeatures::Block> SparseFeatures::make_blocks(const std::int64_t* rows, std::int64_t n,
                                                                Run& run) const {
     std::vector<Block> blocks(at(ceil_div(n, kSide)));

@@ -403,7 +403,7 @@ class TridiagonalEigen::Glue {
         }
     }
 
-    // Rotates columns p and q of a half by the turn, at their places; does nothing if one is 0 in this half.
+    // Rotates columns p and q of a half by the turn, at their places, unless they are 0 in this half.
     static void turn_columns(const Turn& turn, std::int64_t rows, double* columns,
                              const std::vector<std::int64_t>& places) {
         const std::int64_t p = places[at(turn.p)], q = places[at(turn.q)];

@@ -140,8 +140,8 @@ class IkdrFit {
         return store;
     }
 
-    // Sets the mixture to the given weights or, if null, to equal weights of all kernels, or of a random sample if
-    // there are very many kernels.
+    // Sets the mixture to the given weights, scaled to sum to 1, or, if null, to equal weights of the varying kernels
+    // (very many: of a random sample). Throws if no kernel with weight varies.
     void start_mixture(const double* weights) {
         std::vector<std::int64_t> varying;
         for (std::int64_t m = 0; m < kernels_.n_kernels(); ++m) {
@@ -190,7 +190,7 @@ class IkdrFit {
         } else {
             iterate(terms, options_.max_inner, result);
         }
-        complete(terms, result);
+        fill_result(terms, result);
         return result;
     }
 
@@ -355,8 +355,9 @@ class IkdrFit {
         return false;
     }
 
-    // Fills the result from the last A and mixture.
-    void complete(const Terms& terms, IkdrResult& result) {
+    // Writes the coefficients, the embedding, the weights, the prices and the warnings of the last A and mixture to the
+    // result.
+    void fill_result(const Terms& terms, IkdrResult& result) {
         CoefficientObjective<T> F(K_.data(), samples_, terms, k_, run_);
         result.objective = F.value(A_.data());
         const auto n = at(N_ * k_);

@@ -36,8 +36,8 @@ class Numbering {
     std::vector<Value> values_;
 };
 
-// Returns the value of each sample, from 0 to n_values - 1, with the values that occur; throws for others. given: null
-// stands for one value for all.
+// Returns the value of each sample with the values that occur, in the order of their first samples. given: values from
+// 0 to n_values - 1, or null for one value for all.
 DesignColumn read_column(const std::int64_t* given, std::int64_t n_samples, std::int64_t n_values,
                          const char* const* names) {
     DesignColumn column;
@@ -141,7 +141,8 @@ Design::Design(const fastfs_design_options& o, Run& run)
 
 double Design::smallest_pvalue() const { return static_cast<double>(keeps_names_ ? 1 : n_mirrors_) / n_distinct_; }
 
-// Sets the unit of each sample, the pool of each unit, and the parts of each pool; decides if groups move as wholes.
+// Sets the unit of each sample, the pool of each unit, and the parts of each pool; decides if groups move as wholes,
+// and throws if a moving group lies in several blocks.
 void Design::find_pools(std::vector<std::int32_t>& pool) {
     const auto n = static_cast<std::int64_t>(labels_.of_sample.size());
     const auto& codes = labels_.of_sample;

@@ -177,8 +177,8 @@ void Null::add_labeling(const double* row, double statistic) {
     rows_.clear();
 }
 
-// Tests if enough statistics, with that of this labeling, have reached the true one to stop early. z gets its scale
-// from the first labelings, which aren't counted.
+// Counts the statistic of this labeling, and tells if enough statistics have reached the true one to stop early. z gets
+// its scale from the first labelings, which aren't counted.
 bool Null::has_enough(const double* row, double statistic) {
     if (is_z_) {
         if (n() == kForScale) {

@@ -330,8 +330,8 @@ Features<double> features_from(const Features<T>& features, std::int64_t first, 
     return {features, places, run};
 }
 
-// Replaces g by the factors of `times` rounds of normalisation, with K approximated by F F' + diag(rest) of the
-// landmarks. plain: landmarks with g = 1.
+// Replaces g by the factors of `times` rounds of normalisation, from the landmarks' F F' + diag(rest) ~ K.
+// plain: landmarks with g = 1.
 template <class T>
 void normalize_by_landmarks(const Features<T>& features, const Kernel& kernel, int times, const Landmarks& plain,
                             Run& run, std::vector<double>& g) {

@@ -140,7 +140,8 @@ void for_problems(std::int64_t n_classes, std::int32_t multiclass, F&& f) {
     }
 }
 
-// Writes the values of problem p, counted from the fit's first problem, into the result.
+// Writes sigma, kept trace, rank and agreement of problem p, counted from the fit's first problem, to the result, and
+// its scores if the fit is a share of the problems.
 void write_outcome(std::int64_t p, const Problem& problem, const Outcome& o, const fastfs_manifest_result& result) {
     for (std::size_t l : {0, 1}) {
         const std::int64_t k = problem[l].index;

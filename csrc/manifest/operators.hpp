@@ -21,8 +21,8 @@ void scale_columns(double* W, std::int64_t d, std::int64_t q, const std::vector<
 Buffer<double> mean_components(double* W, const std::vector<double>& nu, std::int64_t d, std::int64_t q, double* M,
                                Buffer<double> spare, Run& run, Outcome& outcome);
 
-// Sets the lower triangle of D = W diag(weights) W' = Wp Wp' - Wn Wn': the columns of positive and negative weight,
-// scaled by the root of its magnitude. The negative ones come first; zeros may stand anywhere.
+// Sets the lower triangle of D = W diag(weights) W' = Wp Wp' - Wn Wn', and overwrites W by its columns of positive and
+// negative weight, scaled by the root of its magnitude. The negative ones come first; zeros may stand anywhere.
 void weighted_squares(double* W, const std::vector<double>& weights, std::int64_t d, double* D, Run& run);
 
 // Computes D = W diag(sqrt(1 - nu^2) artanh(nu) / 2) W', equation (3), lower triangle.

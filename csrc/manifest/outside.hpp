@@ -39,8 +39,8 @@ Outside joint_span(const std::array<SideKernel<T>, 2>& sides, const std::array<L
 // Returns V[B], row by row.
 Buffer<double> take_rows(const Outside& outside, std::span<const std::int64_t> B);
 
-// Returns the scores of a domain's features B, in their order, computed in the span of B and of V; VB: the rows of V in
-// B.
+// Returns the scores of a domain's features B, in their order, followed by those of directions outside, computed in the
+// span of B and of V; VB: the rows of V in B.
 template <class T>
 Outcome solve_domain(std::span<const std::int64_t> B, const Buffer<double>& VB,
                      const std::array<SideKernel<T>, 2>& sides, const Outside& outside, Run& run);

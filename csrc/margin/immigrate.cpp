@@ -178,7 +178,8 @@ bool step_in_pair_space(const PackedSamples<T>& samples, const std::vector<Pair>
     return true;
 }
 
-// Sets entries of W below `smallest` (and below 0) to 0, and scales W to norm 1.
+// Sets entries of W below `smallest` to 0, with `clip` or a positive `smallest`, and scales W to norm 1; throws if no
+// entry is left.
 void cut_entries(Buffer<double>& W, std::int64_t n, bool clip, double smallest) {
     const double least = clip || smallest > 0 ? smallest : -std::numeric_limits<double>::infinity();
     const double largest = *std::max_element(W.data(), W.data() + n * n);

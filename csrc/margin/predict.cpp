@@ -67,7 +67,8 @@ class Distances {
         rows_right_ = pack_samples<T>(right_, 0, right_.n_samples(), ld_, run);
     }
 
-    // Sets `to` to the parts of features, or of pairs of features, in sum_n q_n f_n of row i.
+    // Sets `to` to the parts of features, or of pairs of features before they are multiplied by W, in sum_n q_n f_n of
+    // row i.
     void split(std::int64_t i, const double* q, double* to, Run& run) const {
         const std::int64_t n = right_.n_samples(), A = metric_.n_features;
         if (metric_.weights) {

@@ -155,7 +155,7 @@ class ReliefFit {
     Blocks choose_blocks() const;
     void require_memory(std::int64_t block) const;
     void compute_distances(const Targets& targets, std::int64_t first, std::int64_t last, double* rows) const;
-    void find_all_pairs(double* rows, std::int64_t block);
+    void measure_all_pairs(double* rows, std::int64_t block);
     void set_result(bool distances_were_stored, Owned<fastfs_relief_result>& result) const;
 
     bool found_few_ = false;
@@ -176,7 +176,7 @@ void ReliefFit::compute_distances(const Targets& targets, std::int64_t first, st
 
 // Sets the rule's mean and deviation of the distances of all pairs, by combining the moments of each row (Chan, Golub
 // and LeVeque 1983).
-void ReliefFit::find_all_pairs(double* rows, std::int64_t block) {
+void ReliefFit::measure_all_pairs(double* rows, std::int64_t block) {
     const Numbers& weights = margin_.sample_weights();
     std::vector<Moments> moments(at(n_));
     Numbers totals(at(n_));
@@ -417,7 +417,7 @@ void ReliefFit::compute(Owned<fastfs_relief_result>& result) {
 
     run_.step("neighbors", share_of_neighbors());
     const bool all_pairs = NeighborRule::needs_all_pairs(options_);
-    if (all_pairs) find_all_pairs(rows.data(), block);
+    if (all_pairs) measure_all_pairs(rows.data(), block);
     const bool rows_are_made = all_pairs && block == n_ && !is_draw();
     for (std::int64_t first = 0; first < targets_.size(); first += block) {
         const std::int64_t last = std::min(first + block, targets_.size());

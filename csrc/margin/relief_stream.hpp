@@ -111,7 +111,8 @@ class ReliefStream {
     std::int64_t kept_memory() const { return memory_of_pass(pass()) + neighbor_rows_.memory(); }
     // The rows of a target's neighbors, ascending, for each group of NeighborRule.
     using RowsByGroup = std::vector<std::vector<std::int64_t>>;
-    // Returns the neighbors of the targets first..last - 1.
+    // Returns the neighbors of the targets first..last - 1 among the merged classes; none if a target of RELIEF has no
+    // hit.
     std::vector<RowsByGroup> neighbors(std::int64_t first, std::int64_t last,
                                        const std::vector<std::int64_t>& merged_class, std::int64_t n_merged) const;
     // Returns neighbors as positions in `rows`, ascending row numbers.

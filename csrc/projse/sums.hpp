@@ -52,7 +52,7 @@ class ProjseSums {
     // Returns sums of a single label as sums over rows of one class among n_y.
     ProjseSums as_class(std::int64_t n_y, std::int64_t label) const;
 
-    // Returns what the last n_given columns of Y explain of the others.
+    // Returns the parts of X and of the other columns of Y that the last n_given columns of Y span.
     Given explained_by(std::int64_t n_given, bool center, Run& run) const;
     // Returns the sums of what they don't explain. Its columns have means of zero, which are taken out as `center`
     // says.

@@ -175,8 +175,8 @@ class Search {
     static std::int64_t memory(std::int64_t n_snps, const Classes& classes, const fastfs_snp_pairs_options& options,
                                int n_threads);
 
-    // Writes the strongest pairs and the largest statistic of each SNP to the result. columns: the columns of X that
-    // hold the SNPs.
+    // Writes the strongest pairs with their statistics, degrees of freedom and tables to the result, and keeps them for
+    // permute(). columns: the columns of X that hold the SNPs.
     void observe(const std::vector<std::int64_t>& columns, Owned<fastfs_snp_pairs_result>& result);
     void permute(Owned<fastfs_snp_pairs_result>& result);
 

@@ -21,8 +21,8 @@ struct OwnedMatrix {
 
 class KeptRows {
   public:
-    // Copies a row of X (dense, CSR or genotypes) and stores it under `number`. All rows must have the storage and
-    // dtype of the first.
+    // Copies a row of X (dense, CSR or genotypes) and stores it under `number`, unless a row has it. All rows must have
+    // the storage and dtype of the first.
     void keep_row(const Matrix& X, std::int64_t row, std::int64_t number);
     bool has(std::int64_t number) const { return rows_.contains(number); }
     bool is_sparse() const { return is_sparse_; }

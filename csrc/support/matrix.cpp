@@ -343,7 +343,7 @@ std::vector<double> Matrix::row_maxima(Run& run, std::int64_t first_row) const {
     return visit_values(m_, [&](const auto& x) { return row_maxima_of(m_, x, name_, first_row, run); });
 }
 
-// Joins chunks of rows; throws unless all have the features, the storage and the dtype of the first.
+// Joins chunks of rows; throws unless all have the number of features of the first, and are sparse if it is.
 Samples::Samples(std::vector<Matrix> chunks) : chunks_(std::move(chunks)) {
     require(!chunks_.empty(), "X must have chunks; got none");
     begins_.reserve(chunks_.size() + 1);
