@@ -231,6 +231,8 @@ def test_the_page_is_what_was_measured(papers):
     assert PAGE.read_text() == claims.page(record)
     for paper, list_of_claims in claims.CLAIMS.items():
         rows = claims.flat(record, paper)
+        unmeasured = [c.row for c in list_of_claims if c.judge(rows) == claims.UNMEASURED]
+        assert not unmeasured, unmeasured
         assert all(c.row or c.note for c in list_of_claims)
         for values in rows.values():
             assert np.isfinite(values).all()
