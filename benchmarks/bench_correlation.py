@@ -4,7 +4,7 @@
     python -m benchmarks.bench_correlation --errors [--sets 1000]        # tables of docs/differential-correlation.md
     python -m benchmarks.bench_correlation --designs [covariates ...] [--sets 1000] [--stream 1]
     python -m benchmarks.bench_correlation --batches [--sets 1000]       # numbers of batches and donors
-    python -m benchmarks.bench_correlation --classes [--sets 1000]       # three classes
+    python -m benchmarks.bench_correlation --classes [--sets 1000]       # three classes, and recall
     python -m benchmarks.bench_correlation --numbers [--sets 1000]       # error rates along numbers, and recall
     python -m benchmarks.bench_correlation --tied [--sets 1000]          # shares of tied values, both rules
 
@@ -255,6 +255,30 @@ def errors_of_classes(n_sets: int) -> None:
     for kind in ("normal", "means and scales", "own t3", "counts", "whole donors"):
         text = levels(lambda seed, kind=kind: data_of_classes(kind, seed), n_sets)
         print(f"{kind:<20} {text}", flush=True)
+    recall(along_numbers=False)
+
+
+def recall(*, along_numbers: bool) -> None:
+    """Print how many of ten planted pairs come first among 20,000 features: correlations that rise from -.6 to .6
+    within a deviation of a number, or are .7, 0 and -.7 in three classes.
+    """
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        X, y = rng.normal(size=(500, 20_000)).astype(np.float32), rng.normal(size=500)
+        r = np.clip(0.6 * y, -0.95, 0.95)  # of columns 2 k and 2 k + 1, k < 10
+        if not along_numbers:
+            y = np.arange(500) % 3
+            r = np.array([0.7, 0, -0.7])[y]
+        X[:, 1:20:2] = r[:, None] * X[:, 0:20:2] + np.sqrt(1 - r**2)[:, None] * X[:, 1:20:2]
+        found = fastfs.differential_correlation(
+            X, y, target_type="number" if along_numbers else "class", n_pairs=10, n_permutations=0
+        )
+        first, second = found.pairs.T
+        planted = np.count_nonzero((first % 2 == 0) & (first < 20) & (second == first + 1))
+        print(
+            f"500 x 20,000: {planted} of 10 planted pairs are the first ten; "
+            f"statistic of the tenth {abs(found.statistics[-1]):.1f}"
+        )
 
 
 def data_along_numbers(kind: str, setting: str, seed: int) -> Any:
@@ -293,17 +317,7 @@ def errors_along_numbers(n_sets: int) -> None:
         for setting in ("none", "trends", "donors", "covariate"):
             text = levels(lambda seed, kind=kind, setting=setting: data_along_numbers(kind, setting, seed), n_sets)
             print(f"{kind:<10} {setting:<10} {text}", flush=True)
-    for seed in range(3):
-        rng = np.random.default_rng(seed)
-        X, y = rng.normal(size=(500, 20_000)).astype(np.float32), rng.normal(size=500)
-        r = np.clip(0.6 * y, -0.95, 0.95)  # of columns 2 k and 2 k + 1, k < 10
-        X[:, 1:20:2] = r[:, None] * X[:, 0:20:2] + np.sqrt(1 - r**2)[:, None] * X[:, 1:20:2]
-        found = fastfs.differential_correlation(X, y, target_type="number", n_pairs=10, n_permutations=0)
-        planted = np.count_nonzero((found.pairs[:, 0] % 2 == 0) & (found.pairs[:, 1] == found.pairs[:, 0] + 1))
-        print(
-            f"500 x 20,000: {planted} of 10 planted pairs are the first ten; "
-            f"|t| of the tenth {abs(found.statistics[-1]):.1f}"
-        )
+    recall(along_numbers=True)
 
 
 def tied_data(share: float, effect: float, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
