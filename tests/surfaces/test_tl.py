@@ -1378,3 +1378,31 @@ def test_ages_as_integers_are_pointed_out():
     words = "age holds 40 different integers, .* give target_type='number'"
     with pytest.warns(fastfs.DataWarning, match=words), pytest.raises(ValueError, match=r"age|class"):
         fastfs.tl.differential_correlation(adata, "age", n_permutations=0)  # three cells don't make a correlation
+
+
+def test_sets_of_genes():
+    adata = cells(n=60)
+    state = adata.obs["state"].to_numpy(dtype=str)
+    sets = {"first": ["gene0", "gene1", "unknown"], "more": ["gene2", "gene3"], "none": ["unknown"]}
+    tl.relieff(adata, "state", n_permutations=19, feature_groups=sets)
+    table = adata.uns["relieff"]["feature_groups"]
+    for name in np.unique(state):
+        expected = fastfs.permutation_test(
+            fastfs.ReliefF(), np.asarray(adata.X), np.where(state == name, "group", "rest"), n_permutations=19,
+            feature_groups={"first": [0, 1], "more": [2, 3]},
+        ).feature_groups  # fmt: skip
+        rows = table[table["of"] == name]
+        assert rows["group"].tolist() == ["first", "more"]
+        assert rows["pvalue_max"].tolist() == expected.pvalues_max.tolist()
+    tl.manifest(adata, "state", n_permutations=9, feature_groups=sets)
+    table = adata.uns["manifest"]["feature_groups"]
+    assert table["of"].tolist() == np.repeat(np.unique(state), 2).tolist()
+    largest = adata.uns["manifest"]["scores"]
+    for name in np.unique(state):
+        scores = dict(zip(adata.uns["manifest"]["names"][name], largest[name], strict=True))
+        found = table[(table["of"] == name) & (table["group"] == "more")]["max_score"].item()
+        np.testing.assert_allclose(found, max(scores["gene2"], scores["gene3"]), rtol=1e-5)
+    with pytest.raises(ValueError, match="feature_groups must name genes that are compared"):
+        tl.relieff(adata, "state", n_permutations=9, feature_groups={"none": ["unknown"]})
+    with pytest.raises(ValueError, match="need permutations"):
+        tl.relieff(adata, "state", feature_groups=sets)

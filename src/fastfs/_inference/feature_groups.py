@@ -53,6 +53,24 @@ class GroupsResult:
     pvalues_max_of_sums: Floats
     features: list[Integers]
 
+    def columns(self) -> dict[str, list[Any]]:
+        """Return the columns of a table with a row for each group.
+
+        Returns
+        -------
+        dict of lists
+        """
+        return {
+            "group": self.names,
+            "n_features": self.sizes.tolist(),
+            "max_score": self.maxima.tolist(),
+            "sum_of_scores": self.sums.tolist(),
+            "pvalue": self.pvalues.tolist(),
+            "pvalue_max": self.pvalues_max.tolist(),
+            "pvalue_of_sum": self.pvalues_of_sums.tolist(),
+            "pvalue_max_of_sum": self.pvalues_max_of_sums.tolist(),
+        }
+
     def mask_features(self, chosen: Array, n_features: int) -> Array:
         """Return the mask of the features of some groups, which a mask of all groups tells.
 

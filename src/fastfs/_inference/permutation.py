@@ -320,7 +320,9 @@ def permutation_test(
     require_finite(estimator, scores)
     wholes = None
     if feature_groups is not None:
-        wholes = FeatureGroups(feature_groups, len(scores), column_names(X) if as_stream(X) is None else None)
+        wholes = FeatureGroups(
+            feature_groups, len(scores), None if X is None or as_stream(X) is not None else column_names(X)
+        )
 
     if wants_workers(n_jobs) and from_sums is None:
         scorer = _ScorerOnWorkers(estimator, X, y, params, n_jobs)

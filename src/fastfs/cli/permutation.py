@@ -195,16 +195,7 @@ class Test:
 
 def _rows_of_groups(groups: "fastfs.GroupsResult") -> list[dict[str, Any]]:
     """Return a row for each group, that of the smallest p-values first."""
-    columns = {
-        "group": groups.names,
-        "n_features": groups.sizes.tolist(),
-        "max_score": groups.maxima.tolist(),
-        "sum_of_scores": groups.sums.tolist(),
-        "pvalue": groups.pvalues.tolist(),
-        "pvalue_max": groups.pvalues_max.tolist(),
-        "pvalue_of_sum": groups.pvalues_of_sums.tolist(),
-        "pvalue_max_of_sum": groups.pvalues_max_of_sums.tolist(),
-    }
+    columns = groups.columns()
     rows = [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
     return sorted(rows, key=lambda row: (row["pvalue_max"], row["pvalue"]))
 

@@ -158,6 +158,15 @@ def _compare_pair(
     return scores_of_groups, not any(issubclass(w.category, ConvergenceWarning) for w in recorded)
 
 
+def _split_table(columns: dict[str, list[Any]], names: list[str]) -> list[dict[str, list[Any]]]:
+    """Split a table of feature groups into one for each row of scores, each with these names."""
+    n = len(names)
+    return [
+        {name: values[begin : begin + n] for name, values in columns.items()} | {"group": names}
+        for begin in range(0, len(columns["group"]), n)
+    ]
+
+
 def _scores_by_group(
     fitted: Any, X: Any, y: Array, test: PermutationPlan, sums: UnitSums | None
 ) -> dict[str, dict[str, Any]]:
@@ -166,6 +175,11 @@ def _scores_by_group(
     scores = np.atleast_2d(getattr(fitted, "class_scores_", fitted.scores_))  # a single row if the groups share it
     z = pvalues = adjusted = largest = np.full(scores.shape, np.nan)
     of_all: dict[str, Any] = {"label_free": np.nan}
+    sets: list[Array] | None = None
+    if test.feature_groups is not None:  # those of the scores of each group of cells, one behind the other
+        n_genes, members = scores.shape[1], test.feature_groups.values()
+        sets = [columns + row * n_genes for row in range(len(scores)) for columns in members]
+    tables: list[dict[str, list[Any]]] = []
     if test.n_permutations:
         model = clone(fitted).set_params(verbose=False)
         tested: Any = ModelByGroup(model) if hasattr(fitted, "class_scores_") else model
@@ -180,10 +194,13 @@ def _scores_by_group(
                 y,
                 n_permutations=test.n_permutations,
                 verbose=fitted.verbose,
+                feature_groups=None if sets is None else dict(enumerate(sets)),
                 **test.design.test_arguments(y),
             )
         pvalues, largest = tested_scores.pvalues.reshape(scores.shape), tested_scores.pvalues_max.reshape(scores.shape)
         adjusted = false_discovery_control(pvalues, axis=1)
+        if test.feature_groups is not None:
+            tables = _split_table(tested_scores.feature_groups.columns(), list(test.feature_groups))
         z = tested_scores.z.reshape(scores.shape)
         if test.ranking == "z":
             scores = z
@@ -193,7 +210,9 @@ def _scores_by_group(
         }
     columns = {"scores": scores, "z": z, "pvals": pvalues, "pvals_adj": adjusted, "pvals_max": largest}
     return {
-        name: of_all | {column: values[row % len(scores)] for column, values in columns.items()}
+        name: of_all
+        | ({"feature_groups": tables[row % len(tables)]} if tables else {})
+        | {column: values[row % len(scores)] for column, values in columns.items()}
         for row, name in enumerate(names)
     }
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from fastfs._inputs.design import Design, nested_design
 from fastfs._machine.run import warn
-from fastfs._types import Array
+from fastfs._types import Array, Integers
 from fastfs.tl._adata import missing_in_words, obs_column
 
 if TYPE_CHECKING:
@@ -85,7 +85,8 @@ class PermutationPlan:
     n_permutations: int | str
     ranking: str
     design: CellDesign
+    feature_groups: dict[str, Integers] | None = None  # genes of each, by number
 
     def select_cells(self, kept: Array) -> PermutationPlan:
         """Return the plan for some of the cells."""
-        return PermutationPlan(self.n_permutations, self.ranking, self.design.select_cells(kept))
+        return replace(self, design=self.design.select_cells(kept))

@@ -50,6 +50,12 @@ def write_results(adata: AnnData, key: str, source: CellMatrix, result: dict[str
     results["params"] = params
     if params["n_permutations"]:
         tests = {group: group_result["test"] for group, group_result in result["groups"].items()}
+        if any("feature_groups" in group_result for group_result in result["groups"].values()):
+            tables = [
+                pd.DataFrame({"of": group, **group_result["feature_groups"]})
+                for group, group_result in result["groups"].items()
+            ]
+            results["feature_groups"] = pd.concat(tables, ignore_index=True)
         results["permutations"] = pd.DataFrame.from_dict(tests, orient="index")
     whole = result["whole"]
     ranks = getattr(whole, "ranking_", rank_features(whole.scores_))

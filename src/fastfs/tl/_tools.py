@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from fastfs._machine.info import info
 from fastfs._machine.params import as_permutations, check_choice, is_auto
 from fastfs._machine.run import warn
 from fastfs._methods import METHODS
+from fastfs._types import Integers
 from fastfs.tl._adata import CellMatrix, read_grouping, require_writable
 from fastfs.tl._comparison import compare_groups
 from fastfs.tl._design import CellDesign, PermutationPlan
@@ -77,6 +78,9 @@ _DOC = """{summary}
         Column of `adata.obs`: groups are permuted within batches only.
     covariates : sequence of str, optional
         Columns of `adata.obs` to which groups keep their relation, such as age.
+    feature_groups : dict of names and lists of genes, optional
+        Sets of genes that permutations test as wholes, such as pathways (:func:`fastfs.io.read_gmt`), for the DataFrame
+        ``adata.uns["KEY"]["feature_groups"]``; genes that aren't compared are left out.
     ranking : {{"score", "z"}}
         "z": `scores` in `adata.uns` are z, distances from the mean under permutations in standard deviations.
         Genes that score high under any groups rank low by z. `adata.var` has scores in any case.
@@ -141,6 +145,18 @@ _DOC = """{summary}
     """
 
 
+def sets_of_genes(sets: Mapping[str, Sequence[str]], names: Sequence[Any]) -> dict[str, Integers]:
+    """Return the numbers of the genes of each set, without genes that aren't compared and sets without others."""
+    if not isinstance(sets, Mapping):
+        raise TypeError(f"feature_groups must be a dict of names and lists of genes; got {type(sets).__name__}")
+    places = {name: j for j, name in enumerate(names)}
+    known = {name: np.array([places[gene] for gene in genes if gene in places]) for name, genes in sets.items()}
+    kept = {name: np.unique(genes) for name, genes in known.items() if len(genes)}
+    if not kept:
+        raise ValueError("feature_groups must name genes that are compared; got none of them")
+    return kept
+
+
 def _make_tool(word: str, *, notes: str, call: str = "") -> Callable[..., AnnData | None]:
     """Return the function of `fastfs.tl` for a method, with its docstring."""
     method = METHODS[word]
@@ -160,6 +176,7 @@ def _make_tool(word: str, *, notes: str, call: str = "") -> Callable[..., AnnDat
         donors: str | None = None,
         batch: str | None = None,
         covariates: Sequence[str] | None = None,
+        feature_groups: Mapping[str, Sequence[str]] | None = None,
         ranking: str = "score",
         drop_unlabelled: bool = False,
         copy: bool = False,
@@ -176,9 +193,10 @@ def _make_tool(word: str, *, notes: str, call: str = "") -> Callable[..., AnnDat
         if cuts and not n_permutations:
             raise ValueError("n_features_to_select='auto' needs permutations: give n_permutations='auto'")
         check_choice("ranking", ranking, ("score", "z"))
-        if not n_permutations and (ranking == "z" or samples or donors or batch or covariates):
+        if not n_permutations and (ranking == "z" or samples or donors or batch or covariates or feature_groups):
             raise ValueError(
-                "samples, donors, batch, covariates and ranking='z' need permutations: give n_permutations='auto'"
+                "samples, donors, batch, covariates, feature_groups and ranking='z' need permutations: give "
+                "n_permutations='auto'"
             )
         if not isinstance(key_added, str | None):
             raise TypeError(f"key_added must be a string; got {key_added!r}")
@@ -191,7 +209,8 @@ def _make_tool(word: str, *, notes: str, call: str = "") -> Callable[..., AnnDat
             model.set_params(given=column_numbers("given", given, len(source.names), list(source.names)))
         cells, labels, wanted, reference = read_grouping(adata, groupby, groups, reference, drop_unlabelled)
         design = CellDesign.from_columns(adata, cells, samples, donors, batch, covariates)
-        test = PermutationPlan(n_permutations, ranking, design)
+        wholes = None if feature_groups is None else sets_of_genes(feature_groups, source.names)
+        test = PermutationPlan(n_permutations, ranking, design, wholes)
         if n_permutations:
             design.warn_of_samples(labels, groupby)
             warn(Design(labels, **nested_design(labels, **design.columns)).weaknesses)
