@@ -194,12 +194,12 @@ def _scores_by_group(
                 y,
                 n_permutations=test.n_permutations,
                 verbose=fitted.verbose,
-                feature_groups=None if sets is None else dict(enumerate(sets)),
+                feature_groups=None if sets is None else {str(k): columns for k, columns in enumerate(sets)},
                 **test.design.test_arguments(y),
             )
         pvalues, largest = tested_scores.pvalues.reshape(scores.shape), tested_scores.pvalues_max.reshape(scores.shape)
         adjusted = false_discovery_control(pvalues, axis=1)
-        if test.feature_groups is not None:
+        if test.feature_groups is not None and tested_scores.feature_groups is not None:
             tables = _split_table(tested_scores.feature_groups.columns(), list(test.feature_groups))
         z = tested_scores.z.reshape(scores.shape)
         if test.ranking == "z":
