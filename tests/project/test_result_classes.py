@@ -44,6 +44,11 @@ G = RNG.integers(0, 3, (40, 30))
 # A call for each class, on many features where that is fast.
 CALLS = {
     "PermutationResult": lambda: fastfs.permutation_test(fastfs.ReliefF(), X, Y, n_permutations=9),
+    "GroupsResult": lambda: (
+        fastfs.permutation_test(
+            fastfs.ReliefF(), X, Y, n_permutations=9, feature_groups={f"set{k}": [k, k + 1] for k in range(1500)}
+        ).feature_groups
+    ),
     "StabilityResult": lambda: fastfs.stability(fastfs.ReliefF(3), X, Y, n_subsamples=4),
     "TwinResult": lambda: fastfs.shuffled_twin(fastfs.ReliefF(), X, Y),
     "ConsensusResult": lambda: fastfs.consensus({f"<method {k}>": row for k, row in enumerate(X[:12])}),
@@ -175,7 +180,7 @@ def test_notebooks_show_the_same_table(cls, made):
 def test_results_draw_themselves(cls, made):
     figures = pytest.importorskip("matplotlib.figure")
     if not issubclass(cls, DrawnResult):
-        assert cls.__name__ in ("SnpPairs", "LdClumps", "Report")
+        assert cls.__name__ in ("GroupsResult", "SnpPairs", "LdClumps", "Report")
         assert not hasattr(cls, "plot")
         return
     figure = figures.Figure()

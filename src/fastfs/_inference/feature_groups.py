@@ -1,19 +1,19 @@
 """Groups of features, which are tested as wholes."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from fastfs._inputs.columns import column_numbers
 from fastfs._inputs.values import for_core
-from fastfs._machine.results import result_class
+from fastfs._machine.results import Result, result_class
 from fastfs._machine.run import Run, load_core
 from fastfs._types import Array, Floats, Integers
 
 
 @result_class
-class GroupsResult:
+class GroupsResult(Result):
     """Groups of features in a :class:`fastfs.PermutationResult`; all arrays have the shape (n_groups,).
 
     Parameters
@@ -43,6 +43,18 @@ class GroupsResult:
     (['even', 'odd'], 0.01)
     """
 
+    _columns: ClassVar[dict[str, str]] = {
+        "group": "names",
+        "n_features": "sizes",
+        "max_score": "maxima",
+        "sum_of_scores": "sums",
+        "pvalue": "pvalues",
+        "pvalue_max": "pvalues_max",
+        "pvalue_of_sum": "pvalues_of_sums",
+        "pvalue_max_of_sum": "pvalues_max_of_sums",
+    }
+    _row: ClassVar[str] = "group"
+
     names: list[str]
     sizes: Integers
     maxima: Floats
@@ -60,16 +72,7 @@ class GroupsResult:
         -------
         dict of lists
         """
-        return {
-            "group": self.names,
-            "n_features": self.sizes.tolist(),
-            "max_score": self.maxima.tolist(),
-            "sum_of_scores": self.sums.tolist(),
-            "pvalue": self.pvalues.tolist(),
-            "pvalue_max": self.pvalues_max.tolist(),
-            "pvalue_of_sum": self.pvalues_of_sums.tolist(),
-            "pvalue_max_of_sum": self.pvalues_max_of_sums.tolist(),
-        }
+        return {name: np.asarray(values).tolist() for name, values in self._table().items()}
 
     def mask_features(self, chosen: Array, n_features: int) -> Array:
         """Return the mask of the features of some groups, which a mask of all groups tells.
