@@ -984,3 +984,11 @@ def test_formulas_with_stored_values(tmp_path):
 def test_one_small_class(write, n, words):
     with pytest.warns(UserWarning, match=words):
         read_table(write("t.csv", "a,y\n1,u\n2,u\n3,v\n4,v\n5,rare\n"), "y", min_class=n)
+
+
+def test_genotypes_of_plink_2(write):
+    path = write("study.pgen", b"l\x1b\x10")
+    with pytest.raises(
+        ValueError, match="holds genotypes of PLINK 2: .* plink2 --pfile (.*)/study --make-bed --out (.*)"
+    ):
+        read_table(path)

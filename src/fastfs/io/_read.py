@@ -268,6 +268,11 @@ def _reader(path: Path, options: ReadOptions) -> _Reader:
         reader = read_10x_folder
     elif endings:
         reader = READERS[max(endings, key=len)]
+    elif path.name.lower().endswith(".pgen"):
+        name = path.with_suffix("")
+        raise ValueError(
+            f"'{path}' holds genotypes of PLINK 2: make a .bed of them, by plink2 --pfile {name} --make-bed --out {name}"
+        )
     else:
         raise TableError(
             f"Cannot tell what '{path}' holds: its name must end in {any_of(READERS)}, or give its format with ",
