@@ -2,6 +2,7 @@
 
     python -m benchmarks.bench_assess --coverage [--sets 500]
     python -m benchmarks.bench_assess --bias [--sets 200]
+    python -m benchmarks.bench_assess --one-run [--sets 1250]
     python -m benchmarks.bench_assess --cost
 
 * ``--coverage``: noise of 12 donors x 5 cells with 200 features, where the donors differ as much as half or all of the
@@ -11,6 +12,8 @@
   from ANOVA covers 0.
 * ``--bias``: five features of 2000 shifted by one standard deviation, 60 samples; the estimate against the accuracy on
   5000 new samples of models that learn from as many samples as a training set has. Logistic regression.
+* ``--one-run``: noise of 60 samples, or of 12 donors x 5 cells that differ by half of the cells' spread: the variance
+  of the metrics of one deal of the folds over that of independent units; ten features, nearest shrunken centroids.
 * ``--cost``: 100 x 20,000, the report's three methods.
 """
 
@@ -158,6 +161,26 @@ def bias(report: Report, sets: int) -> None:
         )
 
 
+def one_run(report: Report, sets: int) -> None:
+    from fastfs._estimators.assess import _model
+    from fastfs._inference.assessment import Problem, run_folds
+
+    for name, shape in (("60 samples", (60, 1, 200, 0.0)), ("12 donors x 5 cells", (12, 5, 200, 0.5))):
+        report.heading(f"{name}: {sets} data sets of noise, ANOVA and variance")
+        metrics, variances = [], []
+        for seed in range(sets):
+            X, y, donor = noise(seed, *shape)
+            problem = Problem(X, y, np.arange(2), None, donor, {}, [N_SELECTED], _model("centroid"), N_SPLITS, seed)
+            found = run_folds(problem, y, (seed, 1, 0))
+            n_units = found.influences.shape[-1]
+            metrics.append(found.metrics)
+            variances.append((found.influences**2).sum(axis=-1) * n_units / (n_units - 2))
+        for metric, ratios in zip(
+            ("accuracy", "AUC"), np.var(metrics, axis=0) / np.mean(variances, axis=0), strict=True
+        ):
+            print(f"{metric}: variance over that of units {', '.join(f'{ratio:.2f}' for ratio in ratios[:, 0])}")
+
+
 def cost(report: Report) -> None:
     report.heading("100 x 20,000, the report's methods")
     X, y = np.random.default_rng(0).normal(size=(100, 20_000)).astype(np.float32), np.arange(100) % 2
@@ -168,7 +191,7 @@ def cost(report: Report) -> None:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    for flag in ("--coverage", "--bias", "--cost"):
+    for flag in ("--coverage", "--bias", "--one-run", "--cost"):
         parser.add_argument(flag, action="store_true")
     parser.add_argument("--sets", type=int, default=0)
     given = parser.parse_args()
@@ -177,6 +200,8 @@ def main() -> int:
         coverage(report, given.sets or 500)
     if given.bias:
         bias(report, given.sets or 200)
+    if given.one_run:
+        one_run(report, given.sets or 1250)
     if given.cost:
         cost(report)
     return report.finish()

@@ -459,3 +459,27 @@ def test_types():
         fastfs.assess(X, y, n_features=5)
     with pytest.raises(ValueError, match="X must be an array, since each fold reads it; got an iterator"):
         fastfs.assess(iter([X]), y)
+
+
+def test_the_range_of_a_single_labeling_comes_from_its_units():
+    """The range is that of Student's t over the units, for the difference of two labelings of twice their variance."""
+    from scipy.stats import t
+
+    rng = np.random.default_rng(5)
+    X, y = rng.normal(size=(60, 20)), np.arange(60) % 2
+    with_spy = {}
+
+    def kept(problem, truth, permuted):
+        with_spy["one"] = permuted[0]
+        return tabulate(problem, truth, permuted)
+
+    from fastfs._inference.assessment import tabulate
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("fastfs._estimators.assess.tabulate", kept)
+        found = fastfs.assess(X, y, methods=["relieff"], n_features=[2, 5], n_repeats=1).to_frame()
+    one = with_spy["one"]
+    half = t.ppf(0.975, 58) * np.sqrt(2 * (one.influences**2).sum(axis=-1) * 60 / 58) * np.sqrt(2)
+    np.testing.assert_allclose(found.permuted, one.metrics[0].ravel())
+    np.testing.assert_allclose(found.permuted_low, np.maximum((one.metrics - half)[0].ravel(), 0))
+    np.testing.assert_allclose(found.auc_permuted_high, np.minimum((one.metrics + half)[1].ravel(), 1))

@@ -441,7 +441,7 @@ def test_new_samples_are_those_of_assess(numbers, page):
     assert [row["n_features"] for row in found["rows"]] == rows.n_features.tolist()
     for name in ("balanced_accuracy", "low", "high", "permuted", "auc", "auc_low"):
         assert [row[name] for row in found["rows"]] == rows[name].tolist(), name
-    assert found["rows"][0]["permuted_low"] is None  # one labeling has no range
+    assert all(row["permuted_low"] <= row["permuted"] <= row["permuted_high"] for row in found["rows"])
     assert found["words"] == expected.describe()
     assert found["unit"] == "sample"
     for sentence in found["words"]:

@@ -75,8 +75,8 @@ def assess(
     n_splits : int
         Number of folds.
     n_repeats : int
-        How often the samples are dealt to folds, and how many permuted labelings are assessed once. With one of
-        them there is no range of permuted labels (NaN).
+        How often the samples are dealt to folds, and how many permuted labelings are assessed once. Of a single
+        labeling the range comes from its units.
     groups : array-like of shape (n_samples,), optional
         Samples that belong together, such as cells of a donor: they are in one fold, and intervals are over groups.
     blocks : array-like of shape (n_samples,), optional

@@ -25,6 +25,9 @@ _POINTS, _QUANTILES = 0.05, 1.959964 + 0.841621
 # folds (benchmarks/bench_assess.py --coverage): no unbiased estimate exists.
 _DEPENDENCE = np.array([3.0, 4.0])
 
+# The same of a single deal of the folds: 0.8 to 1.9 (benchmarks/bench_assess.py --one-run).
+_DEPENDENCE_OF_ONE = np.array([2.0, 2.0])
+
 PLAIN = ("anova", "variance")
 
 # The metrics of numbers and of classes, with their lowest values.
@@ -350,14 +353,14 @@ class Estimate:
         return self.means - half, self.means + half
 
 
-def estimate(metrics: Floats, influences: Floats, n_classes: int) -> Estimate:
+def estimate(metrics: Floats, influences: Floats, n_classes: int, dependence: Floats = _DEPENDENCE) -> Estimate:
     """Return the means over repeats of metrics, and their standard errors over units; arrays are those of outcomes,
     stacked.
     """
     n_units = influences.shape[-1]
     degrees = max(n_units - n_classes, 1)
     of_mean = (influences.mean(axis=0) ** 2).sum(axis=-1) * n_units / degrees
-    return Estimate(metrics.mean(axis=0), np.sqrt(_DEPENDENCE[:, None, None] * of_mean), degrees)
+    return Estimate(metrics.mean(axis=0), np.sqrt(dependence[:, None, None] * of_mean), degrees)
 
 
 def tabulate(problem: Problem, truth: Sequence[Outcome], permuted: Sequence[Outcome]) -> dict[str, Array]:
@@ -371,10 +374,13 @@ def tabulate(problem: Problem, truth: Sequence[Outcome], permuted: Sequence[Outc
     of_anova = slice(anova, anova + 1)
     apart = estimate(metrics - metrics[:, :, of_anova], influences - influences[:, :, of_anova], n_classes)
     null = np.stack([o.metrics for o in permuted])
-    reach = np.full(null.shape[1:], np.nan)
-    if len(null) > 1:
-        reach = float(t.ppf(0.975, len(null) - 1)) * null.std(axis=0, ddof=1) * np.sqrt(1 + 1 / len(null))
-    middle = null.mean(axis=0)
+    middle, n_labelings = null.mean(axis=0), len(null)
+    if n_labelings > 1:
+        errors, degrees = null.std(axis=0, ddof=1), n_labelings - 1
+    else:  # the labeling's own error, over units
+        alone = estimate(null, np.stack([o.influences for o in permuted]), n_classes, _DEPENDENCE_OF_ONE)
+        errors, degrees = alone.errors, alone.degrees
+    reach = float(t.ppf(0.975, degrees)) * errors * np.sqrt(1 + 1 / n_labelings)
     needed = np.ceil(influences.shape[-1] * (_QUANTILES * apart.errors / _POINTS) ** 2)
     needed[needed == 0] = np.nan
     of_others = np.where(np.arange(len(problem.methods)) == anova, np.nan, 1.0)[:, None]

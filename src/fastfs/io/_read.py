@@ -271,7 +271,7 @@ def _reader(path: Path, options: ReadOptions) -> _Reader:
     elif path.name.lower().endswith(".pgen"):
         name = path.with_suffix("")
         raise ValueError(
-            f"'{path}' holds genotypes of PLINK 2: make a .bed of them, by plink2 --pfile {name} --make-bed --out {name}"
+            f"'{path}' holds genotypes of PLINK 2: write a .bed by plink2 --pfile '{name}' --make-bed --out '{name}'"
         )
     else:
         raise TableError(

@@ -17,7 +17,7 @@ def assess(
     """Draw a metric of new samples over the number of features, with the band of permuted labels.
 
     Each method has a line with its 95 % intervals; those of ANOVA and of the largest variances are dashed. The band
-    holds 95 % of permuted labelings, on average over the methods; a single labeling is a line.
+    holds 95 % of permuted labelings, on average over the methods.
 
     Parameters
     ----------
@@ -45,17 +45,14 @@ def assess(
     metric = result.metrics[0] if metric is None else check_choice("metric", metric, result.metrics)
     front = "" if metric == result.metrics[0] else f"{metric}_"
     shape = len(result.methods), len(result.n_features)
-    values, low, high, permuted, below, above = (
+    values, low, high, below, above = (
         result.table[metric if not name else f"{front}{name}"].reshape(shape)
-        for name in ("", "low", "high", "permuted", "permuted_low", "permuted_high")
+        for name in ("", "low", "high", "permuted_low", "permuted_high")
     )
     ax = axes(ax, (7, 4))
     places = np.arange(len(result.n_features))
-    if result.n_labelings > 1:
-        low_end, high_end = below.mean(axis=0), above.mean(axis=0)
-        ax.fill_between(places, low_end, high_end, color=PALE, alpha=0.6, linewidth=0, label="permuted labels")
-    else:
-        ax.plot(places, permuted.mean(axis=0), color=PALE, linewidth=3, label="permuted labels")
+    low_end, high_end = below.mean(axis=0), above.mean(axis=0)
+    ax.fill_between(places, low_end, high_end, color=PALE, alpha=0.6, linewidth=0, label="permuted labels")
     for m, method in enumerate(result.methods):
         is_plain = method in PLAIN
         offset = (m - (len(result.methods) - 1) / 2) * 0.06  # keeps intervals apart
