@@ -1,7 +1,7 @@
 """Differential correlation: both passes against their floors, memory, DGCA's definition, and error rates.
 
     python -m benchmarks.bench_correlation [--labelings 10] [--full]     # --full: all 999 labelings
-    python -m benchmarks.bench_correlation --errors [--sets 1000]        # tables of docs/differential-correlation.md
+    python -m benchmarks.bench_correlation --errors [--sets 1000]        # tables of docs/pairs.md
     python -m benchmarks.bench_correlation --designs [covariates ...] [--sets 1000] [--stream 1]
     python -m benchmarks.bench_correlation --batches [--sets 1000]       # numbers of batches and donors
     python -m benchmarks.bench_correlation --classes [--sets 1000]       # three classes, and recall

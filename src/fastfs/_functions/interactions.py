@@ -173,7 +173,7 @@ def interaction_scan(call: InteractionCall) -> InteractionScan:
 
     p-values are family-wise under the hypothesis that the target has nothing to do with the features. If single
     features have strong effects, permuted labels lose these too: the error rate stays near the nominal one, with the
-    exceptions that docs/interactions.md measures. A small p-value says that a product fits better than both features
+    exceptions that docs/pairs.md measures. A small p-value says that a product fits better than both features
     alone, on the scale of the values: another transform can turn an interaction into a sum.
 
     References
