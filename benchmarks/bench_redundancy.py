@@ -1,6 +1,6 @@
 """Features that repeat each other: clumps against PLINK's, and how many different features a short list has.
 
-python -m benchmarks.bench_redundancy [--sets 50] [--dropped]
+python -m benchmarks.bench_redundancy [--sets 50] [--dropped] [--given-weights]
 """
 
 from __future__ import annotations
@@ -166,12 +166,43 @@ def dropped(n_sets: int) -> None:
         )
 
 
+def given_weights(n_sets: int) -> None:
+    """How often a feature that adds to given ones scores above a follower, and above noise, by their weight."""
+    print("share of pairs: adds above follower, adds above noise; weights are 1, or a factor times others / given")
+    warnings.simplefilter("ignore")
+    factors = {"1 each": None, "x 0.1": 0.1, "x 0.5": 0.5, "x 1": 1.0, "x 2": 2.0, "x 10": 10.0, "given ones only": 1e9}
+    for method in (fastfs.ReliefF(scaling=None), fastfs.MultiSURF(scaling=None)):
+        for n, p, g in ((n, p, g) for n in (100, 400) for p in (50, 1000) for g in (1, 5)):
+            shares: dict[str, list[tuple[float, float]]] = {}
+            for seed in range(n_sets):
+                rng = np.random.default_rng(seed)
+                known = rng.normal(size=(n, g))
+                follows = known.sum(axis=1) / np.sqrt(g)
+                y = follows + rng.normal(size=n) > 0
+                adds = 0.8 * y[:, None] + rng.normal(size=(n, 5))
+                followers = follows[:, None] + 0.5 * rng.normal(size=(n, 20))
+                X = np.hstack([adds, followers, rng.normal(size=(n, p - 25)), known])
+                X /= np.ptp(X, axis=0)
+                for name, factor in factors.items():
+                    weights = np.append(np.ones(p), np.full(g, 1.0 if factor is None else factor * p / g))
+                    scores = method.fit(X * weights, y).scores_
+                    above = scores[:5, None] > scores[5:p]
+                    shares.setdefault(name, []).append((above[:, :20].mean(), above[:, 20:].mean()))
+            row = "; ".join(
+                f"{name} {a:.2f}, {b:.2f}" for name, (a, b) in ((k, np.mean(v, 0)) for k, v in shares.items())
+            )
+            print(f"  {type(method).__name__} {n} x {p}, {g} given: {row}", flush=True)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--sets", type=int, default=50)
     parser.add_argument("--dropped", action="store_true", help="lists without correlated features alone")
+    parser.add_argument("--given-weights", action="store_true", help="what given features weigh in distances alone")
     arguments = parser.parse_args()
     harness.machine()
+    if arguments.given_weights:
+        return given_weights(arguments.sets)
     if arguments.dropped:
         return dropped(arguments.sets)
     clumps()
