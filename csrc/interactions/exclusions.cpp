@@ -22,7 +22,7 @@ void warn_of_excluded(const std::vector<std::pair<std::int64_t, std::int64_t>>& 
     const auto add = [&](std::int64_t count, const char* reason) {
         if (count > 0) reasons << (reasons.text().empty() ? "" : ", ") << count << reason;
     };
-    add(result.n_copies, " copies of each other");
+    add(result.n_copies, " of copies of each other");
     add(result.n_products,
         along ? " with a product that both all but determine" : " without all combinations of their values");
     add(result.n_explained, " explained by the target, or explaining it");

@@ -181,7 +181,7 @@ def test_a_table_with_itself_has_the_pairs_of_the_table():
     """And those of a feature with itself, which has a product of its own: its square."""
     X, y = table(60, 5), target("number", 60)
     both = fastfs.interaction_scan(X, y, n_permutations=0)
-    with pytest.warns(fastfs.DataWarning, match="5 pairs have no test and are left out .5 copies of each other"):
+    with pytest.warns(fastfs.DataWarning, match="5 pairs have no test and are left out .5 of copies of each other"):
         twice = fastfs.interaction_scan(X, y, with_table=X, n_permutations=0)
     F = {tuple(sorted(pair)): value for pair, value in zip(twice.pairs.tolist(), twice.statistics, strict=True)}
     expected = {tuple(pair): value for pair, value in zip(both.pairs.tolist(), both.statistics, strict=True)}

@@ -94,7 +94,9 @@ def test_constants_and_columns_that_covariates_determine_are_left_out():
 def test_copies_are_left_out_and_named():
     table = pd.DataFrame(X, columns=list("uvwxyz"))
     table["v"] = 3 - 2 * table["u"]
-    with pytest.warns(fastfs.DataWarning, match=r"1 pair has no test .*1 copies of each other.: columns 'u' and 'v'"):
+    with pytest.warns(
+        fastfs.DataWarning, match=r"1 pair has no test .*1 of copies of each other.: columns 'u' and 'v'"
+    ):
         found = scan(table)
     assert found.n_excluded_pairs == {"copies": 1, "product": 0, "target": 0}
     assert found.excluded_pairs.tolist() == [[0, 1]]
@@ -143,8 +145,9 @@ def test_numbers_at_the_ends_of_the_range(unit):
     np.testing.assert_allclose(found.statistics, scan().statistics, rtol=1e-9)
 
 
-def test_a_class_of_one_sample():
-    labels = np.r_[["rare"], ["frequent"] * 29]
+@pytest.mark.parametrize("n", [1, 2])
+def test_a_class_of_few_samples(n):
+    labels = np.r_[["rare"] * n, ["frequent"] * (30 - n)]
     found = scan(y=labels)
     assert np.isfinite(found.statistics).all()
     assert np.isfinite(found.null_maxima).all()

@@ -4,9 +4,11 @@ import dataclasses
 import inspect
 import json
 
+import h5py
 import numpy as np
 import pandas as pd
 import pytest
+import zarr
 
 import fastfs
 from sentences import assert_one_sentence
@@ -194,3 +196,23 @@ def test_signatures_share_the_limits():
     for function in (fastfs.differential_correlation, fastfs.interaction_scan, fastfs.snp_pairs):
         parameters = inspect.signature(function).parameters
         assert (parameters["n_pairs"].default, parameters["alpha"].default) == (1000, None)
+
+
+@pytest.mark.parametrize("search", [fastfs.interaction_scan, fastfs.differential_correlation])
+def test_tables_on_disk_give_the_bits_of_memory(search, tmp_path):
+    X = np.random.default_rng(4).normal(size=(60, 9))
+    np.save(tmp_path / "X.npy", X)
+    with h5py.File(tmp_path / "X.h5", "w") as file:
+        stored = file.create_dataset("X", data=X, chunks=(7, 3))
+        places = [
+            tmp_path / "X.npy",
+            np.load(tmp_path / "X.npy", mmap_mode="r"),
+            stored,
+            zarr.array(X, store=str(tmp_path / "X.zarr"), chunks=(7, 3)),
+        ]
+        how = {"n_permutations": 9, "random_state": 0, "target_type": "number"}
+        expected = search(X, X[:, 1] * X[:, 4], **how)
+        for place in places:
+            found = search(place, X[:, 1] * X[:, 4], **how)
+            assert found.statistics.tobytes() == expected.statistics.tobytes()
+            assert found.pvalues_max.tobytes() == expected.pvalues_max.tobytes()
