@@ -157,6 +157,15 @@ def sets_of_genes(sets: Mapping[str, Sequence[str]], names: Sequence[Any]) -> di
     return kept
 
 
+def _number_given_genes(model: Any, names: Sequence[str]) -> dict[str, Integers]:
+    """Return the parameter `given` of an estimator with the genes as column numbers; nothing without."""
+    if (given := getattr(model, "given", None)) is None:
+        return {}
+    if is_table(given):
+        raise ValueError("given must list genes; got a table: add its columns to adata as genes")
+    return {"given": column_numbers("given", given, len(names), list(names))}
+
+
 def _make_tool(word: str, *, notes: str, call: str = "") -> Callable[..., AnnData | None]:
     """Return the function of `fastfs.tl` for a method, with its docstring."""
     method = METHODS[word]
@@ -203,10 +212,7 @@ def _make_tool(word: str, *, notes: str, call: str = "") -> Callable[..., AnnDat
         require_writable(adata, copy)
         adata = adata.copy() if copy else adata
         source = CellMatrix(adata, layer, use_raw, mask_var)
-        if (given := getattr(model, "given", None)) is not None:
-            if is_table(given):
-                raise ValueError("given must list genes; got a table: add its columns to adata as genes")
-            model.set_params(given=column_numbers("given", given, len(source.names), list(source.names)))
+        model.set_params(**_number_given_genes(model, source.names))
         cells, labels, wanted, reference = read_grouping(adata, groupby, groups, reference, drop_unlabelled)
         design = CellDesign.from_columns(adata, cells, samples, donors, batch, covariates)
         wholes = None if feature_groups is None else sets_of_genes(feature_groups, source.names)
