@@ -172,12 +172,12 @@ void NeighborRule::keep_lowest(std::size_t group, double origin) {
     }
     std::nth_element(rows.begin(), rows.begin() + k - 1, rows.end(), by_key);
     const double limit = rows[at(k) - 1].key, rounding = tolerance(limit, origin);
-    const auto tied =
-        std::partition(rows.begin(), rows.begin() + k, [&](const Kept& one) { return one.key < limit - rounding; });
-    const auto end =
-        std::partition(rows.begin() + k, rows.end(), [&](const Kept& one) { return one.key <= limit + rounding; });
-    if (end != rows.begin() + k) {
-        std::nth_element(tied, rows.begin() + k - 1, end, by_row);
+    const auto is_tied = [&](const Kept& one) { return one.key <= limit + rounding; };
+    if (std::any_of(rows.begin() + k, rows.end(), is_tied)) {
+        const auto is_nearer = [&](const Kept& one) { return one.key < limit - rounding; };
+        const auto first_tied = std::partition(rows.begin(), rows.begin() + k, is_nearer);
+        const auto last_tied = std::partition(rows.begin() + k, rows.end(), is_tied);
+        std::nth_element(first_tied, rows.begin() + k - 1, last_tied, by_row);
     }
     rows.resize(at(k));
     limits_[group] = limit - rounding;

@@ -80,8 +80,8 @@ class NeighborRule {
         std::int64_t j;
         double weight;
     };
-    static bool by_key(const Kept& a, const Kept& b) { return a.key < b.key; }
-    static bool by_row(const Kept& a, const Kept& b) { return a.j < b.j; }
+    static constexpr auto by_key = [](const Kept& a, const Kept& b) { return a.key < b.key; };
+    static constexpr auto by_row = [](const Kept& a, const Kept& b) { return a.j < b.j; };
     // Returns the largest difference of keys that count as equal.
     double tolerance(double key, double origin) const { return kTie * (std::abs(key) + origin) + rounding_; }
     void sort_nearest_first(std::vector<Kept>& rows, double origin) const;
