@@ -28,7 +28,8 @@ def read_gmt(path: str | Path) -> dict[str, list[str]]:
     Examples
     --------
     >>> import fastfs.io
-    >>> _ = open("pathways.gmt", "w").write("REPAIR\\tof DNA\\tBRCA1\\tRAD51\\n")
+    >>> from pathlib import Path
+    >>> _ = Path("pathways.gmt").write_text("REPAIR\\tof DNA\\tBRCA1\\tRAD51\\n")
     >>> fastfs.io.read_gmt("pathways.gmt")
     {'REPAIR': ['BRCA1', 'RAD51']}
     """

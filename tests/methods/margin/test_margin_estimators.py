@@ -672,9 +672,9 @@ def test_progress(method):
     def stop(step, share):
         raise RuntimeError("enough")
 
-    big = np.random.default_rng(0).normal(size=(1200, 4000))
+    big = np.random.default_rng(0).random((3000, 4000), np.float32)  # takes longer than the 50 ms between two reports
     with pytest.raises(RuntimeError, match="enough"):
-        method(verbose=stop).fit(big, np.arange(1200) % 2)
+        method(verbose=stop).fit(big, np.arange(3000) % 2)
 
 
 CALLS = {
