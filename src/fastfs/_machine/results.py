@@ -129,12 +129,12 @@ class DrawnResult(Result):
         return self, {}
 
     def plot(self, *args: Any, **options: Any) -> Any:
-        """Draw the result, by the function of :mod:`fastfs.pl` for it.
+        """Draw the result, by its function in ``fastfs.pl``.
 
         Parameters
         ----------
         *args, **options
-            Those of that function.
+            Arguments of that function.
 
         Returns
         -------
