@@ -1642,9 +1642,11 @@ def test_feature_groups(table):
     assert [rows[name]["pvalue_max"] for name in ("one", "two")] == expected.pvalues_max.tolist()
     assert [rows[name]["n_features"] for name in ("one", "two")] == [2, 1]
     assert "best of 2 feature groups" in done.stderr + done.stdout
+    lacking = "features of feature_groups that the table lacks are left out: unknown, other, and 1 group without others"
+    assert lacking in done.stderr
     (table.parent / "sets.gmt").write_text("none\tx\tother\n")
     failed = run(*SCORE[:-1], *options, cwd=table.parent)
     assert failed.returncode == 2
-    assert "must name features of the table; got none in" in failed.stderr
+    assert "must name features of the table; got none" in failed.stderr
     failed = run(*SCORE[:-1], "relieff", "--feature-groups", "sets.gmt", cwd=table.parent)
     assert "--feature-groups is for p-values" in failed.stderr

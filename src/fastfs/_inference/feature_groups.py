@@ -1,14 +1,15 @@
 """Groups of features, which are tested as wholes."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
 
 from fastfs._inputs.columns import column_numbers
 from fastfs._inputs.values import for_core
+from fastfs._machine.params import some_of
 from fastfs._machine.results import Result, result_class
-from fastfs._machine.run import Run, load_core
+from fastfs._machine.run import Run, load_core, warn
 from fastfs._types import Array, Floats, Integers
 
 
@@ -30,7 +31,6 @@ class GroupsResult(Result):
         Family-wise p-values of all groups, by step-down comparison of maxima, or sums, each standardized by its mean
         and standard deviation under permuted labels (or not, as `statistic` says), so that large groups don't win by
         their size. Choose one of the two before you look.
-
     features : list of ndarray of int64
         Columns of each group.
 
@@ -91,6 +91,28 @@ class GroupsResult(Result):
         for k in np.flatnonzero(chosen):
             mask[self.features[k]] = True
         return mask
+
+
+def number_members(groups: Any, names: Sequence[Any]) -> dict[str, Integers]:
+    """Return the columns of the features of each group, of `names`, as files of gene sets call them.
+
+    A warning names features that the table lacks; they are left out, and so are groups without others.
+    """
+    if not isinstance(groups, Mapping):
+        raise TypeError(f"feature_groups must be a dict of names and features; got {type(groups).__name__}")
+    places = {name: j for j, name in enumerate(names)}
+    members: dict[str, Iterable[Any]] = {str(name): list(features) for name, features in groups.items()}
+    numbers = {
+        name: np.unique([places[one] for one in features if one in places]) for name, features in members.items()
+    }
+    kept = {name: columns.astype(np.int64) for name, columns in numbers.items() if len(columns)}
+    if not kept:
+        raise ValueError("feature_groups must name features of the table; got none")
+    if lacking := list(dict.fromkeys(one for features in members.values() for one in features if one not in places)):
+        n_groups = len(numbers) - len(kept)
+        also = f", and {n_groups} {'group' if n_groups == 1 else 'groups'} without others" if n_groups else ""
+        warn([f"features of feature_groups that the table lacks are left out: {some_of(lacking)}{also}"])
+    return kept
 
 
 class FeatureGroups:

@@ -8,6 +8,7 @@ import numpy as np
 import typer
 
 import fastfs
+from fastfs._inference.feature_groups import number_members
 from fastfs._machine.params import rank_features
 from fastfs._methods import Method
 from fastfs._types import Integers
@@ -109,19 +110,11 @@ class PermutationOptions:
                 f"--rank-by z doesn't work with --method {method.word}, which selects step by step: use --rank-by score"
             )
 
-    def read_groups(self, table: Table) -> dict[str, list[int]] | None:
+    def read_groups(self, table: Table) -> dict[str, Integers] | None:
         """Return the groups of features in the file, without features that the table lacks."""
         if self.feature_groups is None:
             return None
-        places = {name: j for j, name in enumerate(table.feature_names)}
-        groups = {
-            name: [places[feature] for feature in features if feature in places]
-            for name, features in read_gmt(self.feature_groups).items()
-        }
-        kept = {name: features for name, features in groups.items() if features}
-        if not kept:
-            raise ValueError(f"--feature-groups must name features of the table; got none in '{self.feature_groups}'")
-        return kept
+        return number_members(read_gmt(self.feature_groups), table.feature_names)
 
     def test(self, selector: Any, table: Table, design: DesignOptions, report: Any) -> "Test | None":
         """Test the scores of a fitted estimator."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from fastfs._inference.feature_groups import number_members
 from fastfs._inputs.columns import column_numbers
 from fastfs._inputs.design import SIGNIFICANT, Design, nested_design
 from fastfs._inputs.entry import require_known
@@ -145,18 +146,6 @@ _DOC = """{summary}
     """
 
 
-def sets_of_genes(sets: Mapping[str, Sequence[str]], names: Sequence[Any]) -> dict[str, Integers]:
-    """Return the numbers of the genes of each set, without genes that aren't compared and sets without others."""
-    if not isinstance(sets, Mapping):
-        raise TypeError(f"feature_groups must be a dict of names and lists of genes; got {type(sets).__name__}")
-    places = {name: j for j, name in enumerate(names)}
-    known = {name: np.array([places[gene] for gene in genes if gene in places]) for name, genes in sets.items()}
-    kept = {name: np.unique(genes) for name, genes in known.items() if len(genes)}
-    if not kept:
-        raise ValueError("feature_groups must name genes that are compared; got none of them")
-    return kept
-
-
 def _number_given_genes(model: Any, names: Sequence[str]) -> dict[str, Integers]:
     """Return the parameter `given` of an estimator with the genes as column numbers; nothing without."""
     if (given := getattr(model, "given", None)) is None:
@@ -215,7 +204,7 @@ def _make_tool(word: str, *, notes: str, call: str = "") -> Callable[..., AnnDat
         model.set_params(**_number_given_genes(model, source.names))
         cells, labels, wanted, reference = read_grouping(adata, groupby, groups, reference, drop_unlabelled)
         design = CellDesign.from_columns(adata, cells, samples, donors, batch, covariates)
-        wholes = None if feature_groups is None else sets_of_genes(feature_groups, source.names)
+        wholes = None if feature_groups is None else number_members(feature_groups, source.names)
         test = PermutationPlan(n_permutations, ranking, design, wholes)
         if n_permutations:
             design.warn_of_samples(labels, groupby)
