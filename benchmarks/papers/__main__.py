@@ -2,12 +2,12 @@
 
     python -m benchmarks.papers [names ...]                              by the recorded measurements
     FASTFS_TEST_DATA=folder python -m benchmarks.papers --quick [names]  measured now, by fewer repetitions
-    FASTFS_TEST_DATA=folder python -m benchmarks.papers --full NAME[:EXPERIMENT] ...  measured now, and recorded; with
-                                                                         --fewer by the repetitions of --quick
+    FASTFS_TEST_DATA=folder python -m benchmarks.papers --full [NAME[:EXPERIMENT] ...]  measured now, and recorded
     python -m benchmarks.papers --page                                   writes docs/papers.md from the record
 
 `claims` has the claims and how each is judged; the rows of the scripts have our numbers. The quick form shows that all
-runs, and which verdicts its wider errors leave.
+runs, and which verdicts its wider errors leave. The record has, beside the rows of each experiment, when, on which
+commit and with which options it was run; nothing in it is typed by hand, and it is written after each experiment.
 """
 
 from __future__ import annotations
@@ -15,14 +15,19 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import subprocess
 import sys
 import time
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
+
+from joblib.externals.loky import get_reusable_executor
 
 from benchmarks import harness
 from benchmarks.papers import claims, disc, ikdr, immigrate, manifest, projse, protocol
 
-Record = dict[str, dict[str, dict[str, protocol.Row]]]  # paper, experiment, row
+Record = dict[str, dict[str, dict[str, Any]]]  # paper, experiment, "run" or "rows"
 
 RECORD = Path(__file__).with_name("measured.json")
 PAGE = Path(__file__).parents[2] / "docs" / "papers.md"
@@ -42,14 +47,50 @@ QUICK = {
 }
 
 
-def measure(paper: str, experiment: str, arguments: list[str]) -> dict[str, protocol.Row]:
-    """The rows of one experiment."""
+FULL = {
+    "manifest": [*QUICK["manifest"], "madelon-5", "digits"],
+    "projse": [*QUICK["projse"], "mixing"],
+    "disc": [*QUICK["disc"], "defaults"],
+    "immigrate": [
+        "noise",
+        *(name for name in immigrate.EXPERIMENTS if name.startswith("printed/")),
+        "persons",
+        "colon",
+        "prostate",
+        "starts",
+    ],
+    "ikdr": ["sonar", "colon", "dbworld", "cns", "yale", "comp", "mkl"],
+}
+
+
+def commit() -> str:
+    """The commit of this tree, with a plus sign if files were changed; nothing outside of a repository."""
+    git = ["git", "-C", str(Path(__file__).parent)]
+    head = subprocess.run([*git, "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False)
+    if head.returncode:
+        return ""
+    changed = subprocess.run([*git, "diff", "--quiet", "HEAD"], capture_output=True, check=False).returncode
+    return head.stdout.strip() + ("+" if changed else "")
+
+
+def measure(paper: str, experiment: str, arguments: list[str]) -> dict[str, Any]:
+    """The rows of one experiment, and how they were made."""
     protocol.KEPT.clear()
-    wall, cpu = time.perf_counter(), sum(os.times()[:4])  # with processes that have ended
+    begun = datetime.now(UTC)
+    wall, cpu = time.perf_counter(), sum(os.times()[:4])
     MAINS[paper]([experiment, *arguments])
+    get_reusable_executor().shutdown(wait=True)  # so that its processes have ended, and count
     wall, cpu = time.perf_counter() - wall, sum(os.times()[:4]) - cpu
     print(f"[{paper} {experiment}: {wall:.0f} s, {cpu:.0f} s of CPU, {harness.load()}]\n", flush=True)
-    return {row: (round(value, 6), round(error, 6), n) for row, (value, error, n) in protocol.KEPT.items()}
+    run = {
+        "begun": begun.strftime("%Y-%m-%d %H:%M UTC"),
+        "commit": commit(),
+        "options": " ".join(arguments),
+        "cpu_seconds": round(cpu),
+        "seconds": round(wall),
+    }
+    rows = {row: (round(value, 6), round(error, 6), n) for row, (value, error, n) in protocol.KEPT.items()}
+    return {"run": run, "rows": rows}
 
 
 def main() -> int:
@@ -59,8 +100,6 @@ def main() -> int:
     how = parser.add_mutually_exclusive_group()
     how.add_argument("--quick", action="store_true", help="measure now, by fewer repetitions")
     how.add_argument("--full", action="store_true", help="measure now, and record")
-    parser.add_argument("--fewer", action="store_true", help="with --full: the repetitions of --quick")
-    parser.add_argument("--repeats", type=int, help="with --full: of the ten folds of IMMIGRATE")
     how.add_argument("--page", action="store_true", help=f"write {PAGE.name}")
     parser.add_argument("--record", type=Path, default=RECORD, help="the file of the recorded measurements")
     parser.add_argument("--jobs", type=int, default=harness.cores(), help="processes, in scripts that use several")
@@ -76,10 +115,8 @@ def main() -> int:
         for name in names:
             paper, _, experiment = name.partition(":")
             jobs = [] if paper in ("projse", "disc") else ["--jobs", str(args.jobs)]  # these have fastfs's threads
-            for one in [experiment] if experiment else QUICK[paper]:
-                more = ["--repeats", str(args.repeats)] if args.repeats and paper == "immigrate" else []
-                rows = measure(paper, one, [*jobs, *more, *(["--quick"] if args.quick or args.fewer else [])])
-                record.setdefault(paper, {})[one] = rows
+            for one in [experiment] if experiment else (QUICK if args.quick else FULL)[paper]:
+                record.setdefault(paper, {})[one] = measure(paper, one, [*jobs, *(["--quick"] if args.quick else [])])
                 if args.full:
                     args.record.write_text(json.dumps(record, indent=1, sort_keys=True) + "\n")
     if args.page:

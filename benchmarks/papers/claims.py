@@ -665,9 +665,12 @@ CLAIMS = {"manifest": MANIFEST, "projse": PROJSE, "disc": DISC, "immigrate": IMM
 # --------------------------------------------------------------------------------------------------------------- pages
 
 
-def flat(record: Mapping[str, Mapping[str, Rows]], paper: str) -> Rows:
+Record = Mapping[str, Mapping[str, Mapping[str, Any]]]  # paper, experiment, "rows" and "run"
+
+
+def flat(record: Record, paper: str) -> Rows:
     """The rows of all experiments of a paper."""
-    return {row: values for rows in record.get(paper, {}).values() for row, values in rows.items()}
+    return {row: values for found in record.get(paper, {}).values() for row, values in found["rows"].items()}
 
 
 def number(value: float) -> str:
@@ -699,7 +702,7 @@ def counts(judged: Sequence[str]) -> str:
     return ", ".join(f"{kinds.count(k)} {k}" for k in (REPRODUCED, NOT, MISSING, UNMEASURED) if k in kinds)
 
 
-def listing(record: Mapping[str, Mapping[str, Rows]], papers: Sequence[str] | set[str]) -> str:
+def listing(record: Record, papers: Sequence[str] | set[str]) -> str:
     """One line a claim, for the terminal."""
     lines = []
     for paper, claims in CLAIMS.items():
@@ -762,7 +765,7 @@ def grid(claims: Sequence[Claim], rows: Rows) -> list[str]:
     return [*lines, ""]
 
 
-def page(record: Mapping[str, Mapping[str, Rows]]) -> str:
+def page(record: Record) -> str:
     """The page of the documentation."""
     text = [HEAD, "| paper | claims | verdicts |", "|---|---|---|"]
     for paper, claims in CLAIMS.items():

@@ -321,7 +321,7 @@ def persons(run: Run) -> None:
             keep(f"parkinsons, folds of {title}: {name}", 100 * values)
 
 
-def printed(run: Run) -> None:
+def printed(run: Run, sets: Sequence[str] = tuple(claims.UCI)) -> None:
     """The paper's order of choices: imIM4E with IM4E's sigma; a wider grid of sigma for IMMIGRATE."""
     methods = {
         "IM4": METHODS["IM4"],
@@ -330,13 +330,9 @@ def printed(run: Run) -> None:
         "IGS": Method(METHODS["IGS"].make, WIDE),
         **{name: METHODS[name] for name in ("SVM", "1NN", "3NN", "LDA")},
     }
-    large = ("wine_quality_red", "papers/urban_land_cover", "pima")  # which take nine tenths of the time
-    names = tuple(name for name in claims.UCI if name not in large)
     if run.quick:
-        names, large = ("wine", "cryotherapy", "papers/parkinsons"), ()
-    table("As printed", names, two_classes, run, methods)
-    if large:
-        table("As printed", large, two_classes, replace(run, repeats=1), methods)
+        sets = tuple(name for name in sets if name in ("wine", "cryotherapy", "papers/parkinsons")) or sets
+    table("As printed", sets, two_classes, run, methods)
 
 
 def prostate(run: Run) -> None:
@@ -452,6 +448,7 @@ EXPERIMENTS = {
     "more": more,
     "persons": persons,
     "printed": printed,
+    **{f"printed/{name.rpartition('/')[2]}": partial(printed, sets=(name,)) for name in claims.UCI},
     "prostate": prostate,
     "starts": starts,
     "colon": colon,
@@ -465,7 +462,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description="IMMIGRATE's experiments")
     parser.add_argument("names", nargs="*", metavar="name", help=", ".join(EXPERIMENTS))
     parser.add_argument("--quick", action="store_true", help="fewer sets and draws")
-    parser.add_argument("--repeats", type=int, default=1, help="of the ten folds")
+    parser.add_argument("--repeats", type=int, help="of the ten folds; default: 10 for printed and persons, else 1")
     parser.add_argument("--jobs", type=int, default=harness.cores(), help="processes")
     args = parser.parse_args(arguments)
     unknown = set(args.names) - set(EXPERIMENTS)
@@ -474,7 +471,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     harness.machine()
     for name in args.names or EXPERIMENTS:
         start = time.perf_counter()
-        EXPERIMENTS[name](Run(args.quick, args.jobs, args.repeats))
+        many = name.partition("/")[0] in ("printed", "persons") and not args.quick
+        EXPERIMENTS[name](Run(args.quick, args.jobs, args.repeats or (10 if many else 1)))
         print(f"  [{name}: {time.perf_counter() - start:.0f} s, {args.jobs} processes, {harness.load()}]", flush=True)
     return 0
 
