@@ -46,12 +46,16 @@ def df(adata: AnnData, key: str, *, group: str | None = None, direction: bool = 
         A row for each gene of each group, the best first: `group`, `names`, `scores`, `z`, `logfoldchanges`, `pvals`
         (of a gene that was chosen before), `pvals_adj` (false discovery rate), `pvals_max` (family-wise) and
         `label_free`, the share of the ranking that is there without groups, as a rank correlation. P-values and z are
-        NaN without permutations. After :func:`fastfs.tl.differential_correlation`: its pairs of genes.
+        NaN without permutations. After :func:`fastfs.tl.differential_correlation` and
+        :func:`fastfs.tl.interaction_scan`: the pairs of genes. After :func:`fastfs.tl.projse_two_view`: the selected
+        features.
 
     Raises
     ------
     KeyError
         No such results, or no such group.
+    TypeError
+        `adata` is a MuData.
 
     Examples
     --------
@@ -70,13 +74,18 @@ def df(adata: AnnData, key: str, *, group: str | None = None, direction: bool = 
     """
     import pandas as pd
 
+    from fastfs.tl._modality import is_mudata
+
+    if is_mudata(adata):
+        raise TypeError("adata must be an AnnData; got a MuData: give one modality, such as mdata['rna']")
     results = adata.uns.get(key)
     if not isinstance(results, Mapping) or not _method_of(results).startswith("fastfs."):
         ours = [name for name, kept in adata.uns.items() if _method_of(kept).startswith("fastfs.")]
         raise KeyError(f"adata.uns has no results of fastfs.tl under {key!r}; it has {some_of(ours) or 'none'}")
-    if "pairs" in results:
-        pairs: pd.DataFrame = results["pairs"].copy()
-        return pairs
+    for name in ("pairs", "selected"):
+        if name in results:
+            table: pd.DataFrame = results[name].copy()
+            return table
     groups = results["names"].dtype.names
     if group is not None and group not in groups:
         raise KeyError(f"{key!r} has no group {group!r}; it has {some_of(groups)}")
@@ -95,7 +104,7 @@ def _effects_of_genes(adata: AnnData, params: Mapping[str, Any], group: str, gen
     from fastfs.tl._adata import CellMatrix, read_grouping
 
     source = CellMatrix(adata, params["layer"], params["use_raw"], None)
-    cells, labels, _, _ = read_grouping(adata, params["groupby"], None, "rest", drop_unlabelled=True)
+    cells, labels, _, _ = read_grouping(adata, params["groupby"], None, "rest", True, params.get("min_class", 0))
     compared = (params["reference"] == "rest") | np.isin(labels, [group, params["reference"]])
     X = take_columns(source.estimator_input(cells[compared]), source.names.get_indexer(genes))
     found = direction(X, labels[compared] == group)

@@ -39,7 +39,8 @@ def test_facts_are_true(word):
 
 def test_every_surface_has_every_method():
     words = [word for word, method in _methods.METHODS.items() if method.classes]
-    assert sorted([*words, "assess", "differential_correlation", "interaction_scan"]) == sorted(fastfs.tl.__all__)
+    others = ["assess", "differential_correlation", "interaction_scan", "projse_two_view"]
+    assert sorted([*words, *others]) == sorted(fastfs.tl.__all__)
     assert set(demo.ROWS) <= set(_methods.METHODS)
 
 

@@ -1072,8 +1072,40 @@ def test_missing_labels():
     assert np.array_equal(adata.uns["relieff"]["scores"]["beta"], rest.uns["relieff"]["scores"]["beta"])
 
 
+def test_small_groups_are_left_out_by_name():
+    adata = cells()
+    adata.obs["type"] = np.where(np.arange(60) < 4, "rare", adata.obs["state"].astype(str))
+    message = r"type has 1 group of fewer than 5 cells, which is left out: rare \(4\)"
+    with pytest.warns(fastfs.DataWarning, match=message):
+        tl.relieff(adata, "type", min_class=5)
+    rest = adata[4:].copy()
+    tl.relieff(rest, "type")
+    assert adata.uns["relieff"]["names"].dtype.names == ("alpha", "beta", "gamma")
+    assert np.array_equal(adata.uns["relieff"]["scores"]["beta"], rest.uns["relieff"]["scores"]["beta"])
+    effects = [fastfs.get.df(one, "relieff", group="beta", direction=True)["effects"] for one in (adata, rest)]
+    pd.testing.assert_series_equal(*effects)
+    tl.assess(adata, "type", min_class=5, methods=["relieff"], n_features=[2], n_repeats=1)
+    assert adata.uns["assess"]["params"]["groups"] == ["alpha", "beta", "gamma"]
+    for tool in (tl.differential_correlation, tl.interaction_scan):
+        tool(adata, "type", min_class=5, n_permutations=0, key_added="pairs")
+        assert adata.uns["pairs"]["params"]["groups"] == ["alpha", "beta", "gamma"]
+        adata.obs["age"] = np.arange(60) + 0.5
+        with pytest.raises(ValueError, match="min_class must be left out, because age holds numbers; got 5"):
+            tool(adata, "age", min_class=5, n_permutations=0)
+    with pytest.raises(
+        ValueError, match="min_class must be at most 20, the cells of the largest group of state; got 99"
+    ):
+        tl.relieff(adata, "state", min_class=99)
+    with pytest.raises(ValueError, match="min_class"):
+        tl.relieff(adata, "state", min_class=-1)
+    with pytest.raises(KeyError, match="no cells in group 'rare'"):
+        tl.relieff(adata, "type", groups=["rare"], min_class=5)
+
+
 def test_no_anndata():
-    with pytest.raises(TypeError, match=r"adata must be an AnnData; got str: anndata\.read_h5ad reads files"):
+    with pytest.raises(
+        TypeError, match=r"adata must be an AnnData or a MuData; got str: anndata\.read_h5ad reads files"
+    ):
         tl.relieff("cells.h5ad", "state")
 
 

@@ -1,4 +1,4 @@
-"""Tools for AnnData: the methods on cells x genes, with results where scanpy keeps those of `rank_genes_groups`.
+"""Tools for AnnData and MuData: methods on cells x genes, with results where scanpy keeps those of `rank_genes_groups`.
 
 They need anndata, which the extra ``[h5ad]`` brings. ``scanpy.get.rank_genes_groups_df`` and
 ``scanpy.pl.rank_genes_groups*`` read the results as they read scanpy's own.
@@ -20,6 +20,7 @@ from fastfs.tl._tools import (
     surf,
     swrf,
 )
+from fastfs.tl._two_view import projse_two_view
 
 __all__ = [
     "assess",
@@ -33,6 +34,7 @@ __all__ = [
     "multisurf",
     "murelief",
     "projse",
+    "projse_two_view",
     "relief",
     "relieff",
     "surf",

@@ -13,8 +13,8 @@ from fastfs._inputs.source import as_stream
 from fastfs._inputs.sparse import Sparse
 from fastfs._inputs.storage import check_structure
 from fastfs._machine.errors import naming
-from fastfs._machine.params import some_of
-from fastfs._machine.run import Run
+from fastfs._machine.params import as_int, some_of
+from fastfs._machine.run import Run, warn
 from fastfs._types import Array
 
 if TYPE_CHECKING:
@@ -86,16 +86,6 @@ def _(X: Any) -> Any:
     return X if X.dtype.kind == "f" else X.astype(np.float32 if X.dtype.itemsize <= 2 else np.float64)
 
 
-def require_writable(adata: Any, copy: bool) -> None:
-    """Raise an error unless results can be written into `adata`."""
-    from anndata import AnnData
-
-    if not isinstance(adata, AnnData):
-        raise TypeError(f"adata must be an AnnData; got {type(adata).__name__}: anndata.read_h5ad reads files")
-    if adata.isbacked and (copy or adata.is_view):
-        raise ValueError("results can't be kept in a copy or a view of a file: call adata.to_memory() first")
-
-
 def list_names(mapping: Any) -> str:
     """Return the names of a mapping as a list for messages."""
     return ", ".join(repr(name) for name in mapping if name is not None) or "none"  # None is anndata 0.13's layer of X
@@ -147,20 +137,26 @@ def read_target(adata: AnnData, name: str, drop_unlabelled: bool) -> tuple[Array
 
 
 def read_groups(
-    adata: AnnData, groupby: str, groups: Sequence[Any] | None, drop_unlabelled: bool
+    adata: AnnData, groupby: str, groups: Sequence[Any] | None, drop_unlabelled: bool, min_class: int
 ) -> tuple[Array, Array]:
     """Return the cells of the groups to compare (ascending), and the group of each."""
-    cells, labels, compared, _ = read_grouping(adata, groupby, groups, "rest", drop_unlabelled)
+    cells, labels, compared, _ = read_grouping(adata, groupby, groups, "rest", drop_unlabelled, min_class)
     kept = np.isin(labels, compared)
     return cells[kept], labels[kept]
 
 
 def read_grouping(
-    adata: AnnData, groupby: str, groups: Sequence[Any] | None, reference: Any, drop_unlabelled: bool
+    adata: AnnData,
+    groupby: str,
+    groups: Sequence[Any] | None,
+    reference: Any,
+    drop_unlabelled: bool,
+    min_class: int,
 ) -> tuple[Array, Array, list[str], str]:
     """Return the cells that take part (ascending), their groups, the groups to compare, and the reference.
 
-    Groups are strings; 1 and "1" also name the group 1.0 of a column of numbers.
+    Groups are strings; 1 and "1" also name the group 1.0 of a column of numbers. Those of fewer cells than `min_class`
+    are left out with a warning.
     """
     cells, column = read_target(adata, groupby, drop_unlabelled)
     if column.dtype.kind == "f" and len(fractions := column[column % 1 != 0].dropna()):
@@ -168,6 +164,8 @@ def read_grouping(
             f"{groupby} must hold groups; got numbers such as {fractions.iloc[0]:g}: bin them first (pandas.cut)"
         )
     labels = column.astype(str).to_numpy(dtype=str)
+    is_kept = _in_large_groups(labels, groupby, min_class)
+    cells, labels, column = cells[is_kept], labels[is_kept], column[is_kept]
     present = sorted(set(labels.tolist()))
     if hasattr(column, "cat"):
         present = [str(c) for c in column.cat.categories if str(c) in present]
@@ -200,6 +198,22 @@ def read_grouping(
         if np.count_nonzero(labels != group) < 2:
             raise ValueError(f"the rest of {group!r} must have at least two cells; got one: compare other groups")
     return cells, labels, compared_groups, reference
+
+
+def _in_large_groups(labels: Array, groupby: str, min_class: int) -> Array:
+    """Return True for the cells in groups of `min_class` cells or more, and warn of the other groups."""
+    min_class = as_int("min_class", min_class, low=0)
+    names, numbers, counts = np.unique(labels, return_inverse=True, return_counts=True)
+    if small := [f"{name} ({n})" for name, n in zip(names.tolist(), counts.tolist(), strict=True) if n < min_class]:
+        if len(small) == len(names):
+            raise ValueError(
+                f"min_class must be at most {counts.max()}, the cells of the largest group of {groupby}; got "
+                f"{min_class}"
+            )
+        many = len(small) > 1
+        warn([f"{groupby} has {len(small)} group{'s' * many} of fewer than {min_class} cells, which "
+              f"{'are' if many else 'is'} left out: {', '.join(small)}"])  # fmt: skip
+    return (counts >= min_class)[numbers]
 
 
 def _match_group(present: Sequence[str], group: Any) -> str:

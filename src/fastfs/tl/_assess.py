@@ -11,8 +11,9 @@ from fastfs._inputs.entry import named_arguments
 from fastfs._machine.info import info
 from fastfs._machine.params import RANDOM_STATE
 from fastfs._methods import REPORTED
-from fastfs.tl._adata import CellMatrix, read_groups, require_writable
+from fastfs.tl._adata import CellMatrix, read_groups
 from fastfs.tl._design import CellDesign
+from fastfs.tl._modality import open_place
 from fastfs.tl._results import say_written
 
 if TYPE_CHECKING:
@@ -41,6 +42,8 @@ def assess(
     mask_var: str | npt.ArrayLike | None = None,
     key_added: str = "assess",
     drop_unlabelled: bool = False,
+    min_class: int = 0,
+    mod: str | None = None,
     random_state: Any = 0,
     rng: Any = RANDOM_STATE,
     n_jobs: int | None = None,
@@ -54,7 +57,7 @@ def assess(
 
     Parameters
     ----------
-    adata : anndata.AnnData
+    adata : anndata.AnnData or mudata.MuData
         Cells x genes. Data on disk are loaded.
     groupby : str
         Column of `adata.obs` with the groups.
@@ -67,14 +70,14 @@ def assess(
         group, are in one fold; so are donors of one sample of each group.
     covariates : sequence of str, optional
         Columns of `adata.obs` to which permuted groups keep their relation.
-    layer, use_raw, mask_var, drop_unlabelled, copy
+    layer, use_raw, mask_var, drop_unlabelled, min_class, mod, copy
         As for :func:`fastfs.tl.manifest`.
     key_added : str
         Key of the results in `adata.uns`.
 
     Returns
     -------
-    anndata.AnnData or None
+    AnnData, MuData or None
         Sets ``adata.uns["KEY"]``: `table`, the DataFrame of :meth:`fastfs.AssessResult.to_frame`, and `params`.
 
     Raises
@@ -104,11 +107,11 @@ def assess(
     """
     from fastfs._estimators.assess import assess as assess_cells  # takes longer than the rest of this module
 
-    require_writable(adata, copy)
-    adata = adata.copy() if copy else adata
+    place = open_place(adata, mod, copy)
+    adata, annotated = place.adata, place.annotated
     source = CellMatrix(adata, layer, use_raw, mask_var)
-    cells, labels = read_groups(adata, groupby, groups, drop_unlabelled)
-    design = CellDesign.from_columns(adata, cells, samples, donors, batch, covariates)
+    cells, labels = read_groups(annotated, groupby, groups, drop_unlabelled, min_class)
+    design = CellDesign.from_columns(annotated, cells, samples, donors, batch, covariates)
     design.warn_of_samples(labels, groupby)
     with source.naming_cells(cells):
         result = assess_cells(
@@ -140,4 +143,5 @@ def assess(
     }
     adata.uns[key_added] = {"table": result.to_frame(), "params": params}
     say_written(key_added)
-    return adata if copy else None
+    place.keep_annotation(groupby)
+    return place.given if copy else None

@@ -17,8 +17,9 @@ from fastfs._inputs.entry import require_known
 from fastfs._machine.info import info
 from fastfs._machine.run import as_progress, warn
 from fastfs._types import Array, Progress
-from fastfs.tl._adata import CellMatrix, obs_column, read_groups, read_target, require_writable
+from fastfs.tl._adata import CellMatrix, obs_column, read_groups, read_target
 from fastfs.tl._design import CellDesign
+from fastfs.tl._modality import open_place
 from fastfs.tl._results import say_written
 
 if TYPE_CHECKING:
@@ -42,6 +43,8 @@ def differential_correlation(
     mask_var: str | npt.ArrayLike | None = None,
     key_added: str = "differential_correlation",
     drop_unlabelled: bool = False,
+    min_class: int = 0,
+    mod: str | None = None,
     copy: bool = False,
     verbose: bool | Progress = False,
     **parameters: Any,
@@ -53,7 +56,7 @@ def differential_correlation(
 
     Parameters
     ----------
-    adata : anndata.AnnData
+    adata : anndata.AnnData or mudata.MuData
         Cells x genes, in memory.
     groupby : str
         Column of `adata.obs` with the groups, or with numbers, such as ages: floats with a fractional part, or any
@@ -64,7 +67,7 @@ def differential_correlation(
         Columns of `adata.obs` that say which cells may change groups or numbers, as for :func:`fastfs.tl.manifest`.
     covariates : sequence of str, optional
         Columns of `adata.obs` to which labels keep their relation.
-    layer, use_raw, mask_var, drop_unlabelled, copy
+    layer, use_raw, mask_var, drop_unlabelled, min_class, mod, copy
         As for :func:`fastfs.tl.manifest`.
     key_added : str
         Key of the results in `adata.uns` and `adata.var`.
@@ -75,7 +78,7 @@ def differential_correlation(
 
     Returns
     -------
-    anndata.AnnData or None
+    AnnData, MuData or None
         Sets ``adata.var["KEY_scores"]`` and ``adata.uns["KEY"]``: `pairs`, a DataFrame with the genes, their
         correlation in each group or below and above the mean of numbers, statistic (z or t), effect, standard_error and
         `pvals_max`; `null_maxima`; and `params`.
@@ -105,16 +108,17 @@ def differential_correlation(
     ['0', '1']
     """
     _require_parameters(differential_correlation, correlation_by_group, parameters)
-    require_writable(adata, copy)
-    adata = adata.copy() if copy else adata
+    place = open_place(adata, mod, copy)
+    adata, annotated = place.adata, place.annotated
     source = CellMatrix(adata, layer, use_raw, mask_var)
     target_type = parameters.get("target_type", "auto")
-    cells, target = _read_cells(adata, groupby, groups, target_type, drop_unlabelled)
-    design = CellDesign.from_columns(adata, cells, samples, donors, batch, covariates)
+    cells, target = _read_cells(annotated, groupby, groups, target_type, drop_unlabelled, min_class)
+    design = CellDesign.from_columns(annotated, cells, samples, donors, batch, covariates)
     scan = _Scan(adata, source, cells, target, design, groupby, layer)
     result = scan.run(correlation_by_group, parameters, verbose)
     scan.keep(key_added, "differential_correlation", result, {"correlation": result.correlation})
-    return adata if copy else None
+    place.keep_annotation(groupby)
+    return place.given if copy else None
 
 
 def interaction_scan(
@@ -131,6 +135,8 @@ def interaction_scan(
     mask_var: str | npt.ArrayLike | None = None,
     key_added: str = "interaction_scan",
     drop_unlabelled: bool = False,
+    min_class: int = 0,
+    mod: str | None = None,
     copy: bool = False,
     verbose: bool | Progress = False,
     **parameters: Any,
@@ -142,7 +148,7 @@ def interaction_scan(
 
     Parameters
     ----------
-    adata : anndata.AnnData
+    adata : anndata.AnnData or mudata.MuData
         Cells x genes, in memory.
     groupby : str
         Column of `adata.obs` with the groups, or with numbers, such as ages: floats with a fractional part, or any
@@ -153,7 +159,7 @@ def interaction_scan(
         Columns of `adata.obs` that say which cells may change groups or numbers, as for :func:`fastfs.tl.manifest`.
     covariates : sequence of str, optional
         Columns of `adata.obs` that are part of the model of each pair.
-    layer, use_raw, mask_var, drop_unlabelled, copy
+    layer, use_raw, mask_var, drop_unlabelled, min_class, mod, copy
         As for :func:`fastfs.tl.manifest`.
     key_added : str
         Key of the results in `adata.uns` and `adata.var`.
@@ -164,7 +170,7 @@ def interaction_scan(
 
     Returns
     -------
-    anndata.AnnData or None
+    AnnData, MuData or None
         Sets ``adata.var["KEY_scores"]`` and ``adata.uns["KEY"]``: `pairs`, a DataFrame with the genes, statistic, the
         effect and its standard error for numbers and two groups, and `pvals_max`; `null_maxima`; and `params`.
 
@@ -196,29 +202,37 @@ def interaction_scan(
         raise ValueError(
             "with_table must be left out for cells; got a table: compare its columns with fastfs.interaction_scan"
         )
-    require_writable(adata, copy)
-    adata = adata.copy() if copy else adata
+    place = open_place(adata, mod, copy)
+    adata, annotated = place.adata, place.annotated
     source = CellMatrix(adata, layer, use_raw, mask_var)
     target_type = parameters.get("target_type", "auto")
-    cells, target = _read_cells(adata, groupby, groups, target_type, drop_unlabelled)
-    design = CellDesign.from_columns(adata, cells, samples, donors, batch, covariates)
+    cells, target = _read_cells(annotated, groupby, groups, target_type, drop_unlabelled, min_class)
+    design = CellDesign.from_columns(annotated, cells, samples, donors, batch, covariates)
     scan = _Scan(adata, source, cells, target, design, groupby, layer)
     result = scan.run(interactions_of_target, parameters, verbose)
     about = {"target_type": result.target_type, "transform": result.transform}
     scan.keep(key_added, "interaction_scan", result, about)
-    return adata if copy else None
+    place.keep_annotation(groupby)
+    return place.given if copy else None
 
 
 def _read_cells(
-    adata: AnnData, groupby: str, groups: Sequence[str] | None, target_type: str, drop_unlabelled: bool
+    adata: AnnData,
+    groupby: str,
+    groups: Sequence[str] | None,
+    target_type: str,
+    drop_unlabelled: bool,
+    min_class: int,
 ) -> tuple[Array, Array]:
     """Return the cells to compare, and the group or the number of each."""
     if _holds_numbers(adata, groupby, target_type):
         if groups is not None:
             raise ValueError(f"groups must be left out, because {groupby} holds numbers; got {groups!r}")
+        if min_class:
+            raise ValueError(f"min_class must be left out, because {groupby} holds numbers; got {min_class!r}")
         cells, numbers = read_target(adata, groupby, drop_unlabelled)
         return cells, numbers.to_numpy()
-    cells, labels = read_groups(adata, groupby, groups, drop_unlabelled)
+    cells, labels = read_groups(adata, groupby, groups, drop_unlabelled, min_class)
     n_groups = len(np.unique(labels))
     if n_groups > _MANY_GROUPS and obs_column(adata, groupby).dtype.kind in "iuf" and target_type == "auto":
         warn(

@@ -19,9 +19,10 @@ from fastfs._machine.params import as_permutations, check_choice, is_auto
 from fastfs._machine.run import warn
 from fastfs._methods import METHODS
 from fastfs._types import Integers
-from fastfs.tl._adata import CellMatrix, read_grouping, require_writable
+from fastfs.tl._adata import CellMatrix, read_grouping
 from fastfs.tl._comparison import compare_groups
 from fastfs.tl._design import CellDesign, PermutationPlan
+from fastfs.tl._modality import open_place
 from fastfs.tl._results import as_categories, write_results
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ _DOC = """{summary}
 
     Parameters
     ----------
-    adata : anndata.AnnData
+    adata : anndata.AnnData or mudata.MuData
         Cells x genes. {data}
     groupby : str
         Column of `adata.obs` with the groups.
@@ -87,6 +88,11 @@ _DOC = """{summary}
         Genes that score high under any groups rank low by z. `adata.var` has scores in any case.
     drop_unlabelled : bool
         Leave out cells without a group, rather than raise.
+    min_class : int
+        Leave out groups of fewer cells, with a warning that names them.
+    mod : str, optional
+        Of a MuData: the modality with the genes, which gets the results. Columns that it lacks are those of
+        ``mdata.obs``, and that of `groupby` is copied into it.
     copy : bool
         Return a copy with the results, rather than write them into `adata`.
     **parameters
@@ -95,7 +101,7 @@ _DOC = """{summary}
 
     Returns
     -------
-    anndata.AnnData or None
+    AnnData, MuData or None
         Sets ``adata.var["KEY_scores"]``, ``["KEY_rank"]`` (1 is best; 0 for genes that weren't compared) and
         ``["KEY_selected"]``, and ``adata.uns["KEY"]`` in the shape of `rank_genes_groups`: `names`, `scores`,
         `logfoldchanges` (computed as by scanpy, which takes X for log1p values), `pvals`, `pvals_adj` and `params`;
@@ -108,14 +114,14 @@ _DOC = """{summary}
     Raises
     ------
     KeyError
-        No such column, layer, group or mask.
+        No such column, layer, group, mask or modality.
     ValueError
         A group with fewer than two cells, without a name or called "rest"; cells without a group, batch, donor, sample
         or covariate; gene names that occur twice; a copy or a view of a file; `batch`, `donors`, `samples`,
         `covariates` or ``ranking="z"`` without permutations; a design that leaves nothing to permute; what the
         estimator raises, with the names of cells and genes.
     TypeError
-        `adata` isn't an AnnData; `groups` or `covariates` isn't a list; `key_added` isn't a string.
+        `adata` is neither an AnnData nor a MuData; `groups` or `covariates` isn't a list; `key_added` isn't a string.
     MemoryError
         X would have to be made dense, and exceeds `max_memory`; or X is on disk or a Dask array, has to be loaded, and
         exceeds a quarter of it.
@@ -177,6 +183,8 @@ def _make_tool(word: str, *, notes: str, call: str = "") -> Callable[..., AnnDat
         feature_groups: Mapping[str, Sequence[str]] | None = None,
         ranking: str = "score",
         drop_unlabelled: bool = False,
+        min_class: int = 0,
+        mod: str | None = None,
         copy: bool = False,
         **parameters: Any,
     ) -> AnnData | None:
@@ -198,12 +206,14 @@ def _make_tool(word: str, *, notes: str, call: str = "") -> Callable[..., AnnDat
             )
         if not isinstance(key_added, str | None):
             raise TypeError(f"key_added must be a string; got {key_added!r}")
-        require_writable(adata, copy)
-        adata = adata.copy() if copy else adata
+        place = open_place(adata, mod, copy)
+        adata, annotated = place.adata, place.annotated
         source = CellMatrix(adata, layer, use_raw, mask_var)
         model.set_params(**_number_given_genes(model, source.names))
-        cells, labels, wanted, reference = read_grouping(adata, groupby, groups, reference, drop_unlabelled)
-        design = CellDesign.from_columns(adata, cells, samples, donors, batch, covariates)
+        cells, labels, wanted, reference = read_grouping(
+            annotated, groupby, groups, reference, drop_unlabelled, min_class
+        )
+        design = CellDesign.from_columns(annotated, cells, samples, donors, batch, covariates)
         wholes = None if feature_groups is None else number_members(feature_groups, source.names)
         test = PermutationPlan(n_permutations, ranking, design, wholes)
         if n_permutations:
@@ -230,12 +240,14 @@ def _make_tool(word: str, *, notes: str, call: str = "") -> Callable[..., AnnDat
             "batch": batch,
             "covariates": None if covariates is None else list(covariates),
             "ranking": ranking,
+            "min_class": min_class,
             "estimator": " ".join(repr(model).split()),
             "fastfs_version": info()["version"],
         }
         write_results(adata, key_added or word, source, result, params)
+        place.keep_annotation(groupby)
         as_categories(adata, groupby)
-        return adata if copy else None
+        return place.given if copy else None
 
     tool.__name__ = tool.__qualname__ = word
     data = "Sparse values are made dense, those of the cells and genes that are compared."
