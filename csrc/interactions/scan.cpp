@@ -31,6 +31,9 @@ namespace {
 // The relative difference of strengths from tiles and from samples.
 constexpr double kSlack = 1e-9;
 
+// Degrees of freedom of what is left, below which F has no mean, and chance alone makes it a million.
+constexpr std::int64_t kFewestDegrees = 3;
+
 // Samples of the panels that are made together.
 constexpr std::int64_t kSamplesAtOnce = 2048;
 
@@ -531,7 +534,7 @@ void scan_interactions(const Matrix& X, const Matrix* other, const std::int64_t*
     }
     const std::int64_t L = covariates.size(), K = labels ? options.n_classes - 1 : 1;
     // Along a target, each feature of a pair has a mean and a deviation that follow it.
-    const std::int64_t fewest = 4 + L + K + (options.along ? 4 : 0);
+    const std::int64_t fewest = 3 + L + K + kFewestDegrees + (options.along ? 2 : 0);
     require(n >= fewest, "X must have at least ", fewest, " samples for this target and these covariates; got ", n,
             ": give more samples");
     const std::int64_t at_once =

@@ -1377,12 +1377,12 @@ typedef struct fastfs_interaction_result {
 /* Finds the pairs of features that say more about a target together than each alone: pairs of columns of X or, unless
  * `other` is NULL, of a column of X and one of `other`, which has the same rows. The statistic is the partial F of the
  * product x_i x_j in the linear model of the target on x_i, x_j, their product and the covariates, with 1 and n - 4 -
- * n_covariates degrees of freedom. labels: classes 0..n_classes - 1, each at least once: F has n_classes - 1
- * degrees; or y: numbers. One of the two is NULL. Columns are standardised, which changes no F. p-values are 1 + the
- * labelings with a largest F, over all pairs but the stronger ones, that reaches that of the pair, divided by 1 +
- * n_labelings. Takes O(n_rows n_features^2 (5 + n_covariates + n_labelings)) time, with c classes c - 1 times the
- * labelings, and O(n_rows n_features) memory: no table of pairs is stored. A sparse X becomes a dense table of doubles.
- * `along`: five products for each labeling, in which the columns follow its numbers, and twice the memory.
+ * n_covariates degrees of freedom, at least 3 of the latter. labels: classes 0..n_classes - 1, each at least once: F
+ * has n_classes - 1 degrees; or y: numbers. One of the two is NULL. Columns are standardised, which changes no F.
+ * p-values are 1 + the labelings with a largest F, over all pairs but the stronger ones, that reaches that of the pair,
+ * divided by 1 + n_labelings. Takes O(n_rows n_features^2 (5 + n_covariates + n_labelings)) time, with c classes c - 1
+ * times the labelings, and O(n_rows n_features) memory: no table of pairs is stored. A sparse X becomes a dense table
+ * of doubles. `along`: five products for each labeling, in which the columns follow its numbers, and twice the memory.
  *
  * Warnings: "constant" and "constant_in_other" (features, given the covariates), "untested_pairs". */
 FASTFS_API fastfs_status fastfs_interaction_scan(const fastfs_matrix* X, const fastfs_matrix* other,

@@ -201,7 +201,7 @@ def interaction_scan(call: InteractionCall) -> InteractionScan:
     table_names = None if call.with_table is None else column_names(call.with_table)
     X = as_matrix(call.X, run)
     require_names(names, X.shape[1])
-    table = None if call.with_table is None else as_matrix(call.with_table, run)
+    table = None if call.with_table is None else as_matrix(call.with_table, run, "with_table")
     if table is not None and table.shape[0] != X.shape[0]:
         raise ValueError(
             f"X and with_table must have the same rows; got {X.shape[0]} and {table.shape[0]}: give the same "

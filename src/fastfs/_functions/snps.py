@@ -32,9 +32,6 @@ from fastfs._machine.run import Run, load_core, warn
 from fastfs._types import Array, Integers, Progress
 from fastfs.io._genotypes import pack_genotypes
 
-# SNPs that are looked through together for missing genotypes.
-_SNPS_AT_ONCE = 4096
-
 
 @result_class
 class SnpPairs(PairsResult):
@@ -229,10 +226,7 @@ def _scan_copies(
     call: SnpPairsCall, G: Genotypes, names: list[Any] | None, chosen: Integers | None, kind: str
 ) -> InteractionScan:
     """Find the pairs of SNPs with a product of copies of an allele that says more about numbers or times than both."""
-    n_missing = 0
-    for begin in range(0, G.shape[1], _SNPS_AT_ONCE):
-        n_missing += int(np.isnan(np.asarray(G[:, begin : begin + _SNPS_AT_ONCE])).sum())
-    if n_missing:
+    if n_missing := G.count_missing():
         raise ValueError(
             f"G must have no missing genotypes if y holds numbers or times; got {n_missing}: impute them, or leave out "
             "their SNPs or samples"

@@ -21,7 +21,7 @@ _Call = TypeVar("_Call")
 _Result = TypeVar("_Result")
 
 # Parameters with one entry per row of X, and parameters that are dicts of them.
-_OF_ROWS = ("y", "Y", "sample_weight", "blocks", "groups", "covariates", "distances")
+_OF_ROWS = ("y", "Y", "sample_weight", "blocks", "groups", "covariates", "distances", "with_table")
 _MAPPINGS = ("params", "fit_params")
 
 

@@ -133,6 +133,19 @@ class Genotypes:
             **{name: getattr(self, name) for name in facts},
         )
 
+    def count_missing(self) -> int:
+        """Return the number of missing genotypes."""
+        self.check_file()
+        places, shifts = np.divmod(self.rows, 4)
+        step = max(1, _BLOCK // max(1, 4 * self.bits.shape[1]))
+        n_missing = 0
+        for begin in range(0, len(self.columns), step):
+            bits = self.bits[self.columns[begin : begin + step]]
+            is_missing = bits & ~(bits >> 1) & 0b01010101  # the lower bit of a genotype without the upper one
+            if is_missing.any():
+                n_missing += int(np.count_nonzero(is_missing[:, places] >> 2 * shifts & 1))
+        return n_missing
+
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> npt.NDArray[Any]:
         if copy is False:
             raise ValueError("copy must not be False, since genotypes are decoded into a new array")

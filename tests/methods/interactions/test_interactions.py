@@ -45,7 +45,7 @@ def assert_right(found, expected):
 
 
 @covering(
-    size=[(11, 4), (40, 7), (80, 12), (2100, 5)],
+    size=[(12, 4), (40, 7), (80, 12), (2100, 5)],
     kind=["number", "two classes", "four classes"],
     n_covariates=[0, 1, 3],
     transform=["none", "rank"],

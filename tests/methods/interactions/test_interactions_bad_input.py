@@ -1,5 +1,7 @@
 """What the scan of interactions refuses or leaves out, and the words it has for it."""
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -36,7 +38,7 @@ def scan(X=X, y=y, **parameters):
         ({"y": None}, ValueError, "y is None"),
         ({"target_type": "ordinal"}, ValueError, "target_type must be"),
         ({"X": X[:, :1]}, ValueError, "X must have two features or more"),
-        ({"X": X[:4], "y": y[:4]}, ValueError, "X must have at least 5 samples for this target"),
+        ({"X": X[:6], "y": y[:6]}, ValueError, "X must have at least 7 samples for this target"),
         ({"features": []}, ValueError, "features must name at least two columns"),
         ({"features": [3]}, ValueError, "at least two columns"),
         ({"features": [3, 6]}, ValueError, "column numbers from 0 to 5"),
@@ -53,10 +55,15 @@ def scan(X=X, y=y, **parameters):
         ({"covariates": y}, ValueError, "covariates must not determine the numbers of y"),
         ({"covariates": y, "n_permutations": 0}, ValueError, "determine the"),
         ({"covariates": np.full(30, np.nan)}, ValueError, "covariates must not have missing values"),
-        ({"covariates": rng.normal(size=(30, 26)), "n_permutations": 0}, ValueError, "X must have at least 31 samples"),
+        ({"covariates": rng.normal(size=(30, 26)), "n_permutations": 0}, ValueError, "X must have at least 33 samples"),
         ({"with_table": X[:-1]}, ValueError, "X and with_table must have the same rows; got 30 and 29"),
         ({"with_table": np.ones((30, 2))}, ValueError, "that vary besides the covariates; got 6 of 6 and 0 of 2"),
-        ({"with_table": X[:, 0]}, ValueError, "2-D array"),
+        ({"with_table": X[:, 0]}, ValueError, "with_table must be a 2-D array"),
+        (
+            {"with_table": pd.DataFrame(X[:, :2], columns=["u", "u"])},
+            ValueError,
+            "with_table must have unique column names",
+        ),
         ({"X": np.ones((30, 6))}, ValueError, "two features or more that vary besides the covariates; got 0 of 6"),
         ({"X": [["u"] * 6] * 30}, ValueError, "must hold numbers"),
         ({"X": X + 1j}, ValueError, "complex"),
@@ -169,3 +176,46 @@ def test_names_that_occur_twice():
     table = pd.DataFrame(X, columns=list("aabcde"))
     with pytest.raises(ValueError, match="unique column names"):
         scan(table)
+
+
+def test_a_second_table_with_other_samples():
+    names = [f"s{i}" for i in range(30)]
+    table, other = pd.DataFrame(X, index=names), pd.DataFrame(X[:, :2] ** 3, index=names)
+    for rows, words in (
+        (names[::-1], r"^with_table names the rows of X in another order, .*: give with_table\.loc\[X\.index\]"),
+        ([f"t{i}" for i in range(30)], r"^with_table and X name their rows differently \('t0' and 's0' come first\)"),
+    ):
+        with pytest.warns(fastfs.DataWarning, match=words):
+            scan(table, with_table=other.set_axis(rows))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        scan(table, with_table=other)
+        scan(table, with_table=other.reset_index(drop=True))
+
+
+def test_names_that_both_tables_have():
+    """A column and its copy in the second table have no test; names of both tables stay apart in a network."""
+    table = pd.DataFrame(X, columns=list("uvwxyz"))
+    other = pd.DataFrame({"v": 1 - 3 * X[:, 1], "u": rng.normal(size=30)})
+    with pytest.warns(fastfs.DataWarning, match="1 of copies of each other.: columns 'v' and 'v'"):
+        found = scan(table, with_table=other)
+    assert found.n_tested == len(found.pairs) == 11
+    assert [1, 0] not in found.pairs.tolist()
+    ends = {name for edge in found.to_network() for name in edge[:2]}
+    assert ends == {"u (X, 0)", "u (with_table, 1)", "v (X, 1)", "v (with_table, 0)", *"wxyz"}
+    assert {tuple(pair) for pair in found.names.tolist()} >= {("u", "u"), ("u", "v")}
+
+
+@pytest.mark.parametrize("labels", [None, ["a", "b"], ["a", "b", "c", "d"]])
+def test_few_degrees_are_refused(labels):
+    """F of two degrees or fewer has no mean: chance makes it a million among some thousand pairs."""
+    n = 5 + (1 if labels is None else len(labels) - 1)
+    target = y if labels is None else np.resize(labels, 30)
+    with pytest.raises(
+        ValueError, match=f"X must have at least {n + 1} samples for this target and these cov"
+    ) as caught:
+        scan(X[:n], target[:n], n_permutations=0)
+    assert_one_sentence(caught)
+    found = scan(X[: n + 1], target[: n + 1], n_permutations=0)
+    assert found.degrees[1] == 3
+    assert np.isfinite(found.statistics).all()

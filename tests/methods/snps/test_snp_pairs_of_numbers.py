@@ -68,7 +68,7 @@ MISSING[3, 4] = np.nan
         ({"covariates": Y}, "determine"),
         ({"snps": [1]}, "snps must name at least two columns"),
         ({"alpha": 0.05, "n_permutations": 0}, "n_permutations must be above 0 with alpha"),
-        ({"G": G[:4], "y": Y[:4], "n_permutations": 0}, "X must have at least 5 samples"),
+        ({"G": G[:6], "y": Y[:6], "n_permutations": 0}, "X must have at least 7 samples"),
     ],
 )
 def test_refused(change, words):
