@@ -1,5 +1,7 @@
 """Tools and files of several modalities."""
 
+import json
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -7,6 +9,7 @@ from scipy.sparse import csr_matrix
 
 import fastfs
 from fastfs import tl
+from fastfs.cli import run
 
 anndata = pytest.importorskip("anndata")
 mudata = pytest.importorskip("mudata")
@@ -150,3 +153,75 @@ def test_bad_places():
     other = twice.copy()
     with pytest.raises(ValueError, match=r"names of cells must be unique in a MuData"):
         tl.relieff(mudata.MuData({"rna": twice, "prot": other}, axis=-1), "state", mod="rna")
+
+
+# Files
+
+
+@pytest.fixture
+def file(tmp_path):
+    modalities().write(tmp_path / "cells.h5mu")
+    return tmp_path / "cells.h5mu"
+
+
+def test_a_modality_of_targets(file):
+    table = fastfs.io.read_table(file, mod="rna", targets_mod="prot", annotations=["donor"])
+    mdata = modalities()
+    shared = [name for name in mdata["rna"].obs_names if name in set(mdata["prot"].obs_names)]
+    np.testing.assert_array_equal(table.X, mdata["rna"][shared].X)
+    np.testing.assert_array_equal(table.y, mdata["prot"][shared].X)
+    assert table.targets == tuple(f"protein{j}" for j in range(4))
+    assert table.sample_names == shared
+    assert table.annotations["donor"].tolist() == mdata.obs.loc[shared, "donor"].tolist()
+    assert table.matching == "35 of 40 samples are in 'prot', too"
+    reverse = fastfs.io.read_table(file, mod="prot", targets_mod="rna", ignore=["protein2"], max_memory="64M")
+    assert reverse.sample_names == mdata["prot"].obs_names.tolist()
+    np.testing.assert_array_equal(reverse.y, mdata["rna"][mdata["prot"].obs_names].X)
+
+
+def test_a_modality_of_targets_on_the_command_line(file, tmp_path, capsys):
+    out = tmp_path / "ranking.json"
+    command = ["score", str(file), "--method", "projse", "--mod", "rna", "--targets-mod", "prot", "--out", str(out)]
+    assert run([*command, "--method-option", "center=True", "--top", "2"]) == 0
+    mdata = modalities()
+    shared = [name for name in mdata["rna"].obs_names if name in set(mdata["prot"].obs_names)]
+    X, Y = (mdata[mod][shared].X for mod in ("rna", "prot"))
+    expected = fastfs.ProjSe(2, center=True).fit(X, Y.astype(np.float64))
+    ranking = json.loads(out.read_text())["ranking"]
+    assert [row["feature"] for row in ranking] == [f"gene{j}" for j in expected.selected_]
+    assert [row["score"] for row in ranking] == expected.scores_[expected.selected_].tolist()
+    said = capsys.readouterr().err
+    assert "(targets: protein0, protein1, protein2 and 1 more)" in said
+    assert "35 of 40 samples are in 'prot', too" in said
+
+
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        (["--mod", "rna", "--targets-mod", "rna"], "--targets-mod must be another modality than that of --mod"),
+        (["--mod", "rna", "--targets-mod", "atac"], "no modality 'atac'"),
+        (["--targets-mod", "prot"], "choose one with --mod"),
+        (["--mod", "rna", "--targets-mod", "prot", "--label", "state"], "--targets-mod is for --method"),
+        (["--mod", "rna", "--targets-mod", "prot", "--targets", "gene1"], "give one of them"),
+        (["--mod", "rna", "--targets-mod", "prot", "--labels", "x.csv"], "leave out --labels"),
+        (["--mod", "rna", "--targets-mod", "prot", "--min-class", "3"], "leave it out with --targets-mod"),
+        (["--mod", "rna", "--targets-mod", "prot", "--permutations", "9"], "takes no --targets with --method projse"),
+    ],
+)
+def test_bad_modalities_of_targets(file, options, message, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "x.csv").write_text("a,b\n1,2\n")
+    assert run(["score", str(file), "--method", "projse", *options]) == 2
+    said = capsys.readouterr().err
+    assert message in " ".join(said.split())
+
+
+def test_targets_of_other_files_and_no_shared_samples(tmp_path):
+    (tmp_path / "x.csv").write_text("a,b,class\n1,2,x\n3,4,y\n")
+    with pytest.raises(ValueError, match=r"targets_mod=\.\.\. is for files that end in \.h5mu"):
+        fastfs.io.read_table(tmp_path / "x.csv", targets_mod="prot")
+    mdata = modalities()
+    other = anndata.AnnData(np.ones((3, 2), "float32"), pd.DataFrame(index=["x", "y", "z"]))
+    mudata.MuData({"rna": mdata["rna"][:5].copy(), "prot": other}).write(tmp_path / "apart.h5mu")
+    with pytest.raises(ValueError, match="has no sample in both modalities, 'rna' and 'prot'"):
+        fastfs.io.read_table(tmp_path / "apart.h5mu", mod="rna", targets_mod="prot")

@@ -17,6 +17,7 @@ from fastfs._inputs.columns import column_numbers
 from fastfs._inputs.labels import require_few_classes
 from fastfs._inputs.response import as_events
 from fastfs._machine.errors import naming_of_a_file
+from fastfs._machine.params import some_of
 from fastfs._machine.run import Run
 from fastfs._methods import FLAGS, METHODS, Method
 from fastfs.cli import results
@@ -55,6 +56,13 @@ class SampleOptions:
             help="Columns of numbers to explain, instead of --label.",
         ),
     ] = None
+    targets_mod: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Of .h5mu: a modality with the numbers to explain, in place of --targets: --method projse.",
+        ),
+    ] = None
     event: Annotated[
         str | None,
         typer.Option(
@@ -67,6 +75,10 @@ class SampleOptions:
         str | None,
         typer.Option(metavar="COLUMN", help="For the RELIEF family: weights of the samples; not used as a feature."),
     ] = None
+
+    @property
+    def explains_numbers(self) -> bool:
+        return self.targets is not None or self.targets_mod is not None
 
     def annotation_columns(self) -> list[str]:
         """Return the names of the columns about samples that aren't targets."""
@@ -171,7 +183,7 @@ def score(
     ]
     require_effects(table, source, samples, output, permuting, design, wrapper, clumping)
     selector = wrap(scorer, wrapper)
-    permuting.check_method(chosen, bool(targets), samples.weights is not None)
+    permuting.check_method(chosen, samples.explains_numbers, samples.weights is not None)
     with progress(f"reading {source.file.name}") as report:
         data = read_input(
             source,
@@ -179,6 +191,7 @@ def score(
             targets,
             samples.event,
             options.max_memory,
+            targets_mod=samples.targets_mod,
         )
         if output.top is not None and (chosen.selects or wrapper.turf is not None):
             selector.set_params(n_features_to_select=min(output.top, data.table.X.shape[1]))
@@ -200,7 +213,7 @@ def score(
         written = _write_ranking(chosen, selector, data, output, most, about, test, clumps)
     summary = _summary(chosen, selector, data) + (f"; {test.summary()}" if test else "")
     say(summary + (f"; wrote {' and '.join(written)}." if written else "."))
-    if output.out is None and not targets and samples.weights is None:
+    if output.out is None and not samples.explains_numbers and samples.weights is None:
         _say_next(context.obj or [], most, test, data)
 
 
@@ -318,13 +331,16 @@ def _words(fact: str) -> str:
 
 def _target_columns(method: Method, source: Input, samples: SampleOptions) -> list[str]:
     """Return the columns of --targets, or none for labels; refuse what the method does not explain."""
-    if samples.targets is None:
+    if not samples.explains_numbers:
         if not method.classes:
             raise ValueError(f"--method {method.word} explains numbers: give --targets instead of --label")
         return []
-    targets = names(samples.targets, "--targets")
+    option = "--targets-mod" if samples.targets is None else "--targets"
+    targets = [] if samples.targets is None else names(samples.targets, option)
     if not method.targets or source.label is not None or source.classes is not None:
-        raise ValueError(f"--targets is for --method {_words('targets')}, without --label and --classes")
+        raise ValueError(f"{option} is for --method {_words('targets')}, without --label and --classes")
+    if targets and samples.targets_mod is not None:
+        raise ValueError("--targets and --targets-mod are two targets: give one of them")
     return targets
 
 
@@ -335,20 +351,24 @@ def read_input(
     event: str | None = None,
     max_memory: str | None = None,
     of_numbers: str = "",
+    targets_mod: str | None = None,
 ) -> Data:
     """Return the table, with these columns as targets if there are any; annotations aren't features.
 
     `of_numbers` ends the error about a label that holds numbers: default, the methods of `fastfs score` for them.
     """
-    if targets and source.min_class:
-        raise ValueError("--min-class is for classes: leave it out with --targets")
+    if (targets or targets_mod) and source.min_class:
+        option = "--targets" if targets else "--targets-mod"
+        raise ValueError(f"--min-class is for classes: leave it out with {option}")
     reading: dict[str, Any] = {"label": targets[0] if targets else source.label} | source.reading()
-    reading["annotations"] = annotations
+    reading |= {"annotations": annotations, "targets_mod": targets_mod}
     reading = {name: value for name, value in reading.items() if value}
     table = io.read_table(source.file, **reading, max_memory=max_memory or Run().available())
     if source.classes is not None:
         reading["classes"] = names(source.classes, "--classes")
         table = io.keep_classes(table, reading["classes"])
+    if targets_mod is not None:
+        return Data(table, reading, list(table.targets))
     if targets:
         reading["targets"] = list(targets)
         table = io.take_targets(table, reading["targets"])
@@ -407,7 +427,7 @@ def _write_ranking(
 def _summary(method: Method, selector: Any, data: Data) -> str:
     """Return one sentence without its end: numbers of features and samples, the form of the method, the selection."""
     of_each = [f"{name}: {count}" for name, count in data.samples_of_classes().items()] or [
-        f"targets: {', '.join(data.targets)}"
+        f"targets: {some_of(data.targets)}"
     ]
     if len(of_each) > _CLASSES_SHOWN:
         of_each[_CLASSES_SHOWN:] = [f"and {len(of_each) - _CLASSES_SHOWN} classes more"]

@@ -4,7 +4,7 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
@@ -14,8 +14,10 @@ import numpy as np
 
 from fastfs._files.errors import Parameter, TableError, any_of, calling
 from fastfs._files.paths import check_input, naming
-from fastfs._machine.run import parse_memory, warn
-from fastfs._types import Integers
+from fastfs._inputs.matrix import load_stream
+from fastfs._inputs.storage import dense
+from fastfs._machine.run import Run, parse_memory, warn
+from fastfs._types import Floats, Integers
 from fastfs.io._anndata import read_h5ad, read_h5mu, read_zarr
 from fastfs.io._cells import SampleColumn
 from fastfs.io._duplicates import unique_features
@@ -100,9 +102,11 @@ class _Call(ReadOptions):
     path: str | os.PathLike[str]
     label: str | None = None
     annotations: Collection[str] = field(default=(), kw_only=True)
+    targets_mod: str | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        require_type("targets_mod", self.targets_mod, "word")
         require_type("label", self.label, "word")
         require_type("annotations", self.annotations, "names")
 
@@ -137,6 +141,9 @@ def read_table(call: _Call) -> Table:
     annotations : collection of str
         Other columns about the samples, such as donors or batches, to be read from where the label is read, and to be
         no features: they are returned in the table's `annotations`.
+    targets_mod : str, optional
+        Of H5MU: a second modality, with features that are numbers to explain: they become `y`, of shape (n_samples,
+        n_targets), in place of a label. The samples are those that both modalities have.
     <read_options>
 
     Returns
@@ -173,6 +180,8 @@ def _read(path: Path, call: _Call) -> Table:
     reader = _reader(path, call)
     rule = MatchRule(call.key, call.by_order, call.match, call.drop_missing, call.control_is_0)
     label, labels, covar = call.label, call.labels, call.covar
+    if call.targets_mod is not None:
+        _require_two_modalities(path, call, reader)
     if labels is None and covar is None and (call.key is not None or call.by_order or call.match is not None):
         refused = Parameter("key" if call.key is not None else "by_order" if call.by_order else "match")
         raise TableError(refused, " is for a file of labels, which is given with ", Parameter("labels"))
@@ -180,7 +189,7 @@ def _read(path: Path, call: _Call) -> Table:
         raise TableError(Parameter("covar_names"), " needs a file of covariates: give it with ", Parameter("covar"))
     if labels is None:
         label = label or _OF_ITSELF.get(reader)
-    here = (label, tuple(call.annotations), True) if labels is None else (None, (), False)
+    here = (label, tuple(call.annotations), call.targets_mod is None) if labels is None else (None, (), False)
     wanted = _wanted(path, call, reader, *here)
     content = _content(path, wanted, reader)
     names = content.sample_names if any(content.sample_names or ()) else None
@@ -191,21 +200,26 @@ def _read(path: Path, call: _Call) -> Table:
         with naming(Path(labels)):
             label, columns, how = read_label(Path(labels), label, tuple(call.annotations), samples, rule, form)
         told.append(how)
-    assert label is not None  # or the reader would have asked for it
-    used = {name: columns[name] for name in (label, *call.annotations)}
+    used = {name: columns[name] for name in (*([] if label is None else [label]), *call.annotations)}
     covariates: dict[str, SampleColumn] = {}
     if covar is not None:
         with naming(Path(covar)):
-            covariates, how = read_covariates(Path(covar), tuple(call.covar_names), label, samples, rule, form)
+            covariates, how = read_covariates(Path(covar), tuple(call.covar_names), label or "", samples, rule, form)
         used |= covariates
         told.append(how)
     kept = _kept(used, content.X.shape[0], rule, path)
+    targets: tuple[str, ...] = ()
+    if call.targets_mod is not None:
+        kept, y, targets = _read_targets(path, call, reader, names or [], kept)
     values = {name: column.of(kept) for name, column in used.items()}
-    y = values.pop(label) if label not in call.annotations else values[label]
+    if label is not None:  # every reader asks for it, but for targets
+        y = values.pop(label) if label not in call.annotations else values[label]
     X = content.X if len(kept) == content.X.shape[0] else content.X[kept]
     n_samples = content.X.shape[0]
     parts = [f"{len(kept)} of {n_samples} samples matched {' and '.join(dict.fromkeys(told))}"] if told else []
-    if len(kept) < n_samples:
+    if targets:
+        parts.append(f"{len(kept)} of {n_samples} samples are in '{call.targets_mod}', too")
+    elif len(kept) < n_samples:
         parts.append(f"{n_samples - len(kept)} of {n_samples} samples without a value left out")
     table = Table(
         X,
@@ -217,8 +231,37 @@ def _read(path: Path, call: _Call) -> Table:
         sample_names=None if names is None or len(set(names)) < n_samples else [names[i] for i in kept],
         matching=", ".join(parts),
         covariates=tuple(covariates),
+        targets=targets,
     )
     return drop_small_classes(table, call.min_class) if call.min_class else table
+
+
+def _require_two_modalities(path: Path, call: _Call, reader: _Reader) -> None:
+    """Refuse a modality of targets where there is none, or besides a label."""
+    of_targets = Parameter("targets_mod")
+    if reader is not read_h5mu:
+        raise TableError(of_targets, f" is for files that end in .h5mu: leave it out for '{path}'")
+    if call.targets_mod == call.mod:
+        raise TableError(of_targets, " must be another modality than that of ", Parameter("mod"), f"; got '{call.mod}'")
+    for name in ("label", "labels", "min_class"):
+        if getattr(call, name):
+            raise TableError(of_targets, " takes the place of a label: leave out ", Parameter(name))
+
+
+def _read_targets(
+    path: Path, call: _Call, reader: _Reader, names: Sequence[str], kept: Integers
+) -> tuple[Integers, Floats, tuple[str, ...]]:
+    """Return those of the kept samples that the modality of the targets has, their targets, and their names."""
+    options = replace(call, mod=call.targets_mod, layer=None, ignore=(), annotations=())
+    content = _content(path, _wanted(path, options, reader, None, (), False), reader)
+    rows = {name: i for i, name in enumerate(content.sample_names or [])}
+    shared = np.array([i for i in kept if names[i] in rows], dtype=np.int64)
+    if not len(shared):
+        raise ValueError(f"'{path}' has no sample in both modalities, '{call.mod}' and '{call.targets_mod}'")
+    places = np.array([rows[names[i]] for i in shared])
+    ascending = np.sort(places)
+    numbers = np.asarray(dense(load_stream(content.X[ascending], Run())), dtype=np.float64)
+    return shared, numbers[np.searchsorted(ascending, places)], tuple(content.feature_names)
 
 
 def read_unlabelled(path: str | os.PathLike[str], options: ReadOptions) -> Table:

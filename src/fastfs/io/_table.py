@@ -23,7 +23,7 @@ class Table(Brief):
     X : ndarray of shape (n_samples, n_features), CSR or CSC container of SciPy, Genotypes, or a stream of rows
         float32 or float64. Missing values are NaN. Streams are of `read_table` with `max_memory`.
     y : ndarray of shape (n_samples,)
-        The labels as they stand in the file: strings, numbers or bools.
+        The labels as they stand in the file: strings, numbers or bools. Of shape (n_samples, n_targets) with `targets`.
     feature_names : list of str
     source : str
         The path that was read.
@@ -37,6 +37,8 @@ class Table(Brief):
         How the lines of a file of labels were matched with the samples; empty if the table holds its labels.
     covariates : tuple of str
         The annotations that come from a file of covariates.
+    targets : tuple of str
+        The names of the columns of y, if these come from a second modality.
 
     Examples
     --------
@@ -56,6 +58,7 @@ class Table(Brief):
     sample_names: list[str] | None = None
     matching: str = ""
     covariates: tuple[str, ...] = ()
+    targets: tuple[str, ...] = ()
 
 
 def keep_classes(table: Table, classes: Sequence[str]) -> Table:
