@@ -108,10 +108,10 @@ class Options:
     """
 
     def __post_init__(self) -> None:
-        values = {f.name: getattr(self, f.name) for f in fields(self)}
-        for f in fields(self):
+        options, values = fields(self), vars(self).copy()
+        for f in options:
             setattr(self, f.name, f.metadata["convert"](f.name, values[f.name]))
-        warn([message for f in fields(self) if (message := _describe_missing_effect(f, values))])
+        warn([message for f in options if (message := _describe_missing_effect(f, values))])
 
     @classmethod
     def from_arguments(cls, arguments: Any) -> Self:

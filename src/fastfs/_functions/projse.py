@@ -625,7 +625,9 @@ def _make_outcome(
     """Turn the core's result into a ProjSeResult, with a ranking of all features, and its warnings."""
     scores, selected = core_result["scores"], core_result["selected"]
     order = np.argsort(-scores, kind="stable")
-    order = np.concatenate([selected, order[~np.isin(order, selected)]])
+    is_selected = np.zeros(len(scores), dtype=bool)
+    is_selected[selected] = True
+    order = np.concatenate([selected, order[~is_selected[order]]])
     ranking = np.empty(len(scores), dtype=np.int64)
     ranking[order] = np.arange(1, len(scores) + 1)
     same = ("scores", "selected", "selection_scores", "gaps", "captured", "explained", "center")

@@ -22,7 +22,7 @@ from fastfs._functions.pairs import (
 )
 from fastfs._inputs.entry import entry
 from fastfs._inputs.genotypes import Genotypes
-from fastfs._inputs.labels import as_labels, is_missing
+from fastfs._inputs.labels import as_labels, mark_missing
 from fastfs._inputs.matrix import as_array, as_numbers, column_names
 from fastfs._inputs.values import for_core
 from fastfs._machine.errors import last_warnings
@@ -261,8 +261,8 @@ def _pack_with_names(G: Any, run: Run) -> tuple[Genotypes, Array | None]:
 
 def _require_labels(y: Any, n_samples: int, n_snps: int) -> None:
     """Raise ValueError if a sample has no phenotype, and say how to drop these samples."""
-    missing = [i for i, label in enumerate(as_labels(y, n_samples, n_snps)) if is_missing(label)]
-    if missing:
+    missing = np.flatnonzero(mark_missing(as_labels(y, n_samples, n_snps)))
+    if len(missing):
         raise ValueError(
             f"y has no label for {len(missing)} of {n_samples} samples, first for sample {missing[0]}: drop them, as "
             "in keep = numpy.isfinite(G.phenotype) and fastfs.snp_pairs(G[keep], G.phenotype[keep])"

@@ -4,6 +4,7 @@ import itertools
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from fastfs._inputs.storage import refuse_sparse
 from fastfs._inputs.values import as_values
@@ -56,9 +57,9 @@ def number_labels(y: Array, name: str, where: str, *, any_number: bool = False) 
     Errors call the 1-D array `name`, and the position of a label `where`. Fractions raise ValueError, as measurements
     rather than labels, unless `any_number` is True.
     """
-    for position, label in enumerate(y):
-        if is_missing(label):
-            raise ValueError(f"{name} has no label ({label}) {where} {position}: give one, or drop it")
+    if (missing := mark_missing(y)).any():
+        position = int(missing.argmax())
+        raise ValueError(f"{name} has no label ({y[position]}) {where} {position}: give one, or drop it")
     if y.dtype.kind == "f" and not any_number:
         continuous = np.flatnonzero(y != np.floor(y))  # NaN was found above, and infinity is caught by isfinite
         if len(continuous) or not np.isfinite(y).all():
@@ -137,6 +138,15 @@ def _are_numbers(classes: Array) -> bool:
     except (TypeError, ValueError):
         return False
     return True
+
+
+def mark_missing(values: Array) -> npt.NDArray[np.bool_]:
+    """Return a mask of the missing values of a 1-D array; see `is_missing`."""
+    if values.dtype.kind in "biuSU":
+        return np.zeros(len(values), dtype=bool)
+    if values.dtype.kind in "fmM":
+        return np.asarray(values != values)  # NaN and NaT are not equal to themselves
+    return np.fromiter(map(is_missing, values), dtype=bool, count=len(values))
 
 
 def is_missing(label: Any) -> bool:

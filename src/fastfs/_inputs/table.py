@@ -12,7 +12,7 @@ import numpy.typing as npt
 from fastfs._inputs.columns import column_numbers
 from fastfs._inputs.entry import entry
 from fastfs._inputs.genotypes import Genotypes
-from fastfs._inputs.labels import is_missing, sort_values
+from fastfs._inputs.labels import mark_missing, sort_values
 from fastfs._inputs.matrix import as_array, as_floats, column_describer, column_names, require_table
 from fastfs._inputs.sparse import Sparse
 from fastfs._machine.params import as_int
@@ -237,17 +237,10 @@ def _take_column(X: Any, column: int) -> Any:
 
 def _encode_categories(values: Array, described: str) -> tuple[npt.NDArray[np.float64], Array]:
     """Return the code of each value, NaN for missing values, and the distinct values in sorted order."""
-    if values.dtype.kind == "f":
-        present = ~np.isnan(values)
-        if np.isinf(values).any():
-            row = np.isinf(values).argmax()
-            raise ValueError(f"X must not contain infinity; got it in row {row} of {described}: drop or replace it")
-    elif values.dtype.kind in "mM":
-        present = ~np.isnat(values)
-    elif values.dtype.kind == "O":
-        present = np.array([not is_missing(value) for value in values], dtype=bool)
-    else:
-        present = np.ones(len(values), dtype=bool)
+    if values.dtype.kind == "f" and np.isinf(values).any():
+        row = np.isinf(values).argmax()
+        raise ValueError(f"X must not contain infinity; got it in row {row} of {described}: drop or replace it")
+    present = ~mark_missing(values)
     known, numbers = sort_values(values[present], f"{described} of X must hold categories of one kind")
     codes = np.full(len(values), np.nan)
     codes[present] = numbers
