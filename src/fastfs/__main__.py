@@ -32,7 +32,7 @@ def _answer(arguments: list[str]) -> int:
 
 
 def main() -> int:
-    """Run the command line and return its exit code."""
+    """Run the command line; return its exit code: 2 if a package is missing, 130 after Ctrl-C."""
     arguments = sys.argv[1:]
     if arguments and arguments[0] in ANSWERS:
         return _answer(arguments)

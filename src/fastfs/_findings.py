@@ -9,7 +9,7 @@ from fastfs._methods import FORM, RULES, Method
 
 
 def pairs(selector: Any, feature_names: Sequence[str]) -> dict[str, list[Any]]:
-    """Return the strongest pairs of features as columns, if the method has any."""
+    """Return the strongest pairs of a fit as columns by name: rank, features, indices, weights; {} if it has none."""
     interactions = getattr(selector, "interactions_", None)
     if interactions is None:
         return {}
@@ -55,7 +55,7 @@ def rules(selector: Any) -> dict[str, Any]:
 
 
 def findings(method: Method, selector: Any, feature_names: Sequence[str]) -> dict[str, Any]:
-    """Return the findings of the method besides the ranking."""
+    """Return a dict of the results of a fit besides the ranking: attributes, some by class, sensitivity and pairs."""
     attributes: dict[str, Any] = {name: getattr(selector, f"{name}_") for name in method.of_fit}
     for name in method.by_class:
         rows = zip(selector.classes_, getattr(selector, f"{name}_").tolist(), strict=True)

@@ -270,7 +270,7 @@ def _grid(n_features: Sequence[int], n: int) -> list[int]:
 
 
 def _model(name: str) -> Any:
-    """Return a pipeline of a scaler and the classifier of this name, or ridge regression."""
+    """Return a pipeline of a scaler and the model of this name: "logistic", "centroid" or "ridge"."""
     from sklearn.linear_model import LogisticRegression, RidgeCV
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler

@@ -121,7 +121,7 @@ class Cut(_Wrapper):
     def fit(
         self, X: Any, y: Any, *, blocks: Any = None, groups: Any = None, covariates: Any = None, **fit_params: Any
     ) -> Self:
-        """Score the features of X, and cut.
+        """Score the features of X as `by` says, and set `support_`, True for each feature that `at` keeps.
 
         Parameters
         ----------

@@ -209,7 +209,7 @@ class DiSC(_disc.DiSCFields, _Resources, _KernelSelector):
         return self
 
     def _fit_sets(self, X: Any, y: Any) -> None:
-        """Make one set per class, from X in memory or from a stream, and compare the sets."""
+        """Make one set per class, from X in memory or from a stream, compare the sets, and set the attributes."""
         options, run = _disc.DiSCOptions.from_arguments(self), Run.from_estimator(self)
         X, of_rows = classes_in_blocks(X, y, run)
         if of_rows is not None:
@@ -234,7 +234,7 @@ class DiSC(_disc.DiSCFields, _Resources, _KernelSelector):
         self._set_outcome(outcome, classes, options)
 
     def _check_parameters(self, classes: Array, n_features: int) -> None:
-        """Raise ValueError for bad numbers before the work starts."""
+        """Raise ValueError if there are too few classes or features, or if n_features_to_select or n_groups is bad."""
         count_selected(self.n_features_to_select, n_features)
         require_classes(classes)
         if n_features < 4:
@@ -269,7 +269,7 @@ class DiSC(_disc.DiSCFields, _Resources, _KernelSelector):
         return _disc.StreamedGroups(X, groups, n_groups, options, Run.from_estimator(self), rows=rows, columns=columns)
 
     def _fit_groups(self, sums: _disc.StreamedGroups, labels: Integers, classes: Array) -> "DiSC":
-        """Fit with a label for each group, its position among the classes; each class has one group."""
+        """Fit to groups of rows, with the class number of each group; each class has one group. Return self."""
         with self._all_or_nothing():
             options, run = _disc.DiSCOptions.from_arguments(self), Run.from_estimator(self)
             self.n_features_in_ = sums.n_features
@@ -287,7 +287,10 @@ class DiSC(_disc.DiSCFields, _Resources, _KernelSelector):
         return vectors
 
     def _group_features(self, s: int, seed: int) -> Array:
-        """Return the group of each feature in set s, or -1: k-means of the leading vectors; group 0 scores highest."""
+        """Return the group of each feature in set s by k-means of the leading vectors; group 0 scores highest.
+
+        -1: the feature is in the largest group and `drop_largest` is True, or the set has no leading vectors.
+        """
         from sklearn.cluster import KMeans
 
         vectors = self._leading_vectors(s)

@@ -180,7 +180,7 @@ class IKDR(KernelFields, IKDRFields, _Resources, _Selector):
     start: Any = None
 
     def fit(self, X: Any, y: Any) -> "IKDR":
-        """Find the dimensions, and the weights of the features.
+        """Fit the embedding of the samples, and the weights of the features.
 
         Parameters
         ----------
@@ -214,7 +214,7 @@ class IKDR(KernelFields, IKDRFields, _Resources, _Selector):
         return self
 
     def _set_result(self, result: IKDRResult) -> None:
-        """Set the attributes of a fit."""
+        """Set the attributes of a fit, from the result for one lambda."""
         self._set_results(result, _RESULTS)
         self.ranking_ = rank_features(result.scores)
         self.kernel_weights_ = result.weights

@@ -87,7 +87,7 @@ class IterativeRelief(_Wrapper):
     verbose: bool | Progress = False
 
     def fit(self, X: Any, y: Any, **fit_params: Any) -> Self:
-        """Score the features of X, round by round.
+        """Score the features of X in rounds; the scores of a round move the weights in the distances of the next.
 
         <fit_of_a_wrapper>
         """

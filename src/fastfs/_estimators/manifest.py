@@ -203,7 +203,7 @@ class ManiFeSt(_manifest.ManiFeStFields, _Resources, _KernelSelector):
         return self
 
     def _fit_stage(self, X: Any, y: Any) -> None:
-        """Read X, or sum it in one pass, and set the scores."""
+        """Read X, or sum it in one pass, then fit and set the attributes."""
         options, run = _manifest.ManiFeStOptions.from_arguments(self), Run.from_estimator(self)
 
         def read_whole(X: Any) -> tuple[list[Any], Array, Array]:
@@ -229,7 +229,7 @@ class ManiFeSt(_manifest.ManiFeStFields, _Resources, _KernelSelector):
     def _set_scores(
         self, stage: _manifest.ManiFeStStage, classes: Array, labels: Integers, options: _manifest.ManiFeStOptions
     ) -> None:
-        """Fit the stage, and set the attributes."""
+        """Fit all scales of the stage to these labels, and set the scores, the ranking and the other attributes."""
         others = None if self.combine is None else stage.scores_to_blend(self.combine, classes[labels])
         best = None if self.n_features_to_select is None else self._n_to_select()
         fitted = stage.fit_scales(labels, classes, options, n_components=self.n_components, top=best).warn_and_return()
@@ -277,7 +277,10 @@ class ManiFeSt(_manifest.ManiFeStFields, _Resources, _KernelSelector):
         return self
 
     def _make_scorer(self, X: Any, y: Any) -> tuple[Labels, Scorer]:
-        """Return the labels as codes, and a function that scores labelings; distances of features are computed once."""
+        """Return the labels as codes, and a function that yields (scores, largest score) for each labeling.
+
+        It computes the distances between features once.
+        """
         options, run = _manifest.ManiFeStOptions.from_arguments(self), Run.from_estimator(self)
         chunks, classes, true_labels = self._read_chunks_and_labels(X, y, run)
         # Low-rank kernels take no distances between all features.

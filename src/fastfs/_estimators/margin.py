@@ -83,7 +83,7 @@ class _MarginClassifier(ClassifierMixin, _Selector, ABC):  # type: ignore[misc]
         return as_dense(X, run)
 
     def _make_scorer(self, X: Any, y: Any) -> tuple[Labels, Scorer]:
-        """Return the labels as codes, and a scorer: one fit per labeling, on samples that are scaled once."""
+        """Return the labels as codes, and a function that fits each labeling and yields (scores, largest score)."""
         run = Run.from_estimator(self)
         run.progress = None
         data, classes, labels, _ = self._read_samples(X, y, self._OPTIONS.from_arguments(self), run)

@@ -149,7 +149,7 @@ class ProjSe(_projse.ProjSeFields, _Resources, _KernelSelector):
     n_features_to_select: int | float | str | None = None
 
     def fit(self, X: Any, y: Any = None) -> "ProjSe":
-        """Select features of X.
+        """Select the features of X that explain y, or X itself, best together.
 
         Parameters
         ----------
@@ -266,7 +266,10 @@ class ProjSe(_projse.ProjSeFields, _Resources, _KernelSelector):
         return self.__dict__[name]
 
     def _make_scorer(self, X: Any, y: Any) -> tuple[Labels, Scorer]:
-        """Return the target as numbers, and a scorer; labels are scored in batches, anything else by new fits."""
+        """Return the target as numbers, and a function that yields (scores, largest score) for each permutation.
+
+        It scores labels in batches, and any other target by new fits.
+        """
         options, run = _projse.ProjSeOptions.from_arguments(self), Run.from_estimator(self)
         if as_stream(X) is not None:
             return make_refitting_scorer(self, X, y)

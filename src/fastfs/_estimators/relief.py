@@ -105,7 +105,7 @@ class _ReliefFamily(_Resources, _Selector):
         return self
 
     def _make_scorer(self, X: Any, y: Any) -> tuple[Labels, Scorer]:
-        """Return the target as numbers, and a scorer: one fit per labeling, on samples that are scaled once."""
+        """Return the target as numbers, and a function that fits permutations and yields (scores, largest score)."""
         run = Run.from_estimator(self)
         run.progress = None
         options = self._OPTIONS.from_arguments(self)
@@ -124,7 +124,7 @@ class _ReliefFamily(_Resources, _Selector):
         return samples.response.values, score_permutations
 
     def _given_values(self, X: Any) -> Any:
-        """Return the values of `given`; categories as strings."""
+        """Return the columns of X that `given` names, as objects, with categories as strings; None without `given`."""
         if self.given is None or is_table(self.given) or as_stream(X) is not None:
             return super()._given_values(X)
         names, run = column_names(X), Run.from_estimator(self)

@@ -239,11 +239,12 @@ class _Selector(LabelScorer, SelectorMixin, BaseEstimator):  # type: ignore[misc
 
 
 def _fit_and_test(fit: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a fit that also tests the scores if `n_features_to_select` is "auto"."""
+    """Return `fit` with a permutation test before it, which sets `test_`, if `n_features_to_select` is "auto"."""
     signature = inspect.signature(fit)
 
     @wraps(fit)
     def fit_and_test(self: _Selector, *args: Any, **kwargs: Any) -> Any:
+        """Call `fit`, and set `test_` to the permutation test if `n_features_to_select` is "auto"; return self."""
         test: PermutationResult | None = None
         if is_auto(getattr(self, "n_features_to_select", None)):
             params = dict(signature.bind(self, *args, **kwargs).arguments)

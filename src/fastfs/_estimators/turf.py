@@ -77,7 +77,7 @@ class TuRF(_Wrapper):
     verbose: bool | Progress = False
 
     def fit(self, X: Any, y: Any = None, **fit_params: Any) -> Self:
-        """Score the features of X, round by round.
+        """Score the features of X in rounds, each without the `step` features that scored lowest in the last.
 
         <fit_of_a_wrapper>
         """

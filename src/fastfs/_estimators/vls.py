@@ -104,7 +104,7 @@ class VLS(_Wrapper, RoundsMaker):
     verbose: bool | Progress = False
 
     def fit(self, X: Any, y: Any = None, **fit_params: Any) -> Self:
-        """Score the features of X, subset by subset.
+        """Score subsets of the features of X; each feature gets its highest score over the subsets that hold it.
 
         <fit_of_a_wrapper>
         """
@@ -187,7 +187,10 @@ def _make_drawer(vls: VLS, n_features: int) -> Callable[[Columns], tuple[list[Co
 
 
 def deal_subsets(n: int, size: int, n_subsets: int, rng: np.random.Generator) -> list[Columns]:
-    """Deal n features out to subsets of `size`; the first features dealt also fill up the last subset of a deal."""
+    """Return n_subsets sorted random subsets of `size` of n features; raise ValueError if these are too few for all.
+
+    Each deal splits all features, and the first of a deal also fill up its last subset.
+    """
     per_deal = -(-n // size)
     if n_subsets < per_deal:
         raise ValueError(

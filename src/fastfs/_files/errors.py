@@ -51,7 +51,7 @@ def damage_of(path: Path, kind: str) -> Iterator[None]:
 
 @contextmanager
 def calling(path: Path, name: str) -> Iterator[None]:
-    """Let errors call a file by another name."""
+    """Let errors of the block say `name` in place of the quoted path."""
 
     def renamed(text: object) -> object:
         return text.replace(f"'{path}'", name) if isinstance(text, str) else text

@@ -64,7 +64,7 @@ def resolved(path: str | os.PathLike[str]) -> Path:
 
 
 def _writable_file(path: Path) -> tuple[Path, os.stat_result | None]:
-    """Return the file that is written and its state if it exists. Raise ValueError if it can't be written."""
+    """Return the file that `path` leads to, and its lstat, None if new; raise ValueError if it can't be written."""
     target = resolved(path)
     folder = target.parent
     if not folder.is_dir():

@@ -238,7 +238,7 @@ class StreamedGroups:
         columns: Integers | None = None,
         see: Callable[[Any], Any] | None = None,
     ) -> None:
-        """Read X in one or two passes; blocks of rows take a quarter of the memory."""
+        """Read X in one or two passes into one set per group of rows; row blocks take a quarter of the memory."""
         source = Source.from_data(X)
         if np.any(options.kernel):
             raise ValueError(

@@ -79,6 +79,7 @@ class Explanation(DrawnResult):
         return self.other_distance - self.distance
 
     def __str__(self) -> str:
+        """Return a text for people: the margin, and its parts by feature and by pair, the rest as one sum."""
         lines = [
             f"{self.label}, not {self.other}: margin {self.margin:+.4g} "
             f"(expected distances {self.distance:.4g} and {self.other_distance:.4g})"
@@ -151,7 +152,10 @@ def explain_rows(
 
 
 def _strongest_pairs(parts: Array, features: Labels, top: int) -> tuple[Array, Array, int]:
-    """Return the parts of the features, the strongest pairs a <= b, and the number of all pairs."""
+    """Return the part of each feature, `top` pairs a <= b from the strongest down, and the number of all pairs.
+
+    parts: the contributions of all pairs of `features` to a margin, an n x n matrix.
+    """
     n = len(features)
     both = np.triu(parts) + np.tril(parts, -1).T
     flat = np.abs(both).ravel()

@@ -258,7 +258,7 @@ Start = tuple[Floats | None, Floats | None]
 
 
 def check_start(start: Any, n_samples: int, n_components: int, n_kernels: int) -> Start:
-    """Return A and the kernel weights to start from, with the right shapes; the core checks their values."""
+    """Return A and the kernel weights of `start`, None if absent; raise ValueError for shapes that don't fit."""
     if start is None:
         return None, None
     pair = isinstance(start, list | tuple) and len(start) == 2 and np.ndim(start[0]) != 1

@@ -31,7 +31,7 @@ class Embedder:
     scales: Floats | None = None
 
     def embed_data(self, data: Any, run: Run) -> Floats:
-        """Embed data that `read_data` returned."""
+        """Return the embedding of data from `read_data`, one row per sample; raise ValueError for other columns."""
         if data.shape[-1] != self.n_columns:
             raise ValueError(f"X must have the {self.n_columns} columns of the fit; got {data.shape[-1]}")
         if self.columns is None:

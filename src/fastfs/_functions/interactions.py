@@ -287,7 +287,7 @@ def _target_values(response: Response) -> Array:
 
 
 def _name_columns(warnings: list[Warning], names: list[Any] | None, table_names: list[Any] | None) -> list[Warning]:
-    """Let warnings call the columns of X and of `with_table` by their names; those of a pair come in turns."""
+    """Return the warnings with names for columns of X and of `with_table`; the columns of a pair come in turns."""
     tables = {"constant": (names,), "constant_in_other": (table_names,), "untested_pairs": (names, table_names)}
     for warning in warnings:
         table = itertools.cycle(tables[warning.code])  # type: ignore[attr-defined]

@@ -333,7 +333,7 @@ class ManiFeStStage:
         top: int | None = None,
         agreement: bool = True,
     ) -> Outcome[dict[str, Any]]:
-        """Fit all scales. Without `agreement`, low-rank scores aren't compared with exact ones, which takes time.
+        """Fit all scales, and return results of the chosen one; without `agreement`, skip the check of low-rank scores.
 
         Returns the core's arrays for the chosen scale, `accuracy` and its `reason` in words, and with ``sigma="grid"``
         the `sensitivity` of the `top` features. Kernels have the shape (n_classes,), or (n_classes, 2) for each class

@@ -190,7 +190,7 @@ _Result = TypeVar("_Result", bound=PairsResult)
 
 
 def limit_pairs(result: _Result, alpha: float | None) -> _Result:
-    """Return the result with those of its pairs that have p-values of at most `alpha`; None: with all."""
+    """Return the result with its pairs of p-values up to `alpha`, or all (None); warn if no p-value can be so small."""
     if alpha is None or result.pvalues_max is None:
         return result
     if alpha < result.resolution and not result.stopped:

@@ -417,7 +417,10 @@ def fit_table(
     names: Any = None,
     scores_only: bool = False,
 ) -> tuple[Outcome[ProjSeResult], Array | None]:
-    """Return the outcome of a fit to a table in memory; `names` are those of its columns, if X doesn't have them."""
+    """Return the outcome of a fit to a table in memory, and the classes, if y holds labels.
+
+    names: the column names, if X doesn't have them.
+    """
     names = column_names(X) if names is None else names
     X = as_matrix(X, run)
     target = values = read_target(y, X.shape, run)
@@ -569,7 +572,7 @@ def _add_to_groups(sums: Any, block: Any, groups: Integers, run: Run) -> None:
 def _sum_groups_on_workers(
     source: Source, groups: Integers, n_groups: int, run: Run, rows: Integers | None, columns: Integers | None
 ) -> Any:
-    """Sum the groups of rows of a Dask array on its workers, and merge the sums pairwise."""
+    """Return sums over the groups of rows of a Dask array, computed on its workers and merged pairwise."""
     from dask.delayed import delayed
 
     part, merge = delayed(_sum_groups_of_block, pure=False), delayed(_merge_sums, pure=False)

@@ -139,7 +139,7 @@ def _scores_function(
     example: str = _EXCLUSIVE_OR,
     target: str = "X[:, 3] > 0",
 ) -> Callable[[Callable[[_Call], Floats]], Callable[_Arguments, Floats]]:
-    """Return a decorator of a function of the family: its arguments, and what its documentation shares with others."""
+    """Return a decorator that gives a function the arguments of `call_class` and the documentation of its family."""
     others = _TableCall.__dataclass_fields__.keys()
     names = list(own_first(call_class).parameters)  # type: ignore[arg-type]
 

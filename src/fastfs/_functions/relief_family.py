@@ -150,7 +150,7 @@ def read_samples(
 
 
 def as_weights(sample_weight: Any, n_samples: int) -> npt.NDArray[np.float64]:
-    """Return the weights of the samples; some can be 0."""
+    """Return the weights of the samples as float64; raise an error for another shape, or if all are 0."""
     array = np.asarray(sample_weight)
     if array.dtype.kind == "c":
         raise TypeError("sample_weight must hold real numbers; got complex ones")
@@ -248,7 +248,7 @@ class StreamedTargets:
         see: Callable[[Any], Any] | None = None,
         with_sums: bool = False,
     ) -> None:
-        """Draw the targets, and find their neighbours in two passes."""
+        """Draw the targets, and find their neighbours in two passes; with_sums: set `sums` of X by label, too."""
         for name, plain in (("categorical_features", None), ("missing", "error"), ("ramp", "none"), ("given", None)):
             value = getattr(options, name, plain)
             if value is not plain and (plain is None or value != plain):
@@ -353,7 +353,10 @@ def fit_relief_in_blocks(
     others: tuple[Any, ...] = (),
     see: Callable[[Any], Any] | None = None,
 ) -> tuple[Outcome[FamilyResult], Response]:
-    """Score the features of a source that is read in blocks; `others` are sample weights and distances."""
+    """Return the scores of the features of a source that is read in blocks, and its target.
+
+    others: the sample weights and the distances, which must be None.
+    """
     if any(other is not None for other in others):
         raise ValueError(
             f"sample_weight and distances must be left out if X is {source.kind} that is read in blocks: raise "
@@ -377,7 +380,7 @@ def fit_relief_in_blocks(
 
 
 def class_priors(priors: str | Mapping[Any, Any], classes: Array | None) -> npt.NDArray[np.float64]:
-    """Return the prior of each class."""
+    """Return the prior of each class, in their order: equal ones for a word, or the values of the mapping."""
     if classes is None:
         raise ValueError("priors must be left out if y holds numbers, since they are shares of classes")
     if isinstance(priors, str):

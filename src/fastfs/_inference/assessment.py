@@ -249,7 +249,10 @@ def run_all(
 
 
 def _rank(problem: Problem, X: Any, y: Array, rows: Integers) -> list[Integers]:
-    """Return the features by each method, best first, from training samples alone; `rows` are their numbers in X."""
+    """Return the features by each method, by ANOVA and by variance, best first, from training samples alone.
+
+    rows: the numbers of the training samples in X, for errors.
+    """
     from sklearn.base import clone
     from sklearn.feature_selection import f_classif, f_regression
     from sklearn.preprocessing import StandardScaler

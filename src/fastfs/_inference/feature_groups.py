@@ -94,7 +94,7 @@ class GroupsResult(Result):
 
 
 def number_members(groups: Any, names: Sequence[Any]) -> dict[str, Integers]:
-    """Return the columns of the features of each group, of `names`, as files of gene sets call them.
+    """Return the column numbers of the features of each group by its name; `names` holds those of all columns.
 
     A warning names features that the table lacks; they are left out, and so are groups without others.
     """
@@ -153,7 +153,7 @@ class FeatureGroups:
         return nulls
 
     def result(self, scores: Array, by_maxima: dict[str, Any], by_sums: dict[str, Any]) -> GroupsResult:
-        """Return the result of the two nulls."""
+        """Return the result of the groups, from the scores of all features and the p-values of maxima and of sums."""
         return GroupsResult(
             names=self.names,
             sizes=np.array([len(columns) for columns in self.members]),

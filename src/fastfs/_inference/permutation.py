@@ -397,6 +397,7 @@ class _ScorerOnWorkers:
         self.estimator, self.of, self.n_jobs = estimator, (X, y, params), n_jobs
 
     def __call__(self, labelings: Sequence[Labels]) -> Iterator[tuple[Array, float]]:
+        """Yield the scores and the largest statistic of each labeling; each worker fits a share of the labelings."""
         from joblib import Parallel, delayed, effective_n_jobs
         from sklearn.base import clone
 

@@ -262,8 +262,9 @@ def compare_selections(
     halves: bool = False,
     threshold: float = 0.75,
 ) -> dict[str, Any]:
-    """Return what selections (indices, ascending) and scores have in common; NaN if some scores are missing or not
-    finite.
+    """Return the core's measures of stability by name: of selections (ascending indices, or None) and of scores.
+
+    Those of scores are NaN if some are missing or not finite.
     """
     begins, flat = None, None
     if selected is not None:

@@ -222,7 +222,7 @@ def number_values(values: Sequence[Any]) -> tuple[list[Any], Integers]:
 
 
 def read_column(name: str, column: Any, n_samples: int) -> tuple[list[Any], Integers | None]:
-    """Return the distinct values of a design column, and the number of each sample's value; None without a column."""
+    """Return the distinct values of a design column, and the number of each sample's value; [], None for None."""
     if column is None:
         return [], None
     if isinstance(column, str) or hasattr(column, "columns"):

@@ -38,6 +38,7 @@ def entry(function: _Function) -> _Function:
 
     @wraps(function)
     def checked_call(*args: Any, **kwargs: Any) -> Any:
+        """Check the arguments, then call the function; add names of rows, columns and options to its errors."""
         arguments = bind(args, kwargs)
         kwargs = take_rng(kwargs) if "rng" in arguments else kwargs
         _check_tables(arguments)
@@ -110,6 +111,7 @@ def _make_binder(
     required = {name for name, parameter in parameters.items() if parameter.default is inspect.Parameter.empty}
 
     def bind(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return the arguments by name; raise TypeError, with the nearest name of an unknown one, if they don't fit."""
         arguments: dict[str, Any] = {**dict(zip(by_position, args, strict=False)), **kwargs}
         is_clear = len(arguments) == len(args) + len(kwargs) and required <= arguments.keys() <= parameters.keys()
         if is_clear and not is_open:

@@ -108,6 +108,7 @@ class Genotypes:
         return f"Genotypes of {self.shape[0]} samples x {self.shape[1]} SNPs" + (f" in '{self.path}'" * bool(self.path))
 
     def __getitem__(self, key: Any) -> Genotypes:
+        """Return some samples and SNPs of the same bits, as ``[samples]`` or ``[samples, SNPs]``."""
         keys = key if isinstance(key, tuple) else (key,)
         if len(keys) > 2:
             raise IndexError(f"genotypes take at most two keys, for samples and SNPs; got {len(keys)}")
@@ -147,6 +148,7 @@ class Genotypes:
         return n_missing
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> npt.NDArray[Any]:
+        """Return the copies of the allele, n_samples x n_snps, as float32 or `dtype`; missing genotypes are NaN."""
         if copy is False:
             raise ValueError("copy must not be False, since genotypes are decoded into a new array")
         self.check_file()
@@ -189,7 +191,7 @@ def map_bits(path: str | Path, n_snps: int, stride: int) -> npt.NDArray[np.uint8
 
 
 def _chosen(key: Any, n: int, what: str) -> npt.NDArray[np.int64]:
-    """Return positions below n."""
+    """Return the positions below n that a list, a slice, a mask or an ellipsis selects; errors call them `what`."""
     if key is Ellipsis:
         key = slice(None)
     if not isinstance(key, slice):

@@ -30,7 +30,7 @@ def as_matrix(X: Any, run: Run, name: str = "X") -> Any:
 
 @singledispatch
 def _in_core_form(X: Any, run: Run, name: str) -> Any:
-    """Return the values of a table, as `as_array` returns them, in a form of the core."""
+    """Return the values of a table as aligned native floats, or as CSR or CSC; copy them only if necessary."""
     if not _is_native_float(X.dtype):
         _reserve_copy(run, 8 * X.size, name)
         X = as_floats(X, name)
@@ -46,6 +46,7 @@ def _in_core_form(X: Any, run: Run, name: str) -> Any:
 
 @_in_core_form.register(Sparse)
 def _(X: Any, run: Run, name: str) -> Any:
+    """Return sparse X as CSR or CSC with native floats and indices of the core; copy only if necessary."""
     if X.format not in ("csr", "csc"):
         _reserve_copy(run, X.nnz * (X.dtype.itemsize + 8), name)
         X = X.tocsr()

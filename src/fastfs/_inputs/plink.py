@@ -61,7 +61,7 @@ def open_plink(path: Path, budget: int | None) -> Genotypes:
 
 
 def _read_fam(path: Path, budget: int | None) -> tuple[np.ndarray, np.ndarray]:
-    """Return the names of the samples, and their phenotypes."""
+    """Return the names of the samples, after their families if they repeat, and their phenotypes, NaN if unknown."""
     rows = fam_rows(path, budget)
     names = [row[1] for row in rows]
     if max(Counter(names).values()) > 1:

@@ -361,6 +361,7 @@ def _(X: Any) -> Source:
 
 @_source_of_table.register(Genotypes)
 def _(X: Genotypes) -> Source:
+    """Return a source of packed genotypes, in blocks of samples."""
     n, d = X.shape
     ends, n_bytes = partial(_block_ends, n, -(-d // 4), 1), stored_bytes(X)
     return Source(

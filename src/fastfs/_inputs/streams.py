@@ -244,7 +244,7 @@ class Passes:
 
 
 def _read_ahead(blocks: Iterator[Any]) -> Generator[Any]:
-    """Read blocks in a separate thread while the caller works on earlier blocks."""
+    """Yield blocks that a separate thread reads while the caller works on earlier ones."""
     queue: Queue[tuple[Any, BaseException | None]] = Queue(_N_READ_AHEAD)
     abandoned = threading.Event()
 
@@ -391,7 +391,7 @@ class TargetRows:
             raise ValueError(f"X and y must have the same number of rows; got {self._n} and {len(self._y)}")
 
     def read_rows(self, first: int, block: Any) -> Target:
-        """Return the target of a block."""
+        """Return the target of the block of X that begins at row `first`."""
         end = first + block.shape[0]
         if self._y is None:
             return Target()

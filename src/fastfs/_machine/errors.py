@@ -165,7 +165,7 @@ def in_rows(rows: Numbers | None) -> Iterator[None]:
 
 
 def _rewrite(error: BaseException, kinds: Container[str], change: Callable[[Place], tuple[int, str]]) -> None:
-    """Replace the number and name of each thing of these kinds by those that ``change`` returns."""
+    """Replace number and name of things of these kinds, in an error's text and places, by those of `change`."""
     message, text, end, moved = str(error), "", 0, []
     for place in places(error):
         number, name = place.number, message[place.begin : place.end]

@@ -91,7 +91,7 @@ def register() -> tuple[bool, str | None]:
 
 
 def _register() -> tuple[bool, str | None]:
-    """Give SciPy's BLAS to the core; return whether the core uses it, and the module that sets its threads."""
+    """Give SciPy's BLAS to the core; return whether the core uses it, and the name of its thread setter, if known."""
     from scipy.linalg import cython_blas, cython_lapack
 
     from fastfs import _scipy_blas

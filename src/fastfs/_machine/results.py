@@ -181,7 +181,7 @@ def _escaped(shown: Any) -> Any:
 
 
 def _brief(value: Any) -> str:
-    """Return a short form of a value."""
+    """Return a short text for a value, such as the shape, the type and the first entries of an array."""
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, float):

@@ -64,6 +64,7 @@ class Repetition(Brief):
     input: tuple[str, str] | None
 
     def __str__(self) -> str:
+        """Return a sentence: the data differ, all numbers came back, or some differ, and in which environment."""
         others = _named(self.environment)
         if self.input is not None:
             return f"the data differ: their SHA-256 is {self.input[1]}, not {self.input[0]}"
@@ -184,7 +185,7 @@ def _read_report(path: Path) -> dict[str, Any]:
 
 
 def _damaged(report: Mapping[str, Any]) -> str | None:
-    """The first place of the record where something else stands than a report writes."""
+    """Return the first place of the record with a wrong type or name, such as "arguments.top"; else None."""
     for name in ("arguments", "environment", "input"):
         if not isinstance(report[name], dict):
             return name

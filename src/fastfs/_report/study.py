@@ -440,7 +440,7 @@ def _names_of(data: Data) -> AbstractContextManager[None]:
 
 @contextmanager
 def _collected() -> Iterator[list[str]]:
-    """Collect the text of each warning once, and let the warnings out in the end."""
+    """Yield a list that holds, after the block, the text of each different warning; then issue these warnings."""
     said: list[str] = []
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")

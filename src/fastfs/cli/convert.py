@@ -45,7 +45,7 @@ def convert(
 
 
 def _needs(source: Input) -> list[Needs]:
-    """Return what options need to change the file that is written."""
+    """Return the conditions under which options of `convert` have an effect on the file that it writes."""
     why = "has no effect on what convert writes, since {}: leave it out".format
     name = source.file.name.lower()
     every = " ".join(option for option in given_options(source) if option != "file")

@@ -26,7 +26,7 @@ class HelpInLevels(TyperCommand):
     """Command with --help for everyday options and those of --method, and --help-all for all options."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Hide options from the help before Typer writes it."""
+        """Hide rare options from --help, then parse `args` as Typer does; return those that are left."""
         options = args[: args.index("--")] if "--" in args else args
         if "--help-all" in options:
             return super().parse_args(ctx, ["--help"])

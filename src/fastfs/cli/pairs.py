@@ -246,7 +246,7 @@ def _pair_columns(result: PairsResult, data: Data) -> dict[str, list[Any]]:
 
 
 def _about(method: str, result: PairsResult, data: Data, alpha: float | None) -> dict[str, Any]:
-    """Return the entries of the JSON file."""
+    """Return the entries of the JSON file about a search for pairs: its test, its data and its numbers."""
     entries = {
         "method": method,
         **entries_of_test(result),
@@ -266,6 +266,7 @@ def _about(method: str, result: PairsResult, data: Data, alpha: float | None) ->
 
 
 def _conclude(compared: str, result: PairsResult, data: Data, written: list[str]) -> None:
+    """Print the closing sentence on stderr: the comparison, its samples, its test and the files that were written."""
     of_each = (
         ", ".join(f"{name}: {count}" for name, count in data.samples_of_classes().items())
         or f"target: {data.targets[0]}"

@@ -117,7 +117,7 @@ class PermutationOptions:
         return number_members(read_gmt(self.feature_groups), table.feature_names)
 
     def test(self, selector: Any, table: Table, design: DesignOptions, report: Any) -> "Test | None":
-        """Test the scores of a fitted estimator."""
+        """Return the permutation test of a fitted estimator's scores; None for --permutations 0."""
         if self.number == 0:
             return None
         from sklearn.base import clone

@@ -35,7 +35,7 @@ def _open_zarr(path: Path, _: ExitStack) -> Any:
 
 
 def _read_anndata(path: Path, wanted: Wanted, kind: str, open_store: Callable[[Path, ExitStack], Any]) -> Content:
-    """Read matrix, names and the wanted columns of obs from an open store; other layers are not read."""
+    """Open a store, and read names, wanted columns of obs, and X or a layer, which stays on disk if it is large."""
     from anndata.io import read_elem  # first: if other packages are missing, too, it's anndata that the user installs
 
     if wanted.transpose:

@@ -44,7 +44,7 @@ _USUAL = Marks()
 
 
 def parse_numbers(cells: Sequence[str], marks: Marks = _USUAL) -> np.ndarray:
-    """Return the cells as numbers; missing ones are NaN."""
+    """Return the cells as numbers, NaN for missing ones; raise NotANumber, with its position, for any other cell."""
     if marks != _USUAL:
         cells = [marks.plain(cell) if cell.strip() not in _SPECIAL_CELLS else cell for cell in cells]
     try:
@@ -58,6 +58,7 @@ def parse_numbers(cells: Sequence[str], marks: Marks = _USUAL) -> np.ndarray:
 
 
 def _parse_number(cell: str, position: int = 0) -> float:
+    """Return a cell as a number, NaN if it is missing; raise NotANumber, with this position, for any other."""
     cell = _with_hyphen(cell)
     try:
         special = _SPECIAL_CELLS.get(cell)

@@ -98,6 +98,7 @@ def not_decoded(path: Path, error: UnicodeDecodeError, given: str | None, budget
 
 
 def _not_utf_8(path: Path, fitting: list[str], why: str = "") -> TableError:
+    """Return the error about text that isn't UTF-8, with the advice to read it in one of the `fitting` encodings."""
     names = {
         "cp1252": "Western text of Windows, if its letters come out right",
         "latin-1": "Western text (Latin-1), if its letters come out right",

@@ -20,7 +20,7 @@ def read_label(
     rule: MatchRule,
     form: TextForm,
 ) -> tuple[str, dict[str, SampleColumn], str]:
-    """Read the label and annotations of the samples from a file.
+    """Return the name of the label, columns of label and annotations read from a file, and how its lines were matched.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ def read_label(
 def read_covariates(
     path: Path, names: Sequence[str], label: str, samples: Samples, rule: MatchRule, form: TextForm
 ) -> tuple[dict[str, SampleColumn], str]:
-    """Read columns about the samples from a file, and say how lines were matched.
+    """Return covariates of the samples by name, read from a file, and how its lines were matched.
 
     By default these are all columns but the names of the samples and the label.
     """

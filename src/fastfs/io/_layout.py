@@ -46,7 +46,7 @@ class Names:
         return self._pattern is not None and isinstance(name, str) and self._pattern.fullmatch(name) is not None
 
     def unused(self, names: Iterable[str]) -> str | None:
-        """Return the first of the given names that none of these names is."""
+        """Return the first of the given names or patterns that none of `names` matches, or None if each has a match."""
         present = list(names)
         exact = set(present)
         for name in sorted(self.given):

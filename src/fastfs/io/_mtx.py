@@ -58,7 +58,7 @@ def read_mtx(path: Path, wanted: Wanted) -> Content:
 
 
 def read_mtx_matrix(path: Path, wanted: Wanted) -> Any:
-    """Read the matrix of a MatrixMarket file as SciPy has it."""
+    """Return the matrix of a MatrixMarket file as SciPy reads it, sparse or dense, not turned."""
     from scipy.io import mminfo, mmread
 
     held = Held(path, wanted.budget)

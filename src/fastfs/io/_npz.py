@@ -29,6 +29,7 @@ def read_npz(path: Path, wanted: Wanted) -> Content:
     with archive:
 
         def array(name: str) -> np.ndarray:
+            """Return an array of the archive by its name, within the budget; raise ValueError if it can't be read."""
             try:
                 held.add(archive.zip.getinfo(f"{name}.npy").file_size)
                 return np.asarray(archive[name])

@@ -369,6 +369,7 @@ class ReadOptions:
     )
 
     def __post_init__(self) -> None:
+        """Raise TableError for an option of a wrong type, with an unknown word, or in conflict with another."""
         for option in fields(ReadOptions):
             require_type(option.name, getattr(self, option.name), describe(option).kind)
         if self.min_class < 0:

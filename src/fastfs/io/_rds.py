@@ -239,6 +239,7 @@ class _Frame:
         return np.column_stack([self._numbers(j) for j in chosen])
 
     def _numbers(self, j: int) -> np.ndarray:
+        """Return column j as float64; raise an error that names the column if it holds anything else."""
         column, name = self._columns[j], self._header[j]
         kind = _classes(column)[0]
         if "class" not in (column.get("attributes") or {}) and column["type"] in _NUMERIC:

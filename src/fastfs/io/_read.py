@@ -177,6 +177,10 @@ def read_table(call: _Call) -> Table:
 
 
 def _read(path: Path, call: _Call) -> Table:
+    """Return the table of a file with labels, annotations and covariates, which other files can hold.
+
+    Samples without one of these are left out with `drop_missing`, otherwise an error.
+    """
     reader = _reader(path, call)
     rule = MatchRule(call.key, call.by_order, call.match, call.drop_missing, call.control_is_0)
     label, labels, covar = call.label, call.labels, call.covar

@@ -44,6 +44,7 @@ def read_series_matrix(path: Path, wanted: Wanted) -> Content:
         rows_aside = annotation_rows(wanted, about, candidates, path)
 
         def rows() -> Iterator[list[str]]:
+            """Yield the wanted annotations, then the rows of the table; raise ValueError if it is damaged or empty."""
             yield from rows_aside
             is_empty = True
             for row in lines:

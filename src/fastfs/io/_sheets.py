@@ -79,6 +79,7 @@ def _check_size(path: Path, held: Held) -> None:
 
 
 def _rows(sheet: Any, formulas: Any, path: Path, decimal: str) -> Iterator[tuple[int, list[str]]]:
+    """Yield the number (from 1) and the cells of each row as text; raise an error for a formula without a value."""
     width = 0
     with damage_of(path, "Excel file"):
         sources = repeat(()) if formulas is None else formulas.iter_rows(values_only=True)
@@ -106,6 +107,7 @@ def _without_value(path: Path, line: int, column: int) -> TableError:
 
 
 def _text(cell: Any, path: Path, line: int, decimal: str) -> str:
+    """Return a cell as text; whole numbers have no point, fractions this decimal mark, and dates no time 00:00:00."""
     if cell is None:
         return ""
     if isinstance(cell, bool):

@@ -59,6 +59,7 @@ _DATE = re.compile(
 
 
 def _warn_of_dates(names: Sequence[str], path: Path) -> None:
+    """Warn of names of features that look like dates, into which spreadsheets turn names of genes."""
     dates = [name for name in names if name[:1].isalnum() and _DATE.fullmatch(name)]
     if dates:
         warn(
@@ -70,6 +71,7 @@ def _warn_of_dates(names: Sequence[str], path: Path) -> None:
 
 
 def _read_marked(path: Path, wanted: Wanted) -> Content:
+    """Read a text table or a sheet in the layout and with the marks of `wanted`: long, features or samples in rows."""
     what = "features" if wanted.transpose else "samples"
     words: set[int] = set()
     if wanted.numbers_only:

@@ -164,6 +164,7 @@ class Text(TextIOWrapper):
         self.line = 0
 
     def __next__(self) -> str:  # type: ignore[override]  # as of TextIOWrapper, not of its base
+        """Return the next line that isn't a comment; raise MemoryError if its cells exceed the budget."""
         while True:
             line = self.readline(self._budget)
             if not line:

@@ -40,7 +40,7 @@ def compare_groups(
     pairs: Sequence[tuple[str, str | None]],
     test: PermutationPlan,
 ) -> dict[str, Any]:
-    """Fit all groups together, and compare each pair: scores, p-values and means of its first group."""
+    """Return the fit of all groups ("whole"), and scores, p-values and means by the first group of pairs ("groups")."""
     names, numbers = np.unique(labels, return_inverse=True)
     # Sums over the groups serve all comparisons; only permutations need the cells. If the cells don't fit in memory,
     # sums over the donors or samples that move as wholes serve permutations too.
