@@ -17,6 +17,7 @@ _EXTRAS = {
     "zarr": "h5ad",
     "rds2py": "rds",
     "openpyxl": "excel",
+    "pgenlib": "pgen",
 }
 
 

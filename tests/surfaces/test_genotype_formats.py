@@ -69,19 +69,3 @@ def test_vcf_by_plink(vcf, tmp_path):
     G = read_plink(tmp_path / "study.bed")
     np.testing.assert_array_equal(np.asarray(G), EXPECTED)
     assert G.alleles.tolist() == [["G", "A"], ["T", "C"], ["A", "G"]]
-
-
-def test_pgen_by_pgenlib(tmp_path):
-    pgenlib = pytest.importorskip("pgenlib")
-    path = str(tmp_path / "study.pgen")
-    X = np.random.default_rng(0).integers(-1, 3, size=(7, 50)).astype(np.int8)
-    X[X == -1] = -9  # missing
-    writer = pgenlib.PgenWriter(path.encode(), 7, variant_ct=50)
-    for snp in X.T:
-        writer.append_biallelic(np.ascontiguousarray(snp))
-    writer.close()
-    reader = pgenlib.PgenReader(path.encode())
-    calls = np.empty((reader.get_variant_ct(), reader.get_raw_sample_ct()), np.int8)
-    reader.read_range(0, len(calls), calls)
-    G = pack_genotypes(calls.T)
-    np.testing.assert_array_equal(np.asarray(G), np.where(X < 0, np.nan, X))

@@ -986,9 +986,12 @@ def test_one_small_class(write, n, words):
         read_table(write("t.csv", "a,y\n1,u\n2,u\n3,v\n4,v\n5,rare\n"), "y", min_class=n)
 
 
-def test_genotypes_of_plink_2(write):
+def test_genotypes_of_plink_2_without_pgenlib(write, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pgenlib", None)
     path = write("study.pgen", b"l\x1b\x10")
-    with pytest.raises(
-        ValueError, match=r"holds genotypes of PLINK 2: write a .bed by plink2 --pfile '(.*)/study' --make-bed"
-    ):
+    message = (
+        r"holds genotypes of PLINK 2: write a .bed by plink2 --pfile '(.*)/study' --make-bed --out '\1/study', or "
+        r"install pgenlib by python -m pip install 'scikit-fastfs\[pgen\]'"
+    )
+    with pytest.raises(ValueError, match=message):
         read_table(path)

@@ -97,7 +97,8 @@ def naming(path: Path, temporary: Path | None = None) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        if error.filename not in (None, str(temporary)):
+        is_sentence = isinstance(error, FileNotFoundError) and not error.errno  # of `check_input`
+        if is_sentence or error.filename not in (None, str(temporary)):
             raise
         # Libraries reword the system's message, or raise errors without a number; Python shows no file name for these.
         message = os.strerror(error.errno) if error.errno else str(error)

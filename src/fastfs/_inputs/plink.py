@@ -1,7 +1,7 @@
 """PLINK's files of genotypes: .bed, and .bim and .fam next to it."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -66,17 +66,22 @@ def _read_fam(path: Path, budget: int | None) -> tuple[np.ndarray, np.ndarray]:
     names = [row[1] for row in rows]
     if max(Counter(names).values()) > 1:
         names = [f"{row[0]}:{row[1]}" for row in rows]
-    phenotype = np.array([_number_or_nan(row[5]) for row in rows])
+    return np.array(names), as_phenotypes([row[5] for row in rows])
+
+
+def as_phenotypes(texts: Iterable[str]) -> np.ndarray:
+    """Return phenotypes as numbers; unknown ones by PLINK's conventions, and words, are NaN."""
+    phenotype = np.array([_number_or_nan(text) for text in texts])
     phenotype[phenotype == _UNKNOWN_PHENOTYPE] = np.nan
     if np.isin(phenotype[~np.isnan(phenotype)], (0, 1, 2)).all():
         phenotype[phenotype == 0] = np.nan
-    return np.array(names), phenotype
+    return phenotype
 
 
 def _read_snps(path: Path, budget: int | None) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Return chromosomes, names, positions, and pairs of alleles."""
     rows = list(_text_rows(path, _BIM, budget))
-    position = np.array([_position(path, i, row[3]) for i, row in enumerate(rows)], np.int64)
+    position = np.array([as_position(path, i, row[3]) for i, row in enumerate(rows)], np.int64)
     return (
         np.array([row[0] for row in rows]),
         np.array([row[1] for row in rows]),
@@ -116,7 +121,7 @@ def _number_or_nan(text: str) -> float:
         return np.nan
 
 
-def _position(path: Path, line: int, text: str) -> int:
+def as_position(path: Path, line: int, text: str) -> int:
     """Return the position of a SNP, or raise ValueError with its line."""
     number = _number_or_nan(text)
     if not is_position(number):

@@ -22,7 +22,8 @@ class ClumpOptions:
         float | None,
         typer.Option(
             metavar="R2",
-            help="For .bed: leave out SNPs with a squared correlation above R2, such as 0.5, with a better one nearby.",
+            help="For .bed and .pgen: leave out SNPs with a squared correlation above R2, such as 0.5, with a better "
+            "one nearby.",
         ),
     ] = None
     clump_kb: Annotated[
@@ -31,10 +32,10 @@ class ClumpOptions:
 
     def needs(self, file: Path) -> list[Needs]:
         """Return the conditions under which the options have an effect."""
-        is_bed = file.suffix.lower() == ".bed"
+        is_of_plink = file.suffix.lower() in (".bed", ".pgen")
         return [
             Needs("clump_kb", self.clump_r2 is not None, "is for clumps: add --clump-r2, such as 0.5"),
-            Needs("clump_r2", is_bed, f"is for genotypes: FILE must end in .bed; got '{file.suffix}'"),
+            Needs("clump_r2", is_of_plink, f"is for genotypes: FILE must end in .bed or .pgen; got '{file.suffix}'"),
         ]
 
     def find(self, G: Any, ranks: Integers, top: int, report: Any) -> "LdClumps | None":

@@ -55,14 +55,18 @@ def _needs(source: Input) -> list[Needs]:
         Needs(
             "key match by_order drop_missing min_class control_is_0", _has_labels(source), why("there are no labels")
         ),
-        Needs("chromosomes not_chromosomes", name.endswith(".bed"), why(f"'{source.file}' is not a .bed file")),
+        Needs(
+            "chromosomes not_chromosomes",
+            name.endswith((".bed", ".pgen")),
+            why(f"'{source.file}' is not a .bed or .pgen file"),
+        ),
     ]
 
 
 def _has_labels(source: Input) -> bool:
     """Return whether the file is read with labels, which some formats always have."""
     has_labels = source.label is not None or source.labels is not None or source.classes is not None
-    return has_labels or source.file.suffix.lower() in (".npz", ".bed")
+    return has_labels or source.file.suffix.lower() in (".npz", ".bed", ".pgen")
 
 
 def _labelled(source: Input, max_memory: str | None) -> tuple[str | None, io.Table]:

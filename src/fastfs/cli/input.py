@@ -73,7 +73,7 @@ _FILE = (
         Path,
         typer.Argument(
             help="Samples x features: .csv, .tsv, .txt (tabs), .xlsx, .mtx, .gct, _series_matrix.txt, text with .gz; "
-            ".parquet, .h5ad, .zarr, .h5mu, .h5 or a folder (10x), .loom, .rds, .npz, .bed; or - for stdin.",
+            ".parquet, .h5ad, .zarr, .h5mu, .h5 or a folder (10x), .loom, .rds, .npz, .bed, .pgen; or - for stdin.",
             show_default=False,
         ),
     ],

@@ -1,4 +1,4 @@
-"""PLINK's files: .bed, with .bim and .fam next to it."""
+"""PLINK's files: .bed, with .bim and .fam next to it, and .pgen, with .pvar and .psam."""
 
 import os
 from collections import Counter
@@ -8,11 +8,13 @@ from pathlib import Path
 import numpy as np
 
 from fastfs._files.errors import Parameter, TableError, unknown
+from fastfs._files.paths import check_input
 from fastfs._inputs.entry import named_arguments
 from fastfs._inputs.genotypes import Genotypes
+from fastfs._inputs.pgen import is_pgen, open_pgen, read_samples, read_variants, require_pgenlib
 from fastfs._inputs.plink import fam_rows, open_plink
 from fastfs.io._cells import SampleColumn
-from fastfs.io._layout import Content, Wanted, features_of
+from fastfs.io._layout import OR_LABELS, Content, Wanted, features_of
 from fastfs.io._matrices import columns_of
 
 # Name of the last column of .fam as a label.
@@ -29,12 +31,14 @@ def read_plink(path: str | os.PathLike[str]) -> Genotypes:
     Parameters
     ----------
     path : path
-        The .bed file, or its name without the ending; .bim and .fam must be next to it.
+        The .bed file, or its name without the ending; .bim and .fam must be next to it. Or the .pgen file of PLINK 2,
+        which needs pgenlib, of the extra ``[pgen]``; .pvar and .psam must be next to it.
 
     Returns
     -------
     Genotypes
-        Memory-mapped. Its phenotype is that of .fam, where -9, NA and words are NaN, and 0 if all others are 1 and 2.
+        A .bed is memory-mapped; of a .pgen, the hard calls are held in memory. The phenotype is that of .fam, or
+        ``PHENO1`` of .psam: -9, NA and words are NaN, and so is 0 if all others are 1 and 2.
 
     Raises
     ------
@@ -42,12 +46,14 @@ def read_plink(path: str | os.PathLike[str]) -> Genotypes:
         One of the three files doesn't exist.
     ValueError
         The file isn't a .bed, is stored sample by sample (``plink --make-bed`` converts it), or is longer or shorter
-        than .bim and .fam say; a line of these has too few columns, or a word instead of a number.
+        than .bim and .fam say; a line of these has too few columns, or a word instead of a number. A .pgen without
+        pgenlib, of other sizes than .pvar and .psam, with variants of more than two alleles, or that can't be read.
 
     Notes
     -----
     O(n_samples + n_snps) time and memory: the genotypes are read when they are used. Genotypes count allele 1 of
-    .bim, as PLINK's ``--export A`` does. Other formats of genotypes: ``plink2 --make-bed``.
+    .bim, as PLINK's ``--export A`` does; of a .pgen the alternative allele, as after ``plink2 --make-bed``. Other
+    formats of genotypes: ``plink2 --make-bed``.
 
     Examples
     --------
@@ -62,7 +68,12 @@ def read_plink(path: str | os.PathLike[str]) -> Genotypes:
     >>> np.asarray(G).tolist(), G.phenotype.tolist(), G.alleles.tolist()
     ([[2.0], [1.0], [0.0]], [1.0, 2.0, nan], [['A', 'G']])
     """
-    return open_plink(Path(path), None)
+    path = Path(path)
+    if is_pgen(path):
+        check_input(path)
+        require_pgenlib(path)
+        return open_pgen(path, None, read_samples(path, None), read_variants(path, None))
+    return open_plink(path, None)
 
 
 def read_bed(path: Path, wanted: Wanted) -> Content:
@@ -78,8 +89,39 @@ def read_bed(path: Path, wanted: Wanted) -> Content:
                 Parameter("labels"),
             )
     fam = fam_rows(path.with_suffix(".fam"), wanted.budget)
-    aside = {PHENOTYPE: _phenotype([row[5] for row in fam], path, wanted)} if wanted.has_labels else {}
-    genotypes = genotypes[:, _find_snps_on_chromosomes(genotypes.chromosome, wanted, path)]
+    where = f"The phenotype of '{path.with_suffix('.fam')}'"
+    aside = {PHENOTYPE: _phenotype([row[5] for row in fam], where, path, wanted)} if wanted.has_labels else {}
+    genotypes = genotypes[:, _find_snps_on_chromosomes(genotypes.chromosome, wanted, path.with_suffix(".bim"))]
+    families, individuals = [row[0] for row in fam], [row[1] for row in fam]
+    return _content(genotypes, wanted, path, aside, families, individuals)
+
+
+def read_pgen(path: Path, wanted: Wanted) -> Content:
+    """Read a file of PLINK 2 as a table of all samples; a column of .psam marks those without a value as dropped."""
+    require_pgenlib(path)
+    if wanted.transpose:
+        raise TableError(f"'{path}' has its samples told apart by .psam: leave out ", Parameter("transpose", True))
+    samples, variants = read_samples(path, wanted.budget), read_variants(path, wanted.budget)
+    psam, columns = path.with_suffix(".psam"), samples.columns
+    for name in wanted.aside:
+        if name not in columns:
+            problem = unknown("column about samples", name, [*columns], psam).args
+            raise TableError(*problem, ": choose another ", Parameter("label"), *OR_LABELS)
+    aside = {name: _phenotype(columns[name], f"'{name}' in '{psam}'", path, wanted) for name in wanted.aside}
+    chosen = _find_snps_on_chromosomes(variants.chromosome, wanted, path.with_suffix(".pvar"))
+    genotypes = open_pgen(path, wanted.budget, samples, variants, chosen)
+    return _content(genotypes, wanted, path, aside, samples.families, samples.individuals)
+
+
+def _content(
+    genotypes: Genotypes,
+    wanted: Wanted,
+    path: Path,
+    aside: dict[str, SampleColumn],
+    families: list[str],
+    individuals: list[str],
+) -> Content:
+    """Return genotypes as a table without the SNPs that are ignored."""
     names = _unique_names(genotypes)
     keep = features_of(names, wanted.ignored, path, "SNP")
     return Content(
@@ -87,14 +129,13 @@ def read_bed(path: Path, wanted: Wanted) -> Content:
         [names[j] for j in keep],
         genotypes.samples.tolist(),
         aside,
-        families=[row[0] for row in fam],
-        individuals=[row[1] for row in fam],
+        families,
+        individuals,
     )
 
 
-def _phenotype(texts: list[str], path: Path, wanted: Wanted) -> SampleColumn:
-    """Return the last column of .fam as labels: whole numbers, words, or numbers that aren't all whole."""
-    where = f"The phenotype of '{path.with_suffix('.fam')}'"
+def _phenotype(texts: list[str], where: str, path: Path, wanted: Wanted) -> SampleColumn:
+    """Return a column of .fam or .psam as labels: whole numbers, words, or numbers that aren't all whole."""
     codes = missing_codes(texts, where, wanted.control_is_0)
     column = SampleColumn(texts, where, None, codes)
     known = ~column.is_missing()
@@ -140,7 +181,7 @@ def _find_snps_on_chromosomes(chromosome: np.ndarray, wanted: Wanted, path: Path
     present = {name: without_prefix(name) for name in dict.fromkeys(chromosome.tolist())}
     for name in sorted({*wanted.chromosomes, *wanted.not_chromosomes}):
         if without_prefix(name) not in present.values():
-            raise unknown("chromosome", name, [*present], path.with_suffix(".bim"))
+            raise unknown("chromosome", name, [*present], path)
     taken, left_out = (
         {without_prefix(name) for name in names} for names in (wanted.chromosomes, wanted.not_chromosomes)
     )

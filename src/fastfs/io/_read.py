@@ -15,6 +15,7 @@ import numpy as np
 from fastfs._files.errors import Parameter, TableError, any_of, calling
 from fastfs._files.paths import check_input, naming
 from fastfs._inputs.matrix import load_stream
+from fastfs._inputs.pgen import PHENOTYPE as PHENO1
 from fastfs._inputs.storage import dense
 from fastfs._machine.run import Run, parse_memory, warn
 from fastfs._types import Floats, Integers
@@ -31,7 +32,7 @@ from fastfs.io._mtx import matrix_in, read_10x_folder, read_mtx
 from fastfs.io._npz import read_npz
 from fastfs.io._options import ReadOptions, describe, require_type, takes
 from fastfs.io._parquet import read_parquet
-from fastfs.io._plink import PHENOTYPE, read_bed
+from fastfs.io._plink import PHENOTYPE, read_bed, read_pgen
 from fastfs.io._rds import read_rds
 from fastfs.io._series import read_series_matrix
 from fastfs.io._sheets import is_sheet
@@ -64,12 +65,13 @@ READERS: dict[str, _Reader] = {
     ".mtx.gz": read_mtx,
     ".npz": read_npz,
     ".bed": read_bed,
+    ".pgen": read_pgen,
     ".rds": read_rds,
 }
 
 
 # Default labels of formats that have one.
-_OF_ITSELF: dict[_Reader, str] = {read_npz: "y", read_bed: PHENOTYPE}
+_OF_ITSELF: dict[_Reader, str] = {read_npz: "y", read_bed: PHENOTYPE, read_pgen: PHENO1}
 
 # Readers by the names that the descriptions of options give to their formats.
 _GROUPS: dict[str, tuple[_Reader, ...]] = {
@@ -82,7 +84,7 @@ _GROUPS: dict[str, tuple[_Reader, ...]] = {
     "loom": (read_loom,),
     "rds": (read_rds,),
     "mtx": (read_mtx,),
-    "bed": (read_bed,),
+    "bed": (read_bed, read_pgen),
 }
 
 # Values of `format`.
@@ -92,7 +94,7 @@ _FORMATS = {ending.lstrip("._"): reader for ending, reader in READERS.items()}
 _STANDARD_INPUT = "standard_input"
 
 # Formats with several files.
-_NOT_A_STREAM = (read_zarr, read_bed)
+_NOT_A_STREAM = (read_zarr, read_bed, read_pgen)
 
 
 @dataclass(frozen=True)
@@ -119,8 +121,8 @@ def read_table(call: _Call) -> Table:
     ----------
     path : path
         By its ending: ``.csv`` (commas), ``.tsv`` or ``.txt`` (tabs), ``.mtx``, ``.gct``, ``_series_matrix.txt``, each
-        also with ``.gz``; ``.parquet``, ``.npz``, ``.bed``, ``.h5ad``, ``.zarr``, ``.h5mu``, ``.h5``, ``.loom``,
-        ``.rds``.
+        also with ``.gz``; ``.parquet``, ``.npz``, ``.bed``, ``.pgen``, ``.h5ad``, ``.zarr``, ``.h5mu``, ``.h5``,
+        ``.loom``, ``.rds``.
 
         Text tables and Parquet have a row per sample. A first column without a name (what pandas and R write for row
         names, or in Parquet pandas' index) holds sample names and is left out; every other column is the label,
@@ -131,8 +133,10 @@ def read_table(call: _Call) -> Table:
         alone; next to ``matrix.mtx``, the names are taken from ``features.tsv`` or ``genes.tsv``, and ``barcodes.tsv``.
         An NPZ archive holds ``X`` (or the CSR parts ``data``, ``indices``, ``indptr``, ``shape``), the labels, and
         optionally ``feature_names``. PLINK's ``.bed`` needs ``.bim`` and ``.fam`` next to it; the label is the
-        phenotype of the latter, without which samples are left out, and X a :class:`fastfs.io.Genotypes`. RDS files of
-        R hold a matrix or data.frame with a row per sample, or an experiment of Bioconductor (extra ``[rds]``).
+        phenotype of the latter, without which samples are left out, and X a :class:`fastfs.io.Genotypes`; so is that of
+        ``.pgen`` with ``.pvar`` and ``.psam`` (extra ``[pgen]``), with the label in ``.psam``, default ``PHENO1``. RDS
+        files of R hold a matrix or data.frame with a row per sample, or an experiment of Bioconductor (extra
+        ``[rds]``).
     label : str, optional
         The label's column of a text table, of Parquet, of `obs` or of `colData`; the annotation of the samples in loom,
         GCT and series matrices, such as the characteristic ``tissue``; with `labels`, the column of that table; the
@@ -315,11 +319,6 @@ def _reader(path: Path, options: ReadOptions) -> _Reader:
         reader = read_10x_folder
     elif endings:
         reader = READERS[max(endings, key=len)]
-    elif path.name.lower().endswith(".pgen"):
-        name = path.with_suffix("")
-        raise ValueError(
-            f"'{path}' holds genotypes of PLINK 2: write a .bed by plink2 --pfile '{name}' --make-bed --out '{name}'"
-        )
     else:
         raise TableError(
             f"Cannot tell what '{path}' holds: its name must end in {any_of(READERS)}, or give its format with ",
