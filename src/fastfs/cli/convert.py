@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from fastfs import io
-from fastfs._inputs.matrix import load_stream
+from fastfs._inputs.matrix import as_decoded, load_stream
 from fastfs._machine.run import Run
 from fastfs.cli.effects import Needs, given_options, require_effects
 from fastfs.cli.grouping import grouped
@@ -37,9 +37,10 @@ def convert(
             write_by_rows(source.file, temporary, Run(max_memory=max_memory).available(), report)
         else:
             label, table = _labelled(source, max_memory)
-            X = load_stream(
-                table.X, Run(max_memory=max_memory), advice="read the file as it is: it can be read by rows"
-            )
+            run = Run(max_memory=max_memory)
+            X = load_stream(table.X, run, advice="read the file as it is: it can be read by rows")
+            if isinstance(X, io.Genotypes):
+                X = as_decoded(X, run)
             write_h5ad(replace(table, X=X), label, temporary)
     say(f"Wrote {out}.")
 
