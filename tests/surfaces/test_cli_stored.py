@@ -135,8 +135,8 @@ def test_text_becomes_rows(tmp_path, inside):
     "file, options, why",
     [
         ("t.csv", ["--ignore", "state", "--by-order"], "--by-order has no effect on what convert writes"),
-        ("t.csv", ["--ignore", "state", "--chr", "1"], "'t.csv' is not a .bed file"),
-        ("t.csv", ["--label", "state", "--not-chr", "1"], "'t.csv' is not a .bed file"),
+        ("t.csv", ["--ignore", "state", "--chr", "1"], "'t.csv' is not a .bed or .pgen file"),
+        ("t.csv", ["--label", "state", "--not-chr", "1"], "'t.csv' is not a .bed or .pgen file"),
         ("t.csv", ["--label", "state", "--covar", "c.tsv"], "covariates aren't written"),
         ("t.h5ad", ["--duplicates", "suffix"], "'t.h5ad' is copied with all that it has"),
     ],
