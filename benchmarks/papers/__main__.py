@@ -89,7 +89,7 @@ def measure(paper: str, experiment: str, arguments: list[str]) -> dict[str, Any]
         "cpu_seconds": round(cpu),
         "seconds": round(wall),
     }
-    rows = {row: (round(value, 6), round(error, 6), n) for row, (value, error, n) in protocol.KEPT.items()}
+    rows = {row: (float(f"{value:.7g}"), float(f"{error:.7g}"), n) for row, (value, error, n) in protocol.KEPT.items()}
     return {"run": run, "rows": rows}
 
 

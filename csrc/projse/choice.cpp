@@ -268,11 +268,29 @@ class Projection {
 
 }  // namespace
 
-void warn_of_dependent_targets(const fastfs_projse_options& o, std::int64_t rank) {
-    warn("nearly_dependent",
-         {"the columns of the target are nearly dependent: directions with eigenvalues below eps = ", o.eps,
-          " were left out, which makes its rank ", rank,
-          ", and scores depend on how the columns are mixed: give columns that are less alike, or a smaller eps"});
+void warn_of_dependent_targets(Dependence how, const fastfs_projse_options& o, std::int64_t rank,
+                               bool in_single_precision) {
+    const char* in_double = in_single_precision ? ", or double precision" : "";
+    if (how == Dependence::kNearly) {
+        warn("nearly_dependent",
+             {"the columns of the target are nearly dependent: directions with eigenvalues below eps = ", o.eps,
+              " were left out, which makes its rank ", rank,
+              ", and scores depend on how the columns are mixed: give columns that are less alike, or a smaller eps"});
+    } else if (how == Dependence::kPerhaps) {
+        warn("perhaps_dependent",
+             {"the columns of the target depend on each other: directions with eigenvalues below eps = ", o.eps,
+              " were left out, which makes its rank ", rank, ", and sums over the rows can't tell if one below ",
+              in_single_precision ? kNoDigitsOfSingle : kNoDigits,
+              " is nothing; if it isn't, scores depend on how the columns are mixed: give the whole table in memory",
+              in_double, ", or leave out columns that follow from others"});
+    } else if (how == Dependence::kFewDigits) {
+        warn("nearly_dependent",
+             {"the columns of the target are nearly dependent: eps = ", o.eps,
+              " keeps directions with eigenvalues below ", in_single_precision ? kFewDigitsOfSingle : kFewDigits,
+              " that have few digits in sums, and scores depend on how the columns are mixed: "
+              "give columns that are less alike",
+              in_double, ", or a larger eps"});
+    }
 }
 
 Numbers draw_outside(SymmetricEigen& eigen, std::int64_t n, std::int64_t first, const Numbers& scale) {
@@ -298,8 +316,7 @@ double rounding_of_length(double least_kept, double largest, double eps) {
 }
 
 void select_by_projection(std::int64_t n_t, std::int64_t n_s, Buffer<double>& K, const KernelTile& kernel_tile,
-                          const fastfs_projse_options& o, std::int64_t largest_rank, const Numbers& scale,
-                          double eps_of_values, const IsOutside& is_outside,
+                          const fastfs_projse_options& o, std::int64_t largest_rank, const LinearTargets* numbers,
                           const std::function<CandidateKernel()>& candidates, Run& run,
                           Owned<fastfs_projse_result>& result) {
     double largest = 0;
@@ -320,18 +337,30 @@ void select_by_projection(std::int64_t n_t, std::int64_t n_s, Buffer<double>& K,
     require(r > 0, "the target's kernel must have a positive eigenvalue of eps = ", o.eps,
             " times its largest entry; got none: lower eps, or choose another kernel");
     eigen.make_vectors(cut, n_t, run);
-    bool is_nearly = cut > 0 && lam[at(cut - 1)] >= 1e-12 * largest;
-    if (!is_nearly && is_outside && cut > std::count(scale.begin(), scale.end(), 0.0)) {
-        const Numbers combination = draw_outside(eigen, n_t, cut, scale);
-        is_nearly = is_outside(combination, rounding_of_length(lam[at(cut)], lam.back(), eps_of_values));
-    }
+    const bool spans_all = largest_rank > 0 && r >= largest_rank;
+    const auto how = [&] {
+        const bool in_single = numbers && numbers->in_single_precision;
+        if (cut > 0 && lam[at(cut - 1)] >= (in_single ? kNoDigitsOfSingle : kNoDigits) * largest) {
+            return Dependence::kNearly;
+        }
+        if (!numbers || spans_all) return Dependence::kNone;
+        if (cut > std::count(numbers->scale.begin(), numbers->scale.end(), 0.0)) {
+            if (!numbers->is_outside || in_single) return Dependence::kPerhaps;
+            const Numbers combination = draw_outside(eigen, n_t, cut, numbers->scale);
+            const double eps = std::numeric_limits<double>::epsilon();
+            if (numbers->is_outside(combination, rounding_of_length(lam[at(cut)], lam.back(), eps))) {
+                return Dependence::kNearly;
+            }
+        }
+        const double few = in_single ? kFewDigitsOfSingle : kFewDigits;
+        return lam[at(cut)] < few * largest ? Dependence::kFewDigits : Dependence::kNone;
+    }();
     for (std::int64_t k = cut; k < n_t; ++k) {
         const double factor = 1 / std::sqrt(lam[at(k)]);
         for (std::int64_t i = 0; i < n_t; ++i) eigen.vector(k)[i] *= factor;
     }
     result.rank = r;
-    if (is_nearly) warn_of_dependent_targets(o, r);
-    const bool spans_all = largest_rank > 0 && r >= largest_rank;
+    warn_of_dependent_targets(how, o, r, numbers && numbers->in_single_precision);
     if (spans_all) {
         warn("all_samples",
              "the target spans all samples: every feature is explained fully by it, so all scores are equal and the "

@@ -27,12 +27,28 @@ inline std::int64_t lowest_of_best(const Numbers& scores, const std::vector<char
 // Writes columns j0 .. j0 + w of K_YX into tile (n_t x w, column-major).
 using KernelTile = std::function<void(std::int64_t j0, std::int64_t w, double* tile)>;
 
-// Warns that targets without own directions were left out.
-void warn_of_dependent_targets(const fastfs_projse_options& o, std::int64_t rank);
+// Directions of numbers with eigenvalues below these shares of the largest: sums have few digits of them, so that
+// scores are off by more than 1e-8 (1e-3 in single precision); or can't tell them from nothing.
+constexpr double kFewDigits = 1e-7, kFewDigitsOfSingle = 1e-4, kNoDigits = 1e-12, kNoDigitsOfSingle = 1e-6;
+
+// How columns of the target depend on each other: by a direction of few digits that was kept, by one that was left out,
+// or by one that was left out and may be nothing.
+enum class Dependence { kNone, kFewDigits, kNearly, kPerhaps };
+
+// Warns of targets that depend on each other.
+void warn_of_dependent_targets(Dependence how, const fastfs_projse_options& o, std::int64_t rank,
+                               bool in_single_precision);
 
 // Tells whether a combination of the target's columns has a length beyond `floor`, more exactly than sums of products
 // can.
 using IsOutside = std::function<bool(const Numbers& combination, double floor)>;
+
+// Targets that are numbers, with the linear kernel.
+struct LinearTargets {
+    Numbers scale;  // 0 for targets without values
+    bool in_single_precision;
+    IsOutside is_outside;  // for combinations of the columns times `scale`, if they are in memory
+};
 
 // Returns a random combination of length 1 that is orthogonal to the eigenvectors first..n - 1.
 Numbers draw_outside(SymmetricEigen& eigen, std::int64_t n, std::int64_t first, const Numbers& scale);
@@ -42,12 +58,10 @@ Numbers draw_outside(SymmetricEigen& eigen, std::int64_t n, std::int64_t first, 
 double rounding_of_length(double least_kept, double largest, double eps);
 
 // Chooses from K_YY (n_t x n_t, lower triangle, destroyed) and tiles of the kernel with the candidates, and fills the
-// result. largest_rank: the rank of targets that span all samples, or 0. is_outside: of the linear kernel of numbers
-// in memory, otherwise empty; scale: 0 for targets without values. candidates: makes the kernel between
-// candidates, if the choice goes beyond the span of the targets.
+// result. largest_rank: the rank of targets that span all samples, or 0. numbers: null for labels and other kernels.
+// candidates: makes the kernel between candidates, if the choice goes beyond the span of the targets.
 void select_by_projection(std::int64_t n_t, std::int64_t n_s, Buffer<double>& K, const KernelTile& kernel_tile,
-                          const fastfs_projse_options& o, std::int64_t largest_rank, const Numbers& scale,
-                          double eps_of_values, const IsOutside& is_outside,
+                          const fastfs_projse_options& o, std::int64_t largest_rank, const LinearTargets* numbers,
                           const std::function<CandidateKernel()>& candidates, Run& run,
                           Owned<fastfs_projse_result>& result);
 

@@ -186,6 +186,7 @@ ProjseSums ProjseSums::of_dense(const ProjseRows& rows, Run& run) const {
             if (sums.side_[kX].n == 0) sums = ProjseSums(n_y, n_x, has_xx_);
             const std::int64_t r0 = part * kPartRows;
             sums.n_rows_ = std::min(r0 + kPartRows, m) - r0;
+            sums.in_single_ = single;
             if (rows.labels) sums.count_labels(rows.labels, r0, r0 + sums.n_rows_);
         }
         parallel_for(run, (last - first) * n_tasks, [&](std::int64_t index, int slot) {

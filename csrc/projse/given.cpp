@@ -18,7 +18,6 @@ namespace {
 // Directions with eigenvalues of the given columns' correlations below this share of the largest are left out: they
 // belong to copies, or sums have few digits of them.
 constexpr double kCopies = 1e-10;
-constexpr double kFewDigits = 1e-7;  // below, scores are off by more than 1e-8
 constexpr std::int64_t kTaskColumns = 512;
 
 // Calls f with the first column and the number of columns of each task.
@@ -33,7 +32,7 @@ void for_columns(std::int64_t n, Run& run, F&& f) {
 }  // namespace
 
 std::int64_t Given::memory(std::int64_t n_given, std::int64_t n_y, std::int64_t n_x, bool with_xx) {
-    return 8 * (4 * n_given * n_given + n_given * (n_y + n_x)) + ProjseSums::memory(n_y, n_x, with_xx);
+    return 8 * (5 * n_given * n_given + n_given * (n_y + n_x)) + ProjseSums::memory(n_y, n_x, with_xx);
 }
 
 Given ProjseSums::explained_by(std::int64_t n_given, bool center, Run& run) const {
@@ -68,7 +67,8 @@ Given ProjseSums::explained_by(std::int64_t n_given, bool center, Run& run) cons
         given.outside = draw_outside(eigen, g, cut, scale);
         for (std::int64_t i = 0; i < g; ++i) given.outside[at(i)] *= scale[at(i)];
     }
-    Buffer<double> W(g * given.rank);
+    given.basis = Buffer<double>(g * given.rank);
+    Buffer<double>& W = given.basis;
     Numbers of_means(at(given.rank));
     for (std::int64_t r = 0; r < given.rank; ++r) {
         const double factor = 1 / std::sqrt(values[at(cut + r)]);
@@ -96,6 +96,7 @@ ProjseSums ProjseSums::rests(const Given& given, bool with_xx, Run& run) const {
     const std::int64_t n_y = side_[kY].n - given.n, n_x = side_[kX].n, r = given.rank;
     const double m = given.center ? 0.0 : static_cast<double>(n_rows_);
     ProjseSums result(n_y, n_x, with_xx);
+    result.in_single_ = in_single_;
     result.n_rows_ = n_rows_;
     for (int side : {kY, kX}) {
         ProjseColumns& to = result.side_[side];

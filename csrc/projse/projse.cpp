@@ -154,6 +154,15 @@ void projse_select(const ProjseSums& all, const fastfs_projse_options& options, 
                   "those "
                   "below 1e-10 are left out; their rank is ",
                   given.rank, ", and scores depend on how the columns are mixed: give columns that are less alike"});
+        } else if (!target_values && !given.outside.empty()) {
+            warn(
+                "nearly_dependent",
+                {"the given columns depend on each other: directions with eigenvalues below 1e-10 are left out, which "
+                 "makes their rank ",
+                 given.rank,
+                 ", and sums over the rows can't tell if one below 1e-12 is nothing; if it isn't, scores depend on how "
+                 "the columns are mixed: give the whole table in memory, or leave out columns that follow from "
+                 "others"});
         }
         rests = all.rests(given, o.from_y != 0, run);
     }
@@ -214,15 +223,33 @@ void projse_select(const ProjseSums& all, const fastfs_projse_options& options, 
         kernel.apply(out, n_t, w, t, s, j0, false);
     };
     // Sums alone don't tell dependent columns from nearly dependent ones below the root of their rounding.
-    const bool has_target = target_values && kernel.linear() && !o.from_y && n_given == 0;
-    const IsOutside is_outside = [&](Numbers combination, double floor) {
-        for (std::size_t j = 0; j < combination.size(); ++j) combination[j] *= t.scale[j];
-        return length_of_combination(*target_values, 0, o.center ? t.columns->mean : Numbers{}, combination) > floor;
+    const bool has_values = target_values && !o.from_y;
+    LinearTargets numbers{t.scale, sums.in_single_precision() || (has_values && target_values->is_float32()), {}};
+    // Tells if a combination of the scaled targets, less the part that given columns explain, is longer than rounding.
+    const IsOutside is_outside = [&](Numbers combination, double rounding) {
+        double growth = 1;  // of rounding: by scales that go with the rests
+        for (std::int64_t j = 0; j < n_t; ++j) {
+            combination[at(j)] *= t.scale[at(j)];
+            growth = std::max(growth, t.scale[at(j)] * std::sqrt(t.columns->summed[at(j)]));
+        }
+        if (given.rank > 0) {
+            Numbers along(at(given.rank));
+            gemm('N', 'N', given.rank, 1, n_t, -1.0, given.of_y.data(), given.rank, combination.data(), n_t, 0.0,
+                 along.data(), given.rank);
+            combination.resize(at(n_t + n_given));
+            gemm('N', 'N', n_given, 1, given.rank, 1.0, given.basis.data(), n_given, along.data(), given.rank, 0.0,
+                 combination.data() + n_t, n_given);
+            growth /= std::sqrt(given.least_kept / given.largest);
+        }
+        const Numbers& means = all.columns(ProjseSums::kY).mean;
+        const double length = length_of_combination(*target_values, 0, o.center ? means : Numbers{}, combination);
+        return length > growth * rounding;
     };
+    if (has_values) numbers.is_outside = is_outside;
     select_by_projection(
-        n_t, n_s, K, tile, o, kernel.linear() ? m - (o.center != 0) - given.rank : 0, t.scale,
-        has_target ? epsilon_of(*target_values) : std::numeric_limits<double>::epsilon(),
-        has_target ? is_outside : IsOutside{}, [&] { return kernel_between(s, kernel, inner); }, run, result);
+        n_t, n_s, K, tile, o, kernel.linear() ? m - (o.center != 0) - given.rank : 0,
+        kernel.linear() && !all.of_labels() ? &numbers : nullptr, [&] { return kernel_between(s, kernel, inner); }, run,
+        result);
 }
 
 namespace {
@@ -326,7 +353,7 @@ void projse(const ProjseRows& rows, std::int64_t n_classes, const fastfs_projse_
         const Matrix U({sizeof(fastfs_matrix), FASTFS_FLOAT64, FASTFS_DENSE, m, n_u, span.U.data(), 1, m, nullptr,
                         nullptr, 0, 0, nullptr, nullptr});
         projse({rows.X, &U, nullptr}, 0, o, run, result);
-        if (span.nearly) warn_of_dependent_targets(o, result.rank);
+        warn_of_dependent_targets(span.how, o, result.rank, false);
         return;
     }
     // Beyond the targets' span, columns of the candidates' kernel come from sums if these are small against X, and from
@@ -409,7 +436,7 @@ void projse_kernels(std::int64_t n_y, std::int64_t n_x, const double* K_YY, cons
     };
     require(o.beyond == FASTFS_PROJSE_STOP,
             "beyond needs the kernel between all candidates, but K_XX has the diagonal alone: leave it out");
-    select_by_projection(n_y, n_x, K, tile, o, 0, {}, 0, {}, {}, run, result);
+    select_by_projection(n_y, n_x, K, tile, o, 0, nullptr, {}, run, result);
 }
 
 }  // namespace fastfs::core

@@ -135,12 +135,14 @@ void ProjseSums::merge(ProjseSums&& other, Run& run) {
             side_[side].summed[j] += other.side_[side].summed[j] + between;
         }
     }
+    in_single_ |= other.in_single_;
     n_rows_ += other.n_rows_;
     n_labelled_ += other.n_labelled_;
 }
 
 ProjseSums ProjseSums::copy() const {
     ProjseSums result(side_[kY].n, side_[kX].n, has_xx_);
+    result.in_single_ = in_single_;
     result.n_rows_ = n_rows_;
     result.n_labelled_ = n_labelled_;
     for (int side : {kY, kX}) result.side_[side] = side_[side];
@@ -166,6 +168,7 @@ ProjseSums ProjseSums::as_class(std::int64_t n_y, std::int64_t label) const {
 void ProjseSums::save_state(ByteWriter& to) const {
     to.put(n_rows_);
     to.put(n_labelled_);
+    to.put(std::int64_t{in_single_});
     for (const ProjseColumns& side : side_) {
         for (const auto* values : {&side.mean, &side.squares, &side.summed}) to.put(values->data(), side.n);
     }
@@ -192,6 +195,9 @@ void ProjseSums::load_state(ByteReader& from) {
     };
     n_rows_ = from.get();
     n_labelled_ = from.get();
+    const std::int64_t in_single = from.get();
+    from.expect(in_single == 0 || in_single == 1);
+    in_single_ = in_single == 1;
     from.expect(n_rows_ >= 0 && n_rows_ <= kMostRows && n_labelled_ >= 0 && n_labelled_ <= n_rows_);
     for (ProjseColumns& side : side_) {
         for (auto* values : {&side.mean, &side.squares, &side.summed}) get(values->data(), side.n);

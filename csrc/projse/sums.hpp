@@ -25,8 +25,9 @@ struct Given {
     std::int64_t n = 0, rank = 0;
     bool center = true;
     Buffer<double> of_y, of_x;
+    Buffer<double> basis{};                  // the basis as combinations of the given columns (n x rank, column-major)
     bool is_nearly_dependent = false;        // by the sums
-    Numbers outside;                         // a combination of columns that the rank doesn't count, by their values
+    Numbers outside{};                       // a combination of columns that the rank doesn't count, by their values
     double least_kept = 0.0, largest = 0.0;  // eigenvalues
 
     // Returns the bytes of these parts and of the sums of the rests; n_y counts targets only.
@@ -70,6 +71,8 @@ class ProjseSums {
     bool has_xx() const { return has_xx_; }
     // Tells if the targets of all rows were labels.
     bool of_labels() const { return n_labelled_ == n_rows_; }
+    // Tells if some products were summed in single precision.
+    bool in_single_precision() const { return in_single_; }
 
     enum { kY = 0, kX = 1 };
     const ProjseColumns& columns(int side) const { return side_[side]; }
@@ -98,7 +101,7 @@ class ProjseSums {
     double* block(int p, std::int64_t p0, int q, std::int64_t q0, std::int64_t& ld);
     void require_finite(const ProjseRows& rows, std::int64_t r0, std::int64_t r1) const;
 
-    bool has_xx_ = false;
+    bool has_xx_ = false, in_single_ = false;
     std::int64_t n_rows_ = 0, n_labelled_ = 0;
     ProjseColumns side_[2];
     Buffer<double> yy_, yx_, xx_;  // column-major; yy_ and xx_: lower triangles

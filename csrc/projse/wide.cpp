@@ -65,7 +65,10 @@ Span span_of_targets(const Matrix& Y, const fastfs_projse_options& o, Run& run) 
                                                                    : std::numeric_limits<double>::epsilon();
         is_nearly = std::sqrt(square) > size * rounding_of_length(lam[at(cut)], lam.back(), eps);
     }
-    Span span{Buffer<double>(m * (m - cut)), m - cut, is_nearly};
+    const Dependence how = is_nearly                             ? Dependence::kNearly
+                           : lam[at(cut)] < kFewDigits * largest ? Dependence::kFewDigits
+                                                                 : Dependence::kNone;
+    Span span{Buffer<double>(m * (m - cut)), m - cut, how};
     std::copy(eigen.vector(cut), eigen.vector(m - 1) + m, span.U.data());
     return span;
 }

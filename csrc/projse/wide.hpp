@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "projse/choice.hpp"
 #include "projse/columns.hpp"
 #include "projse/packed.hpp"
 #include "projse/sparse_columns.hpp"
@@ -208,7 +209,7 @@ class SparseColumns {
 struct Span {
     Buffer<double> U;
     std::int64_t rank;
-    bool nearly;
+    Dependence how;
 };
 
 Span span_of_targets(const Matrix& Y, const fastfs_projse_options& o, Run& run);

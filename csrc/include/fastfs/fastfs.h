@@ -640,8 +640,9 @@ typedef struct fastfs_projse_result {
  * without targets, and beyond the span of the targets, O(n_select n_x (n_rows + n_select)) time and 8 n_select n_x
  * bytes more. Errors name the column.
  *
- * Warnings: "few_selected" (fewer than n_select), "tiny_scores", "nearly_dependent" (targets), "all_samples" (which the
- * targets span), "tie" (of the first choice). */
+ * Warnings: "few_selected" (fewer than n_select), "tiny_scores", "nearly_dependent" (targets or given columns),
+ * "perhaps_dependent" (targets, as far as sums tell), "all_samples" (which the targets span), "tie" (of the first
+ * choice). */
 FASTFS_API fastfs_status fastfs_projse(const fastfs_matrix* X, const fastfs_matrix* Y, const int64_t* labels,
                                        int64_t n_classes, const fastfs_projse_options* options, const fastfs_run* run,
                                        fastfs_projse_result* result, fastfs_fitted** fitted);

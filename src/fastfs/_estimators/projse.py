@@ -109,7 +109,7 @@ class ProjSe(_projse.ProjSeFields, _Resources, _KernelSelector):
     -----
     fastfs.DataWarning
         Fewer features are selected than asked for; the first choice is a tie (without a target it always is); no score
-        reaches 1e-8; the target spans all samples; its columns are nearly dependent.
+        reaches 1e-8; the target spans all samples; its columns depend on each other, or may do so.
 
     Notes
     -----

@@ -18,7 +18,7 @@ from fastfs._inputs.entry import entry
 from fastfs._inputs.given import Given
 from fastfs._inputs.matrix import as_floats, as_matrix, column_names
 from fastfs._inputs.source import Source, as_stream, choose_part
-from fastfs._inputs.storage import by_rows, refuse_sparse
+from fastfs._inputs.storage import by_rows, refuse_sparse, take_columns
 from fastfs._inputs.streams import Passes, TargetRows, dask_blocks, merge_pairwise
 from fastfs._inputs.targets import Reader, Target, as_columns, as_target, read_chunk, read_target
 from fastfs._inputs.values import for_core
@@ -274,7 +274,8 @@ def projse_two_view(call: _TwoViews) -> tuple[ProjSeResult, ProjSeResult]:
             return n_features_to_select, n_features_to_select
         return min(n_features_to_select, n_x), min(n_features_to_select, n_y)
 
-    if as_stream(X) is None and as_stream(Y) is None:
+    in_memory = as_stream(X) is None and as_stream(Y) is None
+    if in_memory:
         X, Y = as_matrix(X, run), as_columns(as_target(Y, "Y"), run, "Y")
         if X.shape[0] != Y.shape[0]:
             raise ValueError(f"X and Y must have the same rows; got {X.shape[0]} in X and {Y.shape[0]} in Y")
@@ -287,7 +288,20 @@ def projse_two_view(call: _TwoViews) -> tuple[ProjSeResult, ProjSeResult]:
     n_x, n_y = n_of_each_view(sums.n_cols, sums.n_y - (0 if given is None else given.n))
     of_x = select_from_sums(sums, n_x, options, run, given=given)
     of_y = select_from_sums(sums, n_y, options, run, given=given, from_y=True)
+    if in_memory and given is None:
+        of_x, of_y = _settle(of_x, X, Y, options, run), _settle(of_y, Y, X, options, run)
     return of_x.warn_and_return(), of_y.warn_and_return()
+
+
+def _settle(
+    outcome: Outcome[ProjSeResult], view: Any, target: Any, options: ProjSeOptions, run: Run
+) -> Outcome[ProjSeResult]:
+    """Return the outcome of sums with what values say of the target's columns, if sums can't tell how they depend."""
+    if not outcome.warnings_of("perhaps_dependent"):
+        return outcome
+    by_values, _ = fit_table(take_columns(view, outcome.result.selected[:1]), target, 1, options, run)
+    told = [*by_values.warnings_of("nearly_dependent"), *by_values.warnings_of("perhaps_dependent")]
+    return outcome.replace_warnings("perhaps_dependent", told)
 
 
 @entry
@@ -616,7 +630,11 @@ def select_from_sums(
     n = n_to_select(n_features_to_select, n_y if from_y else sums.n_cols)
     load_core()  # registers a BLAS, which unpickled sums don't bring with them
     core_result = sums.finish(options.choice(n, given, labels) | {"from_y": from_y}, run, classes)
-    return _make_outcome(core_result, n_features_to_select, options, scores_only)
+    outcome = _make_outcome(core_result, n_features_to_select, options, scores_only)
+    if labels is None or core_result["rank"] < len(labels) - 1:
+        return outcome
+    # The columns of labels depend on each other exactly, which sums with given columns can't tell.
+    return outcome.replace_warnings("perhaps_dependent")
 
 
 def _make_outcome(

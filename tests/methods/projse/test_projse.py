@@ -5,6 +5,7 @@ has fallen to a share s of the first one carries the rounding of what was taken 
 the promise is to `rounding` = 1e-12 + 100 eps / s. Orders are compared up to the first gap below `DECIDED`.
 """
 
+import pickle
 import warnings
 
 import numpy as np
@@ -546,7 +547,8 @@ def test_nearly_dependent_targets_are_told():
     Y = np.ones((60, 6)) + 1e-4 * np.random.default_rng(0).normal(size=(60, 6))
     with pytest.warns(fastfs.DataWarning, match="nearly dependent.*rank 1"):
         assert fastfs.projse(X, Y).kernel_rank == 1
-    assert fastfs.projse(X, Y, eps=1e-12).kernel_rank == 6
+    with pytest.warns(fastfs.DataWarning, match="nearly dependent: eps = 1e-12 keeps.*below 1e-07 that have few digits"):
+        assert fastfs.projse(X, Y, eps=1e-12).kernel_rank == 6
 
 
 def mixed(rng, n, cond):
@@ -574,6 +576,109 @@ def test_mixing_targets_changes_nothing_or_is_told(n, center):
         assert told[-1] or np.abs(scores - expected).max() < 1e-8, power
     assert not any(told[:3])
     assert all(told[5:])
+
+
+def in_two_chunks(X, Y, **options):
+    model = fastfs.ProjSe(**options).partial_fit(X[:50], Y[:50])
+    return pickle.loads(pickle.dumps(model)).partial_fit(X[50:], Y[50:]).scores_
+
+
+def on_workers(X, Y, **options):
+    da = pytest.importorskip("dask.array")
+    return fastfs.ProjSe(**options).fit(da.from_array(X, chunks=(50, -1)), da.from_array(Y, chunks=(50, -1))).scores_
+
+
+WAYS = {
+    "memory": lambda X, Y, **o: fastfs.projse(X, Y, **o).scores,
+    "sparse": lambda X, Y, **o: fastfs.projse(sp.csr_matrix(X), Y, **o).scores,
+    "first view": lambda X, Y, **o: fastfs.projse_two_view(X, Y, **o)[0].scores,
+    "second view": lambda X, Y, **o: fastfs.projse_two_view(Y, X, **o)[1].scores,
+    "next to given ones": lambda X, Y, **o: fastfs.projse(X, Y, given=GIVEN, **o).scores,
+    "chunks": in_two_chunks,
+    "iterator": lambda X, Y, **o: fastfs.ProjSe(**o).fit(iter([X[:50], X[50:]]), iter([Y[:50], Y[50:]])).scores_,
+    "Dask": on_workers,
+}
+BY_VALUES = ("memory", "sparse", "first view", "second view", "next to given ones")
+GIVEN = np.random.default_rng(9).normal(size=(120, 2))
+
+
+def told_of_mixing(way, X, Y, **options):
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        scores = WAYS[way](X, Y, center=True, **options)
+    return scores, [str(w.message) for w in found if "depend on how the columns are mixed" in str(w.message)]
+
+
+@pytest.mark.parametrize("eps", [1e-6, 1e-13])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("way", WAYS)
+def test_no_way_of_reading_mixes_targets_silently(way, dtype, eps):
+    """Condition numbers up to 1e8: to 1e-8 in double precision and to 1e-3 in single, or a warning."""
+    for power in range(9):
+        rng = np.random.default_rng(power)
+        X, base = rng.normal(size=(120, 30)).astype(dtype), rng.normal(size=(120, 8))
+        Y = (base @ mixed(rng, 8, 10.0**power)).astype(dtype)
+        span, table = np.c_[np.ones(120), Y].astype(float), np.asarray(X, dtype=float)
+        fixed = np.c_[np.ones(120), GIVEN] if way == "next to given ones" else np.ones((120, 1))
+        Q = np.linalg.qr(fixed)[0]
+        rest, Z = (A - Q @ (Q.T @ A) for A in (span[:, 1:], table))
+        expected = np.sum((np.linalg.qr(rest)[0].T @ (Z / np.linalg.norm(Z, axis=0))) ** 2, axis=0)
+        scores, told = told_of_mixing(way, X, Y, eps=eps)
+        assert told or np.abs(scores - expected).max() < (1e-8 if dtype is np.float64 else 1e-3), power
+        assert len(told) == (power > (4 if eps < 1e-6 else 3) - (dtype is np.float32)) or power in (2, 3, 4)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_sums_of_copies_name_their_limit(way):
+    """Values tell that copies are copies, in double precision; sums don't."""
+    X, Y = data()
+    X, Y = np.tile(X, (2, 1)), np.tile(Y, (2, 1))
+    X += 0.1 * np.random.default_rng(0).normal(size=X.shape)
+    _, told = told_of_mixing(way, X, np.hstack([Y, 3.7 * Y + 1]))
+    if way in BY_VALUES:
+        assert told == []
+    else:
+        (message,) = told
+        assert "below eps = 1e-06 were left out, which makes its rank 4, and sums over the rows can't tell" in message
+        assert "below 1e-12 is nothing" in message
+        assert "give the whole table in memory, or leave out columns that follow from others" in message
+    if way == "next to given ones":  # in double precision, as these are
+        return
+    _, told = told_of_mixing(way, np.float32(X), np.float32(np.hstack([Y, Y])))
+    assert len(told) == 1
+    assert "below 1e-06 is nothing" in told[0]
+    assert "in memory, or double precision, or leave out" in told[0]
+
+
+@pytest.mark.parametrize("given", [None, [0, 1]], ids=["alone", "next to given ones"])
+@pytest.mark.parametrize("center", [True, "auto"])
+def test_columns_of_classes_are_no_reason_to_warn(center, given):
+    """They add up to 1, and depend on each other exactly when centred."""
+    X, _ = data()
+    y = np.arange(60) % 4
+    da = pytest.importorskip("dask.array")
+    options = {"center": center, "given": given}
+    expected = fastfs.projse(X, y, **options).scores
+    parts = fastfs.ProjSe(**options).partial_fit(X[:30], y[:30], classes=range(4)).partial_fit(X[30:], y[30:])
+    for scores in (
+        fastfs.projse(sp.csr_matrix(X), y, **options).scores,
+        parts.scores_,
+        fastfs.ProjSe(**options).fit(iter([X[:30], X[30:]]), y).scores_,
+        fastfs.ProjSe(**options).fit(da.from_array(X, chunks=(20, -1)), y).scores_,
+        fastfs.ProjSe(**options).fit(np.float32(X), y).scores_,
+    ):
+        np.testing.assert_allclose(scores, expected, atol=1e-5)
+    one_hot = (y[:, None] == np.arange(4)).astype(float)
+    fastfs.projse(X, one_hot, center=True, given=given)
+
+
+def test_given_copies_in_chunks_name_their_limit():
+    X, Y = data()
+    X[:, 1] = 2 * X[:, 0]
+    fastfs.projse(X, Y, center=True, given=[0, 1, 2])
+    model = fastfs.ProjSe(center=True, given=[0, 1, 2]).partial_fit(X, Y)
+    with pytest.warns(fastfs.DataWarning, match="given columns depend on each other.*their rank 2.*below 1e-12 is"):
+        assert model.kernel_rank_ == 4
 
 
 @pytest.mark.parametrize("n", [120, 25], ids=["tall", "wide"])

@@ -154,9 +154,9 @@ def numbers(sums):
 def test_saved_sums_are_all_written():
     """Of the symmetric ones a triangle is summed; the other one was what happened to lie in memory."""
     sums = load_core().ProjseStream(4, 20, "two", Run())
-    assert len(numbers(sums)) == 2 + 3 * 24  # without rows there are no products
+    assert len(numbers(sums)) == 3 + 3 * 24  # without rows there are no products
     sums.update(X[:123], Y[:123], None, Run(1))
-    products = numbers(sums)[2 + 3 * 24 :]
+    products = numbers(sums)[3 + 3 * 24 :]
     yy, xx = products[:16].reshape(4, 4), products[-400:].reshape(20, 20)
     for matrix, values in ((yy, Y[:123]), (xx, X[:123])):
         np.testing.assert_allclose(matrix, np.cov(values.T, bias=True) * 123, rtol=1e-9, atol=1e-9)
@@ -249,11 +249,11 @@ def test_groups_in_one_reading(form, threads):
     saved = numbers(sums)
     for group in range(4):
         rows = table[groups == group]
-        size = 2 + 3 * 21 + 21 * bool(len(rows))
+        size = 3 + 3 * 21 + 21 * bool(len(rows))
         if len(rows):
             np.testing.assert_allclose(sums.means[group], rows.mean(axis=0), rtol=1e-13)
             squares = ((rows - rows.mean(axis=0)) ** 2).sum(axis=0)
-            np.testing.assert_allclose(saved[2 + 3 + 20 : 2 + 3 + 40], squares, rtol=1e-10)
+            np.testing.assert_allclose(saved[3 + 3 + 20 : 3 + 3 + 40], squares, rtol=1e-10)
         saved = saved[size:]
     assert len(saved) == 0
 
