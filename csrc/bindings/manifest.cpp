@@ -12,11 +12,8 @@
 namespace fastfs::bindings {
 namespace {
 
-const Words kReasons{{"asked", FASTFS_BECAUSE_ASKED},
-                     {"size", FASTFS_BECAUSE_SIZE},
-                     {"memory", FASTFS_BECAUSE_MEMORY},
-                     {"rank", FASTFS_BECAUSE_RANK},
-                     {"form", FASTFS_BECAUSE_FORM}};
+const Words kReasons{{"asked", FASTFS_BECAUSE_ASKED}, {"size", FASTFS_BECAUSE_SIZE}, {"memory", FASTFS_BECAUSE_MEMORY},
+                     {"rank", FASTFS_BECAUSE_RANK},   {"form", FASTFS_BECAUSE_FORM}, {"work", FASTFS_BECAUSE_WORK}};
 
 fastfs::manifest_options to_manifest_options(const py::dict& given) {
     return read_options("fastfs_manifest_options", fastfs::default_manifest_options(), given);

@@ -202,9 +202,10 @@ const std::vector<Field>& fields_of(const fastfs_manifest_options*) {
           {"exact", FASTFS_MANIFEST_EXACT},
           {"low_rank", FASTFS_MANIFEST_LOW_RANK},
           {"low_rank_high", FASTFS_MANIFEST_LOW_RANK_HIGH},
-          {"domains", FASTFS_MANIFEST_DOMAINS}},
-         "be FASTFS_MANIFEST_AUTO, FASTFS_MANIFEST_EXACT, FASTFS_MANIFEST_DOMAINS, FASTFS_MANIFEST_LOW_RANK or "
-         "FASTFS_MANIFEST_LOW_RANK_HIGH"},
+          {"domains", FASTFS_MANIFEST_DOMAINS},
+          {"small_domains", FASTFS_MANIFEST_SMALL_DOMAINS}},
+         "be FASTFS_MANIFEST_AUTO, FASTFS_MANIFEST_EXACT, FASTFS_MANIFEST_DOMAINS, FASTFS_MANIFEST_SMALL_DOMAINS, "
+         "FASTFS_MANIFEST_LOW_RANK or FASTFS_MANIFEST_LOW_RANK_HIGH"},
         {"rank", &O::rank, kCount},
         {"multiclass",
          &O::multiclass,
@@ -216,6 +217,7 @@ const std::vector<Field>& fields_of(const fastfs_manifest_options*) {
         {"n_problems", &O::n_problems},
         {"agreement", &O::agreement, kFlag},
         {"n_components", &O::n_components},
+        {"n_fits", &O::n_fits},
     };
     return fields;
 }

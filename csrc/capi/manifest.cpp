@@ -35,7 +35,8 @@ void check_options(const fastfs_manifest_options& o, std::int64_t n_scales, std:
             o.n_components);
     require(
         o.accuracy == FASTFS_MANIFEST_AUTO || o.accuracy == FASTFS_MANIFEST_EXACT || o.form == FASTFS_MANIFEST_PENCIL,
-        "form must be \"pencil\" for the accuracies domains, low_rank and low_rank_high");
+        "form must be \"pencil\" for the accuracies domains, small_domains, low_rank and low_rank_high");
+    require(o.n_fits >= 0, "n_fits must not be negative; got ", o.n_fits);
 }
 
 // Throws unless the scale has the value, or a sigma for each of n_kernels kernels, that its rule takes.

@@ -24,7 +24,18 @@
 namespace fastfs::core {
 namespace {
 
-constexpr std::int64_t kCore = 400, kBuffer = 150, kNeighbors = 30;
+constexpr std::int64_t kNeighbors = 30;
+
+// The largest numbers of features of a core and of a buffer, and the number of eigenvectors of each kernel.
+struct DomainSizes {
+    std::int64_t core, buffer, rank;
+};
+
+// Small domains take a fourth of the time (docs/design/manifest.md has what they lose).
+DomainSizes sizes_of(const fastfs_manifest_options& o) {
+    if (o.accuracy == FASTFS_MANIFEST_SMALL_DOMAINS) return {.core = 200, .buffer = 50, .rank = (o.rank + 4) / 5};
+    return {.core = 400, .buffer = 150, .rank = o.rank};
+}
 
 // The number of features of a dense X above which neighbours are found by lists, which miss some of them. The exact
 // search takes O(d^2) time; at this number of features it takes as long as all domains together.
@@ -78,7 +89,8 @@ CoarserDomains draw_coarser(const std::vector<Domain>& domains, const std::array
 // coarser domains.
 template <class T>
 double agreement(const std::vector<Domain>& domains, const std::vector<double>& scores,
-                 const std::array<SideKernel<T>, 2>& sides, const CoarserDomains& coarser, Run& run) {
+                 const std::array<SideKernel<T>, 2>& sides, const CoarserDomains& coarser, const DomainSizes& sizes,
+                 Run& run) {
     const auto n_checked = std::ssize(coarser.drawn);
     std::vector<std::vector<double>> coarser_scores(coarser.drawn.size());
     parallel_for(run, n_checked, [&](std::int64_t c, int) {
@@ -95,7 +107,8 @@ double agreement(const std::vector<Domain>& domains, const std::vector<double>& 
     }
     // Scores that are nothing but rounding become equal, because their order says nothing.
     const double largest = *std::max_element(scores.begin(), scores.end());
-    const double rounding = static_cast<double>(kCore + kBuffer) * std::numeric_limits<double>::epsilon() * largest;
+    const double rounding =
+        static_cast<double>(sizes.core + sizes.buffer) * std::numeric_limits<double>::epsilon() * largest;
     for (std::vector<double>* values : {&a, &b}) {
         for (double& value : *values) value = value > rounding ? value : 0;
     }
@@ -106,7 +119,7 @@ bool by_lists(const Samples& X) { return X.n_cols() > kMostSearched && !X.is_spa
 
 // Returns the largest size of a core: domains of about equal size take less time than full domains and a small last
 // one.
-std::int64_t core_size(std::int64_t d) { return ceil_div(d, ceil_div(d, kCore)); }
+std::int64_t core_size(std::int64_t d, std::int64_t largest) { return ceil_div(d, ceil_div(d, largest)); }
 
 // The nearest features of each feature in one class, n_near of each, and their distances in units of the features (or
 // kernel values), which a float holds at any scale of the data.
@@ -131,7 +144,7 @@ std::int64_t count_near(std::int64_t d) { return std::min(kNeighbors, d - 1); }
 // value): the kernel of two features, from the value that is listed with them.
 template <class T, class F>
 std::vector<Domain> domains_of_near(const std::array<NearFeatures, 2>& near,
-                                    const std::array<ScaledKernel<T>, 2>& kernels, F&& k) {
+                                    const std::array<ScaledKernel<T>, 2>& kernels, const DomainSizes& sizes, F&& k) {
     const std::int64_t d = kernels[0].features.n_features(), n_near = count_near(d), n_listed = d * n_near;
     const Edges edges = gather_edges(d, 2 * n_listed, [&](std::int64_t e) {
         const std::size_t l = e < n_listed ? 0 : 1;
@@ -141,7 +154,7 @@ std::vector<Domain> domains_of_near(const std::array<NearFeatures, 2>& near,
         return ListedEdge{static_cast<std::int32_t>(i), j,
                           static_cast<float>(g[at(i)] * g[at(j)] * k(l, near[l].values[at(place)]))};
     });
-    return make_domains(edges, core_size(d), kBuffer);
+    return make_domains(edges, core_size(d, sizes.core), sizes.buffer);
 }
 
 // Solves all domains: writes the scores of their cores to the outcome, with its rank and steepest nu.
@@ -200,7 +213,7 @@ void choose_kernels(const Features<T>& features, const ScaledOptions& how, const
 
 // Counts the landmarks of a kernel.
 std::int64_t count_landmarks(const fastfs_manifest_options& o, std::int64_t d) {
-    return kColumnsPerRank * kFinerRank * std::min(o.rank, d);
+    return kColumnsPerRank * kFinerRank * std::min(sizes_of(o).rank, d);
 }
 
 // Writes the scores of all features under two kernels to the outcome, each feature compared within its domain, and if
@@ -208,7 +221,8 @@ std::int64_t count_landmarks(const fastfs_manifest_options& o, std::int64_t d) {
 template <class T>
 void compare_by_domains(std::array<ScaledKernel<T>, 2> kernels, const std::vector<Domain>& domains,
                         const fastfs_manifest_options& o, Run& run, Outcome& outcome) {
-    const std::int64_t d = kernels[0].features.n_features(), k = std::min(o.rank, d);
+    const DomainSizes sizes = sizes_of(o);
+    const std::int64_t d = kernels[0].features.n_features(), k = std::min(sizes.rank, d);
     auto without_landmarks = [&](std::size_t l) {
         return SideKernel<T>{kernels[l].features, kernels[l].k, kernels[l].name, {}};
     };
@@ -236,7 +250,7 @@ void compare_by_domains(std::array<ScaledKernel<T>, 2> kernels, const std::vecto
         solve_domains(domains, sides, outside, run, outcome);
     }
     if (!outcome.measures_agreement) return;
-    outcome.agreement = agreement(domains, outcome.scores, sides, coarser, run);
+    outcome.agreement = agreement(domains, outcome.scores, sides, coarser, sizes, run);
     if (outcome.agreement < kTrustedAgreement) outcome.warnings |= kProblemAgreement;
 }
 
@@ -262,10 +276,11 @@ void solve_scales(Sides<T> both, const Kernels& kernels, const ScaledOptions& ho
                 .name = k.kind == Kernel::Kind::kCustom ? "a kernel" : nullptr};
         };
         std::array<ScaledKernel<T>, 2> both_scaled{scaled(0), scaled(1)};
-        const auto domains = domains_of_near(near, both_scaled, [&](std::size_t l, double distance) {
-            const double scaled_distance = distance / (both_scaled[l].k.sigma / features[l].unit());
-            return std::exp(-scaled_distance * scaled_distance / 2);
-        });
+        const auto domains =
+            domains_of_near(near, both_scaled, sizes_of(how.options), [&](std::size_t l, double distance) {
+                const double scaled_distance = distance / (both_scaled[l].k.sigma / features[l].unit());
+                return std::exp(-scaled_distance * scaled_distance / 2);
+            });
         if (s + 1 == n_scales) both.near = {};
         compare_by_domains(std::move(both_scaled), domains, how.options, run, outcomes[at(s)]);
     }
@@ -326,10 +341,11 @@ bool stored_in_single(const Samples& X, const fastfs_manifest_options& o) {
 // in float. searching: the bytes of the search for neighbors, besides its results.
 std::int64_t count_bytes(std::int64_t d, std::int64_t N, bool in_double, std::int64_t searching,
                          const fastfs_manifest_options& o, std::int64_t n_components, const Run& run) {
-    const std::int64_t k = std::min(o.rank, d), q = 2 * k;
+    const DomainSizes sizes = sizes_of(o);
+    const std::int64_t k = std::min(sizes.rank, d), q = 2 * k;
     const int threads = run.n_threads();
     const std::int64_t near = count_near(d), m = std::min(kColumnsPerRank * kFinerRank * k, d);
-    const std::int64_t n = std::min(kCore + kBuffer, d) + q, cut_to = n_components > 0 ? kFinerRank * k : k;
+    const std::int64_t n = std::min(sizes.core + sizes.buffer, d) + q, cut_to = n_components > 0 ? kFinerRank * k : k;
     const std::int64_t lists = 2 * d * near * 8, landmarks = 2 * 8 * (2 * d + m * (m + N));
     const std::int64_t spans = 2 * 8 * d * cut_to, joint = n_components > 0 ? spans / 2 : 0;
     const std::int64_t gathering = 4 * d * near * static_cast<std::int64_t>(sizeof(Edges::End)) + 24 * d;
@@ -344,7 +360,13 @@ std::int64_t count_bytes(std::int64_t d, std::int64_t N, bool in_double, std::in
 
 std::int64_t largest_domain(const fastfs_manifest_options& o) {
     constexpr std::int64_t kNoLess = std::int64_t{1} << 40;  // more than any number of features
-    return kCore + kBuffer + 2 * std::min(o.rank, kNoLess);
+    const DomainSizes sizes = sizes_of(o);
+    return sizes.core + sizes.buffer + 2 * std::min(sizes.rank, kNoLess);
+}
+
+double work_of_domains(std::int64_t d, const fastfs_manifest_options& o) {
+    const double largest = static_cast<double>(largest_domain(o));
+    return static_cast<double>(ceil_div(d, sizes_of(o).core)) * largest * largest * largest;
 }
 
 void domains_problem(const Fit& fit, const Problem& problem, Run& run, std::vector<Outcome>& outcomes) {
@@ -396,7 +418,7 @@ void domains_of_kernels(std::int64_t d, const std::array<const double*, 2>& K, c
     std::array<ScaledKernel<double>, 2> kernels{
         ScaledKernel<double>{.features = features[0], .k = product, .g = std::move(g[0]), .name = "K1"},
         ScaledKernel<double>{.features = features[1], .k = product, .g = std::move(g[1]), .name = "K2"}};
-    const auto domains = domains_of_near(near, kernels, [](std::size_t, double value) { return value; });
+    const auto domains = domains_of_near(near, kernels, sizes_of(o), [](std::size_t, double value) { return value; });
     near = {};
     compare_by_domains(std::move(kernels), domains, o, run, outcome);
     for (double& score : outcome.scores) score *= largest;

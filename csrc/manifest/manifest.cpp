@@ -171,7 +171,7 @@ class Findings {
     // Issues a warning for each kind of finding in the problems. of_kernels: the caller has computed the kernels.
     void warn_of_all(std::int64_t d, std::int64_t n_classes, const fastfs_manifest_options& o,
                      const fastfs_manifest_plan& plan, bool of_kernels) const {
-        if (flags_ & kProblemAgreement) warn_of_agreement(plan.accuracy == FASTFS_MANIFEST_DOMAINS);
+        if (flags_ & kProblemAgreement) warn_of_agreement(plan.accuracy);
         if (const Message names = kernels_with(kKernelOneSample); !names.text().empty()) {
             warn("one_sample",
                  {"one sample only in ", names, ": its distances between features are differences of single values"});
@@ -209,6 +209,11 @@ class Findings {
                              : "either the classes don't differ, or sigma is so small or so large that the kernels "
                                "hardly do"});
         }
+        if (plan.reason == FASTFS_BECAUSE_WORK) {
+            warn("many_fits", {"ManiFeSt takes small domains, since ", o.n_fits,
+                               " fits in the usual form would take minutes: choose accuracy='domains' or 'exact' for "
+                               "scores as of a single fit"});
+        }
         if (plan.reason == FASTFS_BECAUSE_RANK) {
             warn("rank_too_large", {"rank ", o.rank, " saves nothing with ", d, " features: the exact form was used"});
         }
@@ -224,12 +229,15 @@ class Findings {
     }
 
     // Warns that approximate scores may rank features otherwise than exact ones.
-    void warn_of_agreement(bool by_domains) const {
+    void warn_of_agreement(std::int32_t accuracy) const {
         const std::string share = rounded(agreement_);
-        if (by_domains) {
+        const bool by_small_domains = accuracy == FASTFS_MANIFEST_SMALL_DOMAINS;
+        if (is_by_domains(accuracy)) {
             warn("poor_agreement", {"the scores by domains may rank features otherwise than the exact ones: their rank "
                                     "correlation is estimated as ",
-                                    share, "; raise rank or choose accuracy='exact'"});
+                                    share,
+                                    by_small_domains ? "; choose accuracy='domains' or 'exact'"
+                                                     : "; raise rank or choose accuracy='exact'"});
         } else {
             warn("poor_agreement",
                  {"the low-rank scores rank features otherwise than the exact ones: on some drawn at random the rank "
@@ -252,6 +260,10 @@ std::int64_t rows_of_block(const Samples& X) {
     const double per_row = static_cast<double>(X.n_stored()) / static_cast<double>(X.n_rows());
     return static_cast<std::int64_t>(std::clamp(kMultiplications / (per_row * per_row + 1), 4096.0, 65536.0));
 }
+
+// The work of n_fits fits beyond which accuracy="auto" takes small domains: the sum of the cubes of the sizes of all
+// eigenproblems, of which a core solves 2e9 a second (Zen 5, OpenBLAS with AVX2), so it is two to three minutes.
+constexpr double kMostWork = 3e11;
 
 // Lists the classes of a side, which is a class, or all but one class.
 std::vector<std::int64_t> classes_of(const Side& side, std::int64_t n_classes, bool pairs) {
@@ -306,10 +318,10 @@ fastfs_manifest_plan Manifest::plan(std::int64_t n_classes, const fastfs_manifes
     const Needs needs{.labels = X_.n_rows(),
                       .exact = sums_all ? 8 * d * d : 0,
                       .gathering = gathering_memory(X_, run),
-                      .beyond = [&](std::int32_t accuracy) {
-                          return accuracy == FASTFS_MANIFEST_DOMAINS && sums_products(n_classes, o, run)
-                                     ? memory_of_products(n_classes, o, o.n_components, run)
-                                     : wide_memory(X_, o, accuracy, o.n_components, run);
+                      .beyond = [&](const fastfs_manifest_options& form) {
+                          return is_by_domains(form.accuracy) && sums_products(n_classes, form, run)
+                                     ? memory_of_products(n_classes, form, o.n_components, run)
+                                     : wide_memory(X_, form, o.n_components, run);
                       }};
     return plan_problems(d, n_classes, o, n_scales, needs, run);
 }
@@ -374,9 +386,9 @@ fastfs_manifest_plan plan_problems(std::int64_t d, std::int64_t n_classes, const
     const std::int64_t solving = 8 * arrays[o.form] * d * d + vectors_memory(d, run.n_threads());
     plan.exact_bytes = 8 * d * d * squares + needs.exact + std::max(solving, needs.gathering) + results;
 
-    const std::int32_t beyond = any ? FASTFS_MANIFEST_DOMAINS : o.accuracy;
+    const auto beyond = with_accuracy(o, any ? FASTFS_MANIFEST_DOMAINS : o.accuracy);
     // Low-rank kernels save nothing at a rank above d / 4, nor do domains that hold all features.
-    const bool full = beyond == FASTFS_MANIFEST_DOMAINS ? largest_domain(o) >= d : o.rank > d / 4;
+    const bool full = is_by_domains(beyond.accuracy) ? largest_domain(beyond) >= d : o.rank > d / 4;
     plan.accuracy = FASTFS_MANIFEST_EXACT;
     plan.bytes = plan.exact_bytes;
     if (o.accuracy == FASTFS_MANIFEST_EXACT) {
@@ -388,11 +400,22 @@ fastfs_manifest_plan plan_problems(std::int64_t d, std::int64_t n_classes, const
     } else if (any && d <= kMostExact && (full || run.allows(plan.exact_bytes))) {
         plan.reason = FASTFS_BECAUSE_SIZE;
     } else {
-        plan.accuracy = beyond;
+        plan.accuracy = beyond.accuracy;
         plan.reason = !any ? FASTFS_BECAUSE_ASKED : d <= kMostExact ? FASTFS_BECAUSE_MEMORY : FASTFS_BECAUSE_SIZE;
         require(o.n_components <= 2 * o.rank, "n_components must not exceed twice the rank of the low-rank kernels, ",
                 2 * o.rank, "; got ", o.n_components);
-        plan.bytes = needs.beyond(plan.accuracy) + results;
+        plan.bytes = needs.beyond(beyond) + results;
+    }
+    if (any && plan.reason != FASTFS_BECAUSE_FORM && o.n_components == 0) {
+        const double n_solved = static_cast<double>(o.n_fits) * static_cast<double>(n_all * n_scales);
+        const auto small = with_accuracy(o, FASTFS_MANIFEST_SMALL_DOMAINS);
+        const double exact_work = std::pow(static_cast<double>(d), 3);
+        const double work = plan.accuracy == FASTFS_MANIFEST_EXACT ? exact_work : work_of_domains(d, beyond);
+        if (n_solved * work > kMostWork && work_of_domains(d, small) < work) {
+            plan.accuracy = small.accuracy;
+            plan.reason = FASTFS_BECAUSE_WORK;
+            plan.bytes = needs.beyond(small) + results;
+        }
     }
     if (plan.accuracy == FASTFS_MANIFEST_EXACT) {
         run.require_memory(plan.bytes, {"ManiFeSt in its exact form on ", d, " features"},
@@ -400,7 +423,7 @@ fastfs_manifest_plan plan_problems(std::int64_t d, std::int64_t n_classes, const
                            : o.form != FASTFS_MANIFEST_PENCIL ? "give fewer features"
                                                               : "choose accuracy=\"domains\", or give fewer features");
     } else {
-        const bool by_domains = plan.accuracy == FASTFS_MANIFEST_DOMAINS;
+        const bool by_domains = is_by_domains(plan.accuracy);
         run.require_memory(plan.bytes,
                            {"ManiFeSt ", by_domains ? "by domains" : "in its low-rank form", " on ", d, " features"},
                            by_domains ? "lower rank, or choose accuracy=\"low_rank\"" : "lower rank");
@@ -409,21 +432,17 @@ fastfs_manifest_plan plan_problems(std::int64_t d, std::int64_t n_classes, const
 }
 
 // Solves the problems of the plan at all scales, and fills one result per scale.
-void Manifest::fit(const std::int64_t* labels, std::int64_t n_classes, const fastfs_manifest_options& options,
+void Manifest::fit(const std::int64_t* labels, std::int64_t n_classes, const fastfs_manifest_options& asked,
                    const std::vector<fastfs_manifest_scale>& scales, Run& run,
                    std::vector<Owned<fastfs_manifest_result>>& results) const {
     const std::int64_t d = X_.n_cols();
-    const auto plan = this->plan(n_classes, options, static_cast<std::int64_t>(scales.size()), run);
+    const auto plan = this->plan(n_classes, asked, static_cast<std::int64_t>(scales.size()), run);
+    const fastfs_manifest_options options = with_accuracy(asked, plan.accuracy);
     const bool pairs = pairwise(n_classes, options.multiclass), exact = plan.accuracy == FASTFS_MANIFEST_EXACT;
 
     const SingleThreadedBlas held;
-    Fit fit{.X = X_,
-            .row_maxima = row_maxima_,
-            .options = options,
-            .scales = scales,
-            .accuracy = plan.accuracy,
-            .all = nullptr,
-            .unit_of_all = unit_};
+    Fit fit{
+        .X = X_, .row_maxima = row_maxima_, .options = options, .scales = scales, .all = nullptr, .unit_of_all = unit_};
     Buffer<double> summed;
     double begun = 0;  // share of the call before the problems
     // Both sides of a problem together have all rows. A custom kernel needs the norms of both sides as well.
@@ -439,7 +458,7 @@ void Manifest::fit(const std::int64_t* labels, std::int64_t n_classes, const fas
         }
     }
     std::unique_ptr<const FeatureSums> sums;
-    if (plan.accuracy == FASTFS_MANIFEST_DOMAINS && sums_products(n_classes, options, run)) {
+    if (is_by_domains(plan.accuracy) && sums_products(n_classes, options, run)) {
         std::vector<std::int64_t> sizes(at(n_classes));
         for (std::int64_t r = 0; r < X_.n_rows(); ++r) ++sizes[at(labels[r])];
         if (*std::min_element(sizes.begin(), sizes.end()) >= d) {
@@ -447,7 +466,7 @@ void Manifest::fit(const std::int64_t* labels, std::int64_t n_classes, const fas
             const Run::Part of_sums(run, 0, 1);
             sums = sum_products(labels, n_classes, run);
         } else {  // products over few rows keep too few digits of small distances
-            run.require_memory(wide_memory(X_, options, FASTFS_MANIFEST_DOMAINS, options.n_components, run),
+            run.require_memory(wide_memory(X_, options, options.n_components, run),
                                {"ManiFeSt by domains on ", d, " features"},
                                "lower rank, or choose accuracy=\"low_rank\"");
         }
@@ -468,8 +487,8 @@ void Manifest::fit(const std::int64_t* labels, std::int64_t n_classes, const fas
                 has_lost_digits = has_lost_digits || products[l]->has_lost_digits(of_problem);
             }
             // Distances by differences keep the digits that products have lost.
-            const std::int64_t by_differences = memory_of_products(n_classes, options, 0, run) +
-                                                wide_memory(X_, options, FASTFS_MANIFEST_DOMAINS, 0, run);
+            const std::int64_t by_differences =
+                memory_of_products(n_classes, options, 0, run) + wide_memory(X_, options, 0, run);
             if (!has_lost_digits || !run.allows(by_differences)) {
                 for (Outcome& o : outcomes) {
                     for (std::size_t l : {0, 1}) {
@@ -480,9 +499,9 @@ void Manifest::fit(const std::int64_t* labels, std::int64_t n_classes, const fas
                 return;
             }
         }
-        (exact                                      ? exact_problem
-         : plan.accuracy == FASTFS_MANIFEST_DOMAINS ? domains_problem
-                                                    : wide_problem)(fit, problem, of_problem, outcomes);
+        (exact                          ? exact_problem
+         : is_by_domains(plan.accuracy) ? domains_problem
+                                        : wide_problem)(fit, problem, of_problem, outcomes);
     };
     solve_problems(labels, X_.n_rows(), d, n_classes, options, plan, false, run, results, solve);
 }

@@ -40,15 +40,16 @@ void require_semidefinite_pairs(std::int64_t d, const double* K, const char* nam
 
 }  // namespace
 
-void manifest_kernels(std::int64_t d, const double* K1, const double* K2, const fastfs_manifest_options& o, Run& run,
-                      std::vector<Owned<fastfs_manifest_result>>& results) {
-    require(!o.custom, "custom must be null for precomputed kernels");
-    require(o.accuracy != FASTFS_MANIFEST_LOW_RANK && o.accuracy != FASTFS_MANIFEST_LOW_RANK_HIGH,
-            "accuracy must be \"auto\", \"exact\" or \"domains\" for precomputed kernels");
-    const Needs needs{.labels = 2, .exact = 0, .gathering = 0, .beyond = [&](std::int32_t) {
-                          return domains_of_kernels_memory(d, o, o.n_components, run);
+void manifest_kernels(std::int64_t d, const double* K1, const double* K2, const fastfs_manifest_options& asked,
+                      Run& run, std::vector<Owned<fastfs_manifest_result>>& results) {
+    require(!asked.custom, "custom must be null for precomputed kernels");
+    require(asked.accuracy != FASTFS_MANIFEST_LOW_RANK && asked.accuracy != FASTFS_MANIFEST_LOW_RANK_HIGH,
+            "accuracy must be \"auto\", \"exact\", \"domains\" or \"small_domains\" for precomputed kernels");
+    const Needs needs{.labels = 2, .exact = 0, .gathering = 0, .beyond = [&](const fastfs_manifest_options& form) {
+                          return domains_of_kernels_memory(d, form, asked.n_components, run);
                       }};
-    const auto plan = plan_problems(d, 2, o, 1, needs, run);
+    const auto plan = plan_problems(d, 2, asked, 1, needs, run);
+    const fastfs_manifest_options o = with_accuracy(asked, plan.accuracy);
     const SingleThreadedBlas held;
     run.step("checks of the kernels", 0.02);
     const std::array<const double*, 2> kernels{K1, K2};
@@ -71,7 +72,7 @@ void manifest_kernels(std::int64_t d, const double* K1, const double* K2, const 
     };
     const std::array<std::int64_t, 2> labels{0, 1};  // of the kernels, in place of rows
     solve_problems(labels.data(), 2, d, 2, o, plan, true, run, results,
-                   plan.accuracy == FASTFS_MANIFEST_DOMAINS ? Solve(by_domains) : Solve(exactly));
+                   is_by_domains(plan.accuracy) ? Solve(by_domains) : Solve(exactly));
 }
 
 }  // namespace fastfs::core

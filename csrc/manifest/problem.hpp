@@ -35,8 +35,7 @@ struct Fit {
     const std::vector<double>& row_maxima;
     const fastfs_manifest_options& options;
     const std::vector<fastfs_manifest_scale>& scales;
-    std::int32_t accuracy;  // of the plan
-    const double* all;      // upper triangle of the distances over all rows, or null
+    const double* all;  // upper triangle of the distances over all rows, or null
     double unit_of_all;
 };
 
@@ -89,12 +88,23 @@ void solve_problems(const std::int64_t* labels, std::int64_t n, std::int64_t d, 
 // as long as a few domains.
 constexpr std::int64_t kMostExact = 1500;
 
+// Tests if an accuracy other than auto solves domains.
+constexpr bool is_by_domains(std::int32_t accuracy) {
+    return accuracy == FASTFS_MANIFEST_DOMAINS || accuracy == FASTFS_MANIFEST_SMALL_DOMAINS;
+}
+
+// Returns options with another accuracy, such as that of a plan in place of auto.
+inline fastfs_manifest_options with_accuracy(fastfs_manifest_options options, std::int32_t accuracy) {
+    options.accuracy = accuracy;
+    return options;
+}
+
 // The bytes of a fit that depend on the source of its kernels, for the plan.
 struct Needs {
-    std::int64_t labels;                               // how many there are
-    std::int64_t exact;                                // of the exact form, besides its kernels
-    std::int64_t gathering;                            // of the exact form, before the kernels are solved
-    std::function<std::int64_t(std::int32_t)> beyond;  // of the form of an accuracy other than exact
+    std::int64_t labels;     // how many there are
+    std::int64_t exact;      // of the exact form, besides its kernels
+    std::int64_t gathering;  // of the exact form, before the kernels are solved
+    std::function<std::int64_t(const fastfs_manifest_options&)> beyond;  // of an accuracy other than auto and exact
 };
 fastfs_manifest_plan plan_problems(std::int64_t d, std::int64_t n_classes, const fastfs_manifest_options& options,
                                    std::int64_t n_scales, const Needs& needs, const Run& run);
@@ -179,7 +189,9 @@ std::int64_t domains_memory(const Samples& X, const fastfs_manifest_options& opt
                             const Run& run);
 // Returns the largest dimension of the space in which domains_problem solves a domain.
 std::int64_t largest_domain(const fastfs_manifest_options& options);
-std::int64_t wide_memory(const Samples& X, const fastfs_manifest_options& options, std::int32_t accuracy,
-                         std::int64_t n_components, const Run& run);
+// Returns the work of a problem by domains: the sum of the cubes of the sizes of its eigenproblems.
+double work_of_domains(std::int64_t d, const fastfs_manifest_options& options);
+std::int64_t wide_memory(const Samples& X, const fastfs_manifest_options& options, std::int64_t n_components,
+                         const Run& run);
 
 }  // namespace fastfs::core

@@ -36,12 +36,12 @@ fastfs_manifest_plan ManifestSums::plan(std::int64_t d, std::int64_t n_groups, s
         "the kernel must be the Gaussian for rows in blocks; got a custom one, which takes features: give X in memory");
     const std::int64_t m = count_landmarks(d, o);
     // Returns the bytes of a fit by domains or by landmarks.
-    auto beyond = [&](std::int32_t accuracy) {
-        if (accuracy == FASTFS_MANIFEST_DOMAINS) {
+    auto beyond = [&](const fastfs_manifest_options& form) {
+        if (is_by_domains(form.accuracy)) {
             // The products of a class of one group stay in the sums.
             const std::int64_t added_up = n_groups > n_classes ? 2 : pairwise(n_classes, o.multiclass) ? 0 : 1;
             return FeatureSums::memory_of_all(d, n_groups) + added_up * PairProducts::memory(d) +
-                   domains_of_products_memory(d, o, o.n_components, run);
+                   domains_of_products_memory(d, form, o.n_components, run);
         }
         const std::int64_t features = 3 * 8 * d * (m + 3);  // of both sides, and what they are made from
         return FeatureSums::memory(d, n_groups, m) +
@@ -109,16 +109,19 @@ fastfs_manifest_options ManifestSums::resolve(const fastfs_manifest_options& opt
     require(o.accuracy != FASTFS_MANIFEST_LOW_RANK_HIGH,
             "accuracy must be another one than \"low_rank_high\" for sums");
     if (sums_.is_whole()) {
-        require(
-            keeps_all(n_features(), o),
-            "accuracy must be \"auto\", \"exact\" or \"domains\", as these sums were made; got \"low_rank\" of rank ",
-            o.rank, ": make other sums for it");
+        require(keeps_all(n_features(), o),
+                "accuracy must be \"auto\", \"exact\", \"domains\" or \"small_domains\", as these sums were made; got "
+                "\"low_rank\" of rank ",
+                o.rank, ": make other sums for it");
         return o;
     }
     if (o.accuracy == FASTFS_MANIFEST_AUTO) o.accuracy = FASTFS_MANIFEST_LOW_RANK;
     require(o.accuracy == FASTFS_MANIFEST_LOW_RANK,
             "accuracy must be \"auto\" or \"low_rank\", as these sums were made; got \"",
-            o.accuracy == FASTFS_MANIFEST_EXACT ? "exact" : "domains", "\": make other sums for it");
+            o.accuracy == FASTFS_MANIFEST_EXACT     ? "exact"
+            : o.accuracy == FASTFS_MANIFEST_DOMAINS ? "domains"
+                                                    : "small_domains",
+            "\": make other sums for it");
     require(o.form == FASTFS_MANIFEST_PENCIL,
             "form must be \"pencil\" for sums of accuracy=\"low_rank\": make the sums with accuracy=\"exact\"");
     require(o.rank == rank_, "rank must be ", rank_, ", as these sums were made; got ", o.rank);
@@ -129,8 +132,10 @@ void ManifestSums::fit(const std::int64_t* labels, std::int64_t n_classes, const
                        const std::vector<fastfs_manifest_scale>& scales, Run& run,
                        std::vector<Owned<fastfs_manifest_result>>& results) const {
     const std::int64_t d = n_features();
-    const fastfs_manifest_options o = resolve(options);
-    const auto plan = ManifestSums::plan(d, n_groups(), n_classes, o, static_cast<std::int64_t>(scales.size()), run);
+    const fastfs_manifest_options resolved = resolve(options);
+    const auto n_scales = static_cast<std::int64_t>(scales.size());
+    const auto plan = ManifestSums::plan(d, n_groups(), n_classes, resolved, n_scales, run);
+    const fastfs_manifest_options o = with_accuracy(resolved, plan.accuracy);
     const SingleThreadedBlas held;
     // Solves a problem by distances of all pairs, and writes its outcomes.
     auto exactly = [&](const Problem& problem, Run& of_problem, std::vector<Outcome>& outcomes) {
@@ -176,9 +181,9 @@ void ManifestSums::fit(const std::int64_t* labels, std::int64_t n_classes, const
         compare_low_rank(d, scales, make, of_problem, outcomes);
     };
     solve_problems(labels, n_groups(), d, n_classes, o, plan, false, run, results,
-                   plan.accuracy == FASTFS_MANIFEST_DOMAINS ? Solve(by_domains)
-                   : sums_.is_whole()                       ? Solve(exactly)
-                                                            : Solve(by_landmarks));
+                   is_by_domains(plan.accuracy) ? Solve(by_domains)
+                   : sums_.is_whole()           ? Solve(exactly)
+                                                : Solve(by_landmarks));
 }
 
 }  // namespace fastfs::core

@@ -40,7 +40,6 @@ std::int64_t excerpt_size(std::int64_t d, std::int64_t rank) {
 // The arguments that all steps of a low-rank kernel need.
 struct How {
     const fastfs_manifest_options& options;
-    std::int32_t accuracy;
     const Side& side;
     std::size_t which;
     const fastfs_manifest_scale& scale;
@@ -51,8 +50,9 @@ LowRank factor(const Features<T>& features, const Kernel& kernel, const How& how
                Buffer<double>& room, Run& run) {
     const std::uint64_t seed = how.options.seed;
     const int times = how.scale.normalize;
-    return how.accuracy == FASTFS_MANIFEST_LOW_RANK_HIGH ? nystrom(features, kernel, times, rank, seed, room, run)
-                                                         : landmarks(features, kernel, times, rank, seed, room, run);
+    return how.options.accuracy == FASTFS_MANIFEST_LOW_RANK_HIGH
+               ? nystrom(features, kernel, times, rank, seed, room, run)
+               : landmarks(features, kernel, times, rank, seed, room, run);
 }
 
 // Returns the kernel of one side at one scale, and writes its sigma to the outcome.
@@ -94,7 +94,7 @@ LowRank kernel_of_rows(const Fit& fit, const How& how, Buffer<double>& room, Run
                        Excerpt& excerpt) {
     const std::vector<std::int64_t>& rows = how.side.rows;
     const double unit = common_unit(fit.row_maxima, rows);
-    if (!fit.options.custom && (fit.accuracy == FASTFS_MANIFEST_LOW_RANK_HIGH || fit.X.is_float32())) {
+    if (!fit.options.custom && (fit.options.accuracy == FASTFS_MANIFEST_LOW_RANK_HIGH || fit.X.is_float32())) {
         const Features<float> features(fit.X, rows, unit, Shift::kRow, run);
         const Kernel kernel = choose_kernel(features, how, run, outcome);
         if (float_tiles_serve(features, kernel)) return make_low_rank(features, kernel, how, room, run, excerpt);
@@ -301,7 +301,7 @@ double rank_correlation(const std::vector<double>& a, const std::vector<double>&
 template <class T>
 Kernel kernel_of_side(const Features<T>& features, const fastfs_manifest_options& options, const Side& side,
                       std::size_t which, const fastfs_manifest_scale& scale, Run& run, Outcome& outcome) {
-    return choose_kernel(features, How{options, FASTFS_MANIFEST_DOMAINS, side, which, scale}, run, outcome);
+    return choose_kernel(features, How{options, side, which, scale}, run, outcome);
 }
 template Kernel kernel_of_side(const Features<float>&, const fastfs_manifest_options&, const Side&, std::size_t,
                                const fastfs_manifest_scale&, Run&, Outcome&);
@@ -311,14 +311,14 @@ template Kernel kernel_of_side(const Features<double>&, const fastfs_manifest_op
 LowRank low_rank_kernel(const Features<double>& features, const fastfs_manifest_options& options, const Side& side,
                         std::size_t which, const fastfs_manifest_scale& scale, Buffer<double>& room, Run& run,
                         Outcome& outcome, Excerpt& excerpt) {
-    const How how{options, FASTFS_MANIFEST_LOW_RANK, side, which, scale};
+    const How how{options, side, which, scale};
     return make_low_rank(features, choose_kernel(features, how, run, outcome), how, room, run, excerpt);
 }
 
 void wide_problem(const Fit& fit, const Problem& problem, Run& run, std::vector<Outcome>& outcomes) {
     auto make = [&](std::size_t l, const fastfs_manifest_scale& scale, Buffer<double>& room, Outcome& outcome,
                     Excerpt& excerpt) {
-        const How how{fit.options, fit.accuracy, problem[l], l, scale};
+        const How how{fit.options, problem[l], l, scale};
         return kernel_of_rows(fit, how, room, run, outcome, excerpt);
     };
     compare_low_rank(fit.X.n_cols(), fit.scales, make, run, outcomes);
@@ -354,11 +354,11 @@ void compare_low_rank(std::int64_t d, const std::vector<fastfs_manifest_scale>& 
     }
 }
 
-std::int64_t wide_memory(const Samples& X, const fastfs_manifest_options& o, std::int32_t accuracy,
-                         std::int64_t n_components, const Run& run) {
+std::int64_t wide_memory(const Samples& X, const fastfs_manifest_options& o, std::int64_t n_components,
+                         const Run& run) {
     const std::int64_t d = X.n_cols();
-    if (accuracy == FASTFS_MANIFEST_DOMAINS) return domains_memory(X, o, n_components, run);
-    const bool high = accuracy == FASTFS_MANIFEST_LOW_RANK_HIGH;
+    if (is_by_domains(o.accuracy)) return domains_memory(X, o, n_components, run);
+    const bool high = o.accuracy == FASTFS_MANIFEST_LOW_RANK_HIGH;
     const std::int64_t factor =
         high ? nystrom_memory(d, o.rank, run.n_threads()) : landmarks_memory(d, o.rank, run.n_threads());
     // Features are in single precision as a rule, but a small sigma, which isn't known yet, requires double.

@@ -12,13 +12,15 @@ MANIFEST <- list(
   normalize = option(0, text = "How often kernels are divided by the square roots of their row sums."),
   form = option("pencil", one_of("pencil", "spd", "spsd"), r"(\code{"pencil"}, or the paper's equations: \code{"spd"},
     \code{"spsd"}.)"),
-  accuracy = option("auto", one_of("auto", "exact", "domains", "low_rank", "low_rank_high"), r"(\code{"exact"};
-    \code{"domains"}, exact problems of near features, joined by leading eigenvectors; or by low-rank kernels:
+  accuracy = option("auto", one_of("auto", "exact", "domains", "small_domains", "low_rank", "low_rank_high"), r"(\code{"exact"};
+    \code{"domains"}, exact problems of near features, joined by leading eigenvectors; \code{"small_domains"}, of half the size and in a
+    fourth of the time; or by low-rank kernels:
     \code{"low_rank"}, \code{"low_rank_high"}. \code{"auto"} is exact for up to 1500 features if that fits the memory,
-    else by domains.)"),
+    else by domains; for tests and subsamples that would take minutes it takes small domains, and warns.)"),
   rank = option(
-    50, whole(low = 1), "Of low-rank kernels; the number of eigenvectors of each kernel for domains.",
-    needs = list(accuracy = c("auto", "domains", "low_rank", "low_rank_high"))
+    50, whole(low = 1), "Of low-rank kernels; the number of eigenvectors of each kernel for domains, five times that of
+    small domains.",
+    needs = list(accuracy = c("auto", "domains", "small_domains", "low_rank", "low_rank_high"))
   ),
   multiclass = option("ovr", one_of("ovr", "ovo", "raise"), r"(More than two classes: each against the rest
     (\code{"ovr"}), all pairs (\code{"ovo"}), or \code{"raise"} an error.)"),
@@ -29,9 +31,11 @@ MANIFEST <- list(
   random_state = random_state()
 )
 
+# given$n_fits: how many fits a test or a stability analysis compares.
 manifest_stage <- function(given, keep) {
   run <- read_run(given$n_threads, given$max_memory, given$verbose)
   options <- core_options(MANIFEST, given)
+  options$n_fits <- if (is.null(given$n_fits)) 0 else given$n_fits
   raises <- options$multiclass == "raise"
   if (raises) options$multiclass <- "ovr"
   data <- read_features(given$x, given$y, given$assay, run)
@@ -158,7 +162,8 @@ manifest_reason <- function(found, d, options) {
       "the exact form would need ", format(found$exact_bytes / 1e9, digits = 2), " GB, more than the memory budget"
     ),
     rank = paste0("rank ", options$rank, " saves nothing with ", d, " features"),
-    form = paste0("form = \"", options$form, "\" exists as an exact one only")
+    form = paste0("form = \"", options$form, "\" exists as an exact one only"),
+    work = paste(options$n_fits, "fits in the usual form would take minutes")
   )
 }
 

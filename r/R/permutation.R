@@ -19,7 +19,7 @@ permutation_test <- function(method, x, y, options = list(), blocks = NULL, grou
   if (!is.null(given$sample_weight) && any(given$sample_weight == 0)) {
     refuse("sample_weight must be above 0 for a permutation test; got 0: leave these samples out of x and y")
   }
-  stage <- STAGES[[method]](given, TRUE)
+  stage <- STAGES[[method]](c(given, n_fits = most), TRUE)
   warn_without_effect(method, given)
   run <- quiet(stage$run)
   design <- design_of(

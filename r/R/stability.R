@@ -39,9 +39,10 @@ stability <- function(method, x, y, options = list(), blocks = NULL, groups = NU
   bar <- progress_bar(length(rows), as_flag("verbose", verbose))
   found <- list()
   for (m in seq_along(rows)) {
-    found[[m]] <- select_on(method, given, rows[[m]])
+    found[[m]] <- select_on(method, c(given, n_fits = length(rows)), rows[[m]])
     bar(m)
   }
+  if (!is.null(found[[1]]$economy)) warn(found[[1]]$economy)
   selected <- lapply(found, function(one) sort(unname(one$selected)))
   shared <- compare_selections(d, selected, lapply(found, function(one) unname(one$scores)), halves, threshold)
   half <- stats::qnorm((1 + confidence) / 2) * sqrt(shared$variance)
@@ -83,9 +84,17 @@ select_on <- function(method, given, rows) {
   if (!is.null(given$distances)) given$distances <- as.matrix(given$distances)[rows, rows]
   stage <- STAGES[[method]](given, FALSE)
   count_selected(given$n_features_to_select, stage$data$x$n_cols)
-  found <- new_result(method, stage, stage$fit(stage$target, quiet(stage$run)), given$n_features_to_select)
+  fitted <- stage$fit(stage$target, quiet(stage$run))
+  found <- new_result(method, stage, fitted, given$n_features_to_select)
   # Not what else it found, which may refer to the samples.
-  found[c("selected", "scores")]
+  found <- found[c("selected", "scores")]
+  if (identical(given$accuracy, "auto") && identical(fitted$accuracy, "small_domains")) {
+    found$economy <- paste0(
+      "ManiFeSt takes small domains, since ", fitted$accuracy_reason,
+      ": choose accuracy = \"domains\" or \"exact\" for scores as of a single fit"
+    )
+  }
+  found
 }
 
 print.fastfs_stability <- function(x, ...) {

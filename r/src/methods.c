@@ -225,9 +225,13 @@ static SEXP manifest_new(SEXP given_X, SEXP keep_distances, SEXP given_run) {
     return pointer;
 }
 
-static const struct word reasons[] = {{"asked", FASTFS_BECAUSE_ASKED},   {"size", FASTFS_BECAUSE_SIZE},
-                                      {"memory", FASTFS_BECAUSE_MEMORY}, {"rank", FASTFS_BECAUSE_RANK},
-                                      {"form", FASTFS_BECAUSE_FORM},     {NULL, 0}};
+static const struct word reasons[] = {{"asked", FASTFS_BECAUSE_ASKED},
+                                      {"size", FASTFS_BECAUSE_SIZE},
+                                      {"memory", FASTFS_BECAUSE_MEMORY},
+                                      {"rank", FASTFS_BECAUSE_RANK},
+                                      {"form", FASTFS_BECAUSE_FORM},
+                                      {"work", FASTFS_BECAUSE_WORK},
+                                      {NULL, 0}};
 
 #define OF(member) AT(fastfs_manifest_result, member)
 static const struct output manifest_outputs[] = {

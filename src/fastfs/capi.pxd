@@ -186,6 +186,7 @@ cdef extern from "fastfs/fastfs.h" nogil:
         FASTFS_MANIFEST_LOW_RANK
         FASTFS_MANIFEST_LOW_RANK_HIGH
         FASTFS_MANIFEST_DOMAINS
+        FASTFS_MANIFEST_SMALL_DOMAINS
     enum:
         FASTFS_MANIFEST_OVR
         FASTFS_MANIFEST_OVO
@@ -202,6 +203,7 @@ cdef extern from "fastfs/fastfs.h" nogil:
         int64_t first_problem
         int64_t n_problems
         int64_t n_components
+        int64_t n_fits
     enum:
         FASTFS_MANIFEST_SIGMA_MEDIAN
         FASTFS_MANIFEST_SIGMA_PERCENTILE
@@ -218,6 +220,7 @@ cdef extern from "fastfs/fastfs.h" nogil:
         FASTFS_BECAUSE_MEMORY
         FASTFS_BECAUSE_RANK
         FASTFS_BECAUSE_FORM
+        FASTFS_BECAUSE_WORK
     ctypedef struct fastfs_manifest_plan:
         size_t struct_size
         int64_t n_kernels

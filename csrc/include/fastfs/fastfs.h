@@ -416,15 +416,18 @@ enum {
     FASTFS_MANIFEST_EXACT = 1,
     FASTFS_MANIFEST_LOW_RANK = 2,
     FASTFS_MANIFEST_LOW_RANK_HIGH = 3,
-    FASTFS_MANIFEST_DOMAINS = 4
+    FASTFS_MANIFEST_DOMAINS = 4,
+    FASTFS_MANIFEST_SMALL_DOMAINS = 5
 };
 enum { FASTFS_MANIFEST_OVR = 0, FASTFS_MANIFEST_OVO = 1 };
 
 typedef struct fastfs_manifest_options {
     size_t struct_size;
     int32_t form;       /* FASTFS_MANIFEST_PENCIL; exact only: _SPD (the equations as printed), _SPSD (Algorithm 2) */
-    int32_t accuracy;   /* FASTFS_MANIFEST_EXACT: d x d kernels; _DOMAINS: of near features; _LOW_RANK...; _AUTO */
-    int64_t rank;       /* of the low-rank kernels; eigenvectors of each kernel for domains; >= 1 */
+    int32_t accuracy;   /* FASTFS_MANIFEST_EXACT: d x d kernels; _DOMAINS, _SMALL_DOMAINS: of near features;
+                           _LOW_RANK...; _AUTO */
+    int64_t rank;       /* of the low-rank kernels; eigenvectors of each kernel for domains, five times those of small
+                           domains; >= 1 */
     int32_t multiclass; /* more than two classes: FASTFS_MANIFEST_OVR, each against the rest; _OVO, all pairs */
     int32_t agreement; /* 1: measure how far scores that aren't exact agree with exact ones; 0: don't, which saves up to
                           a third of the time */
@@ -434,6 +437,8 @@ typedef struct fastfs_manifest_options {
     int64_t first_problem;     /* solve only some problems, starting with this one: to split a fit over machines */
     int64_t n_problems;        /* how many; 0: all from first_problem on. See fastfs_manifest_mean_scores */
     int64_t n_components;      /* leading eigenpairs wanted of M and of D, by magnitude, of each problem; 0: none */
+    int64_t n_fits; /* how many fits of such tables the caller will compare, as a permutation test does: _AUTO takes
+                       small domains for all of them if they would take minutes otherwise. 0, 1: no other one */
 } fastfs_manifest_options;
 #define FASTFS_MANIFEST_OPTIONS_INIT  \
     {sizeof(fastfs_manifest_options), \
@@ -445,6 +450,7 @@ typedef struct fastfs_manifest_options {
      0,                               \
      NULL,                            \
      NULL,                            \
+     0,                               \
      0,                               \
      0,                               \
      0}
@@ -467,7 +473,8 @@ enum {                            /* the reason for the form of ManiFeSt, or for
        FASTFS_BECAUSE_SIZE = 1,   /* auto: few features are exact, more by domains or low_rank */
        FASTFS_BECAUSE_MEMORY = 2, /* auto: few enough to be exact, but that exceeds the budget */
        FASTFS_BECAUSE_RANK = 3,   /* a rank that large saves nothing: exact */
-       FASTFS_BECAUSE_FORM = 4    /* auto: this form of the method is exact only */
+       FASTFS_BECAUSE_FORM = 4,   /* auto: this form of the method is exact only */
+       FASTFS_BECAUSE_WORK = 5    /* auto: n_fits fits would take minutes */
 };
 
 /* The plan of a fit. Two classes or FASTFS_MANIFEST_OVO: one kernel a class, a problem for each pair of classes a < b
@@ -479,7 +486,7 @@ typedef struct fastfs_manifest_plan {
     int64_t n_problems;  /* out: that the fit solves, those of its share */
     int64_t bytes;       /* out: of the fit, results included */
     int64_t exact_bytes; /* out: of a fit in the exact form */
-    int32_t accuracy;    /* out: FASTFS_MANIFEST_EXACT, _DOMAINS, _LOW_RANK or _LOW_RANK_HIGH */
+    int32_t accuracy;    /* out: FASTFS_MANIFEST_EXACT, _DOMAINS, _SMALL_DOMAINS, _LOW_RANK or _LOW_RANK_HIGH */
     int32_t reason;      /* out: FASTFS_BECAUSE_* */
     int64_t n_classes;   /* in */
     int64_t n_scales;    /* in: >= 1 */
@@ -498,7 +505,7 @@ FASTFS_API fastfs_status fastfs_manifest_plan_fit(const fastfs_manifest* manifes
  * hold what its problems add to them. */
 typedef struct fastfs_manifest_result {
     size_t struct_size;
-    int32_t accuracy;    /* FASTFS_MANIFEST_EXACT, _DOMAINS, _LOW_RANK or _LOW_RANK_HIGH */
+    int32_t accuracy;    /* FASTFS_MANIFEST_EXACT, _DOMAINS, _SMALL_DOMAINS, _LOW_RANK or _LOW_RANK_HIGH */
     int32_t reason;      /* FASTFS_BECAUSE_* */
     int64_t exact_bytes; /* of a fit in the exact form */
     int64_t n_kernels;
@@ -529,7 +536,8 @@ typedef struct fastfs_manifest_result {
  * Warnings, of the first scale and of the problems that are solved here: "poor_agreement" (below 0.9), "one_sample",
  * "equal_features" (their distance, from which sigma was to come, is 0), "low_trace" (the low-rank kernel keeps less
  * than half of it), "lost_digits" (of distances between features, in sums over rows), "right_angle" (between kernels,
- * for SPSD), "no_contrast" (no score exceeds rounding errors), "rank_too_large". */
+ * for SPSD), "no_contrast" (no score exceeds rounding errors), "rank_too_large", "many_fits" (small domains, because of
+ * n_fits). */
 FASTFS_API fastfs_status fastfs_manifest_fit(const fastfs_manifest* manifest, const int64_t* labels, int64_t n_classes,
                                              const fastfs_manifest_options* options,
                                              const fastfs_manifest_scale* scales, int64_t n_scales,
@@ -553,8 +561,8 @@ FASTFS_API fastfs_status fastfs_manifest_stream_new(int64_t n_features, int64_t 
                                                     const fastfs_manifest_options* options, const fastfs_run* run,
                                                     fastfs_stream** stream);
 /* Fits as fastfs_manifest_fit does, as often as you like. labels: the class of each group, or -1 for those that stay
- * out; each class has rows. Sums with the products of all pairs serve accuracy AUTO, EXACT and DOMAINS; sums with
- * landmarks AUTO and LOW_RANK, with the rank and the landmarks that they were made with, for any seed. */
+ * out; each class has rows. Sums with the products of all pairs serve accuracy AUTO, EXACT, DOMAINS and SMALL_DOMAINS;
+ * sums with landmarks AUTO and LOW_RANK, with the rank and the landmarks that they were made with, for any seed. */
 FASTFS_API fastfs_status fastfs_manifest_stream_finish(const fastfs_stream* stream, const int64_t* labels,
                                                        int64_t n_classes, const fastfs_manifest_options* options,
                                                        const fastfs_manifest_scale* scales, int64_t n_scales,

@@ -48,16 +48,17 @@ class ManiFeSt(_manifest.ManiFeStFields, _Resources, _KernelSelector):
     form : {"pencil", "spd", "spsd"}
         How kernels are compared. "spd" (the equations as printed; full rank only) and "spsd" (the paper's Algorithm 2
         with the thresholds of the authors' program) are there to reproduce results; "pencil" equals them at full rank.
-    accuracy : {"auto", "exact", "domains", "low_rank", "low_rank_high"}
+    accuracy : {"auto", "exact", "domains", "small_domains", "low_rank", "low_rank_high"}
         "exact": kernels of n_features x n_features. "domains": exact problems of a few hundred near features each,
         joined with `rank` leading eigenvectors of each kernel; the ranking follows the exact one closely.
         "auto": exact up to 1500 features if that fits the memory, else domains; `accuracy_` and `accuracy_reason_` name
-        the choice. "low_rank" and "low_rank_high": kernels of rank
-        `rank`, from landmark features or from random projections; they find what changes on a large scale, and of
-        what changes between few features nothing.
+        the choice. "small_domains": problems of half the size, joined with `rank` / 5 eigenvectors, in a fourth of the
+        time; "auto" takes them for tests and subsamples that would take minutes otherwise, and warns. "low_rank" and
+        "low_rank_high": kernels of rank `rank`, from landmark features or from random projections; they find what
+        changes on a large scale, and of what changes between few features nothing.
     rank : int
-        Rank of the kernels in "low_rank" and "low_rank_high"; number of eigenvectors of each kernel in "domains". A
-        rank that saves nothing gives the exact form, with a warning.
+        Rank of the kernels in "low_rank" and "low_rank_high"; number of eigenvectors of each kernel in "domains", and
+        five times their number in "small_domains". A rank that saves nothing gives the exact form, with a warning.
     multiclass : {"ovr", "ovo", "raise"}
         More than two classes: each against the rest, all pairs, or an error. Scores are means over the comparisons.
     combine : "f", array-like of shape (n_features,), estimator or None
@@ -232,7 +233,12 @@ class ManiFeSt(_manifest.ManiFeStFields, _Resources, _KernelSelector):
         """Fit all scales of the stage to these labels, and set the scores, the ranking and the other attributes."""
         others = None if self.combine is None else stage.scores_to_blend(self.combine, classes[labels])
         best = None if self.n_features_to_select is None else self._n_to_select()
-        fitted = stage.fit_scales(labels, classes, options, n_components=self.n_components, top=best).warn_and_return()
+        outcome = stage.fit_scales(
+            labels, classes, options, n_components=self.n_components, top=best, n_fits=self._n_fits
+        )
+        fitted = outcome.warn_and_return()
+        said = [one for one in outcome.warnings if isinstance(one, Warning) and vars(one).get("code") == "many_fits"]
+        self._economy = str(said[0]) if said else ""
         self.classes_ = classes
         self.algorithm_, self.n_passes_ = stage.algorithm, stage.n_passes
         self.scores_ = fitted["scores"]
@@ -290,10 +296,12 @@ class ManiFeSt(_manifest.ManiFeStFields, _Resources, _KernelSelector):
 
         def fit_labels(labels: Array, run: Run) -> Outcome[dict[str, Any]]:
             # Skip the agreement check for permuted labels.
-            return stage.with_run(run).fit_scales(labels, classes, options, agreement=labels is true_labels)
+            return stage.with_run(run).fit_scales(
+                labels, classes, options, agreement=labels is true_labels, n_fits=self._n_fits
+            )
 
         def score_labelings(labelings: Sequence[Array]) -> Iterator[tuple[Array, float]]:
-            n_bytes = stage.n_bytes(classes, options)
+            n_bytes = stage.n_bytes(classes, options, self._n_fits)
             for labels, fitted in zip(labelings, beside(fit_labels, labelings, run, n_bytes), strict=True):
                 scores = fitted.warn_and_return()["scores"]
                 if self.combine is not None:

@@ -71,10 +71,12 @@ class ManiFeStFields:
     sigma_percentile: float = option_field(_unchecked, needs=Needs("sigma", ("percentile",)), default=50.0)
     normalize: int = option_field(as_int, default=0)
     form: str = option_field(one_of("pencil", "spd", "spsd"), default="pencil")
-    accuracy: str = option_field(one_of("auto", "exact", "domains", "low_rank", "low_rank_high"), default="auto")
+    accuracy: str = option_field(
+        one_of("auto", "exact", "domains", "small_domains", "low_rank", "low_rank_high"), default="auto"
+    )
     rank: int = option_field(
         lambda name, value: as_int(name, value, low=1, high=(1 << 63) - 1),
-        needs=Needs("accuracy", ("auto", "domains", "low_rank", "low_rank_high")),
+        needs=Needs("accuracy", ("auto", "domains", "small_domains", "low_rank", "low_rank_high")),
         default=50,
     )
     multiclass: str = option_field(one_of("ovr", "ovo", "raise"), default="ovr")
@@ -195,7 +197,7 @@ def manifest_from_kernels(
     ----------
     K1, K2 : array-like of shape (n_features, n_features)
         Symmetric and positive semidefinite, with positive values on the diagonal.
-    accuracy : {"auto", "exact", "domains"}, default "auto"
+    accuracy : {"auto", "exact", "domains", "small_domains"}, default "auto"
         As for :class:`fastfs.ManiFeSt`: "auto" is exact up to 1500 features.
     rank, random_state, max_memory
         As for :class:`fastfs.ManiFeSt`; for domains only.
@@ -245,7 +247,7 @@ def manifest_from_kernels(
     if len(kernels[0]) < 2:
         raise ValueError(f"K1 and K2 must have at least two features; got {len(kernels[0])}")
     options = {
-        "accuracy": one_of("auto", "exact", "domains")("accuracy", accuracy),
+        "accuracy": one_of("auto", "exact", "domains", "small_domains")("accuracy", accuracy),
         "rank": as_int("rank", rank, low=1, high=(1 << 63) - 1),
         "seed": as_seed(random_state),
     }
@@ -317,11 +319,12 @@ class ManiFeStStage:
         other._run = run
         return other
 
-    def n_bytes(self, classes: Array, options: ManiFeStOptions) -> int:
-        """Return the memory that a fit takes."""
+    def n_bytes(self, classes: Array, options: ManiFeStOptions, n_fits: int) -> int:
+        """Return the memory that each of `n_fits` fits takes."""
         require_comparable(classes, options)
         n_scales = len(options.scales_to_fit(_shape_of_kernels(len(classes), options)))
-        return int(self._core.plan(len(classes), n_scales, options.core_options(), self._run)["bytes"])
+        core_options = options.core_options() | {"n_fits": n_fits}
+        return int(self._core.plan(len(classes), n_scales, core_options, self._run)["bytes"])
 
     def fit_scales(
         self,
@@ -332,9 +335,11 @@ class ManiFeStStage:
         n_components: Any = 0,
         top: int | None = None,
         agreement: bool = True,
+        n_fits: int = 0,
     ) -> Outcome[dict[str, Any]]:
         """Fit all scales, and return results of the chosen one; without `agreement`, skip the check of low-rank scores.
 
+        `n_fits` says how many fits are compared: for many, ``accuracy="auto"`` takes small domains.
         Returns the core's arrays for the chosen scale, `accuracy` and its `reason` in words, and with ``sigma="grid"``
         the `sensitivity` of the `top` features. Kernels have the shape (n_classes,), or (n_classes, 2) for each class
         and the rest of it.
@@ -349,6 +354,7 @@ class ManiFeStStage:
         core_options = options.core_options() | {
             "n_components": as_int("n_components", n_components),
             "agreement": agreement,
+            "n_fits": n_fits,
         }
         request = (labels, n_classes, scales, core_options)
         with naming({"kernel": names.__getitem__}):
@@ -368,7 +374,7 @@ class ManiFeStStage:
                 fitted[name] = fitted[name].copy()  # a view would keep the arrays of all scales
         for name in ("sigma", "kept_trace"):
             fitted[name] = fitted[name].reshape(kernels)
-        fitted["reason"] = _explain_accuracy(fitted, self.n_features, options)
+        fitted["reason"] = _explain_accuracy(fitted, self.n_features, options, n_fits)
         return Outcome(fitted, [*warnings, *unstable])
 
     def scores_to_blend(self, combine: Any, y: Array) -> Floats:
@@ -565,7 +571,7 @@ def _join_shares(shares: Sequence[dict[str, Any]], n_classes: int, multiclass: s
     return joined
 
 
-def _explain_accuracy(form: dict[str, Any], n_features: int, options: ManiFeStOptions) -> str:
+def _explain_accuracy(form: dict[str, Any], n_features: int, options: ManiFeStOptions, n_fits: int) -> str:
     """Say in words why the core chose its accuracy."""
     relation = "no more" if form["accuracy"] == "exact" else "more"
     return {
@@ -574,6 +580,7 @@ def _explain_accuracy(form: dict[str, Any], n_features: int, options: ManiFeStOp
         "memory": f"the exact form would need {form['exact_bytes'] / 1e9:.1f} GB, more than the memory budget",
         "rank": f"rank {options.rank} saves nothing with {n_features} features",
         "form": f"form='{options.form}' exists as an exact one only",
+        "work": f"{n_fits} fits in the usual form would take minutes",
     }[form["reason"]]
 
 

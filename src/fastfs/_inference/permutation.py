@@ -13,6 +13,7 @@ from fastfs._inference.scorers import (
     Labels,
     Scorer,
     as_label_scorer,
+    expect_fits,
     last_step,
     make_scorer,
     require_finite,
@@ -299,7 +300,7 @@ def permutation_test(
         raise ValueError("y must hold the samples' labels, which a permutation test shuffles; got None")
     if hasattr(X, "__next__"):
         raise ValueError("X must be an array, since each permutation reads it; got an iterator, which can be read once")
-    model = clone(estimator)
+    model = expect_fits(clone(estimator), max_permutations)
     selector = as_label_scorer(last_step(model))
     given, covariates = selector._given_features(X), _with_given(selector._given_values(X), covariates)
     from_sums = None if params else sums_scorer(model, X, y, groups)
@@ -325,7 +326,7 @@ def permutation_test(
         )
 
     if wants_workers(n_jobs) and from_sums is None:
-        scorer = _ScorerOnWorkers(estimator, X, y, params, n_jobs)
+        scorer = _ScorerOnWorkers(estimator, X, y, params, n_jobs, max_permutations)
     options = {"by_score": statistic == "score", "ranks_by_z": ranking == "z", "stop": may_stop, "fdr": fdr}
     run = Run(0, getattr(estimator, "max_memory", None))
     values = for_core(scores, np.float64)
@@ -393,8 +394,8 @@ def _score_permutations(
 class _ScorerOnWorkers:
     """Scorer that distributes permutations among the workers of joblib."""
 
-    def __init__(self, estimator: Any, X: Any, y: Any, params: Any, n_jobs: int | None) -> None:
-        self.estimator, self.of, self.n_jobs = estimator, (X, y, params), n_jobs
+    def __init__(self, estimator: Any, X: Any, y: Any, params: Any, n_jobs: int | None, n_fits: int) -> None:
+        self.estimator, self.of, self.n_jobs, self.n_fits = estimator, (X, y, params), n_jobs, n_fits
 
     def __call__(self, labelings: Sequence[Labels]) -> Iterator[tuple[Array, float]]:
         """Yield the scores and the largest statistic of each labeling; each worker fits a share of the labelings."""
@@ -404,7 +405,7 @@ class _ScorerOnWorkers:
         n_parts = min(effective_n_jobs(self.n_jobs), len(labelings))
         bounds = np.linspace(0, len(labelings), n_parts + 1).astype(int)
         parts = Parallel(n_jobs=self.n_jobs)(
-            delayed(_score_on_worker)(clone(self.estimator), *self.of, labelings[begin:end])
+            delayed(_score_on_worker)(expect_fits(clone(self.estimator), self.n_fits), *self.of, labelings[begin:end])
             for begin, end in itertools.pairwise(bounds)
         )
         return itertools.chain.from_iterable(parts)

@@ -31,6 +31,8 @@ class LabelScorer:
     groups: an estimator that does so returns True from `_wants_sums` for the X that it sums.
     """
 
+    _n_fits: int = 0  # number of fits that are compared; for many, a method may choose a faster algorithm
+    _economy: str = ""  # what the method chose because of them, once fitted
     _ignores_names: bool = False  # True if scores depend on which samples share a class, not on the names of classes
 
     def _make_scorer(self, X: Any, y: Any) -> tuple[Labels, Scorer]:
@@ -85,6 +87,12 @@ class _AnyModel(LabelScorer):
 def as_label_scorer(model: Any) -> LabelScorer:
     """Return a model as an object that answers tests: itself if it can, or one that fits it to each labeling."""
     return model if isinstance(model, LabelScorer) else _AnyModel(model)
+
+
+def expect_fits(model: Any, n_fits: int) -> Any:
+    """Tell the last step of a model how many of its fits are compared; return the model."""
+    as_label_scorer(last_step(model))._n_fits = n_fits
+    return model
 
 
 def require_finite(estimator: Any, scores: Array) -> None:

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from fastfs._inference.scorers import as_label_scorer, last_step
+from fastfs._inference.scorers import as_label_scorer, expect_fits, last_step
 from fastfs._inputs.design import Design
 from fastfs._inputs.entry import entry
 from fastfs._inputs.matrix import load_stream, require_table
@@ -229,18 +229,20 @@ def stability(
         from joblib import Parallel, delayed
 
         results = Parallel(n_jobs=n_jobs)(
-            delayed(_select_on_rows)(clone(estimator), X, y, params, part) for part in rows
+            delayed(_select_on_rows)(expect_fits(clone(estimator), len(rows)), X, y, params, part) for part in rows
         )
     else:
         results = []
         for m, part in enumerate(rows):
-            results.append(_select_on_rows(clone(estimator), X, y, params, part))
+            results.append(_select_on_rows(expect_fits(clone(estimator), len(rows)), X, y, params, part))
             if report is not None:
                 report("subsamples", (m + 1) / len(rows))
-    selected = [support for support, _, _ in results]
-    n_features = results[0][1]
+    selected = [support for support, _, _, _ in results]
+    n_features, economy = results[0][1], results[0][3]
+    if economy:
+        warn([economy])
     comparison = compare_selections(
-        n_features, selected, [scores for _, _, scores in results], halves=halves, threshold=threshold
+        n_features, selected, [scores for _, _, scores, _ in results], halves=halves, threshold=threshold
     )
     from scipy.stats import norm
 
@@ -277,8 +279,10 @@ def compare_selections(
     return compared
 
 
-def _select_on_rows(model: Any, X: Any, y: Any, params: Any, rows: Array) -> tuple[Array, int, Array | None]:
-    """Return the features selected on some rows, the number of all features, and their scores, if there are any."""
+def _select_on_rows(model: Any, X: Any, y: Any, params: Any, rows: Array) -> tuple[Array, int, Array | None, str]:
+    """Return the features selected on some rows, the number of all features, their scores, if there are any, and what
+    the method chose because of many fits.
+    """
     from sklearn.utils import _safe_indexing
     from sklearn.utils.validation import _check_method_params
 
@@ -293,4 +297,4 @@ def _select_on_rows(model: Any, X: Any, y: Any, params: Any, rows: Array) -> tup
         selector = last_step(model)
         support = selector.get_support()
     scores = getattr(selector, "scores_", None)
-    return np.flatnonzero(support), len(support), scores
+    return np.flatnonzero(support), len(support), scores, as_label_scorer(selector)._economy

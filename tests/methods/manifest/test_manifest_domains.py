@@ -8,6 +8,9 @@ import scipy.sparse
 
 import fastfs
 from covering import rotating
+from fastfs import _core
+from fastfs._inference import scorers
+from fastfs._machine.run import Run
 from reference import manifest as oracle
 from reference import manifest_domains as by_domains
 
@@ -134,6 +137,61 @@ def test_the_core_gives_exact_scores_from_all_eigenvectors() -> None:
     exact = fastfs.manifest_scores(X, y, accuracy="exact", sigma_factor=0.3)
     found = fastfs.manifest_scores(X, y, accuracy="domains", sigma_factor=0.3, rank=700)
     np.testing.assert_allclose(found, exact, rtol=0, atol=1e-10 * exact.max())
+
+
+@pytest.mark.parametrize(
+    "accuracy, rank, core, buffer, k", [("domains", 100, 300, 150, 100), ("small_domains", 250, 200, 50, 50)]
+)
+def test_the_core_agrees_with_the_oracle_where_landmarks_are_all_features(
+    accuracy: str, rank: int, core: int, buffer: int, k: int
+) -> None:
+    X, y = sample(600)
+    D2 = [oracle.distances(X[y == c]) ** 2 for c in (0, 1)]
+    K1, K2, _ = oracle.kernels(X, y, sigma_factor=0.5)
+    expected = by_domains.manifest_domains(D2, (K1, K2), core=core, buffer=buffer, k=k, n_neighbors=30)
+    found = fastfs.manifest_scores(X, y, accuracy=accuracy, rank=rank)
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-8 * expected.max())
+
+
+def test_many_fits_take_small_domains_and_say_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    X, y = sample(400)
+    said = (
+        r"small domains, since 1000000 fits in the usual form would take minutes: choose accuracy='domains'"
+    )
+    expect_fits = scorers.expect_fits
+    for module in ("permutation", "stability"):
+        monkeypatch.setattr(f"fastfs._inference.{module}.expect_fits", lambda model, n: expect_fits(model, 10**6))
+    small = fastfs.manifest_scores(X, y, accuracy="small_domains")
+    with pytest.warns(fastfs.DataWarning, match=said):
+        test = fastfs.permutation_test(fastfs.ManiFeSt(), X, y, n_permutations=9)
+    np.testing.assert_array_equal(test.scores, small)
+    with pytest.warns(fastfs.DataWarning, match=said):
+        on_workers = fastfs.permutation_test(fastfs.ManiFeSt(), X, y, n_permutations=9, n_jobs=2)
+    np.testing.assert_array_equal(on_workers.null_mean, test.null_mean)
+    with pytest.warns(fastfs.DataWarning, match=said):
+        fastfs.stability(fastfs.ManiFeSt(5), X, y, n_subsamples=2)
+    exact = fastfs.permutation_test(fastfs.ManiFeSt(accuracy="exact"), X, y, n_permutations=9)
+    np.testing.assert_allclose(exact.scores, fastfs.manifest_scores(X, y), rtol=1e-10)
+
+
+def test_the_plan_counts_fits_problems_and_scales() -> None:
+    X = np.random.default_rng(0).normal(size=(12, 1000))
+    stage = _core.Manifest([X], False, Run())
+
+    def accuracy(n_classes: int, n_scales: int, **options: Any) -> tuple[str, str]:
+        plan = stage.plan(n_classes, n_scales, options, Run())
+        return plan["accuracy"], plan["reason"]
+
+    assert accuracy(2, 1) == accuracy(2, 1, n_fits=300) == accuracy(3, 1, n_fits=100) == ("exact", "size")
+    assert accuracy(2, 1, n_fits=301) == accuracy(3, 1, n_fits=101) == ("small_domains", "work")
+    assert accuracy(2, 4, n_fits=75) == ("exact", "size")
+    assert accuracy(2, 4, n_fits=76) == ("small_domains", "work")
+    assert accuracy(2, 1, n_fits=301, accuracy="exact") == ("exact", "asked")
+    assert accuracy(2, 1, n_fits=301, accuracy="domains") == ("domains", "asked")
+    assert accuracy(2, 1, n_fits=301, form="spsd") == ("exact", "form")
+    assert accuracy(2, 1, n_fits=301, n_components=2) == ("exact", "size")
+    with pytest.raises(ValueError, match="n_fits must not be negative; got -1"):
+        accuracy(2, 1, n_fits=-1)
 
 
 def test_progress_of_domains_never_starts_at_its_end() -> None:
