@@ -262,7 +262,7 @@ std::int64_t rows_of_block(const Samples& X) {
 }
 
 // The work of n_fits fits beyond which accuracy="auto" takes small domains: the sum of the cubes of the sizes of all
-// eigenproblems, of which a core solves 2e9 a second (Zen 5, OpenBLAS with AVX2), so it is two to three minutes.
+// eigenproblems. A core solves 2e9 of it a second (Zen 5, OpenBLAS with AVX2), so this is two to three minutes.
 constexpr double kMostWork = 3e11;
 
 // Lists the classes of a side, which is a class, or all but one class.

@@ -155,9 +155,7 @@ def test_the_core_agrees_with_the_oracle_where_landmarks_are_all_features(
 
 def test_many_fits_take_small_domains_and_say_so(monkeypatch: pytest.MonkeyPatch) -> None:
     X, y = sample(400)
-    said = (
-        r"small domains, since 1000000 fits in the usual form would take minutes: choose accuracy='domains'"
-    )
+    said = r"small domains, since 1000000 fits in the usual form would take minutes: choose accuracy='domains'"
     expect_fits = scorers.expect_fits
     for module in ("permutation", "stability"):
         monkeypatch.setattr(f"fastfs._inference.{module}.expect_fits", lambda model, n: expect_fits(model, 10**6))
