@@ -1,14 +1,16 @@
 """Compare two builds of fastfs, before and after a change: every method at a typical size, on one thread.
 
-    python -m benchmarks.before_after OLD/bin/python NEW/bin/python [ROUNDS]
+    python -m benchmarks.before_after OLD/bin/python NEW/bin/python [ROUNDS [PART OF A NAME ...]]
 
-Each interpreter runs all cases in turn, alternating which one comes first. Prints the CPU seconds of the fastest call
-over all rounds, and the ratio new / old.
+Each interpreter runs all cases, or those with a part of their name, in turn, alternating which one comes first. Prints
+the CPU seconds of the fastest call over all rounds, and the ratio new / old.
 """
 
 import json
+import os
 import subprocess
 import sys
+import tempfile
 import time
 import warnings
 
@@ -16,8 +18,8 @@ import numpy as np
 import scipy.sparse
 
 
-def cases():
-    """Name, and a call."""
+def cases(folder):
+    """Yield the name of each case and a call; files are written to `folder`."""
     import fastfs
 
     rng = np.random.default_rng(0)
@@ -91,45 +93,79 @@ def cases():
                 X, np.arange(len(X)) % 2, n_permutations=n, random_state=0, n_threads=1
             ),
         )
+    y_tall = np.arange(100_000) % 2
+    for name in ("ProjSe", "ManiFeSt"):
+        yield f"{name} in blocks, 1e5 x 200", fit(name, lambda: iter(np.array_split(tall, 10)), y_tall)
+    yield (
+        "projse_two_view, 1e5 x (100 + 100)",
+        lambda: fastfs.projse_two_view(tall[:, :100], tall[:, 100:], n_threads=1),
+    )
+    yield "MultiSURF of genotypes, 500 x 5000", fit("MultiSURF", genotypes[:500], y1000[:500])
+    yield "IM4E of genotypes, 300 x 5000", fit("IM4E", genotypes[:300], y300, max_iter=4)
+    yield "pack_genotypes, 1000 x 5000", lambda: fastfs.io.pack_genotypes(dosages)
+    yield "ld_clumps, 1000 x 2000", lambda: fastfs.ld_clumps(genotypes[:, :2000], np.arange(2000.0), n_threads=1)
+    path = os.path.join(folder, "table.csv")
+    with open(path, "w") as file:
+        file.write(",".join(["class", *(f"g{j}" for j in range(5000))]) + "\n")
+        for i, row in enumerate(cells[:200]):
+            file.write(",".join(["ab"[i % 2], *(f"{x:.6g}" for x in row)]) + "\n")
+    yield "read_table, CSV of 200 x 5000", lambda: fastfs.io.read_table(path, "class")
+    yield (
+        "ikdr_path, 100 x 100, 3 limits",
+        lambda: fastfs.ikdr_path(narrow[:, :100], y100, (0.1, 1.0, 10.0), max_iter=10),
+    )
+    relieff = fastfs.ReliefF(n_jobs=1)
+    yield "shuffled_twin of ReliefF, 60 x 2000", lambda: fastfs.shuffled_twin(relieff, wide[:60, :2000], y100[:60])
+    table = normal(100, 50, np.float64)
+    for name in ("ReliefF", "ProjSe", "IM4E"):
+        function, model = getattr(fastfs, f"{name.lower()}_scores"), getattr(fastfs, name)(5, n_jobs=1)
+        yield f"{name}, 100 x 50, 50 fits", lambda model=model: [model.fit(table, y100) for _ in range(50)]
+        yield (
+            f"{function.__name__}, 100 x 50, 50 calls",
+            lambda function=function: [function(table, y100, n_threads=1) for _ in range(50)],
+        )
     yield "affinity, 64 x 4000", lambda: fastfs.affinity(features, sigma=8.0, n_threads=1)
     yield "nearest features, 100 x 8000", lambda: fastfs.nearest_features(wide[:, :8000], 30, n_threads=1)
     yield "affinity, 8 x 8, 2000 calls", lambda: [fastfs.affinity(small, sigma=1.0, n_threads=1) for _ in range(2000)]
 
 
-def run() -> None:
-    """Print the CPU seconds of each case as JSON."""
+def run(parts: list[str]) -> None:
+    """Print the CPU seconds of each case as JSON; of those that have one of `parts` in their name, if there are any."""
     warnings.simplefilter("ignore")
-    found = {}
-    for name, call in cases():
-        try:
-            call()
-        except (AttributeError, TypeError, ValueError) as error:  # an older build may lack the option
-            print(f"{name}: {error}", file=sys.stderr)
-            continue
-        seconds: list[float] = []
-        while len(seconds) < 3 or (len(seconds) < 50 and sum(seconds) < 0.3):
-            start = time.process_time()
-            call()
-            seconds.append(time.process_time() - start)
-        found[name] = min(seconds)
-    json.dump(found, sys.stdout)
+    least: dict[str, float] = {}
+    with tempfile.TemporaryDirectory() as folder:
+        for name, call in cases(folder):
+            if parts and not any(part in name for part in parts):
+                continue
+            try:
+                call()
+            except (AttributeError, TypeError, ValueError) as error:  # an older build may lack the option
+                print(f"{name}: {error}", file=sys.stderr)
+                continue
+            seconds: list[float] = []
+            while len(seconds) < 3 or (len(seconds) < 50 and sum(seconds) < 0.3):
+                start = time.process_time()
+                call()
+                seconds.append(time.process_time() - start)
+            least[name] = min(seconds)
+    json.dump(least, sys.stdout)
 
 
-def main(old: str, new: str, rounds: str = "3") -> None:
-    found: dict[str, list[dict[str, float]]] = {old: [], new: []}
+def main(old: str, new: str, rounds: str = "3", *parts: str) -> None:
+    seconds: dict[str, list[dict[str, float]]] = {old: [], new: []}
     for turn in range(int(rounds)):
         for interpreter in (old, new) if turn % 2 == 0 else (new, old):
-            done = subprocess.run([interpreter, __file__, "run"], check=True, capture_output=True, text=True)
-            found[interpreter].append(json.loads(done.stdout))
-    for name in (name for name in found[new][0] if name in found[old][0]):
-        before, after = (min(turn[name] for turn in found[interpreter]) for interpreter in (old, new))
+            done = subprocess.run([interpreter, __file__, "run", *parts], check=True, capture_output=True, text=True)
+            seconds[interpreter].append(json.loads(done.stdout))
+    for name in (name for name in seconds[new][0] if name in seconds[old][0]):
+        before, after = (min(turn[name] for turn in seconds[interpreter]) for interpreter in (old, new))
         print(f"{name:44} {before:8.4f} {after:8.4f} s   {after / before:.3f}")
 
 
 if __name__ == "__main__":
-    if sys.argv[1:] == ["run"]:
-        run()
-    elif len(sys.argv) in (3, 4):
+    if sys.argv[1:2] == ["run"]:
+        run(sys.argv[2:])
+    elif len(sys.argv) > 2:
         main(*sys.argv[1:])
     else:
         sys.exit(__doc__)
