@@ -37,9 +37,22 @@ def test_facts_are_true(word):
         assert set(method.table) <= set(table)
 
 
+@pytest.mark.parametrize("word", _methods.METHODS)
+def test_given_is_taken_or_refused_with_a_reason(word):
+    method = _methods.METHODS[word]
+    make = getattr(fastfs, method.estimator)
+    assert ("given" in make().get_params()) != bool(method.no_given)
+    if not method.no_given:
+        return
+    function, tool = getattr(fastfs, {"manifest": "manifest_scores"}.get(word, word)), getattr(fastfs.tl, word)
+    for call in (make, lambda given: function(X, Y, given=given), lambda given: tool(None, "type", given=given)):
+        with pytest.raises(TypeError, match=r"takes no given columns, because it (fits all weights|compares how)"):
+            call(given=[0])
+
+
 def test_every_surface_has_every_method():
     words = [word for word, method in _methods.METHODS.items() if method.classes]
-    others = ["assess", "differential_correlation", "interaction_scan", "projse_two_view"]
+    others = ["assess", "differential_correlation", "interaction_scan", "panel", "projse_two_view"]
     assert sorted([*words, *others]) == sorted(fastfs.tl.__all__)
     assert set(demo.ROWS) <= set(_methods.METHODS)
 

@@ -6,6 +6,7 @@ They need anndata, which the extra ``[h5ad]`` brings. ``scanpy.get.rank_genes_gr
 
 from fastfs.tl._assess import assess
 from fastfs.tl._pairs import differential_correlation, interaction_scan
+from fastfs.tl._panel import panel
 from fastfs.tl._tools import (
     disc,
     ikdr,
@@ -33,6 +34,7 @@ __all__ = [
     "manifest",
     "multisurf",
     "murelief",
+    "panel",
     "projse",
     "projse_two_view",
     "relief",

@@ -9,13 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from fastfs._inputs.columns import column_numbers
+from fastfs._inputs.given import is_table
 from fastfs._inputs.source import as_stream
 from fastfs._inputs.sparse import Sparse
 from fastfs._inputs.storage import check_structure
 from fastfs._machine.errors import naming
 from fastfs._machine.params import as_int, some_of
 from fastfs._machine.run import Run, warn
-from fastfs._types import Array
+from fastfs._types import Array, Integers
 
 if TYPE_CHECKING:
     from anndata import AnnData
@@ -116,6 +118,13 @@ def missing_in_words(adata: AnnData, cells: Array, name: str) -> str:
     """Return a sentence that lists cells without a value."""
     n = len(cells)
     return f"{n} cell{'s have' if n > 1 else ' has'} no {name}: {some_of([adata.obs_names[i] for i in cells])}"
+
+
+def number_genes(given: Any, names: Any) -> Integers:
+    """Return the numbers of the given genes among the compared ones."""
+    if is_table(given):
+        raise ValueError("given must list genes; got a table: add its columns to adata as genes")
+    return column_numbers("given", given, len(names), list(names))
 
 
 def obs_column(adata: AnnData, name: str) -> Any:

@@ -10,16 +10,13 @@ import numpy as np
 import numpy.typing as npt
 
 from fastfs._inference.feature_groups import number_members
-from fastfs._inputs.columns import column_numbers
 from fastfs._inputs.design import SIGNIFICANT, Design, nested_design
 from fastfs._inputs.entry import require_known
-from fastfs._inputs.given import is_table
 from fastfs._machine.info import info
 from fastfs._machine.params import as_permutations, check_choice, is_auto
 from fastfs._machine.run import warn
 from fastfs._methods import METHODS
-from fastfs._types import Integers
-from fastfs.tl._adata import CellMatrix, read_grouping
+from fastfs.tl._adata import CellMatrix, number_genes, read_grouping
 from fastfs.tl._comparison import compare_groups
 from fastfs.tl._design import CellDesign, PermutationPlan
 from fastfs.tl._modality import open_place
@@ -152,15 +149,6 @@ _DOC = """{summary}
     """
 
 
-def _number_given_genes(model: Any, names: Sequence[str]) -> dict[str, Integers]:
-    """Return the parameter `given` of an estimator with the genes as column numbers; nothing without."""
-    if (given := getattr(model, "given", None)) is None:
-        return {}
-    if is_table(given):
-        raise ValueError("given must list genes; got a table: add its columns to adata as genes")
-    return {"given": column_numbers("given", given, len(names), list(names))}
-
-
 def _make_tool(word: str, *, notes: str, call: str = "") -> Callable[..., AnnData | None]:
     """Return the function of `fastfs.tl` for a method, with its docstring."""
     method = METHODS[word]
@@ -209,7 +197,8 @@ def _make_tool(word: str, *, notes: str, call: str = "") -> Callable[..., AnnDat
         place = open_place(adata, mod, copy)
         adata, annotated = place.adata, place.annotated
         source = CellMatrix(adata, layer, use_raw, mask_var)
-        model.set_params(**_number_given_genes(model, source.names))
+        if getattr(model, "given", None) is not None:
+            model.set_params(given=number_genes(model.given, source.names))
         cells, labels, wanted, reference = read_grouping(
             annotated, groupby, groups, reference, drop_unlabelled, min_class
         )
