@@ -33,6 +33,7 @@ class Method:
     by_class: tuple[str, ...] = ()  # attributes of this kind with one row per class
     of_classes: tuple[str, ...] = ()  # attributes that JSON holds under the word of the method and the class
     picture: Picture | None = None
+    no_given: str = ""  # why it takes no `given`, and what to do with such columns
     scale: str = ""  # the parameter that a report halves and doubles: how far a sample or a feature sees
     reported: tuple[tuple[str, Any], ...] = ()  # parameters that a report sets, unless they are given
 
@@ -40,6 +41,17 @@ class Method:
     def only_ranks(self) -> bool:
         """True if the method finds nothing but scores, so that it can be wrapped."""
         return not self.selects and self.picture is None
+
+
+# Reasons of methods that take no `given`.
+_FITTED_TOGETHER = (
+    "it fits all weights together, so a weight that is kept would only scale the others: leave these columns in X, and "
+    "the others are weighed next to them"
+)
+_EXPLAINS_NOTHING = (
+    "it compares how features relate to each other in each class, and explains no target to which others could add: "
+    "ask ProjSe or ReliefF"
+)
 
 
 def _table_method(word: str, estimator: str, genes: str = "", **facts: Any) -> Method:
@@ -56,6 +68,7 @@ _ALL = (
         class_scores=True,
         pair_of_sigmas=True,
         table=("scale", "normalize", "spearman_next", "overlap_next", "contrast"),
+        no_given=_EXPLAINS_NOTHING,
         scale="sigma_factor",
     ),
     Method(
@@ -88,13 +101,20 @@ _ALL = (
         scale="n_neighbors",
     ),
     _table_method("rrelieff", "RReliefF", classes=False),
-    Method("im4e", "IM4E", "Weights of genes that enlarge the margins between groups.", scale="sigma"),
+    Method(
+        "im4e",
+        "IM4E",
+        "Weights of genes that enlarge the margins between groups.",
+        no_given=_FITTED_TOGETHER,
+        scale="sigma",
+    ),
     Method(
         "immigrate",
         "Immigrate",
         "Genes, and pairs of genes, that enlarge the margins between groups.",
         pairs=True,
         picture=Picture("interactions", "weights of pairs", of_features=True),
+        no_given=_FITTED_TOGETHER,
         scale="sigma",
     ),
     Method(
@@ -105,6 +125,7 @@ _ALL = (
         class_scores=True,
         of_classes=("significance", "trivial", "n_differential", "ratio", "gap", "n_connected_components"),
         picture=Picture("significance", "how many vectors matter"),
+        no_given=_EXPLAINS_NOTHING,
         scale="bandwidth_neighbors",
         reported=(("n_groups", 6),),
     ),
@@ -116,6 +137,7 @@ _ALL = (
         of_fit=("interpretability", "objective", "similarity", "n_iter", "converged"),
         by_class=("class_profile",),
         picture=Picture("class_profile", "classes of each dimension"),
+        no_given=_FITTED_TOGETHER,
     ),
 )
 
@@ -127,6 +149,12 @@ REPORTED = ("multisurf", "manifest", "projse")
 # Attributes, without their final underscores, for the form of a method that ran, and for the value of a rule.
 FORM = ("accuracy", "accuracy_reason", "graph")
 RULES = ("sigma", "center")
+
+
+def why_no_given(called: str) -> str:
+    """Return why the method behind a public name takes no `given`; nothing for other names."""
+    stem = called.rpartition(".")[2].partition("_")[0]
+    return next((one.no_given for one in METHODS.values() if stem in (one.word, one.estimator)), "")
 
 
 class Flag(NamedTuple):

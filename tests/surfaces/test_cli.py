@@ -465,6 +465,9 @@ def test_an_option_of_other_methods_names_these(table, inside):
     )
     assert finished.returncode == 2
     assert "Method 'projse' has no option --n-components, which is for manifest, disc, ikdr." in finished.stderr
+    finished = inside("score", table, "--label", "status", "--method", "im4e", "--given", "g5", cwd=table.parent)
+    assert finished.returncode == 2
+    assert "Method 'im4e' takes no --given, because it fits all weights together" in finished.stderr
 
 
 def test_warnings_are_one_line_each(table):

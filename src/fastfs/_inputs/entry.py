@@ -14,6 +14,7 @@ from fastfs._docs import fill_shared
 from fastfs._machine.errors import about_targets, rename
 from fastfs._machine.params import RANDOM_STATE, as_seed
 from fastfs._machine.run import warn
+from fastfs._methods import why_no_given
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 _Arguments = ParamSpec("_Arguments")
@@ -156,10 +157,12 @@ def _call_name(function: Callable[..., Any], args: tuple[Any, ...]) -> str:
 def require_known(call_name: str, known: Sequence[str], arguments: Iterable[str]) -> None:
     """Raise TypeError for a keyword argument that a function, called `call_name` in messages, doesn't know.
 
-    The message names the nearest parameter.
+    The message names the nearest parameter, or says why the method takes no `given`.
     """
     for name in arguments:
         if name not in known:
+            if name == "given" and (reason := why_no_given(call_name)):
+                raise TypeError(f"{call_name}() takes no given columns, because {reason}")
             nearest = difflib.get_close_matches(name, known, n=1)
             advice = f"did you mean {nearest[0]}?" if nearest else f"it takes {', '.join(known)}"
             raise TypeError(f"{call_name}() got an unexpected keyword argument '{name}': {advice}")

@@ -83,6 +83,8 @@ def make_selector(method: Method, method_flags: MethodOptions) -> Any:
     options = {name: value for name, value in options.items() if value is not None}
     for name in options:
         if not _takes(params, name):
+            if name == "given" and method.no_given:
+                raise ValueError(f"Method '{method.word}' takes no {flag(name)}, because {method.no_given}")
             others = [word for word, other in METHODS.items() if name in options_of(other)]
             raise ValueError(f"Method '{method.word}' has no option {flag(name)}, which is for {', '.join(others)}")
     for name, value in method_options(method, params, method_flags.method_option or []).items():
