@@ -283,14 +283,13 @@ def _select_on_rows(model: Any, X: Any, y: Any, params: Any, rows: Array) -> tup
     """Return the features selected on some rows, the number of all features, their scores, if there are any, and what
     the method chose because of many fits.
     """
-    from sklearn.utils import _safe_indexing
     from sklearn.utils.validation import _check_method_params
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DataWarning)
         of_rows = _check_method_params(X, params or {}, indices=rows)
         try:
-            model.fit(_safe_indexing(X, rows), None if y is None else take_rows(y, rows), **of_rows)
+            model.fit(take_rows(X, rows), None if y is None else take_rows(y, rows), **of_rows)
         except ValueError as error:
             renumber(error, {"row": rows})
             raise
