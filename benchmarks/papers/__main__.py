@@ -39,8 +39,20 @@ MAINS = {
     "ikdr": ikdr.main,
 }
 QUICK = {
-    "manifest": ["xor", "hypercube", "limits", "printed", "table", "rivals", "gap", "colon", "madelon", "prostate"],
-    "projse": ["scaling", "mnist", "series", "glioma", "carcinoma", "stability"],
+    "manifest": [
+        "xor",
+        "hypercube",
+        "cube",
+        "limits",
+        "printed",
+        "table",
+        "rivals",
+        "gap",
+        "colon",
+        "madelon",
+        "prostate",
+    ],
+    "projse": ["scaling", "seconds", "mnist", "series", "glioma", "carcinoma", "stability"],
     "disc": ["toy1", "toy2", "toy3", "toy4", "blocks", "mnist", "noise", "cells"],
     "immigrate": ["noise", "printed", "persons"],
     "ikdr": ["sonar", "dbworld", "yale"],
@@ -54,6 +66,7 @@ FULL = {
     "immigrate": [
         "noise",
         *(name for name in immigrate.EXPERIMENTS if name.startswith("printed/")),
+        "others",
         "persons",
         "colon",
         "prostate",

@@ -9,6 +9,7 @@ among ours: MNIST is the first 500 of each digit. Experiments:
   two SVMs, beside the F test, random points and all.
 * scaling: X and W normal, Y = X W + noise, 10 + 10 variables as in the paper, and 100 + 100, of which 10 are selected;
   wall time, all cores.
+* seconds: CPU time in the shapes of MediaMill and MNIST.
 * mixing: linear scores of mixed targets and of mixed given columns, condition numbers 1 to 1e8: how far they are from
   the scores by the span, where no warning says so.
 * shares: CPU time of the kernels, of the eigendecomposition and of the choice, one thread.
@@ -91,6 +92,23 @@ def scaling(report: Report, options: Options) -> None:
             t = harness.measure(lambda X=X, Y=Y: fastfs.projse(X, Y), 3)  # type: ignore[misc]
             keep(f"scaling: seconds, {m:.0e} samples of {d}", t.wall)
             report.row(f"{m:.0e} samples, {d} + {d} variables, wall", t.text("wall"))
+
+
+def seconds(report: Report, options: Options) -> None:
+    """Time on random numbers in the shapes of the paper's data: CPU time of one thread, float32."""
+    report.heading("seconds: CPU time of one thread by the number of variables, random numbers, float32")
+    rng = np.random.default_rng(0)
+    for name, m, n_x, n_y, numbers in (
+        ("MediaMill", 43_907, 120, 101, tuple(HALVES)),
+        ("MNIST", 60_000, 392, 392, (100,)),
+    ):
+        X, Y = (rng.standard_normal((m, n), dtype=np.float32) for n in (n_x, n_y))
+        for kernel in ("linear", "rbf")[: 1 if name == "MNIST" else 2]:
+            for n in numbers:
+                call = partial(fastfs.projse, X, Y, n_features_to_select=n, kernel=kernel, center=False, n_threads=1)
+                t = harness.measure(call, 3)
+                keep(f"seconds, {name}, {kernel}: {n} variables", t.cpu)
+                report.row(f"{name}, {m:,} x ({n_x} + {n_y}), {kernel}, {n} chosen", t.text())
 
 
 def mixing(report: Report, options: Options) -> None:
@@ -313,6 +331,7 @@ def genes(report: Report, options: Options, name: str, most: int) -> None:
         for n in numbers:
             nmis = runs(order[:n])
             keep(f"{title}, {kernel}: NMI, {n} genes", nmis, error=float(nmis.std()))
+        keep(f"{title}, {kernel}: seconds", taken)
         text = ", ".join(nmi(order[:n]) for n in numbers)
         report.row(kernel, text, note=f"{len(found.selected)} chosen in {harness.seconds(taken)}")
     rng = np.random.default_rng(0)
@@ -412,6 +431,7 @@ def series(report: Report, options: Options) -> None:
 EXPERIMENTS = {
     "series": series,
     "scaling": scaling,
+    "seconds": seconds,
     "shares": shares,
     "mixing": mixing,
     "mnist": mnist,
