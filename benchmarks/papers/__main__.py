@@ -3,7 +3,7 @@
     python -m benchmarks.papers [names ...]                              by the recorded measurements
     FASTFS_TEST_DATA=folder python -m benchmarks.papers --quick [names]  measured now, by fewer repetitions
     FASTFS_TEST_DATA=folder python -m benchmarks.papers --full [NAME[:EXPERIMENT] ...]  measured now, and recorded
-    python -m benchmarks.papers --page                                   writes docs/papers.md from the record
+    python -m benchmarks.papers --page                                   writes docs/papers.md and rows.md from it
 
 `claims` has the claims and how each is judged; the rows of the scripts have our numbers. The quick form shows that all
 runs, and which verdicts its wider errors leave. The record has, beside the rows of each experiment, when, on which
@@ -31,6 +31,7 @@ Record = dict[str, dict[str, dict[str, Any]]]  # paper, experiment, "run" or "ro
 
 RECORD = Path(__file__).with_name("measured.json")
 PAGE = Path(__file__).parents[2] / "docs" / "papers.md"
+ROWS = Path(__file__).with_name("rows.md")
 MAINS = {
     "manifest": manifest.main,
     "projse": projse.main,
@@ -67,6 +68,7 @@ FULL = {
         "noise",
         *(name for name in immigrate.EXPERIMENTS if name.startswith("printed/")),
         "others",
+        "genes",
         "persons",
         "colon",
         "prostate",
@@ -106,6 +108,12 @@ def measure(paper: str, experiment: str, arguments: list[str]) -> dict[str, Any]
     return {"run": run, "rows": rows}
 
 
+def read(path: Path) -> Record:
+    """The record, or an empty one."""
+    record: Record = json.loads(path.read_text()) if path.exists() else {}
+    return record
+
+
 def main() -> int:
     """Measure or read, then print."""
     parser = argparse.ArgumentParser(description="do the papers hold?")
@@ -113,7 +121,7 @@ def main() -> int:
     how = parser.add_mutually_exclusive_group()
     how.add_argument("--quick", action="store_true", help="measure now, by fewer repetitions")
     how.add_argument("--full", action="store_true", help="measure now, and record")
-    how.add_argument("--page", action="store_true", help=f"write {PAGE.name}")
+    how.add_argument("--page", action="store_true", help=f"write {PAGE.name} and {ROWS.name}")
     parser.add_argument("--record", type=Path, default=RECORD, help="the file of the recorded measurements")
     parser.add_argument("--jobs", type=int, default=harness.cores(), help="processes, in scripts that use several")
     args = parser.parse_args()
@@ -121,19 +129,21 @@ def main() -> int:
     unknown = {name.partition(":")[0] for name in names} - set(MAINS)
     if unknown:
         parser.error(f"no paper is named {', '.join(sorted(unknown))}; there are {', '.join(MAINS)}")
-    record: Record = json.loads(args.record.read_text()) if args.record.exists() else {}
-    if args.quick:
-        record = {}
+    record = {} if args.quick else read(args.record)
     if args.quick or args.full:
         for name in names:
             paper, _, experiment = name.partition(":")
             jobs = [] if paper in ("projse", "disc") else ["--jobs", str(args.jobs)]  # these have fastfs's threads
             for one in [experiment] if experiment else (QUICK if args.quick else FULL)[paper]:
-                record.setdefault(paper, {})[one] = measure(paper, one, [*jobs, *(["--quick"] if args.quick else [])])
+                found = measure(paper, one, [*jobs, *(["--quick"] if args.quick else [])])
+                if args.full:
+                    record = read(args.record)  # which another process may have written to
+                record.setdefault(paper, {})[one] = found
                 if args.full:
                     args.record.write_text(json.dumps(record, indent=1, sort_keys=True) + "\n")
     if args.page:
         PAGE.write_text(claims.page(record))
+        ROWS.write_text(claims.all_rows(record))
     else:
         print(claims.listing(record, {name.partition(":")[0] for name in names}))
     return 0

@@ -225,10 +225,14 @@ def test_the_page_is_what_was_measured(papers):
     import json
 
     from benchmarks.papers import claims
-    from benchmarks.papers.__main__ import PAGE, QUICK, RECORD
+    from benchmarks.papers.__main__ import FULL, MAINS, PAGE, QUICK, RECORD, ROWS
 
     record = json.loads(RECORD.read_text())
     assert PAGE.read_text() == claims.page(record)
+    assert ROWS.read_text() == claims.all_rows(record)
+    assert FULL.keys() == MAINS.keys()
+    for paper, experiments in FULL.items():
+        assert not set(record[paper]) - set(experiments), f"--full doesn't measure what the record of {paper} has"
     for paper, list_of_claims in claims.CLAIMS.items():
         rows = claims.flat(record, paper)
         unmeasured = [c.row for c in list_of_claims if c.judge(rows) == claims.UNMEASURED]

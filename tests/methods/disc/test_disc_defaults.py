@@ -1,6 +1,8 @@
 """DiSC() on tables of few features: it fits, or says what would."""
 
+import os
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -54,3 +56,31 @@ def test_the_default_is_the_papers_where_it_fits_well():
     assert np.array_equal(fastfs.disc([A, B]).scores, fastfs.disc([A, B], n_components=20).scores)
     with pytest.raises(ValueError, match="n_components must be at least 1; got 0"):
         fastfs.DiSC(n_components=0).fit(X, y)
+
+
+def small_sets():
+    """Sets of the folders of real data with up to 200 features."""
+    folder = Path(os.environ.get("FASTFS_TEST_DATA", "nowhere"))
+    for path in sorted([*folder.glob("*.npz"), *folder.glob("papers/*.npz")]):
+        with np.load(path, allow_pickle=False) as data:
+            if {"X", "y"} <= set(data) and data["X"].ndim == 2 and data["X"].shape[1] <= 200:
+                step = -(-len(data["X"]) // 500)
+                yield path.stem, data["X"][::step].astype(float), data["y"][::step]
+
+
+def test_defaults_on_every_small_set_of_the_data():
+    sets = list(small_sets())
+    if not sets:
+        pytest.skip("FASTFS_TEST_DATA isn't set: it names the folder of the real data sets")
+    refused = {}
+    for name, X, y in sets:
+        complete = ~np.isnan(X).any(axis=1)
+        try:
+            assert np.isfinite(fastfs.DiSC().fit(X[complete], y[complete]).scores_).all(), name
+        except ValueError as error:
+            refused[name] = str(error)
+    assert len(sets) - len(refused) >= 20
+    for name, message in refused.items():
+        assert re.search(
+            r"must have at least \d+ features .*; got \d+.*: (compare fewer sets|add some, or take)", message
+        ), name
