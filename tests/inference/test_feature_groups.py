@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.stats import false_discovery_control
 
 import fastfs
 from fastfs.io import read_gmt
@@ -54,13 +55,14 @@ def test_against_numpy(max_memory):
     found = test.feature_groups
     assert found.names == list(GROUPS)
     assert found.sizes.tolist() == [3, 2, 4, 1]
-    for of, values, singly, together in (
-        (np.max, found.maxima, found.pvalues, found.pvalues_max),
-        (np.sum, found.sums, found.pvalues_of_sums, found.pvalues_max_of_sums),
+    for of, values, singly, adjusted, together in (
+        (np.max, found.maxima, found.pvalues, found.pvalues_adjusted, found.pvalues_max),
+        (np.sum, found.sums, found.pvalues_of_sums, found.pvalues_adjusted_of_sums, found.pvalues_max_of_sums),
     ):
         grouped = np.column_stack([of(rows[:, columns], axis=1) for columns in GROUPS.values()])
         np.testing.assert_allclose(values, grouped[0], rtol=1e-12)
         np.testing.assert_allclose(singly, np.mean(grouped >= grouped[0] - 1e-12, axis=0), rtol=1e-12)
+        np.testing.assert_allclose(adjusted, false_discovery_control(singly), rtol=1e-12)
         np.testing.assert_allclose(together, step_down(grouped), rtol=1e-12)
     assert found.pvalues_max[0] <= 0.05 < found.pvalues_max[1]
 
@@ -99,8 +101,12 @@ def test_noise_selects_no_group():
 def test_cut_selects_groups_as_wholes():
     cut = fastfs.Cut(fastfs.ReliefF(), feature_groups=GROUPS, n_permutations=99).fit(X, y)
     assert cut.get_support(indices=True).tolist() == [3, 4, 5]
-    with pytest.raises(ValueError, match="feature_groups must be None with by='fdr'"):
-        fastfs.Cut(fastfs.ReliefF(), by="fdr", feature_groups=GROUPS).fit(X, y)
+    cut = fastfs.Cut(fastfs.ReliefF(), by="fdr", at=0.1, feature_groups=GROUPS, n_permutations=99).fit(X, y)
+    passed = cut.test_.feature_groups.pvalues_adjusted <= 0.1
+    assert cut.get_support(indices=True).tolist() == [3, 4, 5]
+    assert passed.tolist() == [True, False, False, False]
+    with pytest.raises(ValueError, match="feature_groups must be None with by='stability', which tests nothing"):
+        fastfs.Cut(fastfs.ReliefF(), by="stability", feature_groups=GROUPS).fit(X, y)
 
 
 @pytest.mark.parametrize(

@@ -41,8 +41,8 @@ class Cut(_Wrapper):
     at : float or None
         Where to cut; None: 0.05 for p-values and 0.75 for stability.
     feature_groups : dict of names and lists of features, optional
-        Cut groups by their family-wise p-values, as of :func:`fastfs.permutation_test`, and select all features of
-        those that pass; groups may overlap.
+        Cut groups by the p-values of their largest scores, as of :func:`fastfs.permutation_test`, and select all
+        features of those that pass; groups may overlap.
     n_permutations : int or "auto"
         For p-values.
     random_state : int, Generator, RandomState or None
@@ -142,8 +142,8 @@ class Cut(_Wrapper):
         design = {"blocks": blocks, "groups": groups}
         if covariates is not None and by not in ("family-wise", "fdr"):
             raise ValueError(f"covariates must be None with by={by!r}, which tests nothing: cut by a p-value")
-        if self.feature_groups is not None and by != "family-wise":
-            raise ValueError(f"feature_groups must be None with by={by!r}: cut groups by='family-wise'")
+        if self.feature_groups is not None and by not in ("family-wise", "fdr"):
+            raise ValueError(f"feature_groups must be None with by={by!r}, which tests nothing: cut by a p-value")
         if by == "score" and any(column is not None for column in design.values()):
             raise ValueError("blocks and groups must be None with by='score', which tests nothing: cut by a p-value")
         asked: dict[str, Any] = {"params": fit_params or None, "random_state": self.random_state}
@@ -171,10 +171,10 @@ class Cut(_Wrapper):
                     self.estimator, X, y, **design, n_permutations=self.n_permutations, **asked
                 )
                 self.scores_ = self.test_.scores
-                values = self.test_.pvalues_adjusted if by == "fdr" else self.test_.pvalues_max
-                self.support_ = values <= at
-                if (groups := self.test_.feature_groups) is not None:
-                    self.support_ = groups.mask_features(groups.pvalues_max <= at, len(values))
+                groups = self.test_.feature_groups
+                tested = self.test_ if groups is None else groups
+                passed = (tested.pvalues_adjusted if by == "fdr" else tested.pvalues_max) <= at
+                self.support_ = passed if groups is None else groups.mask_features(passed, len(self.scores_))
             self.ranking_ = rank_features(self.scores_)
             if not is_table:
                 self.n_features_in_ = len(self.scores_)

@@ -27,6 +27,8 @@ class GroupsResult(Result):
         Largest score of the group's features, and their sum.
     pvalues, pvalues_of_sums : ndarray
         (1 + number of permutations with as large a maximum, or sum) / (1 + n_permutations).
+    pvalues_adjusted, pvalues_adjusted_of_sums : ndarray
+        The same for a false discovery rate among the groups, as `fdr` of :func:`fastfs.permutation_test` says.
     pvalues_max, pvalues_max_of_sums : ndarray
         Family-wise p-values of all groups, by step-down comparison of maxima, or sums, each standardized by its mean
         and standard deviation under permuted labels (or not, as `statistic` says), so that large groups don't win by
@@ -49,8 +51,10 @@ class GroupsResult(Result):
         "max_score": "maxima",
         "sum_of_scores": "sums",
         "pvalue": "pvalues",
+        "pvalue_adjusted": "pvalues_adjusted",
         "pvalue_max": "pvalues_max",
         "pvalue_of_sum": "pvalues_of_sums",
+        "pvalue_adjusted_of_sum": "pvalues_adjusted_of_sums",
         "pvalue_max_of_sum": "pvalues_max_of_sums",
     }
     _row: ClassVar[str] = "group"
@@ -61,6 +65,8 @@ class GroupsResult(Result):
     sums: Floats
     pvalues: Floats
     pvalues_of_sums: Floats
+    pvalues_adjusted: Floats
+    pvalues_adjusted_of_sums: Floats
     pvalues_max: Floats
     pvalues_max_of_sums: Floats
     features: list[Integers]
@@ -161,6 +167,8 @@ class FeatureGroups:
             sums=self.sums(scores),
             pvalues=by_maxima["pvalues"],
             pvalues_of_sums=by_sums["pvalues"],
+            pvalues_adjusted=by_maxima["pvalues_adjusted"],
+            pvalues_adjusted_of_sums=by_sums["pvalues_adjusted"],
             pvalues_max=by_maxima["pvalues_max"],
             pvalues_max_of_sums=by_sums["pvalues_max"],
             features=self.members,

@@ -18,6 +18,8 @@ def column_numbers(
 
     Errors call the parameter `name`.
     """
+    if not n_features:
+        raise ValueError("X must have at least one feature; got none")
     try:
         values = as_values(columns)
     except ValueError:

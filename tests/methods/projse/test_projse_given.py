@@ -195,6 +195,16 @@ def test_bad_input(given, error, message):
     assert not hasattr(selector, "scores_")
 
 
+@pytest.mark.parametrize("given", [[0], ["g0"], np.zeros(0, dtype=bool)])
+def test_a_table_without_features(given):
+    """The message speaks of X, not of column numbers from 0 to -1."""
+    for call in (fastfs.projse, fastfs.relieff_scores):
+        with pytest.raises(ValueError, match="X must have at least one feature; got none"):
+            call(np.empty((N, 0)), LABELS, given=given)
+    with pytest.raises(ValueError, match="X must have at least one feature; got none"):
+        fastfs.relieff_scores(np.empty((N, 0)), LABELS, categorical_features=given)
+
+
 def test_memory_is_asked_for():
     with pytest.raises(MemoryError):
         fastfs.projse(X, Y, given=rng.normal(size=(N, 50)), max_memory=20000)
