@@ -32,6 +32,9 @@ BATCH = np.tile(["b1", "b2"], 20)
 X = np.random.default_rng(0).normal(size=(40, 30)).round(6)
 X[20:, :3] += 2
 ARGUMENTS = {"top": 5, "n_permutations": 19, "n_subsamples": 10, "random_state": 3}
+TWO = {"methods": ("multisurf", "projse")}
+# For what no number of drawn samples decides: a tenth of the time.
+FEW = ARGUMENTS | TWO | {"n_permutations": 3, "n_subsamples": 2, "n_repeats": 0}
 
 
 def write(path):
@@ -61,6 +64,12 @@ def folder(tmp_path_factory):
     assert done.returncode == 0, done.stderr
     assert done.stderr.splitlines()[-1].startswith("Ranked 30 features of 40 samples by 3 methods; wrote report.html, ")
     return folder
+
+
+@pytest.fixture(scope="module")
+def small():
+    """The report of two methods that takes the least time."""
+    return fastfs.report(X, Y, **FEW)
 
 
 @pytest.fixture(scope="module")
@@ -202,7 +211,7 @@ def test_card_counts_missing_values_and_constant_features():
     holes = X.copy()
     holes[3, 4], holes[:, 7], holes[1:, 8] = np.nan, 2.5, np.nan
     found = fastfs.report(
-        *(holes, Y), methods=("multisurf", "relieff"), **ARGUMENTS,
+        *(holes, Y), **FEW | {"methods": ("multisurf", "relieff")},
         params={word: {"missing": "ignore"} for word in ("multisurf", "relieff")},
     ).numbers  # fmt: skip
     assert found["data"]["n_missing"] == 40
@@ -213,7 +222,7 @@ def test_card_counts_missing_values_and_constant_features():
 
 
 def test_arrays_and_files_give_the_same_numbers(folder, numbers):
-    found = fastfs.report(X, Y, feature_names=NAMES, blocks=BATCH, **ARGUMENTS)
+    found = fastfs.report(X, Y, feature_names=NAMES, blocks=BATCH, **ARGUMENTS, n_repeats=0, n_pairs=0)
     for name in ("methods", "agreement", "data"):
         ours = json.loads(json.dumps(found.numbers[name]).replace('"column": "blocks"', '"column": "batch"'))
         assert ours == numbers[name], name
@@ -227,12 +236,9 @@ def test_arrays_and_files_give_the_same_numbers(folder, numbers):
 
 
 def test_sparse_and_genotypes_are_described_as_dense_ones():
-    import scipy.sparse
-
     counts = np.random.default_rng(1).integers(0, 3, (40, 12)).astype(np.float64)
-    arguments = ARGUMENTS | {"methods": ("multisurf", "projse"), "n_permutations": 3, "n_subsamples": 2}
     dense, sparse, packed = (
-        fastfs.report(table, Y, **arguments).numbers
+        fastfs.report(table, Y, **FEW, n_pairs=0).numbers
         for table in (counts, scipy.sparse.csr_matrix(counts), fastfs.io.pack_genotypes(counts))
     )
     for other in (sparse, packed):
@@ -248,8 +254,8 @@ def test_labels_of_whole_floats_are_classes_and_columns_may_be_named():
     table = X.copy()
     table[:, 9:11] = np.random.default_rng(4).integers(0, 3, (40, 2))
     found = fastfs.report(
-        *(table, (Y == "sick").astype(float)), feature_names=NAMES, methods=("relieff", "projse"), params=params,
-        **ARGUMENTS,
+        *(table, (Y == "sick").astype(float)), feature_names=NAMES, params=params,
+        **FEW | {"methods": ("relieff", "projse")},
     ).numbers  # fmt: skip
     assert found["data"]["classes"] == {"0": 20, "1": 20}
     expected = fastfs.relieff_scores(table, Y, categorical_features=[9, 10])
@@ -263,7 +269,7 @@ def test_many_integers_are_classes_as_well(tmp_path, inside, how):
     y = np.repeat(np.arange(22), 3)
     values = rng.normal(size=(66, 5)).round(3)
     values[:, 2] += y
-    call = ["report", "t.csv", "--label", "y", "--methods", "multisurf,projse", "--out", "r.html"]
+    call = ["report", "t.csv", "--label", "y", "--methods", "multisurf,projse", "--out", "r.html", "--repeats", "0"]
     if how == "file":
         rows = [",".join(map(str, [*row, label])) for row, label in zip(values.tolist(), y, strict=True)]
         (tmp_path / "t.csv").write_text("\n".join(["a,b,c,d,e,y", *rows]))
@@ -271,7 +277,7 @@ def test_many_integers_are_classes_as_well(tmp_path, inside, how):
         assert done.returncode == 0, done.stderr
         found = json.loads((tmp_path / "r.json").read_text())
     else:
-        found = fastfs.report(values, y, methods=("multisurf", "projse"), n_permutations=9, n_subsamples=2).numbers
+        found = fastfs.report(values, y, **FEW).numbers
     scores = fastfs.MultiSURF(target_type="class").fit(values, y).scores_
     best = found["methods"][0]["ranking"][0]
     assert (best["index"], best["score"]) == (2, scores[2])
@@ -282,8 +288,7 @@ def test_pairs_and_groups_of_features():
     tied = X.copy()
     tied[20:, 5] = tied[20:, 6] + 0.05 * tied[20:, 5]
     params = {"disc": {"n_components": 3, "bandwidth_neighbors": 5, "n_groups": 3}}
-    few = ARGUMENTS | {"n_permutations": 3, "n_subsamples": 2}
-    found = fastfs.report(tied, Y, methods=("immigrate", "disc"), params=params, **few)
+    found = fastfs.report(tied, Y, params=params, n_pairs=0, **FEW | {"methods": ("immigrate", "disc")})
     immigrate, disc = found.numbers["methods"]
     pairs = fastfs.Immigrate(5, random_state=3).fit(tied, Y).interactions_
     assert [row["weight"] for row in immigrate["findings"]["pairs"]] == pairs["weight"].tolist()
@@ -298,7 +303,7 @@ def test_pairs_and_groups_of_features():
 
 
 def test_a_confounded_design_has_rankings_but_no_p_values():
-    found = fastfs.report(X, Y, methods=("multisurf", "projse"), blocks=Y, **ARGUMENTS)
+    found = fastfs.report(X, Y, blocks=Y, **FEW)
     first = found.numbers["methods"][0]
     assert first["permutation_test"]["reason"].startswith("no labeling but the true one is possible")
     assert "pvalue_max" not in first["ranking"][0]
@@ -310,7 +315,7 @@ def test_a_confounded_design_has_rankings_but_no_p_values():
 
 def test_covariates_are_followed_and_cited():
     age = np.random.default_rng(2).integers(20, 80, 40)
-    found = fastfs.report(X, Y, methods=("multisurf", "projse"), covariates=age, **ARGUMENTS).numbers
+    found = fastfs.report(X, Y, covariates=age, **ARGUMENTS | TWO | {"n_repeats": 0, "n_pairs": 0}).numbers
     test = fastfs.permutation_test(fastfs.MultiSURF(5), X, Y, covariates=age, n_permutations=19, random_state=3)
     assert found["methods"][0]["permutation_test"]["pvalue"] == test.pvalue
     assert any("conditional permutation test" in reference for reference in found["references"])
@@ -318,7 +323,7 @@ def test_covariates_are_followed_and_cited():
 
 def test_a_scale_without_effect_is_no_sensitivity():
     params = {"manifest": {"sigma": "percentile"}}
-    found = fastfs.report(X, Y, methods=("manifest", "projse"), params=params, **ARGUMENTS).numbers
+    found = fastfs.report(X, Y, params=params, n_pairs=0, **FEW | {"methods": ("manifest", "projse")}).numbers
     assert found["methods"][0]["sensitivity"] == {"reason": "sigma_factor has no effect with sigma='percentile'."}
     assert "ManiFeSt [1] (sigma = percentile)" in found["text"][0]
 
@@ -423,8 +428,8 @@ def test_names_of_features_are_no_markup(page, folder):
     assert "<b>TP53</b> & $x$" in page.text
 
 
-def test_notebooks_get_the_page_in_a_frame():
-    found = fastfs.report(X, Y, methods=("multisurf", "projse"), **ARGUMENTS)
+def test_notebooks_get_the_page_in_a_frame(small):
+    found = small
     (frame,) = (given for tag, given in Page(found._repr_html_()).tags if tag == "iframe")
     assert frame["srcdoc"] == found.html
     assert "agreement" not in repr(found).split("numbers=")[0]
@@ -449,9 +454,9 @@ def test_new_samples_are_those_of_assess(numbers, page):
     assert "in 5 folds; in each training set features were ranked and scaled" in page.text
 
 
-def test_new_samples_can_be_left_out_and_say_why_they_are_missing():
-    few = ARGUMENTS | {"methods": ("multisurf", "projse"), "n_permutations": 3, "n_subsamples": 2}
-    without = fastfs.report(X, Y, **few, n_repeats=0)
+def test_new_samples_can_be_left_out_and_say_why_they_are_missing(small):
+    few = FEW | {"n_repeats": 1, "n_pairs": 0}
+    without = small
     assert without.numbers["new_samples"] == {"reason": "n_repeats is 0, so no folds were dealt."}
     assert "Accuracy of new samples:</strong> none, because n_repeats is 0" in without.html
     assert not [text for text in without.numbers["text"] if "AUC" in text]
@@ -482,21 +487,20 @@ def test_pairs_are_those_of_interaction_scan(numbers, folder):
 
 
 def test_pairs_under_other_designs_and_what_has_none():
-    few = ARGUMENTS | {"methods": ("multisurf", "projse"), "n_permutations": 3, "n_subsamples": 2, "n_repeats": 0}
-    without = fastfs.report(X, Y, **few, n_pairs=0)
+    without = fastfs.report(X, Y, **FEW, n_pairs=0)
     assert without.numbers["pairs"] == {"reason": "n_pairs is 0, so no pairs were searched."}
     assert "Pairs:</strong> none, because n_pairs is 0" in without.html
     assert "tested for interaction" not in " ".join(without.numbers["text"])
     donors = np.repeat(np.arange(10), 4)
-    found = fastfs.report(X, Y, **few, groups=donors, n_pairs=2).numbers["pairs"]
+    found = fastfs.report(X, Y, **FEW, groups=donors, n_pairs=2).numbers["pairs"]
     expected = fastfs.interaction_scan(X, Y, n_pairs=2, n_permutations=3, groups=donors, random_state=3)
     assert [row["pvalue_max"] for row in found["ranking"]] == expected.pvalues_max.tolist()
     covariates = np.random.default_rng(0).normal(size=40)
-    bare = fastfs.report(X, Y, **few | {"n_permutations": 0}, covariates=covariates)
+    bare = fastfs.report(X, Y, **FEW | {"n_permutations": 0}, covariates=covariates)
     assert bare.numbers["pairs"]["pvalue"] is None
     assert "pvalue_max" not in bare.numbers["pairs"]["ranking"][0]
     assert bare.numbers["pairs"]["degrees"] == [1, 35]
-    three = fastfs.report(X, np.arange(40) % 3, **few).numbers["pairs"]
+    three = fastfs.report(X, np.arange(40) % 3, **FEW).numbers["pairs"]
     assert three["degrees"] == [2, 35]
     assert "effect" not in three["ranking"][0]
     values = X.copy()
@@ -505,18 +509,17 @@ def test_pairs_under_other_designs_and_what_has_none():
         "methods": ("multisurf", "surf"),
         "params": {word: {"missing": "ignore"} for word in ("multisurf", "surf")},
     }
-    missing = fastfs.report(values, Y, **few | ignore)
+    missing = fastfs.report(values, Y, **FEW | ignore)
     assert missing.numbers["pairs"]["reason"].startswith("X must be finite; got NaN or infinity first at row 3, ")
     with pytest.raises(ValueError, match="n_pairs must be at least 0"):
-        fastfs.report(X, Y, **few, n_pairs=-1)
+        fastfs.report(X, Y, **FEW, n_pairs=-1)
 
 
 @pytest.mark.parametrize("form", [scipy.sparse.csr_matrix, scipy.sparse.csc_matrix, fastfs.io.pack_genotypes])
 def test_pairs_of_stored_forms(form):
     G = np.random.default_rng(0).integers(0, 3, (600, 12)).astype(float)
     y = np.where(G[:, 2] * G[:, 7] > 1, "high", "low")
-    few = {"methods": ("multisurf", "projse"), "top": 3, "n_permutations": 3, "n_subsamples": 2, "n_repeats": 0}
-    found = fastfs.report(form(G), y, **few)
+    found = fastfs.report(form(G), y, **FEW)
     first = found.numbers["pairs"]["ranking"][0]
     assert (first["feature_a"][-1], first["feature_b"][-1]) == ("2", "7")
     assert "The strongest pairs: one feature against the other" in found.html
@@ -524,8 +527,7 @@ def test_pairs_of_stored_forms(form):
 
 def test_too_many_features_for_pairs(monkeypatch):
     monkeypatch.setattr("fastfs._report.study._FEATURES_OF_PAIRS", 29)
-    few = ARGUMENTS | {"methods": ("multisurf", "projse"), "n_permutations": 3, "n_subsamples": 2, "n_repeats": 0}
-    reason = fastfs.report(X, Y, **few).numbers["pairs"]["reason"]
+    reason = fastfs.report(X, Y, **FEW).numbers["pairs"]["reason"]
     assert reason.startswith("there are 30 features, and a report searches the pairs of 29 at most")
 
 
@@ -565,8 +567,8 @@ def test_files_are_the_same_each_time(folder, tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["cells.csv", "report.csv", "report.html", "report.json"]
 
 
-def test_all_files_or_none(tmp_path, monkeypatch):
-    found = fastfs.report(X, Y, methods=("multisurf", "projse"), **ARGUMENTS)
+def test_all_files_or_none(small, tmp_path):
+    found = small
     found.save(tmp_path / "a.html")
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
     broken = fastfs.Report(found.numbers | {"n_selected": float("nan")}, found.table, "changed")
@@ -575,17 +577,17 @@ def test_all_files_or_none(tmp_path, monkeypatch):
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
 
 
-def test_other_options_of_reading_come_back_by_the_command(tmp_path):
+def test_other_options_of_reading_come_back_by_the_command(tmp_path, inside):
     write(tmp_path / "cells.csv")
     labels = tmp_path / "labels, of samples.csv"
     labels.write_text("status,batch\n" + "".join(f"{y},{b}\n" for y, b in zip(Y, BATCH, strict=True)))
     reading = {"labels": str(labels), "ignore": ["status", "g4", "batch"], "classes": ["healthy", "sick"]}
     params = {"relieff": {"n_neighbors": 3}}
     found = fastfs.report(
-        *(tmp_path / "cells.csv", "status"), methods=("relieff", "multisurf"), params=params, reading=reading,
-        groups="batch", **ARGUMENTS,
+        *(tmp_path / "cells.csv", "status"), params=params, reading=reading, groups="batch",
+        **FEW | {"methods": ("relieff", "multisurf")},
     )  # fmt: skip
-    done = run(*shlex.split(found.numbers["command"])[1:], cwd=tmp_path)
+    done = inside(*shlex.split(found.numbers["command"])[1:], cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert json.loads((tmp_path / "report.json").read_text()) == found.numbers
 
@@ -604,23 +606,23 @@ def change(path, **parts):
     path.write_text(json.dumps(json.loads(path.read_text()) | parts))
 
 
-def test_repeat_names_the_number_that_differs(copied):
-    path = copied / "report.json"
+def test_repeat_names_the_number_that_differs(record, inside):
+    path = damaged(record, json.dumps(record[1]))
     methods = json.loads(path.read_text())["methods"]
     true = methods[1]["ranking"][2]["score"]
     methods[1]["ranking"][2]["score"] = np.nextafter(true, 2)
     methods[0]["sha256"]["frequency"] = "0" * 64
     change(path, methods=methods)
-    done = run("repeat", "report.json", cwd=copied)
+    done = inside("repeat", path.name, cwd=path.parent)
     assert done.returncode == 1, done.stderr
     assert re.match(r"2 of \d+ numbers differ: ", done.stdout)
-    assert f"methods.manifest.ranking.2.score is {true}, not {np.nextafter(true, 2)}" in done.stdout
+    assert f"methods.projse.ranking.2.score is {true}, not {np.nextafter(true, 2)}" in done.stdout
     assert "methods.multisurf.sha256.frequency is " in done.stdout
     assert "the environment is the same" in done.stdout
 
 
-def test_repeat_names_what_is_another_version(copied):
-    path = copied / "report.json"
+def test_repeat_names_what_is_another_version(record):
+    path = damaged(record, json.dumps(record[1]))
     found = json.loads(path.read_text())
     change(path, environment=found["environment"] | {"scipy": "1.0.0", "instruction_set": "mmx", "threads": 99})
     again = fastfs.repeat(path)
@@ -629,7 +631,7 @@ def test_repeat_names_what_is_another_version(copied):
     assert set(again.environment) == {"scipy", "instruction_set", "threads"}
     assert "came back to the bit, although instruction_set is " in str(again)
     methods = found["methods"]
-    methods[2]["stability"]["stability"] += 1
+    methods[1]["stability"]["stability"] += 1
     change(path, methods=methods)
     again = fastfs.repeat(path)
     assert not again.same
@@ -637,22 +639,22 @@ def test_repeat_names_what_is_another_version(copied):
     assert f"scipy is {found['environment']['scipy']}, not 1.0.0" in str(again)
 
 
-def test_repeat_of_other_data_does_no_work(copied):
+def test_repeat_of_other_data_does_no_work(copied, inside):
     text = (copied / "cells.csv").read_text().splitlines()
     (copied / "cells.csv").write_text("\n".join([text[0], *text[2:]]) + "\n")
-    done = run("repeat", "report.json", cwd=copied)
+    done = inside("repeat", "report.json", cwd=copied)
     assert done.returncode == 1
     assert done.stdout.startswith("The data differ: their SHA-256 is ")
 
 
-def test_repeat_finds_the_table_beside_the_report_and_says_that_all_came_back(copied, tmp_path_factory):
+def test_repeat_finds_the_table_beside_the_report_and_says_that_all_came_back(copied, inside, tmp_path_factory):
     elsewhere = tmp_path_factory.mktemp("elsewhere")
-    done = run("repeat", copied / "report.json", "--threads", 1, "--max-memory", "1G", cwd=elsewhere)
+    done = inside("repeat", copied / "report.json", "--threads", 1, "--max-memory", "1G", cwd=elsewhere)
     assert done.returncode == 0, done.stderr
     assert re.fullmatch(r"All \d{3,4} numbers came back to the bit(, although threads is 1, not \d+)?\.\n", done.stdout)
 
 
-def test_repeat_refuses_what_is_no_report(tmp_path, monkeypatch):
+def test_repeat_refuses_what_is_no_report(small, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("ranking.json").write_text('{"method": "manifest"}')
     Path("no.json").write_text("{")
@@ -663,7 +665,7 @@ def test_repeat_refuses_what_is_no_report(tmp_path, monkeypatch):
         fastfs.repeat(".")
     with pytest.raises(FileNotFoundError, match=r"There is no file 'nowhere\.json'"):
         fastfs.repeat("nowhere.json")
-    fastfs.report(X, Y, methods=("multisurf", "projse"), **ARGUMENTS).save("arrays.html")
+    small.save("arrays.html")
     with pytest.raises(ValueError, match=r"'arrays.json' was made from arrays"):
         fastfs.repeat("arrays.json")
     change(Path("arrays.json"), report=99)
@@ -770,7 +772,7 @@ def record(tmp_path_factory):
     """The file of a small report, and what it holds."""
     folder = tmp_path_factory.mktemp("record")
     np.savez(folder / "toy.npz", X=np.random.default_rng(0).normal(size=(24, 6)), y=np.arange(24) % 2)
-    made = fastfs.report(folder / "toy.npz", methods=("multisurf", "projse"), n_permutations=9, n_subsamples=5)
+    made = fastfs.report(folder / "toy.npz", n_repeats=0, **TWO, n_permutations=9, n_subsamples=5)
     made.save(folder / "report.html")
     return folder / "report.json", json.loads((folder / "report.json").read_text(encoding="utf-8"))
 
@@ -856,9 +858,7 @@ def test_any_record_is_repeated_or_refused(record, monkeypatch, data):
 
 
 def test_a_report_without_permutations(record, tmp_path):
-    made = fastfs.report(
-        record[0].with_name("toy.npz"), methods=("multisurf", "projse"), n_permutations=0, n_subsamples=5
-    )
+    made = fastfs.report(record[0].with_name("toy.npz"), **FEW | {"n_permutations": 0})
     assert made.numbers["methods"][0]["permutation_test"] == {
         "reason": "n_permutations is 0, so there are no p-values."
     }
