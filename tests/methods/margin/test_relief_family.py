@@ -185,16 +185,23 @@ with open(sys.argv[2], "wb") as file:
 """
 
 
-@pytest.mark.parametrize("isa", ["base", "avx2", "avx512", "neon"])
-def test_instruction_sets(isa, isas, python, tmp_path):
-    if isa not in isas:
-        pytest.skip(f"this machine has no {isa}")
+@pytest.fixture(scope="module")
+def chosen():
+    """Fits, their cases and dtypes, and what they must give."""
     chosen = [(dtype, *decided(*one, 0, dtype)) for one, dtype in turns(1, EVERY, PROMISED)]
     given = [
         (estimator, case.container(case.X.astype(dtype)), case.y, of_fit)
         for dtype, case, _ in chosen
         for estimator, of_fit in [prepared(case.core, **case.options)]
     ]
+    return given, chosen
+
+
+@pytest.mark.parametrize("isa", ["base", "avx2", "avx512", "neon"])
+def test_instruction_sets(isa, isas, python, chosen, tmp_path):
+    if isa not in isas:
+        pytest.skip(f"this machine has no {isa}")
+    given, chosen = chosen
     (tmp_path / "given").write_bytes(pickle.dumps(given))
     finished = python(IN_A_PROCESS, tmp_path / "given", tmp_path / "found", FASTFS_ISA=isa)
     assert finished.returncode == 0, finished.stderr

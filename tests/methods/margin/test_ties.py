@@ -221,10 +221,9 @@ with open(sys.argv[2], "wb") as file:
 """
 
 
-@pytest.mark.parametrize("isa", ["base", "avx2", "avx512", "neon"])
-def test_instruction_sets(isa, isas, python, tmp_path):
-    if isa not in isas:
-        pytest.skip(f"this machine has no {isa}")
+@pytest.fixture(scope="module")
+def rotated():
+    """Fits, and what they must give."""
     cases, expected = [], []
     for name, table, dtype in pairwise([CORES, TABLES, ROUNDING]):
         core, options = CORES[name]
@@ -232,6 +231,14 @@ def test_instruction_sets(isa, isas, python, tmp_path):
         y = numbers if core == "rrelieff" else classes
         cases.append((prepared(core, **options)[0], X.astype(dtype), y))
         expected.append((scores(core, X, y, **options), dtype))
+    return cases, expected
+
+
+@pytest.mark.parametrize("isa", ["base", "avx2", "avx512", "neon"])
+def test_instruction_sets(isa, isas, python, rotated, tmp_path):
+    if isa not in isas:
+        pytest.skip(f"this machine has no {isa}")
+    cases, expected = rotated
     (tmp_path / "given").write_bytes(pickle.dumps(cases))
     finished = python(IN_A_PROCESS, tmp_path / "given", tmp_path / "found", FASTFS_ISA=isa)
     assert finished.returncode == 0, finished.stderr
