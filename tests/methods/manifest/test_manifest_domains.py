@@ -133,9 +133,9 @@ def test_the_core_gives_exact_scores_where_one_domain_has_all_features(factor: f
 
 
 def test_the_core_gives_exact_scores_from_all_eigenvectors() -> None:
-    X, y = sample(700)
+    X, y = sample(450)  # two domains
     exact = fastfs.manifest_scores(X, y, accuracy="exact", sigma_factor=0.3)
-    found = fastfs.manifest_scores(X, y, accuracy="domains", sigma_factor=0.3, rank=700)
+    found = fastfs.manifest_scores(X, y, accuracy="domains", sigma_factor=0.3, rank=450)
     np.testing.assert_allclose(found, exact, rtol=0, atol=1e-10 * exact.max())
 
 
@@ -201,13 +201,13 @@ def test_progress_of_domains_never_starts_at_its_end() -> None:
 
 
 def test_the_core_gives_the_same_bits_for_any_number_of_threads_and_the_same_scores_for_sparse_X() -> None:
-    X, y = sample(700)
-    found = fastfs.manifest_scores(X, y, accuracy="domains", rank=150, n_threads=1)
+    X, y = sample(450)
+    found = fastfs.manifest_scores(X, y, accuracy="domains", rank=100, n_threads=1)
     for n_threads in (2, 3):
-        again = fastfs.manifest_scores(X, y, accuracy="domains", rank=150, n_threads=n_threads)
+        again = fastfs.manifest_scores(X, y, accuracy="domains", rank=100, n_threads=n_threads)
         np.testing.assert_array_equal(again, found)
     for layout in (scipy.sparse.csr_matrix, scipy.sparse.csc_matrix):
-        sparse = fastfs.manifest_scores(layout(X), y, accuracy="domains", rank=150)
+        sparse = fastfs.manifest_scores(layout(X), y, accuracy="domains", rank=100)
         np.testing.assert_allclose(sparse, found, rtol=0, atol=1e-8 * found.max())
 
 
@@ -226,7 +226,7 @@ def test_features_that_are_all_equal_are_refused_before_neighbours_are_searched(
     assert "nearest features" not in steps
 
 
-def tall(n: int = 1300, d: int = 600, n_classes: int = 2) -> tuple[np.ndarray, np.ndarray]:
+def tall(n: int = 950, d: int = 440, n_classes: int = 2) -> tuple[np.ndarray, np.ndarray]:
     """Samples, half of whose values are 0, with as many rows in each class as features; modules move with the class."""
     rng = np.random.default_rng(6)
     y = rng.integers(0, n_classes, size=n)
@@ -247,7 +247,7 @@ def tall(n: int = 1300, d: int = 600, n_classes: int = 2) -> tuple[np.ndarray, n
     ],
 )
 def test_tall_tables_have_the_scores_of_others(n_classes: int, options: dict[str, object], forms: list[Any]) -> None:
-    X, y = tall(1900 if n_classes == 3 else 1300, n_classes=n_classes)
+    X, y = tall(1400 if n_classes == 3 else 950, n_classes=n_classes)
     expected = fastfs.manifest_scores(scipy.sparse.csc_matrix(X), y, accuracy="domains", **options)
     for form in forms:
         found = fastfs.manifest_scores(form(X), y, accuracy="domains", n_threads=2, **options)
@@ -278,7 +278,7 @@ def test_tall_tables_of_any_scale_have_the_scores_of_others() -> None:
 
 def test_domains_don_t_depend_on_the_unit_of_the_data() -> None:
     """Distances of neighbours are kept in single precision, which holds neither 1e120 nor 1e-120."""
-    X, y = sample(900)
+    X, y = sample(500)
     expected = fastfs.manifest_scores(X, y, accuracy="domains")
     for scale in (2.0**-400, 2.0**400):
         np.testing.assert_array_equal(fastfs.manifest_scores(scale * X, y, accuracy="domains"), expected)
@@ -295,14 +295,14 @@ def test_a_rare_class_of_a_tall_table_is_read_by_differences(n_rare: int) -> Non
 
 
 def test_products_of_tall_tables_can_be_stopped() -> None:
-    X, y = tall(60_000)
+    X, y = tall(40_000)
 
     def stop(step: str, done: float) -> None:
         if step == "products of the features" and done > 0:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        fastfs.manifest_scores(X, y, accuracy="domains", progress=stop)
+        fastfs.manifest_scores(X, y, accuracy="domains", n_threads=1, progress=stop)
 
 
 @pytest.mark.huge
@@ -331,7 +331,7 @@ def gaussian_kernels(d: int, n: int = 40) -> tuple[np.ndarray, np.ndarray, np.nd
 
 @pytest.mark.parametrize("normalize", [0, 3])
 def test_domains_of_kernels_are_those_of_the_samples(normalize: int) -> None:
-    X, y, sigma, kernels = gaussian_kernels(900)
+    X, y, sigma, kernels = gaussian_kernels(500)
     for K in kernels:
         for _ in range(normalize):
             roots = np.sqrt(K.sum(axis=1))
@@ -370,21 +370,21 @@ def test_domains_of_kernels_with_negative_values_follow_exact_scores() -> None:
 
 @pytest.mark.parametrize("factor", [1e-290, 1e-30, 1e100])
 def test_scores_by_domains_grow_as_the_kernels_do(factor: float) -> None:
-    kernels = gaussian_kernels(700)[-1]
+    kernels = gaussian_kernels(450)[-1]
     expected = fastfs.manifest_from_kernels(*kernels, accuracy="domains")
     found = fastfs.manifest_from_kernels(*(factor * K for K in kernels), accuracy="domains")
     np.testing.assert_allclose(found / factor, expected, rtol=0, atol=1e-9 * expected.max())
 
 
 def test_domains_of_kernels_give_the_same_bits_for_any_number_of_threads() -> None:
-    kernels = gaussian_kernels(900)[-1]
+    kernels = gaussian_kernels(500)[-1]
     found = fastfs.manifest_from_kernels(*kernels, accuracy="domains", n_threads=1)
     np.testing.assert_array_equal(fastfs.manifest_from_kernels(*kernels, accuracy="domains", n_threads=3), found)
 
 
 @pytest.mark.filterwarnings("ignore::fastfs.DataWarning")
 def test_a_feature_that_a_kernel_leaves_out_has_no_score() -> None:
-    kernels = gaussian_kernels(900)[-1]
+    kernels = gaussian_kernels(500)[-1]
     for K in kernels:
         K[7] = K[:, 7] = 0
     found = fastfs.manifest_from_kernels(*kernels, accuracy="domains")
@@ -396,7 +396,7 @@ def test_a_feature_that_a_kernel_leaves_out_has_no_score() -> None:
     "place, value", [((3, 4), -1.2), ((3, 3), -1.0), ((3, 3), 0.0)], ids=["pair", "negative diagonal", "zero diagonal"]
 )
 def test_an_indefinite_kernel_is_refused_by_domains(place: tuple[int, int], value: float) -> None:
-    K1, K2 = gaussian_kernels(900)[-1]
+    K1, K2 = gaussian_kernels(500)[-1]
     K2[place] = K2[place[::-1]] = value
     with pytest.raises(np.linalg.LinAlgError, match="K2 must be positive semidefinite"):
         fastfs.manifest_from_kernels(K1, K2, accuracy="domains")

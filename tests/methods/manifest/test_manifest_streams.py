@@ -384,12 +384,12 @@ def from_sums(table, y, parameters, n_threads=1):
 @pytest.mark.parametrize(
     "form, d, parameters",
     [
-        (np.asarray, 800, {}),
-        (np.asarray, 800, {"rank": 20, "sigma_factor": 0.1}),
-        (np.float32, 800, {"multiclass": "ovo", "sigma": "percentile", "sigma_percentile": 30.0}),
-        (sp.csr_matrix, 800, {"normalize": 3, "sigma_factor": 1.0, "rank": 30}),
+        (np.asarray, 480, {}),
+        (np.asarray, 480, {"rank": 20, "sigma_factor": 0.1}),
+        (np.float32, 480, {"multiclass": "ovo", "sigma": "percentile", "sigma_percentile": 30.0}),
+        (sp.csr_matrix, 480, {"normalize": 3, "sigma_factor": 1.0, "rank": 30}),
         # Distances of integers are exact, and many of them are equal.
-        (lambda table: np.round(table), 800, {"rank": 20}),
+        (lambda table: np.round(table), 480, {"rank": 20}),
         (lambda table: np.where(np.arange(table.shape[1]) % 5 == 0, table[:, [0]], table), 1600, {"rank": 20}),
     ],
 )
@@ -408,7 +408,7 @@ def test_domains_are_those_of_memory(form, d, parameters):
 
 @pytest.mark.filterwarnings("ignore:the scores by domains:fastfs.DataWarning")
 def test_threads_do_not_change_a_bit_of_domains():
-    table, y = modules(800)
+    table, y = modules(480)
     one, three = (from_sums(table, y, {"accuracy": "domains", "rank": 20}, n)["scores"] for n in (1, 3))
     np.testing.assert_array_equal(one, three)
 
