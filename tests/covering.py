@@ -1,5 +1,7 @@
 """Covering arrays: few cases in which every pair of values of two axes occurs, in place of all combinations."""
 
+import inspect
+from functools import wraps
 from itertools import combinations, product
 
 import pytest
@@ -24,6 +26,38 @@ def rotating(times, **axes):
     function is asked, but not each about each.
     """
     return _parametrize(axes, turns(times, *(_named(values) for values in axes.values())))
+
+
+def together(test):
+    """Make one test of the cases of a parametrised one, which goes through all of them and lists those that fail.
+
+    For tables of mistakes: each case takes less time than pytest takes for a test.
+    """
+    (mark,) = (mark for mark in test.pytestmark if mark.name == "parametrize")
+    names, cases = mark.args
+    if isinstance(names, str):
+        names = [name.strip() for name in names.split(",")]
+        cases = [[case] for case in cases] if len(names) == 1 else cases
+    cases = [dict(zip(names, case, strict=True)) for case in cases]
+    assert cases
+
+    @wraps(test)
+    def go_through(**fixtures):
+        errors = []
+        for case in cases:
+            try:
+                test(**case, **fixtures)
+            except (Exception, pytest.fail.Exception) as error:
+                error.add_note(f"The case: {case!r:.300}")
+                errors.append(error)
+        if errors:
+            raise BaseExceptionGroup(f"{len(errors)} of {len(cases)} cases fail", errors)
+
+    signature = inspect.signature(test)
+    kept = [parameter for name, parameter in signature.parameters.items() if name not in names]
+    go_through.__signature__ = signature.replace(parameters=kept)
+    go_through.pytestmark = [other for other in test.pytestmark if other is not mark]
+    return go_through
 
 
 def turns(times, first, second):

@@ -23,7 +23,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 import fastfs
-from covering import covering, rotating
+from covering import covering, rotating, together
 from reference import affinity as oracle
 from reference.kernels import SIGNATURE, as_c_function
 
@@ -609,6 +609,7 @@ def test_out_may_come_from_anywhere(tmp_path):
         np.testing.assert_array_equal(out, fastfs.affinity(X, sigma=2.0))
 
 
+@together
 @pytest.mark.parametrize(
     "out",
     [
@@ -672,6 +673,7 @@ def test_progress_may_call_fastfs():
 # --------------------------------------------------------------------------------------------------------------- errors
 
 
+@together
 @covering(
     form=[np.asarray, np.asfortranarray, sp.csr_matrix, sp.csc_matrix], value=[np.nan, np.inf, -np.inf], dtype=DTYPES
 )
@@ -702,6 +704,7 @@ def test_unknown_kernel():
         fastfs.affinity(data(4, 5), kernel="cosine")
 
 
+@together
 @pytest.mark.parametrize(
     "V, message",
     [
@@ -931,6 +934,7 @@ def test_rounding_is_no_asymmetry():
     np.testing.assert_array_equal(K, K.T)
 
 
+@together
 @pytest.mark.parametrize(
     "kernel",
     [lambda *a: None, np.exp, np.zeros(3), 7, None, ctypes.CFUNCTYPE(None), ctypes.c_void_p(0)],

@@ -14,6 +14,7 @@ from sklearn.neighbors import NearestCentroid
 from sklearn.preprocessing import StandardScaler
 
 import fastfs
+from covering import together
 from fastfs._inference.folds import Folds
 
 RANKINGS = {
@@ -410,6 +411,7 @@ def test_estimators_come_with_names():
         fastfs.assess(X, y, methods=[fastfs.ReliefF()])
 
 
+@together
 @pytest.mark.parametrize(
     "change, message",
     [

@@ -9,11 +9,12 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import fastfs
+from covering import together
 
 rng = np.random.default_rng(0)
 X, y = rng.normal(size=(50, 30)), np.arange(50) % 2
 X[:, [3, 8]] += 2 * y[:, None]
-FEW = X[:32, :12], y[:32]
+FEW = X[:24, :9], y[:24]
 NOISE = np.random.default_rng(1).normal(size=(40, 25))
 NOISE_Y = np.arange(40) % 2
 
@@ -24,7 +25,7 @@ ESTIMATORS = [
     fastfs.ManiFeSt("auto"),
     fastfs.ProjSe("auto", beyond="residual"),
     fastfs.IKDR("auto"),
-    fastfs.VLS(fastfs.ReliefF(), n_features_to_select="auto", n_subsets=10),
+    fastfs.VLS(fastfs.ReliefF(), n_features_to_select="auto", n_subsets=4),
     fastfs.TuRF(fastfs.ReliefF("auto"), n_features_to_select="auto", step=0.5),
 ]
 
@@ -134,6 +135,7 @@ def test_cut_of_a_stream(tmp_path):
     np.testing.assert_array_equal(cut.get_support(), memory.get_support())
 
 
+@together
 @pytest.mark.parametrize(
     "parameters, design, message",
     [

@@ -14,6 +14,7 @@ from sklearn.linear_model import LogisticRegression
 from tests.reference.design import Design as Reference
 
 import fastfs
+from covering import together
 from fastfs._inputs.design import Design
 
 
@@ -248,6 +249,7 @@ def messages_of(design):
     return error, [str(one.message) for one in caught]
 
 
+@together
 @pytest.mark.parametrize("seed", range(60))
 def test_random_designs_against_the_oracle(seed):
     columns = random_columns(np.random.default_rng(seed))
@@ -493,6 +495,7 @@ def test_units_of_subsamples():
 # ------------------------------------------------------------------------------------------------------- bad input
 
 
+@together
 @pytest.mark.parametrize(
     "columns, message",
     [

@@ -15,7 +15,7 @@ from sklearn.linear_model import LogisticRegression
 from tests.reference.calibration import TIE, Moments, Scale, StepDown, mean_correlation, tie_limits
 
 import fastfs
-from covering import rotating
+from covering import rotating, together
 from fastfs._inference.scorers import LabelScorer, make_scorer
 from fastfs._inputs.design import Design
 from fastfs._machine.run import Run, as_threads, load_core
@@ -257,16 +257,16 @@ def test_one_thread_on_a_worker(cluster):
     assert as_threads(0) == 0
 
 
-DONORS = np.random.default_rng(3).permutation(np.repeat(np.arange(14), 150))
+DONORS = np.random.default_rng(3).permutation(np.repeat(np.arange(14), 60))
 STATES = np.array(["ill", "well", "other"])[DONORS % 3]
-CELLS = np.random.default_rng(4).normal(size=(2100, 20)) + np.random.default_rng(5).normal(size=(14, 20))[DONORS]
+CELLS = np.random.default_rng(4).normal(size=(840, 20)) + np.random.default_rng(5).normal(size=(14, 20))[DONORS]
 BY_DONORS = {
     "ProjSe": (fastfs.ProjSe(1, center=True), 1),
     "ProjSe, rbf": (fastfs.ProjSe(1, kernel="rbf", center=True), 1),
     "ManiFeSt": (fastfs.ManiFeSt(), 1),
     "ManiFeSt, sigma": (fastfs.ManiFeSt(sigma=(40.0, 50.0, 60.0), multiclass="ovo"), 1),
-    "ReliefF": (fastfs.ReliefF(n_targets=2100), 2),
-    "Relief": (fastfs.Relief(n_targets=2100), 2),
+    "ReliefF": (fastfs.ReliefF(n_targets=840), 2),
+    "Relief": (fastfs.Relief(n_targets=840), 2),
 }
 
 
@@ -278,7 +278,7 @@ def test_whole_donors_of_a_stream(name, monkeypatch):
 
     def blocks():
         n_read.append(1)
-        yield from np.split(CELLS, [1, 700, 701, 1500])
+        yield from np.split(CELLS, [1, 280, 281, 600])
 
     monkeypatch.setattr("fastfs._functions.relief_family._fits_in_memory", lambda *_: False)
     monkeypatch.setattr("fastfs._inputs.source.Source.measure", lambda self, run, n=None: (False, self))
@@ -307,7 +307,7 @@ def test_whole_donors_of_a_dask_array():
     found = fastfs.permutation_test(model, table, STATES, **how)
     np.testing.assert_allclose(found.scores, expected.scores, rtol=1e-12)
     np.testing.assert_array_equal(found.pvalues, expected.pvalues)
-    with pytest.raises(ValueError, match="X and y must have the same rows; got 2100 in X and 2099 in y"):
+    with pytest.raises(ValueError, match="X and y must have the same rows; got 840 in X and 839 in y"):
         fastfs.permutation_test(model, table, STATES[1:], groups=DONORS[1:], n_permutations=19)
     for rows in (CELLS[1:], np.concatenate([CELLS, CELLS])):
         with pytest.raises(ValueError, match="X and y must have the same rows; got"):
@@ -392,6 +392,7 @@ def test_progress():
     assert seen == [0.25, 0.5, 0.75, 1.0]
 
 
+@together
 @pytest.mark.parametrize(
     "parameters, error, message",
     [

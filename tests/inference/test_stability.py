@@ -10,7 +10,7 @@ from sklearn.feature_selection import RFE, SelectKBest
 from sklearn.linear_model import LogisticRegression
 
 import fastfs
-from covering import rotating
+from covering import rotating, together
 from fastfs._inference.stability import compare_selections
 
 pytestmark = pytest.mark.filterwarnings("ignore::fastfs.DataWarning")
@@ -370,6 +370,7 @@ MISSING[[3, 7]] = [None, np.nan]
 HALVES = np.repeat(["x", "y"], 30)
 
 
+@together
 @pytest.mark.parametrize(
     "parameters, error, message",
     [

@@ -7,6 +7,7 @@ from sklearn.feature_selection import RFE, SelectKBest
 from sklearn.linear_model import LogisticRegression
 
 import fastfs
+from covering import together
 from fastfs._methods import METHODS
 
 pytestmark = pytest.mark.filterwarnings("ignore::fastfs.DataWarning")
@@ -122,6 +123,7 @@ MISSING = np.array(["a"] * 60, dtype=object)
 MISSING[[3, 7]] = [None, np.nan]
 
 
+@together
 @pytest.mark.parametrize(
     "parameters, message",
     [

@@ -10,6 +10,7 @@ from scipy.linalg import cython_blas, cython_lapack
 
 import fastfs
 import openblas
+from covering import together
 from fastfs._machine import lapack as _lapack
 
 MODULES = {"cython_blas": cython_blas, "cython_lapack": cython_lapack}
@@ -21,6 +22,7 @@ def capsule_name(capsule):
     return get(capsule).decode()
 
 
+@together
 @pytest.mark.parametrize("module, name, arguments", _lapack._ROUTINES, ids=[r[1] for r in _lapack._ROUTINES])
 def test_signatures_of_the_installed_scipy(module, name, arguments):
     assert capsule_name(MODULES[module].__pyx_capi__[name]) == _lapack.expected_signature(module, arguments)

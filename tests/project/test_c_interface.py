@@ -9,6 +9,7 @@ import c_interface
 import pytest
 
 import fastfs
+from covering import together
 from fastfs import _core
 from fastfs._functions.disc import DiSCOptions
 from fastfs._functions.ikdr import IKDROptions
@@ -94,6 +95,7 @@ function fastfs_status fastfs_affinity(const fastfs_matrix *X);
 """
 
 
+@together
 @pytest.mark.parametrize(
     "old, new, breaking, harmless",
     [
@@ -194,6 +196,7 @@ OPTIONS = {
 }
 
 
+@together
 @pytest.mark.parametrize("estimator", OPTIONS, ids=lambda estimator: estimator.__name__)
 def test_init_values_are_pythons_defaults(estimator):
     struct, options = OPTIONS[estimator]

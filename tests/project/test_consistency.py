@@ -12,7 +12,7 @@ import scipy.sparse
 from sklearn.base import clone
 
 import fastfs
-from covering import covering, rotating, some
+from covering import covering, rotating, some, together
 from reference.kernels import SIGNATURE
 from sentences import assert_one_sentence
 
@@ -75,6 +75,7 @@ def test_signatures(estimator):
         assert names[-4] == "random_state"
 
 
+@together
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_signatures_of_functions(name):
     parameters = inspect.signature(FUNCTIONS[name]).parameters
@@ -170,6 +171,7 @@ NUMBERS_ARE_FINE = {
 }
 
 
+@together
 @rotating(2, mistake=X_MISTAKES.keys(), call=CALLS.keys())
 def test_mistakes_in_X(call, mistake):
     bad, error, message = X_MISTAKES[mistake]
@@ -223,6 +225,7 @@ NO_NUMBERS = {
 }
 
 
+@together
 @rotating(1, mistake=NO_NUMBERS.keys(), call=CALLS.keys())
 def test_what_is_no_table_of_numbers(call, mistake):
     """One short sentence, which names the column and prints no array."""
@@ -233,6 +236,7 @@ def test_what_is_no_table_of_numbers(call, mistake):
     assert len(str(raised.value)) < 200
 
 
+@together
 @covering(
     name=["ManiFeSt", "ProjSe", "SURF", "IKDR"],
     mistake=["the same name", "1-D", "ragged"],
@@ -256,6 +260,7 @@ def test_tables_of_numbers_that_need_a_conversion(estimator):
         np.testing.assert_array_equal(estimator.fit(table, y).scores_, expected)
 
 
+@together
 @rotating(2, mistake=Y_MISTAKES.keys(), call=CALLS.keys())
 def test_mistakes_in_y(call, mistake):
     bad, message = Y_MISTAKES[mistake]
@@ -263,6 +268,7 @@ def test_mistakes_in_y(call, mistake):
         CALLS[call](X, bad)
 
 
+@together
 @pytest.mark.parametrize(
     "mistake, call",
     [
@@ -298,6 +304,7 @@ PARAMETERS = {
 }
 
 
+@together
 @pytest.mark.parametrize(
     "name, method",
     [

@@ -4,7 +4,7 @@ from itertools import combinations, product
 
 import pytest
 
-from covering import covering, pairwise, rotating, some
+from covering import covering, pairwise, rotating, some, together
 
 SIZES = [(2, 2), (3, 1, 4), (2, 2, 2), (6, 5, 4, 2), (13, 9, 4), (2, 2, 2, 2, 2, 2, 2), (3, 3, 3, 3)]
 
@@ -14,8 +14,8 @@ def test_every_pair_of_values_occurs(sizes):
     axes = [[f"{axis}{value}" for value in range(size)] for axis, size in enumerate(sizes)]
     cases = pairwise(axes)
     assert all(value in axis for case in cases for value, axis in zip(case, axes, strict=True))
-    together = {pair for case in cases for pair in combinations(case, 2)}
-    assert together == {pair for one, other in combinations(axes, 2) for pair in product(one, other)}
+    met = {pair for case in cases for pair in combinations(case, 2)}
+    assert met == {pair for one, other in combinations(axes, 2) for pair in product(one, other)}
     largest, second = sorted(sizes)[:-3:-1]
     assert largest * second <= len(cases) == len(set(cases)) <= 1.5 * largest * second + 2
     assert cases == pairwise(axes)
@@ -54,3 +54,28 @@ def test_so_many_tests_share_the_values(share, n):
     assert sorted(value for values in shares for value in values) == [*range(n)]
     assert some(share, share, range(n)) == shares[0]
     assert all(shares)
+
+
+@pytest.mark.filterwarnings("error")
+@together
+@rotating(1, number=[1, 2, 3, 4], kind=[str, bytes])
+def test_cases_of_one_test(number, kind, tmp_path):
+    assert tmp_path.exists()
+    assert (number % 2 == 1) == (kind is str)
+
+
+def test_cases_that_fail_are_listed():
+    @together
+    @pytest.mark.parametrize("number", range(4))
+    def odd(number):
+        if number == 2:
+            pytest.fail("two")
+        assert number % 2
+
+    with pytest.raises(BaseExceptionGroup, match="2 of 4 cases fail") as raised:
+        odd()
+    assert [error.__notes__ for error in raised.value.exceptions] == [
+        ["The case: {'number': 0}"],
+        ["The case: {'number': 2}"],
+    ]
+    assert odd.pytestmark == []

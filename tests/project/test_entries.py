@@ -16,7 +16,7 @@ import fastfs
 import fastfs.get
 import fastfs.pl
 import fastfs.tl
-from covering import covering, rotating, some
+from covering import covering, rotating, some, together
 from sentences import assert_one_sentence
 
 rng = np.random.default_rng(0)
@@ -82,12 +82,14 @@ def test_all_public_functions_are_entries():
 # -------------------------------------------------------------------------------------------------------- names of rows
 
 
+@together
 @pytest.mark.parametrize("call", some(4, 1, CALLS))
 def test_rows_in_another_order(call):
     with pytest.raises(fastfs.DataWarning, match=r"another order.*: give [yY]\.loc\[X\.index\], or [yY]\.to_n"):
         strictly(CALLS[call], TABLE, LABELS[::-1])
 
 
+@together
 @pytest.mark.parametrize("call", some(4, 2, CALLS))
 def test_rows_of_other_names(call):
     with pytest.raises(fastfs.DataWarning, match=r"name their rows differently \('z0' and 's0' come first\)"):
@@ -104,6 +106,7 @@ def test_following_the_advice_silences_and_finds():
     assert np.array_equal(strictly(fastfs.MultiSURF().fit, TABLE, shuffled.to_numpy()).scores_, wrong)
 
 
+@together
 @pytest.mark.parametrize(
     "table, labels",
     [
@@ -217,6 +220,7 @@ def test_arrow_tables():
 # --------------------------------------------------------------------------------------------------------------- labels
 
 
+@together
 @rotating(1, call=some(4, 8, OF_LABELS), kind={"list": list, "tuple": tuple, "array": partial(np.array, dtype=object)})
 def test_labels_of_two_kinds(call, kind):
     labels = ["1", "2"] * 13 + [2, 2, 1, 1]
@@ -225,6 +229,7 @@ def test_labels_of_two_kinds(call, kind):
     assert_one_sentence(raised)
 
 
+@together
 @rotating(1, call=some(2, 9, OF_LABELS), missing=[np.nan, None, pd.NA, pd.NaT])
 def test_labels_that_are_missing_in_a_list(call, missing):
     with pytest.raises(ValueError, match=r"^y has no label \(.*\) for sample 29") as raised:
@@ -248,6 +253,7 @@ def test_covariates_of_two_kinds_in_a_list():
     assert np.array_equal(found.pvalues, expected.pvalues)
 
 
+@together
 @rotating(1, call=some(2, 10, OF_LABELS), dtype=["U", "S", "T"])
 def test_numbers_as_strings_in_X(call, dtype):
     digits = np.round(X, 3).astype("U").astype(np.dtypes.StringDType() if dtype == "T" else dtype)
@@ -255,6 +261,7 @@ def test_numbers_as_strings_in_X(call, dtype):
         OF_LABELS[call](digits, y)
 
 
+@together
 @pytest.mark.parametrize("call", some(4, 5, OF_LABELS))
 def test_ids_are_no_labels(call):
     alone = r"of 30 samples alone in their class, such as '.*': if these are ids, give the labels instead"
@@ -264,6 +271,7 @@ def test_ids_are_no_labels(call):
         assert_one_sentence(raised)
 
 
+@together
 @pytest.mark.parametrize("call", some(4, 6, OF_LABELS))
 def test_numbers_are_no_labels(call):
     with pytest.raises(ValueError, match=r"alone in their class.*if they are numbers, |can be classes or numbers") as e:
@@ -296,6 +304,7 @@ def test_the_advice_about_numbers_as_text_works():
     fastfs.ProjSe().fit(X, np.reshape(text.astype(float), (-1, 1)))
 
 
+@together
 @pytest.mark.parametrize("call", some(4, 7, OF_LABELS))
 def test_words_are_never_taken_for_numbers(call):
     with pytest.raises(ValueError, match=r": if these are ids, give the labels instead$"):
@@ -310,6 +319,7 @@ def test_half_of_the_samples_may_be_alone():
 RECORDS = np.array([(i % 2 == 0, i / 7) for i in range(30)], dtype=[("event", bool), ("time", float)])
 
 
+@together
 @pytest.mark.parametrize("call", some(4, 8, OF_LABELS))
 def test_times_are_no_labels(call):
     with pytest.raises(ValueError, match="RReliefF") as raised:
@@ -368,6 +378,7 @@ OTHERS = {
 }
 
 
+@together
 @pytest.mark.parametrize("name", OTHERS)
 def test_misspelt_arguments_of_other_functions(name):
     *_, last = inspect.signature(OTHERS[name]).parameters
@@ -383,6 +394,7 @@ def test_misspelt_arguments_of_methods():
         fastfs.GramAccumulator(n_feature=3)
 
 
+@together
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_misspelt_arguments_of_functions(name):
     with pytest.raises(TypeError, match=rf"^{name}\(\) got an .* 'n_thread': did you mean n_threads\?$"):
@@ -588,6 +600,7 @@ RANKERS = [
 ]  # fmt: skip
 
 
+@together
 @rotating(1, selector={type(selector).__name__: selector for selector in RANKERS}, dtype=[np.float64, np.int64])
 def test_refusals_of_memory_name_the_method_and_what_would_fit(selector, dtype):
     X = np.arange(60 * 30).reshape(60, 30) ** 2 % 97

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import fastfs
+from covering import together
 from fastfs import _core
 from fastfs._machine.errors import Place, about_targets, naming, places, rename, renumber, within
 from fastfs._machine.run import Run, load_core
@@ -106,6 +107,7 @@ def test_the_core_tells_its_places():
         load_core().affinity(bad, "linear", 1.0, None, Run())
 
 
+@together
 @pytest.mark.parametrize(
     "call",
     [

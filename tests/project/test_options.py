@@ -9,6 +9,7 @@ import pytest
 from sklearn.metrics.pairwise import rbf_kernel
 
 import fastfs
+from covering import together
 from fastfs._functions.disc import DiSCOptions
 from fastfs._functions.ikdr import FunctionOptions, IKDROptions
 from fastfs._functions.ikdr_kernels import KernelOptions
@@ -39,6 +40,7 @@ def test_needs_name_options_and_their_defaults(method):
             assert option.metadata["needs"].other in parameters
 
 
+@together
 @pytest.mark.parametrize(
     "estimator, message",
     [
@@ -72,6 +74,7 @@ def test_options_without_effect_are_told(estimator, message):
         estimator.fit(X, Y)
 
 
+@together
 @pytest.mark.parametrize(
     "estimator",
     [

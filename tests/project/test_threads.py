@@ -247,7 +247,7 @@ def resident(key):
 
 warnings.simplefilter("ignore")
 case = sys.argv[1].split()
-d = {"low_rank": 40_000, "low_rank_high": 20_000, "domains": 8000, "ovr": 800, "ovo": 800}.get(case[0], 1200)
+d = {"low_rank": 40_000, "low_rank_high": 16_000, "domains": 6000, "ovr": 800, "ovo": 800}.get(case[0], 1200)
 options = {"rank": 40, "accuracy": case[0] if case[0] in ("low_rank", "low_rank_high", "domains") else "exact"}
 if case[0] in ("spd", "spsd"):
     options["form"] = case[0]

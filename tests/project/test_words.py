@@ -16,6 +16,8 @@ from typing import NamedTuple
 
 import pytest
 
+from covering import together
+
 ROOT = Path(__file__).parents[2]
 # Folders and files that are free of all turns.
 ROOMS = ("csrc", "src", "r", "docs", "examples", "README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")
@@ -180,6 +182,7 @@ def files_of(room):
     return sorted(p for p in path.rglob("*") if p.suffix in READERS) if path.is_dir() else [path]
 
 
+@together
 @pytest.mark.parametrize("turn", TURNS, ids=lambda turn: turn.better.replace(" ", "_"))
 def test_patterns_find_the_bad_and_leave_the_good(turn):
     assert re.search(turn.pattern, turn.bad)

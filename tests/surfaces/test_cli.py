@@ -1610,23 +1610,23 @@ def test_a_list_of_parameters_has_their_names(table, inside, tmp_path):
     assert "(it has closed_form, given, n_targets, random_state, scaling); did you mean 'closed_form'?" in said
 
 
-def test_given_features(table):
-    assert run(*SCORE[:-1], "projse", "--given", "g1,g4", "--out", "r.json", cwd=table.parent).returncode == 0
+def test_given_features(table, inside):
+    assert inside(*SCORE[:-1], "projse", "--given", "g1,g4", "--out", "r.json", cwd=table.parent).returncode == 0
     found = json.loads((table.parent / "r.json").read_text())
     expected = fastfs.ProjSe(given=[1, 4]).fit(X, Y)
     scores = {row["index"]: row["score"] for row in found["ranking"]}
     np.testing.assert_allclose([scores[j] for j in range(6)], expected.scores_, rtol=1e-9)
     assert scores[1] == scores[4] == 0
     assert found["parameters"]["given"] == [1, 4]
-    assert run(*SCORE[:-1], "relieff", "--given", "g1,g4", "--out", "f.json", cwd=table.parent).returncode == 0
+    assert inside(*SCORE[:-1], "relieff", "--given", "g1,g4", "--out", "f.json", cwd=table.parent).returncode == 0
     found = json.loads((table.parent / "f.json").read_text())
     scores = {row["index"]: row["score"] for row in found["ranking"]}
     np.testing.assert_allclose([scores[j] for j in range(6)], fastfs.relieff_scores(X, Y, given=[1, 4]), rtol=1e-6)
     assert {row["index"] for row in found["ranking"][-2:]} == {1, 4}
-    failed = run(*SCORE[:-1], "im4e", "--given", "g1", cwd=table.parent)
+    failed = inside(*SCORE[:-1], "im4e", "--given", "g1", cwd=table.parent)
     assert failed.returncode == 2
     assert "--given" in failed.stderr
-    failed = run(*SCORE[:-1], "projse", "--given", "g9", cwd=table.parent)
+    failed = inside(*SCORE[:-1], "projse", "--given", "g9", cwd=table.parent)
     assert failed.returncode == 2
     assert "--given holds 'g9'" in failed.stderr
 

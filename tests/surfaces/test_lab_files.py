@@ -14,6 +14,7 @@ import pytest
 import scipy.sparse
 
 import fastfs
+from covering import together
 from fastfs.io import read_table
 from fastfs.io._read import READERS
 
@@ -464,6 +465,7 @@ def test_missing_values_of_r():
         read_table(DATA / "missing.rds", "level", ignore=["word"])
 
 
+@together
 @pytest.mark.parametrize(
     "name, options, message",
     [

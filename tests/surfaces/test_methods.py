@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import fastfs
+from covering import together
 from fastfs import _methods, demo
 
 RNG = np.random.default_rng(0)
@@ -14,6 +15,7 @@ X = RNG.normal(size=(60, 12)) + np.eye(3, 12)[np.repeat([0, 1, 2], 20)]
 OPTIONS = {"disc": {"n_components": 3, "bandwidth_neighbors": 5}}
 
 
+@together
 @pytest.mark.parametrize("word", _methods.METHODS)
 def test_facts_are_true(word):
     method = _methods.METHODS[word]
@@ -57,6 +59,7 @@ def test_every_surface_has_every_method():
     assert set(demo.ROWS) <= set(_methods.METHODS)
 
 
+@together
 @pytest.mark.parametrize("flag", [flag.name for flag in _methods.FLAGS])
 def test_every_flag_is_a_parameter(flag):
     estimators = [getattr(fastfs, method.estimator)() for method in _methods.METHODS.values()]

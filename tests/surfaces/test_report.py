@@ -21,6 +21,7 @@ from hypothesis import strategies as st
 from scipy.stats import spearmanr
 
 import fastfs
+from covering import together
 from fastfs._methods import METHODS, REPORTED
 from fastfs._report.prose import references_of
 
@@ -328,6 +329,7 @@ def test_a_scale_without_effect_is_no_sensitivity():
     assert "ManiFeSt [1] (sigma = percentile)" in found["text"][0]
 
 
+@together
 @pytest.mark.parametrize("word", METHODS)
 def test_every_method_has_a_reference(word):
     references = references_of(getattr(fastfs, METHODS[word].estimator))

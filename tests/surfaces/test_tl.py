@@ -13,7 +13,7 @@ from scipy.stats import false_discovery_control
 from sklearn.base import clone
 
 import fastfs
-from covering import covering, rotating, some
+from covering import covering, rotating, some, together
 from fastfs import tl
 from fastfs._inputs.design import Design
 from fastfs._inputs.streams import Passes
@@ -718,6 +718,7 @@ def test_few_labelings_are_told():
         tl.relieff(adata, "illness", donors="donor", n_permutations=99, n_neighbors=3)
 
 
+@together
 @pytest.mark.parametrize(
     "call, error, message",
     [
@@ -842,7 +843,7 @@ def test_treatments_of_single_cells_would_find_noise():
         sample = np.arange(160) // 10
         adata.X = (rng.normal(size=(160, 20)) + 0.7 * rng.normal(size=(16, 20))[sample] + 20).astype(np.float32)
         for name, design in {"right": {"samples": "sample"}, "wrong": {}}.items():
-            tl.relieff(adata, "arm", donors="donor", n_permutations=199, **design)
+            tl.relieff(adata, "arm", donors="donor", n_permutations=99, **design)
             small[name] += adata.uns["relieff"]["permutations"].loc["treated", "pvalue"] <= 0.05
     assert small["right"] <= 3
     assert small["wrong"] >= 8
@@ -963,6 +964,7 @@ def test_strings_become_categories():
 # ----------------------------------------------------------------------------------------------------------- bad input
 
 
+@together
 @covering(
     word=some(2, 0, CALLS),
     part={
@@ -1013,6 +1015,7 @@ def test_no_genes(word):
     assert not adata.uns
 
 
+@together
 @pytest.mark.parametrize(
     "call, error, message",
     [

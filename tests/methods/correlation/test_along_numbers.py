@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 
 import fastfs
-from covering import covering, rotating
+from covering import covering, rotating, together
 from fastfs._inputs.design import Design
 from reference import interactions as oracle
 from sentences import assert_one_sentence
@@ -119,6 +119,7 @@ def test_two_valued_columns_without_all_combinations_are_left_out():
     assert found.n_excluded_pairs["product"] == 1
 
 
+@together
 @pytest.mark.parametrize(
     "change, error, words",
     [

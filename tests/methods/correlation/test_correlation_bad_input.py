@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import fastfs
-from covering import rotating
+from covering import rotating, together
 from sentences import assert_one_sentence
 
 rng = np.random.default_rng(0)
@@ -19,6 +19,7 @@ def compare(X=X, y=y, **parameters):
     return fastfs.differential_correlation(X, y, **({"n_permutations": 19} | parameters))
 
 
+@together
 @pytest.mark.parametrize(
     "change, error, words",
     [

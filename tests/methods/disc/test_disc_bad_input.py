@@ -8,6 +8,7 @@ import pytest
 from scipy import sparse
 
 import fastfs
+from covering import together
 from reference import disc as oracle
 
 RNG = np.random.default_rng(0)
@@ -100,6 +101,7 @@ BAD = {
 }
 
 
+@together
 @pytest.mark.parametrize("case", BAD)
 @quiet
 def test_values(case):
@@ -123,6 +125,7 @@ TYPES = {
 }
 
 
+@together
 @pytest.mark.parametrize("case", TYPES)
 def test_types(case):
     call, message = TYPES[case]
@@ -161,6 +164,7 @@ BAD_GRAPHS = {
 }
 
 
+@together
 @pytest.mark.parametrize("case", BAD_GRAPHS)
 @quiet
 def test_graphs(case):

@@ -19,7 +19,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils import estimator_checks
 
 import fastfs
-from covering import covering
+from covering import covering, together
 from fastfs import DiSC, pl
 from reference import disc as oracle
 from sklearn_checks import assert_passes_checks
@@ -251,6 +251,7 @@ BAD = {
 }
 
 
+@together
 @pytest.mark.parametrize("case", BAD)
 def test_bad_input(case):
     call, message = BAD[case]
@@ -345,6 +346,7 @@ def test_group_in_any_unit(unit):
     np.testing.assert_allclose(shown[1], shown[0], rtol=1e-8)
 
 
+@together
 @pytest.mark.parametrize(
     "change, message",
     [

@@ -640,12 +640,12 @@ def test_admm(plain, groups):
     A, _ = point(40, 3, 1, dense=True)
     start = (A, np.full(len(p.kernels), 1 / len(p.kernels)))
     exact = {"rho": 0.3, "max_inner": 3000, "tol": 1e-6}
-    found = quiet(X, y, groups=groups, solver="admm", max_iter=40, start=start, **exact, **slack)
+    found = quiet(X, y, groups=groups, solver="admm", max_iter=15, start=start, **exact, **slack)
     assert_right(found, p, deltas)
     alternation = plain.Alternation(
         p.kernels, p.labels, p.lam, p.mu, 10.0, 10.0, 0.3, "one", admm_steps=3000, admm_tol=1e-6
     )
-    numpy = alternation.run(A, 40)
+    numpy = alternation.run(A, 15)
     np.testing.assert_allclose(found.history, numpy.objective, rtol=3e-4)
     assert found.history[-1] < 0.95 * found.history[0]
     reduced = quiet(X, y, groups=groups, start=start, **slack)
@@ -661,7 +661,7 @@ def test_plain_alternation_descends(plain):
         alternation = plain.Alternation(
             p.kernels, p.labels, p.lam, p.mu, 10.0, 10.0, 100.0, split, admm_steps=3000, admm_tol=1e-9
         )
-        fit = alternation.run(A, 20)
+        fit = alternation.run(A, 8)
         assert np.all(np.diff(fit.relaxed) <= 1e-6 * fit.relaxed[0])
         assert np.all(np.array(fit.relaxed) >= np.array(fit.objective) * (1 - 1e-12))
         assert fit.objective[-1] == pytest.approx(oracle.objective(p, fit.A, fit.weights), rel=1e-12)

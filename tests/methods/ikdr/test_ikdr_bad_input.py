@@ -10,7 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics.pairwise import cosine_similarity, rbf_kernel
 
 import fastfs
-from covering import rotating, turns
+from covering import rotating, together, turns
 from sentences import assert_one_sentence
 
 RNG = np.random.default_rng(0)
@@ -57,6 +57,7 @@ BAD_DATA = {
 }
 
 
+@together
 @rotating(1, name=BAD_DATA.keys(), call=CALLS.keys())
 def test_bad_data(call, name):
     bad_X, bad_y, error, parts = BAD_DATA[name]
@@ -112,6 +113,7 @@ BAD_PARAMETERS = [
 ]
 
 
+@together
 @rotating(1, case=BAD_PARAMETERS, call=CALLS.keys())
 def test_bad_parameters(call, case):
     options, error, parts = case
@@ -220,6 +222,7 @@ BAD_KERNELS = {
 }
 
 
+@together
 @rotating(1, case=BAD_KERNELS.keys(), call=CALLS.keys())
 def test_bad_precomputed_kernels(call, case):
     kernels, parts = BAD_KERNELS[case]
@@ -275,6 +278,7 @@ BAD_CALLABLES = {
 }
 
 
+@together
 @rotating(1, case=BAD_CALLABLES.keys(), call=CALLS.keys())
 def test_bad_callables(call, case):
     change, parts = BAD_CALLABLES[case]

@@ -8,7 +8,7 @@ import pytest
 import scipy.sparse as sp
 
 import fastfs
-from covering import rotating
+from covering import rotating, together
 from sentences import assert_one_sentence
 
 rng = np.random.default_rng(0)
@@ -21,6 +21,7 @@ def scan(X=X, y=y, **parameters):
     return fastfs.interaction_scan(X, y, **({"n_permutations": 9} | parameters))
 
 
+@together
 @pytest.mark.parametrize(
     "change, error, words",
     [

@@ -11,7 +11,7 @@ import pytest
 import scipy.sparse as sp
 
 import fastfs
-from covering import covering, rotating
+from covering import covering, rotating, together
 from fastfs import ManiFeSt
 from sentences import assert_one_sentence
 
@@ -69,6 +69,7 @@ if sp.coo_array(X[:, 0]).ndim == 1:  # SciPy 1.11 makes a row of it
     BAD_X["1-D sparse"] = (sp.coo_array(X[:, 0]), ValueError, "1")
 
 
+@together
 @rotating(1, name=BAD_X.keys(), call=BOTH)
 def test_bad_X(call, name):
     bad, error, part = BAD_X[name]
@@ -81,6 +82,7 @@ def test_bad_X(call, name):
     assert_works()
 
 
+@together
 @pytest.mark.parametrize("name", [name for name in BAD_X if name not in ("one feature",)])
 def test_bad_X_of_affinity(name):
     bad, error, part = BAD_X[name]
@@ -133,6 +135,7 @@ BAD_Y = {
 }
 
 
+@together
 @rotating(1, name=BAD_Y.keys(), call=BOTH)
 def test_bad_y(call, name):
     bad, part = BAD_Y[name]
@@ -204,6 +207,7 @@ def name_of(options):
     return ", ".join(f"{k}={v}" for k, v in options.items())
 
 
+@together
 @rotating(1, case=BAD_PARAMETERS, call=BOTH)
 def test_bad_parameters(call, case):
     options, error, parts = case
@@ -224,6 +228,7 @@ BAD_IN_ESTIMATOR = [
 ]
 
 
+@together
 @pytest.mark.parametrize("options, error, parts", BAD_IN_ESTIMATOR, ids=[name_of(case[0]) for case in BAD_IN_ESTIMATOR])
 def test_bad_parameters_of_the_estimator(options, error, parts):
     with pytest.raises(error) as raised:
@@ -349,6 +354,7 @@ BAD_CHUNKS = {
 }
 
 
+@together
 @rotating(1, name=BAD_CHUNKS.keys(), call=BOTH)
 def test_bad_chunks(call, name):
     make, parts = BAD_CHUNKS[name]

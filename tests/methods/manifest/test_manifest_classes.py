@@ -23,7 +23,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import fastfs
-from covering import rotating
+from covering import rotating, together
 from fastfs import ManiFeSt
 from fastfs._functions import manifest as _manifest
 from fastfs._machine.run import Run
@@ -280,6 +280,7 @@ def test_given_sigma(multiclass):
     assert_agrees(fit(X, y, multiclass=multiclass, sigma=changed), expected, 0, tolerance_of(expected, 60))
 
 
+@together
 @rotating(1, shape=[(2,), (4,), (2, 3), (3, 3), (3, 1), (1, 3), ()], multiclass=["ovr", "ovo"])
 def test_given_sigma_of_a_wrong_shape(multiclass, shape):
     X, y = several_classes(60, 12, 3)

@@ -17,7 +17,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import fastfs
-from covering import rotating
+from covering import rotating, together
 from fastfs import ManiFeSt
 from fastfs._functions import manifest as _manifest
 from fastfs._machine import run as _run
@@ -230,6 +230,7 @@ def test_one_sample_at_a_time():
 # ------------------------------------------------------------------------------------------------------------ selection
 
 
+@together
 @pytest.mark.parametrize(
     "wanted, n", [(None, 6), (1, 1), (12, 12), (np.int32(5), 5), (1.0, 12), (0.5, 6), (0.01, 1), (np.float32(0.25), 3)]
 )
@@ -240,6 +241,7 @@ def test_n_features_to_select(wanted, n):
     assert estimator.transform(X).shape == (40, n)
 
 
+@together
 @pytest.mark.parametrize("wanted", [0, -1, 13, 0.0, -0.5, 1.5, np.nan, "2", True, [2], 2j])
 def test_bad_n_features_to_select(wanted):
     with pytest.raises((ValueError, TypeError), match=r"n_features_to_select .*must .*; got "):

@@ -19,7 +19,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 
 import fastfs
-from covering import covering, rotating
+from covering import covering, rotating, together
 from fastfs import ManiFeSt, _core
 from fastfs._functions.manifest import ManiFeStOptions, ManiFeStStage
 from fastfs._machine.run import Run
@@ -455,6 +455,7 @@ BAD_KERNELS = {
 }
 
 
+@together
 @pytest.mark.parametrize("name", BAD_KERNELS)
 def test_bad_given_kernels(name):
     kernels, error, part = BAD_KERNELS[name]

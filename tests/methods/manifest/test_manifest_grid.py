@@ -16,7 +16,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 
 import fastfs
-from covering import rotating
+from covering import rotating, together
 from fastfs import ManiFeSt
 from reference import manifest as oracle
 from reference.data import exclusive_or, factor_model, hypercube, repeated_columns, several_classes
@@ -364,6 +364,7 @@ BAD_COMBINE = [
 ]
 
 
+@together
 @pytest.mark.parametrize("combine, error, parts", BAD_COMBINE, ids=[str(c[0])[:20] for c in BAD_COMBINE])
 def test_bad_combine(combine, error, parts):
     X, y = factor_model(20, 6, 0)

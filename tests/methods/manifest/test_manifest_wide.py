@@ -776,8 +776,8 @@ def test_a_scale_large_enough_is_not_warned_of():
 
 
 def test_nothing_is_d_by_d():
-    """10,000 features: d x d float32 would be 400 MB."""
-    X, y = factor_model(20, 10_000, 0)
+    """8000 features: d x d float32 would be 256 MB."""
+    X, y = factor_model(20, 8000, 0)
     found = quiet_fit(X.astype(np.float32), y, rank=10, max_memory="200M")
     assert found.accuracy_ == "domains"
     assert np.all(np.isfinite(found.scores_))

@@ -10,7 +10,7 @@ import pytest
 import scipy.sparse as sp
 
 import fastfs
-from covering import rotating, turns
+from covering import rotating, together, turns
 from fastfs._functions.immigrate import top_pairs
 from fastfs._functions.margin import MarginStage
 from fastfs._machine.run import Run, load_core
@@ -99,6 +99,7 @@ BAD_DATA = {
 }
 
 
+@together
 @rotating(1, name=BAD_DATA.keys(), call=CALLS.keys())
 def test_bad_data(call, name):
     bad_X, bad_y, error, parts = BAD_DATA[name]
@@ -260,6 +261,7 @@ MISTAKES = [
 BAD_PARAMETERS = [(call, *case) for times, calls, cases in MISTAKES for case, call in turns(times, cases, calls)]
 
 
+@together
 @pytest.mark.parametrize("call, options, error, parts", BAD_PARAMETERS, ids=lambda v: str(v)[:40])
 def test_bad_parameters(call, options, error, parts):
     with pytest.raises(error) as raised:
@@ -306,6 +308,7 @@ def test_units_make_no_difference_or_an_error(call, unit):
     np.testing.assert_allclose(found, CALLS[call](X, Y), rtol=0, atol=1e-10)
 
 
+@together
 @rotating(2, unit=[1e-44, 1e-38, 1e38, 3e38], call=FUNCTIONS.keys())
 def test_units_of_float32(call, unit):
     bad = X.astype(np.float32)
@@ -326,6 +329,7 @@ def test_not_scaled_and_uneven(call):
     assert CALLS[call](uneven, Y) is not None  # no warning where they are scaled
 
 
+@together
 @rotating(4, largest_value=[(1e20, "f4"), (1e200, "f8")], call=FUNCTIONS.keys())
 def test_not_scaled_and_too_large(call, largest_value):
     largest, dtype = largest_value
@@ -342,6 +346,7 @@ def test_not_scaled_and_too_small(call, largest_value):
     assert_one_sentence(raised)
 
 
+@together
 @rotating(2, unit=[1e-148, 1e-100, 1e100, 1e148], call=FUNCTIONS.keys())
 def test_not_scaled_in_any_unit(call, unit):
     """All features in one unit: squares of sums of squares of differences are beyond the range of numbers."""

@@ -20,7 +20,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import fastfs
-from covering import rotating, some
+from covering import rotating, some, together
 from fastfs import IM4E, SURF, SWRF, Immigrate, MultiSURF, MuRelief, Relief, ReliefF, RReliefF
 from sklearn_checks import assert_passes_checks
 
@@ -604,6 +604,7 @@ BAD_IMMIGRATE = {
 }
 
 
+@together
 @pytest.mark.parametrize("case", BAD_IMMIGRATE)
 def test_immigrate_refuses(case):
     options, message = BAD_IMMIGRATE[case]

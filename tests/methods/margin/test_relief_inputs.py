@@ -11,7 +11,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import fastfs
-from covering import covering, rotating, some
+from covering import covering, rotating, some, together
 from fastfs import SURF, SWRF, MultiSURF, MuRelief, Relief, ReliefF, RReliefF
 from sentences import assert_one_sentence
 
@@ -162,6 +162,7 @@ def test_unknown_categories_pass_through_transform(method):
     assert kept.equals(new[kept.columns])
 
 
+@together
 @rotating(2, method=EVERY, frame=[TABLE, FRAMES["polars"], FRAMES["pandas categories"], TABLE.to_numpy(dtype=object)])
 def test_columns_that_are_not_declared(method, frame):
     with pytest.raises(ValueError, match=r"column 4 .* holds (strings|categories)") as raised:
@@ -189,6 +190,7 @@ FEW = {
 }
 
 
+@together
 @pytest.mark.parametrize("kind", FEW)
 def test_few_valued(kind):
     assert fastfs.few_valued(FEW[kind], 3).tolist() == MASK.tolist()
@@ -350,6 +352,7 @@ BAD_NUMBERS = {
 }
 
 
+@together
 @rotating(1, name=BAD_NUMBERS.keys(), method=EVERY)
 def test_bad_numbers(method, name):
     y, parts = BAD_NUMBERS[name]
@@ -417,6 +420,7 @@ BAD_TIMES = {
 }
 
 
+@together
 @pytest.mark.parametrize("name", BAD_TIMES)
 def test_bad_times(name):
     y, parts = BAD_TIMES[name]
@@ -492,6 +496,7 @@ BAD_WEIGHTS = {
 }
 
 
+@together
 @rotating(1, name=BAD_WEIGHTS.keys(), method=[Relief, *TABLE_METHODS])
 def test_bad_weights(method, name):
     weights, error, parts = BAD_WEIGHTS[name]
@@ -551,6 +556,7 @@ BAD_DISTANCES = {
 }
 
 
+@together
 @rotating(1, name=BAD_DISTANCES.keys(), method=EVERY)
 def test_bad_distances(method, name):
     distances, parts = BAD_DISTANCES[name]
@@ -577,6 +583,7 @@ def test_sparse_is_dense(method, make, scaling, monkeypatch):
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-10 * max(1, np.abs(expected).max()))
 
 
+@together
 @rotating(
     2,
     method=EVERY,

@@ -17,7 +17,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 
 import fastfs
-from covering import rotating
+from covering import rotating, together
 from fastfs import IM4E, VLS, IterativeRelief, ManiFeSt, MultiSURF, ProjSe, ReliefF, TuRF
 from fastfs._estimators.rounds import RoundsMaker
 from fastfs._machine.errors import about_targets, places
@@ -351,6 +351,7 @@ BAD = {
 }
 
 
+@together
 @rotating(1, mistake=BAD.keys(), wrap=[turf, vls, both])
 def test_bad_input(wrap, mistake):
     estimator, data, message = BAD[mistake]

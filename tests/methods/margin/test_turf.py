@@ -5,7 +5,7 @@ import pytest
 from sklearn.base import BaseEstimator
 
 import fastfs
-from covering import rotating
+from covering import rotating, together
 from fastfs import MultiSURF, ReliefF, TuRF
 from reference import relief as oracle
 from reference.data import classes_that_differ
@@ -115,6 +115,7 @@ def test_tiers_and_measured_scores():
     assert model.ranking_.tolist() == [2, 6, 1, 4, 5, 3]
 
 
+@together
 @pytest.mark.parametrize(
     "step, error, message",
     [

@@ -9,7 +9,7 @@ import pytest
 from sklearn.base import BaseEstimator
 
 import fastfs
-from covering import rotating
+from covering import rotating, together
 from fastfs import IM4E, VLS, MultiSURF, ReliefF, TuRF
 from fastfs._estimators.vls import deal_subsets, pair_probability, union_subsets
 from reference import relief as oracle
@@ -151,6 +151,7 @@ def test_subsets_as_masks_numbers_and_names():
         np.testing.assert_array_equal(VLS(ReliefF(), subsets=subsets).fit(table, Y).scores_, expected.scores_)
 
 
+@together
 @pytest.mark.parametrize(
     "options, error, message",
     [

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from sklearn.feature_selection import f_classif
 
 import fastfs
-from covering import covering, rotating
+from covering import covering, rotating, together
 from fastfs._machine.run import Run, load_core
 from reference import projse as oracle
 from reference.kernels import as_c_function
@@ -496,6 +496,7 @@ def test_scores_of_many_labelings(form, sizes, center, normalize):
     np.testing.assert_array_equal(*found)
 
 
+@together
 @pytest.mark.parametrize(
     "change, part",
     [

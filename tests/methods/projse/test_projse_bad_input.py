@@ -11,7 +11,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 
 import fastfs
-from covering import rotating
+from covering import rotating, together
 from fastfs import ProjSe
 from sentences import assert_one_sentence
 from sklearn_checks import assert_passes_checks
@@ -98,6 +98,7 @@ BAD_DATA = {
 }
 
 
+@together
 @rotating(1, name=BAD_DATA.keys(), call=[function, estimator])
 def test_bad_data(call, name):
     bad_X, bad_y, error, parts = BAD_DATA[name]
@@ -109,6 +110,7 @@ def test_bad_data(call, name):
     assert call(X, Y) is not None
 
 
+@together
 @rotating(
     1,
     A=[X[None], X[:, 0], X[:0], X[:, :0], X + 1j, np.char.add(X.astype(str), "!"), None, 1.0],
@@ -151,6 +153,7 @@ BAD_PARAMETERS = [
 ]
 
 
+@together
 @rotating(1, case=BAD_PARAMETERS, call=[function, estimator])
 def test_bad_parameters(call, case):
     options, error, parts = case
@@ -193,6 +196,7 @@ def test_sums_beyond_the_largest_number():
 K_YY, K_YX, K_XX = Y.T @ Y, Y.T @ X, (X**2).sum(axis=0)
 
 
+@together
 @pytest.mark.parametrize(
     "kernels, part",
     [

@@ -18,7 +18,7 @@ import zarr
 from sklearn.base import clone
 
 import fastfs
-from covering import rotating
+from covering import rotating, together
 from fastfs import ProjSe
 from fastfs._inputs import streams
 from fastfs._machine.run import Run, load_core
@@ -552,6 +552,7 @@ def test_results_of_sums_in_a_new_process(tmp_path):
     assert found.stdout.strip() == str(WHOLE.selected.tolist()), found.stderr
 
 
+@together
 @pytest.mark.filterwarnings("ignore:y is taken as numbers")
 @pytest.mark.parametrize("name", BAD_CHUNKS)
 def test_a_refused_chunk_changes_nothing(name):
@@ -592,7 +593,7 @@ def test_bad_labels_of_a_chunk(labels, classes, part):
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs signal.setitimer")
 def test_an_interrupted_chunk_changes_nothing(interrupt):
     model = ProjSe(center=True, n_jobs=1).partial_fit(X[:250], Y[:250])
-    windows = np.lib.stride_tricks.sliding_window_view(np.zeros(100_000_019), 20)  # which takes no memory
+    windows = np.lib.stride_tricks.sliding_window_view(np.zeros(40_000_019), 20)  # which takes no memory
     endless = windows, windows[:, :4]
     before = signal.signal(signal.SIGALRM, signal.default_int_handler)
     try:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import fastfs
-from covering import covering
+from covering import covering, together
 from fastfs.io import pack_genotypes
 from sentences import assert_one_sentence
 
@@ -77,6 +77,7 @@ def test_arrays_have_no_positions():
     assert fastfs.ld_clumps(X, scores).names is None
 
 
+@together
 @pytest.mark.parametrize(
     "change, error, words",
     [

@@ -8,6 +8,7 @@ import pytest
 import scipy.sparse
 
 import fastfs
+from covering import together
 from fastfs._machine.run import Run, load_core
 from fastfs.io import pack_genotypes
 from sentences import assert_one_sentence
@@ -26,6 +27,7 @@ def test_a_design_needs_permutations(design):
         fastfs.snp_pairs(X, y, **{design: np.arange(len(y)) % 5})
 
 
+@together
 @pytest.mark.parametrize(
     "change, error, words",
     [
