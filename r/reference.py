@@ -84,6 +84,8 @@ CASES = [
      lambda X, y: fastfs.snp_pairs(genotypes(X)[:, :200], y).statistics, 0),
     ("ld_clumps(genotypes, x[1, ])$clump - 1", lambda X, y: fastfs.ld_clumps(genotypes(X), X[0]).clump, 0),
     # Labelings are drawn by the core, from the same seed.
+    ("unlist(permutation_test('relieff', x[, 1:30], y, n_permutations = 49, feature_groups ="
+     " list(a = 1:4, b = c(4, 9), c = 30))$feature_groups[-1])", lambda X, y: groups_of_features(X, y), 1e-12),
     ("permutation_test('relieff', x[18:27, ], y[18:27])$pvalues_max",
      lambda X, y: fastfs.permutation_test(fastfs.ReliefF(), X[17:27], y[17:27]).pvalues_max, 0),
     ("permutation_test('rrelieff', x[1:6, ], number[1:6], list(n_neighbors = 2), covariates = x[1:6, 2])$pvalues",
@@ -133,6 +135,12 @@ def correlation_along(X, y, **parameters):
 def halves(X, y):
     found = fastfs.stability(fastfs.ReliefF(9), X, y, groups=np.arange(62) // 2, scheme="complementary", n_pairs=10)
     return np.array([found.stability, found.relevance_correlation, found.rare_bound])
+
+
+def groups_of_features(X, y):
+    groups = {"a": range(4), "b": [3, 8], "c": [29]}
+    found = fastfs.permutation_test(fastfs.ReliefF(), X[:, :30], y, n_permutations=49, feature_groups=groups)
+    return np.concatenate(list(found.feature_groups.columns().values())[1:])
 
 
 def disc(X, y, **options):

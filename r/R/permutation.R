@@ -3,7 +3,7 @@
 
 permutation_test <- function(method, x, y, options = list(), blocks = NULL, groups = NULL, covariates = NULL,
                              statistic = "z", ranking = "score", n_permutations = "auto", stop = NULL, fdr = "bh",
-                             random_state = 0, verbose = FALSE) {
+                             random_state = 0, verbose = FALSE, feature_groups = NULL) {
   method <- method_name(method)
   choose_word("statistic", statistic, c("z", "score"))
   choose_word("ranking", ranking, c("score", "z"))
@@ -11,7 +11,10 @@ permutation_test <- function(method, x, y, options = list(), blocks = NULL, grou
   is_auto <- is.character(n_permutations)
   if (is_auto) choose_word("n_permutations", n_permutations, "auto", "a whole number")
   most <- if (is_auto) 999 else as_whole("n_permutations", n_permutations, low = 1)
-  may_stop <- if (is.null(stop)) is_auto else as_flag("stop", stop)
+  may_stop <- if (is.null(stop)) is_auto && is.null(feature_groups) else as_flag("stop", stop)
+  if (may_stop && !is.null(feature_groups)) {
+    refuse("stop must be FALSE with feature_groups: their p-values need all permutations")
+  }
   seed <- as_seed(random_state)
   as_flag("verbose", verbose)
   if (is.null(y)) refuse("y must hold the labels that a permutation test shuffles; got NULL")
@@ -22,6 +25,7 @@ permutation_test <- function(method, x, y, options = list(), blocks = NULL, grou
   stage <- STAGES[[method]](c(given, n_fits = most), TRUE)
   warn_without_effect(method, given)
   run <- quiet(stage$run)
+  members <- read_feature_groups(feature_groups, stage$data$x$n_cols, stage$data$features)
   design <- design_of(
     stage$target, given$x, blocks, groups, stage$data$x$n_rows, covariates, n_permutations = most, seed = seed,
     keeps_names = !is.null(given$class_weight), given = stage$given
@@ -42,7 +46,8 @@ permutation_test <- function(method, x, y, options = list(), blocks = NULL, grou
     ranks_by_z = ranking == "z", stop = may_stop, fdr = fdr
   )
   null <- core_result(.Call(C_null_new, design$handle, options, method, run))
-  permute(null, design, score_at, run, verbose)
+  of_groups <- if (!is.null(members)) nulls_of_groups(members, design, scores, options, method, run)
+  permute(null, of_groups, design, score_at, run, verbose)
   found <- .Call(C_null_get, null, run)
   warn(core_messages())
   named <- function(values) stats::setNames(values, stage$data$features)
@@ -54,7 +59,8 @@ permutation_test <- function(method, x, y, options = list(), blocks = NULL, grou
     c(
       list(method = method, scores = named(scores), ranking = named(places_of(best))),
       found[setdiff(names(found), "n_passes")],
-      list(n_distinct = design$n_distinct, design = design$description, fdr = fdr)
+      list(n_distinct = design$n_distinct, design = design$description, fdr = fdr),
+      if (!is.null(members)) list(feature_groups = table_of_groups(members, of_groups, run))
     ),
     class = "fastfs_permutation"
   )
@@ -69,14 +75,24 @@ score_projse <- function(stage, run) {
   }
 }
 
-# Adds the scores under the labelings of the design, as often as the null asks for them.
-permute <- function(null, design, score_at, run, verbose) {
-  bar <- progress_bar(design$n_labelings * .Call(C_null_get, null, run)$n_passes, verbose)
+# Adds the scores under the labelings of the design, as often as the null asks for them; nulls of groups need all.
+permute <- function(null, of_groups, design, score_at, run, verbose) {
+  passes_of <- function(null) .Call(C_null_get, null, run)$n_passes
+  n <- design$n_labelings
+  own <- n * passes_of(null)
+  steps <- vapply(of_groups, function(one) n * passes_of(one$null), 0)
+  bar <- progress_bar(max(own, steps), verbose)
   done <- following <- 0
   while (following >= 0) {
     found <- score_at(labeling_at(design, following))
-    following <- core_result(.Call(C_null_add, null, as.double(found$scores), found$overall, following, run))
+    labeling <- following
+    if (done < own) following <- core_result(.Call(C_null_add, null, as.double(found$scores), found$overall, labeling, run))
+    for (k in which(done < steps)) {
+      row <- as.double(of_groups[[k]]$of(found$scores))
+      core_result(.Call(C_null_add, of_groups[[k]]$null, row, max(row), labeling, run))
+    }
     done <- done + 1
+    if (length(of_groups)) following <- if (done < max(own, steps)) done %% n else -1
     bar(done)
   }
 }

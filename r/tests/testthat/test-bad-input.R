@@ -81,6 +81,17 @@ test_that("parameters are checked", {
   refused(permutation_test("relieff", x, y, options = list(k = 3)), "relieff has no parameter 'k', but n_features")
 })
 
+test_that("groups of features are checked", {
+  of <- function(groups, ...) permutation_test("relieff", x, y, feature_groups = groups, ...)
+  refused(of(1:3), "feature_groups must be a named list of features; got class integer")
+  refused(of(list()), "feature_groups must hold groups; got none")
+  refused(of(list(1:3)), "feature_groups must have a different name for each group")
+  refused(of(list(a = 1, a = 2)), "feature_groups must have a different name for each group")
+  refused(of(list(a = integer())), "group 'a' of feature_groups must hold features; got none: leave it out")
+  refused(of(list(a = 99)), "group 'a' of feature_groups must be NULL, or a mask")
+  refused(of(list(a = 1:2), stop = TRUE), "stop must be FALSE with feature_groups")
+})
+
 test_that("the nearest name is named", {
   refused(permutation_test("releiff", x, y), "got \"releiff\"; did you mean relieff\\?")
   refused(stability("ReliefF", x, y), "did you mean relieff\\?")

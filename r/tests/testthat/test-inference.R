@@ -108,6 +108,22 @@ test_that("ProjSe scores many labelings by their own function", {
   expect_equal(stage$score_labelings(labelings, stage$run), expected)
 })
 
+test_that("groups of features are tested as wholes", {
+  data <- example_data()
+  colnames(data$x) <- paste0("g", seq_len(ncol(data$x)))
+  groups <- list(first = paste0("g", 1:3), others = 4:8, overlap = c(1, 8))
+  found <- permutation_test("relieff", data$x, data$y, n_permutations = 99, feature_groups = groups)
+  plain <- permutation_test("relieff", data$x, data$y, n_permutations = 99)
+  expect_identical(found$pvalues_max, plain$pvalues_max)
+  table <- found$feature_groups
+  expect_equal(table$group, names(groups))
+  expect_equal(table$n_features, c(3, 5, 2))
+  expect_equal(table$max_score, c(max(plain$scores[1:3]), max(plain$scores[4:8]), max(plain$scores[c(1, 8)])))
+  expect_equal(table$sum_of_scores[3], sum(plain$scores[c(1, 8)]))
+  expect_equal(table$pvalue_adjusted, stats::p.adjust(table$pvalue, "BH"))
+  expect_lte(table$pvalue_max[1], 0.05)
+})
+
 test_that("tests can be printed, summarised and drawn", {
   data <- example_data()
   found <- permutation_test("relieff", data$x, data$y, n_permutations = 99)
