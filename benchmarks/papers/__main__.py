@@ -79,12 +79,14 @@ FULL = {
 
 
 def commit() -> str:
-    """The commit of this tree, with a plus sign if files were changed; nothing outside of a repository."""
+    """The commit of this tree, with a plus sign if code was changed since; nothing outside of a repository."""
     git = ["git", "-C", str(Path(__file__).parent)]
     head = subprocess.run([*git, "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False)
     if head.returncode:
         return ""
-    changed = subprocess.run([*git, "diff", "--quiet", "HEAD"], capture_output=True, check=False).returncode
+    changed = subprocess.run(
+        [*git, "diff", "--quiet", "HEAD", "--", ":/*.py", ":/*.[ch]pp"], capture_output=True, check=False
+    ).returncode
     return head.stdout.strip() + ("+" if changed else "")
 
 
