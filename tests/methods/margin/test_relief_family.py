@@ -333,7 +333,7 @@ def test_a_stage_whose_call_is_canceled_stays_as_it_is(weighs):
     """A call sees that it is canceled at a report, of which there is one each 0.05 s; this one takes several times as
     long on fast machines, too."""
     rng = np.random.default_rng(7)
-    X, y = rng.normal(size=(2000, 3000)), np.arange(2000) % 2
+    X, y = rng.normal(size=(3000, 3000)), np.arange(3000) % 2
     some, weights = np.arange(1450, 3000), rng.uniform(0.5, 2, 1550) if weighs else None
 
     def stage():
