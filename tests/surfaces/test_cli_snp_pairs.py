@@ -173,4 +173,4 @@ def test_clumps_are_of_genotypes(study, inside):
     (study / "t.csv").write_text("a,b,label\n0,1,x\n1,2,y\n2,0,x\n0,0,y\n")
     finished = inside("score", "t.csv", "--label", "label", "--method", "multisurf", "--clump-r2", "0.5", cwd=study)
     assert finished.returncode == 2
-    assert "--clump-r2 is for genotypes: FILE must end in .bed; got '.csv'" in finished.stderr
+    assert "--clump-r2 is for genotypes: FILE must end in .bed or .pgen; got '.csv'" in finished.stderr
