@@ -15,6 +15,7 @@ from sklearn.preprocessing import StandardScaler
 
 import fastfs
 from covering import together
+from fastfs._inference.assessment import Estimate
 from fastfs._inference.folds import Folds
 
 RANKINGS = {
@@ -138,12 +139,33 @@ def test_the_interval_is_that_of_its_formula():
         return t.ppf(0.975, 12) * np.sqrt(3 * (np.mean(parts, axis=0) ** 2).sum() * 14 / 12)
 
     for ranking in parts:
-        width = found.high[ranking] - found.balanced_accuracy[ranking]
-        assert width == pytest.approx(min(half(parts[ranking]), 1 - np.mean(runs[ranking])), abs=1e-12)
+        p = np.mean(runs[ranking])  # Wilson's interval: (p - x)^2 = ratio x (1 - x)
+        ratio = half(parts[ranking]) ** 2 / (p * (1 - p))
+        ends = sorted(np.roots([1 + ratio, -(2 * p + ratio), p**2]))
+        assert [found.low[ranking], found.high[ranking]] == pytest.approx(ends, abs=1e-12)
     differences = [np.subtract(*(np.array(one[name]) for name in ("variance", "anova"))) for one in (parts, runs)]
     assert found.difference["variance"] == pytest.approx(differences[1].mean(), abs=1e-12)
     width = found.difference_high["variance"] - found.difference["variance"]
     assert width == pytest.approx(half(differences[0]), abs=1e-12)
+
+
+@pytest.mark.filterwarnings("ignore::fastfs.DataWarning")
+def test_the_interval_of_perfect_and_hopeless_features():
+    """Where no unit is told wrong, or none right, there is no variance; the end is that of as many units."""
+    from scipy.stats import t
+
+    y = np.arange(40) % 2
+    X = np.column_stack([y, np.zeros((40, 3))]).astype(float)
+    found = fastfs.assess(X, y, methods=["relieff"], n_features=[1], n_repeats=2).to_frame()
+    anova = found[found.method == "anova"].iloc[0]
+    for name in ("", "auc_"):
+        assert (anova[f"{name}low"], anova[f"{name}high"]) == (pytest.approx(1 / (1 + t.ppf(0.975, 38) ** 2 / 40)), 1)
+    estimate = Estimate(np.array([0.0, 0.99, np.nan]), np.array([0.0, 1e-4, np.nan]), 38, 40)
+    low, high = estimate.interval_of_shares()
+    assert (low[0], high[0]) == (0, pytest.approx(1 - anova.low))
+    assert low[1] == pytest.approx(anova.low)  # not above that of features that are right more often
+    assert np.isnan(low[2])
+    assert np.isnan(high[2])
 
 
 @pytest.mark.parametrize("leak", ["selection", "scaling"])

@@ -116,9 +116,11 @@ def assess(
     class against the rest) and the rank correlation are those within folds, because predictions of different training
     sets have different scales. R2 compares with the mean of the training samples, so it is negative for bad features.
 
-    The interval is Student's t over the units, less one for each class, with three times the variance of independent
-    units, four times for AUC and rank correlation: units are judged by models that share training samples. The factors
-    are measured; no unbiased estimate of this variance exists [1]_. The interval is about selection and classifier for
+    The interval takes the quantile of Student's t over the units, less one for each class, and three times the variance
+    of independent units, four times for AUC and rank correlation: units are judged by models that share training
+    samples. The factors are measured; no unbiased estimate of this variance exists [1]_. For classes it is Wilson's,
+    because units differ less where nearly all are told right, or wrong; that of features that tell all right begins
+    where the interval of as many independent units does. The interval is about selection and classifier for
     training sets of this size, not about one selection.
 
     References

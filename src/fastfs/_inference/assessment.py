@@ -348,12 +348,32 @@ class Estimate:
     means: Floats
     errors: Floats
     degrees: int
+    n_units: int
 
     def interval(self) -> tuple[Floats, Floats]:
-        from scipy.stats import t
-
-        half = float(t.ppf(0.975, self.degrees)) * self.errors
+        """Return the ends of Student's 95 % intervals."""
+        half = _quantile(self.degrees) * self.errors
         return self.means - half, self.means + half
+
+    def interval_of_shares(self) -> tuple[Floats, Floats]:
+        """Return the ends of Wilson's 95 % intervals of means from 0 to 1, near which variances are small.
+
+        None begins above, or ends below, that of as many units that are all told right, or all wrong.
+        """
+        spreads = self.means * (1 - self.means)
+        ratios = np.divide(self.errors**2, spreads, out=np.zeros_like(spreads), where=spreads > 0)
+        quantile = _quantile(self.degrees)
+        c = quantile**2 * ratios
+        middles, halves = (self.means + c / 2) / (1 + c), np.sqrt(c * spreads + c**2 / 4) / (1 + c)
+        of_all_right = 1 / (1 + quantile**2 / self.n_units)
+        return np.minimum(middles - halves, of_all_right), np.maximum(middles + halves, 1 - of_all_right)
+
+
+def _quantile(degrees: int) -> float:
+    """Return the quantile of Student's t with 2.5 % above it."""
+    from scipy.stats import t
+
+    return float(t.ppf(0.975, degrees))
 
 
 def estimate(metrics: Floats, influences: Floats, n_classes: int, dependence: Floats = _DEPENDENCE) -> Estimate:
@@ -363,13 +383,11 @@ def estimate(metrics: Floats, influences: Floats, n_classes: int, dependence: Fl
     n_units = influences.shape[-1]
     degrees = max(n_units - n_classes, 1)
     of_mean = (influences.mean(axis=0) ** 2).sum(axis=-1) * n_units / degrees
-    return Estimate(metrics.mean(axis=0), np.sqrt(dependence[:, None, None] * of_mean), degrees)
+    return Estimate(metrics.mean(axis=0), np.sqrt(dependence[:, None, None] * of_mean), degrees, n_units)
 
 
 def tabulate(problem: Problem, truth: Sequence[Outcome], permuted: Sequence[Outcome]) -> dict[str, Array]:
     """Return the columns of `AssessResult.to_frame`."""
-    from scipy.stats import t
-
     is_class, n_classes = problem.classes is not None, 1 if problem.classes is None else len(problem.classes)
     anova = len(problem.rankers)
     metrics, influences = np.stack([o.metrics for o in truth]), np.stack([o.influences for o in truth])
@@ -383,10 +401,11 @@ def tabulate(problem: Problem, truth: Sequence[Outcome], permuted: Sequence[Outc
     else:  # the labeling's own error, over units
         alone = estimate(null, np.stack([o.influences for o in permuted]), n_classes, _DEPENDENCE_OF_ONE)
         errors, degrees = alone.errors, alone.degrees
-    reach = float(t.ppf(0.975, degrees)) * errors * np.sqrt(1 + 1 / n_labelings)
+    reach = _quantile(degrees) * errors * np.sqrt(1 + 1 / n_labelings)
     needed = np.ceil(influences.shape[-1] * (_QUANTILES * apart.errors / _POINTS) ** 2)
     needed[needed == 0] = np.nan
     of_others = np.where(np.arange(len(problem.methods)) == anova, np.nan, 1.0)[:, None]
+    low, high = ours.interval_of_shares() if is_class else ours.interval()
     table: dict[str, Array] = {
         "method": np.repeat(np.array(problem.methods, dtype=object), len(problem.n_features)),
         "n_features": np.tile(np.array(problem.n_features), len(problem.methods)),
@@ -394,8 +413,8 @@ def tabulate(problem: Problem, truth: Sequence[Outcome], permuted: Sequence[Outc
     for number, (metric, lowest) in enumerate(METRICS[is_class].items()):
         columns = {
             "": ours.means,
-            "low": np.maximum(ours.interval()[0], lowest),
-            "high": np.minimum(ours.interval()[1], 1),
+            "low": np.maximum(low, lowest),
+            "high": np.minimum(high, 1),
             "permuted": middle,
             "permuted_low": np.maximum(middle - reach, lowest),
             "permuted_high": np.minimum(middle + reach, 1),
