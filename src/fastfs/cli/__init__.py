@@ -22,7 +22,7 @@ __all__ = ["run"]
 # The class of usage errors, under this name in old versions of Typer (on Click) and new ones (with a copy of Click).
 _UsageError: type[Any] = typer.BadParameter.__bases__[0]
 
-_app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+_app = typer.Typer(pretty_exceptions_enable=False)
 _COMMANDS: dict[str, Callable[..., None]] = {
     "score": score.score,
     "pairs": pairs.pairs,

@@ -5,10 +5,12 @@ import inspect
 from collections.abc import Callable
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from pathlib import Path
-from typing import Annotated, Any, get_type_hints
+from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 import typer
 from typer.models import ArgumentInfo
+
+from fastfs.cli.completion import complete
 
 EscapeFormulas = Annotated[
     bool,
@@ -67,6 +69,8 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
                 for f in fields(groups[name])
             ]
         for field, hint, default in options:
+            if get_origin(hint) is Annotated:
+                complete(field, *reversed(get_args(hint)))
             parameters[field] = inspect.Parameter(
                 field, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=hint
             )
