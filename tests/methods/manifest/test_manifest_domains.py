@@ -404,7 +404,8 @@ def test_an_indefinite_kernel_is_refused_by_domains(place: tuple[int, int], valu
 
 def test_options_and_memory_of_precomputed_kernels() -> None:
     kernels = gaussian_kernels(900)[-1]
-    with pytest.raises(ValueError, match="accuracy must be 'auto', 'exact', 'domains' or 'small_domains'; got 'low_rank'"):
+    words = "accuracy must be 'auto', 'exact', 'domains' or 'small_domains'; got 'low_rank'"
+    with pytest.raises(ValueError, match=words):
         fastfs.manifest_from_kernels(*kernels, accuracy="low_rank")
     with pytest.raises(ValueError, match="rank must be at least 1; got 0"):
         fastfs.manifest_from_kernels(*kernels, rank=0)
