@@ -116,6 +116,9 @@ CASES = [
      lambda X, y: interactions(X[:, 1:60], X[:, 0], covariates=X[:, 60:62], transform="rank"), 0),
     ("c(interaction_scan(x[, 1:20], three, with_table = x[, 31:40], n_permutations = 9)"
      "[c('statistics', 'null_maxima')], recursive = TRUE)", lambda X, y: classes_of_tables(X, y), 0),
+    ("c(snp_pairs(genotypes[, 1:40], number, coding = 'genotypic', covariates = x[, 2:3], n_permutations = 9)"
+     "[c('statistics', 'scores', 'null_maxima', 'pvalues_max')], recursive = TRUE)",
+     lambda X, y: genotypic(X, covariates=X[:, 1:3]), 0),
     ("snp_pairs(genotypes[, 1:60], y, n_permutations = 19, random_state = 3)$null_maxima",
      lambda X, y: fastfs.snp_pairs(genotypes(X)[:, :60], y, n_permutations=19, random_state=3).null_maxima, 0),
     ("stability('relieff', x, y, list(n_features_to_select = 9), n_subsamples = 20)$frequencies",
@@ -164,6 +167,11 @@ def correlation_of_classes(X, y):
 def classes_of_tables(X, y):
     found = fastfs.interaction_scan(X[:, :20], thirds(y), with_table=X[:, 30:40], n_permutations=9)
     return np.concatenate([found.statistics, found.null_maxima])
+
+
+def genotypic(X, **options):
+    found = fastfs.snp_pairs(genotypes(X)[:, :40], X[:, 0], coding="genotypic", n_permutations=9, **options)
+    return np.concatenate([found.statistics, found.scores, found.null_maxima, found.pvalues_max])
 
 
 def genotypes(X):

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "arrays.hpp"
 #include "options.hpp"
 #include "results.hpp"
@@ -6,9 +8,10 @@
 namespace fastfs::bindings {
 namespace {
 
+// labels: the class of each sample, or None with the numbers y of the options.
 py::dict snp_pairs(const py::object& X_, const py::object& labels_, const py::dict& given, const py::object& run_) {
     const Matrix X(X_);
-    const auto* labels = labels_of(labels_, X.view.n_rows());
+    const auto* labels = labels_.is_none() ? nullptr : labels_of(labels_, X.view.n_rows());
     const auto options = read_options("fastfs_snp_pairs_options", fastfs::default_snp_pairs_options(), given,
                                       {{"n_rows", X.view.n_rows()}});
     Call call(run_);
@@ -19,7 +22,18 @@ py::dict snp_pairs(const py::object& X_, const py::object& labels_, const py::di
     result["pairs"] = view(r.pairs, {n, 2});
     result["statistics"] = view(r.statistics, {n});
     result["degrees"] = view(r.degrees, {n});
-    result["tables"] = view(r.tables, {n, 3, 3, 2});
+    if (labels) {
+        result["tables"] = view(r.tables, {n, 3, 3, 2});
+    } else {
+        const py::ssize_t n_excluded = r.n_products + r.n_few + r.n_explained;
+        result["tables"] = view(r.cells, {n, 3, 3, 2});
+        result["rest_degrees"] = view(r.rest_degrees, {n});
+        result["scores"] = view(r.scores, {X.view.n_cols()});
+        result["n_products"] = r.n_products;
+        result["n_few"] = r.n_few;
+        result["n_explained"] = r.n_explained;
+        result["excluded"] = view(r.excluded, {std::min<py::ssize_t>(n_excluded, FASTFS_INTERACTION_LISTED), 2});
+    }
     result["pvalues"] = view(r.pvalues, {options.n_labelings > 0 ? n : 0});
     result["null_maxima"] = view(r.null_maxima, {options.n_labelings});
     result["constant"] = view(r.constant, {X.view.n_cols()});

@@ -390,9 +390,15 @@ const std::vector<Field>& fields_of(const fastfs_interaction_options*) {
 const std::vector<Field>& fields_of(const fastfs_snp_pairs_options*) {
     using O = fastfs_snp_pairs_options;
     static const std::vector<Field> fields{
-        {"n_pairs", &O::n_pairs, kPairs}, {"snps", &O::snps, Sizes{"n_snps"}},
-        {"n_snps", &O::n_snps},           {"labelings", &O::labelings, Sizes{"n_labelings", "n_rows"}},
+        {"n_pairs", &O::n_pairs, kPairs},
+        {"snps", &O::snps, Sizes{"n_snps"}},
+        {"n_snps", &O::n_snps},
+        {"labelings", &O::labelings, Sizes{"n_labelings", "n_rows"}},
         {"n_labelings", &O::n_labelings},
+        {"y", &O::y, Sizes{"n_rows"}},
+        {"y_permutations", &O::y_permutations, Sizes{"n_labelings", "n_rows"}},
+        {"covariates", &O::covariates, Sizes{"n_rows", "n_covariates"}},
+        {"n_covariates", &O::n_covariates},
     };
     return fields;
 }

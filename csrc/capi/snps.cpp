@@ -5,6 +5,7 @@
 #include "capi/checks.hpp"
 #include "capi/fields.hpp"
 #include "capi/fitted.hpp"
+#include "interactions/genotype_scan.hpp"
 #include "snps/ld_clumps.hpp"
 #include "snps/snp_pairs.hpp"
 #include "support/classes.hpp"
@@ -23,12 +24,39 @@ Matrix read_genotypes(const fastfs_matrix* X_) {
     return X;
 }
 
-fastfs_snp_pairs_options read_snp_pairs_options(const fastfs_snp_pairs_options* given, const Matrix& X) {
+// Throws unless the numbers of a target, its permutations and the covariates are valid for n samples.
+void require_numeric_target(const fastfs_snp_pairs_options& o, std::int64_t n) {
+    require_numbers(o.y, n, "y");
+    require(!o.labelings, "labelings must be null with y: give y_permutations");
+    require(o.n_labelings >= 0, "n_labelings must be at least 0; got ", o.n_labelings);
+    require(o.n_covariates >= 0 && o.n_covariates <= n, "n_covariates must be from 0 to the ", n, " samples; got ",
+            o.n_covariates);
+    if (o.n_covariates > 0) {
+        require_array(o.covariates, "covariates");
+        require_numbers(o.covariates, n * o.n_covariates, "covariates");
+    }
+    if (o.n_labelings == 0) return;
+    require_fits(o.n_labelings, n, "the labelings");
+    require_array(o.y_permutations, "y_permutations");
+    require_numbers(o.y_permutations, o.n_labelings * n, "y_permutations");
+}
+
+fastfs_snp_pairs_options read_snp_pairs_options(const fastfs_snp_pairs_options* given, const Matrix& X,
+                                                const std::int64_t* labels) {
     const auto o = read_options(given, FASTFS_SNP_PAIRS_OPTIONS_INIT);
+    if (labels) {
+        require(!o.y, "one of labels and y must be null, and the other one not; got both");
+        require_labels(labels, X.n_rows(), 2);
+        require(o.n_covariates == 0, "n_covariates must be 0 with labels; got ", o.n_covariates,
+                ": give the classes as numbers in y");
+        require_labelings(o.labelings, o.n_labelings, X.n_rows(), 2);
+    } else {
+        require(o.y != nullptr, "one of labels and y must be null, and the other one not; got neither");
+        require_numeric_target(o, X.n_rows());
+    }
     require_features(o.snps, o.n_snps, X.n_cols(), "snps");
     const std::int64_t n_snps = o.snps ? o.n_snps : X.n_cols();
     require(n_snps >= 2, "X must have two SNPs or more, which make pairs; got one");
-    require_labelings(o.labelings, o.n_labelings, X.n_rows(), 2);
     return o;
 }
 
@@ -53,12 +81,15 @@ fastfs_status fastfs_snp_pairs(const fastfs_matrix* X_, const int64_t* labels, c
                                const fastfs_run* run_, fastfs_snp_pairs_result* result, fastfs_fitted** fitted) {
     return guarded([&] {
         const Matrix X = read_genotypes(X_);
-        require_labels(labels, X.n_rows(), 2);
-        const Classes classes(labels, X.n_rows(), 2);
-        const auto o = read_snp_pairs_options(options, X);
+        const auto o = read_snp_pairs_options(options, X, labels);
         Run run = read_run(run_);
-        fill_fitted(run, result, FASTFS_SNP_PAIRS_RESULT_INIT, fitted,
-                    [&](auto& r) { snp_pairs(X, classes, o, run, r); });
+        fill_fitted(run, result, FASTFS_SNP_PAIRS_RESULT_INIT, fitted, [&](auto& r) {
+            if (labels) {
+                snp_pairs(X, Classes(labels, X.n_rows(), 2), o, run, r);
+            } else {
+                scan_genotypes(X, o, run, r);
+            }
+        });
     });
 }
 

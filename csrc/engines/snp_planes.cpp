@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <bit>
 
+#include "support/errors.hpp"
 #include "support/parallel.hpp"
+#include "support/warnings.hpp"
 
 namespace fastfs::core {
 namespace {
@@ -37,6 +39,29 @@ std::vector<GenotypeFacts> Genotypes::facts(Run& run) const {
         }
     });
     return facts;
+}
+
+VaryingSnps find_varying_snps(const Matrix& X, const std::vector<std::int64_t>& wanted, std::int32_t* constant,
+                              Run& run) {
+    const auto facts = Genotypes(X, wanted).facts(run);
+    VaryingSnps varying;
+    std::vector<std::int64_t> left_out;
+    for (std::size_t k = 0; k < wanted.size(); ++k) {
+        if (facts[k].varies) {
+            varying.columns.push_back(wanted[k]);
+            varying.facts.push_back(facts[k]);
+        } else {
+            left_out.push_back(wanted[k]);
+            constant[wanted[k]] = 1;
+        }
+    }
+    require(varying.columns.size() >= 2, "X must have two SNPs or more that vary; got ", varying.columns.size(), " of ",
+            wanted.size());
+    if (const std::size_t n = left_out.size(); n > 0) {
+        warn("constant", {n, n == 1 ? " SNP has" : " SNPs have", " fewer than two genotypes and ",
+                          n == 1 ? "is" : "are", " left out: ", list_columns(left_out)});
+    }
+    return varying;
 }
 
 void SnpPlanes::set_samples(const Genotypes& genotypes, const std::int64_t* rows, std::int64_t n) {

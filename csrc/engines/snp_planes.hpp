@@ -42,6 +42,17 @@ class Genotypes {
     std::vector<std::int64_t> snps_;
 };
 
+// The SNPs of a list that vary.
+struct VaryingSnps {
+    std::vector<std::int64_t> columns;
+    std::vector<GenotypeFacts> facts;
+};
+
+// Returns the listed SNPs that vary. Sets constant[j] to 1 for each other one, and warns of them; throws
+// InvalidArgument if fewer than two vary.
+VaryingSnps find_varying_snps(const Matrix& X, const std::vector<std::int64_t>& wanted, std::int32_t* constant,
+                              Run& run);
+
 // Bit planes of selected samples: kGroupSnps SNPs side by side, with planes 1 and 2 of PairCounts, and with_known also
 // plane 0.
 class SnpPlanes {

@@ -33,7 +33,7 @@ class Excluded {
 
   private:
     std::mutex mutex_;
-    std::int64_t counts_[3] = {};
+    std::int64_t counts_[4] = {};
     std::vector<std::pair<std::int64_t, std::int64_t>> first_;
 };
 
@@ -44,5 +44,9 @@ void warn_of_constant(const std::vector<std::int64_t>& columns, bool is_other, b
 // the options.
 void warn_of_excluded(const std::vector<std::pair<std::int64_t, std::int64_t>>& first, bool along,
                       const fastfs_interaction_result& result);
+
+// Warns of pairs of SNPs without a test, alike.
+void warn_of_excluded_snps(const std::vector<std::pair<std::int64_t, std::int64_t>>& first,
+                           const fastfs_snp_pairs_result& result);
 
 }  // namespace fastfs::core

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstdint>
 
 namespace fastfs::core {
 
@@ -32,6 +33,9 @@ constexpr double kRest = 1e-10;
 // product, about 1 / n_samples of it, and the target explains them.
 constexpr double kRestAlong = 0.1;
 
+// Degrees of freedom of what is left, below which F has no mean, and chance alone makes it a million.
+constexpr std::int64_t kFewestDegrees = 3;
+
 // The least e_y / e, so that F is finite.
 constexpr double kPerfect = 1e-12;
 
@@ -53,7 +57,7 @@ struct PairMoments {
     }
 };
 
-enum class Exclusion { kNone, kCopies, kProduct, kTarget };
+enum class Exclusion { kNone, kCopies, kProduct, kTarget, kSamples };
 
 // Returns e / e_y - 1. e: the rest of the product without the target; d: v_i v_j without the target; the other values
 // are those with it. 0 if the features explain the target.

@@ -31,9 +31,6 @@ namespace {
 // The relative difference of strengths from tiles and from samples.
 constexpr double kSlack = 1e-9;
 
-// Degrees of freedom of what is left, below which F has no mean, and chance alone makes it a million.
-constexpr std::int64_t kFewestDegrees = 3;
-
 // Samples of the panels that are made together.
 constexpr std::int64_t kSamplesAtOnce = 2048;
 

@@ -10,10 +10,8 @@
 #include "engines/strongest.hpp"
 #include "snps/interaction.hpp"
 #include "support/buffer.hpp"
-#include "support/errors.hpp"
 #include "support/index.hpp"
 #include "support/parallel.hpp"
-#include "support/warnings.hpp"
 
 namespace fastfs::core {
 namespace {
@@ -413,26 +411,9 @@ void snp_pairs(const Matrix& X, const Classes& classes, const fastfs_snp_pairs_o
                        {"the search among ", n_wanted, " SNPs"}, "give fewer SNPs or a smaller n_pairs");
 
     run.step("reading", options.n_labelings > 0 ? 0.01 : 0.02);
-    const auto all_facts = Genotypes(X, wanted).facts(run);
-    std::vector<std::int64_t> columns, constant;
-    std::vector<GenotypeFacts> facts;
     result.set_zeros(result.constant, X.n_cols());
-    for (std::size_t k = 0; k < wanted.size(); ++k) {
-        if (all_facts[k].varies) {
-            columns.push_back(wanted[k]);
-            facts.push_back(all_facts[k]);
-        } else {
-            constant.push_back(wanted[k]);
-            result.constant[wanted[k]] = 1;
-        }
-    }
-    const auto p = static_cast<std::int64_t>(columns.size());
-    require(p >= 2, "X must have two SNPs or more that vary; got ", p, " of ", n_wanted);
-    if (const std::size_t n = constant.size(); n > 0) {
-        warn("constant", {n, n == 1 ? " SNP has" : " SNPs have", " fewer than two genotypes and ",
-                          n == 1 ? "is" : "are", " left out: ", list_columns(constant)});
-    }
-    result.n_tested = count_pairs(p);
+    const auto [columns, facts] = find_varying_snps(X, wanted, result.constant, run);
+    result.n_tested = count_pairs(std::ssize(columns));
     options.n_pairs = std::min(options.n_pairs, result.n_tested);
     const Genotypes genotypes(X, columns);
     Search search(genotypes, facts, classes, options, run);

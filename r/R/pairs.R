@@ -93,7 +93,7 @@ pairs_result <- function(found, class, alpha) {
                   ", so that no pair is listed: give more permutations, or a larger alpha"))
     }
     kept <- seq_len(sum(found$pvalues_max <= alpha))  # p-values don't fall along the pairs
-    of_pairs <- c(OF_PAIRS, if (class == "fastfs_snp_pairs") "degrees")
+    of_pairs <- c(OF_PAIRS, if (class == "fastfs_snp_pairs") c("degrees", "rest_degrees"))
     for (part in intersect(of_pairs, names(found))) {
       whole <- found[[part]]
       found[[part]] <- switch(
@@ -202,6 +202,20 @@ martingale_residuals <- function(times) {
   residuals
 }
 
+# The target as a linear model takes it: times become numbers.
+linear_target <- function(data, target_type, covariates) {
+  target <- read_target(data$y, data, target_type)
+  kind <- target$kind
+  if (kind == "survival") {
+    if (!is.null(covariates)) {
+      refuse("y must hold classes or numbers with covariates; got events and times: give strata of the covariates as ",
+             "blocks")
+    }
+    target <- list(kind = "number", values = martingale_residuals(target$values))
+  }
+  c(target, list(given_kind = kind))
+}
+
 interaction_scan <- function(x, y, with_table = NULL, features = NULL, target_type = "auto", transform = "none",
                              n_pairs = 1000, n_permutations = 999, alpha = NULL, blocks = NULL, groups = NULL,
                              covariates = NULL, random_state = 0, assay = 1, n_threads = 0, max_memory = NULL,
@@ -222,15 +236,8 @@ interaction_scan <- function(x, y, with_table = NULL, features = NULL, target_ty
              ": give the same samples in the same order")
     }
   }
-  target <- read_target(data$y, data, target_type)
-  kind <- target$kind
-  if (kind == "survival") {
-    if (!is.null(covariates)) {
-      refuse("y must hold classes or numbers with covariates; got events and times: give strata of the covariates as ",
-             "blocks")
-    }
-    target <- list(kind = "number", values = martingale_residuals(target$values))
-  }
+  target <- linear_target(data, target_type, covariates)
+  kind <- target$given_kind
   has_classes <- kind == "class"
   options$n_classes <- if (has_classes) n_classes(target) else 0
   options <- c(options, covariates_of_models(covariates, data))
@@ -297,22 +304,50 @@ scan_copies <- function(given, data, kind) {
            "or leave out their SNPs or samples")
   }
   chosen <- chosen_columns("snps", given$snps, data, 2)
-  given <- given[setdiff(names(given), c("snps", "target_type"))]
+  given <- given[setdiff(names(given), c("snps", "target_type", "coding"))]
   do.call(interaction_scan, c(given, list(features = chosen, target_type = kind)))
 }
 
-snp_pairs <- function(x, y, snps = NULL, target_type = "auto", n_pairs = 1000, n_permutations = 0, alpha = NULL,
-                      blocks = NULL, groups = NULL, covariates = NULL, random_state = 0, assay = 1, n_threads = 0,
+# given: the arguments of snp_pairs.
+scan_genotypes <- function(given, data, kind, run) {
+  target <- linear_target(data, kind, given$covariates)
+  options <- c(list(y = as.double(target$values)), covariates_of_models(given$covariates, data))
+  found <- compare_pairs(given, data, target, "snps", options, function(options) {
+    .Call(C_snp_pairs, data$x, NULL, options, run)
+  }, run, permuted = "y_permutations", for_tests = c("blocks", "groups"))
+  found$tables <- by_genotypes(found, c("samples", "mean"))
+  names(found$scores) <- data$features
+  found$excluded_pairs <- by_pair(found$excluded + 1)
+  found$n_excluded_pairs <- c(product = found$n_products, samples = found$n_few, target = found$n_explained)
+  found$target_type <- kind
+  found <- found[setdiff(names(found), c("excluded", "n_products", "n_few", "n_explained"))]
+  pairs_result(found, "fastfs_snp_pairs", given$alpha)
+}
+
+# In the core's order what is counted comes first, then the genotype of the second SNP.
+by_genotypes <- function(found, counted) {
+  tables <- aperm(array(found$tables, c(2, 3, 3, length(found$statistics))), 4:1)
+  dimnames(tables) <- list(NULL, 0:2, 0:2, counted)
+  tables
+}
+
+snp_pairs <- function(x, y, snps = NULL, target_type = "auto", coding = "auto", n_pairs = 1000, n_permutations = 0,
+                      alpha = NULL, blocks = NULL, groups = NULL, covariates = NULL, random_state = 0, assay = 1, n_threads = 0,
                       max_memory = NULL, verbose = FALSE) {
   as_whole("n_permutations", n_permutations, low = 0)
   given <- as.list(environment())
   run <- read_run(n_threads, max_memory, verbose)
   choose_word("target_type", target_type, c("auto", "class", "number", "survival"))
+  choose_word("coding", coding, c("auto", "additive", "genotypic"))
   data <- read_genotypes(x, y, assay, run)
   kind <- target_type
   if (kind == "auto") {
     kind <- if (inherits(data$y, "Surv")) "survival" else if (holds_fractions(data$y)) "number" else "class"
   }
+  if (kind == "class" && coding == "additive") {
+    refuse("coding must be 'genotypic' for classes; got 'additive': give their copies to interaction_scan()")
+  }
+  if (kind != "class" && coding == "genotypic") return(scan_genotypes(given, data, kind, run))
   if (kind != "class") return(scan_copies(given, data, kind))
   target <- class_target(data$y, data)
   if (n_classes(target) != 2) {
@@ -324,10 +359,7 @@ snp_pairs <- function(x, y, snps = NULL, target_type = "auto", n_pairs = 1000, n
   found <- compare_pairs(given, data, target, "snps", list(), function(options) {
     .Call(C_snp_pairs, data$x, target$values, options, run)
   }, run)
-  n <- length(found$statistics)
-  # In the core's order the class comes first, then the genotype of the second SNP.
-  found$tables <- aperm(array(found$tables, c(2, 3, 3, n)), 4:1)
-  dimnames(found$tables) <- list(NULL, 0:2, 0:2, found$classes)
+  found$tables <- by_genotypes(found, found$classes)
   pairs_result(found, "fastfs_snp_pairs", alpha)
 }
 
@@ -377,7 +409,10 @@ as.data.frame.fastfs_pairs <- function(x, row.names = NULL, optional = FALSE, ..
     table <- cbind(table, stats::setNames(as.data.frame(x$correlations), paste0("correlation_", colnames(x$correlations))))
   }
   table$statistic <- x$statistics
-  if (inherits(x, "fastfs_snp_pairs")) table$degrees <- x$degrees
+  if (inherits(x, "fastfs_snp_pairs")) {
+    table$degrees <- x$degrees
+    table$rest_degrees <- x$rest_degrees
+  }
   table$effect <- x$effects
   table$standard_error <- x$standard_errors
   table$pvalue_max <- x$pvalues_max

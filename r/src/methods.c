@@ -534,7 +534,18 @@ static const struct output snp_pairs_outputs[] = {
 };
 #undef OF
 
-/* Pairs: two numbers each; tables: 3 x 3 x 2 numbers a pair, the class first in R's order. */
+#define OF(member) AT(fastfs_snp_pairs_result, member)
+static const struct output snp_pairs_of_numbers_outputs[] = {
+    {"rest_degrees", OF(rest_degrees), INT64S, OF(n_pairs), 0, 0},
+    {"scores", OF(scores), DOUBLES, 0, 0, 0},
+    {"n_products", OF(n_products), I64, 0, 0, 0},
+    {"n_few", OF(n_few), I64, 0, 0, 0},
+    {"n_explained", OF(n_explained), I64, 0, 0, 0},
+};
+#undef OF
+
+/* labels: NULL with numbers in the options. Pairs: two numbers each; tables: 3 x 3 x 2 numbers a pair, the class, or
+ * the samples and their mean, first in R's order. */
 static SEXP snp_pairs(SEXP given_X, SEXP labels, SEXP given, SEXP given_run) {
     fastfs_snp_pairs_options options = FASTFS_SNP_PAIRS_OPTIONS_INIT;
     fastfs_snp_pairs_result result = FASTFS_SNP_PAIRS_RESULT_INIT;
@@ -544,7 +555,7 @@ static SEXP snp_pairs(SEXP given_X, SEXP labels, SEXP given, SEXP given_run) {
     int n_protected = 2;
     read_options("fastfs_snp_pairs_options", given, &options);
     read_matrix(given_X, &X);
-    SEXP found = PROTECT(new_list(8));
+    SEXP found = PROTECT(new_list(14));
     SEXP owner = PROTECT(new_handle(fitted_tag, R_NilValue, free_fitted));
     const int64_t* y = as_int64s(labels);
     begin_call(&call, given_run);
@@ -552,7 +563,15 @@ static SEXP snp_pairs(SEXP given_X, SEXP labels, SEXP given, SEXP given_run) {
     ADD_OUTPUTS(found, result, snp_pairs_outputs, (R_xlen_t)X.n_cols);
     add(found, "null_maxima", of_doubles(result.null_maxima, (R_xlen_t)options.n_labelings));
     add(found, "pairs", of_int64s(result.pairs, 2 * (R_xlen_t)result.n_pairs));
-    add(found, "tables", of_int64s(result.tables, 18 * (R_xlen_t)result.n_pairs));
+    if (y != NULL) {
+        add(found, "tables", of_int64s(result.tables, 18 * (R_xlen_t)result.n_pairs));
+    } else {
+        const int64_t n_all = result.n_products + result.n_few + result.n_explained;
+        const int64_t n_listed = n_all < FASTFS_INTERACTION_LISTED ? n_all : FASTFS_INTERACTION_LISTED;
+        add(found, "tables", of_doubles(result.cells, 18 * (R_xlen_t)result.n_pairs));
+        ADD_OUTPUTS(found, result, snp_pairs_of_numbers_outputs, (R_xlen_t)X.n_cols);
+        add(found, "excluded", of_int64s(result.excluded, 2 * (R_xlen_t)n_listed));
+    }
     free_fitted(owner);
     UNPROTECT(n_protected);
     return found;

@@ -674,6 +674,10 @@ cdef extern from "fastfs/fastfs.h" nogil:
         int64_t n_snps
         const int64_t *labelings
         int64_t n_labelings
+        const double *y
+        const double *y_permutations
+        const double *covariates
+        int64_t n_covariates
     ctypedef struct fastfs_snp_pairs_result:
         size_t struct_size
         int64_t n_pairs
@@ -685,6 +689,13 @@ cdef extern from "fastfs/fastfs.h" nogil:
         double *pvalues
         double *null_maxima
         int32_t *constant
+        int64_t *rest_degrees
+        double *cells
+        double *scores
+        int64_t n_products
+        int64_t n_few
+        int64_t n_explained
+        int64_t *excluded
     fastfs_status fastfs_snp_pairs(const fastfs_matrix *X, const int64_t *labels, const fastfs_snp_pairs_options *options, const fastfs_run *run, fastfs_snp_pairs_result *result, fastfs_fitted **fitted)
     ctypedef struct fastfs_ld_clumps_options:
         size_t struct_size

@@ -1582,7 +1582,50 @@ void test_snp_pairs() {
     CHECK(refuses("snps must be columns of X"));
     options.n_snps = 1;
     CHECK(refuses("X must have two SNPs or more"));
-    CHECK(fastfs_snp_pairs(&samples, nullptr, nullptr, nullptr, &result, owner()) == FASTFS_EINVAL);
+    CHECK(fastfs_snp_pairs(&samples, nullptr, nullptr, nullptr, &result, owner()) == FASTFS_EINVAL &&
+          says("one of labels and y must be null, and the other one not; got neither"));
+
+    // The classes as numbers: the same pair is first, and the means are shares.
+    std::vector<double> y(own.begin(), own.end()), with_noise = y;
+    for (std::size_t s = 0; s < y.size(); ++s) with_noise[s] += static_cast<double>(s * s % 17) / 20;
+    auto of_numbers = fastfs::default_snp_pairs_options();
+    of_numbers.y = with_noise.data();
+    of_numbers.y_permutations = with_noise.data();
+    of_numbers.n_labelings = 1;
+    of_numbers.covariates = y.data();
+    const auto linear = fastfs::snp_pairs(G, nullptr, of_numbers);
+    CHECK(linear->n_tested == 21 && linear->pairs[0] == 1 && linear->pairs[1] == 5 && linear->degrees[0] == 4);
+    CHECK(linear->rest_degrees[0] == n_samples - 9);
+    CHECK(std::abs(linear->scores[5] / linear->statistics[0] - 1) < 1e-9);
+    CHECK(linear->tables == nullptr && linear->pvalues[0] == 1 && linear->null_maxima[0] >= linear->statistics[0]);
+    double n_both = 0;
+    for (std::size_t cell = 0; cell < 9; ++cell) n_both += linear->cells[2 * cell];
+    CHECK(n_both == n_samples && linear->n_products + linear->n_few + linear->n_explained == 0);
+    const auto refuses_numbers = [&](const char* words, const std::int64_t* labels = nullptr) {
+        return fastfs_snp_pairs(&samples, labels, &of_numbers, nullptr, &result, owner()) == FASTFS_EINVAL &&
+               says(words);
+    };
+    CHECK(refuses_numbers("got both", own.data()));
+    of_numbers.labelings = own.data();
+    CHECK(refuses_numbers("labelings must be null with y: give y_permutations"));
+    of_numbers.labelings = nullptr;
+    of_numbers.n_covariates = n_samples + 1;
+    CHECK(refuses_numbers("n_covariates must be from 0 to the 200 samples; got 201"));
+    of_numbers.n_covariates = 1;
+    of_numbers.y = y.data();
+    CHECK(refuses_numbers("covariates must not determine the target"));
+    of_numbers.n_covariates = 0;
+    of_numbers.y_permutations = nullptr;
+    CHECK(refuses_numbers("y_permutations must not be null"));
+    of_numbers.n_labelings = -1;
+    CHECK(refuses_numbers("n_labelings must be at least 0; got -1"));
+    with_noise[3] = std::nan("");
+    of_numbers.y = with_noise.data();
+    CHECK(refuses_numbers("y must"));
+    of_numbers.y = nullptr;
+    of_numbers.n_labelings = 0;
+    of_numbers.n_covariates = 1;
+    CHECK(refuses_numbers("n_covariates must be 0 with labels; got 1", own.data()));
 
     // Column 7 of a table of eight is column 2 once more, and 3 is too far away to be compared.
     const std::vector<std::int64_t> twice{8, 6, 5, 4, 3, 1, 0, 5}, positions{0, 1, 2, 1000, 4, 5, 6, 7};

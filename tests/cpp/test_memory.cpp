@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <map>
 #include <new>
+#include <numeric>
 #include <random>
 #include <string>
 #include <vector>
@@ -510,6 +511,21 @@ void test_snps(std::int64_t n, std::int64_t p, std::int64_t n_labelings) {
     fastfs_snp_pairs_result result = FASTFS_SNP_PAIRS_RESULT_INIT;
     test("snp_pairs" + shape, 0,
          [&](auto& how) { return fastfs_snp_pairs(G.get(), labels.data(), &options, &how, &result, owner()); });
+    const std::vector<double> y(labels.begin(), labels.end()), permuted(labelings.begin(), labelings.end());
+    auto of_numbers = fastfs::default_snp_pairs_options();
+    of_numbers.y = y.data();
+    of_numbers.y_permutations = permuted.data();
+    of_numbers.n_labelings = n_labelings;
+    std::vector<std::int64_t> some(static_cast<std::size_t>(std::min<std::int64_t>(p, 300)));
+    std::iota(some.begin(), some.end(), 0);
+    of_numbers.snps = some.data();
+    of_numbers.n_snps = static_cast<std::int64_t>(some.size());
+    std::vector<double> covariates(y.size());
+    for (std::size_t i = 0; i < y.size(); ++i) covariates[i] = static_cast<double>(i * i % 31);
+    of_numbers.covariates = covariates.data();
+    of_numbers.n_covariates = 1;
+    test("snp_pairs of numbers" + shape, 0,
+         [&](auto& how) { return fastfs_snp_pairs(G.get(), nullptr, &of_numbers, &how, &result, owner()); });
     const std::vector<std::int64_t> positions(static_cast<std::size_t>(p));
     const std::vector<double> scores(positions.size());
     auto of_clumps = fastfs::default_ld_clumps_options();

@@ -143,15 +143,24 @@ void try_snps(Input& in) {
             o.snps = of.columns.data();
             o.n_snps = std::ssize(of.columns);
         }
-        o.labelings = of.labelings.data();
         o.n_labelings = of.n_labelings;
+        const bool numbers = in.one_in(3);
+        const std::vector<double> y(of.labels.begin(), of.labels.end());
+        const std::vector<double> permuted(of.labelings.begin(), of.labelings.end());
+        if (numbers) {
+            o.y = y.data();
+            o.y_permutations = permuted.data();
+        } else {
+            o.labelings = of.labelings.data();
+        }
         Owned<fastfs_snp_pairs_result> made(FASTFS_SNP_PAIRS_RESULT_INIT);
         const fastfs_snp_pairs_result& r = made.result;
         const char* const name = "fastfs_snp_pairs";
         const fastfs_status status =
             attempt(in, {name,
                          [&](const fastfs_run* run) {
-                             return fastfs_snp_pairs(&X->m, of.labels.data(), &o, run, &made.result, &made.fitted);
+                             return fastfs_snp_pairs(&X->m, numbers ? nullptr : of.labels.data(), &o, run, &made.result,
+                                                     &made.fitted);
                          },
                          [&] {
                              Bytes bytes;
@@ -159,7 +168,12 @@ void try_snps(Input& in) {
                              bytes.add(r.n_tested);
                              bytes.add(r.pairs, 2 * r.n_pairs);
                              bytes.add(r.statistics, r.n_pairs);
-                             bytes.add(r.tables, 18 * r.n_pairs);
+                             if (numbers) {
+                                 bytes.add(r.cells, 18 * r.n_pairs);
+                                 bytes.add(r.rest_degrees, r.n_pairs);
+                             } else {
+                                 bytes.add(r.tables, 18 * r.n_pairs);
+                             }
                              bytes.add(r.null_maxima, o.n_labelings);
                              return bytes;
                          },
@@ -178,6 +192,14 @@ void try_snps(Input& in) {
                 ++counts[static_cast<std::size_t>(6 * x + 2 * y) +
                          static_cast<std::size_t>(of.labels[static_cast<std::size_t>(s)])];
             }
+            for (std::size_t cell = 0; numbers && cell < 9; ++cell) {
+                const double* found = r.cells + 18 * k + 2 * cell;
+                const double of_first = static_cast<double>(counts[2 * cell + 1]);
+                const double both = static_cast<double>(counts[2 * cell]) + of_first;
+                expect(found[0] == both, name, "a count");
+                if (both > 0) expect_near(found[1], of_first / both, 1e-12, name, "a mean");
+            }
+            if (numbers) continue;
             expect(std::equal(counts.begin(), counts.end(), r.tables + 18 * k), name, "a table of counts");
             const double wanted = k < 20 ? likelihood_ratio(counts.data()) : -1;
             if (wanted >= 0) expect_near(r.statistics[k], wanted, 1e-7 * (1 + wanted), name, "a statistic");

@@ -79,20 +79,25 @@ def test_numbers_and_times(study, inside):
     table = pandas.DataFrame(X, columns=list("abcdefgh"))
     table.assign(height=y).to_csv(study / "numbers.csv", index=False)
     table.assign(months=times["time"], died=times["event"].astype(int)).to_csv(study / "times.csv", index=False)
-    for file, options, target in (
-        ("numbers.csv", ["--targets", "height"], y),
-        ("times.csv", ["--targets", "months", "--event", "died"], times),
+    genotypic = {"coding": "genotypic"}
+    for file, options, target, how in (
+        ("numbers.csv", ["--targets", "height"], y, {}),
+        ("numbers.csv", ["--targets", "height", "--coding", "genotypic"], y, genotypic),
+        ("times.csv", ["--targets", "months", "--event", "died"], times, {}),
+        ("times.csv", ["--targets", "months", "--event", "died", "--coding", "genotypic"], times, genotypic),
     ):
         finished = inside("snp-pairs", file, *options, "--permutations", "19", "--out", "p.json", cwd=study)
         assert finished.returncode == 0, finished.stderr
         written = json.loads((study / "p.json").read_text())
-        expected = fastfs.snp_pairs(X, target, n_permutations=19)
+        expected = fastfs.snp_pairs(X, target, n_permutations=19, **how)
         assert written["method"] == "snp_pairs"
         assert (written["ranking"][0]["feature_a"], written["ranking"][0]["feature_b"]) == ("c", "f")
         assert [row["statistic"] for row in written["ranking"]] == pytest.approx(expected.statistics.tolist())
         assert [row["pvalue_max"] for row in written["ranking"]] == expected.pvalues_max.tolist()
     finished = inside("snp-pairs", "times.csv", "--label", "died", "--event", "died", cwd=study)
     assert "--event is for --targets, the time" in finished.stderr
+    finished = inside("snp-pairs", "times.csv", "--label", "died", "--coding", "additive", cwd=study)
+    assert "--coding is for --targets, numbers or times: classes have genotypic coding" in finished.stderr
     finished = inside("snp-pairs", "numbers.csv", "--label", "height", cwd=study)
     assert "or take them as numbers with --targets instead of --label" in finished.stderr
 

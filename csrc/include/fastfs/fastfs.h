@@ -1410,8 +1410,12 @@ typedef struct fastfs_snp_pairs_options {
     const int64_t*
         labelings;       /* n_labelings x n_rows, 0 or 1: draws under the hypothesis that the labels don't matter */
     int64_t n_labelings; /* 0: no p-values */
+    const double* y;     /* n_rows, in place of labels, or NULL: numbers */
+    const double* y_permutations; /* with y: n_labelings x n_rows */
+    const double* covariates;     /* with y: n_rows x n_covariates, row-major: part of every model */
+    int64_t n_covariates;         /* 0: none */
 } fastfs_snp_pairs_options;
-#define FASTFS_SNP_PAIRS_OPTIONS_INIT {sizeof(fastfs_snp_pairs_options), 1000, NULL, 0, NULL, 0}
+#define FASTFS_SNP_PAIRS_OPTIONS_INIT {sizeof(fastfs_snp_pairs_options), 1000, NULL, 0, NULL, 0, NULL, NULL, NULL, 0}
 
 typedef struct fastfs_snp_pairs_result {
     size_t struct_size;
@@ -1424,18 +1428,34 @@ typedef struct fastfs_snp_pairs_result {
     double* pvalues;     /* n_pairs: family-wise, step-down; NULL without labelings */
     double* null_maxima; /* n_labelings: the largest statistic */
     int32_t* constant;   /* one per column of X: 1 if it was chosen, but fewer than two genotypes occur */
+    /* With y only: */
+    int64_t* rest_degrees; /* n_pairs: degrees of freedom of what is left; F = statistic / degrees */
+    double* cells;       /* n_pairs x 3 x 3 x 2: how many samples have both genotypes (0, 1, 2), and the mean of their y
+                            (NaN without samples); `tables` is NULL */
+    double* scores;      /* one per column of X: the largest statistic of its pairs; 0 for columns without pairs */
+    int64_t n_products;  /* pairs left out: genotypes of single SNPs explain all that occur together */
+    int64_t n_few;       /* pairs left out: fewer than three residual degrees of freedom */
+    int64_t n_explained; /* pairs left out: both SNPs determine y without an interaction */
+    int64_t* excluded;   /* the first pairs left out, by columns: all of them, or FASTFS_INTERACTION_LISTED */
 } fastfs_snp_pairs_result;
-#define FASTFS_SNP_PAIRS_RESULT_INIT {sizeof(fastfs_snp_pairs_result), 0, 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL}
+#define FASTFS_SNP_PAIRS_RESULT_INIT \
+    {sizeof(fastfs_snp_pairs_result), 0, 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0, 0, 0, NULL}
 
-/* Finds the pairs of SNPs that interact in their effect on a class: X holds genotypes (FASTFS_GENOTYPE),
- * labels are 0 or 1. The statistic is twice the difference of log-likelihoods of the full table of two genotypes and
- * the class, from the samples that have both genotypes, and of the table without a three-way term: logistic regression
- * of the class on both genotypes as factors against the full model. Under that model it is asymptotically chi^2 with
- * `degrees`. p-values are 1 + the labelings with a largest statistic, over all pairs but the stronger ones, that
- * reaches that of the pair, divided by 1 + n_labelings. Takes O(n_rows n_snps^2 (1 + n_labelings)) time, 64 samples an
- * operation, and n_rows n_snps / 4 bytes, with missing genotypes 3/8: no table of pairs is stored.
+/* Finds the pairs of SNPs that interact in their effect on a class or a number: X holds genotypes (FASTFS_GENOTYPE),
+ * labels are 0 or 1, or NULL with numbers in options->y. Of classes the statistic is twice the difference of
+ * log-likelihoods of the full table of two genotypes and the class, from the samples that have both genotypes, and of
+ * the table without a three-way term: logistic regression of the class on both genotypes as factors against the full
+ * model. Under that model it is asymptotically chi^2 with `degrees`. p-values are 1 + the labelings with a largest
+ * statistic, over all pairs but the stronger ones, that reaches that of the pair, divided by 1 + n_labelings. Takes
+ * O(n_rows n_snps^2 (1 + n_labelings)) time, 64 samples an operation, and n_rows n_snps / 4 bytes, with missing
+ * genotypes 3/8: no table of pairs is stored.
  *
- * Warning: "constant" (SNPs with fewer than two genotypes). */
+ * Of numbers the statistic is F times its first degrees of freedom, of the linear model of y on both genotypes as
+ * factors, their interaction and the covariates against the model without the interaction, from the samples that have
+ * both genotypes; it is asymptotically chi^2 with `degrees`. It takes O(n_rows n_snps^2 (2 + n_covariates +
+ * n_labelings)) time, nine products a pair, and (n_covariates + 1)(n_covariates + 2) / 2 more with missing genotypes.
+ *
+ * Warnings: "constant" (SNPs with fewer than two genotypes), "untested_pairs" (with y). */
 FASTFS_API fastfs_status fastfs_snp_pairs(const fastfs_matrix* X, const int64_t* labels,
                                           const fastfs_snp_pairs_options* options, const fastfs_run* run,
                                           fastfs_snp_pairs_result* result, fastfs_fitted** fitted);

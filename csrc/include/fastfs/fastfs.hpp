@@ -793,7 +793,7 @@ inline snp_pairs_options default_snp_pairs_options() { return FASTFS_SNP_PAIRS_O
 
 using snp_pairs_result = fastfs_snp_pairs_result;
 
-// labels: 0 or 1, one for each sample.
+// labels: 0 or 1, one for each sample, or null with the numbers y of the options.
 inline fitted<snp_pairs_result> snp_pairs(const matrix& X, const std::int64_t* labels,
                                           const snp_pairs_options& options = default_snp_pairs_options(),
                                           const run& how = default_run()) {

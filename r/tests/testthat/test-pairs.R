@@ -207,6 +207,30 @@ test_that("pairs of SNPs for numbers and times", {
                class = "fastfs_invalid_argument")
 })
 
+test_that("pairs of SNPs as classes of genotypes", {
+  x <- genotypes()$x
+  set.seed(1)
+  z <- rnorm(nrow(x))
+  y <- xor(x[, 5] == 1, x[, 10] == 1) + z + rnorm(nrow(x))
+  x[1:9, 5] <- NA
+  found <- snp_pairs(x, y, coding = "genotypic", covariates = z, n_permutations = 19)
+  expect_s3_class(found, "fastfs_snp_pairs")
+  expect_equal(found$pairs[1, ], c(5, 10))
+  expect_equal(found$pvalue, 0.05)
+  a <- factor(x[, 5])
+  b <- factor(x[, 10])
+  by_terms <- anova(lm(y ~ z + a + b), lm(y ~ z + a * b))
+  expect_equal(found$statistics[1], by_terms$F[2] * by_terms$Df[2], tolerance = 1e-9)
+  expect_equal(c(found$degrees[1], found$rest_degrees[1]), c(by_terms$Df[2], by_terms$Res.Df[2]))
+  expect_equal(c(found$tables[1, , , "samples"]), c(table(a, b)))
+  expect_equal(c(found$tables[1, , , "mean"]), c(tapply(y, list(a, b), mean)))
+  expect_equal(names(as.data.frame(found))[5:7], c("statistic", "degrees", "rest_degrees"))
+  expect_equal(found$scores[["rs5"]], found$statistics[1])
+  expect_error(snp_pairs(x, y > 0, coding = "additive"), "coding must be 'genotypic' for classes; got 'additive'",
+               class = "fastfs_invalid_argument")
+  expect_error(snp_pairs(x, y, coding = "dominant"), "coding must be", class = "fastfs_invalid_argument")
+})
+
 test_that("clumps are led by the best SNPs", {
   x <- genotypes()$x[, 1:4]
   x[, 3] <- 2 - x[, 1]

@@ -210,14 +210,9 @@ def interaction_scan(call: InteractionCall) -> InteractionScan:
     response = read_response(
         call.y, X.shape[0], X.shape[1], call.target_type, of_number="explain them with target_type='number'"
     )
-    if response.kind == "survival" and call.covariates is not None:
-        raise ValueError(
-            "y must hold classes or numbers with covariates; got events and times: give strata of the covariates as "
-            "blocks"
-        )
     chosen = chosen_columns("features", call.features, X.shape[1], names, least=2 if table is None else 1)
+    target = target_values(response, call.covariates)
     call.check_test(n_permutations, "blocks", "groups")
-    target = _target_values(response)
     label_names = None if response.classes is None else response.classes[target]
     design, labelings = call.read_design(target, label_names, n_permutations, run)
     core_options = options.core_options() | {"n_classes": response.n_classes, "features": chosen}
@@ -267,12 +262,17 @@ def _fields_of_pairs(core_result: dict[str, Any], response: Response, *, has_tab
     }
 
 
-def _target_values(response: Response) -> Array:
+def target_values(response: Response, covariates: Any) -> Array:
     """Return the labels, the numbers, or the martingale residuals of times: events less the Nelson-Aalen estimate of
     the hazard up to the time of a sample.
     """
     if response.kind != "survival":
         return response.values
+    if covariates is not None:
+        raise ValueError(
+            "y must hold classes or numbers with covariates; got events and times: give strata of the covariates as "
+            "blocks"
+        )
     times, events = response.values["time"], response.values["event"].astype(np.float64)
     distinct, place = np.unique(times, return_inverse=True)
     n_events = np.bincount(place, events, len(distinct))

@@ -181,9 +181,9 @@ class PairsResult(Result):
 
 
 def excluded_numbers(core_result: dict[str, Any]) -> dict[str, int]:
-    """Return the number of pairs that a scan of products left out, by reason."""
-    reasons = {"copies": "n_copies", "product": "n_products", "target": "n_explained"}
-    return {reason: core_result[count] for reason, count in reasons.items()}
+    """Return the number of pairs that a scan left out, by reason."""
+    reasons = {"copies": "n_copies", "product": "n_products", "samples": "n_few", "target": "n_explained"}
+    return {reason: core_result[count] for reason, count in reasons.items() if count in core_result}
 
 
 _Result = TypeVar("_Result", bound=PairsResult)
@@ -219,7 +219,7 @@ def two_classes(what: str, y: Any, n_samples: int, n_columns: int) -> tuple[Arra
 def holds_fractions(y: Any, n_samples: int, n_columns: int) -> bool:
     """Return True if y holds a number that isn't whole."""
     values = as_labels(y, n_samples, n_columns)
-    return values.dtype.kind == "f" and bool((np.isfinite(values) & (values % 1 != 0)).any())
+    return values.dtype.kind == "f" and bool((values[np.isfinite(values)] % 1 != 0).any())
 
 
 def naming_classes(classes: Array) -> Any:

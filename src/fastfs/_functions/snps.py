@@ -1,11 +1,11 @@
-"""Pairs of SNPs with genotypes that interact in their effect on a class, and clumps of SNPs in disequilibrium."""
+"""Pairs of SNPs with genotypes that interact in their effect on a target, and clumps of SNPs in disequilibrium."""
 
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
 
-from fastfs._functions.interactions import InteractionScan, interaction_scan
+from fastfs._functions.interactions import InteractionScan, interaction_scan, target_values
 from fastfs._functions.options import Options, option_class, option_field, takes
 from fastfs._functions.pairs import (
     DesignCall,
@@ -13,6 +13,7 @@ from fastfs._functions.pairs import (
     PairsOptions,
     PairsResult,
     chosen_columns,
+    excluded_numbers,
     holds_fractions,
     limit_pairs,
     names_in_lists,
@@ -20,10 +21,12 @@ from fastfs._functions.pairs import (
     outcome_of_test,
     two_classes,
 )
+from fastfs._inputs.design import read_covariates
 from fastfs._inputs.entry import entry
 from fastfs._inputs.genotypes import Genotypes
 from fastfs._inputs.labels import as_labels, mark_missing
 from fastfs._inputs.matrix import as_array, as_numbers, column_names
+from fastfs._inputs.response import read_response
 from fastfs._inputs.values import for_core
 from fastfs._machine.errors import last_warnings
 from fastfs._machine.params import as_count, as_int, as_not_negative, check_choice
@@ -42,22 +45,32 @@ class SnpPairs(PairsResult):
     pairs : ndarray of shape (n_pairs, 2)
         The columns of G, the lower one first.
     statistics : ndarray of shape (n_pairs,)
-        The likelihood ratio G^2 of interaction beyond both main effects.
+        Of classes the likelihood ratio G^2 of interaction beyond both main effects; of numbers and times F times its
+        first degrees of freedom. Both are asymptotically chi^2.
     degrees : ndarray of shape (n_pairs,)
         Its degrees of freedom: 4 if all genotypes of both SNPs occur.
-    effects, standard_errors, scores : None
-        A table has four effects, and the search passes over pairs that can't be among the strongest.
+    rest_degrees : ndarray of shape (n_pairs,) or None
+        Of numbers and times the degrees of freedom of what is left: F is ``statistics / degrees``.
+    effects, standard_errors : None
+        A table has four effects.
+    scores : ndarray of shape (n_snps,) or None
+        The largest statistic of the pairs that a SNP is in. None with classes: the search passes over pairs that can't
+        be among the strongest.
     tables : ndarray of shape (n_pairs, 3, 3, 2)
-        Samples that have both genotypes, by the genotypes of the first SNP (0, 1, 2) and of the second one, and by
-        class.
+        By the genotypes of the first SNP (0, 1, 2) and of the second one: the samples of each class that have both; of
+        numbers and times these samples, and their mean.
     <test_of_pairs>
-    classes : ndarray of shape (2,)
+    classes : ndarray of shape (2,) or None
         The first class and the second one.
+    target_type : {"class", "number", "survival"}
     excluded_features : ndarray
         Chosen SNPs that were left out because fewer than two genotypes occur in them.
     n_excluded_pairs : dict of str to int
-        Empty, as is `excluded_pairs`: all pairs of SNPs that vary are compared.
-    excluded_pairs : ndarray of shape (0, 2)
+        Number of pairs left out, by reason. Of numbers and times: "product", genotypes of single SNPs explain all that
+        occur together; "samples", fewer than three residual degrees of freedom; "target", both SNPs determine it
+        without an interaction. Empty with classes: all pairs are compared.
+    excluded_pairs : ndarray of shape (at most 10, 2)
+        The first of these pairs.
     feature_names : list of str or None
         Names of the SNPs, if G has some.
 
@@ -75,10 +88,17 @@ class SnpPairs(PairsResult):
     """
 
     degrees: Integers
-    tables: Integers
-    classes: Array
+    rest_degrees: Integers | None
+    tables: Array
+    target_type: str
 
-    _of_pairs: ClassVar = {"tables": None, "statistics": "statistic", "degrees": "degrees", **PairsResult._of_pairs}
+    _of_pairs: ClassVar = {
+        "tables": None,
+        "statistics": "statistic",
+        "degrees": "degrees",
+        "rest_degrees": "rest_degrees",
+        **PairsResult._of_pairs,
+    }
 
 
 @option_class
@@ -87,6 +107,7 @@ class SnpPairsCall(PairsFields, DesignCall):
     y: Any = field(kw_only=False)
     snps: Any = None
     target_type: str = "auto"
+    coding: str = "auto"
     n_permutations: int = 0
 
 
@@ -96,7 +117,7 @@ def snp_pairs(call: SnpPairsCall) -> SnpPairs | InteractionScan:
 
     All pairs are compared. Of two classes, by the likelihood ratio of interaction beyond both main effects of genotypes
     as categories; of numbers and times, by the partial F of the product of copies of an allele, as
-    :func:`fastfs.interaction_scan` does. No table of all pairs is stored.
+    :func:`fastfs.interaction_scan` does, or by that of all genotypes as categories. No table of all pairs is stored.
 
     Parameters
     ----------
@@ -110,6 +131,10 @@ def snp_pairs(call: SnpPairsCall) -> SnpPairs | InteractionScan:
         Default: all.
     target_type : {"auto", "class", "number", "survival"}
         Kind of y. "auto": numbers if it holds fractions, times if it holds records, else classes.
+    coding : {"auto", "additive", "genotypic"}
+        How genotypes enter the linear model of numbers and times. "additive": as copies of an allele, with one degree
+        of freedom of interaction; "genotypic": as categories, with up to four, which finds any interaction, such as
+        that of being heterozygous. "auto": additive; of classes always genotypic.
     n_pairs : int
         How many of the strongest pairs to report.
     n_permutations : int
@@ -124,25 +149,25 @@ def snp_pairs(call: SnpPairsCall) -> SnpPairs | InteractionScan:
     Returns
     -------
     SnpPairs or InteractionScan
-        The latter for numbers and times.
+        The latter for numbers and times with additive coding.
 
     Raises
     ------
     ValueError
-        y has other than two classes, or no label for a sample; with numbers or times, G has missing genotypes; fewer
-        than two SNPs vary; G holds numbers other than genotypes, such as dosages; the design allows no labeling but the
-        true one; parameters out of range.
+        y has other than two classes, or no label for a sample; with additive coding, G has missing genotypes; additive
+        coding of classes; covariates with times; fewer than two SNPs vary; G holds numbers other than genotypes, such
+        as dosages; the design allows no labeling but the true one; parameters out of range.
     TypeError
         A parameter has the wrong type.
     MemoryError
         The call needs more memory than `max_memory`: about n_samples n_snps / 4 bytes, half as much more if genotypes
         are missing, and for permutations up to 256 MB more and 8 n_samples n_permutations for the labelings; with
-        numbers or times about 16 n_samples n_snps bytes.
+        additive coding about 16 n_samples n_snps bytes.
 
     Warns
     -----
     fastfs.DataWarning
-        SNPs in which fewer than two genotypes occur were left out; the design is weak.
+        SNPs in which fewer than two genotypes occur, or pairs without a test, were left out; the design is weak.
 
     Notes
     -----
@@ -151,7 +176,9 @@ def snp_pairs(call: SnpPairsCall) -> SnpPairs | InteractionScan:
     three-way term) [1]_: logistic regression of the class on both genotypes as factors against the full model. It is
     asymptotically chi^2 with (r - 1)(s - 1) degrees of freedom for SNPs with r and s genotypes, for any main
     effects are. p-values are family-wise under the hypothesis that no genotype says anything about the class; they hold
-    approximately with main effects too. If y chose the SNPs, each permutation would have to repeat the choice.
+    approximately with main effects too. The genotypic statistic of numbers and times is F times its first degrees of
+    freedom: of the linear model of y on both genotypes as factors, their interaction and the covariates against the
+    model without the interaction. If y chose the SNPs, each permutation would have to repeat the choice.
 
     References
     ----------
@@ -172,10 +199,15 @@ def snp_pairs(call: SnpPairsCall) -> SnpPairs | InteractionScan:
     >>> result = fastfs.snp_pairs(G, height, n_permutations=19)
     >>> result.pairs[0].tolist(), result.degrees, result.effects[0].round(1).item(), result.pvalue
     ([4, 9], (1, 396), 0.4, 0.05)
+    >>> both = ((G[:, 4] == 1) ^ (G[:, 9] == 1)) + np.random.default_rng(1).normal(size=400)
+    >>> result = fastfs.snp_pairs(G, both, coding="genotypic", n_permutations=19)
+    >>> result.pairs[0].tolist(), result.degrees[0].item(), result.pvalue
+    ([4, 9], 4, 0.05)
     """
     options = PairsOptions.from_arguments(call)
     n_permutations = as_int("n_permutations", call.n_permutations, low=0)
     check_choice("target_type", call.target_type, ("auto", "class", "number", "survival"))
+    check_choice("coding", call.coding, ("auto", "additive", "genotypic"))
     run = call.make_run()
     G, names = _pack_with_names(call.G, run)
     known_names = None if names is None else names.tolist()
@@ -183,8 +215,14 @@ def snp_pairs(call: SnpPairsCall) -> SnpPairs | InteractionScan:
     kind = _kind_of(call.y, call.target_type, *G.shape)
     if kind != "survival":
         _require_labels(call.y, *G.shape)
-    if kind != "class":
+    if kind == "class" and call.coding == "additive":
+        raise ValueError(
+            "coding must be 'genotypic' for classes; got 'additive': give their copies to fastfs.interaction_scan"
+        )
+    if kind != "class" and call.coding != "genotypic":
         return _scan_copies(call, G, known_names, chosen, kind)
+    if kind != "class":
+        return _scan_genotypes(call, options.core_options() | {"snps": chosen}, G, known_names, kind, run)
     classes, labels = two_classes("pairs of SNPs are compared between", call.y, *G.shape)
     call.check_test(n_permutations, "blocks", "groups", "covariates")
     design, labelings = call.read_design(labels, classes[labels], n_permutations, run, shuffled=True)
@@ -199,10 +237,12 @@ def snp_pairs(call: SnpPairsCall) -> SnpPairs | InteractionScan:
         effects=None,
         standard_errors=None,
         degrees=core_result["degrees"],
+        rest_degrees=None,
         tables=core_result["tables"],
         scores=None,
         n_tested=core_result["n_tested"],
         classes=classes,
+        target_type=kind,
         excluded_features=np.flatnonzero(core_result["constant"]),
         excluded_pairs=np.empty((0, 2), np.int64),
         n_excluded_pairs={},
@@ -248,6 +288,40 @@ def _scan_copies(
         max_memory=call.max_memory,
         progress=call.progress,
     )
+
+
+def _scan_genotypes(
+    call: SnpPairsCall, core_options: dict[str, Any], G: Genotypes, names: list[Any] | None, kind: str, run: Run
+) -> SnpPairs:
+    """Find the pairs of SNPs with genotypes, as categories, that say more about numbers or times than both SNPs."""
+    values = target_values(read_response(call.y, *G.shape, kind), call.covariates)
+    call.check_test(call.n_permutations, "blocks", "groups")
+    design, labelings = call.read_design(values, None, call.n_permutations, run)
+    core_options |= {"y": for_core(values), "y_permutations": labelings}
+    if call.covariates is not None:
+        core_options["covariates"] = for_core(read_covariates(call.covariates, G.shape[0]))
+    core_result = load_core().snp_pairs(G, None, core_options, run)
+    warn(last_warnings(names_in_lists(names)))
+    result = SnpPairs(
+        pairs=core_result["pairs"],
+        statistics=core_result["statistics"],
+        effects=None,
+        standard_errors=None,
+        degrees=core_result["degrees"],
+        rest_degrees=core_result["rest_degrees"],
+        tables=core_result["tables"],
+        scores=core_result["scores"],
+        n_tested=core_result["n_tested"],
+        classes=None,
+        target_type=kind,
+        excluded_features=np.flatnonzero(core_result["constant"]),
+        excluded_pairs=core_result["excluded"],
+        n_excluded_pairs=excluded_numbers(core_result),
+        stopped=False,
+        feature_names=names,
+        **outcome_of_test(core_result, design, exact=design.exact and labelings is not None),
+    )
+    return limit_pairs(result, call.alpha)
 
 
 def _pack_with_names(G: Any, run: Run) -> tuple[Genotypes, Array | None]:

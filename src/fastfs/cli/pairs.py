@@ -192,6 +192,13 @@ def snp_pairs(
         Path | None,
         typer.Option(metavar="FILE", help="Compare the pairs among these SNPs only: text, one name per line."),
     ] = None,
+    coding: Annotated[
+        str | None,
+        typer.Option(
+            help="How genotypes enter the linear model of --targets: additive (default), copies of an allele; "
+            "genotypic, categories, with up to four degrees of freedom, which finds any interaction."
+        ),
+    ] = None,
     permutations: Annotated[
         int,
         typer.Option(
@@ -204,6 +211,8 @@ def snp_pairs(
     check_files(source, ((options.out, io.TABLE_ENDINGS),))
     _require_effects(source, design, options, permutations)
     require_effects(target.needs_of_targets(), source, target)
+    if coding is not None and target.targets is None:
+        raise ValueError("--coding is for --targets, numbers or times: classes have genotypic coding")
     chosen = None if snps is None else [name for name in io.read_names(snps) if name]
     with progress(f"reading {source.file.name}") as report:
         data = target.read(source, design, options.max_memory)
@@ -213,6 +222,7 @@ def snp_pairs(
                 data.table.X,
                 target.values(data),
                 target_type=target.target_type,
+                coding=coding or "auto",
                 snps=None if chosen is None else column_numbers("--snps", chosen, len(names), names),
                 n_permutations=permutations,
                 **design.design_arguments(data.table),
@@ -262,6 +272,8 @@ def _about(method: str, result: PairsResult, data: Data, alpha: float | None) ->
         entries["correlation"] = result.correlation
     if isinstance(result, fastfs.InteractionScan):
         entries |= {"degrees": list(result.degrees), "transform": result.transform, "target_type": result.target_type}
+    if isinstance(result, fastfs.SnpPairs):
+        entries["target_type"] = result.target_type
     return entries
 
 

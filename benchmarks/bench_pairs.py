@@ -1,8 +1,10 @@
-"""The scan of interactions: time and memory against the floor, what it finds, and its error rates.
+"""Searches for pairs: time and memory against the floor, what they find, and their error rates.
 
-    python -m benchmarks.bench_interactions [--labelings 10]
-    python -m benchmarks.bench_interactions --recall [--seeds 5]
-    python -m benchmarks.bench_interactions --errors [--sets 1000] [--only KIND ...]
+    python -m benchmarks.bench_pairs [--labelings 10] [--all]   # --all: the other two searches, too
+    python -m benchmarks.bench_pairs --recall [--seeds 5]
+    python -m benchmarks.bench_pairs --calibration [interaction|correlation|genotype] [--sets 1000] [--only KIND ...]
+
+``bench_correlation`` and ``bench_snp_pairs`` have what is particular to these: designs, ties, batches, PLINK.
 
 Floors are CPU time of one core at the rate of SciPy's gemm in float64: with p features of n samples, the observed pass
 takes five products of all pairs, 5 n p (p + 1) flops, and a labeling one; what is computed of a pair's moments comes on
@@ -10,11 +12,12 @@ top. The peer is the arithmetic of MatrixEpistasis (Zhu and Fang 2018) in NumPy,
 blocks, with temporary arrays.
 
 ``--recall`` plants an exclusive or of the signs of two normal features, with 10 % of the labels flipped, and counts how
-often the pair comes first, among all pairs, and how often both features are among the ten best of other selectors.
-``--errors`` draws data sets whose target has no interaction: 100 samples, 40 features of a kind, 59 permutations; with
-"main" the first two features have strong effects of their own; with "donors" the samples are four of each of 25 donors,
-a donor's mean has the variance of the rest, the four share a target, and whole donors exchange it (``groups=``). The
-share with p <= 0.05 is to be .05; with 1000 sets its standard error is .007.
+often the pair comes first, among all pairs, and how often both features are among the ten best of other selectors; then
+pairs with correlations that change over three classes, and along a number. ``--calibration`` draws data sets without
+anything to find: 100 samples, 40 features of a kind (20 SNPs), 59 permutations; with "main" the first two features have
+strong effects of their own; with "donors" the samples are four of each of 25 donors, a donor's mean has the variance of
+the rest, the four share a target, and whole donors exchange it (``groups=``). The share with p <= 0.05 is to be .05;
+with 1000 sets its standard error is .007.
 """
 
 from __future__ import annotations
@@ -31,7 +34,7 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.feature_selection import f_classif
 
 import fastfs
-from benchmarks import harness
+from benchmarks import bench_correlation, bench_snp_pairs, harness
 from benchmarks.harness import Report
 from fastfs._machine.run import Run, load_core
 
@@ -125,6 +128,9 @@ def recall(seeds: int) -> int:
                 among[name] += {0, 1} <= set(np.argsort(-of_features)[:10].tolist())
         others = ", ".join(f"{name} {count} of {seeds}" for name, count in among.items())
         report.row(f"{n} x {p}: planted pair first", f"{sum(first)} of {seeds}", note=f"both in the ten best: {others}")
+    for along_numbers in (False, True):
+        report.heading("changing correlations " + ("along a number" if along_numbers else "over three classes"))
+        bench_correlation.recall(along_numbers=along_numbers)
     return report.finish()
 
 
@@ -159,44 +165,94 @@ def make_target(kind: str, effect: np.ndarray, rng: np.random.Generator) -> np.n
         y["event"], y["time"] = event <= censored, np.minimum(event, censored)
         return y
     numbers = effect + rng.normal(size=n)
+    if kind == "three classes":
+        return np.searchsorted(np.quantile(numbers, [1 / 3, 2 / 3]), numbers)
     return numbers if kind == "number" else (numbers > np.median(numbers)).astype(int)
 
 
 SETTINGS = ("no effect", "main", "donors")
 
 
-def share_of_errors(kind: str, target: str, setting: str, transform: str, sets: int) -> float:
-    """Return the share of data sets without an interaction that have a pair with p <= 0.05."""
-    n, n_donors, hits = 100, 25 if setting == "donors" else None, 0
-    donors = None if n_donors is None else np.repeat(np.arange(n_donors), n // n_donors)
+def no_pair(kind: str, target: str, setting: str, number: int) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+    """Return features, a target without an interaction, and the donors, if the setting has them."""
+    n, n_donors = 100, 25 if setting == "donors" else None
+    rng = np.random.default_rng([number, KINDS.index(kind), SETTINGS.index(setting)])
+    X = columns(kind, n, 40, rng, n_donors)
+    if n_donors is not None:
+        donors = np.repeat(np.arange(n_donors), n // n_donors)
+        return X, make_target(target, np.zeros(n_donors), rng)[donors], donors
+    two = (X[:, :2] - X[:, :2].mean(axis=0)) / X[:, :2].std(axis=0)
+    return X, make_target(target, two.sum(axis=1) if setting == "main" else np.zeros(n), rng), None
+
+
+def no_pair_of_snps(kind: str, target: str, setting: str, number: int) -> Any:
+    """Return the same of SNPs, 20 in number."""
+    rng = np.random.default_rng([number, SNP_KINDS.index(kind), SETTINGS.index(setting), 1])
+    n, n_donors = 100, 25
+    donors = np.repeat(np.arange(n_donors), n // n_donors) if setting == "donors" else None
+    frequency = {"frequency .5": 0.5, "frequency .2": 0.2, "frequency .05": 0.05}.get(kind, 0.3)
+    Z = rng.normal(size=(2, n, 20))
+    if donors is not None:
+        Z = (Z + rng.normal(size=(2, n_donors, 20))[:, donors]) / np.sqrt(2)
+    if kind == "linked":  # blocks of five
+        Z = 0.9 * np.repeat(Z[:, :, ::5], 5, axis=2) + np.sqrt(1 - 0.9**2) * rng.normal(size=Z.shape)
+    G = (norm.ppf(frequency) > Z).sum(axis=0)
+    if donors is not None:
+        return G, make_target(target, np.zeros(n_donors), rng)[donors], donors
+    two = (G[:, :2] - 2 * frequency) / np.sqrt(2 * frequency * (1 - frequency))
+    return G, make_target(target, two.sum(axis=1) if setting == "main" else np.zeros(n), rng), None
+
+
+SNP_KINDS = ("frequency .5", "frequency .2", "frequency .05", "linked")
+
+# Of each search: kinds of columns, targets with the arguments that they take, and what makes data sets.
+SEARCHES: dict[str, Any] = {
+    "interaction": (
+        fastfs.interaction_scan, KINDS, no_pair,
+        [(target, {"transform": how}) for target in ("number", "class", "survival") for how in ("none", "rank")],
+    ),
+    "correlation": (
+        fastfs.differential_correlation, KINDS, no_pair,
+        [(target, {"correlation": how}) for target in ("number", "class", "three classes")
+         for how in ("pearson", "spearman")],
+    ),
+    "genotype": (
+        fastfs.snp_pairs, SNP_KINDS, no_pair_of_snps,
+        [("class", {"coding": "genotypic"})]
+        + [(target, {"coding": how}) for target in ("number", "survival") for how in ("additive", "genotypic")],
+    ),
+}  # fmt: skip
+
+
+def share_of_errors(search: str, kind: str, target: str, setting: str, sets: int, **how: Any) -> str:
+    """Return the share of data sets without a pair to find that have one with p <= 0.05."""
+    find, _, make, _ = SEARCHES[search]
+    hits, tested = 0, 0
     for number in range(sets):
-        rng = np.random.default_rng([number, KINDS.index(kind), SETTINGS.index(setting)])
-        X = columns(kind, n, 40, rng, n_donors)
-        if donors is not None:
-            y = make_target(target, np.zeros(n_donors), rng)[donors]
-        else:
-            two = (X[:, :2] - X[:, :2].mean(axis=0)) / X[:, :2].std(axis=0)
-            y = make_target(target, two.sum(axis=1) if setting == "main" else np.zeros(n), rng)
-        found = fastfs.interaction_scan(
-            X, y, groups=donors, target_type=target, transform=transform, n_permutations=59, n_pairs=1,
-            random_state=number, n_threads=1,
-        )  # fmt: skip
-        hits += found.pvalue <= 0.05
-    return hits / sets
+        X, y, donors = make(kind, target, setting, number)
+        try:
+            found = find(
+                X, y, groups=donors, target_type="class" if target == "three classes" else target, n_permutations=59,
+                n_pairs=1, random_state=number, n_threads=1, **how,
+            )  # fmt: skip
+        except ValueError:  # a class, or a rare SNP, that says nothing
+            continue
+        if found.pvalue is not None:
+            tested += 1
+            hits += found.pvalue <= 0.05
+    return "-" if not tested else f"{hits / tested:.3f}" + f" of {tested}" * (tested < sets)
 
 
-def errors(sets: int, only: list[str]) -> int:
-    """Print the share of data sets without an interaction that have a pair with p <= 0.05."""
-    report = Report()
-    for kind, target in itertools.product(only or KINDS, ("number", "class", "survival")):
+def calibration(search: str, sets: int, only: list[str]) -> int:
+    """Print the share of data sets without a pair to find that have one with p <= 0.05."""
+    _, kinds, _, ways = SEARCHES[search]
+    print(f"{search}, {sets} sets: no effect, main effects, donors")
+    for kind, (target, how) in itertools.product(only or kinds, ways):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            shares = [
-                f"{share_of_errors(kind, target, setting, transform, sets):.3f}"
-                for setting, transform in itertools.product(SETTINGS, ("none", "rank"))
-            ]
-        report.row(f"{kind}, {target}", " ".join(shares), note="values, ranks: no effect, main, donors")
-    return report.finish()
+            shares = [share_of_errors(search, kind, target, setting, sets, **how) for setting in SETTINGS]
+        print(f"| {kind} | {target}, {', '.join(how.values())} | {' | '.join(shares)} |", flush=True)
+    return 0
 
 
 def main() -> int:
@@ -204,13 +260,19 @@ def main() -> int:
     parser.add_argument("--labelings", type=int, default=10, metavar="N")
     parser.add_argument("--recall", action="store_true")
     parser.add_argument("--seeds", type=int, default=5, metavar="N")
-    parser.add_argument("--errors", action="store_true")
+    parser.add_argument("--calibration", nargs="?", const="interaction", choices=SEARCHES)
     parser.add_argument("--sets", type=int, default=1000, metavar="N")
-    parser.add_argument("--only", nargs="*", default=[], choices=KINDS, metavar="KIND")
+    parser.add_argument("--only", nargs="*", default=[], choices=(*KINDS, *SNP_KINDS), metavar="KIND")
+    parser.add_argument("--all", action="store_true")
     arguments = parser.parse_args()
-    if arguments.errors:
-        return errors(arguments.sets, arguments.only)
-    return recall(arguments.seeds) if arguments.recall else speed(arguments.labelings)
+    if arguments.calibration:
+        return calibration(arguments.calibration, arguments.sets, arguments.only)
+    if arguments.recall:
+        return recall(arguments.seeds)
+    failed = speed(arguments.labelings)
+    if arguments.all:
+        failed |= bench_correlation.speed(arguments.labelings) | bench_snp_pairs.speed(20_000, full=False)
+    return failed
 
 
 if __name__ == "__main__":
