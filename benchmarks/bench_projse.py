@@ -25,6 +25,7 @@ import sys
 import tempfile
 import threading
 import time
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -106,6 +107,30 @@ def threads(report: Report, X: np.ndarray, Y: np.ndarray) -> None:
         warm_up=False,
     )
     report.times("one thread / two threads, wall", t["one"], t["two"], clock="wall")
+
+
+def beyond(report: Report, repeats: int) -> None:
+    """Ten choices beyond the rank of the targets, in memory and from two chunks, against the choice within it."""
+    report.heading("beyond the rank: 10^6 samples, 100 + 100 variables, rank 90, 90 and 100 selected, float32")
+    X, latent = (np.random.default_rng(seed).standard_normal((1_000_000, 100), dtype=np.float32) for seed in (0, 1))
+    Y = (latent[:, :90] + 0.3 * X[:, :90]) @ np.random.default_rng(2).standard_normal((90, 100), dtype=np.float32)
+    half = len(X) // 2
+
+    def within() -> Any:
+        return fastfs.projse(X, Y, n_features_to_select=90, center=True)
+
+    def further() -> Any:
+        return fastfs.projse(X, Y, n_features_to_select=100, center=True, beyond="residual")
+
+    def chunks() -> Any:
+        X_chunks, Y_chunks = iter([X[:half], X[half:]]), iter([Y[:half], Y[half:]])
+        return fastfs.projse(X_chunks, Y_chunks, n_features_to_select=100, center=True, beyond="residual")
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the targets are dependent
+        t = harness.compare({"within": within, "further": further, "chunks": chunks}, repeats)
+    report.times("in memory / within the rank, CPU", t["further"], t["within"], at_most=1.3)
+    report.times("chunks / within the rank, CPU", t["chunks"], t["within"], at_most=1.3)
 
 
 def errors(report: Report) -> None:
@@ -327,6 +352,7 @@ def main() -> int:
     report = Report()
     one_pass(report, "float64", args.repeats, of_floor=1.3, of_public=2.0)
     one_pass(report, "float32", args.repeats, of_floor=1.4, of_public=3.0)
+    beyond(report, args.repeats)
     errors(report)
     rng = np.random.default_rng(0)
     R = rng.standard_normal((100, 100_000))
