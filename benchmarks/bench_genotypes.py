@@ -1,6 +1,7 @@
 """The RELIEF family on genotypes of two bits: distances and scores by instruction set, against the float32 tiles.
 
-    python -m benchmarks.bench_genotypes [--repeats 5] [--only rates agreement missing turf rivals] [--large NAMES]
+    python -m benchmarks.bench_genotypes [--repeats 5] [--only rates agreement missing turf growth rivals]
+                                        [--large NAMES]
 
 --large takes files of half a million SNPs, made in a temporary folder, two threads and minutes: wall time and the peak
 of the process, the pages of the file included. Rates count a pair of samples in one SNP, on one thread in CPU time,
@@ -105,6 +106,19 @@ def by_isa(report: Report, repeats: int) -> None:
         report.row(f"{isa}, distances, against float32", ratio, at_least=6.0 if target else None, unit="x")
         for name in ("ReliefF k = 10", "ReliefF k = 100", "MultiSURF, all pairs"):
             report.row(f"{isa}, {name}", bits[name], note=f"float32 {floats[name]:.1f}")
+
+
+def growth(report: Report, repeats: int) -> None:
+    report.heading("ReliefF with more samples, 1000 SNPs, one thread: the least CPU time of several calls")
+    times = {}
+    for n in (3000, 10_000):
+        G, y = pack_genotypes(dosages(n, 1000)), np.arange(n) % 2
+        found = harness.measure(lambda G=G, y=y: fastfs.relieff_scores(G, y, n_threads=1), repeats, warm_up=False)
+        times[n] = min(found.cpu)
+        first = f"the first call {harness.seconds(found.cpu[0])}, for which the system clears {4 * n * n / 1e6:.0f} MB"
+        report.row(f"{n} samples", harness.seconds(times[n]), note=first)
+    exponent = np.log(times[10_000] / times[3000]) / np.log(10_000 / 3000)
+    report.row("exponent of the number of samples", exponent, at_most=2.1, note=harness.load())
 
 
 def agreement(report: Report, repeats: int) -> None:
@@ -239,6 +253,7 @@ PARTS: dict[str, Callable[[Report, int], None]] = {
     "agreement": agreement,
     "missing": missing,
     "turf": turf,
+    "growth": growth,
     "rivals": rivals,
 }
 
