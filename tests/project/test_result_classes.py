@@ -256,3 +256,16 @@ def test_a_result_without_rows_prints():
     assert len(none.pairs) == 0
     assert repr(none).startswith("InteractionScan of 0 pairs: ")
     assert "<table>" in none._repr_html_()
+
+
+def test_frames_with_names(made):
+    frame = made(fastfs.StabilityResult).to_frame(feature_names=[f"gene{j}" for j in range(2000)])
+    assert frame.columns[:2].tolist() == ["feature", "name"]
+    assert frame["name"].tolist() == [f"gene{j}" for j in frame["feature"]]
+    assert made(fastfs.ProjSeResult).to_frame("polars", [f"gene{j}" for j in range(2000)])["name"][3] == "gene3"
+    for names in (["gene0"], "gene"):
+        with pytest.raises(ValueError, match="feature_names must name all 2000 features"):
+            made(fastfs.StabilityResult).to_frame(feature_names=names)
+    for cls in (fastfs.LdClumps, fastfs.SnpPairs, fastfs.AssessResult, fastfs.Report):
+        with pytest.raises(ValueError, match=f"feature_names must be left out: {cls.__name__} has no row for each"):
+            made(cls).to_frame(feature_names=["a"])

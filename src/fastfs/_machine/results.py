@@ -2,6 +2,7 @@
 
 import html
 import importlib
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from itertools import islice
 from typing import Any, ClassVar, TypeVar, dataclass_transform
@@ -44,12 +45,14 @@ class Result:
     _row: ClassVar[str] = "feature"
     _printed: ClassVar[tuple[str, ...]] = ()
 
-    def to_frame(self, library: str = "pandas") -> Any:
+    def to_frame(self, library: str = "pandas", feature_names: Sequence[str] | None = None) -> Any:
         """Return a table of what the result says of each feature, in the order of X, or of each pair, the best first.
 
         Parameters
         ----------
         library : {"pandas", "polars"}
+        feature_names : sequence of str, optional
+            Names of all columns of X, for a column `name`, of results with a row for each feature.
 
         Returns
         -------
@@ -63,6 +66,13 @@ class Result:
         """
         check_choice("library", library, ("pandas", "polars"))
         columns = {name: _plain(values) for name, values in self._table().items()}
+        if feature_names is not None:
+            numbers = columns.pop("feature", None)
+            if not isinstance(numbers, np.ndarray):  # a report's are names
+                raise ValueError(f"feature_names must be left out: {type(self).__name__} has no row for each feature")
+            if isinstance(feature_names, str) or len(feature_names) != len(numbers):
+                raise ValueError(f"feature_names must name all {len(numbers)} features; got {len(feature_names)} names")
+            columns = {"feature": numbers, "name": [str(name) for name in feature_names], **columns}
         return importlib.import_module(library).DataFrame(columns)
 
     def _table(self) -> dict[str, Any]:
