@@ -30,7 +30,7 @@ warnings.simplefilter("ignore")
 """
 
 CALL = """
-found = fastfs.report({path!r}, n_permutations=199, n_subsamples=50)
+found = fastfs.report({path!r}, n_permutations=199, n_subsamples=50, n_pairs={n_pairs})
 found.save({folder!r} + "/report.html")
 result = len(found.html.encode())
 """
@@ -64,14 +64,18 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         path = str(Path(folder, "table.npz"))
         np.savez(path, X=X, y=y)
-        found = harness.alone(SETUP, CALL.format(path=path, folder=folder))
-        if isinstance(found, str):
-            print(found)
+        found, without = (
+            harness.alone(SETUP, CALL.format(path=path, folder=folder, n_pairs=n_pairs)) for n_pairs in (10, 0)
+        )
+        if isinstance(found, str) or isinstance(without, str):
+            print(found, without)
             return 1
         if shutil.which("chromium"):
             paint = statistics.median(first_paint(Path(folder, "report.html")) for _ in range(5))
             report.row("first paint in Chromium", paint, at_most=1, unit=" s")
     report.row("wall time", found.wall, at_most=60, unit=" s", note=f"CPU {found.cpu:.1f} s")
+    of_pairs = found.cpu - without.cpu
+    report.row("CPU time of the section Pairs", of_pairs, unit=" s", note=f"{found.cpu / without.cpu:.2f} x without it")
     report.row("peak memory of the process", found.peak / 1e9, at_most=2, unit=" GB")
     report.row("size of the page", found.result / 1e6, at_most=3, unit=" MB")
     return report.finish()

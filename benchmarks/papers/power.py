@@ -24,6 +24,7 @@ import sys
 import time
 import warnings
 from collections.abc import Mapping
+from functools import partial
 from statistics import median
 from typing import Any
 
@@ -92,16 +93,21 @@ def wrappers(seed: int) -> dict[str, Any]:
     }
 
 
-SEARCHES = (fastfs.snp_pairs, fastfs.interaction_scan, fastfs.differential_correlation)
+SEARCHES: dict[str, Any] = {
+    "snp_pairs": fastfs.snp_pairs,
+    "snp_pairs, as numbers": partial(fastfs.snp_pairs, target_type="number", coding="genotypic"),
+    "interaction_scan": fastfs.interaction_scan,
+    "differential_correlation": fastfs.differential_correlation,
+}
 
 
 def ranks_by_pairs(X: np.ndarray, y: np.ndarray) -> dict[str, np.ndarray]:
     """Features in the order in which they occur in the strongest pairs; all others share the last rank."""
     ranks = {}
-    for search in SEARCHES if X.shape[1] <= 10_000 else SEARCHES[:1]:
-        features = list(dict.fromkeys(search(X, y, n_permutations=0).pairs.ravel().tolist()))
-        ranks[search.__name__] = np.full(X.shape[1], X.shape[1])
-        ranks[search.__name__][features] = np.arange(1, len(features) + 1)
+    for name in list(SEARCHES) if X.shape[1] <= 10_000 else ["snp_pairs"]:
+        features = list(dict.fromkeys(SEARCHES[name](X, y, n_permutations=0).pairs.ravel().tolist()))
+        ranks[name] = np.full(X.shape[1], X.shape[1])
+        ranks[name][features] = np.arange(1, len(features) + 1)
     return ranks
 
 

@@ -46,6 +46,17 @@ def test_definition(n, n_covariates, correlation, dtype):
     np.testing.assert_allclose(found.scores, of_feature, rtol=EXACT)
 
 
+def test_two_classes_as_a_number_have_covariates_in_the_model():
+    """The way to correlations of two classes given covariates, which docs/pairs.md names."""
+    X, y = table(60, 6)
+    is_ill, covariates = y > np.median(y), np.random.default_rng(2).normal(size=(60, 2))
+    found = fastfs.differential_correlation(X, is_ill, covariates=covariates, n_permutations=0, target_type="number")
+    expected, _ = oracle.changes(X, is_ill.astype(float), covariates)
+    slopes, errors, _ = np.array([expected[tuple(pair)] for pair in found.pairs.tolist()]).T
+    np.testing.assert_allclose(found.statistics, slopes / errors, rtol=0, atol=EXACT * np.abs(slopes / errors).max())
+    assert found.degrees == 60 - 4 - 2
+
+
 @rotating(1, n_covariates=[0, 2], correlation=["pearson", "spearman"])
 def test_permutations(n_covariates, correlation):
     """Under a labeling, features that follow the numbers follow the labeling, too."""
