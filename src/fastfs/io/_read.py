@@ -147,7 +147,7 @@ def read_table(call: _Call) -> Table:
         no features: they are returned in the table's `annotations`.
     targets_mod : str, optional
         Of H5MU: a second modality, with features that are numbers to explain: they become `y`, of shape (n_samples,
-        n_targets), in place of a label. The samples are those that both modalities have.
+        n_outputs), in place of a label. The samples are those that both modalities have.
     <read_options>
 
     Returns

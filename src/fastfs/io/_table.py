@@ -23,7 +23,7 @@ class Table(Brief):
     X : ndarray of shape (n_samples, n_features), CSR or CSC container of SciPy, Genotypes, or a stream of rows
         float32 or float64. Missing values are NaN. Streams are of `read_table` with `max_memory`.
     y : ndarray of shape (n_samples,)
-        The labels as they stand in the file: strings, numbers or bools. Of shape (n_samples, n_targets) with `targets`.
+        The labels as they stand in the file: strings, numbers or bools. Of shape (n_samples, n_outputs) with `targets`.
     feature_names : list of str
     source : str
         The path that was read.

@@ -149,9 +149,28 @@ _DOC = """{summary}
     """
 
 
+def _write_doc(word: str, notes: str, call: str) -> str:
+    """Return the docstring of the function of `fastfs.tl` for a method, with sentences and an example of its own."""
+    method = METHODS[word]
+    data = "Sparse values are made dense, those of the cells and genes that are compared."
+    if method.sparse:
+        data = "Sparse values stay sparse" + ("; data on disk are read in one pass." if method.streams else ".")
+    if not method.streams:
+        data += "\n        X on disk and Dask arrays are loaded, up to a quarter of `max_memory`."
+    return _DOC.format(
+        summary=method.genes,
+        estimator=method.estimator,
+        word=word,
+        data=data,
+        notes=notes,
+        score=_OWN_SCORES if method.class_scores else _SHARED_SCORES,
+        together=" of all groups together" if method.class_scores else "",
+        call=call,
+    )
+
+
 def _make_tool(word: str, *, notes: str, call: str = "") -> Callable[..., AnnData | None]:
     """Return the function of `fastfs.tl` for a method, with its docstring."""
-    method = METHODS[word]
 
     def tool(
         adata: AnnData,
@@ -178,7 +197,7 @@ def _make_tool(word: str, *, notes: str, call: str = "") -> Callable[..., AnnDat
     ) -> AnnData | None:
         from fastfs._estimators.methods import ESTIMATORS  # takes longer than the rest of this module
 
-        estimator = ESTIMATORS[method.estimator]
+        estimator = ESTIMATORS[METHODS[word].estimator]
         known = [*inspect.signature(tool).parameters, *inspect.signature(estimator).parameters]
         require_known(f"fastfs.tl.{word}", [name for name in known if name != "parameters"], parameters)
         model = estimator(**parameters)
@@ -239,21 +258,7 @@ def _make_tool(word: str, *, notes: str, call: str = "") -> Callable[..., AnnDat
         return place.given if copy else None
 
     tool.__name__ = tool.__qualname__ = word
-    data = "Sparse values are made dense, those of the cells and genes that are compared."
-    if method.sparse:
-        data = "Sparse values stay sparse" + ("; data on disk are read in one pass." if method.streams else ".")
-    if not method.streams:
-        data += "\n        X on disk and Dask arrays are loaded, up to a quarter of `max_memory`."
-    tool.__doc__ = _DOC.format(
-        summary=method.genes,
-        estimator=method.estimator,
-        word=word,
-        data=data,
-        notes=notes,
-        score=_OWN_SCORES if method.class_scores else _SHARED_SCORES,
-        together=" of all groups together" if method.class_scores else "",
-        call=call,
-    )
+    tool.__doc__ = _write_doc(word, notes, call)
     return tool
 
 
