@@ -276,7 +276,7 @@ void test_manifest_stream() {
     options.accuracy = FASTFS_MANIFEST_LOW_RANK;  // of a rank that makes it exact
     CHECK(fit(sums, &options) == FASTFS_OK && scores == exact);
     options.rank = 5;
-    CHECK(refused(fit(sums, &options), "accuracy must be \"auto\", \"exact\" or \"domains\""));
+    CHECK(refused(fit(sums, &options), "accuracy must be \"auto\", \"exact\", \"domains\" or \"small_domains\""));
     fastfs_stream_free(sums);
 
     sums = make(&options);
