@@ -427,6 +427,19 @@ def test_words_and_zeros_in_the_last_column_of_fam(tmp_path):
         assert read_table(path, control_is_0=True).y.tolist() == [0, 1, 0, 1, 1]
 
 
+def test_zeros_are_values_of_events_and_batches_but_not_of_phenotypes(tmp_path):
+    path, labels = write_plink(tmp_path, table(6, 3)), tmp_path / "labels.txt"
+    rows = ["2.5 0 0 0", "3 1 1 1", "1 1 2 2", "4 0 0 0", "2 1 1 1", "6 0 2 2"]
+    samples = [" ".join(line.split()[:2]) for line in path.with_suffix(".fam").read_text().splitlines()]
+    lines = [f"{sample} {row}\n" for sample, row in zip(samples, rows, strict=True)]
+    labels.write_text("FID IID months died batch ill\n" + "".join(lines))
+    read = read_table(path, "months", labels=labels, annotations=["died", "batch"])
+    assert [int(value) for value in read.annotations["died"]] == [0, 1, 1, 0, 1, 0]
+    assert [int(value) for value in read.annotations["batch"]] == [0, 1, 2, 0, 1, 2]
+    with pytest.warns(fastfs.DataWarning, match="2 of 6 samples"):
+        assert len(read_table(path, "ill", labels=labels, annotations=["died"]).y) == 4
+
+
 def test_chromosomes(tmp_path):
     bim = ["1 a 0 1 A G", "chr2 b 0 1 A G", "23 c 0 1 A G", "X d 0 2 A G"]
     path = write_plink(tmp_path, table(4, 4), bim=bim)

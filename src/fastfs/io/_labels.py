@@ -1,6 +1,6 @@
 """Labels, and other columns about samples, in a separate file."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from fastfs._files.errors import Parameter, TableError, short, some_of, unknown
@@ -8,7 +8,7 @@ from fastfs._files.expand import TEXT_BYTES, Held
 from fastfs._types import Integers
 from fastfs.io._cells import SampleColumn, with_points
 from fastfs.io._matching import MatchRule, SampleFile, Samples, match_samples, require_length
-from fastfs.io._plink import missing_codes
+from fastfs.io._plink import missing_codes, zero_is_a_value
 from fastfs.io._text import TextForm, open_table, open_text, read_lines, stripped
 
 
@@ -53,7 +53,9 @@ def read_label(
             problem = f"'{path}' has the columns {some_of(file.header)}: choose one of them with "
             raise TableError(problem, Parameter("label"))
         label = others[0]
-    columns = _columns(file, [label, *annotations], matching.lines, samples, rule.control_is_0, form.decimal)
+    names = [label, *annotations]
+    zeros = {name for name in names if rule.control_is_0 or zero_is_a_value(name, label)}
+    columns = _columns(file, names, matching.lines, samples, zeros, form.decimal)
     return label, columns, matching.how
 
 
@@ -72,7 +74,7 @@ def read_covariates(
     names = names or [name for name in _other_columns(file, matching.keys, samples) if name != label]
     if not names:
         raise ValueError(f"'{path}' must have a column of a covariate; got only the names and labels of the samples")
-    return _columns(file, names, matching.lines, samples, True, form.decimal), matching.how
+    return _columns(file, names, matching.lines, samples, names, form.decimal), matching.how
 
 
 def _require_columns(file: SampleFile, names: Sequence[str]) -> None:
@@ -92,16 +94,16 @@ def _other_columns(file: SampleFile, keys: Sequence[str], samples: Samples) -> l
 
 
 def _columns(
-    file: SampleFile, names: Sequence[str], lines: Integers, samples: Samples, zero_is_known: bool, decimal: str
+    file: SampleFile, names: Sequence[str], lines: Integers, samples: Samples, zeros: Collection[str], decimal: str
 ) -> dict[str, SampleColumn]:
-    """Return columns with a cell for each sample, None if the file has no line for it."""
+    """Return columns with a cell for each sample, None if the file has no line for it; in `zeros`, 0 is a value."""
     columns = {}
     for name in dict.fromkeys(names):
         j = file.header.index(name)
         written = with_points(file.column(j), decimal)
         cells = [written[line] if line >= 0 else None for line in lines.tolist()]
         where = f"Column '{name}' of '{file.path}'"
-        codes = missing_codes(file.column(j), where, zero_is_known) if _is_plink(file, samples) else ()
+        codes = missing_codes(file.column(j), where, name in zeros) if _is_plink(file, samples) else ()
         columns[name] = SampleColumn(cells, where, None, codes)
     return columns
 

@@ -90,7 +90,9 @@ def read_bed(path: Path, wanted: Wanted) -> Content:
             )
     fam = fam_rows(path.with_suffix(".fam"), wanted.budget)
     where = f"The phenotype of '{path.with_suffix('.fam')}'"
-    aside = {PHENOTYPE: _phenotype([row[5] for row in fam], where, path, wanted)} if wanted.has_labels else {}
+    aside = {}
+    if wanted.has_labels:
+        aside[PHENOTYPE] = _phenotype([row[5] for row in fam], where, path, wanted.control_is_0)
     genotypes = genotypes[:, _find_snps_on_chromosomes(genotypes.chromosome, wanted, path.with_suffix(".bim"))]
     families, individuals = [row[0] for row in fam], [row[1] for row in fam]
     return _content(genotypes, wanted, path, aside, families, individuals)
@@ -107,7 +109,10 @@ def read_pgen(path: Path, wanted: Wanted) -> Content:
         if name not in columns:
             problem = unknown("column about samples", name, [*columns], psam).args
             raise TableError(*problem, ": choose another ", Parameter("label"), *OR_LABELS)
-    aside = {name: _phenotype(columns[name], f"'{name}' in '{psam}'", path, wanted) for name in wanted.aside}
+    aside = {}
+    for name in wanted.aside:
+        zero_is_known = wanted.control_is_0 or zero_is_a_value(name, wanted.label)
+        aside[name] = _phenotype(columns[name], f"'{name}' in '{psam}'", path, zero_is_known)
     chosen = _find_snps_on_chromosomes(variants.chromosome, wanted, path.with_suffix(".pvar"))
     genotypes = open_pgen(path, wanted.budget, samples, variants, chosen)
     return _content(genotypes, wanted, path, aside, samples.families, samples.individuals)
@@ -134,9 +139,9 @@ def _content(
     )
 
 
-def _phenotype(texts: list[str], where: str, path: Path, wanted: Wanted) -> SampleColumn:
+def _phenotype(texts: list[str], where: str, path: Path, zero_is_known: bool) -> SampleColumn:
     """Return a column of .fam or .psam as labels: whole numbers, words, or numbers that aren't all whole."""
-    codes = missing_codes(texts, where, wanted.control_is_0)
+    codes = missing_codes(texts, where, zero_is_known)
     column = SampleColumn(texts, where, None, codes)
     known = ~column.is_missing()
     if not known.any():
@@ -149,6 +154,11 @@ def _phenotype(texts: list[str], where: str, path: Path, wanted: Wanted) -> Samp
         cells = [int(number) if is_known else None for number, is_known in zip(numbers, known, strict=True)]
         return SampleColumn(cells, where, None, codes)
     return SampleColumn(numbers, where, None, codes)
+
+
+def zero_is_a_value(name: str, label: str | None) -> bool:
+    """Return whether 0 says something in this column: of events, batches or weights, not of a phenotype or the sex."""
+    return name != label and name.upper() != "SEX"
 
 
 def missing_codes(texts: Sequence[str], where: str, zero_is_known: bool) -> tuple[str, ...]:
