@@ -148,6 +148,15 @@ def test_designs_of_genotypes_in_another_order(name):
         strictly(fastfs.snp_pairs, GENOTYPES, y, **{name: column[::-1]})
 
 
+def test_given_values_in_another_order():
+    given = pd.DataFrame({"age": np.arange(30.0)}, index=NAMES)[::-1]
+    for call in (partial(fastfs.relieff_scores, given=given), partial(fastfs.projse_scores, given=given)):
+        with pytest.raises(
+            fastfs.DataWarning, match=r"^given names the rows of X in another order.*given\.loc\[X\.index"
+        ):
+            strictly(call, TABLE, y)
+
+
 def test_weights_in_another_order():
     weights = pd.Series(np.ones(30), index=NAMES)[::-1]
     for call in (

@@ -238,7 +238,7 @@ def _place_describer(kind: str, names: list[Any] | None) -> Callable[[int], str]
 def _arguments_of_rows(arguments: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     """Yield the arguments that have one entry per row."""
     for name, value in arguments.items():
-        if name in _OF_ROWS:
+        if name in _OF_ROWS or (name == "given" and hasattr(value, "columns")):
             yield name, value
         elif name in _MAPPINGS and isinstance(value, Mapping):
             yield from ((str(key), entry) for key, entry in value.items())

@@ -2,7 +2,7 @@
 
 import os
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial, singledispatch
 from typing import Any
 
@@ -101,8 +101,10 @@ class Source:
     def _read_blocks(self, rows: Integers | None, n_bytes: int) -> Iterator[tuple[int, Any]]:
         """Yield blocks of the selected rows, with all columns, each with its position among these rows."""
         if self.read is None:
-            begin = 0
+            begin, first = 0, None
             for block in self._start():  # type: ignore[misc]
+                first = block if first is None else first
+                _require_same_columns(first, block, begin)
                 n = n_rows(block)
                 if rows is not None:
                     low, high = np.searchsorted(rows, (begin, begin + n))
@@ -255,6 +257,29 @@ def choose_part(block: Any, rows: range | Integers, columns: Array | None) -> An
     elif n_rows(block) != len(rows):
         raise ValueError(f"a block of X must have {len(rows)} rows, as its array says; got {n_rows(block)}")
     return block if columns is None else _index_block(block, (slice(None), columns))
+
+
+def describe_difference(expected: Sequence[Any], columns: Sequence[Any]) -> str:
+    """Describe the first difference between two different lists of column names."""
+    for j, (name, other) in enumerate(zip(expected, columns, strict=False)):
+        if name != other:
+            return f"{other!r} for {name!r} as column {j} (0-based)"
+    return f"{len(columns)} columns for {len(expected)}"
+
+
+def _require_same_columns(first: Any, block: Any, row: int) -> None:
+    """Raise ValueError if the block of rows from `row` on has other columns than the first block, or another order."""
+    from fastfs._inputs.matrix import column_names  # which imports this module
+
+    widths = [len(part.shape) == 2 and part.shape[1] for part in (first, block) if hasattr(part, "shape")]
+    if len(set(widths)) > 1 and False not in widths:
+        raise ValueError(f"all blocks of X must have {widths[0]} columns; got {widths[1]} in the block from row {row}")
+    expected, names = column_names(first), column_names(block)
+    if expected is not None and names is not None and names != expected:
+        raise ValueError(
+            f"all blocks of X must have the columns of the first; got {describe_difference(expected, names)} in the "
+            f"block from row {row}"
+        )
 
 
 def _index_block(block: Any, key: Any) -> Any:

@@ -4,7 +4,7 @@ import copy
 import threading
 import warnings
 import zlib
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import closing, nullcontext
 from queue import Full, Queue
 from typing import Any
@@ -14,7 +14,7 @@ import numpy as np
 from fastfs._inputs.labels import as_labels, encode_labels
 from fastfs._inputs.matrix import as_matrix, column_names, load_stream
 from fastfs._inputs.paths import open_path
-from fastfs._inputs.source import BLOCK_BYTES, Source, as_stream, is_dask, is_on_disk, n_rows
+from fastfs._inputs.source import BLOCK_BYTES, Source, as_stream, describe_difference, is_dask, is_on_disk, n_rows
 from fastfs._inputs.storage import dense, stack_blocks, stored_arrays, stored_values, take_rows
 from fastfs._inputs.targets import Reader, Target, as_target
 from fastfs._machine.errors import in_rows, within
@@ -94,14 +94,6 @@ def classes_in_blocks(X: Any, y: Any, run: Run) -> tuple[Any, tuple[Array, Integ
     return source, of_rows
 
 
-def _difference(expected: Sequence[Any], columns: Sequence[Any]) -> str:
-    """Describe the first difference between two different lists of column names."""
-    for j, (name, other) in enumerate(zip(expected, columns, strict=False)):
-        if name != other:
-            return f"{other!r} for {name!r} as column {j} (0-based)"
-    return f"{len(columns)} columns for {len(expected)}"
-
-
 def same_columns(chunks: Iterable[Any], name: str = "X", names: Any = None) -> Iterator[Any]:
     """Yield the chunks, and require that all chunks with column names have equal ones: `names`, if they are known
     before.
@@ -111,8 +103,8 @@ def same_columns(chunks: Iterable[Any], name: str = "X", names: Any = None) -> I
         if columns is not None:
             if names is not None and list(columns) != list(names):
                 raise ValueError(
-                    f"all chunks of {name} must have the columns of the first; got {_difference(names, columns)} in "
-                    f"chunk {number} (0-based)"
+                    f"all chunks of {name} must have the columns of the first; got "
+                    f"{describe_difference(names, columns)} in chunk {number} (0-based)"
                 )
             names = columns
         yield chunk
@@ -224,8 +216,8 @@ class Passes:
             if columns is not None:
                 if self._names is not None and list(columns) != list(self._names):
                     raise ValueError(
-                        f"all blocks of X must have the columns of the first; got {_difference(self._names, columns)} "
-                        f"in the block from row {first}"
+                        f"all blocks of X must have the columns of the first; got "
+                        f"{describe_difference(self._names, columns)} in the block from row {first}"
                     )
                 self._names = columns
             if self._see is not None:

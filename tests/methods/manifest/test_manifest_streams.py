@@ -268,6 +268,23 @@ def test_frames_keep_their_names():
         found.fit(iter([frame[:2000], frame[2000:].iloc[:, ::-1]]), Y)
 
 
+@pytest.mark.parametrize(
+    "estimator",
+    [ManiFeSt(2), fastfs.DiSC(2), fastfs.MultiSURF(2, n_rows=50), fastfs.ReliefF(2, n_targets=20)],
+    ids=repr,
+)
+def test_blocks_that_fit_the_memory_have_the_columns_of_the_first(estimator):
+    pd = pytest.importorskip("pandas")
+    frame, labels = pd.DataFrame(X[:60, :5]).add_prefix("gene "), np.arange(60) % 2
+    first, second = frame[:20], frame[20:]
+    with pytest.raises(
+        ValueError, match=r"columns of the first; got 'gene 4' for 'gene 0' .* in the block from row 20$"
+    ):
+        estimator.fit(lambda: iter([first, second.iloc[:, ::-1]]), labels)
+    with pytest.raises(ValueError, match=r"all blocks of X must have 5 columns; got 4 in the block from row 20$"):
+        estimator.fit(lambda: iter([first.to_numpy(), second.to_numpy()[:, 1:]]), labels)
+
+
 # ----------------------------------------------------------------------------------------------------------- fast form
 
 # Of scales too small for a low-rank kernel, and ranks that are: here they test other things.
