@@ -267,14 +267,18 @@ def describe_difference(expected: Sequence[Any], columns: Sequence[Any]) -> str:
     return f"{len(columns)} columns for {len(expected)}"
 
 
+def _names_of_columns(block: Any) -> list[Any] | None:
+    """Return the column names of a frame or a table of Arrow; None for an array."""
+    names = getattr(block, "column_names", getattr(block, "columns", None))
+    return None if names is None else list(names)
+
+
 def _require_same_columns(first: Any, block: Any, row: int) -> None:
     """Raise ValueError if the block of rows from `row` on has other columns than the first block, or another order."""
-    from fastfs._inputs.matrix import column_names  # which imports this module
-
     widths = [len(part.shape) == 2 and part.shape[1] for part in (first, block) if hasattr(part, "shape")]
     if len(set(widths)) > 1 and False not in widths:
         raise ValueError(f"all blocks of X must have {widths[0]} columns; got {widths[1]} in the block from row {row}")
-    expected, names = column_names(first), column_names(block)
+    expected, names = (_names_of_columns(part) for part in (first, block))
     if expected is not None and names is not None and names != expected:
         raise ValueError(
             f"all blocks of X must have the columns of the first; got {describe_difference(expected, names)} in the "
