@@ -150,7 +150,7 @@ _DOC = """{summary}
 
 
 def _write_doc(word: str, notes: str, call: str) -> str:
-    """Return the docstring of the function of `fastfs.tl` for a method, with sentences and an example of its own."""
+    """Return the docstring of the function of `fastfs.tl` for a method, with separate sentences and an example."""
     method = METHODS[word]
     data = "Sparse values are made dense, those of the cells and genes that are compared."
     if method.sparse:
