@@ -85,6 +85,7 @@ py::list ikdr_fit(const py::dict& kernels_, const py::object& labels_, std::int6
     return results;
 }
 
+// Returns the objective at A and its gradient, as testing.h says.
 py::tuple ikdr_evaluate(const py::object& K_, const py::object& labels_, std::int64_t n_classes, const py::object& A,
                         const py::dict& options_, int repeats, const py::object& run_) {
     const Matrix K(K_);
@@ -105,6 +106,7 @@ py::tuple ikdr_evaluate(const py::object& K_, const py::object& labels_, std::in
     return py::make_tuple(objective, gradient);
 }
 
+// Returns the price of each kernel at A and the weights, as testing.h says.
 py::array_t<double> ikdr_prices(const py::dict& kernels_, const py::object& labels_, std::int64_t n_classes,
                                 const py::object& A, const py::object& weights, const py::dict& options_,
                                 const py::object& run_) {

@@ -189,7 +189,7 @@ py::tuple manifest_mean_scores(const py::array_t<double, py::array::c_style>& pr
     return py::make_tuple(scores, class_scores);
 }
 
-// Compares two precomputed kernels.
+// Compares two precomputed kernels, features x features, and returns the result as a dict.
 py::object manifest_kernels(const py::array_t<double, py::array::c_style>& K1,
                             const py::array_t<double, py::array::c_style>& K2, const py::dict& options_,
                             const py::object& run_) {

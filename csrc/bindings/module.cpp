@@ -5,6 +5,7 @@
 
 namespace fastfs::bindings {
 
+// Each adds the functions and classes of its area to the module.
 void bind_machine(py::module_& m);
 void bind_affinity(py::module_& m);
 void bind_spectral(py::module_& m);

@@ -34,6 +34,7 @@ fastfs::projse_options to_projse_options(const py::dict& given) {
     return read_options("fastfs_projse_options", fastfs::default_projse_options(), given);
 }
 
+// Returns the fields of fastfs_projse_result as a dict, with arrays that keep the result alive.
 py::dict projse(const py::object& X_, const py::object& Y_, const py::object& labels_, std::int64_t n_classes,
                 const py::dict& options_, const py::object& run_) {
     const Matrix X(X_);

@@ -8,7 +8,8 @@
 namespace fastfs::bindings {
 namespace {
 
-// labels: the class of each sample, or None with the numbers y of the options.
+// Returns the fields of fastfs_snp_pairs_result as a dict, with arrays that keep the result alive. labels: the class of
+// each sample, or None with the numbers y of the options.
 py::dict snp_pairs(const py::object& X_, const py::object& labels_, const py::dict& given, const py::object& run_) {
     const Matrix X(X_);
     const auto* labels = labels_.is_none() ? nullptr : labels_of(labels_, X.view.n_rows());
@@ -41,6 +42,7 @@ py::dict snp_pairs(const py::object& X_, const py::object& labels_, const py::di
     return result;
 }
 
+// Returns the fields of fastfs_ld_clumps_result as a dict, with arrays that keep the result alive.
 py::dict ld_clumps(const py::object& X_, const py::object& scores_, const py::dict& given, const py::object& run_) {
     const Matrix X(X_);
     const py::ssize_t p = X.view.n_cols();

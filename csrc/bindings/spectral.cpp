@@ -23,6 +23,7 @@ py::tuple eigh(Square A, const py::object& run_) {
     return py::make_tuple(w, A);
 }
 
+// Returns the eigenvalues, the eigenvectors, which overwrite K1, and the rank of the pencil of K1 and K2.
 py::tuple pencil(Square K1, Square K2, const py::object& run_) {
     const auto n = size_of(K1);
     if (size_of(K2) != n) throw std::invalid_argument("K1 and K2 must have the same size");

@@ -161,6 +161,7 @@ fastfs_status fastfs_design_new(const fastfs_design_options* options, const fast
 
 void fastfs_design_free(fastfs_design* design) { free_handle(design, "design"); }
 
+// Fills `facts` with numbers, and with arrays that the design keeps.
 fastfs_status fastfs_design_get(const fastfs_design* design, fastfs_design_facts* facts) {
     return guarded([&] {
         const Design& d = require_handle(design, "design").data;

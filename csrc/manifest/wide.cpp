@@ -200,8 +200,9 @@ void expand_components(std::int64_t d, const LowRank& K1, const JointRange& join
     for (std::int64_t c = 0; c < n; ++c) fix_sign(d, vectors + c * d);
 }
 
-// Returns the rank correlation of low-rank with exact scores on an excerpt of features. No trace or gap of the kernels
-// shows it, since exact scores rest on the small eigenvalues of the kernels, too.
+// Returns the rank correlation of low-rank with exact scores on an excerpt of features, 1 if neither find a difference,
+// and destroys the exact kernels of the excerpt. No trace or gap of the kernels shows it, since exact scores rest on
+// the small eigenvalues of the kernels, too.
 double agreement(Excerpt (&excerpt)[2], Run& run) {
     const auto n = static_cast<std::int64_t>(std::sqrt(static_cast<double>(excerpt[0].exact.size())) + 0.5);
     Outcome exact, low_rank;

@@ -95,8 +95,9 @@ class Differences {
     // without gaps if `complete_only`.
     void sums(const std::vector<WeightedPair>& pairs, Summed of, bool complete_only, double* sums, Run& run) const;
 
-    // Adds to out (n_out x n_features) as target_sums does, for features with gaps, or for all. k starts at 0 in each
-    // call.
+    // Sums the differences of each target with each group of its neighbors, and adds what `combine` makes of these sums
+    // to out (n_out x n_features), as target_sums does; for features with gaps alone if `gaps_only`. k starts at 0 in
+    // each call of combine.
     void sums(const Targets& targets, std::int64_t t0, const GroupedNeighbors& neighbors, Summed of, bool gaps_only,
               std::int64_t n_out, const CombineGroups& combine, double* out, Run& run) const;
 

@@ -26,8 +26,8 @@ struct Moments {
     double mean = 0, deviation = 0;
 };
 
-// Returns the moments of the distances from sample n to all other samples, except NaN. total: null, or set to the sum
-// of the weights.
+// Returns the weighted moments of the distances from sample n to all other samples, except NaN. total: null, or set to
+// the sum of their weights.
 Moments row_moments(const double* distances, std::int64_t n, const Numbers& weights, double* total = nullptr);
 
 // The rule of one method. Each thread has a copy, because of the scratch.

@@ -300,7 +300,8 @@ class ListedPairs final : public ReliefFit {
         if (target_scores_) target_scores_->finish_targets();
     }
 
-    // Appends the pairs of a rule with factors that depend on all neighbors together to the list.
+    // Appends the listed neighbors as pairs, unless targets are drawn, for a rule with factors that depend on all
+    // neighbors together. Throws if y doesn't differ among neighbors.
     void weigh_by_totals() {
         Numbers totals(at(rule_.n_groups())), factors(totals.size());
         for (const TargetNeighbor& one : listed_.neighbors) totals[at(one.neighbor.group)] += one.neighbor.weight;

@@ -38,6 +38,7 @@ struct Totals {
 
 // Replaces the rows of f (ld = n_samples) of the samples anchors[i0..i1 - 1] by alpha for hits, -beta for misses and 0
 // for the anchor itself, times the factor of its class. Values of alpha and beta up to `negligible` become 0.
+// Adds the sums of these rows to `totals`.
 void soften(const Classes& classes, const std::vector<std::int64_t>& anchors, std::int64_t i0, std::int64_t i1,
             double sigma, const double* factors, double negligible, double* f, Totals& totals, Run& run);
 

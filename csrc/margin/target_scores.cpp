@@ -94,7 +94,7 @@ class RatiosOverTargets final : public TargetScores {
 
     std::int64_t n_sums() const override { return kTotals + (input_.is_draw() ? kTotals * (kTotals + 1) / 2 : 0); }
 
-    // Adds u_n of each target and, for a draw, the products of its entries to sums_.
+    // Adds u_n of each target, its sum and weight for each group, and, for a draw, the products of these to sums_.
     void add_targets(const std::vector<TargetNeighbor>& neighbors, std::int64_t first, std::int64_t last) override {
         const bool products = input_.is_draw();
         const auto add_target = [products](std::int64_t, std::int64_t, std::int64_t n_features, const double* sums,

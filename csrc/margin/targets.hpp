@@ -49,7 +49,8 @@ class TargetMeans {
     void add_target(const NeighborRule& rule, std::int64_t n, std::int64_t t, std::int64_t n_features,
                     const double* sums, const double* counts, std::int64_t ld, double* out, std::int64_t out_ld) const;
 
-    // Returns the mean of feature k of n_features, and its standard error, NaN for a single target.
+    // Returns the mean over the targets of feature k of n_features, from the rows that add_target has filled, and its
+    // standard error: NaN for a single target, and 0 without errors.
     std::pair<double, double> mean_and_error(const double* rows, std::int64_t n_features, std::int64_t k) const;
 
   private:

@@ -16,7 +16,7 @@
 
 namespace fastfs::core {
 
-// Copies x_ij to out[i * ld + j].
+// Copies x_ij, of n rows and w columns that are rs and cs apart, to out[i * ld + j].
 template <class T, class S>
 void copy_rows(const S* __restrict x, std::int64_t rs, std::int64_t cs, std::int64_t n, std::int64_t w,
                T* __restrict out, std::int64_t ld) {

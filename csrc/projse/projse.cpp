@@ -99,7 +99,7 @@ double epsilon_of(const Matrix& M) {
                                                    : std::numeric_limits<double>::epsilon();
 }
 
-// Returns the length of a combination of the target's scaled columns, from their values.
+// Returns the length of a combination of the columns of Y from `first` on, less their means unless these are empty.
 double length_of_combination(const Matrix& Y, std::int64_t first, const Numbers& means, const Numbers& combination) {
     return visit_values(Y.description(), [&](const auto& values) {
         double square = 0;

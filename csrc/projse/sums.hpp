@@ -49,22 +49,23 @@ class ProjseSums {
                               Run& run);
     // Adds the sums of other rows, and empties `other`.
     void merge(ProjseSums&& other, Run& run);
+    // Returns sums of the same rows, which later updates of either leave apart.
     ProjseSums copy() const;
     // Returns sums of a single label as sums over rows of one class among n_y.
     ProjseSums as_class(std::int64_t n_y, std::int64_t label) const;
 
     // Returns the parts of X and of the other columns of Y that the last n_given columns of Y span.
     Given explained_by(std::int64_t n_given, bool center, Run& run) const;
-    // Returns the sums of what they don't explain. Its columns have means of zero, which are taken out as `center`
-    // says.
+    // Returns the sums of the parts of X and of the other columns of Y that `given` doesn't explain, with_xx: with the
+    // products of X. Its columns have means of zero, which are taken out as `center` says.
     ProjseSums rests(const Given& given, bool with_xx, Run& run) const;
     // Turns `out`, the centred inner products of column k of X with all columns of X, into inner products of the parts
     // that `given` doesn't explain, uncentred unless it has `center`.
     void take_out(const Given& given, std::int64_t k, double* out) const;
 
-    // Writes the sums.
+    // Writes the sums, symmetric products as whole matrices.
     void save_state(ByteWriter& to) const;
-    // Replaces the sums by saved sums of equal columns.
+    // Replaces the sums by saved sums of equal columns; throws if these are damaged.
     void load_state(ByteReader& from);
 
     std::int64_t n_rows() const { return n_rows_; }

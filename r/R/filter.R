@@ -9,7 +9,10 @@ fastfs_filter <- function(method, ...) {
   self$calculate <- function(task, nfeat = NULL) {
     features <- task$feature_names
     if (!is.function(task$data) || is.null(features)) {
-      refuse("task must be a task of mlr3, or have data(cols), feature_names and target_names as one")
+      refuse(
+        "task must be a task of mlr3, or have data(cols), feature_names and target_names as one; got class ",
+        class(task)[1]
+      )
     }
     x <- as.data.frame(task$data(cols = features))
     y <- as.data.frame(task$data(cols = task$target_names))[[1]]

@@ -64,7 +64,7 @@ read_kernels <- function(given, d) {
   if (is.null(groups)) return(list(core = c(core, n_kernels = 0), n = d, of_feature = seq_len(d)))
   if (identical(groups, "all")) return(list(core = c(core, n_kernels = 1), n = 1, of_feature = rep(1, d)))
   if (!is.atomic(groups) && !is.factor(groups) || length(groups) != d || anyNA(groups)) {
-    refuse("groups must be NULL, \"all\" or one label for each of the ", d, " features")
+    refuse("groups must be NULL, \"all\" or one label for each of the ", d, " features; got ", shown(groups))
   }
   groups <- as.character(groups)
   known <- sort(unique(groups), method = "radix")

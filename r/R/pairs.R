@@ -375,16 +375,16 @@ ld_clumps <- function(x, scores, r2 = 0.5, window = 250000, n_clumps = NULL, pos
   position <- by_names("position", position, data$features, "feature")
   chromosome <- by_names("chromosome", chromosome, data$features, "feature")
   if (!is.numeric(scores) || length(scores) != d || anyNA(scores)) {
-    refuse("scores must be ", d, " numbers, one for each SNP of x")
+    refuse("scores must be ", d, " numbers, one for each SNP of x; got ", shown(scores))
   }
   if (is.null(position)) position <- numeric(d)
   if (!is.numeric(position) || length(position) != d || anyNA(position)) {
-    refuse("position must be NULL or ", d, " numbers of base pairs, one for each SNP of x")
+    refuse("position must be NULL or ", d, " numbers of base pairs, one for each SNP of x; got ", shown(position))
   }
   options$positions <- as.double(position)
   if (!is.null(chromosome)) {
     if (!(is.atomic(chromosome) || is.factor(chromosome)) || length(chromosome) != d || anyNA(chromosome)) {
-      refuse("chromosome must be NULL or ", d, " names, one for each SNP of x")
+      refuse("chromosome must be NULL or ", d, " names, one for each SNP of x; got ", shown(chromosome))
     }
     options$chromosomes <- match(chromosome, unique(chromosome))
   }

@@ -35,7 +35,12 @@ permutation_test <- function(method, x, y, options = list(), blocks = NULL, grou
   warn(found$messages)
   scores <- found$scores
   last <- found$given
-  if (!all(is.finite(scores))) refuse("scores of ", method, " must be finite to be compared; got NaN or infinity")
+  if (!all(is.finite(scores))) {
+    refuse(
+      "scores of ", method, " must be finite to be compared; got NaN or infinity for feature ",
+      which(!is.finite(scores))[1], ": drop it, or choose other options"
+    )
+  }
   score_at <- function(labeling) {
     found <- stage$fit(labeling, run)
     list(scores = found$scores, overall = overall_statistic(found))

@@ -16,6 +16,7 @@ static void free_null(SEXP pointer) {
     R_ClearExternalPtr(pointer);
 }
 
+/* Returns pointers to UTF-8 texts that last for the call, or NULL for NULL. */
 static const char* const* texts_or_null(SEXP given) {
     if (given == R_NilValue) return NULL;
     const R_xlen_t n = Rf_xlength(given);
@@ -28,7 +29,8 @@ static SEXP text_or_null(const char* text) {
     return text == NULL ? R_NilValue : Rf_ScalarString(Rf_mkCharCE(text, CE_UTF8));
 }
 
-/* given: the options without names; names: label_names, block_names and group_names, or NULL each. */
+/* Returns a handle of a design, or the failure. given: the options without names; names: label_names, block_names and
+ * group_names, or NULL each. */
 SEXP design_new(SEXP given, SEXP names, SEXP given_run) {
     fastfs_design_options options = FASTFS_DESIGN_OPTIONS_INIT;
     struct call call;
@@ -47,6 +49,7 @@ SEXP design_new(SEXP given, SEXP names, SEXP given_run) {
     return pointer;
 }
 
+/* Returns the facts of a design as a list, or the failure. */
 SEXP design_get(SEXP pointer, SEXP given_run) {
     const fastfs_design* design = handle_of(pointer, design_tag);
     fastfs_design_facts f = FASTFS_DESIGN_FACTS_INIT;
@@ -72,7 +75,7 @@ SEXP design_get(SEXP pointer, SEXP given_run) {
     return found;
 }
 
-/* One column per labeling: integers from 0, or numbers. */
+/* Returns a matrix with a column for each labeling: integers from 0, or numbers. */
 SEXP design_labelings(SEXP pointer, SEXP first, SEXP given_count, SEXP has_numbers, SEXP n_samples, SEXP given_run) {
     const fastfs_design* design = handle_of(pointer, design_tag);
     const int count = Rf_asInteger(given_count), n = Rf_asInteger(n_samples), is_number = Rf_asLogical(has_numbers);
@@ -89,7 +92,7 @@ SEXP design_labelings(SEXP pointer, SEXP first, SEXP given_count, SEXP has_numbe
     return found;
 }
 
-/* A column of 0 and 1 a subsample. */
+/* Returns a matrix with a column of 0 and 1 for each subsample. */
 SEXP design_subsamples(SEXP pointer, SEXP halves, SEXP fraction, SEXP given_count, SEXP n_samples, SEXP given_run) {
     const fastfs_design* design = handle_of(pointer, design_tag);
     fastfs_subsamples_options options = FASTFS_SUBSAMPLES_OPTIONS_INIT;
@@ -105,6 +108,7 @@ SEXP design_subsamples(SEXP pointer, SEXP halves, SEXP fraction, SEXP given_coun
     return found;
 }
 
+/* Returns a handle of the null distribution of a design, which takes the true scores, or the failure. */
 SEXP null_new(SEXP design_pointer, SEXP given, SEXP method_name, SEXP given_run) {
     const fastfs_design* design = handle_of(design_pointer, design_tag);
     fastfs_null_options options = FASTFS_NULL_OPTIONS_INIT;
@@ -122,7 +126,7 @@ SEXP null_new(SEXP design_pointer, SEXP given, SEXP method_name, SEXP given_run)
     return pointer;
 }
 
-/* The number of the labeling that comes next, or -1 at the end. */
+/* Adds the scores under labeling given_next, and returns the number of the next labeling, or -1 at the end. */
 SEXP null_add(SEXP pointer, SEXP scores, SEXP statistic, SEXP given_next, SEXP given_run) {
     fastfs_null* null = handle_of(pointer, null_tag);
     const double overall = Rf_asReal(statistic);
@@ -140,6 +144,7 @@ static SEXP of_flags(const int32_t* values, R_xlen_t n) {
     return found;
 }
 
+/* Returns the p-values, the scores z, and the moments of the scores under labelings as a list, or the failure. */
 SEXP null_get(SEXP pointer, SEXP given_run) {
     fastfs_null* null = handle_of(pointer, null_tag);
     fastfs_null_result r = FASTFS_NULL_RESULT_INIT;
@@ -172,7 +177,8 @@ SEXP null_get(SEXP pointer, SEXP given_run) {
 
 static SEXP number_or_na(double value) { return Rf_ScalarReal(isnan(value) ? NA_REAL : value); }
 
-/* selected: columns from 0 of all selections, which begin at `begins`; scores: NULL, or a list of vectors. */
+/* Returns the stability of selections as a list. selected: columns from 0 of all selections, which begin at `begins`;
+ * scores: NULL, or a list of vectors. */
 SEXP stability(SEXP n_features, SEXP selected, SEXP begins, SEXP scores, SEXP halves, SEXP threshold, SEXP given_run) {
     fastfs_stability_options options = FASTFS_STABILITY_OPTIONS_INIT;
     fastfs_stability_result r = FASTFS_STABILITY_RESULT_INIT;

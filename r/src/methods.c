@@ -17,6 +17,7 @@ static void free_margin(SEXP pointer) {
     R_ClearExternalPtr(pointer);
 }
 
+/* Returns a handle of the margins of X, which keeps X and its options, or the failure of the call, as all shims do. */
 static SEXP margin_new(SEXP given_X, SEXP given, SEXP given_run) {
     fastfs_margin_options options = FASTFS_MARGIN_OPTIONS_INIT;
     fastfs_matrix X;
@@ -35,6 +36,7 @@ static SEXP margin_new(SEXP given_X, SEXP given, SEXP given_run) {
     return pointer;
 }
 
+/* Restricts a margin to features (from 0) with weights, and returns NULL or the failure. */
 static SEXP margin_use(SEXP pointer, SEXP features, SEXP weights, SEXP given_run) {
     struct call call;
     const int64_t* columns = as_int64s(features);
@@ -55,6 +57,7 @@ static const struct output relief_outputs[] = {
     {"scores_se", AT(fastfs_relief_result, scores_se), DOUBLES, 0, 0, 0},
 };
 
+/* Fits a method of the RELIEF family to a margin, and returns its outputs as a list, or the failure. */
 static SEXP relief(SEXP pointer, SEXP labels, SEXP n_classes, SEXP given, SEXP given_run) {
     const fastfs_margin* margin = handle_of(pointer, margin_tag);
     fastfs_relief_options options = FASTFS_RELIEF_OPTIONS_INIT;
@@ -84,6 +87,7 @@ static const struct output im4e_outputs[] = {
     {"objective", AT(fastfs_im4e_result, objective), DOUBLES, AT(fastfs_im4e_result, n_iter), 0, 0},
 };
 
+/* Fits IM4E to a margin, and returns its outputs as a list, or the failure. */
 static SEXP im4e(SEXP pointer, SEXP labels, SEXP n_classes, SEXP given, SEXP given_run) {
     const fastfs_margin* margin = handle_of(pointer, margin_tag);
     fastfs_im4e_options options = FASTFS_IM4E_OPTIONS_INIT;
@@ -120,6 +124,7 @@ static const struct output immigrate_outputs[] = {
 };
 #undef OF
 
+/* Fits IMMIGRATE to a margin, and returns its outputs as a list, or the failure. */
 static SEXP immigrate(SEXP pointer, SEXP labels, SEXP n_classes, SEXP given, SEXP given_run) {
     const fastfs_margin* margin = handle_of(pointer, margin_tag);
     fastfs_immigrate_options options = FASTFS_IMMIGRATE_OPTIONS_INIT;
@@ -140,6 +145,7 @@ static SEXP immigrate(SEXP pointer, SEXP labels, SEXP n_classes, SEXP given, SEX
     return found;
 }
 
+/* Returns a list of the features a and b (from 0) of the pairs with the largest |W|, the largest first. */
 static SEXP immigrate_pairs(SEXP values, SEXP vectors, SEXP without_leading, SEXP n_pairs, SEXP given_run) {
     struct call call;
     int n_protected = 1;
@@ -162,7 +168,7 @@ static SEXP immigrate_pairs(SEXP values, SEXP vectors, SEXP without_leading, SEX
 /* ---- predictions of IM4E and IMMIGRATE ------------------------------------------------------------------------------
  */
 
-/* A column for each row of X: its distances to the classes. */
+/* Returns a matrix with a column for each row of X: its distances to the classes. */
 static SEXP margin_distances(SEXP pointer, SEXP labels, SEXP n_classes_, SEXP given, SEXP given_X, SEXP given_run) {
     const fastfs_margin* margin = handle_of(pointer, margin_tag);
     fastfs_margin_metric metric = FASTFS_MARGIN_METRIC_INIT;
@@ -180,7 +186,7 @@ static SEXP margin_distances(SEXP pointer, SEXP labels, SEXP n_classes_, SEXP gi
     return distances;
 }
 
-/* The parts of the margins, sample after sample: of its features, or the rows of its matrix of pairs. */
+/* Returns the parts of the margins, sample after sample: of its features, or the rows of its matrix of pairs. */
 static SEXP margin_explain(SEXP pointer, SEXP labels, SEXP n_classes, SEXP given, SEXP given_X, SEXP wanted,
                            SEXP given_run) {
     const fastfs_margin* margin = handle_of(pointer, margin_tag);
@@ -209,6 +215,7 @@ static void free_manifest(SEXP pointer) {
     R_ClearExternalPtr(pointer);
 }
 
+/* Returns a handle of the samples of X for manifest_fit, which keeps X, or the failure. */
 static SEXP manifest_new(SEXP given_X, SEXP keep_distances, SEXP given_run) {
     fastfs_matrix X;
     struct call call;
@@ -244,6 +251,7 @@ static const struct output manifest_outputs[] = {
 };
 #undef OF
 
+/* Fits ManiFeSt at one scale to a handle of manifest_new, and returns its outputs as a list, or the failure. */
 static SEXP manifest_fit(SEXP pointer, SEXP labels, SEXP n_classes_, SEXP given, SEXP given_scale, SEXP given_run) {
     const fastfs_manifest* manifest = handle_of(pointer, manifest_tag);
     fastfs_manifest_options options = FASTFS_MANIFEST_OPTIONS_INIT;
@@ -293,6 +301,8 @@ static const struct output projse_outputs[] = {
 };
 #undef OF
 
+/* Chooses features of X by Y, by labels, or by X itself if both are NULL, and returns the outputs as a list, or the
+ * failure. */
 static SEXP projse(SEXP given_X, SEXP given_Y, SEXP labels, SEXP n_classes, SEXP given, SEXP given_run) {
     fastfs_projse_options options = FASTFS_PROJSE_OPTIONS_INIT;
     fastfs_projse_result result = FASTFS_PROJSE_RESULT_INIT;
@@ -315,7 +325,7 @@ static SEXP projse(SEXP given_X, SEXP given_Y, SEXP labels, SEXP n_classes, SEXP
     return found;
 }
 
-/* The scores of several labelings, the columns of a matrix; a column of scores each. */
+/* Returns a matrix with a column of scores for each labeling, a column of labels. */
 static SEXP projse_label_scores(SEXP given_X, SEXP labels, SEXP n_classes, SEXP given, SEXP given_run) {
     fastfs_projse_options options = FASTFS_PROJSE_OPTIONS_INIT;
     fastfs_matrix X;
@@ -354,6 +364,7 @@ static const struct output disc_outputs[] = {
 };
 #undef OF
 
+/* Fits DiSC to matrices of samples x features, and returns a list of outputs for each, or the failure. */
 static SEXP disc(SEXP given_sets, SEXP n_components, SEXP given, SEXP given_run) {
     fastfs_disc_options options = FASTFS_DISC_OPTIONS_INIT;
     fastfs_fitted* fitted = NULL;
@@ -408,6 +419,7 @@ static const struct output ikdr_outputs[] = {
 };
 #undef OF
 
+/* Fits I-KDR to kernels of groups of the features of X, and returns its outputs as a list, or the failure. */
 static SEXP ikdr(SEXP given_X, SEXP given_kernels, SEXP labels, SEXP n_classes, SEXP given, SEXP given_run) {
     fastfs_ikdr_kernels source = FASTFS_IKDR_KERNELS_INIT;
     fastfs_ikdr_options options = FASTFS_IKDR_OPTIONS_INIT;
@@ -445,7 +457,7 @@ static const struct output correlation_outputs[] = {
 };
 #undef OF
 
-/* Pairs: two numbers each; correlations: one for each class of a pair. */
+/* Returns the outputs as a list. Pairs: two columns from 0 each; correlations: one for each class of a pair. */
 static SEXP differential_correlation(SEXP given_X, SEXP labels, SEXP given, SEXP given_run) {
     fastfs_differential_correlation_options options = FASTFS_DIFFERENTIAL_CORRELATION_OPTIONS_INIT;
     fastfs_differential_correlation_result result = FASTFS_DIFFERENTIAL_CORRELATION_RESULT_INIT;
@@ -489,7 +501,7 @@ static const struct output interaction_outputs[] = {
 };
 #undef OF
 
-/* given_other: NULL, or a second table. One of labels and y is NULL. */
+/* Returns the outputs as a list. given_other: NULL, or a second table. One of labels and y is NULL. */
 static SEXP interaction_scan(SEXP given_X, SEXP given_other, SEXP labels, SEXP y, SEXP given, SEXP given_run) {
     fastfs_interaction_options options = FASTFS_INTERACTION_OPTIONS_INIT;
     fastfs_interaction_result result = FASTFS_INTERACTION_RESULT_INIT;
@@ -544,8 +556,8 @@ static const struct output snp_pairs_of_numbers_outputs[] = {
 };
 #undef OF
 
-/* labels: NULL with numbers in the options. Pairs: two numbers each; tables: 3 x 3 x 2 numbers a pair, the class, or
- * the samples and their mean, first in R's order. */
+/* Returns the outputs as a list. labels: NULL with numbers in the options. Pairs: two numbers each; tables: 3 x 3 x 2
+ * numbers a pair, the class, or the samples and their mean, first in R's order. */
 static SEXP snp_pairs(SEXP given_X, SEXP labels, SEXP given, SEXP given_run) {
     fastfs_snp_pairs_options options = FASTFS_SNP_PAIRS_OPTIONS_INIT;
     fastfs_snp_pairs_result result = FASTFS_SNP_PAIRS_RESULT_INIT;
@@ -582,6 +594,7 @@ static const struct output ld_clumps_outputs[] = {
     {"clump", AT(fastfs_ld_clumps_result, clumps), INT64S, 0, 0, 0},
 };
 
+/* Returns a list of the lead of each clump and the clump of each SNP, both from 0, or the failure. */
 static SEXP ld_clumps(SEXP given_X, SEXP scores, SEXP given, SEXP given_run) {
     fastfs_ld_clumps_options options = FASTFS_LD_CLUMPS_OPTIONS_INIT;
     fastfs_ld_clumps_result result = FASTFS_LD_CLUMPS_RESULT_INIT;
@@ -603,6 +616,7 @@ static SEXP ld_clumps(SEXP given_X, SEXP scores, SEXP given, SEXP given_run) {
 
 /* ---- the machine ------------------------------------------------------------------------------------------------- */
 
+/* Returns a list of the version, the instruction set, and the threads and memory that a call would use. */
 static SEXP info(SEXP given_run) {
     struct call call;
     begin_call(&call, given_run);

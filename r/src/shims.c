@@ -26,6 +26,7 @@ const char* word_of(int32_t value, const struct word* words) {
     return "";
 }
 
+/* Returns the field of a struct by its name, or NULL if it has none. */
 static const fastfs_field* field_of(const char* type, const char* name) {
     const fastfs_field* field;
     for (int32_t i = 0; (field = fastfs_fields(type, i)) != NULL; ++i) {
@@ -34,6 +35,7 @@ static const fastfs_field* field_of(const char* type, const char* name) {
     return NULL;
 }
 
+/* Returns the number of a scalar, or the value of a word of the field; an error of R if the field has no such word. */
 static double number_or_word(SEXP value, const fastfs_field* field) {
     if (TYPEOF(value) != STRSXP) return Rf_asReal(value);
     const char* word = CHAR(Rf_asChar(value));
@@ -128,6 +130,7 @@ SEXP of_doubles(const double* values, R_xlen_t n) {
     return found;
 }
 
+/* Returns n values of a kind of array as a vector, 64-bit integers as doubles. */
 static SEXP copy_of(const void* from, enum kind kind, R_xlen_t n) {
     if (kind == INT64S) return of_int64s(from, n);
     SEXP found = Rf_allocVector(kind == DOUBLES ? REALSXP : INTSXP, n);
@@ -137,6 +140,7 @@ static SEXP copy_of(const void* from, enum kind kind, R_xlen_t n) {
     return found;
 }
 
+/* Returns an output of a filled struct as a scalar, a vector, a matrix, or NULL for an array that is null. */
 static SEXP value_of(const char* result, const struct output* output, R_xlen_t n_features) {
     const char* at = result + output->offset;
     switch (output->kind) {
@@ -230,6 +234,7 @@ struct tick {
 
 enum { BAR = 30 };
 
+/* Writes a bar of the progress over the last line of stderr. */
 static void draw_bar(const char* step, double fraction) {
     char bar[BAR + 1];
     const int done = (int)(fraction * BAR);
@@ -238,7 +243,7 @@ static void draw_bar(const char* step, double fraction) {
     REprintf("\r[fastfs] |%s| %3.0f %%  %-32.32s", bar, 100 * fraction, step);
 }
 
-/* May be left by a jump of R's. */
+/* Draws the bar at most 5 times a second, and lets R look for an interrupt, which leaves by a jump. */
 static void tick(void* data) {
     struct tick* at = data;
     const double now = seconds();
@@ -249,6 +254,7 @@ static void tick(void* data) {
     R_CheckUserInterrupt();
 }
 
+/* Reports progress, and returns 1, which cancels the call, after an interrupt. */
 static int watch(void* user, const char* step, double fraction) {
     struct tick at = {user, step, fraction};
     if (R_ToplevelExec(tick, &at)) return 0;

@@ -9,7 +9,7 @@ from fastfs.capi cimport FASTFS_EEXIST, FASTFS_OK, fastfs_blas, fastfs_last_erro
 
 
 def signature(capsule):
-    """The C signature of a routine, which is the name of its capsule."""
+    """Return the C signature of a routine, which is the name of its capsule."""
     return PyCapsule_GetName(capsule).decode()
 
 
@@ -23,7 +23,8 @@ cdef int enter(void *entry, dict capsules, str name) except -1:
 def register(dict capsules, uintptr_t set_num_threads, uintptr_t get_num_threads):
     """Register capsules by their routines' names, and the addresses of the thread setter and getter, or 0.
 
-    False where another library of this process has registered another BLAS before.
+    Return False if another library of this process has registered another BLAS before; raise ImportError if the core
+    refuses the table.
     """
     cdef fastfs_blas table
     memset(&table, 0, sizeof(table))

@@ -19,7 +19,8 @@ inline void add_as_doubles(double* to, typename Vector<T>::Type x) {
     at = at + __builtin_convertvector(x, typename Doubles<T>::Type);
 }
 
-// Adds SampleTileKernels::products for the Vector<T>::kLanes features from `lane` on.
+// Adds what SampleTileKernels::products adds to c, totals and pairs for n samples of x and kSamples samples y, from the
+// Vector<T>::kLanes features from `lane` on.
 template <class T, int kSamples>
 inline void products_of(const T* x, std::int64_t ld, const std::int64_t* rows, std::int64_t n, const T* const* y,
                         std::int64_t lane, const T* weights, const T* const* pair_factors, std::int64_t first, T* c,

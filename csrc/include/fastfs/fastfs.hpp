@@ -623,7 +623,7 @@ inline std::int64_t immigrate_pairs(std::int64_t n_features, std::int64_t rank, 
 
 // ---- neighbours between features ------------------------------------------------------------------------------------
 
-// Row-major, n_cols x n_neighbors.
+// The nearest features of each, nearest first, and their distances: row-major, n_cols x n_neighbors.
 struct nearest {
     std::vector<std::int64_t> neighbors;
     std::vector<double> distances;

@@ -57,7 +57,10 @@ class _FitPerRound:
             )
         if not np.isfinite(scores).all():
             bad = int(np.flatnonzero(~np.isfinite(scores))[0])
-            raise ValueError(f"the scores of {name} must be finite; got {scores[bad]} for column {columns[bad]}")
+            raise ValueError(
+                f"the scores of {name} must be finite; got {scores[bad]} for column {columns[bad]}: drop it, or choose "
+                "other parameters"
+            )
         return scores
 
 

@@ -38,6 +38,14 @@ def unknown(what: str, name: str, available: Sequence[str], path: str | Path) ->
     return ValueError(f"'{path}' has no {what} '{name}' (it has {some_of(available)}){hint}")
 
 
+def damaged(path: str | Path, how: str) -> ValueError:
+    return ValueError(f"'{path}' is damaged: {how}: download or write it again")
+
+
+def without_samples(path: str | Path) -> ValueError:
+    return ValueError(f"'{path}' has no samples: give a file with some")
+
+
 @contextmanager
 def damage_of(path: Path, kind: str) -> Iterator[None]:
     """Turn any error of a library about a damaged file into a ValueError that names the file and its kind."""

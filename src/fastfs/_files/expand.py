@@ -71,7 +71,9 @@ def _expanded(plain: IO[bytes], path: Path, budget: int | None) -> Iterator[IO[b
         ):
             yield bounded
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-        raise ValueError(f"'{path}' isn't a gzip file, or is damaged: {error}") from error
+        raise ValueError(
+            f"'{path}' isn't a gzip file, or is damaged: {error}; download or compress it again"
+        ) from error
 
 
 class Bounded(io.RawIOBase):

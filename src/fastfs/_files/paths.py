@@ -45,7 +45,7 @@ def check_input(path: Path) -> None:
         raise FileNotFoundError(f"There is no file '{path}'")
     if path.is_dir() != (path.suffix.lower() == ".zarr"):
         actual, expected = ("directory", "file") if path.is_dir() else ("file", "directory, as Zarr stores are")
-        raise ValueError(f"'{path}' is a {actual}; expected a {expected}")
+        raise ValueError(f"'{path}' is a {actual}; expected a {expected}: correct the path")
     if path.is_file() and path.stat().st_size == 0:
         raise ValueError(f"'{path}' is empty: give a file with data")
 

@@ -161,7 +161,7 @@ def direction(X: Any, y: Any, *, max_memory: int | str | None = None) -> Directi
         block = np.asarray(dense(X[:, columns]), dtype=np.float64)
         if np.isinf(block).any():
             row, column = np.argwhere(np.isinf(block))[0].tolist()
-            raise ValueError(f"X must not have infinity; got it in row {row}, column {begin + column}")
+            raise ValueError(f"X must not have infinity; got it in row {row}, column {begin + column}: replace it")
         missing = np.isnan(block)
         if numbers is None:
             effects[:, columns] = _dominance(block, missing, members)

@@ -185,6 +185,8 @@ def _rank_features(name: str, scores_or_estimator: Any) -> Array:
         )
     if not np.isfinite(values).all():
         bad = int(np.flatnonzero(~np.isfinite(values))[0])
-        raise ValueError(f"the scores of {name} must be finite; got {values[bad]} for feature {bad}")
+        raise ValueError(
+            f"the scores of {name} must be finite; got {values[bad]} for feature {bad}: leave it out of all methods"
+        )
     ranks: Array = rankdata(-values)
     return ranks

@@ -117,7 +117,9 @@ def given_values(given: Any, X: Any, run: Run) -> Any:
     source = as_stream(X)
     if source is not None:
         if source.shape[1] is None:
-            raise ValueError("X must say how many columns it has, for a test with given ones; got a function")
+            raise ValueError(
+                "X must say how many columns it has, for a test with given ones; got a function: give these as a table"
+            )
         mask = np.zeros(source.shape[1], dtype=bool)
         mask[column_numbers("given", given, len(mask))] = True
         return np.asarray(dense(source.load_rows(run, columns=mask)), dtype=np.float64)

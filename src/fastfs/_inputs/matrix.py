@@ -223,7 +223,7 @@ def column_describer(X: Any) -> Callable[[int], str]:
 def _require_real(values: Any, name: str) -> None:
     """Raise ValueError if the values are complex."""
     if values.dtype.kind == "c":  # scikit-learn's checks look for the first words
-        raise ValueError(f"Complex data not supported: {name} must be real; got complex numbers")
+        raise ValueError(f"Complex data not supported: {name} must be real; got complex numbers: give their real part")
 
 
 def _as_numbers(X: Any, values: Array, describe: Callable[[int], str], name: str, advice: str) -> Array:
@@ -281,9 +281,9 @@ def _is_native_float(dtype: Any) -> bool:
 def as_floats(values: Array, name: str = "X") -> Array:
     """Return the values as native float32 if it holds all their digits, else as float64; copy only if necessary."""
     if values.dtype.kind == "c":
-        raise ValueError(f"{name} must be real; got complex numbers")
+        raise ValueError(f"{name} must be real; got complex numbers: give their real part")
     if values.dtype.kind in "mM":
-        raise ValueError(f"{name} must hold numbers; got dates or durations ({values.dtype})")
+        raise ValueError(f"{name} must hold numbers; got dates or durations ({values.dtype}): give them as days")
     target = np.float32 if values.dtype.kind == "f" and values.dtype.itemsize <= 4 else np.float64
     if values.dtype == target:
         return values

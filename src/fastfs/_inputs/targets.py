@@ -57,7 +57,7 @@ def as_target(y: Any, name: str = "y") -> Array:
             f"{name} must be a 1-D array of labels or numbers, or a 2-D array of samples x targets; got {what}"
         )
     if values.dtype.kind == "c":
-        raise ValueError(f"{name} must be real; got complex numbers")
+        raise ValueError(f"{name} must be real; got complex numbers: give their real part")
     return values
 
 

@@ -164,7 +164,7 @@ def method_options(method: Method, params: Mapping[str, Any], texts: Sequence[st
             hint = f"; did you mean '{close[0]}'?" if close else ""
             raise ValueError(f"Method '{method.word}' has no parameter '{name}' (it has {', '.join(known)}){hint}")
         if name in options:
-            raise ValueError(f"--method-option {name} is given twice")
+            raise ValueError(f"--method-option {name} is given twice: give it once")
         try:
             options[name] = ast.literal_eval(value.strip())
         except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):

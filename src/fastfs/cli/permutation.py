@@ -102,7 +102,9 @@ class PermutationOptions:
         if self.number == 0:
             return
         if has_weights:
-            raise ValueError("--permutations can't be combined with --weights: a permutation test takes no weights")
+            raise ValueError(
+                "--permutations can't be combined with --weights: a permutation test takes no weights, so leave one out"
+            )
         if has_targets and method.selects:
             raise ValueError(f"--permutations takes no --targets with --method {method.word}: give --label")
         if self.rank_by == "z" and method.selects:

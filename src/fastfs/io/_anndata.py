@@ -5,7 +5,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from fastfs._files.errors import TRANSPOSE, Parameter, TableError, damage_of, some_of, unknown
+from fastfs._files.errors import TRANSPOSE, Parameter, TableError, damage_of, damaged, some_of, unknown, without_samples
 from fastfs._files.expand import Held
 from fastfs._files.stores import open_hdf5, open_zarr
 from fastfs._inputs.source import Source
@@ -74,9 +74,9 @@ def _read_anndata(path: Path, wanted: Wanted, kind: str, open_store: Callable[[P
             stack.pop_all()  # it reads from the file later
     X = X if isinstance(X, Source) else as_matrix(X, path)
     if X.shape != (len(obs), len(var)):
-        raise ValueError(f"'{path}' is damaged: '{name}' is {X.shape}, but obs has {len(obs)} rows and var {len(var)}")
+        raise damaged(path, f"'{name}' is {X.shape}, but obs has {len(obs)} rows and var {len(var)}")
     if not X.shape[0]:
-        raise ValueError(f"'{path}' has no samples")
+        raise without_samples(path)
     names = [str(feature) for feature in var.index]
     keep = features_of(names, wanted.ignored, path, "feature")
     sample_names = [str(sample) for sample in obs.index]

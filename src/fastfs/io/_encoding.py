@@ -4,7 +4,7 @@ import codecs
 import contextlib
 from pathlib import Path
 
-from fastfs._files.errors import Parameter, TableError
+from fastfs._files.errors import Parameter, TableError, damaged
 from fastfs._files.expand import open_expanded
 
 # UTF-32 first: its mark begins with that of UTF-16.
@@ -83,7 +83,7 @@ def _utf_16(beginning: bytes) -> str | None:
 def not_decoded(path: Path, error: UnicodeDecodeError, given: str | None, budget: int | None) -> ValueError:
     """Return the error about text with bytes that its encoding doesn't have; it names the encodings that fit."""
     if given is None and not error.encoding.startswith("utf-8"):
-        return ValueError(f"'{path}' is damaged: it begins as {error.encoding} text, but {error.reason}")
+        return damaged(path, f"it begins as {error.encoding} text, but {error.reason}")
     if given is not None:
         return TableError(f"'{path}' isn't text in {error.encoding}: {error}; give another encoding with ",
                           Parameter("encoding"))  # fmt: skip

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from operator import itemgetter
 from pathlib import Path
 
-from fastfs._files.errors import short, some_of
+from fastfs._files.errors import damaged, short, some_of, without_samples
 from fastfs.io._layout import Content, Wanted, annotation_rows, require_labels_file, require_no_transpose
 from fastfs.io._tables import read_features
 from fastfs.io._text import open_text, stripped
@@ -32,13 +32,11 @@ def read_gct(path: Path, wanted: Wanted) -> Content:
             )
         n_features, n_samples, n_about_features, n_about_samples = [*map(int, sizes), 1, 0][:4]
         if not n_samples:
-            raise ValueError(f"'{path}' has no samples")
+            raise without_samples(path)
         header = stripped(next(lines, []))
         width = 1 + n_about_features + n_samples
         if len(header) < width or any(header[width:]):
-            raise ValueError(
-                f"'{path}' is damaged: its second line announces {width} columns; got {len(header)} in the third"
-            )
+            raise damaged(path, f"its second line announces {width} columns; got {len(header)} in the third")
         # The columns in between describe the features.
         pick = itemgetter(0, *range(1 + n_about_features, width))
         about = {}
@@ -61,13 +59,11 @@ def read_gct(path: Path, wanted: Wanted) -> Content:
                     n += 1
                     yield pick(row)
             if n != n_features:
-                raise ValueError(f"'{path}' is damaged: its second line announces {n_features} features; got {n}")
+                raise damaged(path, f"its second line announces {n_features} features; got {n}")
 
         return read_features(path, wanted, list(pick(header)), feature_rows())
 
 
 def _require_width(row: list[str], width: int, path: Path) -> None:
     if len(row) < width or any(row[width:]):
-        raise ValueError(
-            f"'{path}' is damaged: the row '{short(row[0]) if row else ''}' must have {width} columns; got {len(row)}"
-        )
+        raise damaged(path, f"the row '{short(row[0]) if row else ''}' must have {width} columns; got {len(row)}")

@@ -131,7 +131,7 @@ def _read_sample_file(path: Path, label: str | None, samples: Samples, form: Tex
                 return SampleFile(path, header, _of_length(rows, len(header), path, 1))
         if _has_plink_names(header) or label is not None:
             if len(rows) < 2:
-                raise ValueError(f"'{path}' has a header but no samples below it")
+                raise ValueError(f"'{path}' has a header but no samples below it: add them, or give another file")
             return SampleFile(path, header, _of_length(rows[1:], len(header), path, 2))
     if label is not None:
         with open_table(path, "samples", form) as (header, lines):

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from fastfs._files.errors import Parameter, TableError, damage_of, some_of, unknown
+from fastfs._files.errors import Parameter, TableError, damage_of, damaged, some_of, unknown, without_samples
 from fastfs._files.expand import Held
 from fastfs._files.stores import open_hdf5
 from fastfs._inputs.source import Source
@@ -61,11 +61,11 @@ def read_loom(path: Path, wanted: Wanted) -> Content:
             raise TableError(needed, Parameter("names_from"), f" ({some_of(attributes)})")
         lengths = {len(names)} | ({len(ids)} if ids else set())
         if lengths != {X.shape[1]} or any(len(column) != X.shape[0] for column in (*values.values(), cells or X)):
-            raise ValueError(f"'{path}' is damaged: the attributes don't fit the matrix of {X.shape[::-1]}")
+            raise damaged(path, f"the attributes don't fit the matrix of {X.shape[::-1]}")
         if isinstance(loaded, Source):
             stack.pop_all()  # it reads from the file later
     if not X.shape[0]:
-        raise ValueError(f"'{path}' has no samples")
+        raise without_samples(path)
     named = features_by_name(names, ids or names)
     keep = features_of(named, wanted.ignored, path, "feature")
     of_samples = {

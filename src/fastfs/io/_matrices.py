@@ -27,7 +27,9 @@ def csr(data: np.ndarray, indices: np.ndarray, indptr: np.ndarray, shape: np.nda
         parts = (data, indices.astype(np.int64), indptr.astype(np.int64))
         matrix = csr_array(parts, shape=tuple(shape.tolist()))
     except (TypeError, ValueError) as error:  # TypeError: a shape that isn't a pair
-        raise ValueError(f"The parts of the sparse matrix in '{path}' do not fit together: {error}") from error
+        raise ValueError(
+            f"The parts of the sparse matrix in '{path}' do not fit together: {error}; write it again"
+        ) from error
     return as_csr_or_csc(matrix, path)
 
 
@@ -54,7 +56,9 @@ def as_csr_or_csc(matrix: Any, path: Path) -> Any:
     try:
         matrix.check_format()  # the constructors believe the indices
     except ValueError as error:
-        raise ValueError(f"The parts of the sparse matrix in '{path}' do not fit together: {error}") from error
+        raise ValueError(
+            f"The parts of the sparse matrix in '{path}' do not fit together: {error}; write it again"
+        ) from error
     data = as_float(matrix.data, path)
     return matrix if data is matrix.data else type(matrix)((data, matrix.indices, matrix.indptr), shape=matrix.shape)
 

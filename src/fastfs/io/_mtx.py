@@ -75,7 +75,7 @@ def read_mtx_matrix(path: Path, wanted: Wanted) -> Any:
                 warnings.simplefilter("ignore", DeprecationWarning)  # SciPy 1.18's, that it will return a sparse array
                 matrix = mmread(stream)
     except (ValueError, OverflowError, EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise ValueError(f"'{path}' isn't a readable MatrixMarket file: {one_line(error)}") from error
+        raise ValueError(f"'{path}' isn't a readable MatrixMarket file: {one_line(error)}; write it again") from error
     if field not in _REAL_FIELDS:
         raise ValueError(f"'{path}' must hold real or integer values; got the field '{field}'")
     if max(shape) > MOST_COLUMNS:

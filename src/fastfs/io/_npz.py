@@ -24,7 +24,7 @@ def read_npz(path: Path, wanted: Wanted) -> Content:
     try:
         archive = np.load(path, allow_pickle=False)
     except (ValueError, *_ZIP_ERRORS) as error:
-        raise ValueError(f"'{path}' is a damaged NPZ archive: {one_line(error)}") from error
+        raise ValueError(f"'{path}' is a damaged NPZ archive: {one_line(error)}; write it again") from error
     held = Held(path, wanted.budget)
     with archive:
 
@@ -41,7 +41,7 @@ def read_npz(path: Path, wanted: Wanted) -> Content:
                     "without Python objects"
                 ) from error
             except _ZIP_ERRORS as error:
-                raise ValueError(f"'{path}' is a damaged NPZ archive: {one_line(error)}") from error
+                raise ValueError(f"'{path}' is a damaged NPZ archive: {one_line(error)}; write it again") from error
 
         X: Any
         if "X" in archive.files or "indptr" not in archive.files:

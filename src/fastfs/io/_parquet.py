@@ -36,7 +36,7 @@ def read_parquet(path: Path, wanted: Wanted) -> Content:
     except MemoryError:
         raise
     except (pyarrow.ArrowException, OSError, ValueError) as error:
-        raise ValueError(f"'{path}' isn't a readable Parquet file: {one_line(error)}") from error
+        raise ValueError(f"'{path}' isn't a readable Parquet file: {one_line(error)}; write it again") from error
     if not table.num_rows or not header:
         raise ValueError(
             f"'{path}' must be a table with rows and columns; got {table.num_rows} rows and {len(header)} columns"

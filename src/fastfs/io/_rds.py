@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from fastfs._files.errors import Parameter, TableError, damage_of, some_of, unknown
+from fastfs._files.errors import Parameter, TableError, damage_of, damaged, some_of, unknown, without_samples
 from fastfs._files.expand import Bounded, Held
 from fastfs.io._cells import NotANumber, SampleColumn, column_not_numeric, column_of_kind, parse_numbers
 from fastfs.io._layout import (
@@ -139,7 +139,7 @@ def _cells(parsed: dict[str, Any], where: str) -> list[Any]:
         levels = _strings(_attribute(parsed, "levels")) or []
         codes = _numbers(parsed)
         if not np.all(np.isnan(codes) | (codes >= 1) & (codes <= len(levels))):
-            raise ValueError(f"{where} is damaged: it has codes of other levels than its {len(levels)}")
+            raise ValueError(f"{where} is damaged: it has codes of other levels than its {len(levels)}; save it again")
         return [None if code != code else levels[int(code) - 1] for code in codes.tolist()]
     if parsed["type"] == "string":
         return list(parsed["data"])
@@ -206,7 +206,7 @@ def _read_experiment(path: Path, wanted: Wanted, parsed: dict[str, Any]) -> Cont
     samples = _strings(_attribute(parsed, "colData", "rownames")) or samples
     of_samples = {name: _cells(columns[name], f"Column '{name}' of colData") for name in wanted.aside}
     if len(names) != X.shape[0] or any(len(cells) != X.shape[1] for cells in of_samples.values()):
-        raise ValueError(f"'{path}' is damaged: its names or its colData don't fit the assay '{name}' of {X.shape}")
+        raise damaged(path, f"its names or its colData don't fit the assay '{name}' of {X.shape}")
     keep = features_of(names, wanted.ignored, path, "feature")
     found_labels = {name: SampleColumn(cells, f"'{name}' in colData of '{path}'") for name, cells in of_samples.items()}
     return Content(columns_of(as_matrix(X.T, path), keep), [names[j] for j in keep], samples, found_labels)
@@ -282,7 +282,7 @@ def _read_table_of_samples(path: Path, wanted: Wanted, table: _Table) -> Content
     names_at, keep = feature_columns(header, [], wanted, path, lambda: list(map(str, table.cells(0))))
     X = table.columns(keep)
     if not X.shape[0]:
-        raise ValueError(f"'{path}' has no samples")
+        raise without_samples(path)
     of_samples = {
         name: SampleColumn(table.cells(header.index(name)), f"Column '{name}' of '{path}'") for name in wanted.aside
     }

@@ -265,7 +265,9 @@ def _read_targets(
     rows = {name: i for i, name in enumerate(content.sample_names or [])}
     shared = np.array([i for i in kept if names[i] in rows], dtype=np.int64)
     if not len(shared):
-        raise ValueError(f"'{path}' has no sample in both modalities, '{call.mod}' and '{call.targets_mod}'")
+        raise ValueError(
+            f"'{path}' has no sample in both modalities, '{call.mod}' and '{call.targets_mod}': choose others"
+        )
     places = np.array([rows[names[i]] for i in shared])
     ascending = np.sort(places)
     numbers = np.asarray(dense(load_stream(content.X[ascending], Run())), dtype=np.float64)

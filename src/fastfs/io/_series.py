@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from fastfs._files.errors import short, some_of
+from fastfs._files.errors import damaged, short, some_of
 from fastfs.io._layout import Content, Wanted, annotation_rows, require_no_transpose
 from fastfs.io._tables import read_features
 from fastfs.io._text import Text, open_text
@@ -35,9 +35,7 @@ def read_series_matrix(path: Path, wanted: Wanted) -> Content:
         samples = header[1:]
         for name, cells in fields:
             if len(cells) != len(samples):
-                raise ValueError(
-                    f"'{path}' is damaged: '!Sample_{name}' has {len(cells)} values for the {len(samples)} samples"
-                )
+                raise damaged(path, f"'!Sample_{name}' has {len(cells)} values for the {len(samples)} samples")
         _require_one_platform(fields, path)
         about = _annotations(fields, len(samples))
         candidates = ", ".join(_candidates(about)) or "none tells classes apart"
@@ -51,13 +49,11 @@ def read_series_matrix(path: Path, wanted: Wanted) -> Content:
                 if row[0] == _END:
                     break
                 if len(row) != len(header):
-                    raise ValueError(
-                        f"'{path}' is damaged: the row '{short(row[0])}' must have {len(header)} cells; got {len(row)}"
-                    )
+                    raise damaged(path, f"the row '{short(row[0])}' must have {len(header)} cells; got {len(row)}")
                 is_empty = False
                 yield row
             else:
-                raise ValueError(f"'{path}' is damaged: it ends without the line '{_END}'")
+                raise damaged(path, f"it ends without the line '{_END}'")
             if is_empty:
                 raise ValueError(
                     f"'{path}' holds no values: for sequencing, GEO keeps them in supplementary files, so read those"
@@ -74,7 +70,7 @@ def _joined(file: Text, path: Path) -> Iterator[list[str]]:
         cells, begin, line = line.split("\t"), file.line, next(lines, None)
         while cells[-1].startswith('"') and (len(cells[-1]) == 1 or not cells[-1].endswith('"')):
             if line is None:
-                raise ValueError(f"'{path}' is damaged: line {begin} opens a quote that doesn't close")
+                raise damaged(path, f"line {begin} opens a quote that doesn't close")
             if line.startswith("!"):
                 break  # a quote that belongs to the text
             first, *others = line.split("\t")

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from fastfs._files.errors import damage_of, some_of
+from fastfs._files.errors import damage_of, damaged, some_of, without_samples
 from fastfs._files.expand import Held
 from fastfs._files.stores import open_hdf5
 from fastfs._inputs.source import Source
@@ -56,13 +56,11 @@ def read_10x(path: Path, wanted: Wanted) -> Content:
         if X.shape != (len(cells), len(names)) or {len(of) for of in (names, ids, types) if of is not None} != {
             len(names)
         }:
-            raise ValueError(
-                f"'{path}' is damaged: its matrix is {X.shape}, but it names {len(cells)} cells, {len(names)} features"
-            )
+            raise damaged(path, f"its matrix is {X.shape}, but it names {len(cells)} cells, {len(names)} features")
         if isinstance(X, Source):
             stack.pop_all()  # it reads from the file later
     if not cells:
-        raise ValueError(f"'{path}' has no samples")
+        raise without_samples(path)
     kind = chosen_type(list(dict.fromkeys(types)), "feature type", wanted, path) if types else None
     of_kind = [j for j in range(len(names)) if not types or types[j] == kind]
     named = features_by_name([names[j] for j in of_kind], [ids[j] for j in of_kind])

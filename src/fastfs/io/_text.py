@@ -78,7 +78,7 @@ def open_table(path: Path, what: str, form: TextForm) -> Iterator[tuple[list[str
         start: tuple[int, list[str]] = next(filled, (0, []))
         first = start[1]
         if not first:
-            raise ValueError(f"'{path}' has a header but no {what} below it")
+            raise ValueError(f"'{path}' has a header but no {what} below it: add them, or give another file")
         is_odd = len(header) == 1 or len(first) - len(header) not in (0, 1) or first[0].startswith("#")
         if header[0].startswith("#") and is_odd and form.comment is None:
             begins = f"'{path}' begins with '{short(header[0])}', which isn't the header of the table below it: "

@@ -194,7 +194,7 @@ def read_grouping(
     if "" in compared_groups:  # fields of record arrays need a name
         raise ValueError(f"a group of {groupby} has an empty name, under which results can't be kept: rename it")
     if reference != "rest" and not [group for group in compared_groups if group != reference]:
-        raise ValueError(f"groups must name a group other than the reference {reference!r}")
+        raise ValueError(f"groups must name a group other than the reference {reference!r}; got it alone: add others")
     if reference != "rest":
         kept = np.isin(labels, [*compared_groups, reference])
         cells, labels = cells[kept], labels[kept]
