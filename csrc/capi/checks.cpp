@@ -41,7 +41,8 @@ void require_labels(const std::int64_t* labels, std::int64_t n_rows, std::int64_
     require_in_range(labels, n_rows, n_classes);
     for (std::int64_t r = 0; r < n_rows; ++r) seen[at(labels[r])] = true;
     for (std::int64_t c = 0; c < n_classes; ++c) {
-        require(seen[at(c)], "labels must have rows of each class; got none of ", Name::class_(c));
+        require(seen[at(c)], "labels must have rows of each class; got none of ", Name::class_(c),
+                ": number the classes without gaps");
     }
 }
 

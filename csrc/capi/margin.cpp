@@ -143,7 +143,8 @@ fastfs_relief_options read_relief_options(const fastfs_relief_options* given, co
     if (o.target == FASTFS_TARGET_CLASS) {
         if (o.priors) require_positive(o.priors, n_classes, "priors");
     } else {
-        require(o.priors == nullptr, "priors must be null for other targets than FASTFS_TARGET_CLASS");
+        require(o.priors == nullptr,
+                "priors must be null for other targets than FASTFS_TARGET_CLASS; got some: leave them out");
         require_numbers(o.y, n, "y", o.target == FASTFS_TARGET_SURVIVAL ? 0.0 : std::numeric_limits<double>::lowest());
         require(std::any_of(o.y, o.y + n, [&](double y) { return y != o.y[0]; }), "y must hold different values; got ",
                 o.y[0], " for all samples");
@@ -232,7 +233,7 @@ fastfs_status fastfs_im4e(const fastfs_margin* margin, const int64_t* labels, in
     return guarded([&] {
         require_handle(margin, "margin");
         require_numbers_only(margin, "IM4E");
-        require(!margin->data.is_weighted(), "sample_weights must be null for IM4E");
+        require(!margin->data.is_weighted(), "sample_weights must be null for IM4E; got some: leave them out");
         const Classes classes = read_labels(labels, n_classes, *margin);
         const auto o = read_options(options, FASTFS_IM4E_OPTIONS_INIT);
         require(o.n_anchors >= 0 && o.n_anchors <= classes.n_samples(), "n_anchors must be from 1 to the ",
@@ -257,7 +258,7 @@ fastfs_status fastfs_immigrate_fit(const fastfs_margin* margin, const int64_t* l
         require_handle(margin, "margin");
         require_output(run, fitted, "fitted");
         require_numbers_only(margin, "IMMIGRATE");
-        require(!margin->data.is_weighted(), "sample_weights must be null for IMMIGRATE");
+        require(!margin->data.is_weighted(), "sample_weights must be null for IMMIGRATE; got some: leave them out");
         const Classes classes = read_labels(labels, n_classes, *margin);
         const auto o = read_options(options, FASTFS_IMMIGRATE_OPTIONS_INIT);
         require_features(o.features, o.n_features, margin->data.X().n_cols());

@@ -213,7 +213,7 @@ fastfs_status fastfs_projse_label_scores(const fastfs_matrix* X_, const int64_t*
         const auto o = read_projse_options(options);
         require(o.kernel == FASTFS_LINEAR && !o.custom,
                 "kernel must be \"linear\", without a custom kernel, for the scores of many labelings; got ",
-                o.custom ? "a custom kernel" : "another kernel");
+                o.custom ? "a custom kernel" : "another kernel", ": score one labeling at a time with it");
         Run run = read_run(run_);
         require_output(run, scores, "scores");
         projse_label_scores(X, labels, n_labelings, n_classes, o, run, scores);

@@ -73,8 +73,10 @@ void require_header(const Header& header, std::int64_t n_bytes, const Stream& st
             "with those of the saved stream");
     require(header.pass == stream.pass(), "bytes must hold a stream in pass ", stream.pass(),
             ", as this one; got one in pass ", header.pass, ": load the end of each pass, and call fastfs_stream_next");
-    require(header.passes == stream.fingerprint_of_passes(),
-            "bytes must hold a stream that follows the same rows in the passes before; got one after other rows");
+    require(
+        header.passes == stream.fingerprint_of_passes(),
+        "bytes must hold a stream that follows the same rows in the passes before; got one after other rows: load the "
+        "end of each pass");
 }
 
 void require_unfinished(const Stream& stream) {
@@ -149,7 +151,8 @@ fastfs_status fastfs_stream_merge(fastfs_stream* stream, const fastfs_stream* ot
             require(mine->pass() == others->pass(), "other must be in pass ", mine->pass(),
                     ", as stream, to be merged; got pass ", others->pass());
             require(mine->fingerprint_of_passes() == others->fingerprint_of_passes(),
-                    "stream and other must have read the same rows in the passes before to be merged");
+                    "stream and other must have read the same rows in the passes before to be merged; got others: save "
+                    "the stream at the start of the pass, and load it for each part");
             mine->merge(*others);
         });
     });

@@ -247,7 +247,8 @@ void check_sets(const std::vector<DiscSet>& sets, const fastfs_disc_options& opt
                 " features; got ", set.n_components, " in ", name);
         require(!set.custom || !set.W, name, " must have affinities or a custom kernel; got both");
         require(!set.custom || set.X, name,
-                " must have X for a custom kernel, which takes the norms of features; got another source");
+                " must have X for a custom kernel, which takes the norms of features; got neighbors or a stream: give "
+                "X instead");
         if (set.n_rows() == 1) results[s].warnings |= kSetOneSample;
         const bool knn = set.neighbors || options.graph != FASTFS_GRAPH_DENSE;
         require(options.graph != FASTFS_GRAPH_LISTS || set.W || set.neighbors || (set.X && !set.X->is_sparse()),

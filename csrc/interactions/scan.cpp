@@ -549,7 +549,7 @@ void scan_interactions(const Matrix& X, const Matrix* other, const std::int64_t*
     const Basis target = make_target(labels, options.n_classes, y, covariates, &spread);
     require(target.size() == K,
             L > 0 ? "covariates must not determine the target, or no interaction can be tested: give fewer covariates"
-                  : "y must vary; got equal numbers");
+                  : "y must vary; got equal numbers: choose another target");
     run.step("reading", 0.01);
     const Basis* along = options.along ? &target : nullptr;
     const bool ranks = options.transform == FASTFS_INTERACTION_RANKS;

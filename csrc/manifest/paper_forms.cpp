@@ -180,7 +180,10 @@ void spsd_form(std::int64_t d, Buffer<double> K1, Buffer<double> K2, Run& run, O
     Eigenpairs first = eigenpairs(d, K1.data(), Buffer<double>(d * d), run);
     Eigenpairs second = eigenpairs(d, K2.data(), std::move(K1), run);
     const std::int64_t k = std::min(numerical_rank(first.w, d), numerical_rank(second.w, d));
-    if (k == 0) throw NumericError("kernels must have a positive rank for form=\"spsd\"; got one of zeros");
+    if (k == 0) {
+        throw NumericError(
+            "kernels must have a positive rank for form=\"spsd\"; got one of zeros: choose another kernel");
+    }
     keep_last(first.w, k);
     keep_last(second.w, k);
     const double *G1 = first.V.data() + (d - k) * d, *G2 = second.V.data() + (d - k) * d;

@@ -107,7 +107,7 @@ Features<double> ManifestSums::features_of(const Side& side, Run& run, std::int3
 fastfs_manifest_options ManifestSums::resolve(const fastfs_manifest_options& options) const {
     fastfs_manifest_options o = options;
     require(o.accuracy != FASTFS_MANIFEST_LOW_RANK_HIGH,
-            "accuracy must be another one than \"low_rank_high\" for sums");
+            "accuracy must be another one than \"low_rank_high\" for sums: choose \"low_rank\"");
     if (sums_.is_whole()) {
         require(keeps_all(n_features(), o),
                 "accuracy must be \"auto\", \"exact\", \"domains\" or \"small_domains\", as these sums were made; got "

@@ -113,7 +113,7 @@ void Margin::use(const std::vector<std::int64_t>& columns, const double* weights
     }
     const bool weighs = weights == nullptr ||
                         std::any_of(weights_used.begin(), weights_used.end(), [](double weight) { return weight > 0; });
-    require(!used.empty() && weighs, "some column in use must vary and have weight");
+    require(!used.empty() && weighs, "columns in use must have one that varies and has weight; got none: use others");
     // Makes the new differences before anything is given up, because memory may run out here.
     auto before =
         std::make_unique<Differences>(X_, scales_, options_, used, weights ? weights_used.data() : nullptr, run);

@@ -166,7 +166,7 @@ void ProjseSums::update_groups(const std::vector<ProjseSums*>& sums, const Matri
     parallel_for(run, n_groups, [&](std::int64_t g, int) { total[at(g)] = sums[at(g)]->copy(); });
     GroupUpdate update{X, groups, run, n_groups, n_x, std::move(total), Buffer<double>(2 * n_groups * n_x)};
     if (X.is_sparse()) {
-        require(X.is_csr(), "X must be CSR for groups of rows; got CSC");
+        require(X.is_csr(), "X must be CSR for groups of rows; got CSC: give X.tocsr()");
         visit_sparse(X.description(),
                      [&](auto* values, auto* indptr, auto* indices) { update.add_csr(values, indptr, indices); });
     } else {

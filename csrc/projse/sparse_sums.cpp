@@ -220,7 +220,8 @@ struct ProjseSums::SparseUpdate {
 // Returns the sums over the rows of one sparse update; this object stays as it is.
 ProjseSums ProjseSums::of_sparse(const ProjseRows& rows, Run& run) const {
     require(!has_xx_,
-            "X must be dense for two views and for sums without Y, which take products of all columns; got a sparse X");
+            "X must be dense for two views and for sums without Y, which take products of all columns; got a sparse X: "
+            "make it dense");
     const std::int64_t n_y = side_[kY].n, n_x = side_[kX].n;
     SparseUpdate update{rows, run, n_y, n_x, ceil_div(n_y, kHalfBlock) * kHalfBlock, {}};
     visit_sparse(rows.X.description(), [&](auto* values, auto* indptr, auto* indices) {

@@ -66,12 +66,13 @@ void register_blas(const fastfs_blas& table) {
     fastfs_blas known = table;
     known.struct_size = sizeof known;
     const std::string calls = "this fastfs calls BLAS with " + std::to_string(kIntegerBits) + "-bit integers, but ";
-    require(table.integer_bits == kIntegerBits, calls, "the table says ", table.integer_bits);
+    require(table.integer_bits == kIntegerBits, calls, "the table says ", table.integer_bits,
+            ": link a BLAS with such integers");
     require(table.sgemm && table.dgemm && table.dsyrk && table.dsymv && table.dtrmm && table.dpotrf && table.dpocon &&
                 table.dsygst && table.dtrsm && table.dsytrd && table.dstedc && table.dsteqr && table.dsyevr,
             "fastfs_blas must have every routine of the header; got an empty entry: set all thirteen");
     require(!table.set_num_threads == !table.get_num_threads,
-            "the BLAS table must have both set_num_threads and get_num_threads, or neither");
+            "the BLAS table must have both set_num_threads and get_num_threads, or neither; got one: set the other");
     std::lock_guard lock(registration);
     if (const fastfs_blas* old = registered.load()) {
         if (std::memcmp(old, &known, sizeof known) == 0) return;
