@@ -73,7 +73,8 @@ DiscSet read_group(const fastfs_stream* stream, std::int64_t group, const Name& 
     return data.disc_set(group);
 }
 
-// Checks set `number` of the caller, and returns a view of its samples, graph, neighbours or group of a stream.
+// Checks set `number` of the caller, and returns a view of the data that its graph is made of: W, or else neighbours, a
+// group of a stream, or samples; other data that the set holds are ignored.
 DiscSet read_set(const fastfs_disc_set& given, std::int64_t number) {
     const Name name = Name::set(number);
     DiscSet s;

@@ -66,7 +66,7 @@ KernelSource read_ikdr_kernels(const fastfs_ikdr_kernels* kernels) {
         }
         const auto missing = std::find(seen.begin(), seen.end(), false) - seen.begin();
         require(missing == source.n_kernels, "groups must have a feature of each of the ", source.n_kernels,
-                " kernels; got none of ", missing);
+                " kernels, from 0; got none of kernel ", missing);
         source.groups = given.groups;
     }
     return source;

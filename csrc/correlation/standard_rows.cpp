@@ -190,7 +190,6 @@ StandardRows::StandardRows(const Matrix& X, const std::vector<std::int64_t>& wan
 // null.
 StandardRows::Moves::Moves(const StandardRows& data, const Classes& labeling, const Classes* other)
     : to_(at(data.n_samples)), begins_(labeling.begins) {
-    const std::int64_t n_samples = data.n_samples;
     const auto places = [&](const Classes& classes) {
         std::vector<std::int32_t> positions;
         for (const std::int64_t i : classes.order) positions.push_back(static_cast<std::int32_t>(data.where_[at(i)]));

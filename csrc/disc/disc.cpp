@@ -46,10 +46,11 @@ GraphProducts::Precision precision_of(const Graph& graph) {
 
 // ---- 1: diffusion vectors -------------------------------------------------------------------------------------------
 
-// Computes the largest eigenpairs of S = diag(g)^(-1/2) Wt diag(g)^(-1/2), one more than are used; u_j = diag(g)^(-1/2)
-// z_j, scaled to |u_j| = 1. Returns n_components + 1 vectors by feature, the constant one first; writes the diffusion
-// vectors, eigenvalues, gap and flags to the result.
-Numbers diffusion_vectors(Graph& graph, std::int64_t n_components, std::uint64_t seed, Run& run, DiscResult& result) {
+// Computes the largest eigenpairs of S = diag(g)^(-1/2) Wt diag(g)^(-1/2), Wt = diag(c) W diag(c), one more than are
+// used; u_j = diag(g)^(-1/2) z_j, scaled to |u_j| = 1. Returns n_components + 1 vectors by feature, the constant one
+// first; writes the others as the diffusion vectors, and eigenvalues, gap and flags, to the result.
+Numbers diffusion_vectors(const Graph& graph, std::int64_t n_components, std::uint64_t seed, Run& run,
+                          DiscResult& result) {
     const std::int64_t p = graph.p, d = n_components;
     Numbers factor = numbers(p), root = graph.g;
     for (std::size_t i = 0; i < factor.size(); ++i) {

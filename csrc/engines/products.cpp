@@ -18,7 +18,7 @@ constexpr std::int64_t kProductSide = 512;
 constexpr std::int64_t kStep = 4096;
 
 // Calls product(i, rows, j, columns, k0, step) for all tiles of an m x n matrix, or of its lower triangle, and for all
-// steps of the inner size k in order.
+// steps of the inner size k in order, so that k0 = 0 sets the tile; k = 0 is one step of size 0. Tiles run in parallel.
 template <class F>
 void for_tiles(Run& run, std::int64_t m, std::int64_t n, std::int64_t k, bool lower, F&& product) {
     std::vector<std::pair<std::int64_t, std::int64_t>> tiles;

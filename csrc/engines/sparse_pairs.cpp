@@ -333,16 +333,16 @@ void SparseFeatures::pair_sums(const std::vector<std::int64_t>& rows, std::int64
     const bool all = are_all(rows, t0, t1);
     const auto others = all ? std::vector<Block>() : other_blocks(rows, t0, t1, run);
     const auto& left = all ? blocks_ : others;
-    add_pairs(left.data(), static_cast<std::int64_t>(left.size()), all, out, ld, run);
+    add_distances(left.data(), static_cast<std::int64_t>(left.size()), all, out, ld, run);
 }
 
 void SparseFeatures::pair_sums(const SparseFeatures& others, std::int64_t t0, std::int64_t t1, double* out,
                                std::int64_t ld, Run& run) const {
-    add_pairs(others.blocks_.data() + t0 / kSide, ceil_div(t1 - t0, kSide), false, out, ld, run);
+    add_distances(others.blocks_.data() + t0 / kSide, ceil_div(t1 - t0, kSide), false, out, ld, run);
 }
 
-void SparseFeatures::add_pairs(const Block* left, std::int64_t n_left, bool same, double* out, std::int64_t ld,
-                               Run& run) const {
+void SparseFeatures::add_distances(const Block* left, std::int64_t n_left, bool same, double* out, std::int64_t ld,
+                                   Run& run) const {
     run.require_memory(tiles_memory(n_left * kSide, n_samples(), run.n_threads()), "pairs of samples");
     const auto tiles = tiles_of(n_left, ceil_div(n_samples(), kSide), same);
     Buffer<double> scratch(run.n_threads() * kSide * kSide);

@@ -84,8 +84,9 @@ class SparseFeatures {
     std::vector<Block> other_blocks(const std::vector<std::int64_t>& rows, std::int64_t t0, std::int64_t t1,
                                     Run& run) const;
 
-    // Adds the pairs of n_left blocks `left` with all samples; same: the blocks `left` are all samples, too.
-    void add_pairs(const Block* left, std::int64_t n_left, bool same, double* out, std::int64_t ld, Run& run) const;
+    // Adds to out (rows ld apart) the sums of absolute differences between the samples of n_left blocks `left`, one row
+    // each, and all samples. same: `left` are all blocks; each pair is then computed once and written on both sides.
+    void add_distances(const Block* left, std::int64_t n_left, bool same, double* out, std::int64_t ld, Run& run) const;
 
     template <class F>
     static void for_shared_parts(const Block& left, const Block& right, Run& run, F&& f);

@@ -335,7 +335,8 @@ std::int64_t pencil(std::int64_t n, double* K1, const double* K2, double* nu, Ru
     };
     for_lower([&](std::int64_t i, std::int64_t j, std::int64_t e) {
         if (std::isfinite(K1[e] + K2[e]) && std::isfinite(K1[e] - K2[e])) return;
-        refuse({"K1 and K2 must be finite; got NaN or infinity first at ", Name::row(i), ", ", Name::column(j)});
+        refuse({"K1, K2, their sum and their difference must be finite; got NaN or infinity first at ", Name::row(i),
+                ", ", Name::column(j)});
     });
     require_semidefinite(n, K1, S.data(), "K1", run);
     require_semidefinite(n, K2, S.data(), "K2", run);

@@ -355,8 +355,7 @@ class IkdrFit {
         return false;
     }
 
-    // Writes the coefficients, the embedding, the weights, the prices and the warnings of the last A and mixture to the
-    // result.
+    // Fills a fresh result, with `converged` set, from the last A and mixture: all fields but lambda and the history.
     void fill_result(const Terms& terms, IkdrResult& result) {
         CoefficientObjective<T> F(K_.data(), samples_, terms, k_, run_);
         result.objective = F.value(A_.data());

@@ -40,7 +40,7 @@ std::vector<Side> read_classes(const std::int64_t* labels, std::int64_t n_rows, 
     return classes;
 }
 
-// Returns the problem of class c against all other classes together.
+// Returns the problem of class c (kernel 2c of the fit) against all other labelled rows (kernel 2c + 1).
 Problem against_rest(const std::vector<Side>& classes, std::size_t c, const std::int64_t* labels, std::int64_t n_rows) {
     Side one = classes[c], rest = one;
     rest.index = rest.name.number = 2 * one.index + 1;

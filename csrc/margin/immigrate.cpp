@@ -271,9 +271,9 @@ Weights first_weights(const Margin& margin, const fastfs_immigrate_options& opti
         run.checkpoint();
         for (std::int64_t b = 0; b <= a; ++b) {
             const double w = weights.W[a * n + b] / largest, mirrored = weights.W[b * n + a] / largest;
-            require(std::abs(w - mirrored) <= 1e-10, kStartMatrix, " must be symmetric; got values for ",
-                    Name::column(used[at(b)]), " with ", Name::column(used[at(a)]),
-                    " and for their exchange that differ by ", std::abs(w - mirrored), " of the largest entry");
+            require(std::abs(w - mirrored) <= 1e-10, kStartMatrix, " must be symmetric; got entries for (",
+                    Name::column(used[at(b)]), ", ", Name::column(used[at(a)]), ") and for the reverse that differ by ",
+                    std::abs(w - mirrored), " times the largest entry: give the mean of the matrix and its transpose");
             weights.W[a * n + b] = weights.W[b * n + a] = (w + mirrored) / 2;
             sum += (a == b ? 1 : 2) * weights.W[a * n + b] * weights.W[a * n + b];
         }

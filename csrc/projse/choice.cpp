@@ -283,7 +283,7 @@ void warn_of_dependent_targets(Dependence how, const fastfs_projse_options& o, s
               in_single_precision ? kNoDigitsOfSingle : kNoDigits,
               " is nothing; if it isn't, scores depend on how the columns are mixed: give the whole table in memory",
               in_double, ", or leave out columns that follow from others"});
-    } else if (how == Dependence::kFewDigits) {
+    } else if (how == Dependence::kWeakly) {
         warn("nearly_dependent",
              {"the columns of the target are nearly dependent: eps = ", o.eps,
               " keeps directions with eigenvalues below ", in_single_precision ? kFewDigitsOfSingle : kFewDigits,
@@ -353,7 +353,7 @@ void select_by_projection(std::int64_t n_t, std::int64_t n_s, Buffer<double>& K,
             }
         }
         const double few = in_single ? kFewDigitsOfSingle : kFewDigits;
-        return lam[at(cut)] < few * largest ? Dependence::kFewDigits : Dependence::kNone;
+        return lam[at(cut)] < few * largest ? Dependence::kWeakly : Dependence::kNone;
     }();
     for (std::int64_t k = cut; k < n_t; ++k) {
         const double factor = 1 / std::sqrt(lam[at(k)]);

@@ -33,7 +33,7 @@ constexpr double kFewDigits = 1e-7, kFewDigitsOfSingle = 1e-4, kNoDigits = 1e-12
 
 // How columns of the target depend on each other: by a direction of few digits that was kept, by one that was left out,
 // or by one that was left out and may be nothing.
-enum class Dependence { kNone, kFewDigits, kNearly, kPerhaps };
+enum class Dependence { kNone, kWeakly, kNearly, kPerhaps };
 
 // Warns of targets that depend on each other.
 void warn_of_dependent_targets(Dependence how, const fastfs_projse_options& o, std::int64_t rank,

@@ -51,7 +51,8 @@ class ProjseSums {
     void merge(ProjseSums&& other, Run& run);
     // Returns sums of the same rows, which later updates of either leave apart.
     ProjseSums copy() const;
-    // Returns sums of a single label as sums over rows of one class among n_y.
+    // Returns these sums with the indicators of n_y classes as targets, where all rows are of class `label`; without
+    // products of X with itself.
     ProjseSums as_class(std::int64_t n_y, std::int64_t label) const;
 
     // Returns the parts of X and of the other columns of Y that the last n_given columns of Y span.

@@ -40,7 +40,7 @@ Span span_of_targets(const Matrix& Y, const fastfs_projse_options& o, Run& run) 
     SymmetricEigen eigen(m, G.data(), run);
     const std::vector<double>& lam = eigen.values();
     const std::int64_t cut = std::lower_bound(lam.begin(), lam.end(), o.eps * largest) - lam.begin();
-    require(cut < m, "the target's kernel must have an eigenvalue of eps = ", o.eps,
+    require(cut < m, "the target's kernel must have an eigenvalue of at least eps = ", o.eps,
             " times its largest entry; got none: lower eps");
     eigen.make_vectors(cut, m, run);
     bool is_nearly = cut > 0 && lam[at(cut - 1)] >= 1e-12 * largest;
@@ -66,7 +66,7 @@ Span span_of_targets(const Matrix& Y, const fastfs_projse_options& o, Run& run) 
         is_nearly = std::sqrt(square) > size * rounding_of_length(lam[at(cut)], lam.back(), eps);
     }
     const Dependence how = is_nearly                             ? Dependence::kNearly
-                           : lam[at(cut)] < kFewDigits * largest ? Dependence::kFewDigits
+                           : lam[at(cut)] < kFewDigits * largest ? Dependence::kWeakly
                                                                  : Dependence::kNone;
     Span span{Buffer<double>(m * (m - cut)), m - cut, how};
     std::copy(eigen.vector(cut), eigen.vector(m - 1) + m, span.U.data());

@@ -442,8 +442,8 @@ inline bool any(HalfWord x) {
 #endif
 }
 
-// Adds the differences of `line` from the chosen lines that have a SNP to the sums of their number, or, beyond the
-// sums, their mean to `means`.
+// For each SNP that `line` has: adds its differences from the c chosen lines that have the SNP to sums[c]; or their
+// mean to `means` if a SNP is missing in so many lines that a division for each SNP takes less time (kGapPlanes).
 template <bool differ>
 void add_by_known(const std::uint64_t* lines, const std::int32_t* chosen, std::int64_t n, std::int32_t zero,
                   const std::uint64_t* line, KnownSums* sums, double* means) {

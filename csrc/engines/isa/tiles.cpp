@@ -46,7 +46,7 @@ void shift(const T* x, std::int64_t stride, std::int64_t n, const T* shifts, T* 
 }
 
 // Sets the tile to the inner products of kRows features (at left) with kVectors registers of features (at right) over n
-// samples, or adds them to it (add).
+// samples, n >= 1, or adds them to it (add). Features of a panel are kPanel<T> values apart.
 template <class T, int kRows, int kVectors>
 inline void gram_block(const T* __restrict left, const T* __restrict right, std::int64_t n, bool add,
                        T* __restrict tile, std::int64_t ld) {

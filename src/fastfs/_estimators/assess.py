@@ -259,7 +259,9 @@ def _make(word: str, *, is_class: bool) -> Any:
 
 
 def _grid(n_features: Sequence[int], n: int) -> list[int]:
-    """Return the distinct entries of `n_features` up to n, the features of X, ascending; warn of larger ones."""
+    """Return the distinct entries of `n_features` up to n, the features of X, ascending; warn of larger ones, unless
+    `n_features` is the default.
+    """
     if isinstance(n_features, int | str) or not hasattr(n_features, "__iter__"):
         raise TypeError(f"n_features must be a list of integers; got {n_features!r}")
     grid = sorted({as_int("n_features", k, low=1) for k in n_features})

@@ -69,7 +69,7 @@ def _elsewhere(file: Any) -> Any:
 
 
 def _other_files(dataset: Any) -> Any:
-    """Yield the other files that a dataset is stored in."""
+    """Yield the names, as stored, of the other files that hold values of an h5py.h5d.DatasetID."""
     import h5py
 
     creation = dataset.get_create_plist()

@@ -222,8 +222,7 @@ class StreamedGroups:
 
     A group keeps the products of all pairs of features, or sketches and the products of candidate pairs, which is all
     that its graph needs. `groups` holds the group (0-based) of each row that is read. `rows`, `columns` and `see` are
-    as
-    for `Passes`; `see` gets no block of a Dask array.
+    as for `Passes`: `see` gets the first block, as it comes, and none of a Dask array. Custom kernels raise ValueError.
     """
 
     def __init__(

@@ -154,7 +154,7 @@ def make_kernels(data: Any, options: KernelOptions, run: Run) -> Kernels:
 
 
 def _encode_groups(groups: Any, n_features: int) -> tuple[Array, Integers]:
-    """Return the labels of the groups of features, and the number of each feature's group."""
+    """Return the distinct labels in `groups`, which has one per feature, and the number of each feature's group."""
     try:
         group_labels = np.asarray(groups)
         got = f"the shape {group_labels.shape}"

@@ -27,7 +27,7 @@ from fastfs._machine.errors import last_warnings, naming
 from fastfs._machine.params import as_bool, as_int, as_not_negative, check_choice
 from fastfs._machine.results import DrawnResult, result_class
 from fastfs._machine.run import Run, load_core
-from fastfs._types import Array
+from fastfs._types import Array, Integers
 
 
 def as_prefilter(name: str, prefilter: Any) -> str:
@@ -185,7 +185,7 @@ def immigrate_scores(call: _ImmigrateCall) -> npt.NDArray[np.float64]:
 def fit_immigrate(
     stage: MarginStage, labels: Labels, classes: Array, options: ImmigrateOptions
 ) -> Outcome[ImmigrateResult]:
-    """Fit IMMIGRATE on the samples of a stage."""
+    """Fit IMMIGRATE on the samples of a stage; `labels` are positions in `classes`."""
     shape = (stage.X.shape[1],) * 2
     if options.W0 is not None and options.W0.shape != shape:
         raise ValueError(f"W0 must have the shape {shape}, features x features; got {options.W0.shape}")
@@ -211,7 +211,7 @@ def fit_immigrate(
 PAIR = np.dtype([("a", np.int64), ("b", np.int64), ("weight", np.float64), ("residual", np.float64)])
 
 
-def top_pairs(features: Labels, values: Array, vectors: Array, n: Any, by: Any) -> Array:
+def top_pairs(features: Integers, values: Array, vectors: Array, n: Any, by: Any) -> Array:
     """Return the n pairs of features with the largest |weight| or |residual| of W = vectors' diag(values) vectors.
 
     `features` are the columns of X that W covers. The residual is W without its leading eigenpair.
@@ -226,7 +226,7 @@ def top_pairs(features: Labels, values: Array, vectors: Array, n: Any, by: Any) 
     return pairs
 
 
-def matrix_from_factors(values: Array, vectors: Array, rows: Sequence[int] | Labels | None = None) -> Array:
+def matrix_from_factors(values: Array, vectors: Array, rows: Sequence[int] | Integers | None = None) -> Array:
     """Return W from its factors, or its submatrix of the given rows and columns."""
     V = vectors if rows is None else vectors[:, rows]
     W: Array = (V.T * values) @ V

@@ -274,10 +274,10 @@ def read_covariates(covariates: Any, n_samples: int) -> Floats:
             raise ValueError(f"covariates must be a 2-D array of samples x covariates; got {values.ndim} dimensions")
         columns = list(values.T)
         categories = [False] * len(columns)
-    if not columns or len(columns[0]) != n_samples:
-        raise ValueError(
-            f"covariates must have one row for each of the {n_samples} samples; got {len(columns[0]) if columns else 0}"
-        )
+    if not columns:
+        raise ValueError("covariates must have at least one column; got none: leave them out")
+    if len(columns[0]) != n_samples:
+        raise ValueError(f"covariates must have one row for each of the {n_samples} samples; got {len(columns[0])}")
     _refuse_missing("covariates", [any(map(is_missing, row)) for row in zip(*columns, strict=True)])
     numeric_columns = []
     for j, (column, is_category) in enumerate(zip(columns, categories, strict=True)):

@@ -84,7 +84,10 @@ def _read_anndata(path: Path, wanted: Wanted, kind: str, open_store: Callable[[P
 
 
 def _modality(store: Any, names: list[str], wanted: Wanted, path: Path) -> tuple[Any, Any]:
-    """Return the group of the chosen modality, and the annotations that all modalities share."""
+    """Return the group of modality `wanted.mod`, which must be given, and that of annotations which all share.
+
+    `names` are those at the top of the file.
+    """
     if "mod" not in names or "obs" not in names:
         raise ValueError(f"'{path}' isn't an H5MU file: it has no '{'obs' if 'mod' in names else 'mod'}'")
     with damage_of(path, "H5MU file"):

@@ -55,7 +55,7 @@ def write_by_rows(path: Path, out: Path, max_memory: int, report: Progress | Non
 
 
 class _Disk(io.FileIO):
-    """A file that keeps its first error, or Ctrl-C, for `check`: HDF5 crashes if it can't write while it closes."""
+    """A file that keeps its first error or Ctrl-C for `raise_errors`: HDF5 crashes if it can't write while closing."""
 
     error: BaseException | None = None
 
@@ -75,7 +75,10 @@ class _Disk(io.FileIO):
 
 @contextmanager
 def _new(path: Path) -> Iterator[tuple[_Disk, Any]]:
-    """Create an HDF5 file, and yield it with the object that keeps its errors."""
+    """Create the HDF5 file `path` itself; yield the object that keeps its errors, and the file.
+
+    The first of the errors is raised at the end. The file may then hold a part of the values.
+    """
     import h5py
 
     with _Disk(path, "w+") as disk:

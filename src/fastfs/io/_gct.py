@@ -36,7 +36,11 @@ def read_gct(path: Path, wanted: Wanted) -> Content:
         header = stripped(next(lines, []))
         width = 1 + n_about_features + n_samples
         if len(header) < width or any(header[width:]):
-            raise damaged(path, f"its second line announces {width} columns; got {len(header)} in the third")
+            raise damaged(
+                path,
+                f"its second line announces {width} columns; got {len(header)} in the third: "
+                "correct the second line, or export the file again",
+            )
         # The columns in between describe the features.
         pick = itemgetter(0, *range(1 + n_about_features, width))
         about = {}
