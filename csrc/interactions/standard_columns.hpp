@@ -22,7 +22,7 @@ class StandardColumns {
     // the quantiles at (rank - 1/2) / n_samples; ties share one. Throws InvalidArgument naming the first value
     // that isn't finite. along: null, or a target of one column; columns then also lose what the covariates and the
     // target explain of their mean, and are divided by the deviation that follows the target, before they are scaled.
-    // Columns of which nothing is left are listed in `constant` instead of `columns`.
+    // A column without a remainder is listed in `constant` instead of `columns`.
     StandardColumns(const Matrix& X, const std::vector<std::int64_t>& wanted, bool ranks, const Basis& covariates,
                     const Basis* along, Run& run);
 

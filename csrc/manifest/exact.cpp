@@ -21,8 +21,8 @@ namespace {
 
 // Sets rest = all - part, upper triangles of squared distances. Differences below the rounding error become 0, as
 // between equal columns: 64 eps of the squared norms, which are up to 256 times the distance if a Gram was accurate
-// enough (kFewDigits of feature_sums.cpp). Returns false if a distance over all rows is so much larger than the distance in
-// `rest` that too many digits of the difference are lost.
+// enough (kFewDigits of feature_sums.cpp). Returns false if a distance over all rows is so much larger than the
+// distance in `rest` that too many digits of the difference are lost.
 bool subtract_distances(const double* all, const double* part, std::int64_t d, Run& run, double* rest) {
     constexpr double kRounding = 256 * 64 * std::numeric_limits<double>::epsilon(), kLostBits = 256;
     std::vector<double> largest(at(d), 0.0), sum(at(d), 0.0);

@@ -476,7 +476,7 @@ void test_margin_options() {
         for (const auto& wrong : {std::vector<std::int64_t>{0, 0}, {1, 0}, {-1}, {d}}) {
             CHECK(use(wrong, nullptr) == FASTFS_EINVAL && says("in ascending order"));
         }
-        CHECK(use({0, 2}, weights.data()) == FASTFS_EINVAL && says("have weight"));
+        CHECK(use({0, 2}, weights.data()) == FASTFS_EINVAL && says("has weight"));
         for (const double wrong : {-1.0, nan}) {
             weights[1] = wrong;
             CHECK(use({0, 2}, weights.data()) == FASTFS_EINVAL && says("weights must be"));

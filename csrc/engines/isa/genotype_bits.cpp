@@ -442,8 +442,8 @@ inline bool any(HalfWord x) {
 #endif
 }
 
-// For each SNP that `line` has: adds its differences from the c chosen lines that have the SNP to sums[c]; or their
-// mean to `means` if a SNP is missing in so many lines that a division for each SNP takes less time (kGapPlanes).
+// For each SNP that `line` has: adds its differences from the c chosen lines that have the SNP to sums[c], or adds
+// their mean to `means` if a SNP is missing in 2^kGapPlanes lines or more.
 template <bool differ>
 void add_by_known(const std::uint64_t* lines, const std::int32_t* chosen, std::int64_t n, std::int32_t zero,
                   const std::uint64_t* line, KnownSums* sums, double* means) {

@@ -323,8 +323,8 @@ def chunks_of(*parts):
 
 
 BAD_CHUNKS = {
-    "changing width": (lambda: chunks_of(X[:10], X[10:, :5]), ["chunk 1", "6", "5"]),
-    "changing width in the last one": (lambda: chunks_of(X[:10], X[10:19], X[19:, :1]), ["chunk 2", "6", "1"]),
+    "changing width": (lambda: chunks_of(X[:10], X[10:, :5]), ["6", "5", "row 10"]),
+    "changing width in the last one": (lambda: chunks_of(X[:10], X[10:19], X[19:, :1]), ["6", "1", "row 19"]),
     "changing width, sparse": (lambda: chunks_of(*(sp.csr_matrix(part) for part in (X[:9], X[9:, :4]))), ["6", "4"]),
     "none": (lambda: chunks_of(), ["must yield rows"]),
     "no rows": (lambda: chunks_of(X[:0], X[:0]), ["must yield rows"]),
