@@ -124,7 +124,7 @@ Columns dense_statistics(const Matrix& X, const Values<T>& x, Scaling scaling, c
         }
         if constexpr (sizeof(T) == sizeof(float)) {
             float broken[kColumns] = {};
-            bool any_whole = true;
+            bool any_whole = !X.is_genotypes();  // their numbers are whole
             for (std::int64_t r = 0; r < m.n_rows && any_whole; r += kRowsRead) {
                 const std::int64_t last = std::min(r + kRowsRead, m.n_rows);
                 const float* from = rows.read_rows(r, last);
