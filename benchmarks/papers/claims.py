@@ -911,9 +911,8 @@ NOTES = {
         "of them."
     ),
     "immigrate": (
-        "The paper has ten times ten folds. Sets with 10 in brackets have ten folds once: all twenty, ten times, "
-        "take 25 minutes of CPU (`--full immigrate`). The paper doesn't print its grid of sigma, nor how it "
-        "normalised. Here sigma is chosen on three inner folds, from .1 to 32 for IGT and IGS; imI chooses rho at "
+        "The paper has ten times ten folds; here the other rivals have ten folds once. The paper doesn't print its "
+        "grid of sigma, nor how it normalised. Here sigma is chosen on three inner folds, from .1 to 32 for IGT and IGS; imI chooses rho at "
         "IM4's sigma. 124 of the 556 samples of MONK's problem are copies of others; which of the three problems the "
         "paper has isn't said. `heart_statlog` isn't what the paper's column looks like."
     ),
