@@ -912,9 +912,9 @@ NOTES = {
     ),
     "immigrate": (
         "The paper has ten times ten folds; here the other rivals have ten folds once. The paper doesn't print its "
-        "grid of sigma, nor how it normalised. Here sigma is chosen on three inner folds, from .1 to 32 for IGT and IGS; imI chooses rho at "
-        "IM4's sigma. 124 of the 556 samples of MONK's problem are copies of others; which of the three problems the "
-        "paper has isn't said. `heart_statlog` isn't what the paper's column looks like."
+        "grid of sigma, nor how it normalised. Here sigma is chosen on three inner folds, from .1 to 32 for IGT and "
+        "IGS; imI chooses rho at IM4's sigma. 124 of the 556 samples of MONK's problem are copies of others; which of "
+        "the three problems the paper has isn't said. `heart_statlog` isn't what the paper's column looks like."
     ),
     "ikdr": (
         "I_p and the number of features have no standard error where they were read from a printed table. The topic "
