@@ -1,6 +1,6 @@
 """Defaults have no cliffs: CPU seconds of every method as a user calls it first, from small to large tables.
 
-    python -m benchmarks.bench_defaults [--only ReliefF ...] [--limit 20] [--classes] [--tests]
+    python -m benchmarks.bench_defaults [--only ReliefF ...] [--limit 20] [--classes] [--tests] [--threads]
 
 Each method runs at its defaults, on one thread, on tables whose samples and features double from cell to cell: standard
 normal values, two equal classes, and a shift of one standard deviation in five features. A ratio is the time of a cell
@@ -10,6 +10,7 @@ if its smaller neighbours make it likely to take more than ``--limit`` seconds.
 
 ``--classes`` times 2, 4 and 16 classes at 400 x 2000 in place of the grid. ``--tests`` times what calls the methods
 many times: ``permutation_test`` and ``stability`` of each method, ``report``, and ``tl``, along one line of sizes.
+``--threads`` shows how much wall time two threads save each method.
 """
 
 from __future__ import annotations
@@ -46,6 +47,7 @@ METHODS = (
 SAMPLES = (60, 120, 240, 480, 960, 1920, 3840)
 FEATURES = (500, 1000, 2000, 4000, 8000, 16_000, 32_000, 64_000)
 MOST_RATIO, COUNTED_FROM = 4.5, 0.1
+SIZES_OF_THREADS = ((200, 20_000), (400, 2000), (100, 1000))
 
 # Sizes of the tests, which a user runs on tables of tens to hundreds of samples.
 LINE = ((60, 500), (60, 1000), (60, 2000), (60, 4000), (60, 8000), (60, 16_000))
@@ -133,6 +135,25 @@ def run_classes(report: Report, name: str) -> None:
     report.row(f"{name}, 400 x 2000, 2 / 4 / 16 classes", " / ".join(f"{t:.3f}" for t in times.values()) + " s")
 
 
+def run_threads(report: Report, name: str) -> None:
+    """Add the ratios of the wall times of one thread and of two, at sizes that one thread ends within ten seconds."""
+    for n, p in SIZES_OF_THREADS:
+        X, y = make_table(n, p)
+        target = X[:, 0] + y if name == "RReliefF" else y
+
+        def fit(n_jobs: int, X: np.ndarray = X, target: np.ndarray = target) -> None:
+            getattr(fastfs, name)(n_jobs=n_jobs).fit(X, target)
+
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            first = harness.measure(lambda: fit(1), 1, warm_up=False)
+            if first.wall[0] > 10:
+                continue
+            t = harness.compare({"one": lambda: fit(1), "two": lambda: fit(2)}, 7 if first.wall[0] < 1 else 3)
+        report.times(f"{name}, {n} x {p}, one thread / two", t["one"], t["two"], clock="wall")
+    report.row("load", harness.load())
+
+
 def tests() -> dict[str, Callable[[np.ndarray, np.ndarray], Any]]:
     """Return the calls of `--tests` by name."""
     calls: dict[str, Callable[[np.ndarray, np.ndarray], Any]] = {}
@@ -184,6 +205,7 @@ def main() -> int:
     parser.add_argument("--limit", type=float, default=20, metavar="SECONDS")
     parser.add_argument("--classes", action="store_true")
     parser.add_argument("--tests", action="store_true")
+    parser.add_argument("--threads", action="store_true")
     arguments = parser.parse_args()
     harness.machine()
     report = Report()
@@ -193,8 +215,8 @@ def main() -> int:
     for name in METHODS:
         if arguments.only and name not in arguments.only:
             continue
-        if arguments.classes:
-            run_classes(report, name)
+        if arguments.classes or arguments.threads:
+            (run_classes if arguments.classes else run_threads)(report, name)
             continue
         times = run_grid(name, arguments.limit)
         print_grid(name, times)

@@ -108,7 +108,8 @@ def assess(
     -----
     fastfs.DataWarning
         Some folds lack a class; numbers of features above those of X; one feature alone tells every sample right, so
-        it may be the label; parts of the design contribute nothing. Warnings of the estimators are silenced.
+        it may be the label; parts of the design contribute nothing; ManiFeSt takes small domains because of the number
+        of fits. Other warnings of the estimators are silenced.
 
     Notes
     -----
@@ -162,7 +163,7 @@ def assess(
     rankers = _rankers(methods, is_class=classes is not None)
     problem = Problem(
         X, values, classes, blocks, groups, rankers, _grid(n_features, X.shape[1]),
-        _model(classifier if classes is not None else "ridge"), n_splits, seed,
+        _model(classifier if classes is not None else "ridge"), n_splits, 2 * n_repeats * n_splits, seed,
     )  # fmt: skip
     folds = Folds(values, blocks, groups)
     folds.require(n_splits, classes)
@@ -175,6 +176,7 @@ def assess(
     warn(design.weaknesses)
     labelings = list(design.labelings(0, design.n_labelings))
     truth, permuted = run_all(problem, labelings, n_repeats, n_jobs, report)
+    warn(sorted(set().union(*(run.economies for run in truth + permuted))))
     table = tabulate(problem, truth, permuted)
     if found := same_as_target(problem, table, truth):
         called = [f"column {j}" if names is None else f"{names[j]!r}" for j in found]

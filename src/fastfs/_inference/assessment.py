@@ -10,7 +10,7 @@ import numpy as np
 
 from fastfs._inference.folds import Folds
 from fastfs._inference.permutation import silence_warnings
-from fastfs._inference.scorers import last_step
+from fastfs._inference.scorers import as_label_scorer, expect_fits, last_step
 from fastfs._inputs.storage import dense, take_rows
 from fastfs._machine.errors import in_rows
 from fastfs._machine.params import rank_features
@@ -158,6 +158,8 @@ class Problem:
     model : estimator
         Learns from the selected features.
     n_splits : int
+    n_fits : int
+        Number of fits of each method in all runs.
     seed : int
     """
 
@@ -170,6 +172,7 @@ class Problem:
     n_features: Sequence[int]
     model: Any
     n_splits: int
+    n_fits: int
     seed: int
 
     @property
@@ -189,11 +192,14 @@ class Outcome:
         What each unit adds to its metric, to first order; their sum is 0.
     best : ndarray of shape (n_splits, n_methods)
         The best feature of each training set.
+    economies : set of str
+        What methods chose because of the number of fits.
     """
 
     metrics: Floats
     influences: Floats
     best: Integers
+    economies: set[str]
 
 
 def run_folds(problem: Problem, y: Array, seed: Sequence[int]) -> Outcome:
@@ -207,13 +213,14 @@ def run_folds(problem: Problem, y: Array, seed: Sequence[int]) -> Outcome:
     told = np.empty((len(problem.methods), len(problem.n_features), len(y), *n_told))
     best = np.empty((problem.n_splits, len(problem.methods)), dtype=np.int64)
     means = np.empty(len(y))
+    economies: set[str] = set()
     for fold in range(problem.n_splits):
         held, train = np.flatnonzero(fold_of == fold), np.flatnonzero(fold_of != fold)
         means[held] = y[train].mean()
         X_train, X_held = take_rows(problem.X, train), take_rows(problem.X, held)
         known: dict[bytes, Floats] = {}
         with config_context(assume_finite=True, skip_parameter_validation=True):
-            for m, order in enumerate(_rank(problem, X_train, y[train], train)):
+            for m, order in enumerate(_rank(problem, X_train, y[train], train, economies)):
                 best[fold, m] = order[0]
                 for g, k in enumerate(problem.n_features):
                     columns = np.sort(order[:k])
@@ -226,7 +233,7 @@ def run_folds(problem: Problem, y: Array, seed: Sequence[int]) -> Outcome:
     metrics = np.array([pair for pair, _ in judged]).reshape(*told.shape[:2], 2)
     influences = np.array([pair for _, pair in judged]).reshape(*told.shape[:2], 2, len(y))
     per_unit = influences @ np.eye(folds.n_units)[folds.units]
-    return Outcome(np.moveaxis(metrics, 2, 0), np.moveaxis(per_unit, 2, 0), best)
+    return Outcome(np.moveaxis(metrics, 2, 0), np.moveaxis(per_unit, 2, 0), best, economies)
 
 
 def run_all(
@@ -248,10 +255,11 @@ def run_all(
     return outcomes[:n_repeats], outcomes[n_repeats:]
 
 
-def _rank(problem: Problem, X: Any, y: Array, rows: Integers) -> list[Integers]:
+def _rank(problem: Problem, X: Any, y: Array, rows: Integers, economies: set[str]) -> list[Integers]:
     """Return the features by each method, by ANOVA and by variance, best first, from training samples alone.
 
-    rows: the numbers of the training samples in X, for errors.
+    rows: the numbers of the training samples in X, for errors. What methods choose because of the number of fits is
+    added to `economies`.
     """
     from sklearn.base import clone
     from sklearn.feature_selection import f_classif, f_regression
@@ -261,7 +269,9 @@ def _rank(problem: Problem, X: Any, y: Array, rows: Integers) -> list[Integers]:
     target = y if problem.classes is None else problem.classes[y]
     for estimator in problem.rankers.values():
         with silence_warnings(), in_rows(rows):
-            model = last_step(clone(estimator).fit(X, target))
+            model = last_step(expect_fits(clone(estimator), problem.n_fits).fit(X, target))
+        if economy := as_label_scorer(model)._economy:
+            economies.add(economy)
         ranks = model.ranking_ if hasattr(model, "ranking_") else rank_features(model.scores_)
         orders.append(np.argsort(ranks, kind="stable"))
     with warnings.catch_warnings(), np.errstate(all="ignore"):

@@ -157,7 +157,7 @@ def test_many_fits_take_small_domains_and_say_so(monkeypatch: pytest.MonkeyPatch
     X, y = sample(400)
     said = r"small domains, since 1000000 fits in the usual form would take minutes: choose accuracy='domains'"
     expect_fits = scorers.expect_fits
-    for module in ("permutation", "stability"):
+    for module in ("permutation", "stability", "assessment"):
         monkeypatch.setattr(f"fastfs._inference.{module}.expect_fits", lambda model, n: expect_fits(model, 10**6))
     small = fastfs.manifest_scores(X, y, accuracy="small_domains")
     with pytest.warns(fastfs.DataWarning, match=said):
@@ -168,6 +168,9 @@ def test_many_fits_take_small_domains_and_say_so(monkeypatch: pytest.MonkeyPatch
     np.testing.assert_array_equal(on_workers.null_mean, test.null_mean)
     with pytest.warns(fastfs.DataWarning, match=said):
         fastfs.stability(fastfs.ManiFeSt(5), X, y, n_subsamples=2)
+    with pytest.warns(fastfs.DataWarning, match=said) as warned:
+        fastfs.assess(X, y, methods=["manifest"], n_features=[5], n_splits=2, n_repeats=1)
+    assert len(warned) == 1
     exact = fastfs.permutation_test(fastfs.ManiFeSt(accuracy="exact"), X, y, n_permutations=9)
     np.testing.assert_allclose(exact.scores, fastfs.manifest_scores(X, y), rtol=1e-10)
 
