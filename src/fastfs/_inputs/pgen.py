@@ -2,7 +2,7 @@
 
 import os
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -20,9 +20,9 @@ _CODES = np.array([1, *[1] * 8, 3, 2, 0], np.uint8)
 # Number of calls that are read together.
 _BLOCK = 1 << 22
 
-# Columns of .pvar and .psam that have no header; the sixth of .pvar is at its third place.
-_OF_VARIANTS = ("#CHROM", "ID", "POS", "ALT", "REF")
-_OF_SAMPLES = ("#FID", "IID", "PAT", "MAT", "SEX", "PHENO1")
+# Columns of .pvar and .psam that have no header, by their number.
+_OF_VARIANTS = {5: ("CHROM", "ID", "POS", "ALT", "REF"), 6: ("CHROM", "ID", "CM", "POS", "ALT", "REF")}
+_OF_SAMPLES = {5: ("FID", "IID", "PAT", "MAT", "SEX"), 6: ("FID", "IID", "PAT", "MAT", "SEX", "PHENO1")}
 
 # Columns of .psam that aren't about the sample's traits.
 _IDENTIFIERS = ("FID", "IID", "SID", "PAT", "MAT")
@@ -148,18 +148,7 @@ def require_pgenlib(path: Path) -> None:
 def read_samples(path: Path, budget: int | None) -> SampleTable:
     """Return the samples of the .psam next to a .pgen."""
     psam = path.with_suffix(".psam")
-    check_input(psam)
-    header, rows = _read_text(psam, budget)
-    if header is None:
-        n = len(rows[0]) if rows else 0
-        if n not in (5, 6):
-            raise ValueError(f"'{psam}' must have a header that begins with #FID or #IID, or 5 or 6 columns; got {n}")
-        header = list(_OF_SAMPLES[:n])
-    header = [name.removeprefix("#") for name in header]
-    _require_columns(psam, header, ("IID",))
-    if not rows:
-        raise ValueError(f"'{psam}' must have a line for each sample; got none")
-    columns = dict(zip(header, map(list, zip(*rows, strict=True)), strict=True))
+    columns = _read_columns(psam, budget, _OF_SAMPLES, "#FID or #IID", ("IID",), "sample")
     individuals = columns["IID"]
     others = {name: values for name, values in columns.items() if name not in _IDENTIFIERS}
     return SampleTable(columns.get("FID", ["0"] * len(individuals)), individuals, others)
@@ -170,18 +159,7 @@ def read_variants(path: Path, budget: int | None) -> Variants:
     pvar = path.with_suffix(".pvar")
     if not pvar.exists() and (stored := pvar.with_name(pvar.name + ".zst")).exists():
         raise ValueError(f"'{stored}' is compressed: expand it by zstd -d '{stored}'")
-    check_input(pvar)
-    header, rows = _read_text(pvar, budget)
-    if header is None:
-        n = len(rows[0]) if rows else 0
-        if n not in (5, 6):
-            raise ValueError(f"'{pvar}' must have a header that begins with #CHROM, or 5 or 6 columns; got {n}")
-        header = [*_OF_VARIANTS[:2], *["CM"] * (n - 5), *_OF_VARIANTS[2:]]
-    header = [name.removeprefix("#") for name in header]
-    _require_columns(pvar, header, ("CHROM", "POS", "ID", "REF", "ALT"))
-    if not rows:
-        raise ValueError(f"'{pvar}' must have a line for each variant; got none")
-    columns = {name: [row[header.index(name)] for row in rows] for name in ("CHROM", "POS", "ID", "REF", "ALT")}
+    columns = _read_columns(pvar, budget, _OF_VARIANTS, "#CHROM", _OF_VARIANTS[5], "variant")
     several = [name for name, alleles in zip(columns["ID"], columns["ALT"], strict=True) if "," in alleles]
     if several:
         name = path.with_suffix("")
@@ -197,10 +175,29 @@ def read_variants(path: Path, budget: int | None) -> Variants:
     )
 
 
-def _require_columns(path: Path, header: Sequence[str], names: Sequence[str]) -> None:
-    for name in names:
+def _read_columns(
+    path: Path,
+    budget: int | None,
+    without_header: Mapping[int, Sequence[str]],
+    begin: str,
+    required: Sequence[str],
+    noun: str,
+) -> dict[str, list[str]]:
+    """Return the cells of a text file by column; a file without a header line has the columns of `without_header`."""
+    check_input(path)
+    header, rows = _read_text(path, budget)
+    if header is None:
+        n = len(rows[0]) if rows else 0
+        if n not in without_header:
+            raise ValueError(f"'{path}' must have a header that begins with {begin}, or 5 or 6 columns; got {n}")
+        header = list(without_header[n])
+    header = [name.removeprefix("#") for name in header]
+    for name in required:
         if header.count(name) != 1:
             raise ValueError(f"'{path}' must have one column {name}; got {header.count(name)} in its header")
+    if not rows:
+        raise ValueError(f"'{path}' must have a line for each {noun}; got none")
+    return dict(zip(header, map(list, zip(*rows, strict=True)), strict=True))
 
 
 def _read_text(path: Path, budget: int | None) -> tuple[list[str] | None, list[list[str]]]:

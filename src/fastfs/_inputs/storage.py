@@ -156,12 +156,16 @@ def _(X: Any) -> Any:
 
 @singledispatch
 def with_columns(X: Any) -> Any:
-    """Return X in a form that allows selecting columns, without changing its values."""
-    if hasattr(X, "shape"):
+    """Return a table in a form that allows selecting columns, without turning numbers into strings."""
+    if hasattr(X, "dtypes"):
         return X
     values = np.asarray(X)
-    # NumPy would turn numbers into strings if the table also holds strings.
-    return np.asarray(X, dtype=object) if values.dtype.kind in "OSUT" else values
+    return np.asarray(X, dtype=object) if values.dtype.kind in "SUT" else values
+
+
+@with_columns.register(Genotypes)
+def _(X: Genotypes) -> Any:
+    return X
 
 
 @with_columns.register(Sparse)

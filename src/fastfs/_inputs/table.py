@@ -15,6 +15,7 @@ from fastfs._inputs.genotypes import Genotypes
 from fastfs._inputs.labels import mark_missing, sort_values
 from fastfs._inputs.matrix import as_array, as_floats, column_describer, column_names, require_table
 from fastfs._inputs.sparse import Sparse
+from fastfs._inputs.storage import with_columns
 from fastfs._machine.params import as_int
 from fastfs._machine.run import Run
 from fastfs._types import Array
@@ -60,7 +61,7 @@ def encode_table(X: Any, categorical_features: Any, run: Run) -> Table:
     require_table(X)
     if hasattr(X, "to_pandas") and hasattr(X, "column_names"):  # a table of Arrow can't choose columns
         X = X.to_pandas()
-    mask = None if categorical_features is None else _categorical_mask(_as_columns(X), categorical_features)
+    mask = None if categorical_features is None else _categorical_mask(with_columns(X), categorical_features)
     if mask is None or not mask.any():
         return Table(as_array(X, run, advice=_DECLARE))
     return _encode_table(X, mask, run)
@@ -69,7 +70,7 @@ def encode_table(X: Any, categorical_features: Any, run: Run) -> Table:
 @singledispatch
 def _encode_table(X: Any, mask: npt.NDArray[np.bool_], run: Run) -> Table:
     """Return a table with the columns in `mask` as codes of categories."""
-    X = _as_columns(X)
+    X = with_columns(X)
     if isinstance(X, np.ndarray) and X.dtype.kind in "fiub":
         values = as_floats(as_array(X, run, advice=_DECLARE))
         levels = _levels_of_codes(values, mask)
@@ -162,7 +163,7 @@ def few_valued(X: Any, at_most: int = 10) -> npt.NDArray[np.bool_]:
 @singledispatch
 def _count_values(X: Any) -> Iterator[int]:
     """Return the number of distinct values of each column, without missing ones."""
-    X = _as_columns(X)
+    X = with_columns(X)
     describe = column_describer(X)
     columns = (np.asarray(_take_column(X, column)) for column in range(X.shape[1]))
     return (len(_encode_categories(values, describe(column))[1]) for column, values in enumerate(columns))
@@ -187,21 +188,6 @@ def _n_different(stored: Array, n_rows: int) -> int:
     """Return the number of distinct values of a sparse column."""
     known = np.unique(stored[~np.isnan(stored)])
     return len(known) + int(len(stored) < n_rows and 0 not in known)
-
-
-@singledispatch
-def _as_columns(X: Any) -> Any:
-    """Return a table that can be indexed by columns, without turning numbers into strings."""
-    if hasattr(X, "dtypes"):
-        return X
-    values = np.asarray(X)
-    return np.asarray(X, dtype=object) if values.dtype.kind in "SUT" else values
-
-
-@_as_columns.register(Sparse)
-@_as_columns.register(Genotypes)
-def _(X: Any) -> Any:
-    return X
 
 
 def _categorical_mask(X: Any, columns: Any) -> npt.NDArray[np.bool_]:
