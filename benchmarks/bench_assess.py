@@ -6,10 +6,10 @@
     python -m benchmarks.bench_assess --cost
 
 * ``--coverage``: noise of 12 donors x 5 cells with 200 features, where the donors differ as much as half or all of the
-  cells' spread, and of 60 samples with 500 features; MultiSURF, ProjSe and ANOVA, ten features, nearest shrunken
-  centroids. In how many data sets the 95 % interval of balanced accuracy covers one half, and how wide it is. "t over
-  donors" is the interval that ignores shared training samples, "over folds" that of Nadeau and Bengio. The difference
-  from ANOVA covers 0. ``--anova``: its ranking alone, six times as fast.
+  cells' spread, and of 60 samples with 500 features; MultiSURF, ProjSe, ManiFeSt and ANOVA, ten features, nearest
+  shrunken centroids. In how many data sets the 95 % interval of balanced accuracy covers one half, and how wide it is.
+  "t over donors" is the interval that ignores shared training samples, "over folds" that of Nadeau and Bengio. The
+  difference from ANOVA covers 0. ``--anova``: its ranking alone, ten times as fast.
 * ``--bias``: five features of 2000 shifted by one standard deviation, 60 samples; the estimate against the accuracy on
   5000 new samples of models that learn from as many samples as a training set has. Logistic regression.
 * ``--one-run``: noise of 60 samples, or of 12 donors x 5 cells that differ by half of the cells' spread: the variance
@@ -23,6 +23,7 @@ import argparse
 import os
 import sys
 import warnings
+from collections.abc import Sequence
 from typing import Any
 
 import joblib
@@ -43,28 +44,21 @@ def noise(seed: int, n_donors: int, n_cells: int, n_features: int, spread: float
     return X, donor % 2, donor
 
 
-def covered(seed: int, *shape: Any) -> np.ndarray:
-    """Return a row for each method: estimates and intervals of accuracy, difference from ANOVA, and AUC."""
-    X, y, donor = noise(seed, *shape)
-    found = fastfs.assess(
-        X, y, groups=donor, methods=["multisurf", "projse"], n_features=[N_SELECTED], classifier="centroid",
-        n_splits=N_SPLITS, n_repeats=N_REPEATS,
-    ).to_frame()  # fmt: skip
-    columns = ["balanced_accuracy", "low", "high", "difference_low", "difference_high", "auc", "auc_low", "auc_high"]
-    values: np.ndarray = found[columns].to_numpy()[:3]
-    return values
+METHODS = {"multisurf": "MultiSURF", "projse": "ProjSe", "manifest": "ManiFeSt"}
+COLUMNS = ("balanced_accuracy", "low", "high", "difference_low", "difference_high", "auc", "auc_low", "auc_high")
 
 
-def covered_by_anova(seed: int, *shape: Any) -> np.ndarray:
-    """Return estimates and intervals of accuracy and AUC of ANOVA's features, by the same folds as `covered`."""
-    from fastfs._estimators.assess import _model
+def covered(methods: Sequence[str], seed: int, *shape: Any) -> np.ndarray:
+    """Return a row for each method, and for ANOVA: estimates and intervals of `fastfs.assess`."""
+    from fastfs._estimators.assess import _model, _rankers
     from fastfs._inference.assessment import Problem, run_folds, tabulate
 
     X, y, donor = noise(seed, *shape)
-    problem = Problem(X, y, np.arange(2), None, donor, {}, [N_SELECTED], _model("centroid"), N_SPLITS, seed)
+    rankers = _rankers(methods, is_class=True) if methods else {}
+    problem = Problem(X, y, np.arange(2), None, donor, rankers, [N_SELECTED], _model("centroid"), N_SPLITS, seed)
     truth = [run_folds(problem, y, (seed, 0, repeat)) for repeat in range(N_REPEATS)]
     table = tabulate(problem, truth, truth[:1])  # columns of permuted labels aren't looked at
-    return np.array([table[name][0] for name in ("balanced_accuracy", "low", "high", "auc", "auc_low", "auc_high")])
+    return np.array([table[name] for name in COLUMNS]).T[: len(methods) + 1]
 
 
 def plain_intervals(seed: int, *shape: Any) -> tuple[float, float, float]:
@@ -110,21 +104,12 @@ def describe(what: str, estimates: np.ndarray, low: np.ndarray, high: np.ndarray
     )
 
 
-def coverage_of_anova(report: Report, sets: int) -> None:
+def coverage(report: Report, sets: int, methods: Sequence[str]) -> None:
     run = joblib.Parallel(n_jobs=2)
     for name, shape in SHAPES.items():
         report.heading(f"{name}: {sets} data sets of noise")
-        values = np.array(run(joblib.delayed(covered_by_anova)(seed, *shape) for seed in range(sets))).T
-        describe("ANOVA, balanced accuracy", *values[:3], 0.5)
-        describe("ANOVA, AUC", *values[3:], 0.5)
-
-
-def coverage(report: Report, sets: int) -> None:
-    run = joblib.Parallel(n_jobs=2)
-    for name, shape in SHAPES.items():
-        report.heading(f"{name}: {sets} data sets of noise")
-        values = np.array(run(joblib.delayed(covered)(seed, *shape) for seed in range(sets)))
-        for m, method in enumerate(("MultiSURF", "ProjSe", "ANOVA")):
+        values = np.array(run(joblib.delayed(covered)(methods, seed, *shape) for seed in range(sets)))
+        for m, method in enumerate([METHODS[word] for word in methods] + ["ANOVA"]):
             estimates, low, high, below, above, area, area_low, area_high = values[:, m].T
             describe(f"{method}, balanced accuracy", estimates, low, high, 0.5)
             describe(f"{method}, AUC", area, area_low, area_high, 0.5)
@@ -219,7 +204,7 @@ def main() -> int:
     given = parser.parse_args()
     report = Report()
     if given.coverage:
-        (coverage_of_anova if given.anova else coverage)(report, given.sets or 500)
+        coverage(report, given.sets or 500, () if given.anova else tuple(METHODS))
     if given.bias:
         bias(report, given.sets or 200)
     if given.one_run:

@@ -69,12 +69,13 @@ void require_labelings(const std::int64_t* labelings, std::int64_t n_labelings, 
     for (std::int64_t b = 0; b < n_labelings; ++b) require_in_range(labelings + b * n_rows, n_rows, n_classes);
 }
 
-void require_numbers(const double* values, std::int64_t n, const char* name, double least) {
+void require_numbers(const double* values, std::int64_t n, const char* name, Name (*place)(std::int64_t),
+                     double least) {
     require_array(values, name);
     for (std::int64_t i = 0; i < n; ++i) {
         if (std::isfinite(values[i]) && values[i] >= least) continue;
         refuse({name, " must be finite numbers", least == 0 ? " of at least 0" : "", "; got ", values[i], " for ",
-                Name::row(i)});
+                place(i)});
     }
 }
 

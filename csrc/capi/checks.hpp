@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <limits>
 
+#include "support/errors.hpp"
 #include "support/run.hpp"
 
 namespace fastfs::core {
@@ -51,8 +52,8 @@ void require_features(const std::int64_t* features, std::int64_t n, std::int64_t
 void require_labelings(const std::int64_t* labelings, std::int64_t n_labelings, std::int64_t n_rows,
                        std::int64_t n_classes);
 
-// Refuses values that aren't finite and at least `least`.
-void require_numbers(const double* values, std::int64_t n, const char* name,
+// Refuses values that aren't finite and at least `least`; `place` names the object of a value.
+void require_numbers(const double* values, std::int64_t n, const char* name, Name (*place)(std::int64_t) = Name::row,
                      double least = std::numeric_limits<double>::lowest());
 void require_positive(const double* values, std::int64_t n, const char* name);
 

@@ -207,9 +207,9 @@ fastfs_status fastfs_ikdr_embed(const fastfs_ikdr_model* model, const fastfs_mat
         }
         const std::int64_t width = m.begins[m.n_kernels];
         require_fits(m.n_support, width, "the support");
-        require_numbers(m.weights, m.n_kernels, "weights", 0);
+        require_numbers(m.weights, m.n_kernels, "weights", Name::kernel, 0);
         require_numbers(m.means, width, "means");
-        require_numbers(m.scales, width, "scales", 0);
+        require_numbers(m.scales, width, "scales", Name::row, 0);
         require_numbers(m.support, m.n_support * width, "support");
         require_numbers(m.coefficients, m.n_support * m.n_components, "coefficients");
         for (std::int64_t c = 0; c < width; ++c) {

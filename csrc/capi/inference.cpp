@@ -140,7 +140,8 @@ fastfs_stability_options read_stability_options(const fastfs_stability_options* 
     }
     if (o.scores) {
         require_array(o.scores, "scores");
-        for (std::int64_t m = 0; m < o.n_selections; ++m) require_numbers(o.scores[m], o.n_features, "scores");
+        for (std::int64_t m = 0; m < o.n_selections; ++m)
+            require_numbers(o.scores[m], o.n_features, "scores", Name::column);
     }
     return o;
 }

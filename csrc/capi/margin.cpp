@@ -145,7 +145,8 @@ fastfs_relief_options read_relief_options(const fastfs_relief_options* given, co
     } else {
         require(o.priors == nullptr,
                 "priors must be null for other targets than FASTFS_TARGET_CLASS; got some: leave them out");
-        require_numbers(o.y, n, "y", o.target == FASTFS_TARGET_SURVIVAL ? 0.0 : std::numeric_limits<double>::lowest());
+        require_numbers(o.y, n, "y", Name::row,
+                        o.target == FASTFS_TARGET_SURVIVAL ? 0.0 : std::numeric_limits<double>::lowest());
         require(std::any_of(o.y, o.y + n, [&](double y) { return y != o.y[0]; }), "y must hold different values; got ",
                 o.y[0], " for all samples");
     }
@@ -195,7 +196,7 @@ fastfs_status fastfs_margin_use(fastfs_margin* margin, const int64_t* features, 
         require(n_features >= 1 && n_features <= n_cols, "n_features must be from 1 to the " + std::to_string(n_cols) +
                                                              " columns of X; got " + std::to_string(n_features));
         require_features(features, n_features, n_cols);
-        if (weights) require_numbers(weights, n_features, "weights", 0.0);
+        if (weights) require_numbers(weights, n_features, "weights", Name::column, 0.0);
         margin->data.use({features, features + n_features}, weights, run);
     });
 }

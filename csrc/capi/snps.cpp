@@ -97,7 +97,8 @@ fastfs_status fastfs_ld_clumps(const fastfs_matrix* X_, const double* scores, co
                                const fastfs_run* run_, fastfs_ld_clumps_result* result, fastfs_fitted** fitted) {
     return guarded([&] {
         const Matrix X = read_genotypes(X_);
-        require_numbers(scores, X.n_cols(), "scores");
+        require_numbers(scores, X.n_cols(), "scores",
+                        [](std::int64_t j) { return Name{FASTFS_PLACE_COLUMN, j, "SNP " + std::to_string(j)}; });
         const auto o = read_ld_clumps_options(options, X.n_cols());
         Run run = read_run(run_);
         fill_fitted(run, result, FASTFS_LD_CLUMPS_RESULT_INIT, fitted,

@@ -200,5 +200,5 @@ FLAGS = (
         "For projse and the RELIEF family: features that you have; scores tell what others add.",
         columns=True,
     ),
-    Flag("n_components", int, "K", "For ikdr: dimensions (default: the number of classes).", low=1),
+    Flag("n_components", int, "K", "Number of dimensions; ikdr: default is that of the classes.", low=1),
 )

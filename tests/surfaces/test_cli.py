@@ -400,6 +400,7 @@ def test_version_and_help(tmp_path):
     assert finished.stdout.strip() == fastfs.__version__, finished.stderr
     bare = run(cwd=tmp_path)
     assert bare.returncode == 0
+    assert "fastfs report table.csv --label class --out page.html" in bare.stdout  # a page by one command
     for command in ("score", "demo", "info"):
         assert command in bare.stdout
     assert "--label" in run("score", "--help", cwd=tmp_path, env={**os.environ, "COLUMNS": "200"}).stdout

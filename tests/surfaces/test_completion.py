@@ -40,6 +40,32 @@ CASES = [
 ]
 
 
+# What the other shells call.
+OTHERS = {
+    "fish": """_FASTFS_COMPLETE=source_fish fastfs | source; complete -C "fastfs score t.csv --label ce" """,
+    "zsh": """compdef() { }; _arguments() { print -r -- "$@" }
+        eval "$(_FASTFS_COMPLETE=source_zsh fastfs)"
+        words=(fastfs score t.csv --label ce); CURRENT=5; _fastfs_completion""",
+}
+
+
+@pytest.mark.parametrize("shell", OTHERS)
+def test_the_tab_key_in_other_shells(tmp_path, shell):
+    if shutil.which(shell) is None:
+        pytest.skip(f"{shell} isn't installed")
+    (tmp_path / "t.csv").write_text(TABLE)
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    without_settings = {"fish": "--no-config", "zsh": "-f"}[shell]
+    finished = subprocess.run(
+        [shell, without_settings, "-c", OTHERS[shell]], cwd=tmp_path, env=os.environ | {"PATH": path},
+        capture_output=True, text=True, timeout=300,
+    )  # fmt: skip
+    assert finished.stdout.strip().splitlines() == {
+        "fish": ["cell type"],
+        "zsh": ["""*: :(("cell type"))"""],
+    }[shell], finished.stderr  # fmt: skip
+
+
 @pytest.mark.skipif(shutil.which("bash") is None, reason="bash isn't installed")
 def test_the_tab_key(tmp_path):
     (tmp_path / "t.csv").write_text(TABLE)

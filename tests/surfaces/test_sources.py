@@ -15,7 +15,7 @@ import zarr
 from sklearn.base import clone
 
 import fastfs
-from covering import rotating
+from covering import rotating, together
 from fastfs._inputs import source, streams
 from fastfs._inputs.source import Source
 from fastfs._inputs.streams import Passes
@@ -122,6 +122,23 @@ def test_every_method_takes_what_fits_a_quarter_of_the_budget(tmp_path, name):
     assert model.n_features_in_ == 12
     kept = fastfs.ReliefF(3).fit(X, LABELS)
     np.testing.assert_array_equal(dense(kept.transform(given)), X[:, kept.get_support()])
+
+
+@together
+@pytest.mark.parametrize("kind", ["pandas", "polars", "pyarrow"])
+def test_frames_in_blocks_keep_their_names(kind):
+    names = [f"gene{j}" for j in range(12)]
+    frames = {
+        "pandas": lambda part: pd.DataFrame(part, columns=names),
+        "polars": lambda part: pytest.importorskip("polars").DataFrame(part, schema=names),
+        "pyarrow": lambda part: pytest.importorskip("pyarrow").table(dict(zip(names, part.T, strict=True))),
+    }
+    model = fastfs.ReliefF(3).fit(lambda: [frames[kind](part) for part in pieces()], LABELS)
+    assert model.feature_names_in_.tolist() == names
+    np.testing.assert_array_equal(model.scores_, fastfs.relieff_scores(X, LABELS))
+    selected = model.transform(lambda: [frames[kind](part) for part in pieces()])
+    assert isinstance(selected, np.ndarray)
+    np.testing.assert_array_equal(selected, X[:, model.get_support()])
 
 
 @pytest.mark.parametrize("name", ["npy", "function", "h5ad, CSR"])

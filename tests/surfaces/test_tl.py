@@ -1410,9 +1410,16 @@ def test_tools_say_what_they_have_written(caplog):
 def test_ages_as_integers_are_pointed_out():
     X = np.random.default_rng(0).normal(size=(120, 6)).astype("float32")
     adata = anndata.AnnData(X, obs={"age": np.arange(120) % 40 + 30})
-    words = "age holds 40 different integers, .* give target_type='number'"
-    with pytest.warns(fastfs.DataWarning, match=words), pytest.raises(ValueError, match=r"age|class"):
+    words = r"age holds 40 different numbers, .*\['age'\]\.astype\('category'\)\); if they are measurements, .* "
+    of_pairs = f"{words}give target_type='number'"
+    with pytest.warns(fastfs.DataWarning, match=of_pairs), pytest.raises(ValueError, match=r"age|class"):
         fastfs.tl.differential_correlation(adata, "age", n_permutations=0)  # three cells don't make a correlation
+    with pytest.warns(fastfs.DataWarning, match=f"{words}bin them"):
+        tl.relieff(adata, "age")
+    adata.obs["age"] = adata.obs["age"].astype("category")
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", message=".*taken as groups")
+        tl.relieff(adata, "age")
 
 
 def test_sets_of_genes():

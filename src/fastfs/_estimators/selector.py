@@ -29,6 +29,7 @@ from fastfs._inputs.labels import encode_labels
 from fastfs._inputs.matrix import as_array, column_names, load_stream, require_table
 from fastfs._inputs.paths import open_path
 from fastfs._inputs.source import Source, as_stream
+from fastfs._inputs.sparse import Sparse
 from fastfs._inputs.streams import as_chunks, same_columns
 from fastfs._machine.params import count_selected, is_auto
 from fastfs._machine.run import Run
@@ -175,9 +176,10 @@ class _Selector(LabelScorer, SelectorMixin, BaseEstimator):  # type: ignore[misc
         source = as_stream(X)
         if source is not None:
             try:
-                return source.load_rows(Run(), columns=mask)
+                selected = source.load_rows(Run(), columns=mask)
             except IndexError:
                 raise ValueError(f"X must have the {len(mask)} features of the fit; got fewer columns") from None
+            return selected if isinstance(selected, Sparse) else np.asarray(selected)
         require_table(X)
         return self._transform_table(X, mask)
 

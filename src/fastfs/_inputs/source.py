@@ -288,6 +288,8 @@ def _require_same_columns(first: Any, block: Any, row: int) -> None:
 
 def _index_block(block: Any, key: Any) -> Any:
     """Return the given rows, or rows and columns, of a block."""
+    if hasattr(block, "to_pandas") and hasattr(block, "column_names"):  # a table of Arrow can't choose columns
+        block = block.to_pandas()
     check_structure(block)
     return (block.iloc if hasattr(block, "iloc") else block)[key]
 

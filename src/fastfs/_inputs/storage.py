@@ -4,6 +4,7 @@ Each function here is generic: it has a case per storage, which Python chooses b
 caller asks what X is. The first case is that of arrays, and of anything that NumPy turns into one.
 """
 
+import importlib
 from collections.abc import Sequence
 from functools import singledispatch
 from types import SimpleNamespace
@@ -95,6 +96,14 @@ def _(X: Genotypes, columns: Array) -> Any:
     return np.asarray(X[:, columns])
 
 
+# The functions that stack frames of a package, and their options.
+_STACKED_FRAMES: dict[str, tuple[str, dict[str, Any]]] = {
+    "pandas": ("concat", {"ignore_index": True}),
+    "polars": ("concat", {"how": "vertical_relaxed"}),
+    "pyarrow": ("concat_tables", {"promote_options": "permissive"}),
+}
+
+
 def stack_blocks(blocks: Sequence[Any]) -> Any:
     """Stack blocks of rows to one table; a single block isn't copied."""
     return blocks[0] if len(blocks) == 1 else _stack(blocks[0], blocks)
@@ -102,8 +111,13 @@ def stack_blocks(blocks: Sequence[Any]) -> Any:
 
 @singledispatch
 def _stack(first: Any, blocks: Sequence[Any]) -> Any:
-    """Stack several blocks; the first one determines the storage."""
-    return np.concatenate(blocks)
+    """Stack several blocks; the first one determines the storage. Frames stay frames, with their names."""
+    kinds = {type(block).__module__.partition(".")[0] for block in blocks}
+    kind = kinds.pop() if len(kinds) == 1 else ""
+    if kind not in _STACKED_FRAMES:
+        return np.concatenate(blocks)
+    join, options = _STACKED_FRAMES[kind]
+    return getattr(importlib.import_module(kind), join)(blocks, **options)
 
 
 @_stack.register(Sparse)

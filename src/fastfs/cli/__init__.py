@@ -57,6 +57,8 @@ def _fastfs(
 ) -> None:
     """Multivariate feature selection for wide data.
 
+    Begin with: fastfs report table.csv --label class --out page.html
+
     Builds ask for paths by --includes, --cflags, --libs, --cmakedir and --pkgconfigdir.
     """
     if version:

@@ -295,10 +295,10 @@ def _without_fit(
         counts, wanted = Counter(values), set(names)
         repeated = [value for value in dict.fromkeys(values) if counts[value] > 1 and value in wanted]
         if repeated:
+            others = f", and {len(repeated)} samples have several" if len(repeated) > 1 else ""
             raise TableError(
                 f"{counts[repeated[0]]} lines of '{file.path}' are for the sample '{short(repeated[0])}' (column "
-                f"{key.title}), and {len(repeated)} samples have several: keep one line of each, or choose another "
-                "column with ",
+                f"{key.title}){others}: keep one line of each, or choose another column with ",
                 Parameter("key"),
                 ", or, if the lines stand in the order of the samples, add ",
                 Parameter("by_order", True),

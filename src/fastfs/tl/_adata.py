@@ -146,12 +146,34 @@ def read_target(adata: AnnData, name: str, drop_unlabelled: bool) -> tuple[Array
 
 
 def read_groups(
-    adata: AnnData, groupby: str, groups: Sequence[Any] | None, drop_unlabelled: bool, min_class: int
+    adata: AnnData,
+    groupby: str,
+    groups: Sequence[Any] | None,
+    drop_unlabelled: bool,
+    min_class: int,
+    of_numbers: str | None = "bin them (pandas.cut)",
 ) -> tuple[Array, Array]:
-    """Return the cells of the groups to compare (ascending), and the group of each."""
+    """Return the cells of the groups to compare (ascending), and the group of each.
+
+    `of_numbers` is the way for measurements, or None to take numbers as groups without a warning.
+    """
     cells, labels, compared, _ = read_grouping(adata, groupby, groups, "rest", drop_unlabelled, min_class)
     kept = np.isin(labels, compared)
+    if of_numbers is not None:
+        warn_of_numbers(adata, groupby, labels[kept], of_numbers)
     return cells[kept], labels[kept]
+
+
+def warn_of_numbers(adata: AnnData, groupby: str, labels: Array, of_numbers: str = "bin them (pandas.cut)") -> None:
+    """Warn if a column of numbers, which scanpy refuses, is taken as groups."""
+    if obs_column(adata, groupby).dtype.kind in "iuf":
+        warn(
+            [
+                f"{groupby} holds {len(np.unique(labels))} different numbers, which are taken as groups: if they are, "
+                f"make the column a category (adata.obs[{groupby!r}].astype('category')); if they are measurements, "
+                f"such as ages, {of_numbers}"
+            ]
+        )
 
 
 def read_grouping(

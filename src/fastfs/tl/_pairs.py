@@ -15,7 +15,7 @@ from fastfs._functions.interactions import interaction_scan as interactions_of_t
 from fastfs._functions.pairs import PairsResult
 from fastfs._inputs.entry import require_known
 from fastfs._machine.info import info
-from fastfs._machine.run import as_progress, warn
+from fastfs._machine.run import as_progress
 from fastfs._types import Array, Progress
 from fastfs.tl._adata import CellMatrix, obs_column, read_groups, read_target
 from fastfs.tl._design import CellDesign
@@ -24,9 +24,6 @@ from fastfs.tl._results import say_written
 
 if TYPE_CHECKING:
     from anndata import AnnData
-
-# Integers that differ so often are hardly groups.
-_MANY_GROUPS = 20
 
 
 def differential_correlation(
@@ -232,16 +229,8 @@ def _read_cells(
             raise ValueError(f"min_class must be left out, because {groupby} holds numbers; got {min_class!r}")
         cells, numbers = read_target(adata, groupby, drop_unlabelled)
         return cells, numbers.to_numpy()
-    cells, labels = read_groups(adata, groupby, groups, drop_unlabelled, min_class)
-    n_groups = len(np.unique(labels))
-    if n_groups > _MANY_GROUPS and obs_column(adata, groupby).dtype.kind in "iuf" and target_type == "auto":
-        warn(
-            [
-                f"{groupby} holds {n_groups} different integers, which are taken as groups: if they are measurements, "
-                "such as ages, give target_type='number'"
-            ]
-        )
-    return cells, labels
+    of_numbers = "give target_type='number'" if target_type == "auto" else None
+    return read_groups(adata, groupby, groups, drop_unlabelled, min_class, of_numbers)
 
 
 def _require_parameters(tool: Callable[..., Any], function: Callable[..., Any], parameters: dict[str, Any]) -> None:

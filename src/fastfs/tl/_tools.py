@@ -16,7 +16,7 @@ from fastfs._machine.info import info
 from fastfs._machine.params import as_permutations, check_choice, is_auto
 from fastfs._machine.run import warn
 from fastfs._methods import METHODS
-from fastfs.tl._adata import CellMatrix, number_genes, read_grouping
+from fastfs.tl._adata import CellMatrix, number_genes, read_grouping, warn_of_numbers
 from fastfs.tl._comparison import compare_groups
 from fastfs.tl._design import CellDesign, PermutationPlan
 from fastfs.tl._modality import open_place
@@ -49,7 +49,7 @@ _DOC = """{summary}
     adata : anndata.AnnData or mudata.MuData
         Cells x genes. {data}
     groupby : str
-        Column of `adata.obs` with the groups.
+        Column of `adata.obs` with the groups. A warning points out a column of numbers, which scanpy refuses.
     groups : sequence of str, optional
         Groups to compare; default: all. With ``reference="rest"`` the other groups stay in the rest.
     reference : str
@@ -221,6 +221,7 @@ def _make_tool(word: str, *, notes: str, call: str = "") -> Callable[..., AnnDat
         cells, labels, wanted, reference = read_grouping(
             annotated, groupby, groups, reference, drop_unlabelled, min_class
         )
+        warn_of_numbers(annotated, groupby, labels)
         design = CellDesign.from_columns(annotated, cells, samples, donors, batch, covariates)
         wholes = None if feature_groups is None else number_members(feature_groups, source.names)
         test = PermutationPlan(n_permutations, ranking, design, wholes)

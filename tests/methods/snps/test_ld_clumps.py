@@ -82,7 +82,7 @@ def test_arrays_have_no_positions():
     "change, error, words",
     [
         ({"scores": np.zeros(3)}, ValueError, "one for each of the 200 SNPs; got the shape (3,)"),
-        ({"scores": np.full(200, np.nan)}, ValueError, "scores must be finite numbers; got nan"),
+        ({"scores": np.full(200, np.nan)}, ValueError, "scores must be finite numbers; got nan for SNP 0"),
         ({"scores": ["high"] * 200}, ValueError, "scores must hold numbers"),
         ({"scores": np.full(200, 1j)}, ValueError, "scores must be real"),
         ({"scores": [[1], [2, 3]] * 100}, ValueError, "scores must be an array"),
