@@ -37,6 +37,7 @@ import argparse
 import sys
 import tempfile
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -47,37 +48,24 @@ from benchmarks.harness import Report, Timing
 
 GENES = 20_000
 PER_CELL = 600
-WRITTEN_AT_ONCE = 5000
 
 
 def write(path: Path, n: int) -> None:
     """Write cells whose genes are drawn at random, with gaps of 1 to 66 between them."""
-    import h5py
-    import pandas as pd
-    from anndata import AnnData
-    from scipy.sparse import csr_matrix
-
     rng = np.random.default_rng(0)
     state = rng.integers(0, 10, n)
-    obs = pd.DataFrame({"ten": state.astype(str), "two": np.where(state < 5, "a", "b")}, index=np.arange(n).astype(str))
-    AnnData(csr_matrix((n, GENES), dtype=np.float32), obs=obs).write_h5ad(path)
-    with h5py.File(path, "r+") as file:
-        X = file["X"]
-        for name, dtype in (("data", np.float32), ("indices", np.int32)):
-            del X[name]
-            X.create_dataset(name, (0,), dtype, maxshape=(None,), chunks=(1 << 16,))
-        lengths = [np.zeros(1, np.int64)]
-        for begin in range(0, n, WRITTEN_AT_ONCE):
-            rows = min(WRITTEN_AT_ONCE, n - begin)
+
+    def parts() -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+        for begin in range(0, n, harness.WRITTEN_AT_ONCE):
+            rows = min(harness.WRITTEN_AT_ONCE, n - begin)
             genes = np.cumsum(rng.integers(1, 67, (rows, PER_CELL + 40)), axis=1, dtype=np.int32) - 1
             kept = genes < GENES
             values = rng.exponential(1.0, kept.sum()).astype(np.float32)
             values += (genes[kept] < np.repeat(state[begin : begin + rows], kept.sum(axis=1))) * np.float32(2)
-            for name, part in (("data", values), ("indices", genes[kept])):
-                X[name].resize(X[name].shape[0] + len(part), axis=0)
-                X[name][-len(part) :] = part
-            lengths.append(kept.sum(axis=1))
-        X["indptr"][:] = np.cumsum(np.concatenate(lengths))
+            yield values, genes[kept], kept.sum(axis=1)
+
+    columns = {"ten": state.astype(str), "two": np.where(state < 5, "a", "b")}
+    harness.write_cells(path, (n, GENES), columns, parts())
 
 
 def cells(report: Report, path: Path, repeats: int) -> None:

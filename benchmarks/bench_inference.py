@@ -27,10 +27,11 @@ donor were exchangeable.
 
 Noise, 40 x 200: how many data sets have a feature that a cut at a family-wise p-value of 0.05 selects.
 
-    python -m benchmarks.bench_inference --given [--sets 1000]
+    python -m benchmarks.bench_inference --given [--sets 1000] [--kinds classes numbers] [--n-given 2 ...]
 
-80 samples of two given features, which explain half of a number that says the class, and of 30 features that follow
-these two and add nothing: how many data sets have p <= 0.05, with the two given, and without.
+80 samples of given features, two by default, which explain half of a number, and of 30 features that follow these and
+add nothing: how many data sets have p <= 0.05, with these given, and of two also without. The target is the sign of the
+number, or the number.
 """
 
 from __future__ import annotations
@@ -57,6 +58,7 @@ from fastfs._machine.run import Run, load_core
 N_SAMPLES, N_FEATURES = 60, 30
 N_PERMUTATIONS = 99
 SHIFTED = 2
+N_OF_GIVEN, GIVEN_KINDS = 80, ("classes", "numbers")
 
 # Of 1000 data sets at a level of 0.05: what chance leaves 99.9 % of the cells in.
 MOST_CELLS = (29, 74)
@@ -403,28 +405,47 @@ def cuts(report: Report, n_sets: int) -> None:
         report.row(f"{type(model).__name__}: share of {n_sets} data sets with a selection", share, at_most=0.074)
 
 
-def given_set(model: Any, seed: int) -> tuple[float, float]:
-    """Return the p-values of features that only follow two others: given these, and without them."""
+def given_set(kind: str, model: Any, n_given: int, seed: int) -> tuple[float, float]:
+    """Return the p-values of features that only follow given ones: given these, and without them; NaN: refused."""
     rng = np.random.default_rng(seed)
-    known = rng.normal(size=(80, 2))
-    classes = known.sum(axis=1) + np.sqrt(2) * rng.normal(size=80) > 0
-    X = known @ rng.normal(size=(2, 30)) + rng.normal(size=(80, 30))
+    known = rng.normal(size=(N_OF_GIVEN, n_given))
+    number = known.sum(axis=1) + np.sqrt(n_given) * rng.normal(size=N_OF_GIVEN)
+    X = known @ rng.normal(size=(n_given, 30)) * np.sqrt(2 / n_given) + rng.normal(size=(N_OF_GIVEN, 30))
+    y = {"classes": number > 0, "numbers": number}[kind]
+    y = y[:, None] if kind == "numbers" and isinstance(model, fastfs.ProjSe) else y
     asked: dict[str, Any] = {"n_permutations": N_PERMUTATIONS, "random_state": seed}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        conditional = fastfs.permutation_test(clone(model).set_params(given=known), X, classes, **asked)
-        return conditional.pvalue, fastfs.permutation_test(model, X, classes, **asked).pvalue
+        try:
+            conditional = fastfs.permutation_test(clone(model).set_params(given=known), X, y, **asked).pvalue
+        except ValueError:
+            return np.nan, np.nan
+        if n_given > 2:
+            return conditional, np.nan
+        return conditional, fastfs.permutation_test(model, X, y, **asked).pvalue
 
 
-def given(report: Report, n_sets: int) -> None:
+def given(report: Report, n_sets: int, kinds: list[str], numbers_of_given: list[int]) -> None:
     low, high = (cells / 1000 for cells in MOST_CELLS)
-    for model in (fastfs.ProjSe(1), fastfs.ReliefF(n_jobs=1)):
-        found = joblib.Parallel(n_jobs=-1)(joblib.delayed(given_set)(model, seed) for seed in range(n_sets))
-        share, free = (np.array(found) <= 0.05).mean(axis=0)
-        name = f"{type(model).__name__}, share of {n_sets} data sets with p <= 0.05"
-        report.row(f"{name}, too few", share, at_least=low)
-        report.row(f"{name}, too many", share, at_most=high)
-        report.row(f"{name}, without given", free)
+    models: dict[str, list[Any]] = {
+        "classes": [fastfs.ProjSe(1, n_jobs=1), fastfs.ReliefF(n_jobs=1)],
+        "numbers": [fastfs.ProjSe(1, n_jobs=1), fastfs.RReliefF(n_jobs=1)],
+    }
+    for kind, n_given in ((kind, n_given) for kind in kinds for n_given in numbers_of_given):
+        for model in models[kind]:
+            calls = (joblib.delayed(given_set)(kind, model, n_given, seed) for seed in range(n_sets))
+            found = np.array(joblib.Parallel(n_jobs=-1)(calls))
+            known = found[~np.isnan(found[:, 0])]
+            name = f"{kind}, {n_given} given, {type(model).__name__}"
+            if len(known) < n_sets:
+                report.row(f"{name}: refused, of {n_sets}", n_sets - len(known))
+            if not len(known):
+                continue
+            share, free = (known <= 0.05).mean(axis=0)
+            report.row(f"{name}: share with p <= 0.05", share, at_most=high)
+            report.row(f"{name}: the same", share, at_least=low)
+            if n_given <= 2:
+                report.row(f"{name}: without given", free)
 
 
 def main() -> int:
@@ -436,6 +457,8 @@ def main() -> int:
     parser.add_argument("--treated", action="store_true", help="the same, of treated and control specimens of donors")
     parser.add_argument("--cuts", action="store_true", help="what cuts at a family-wise p-value select of noise")
     parser.add_argument("--given", action="store_true", help="p-values given features that explain half of the target")
+    parser.add_argument("--kinds", nargs="+", choices=GIVEN_KINDS, default=list(GIVEN_KINDS))
+    parser.add_argument("--n-given", type=int, nargs="+", default=[2], help="how many features are given")
     parser.add_argument("--sets", type=int, default=1000)
     parser.add_argument("--designs", nargs="+", choices=DESIGNS, default=list(DESIGNS))
     parser.add_argument("--methods", nargs="+", choices=METHODS, default=list(METHODS))
@@ -445,7 +468,7 @@ def main() -> int:
     if args.cuts:
         cuts(report, args.sets)
     elif args.given:
-        given(report, args.sets)
+        given(report, args.sets, args.kinds, args.n_given)
     elif args.treated:
         treated(report, args.sets)
     elif args.calibration or args.planted:

@@ -1,6 +1,6 @@
 """Panels of genes that tell types of cells apart: `fastfs.tl.panel` against other programs' rules.
 
-    python -m benchmarks.bench_panel [--large]
+    python -m benchmarks.bench_panel [--large [--cells 1000000]]
 
 The two sets of cells in FASTFS_TEST_DATA, three folds: each rule chooses on the training cells, and held-out cells are
 classified by linear discriminant analysis with equal priors: balanced accuracy.
@@ -12,7 +12,8 @@ classified by linear discriminant analysis with equal priors: balanced accuracy.
 * geneBasis's arithmetic (Missarova 2021), without types: the gene of which neighbours on the panel (5) say less than
   neighbours by 50 principal components of the 2000 most variable genes, by Minkowski's distance of order 3.
 
-``--large``: 10^5 cells x 20,000 genes on disk, CSR, 140 genes given, 360 more: time and memory of the process.
+``--large``: cells x 20,000 genes on disk, CSR, 140 genes given, 360 more: time and memory of the process. 10^6 cells
+are 8 GB on disk.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ import os
 import tempfile
 import time
 import warnings
+from collections.abc import Iterator
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -157,45 +159,63 @@ def compare(name: str) -> None:
         print(f"  {rule:26s} {' '.join(f'{m:.3f}' for m in means)}  {took[rule] / 3:.1f}", flush=True)
 
 
-def large(n: int = 100_000, p: int = 20_000, n_types: int = 30) -> None:
-    """Cells on disk with 5 % stored values, of types that differ in 40 genes each."""
+def write(path: Path, n: int, p: int = 20_000, n_types: int = 30) -> None:
+    """Write cells of types that differ in 40 genes each, with 5 % stored values."""
+    rng = np.random.default_rng(0)
+    types = rng.choice(n_types, n, p=np.arange(1, n_types + 1) / np.arange(1, n_types + 1).sum())
+
+    def parts() -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+        for begin in range(0, n, harness.WRITTEN_AT_ONCE):
+            of_cell = types[begin : begin + harness.WRITTEN_AT_ONCE, None]
+            stored = rng.integers(0, p, (len(of_cell), p // 20), dtype=np.int32)
+            of_type = rng.random((len(of_cell), 12)) < 0.7
+            stored[:, :12][of_type] = (40 * of_cell + rng.integers(0, 40, (len(of_cell), 12)))[of_type]
+            starts = np.arange(0, stored.size + 1, stored.shape[1])
+            X = sp.csr_matrix((rng.random(stored.size, np.float32), stored.ravel(), starts), (len(of_cell), p))
+            X.sum_duplicates()
+            yield X.data, X.indices, np.diff(X.indptr)
+
+    obs = {"label": np.array([f"type {t}" for t in range(n_types)])[types]}
+    harness.write_cells(path, (n, p), obs, parts())
+
+
+def large(n: int, keep: Path | None, folds: list[int], n_types: int = 30) -> None:
+    """Time and memory of panels of cells on disk."""
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder, "cells.h5ad")
-        rng = np.random.default_rng(0)
-        types = rng.choice(n_types, n, p=np.arange(1, n_types + 1) / np.arange(1, n_types + 1).sum())
-        stored = rng.integers(0, p, (n, p // 20), dtype=np.int32)  # genes of each cell, of 5 %
-        of_type = rng.random((n, 12)) < 0.7
-        stored[:, :12][of_type] = (40 * types[:, None] + rng.integers(0, 40, (n, 12)))[of_type]
-        starts = np.arange(0, stored.size + 1, stored.shape[1])
-        X = sp.csr_matrix((rng.random(stored.size, np.float32), stored.ravel(), starts), shape=(n, p))
-        X.sum_duplicates()
-        obs = {"label": np.array([f"type {t}" for t in range(n_types)])[types]}
-        anndata.AnnData(X, obs=obs).write_h5ad(path)
-        del X, stored
+        path = keep or Path(folder, "cells.h5ad")
+        if not path.exists():
+            write(path, n, n_types=n_types)
         given = [str(j) for j in range(40 * n_types, 40 * n_types + 80)]  # 80 of noise, and two of each type
         given += [str(40 * t + j) for t in range(n_types) for j in range(2)]
         setup = f"import anndata, fastfs.tl; adata = anndata.read_h5ad({str(path)!r}, backed='r'); given = {given}"
-        for splits in (0, 5):
+        for splits in folds:
             call = f"fastfs.tl.panel(adata, 'label', n=360, given=given, n_splits={splits}, max_memory='4G')"
+            call += "\ngenes = adata.uns['panel']['genes']['names'][140:].astype(int)"
+            call += f"\nresult = [adata.n_obs, adata.n_vars, len(genes), int((genes < {40 * n_types}).sum())]"
             took = harness.alone(setup, call)
             if isinstance(took, str):
                 print(took)
                 continue
+            n_cells, n_genes, n_chosen, n_useful = took.result
             print(
-                f"{n} x {p} on disk, {path.stat().st_size / 1e9:.2f} GB, {len(given)} given + 360, {splits} folds: "
-                f"{took.wall:.0f} s, {took.cpu:.0f} s of CPU, {took.peak / 1e9:.2f} GB, {harness.load()}",
+                f"{n_cells} x {n_genes} on disk, {path.stat().st_size / 1e9:.2f} GB, {len(given)} given + {n_chosen} "
+                f"({n_useful} of a type), {splits} folds: {took.wall:.0f} s, {took.cpu:.0f} s of CPU, "
+                f"{took.peak / 1e9:.2f} GB, {harness.load()}",
                 flush=True,
             )
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--large", action="store_true")
+    parser.add_argument("--large", action="store_true", help="cells on disk")
+    parser.add_argument("--cells", type=int, default=100_000, help="how many are on disk")
+    parser.add_argument("--keep", type=Path, help="the file of the cells, written if it doesn't exist")
+    parser.add_argument("--folds", type=int, nargs="+", default=[0, 5], help="a panel with each of these numbers")
     arguments = parser.parse_args()
     harness.machine()
     warnings.simplefilter("ignore")
     if arguments.large:
-        large()
+        large(arguments.cells, arguments.keep, arguments.folds)
         return
     for name in ("sc_pbmc68k_reduced", "sc_worm_neuron"):
         compare(name)

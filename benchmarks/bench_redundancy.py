@@ -1,6 +1,9 @@
 """Features that repeat each other: clumps against PLINK's, and how many different features a short list has.
 
-python -m benchmarks.bench_redundancy [--sets 50] [--dropped] [--given-weights]
+python -m benchmarks.bench_redundancy [--sets 50] [--dropped] [--groups [--sizes 60x2000 ...]] [--given-weights]
+
+``--groups``: recall of five groups of ten redundant features of two classes among ten chosen ones, by ProjSe and
+fastcan (`pip install fastcan==0.6.0`), and the CPU time of both on one thread.
 """
 
 from __future__ import annotations
@@ -11,7 +14,9 @@ import subprocess
 import tempfile
 import time
 import warnings
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from sklearn.feature_selection import f_classif
@@ -137,17 +142,64 @@ def without_repetitions(X: np.ndarray, ranking: np.ndarray, n: int, limit: float
     return chosen
 
 
+def with_groups(n: int, p: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Five groups of ten redundant features that shift with two classes, and noise."""
+    rng = np.random.default_rng(seed)
+    y = np.arange(n) % 2
+    kinds = y[:, None] * np.linspace(1.6, 0.8, 5) + rng.normal(size=(n, 5))
+    copies = np.repeat(kinds, 10, axis=1) + 0.3 * rng.normal(size=(n, 50))
+    return np.hstack([copies, rng.normal(size=(n, p - 50))]), y
+
+
+def recall_of_groups(chosen: Iterable[int]) -> float:
+    return len({j // 10 for j in chosen if j < 50}) / 5
+
+
+def groups(report: harness.Report, n_sets: int, sizes: list[str]) -> None:
+    """Recall of redundant groups by ProjSe and fastcan, and the CPU time of both."""
+    from fastcan import FastCan
+
+    for size in sizes:
+        n, p = map(int, size.split("x"))
+        names = ("ProjSe", "ProjSe, beyond", "fastcan")
+        recalls: dict[str, list[float]] = {name: [] for name in names}
+        times = {name: harness.Timing() for name in names}
+        with harness.one_thread(), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            for seed in range(n_sets):
+                X, y = with_groups(n, p, seed)
+                found: dict[str, np.ndarray] = {}
+
+                def choose(name: str, X: np.ndarray = X, y: np.ndarray = y, found: Any = found) -> None:
+                    if name == "fastcan":
+                        found[name] = FastCan(10, verbose=0).fit(X, y).indices_
+                        return
+                    beyond = "residual" if name.endswith("beyond") else None
+                    model = fastfs.ProjSe(10, beyond=beyond, n_jobs=1).fit(X, y)
+                    found[name] = np.argsort(model.ranking_, kind="stable")[:10]
+
+                for name in names:
+                    times[name].add(lambda name=name: choose(name))
+                    recalls[name].append(recall_of_groups(found[name]))
+        means = {name: float(np.mean(values)) for name, values in recalls.items()}
+        report.heading(f"{n} x {p}, {n_sets} sets: recall of five redundant groups in ten features")
+        report.row("ProjSe, the paper's rule", means["ProjSe"])
+        report.row(
+            "ProjSe(beyond='residual')", means["ProjSe, beyond"], at_least=max(means["fastcan"], 0.9 * (n >= 500))
+        )
+        report.row("fastcan", means["fastcan"])
+        note = f"{times['ProjSe, beyond'].text()}, {times['fastcan'].text()}, {harness.load()}"
+        report.times("CPU time of fastcan", times["fastcan"], times["ProjSe, beyond"], at_least=20)
+        print(f"  {note}")
+
+
 def dropped(n_sets: int) -> None:
     """Recall of five groups of ten redundant features among ten chosen ones, with and without a second step."""
     print("recall of five redundant groups in ten features: ranking; its features without correlations above 0.7")
     for n, p in ((60, 2000), (500, 2000)):
         found: dict[str, list[float]] = {}
         for seed in range(n_sets):
-            rng = np.random.default_rng(seed)
-            y = np.arange(n) % 2
-            kinds = y[:, None] * np.linspace(1.6, 0.8, 5) + rng.normal(size=(n, 5))
-            copies = np.repeat(kinds, 10, axis=1) + 0.3 * rng.normal(size=(n, 50))
-            X = np.hstack([copies, rng.normal(size=(n, p - 50))])
+            X, y = with_groups(n, p, seed)
             lists: dict[str, list[int]] = {}
             for method in (fastfs.ReliefF(), fastfs.MultiSURF(), fastfs.ProjSe(10)):
                 name = type(method).__name__
@@ -160,7 +212,7 @@ def dropped(n_sets: int) -> None:
                 warnings.simplefilter("ignore")
                 lists["ProjSe, beyond"] = fastfs.ProjSe(10, beyond="residual").fit(X, y).selected_.tolist()
             for name, chosen in lists.items():
-                found.setdefault(name, []).append(len({j // 10 for j in chosen if j < 50}) / 5)
+                found.setdefault(name, []).append(recall_of_groups(chosen))
         print(
             f"  {n} x {p}: " + "; ".join(f"{name} {np.mean(recall):.2f}" for name, recall in found.items()), flush=True
         )
@@ -198,11 +250,18 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--sets", type=int, default=50)
     parser.add_argument("--dropped", action="store_true", help="lists without correlated features alone")
+    parser.add_argument("--groups", action="store_true", help="recall of redundant groups, next to fastcan, alone")
+    parser.add_argument("--sizes", nargs="+", default=["60x2000", "60x20000", "500x2000", "500x20000"])
     parser.add_argument("--given-weights", action="store_true", help="what given features weigh in distances alone")
     arguments = parser.parse_args()
     harness.machine()
     if arguments.given_weights:
         return given_weights(arguments.sets)
+    if arguments.groups:
+        report = harness.Report()
+        groups(report, arguments.sets, arguments.sizes)
+        report.finish()
+        return None
     if arguments.dropped:
         return dropped(arguments.sets)
     clumps()

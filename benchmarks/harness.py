@@ -14,7 +14,7 @@ import platform
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
@@ -266,6 +266,34 @@ print(json.dumps([time.perf_counter() - wall, time.process_time() - cpu, peak(),
     if done.returncode:
         return done.stderr.strip().splitlines()[-1]
     return Alone(*json.loads(done.stdout.splitlines()[-1]))
+
+
+# --------------------------------------------------------------------------------------------------------------- data
+
+WRITTEN_AT_ONCE = 5000  # cells
+
+
+def write_cells(path: Path, shape: tuple[int, int], obs: Mapping[str, Any], parts: Iterable[Any]) -> None:
+    """Write an H5AD file of cells that come in parts: values, genes in ascending order, and how many of each cell."""
+    import h5py
+    import pandas as pd
+    from anndata import AnnData
+    from scipy.sparse import csr_matrix
+
+    index = np.arange(shape[0]).astype(str)
+    AnnData(csr_matrix(shape, dtype=np.float32), obs=pd.DataFrame(obs, index=index)).write_h5ad(path)
+    with h5py.File(path, "r+") as file:
+        X = file["X"]
+        for name, dtype in (("data", np.float32), ("indices", np.int32)):
+            del X[name]
+            X.create_dataset(name, (0,), dtype, maxshape=(None,), chunks=(1 << 16,))
+        lengths = [np.zeros(1, np.int64)]
+        for values, genes, of_cells in parts:
+            for name, part in (("data", values), ("indices", genes)):
+                X[name].resize(X[name].shape[0] + len(part), axis=0)
+                X[name][-len(part) :] = part
+            lengths.append(of_cells)
+        X["indptr"][:] = np.cumsum(np.concatenate(lengths))
 
 
 # ------------------------------------------------------------------------------------------------------------ results
