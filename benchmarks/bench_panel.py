@@ -188,21 +188,29 @@ def large(n: int, keep: Path | None, folds: list[int], n_types: int = 30) -> Non
         given = [str(j) for j in range(40 * n_types, 40 * n_types + 80)]  # 80 of noise, and two of each type
         given += [str(40 * t + j) for t in range(n_types) for j in range(2)]
         setup = f"import anndata, fastfs.tl; adata = anndata.read_h5ad({str(path)!r}, backed='r'); given = {given}"
+        size = f"{path.stat().st_size / 1e9:.2f} GB"
         for splits in folds:
             call = f"fastfs.tl.panel(adata, 'label', n=360, given=given, n_splits={splits}, max_memory='4G')"
-            call += "\ngenes = adata.uns['panel']['genes']['names'][140:].astype(int)"
-            call += f"\nresult = [adata.n_obs, adata.n_vars, len(genes), int((genes < {40 * n_types}).sum())]"
-            took = harness.alone(setup, call)
-            if isinstance(took, str):
-                print(took)
-                continue
-            n_cells, n_genes, n_chosen, n_useful = took.result
-            print(
-                f"{n_cells} x {n_genes} on disk, {path.stat().st_size / 1e9:.2f} GB, {len(given)} given + {n_chosen} "
-                f"({n_useful} of a type), {splits} folds: {took.wall:.0f} s, {took.cpu:.0f} s of CPU, "
-                f"{took.peak / 1e9:.2f} GB, {harness.load()}",
-                flush=True,
-            )
+            call += "\nresult = adata.uns['panel']['genes']['names'][140:].astype(int).tolist()"
+            say_cost(f"{n} x 20000 on disk, {size}, {len(given)} given, {splits} folds", setup, call, n_types)
+        call = "model = fastfs.ProjSe(n_jobs=2, max_memory='4G', given=[int(j) for j in given])"
+        call += (
+            "\nresult = model.set_params(n_features_to_select=29).fit(adata.X, adata.obs['label']).selected_.tolist()"
+        )
+        say_cost("the first 29 genes from all cells, ProjSe's own rule", setup, call, n_types)
+
+
+def say_cost(what: str, setup: str, call: str, n_types: int) -> None:
+    took = harness.alone(setup, call)
+    if isinstance(took, str):
+        print(f"{what}: {took}")
+        return
+    n_useful = int((np.array(took.result) < 40 * n_types).sum())
+    print(
+        f"{what}: {len(took.result)} more, {n_useful} of a type; {took.wall:.0f} s, {took.cpu:.0f} s of CPU, "
+        f"{took.peak / 1e9:.2f} GB, {harness.load()}",
+        flush=True,
+    )
 
 
 def main() -> None:
@@ -210,7 +218,7 @@ def main() -> None:
     parser.add_argument("--large", action="store_true", help="cells on disk")
     parser.add_argument("--cells", type=int, default=100_000, help="how many are on disk")
     parser.add_argument("--keep", type=Path, help="the file of the cells, written if it doesn't exist")
-    parser.add_argument("--folds", type=int, nargs="+", default=[0, 5], help="a panel with each of these numbers")
+    parser.add_argument("--folds", type=int, nargs="*", default=[0, 5], help="a panel with each of these numbers")
     arguments = parser.parse_args()
     harness.machine()
     warnings.simplefilter("ignore")

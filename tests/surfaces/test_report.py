@@ -32,6 +32,7 @@ Y = np.repeat(["healthy", "sick"], 20)
 BATCH = np.tile(["b1", "b2"], 20)
 X = np.random.default_rng(0).normal(size=(40, 30)).round(6)
 X[20:, :3] += 2
+GROUPS = {"shifted": [0, 1, 2], "R & D": [2, 5, 9, 11], "one": [7]}
 ARGUMENTS = {"top": 5, "n_permutations": 19, "n_subsamples": 10, "random_state": 3}
 TWO = {"methods": ("multisurf", "projse")}
 # For what no number of drawn samples decides: a tenth of the time.
@@ -43,6 +44,8 @@ def write(path):
         writer = csv.writer(file)
         writer.writerow([*NAMES, "status", "batch"])
         writer.writerows([*row, y, b] for row, y, b in zip(X.tolist(), Y, BATCH, strict=True))
+    sets = [*((name, "", *(NAMES[j] for j in columns)) for name, columns in GROUPS.items()), ("other", "", "BRCA1")]
+    path.with_name("sets.gmt").write_text("".join("\t".join(fields) + "\n" for fields in sets))
     return path
 
 
@@ -59,7 +62,7 @@ def folder(tmp_path_factory):
     write(folder / "cells.csv")
     done = run(
         *("report", "cells.csv", "--label", "status", "--blocks", "batch", "--out", "report.html"),
-        *("--top", 5, "--permutations", 19, "--subsamples", 10, "--seed", 3),
+        *("--top", 5, "--permutations", 19, "--subsamples", 10, "--seed", 3, "--feature-groups", "sets.gmt"),
         cwd=folder,
     )
     assert done.returncode == 0, done.stderr
@@ -142,7 +145,9 @@ def test_numbers_are_those_of_the_functions(place, word, numbers, table):
     given |= {"random_state": 3} if "random_state" in estimator.get_params() else {}
     estimator.set_params(**given)
     with np.errstate(all="ignore"):
-        test = fastfs.permutation_test(estimator, X, Y, blocks=BATCH, n_permutations=19, random_state=3)
+        test = fastfs.permutation_test(
+            estimator, X, Y, blocks=BATCH, n_permutations=19, random_state=3, feature_groups=GROUPS
+        )
         twin = fastfs.shuffled_twin(estimator, X, Y, blocks=BATCH, top=5, random_state=3)
         stable = fastfs.stability(estimator, X, Y, blocks=BATCH, n_subsamples=10, random_state=3)
     fitted = estimator.fit(X, Y)
@@ -161,6 +166,7 @@ def test_numbers_are_those_of_the_functions(place, word, numbers, table):
             assert row[name] == values[row["index"]], name
     assert found["permutation_test"]["pvalue"] == test.pvalue
     assert found["permutation_test"]["design"] == test.design == "20 + 20 samples within 2 blocks"
+    assert found["permutation_test"]["feature_groups"] == test.feature_groups.rows()
     assert found["permutation_test"]["null_statistics"] == test.null_statistics.tolist()
     assert found["permutation_test"]["n_below_5_percent"] == np.sum(test.pvalues_max <= 0.05)
     assert found["shuffled_twin"]["rank_correlation"] == twin.rank_correlation
@@ -206,6 +212,8 @@ def test_card_and_hashes(folder, numbers):
     ]
     assert numbers["input"]["file_sha256"] == hashlib.sha256((folder / "cells.csv").read_bytes()).hexdigest()
     assert numbers["environment"]["numpy"] == np.__version__
+    (said,) = data["warnings"]
+    assert said == "features of feature_groups that the table lacks are left out: BRCA1, and 1 group without others"
 
 
 def test_card_counts_missing_values_and_constant_features():
@@ -223,7 +231,9 @@ def test_card_counts_missing_values_and_constant_features():
 
 
 def test_arrays_and_files_give_the_same_numbers(folder, numbers):
-    found = fastfs.report(X, Y, feature_names=NAMES, blocks=BATCH, **ARGUMENTS, n_repeats=0, n_pairs=0)
+    found = fastfs.report(
+        X, Y, feature_names=NAMES, blocks=BATCH, **ARGUMENTS, n_repeats=0, n_pairs=0, feature_groups=folder / "sets.gmt"
+    )
     for name in ("methods", "agreement", "data"):
         ours = json.loads(json.dumps(found.numbers[name]).replace('"column": "blocks"', '"column": "batch"'))
         assert ours == numbers[name], name
@@ -344,6 +354,7 @@ def test_paragraph_says_what_ran(numbers):
     assert text.startswith("40 samples (20 healthy and 20 sick) with 30 features were analysed with fastfs ")
     assert "MultiSURF [1], ManiFeSt [2] and ProjSe [3]" in text
     assert "19 random permutations of the labels of 20 + 20 samples within 2 blocks [4]" in text
+    assert "3 groups of features were tested as wholes under the same permutations" in text
     assert "10 subsamples, each with half of the samples of each class and batch" in text
     assert f"SciPy {numbers['environment']['scipy']}" in text
     cited = {int(number) for group in re.findall(r"\[([\d, ]+)\]", text) for number in group.split(", ")}
@@ -372,6 +383,10 @@ def test_page_shows_the_numbers_of_json(page, numbers):
         assert shown["rows"][1:] == [[str(row[name]) for name in names] for row in found["ranking"]]
         twin = next(t for t in page.tables if t["caption"].endswith(f"{found['estimator']} under shuffled labels."))
         assert [row[1] for row in twin["rows"][1:]] == [row["feature"] for row in found["shuffled_twin"]["ranking"]]
+        groups = next(t for t in page.tables[page.tables.index(shown) :] if t["caption"].startswith("Groups by the la"))
+        assert [row[0] for row in groups["rows"][1:]] == [
+            row["group"] for row in found["permutation_test"]["feature_groups"]
+        ]
     glance = page.tables[0]["rows"][1:]
     assert [row[0] for row in glance] == [str(found["permutation_test"]["pvalue"]) for found in numbers["methods"]]
     assert [row[2] for row in glance] == [str(found["stability"]["stability"]) for found in numbers["methods"]]
@@ -566,7 +581,8 @@ def test_files_are_the_same_each_time(folder, tmp_path):
     assert done.returncode == 0, done.stderr
     for name in ("report.html", "report.json", "report.csv"):
         assert (tmp_path / name).read_bytes() == (folder / name).read_bytes(), name
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["cells.csv", "report.csv", "report.html", "report.json"]
+    names = ["cells.csv", "report.csv", "report.html", "report.json", "sets.gmt"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == names
 
 
 def test_all_files_or_none(small, tmp_path):
@@ -599,7 +615,7 @@ def test_other_options_of_reading_come_back_by_the_command(tmp_path, inside):
 
 @pytest.fixture
 def copied(folder, tmp_path):
-    for name in ("cells.csv", "report.json"):
+    for name in ("cells.csv", "sets.gmt", "report.json"):
         shutil.copy(folder / name, tmp_path)
     return tmp_path
 
@@ -729,7 +745,7 @@ def test_missing_packages_are_named_before_the_work(module, extra, tmp_path):
     assert (
         f"this needs {module}, which is not installed; get it with python -m pip install 'scikit-fastfs[" in done.stderr
     )
-    assert [path.name for path in tmp_path.iterdir()] == ["cells.csv"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["cells.csv", "sets.gmt"]
 
 
 def test_missing_packages_are_named_in_python(monkeypatch):
@@ -747,6 +763,8 @@ def test_missing_packages_are_named_in_python(monkeypatch):
         ({"params": {"multisurf": {"n_jobs": 2}}}, ValueError, "no parameter 'n_jobs' that a report can set"),
         ({"blocks": [None] * 40}, ValueError, "blocks"),
         ({"top": 0}, ValueError, "top"),
+        ({"feature_groups": {"a": []}}, ValueError, "group 'a' of feature_groups must hold features; got none"),
+        ({"feature_groups": {"a": [0]}, "n_permutations": 0}, ValueError, "feature_groups must be None with n_permu"),
     ],
 )
 def test_wrong_arguments(arguments, error, message):
@@ -758,6 +776,8 @@ def test_wrong_arguments_with_a_path(tmp_path):
     path = write(tmp_path / "cells.csv")
     with pytest.raises(TypeError, match="y must be the name of a column of"):
         fastfs.report(path, Y)
+    with pytest.raises(TypeError, match="feature_groups must be the path of a GMT file if X is a path; got dict"):
+        fastfs.report(path, "status", feature_groups=GROUPS)
     with pytest.raises(ValueError, match="feature_names is for arrays"):
         fastfs.report(path, "status", feature_names=NAMES)
     holes = X.copy()
@@ -796,6 +816,7 @@ def damaged(record, text):
         ("arguments.methods", "multisurf"),
         ("arguments.params", []),
         ("arguments.new", 1),
+        ("arguments.feature_groups", {}),
         ("arguments", []),
         ("environment", 7),
         ("input", None),

@@ -80,6 +80,17 @@ class GroupsResult(Result):
         """
         return {name: np.asarray(values).tolist() for name, values in self._table().items()}
 
+    def rows(self) -> list[dict[str, Any]]:
+        """Return a row for each group, that of the smallest p-values first.
+
+        Returns
+        -------
+        list of dicts
+        """
+        columns = self.columns()
+        rows = [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
+        return sorted(rows, key=lambda row: (row["pvalue_max"], row["pvalue"]))
+
     def mask_features(self, chosen: Array, n_features: int) -> Array:
         """Return the mask of the features of some groups, which a mask of all groups tells.
 

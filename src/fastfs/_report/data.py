@@ -12,12 +12,13 @@ import numpy as np
 
 from fastfs import io
 from fastfs._functions.direction import direction
+from fastfs._inference.feature_groups import FeatureGroups, number_members
 from fastfs._inputs.design import Design, design_of
 from fastfs._inputs.labels import encode_labels, require_classes, require_few_classes
 from fastfs._inputs.matrix import as_matrix, column_names
 from fastfs._inputs.storage import by_columns, dense
 from fastfs._machine.run import Run
-from fastfs._types import Array
+from fastfs._types import Array, Integers
 
 # Number of values of X that are read together.
 _BLOCK = 1 << 22
@@ -45,6 +46,8 @@ class Data:
         The names of these samples, if the file has names.
     matching : str
         How the lines of a file of labels were matched with the samples; empty without one.
+    feature_groups : dict of str to ndarray of int64, optional
+        The columns of each group of features that is tested as a whole.
     """
 
     X: Any
@@ -56,6 +59,7 @@ class Data:
     rows: Array | None = None
     sample_names: list[str] | None = None
     matching: str = ""
+    feature_groups: dict[str, Integers] | None = None
 
     @classmethod
     def from_file(
@@ -95,6 +99,17 @@ class Data:
         }
         names = column_names(X) if names is None else list(names)
         return cls._checked(X, y, names, design, {name: name for name in design if name != "covariates"}, None, run)
+
+    def with_groups(self, feature_groups: Any) -> "Data":
+        """Return these data with groups of features: of a GMT file, which may name others, or of a dict."""
+        if feature_groups is None:
+            return self
+        if isinstance(feature_groups, str | os.PathLike):
+            members = number_members(io.read_gmt(feature_groups), self.names)
+        else:
+            groups = FeatureGroups(feature_groups, len(self.names), self.names)
+            members = dict(zip(groups.names, groups.members, strict=True))
+        return replace(self, feature_groups=members)
 
     @classmethod
     def _checked(
@@ -171,10 +186,12 @@ class Data:
             yield np.asarray(dense(block))
 
     def sha256(self) -> str:
-        """Return the SHA-256 of values, labels, names and design, which doesn't depend on the format of the file."""
+        """Return the SHA-256 of values, labels, names, design and groups, which doesn't depend on the file's format."""
         digest = hashlib.sha256(repr((self.X.shape, str(self.X.dtype), self.names, self.y.tolist())).encode())
         for name in sorted(self.design):
             digest.update(repr((name, np.asarray(self.design[name], dtype=object).tolist())).encode())
+        if self.feature_groups is not None:
+            digest.update(repr([(name, columns.tolist()) for name, columns in self.feature_groups.items()]).encode())
         for block in self._blocks():
             digest.update(np.ascontiguousarray(block.T).tobytes())
         return digest.hexdigest()

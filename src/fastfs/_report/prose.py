@@ -75,6 +75,11 @@ def methods_paragraph(numbers: Mapping[str, Any]) -> tuple[list[str], list[str]]
             "by their means and standard deviations under permuted labels; false discovery rates are by Benjamini and "
             "Hochberg."
         )
+        if (wholes := tested[0]["feature_groups"]) is not None:
+            text += (
+                f" {len(wholes)} groups of features were tested as wholes under the same permutations, by the largest "
+                "score of their features and by the sum of scores."
+            )
         if any(test["stopped"] for test in tested):
             ended = cite(permutation_test, 5)
             text += f" Tests ended once ten permutations had reached the statistic of the true labels {ended}."
@@ -136,6 +141,7 @@ def command(arguments: Mapping[str, Any]) -> str:
         "blocks": arguments["blocks"],
         "groups": arguments["groups"],
         "covariate": arguments["covariates"],
+        "feature_groups": arguments["feature_groups"],
         "methods": ",".join(arguments["methods"]),
         "method_option": [
             f"{word}.{name}={value}"

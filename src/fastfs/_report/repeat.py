@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from fastfs._files.errors import short
+from fastfs._inference.permutation import silence_warnings
 from fastfs._inputs.entry import entry
 from fastfs._machine.results import Brief, result_class
 from fastfs._machine.run import Run, as_progress
@@ -19,7 +20,7 @@ _COMPUTED = ("data", "n_selected", "methods", "agreement", "new_samples", "pairs
 
 # Types of the arguments in the JSON.
 _ARGUMENTS: dict[str, Any] = {
-    **dict.fromkeys(("source", "label", "blocks", "groups"), str | None),
+    **dict.fromkeys(("source", "label", "blocks", "groups", "feature_groups"), str | None),
     "covariates": list | None,
     "reading": dict,
     "methods": list,
@@ -90,8 +91,8 @@ def repeat(
     Parameters
     ----------
     path : path
-        The ``.json`` next to a page of :func:`fastfs.report`. The table is looked for at its old path, then next to
-        this file.
+        The ``.json`` next to a page of :func:`fastfs.report`. The table and the file of feature groups are looked for
+        at their old paths, then next to this file.
     n_jobs, max_memory, verbose
         As for :func:`fastfs.report`.
 
@@ -136,8 +137,9 @@ def _repeat(path: Path, before: dict[str, Any], n_jobs: int | None, max_memory: 
     """Return how a report made again differs: hashes if its data changed, otherwise numbers."""
     arguments = dict(before["arguments"])
     source, label = Path(arguments.pop("source")), arguments.pop("label")
-    if not source.exists() and (neighbor := path.parent / source.name).exists():
-        source = neighbor
+    source = _find(source, path)
+    if arguments["feature_groups"] is not None:
+        arguments["feature_groups"] = str(_find(Path(arguments["feature_groups"]), path))
     # Compare the data before the report is computed: other data give other numbers anyway.
     sha256 = _hash_of(source, label, arguments, Run(0, max_memory))
     changed = _differences(before["environment"], environment(n_jobs))
@@ -153,7 +155,15 @@ def _hash_of(source: Path, label: Any, arguments: Mapping[str, Any], run: Run) -
     from fastfs._report.data import Data
 
     blocks, groups, covariates, reading = (arguments[name] for name in ("blocks", "groups", "covariates", "reading"))
-    return Data.from_file(source, label, blocks, groups, covariates, reading, run).sha256()
+    data = Data.from_file(source, label, blocks, groups, covariates, reading, run)
+    with silence_warnings():
+        return data.with_groups(arguments["feature_groups"]).sha256()
+
+
+def _find(file: Path, path: Path) -> Path:
+    """Return where a file of a report lies: at its old path, or next to the report."""
+    neighbor = path.parent / file.name
+    return neighbor if not file.exists() and neighbor.exists() else file
 
 
 def _read_report(path: Path) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from fastfs._machine.results import Result, result_class
 from fastfs._machine.run import Run, as_jobs, as_progress
 from fastfs._methods import METHODS, REPORTED
 from fastfs._report.data import Data, file_sha256
-from fastfs._report.study import Plan, Study, agreement, interactions, json_value, new_samples
+from fastfs._report.study import Plan, Study, agreement, collected, interactions, json_value, new_samples
 from fastfs._types import Integers, Progress
 
 # Version of the layout of the JSON, for programs that read it.
@@ -97,6 +97,7 @@ def report(
     blocks: Any = None,
     groups: Any = None,
     covariates: Any = None,
+    feature_groups: Any = None,
     top: int = 20,
     n_permutations: int | str = "auto",
     n_subsamples: int = 50,
@@ -126,6 +127,9 @@ def report(
     blocks, groups, covariates : array-like, optional
         As for :func:`fastfs.permutation_test`; with a path, names of columns (of covariates a list). Subsamples follow
         blocks and groups.
+    feature_groups : path, or dict of names and lists of features, optional
+        Groups of features to test as wholes by each method, as for :func:`fastfs.permutation_test`: a GMT file, which
+        may name other features, too; for arrays also a dict.
     top : int
         Number of best features that are shown, selected from each subsample, and compared between methods; at most
         half of the features are selected.
@@ -189,6 +193,12 @@ def report(
     """
     require_packages()
     is_file = isinstance(X, str | os.PathLike)
+    if feature_groups is not None:
+        if n_permutations == 0:
+            raise ValueError("feature_groups must be None with n_permutations=0, which tests nothing: give some")
+        if is_file and not isinstance(feature_groups, str | os.PathLike):
+            kind = type(feature_groups).__name__
+            raise TypeError(f"feature_groups must be the path of a GMT file if X is a path; got {kind}: write one")
     plan = Plan(
         methods=_checked(methods),
         params={str(word): dict(given) for word, given in (params or {}).items()},
@@ -221,6 +231,8 @@ def report(
         if reading:
             raise ValueError("reading is for a path: leave it out if X is an array")
         data = Data.given(X, y, feature_names, blocks, groups, covariates, run)
+    with collected() as said:
+        data = data.with_groups(feature_groups)
     arguments = {
         "source": data.source,
         "label": y if is_file else None,
@@ -228,11 +240,12 @@ def report(
         "blocks": blocks if is_file else None,
         "groups": groups if is_file else None,
         "covariates": covariates if is_file else None,
+        "feature_groups": os.fspath(feature_groups) if isinstance(feature_groups, str | os.PathLike) else None,
     }
-    return _make(data, plan, arguments, say)
+    return _make(data, plan, arguments, said, say)
 
 
-def _make(data: Data, plan: Plan, arguments: dict[str, Any], say: Progress) -> Report:
+def _make(data: Data, plan: Plan, arguments: dict[str, Any], said: list[str], say: Progress) -> Report:
     """Run all studies, and put numbers, figures and tables together; a wrong parameter ends it before any work."""
     from fastfs._report.figures import Figures
     from fastfs._report.page import page
@@ -248,7 +261,7 @@ def _make(data: Data, plan: Plan, arguments: dict[str, Any], say: Progress) -> R
     numbers["input"] = {"file_sha256": None if data.source is None else file_sha256(data.source)}
     numbers["input"]["sha256"] = data.sha256()
     numbers["environment"] = environment(plan.n_jobs)
-    numbers["data"] = json_value(data.card())
+    numbers["data"] = json_value(data.card() | {"warnings": said})
     numbers["n_selected"] = plan.n_selected(data)
     studies = [Study.make(word, data, plan, say) for word in plan.methods]
     numbers["methods"] = [study.as_dict(data, plan.top) for study in studies]

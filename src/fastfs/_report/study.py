@@ -105,7 +105,7 @@ class Study:
         method, selector = METHODS[word], plan.make(word, data)
         X, y, seed = data.X, data.y, plan.random_state
         reasons: dict[str, str] = {}
-        with _collected() as said:
+        with collected() as said:
             report(f"{word}: scores", 0.0)
             with _names_of(data):
                 selector.fit(X, y)
@@ -123,6 +123,7 @@ class Study:
                     raise ValueError("n_permutations is 0, so there are no p-values")
                 return permutation_test(
                     clone(selector), X, y, n_permutations=plan.n_permutations, random_state=seed, **data.design,
+                    feature_groups=data.feature_groups,
                     verbose=lambda step, share: report(f"{word}: {step}", share),
                 )  # fmt: skip
 
@@ -201,6 +202,7 @@ class Study:
             "label_free": test.label_free,
             "n_below_5_percent": int(np.count_nonzero(test.pvalues_max <= 0.05)),
             "null_statistics": test.null_statistics,
+            "feature_groups": None if test.feature_groups is None else test.feature_groups.rows(),
         }
 
     def _describe_twin(self, data: Data, top: int) -> dict[str, Any]:
@@ -273,7 +275,7 @@ def new_samples(
     groups, blocks = data.design.get("groups"), data.design.get("blocks")
     n_units = Folds(encode_labels(data.y, *data.X.shape)[1], blocks, groups).n_units
     try:
-        with _collected() as said, _names_of(data):
+        with collected() as said, _names_of(data):
             result = assess(
                 data.X,
                 data.y,
@@ -315,7 +317,7 @@ def interactions(data: Data, plan: Plan, report: Progress) -> tuple[dict[str, An
         n_permutations = min(int(plan.n_permutations), n_permutations)
     design = data.design if n_permutations else {n: v for n, v in data.design.items() if n == "covariates"}
     try:
-        with _collected() as said, _names_of(data):
+        with collected() as said, _names_of(data):
             result = interaction_scan(
                 data.X,
                 data.y,
@@ -439,7 +441,7 @@ def _names_of(data: Data) -> AbstractContextManager[None]:
 
 
 @contextmanager
-def _collected() -> Iterator[list[str]]:
+def collected() -> Iterator[list[str]]:
     """Yield a list that holds, after the block, the text of each different warning; then issue these warnings."""
     said: list[str] = []
     with warnings.catch_warnings(record=True) as caught:

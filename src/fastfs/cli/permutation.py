@@ -174,7 +174,7 @@ class Test:
             **({} if self.alpha is None else {"alpha": self.alpha}),
             **entries_of_test(result),
             "stopped": result.stopped,
-            **({} if result.feature_groups is None else {"feature_groups": _rows_of_groups(result.feature_groups)}),
+            **({} if result.feature_groups is None else {"feature_groups": result.feature_groups.rows()}),
             "label_free": result.label_free if np.isfinite(result.label_free) else None,
         }
 
@@ -184,15 +184,8 @@ class Test:
         said = summary(self.result) + ("" if self.alpha is None else f"; pvalue_max <= {self.alpha:g} for {n_kept}")
         if (groups := self.result.feature_groups) is None:
             return said
-        best, n = _rows_of_groups(groups)[0], len(groups.names)
+        best, n = groups.rows()[0], len(groups.names)
         return f"{said}; best of {n} feature groups: {best['group']}, pvalue_max {best['pvalue_max']:.2g}"
-
-
-def _rows_of_groups(groups: "fastfs.GroupsResult") -> list[dict[str, Any]]:
-    """Return a row for each group, that of the smallest p-values first."""
-    columns = groups.columns()
-    rows = [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
-    return sorted(rows, key=lambda row: (row["pvalue_max"], row["pvalue"]))
 
 
 def check_alpha(alpha: float | None) -> None:

@@ -52,6 +52,10 @@ class ReportOptions:
             "samples of 20,000 features take 70 s of CPU time.",
         ),
     ] = 10
+    feature_groups: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE.gmt", help="Test groups of features as wholes, such as pathways, by each method."),
+    ] = None
     seed: Annotated[int, typer.Option(min=0, metavar="N", help="Seed of all random numbers.")] = 0
 
     def params(self) -> dict[str, dict[str, Any]]:
@@ -91,6 +95,7 @@ def report(source: Input, design: DesignOptions, options: ReportOptions, machine
             blocks=design.blocks,
             groups=design.groups,
             covariates=design.covariate,
+            feature_groups=options.feature_groups,
             top=options.top,
             n_permutations=as_number_or_auto(options.permutations),
             n_subsamples=options.subsamples,
