@@ -105,7 +105,7 @@ class Data:
         if feature_groups is None:
             return self
         if isinstance(feature_groups, str | os.PathLike):
-            members = number_members(io.read_gmt(feature_groups), self.names)
+            members = number_members(io.read_gmt(Path(feature_groups)), self.names)
         else:
             groups = FeatureGroups(feature_groups, len(self.names), self.names)
             members = dict(zip(groups.names, groups.members, strict=True))
