@@ -56,9 +56,8 @@ QUICK = {
     "projse": ["scaling", "seconds", "mnist", "series", "glioma", "carcinoma", "stability"],
     "disc": ["toy1", "toy2", "toy3", "toy4", "blocks", "mnist", "noise", "cells"],
     "immigrate": ["noise", "printed", "persons"],
-    "ikdr": ["sonar", "dbworld", "yale"],
+    "ikdr": ["sonar", "dbworld", "yale", "mkl"],
 }
-
 
 FULL = {
     "manifest": [*QUICK["manifest"], "madelon-5", "digits"],
@@ -74,7 +73,7 @@ FULL = {
         "prostate",
         "starts",
     ],
-    "ikdr": ["sonar", "colon", "dbworld", "cns", "yale", "comp", "mkl"],
+    "ikdr": ["sonar", "colon", "dbworld", "cns", "yale", "comp", "mkl", "comp-features"],
 }
 
 

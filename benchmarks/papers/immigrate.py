@@ -19,7 +19,10 @@ from typing import Any
 
 import joblib
 import numpy as np
+from scipy.spatial.distance import cdist
 from scipy.stats import spearmanr, ttest_rel
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.cluster import KMeans
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.ensemble import AdaBoostClassifier
 from sklearn.linear_model import LogisticRegression
@@ -123,6 +126,30 @@ def nearest(weigh: Callable[[np.ndarray, np.ndarray], np.ndarray], k: int = 1, p
     return scaled(Weighted(k, p=p))
 
 
+class Centres(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """Gaussian units at k centres of each class, whose width is the mean distance of their samples, at least .1."""
+
+    def __init__(self, k: int) -> None:
+        self.k = k
+
+    def fit(self, X: np.ndarray, y: np.ndarray) -> Any:
+        """Find the centres and the widths."""
+        parts = [X[y == label] for label in np.unique(y)]
+        found = [KMeans(min(self.k, len(part)), n_init=4, random_state=0).fit(part) for part in parts]
+        self.means = np.concatenate([means.cluster_centers_ for means in found])
+        self.widths = np.concatenate(
+            [
+                np.bincount(means.labels_, means.transform(part).min(axis=1)) / np.bincount(means.labels_)
+                for means, part in zip(found, parts, strict=True)
+            ]
+        )
+        return self
+
+    def transform(self, X: np.ndarray) -> np.ndarray:
+        """What each unit answers."""
+        return np.exp(-((cdist(X, self.means) / np.maximum(self.widths, 0.1)) ** 2) / 2)
+
+
 METHODS = {
     "IM4": Method(lambda s: fastfs.IM4E(sigma=s, n_jobs=1), SIGMAS),
     "imI": Method(weighted, RHOS),
@@ -150,6 +177,9 @@ OTHERS = {
     "SIM": Method(lambda _: nearest(lambda X, y: margins.simba(X, y, 1, np.random.default_rng(0)))),
     "LFE": Method(lambda _: nearest(margins.lfe)),
     "ADB": Method(lambda _: AdaBoostClassifier(random_state=0)),
+    "RBF": Method(
+        lambda k: scaled(make_pipeline(Centres(k), LogisticRegression(C=100.0, max_iter=1000))), (1, 2, 5, 10)
+    ),
 }
 
 

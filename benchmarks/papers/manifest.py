@@ -25,6 +25,7 @@ from sklearn.datasets import make_classification
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegressionCV
 from sklearn.model_selection import GridSearchCV
+from sklearn.neural_network import MLPClassifier
 from sklearn.svm import SVC
 
 import fastfs
@@ -71,6 +72,7 @@ def percentiles(*values: float, normalize: int = 0) -> list[dict[str, Any]]:
 
 
 DEFAULT = tuple(factors(0.5))
+NEIGHBORS = (1, 3, 5, 10, 15, 20, 30, 50, 100)  # of ReliefF and of mutual information, the paper's grid
 
 
 def read(name: str) -> Data:
@@ -355,8 +357,11 @@ def prostate_experiment(run: Run) -> None:
     how = Protocol(
         (
             Selector("ManiFeSt", protocol.manifest, tuple(rules[3:4] if run.quick else rules)),
-            Selector("ReliefF", protocol.relieff),
+            Selector("ReliefF", protocol.relieff, NEIGHBORS),
             protocol.UNIVARIATE[0],
+            Selector("Gini", protocol.gini),
+            Selector("IG", protocol.information, NEIGHBORS),
+            Selector("Laplacian score", protocol.laplacian, (1, 5, 10, 30, 50, 70, 90, 95, 99)),
             protocol.RANDOM,
         ),
         (10, 20, 40, 100, 200, 400),
@@ -401,6 +406,7 @@ def table_experiment(run: Run) -> None:
         ),
         "RF": lambda seed: RandomForestClassifier(500, random_state=seed, n_jobs=1),
         "SVC": lambda _: GridSearchCV(SVC(), {"C": (1.0, 10.0, 100.0)}, cv=3),
+        "MLP": lambda seed: MLPClassifier(random_state=seed, max_iter=500),
     }
     for name, make in classifiers.items():
         found = [make(seed).fit(X, y).score(Z, z) for seed, (X, y, Z, z) in enumerate(splits)]

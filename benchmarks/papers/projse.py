@@ -50,7 +50,7 @@ import fastfs
 from benchmarks import harness
 from benchmarks.harness import Report
 from benchmarks.papers.claims import GENERIC, HALVES, SECONDS
-from benchmarks.papers.protocol import keep, read
+from benchmarks.papers.protocol import Protocol, Training, keep, laplacian, read
 from fastfs._inference.stability import compare_selections
 
 
@@ -334,6 +334,13 @@ def genes(report: Report, options: Options, name: str, most: int) -> None:
         keep(f"{title}, {kernel}: seconds", taken)
         text = ", ".join(nmi(order[:n]) for n in numbers)
         report.row(kernel, text, note=f"{len(found.selected)} chosen in {harness.seconds(taken)}")
+    start = time.perf_counter()
+    order = np.argsort(-laplacian(Training(Protocol((), (), z_scores=False), (X, y, X, y), 0), 50))
+    keep(f"{title}, Laplacian score: seconds", time.perf_counter() - start)
+    for n in numbers:
+        nmis = runs(order[:n])
+        keep(f"{title}, Laplacian score: NMI, {n} genes", nmis, error=float(nmis.std()))
+    report.row("Laplacian score", ", ".join(nmi(order[:n]) for n in numbers))
     rng = np.random.default_rng(0)
     choices = [rng.permutation(X.shape[1])[:300] for _ in range(4 if options.quick else 20)]
     drawn = np.array([[runs(order[:n]).mean() for n in numbers] for order in choices])
