@@ -54,7 +54,7 @@ def covered(methods: Sequence[str], seed: int, *shape: Any) -> np.ndarray:
     from fastfs._inference.assessment import Problem, run_folds, tabulate
 
     X, y, donor = noise(seed, *shape)
-    rankers = _rankers(methods, is_class=True) if methods else {}
+    rankers = _rankers(methods, "class") if methods else {}
     problem = Problem(X, y, np.arange(2), None, donor, rankers, [N_SELECTED], _model("centroid"), N_SPLITS, seed)
     truth = [run_folds(problem, y, (seed, 0, repeat)) for repeat in range(N_REPEATS)]
     table = tabulate(problem, truth, truth[:1])  # columns of permuted labels aren't looked at
@@ -143,7 +143,7 @@ def planted(seed: int) -> np.ndarray:
             train = np.arange(60) // 2 % N_SPLITS != fold
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                ranks = clone(_rankers([method], is_class=True)[method]).fit(X[train], y[train]).ranking_
+                ranks = clone(_rankers([method], "class")[method]).fit(X[train], y[train]).ranking_
             for k in grid:
                 best = np.argsort(ranks)[:k]
                 model = clone(_model("logistic")).fit(X[train][:, best], y[train])

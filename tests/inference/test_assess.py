@@ -31,6 +31,10 @@ def problem(n=60, d=40, n_classes=2, seed=0, shift=1.0):
     return X, y
 
 
+def times(events, values):
+    return np.array(list(zip(events, values, strict=True)), dtype=[("event", bool), ("time", float)])
+
+
 def plain_loop(X, y, grid, ranking, make, *, folds, leak=""):
     """Predictions of held-out samples for each number of features, and what a step that sees them would do."""
     told = {k: [] for k in grid}
@@ -106,6 +110,47 @@ def test_numbers_agree_with_a_plain_loop():
             of_fold.append(spearmanr(told[rows], y[rows]).statistic)
         assert found.r2[k] == pytest.approx(1 - ((y - told) ** 2).sum() / ((y - means) ** 2).sum(), abs=1e-10)
         assert found.rank_correlation[k] == pytest.approx(np.mean(of_fold), abs=1e-12)
+
+
+def test_times_agree_with_a_plain_loop():
+    """Harrell's concordance by its definition, and its interval by derivatives for the weights of the samples."""
+    X, _ = problem(n=40)
+    rng = np.random.default_rng(1)
+    y = times(rng.random(40) < 0.7, np.ceil(5 * rng.exponential(np.exp(-X[:, 3]))))
+    found = fastfs.assess(X, y, methods=["rrelieff", "projse"], n_features=[2], n_splits=4, n_repeats=1)
+    assert (found.metrics, found.classifier) == (("concordance",), "ridge")
+    found = found.to_frame().set_index("method")
+    folds, of_fold, slopes = folds_of(y, 4, 0), [], np.zeros(40)
+    for fold in range(4):
+        train, held = folds != fold, np.flatnonzero(folds == fold)
+        t, e = y["time"][train], y["event"][train]
+        hazard = {at: sum((e & (t == s)).sum() / (t >= s).sum() for s in set(t) if s <= at) for at in set(t)}
+        residuals = np.array([e[i] - hazard[t[i]] for i in range(len(t))])
+        best = np.argsort(-f_regression(X[train], residuals)[0])[:2]
+        scaler = StandardScaler().fit(X[train][:, best])
+        model = RidgeCV((0.1, 1.0, 10.0, 100.0, 1000.0)).fit(scaler.transform(X[train][:, best]), residuals)
+        risk = dict(zip(held.tolist(), model.predict(scaler.transform(X[held][:, best])), strict=True))
+
+        def concordance(weight, held=held, risk=risk):
+            right = total = 0
+            for i in held:
+                for j in held:
+                    (a, s), (b, u) = y[i], y[j]
+                    if a and (s < u or (s == u and not b)):
+                        total += weight[i] * weight[j]
+                        right += weight[i] * weight[j] * ((risk[i] > risk[j]) + 0.5 * (risk[i] == risk[j]))
+            return right / total
+
+        of_fold.append(concordance(np.ones(40)))
+        step = 1e-5 * np.eye(40)
+        slopes[held] = [(concordance(1 + step[i]) - concordance(1 - step[i])) / 2e-5 for i in held]
+    p = np.mean(of_fold)
+    assert found.concordance["anova"] == pytest.approx(p, abs=1e-12)
+    from scipy.stats import t as student
+
+    ratio = student.ppf(0.975, 39) ** 2 * 4 * ((slopes / 4) ** 2).sum() * 40 / 39 / (p * (1 - p))
+    ends = sorted(np.roots([1 + ratio, -(2 * p + ratio), p**2]))
+    assert [found.low["anova"], found.high["anova"]] == pytest.approx(ends, abs=1e-6)
 
 
 def test_the_interval_is_that_of_its_formula():
@@ -452,7 +497,8 @@ def test_estimators_come_with_names():
         ({"y": np.full(60, 0.5)}, "y must hold different numbers; got 0.5 for every sample"),
         ({"y": np.arange(59) % 2}, "y must have one label for each of the 60 samples"),
         ({"y": None}, "y must hold a label or one number"),
-        ({"y": np.array([(True, 1.0)] * 60, dtype=[("event", bool), ("time", float)])}, "times to an event have no"),
+        ({"y": times([False] + [True] * 59, np.r_[np.nan, np.ones(59)])}, "y has no time .nan. for sample 0"),
+        ({"y": times([True] + [False] * 59, np.arange(60))}, "y must hold events of at least two samples.*; got 1"),
     ],
 )
 def test_bad_input(change, message):

@@ -80,6 +80,18 @@ def test_whole_numbers_of_targets_are_numbers(folder, inside):
     assert "r2" in expected
 
 
+def test_times(folder, inside):
+    frame = pandas.read_csv(folder / "t.csv")
+    frame["happened"] = (COUNT > 2).astype(int)
+    frame.to_csv(folder / "t.csv", index=False)
+    options = ["--targets", "count", "--event", "happened", "--ignore", "state", "--ignore", "donor"]
+    finished = inside(*CALL, *options, "--out", "a.csv", cwd=folder)
+    assert finished.returncode == 0, finished.stderr
+    y = np.array(list(zip(COUNT > 2, COUNT, strict=True)), dtype=[("event", bool), ("time", float)])
+    expected = fastfs.assess(X, y, **FOLDS).to_frame()
+    pandas.testing.assert_frame_equal(pandas.read_csv(folder / "a.csv"), expected, check_dtype=False)
+
+
 @pytest.mark.parametrize(
     "options, message",
     [

@@ -13,6 +13,7 @@ from fastfs._inference.permutation import silence_warnings
 from fastfs._inputs.design import Design
 from fastfs._inputs.entry import entry
 from fastfs._inputs.matrix import as_decoded, column_names, load_stream
+from fastfs._inputs.response import read_response
 from fastfs._inputs.storage import by_rows, first_not_finite
 from fastfs._inputs.targets import read_target
 from fastfs._inputs.values import as_values
@@ -50,7 +51,7 @@ def assess(
     n_jobs: int | None = None,
     verbose: bool | Progress = False,
 ) -> AssessResult:
-    """Tell how well the best features of each method classify new samples, or predict their numbers.
+    """Tell how well the best features of each method classify new samples, or predict their numbers or times.
 
     Each method ranks the features anew in each training set, so no step sees the samples that it is judged by.
 
@@ -60,18 +61,20 @@ def assess(
         Without missing values.
     y : array-like of shape (n_samples,)
         Labels or numbers, told apart as by :meth:`fastfs.ProjSe.fit`: numbers without fractions as a column of shape
-        (n_samples, 1).
+        (n_samples, 1). Or times: records of an event and a time, as for :class:`fastfs.RReliefF`.
     methods : sequence of str, or mapping of str to estimator
         Words of the command line, such as "multisurf", or estimators with ``ranking_`` or ``scores_`` once fitted.
-        From the default, "manifest" is left out for numbers. ANOVA's F ("anova") and the largest variances ("variance")
-        are always compared, too.
+        From the default, "manifest" is left out for numbers and times. ANOVA's F ("anova") and the largest variances
+        ("variance") are always compared, too. Times are given to "rrelieff", and to estimators with
+        ``target_type="survival"``; others rank the martingale residuals of the training samples, as numbers.
     n_features : sequence of int
         How many of the best features to learn from. From the default, numbers above the features of X are left out;
         others are left out with a warning.
     classifier : {"logistic", "centroid"}
         "logistic": logistic regression with a ridge penalty (C = 1) and balanced classes. "centroid": nearest shrunken
-        centroids [3]_, by half a standard error. Numbers are predicted by ridge regression, with the penalty of 0.1 to
-        1000 that predicts left-out training samples best. Features are scaled to variance 1 in each training set.
+        centroids [3]_, by half a standard error. Numbers, and the martingale residuals of times, are predicted by ridge
+        regression, with the penalty of 0.1 to 1000 that predicts left-out training samples best. Features are scaled to
+        variance 1 in each training set.
     n_splits : int
         Number of folds.
     n_repeats : int
@@ -99,7 +102,7 @@ def assess(
     Raises
     ------
     ValueError
-        Times to an event in y; an unknown method, or one that compares classes for numbers; more folds than groups or
+        An unknown method, or one that compares classes for numbers; more folds than groups or
         samples; a class of one group or sample; missing values in X; labels of nearly every sample alone; no number of
         features that X has; the design allows no other labeling, as if each block is one class; what the estimators
         raise.
@@ -114,15 +117,16 @@ def assess(
     Notes
     -----
     ``2 n_repeats n_splits`` fits of each method. Balanced accuracy is that of all held-out samples; the AUC (of each
-    class against the rest) and the rank correlation are those within folds, because predictions of different training
-    sets have different scales. R2 compares with the mean of the training samples, so it is negative for bad features.
+    class against the rest), the rank correlation, and the concordance of times with predicted residuals (Harrell's C)
+    are those within folds, because predictions of different training sets have different scales. R2 compares with the
+    mean of the training samples, so it is negative for bad features.
 
     The interval takes the quantile of Student's t over the units, less one for each class, and three times the variance
-    of independent units, four times for AUC and rank correlation: units are judged by models that share training
-    samples. The factors are measured; no unbiased estimate of this variance exists [1]_. For classes it is Wilson's,
-    because units differ less where nearly all are told right, or wrong; that of features that tell all right begins
-    where the interval of as many independent units does. The interval is about selection and classifier for
-    training sets of this size, not about one selection.
+    of independent units, four times for AUC, rank correlation and concordance: units are judged by models that share
+    training samples. The factors are measured; no unbiased estimate of this variance exists [1]_. For classes and times
+    it is Wilson's, because units differ less where nearly all are told right, or wrong; that of features that tell
+    all right begins where the interval of as many independent units does. The interval is about selection and
+    classifier for training sets of this size, not about one selection.
 
     References
     ----------
@@ -160,10 +164,11 @@ def assess(
             f"column {place[1]}: impute it, or drop the feature or the sample"
         )
     classes, values = _read_target(y, X.shape, run)
-    rankers = _rankers(methods, is_class=classes is not None)
+    kind = "survival" if values.dtype.names else "number" if classes is None else "class"
+    rankers = _rankers(methods, kind)
     problem = Problem(
         X, values, classes, blocks, groups, rankers, _grid(n_features, X.shape[1]),
-        _model(classifier if classes is not None else "ridge"), n_splits, 2 * n_repeats * n_splits, seed,
+        _model(classifier if kind == "class" else "ridge"), n_splits, 2 * n_repeats * n_splits, seed,
     )  # fmt: skip
     folds = Folds(values, blocks, groups)
     folds.require(n_splits, classes)
@@ -183,10 +188,10 @@ def assess(
         warn([f"one feature alone tells every new sample right: {some_of(called)}; drop it if it is the label itself"])
     return AssessResult(
         table=table,
-        metrics=tuple(METRICS[classes is not None]),
+        metrics=tuple(METRICS[problem.kind]),
         methods=problem.methods,
         n_features=tuple(problem.n_features),
-        classifier=classifier if classes is not None else "ridge",
+        classifier=classifier if kind == "class" else "ridge",
         n_splits=n_splits,
         n_repeats=n_repeats,
         n_units=folds.n_units,
@@ -197,12 +202,11 @@ def assess(
 
 
 def _read_target(y: Any, shape: tuple[int, int], run: Run) -> tuple[Array | None, Array]:
-    """Return the classes and the number of each sample's class, or None and one finite number per sample."""
+    """Return the classes and the number of each sample's class, or None and a finite number, or a record of an event
+    and a time, per sample.
+    """
     if y is not None and as_values(y).dtype.names:
-        raise ValueError(
-            "y must hold labels or numbers; got records, and times to an event have no plain model here: test their "
-            "ranking by permutation_test"
-        )
+        return None, read_response(y, *shape, "survival").values
     target = read_target(y, shape, run)
     if target.classes is not None:
         return target.classes, target.labels
@@ -218,8 +222,8 @@ def _read_target(y: Any, shape: tuple[int, int], run: Run) -> tuple[Array | None
     return None, numbers
 
 
-def _rankers(methods: Sequence[str] | Mapping[str, Any], *, is_class: bool) -> dict[str, Any]:
-    """Return the selectors to assess by name: from words, made for classes or numbers, or as they are in a mapping."""
+def _rankers(methods: Sequence[str] | Mapping[str, Any], kind: str) -> dict[str, Any]:
+    """Return the selectors to assess by name: from words, made for a kind of target, or as they are in a mapping."""
     if isinstance(methods, str) or not isinstance(methods, Iterable):
         raise TypeError(f"methods must be a list of words, or a mapping of names to estimators; got {methods!r}")
     if isinstance(methods, Mapping):
@@ -233,11 +237,11 @@ def _rankers(methods: Sequence[str] | Mapping[str, Any], *, is_class: bool) -> d
                 kind = type(word).__name__
                 raise TypeError(f"methods must be words, or a mapping; got {kind}: give {{'a name': {kind}(...)}}")
         words = [word.lower() for word in methods]
-        if tuple(words) == REPORTED and not is_class:
+        if tuple(words) == REPORTED and kind != "class":
             words = [word for word in words if METHODS[word].targets]
         if len(set(words)) < len(words):
             raise ValueError(f"methods must name each method once; got {', '.join(words)}")
-        rankers = {word: _make(word, is_class=is_class) for word in words if word not in PLAIN}
+        rankers = {word: _make(word, kind) for word in words if word not in PLAIN}
     if shared := [name for name in methods if name in PLAIN]:
         raise ValueError(f"methods must not name '{shared[0]}', which is compared in any case: leave it out")
     if not rankers:
@@ -245,18 +249,22 @@ def _rankers(methods: Sequence[str] | Mapping[str, Any], *, is_class: bool) -> d
     return rankers
 
 
-def _make(word: str, *, is_class: bool) -> Any:
-    """Return the estimator of a method for classes or for numbers."""
+def _make(word: str, kind: str) -> Any:
+    """Return the estimator of a method for a kind of target; most methods rank the residuals of times as numbers."""
     if word not in METHODS:
         raise ValueError(f"There is no method '{word}': choose from {', '.join(METHODS)}")
-    method = METHODS[word]
+    method, is_class = METHODS[word], kind == "class"
     if not (method.classes if is_class else method.targets or not method.classes):
         fitting = [w for w, m in METHODS.items() if (m.classes if is_class else m.targets or not m.classes)]
-        does, has = ("explains numbers", "classes") if is_class else ("compares classes", "numbers")
+        does, has = (
+            ("explains numbers", "classes")
+            if is_class
+            else ("compares classes", "times" if kind == "survival" else "numbers")
+        )
         raise ValueError(f"Method '{word}' {does}, but y holds {has}: choose from {', '.join(fitting)}")
     estimator = ESTIMATORS[method.estimator]()
     if "target_type" in estimator.get_params():
-        estimator.set_params(target_type="class" if is_class else "number")
+        estimator.set_params(target_type="number" if kind == "survival" and method.classes else kind)
     return estimator
 
 

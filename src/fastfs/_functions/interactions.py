@@ -22,7 +22,7 @@ from fastfs._functions.pairs import (
 )
 from fastfs._inputs.design import read_covariates
 from fastfs._inputs.matrix import as_matrix, column_names
-from fastfs._inputs.response import Response, read_response
+from fastfs._inputs.response import Response, martingale_residuals, read_response
 from fastfs._inputs.values import for_core
 from fastfs._machine.errors import last_warnings, naming, rename
 from fastfs._machine.params import as_permutations, check_choice, one_of
@@ -263,9 +263,7 @@ def _fields_of_pairs(core_result: dict[str, Any], response: Response, *, has_tab
 
 
 def target_values(response: Response, covariates: Any) -> Array:
-    """Return the labels, the numbers, or the martingale residuals of times: events less the Nelson-Aalen estimate of
-    the hazard up to the time of a sample.
-    """
+    """Return the labels, the numbers, or the martingale residuals of times."""
     if response.kind != "survival":
         return response.values
     if covariates is not None:
@@ -273,17 +271,7 @@ def target_values(response: Response, covariates: Any) -> Array:
             "y must hold classes or numbers with covariates; got events and times: give strata of the covariates as "
             "blocks"
         )
-    times, events = response.values["time"], response.values["event"].astype(np.float64)
-    distinct, place = np.unique(times, return_inverse=True)
-    n_events = np.bincount(place, events, len(distinct))
-    at_risk = np.cumsum(np.bincount(place, minlength=len(distinct))[::-1])[::-1]
-    residuals: Floats = events - np.cumsum(n_events / at_risk)[place]
-    if np.ptp(residuals) == 0:
-        raise ValueError(
-            "y must hold an event, and a time that not all samples share; got none: give other times, or the events "
-            "alone as labels"
-        )
-    return residuals
+    return martingale_residuals(response.values)
 
 
 def _name_columns(warnings: list[Warning], names: list[Any] | None, table_names: list[Any] | None) -> list[Warning]:

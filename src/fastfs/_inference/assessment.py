@@ -2,7 +2,7 @@
 
 import functools
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -11,6 +11,7 @@ import numpy as np
 from fastfs._inference.folds import Folds
 from fastfs._inference.permutation import silence_warnings
 from fastfs._inference.scorers import as_label_scorer, expect_fits, last_step
+from fastfs._inputs.response import martingale_residuals
 from fastfs._inputs.storage import dense, take_rows
 from fastfs._machine.errors import in_rows
 from fastfs._machine.params import rank_features
@@ -22,19 +23,29 @@ from fastfs._types import Array, Floats, Integers, Progress
 _POINTS, _QUANTILES = 0.05, 1.959964 + 0.841621
 
 # Variance of each metric over that of independent units, which share no training samples. Measured on noise with 5
-# folds (benchmarks/bench_assess.py --coverage): no unbiased estimate exists.
-_DEPENDENCE = np.array([3.0, 4.0])
+# folds (benchmarks/bench_assess.py --coverage, --targets): no unbiased estimate exists.
+_DEPENDENCE = {"class": (3.0, 4.0), "number": (3.0, 4.0), "survival": (4.0,)}
 
 # The same of a single deal of the folds: 0.8 to 1.9 (benchmarks/bench_assess.py --one-run).
-_DEPENDENCE_OF_ONE = np.array([2.0, 2.0])
+_DEPENDENCE_OF_ONE = 2.0
 
 PLAIN = ("anova", "variance")
 
-# The metrics of numbers and of classes, with their lowest values.
-METRICS = {False: {"r2": -np.inf, "rank_correlation": -1.0}, True: {"balanced_accuracy": 0.0, "auc": 0.0}}
+# The metrics of each kind of target, with their lowest values.
+METRICS: dict[str, dict[str, float]] = {
+    "class": {"balanced_accuracy": 0.0, "auc": 0.0},
+    "number": {"r2": -np.inf, "rank_correlation": -1.0},
+    "survival": {"concordance": 0.0},
+}
 
 # The metrics in words.
-WORDS = {"balanced_accuracy": "balanced accuracy", "auc": "AUC", "r2": "R²", "rank_correlation": "rank correlation"}
+WORDS = {
+    "balanced_accuracy": "balanced accuracy",
+    "auc": "AUC",
+    "r2": "R²",
+    "rank_correlation": "rank correlation",
+    "concordance": "concordance",
+}
 
 
 @result_class
@@ -45,19 +56,19 @@ class AssessResult(DrawnResult):
     ----------
     table : dict of str to ndarray
         The columns of `to_frame`, with one row per method and number of features: `method` and `n_features`; then
-        `balanced_accuracy` (or `r2`) with its 95 % interval `low` to `high`; `permuted`, the mean under permuted
-        labels, and `permuted_low` to `permuted_high`, where one permuted labeling falls in 95 % of cases; `difference`
-        from ANOVA's ranking with `difference_low` and `difference_high`; and `n_for_5_points`, the number of units with
-        which a test at 5 % would find a difference of 0.05 from ANOVA in 80 % of cases. These four are NaN for ANOVA
-        itself, and the last one if nothing differs from ANOVA. Then the same of the other metric, with its name in
-        front, such as `auc`, `auc_low` and `auc_permuted`.
-    metrics : tuple of two str
-        ("balanced_accuracy", "auc"), or ("r2", "rank_correlation") of numbers.
+        `balanced_accuracy` (or `r2`, or `concordance`) with its 95 % interval `low` to `high`; `permuted`, the mean
+        under permuted labels, and `permuted_low` to `permuted_high`, where one permuted labeling falls in 95 % of
+        cases; `difference` from ANOVA's ranking with `difference_low` and `difference_high`; and `n_for_5_points`, the
+        number of units with which a test at 5 % would find a difference of 0.05 from ANOVA in 80 % of cases. These four
+        are NaN for ANOVA itself, and the last one if nothing differs from ANOVA. Then the same of the other metric, if
+        there is one, with its name in front, such as `auc`, `auc_low` and `auc_permuted`.
+    metrics : tuple of str
+        ("balanced_accuracy", "auc"); of numbers ("r2", "rank_correlation"); of times ("concordance",).
     methods : tuple of str
         The methods, and the plain rankings "anova" and "variance".
     n_features : tuple of int
     classifier : str
-        What learns from the selected features: "logistic", "centroid" or, for numbers, "ridge".
+        What learns from the selected features: "logistic", "centroid" or, for numbers and times, "ridge".
     n_splits, n_repeats : int
     n_units : int
         Number of units that folds take whole, over which the intervals are.
@@ -94,7 +105,15 @@ class AssessResult(DrawnResult):
 
     _picture = "assess"
     _row = "row"
-    _printed: ClassVar = ("method", "n_features", "balanced_accuracy", "r2", "low", "high", "permuted", "difference")
+    _printed: ClassVar = (
+        "method",
+        "n_features",
+        *(next(iter(m)) for m in METRICS.values()),
+        "low",
+        "high",
+        "permuted",
+        "difference",
+    )
 
     def _table(self) -> dict[str, Any]:
         return self.table
@@ -148,7 +167,7 @@ class Problem:
     ----------
     X : ndarray or CSR container of shape (n_samples, n_features)
     y : ndarray of shape (n_samples,)
-        Numbers of the classes (int64), or numbers (float64).
+        Numbers of the classes (int64), numbers (float64), or records of an event and a time.
     classes : ndarray or None
         Their names.
     blocks, groups : array-like or None
@@ -179,6 +198,10 @@ class Problem:
     def methods(self) -> tuple[str, ...]:
         return (*self.rankers, *PLAIN)
 
+    @property
+    def kind(self) -> str:
+        return "survival" if self.y.dtype.names else "number" if self.classes is None else "class"
+
 
 @dataclass(frozen=True)
 class Outcome:
@@ -186,9 +209,9 @@ class Outcome:
 
     Parameters
     ----------
-    metrics : ndarray of shape (2, n_methods, n_grid)
-        NaN if no fold has all classes.
-    influences : ndarray of shape (2, n_methods, n_grid, n_units)
+    metrics : ndarray of shape (n_metrics, n_methods, n_grid)
+        NaN if no fold has all classes, or two times that can be compared.
+    influences : ndarray of shape (n_metrics, n_methods, n_grid, n_units)
         What each unit adds to its metric, to first order; their sum is 0.
     best : ndarray of shape (n_splits, n_methods)
         The best feature of each training set.
@@ -216,22 +239,27 @@ def run_folds(problem: Problem, y: Array, seed: Sequence[int]) -> Outcome:
     economies: set[str] = set()
     for fold in range(problem.n_splits):
         held, train = np.flatnonzero(fold_of == fold), np.flatnonzero(fold_of != fold)
-        means[held] = y[train].mean()
+        learned = martingale_residuals(y[train]) if problem.kind == "survival" else y[train]
+        means[held] = learned.mean()
         X_train, X_held = take_rows(problem.X, train), take_rows(problem.X, held)
         known: dict[bytes, Floats] = {}
         with config_context(assume_finite=True, skip_parameter_validation=True):
-            for m, order in enumerate(_rank(problem, X_train, y[train], train, economies)):
+            for m, order in enumerate(_rank(problem, X_train, y[train], learned, train, economies)):
                 best[fold, m] = order[0]
                 for g, k in enumerate(problem.n_features):
                     columns = np.sort(order[:k])
                     if (key := columns.tobytes()) not in known:
                         parts = [np.asarray(dense(part[:, columns]), dtype=np.float64) for part in (X_train, X_held)]
-                        known[key] = _learn(problem.model, parts[0], y[train], parts[1], is_class=is_class)
+                        known[key] = _learn(problem.model, parts[0], learned, parts[1], is_class=is_class)
                     told[m, g, held] = known[key]
-    judge = _judge_classes if is_class else functools.partial(_judge_numbers, means)
-    judged = [judge(one, y, fold_of) for row in told for one in row]
-    metrics = np.array([pair for pair, _ in judged]).reshape(*told.shape[:2], 2)
-    influences = np.array([pair for _, pair in judged]).reshape(*told.shape[:2], 2, len(y))
+    judges: dict[str, Callable[[Floats, Array, Integers], Judgement]] = {
+        "class": _judge_classes,
+        "number": functools.partial(_judge_numbers, means),
+        "survival": _judge_times,
+    }
+    judged = [judges[problem.kind](one, y, fold_of) for row in told for one in row]
+    metrics = np.array([values for values, _ in judged]).reshape(*told.shape[:2], -1)
+    influences = np.array([of_samples for _, of_samples in judged]).reshape(*metrics.shape, len(y))
     per_unit = influences @ np.eye(folds.n_units)[folds.units]
     return Outcome(np.moveaxis(metrics, 2, 0), np.moveaxis(per_unit, 2, 0), best, economies)
 
@@ -255,19 +283,20 @@ def run_all(
     return outcomes[:n_repeats], outcomes[n_repeats:]
 
 
-def _rank(problem: Problem, X: Any, y: Array, rows: Integers, economies: set[str]) -> list[Integers]:
+def _rank(problem: Problem, X: Any, y: Array, learned: Array, rows: Integers, economies: set[str]) -> list[Integers]:
     """Return the features by each method, by ANOVA and by variance, best first, from training samples alone.
 
-    rows: the numbers of the training samples in X, for errors. What methods choose because of the number of fits is
-    added to `economies`.
+    learned: y, or the martingale residuals of times; rows: the numbers of the training samples in X, for errors. What
+    methods choose because of the number of fits is added to `economies`.
     """
     from sklearn.base import clone
     from sklearn.feature_selection import f_classif, f_regression
     from sklearn.preprocessing import StandardScaler
 
     orders = []
-    target = y if problem.classes is None else problem.classes[y]
     for estimator in problem.rankers.values():
+        takes_times = problem.kind == "survival" and estimator.get_params().get("target_type") == "survival"
+        target = y if takes_times else learned if problem.classes is None else problem.classes[y]
         with silence_warnings(), in_rows(rows):
             model = last_step(expect_fits(clone(estimator), problem.n_fits).fit(X, target))
         if economy := as_label_scorer(model)._economy:
@@ -276,7 +305,7 @@ def _rank(problem: Problem, X: Any, y: Array, rows: Integers, economies: set[str
         orders.append(np.argsort(ranks, kind="stable"))
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")  # warned of constant features, which become the last
-        scores = (f_regression if problem.classes is None else f_classif)(X, y)[0]
+        scores = (f_regression if problem.classes is None else f_classif)(X, learned)[0]
         plain = np.where(np.isnan(scores), -1.0, scores), StandardScaler(with_mean=False).fit(X).var_
     return orders + [np.argsort(rank_features(values)) for values in plain]
 
@@ -297,8 +326,8 @@ def _learn(model: Any, train: Floats, y: Array, held: Floats, *, is_class: bool)
     return told
 
 
-# Two metrics, and the influences of the samples on each.
-Judgement = tuple[tuple[float, float], tuple[Floats, Floats]]
+# The metrics, and the influences of the samples on each.
+Judgement = tuple[tuple[float, ...], tuple[Floats, ...]]
 
 
 def _judge_classes(told: Floats, labels: Integers, fold_of: Integers) -> Judgement:
@@ -351,6 +380,28 @@ def _judge_numbers(means: Floats, told: Floats, y: Floats, fold_of: Integers) ->
     return (float(r2), correlation), (of_r2, of_correlation)
 
 
+def _judge_times(told: Floats, y: Array, fold_of: Integers) -> Judgement:
+    """Return the concordance of risks with times, a mean over folds (Harrell's C), with the influences of the samples.
+
+    Two samples can be compared if the earlier time is an event; equal risks count half.
+    """
+    concordances, of_concordance = [], np.zeros(len(y))
+    for fold in np.unique(fold_of):
+        rows = np.flatnonzero(fold_of == fold)
+        time, event, risk = y["time"][rows], y["event"][rows] > 0, told[rows]
+        later = time[:, None] < time
+        later |= (time[:, None] == time) & ~event  # a sample without an event outlives one at the same time
+        comparable = later & event[:, None]
+        if not comparable.any():
+            continue
+        right = comparable * ((risk[:, None] > risk) + 0.5 * (risk[:, None] == risk))
+        concordances.append(right.sum() / comparable.sum())
+        excess = right - concordances[-1] * comparable
+        of_concordance[rows] = (excess.sum(axis=0) + excess.sum(axis=1)) / comparable.sum()
+    concordance = float(np.mean(concordances)) if concordances else np.nan
+    return (concordance,), (of_concordance / max(len(concordances), 1),)
+
+
 @dataclass(frozen=True)
 class Estimate:
     """Means of metrics over repeats, and their standard errors over units."""
@@ -386,24 +437,27 @@ def _quantile(degrees: int) -> float:
     return float(t.ppf(0.975, degrees))
 
 
-def estimate(metrics: Floats, influences: Floats, n_classes: int, dependence: Floats = _DEPENDENCE) -> Estimate:
+def estimate(metrics: Floats, influences: Floats, n_classes: int, dependence: Sequence[float] | float) -> Estimate:
     """Return the means over repeats of metrics, and their standard errors over units; arrays are those of outcomes,
     stacked.
+
+    dependence: the variance over that of independent units, of each metric or of all.
     """
     n_units = influences.shape[-1]
     degrees = max(n_units - n_classes, 1)
     of_mean = (influences.mean(axis=0) ** 2).sum(axis=-1) * n_units / degrees
-    return Estimate(metrics.mean(axis=0), np.sqrt(dependence[:, None, None] * of_mean), degrees, n_units)
+    factors = np.reshape(dependence, (-1, 1, 1))
+    return Estimate(metrics.mean(axis=0), np.sqrt(factors * of_mean), degrees, n_units)
 
 
 def tabulate(problem: Problem, truth: Sequence[Outcome], permuted: Sequence[Outcome]) -> dict[str, Array]:
     """Return the columns of `AssessResult.to_frame`."""
-    is_class, n_classes = problem.classes is not None, 1 if problem.classes is None else len(problem.classes)
+    n_classes, dependence = 1 if problem.classes is None else len(problem.classes), _DEPENDENCE[problem.kind]
     anova = len(problem.rankers)
     metrics, influences = np.stack([o.metrics for o in truth]), np.stack([o.influences for o in truth])
-    ours = estimate(metrics, influences, n_classes)
+    ours = estimate(metrics, influences, n_classes, dependence)
     of_anova = slice(anova, anova + 1)
-    apart = estimate(metrics - metrics[:, :, of_anova], influences - influences[:, :, of_anova], n_classes)
+    apart = estimate(metrics - metrics[:, :, of_anova], influences - influences[:, :, of_anova], n_classes, dependence)
     null = np.stack([o.metrics for o in permuted])
     middle, n_labelings = null.mean(axis=0), len(null)
     if n_labelings > 1:
@@ -415,12 +469,12 @@ def tabulate(problem: Problem, truth: Sequence[Outcome], permuted: Sequence[Outc
     needed = np.ceil(influences.shape[-1] * (_QUANTILES * apart.errors / _POINTS) ** 2)
     needed[needed == 0] = np.nan
     of_others = np.where(np.arange(len(problem.methods)) == anova, np.nan, 1.0)[:, None]
-    low, high = ours.interval_of_shares() if is_class else ours.interval()
+    low, high = ours.interval() if problem.kind == "number" else ours.interval_of_shares()
     table: dict[str, Array] = {
         "method": np.repeat(np.array(problem.methods, dtype=object), len(problem.n_features)),
         "n_features": np.tile(np.array(problem.n_features), len(problem.methods)),
     }
-    for number, (metric, lowest) in enumerate(METRICS[is_class].items()):
+    for number, (metric, lowest) in enumerate(METRICS[problem.kind].items()):
         columns = {
             "": ours.means,
             "low": np.maximum(low, lowest),
@@ -442,7 +496,7 @@ def same_as_target(problem: Problem, table: Mapping[str, Array], truth: Sequence
     """Return the features that alone tell every sample right, and were the best ones in all training sets."""
     if problem.n_features[0] != 1:
         return []
-    metric = table["balanced_accuracy" if problem.classes is not None else "rank_correlation"]
+    metric = table["rank_correlation" if problem.kind == "number" else next(iter(METRICS[problem.kind]))]
     perfect = metric.reshape(len(problem.methods), -1)[:, 0] > 1 - 1e-9
     best = np.concatenate([outcome.best for outcome in truth])[:, perfect]
     return sorted({int(column[0]) for column in best.T if (column == column[0]).all()})

@@ -17,7 +17,7 @@ class Folds:
     Parameters
     ----------
     y : ndarray of shape (n_samples,)
-        Numbers of the classes (int64), or numbers (float64).
+        Numbers of the classes (int64), numbers (float64), or records of an event and a time.
     blocks, groups : array-like of shape (n_samples,), optional
         As for :class:`fastfs._inputs.design.Design`.
 
@@ -34,7 +34,12 @@ class Folds:
         design = Design(y, blocks, groups)
         self.units, self.word, self._strata = design.drawn_units, design.unit_word, design.strata
         self.n_units = len(self._strata)
-        labels = y if y.dtype.kind == "i" else np.zeros(len(y), dtype=np.int64)
+        self._is_times = y.dtype.names is not None
+        labels = np.zeros(len(y), dtype=np.int64)
+        if self._is_times:
+            labels = y["event"].astype(np.int64)
+        elif y.dtype.kind == "i":
+            labels = y
         self._has_class = np.zeros((self.n_units, labels.max() + 1), dtype=bool)
         self._has_class[self.units, labels] = True
 
@@ -42,6 +47,10 @@ class Folds:
         """Raise ValueError unless there are enough units for the folds, and warn of classes that some folds lack."""
         if n_splits > self.n_units:
             raise ValueError(f"n_splits must be at most {self.n_units}, the number of {self.word}s; got {n_splits}")
+        if self._is_times and (n_events := int(self._has_class[:, 1:].sum())) < 2:
+            raise ValueError(
+                f"y must hold events of at least two {self.word}s, to learn and to compare; got {n_events}"
+            )
         if classes is None:
             return
         counts = dict(zip(classes.tolist(), self._has_class.sum(axis=0).tolist(), strict=True))
@@ -64,6 +73,7 @@ class Folds:
         Units of several classes come last.
         """
         mixed = self._has_class.shape[1]
+        needed = self._has_class[:, 1:] if self._is_times else self._has_class  # not times without an event
         of_unit = np.where(self._has_class.sum(axis=1) == 1, self._has_class.argmax(axis=1), mixed)
         for _ in range(_MAX_DRAWS):
             order = rng.permutation(self.n_units)
@@ -71,7 +81,7 @@ class Folds:
             order = order[np.lexsort((strata[order], of_unit[order]))]
             fold_of_unit = np.empty(self.n_units, dtype=np.int64)
             fold_of_unit[order] = np.arange(self.n_units) % n_splits
-            if all(self._has_class[fold_of_unit != fold].any(axis=0).all() for fold in range(n_splits)):
+            if all(needed[fold_of_unit != fold].any(axis=0).all() for fold in range(n_splits)):
                 folds: Integers = fold_of_unit[self.units]
                 return folds
         raise ValueError(

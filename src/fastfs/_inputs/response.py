@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from fastfs._inputs.labels import BIN, as_labels, encode_labels, is_missing, number_labels, require_classes
 from fastfs._inputs.values import exact_floats, for_core
-from fastfs._types import Array
+from fastfs._types import Array, Floats
 
 # Largest number of distinct integers that are taken for classes.
 MOST_CLASSES = 20
@@ -187,3 +187,18 @@ def _as_times(y: Any, n_samples: int) -> Array:
         raise ValueError(f"y has no time (nan) for sample {unknown.argmax()}: drop the sample")
     _require_finite(times["time"], "time")
     return times
+
+
+def martingale_residuals(records: Array) -> Floats:
+    """Return the events less the Nelson-Aalen estimate of the hazard up to the time of each sample."""
+    times, events = records["time"], records["event"].astype(np.float64)
+    distinct, place = np.unique(times, return_inverse=True)
+    n_events = np.bincount(place, events, len(distinct))
+    at_risk = np.cumsum(np.bincount(place, minlength=len(distinct))[::-1])[::-1]
+    residuals: Floats = events - np.cumsum(n_events / at_risk)[place]
+    if np.ptp(residuals) == 0:
+        raise ValueError(
+            "y must hold an event, and a time that not all samples share; got none: give other times, or the events "
+            "alone as labels"
+        )
+    return residuals

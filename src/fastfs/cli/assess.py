@@ -33,6 +33,10 @@ class AssessOptions(TableOptions):
         str, typer.Option(help="logistic: regression with a ridge penalty; centroid: nearest shrunken centroids.")
     ] = "logistic"
     targets: OneTarget = None
+    event: Annotated[
+        str | None,
+        typer.Option(metavar="COLUMN", help="With a time as --targets: 1 if the event happened, 0 if not by then."),
+    ] = None
     splits: Annotated[int, typer.Option(min=2, metavar="N", help="Number of folds.")] = 5
     repeats: Annotated[
         int, typer.Option(min=1, metavar="N", help="How often to deal the folds, and to permute the labels.")
@@ -61,12 +65,23 @@ def assess(source: Input, design: DesignOptions, options: AssessOptions) -> None
     check_shown(options.out)
     check_files(source, ((options.out, io.TABLE_ENDINGS), (options.plot, PLOT_ENDINGS)))
     require_effects(
-        [Needs("label", options.targets is None, "and --targets are two targets: give one of them")], source
+        [
+            Needs("label", options.targets is None, "and --targets are two targets: give one of them"),
+            Needs("event", options.targets is not None, "is for --targets, the time"),
+        ],
+        source,
+        options,
     )
     targets = [] if options.targets is None else [options.targets]
     grid = options.grid()
     with progress(f"reading {source.file.name}") as report:
-        data = read_input(source, design.annotation_columns(), targets, max_memory=options.max_memory)
+        data = read_input(
+            source,
+            [*design.annotation_columns(), *([options.event] if options.event else [])],
+            targets,
+            options.event,
+            options.max_memory,
+        )
         with names_of_the_file(data, source.transpose):
             result = fastfs.assess(
                 data.table.X,
