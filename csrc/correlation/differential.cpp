@@ -335,8 +335,9 @@ class Search {
     std::vector<std::int64_t> keys_;  // i p + j of the strongest pairs, ascending
 };
 
-// Writes the strongest pairs, the copies and the scores of the features to the result. Takes tiles row by row, so that
-// one task at a time adds to the sums of the features of a column of tiles.
+// Writes the strongest pairs, the copies and the scores of the features to the result, warns of copies, and keeps the
+// strongest pairs for the labelings. Takes tiles row by row, so that one task at a time adds to the sums of the
+// features of a column of tiles.
 void Search::observe(Owned<fastfs_differential_correlation_result>& result) {
     Panels<double> panels;
     panels.set_labeling(data_, truth_);

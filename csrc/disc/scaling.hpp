@@ -11,7 +11,7 @@
 
 namespace fastfs::core {
 
-// The mean and the standard deviation of each feature; the deviation is 1 if it is rounding.
+// The mean and the standard deviation of each feature; the deviation of a constant feature is 1.
 struct DiscScaling {
     Numbers mean, scale;
 };

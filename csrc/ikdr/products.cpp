@@ -37,8 +37,8 @@ Support support_of(const SortedSamples& samples, const Terms& terms, const Numbe
     return support;
 }
 
-// Takes the factors and, with `store`, computes phi and v of all kernels; otherwise they are computed when they are
-// used.
+// Refers to the kernels and the support. With `store`, computes phi and v of all kernels, otherwise they are computed
+// anew in each use. with_c: phi begins with c, a value for each sample.
 template <class T>
 Products<T>::Products(const SampleKernels<T>& kernels, const Support& support, bool with_c, bool store, Run& run)
     : kernels_(kernels),

@@ -85,7 +85,7 @@ struct Pair {
     double g;
 };
 
-// Sets E to the active pairs' differences in features a0..a1, row by row.
+// Sets E to the active pairs' differences in features a0..a1 - 1, row by row.
 template <class T>
 void differences(const PackedSamples<T>& samples, const Pair* pairs, std::int64_t n_pairs, std::int64_t a0,
                  std::int64_t a1, double* E) {

@@ -44,7 +44,7 @@ class Distances {
         form_.emplace(form_of<T>(A, metric.rank, metric.values, metric.vectors, run));
     }
 
-    // Sets f (rows i0..i1 of X x training samples) to distances.
+    // Sets f (rows i0..i1 - 1 of X x training samples) to distances.
     void fill_distances(std::int64_t i0, std::int64_t i1, double* f, Run& run) const {
         const std::int64_t n = right_.n_samples();
         if (metric_.weights) {

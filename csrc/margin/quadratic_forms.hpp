@@ -64,8 +64,8 @@ Buffer<double> dense_of_factors(std::int64_t n, std::int64_t rank, const double*
 template <class T>
 QuadraticForm<T> form_of(std::int64_t n, std::int64_t rank, const double* values, const double* vectors, Run& run);
 
-// Sets out[(i - i0) * ld + j] to d'Wd for the samples i0..i1 of `left` and all of `right`. With one_triangle, left is
-// right, i0..i1 are all samples, and each pair is computed once.
+// Sets out[(i - i0) * ld + j] to d'Wd for the samples i0..i1 - 1 of `left` and all of `right`. With one_triangle, left
+// is right, i0..i1 - 1 are all samples, and each pair is computed once.
 template <class T>
 void quadratic_forms(const PackedSamples<T>& left, std::int64_t i0, std::int64_t i1, const PackedSamples<T>& right,
                      bool one_triangle, const QuadraticForm<T>& W, double* out, std::int64_t ld, Run& run);
@@ -74,8 +74,8 @@ void quadratic_forms(const PackedSamples<T>& left, std::int64_t i0, std::int64_t
 void fold(std::int64_t n, double* g, std::int64_t ld, Run& run);
 
 // Adds to Sigma (n_features x n_features, column-major, lower triangle) the sum of g[(i - i0) * ld + j] d d' over the
-// samples i0..i1 of `left` and all of `right`, or only j > i with one_triangle. Pairs with |g| <= negligible are left
-// out.
+// samples i0..i1 - 1 of `left` and all of `right`, or only j > i with one_triangle. Pairs with |g| <= negligible are
+// left out.
 template <class T>
 void outer_sums(const PackedSamples<T>& left, std::int64_t i0, std::int64_t i1, const PackedSamples<T>& right,
                 const double* g, std::int64_t ld, bool one_triangle, double negligible, double* Sigma, Run& run);

@@ -37,7 +37,7 @@ struct Fit {
     Effects effects{};
     double likelihood = 0;  // its logarithm
     Effects gradient{};
-    std::array<Effects, kEffects> curvature{};
+    std::array<Effects, kEffects> curvature{};  // minus the second derivatives, lower triangle
 };
 
 // Sets likelihood, gradient and curvature of the fit at its effects.

@@ -19,8 +19,8 @@ constexpr int kPlane[] = {1, 2, 0};
 template <int n_planes>
 using Shared = Word[n_planes][n_planes];
 
-// Adds to sums[a][b] the bits that plane a of a SNP shares with plane b of a register of other SNPs, counted byte by
-// byte.
+// Adds to sums[a][b] the bits that plane a of a SNP shares with plane b of a register of other SNPs. Word w of plane a
+// of a SNP is at (a n_words + w) kGroupSnps.
 template <int n_planes>
 void count_bytes(const std::uint64_t* snp, const std::uint64_t* others, std::int64_t n_words, Shared<n_planes>& sums) {
     for (std::int64_t first = 0; first < n_words; first += kWordsPerPass) {

@@ -179,7 +179,10 @@ def _center_table(values: Array, name: str, run: Run) -> tuple[Floats, int]:
 
 
 def _centered_kernel(Z: Floats, kernel: str, sigma: str | float, exponent: int) -> Floats:
-    """Return the centred kernel between rows of a table from `_center_table`, which has scaled it by 2^-exponent."""
+    """Return the centred kernel between rows of a table from `_center_table`, which has scaled it by 2^-exponent.
+
+    Any text as `sigma` stands for the mean distance.
+    """
     K: Floats = Z @ Z.T
     if kernel == "rbf":
         norms = np.diag(K).copy()

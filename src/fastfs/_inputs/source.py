@@ -255,7 +255,10 @@ def choose_part(block: Any, rows: range | Integers, columns: Array | None) -> An
     if not isinstance(rows, range):
         block = _index_block(block, rows)
     elif n_rows(block) != len(rows):
-        raise ValueError(f"a block of X must have {len(rows)} rows, as its array says; got {n_rows(block)}")
+        raise ValueError(
+            f"a chunk of X must have {len(rows)} rows, as X.chunks says; got {n_rows(block)}: call "
+            "X.compute_chunk_sizes() first"
+        )
     return block if columns is None else _index_block(block, (slice(None), columns))
 
 

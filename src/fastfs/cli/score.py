@@ -396,7 +396,7 @@ def _write_ranking(
     test: Test | None,
     clumps: "fastfs.LdClumps | None",
 ) -> list[str]:
-    """Write or print the `most` best features, and return a list of the files written."""
+    """Write or print the `most` best features, the pairs and the picture; return the words "3 features to out.csv"."""
     names = data.table.feature_names
     about: dict[str, Any] = {"method": method.word}
     about |= {name: value for name, value in options.items() if value is not None}
