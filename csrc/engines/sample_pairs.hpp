@@ -31,8 +31,8 @@ struct ScaledFeatures {
 enum class Difference { kAbsolute, kSquared, kKnown, kDiffer, kRamp };
 
 // Sums differences over features: out (row-major, ld >= n) between the samples i0..i1 - 1 of `left` and j0..j1 - 1 of
-// `right`, which have equal features. If both ranges are one range of one data set, each pair is computed once and its mirror
-// image has equal bits. T: the type of X, or double for float32; sums over chunks of features are in double.
+// `right`, which have equal features. If both ranges are one range of one data set, each pair is computed once and its
+// mirror image has equal bits. T: the type of X, or double for float32; sums over chunks of features are in double.
 enum class Into { kEmpty, kAdd, kSubtract };
 template <class T>
 void pair_sums(const ScaledFeatures& left, std::int64_t i0, std::int64_t i1, const ScaledFeatures& right,

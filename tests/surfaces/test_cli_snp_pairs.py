@@ -97,7 +97,7 @@ def test_numbers_and_times(study, inside):
     finished = inside("snp-pairs", "times.csv", "--label", "died", "--event", "died", cwd=study)
     assert "--event is for --targets, the time" in finished.stderr
     finished = inside("snp-pairs", "times.csv", "--label", "died", "--coding", "additive", cwd=study)
-    assert "--coding is for --targets, numbers or times: leave it out, because classes have genotypic coding" in finished.stderr
+    assert "--coding is for --targets: leave it out for classes, which have genotypic coding" in finished.stderr
     finished = inside("snp-pairs", "numbers.csv", "--label", "height", cwd=study)
     assert "or take them as numbers with --targets instead of --label" in finished.stderr
 

@@ -94,7 +94,9 @@ def make_selector(method: Method, method_flags: MethodOptions) -> Any:
     for name, unranked in method.unranked:
         value = options.get(name)
         if isinstance(value, str) and value == unranked:
-            raise ValueError(f"--method-option {name}={value} ranks no features, only kernels: leave it out, or use it from Python")
+            raise ValueError(
+                f"--method-option {name}={value} ranks no features, only kernels: leave it out, or use it from Python"
+            )
     # An option without effect would mislead.
     for f in FLAGS:
         if f.name in options and f.sigmas and options.setdefault("sigma", f.sigmas[0]) not in f.sigmas:

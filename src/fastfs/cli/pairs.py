@@ -212,7 +212,7 @@ def snp_pairs(
     _require_effects(source, design, options, permutations)
     require_effects(target.needs_of_targets(), source, target)
     if coding is not None and target.targets is None:
-        raise ValueError("--coding is for --targets, numbers or times: leave it out, because classes have genotypic coding")
+        raise ValueError("--coding is for --targets: leave it out for classes, which have genotypic coding")
     chosen = None if snps is None else [name for name in io.read_names(snps) if name]
     with progress(f"reading {source.file.name}") as report:
         data = target.read(source, design, options.max_memory)
