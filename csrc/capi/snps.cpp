@@ -41,6 +41,7 @@ void require_numeric_target(const fastfs_snp_pairs_options& o, std::int64_t n) {
     require_numbers(o.y_permutations, o.n_labelings * n, "y_permutations");
 }
 
+// Reads the options of the caller, and checks them, the labels (null with y) and their fit to X.
 fastfs_snp_pairs_options read_snp_pairs_options(const fastfs_snp_pairs_options* given, const Matrix& X,
                                                 const std::int64_t* labels) {
     const auto o = read_options(given, FASTFS_SNP_PAIRS_OPTIONS_INIT);

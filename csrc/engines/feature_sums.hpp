@@ -50,7 +50,7 @@ struct RowTotals {
 // The products of all pairs of features, summed over rows.
 class PairProducts {
   public:
-    // Takes the panels, or refers to panels that outlive this object.
+    // Owns the panels, or refers to panels that must outlive this object.
     PairProducts(RowTotals totals, Buffer<double> panels)
         : totals_(std::move(totals)), taken_(std::move(panels)), panels_(taken_.data()) {}
     PairProducts(RowTotals totals, const double* panels) : totals_(std::move(totals)), panels_(panels) {}

@@ -236,8 +236,8 @@ Columns column_statistics(const Matrix& X, Scaling scaling, const TableRules& ru
     return columns;
 }
 
-// Returns the shifts and factors of the columns that vary, from the statistics of all columns; throws if nothing varies
-// or a column can't be scaled.
+// Returns the shifts and factors of all columns from their statistics; throws if nothing varies or a column can't be
+// scaled.
 FeatureScales scales_of(const Columns& columns, bool is_sparse, bool is_float32, Scaling scaling,
                         const TableRules& rules) {
     const double largest = is_float32 ? kLargest<float> : kLargest<double>;

@@ -210,7 +210,7 @@ void Design::find_pools(std::vector<std::int32_t>& pool) {
     }
 }
 
-// Orders the units pool by pool, and sets their codes and the bounds of the pools.
+// Orders the units pool by pool, sets their places and the bounds of the pools, and makes room for codes_.
 void Design::sort_units(const std::vector<std::int32_t>& pool) {
     bounds_.assign(pool_parts_.size() + 1, 0);
     for (const std::int32_t p : pool) ++bounds_[at(p) + 1];

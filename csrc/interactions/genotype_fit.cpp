@@ -24,7 +24,8 @@ GenotypeFit::Left GenotypeFit::eliminate_covariates(Numbers& matrix, std::int64_
     return {rank, std::max(matrix.back(), 0.0)};
 }
 
-// Takes the means of all two genotypes from a matrix of products; returns how many two genotypes occur.
+// Subtracts from a matrix of products what the means of all two genotypes explain; returns how many two genotypes
+// occur.
 std::int64_t GenotypeFit::take_cells(Numbers& matrix) {
     std::int64_t rank = 0;
     double* row = parts_.data();
@@ -37,7 +38,8 @@ std::int64_t GenotypeFit::take_cells(Numbers& matrix) {
     return rank;
 }
 
-// Takes the means of the genotypes of either SNP from a matrix of products; returns the rank of both factors.
+// Subtracts from a matrix of products what the means of the genotypes of both SNPs, as factors, explain; returns the
+// rank of the factors.
 std::int64_t GenotypeFit::take_factors(Numbers& matrix) {
     // What the first factor leaves of two indicators of the second one, genotypes 1 and 2, and of their sums.
     double of_first = 0, both = 0, of_second = 0, n_first = 0, n_second = 0;

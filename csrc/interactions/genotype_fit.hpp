@@ -43,6 +43,7 @@ class GenotypeFit {
     // Both triangles must be set.
     double& product(std::int64_t k, std::int64_t l) { return products_[at(k * size_ + l)]; }
 
+    // Returns the test of the pair, or the reason for none; the sums stay.
     GenotypeTest test();
 
   private:

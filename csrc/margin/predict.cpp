@@ -59,7 +59,7 @@ class Distances {
         }
     }
 
-    // Prepares split().
+    // Packs the samples that split() reads under a metric of weights.
     void pack_parts(Run& run) {
         if (!metric_.weights) return;
         ld_ = round_up(metric_.n_features, kRowUnit<T>);

@@ -50,7 +50,7 @@ class TargetMeans {
                     const double* sums, const double* counts, std::int64_t ld, double* out, std::int64_t out_ld) const;
 
     // Returns the mean over the targets of feature k of n_features, from the rows that add_target has filled, and its
-    // standard error: NaN for a single target, and 0 without errors.
+    // standard error: NaN if a stratum of several samples has a single target, and 0 without errors.
     std::pair<double, double> mean_and_error(const double* rows, std::int64_t n_features, std::int64_t k) const;
 
   private:

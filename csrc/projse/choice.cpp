@@ -36,7 +36,7 @@ double sum_of(const std::vector<double>& scores) {
     return total;
 }
 
-// Makes the arrays of the result, for n choices.
+// Copies the scores to the result, and makes room for n choices.
 void set_arrays(Owned<fastfs_projse_result>& result, const std::vector<double>& scores, std::int64_t n) {
     result.set(result.scores, scores);
     result.set_zeros(result.selected, n);
@@ -45,7 +45,7 @@ void set_arrays(Owned<fastfs_projse_result>& result, const std::vector<double>& 
     result.set_zeros(result.captured, n);
 }
 
-// Tells whether this was the first choice, and a tie.
+// Appends a choice to the result; returns true if it is the first one, and a tie.
 bool keep_choice(Owned<fastfs_projse_result>& result, std::int64_t j, double score, double rival, double first) {
     const std::int64_t t = result.n_selected++;
     result.selected[t] = j;

@@ -24,7 +24,7 @@ inline std::int64_t lowest_of_best(const Numbers& scores, const std::vector<char
     return begin;
 }
 
-// Writes columns j0 .. j0 + w of K_YX into tile (n_t x w, column-major).
+// Writes columns j0 .. j0 + w - 1 of K_YX into tile (n_t x w, column-major).
 using KernelTile = std::function<void(std::int64_t j0, std::int64_t w, double* tile)>;
 
 // Directions of numbers with eigenvalues below these shares of the largest: sums have few digits of them, so that

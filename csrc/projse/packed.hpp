@@ -31,7 +31,7 @@ void copy_rows(const S* __restrict x, std::int64_t rs, std::int64_t cs, std::int
     }
 }
 
-// Columns first..first + w of a range of rows, in panels (engines/isa/tiles.hpp).
+// Columns first..first + w - 1 of a range of rows, in panels (engines/isa/tiles.hpp).
 template <class T>
 struct Packed {
     Buffer<T> values;

@@ -46,8 +46,8 @@ struct VariableKernel {
     void to_squared_distances(double* tile, std::int64_t n_t, std::int64_t w, const Variables& t, const Variables& s,
                               std::int64_t s0) const;
 
-    // Turns centred inner products of all targets t with candidates s0 .. s0 + w (column-major, n_t x w) into kernel
-    // values. same: the targets are the candidates.
+    // Turns centred inner products of all targets t with candidates s0 .. s0 + w - 1 (column-major, n_t x w) into
+    // kernel values. same: the targets are the candidates.
     void apply(double* tile, std::int64_t n_t, std::int64_t w, const Variables& t, const Variables& s, std::int64_t s0,
                bool same) const;
 

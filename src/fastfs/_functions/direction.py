@@ -198,7 +198,7 @@ def _dominance(block: Floats, missing: Array, members: Array) -> Floats:
 
 
 def _rank_correlations(block: Floats, missing: Array, numbers: Floats) -> Floats:
-    """Return Spearman's correlation of each column with numbers, over the samples that have both."""
+    """Return Spearman's correlation of each column with numbers, over the samples that have both; 0 if undefined."""
     correlations = np.zeros(block.shape[1])
     is_gappy = missing.any(axis=0)
     parts = [(np.flatnonzero(~is_gappy), np.ones(len(block), dtype=bool))]
