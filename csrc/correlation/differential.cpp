@@ -336,7 +336,7 @@ class Search {
 };
 
 // Writes the strongest pairs, the copies and the scores of the features to the result, warns of copies, and keeps the
-// strongest pairs for the labelings. Takes tiles row by row, so that one task at a time adds to the sums of the
+// strongest pairs for permute(). Takes tiles row by row, so that one task at a time adds to the sums of the
 // features of a column of tiles.
 void Search::observe(Owned<fastfs_differential_correlation_result>& result) {
     Panels<double> panels;

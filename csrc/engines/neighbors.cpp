@@ -233,8 +233,8 @@ class Search {
         search_again(again, probed, compare, neighbors, distances);
     }
 
-    // Lists in `ties` the features that tie with place ties.place, for each feature with a list by `decide` that can lack
-    // some (see TiedFeatures).
+    // Lists in `ties` the features that tie with place ties.place, for each feature with a list by `decide` that can
+    // lack some (see TiedFeatures).
     template <class Compare>
     void add_ties(Compare& compare, const double* distances, TiedFeatures& ties) {
         ties.of.assign(at(d_), {});

@@ -39,8 +39,9 @@ double length(std::int64_t n, const double* x) {
     return std::sqrt(sum);
 }
 
-// Scales a lower triangle beyond 1e-100 to 1e100 by a power of two, so that no square inside LAPACK over- or underflows;
-// returns the factor by which the eigenvalues must be multiplied. Throws InvalidArgument for NaN and infinity.
+// Scales a lower triangle beyond 1e-100 to 1e100 by a power of two, so that no square inside LAPACK over- or
+// underflows; returns the factor by which the eigenvalues must be multiplied. Throws InvalidArgument for NaN and
+// infinity.
 double scale_to_one(std::int64_t n, double* A) {
     double largest = 0;
     for (std::int64_t j = 0; j < n; ++j) {

@@ -266,8 +266,9 @@ void GenotypeScan::sum_pair(std::int64_t i, std::int64_t j, const Basis& target,
     }
 }
 
-// Tests all pairs with the true target, and writes the strongest ones, the largest statistic of each SNP and the
-// numbers of excluded pairs to the result. columns: the columns of X that the SNPs are.
+// Tests all pairs with the true target, writes the strongest ones, the largest statistic of each SNP and the numbers of
+// excluded pairs to the result, and keeps the strongest pairs for permute(). columns: the columns of X that the SNPs
+// are.
 void GenotypeScan::observe(const Basis& target, const std::vector<std::int64_t>& columns,
                            Owned<fastfs_snp_pairs_result>& result) {
     std::vector<GenotypeTiles> scratch = make_scratch();

@@ -47,9 +47,9 @@ class Targets {
 
 class Differences {
   public:
-    // Refers to X and the scales, which must outlive this object. columns: in any order, none of them constant. weights:
-    // null, or the factors of their differences in distances. split: the dense and sparse columns of a sparse X, or null
-    // to split them by their zeros.
+    // Refers to X and the scales, which must outlive this object. columns: in any order, none of them constant.
+    // weights: null, or the factors of their differences in distances. split: the dense and sparse columns of a sparse
+    // X, or null to split them by their zeros.
     Differences(const Matrix& X, const FeatureScales& scales, const fastfs_margin_options& options,
                 std::vector<std::int64_t> columns, const double* weights, Run& run,
                 const DensitySplit* split = nullptr);
