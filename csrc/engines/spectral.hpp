@@ -21,7 +21,8 @@ class SymmetricEigen {
   public:
     // Computes the eigenvalues, and prepares the vectors, which make_vectors completes. Throws if an eigenvalue
     // overflows. Overwrites A (lower triangle) by the reflectors, so A must outlive the calls of make_vectors. Z:
-    // optional room for the vectors, n x n: fresh pages cost as much as a pass over them.
+    // optional room for the vectors, n x n: fresh pages cost as much as a pass over them. whole: the largest problem
+    // that LAPACK takes undivided.
     SymmetricEigen(std::int64_t n, double* A, Run& run, Buffer<double> Z = {}, std::int64_t whole = kWholeProblem);
 
     const std::vector<double>& values() const { return w_; }

@@ -325,7 +325,7 @@ void Design::write_description(const fastfs_design_options& o, const std::vector
     }
 }
 
-// Sets confounded_, the error of a design in which all units of each pool have one label.
+// Sets confounded_ to the error about this design, in which all units of each pool must have one label.
 void Design::describe_confounding() {
     const std::string word = moves_groups_ ? "group" : "sample";
     std::vector<std::string> where;

@@ -24,7 +24,7 @@ struct Reason {
     const char* words;
 };
 
-// Warns once of the pairs without a test, if there are any. first: the first of all pairs, whatever their reason.
+// Warns once of the pairs without a test, if there are any. first: the first of all pairs.
 void warn_of_untested(const std::vector<std::pair<std::int64_t, std::int64_t>>& first,
                       std::initializer_list<Reason> reasons) {
     std::int64_t n = 0;

@@ -73,7 +73,7 @@ void row(const T* __restrict x, const T* __restrict y, std::int64_t n, T g, T* _
 }
 
 // Adds to the tile the products of kFormSums features (at left) with kWide registers of features (at right), summed
-// over n pairs.
+// over n pairs, n >= 1.
 template <int kWide, class T>
 inline void outer_block(const T* __restrict left, std::int64_t left_ld, const T* __restrict right,
                         std::int64_t right_ld, std::int64_t n, T* __restrict tile, std::int64_t ld) {
