@@ -201,7 +201,8 @@ void reduce_to_tridiagonal(std::int64_t n, double* A, double* d, double* e, doub
 class TridiagonalEigen::Glue {
   public:
     // Finds the eigenvalues of the glued matrix, and prepares its eigenvectors. w: the eigenvalues of both halves, each
-    // ascending, on input, and the ascending eigenvalues of the glued matrix on output; e joins row n1 - 1 and row n1.
+    // ascending, on input, and the ascending eigenvalues of the glued matrix on output; e joins row n1 - 1 and row n1,
+    // and the halves have |e| less there on their diagonals.
     // Z (ld): the eigenvectors of the halves, in two diagonal blocks.
     Glue(std::int64_t n, std::int64_t n1, double* w, double e, const double* Z, std::int64_t ld, Run& run)
         : n_(n), n1_(n1) {

@@ -34,7 +34,7 @@ class KeptRows {
     }
     // Drops all rows except the listed `numbers`, which ascend.
     void keep_only(const std::vector<std::int64_t>& numbers);
-    // Adds the rows of `other`, of the form of the stored ones, whose numbers are new.
+    // Adds the rows of `other` with new numbers; they must have the form of the stored ones.
     void merge(const KeptRows& other);
 
     std::int64_t memory() const { return memory_; }
