@@ -354,7 +354,8 @@ def one_fold(
     outcomes = {}
     for name in names:
         curve, best = [], (-1.0, 0, None, 0.0, 0.0, None)
-        for k in ks[:1] if METHODS[name] is raw else ks:
+        fits = ks[:1] if METHODS[name] is raw else [k for k in ks if k <= 10 or name not in OF_FEATURES]
+        for k in fits:
             tried = [{s: f.accuracy(p) for s, f in METHODS[name](p, k).items()} for p in parts]
             inside = {s: float(np.mean([t[s] for t in tried])) for s in tried[0]}
             chosen = max(inside, key=lambda s: inside[s])  # ties: the first
@@ -392,11 +393,11 @@ def experiment(name: str, options: Options) -> None:
         )
         if options.quick:
             names = tuple(m for m in names if m not in OF_FEATURES)
-    ks: tuple[int, ...] = (2, 4, 10) if name in NEW else tuple(range(1, 11))
+    ks: tuple[int, ...] = (2, 4, 10, 20, 40) if name in NEW else (*range(1, 11), 20, 40)
     if options.quick and name not in NEW:
         ks = (1, 2, 3, 4, 6, 8, 10)
     if many:
-        ks += (len(np.unique(y)),)
+        ks = tuple(sorted({*ks, len(np.unique(y))}))
     folds = list(StratifiedKFold(10, shuffle=True, random_state=0).split(np.zeros(len(y)), y))
     if options.quick:
         folds = folds[:4]
@@ -410,7 +411,7 @@ def experiment(name: str, options: Options) -> None:
     for method in names:
         outcomes = [f[method] for f in found]
         curve = [f"{protocol.percent(c)[0]:.1f}" for c in zip(*(o.curve for o in outcomes), strict=True)]
-        curve += [""] * (len(ks) - len(curve))
+        curve += [""] * (len(ks) - len(curve))  # methods of features have up to ten dimensions
         pure = np.mean([o.purity for o in outcomes])
         k = "" if METHODS[method] is raw else f"{np.median([o.k for o in outcomes]):g}"
         n_features = f"{np.median([o.n_features for o in outcomes]):g}" if outcomes[0].n_features is not None else ""

@@ -101,10 +101,10 @@ def weighted(rho: float) -> Any:
 WIDE = (*SIGMAS, 8.0, 16.0, 32.0)
 
 
-def weighted_at(setting: Any) -> Any:
+def weighted_at(setting: Any, scaling: str | None = "standard") -> Any:
     """IM4E for a sigma; imIM4E for a sigma and the factor of the second class."""
     sigma, rho = setting if isinstance(setting, tuple) else (setting, 1.0)
-    return fastfs.IM4E(sigma=sigma, class_weight={0: 1.0, 1: rho}, n_jobs=1)
+    return fastfs.IM4E(sigma=sigma, class_weight={0: 1.0, 1: rho}, scaling=scaling, n_jobs=1)
 
 
 def nearest(weigh: Callable[[np.ndarray, np.ndarray], np.ndarray], k: int = 1, p: int = 2) -> Any:
@@ -163,6 +163,14 @@ METHODS = {
         tuple((C, gamma) for C in (1.0, 10.0, 100.0) for gamma in ("scale", 0.01)),
     ),
     "LDA": Method(lambda _: scaled(LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto"))),
+}
+# For columns of zeros and ones as they are, which lie nearer to each other than z-scores.
+NARROW = (0.02, 0.05, *WIDE[:-1])
+OF_COLUMNS = {
+    "IM4": Method(lambda s: fastfs.IM4E(sigma=s, scaling=None, n_jobs=1), NARROW[:-2]),
+    "imI": Method(partial(weighted_at, scaling=None), NARROW[:-2], RHOS),
+    "IGT": Method(lambda s: fastfs.Immigrate(sigma=s, scaling=None, prefilter=None, n_jobs=1), NARROW),
+    "IGS": Method(lambda s: fastfs.Immigrate(sigma=s, scaling=None, prefilter=None, smallest="auto", n_jobs=1), NARROW),
 }
 # The paper's other rivals, as far as there are programs of them.
 OTHERS = {
@@ -399,13 +407,27 @@ def printed(run: Run, sets: Sequence[str] = tuple(claims.UCI)) -> None:
     }
     if run.quick:
         sets = tuple(name for name in sets if name in ("wine", "cryotherapy", "papers/parkinsons")) or sets
-    table("As printed", sets, two_classes, run, methods)
+    for name in sets:
+        table("As printed", (name,), as_printed, run, methods | (OF_COLUMNS if name == "monks1" else {}))
+
+
+def as_printed(name: str) -> tuple[np.ndarray, np.ndarray]:
+    """A set of the paper: of MONK's problem the 432 different samples, a column of zeros and ones for each value.
+
+    The paper's linear classifiers have 74 to 75 % there, as with these columns; with the codes they have 66.
+    """
+    if name != "monks1":
+        return two_classes(name)
+    data = read(name)
+    X = data["X"][data["is_test"].astype(bool)]
+    columns = [X[:, j] == value for j in range(X.shape[1]) for value in np.unique(X[:, j])]
+    return np.transpose(columns).astype(float), data["y"][data["is_test"].astype(bool)]
 
 
 def others(run: Run) -> None:
     """Ten folds with the rivals that `printed` leaves out."""
     sets = ("wine", "cryotherapy") if run.quick else tuple(claims.UCI)
-    table("Rivals", sets, two_classes, run, OTHERS)
+    table("Rivals", sets, as_printed, run, OTHERS)
 
 
 def expression(name: str) -> tuple[np.ndarray, np.ndarray]:

@@ -84,25 +84,32 @@ def mutual_information(training: Training, _: Any = None) -> np.ndarray:
     return mutual_info_classif(X, training.y, discrete_features=discrete, random_state=training.seed)
 
 
+NEIGHBORS = (1, 3, 5, 10, 15, 20, 30, 50, 100)  # of ReliefF and of mutual information, the grid of the ManiFeSt paper
+
+
 def information(training: Training, k: int) -> np.ndarray:
-    """Mutual information of continuous features with the label by k nearest neighbours, all features at once.
+    """Mutual information of continuous features with the label by k nearest neighbours, of `NEIGHBORS`.
 
     After Ross, "Mutual information between discrete and continuous data sets", PLoS ONE 9(2), 2014, as scikit-learn's,
-    which draws noise against ties and takes a call per feature.
+    which draws noise against ties and takes a call per feature and k.
     """
-    X, y = training.X, training.y
-    found = np.zeros(X.shape[1])
-    for start in range(0, X.shape[1], 500):
-        columns = X[:, start : start + 500]
-        distances = np.abs(columns[:, None] - columns)
-        for label in np.unique(y):
-            own = np.flatnonzero(y == label)
+    by_k: dict[int, np.ndarray] = training.once("information", lambda: information_by_k(training.X, training.y))
+    return by_k[k]
+
+
+def information_by_k(X: np.ndarray, y: np.ndarray) -> dict[int, np.ndarray]:
+    """The same for each k; as many neighbours as a class has."""
+    found = {k: np.zeros(X.shape[1]) for k in NEIGHBORS}
+    for start, label in itertools.product(range(0, X.shape[1], 50), np.unique(y)):
+        part, own = np.ascontiguousarray(X[:, start : start + 50].T), np.flatnonzero(y == label)
+        distances = np.abs(part[:, own, None] - part[:, None])
+        to_own = np.sort(distances[:, :, own], axis=2)  # the first is the sample itself
+        for k in NEIGHBORS:
             k_own = min(k, len(own) - 1)
-            to_own = np.partition(distances[np.ix_(own, own)], k_own, axis=1)[:, k_own]  # 0 is the sample itself
-            within = np.maximum(np.sum(distances[own] < to_own[:, None], axis=1), 1)
-            values = digamma(len(X)) + digamma(k_own) - digamma(len(own)) - digamma(within)
-            found[start : start + 500] += values.sum(axis=0) / len(X)
-    return np.maximum(found, 0)
+            nearer = np.sum(distances < to_own[:, :, k_own, None], axis=2)
+            values = digamma(len(X)) + digamma(k_own) - digamma(len(own)) - digamma(np.maximum(nearer, 1))
+            found[k][start : start + 50] += values.sum(axis=1) / len(X)
+    return {k: np.maximum(values, 0) for k, values in found.items()}
 
 
 def gini(training: Training, _: Any = None) -> np.ndarray:
@@ -264,19 +271,20 @@ class Training:
             self.X, self.y = self.X_train[rows], self.y_train[rows]
         self._memory: dict[Any, Any] = {}
 
-    def _once(self, key: Any, compute: Callable[[], Any]) -> Any:
+    def once(self, key: Any, compute: Callable[[], Any]) -> Any:
+        """What has been computed before."""
         if key not in self._memory:
             self._memory[key] = compute()
         return self._memory[key]
 
     def scores(self, function: Callable[[Training, Any], np.ndarray], setting: Any) -> np.ndarray:
         """Scores of the features on the samples for ranking."""
-        result: np.ndarray = self._once((function, str(setting)), lambda: function(self, setting))
+        result: np.ndarray = self.once((function, str(setting)), lambda: function(self, setting))
         return result
 
     def best(self, selector: Selector, setting: Any, number: int) -> tuple[int, ...]:
         """The best features, in ascending order, so that equal sets look equal; ties go to the first feature."""
-        ranking = self._once(
+        ranking = self.once(
             (selector.scores, str(setting), "ranking"),
             lambda: np.argsort(-self.scores(selector.scores, setting), kind="stable"),
         )
@@ -284,7 +292,7 @@ class Training:
 
     def accuracy(self, features: tuple[int, ...], C: float, gamma: float) -> float:
         """Accuracy on the test samples of an SVM fitted to the training samples."""
-        return float(self._once((features, C, gamma), lambda: self._accuracy(list(features), C, gamma)))
+        return float(self.once((features, C, gamma), lambda: self._accuracy(list(features), C, gamma)))
 
     def _accuracy(self, features: list[int], C: float, gamma: float) -> float:
         X = self.X_train[:, features]
