@@ -18,6 +18,11 @@ namespace {
 constexpr std::int64_t kRowsAtOnce = 256;
 constexpr std::int64_t kRowsOfSums = 16;
 
+// Sparse rows that are added together have this many products for each sum, so that reading and writing the sums costs
+// little, and yet stay in a cache, since a row is read again for each of its values.
+constexpr double kProductsPerSum = 4;
+constexpr std::int64_t kLandmarksOfTask = 16;
+
 // Largest magnitude of a value: the squares of 10^15 values within it add up to a finite number, so that any sums can
 // be saved and loaded.
 constexpr double kLargestValue = 1e145;
@@ -27,6 +32,14 @@ constexpr double kSmallestNorm = std::numeric_limits<double>::min() / std::numer
 
 // Share of the squared norms below which a distance has lost most of its digits.
 constexpr double kFewDigits = 1e-10;
+
+// Returns the number of stored values after which no more sparse rows are added together.
+std::int64_t stored_at_once(std::int64_t n_rows, std::int64_t n_stored, std::int64_t d) {
+    const double per_row = std::max(1.0, static_cast<double>(n_stored) / static_cast<double>(n_rows));
+    const double sums = static_cast<double>(d) * static_cast<double>(d);
+    return static_cast<std::int64_t>(
+        std::clamp(kProductsPerSum * sums / per_row, 1.0, 1.0 + static_cast<double>(n_stored)));
+}
 
 }  // namespace
 
@@ -102,7 +115,7 @@ FeatureSums::FeatureSums(const FeatureSums& other)
 
 std::int64_t FeatureSums::update_memory(const Matrix& X, int n_threads) const {
     const std::int64_t n = X.n_rows(), m = n_landmarks(), rows = std::min(n, kRowsAtOnce);
-    return 8 * 3 * n + (X.is_sparse() ? 32 * X.n_stored() * m / d_
+    return 8 * 3 * n + (X.is_sparse() ? 16 * std::min(X.n_stored(), stored_at_once(n, X.n_stored(), d_) + d_)
                                       : 8 * rows * (m + n_threads * std::min(d_, PairPanels::kColumns)));
 }
 
@@ -184,60 +197,78 @@ void FeatureSums::add_sparse(const Matrix& X, const std::int64_t* groups, const 
         struct Entry {
             std::int64_t row, place;
         };
+        const std::int64_t n = X.n_rows(), most = stored_at_once(n, X.n_stored(), d_);
         // Allocates all memory first: nothing after this can fail, so that the sums have all of the rows or none.
-        std::vector<std::int64_t> begins(landmarks_.size() + 1, 0);
-        for (std::int64_t e = indptr[0]; e < indptr[X.n_rows()]; ++e) {
-            if (const auto place = place_[at(indices[e])]; place >= 0) ++begins[at(place + 1)];
-        }
-        std::partial_sum(begins.begin(), begins.end(), begins.begin());
-        Buffer<Entry> entries(begins.back());
-        struct Panel {
-            std::int64_t begin, width;  // begin is less by the panel's first feature
-        };
-        std::vector<Panel> panels;
-        for (std::int64_t j = 0; is_whole() && j < d_; j += PairPanels::kColumns) {
-            panels.push_back({PairPanels::begin(j) - j, PairPanels::width(j, d_)});
-        }
-        std::vector<std::int64_t> next = begins;
-        const std::int64_t width = ceil_div(d_, std::min<std::int64_t>(run.n_threads(), d_));
-        parallel_for(run, ceil_div(d_, width), [&](std::int64_t task, int) {
-            const std::int64_t j0 = task * width;
-            for (std::int64_t r : order) {
-                double *sums = this->sums(groups[r]), *norms = sums + d_;
-                const auto *index = indices + indptr[r], *end = indices + indptr[r + 1];
-                if (width < d_) {
-                    index = std::lower_bound(index, end, j0);
-                    end = std::lower_bound(index, end, j0 + width);
-                }
-                for (; index != end; ++index) {
-                    const std::int64_t j = *index, e = index - indices;
-                    const auto value = static_cast<double>(values[e]);
-                    sums[j] += value;
-                    norms[j] += value * value;
-                    if (place_[at(j)] >= 0) entries[next[at(place_[at(j)])]++] = {r, e};
-                }
-            }
-        });
-        parallel_for(run, n_landmarks(), [&](std::int64_t l, int) {
+        Buffer<Entry> entries(std::min(X.n_stored(), most + d_));
+        std::vector<std::int64_t> begins(landmarks_.size() + 1), next(begins.size());
+        const std::int64_t n_panels = is_whole() ? ceil_div(d_, PairPanels::kColumns) : 1;
+        auto panels = buffers<double*>(run.n_threads(), n_panels);
+        // Adds the products of landmark l in the entries of a block. to: scratch for where its products with feature 0
+        // would be in each panel.
+        const auto add_products = [&](std::int64_t l, double** to) {
+            std::int64_t group = -1;
             for (std::int64_t i = begins[at(l)]; i < begins[at(l + 1)]; ++i) {
-                const Entry& entry = entries[i];
-                double* to = products(groups[entry.row]);
-                const auto value = static_cast<double>(values[entry.place]);
-                const std::int64_t end = indptr[entry.row + 1];
-                if (is_whole()) {
-                    for (std::int64_t e = entry.place; e < end; ++e) {
-                        const std::int64_t j = indices[e];
-                        const Panel& panel = panels[at(j / PairPanels::kColumns)];
-                        to[panel.begin + l * panel.width + j] += value * static_cast<double>(values[e]);
+                const auto [r, place] = entries[i];
+                const auto value = static_cast<double>(values[place]);
+                const std::int64_t end = indptr[r + 1];
+                if (groups[r] != group) {
+                    group = groups[r];
+                    to[0] = products(group) + l * d_;
+                    for (std::int64_t t = 0; is_whole() && t < n_panels; ++t) {
+                        const std::int64_t j0 = t * PairPanels::kColumns;
+                        to[t] = products(group) + PairPanels::begin(j0) + l * PairPanels::width(j0, d_) - j0;
+                    }
+                }
+                if (!is_whole()) {
+                    for (std::int64_t e = indptr[r]; e < end; ++e) {
+                        to[0][indices[e]] += value * static_cast<double>(values[e]);
                     }
                     continue;
                 }
-                to += l * d_;
-                for (std::int64_t e = indptr[entry.row]; e < end; ++e) {
-                    to[indices[e]] += value * static_cast<double>(values[e]);
+                for (std::int64_t e = place; e < end; ++e) {
+                    const std::int64_t j = indices[e];
+                    to[j / PairPanels::kColumns][j] += value * static_cast<double>(values[e]);
                 }
             }
-        });
+        };
+        const std::int64_t width = ceil_div(d_, std::min<std::int64_t>(run.n_threads(), d_));
+        for (std::int64_t first = 0, last = 0; first < n; first = last) {
+            std::fill(begins.begin(), begins.end(), 0);
+            for (std::int64_t stored = 0; last < n && stored < most; ++last) {
+                const std::int64_t r = order[at(last)];
+                for (std::int64_t e = indptr[r]; e < indptr[r + 1]; ++e) {
+                    if (const auto place = place_[at(indices[e])]; place >= 0) ++begins[at(place + 1)];
+                }
+                stored += indptr[r + 1] - indptr[r];
+            }
+            std::partial_sum(begins.begin(), begins.end(), begins.begin());
+            next = begins;
+            parallel_for(run, ceil_div(d_, width), [&](std::int64_t task, int) {
+                const std::int64_t j0 = task * width;
+                for (std::int64_t i = first; i < last; ++i) {
+                    const std::int64_t r = order[at(i)];
+                    double *sums = this->sums(groups[r]), *norms = sums + d_;
+                    const auto *index = indices + indptr[r], *end = indices + indptr[r + 1];
+                    if (width < d_) {
+                        index = std::lower_bound(index, end, j0);
+                        end = std::lower_bound(index, end, j0 + width);
+                    }
+                    for (; index != end; ++index) {
+                        const std::int64_t j = *index, e = index - indices;
+                        const auto value = static_cast<double>(values[e]);
+                        sums[j] += value;
+                        norms[j] += value * value;
+                        if (place_[at(j)] >= 0) entries[next[at(place_[at(j)])]++] = {r, e};
+                    }
+                }
+            });
+            parallel_for(run, ceil_div(n_landmarks(), kLandmarksOfTask), [&](std::int64_t task, int slot) {
+                const std::int64_t l0 = task * kLandmarksOfTask;
+                for (std::int64_t l = l0; l < std::min(l0 + kLandmarksOfTask, n_landmarks()); ++l) {
+                    add_products(l, panels[at(slot)].data());
+                }
+            });
+        }
     });
 }
 

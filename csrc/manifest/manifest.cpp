@@ -339,7 +339,7 @@ std::int64_t Manifest::memory_of_products(std::int64_t n_classes, const fastfs_m
                                           std::int64_t n_components, const Run& run) const {
     const std::int64_t d = X_.n_cols(), rows = rows_of_block(X_);
     const std::int64_t updating =
-        8 * 4 * rows + (X_.is_sparse() ? 44 * ceil_div(X_.n_stored(), X_.n_rows()) * rows
+        8 * 4 * rows + (X_.is_sparse() ? 28 * ceil_div(X_.n_stored(), X_.n_rows()) * rows
                                        : 8 * 256 * (d + run.n_threads() * PairPanels::kColumns));
     const std::int64_t added_up = pairwise(n_classes, o.multiclass) ? 0 : PairProducts::memory(d);
     return FeatureSums::memory_of_all(d, n_classes) +
