@@ -37,8 +37,8 @@ class StandardRows {
     std::vector<std::int64_t> rare;      // the `columns` in which more than three fourths of a class share a value
 
     // Reads the wanted columns of X, ascending, sorts them into varying, constant and rare ones, and standardises them
-    // within the true classes. wholes: whether labelings move groups of samples as wholes, and so values. Throws
-    // InvalidArgument naming the first value that isn't finite.
+    // within the true classes. ranks: takes ranks within them first. wholes: whether labelings move groups of samples
+    // as wholes, and so values. Throws InvalidArgument naming the first value that isn't finite.
     StandardRows(const Matrix& X, const std::vector<std::int64_t>& wanted, const Classes& truth, bool ranks,
                  bool wholes, Run& run);
 

@@ -135,8 +135,8 @@ class FeatureSums {
         // Replaces the products of all pairs by distances; returns true if some have lost their digits.
         bool make_distances(Run& run);
     };
-    // Adds up the sums of the listed groups; throws if they have no rows, overflow or underflow. `name` stands for them
-    // in errors.
+    // Returns the sums over all listed groups; throws if they have no rows, overflow or underflow. `name` stands for
+    // the groups in errors.
     Total total(const std::vector<std::int64_t>& groups, const Name& name) const;
     // Returns the products of all pairs over the listed groups; the sums must have them. Products of a single group
     // stay in this object.
@@ -151,7 +151,7 @@ class FeatureSums {
     double* sums(std::int64_t g) { return group(g) + 2; }
     double* products(std::int64_t g) { return sums(g) + 2 * d_; }
 
-    // Adds up the sums of the listed groups except for the products; throws if they have no rows, overflow or
+    // Returns the sums over all listed groups except for the products; throws if they have no rows, overflow or
     // underflow.
     RowTotals row_totals(const std::vector<std::int64_t>& groups, const Name& name) const;
     const double* products(std::int64_t g) const { return group(g) + 2 + 2 * d_; }

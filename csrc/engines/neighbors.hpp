@@ -40,7 +40,7 @@ struct ListedNeighbors {
 
 // Writes near features of each feature, and their distances, by the listed rows of a dense X, ascending. Distances are
 // exact, but a feature can miss nearest features: it is compared with the members of lists near its own list, and of
-// the lists of its neighbours' neighbours.
+// the lists of its neighbours' neighbours. Returns the order of the lists, and the recall.
 ListedNeighbors nearest_features_by_lists(const Samples& X, const std::vector<std::int64_t>& rows,
                                           std::int64_t n_neighbors, std::uint64_t seed, Run& run,
                                           std::int64_t* neighbors, double* distances, double end);

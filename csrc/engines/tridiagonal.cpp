@@ -243,7 +243,8 @@ class TridiagonalEigen::Glue {
 
     std::int64_t scratch_size(std::int64_t n_vectors) const { return (n_poles() + kVectorTile) * n_vectors; }
 
-    // Writes eigenvectors first..last - 1 of the glued matrix to columns first..last - 1 of Z.
+    // Writes eigenvectors first..last - 1 of the glued matrix to columns first..last - 1 of Z. scratch:
+    // scratch_size(last - first) values.
     void write_vectors(std::int64_t first, std::int64_t last, double* Z, std::int64_t ld, double* scratch,
                        Run& run) const {
         const std::int64_t k = n_poles();

@@ -177,7 +177,8 @@ class IkdrFit {
         }
     }
 
-    // Minimises F for one lambda, starting from the current A and mixture.
+    // Minimises F for one lambda, starting from the current A and mixture. first: it is the first lambda, with nothing
+    // fitted before (see iterate_both_ways).
     IkdrResult fit_lambda(double lambda, bool first) {
         const Terms terms(options_, lambda, N_);
         IkdrResult result;
@@ -210,8 +211,8 @@ class IkdrFit {
     }
 
     // Parts dimensions that coincide. Their gradients are equal, so no step parts them, though F may fall if they
-    // differ (a saddle): this pushes them apart on their samples and minimises again. Returns true if F fell by more
-    // than the tolerance.
+    // differ (a saddle): this pushes them apart on their samples and minimises again. If F fell by more than the
+    // tolerance, returns true, and sets A_ and `value`, which is F.
     bool separate_equal_dimensions(const Terms& terms, double& value) {
         Numbers pushed = A_;
         Random random(options_.seed, 1);

@@ -9,8 +9,8 @@ namespace {
 
 constexpr double kUnbounded = std::numeric_limits<double>::infinity();
 
-// Shares k columns of A among the classes: first one per class, the largest classes first, and then to the class with
-// the most samples per column.
+// Returns how many of k columns of A each class gets: first one per class, the largest classes first, and then to the
+// class with the most samples per column.
 std::vector<std::int64_t> share_columns(const SortedSamples& samples, std::int64_t k) {
     std::vector<std::int64_t> columns(at(samples.n_classes()));
     const auto per_column = [&](std::int64_t q) {

@@ -92,8 +92,8 @@ Index nogueira_index(const fastfs_stability_options& o, const double* frequencie
     return {index, 4 / (M * M) * squares};
 }
 
-// Sets the bounds of Shah and Samworth (theorems 1 and 2) on the number of stable features that are rarely
-// selected.
+// Sets the bounds of Shah and Samworth (theorems 1 and 2) on the number of stable features that are rarely selected;
+// leaves the bound of theorem 2 where there is none.
 void bound_rare_features(const fastfs_stability_options& o, fastfs_stability_result& r) {
     const double q = static_cast<double>(o.begins[o.n_selections]) / static_cast<double>(o.n_selections);
     const double rare = q / static_cast<double>(o.n_features);

@@ -10,7 +10,8 @@ constexpr double kGenotypeRest = 1e-10;
 
 }  // namespace
 
-// Eliminates the covariates from a matrix of products; `rank` is that of the regressors before.
+// Eliminates the covariates from a matrix of products, after regressors of this rank; returns the rank and the residual
+// sum of squares of the model.
 GenotypeFit::Left GenotypeFit::eliminate_covariates(Numbers& matrix, std::int64_t rank) const {
     for (std::int64_t l = 0; l + 1 < size_; ++l) {
         const double pivot = matrix[at(l * size_ + l)];
@@ -24,8 +25,8 @@ GenotypeFit::Left GenotypeFit::eliminate_covariates(Numbers& matrix, std::int64_
     return {rank, std::max(matrix.back(), 0.0)};
 }
 
-// Subtracts from a matrix of products what the means of all two genotypes explain; returns how many two genotypes
-// occur.
+// Subtracts from a matrix of products the part that the means of all two genotypes explain; returns how many two
+// genotypes occur.
 std::int64_t GenotypeFit::take_cells(Numbers& matrix) {
     std::int64_t rank = 0;
     double* row = parts_.data();
@@ -38,8 +39,8 @@ std::int64_t GenotypeFit::take_cells(Numbers& matrix) {
     return rank;
 }
 
-// Subtracts from a matrix of products what the means of the genotypes of both SNPs, as factors, explain; returns the
-// rank of the factors.
+// Subtracts from a matrix of products the part that the genotypes of both SNPs, as factors, explain; returns the rank
+// of the factors.
 std::int64_t GenotypeFit::take_factors(Numbers& matrix) {
     // What the first factor leaves of two indicators of the second one, genotypes 1 and 2, and of their sums.
     double of_first = 0, both = 0, of_second = 0, n_first = 0, n_second = 0;

@@ -113,7 +113,7 @@ class GenotypeScan {
     bool is_top(std::int64_t i, std::int64_t j) const {
         return std::binary_search(keys_.begin(), keys_.end(), i * genotypes_.n_snps() + j);
     }
-    // Calls visit(i, j, test) for the pairs of a tile, after its sums were made.
+    // Calls visit(i, j, test) for the pairs of a tile, after its sums were made. fit: scratch.
     template <class Visit>
     void for_pairs(GenotypeTiles& tiles, std::int64_t I, std::int64_t J, GenotypeFit& fit, Visit&& visit) const {
         const bool gaps = some_missing(I) || some_missing(J);
@@ -213,7 +213,7 @@ void GenotypeScan::add_sums(GenotypeTiles& tiles, std::int64_t I, std::int64_t J
     }
 }
 
-// Reads the sums of the pair of SNPs a and b of a tile.
+// Sets the sums of `fit` from the sums of a tile, for its SNPs a and b. gaps: genotypes are missing in the tile.
 void GenotypeScan::read_pair(GenotypeTiles& tiles, std::int64_t a, std::int64_t b, bool gaps, GenotypeFit& fit) const {
     // Sums over the samples with each two indicators become sums over those with each two genotypes: known samples less
     // those with one copy or more have none.
@@ -241,7 +241,7 @@ void GenotypeScan::read_pair(GenotypeTiles& tiles, std::int64_t a, std::int64_t 
     }
 }
 
-// Sums a pair sample by sample.
+// Sets the sums of `fit` for a pair, sample by sample.
 void GenotypeScan::sum_pair(std::int64_t i, std::int64_t j, const Basis& target, GenotypeFit& fit) const {
     const unsigned char *first = genotypes_.snp(i), *second = genotypes_.snp(j);
     for (std::int64_t cell = 0; cell < 9; ++cell) {

@@ -286,7 +286,8 @@ void solve_scales(Sides<T> both, const Kernels& kernels, const ScaledOptions& ho
     }
 }
 
-// Divides a kernel by the roots of its diagonal, on both sides: K[i, j] / (roots[i] roots[j]), or 0 if a root is.
+// Returns a kernel divided by the roots of its diagonal, on both sides: K[i, j] / (roots[i] roots[j]), or 0 if a root
+// is.
 PairProducts divide_by_roots(std::int64_t d, const double* K, const std::vector<double>& roots, Run& run) {
     RowTotals totals{.sums = std::vector<double>(at(d), 0.0), .norms = std::vector<double>(at(d), 0.0)};
     for (std::int64_t i = 0; i < d; ++i) totals.norms[at(i)] = roots[at(i)] > 0 ? 1 : 0;

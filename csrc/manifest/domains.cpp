@@ -10,7 +10,7 @@
 namespace fastfs::core {
 namespace {
 
-// Grows cores of at most `size` features until each feature has one (see make_domains).
+// Returns cores of at most `size` features, grown until each feature has one (see make_domains).
 std::vector<std::vector<std::int64_t>> grow_cores(const Edges& edges, std::int64_t size) {
     const std::size_t d = edges.begins.size() - 1;
     std::vector<double> strongest(d, 0.0), gain(d, 0.0);
@@ -52,7 +52,7 @@ std::vector<std::vector<std::int64_t>> grow_cores(const Edges& edges, std::int64
     return cores;
 }
 
-// Joins cores below four fifths of the size, largest first, while they fit.
+// Returns the cores, with cores below four fifths of the size joined, largest first, while they fit.
 std::vector<std::vector<std::int64_t>> pack_cores(std::vector<std::vector<std::int64_t>> cores, std::int64_t size) {
     std::stable_sort(cores.begin(), cores.end(), [](const auto& a, const auto& b) { return a.size() > b.size(); });
     std::vector<std::vector<std::int64_t>> packed;

@@ -322,7 +322,7 @@ Buffer<double> kernel_with_landmarks(const Features<double>& features, const Lan
 
 namespace {
 
-// Copies n consecutive features.
+// Returns a copy in double of n features, from `first` on.
 template <class T>
 Features<double> features_from(const Features<T>& features, std::int64_t first, std::int64_t n, Run& run) {
     std::vector<std::int64_t> places(at(n));

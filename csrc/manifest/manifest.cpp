@@ -265,7 +265,7 @@ std::int64_t rows_of_block(const Samples& X) {
 // eigenproblems. A core solves 2e9 of it a second (Zen 5, OpenBLAS with AVX2), so this is two to three minutes.
 constexpr double kMostWork = 3e11;
 
-// Lists the classes of a side, which is a class, or all but one class.
+// Returns the classes of a side: with `pairs` one class, otherwise one class or all but one.
 std::vector<std::int64_t> classes_of(const Side& side, std::int64_t n_classes, bool pairs) {
     if (pairs) return {side.index};
     const std::int64_t c = side.index / 2;
@@ -506,7 +506,8 @@ void Manifest::fit(const std::int64_t* labels, std::int64_t n_classes, const fas
     solve_problems(labels, X_.n_rows(), d, n_classes, options, plan, false, run, results, solve);
 }
 
-// Calls solve for each problem of the plan, writes the outcomes to the results, and issues the warnings.
+// Calls solve for each problem of the plan, writes the outcomes to the results, and issues the warnings. of_kernels:
+// the caller has computed the kernels.
 void solve_problems(const std::int64_t* labels, std::int64_t n, std::int64_t d, std::int64_t n_classes,
                     const fastfs_manifest_options& options, const fastfs_manifest_plan& plan, bool of_kernels, Run& run,
                     std::vector<Owned<fastfs_manifest_result>>& results, const Solve& solve) {

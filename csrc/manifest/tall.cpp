@@ -12,8 +12,8 @@ namespace {
 // The largest number of groups that sums are split into, and the fewest rows of a group.
 constexpr std::int64_t kGroups = 32, kFewestRows = 4 * kRows;
 
-// Chooses enough groups for all threads, but fewer for wide sums: together, partial sums stay below a quarter of the
-// matrix.
+// Returns the rows of a group: groups are enough for all threads, but fewer for wide sums, so that partial sums stay
+// below a quarter of the matrix together.
 std::int64_t rows_per_group(std::int64_t d, std::int64_t size) {
     const auto columns = static_cast<std::int64_t>(std::sqrt(static_cast<double>(size)));
     const std::int64_t rows = std::max({kFewestRows, d / kGroups, 4 * columns});

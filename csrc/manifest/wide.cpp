@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::int64_t kSampled = 2000;  // features that sigma is taken from
 
-// Chooses sigma of one side by a rule, from the pairs of a sample of features.
+// Returns sigma of one side by a rule, from the pairs of a sample of features; adds flags to `warnings`.
 template <class T>
 double sampled_sigma(const Features<T>& features, const fastfs_manifest_options& o, const Side& side,
                      const fastfs_manifest_scale& scale, std::int32_t& warnings, Run& run) {

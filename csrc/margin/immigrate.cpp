@@ -194,8 +194,8 @@ void cut_entries(Buffer<double>& W, std::int64_t n, bool clip, double smallest) 
 }
 
 // Replaces W by a step in the space of features, from Sigma (A x A, column-major, lower triangle, destroyed), and sets
-// `trace`; returns false if no eigenvalue of Sigma is negative. `whole` forms W and cuts its entries below `smallest`.
-// room: reused for eigenvectors.
+// `trace`; returns false, and leaves W, if no eigenvalue of Sigma is negative. `whole` forms W and cuts its entries
+// (see cut_entries). room: reused for eigenvectors.
 bool step_in_feature_space(Buffer<double>& Sigma, double cut, bool whole, bool clip, double smallest, Weights& weights,
                            Buffer<double>& room, double& trace, Run& run) {
     const std::int64_t A = weights.n;

@@ -85,8 +85,9 @@ void select_without_targets(const ProjseColumns& columns, std::int64_t n_rows, c
     select_by_cholesky(kernel_between(x, kernel, inner), o, run, result);
 }
 
-// Settles FASTFS_PROJSE_CENTER_AUTO: about zero, a feature of positive values is explained by the one-hot columns of
-// any labels, whether or not its values differ between the classes.
+// Returns the options with `center` settled, which it also writes to the result. AUTO centres for labels: about zero, a
+// feature of positive values is explained by the one-hot columns of any labels, whether or not its values differ
+// between the classes.
 fastfs_projse_options settle_center(fastfs_projse_options o, bool of_labels, Owned<fastfs_projse_result>& result) {
     if (o.center == FASTFS_PROJSE_CENTER_AUTO) o.center = of_labels;
     result.center = o.center;

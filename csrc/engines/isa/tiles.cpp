@@ -261,7 +261,7 @@ inline unsigned at_least(Vector<float>::Type x, Vector<float>::Type y) {
 }
 #endif
 
-// Appends the marked entries of a row, from column b on.
+// Appends the marked entries of a row, from column b on, at `end`; returns the new end.
 inline Hit* append_hits(Hit* end, std::uint64_t marks, const float* row, std::int64_t a, std::int64_t b) {
     for (; marks; marks &= marks - 1) {
         const std::int64_t at = b + __builtin_ctzll(marks);

@@ -243,7 +243,7 @@ class IKDR(KernelFields, IKDRFields, _Resources, _Selector):
         return self._embedder.embed_data(self._read_data(X, self._embedder.kernel, run, reset=False), run)
 
     def _read_data(self, X: Any, kernel: Any, run: Run, *, reset: bool = True) -> Any:
-        """Return X validated in the form that the kernel needs."""
+        """Return X validated in the form that the kernel needs; set the columns, or compare them with the fit's."""
         if isinstance(kernel, str) and kernel == "precomputed":
             data = read_data(X, kernel, run)
             if reset:

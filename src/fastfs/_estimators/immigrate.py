@@ -149,7 +149,7 @@ class Immigrate(ImmigrateFields, _Resources, _MarginClassifier):
 
     @named_arguments
     def top_pairs(self, n: int = 20, by: str = "weight") -> Array:
-        """The strongest pairs of features.
+        """Return the strongest pairs of features.
 
         <top_pairs>
         """

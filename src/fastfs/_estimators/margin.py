@@ -101,7 +101,7 @@ class _MarginClassifier(ClassifierMixin, _Selector, ABC):  # type: ignore[misc]
         return labels, score_labelings
 
     def _set_result(self, result: Any, stage: MarginStage, labels: Labels) -> None:
-        """Keep the training values of the used features, which prediction needs."""
+        """Set the attributes of a fit, and keep the labels and the used features of its samples for prediction."""
         self._used, self._labels, self._stage = (
             self._set_attributes(result),
             labels,
@@ -213,7 +213,7 @@ class _MarginClassifier(ClassifierMixin, _Selector, ABC):  # type: ignore[misc]
         places = {label: k for k, label in enumerate(self.classes_.tolist())}
         unknown = [label for label in labels.tolist() if label not in places]
         if unknown:
-            raise ValueError(f"y has the label {unknown[0]!r}, which isn't one of the classes {list(places)}")
+            raise ValueError(f"y must hold classes of the fit, {list(places)}; got {unknown[0]!r}")
         return np.array([places[label] for label in labels.tolist()], dtype=np.int64)
 
     def _read_new_samples(self, X: Any) -> tuple[Array, MarginStage]:

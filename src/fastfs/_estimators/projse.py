@@ -268,7 +268,7 @@ class ProjSe(_projse.ProjSeFields, _Resources, _KernelSelector):
     def _make_scorer(self, X: Any, y: Any) -> tuple[Labels, Scorer]:
         """Return the target as numbers, and a function that yields (scores, largest score) for each permutation.
 
-        It scores labels in batches, and any other target by new fits.
+        The function scores labels in batches, and any other target by new fits. Given columns become numbers.
         """
         options, run = _projse.ProjSeOptions.from_arguments(self), Run.from_estimator(self)
         if as_stream(X) is not None:

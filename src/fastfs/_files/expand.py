@@ -52,7 +52,7 @@ def too_large(path: Path, n_bytes: int, budget: int) -> MemoryError:
 
 @contextmanager
 def open_expanded(path: Path, budget: int | None) -> Iterator[IO[bytes]]:
-    """The bytes of a file, which are expanded if they are gzip's, up to the budget (None: the machine's)."""
+    """Yield a file for its bytes, expanded if they are gzip's, up to the budget (None: the machine's)."""
     with open(path, "rb") as plain:
         if path.suffix.lower() != ".gz" and plain.peek(2)[:2] != _GZIP:
             yield plain

@@ -56,7 +56,7 @@ def scores_to_blend(combine: Any, chunks: Sequence[Any], y: Array) -> Floats:
 
 
 def blend_scores(scores: Floats, others: Floats) -> Floats:
-    """Add two arrays of scores, each shifted and scaled to [0, 1]; a constant array becomes 0."""
+    """Return the sum of two arrays of scores, each shifted and scaled to [0, 1]; a constant array counts as 0."""
 
     def scale_to_unit(values: Floats) -> Floats:
         low, span = values.min(), np.ptp(values)

@@ -109,7 +109,7 @@ class ImmigrateResult(DrawnResult):
 
     @named_arguments
     def top_pairs(self, n: int = 20, by: str = "weight") -> Array:
-        """The strongest pairs of features.
+        """Return the strongest pairs of features.
 
         <top_pairs>
         """

@@ -486,7 +486,7 @@ class SumsStage(ManiFeStStage):
         self._core = load_core().ManifestStream(width, self._n_groups, self._how, run)
 
     def _sum_on_workers(self, source: Source, groups: Integers, rows: Integers | None, columns: Integers | None) -> Any:
-        """Sum the row blocks of a Dask array on its workers; the sums, not the rows, travel and are merged pairwise."""
+        """Return sums over the groups of rows of a Dask array, computed on its workers and merged pairwise."""
         from dask.delayed import delayed
 
         part, merge = delayed(_sum_block, pure=False), delayed(_merge_sums, pure=False)

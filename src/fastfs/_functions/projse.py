@@ -500,7 +500,7 @@ def collect_sums(
 def _sum_on_workers(
     source: Source, y: Any, run: Run, views: str, read: Reader, given: Given | None
 ) -> tuple[Any, Array | None]:
-    """Sum the row blocks of a Dask array on its workers; the sums, not the rows, travel and are merged pairwise."""
+    """Return sums over a Dask array, computed on its workers, merged pairwise, and the classes, if y has labels."""
     from dask.delayed import delayed
 
     blocks, classes = dask_blocks(source, y, run, read)

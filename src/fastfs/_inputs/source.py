@@ -159,7 +159,7 @@ class Source:
         """Return whether X takes at most a quarter of the budget, and the object to read from now on.
 
         That is this source, or an iterator that repeats the blocks which are read here to find out: until they exceed
-        that share, or have more rows than n_labels.
+        that share, or have more rows than n_labels. Blocks that are read set the number of columns of `shape`.
         """
         max_bytes = run.available() // 4
         if self.n_bytes is not None:

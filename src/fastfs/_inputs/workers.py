@@ -46,8 +46,8 @@ class PassesOnWorkers:
         self._checksum: int | None = None  # checksum of the first pass
 
     def run_pass(self, stream: Any, groups: Integers | None = None, n_groups: int = 0) -> Share:
-        """Pass all blocks to copies of the stream and merge them into it; with `groups` (one per row) also sum their
-        rows.
+        """Pass all blocks to copies of the stream and load the merged state into it; return that state, and with
+        `groups` (one per row) the sums of the rows of each.
         """
         from dask.delayed import delayed
 
@@ -79,7 +79,7 @@ def _share_of_block(
     prepare: Callable[[Any, Run], Any],
     budget: int,
 ) -> Share:
-    """Pass one block to a copy of the stream, on a worker."""
+    """Return the state of a copy of the stream after one block, on a worker."""
     run = Run(1, budget or None)  # Dask runs one task per block, so each takes one thread
     stream_of_block = copy.copy(stream)
     with in_rows(first + np.asarray(rows)):
@@ -90,7 +90,7 @@ def _share_of_block(
 
 
 def _merge_shares(stream: Any, a: Share, b: Share) -> Share:
-    """Merge two shares, on a worker."""
+    """Return two shares as one, on a worker; neither is changed."""
     merged, other = copy.copy(stream), copy.copy(stream)
     merged.load(a.state)
     other.load(b.state)

@@ -158,7 +158,7 @@ class Data:
         }
 
     def _table(self, word: str) -> dict[str, Any]:
-        """Count the samples of each class in each block or group."""
+        """Return the number of samples of each class in each block or group, for JSON."""
         values = np.asarray(self.design[word]).astype(str)
         classes = np.unique(self.y)
         rows = [
@@ -168,7 +168,7 @@ class Data:
         return {"column": self.design_names[word], "classes": [str(name) for name in classes], "rows": rows}
 
     def _look(self) -> tuple[int, int]:
-        """Count the missing values and the constant features."""
+        """Return the number of missing values, and of constant features."""
         n_missing = n_constant = 0
         for block in self._blocks():
             is_missing = np.isnan(block)

@@ -120,7 +120,7 @@ class Data:
     targets: list[str]
 
     def samples_of_classes(self) -> dict[str, int]:
-        """Count the samples of each class; empty for numbers and times."""
+        """Return the number of samples of each class by its name; empty for numbers and times."""
         if self.targets:
             return {}
         classes, counts = np.unique(self.table.y, return_counts=True)

@@ -90,7 +90,7 @@ def _new(path: Path) -> Iterator[tuple[_Disk, Any]]:
 
 
 def _counts(indices: Any, n: int) -> np.ndarray:
-    """Count the entries of each row."""
+    """Return the number of entries of each of n rows, from their row numbers on disk."""
     counts = np.zeros(n, np.int64)
     for begin in range(0, indices.shape[0], _ENTRIES):
         counts += np.bincount(indices[begin : begin + _ENTRIES], minlength=n)

@@ -117,7 +117,7 @@ def _annotations(fields: list[tuple[str, list[str]]], n_samples: int) -> dict[st
 
 
 def _candidates(about: dict[str, list[str]]) -> list[str]:
-    """Describe the annotations that can be labels, with their numbers of classes."""
+    """Return words for some annotations that can be labels, with their numbers of classes."""
     counts = {name: len(set(values)) for name, values in about.items() if all(values)}
     candidates = [f"{name}: {n} classes" for name, n in counts.items() if 2 <= n <= len(about[name]) / 2]
     return candidates[:_MOST_LISTED] + ["..."] * (len(candidates) > _MOST_LISTED)

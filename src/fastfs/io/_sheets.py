@@ -70,7 +70,7 @@ def _has_formulas(path: Path) -> bool:
 
 
 def _check_size(path: Path, held: Held) -> None:
-    """Count the bytes that the archive declares, before any is expanded."""
+    """Charge to `held` the bytes that the archive declares, before any is expanded."""
     import zipfile
 
     with damage_of(path, "Excel file"), zipfile.ZipFile(path) as archive:

@@ -122,7 +122,7 @@ def take_targets(table: Table, names: Sequence[str]) -> Table:
         raise ValueError(f"targets must be different columns; got {', '.join(names)}")
     missing = [name for name in names[1:] if name not in table.feature_names]
     if missing:
-        raise ValueError(f"'{table.source}' has no column '{missing[0]}' to take as a target")
+        raise unknown("column", missing[0], table.feature_names, table.source)
     columns = [table.feature_names.index(name) for name in names[1:]]
     try:
         first = np.asarray(table.y).astype(np.float64)

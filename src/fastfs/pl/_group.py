@@ -138,7 +138,7 @@ def group(
 
 
 def _similar_together(affinity: Any) -> Any:
-    """Order features so that similar ones are neighbours."""
+    """Return an order of the features in which similar ones are neighbours."""
     from scipy.cluster.hierarchy import leaves_list, linkage
     from scipy.spatial.distance import squareform
 

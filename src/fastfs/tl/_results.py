@@ -74,7 +74,7 @@ def say_written(key: str, *places: str) -> None:
 
 
 def as_categories(adata: AnnData, name: str) -> None:
-    """Turn strings into categories, as scanpy does for its plots."""
+    """Turn a column of strings in `adata.obs` into categories, as scanpy does for its plots."""
     import pandas as pd
 
     column = adata.obs[name]

@@ -450,7 +450,7 @@ def test_three_classes_are_compared_with_the_nearest_other():
 
 
 @pytest.mark.parametrize(
-    "y, message", [(["healthy"], r"'healthy', which isn't one of the classes \[0, 1\]"), ([0, 1], "one label for each")]
+    "y, message", [(["healthy"], r"classes of the fit, \[0, 1\]; got 'healthy'"), ([0, 1], "one label for each")]
 )
 def test_explain_refuses_labels(y, message):
     with pytest.raises(ValueError, match=message):
