@@ -135,7 +135,7 @@ def test_gmt(tmp_path):
     assert read_gmt(path) == {"R": ["BRCA1", "RAD51"], "S": ["TP53"]}
     for text, message in (
         ("R\tx\n", "each line must hold a name, a description and genes"),
-        ("R\tx\ta\nR\tx\tb\n", "must have a name for each group; got 'R' again in line 2"),
+        ("R\tx\ta\nR\tx\tb\n", "must have a different name for each group; got 'R' again in line 2"),
         ("\n", "must hold groups of genes; got an empty file"),
     ):
         path.write_text(text)

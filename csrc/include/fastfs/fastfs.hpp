@@ -521,7 +521,7 @@ inline stream relief_stream(std::int64_t n_rows, std::int64_t n_cols, const std:
         return fastfs_relief_stream_new(n_rows, n_cols, labels, n_classes, scaling, &options, &how, made);
     });
 }
-// Ends the second pass and returns the scores. merged: the class that each class counts as, or empty.
+// Returns the scores of the second pass, as often as you like. merged: the class that each class counts as, or empty.
 inline fitted<relief_result> relief_stream_finish(const stream& of, const std::vector<std::int64_t>& merged = {},
                                                   const run& how = default_run()) {
     const stream_state state = of.state();

@@ -155,7 +155,10 @@ class _SubsetRounds:
 
 
 def _make_drawer(vls: VLS, n_features: int) -> Callable[[Columns], tuple[list[Columns], float]]:
-    """Return a function that draws subsets of some features, and the probability that a pair of them meets in one."""
+    """Return a function of some features that returns subsets of them, and the probability that a pair meets in one.
+
+    The subsets are drawn, or given; the probability is then NaN.
+    """
     if hasattr(vls.subsets, "__iter__") and not isinstance(vls.subsets, str):
         given_subsets = _read_subsets(vls.subsets, n_features, getattr(vls, "feature_names_in_", None))
         return lambda columns: (

@@ -45,7 +45,9 @@ def read_gmt(path: str | Path) -> dict[str, list[str]]:
                     f"between them; got {short(line.strip())!r} in line {number}"
                 )
             if name in groups:
-                raise ValueError(f"'{path}' must have a name for each group; got {name!r} again in line {number}")
+                raise ValueError(
+                    f"'{path}' must have a different name for each group; got {name!r} again in line {number}"
+                )
             groups[name] = [gene for gene in dict.fromkeys(rest[1:]) if gene]
     if not groups:
         raise ValueError(f"'{path}' must hold groups of genes; got an empty file")

@@ -215,7 +215,9 @@ def sample_columns(
                 Parameter("samples"),
             )
     if not keep:
-        raise ValueError(f"'{path}' has no sample column: its columns are {some_of(header)}")
+        raise ValueError(
+            f"'{path}' has no column left as a sample: all name features or are ignored ({some_of(header)})"
+        )
     check_unique(names, "columns", path)
     return names_at, keep, names
 
@@ -229,7 +231,7 @@ def check_rows(names: Sequence[str], aside: Collection[str], header: Sequence[st
     if unknown_name is not None:
         raise unknown("row or column", unknown_name, [*header, *aside, *names], path)
     if not names:
-        raise ValueError(f"'{path}' has no feature row: its rows are {some_of([*aside])}")
+        raise _no_feature_left("row", [*aside], path)
 
 
 def require_no_transpose(wanted: Wanted, path: Path, kind: str) -> None:

@@ -53,6 +53,7 @@ def as_matrix(X: Any, path: Path) -> Any:
 
 
 def as_csr_or_csc(matrix: Any, path: Path) -> Any:
+    """Return a CSR or CSC matrix with its values as floats; raise ValueError for indices outside of it."""
     try:
         matrix.check_format()  # the constructors believe the indices
     except ValueError as error:
