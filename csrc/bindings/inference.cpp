@@ -30,7 +30,8 @@ struct Design {
     static Design make(py::ssize_t n_samples, const py::object& labels_, const py::object& label_names,
                        const py::object& numbers, const py::object& blocks_, const py::object& block_names,
                        const py::object& groups_, const py::object& group_names, const py::object& covariates,
-                       const py::dict& given, const py::object& run_) {
+                       const py::object& times, const py::object& events, const py::dict& given,
+                       const py::object& run_) {
         const Column labels(labels_, label_names, n_samples, "labels");
         const Column blocks(blocks_, block_names, n_samples, "blocks");
         const Column groups(groups_, group_names, n_samples, "groups");
@@ -46,6 +47,8 @@ struct Design {
         options.groups = groups.numbers;
         options.n_groups = groups.size();
         options.group_names = groups.pointers.data();
+        options.times = data_or_null<double>(times, "times", {n_samples});
+        options.events = data_or_null<std::int32_t>(events, "events", {n_samples});
         if (!covariates.is_none()) {
             options.n_covariates = covariates.cast<py::array>().shape(1);
             options.covariates = data_or_null<double>(covariates, "covariates", {n_samples, options.n_covariates});
@@ -203,7 +206,7 @@ void bind_inference(py::module_& m) {
     py::class_<Design>(m, "Design")
         .def(py::init(&Design::make), py::arg("n_samples"), py::arg("labels"), py::arg("label_names"),
              py::arg("numbers"), py::arg("blocks"), py::arg("block_names"), py::arg("groups"), py::arg("group_names"),
-             py::arg("covariates"), py::arg("options"), py::arg("run"))
+             py::arg("covariates"), py::arg("times"), py::arg("events"), py::arg("options"), py::arg("run"))
         .def("facts", &Design::facts)
         .def("labelings", &Design::labelings, py::arg("first"), py::arg("count"), py::arg("is_numbers"), py::arg("run"))
         .def("subsamples", &Design::subsamples, py::arg("halves"), py::arg("fraction"), py::arg("first"),

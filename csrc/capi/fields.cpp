@@ -433,6 +433,8 @@ const std::vector<Field>& fields_of(const fastfs_design_options*) {
         {"n_permutations", &O::n_permutations, Range{0, 0xfffffffe, "be from 0 to 2^32 - 2"}},
         {"seed", &O::seed},
         {"shuffled", &O::shuffled, kFlag},
+        {"times", &O::times, Sizes{"n_samples"}},
+        {"events", &O::events, Sizes{"n_samples"}},
     };
     return fields;
 }

@@ -61,6 +61,16 @@ fastfs_design_options read_design_options(const fastfs_design_options* given) {
     require_design_column(o.blocks, o.n_samples, o.n_blocks, o.block_names, "blocks", "block_names");
     require_design_column(o.groups, o.n_samples, o.n_groups, o.group_names, "groups", "group_names");
     if (o.numbers) require_numbers(o.numbers, o.n_samples, "numbers");
+    require((o.times != nullptr) == (o.events != nullptr), "times and events must come together; got ",
+            o.times ? "times" : "events", " alone");
+    if (o.times) {
+        require(o.records == 1, "times must be NULL without records; got times of classes or numbers");
+        require_numbers(o.times, o.n_samples, "times");
+        for (std::int64_t i = 0; i < o.n_samples; ++i) {
+            require(o.events[i] == 0 || o.events[i] == 1, "events must be 0 or 1; got ", o.events[i], " in ",
+                    Name::row(i));
+        }
+    }
     require_size(o.n_covariates, o.covariates ? 1 : 0, "n_covariates");
     require(o.covariates || o.n_covariates == 0, "covariates must hold ", o.n_covariates,
             " columns, as n_covariates says; got null");

@@ -1,10 +1,11 @@
 // The relation of labels to covariates, which labelings keep: of classes by a logistic regression, of numbers by a
-// linear one.
+// linear one, of times by Cox's.
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <numeric>
 
+#include "inference/cox.hpp"
 #include "inference/design.hpp"
 #include "inference/logistic.hpp"
 #include "support/errors.hpp"
@@ -15,6 +16,9 @@ namespace {
 
 // Share of the spread of numbers below which residuals are rounding error.
 constexpr double kResidue = 1e-9;
+
+// Logarithm of the least hazard of a unit, relative to the largest one: no sum of hazards vanishes.
+constexpr double kLeastLogHazard = -600;
 
 // Returns the coefficients of the linear regression of y on the columns of Z (n x p, overwritten), by Householder's QR
 // with column pivoting; columns that depend on others have 0.
@@ -70,9 +74,9 @@ Numbers least_squares(Numbers& Z, Numbers y, std::int64_t p) {
 // Standardises the covariates of each unit, and sets what labelings keep of their relation to the classes or numbers
 // (fit_classes, fit_numbers); throws if they vary within a group that moves as a whole.
 void Design::fit_covariates(const fastfs_design_options& o, Run& run) {
-    require(is_class_ || o.numbers,
-            "y must hold classes or one number per sample for covariates; got several, such as events and times: give "
-            "strata of the covariates as blocks");
+    require(is_class_ || o.numbers || o.times,
+            "y must hold classes, times or one number per sample for covariates; got several numbers: give strata of "
+            "the covariates as blocks");
     const std::int64_t p = o.n_covariates, n = n_units();
     const double* given = o.covariates;
     std::vector<std::int64_t> first(at(n), -1);
@@ -113,7 +117,13 @@ void Design::fit_covariates(const fastfs_design_options& o, Run& run) {
     for (std::int64_t k = 0; k < n; ++k) {
         for (const Numbers& column : columns) Z.push_back(column[at(k)]);
     }
-    is_class_ ? fit_classes(Z, n_columns, run) : fit_numbers(Z, n_columns);
+    if (is_class_) {
+        fit_classes(Z, n_columns, run);
+    } else if (o.times) {
+        fit_times(o, Z, n_columns, run);
+    } else {
+        fit_numbers(Z, n_columns);
+    }
 }
 
 // Sets the logits of the classes of each unit by logistic regression, and the hub; throws if no swap of labels is
@@ -211,6 +221,67 @@ void Design::fit_numbers(const Numbers& Z, std::int64_t n_columns) {
                                                   numbers_.begin());
     }
     count_labelings();
+}
+
+// Sets the records of each pool in the order of their times, events before the units that were last seen then, and the
+// hazards of each unit by two regressions: of events, and of being last seen. Throws if the true order is so likely
+// that few other labelings come up.
+void Design::fit_times(const fastfs_design_options& o, const Numbers& Z, std::int64_t n_columns, Run& run) {
+    const std::int64_t n = n_units();
+    std::vector<std::int64_t> sample(at(n_kinds()), -1);  // one with each record
+    for (std::int64_t i = 0; i < n_samples(); ++i) {
+        std::int64_t& first = sample[at(labels_.of_sample[at(i)])];
+        if (first < 0) first = i;
+        require(o.times[i] == o.times[first] && o.events[i] == o.events[first],
+                "labels must number records, so that one label has one time and one event; got two for label ",
+                labels_.name(labels_.of_sample[at(i)]));
+    }
+    const auto record = [&](std::int64_t place) {
+        const std::int64_t i = sample[at(codes_[at(place)])];
+        return std::pair(o.times[i], o.events[i] == 0);
+    };
+    auto places = up_to(n);  // in the order of the records
+    for (std::int64_t p = 0; p < n_pools(); ++p) {
+        std::sort(places.begin() + bounds_[at(p)], places.begin() + bounds_[at(p) + 1],
+                  [&](std::int64_t a, std::int64_t b) { return std::pair(record(a), a) < std::pair(record(b), b); });
+    }
+    RiskSets sets{numbers(n * n_columns), std::vector<std::int64_t>(at(n)), bounds_};
+    for (std::int64_t k = 0; k < n; ++k) {
+        const std::int64_t place = places[at(k)];
+        sequence_.push_back(codes_[at(place)]);
+        is_event_.push_back(record(place).second ? 0 : 1);
+        std::copy_n(Z.begin() + place * n_columns, n_columns, sets.Z.begin() + k * n_columns);
+        const bool is_tie = k > bounds_[at(pool_of_place_[at(place)])] && record(places[at(k - 1)]) == record(place);
+        sets.begin[at(k)] = is_tie ? sets.begin[at(k - 1)] : k;
+    }
+    hazards_ = numbers(2 * n);
+    for (int kind = 0; kind < 2; ++kind) {
+        const Numbers slope = cox_regression(sets, n_columns, is_event_, kind, run);
+        for (std::int64_t p = 0; p < n_pools(); ++p) {
+            double most = -std::numeric_limits<double>::infinity();
+            for (std::int64_t k = bounds_[at(p)]; k < bounds_[at(p) + 1]; ++k) {
+                hazards_[at(2 * k + kind)] =
+                    std::inner_product(slope.begin(), slope.end(), Z.begin() + k * n_columns, 0.0);
+                most = std::max(most, hazards_[at(2 * k + kind)]);
+            }
+            for (std::int64_t k = bounds_[at(p)]; k < bounds_[at(p) + 1]; ++k) {
+                double& hazard = hazards_[at(2 * k + kind)];
+                hazard = std::exp(std::max(hazard - most, kLeastLogHazard));
+            }
+        }
+    }
+    double log_probability = 0;
+    for (std::int64_t p = 0; p < n_pools(); ++p) {
+        double left[2] = {};
+        for (std::int64_t k = bounds_[at(p) + 1]; k-- > bounds_[at(p)];) {
+            const double* of_place = hazards_.data() + 2 * places[at(k)];
+            for (int kind = 0; kind < 2; ++kind) left[kind] += of_place[kind];
+            log_probability += std::log(of_place[int{is_event_[at(k)]}] / left[int{is_event_[at(k)]}]);
+        }
+    }
+    require(log_probability < std::log(0.5),
+            "covariates must not determine the times of y, or no other labeling keeps their relation: give fewer "
+            "covariates");
 }
 
 }  // namespace fastfs::core

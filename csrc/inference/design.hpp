@@ -41,7 +41,7 @@ class Design {
     bool has_numbers() const { return !numbers_.empty(); }
     double n_distinct() const { return n_distinct_; }
     std::int64_t n_mirrors() const { return n_mirrors_; }
-    bool is_uniform() const { return logits_.empty(); }
+    bool is_uniform() const { return logits_.empty() && hazards_.empty(); }
     // True if all labelings but the true one are compared with it, instead of draws.
     bool is_exact() const { return is_exact_; }
     std::int64_t n_labelings() const { return n_labelings_; }
@@ -95,12 +95,14 @@ class Design {
     void fit_covariates(const fastfs_design_options& options, Run& run);
     void fit_classes(const Numbers& Z, std::int64_t n_columns, Run& run);
     void fit_numbers(const Numbers& Z, std::int64_t n_columns);
+    void fit_times(const fastfs_design_options& options, const Numbers& Z, std::int64_t n_columns, Run& run);
     void require_a_likely_swap() const;
 
     // Labelings: labelings.cpp
     void shuffle_pools(NumpyRandom& random, Scratch& scratch) const;
     void swap_labels(const Codes& from, NumpyRandom random, Scratch& scratch) const;
     Codes make_hub() const;
+    void deal_records(NumpyRandom& random, Scratch& scratch) const;
     void write_labeling(std::int64_t number, std::int64_t* labels, double* numbers, Scratch& scratch) const;
     void set_order(std::int64_t rank, Codes& codes) const;
     std::int64_t true_rank() const;
@@ -124,10 +126,13 @@ class Design {
     std::vector<std::int32_t> place_;   // the place of each sample's unit
     std::vector<std::int64_t> bounds_;  // pool p has the places bounds_[p] .. bounds_[p + 1] - 1
     std::vector<std::int32_t> pool_of_place_;
-    Codes codes_;               // the label of the unit at each place
-    Numbers numbers_, fitted_;  // the number that each code stands for; the number that is added at each place
-    Numbers logits_;            // n_units x n_kinds, or none
-    Codes hub_;                 // from which draws given classes and covariates walk
+    Codes codes_;                 // the label of the unit at each place
+    Numbers numbers_, fitted_;    // the number that each code stands for; the number that is added at each place
+    Numbers logits_;              // n_units x n_kinds, or none
+    Codes hub_;                   // from which draws given classes and covariates walk
+    Codes sequence_;              // the records of each pool in the order of their times
+    std::vector<char> is_event_;  // of each record in this order; otherwise the unit was last seen then
+    Numbers hazards_;  // of the place k, with covariates: of its event at 2 k + 1, of being last seen at 2 k; or none
 
     double n_distinct_ = 1;
     std::int64_t n_mirrors_ = 1, n_labelings_ = 0, true_rank_ = 0;

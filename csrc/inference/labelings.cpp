@@ -101,6 +101,27 @@ void Design::swap_labels(const Codes& from, NumpyRandom random, Scratch& s) cons
     }
 }
 
+// Sets s.codes to records that are dealt to the units of each pool in the order of their times: each to a unit that has
+// none yet, with a probability proportional to its hazard.
+void Design::deal_records(NumpyRandom& random, Scratch& s) const {
+    for (std::int64_t p = 0; p < n_pools(); ++p) {
+        const std::int64_t begin = bounds_[at(p)];
+        std::int64_t n_left = bounds_[at(p) + 1] - begin;
+        std::int32_t* left = s.order.data() + begin;
+        for (std::int64_t k = 0; k < n_left; ++k) left[k] = static_cast<std::int32_t>(begin + k);
+        for (std::int64_t k = begin; n_left > 0; ++k, --n_left) {
+            const double* hazards = hazards_.data() + is_event_[at(k)];
+            double total = 0;
+            for (std::int64_t i = 0; i < n_left; ++i) total += hazards[2 * left[i]];
+            double rest = random.uniform() * total;
+            std::int64_t chosen = 0;
+            while (chosen + 1 < n_left && (rest -= hazards[2 * left[chosen]]) >= 0) ++chosen;
+            s.codes[at(left[chosen])] = sequence_[at(k)];
+            std::copy(left + chosen + 1, left + n_left, left + chosen);
+        }
+    }
+}
+
 // Returns the codes from which all draws walk, which makes them exchangeable with the true ones, from which the walk to
 // the hub began.
 Design::Codes Design::make_hub() const {
@@ -230,6 +251,10 @@ void Design::write_labeling(std::int64_t number, std::int64_t* labels, double* n
     if (is_uniform()) {
         shuffle_pools(random, s);
         write_labels(codes_.data(), s.order.data(), labels, numbers);
+    } else if (!hazards_.empty()) {
+        s.codes = codes_;
+        deal_records(random, s);
+        write_labels(s.codes.data(), nullptr, labels, numbers);
     } else {
         swap_labels(hub_, random, s);
         write_labels(s.codes.data(), nullptr, labels, numbers);

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "support/errors.hpp"
+#include "inference/newton.hpp"
 
 namespace fastfs::core {
 
@@ -11,11 +11,6 @@ namespace {
 
 // Largest number of neighbours, on each side of a row in its pool, that it is compared with.
 constexpr std::int64_t kPartners = 20;
-
-// Weight of the loss against the penalty.
-constexpr double kLossWeight = 2e4;
-
-constexpr int kMostNewtonSteps = 200;
 
 // Calls f(i, j, weight) for pairs of rows of one pool with different classes: all pairs, or some partners of each row
 // in large pools.
@@ -44,30 +39,6 @@ void for_each_pair(const std::vector<std::int32_t>& codes, const std::vector<std
     }
 }
 
-// Solves H x = b by Cholesky's factor, which overwrites H (m x m, lower triangle). H is at least the identity, so its
-// pivots are at least 1, but for rounding errors.
-Numbers solve_by_cholesky(Numbers& H, Numbers b) {
-    const auto m = static_cast<std::int64_t>(b.size());
-    for (std::int64_t i = 0; i < m; ++i) {
-        double* row = H.data() + i * m;
-        for (std::int64_t j = 0; j <= i; ++j) {
-            const double* other = H.data() + j * m;
-            double sum = row[j];
-            for (std::int64_t k = 0; k < j; ++k) sum -= row[k] * other[k];
-            row[j] = i == j ? std::sqrt(std::max(sum, 1.0)) : sum / other[j];
-        }
-    }
-    for (std::int64_t i = 0; i < m; ++i) {
-        for (std::int64_t k = 0; k < i; ++k) b[at(i)] -= H[at(i * m + k)] * b[at(k)];
-        b[at(i)] /= H[at(i * m + i)];
-    }
-    for (std::int64_t i = m; i-- > 0;) {
-        for (std::int64_t k = i + 1; k < m; ++k) b[at(i)] -= H[at(k * m + i)] * b[at(k)];
-        b[at(i)] /= H[at(i * m + i)];
-    }
-    return b;
-}
-
 }  // namespace
 
 Numbers logistic_regression(const Numbers& Z, std::int64_t p, const std::vector<std::int32_t>& codes,
@@ -94,12 +65,8 @@ Numbers logistic_regression(const Numbers& Z, std::int64_t p, const std::vector<
         });
         return sum;
     };
-    Numbers theta = numbers(m), difference = numbers(p), H = numbers(m * m);
-    double now = cost(theta);
-    for (int step = 0; step < kMostNewtonSteps; ++step) {
-        run.checkpoint();
-        std::fill(H.begin(), H.end(), 0.0);
-        Numbers gradient = theta;
+    Numbers difference = numbers(p);
+    const auto derive = [&](const Numbers& theta, Numbers& gradient, Numbers& H) {
         for_each_log_odds(theta, [&](std::int64_t i, std::int64_t j, double weight, double odds) {
             const double e = std::exp(-std::abs(odds));
             const double wrong = (odds > 0 ? e : 1) / (1 + e);  // the probability of the other way round
@@ -118,7 +85,7 @@ Numbers logistic_regression(const Numbers& Z, std::int64_t p, const std::vector<
                 for (std::int64_t d = 0; d < p; ++d) between[d] -= factor * difference[at(d)];
             }
         });
-        // Rows of blocks add up to 0, but for the penalty.
+        // Rows of blocks add up to 0.
         for (std::int64_t a = 0; a < n_classes; ++a) {
             for (std::int64_t b = 0; b < a; ++b) {
                 for (std::int64_t c = 0; c < p; ++c) {
@@ -130,25 +97,8 @@ Numbers logistic_regression(const Numbers& Z, std::int64_t p, const std::vector<
                 }
             }
         }
-        for (std::int64_t k = 0; k < m; ++k) H[at(k * m + k)] += 1;
-        const Numbers direction = solve_by_cholesky(H, gradient);
-        double decrease = 0;
-        for (std::int64_t k = 0; k < m; ++k) decrease += gradient[at(k)] * direction[at(k)];
-        // Newton's decrement tells how much is left; where it is this small, a full step squares it.
-        const bool is_last = decrease <= 1e-10 * now;
-        double length = 1;
-        for (int halving = 0; halving < 60; ++halving, length /= 2) {
-            Numbers tried = theta;
-            for (std::int64_t k = 0; k < m; ++k) tried[at(k)] -= length * direction[at(k)];
-            const double then = cost(tried);
-            if (!is_last && !(then < now)) continue;
-            theta = std::move(tried);
-            now = then;
-            break;
-        }
-        if (is_last) break;
-    }
-    return theta;
+    };
+    return minimise_by_newton(m, cost, derive, run);
 }
 
 }  // namespace fastfs::core

@@ -21,6 +21,9 @@ new_design <- function(target, blocks, groups, n, covariates = NULL, n_permutati
     first <- which(!duplicated(keys))
     options <- list(labels = match(keys, unique(keys)) - 1, n_labels = length(first), records = TRUE)
     names$label_names <- unique(keys)
+    if (target$kind == "survival") {
+      options <- c(options, list(times = as.double(values[, 1]), events = as.integer(values[, 2])))
+    }
   }
   block <- design_column("blocks", blocks, n)
   group <- design_column("groups", groups, n)

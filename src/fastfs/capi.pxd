@@ -731,6 +731,8 @@ cdef extern from "fastfs/fastfs.h" nogil:
         uint64_t seed
         int32_t shuffled
         int32_t reserved
+        const double *times
+        const int32_t *events
     ctypedef struct fastfs_design:
         pass
     fastfs_status fastfs_design_new(const fastfs_design_options *options, const fastfs_run *run, fastfs_design **design)

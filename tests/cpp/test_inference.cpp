@@ -236,6 +236,25 @@ void test_bad_designs() {
             o.covariates = covariate.data(), o.n_covariates = 1;
         },
         "numbers of y must differ by less than 1e308"));
+
+    const std::vector<std::int64_t> records{0, 1, 2, 3, 4, 5, 6, 7};
+    std::vector<double> times{1, 2, 3, 4, 5, 6, 7, 8};
+    std::vector<std::int32_t> events(8, 1);
+    const auto of_times = [&](O o) {
+        o.labels = records.data(), o.n_labels = 8, o.records = 1;
+        o.times = times.data(), o.events = events.data();
+        o.covariates = covariate.data(), o.n_covariates = 1;
+    };
+    CHECK(is_refused(of_times, "determine the times of y"));
+    CHECK(is_refused([&](O o) { of_times(o), o.events = nullptr; }, "times and events must come together; got times"));
+    CHECK(is_refused([&](O o) { of_times(o), o.times = nullptr; }, "times and events must come together; got events"));
+    CHECK(is_refused([&](O o) { of_times(o), o.records = 0; }, "times must be NULL without records"));
+    CHECK(is_refused([&](O o) { of_times(o), o.labels = labels.data(); }, "labels must number records"));
+    events[3] = 2;
+    CHECK(is_refused(of_times, "events must be 0 or 1; got 2 in row 3"));
+    events[3] = 0;
+    times[6] = kNaN;
+    CHECK(is_refused(of_times, "times must be finite numbers"));
 }
 
 void test_bad_uses_of_a_design() {

@@ -16,6 +16,7 @@ from tests.reference.design import Design as Reference
 import fastfs
 from covering import together
 from fastfs._inputs.design import Design
+from fastfs._inputs.targets import as_records
 
 
 def draw(design_arguments, n, seed=0, **named):
@@ -521,7 +522,7 @@ def test_units_of_subsamples():
             "constant within groups that move as wholes; got different values for row 2 and row 3 of one group",
         ),
         ({"y": np.arange(6) * 2.0, "covariates": np.arange(6)}, "covariates must not determine the numbers of y"),
-        ({"y": SURVIVAL[[0, 1, 2, 3, 4, 4]], "covariates": np.arange(6)}, "such as events and times: give strata"),
+        ({"y": as_records(np.arange(12.0).reshape(6, 2)), "covariates": np.arange(6)}, "several numbers: give strata"),
     ],
 )
 def test_bad_columns(columns, message):

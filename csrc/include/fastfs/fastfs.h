@@ -1517,9 +1517,32 @@ typedef struct fastfs_design_options {
     uint64_t seed;          /* of labelings and subsamples */
     int32_t shuffled;       /* 1: all labelings come in random order, not in one where neighbours are alike */
     int32_t reserved;       /* 0 */
+    const double* times;    /* n_samples, finite: with records and covariates, the time of each record; else NULL */
+    const int32_t* events;  /* n_samples: 1 if the event came at this time, 0 if the sample was last seen then */
 } fastfs_design_options;
-#define FASTFS_DESIGN_OPTIONS_INIT \
-    {sizeof(fastfs_design_options), 0, NULL, 0, NULL, NULL, 0, NULL, 0, NULL, 0, NULL, NULL, NULL, 0, 0, 999, 0, 0, 0}
+#define FASTFS_DESIGN_OPTIONS_INIT  \
+    {sizeof(fastfs_design_options), \
+     0,                             \
+     NULL,                          \
+     0,                             \
+     NULL,                          \
+     NULL,                          \
+     0,                             \
+     NULL,                          \
+     0,                             \
+     NULL,                          \
+     0,                             \
+     NULL,                          \
+     NULL,                          \
+     NULL,                          \
+     0,                             \
+     0,                             \
+     999,                           \
+     0,                             \
+     0,                             \
+     0,                             \
+     NULL,                          \
+     NULL}
 
 /* A design, which doesn't change. */
 typedef struct fastfs_design fastfs_design;
@@ -1543,7 +1566,7 @@ typedef struct fastfs_design_facts {
     double smallest_pvalue;     /* that all labelings together can give */
     int64_t n_units;            /* that exchange labels */
     int32_t exact;              /* 1 if n_labelings are all others */
-    int32_t uniform;            /* 1 if all labelings are equally likely; 0 given classes and covariates */
+    int32_t uniform;            /* 1 if all labelings are equally likely; 0 of classes or times given covariates */
     int32_t moves_groups;       /* 1 if units are groups */
     int32_t hides_specimens;    /* 1 if labels vary within groups, and samples of one group have one label */
     const int64_t* units;       /* n_samples: the unit of each sample, in 0..n_units - 1 */

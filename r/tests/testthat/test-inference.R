@@ -238,6 +238,23 @@ test_that("residuals of numbers are permuted", {
   expect_equal(found$design, "40 samples, given 2 covariates")
 })
 
+test_that("times keep their relation to covariates, as in Python", {
+  skip_if_not_installed("survival")
+  set.seed(5)
+  age <- rnorm(60)
+  times <- survival::Surv(round(rexp(60, exp(2 * age)), 3), rep(c(1, 1, 0), 20))
+  x <- cbind(age + 0.3 * matrix(rnorm(180), 60), matrix(rnorm(180), 60))
+  found <- permutation_test("rrelieff", x, times, covariates = age, n_permutations = 30)
+  expect_equal(found$design, "60 samples, given 1 covariate")
+  expect_identical(found, permutation_test("rrelieff", x, times, covariates = age, n_permutations = 30))
+  given <- permutation_test("rrelieff", x, times, list(given = cbind(age)), n_permutations = 30)
+  expect_equal(given$design, found$design)
+  expect_error(
+    permutation_test("rrelieff", x, times, covariates = times[, 1], n_permutations = 30), "determine the times of y",
+    class = "fastfs_invalid_argument"
+  )
+})
+
 test_that("covariates that can't be used are refused", {
   data <- example_data(24)
   refused <- function(covariates, pattern, ...) {

@@ -104,7 +104,12 @@ class Design:
         }
         target = (None, None, for_core(y, np.float64)) if self._has_numbers else (labels, called, None)
         named = ((codes, None if codes is None else [repr(name) for name in distinct]) for distinct, codes in columns)
-        self.core = load_core().Design(n, *target, *(part for column in named for part in column), Z, options, Run())
+        times = events = None
+        if Z is not None and {"event", "time"} <= set(y.dtype.names or ()):
+            times, events = for_core(y["time"], np.float64), for_core(y["event"], np.int32)
+        self.core = load_core().Design(
+            n, *target, *(part for column in named for part in column), Z, times, events, options, Run()
+        )
         self._warnings = last_warnings()
         facts = self.core.facts()
         self.n_labelings: int = facts["n_labelings"]
