@@ -27,11 +27,12 @@ donor were exchangeable.
 
 Noise, 40 x 200: how many data sets have a feature that a cut at a family-wise p-value of 0.05 selects.
 
-    python -m benchmarks.bench_inference --given [--sets 1000] [--kinds classes numbers] [--n-given 2 ...]
+    python -m benchmarks.bench_inference --given [--sets 1000] [--kinds classes numbers times] [--n-given 2 ...]
 
 80 samples of given features, two by default, which explain half of a number, and of 30 features that follow these and
 add nothing: how many data sets have p <= 0.05, with these given, and of two also without. The target is the sign of the
-number, or the number.
+number, the number, or times whose logarithm it is in half, some of them censored; for times the second method is the
+absolute rank correlation of each feature with them.
 """
 
 from __future__ import annotations
@@ -46,7 +47,8 @@ from typing import Any
 
 import joblib
 import numpy as np
-from sklearn.base import clone
+from scipy.stats import rankdata
+from sklearn.base import BaseEstimator, clone
 
 import fastfs
 from benchmarks import harness
@@ -58,7 +60,7 @@ from fastfs._machine.run import Run, load_core
 N_SAMPLES, N_FEATURES = 60, 30
 N_PERMUTATIONS = 99
 SHIFTED = 2
-N_OF_GIVEN, GIVEN_KINDS = 80, ("classes", "numbers")
+N_OF_GIVEN, GIVEN_KINDS = 80, ("classes", "numbers", "times")
 
 # Of 1000 data sets at a level of 0.05: what chance leaves 99.9 % of the cells in.
 MOST_CELLS = (29, 74)
@@ -405,19 +407,34 @@ def cuts(report: Report, n_sets: int) -> None:
         report.row(f"{type(model).__name__}: share of {n_sets} data sets with a selection", share, at_most=0.074)
 
 
+class Correlations(BaseEstimator):
+    """Scores of times: the absolute rank correlation of each feature with them, of whatever kind."""
+
+    def fit(self, X: np.ndarray, y: Any) -> Correlations:
+        self.scores_ = np.abs(np.corrcoef(X.T, rankdata(y["time"]))[-1, :-1])
+        return self
+
+
 def given_set(kind: str, model: Any, n_given: int, seed: int) -> tuple[float, float]:
     """Return the p-values of features that only follow given ones: given these, and without them; NaN: refused."""
     rng = np.random.default_rng(seed)
     known = rng.normal(size=(N_OF_GIVEN, n_given))
     number = known.sum(axis=1) + np.sqrt(n_given) * rng.normal(size=N_OF_GIVEN)
     X = known @ rng.normal(size=(n_given, 30)) * np.sqrt(2 / n_given) + rng.normal(size=(N_OF_GIVEN, 30))
-    y = {"classes": number > 0, "numbers": number}[kind]
+    y: Any = {"classes": number > 0, "numbers": number}.get(kind)
+    if kind == "times":  # exponential, with the number in the hazard; three in ten are last seen before
+        ends = np.stack([rng.exponential(size=N_OF_GIVEN), rng.exponential(2.0, N_OF_GIVEN)]) * np.exp(number / 2)
+        y = np.empty(N_OF_GIVEN, [("event", bool), ("time", float)])
+        y["event"], y["time"] = ends.argmin(axis=0) == 0, ends.min(axis=0)
     y = y[:, None] if kind == "numbers" and isinstance(model, fastfs.ProjSe) else y
     asked: dict[str, Any] = {"n_permutations": N_PERMUTATIONS, "random_state": seed}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            conditional = fastfs.permutation_test(clone(model).set_params(given=known), X, y, **asked).pvalue
+            if isinstance(model, Correlations):
+                conditional = fastfs.permutation_test(model, X, y, covariates=known, **asked).pvalue
+            else:
+                conditional = fastfs.permutation_test(clone(model).set_params(given=known), X, y, **asked).pvalue
         except ValueError:
             return np.nan, np.nan
         if n_given > 2:
@@ -430,6 +447,7 @@ def given(report: Report, n_sets: int, kinds: list[str], numbers_of_given: list[
     models: dict[str, list[Any]] = {
         "classes": [fastfs.ProjSe(1, n_jobs=1), fastfs.ReliefF(n_jobs=1)],
         "numbers": [fastfs.ProjSe(1, n_jobs=1), fastfs.RReliefF(n_jobs=1)],
+        "times": [Correlations(), fastfs.RReliefF(n_jobs=1)],
     }
     for kind, n_given in ((kind, n_given) for kind in kinds for n_given in numbers_of_given):
         for model in models[kind]:

@@ -272,11 +272,14 @@ void Design::fit_times(const fastfs_design_options& o, const Numbers& Z, std::in
     }
     double log_probability = 0;
     for (std::int64_t p = 0; p < n_pools(); ++p) {
-        double left[2] = {};
+        double left[2] = {}, tied = 0;
         for (std::int64_t k = bounds_[at(p) + 1]; k-- > bounds_[at(p)];) {
             const double* of_place = hazards_.data() + 2 * places[at(k)];
             for (int kind = 0; kind < 2; ++kind) left[kind] += of_place[kind];
-            log_probability += std::log(of_place[int{is_event_[at(k)]}] / left[int{is_event_[at(k)]}]);
+            const int kind = is_event_[at(k)];
+            const bool is_last = k + 1 == bounds_[at(p) + 1] || sets.begin[at(k + 1)] != sets.begin[at(k)];
+            tied = of_place[kind] + (is_last ? 0 : tied);  // units with equal records
+            log_probability += std::log(tied / left[kind]);
         }
     }
     require(log_probability < std::log(0.5),

@@ -102,6 +102,10 @@ def test_refused():
     y["event"] = True
     with pytest.raises(ValueError, match="covariates must not determine the times of y"):
         Design(y, covariates=y["time"])
+    y["time"] = np.arange(20) // 5
+    with pytest.raises(ValueError, match="covariates must not determine the times of y"):
+        Design(y, covariates=y["time"])
+    y["time"] = np.arange(20)
     rng = np.random.default_rng(0)
     with pytest.raises(ValueError, match="covariates must not determine the times of y"):
         Design(y, covariates=rng.normal(size=(20, 40)))

@@ -250,7 +250,7 @@ test_that("times keep their relation to covariates, as in Python", {
   given <- permutation_test("rrelieff", x, times, list(given = cbind(age)), n_permutations = 30)
   expect_equal(given$design, found$design)
   expect_error(
-    permutation_test("rrelieff", x, times, covariates = times[, 1], n_permutations = 30), "determine the times of y",
+    permutation_test("rrelieff", x, times, covariates = rank(times[, 1]), n_permutations = 30), "determine the times",
     class = "fastfs_invalid_argument"
   )
 })

@@ -246,7 +246,9 @@ def permutation_test(
     With covariates, classes are drawn given their odds by a logistic regression on the covariates [3]_, fitted to pairs
     of samples of one block with different labels; the p-values are exact as far as it holds. Of numbers, the residuals
     of a linear regression are permuted [4]_, which is wrong if the dependence is curved: give transformed covariates,
-    too, or strata of them as `blocks`. Don't take covariates out of X instead: that takes effects of the labels along.
+    too, or strata of them as `blocks`. Times are dealt in their order to samples that have none, with probabilities by
+    Cox's regressions of events and of when samples were last seen. Don't take covariates out of X instead: that takes
+    effects of the labels along.
 
     If a test has stopped, `pvalue` is 10 over the number of permutations [5]_, without the first 49 if z needs them for
     its scale. The result doesn't depend on `n_jobs`. Scores of all permutations are kept if they fit into half of the
