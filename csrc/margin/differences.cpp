@@ -146,7 +146,7 @@ void Differences::split_sparse(const DensitySplit& split, const double* weights,
     for (const std::int64_t c : split.sparse) {
         sparse_places_.push_back(place(c));
         factor.push_back(scales_->factor[at(c)]);
-        if (weights) weighted.push_back(factor.back() * weights[place(c)]);
+        if (weights) weighted.push_back(weigh(c, weights[place(c)]));
     }
     if (!split.sparse.empty()) sparse_.emplace(*X_, split.sparse, factor, run);
     if (!weighted.empty()) weighted_sparse_.emplace(*X_, split.sparse, weighted, run);
@@ -171,6 +171,16 @@ void Differences::split_sparse(const DensitySplit& split, const double* weights,
     gathered_matrix_.emplace(m);
     dense_ = &*gathered_matrix_;
     for (std::int64_t k = 0; k < n_dense; ++k) dense_columns_[at(place(split.dense[at(k)]))] = k;
+}
+
+// Returns the factor of column c times a weight; throws if that is no number of the type of X.
+double Differences::weigh(std::int64_t c, double weight) const {
+    const double factor = scales_->factor[at(c)] * weight;
+    if (!std::isfinite(X_->is_float32() ? static_cast<double>(static_cast<float>(factor)) : factor)) {
+        refuse({"the range of a feature must fit its type, also with the weight ", weight, " in distances; got ",
+                Name::column(c), " with the range ", 1 / scales_->factor[at(c)], ": give it in another unit"});
+    }
+    return factor;
 }
 
 // Appends the dense features to `parts`, one part per kind of difference, with gaps or without.
@@ -204,7 +214,7 @@ void Differences::add_parts(bool of_distances, const double* weights, std::vecto
                     data.top.push_back(1);
                     factor *= slope;
                 } else {
-                    factor *= weight;
+                    factor = weigh(c, weight);
                 }
                 data.features.push_back(X_->is_sparse() ? dense_columns_[at(k)] : c);
                 data.shift.push_back(scales_->shift[at(c)]);

@@ -120,6 +120,7 @@ class Differences {
         bool gaps;
     };
     void split_sparse(const DensitySplit& split, const double* weights, Run& run);
+    double weigh(std::int64_t c, double weight) const;
     void add_parts(bool of_distances, const double* weights, std::vector<Part>& parts) const;
     void find_gaps(Run& run);
     double missing_weight(const std::uint64_t* words) const;

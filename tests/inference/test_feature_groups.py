@@ -6,6 +6,7 @@ import pytest
 from scipy.stats import false_discovery_control
 
 import fastfs
+from fastfs._inference.feature_groups import number_members
 from fastfs.io import read_gmt
 
 rng = np.random.default_rng(0)
@@ -137,7 +138,13 @@ def test_gmt(tmp_path):
         ("R\tx\n", "each line must hold a name, a description and genes"),
         ("R\tx\ta\nR\tx\tb\n", "must have a different name for each group; got 'R' again in line 2"),
         ("\n", "must hold groups of genes; got an empty file"),
+        ("", "is empty: give a file with data"),
     ):
         path.write_text(text)
         with pytest.raises(ValueError, match=message):
             read_gmt(path)
+    with pytest.raises(FileNotFoundError, match=r"There is no file '.*none\.gmt'"):
+        read_gmt(tmp_path / "none.gmt")
+    for features in ("TP53", 3, None, [3], [["TP53"]], [True, False]):
+        with pytest.raises(TypeError, match="group 'a' of feature_groups must be a list of names; got "):
+            number_members({"a": features}, ["TP53", "BRCA1"])

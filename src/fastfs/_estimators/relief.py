@@ -130,6 +130,8 @@ class _ReliefFamily(_Resources, _Selector):
         names, run = column_names(X), Run.from_estimator(self)
         table = self._OPTIONS.from_arguments(self).make_table(X, run)
         columns = column_numbers("given", self.given, table.values.shape[1], names)
+        if not len(columns):
+            return None
         values: Array = np.asarray(dense(take_columns(as_matrix(table.values, run), columns)), dtype=object)
         if table.levels is not None:
             for k in np.flatnonzero(table.levels[columns]):

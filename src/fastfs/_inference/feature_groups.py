@@ -118,7 +118,12 @@ def number_members(groups: Any, names: Sequence[Any]) -> dict[str, Integers]:
     if not isinstance(groups, Mapping):
         raise TypeError(f"feature_groups must be a dict of names and features; got {type(groups).__name__}")
     places = {name: j for j, name in enumerate(names)}
-    members: dict[str, Iterable[Any]] = {str(name): list(features) for name, features in groups.items()}
+    members: dict[str, list[Any]] = {}
+    for name, features in groups.items():
+        is_list = isinstance(features, Iterable) and not isinstance(features, str)
+        members[str(name)] = list(features) if is_list else []
+        if not is_list or not all(isinstance(one, str) for one in members[str(name)]):
+            raise TypeError(f"group {name!r} of feature_groups must be a list of names; got {str(features)[:40]}")
     numbers = {
         name: np.unique([places[one] for one in features if one in places]) for name, features in members.items()
     }

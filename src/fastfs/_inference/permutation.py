@@ -304,7 +304,8 @@ def permutation_test(
         raise ValueError("X must be an array, since each permutation reads it; got an iterator, which can be read once")
     model = expect_fits(clone(estimator), max_permutations)
     selector = as_label_scorer(last_step(model))
-    given, covariates = selector._given_features(X), _with_given(selector._given_values(X), covariates)
+    covariates = _with_given(selector._given_values(X), covariates)
+    given = selector._given_features(X)
     from_sums = None if params else sums_scorer(model, X, y, groups)
     labels, scorer = from_sums or make_scorer(model, X, y, params)
     names = as_values(y).reshape(-1) if labels.dtype.kind == "i" else None

@@ -38,10 +38,12 @@ class Given:
         if given is None:
             return None
         if is_table(given):
+            if np.shape(given)[1] == 0:
+                return None
             table = np.asarray(dense(as_decoded(given, run, "given")), dtype=np.float64)
             if said := describe_not_finite(table, "given"):
                 raise ValueError(said)
-            return cls(table=table) if table.shape[1] else None
+            return cls(table=table)
         columns = column_numbers("given", given, n_features, names)
         if len(columns) == n_features:
             raise ValueError(f"given must leave features to choose from; got all {n_features}")

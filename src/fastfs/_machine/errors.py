@@ -99,9 +99,9 @@ def naming_of_a_file(
     try:
         yield
     except (ValueError, LinAlgError) as error:
-        names = targets if about_targets(error) else features
+        names = dict(enumerate(targets if about_targets(error) else features))  # given columns stand behind these
         column = "feature" if transposed else "column"
-        called = {"row": sample, "column": lambda j: f"{column} '{names[j]}'"}
+        called = {"row": sample, "column": lambda j: f"{column} '{names[j]}'" if j in names else f"{column} {j}"}
         rename(error, called, None if rows is None else {"row": rows})
         raise
 

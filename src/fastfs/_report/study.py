@@ -437,7 +437,8 @@ def _names_of(data: Data) -> AbstractContextManager[None]:
     """Let errors call columns by their names, and samples as the file counts them."""
     if data.source is not None:
         return naming_of_a_file(data.names, data.rows, data.sample_names)
-    return naming({"column": lambda j: f"column {j} '{data.names[j]}'"})
+    names = dict(enumerate(data.names))
+    return naming({"column": lambda j: f"column {j} '{names[j]}'" if j in names else f"column {j}"})
 
 
 @contextmanager

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from fastfs._files.errors import short
+from fastfs._files.paths import check_input
 from fastfs._inputs.entry import entry
 from fastfs.io._text import TextForm, open_text
 
@@ -22,6 +23,8 @@ def read_gmt(path: str | Path) -> dict[str, list[str]]:
 
     Raises
     ------
+    FileNotFoundError
+        No such file.
     ValueError
         A line with fewer than three fields; a name that occurs twice; no groups.
 
@@ -33,6 +36,7 @@ def read_gmt(path: str | Path) -> dict[str, list[str]]:
     >>> fastfs.io.read_gmt("pathways.gmt")
     {'REPAIR': ['BRCA1', 'RAD51']}
     """
+    check_input(Path(path))
     groups: dict[str, list[str]] = {}
     with open_text(Path(path), TextForm()) as file:
         for number, line in enumerate(file, 1):

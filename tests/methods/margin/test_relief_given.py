@@ -162,7 +162,9 @@ def test_given_features_that_are_odd():
         assert np.isfinite(fastfs.ReliefF(given=table).fit(X, CLASSES).scores_).all()
     plain = fastfs.ReliefF().fit(X, CLASSES).scores_
     np.testing.assert_allclose(fastfs.ReliefF(given=np.ones((N, 1))).fit(X, CLASSES).scores_, plain, atol=1e-12)
-    np.testing.assert_array_equal(fastfs.ReliefF(given=[]).fit(X, CLASSES).scores_, plain)
+    for nothing in ([], pd.DataFrame(index=range(N)), np.zeros(D, bool)):
+        np.testing.assert_array_equal(fastfs.ReliefF(given=nothing).fit(X, CLASSES).scores_, plain)
+        assert fastfs.permutation_test(fastfs.ReliefF(given=nothing), X, CLASSES, n_permutations=9).scores.all()
     with pytest.raises(ValueError, match="covariates"):
         fastfs.permutation_test(fastfs.ReliefF(given=determines[:, None]), X, CLASSES == "a", n_permutations=19)
 
@@ -177,6 +179,7 @@ def test_given_features_that_are_odd():
         (TABLE * np.nan, {}, "given must be finite"),
         ("g1", {}, r"got 'g1': give \['g1'\]"),
         (np.full((N, 1), "a"), {}, "given must hold numbers, but column 0"),
+        (np.linspace(0, 3e-308, N)[:, None], {}, "must fit its type, also with the weight 12 in distances; got column"),
         ([0], {"distances": 1 - np.eye(N)}, "distances must be left out with given"),
     ],
 )
