@@ -173,7 +173,7 @@ void Differences::split_sparse(const DensitySplit& split, const double* weights,
     for (std::int64_t k = 0; k < n_dense; ++k) dense_columns_[at(place(split.dense[at(k)]))] = k;
 }
 
-// Returns the factor of column c times a weight; throws if that is no number of the type of X.
+// Returns the factor of column c times a weight; throws if the type of X can't hold it.
 double Differences::weigh(std::int64_t c, double weight) const {
     const double factor = scales_->factor[at(c)] * weight;
     if (!std::isfinite(X_->is_float32() ? static_cast<double>(static_cast<float>(factor)) : factor)) {
