@@ -194,6 +194,18 @@ def test_the_interval_is_that_of_its_formula():
     assert width == pytest.approx(half(differences[0]), abs=1e-12)
 
 
+def test_intervals_of_numbers_are_symmetric_on_other_scales():
+    means, errors = np.array([[[0.3, -0.4, 1.0]], [[0.5, -0.9, 1.0]]]), np.array([[[0.1, 0.5, 0]], [[0.1, 0.02, 0]]])
+    low, high = Estimate(means, errors, degrees=9, n_units=10).interval_of_numbers()
+    reach = 2.2621571627 * errors[:, 0, :2]
+    scales = [np.log(1 - ends[0, 0, :2]) for ends in (low, means, high)]
+    np.testing.assert_allclose(-np.diff(scales, axis=0), [reach[0] / (1 - means[0, 0, :2])] * 2)
+    scales = [np.arctanh(ends[1, 0, :2]) for ends in (low, means, high)]
+    np.testing.assert_allclose(np.diff(scales, axis=0), [reach[1] / (1 - means[1, 0, :2] ** 2)] * 2)
+    np.testing.assert_allclose([low[:, 0, 2], high[:, 0, 2]], 1)
+    assert np.isfinite(Estimate(means, 1e3 * errors, degrees=1, n_units=2).interval_of_numbers()).all()
+
+
 @pytest.mark.filterwarnings("ignore::fastfs.DataWarning")
 def test_the_interval_of_perfect_and_hopeless_features():
     """Where no unit is told wrong, or none right, there is no variance; the end is that of as many units."""

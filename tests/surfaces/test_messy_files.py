@@ -415,7 +415,7 @@ def test_names_that_r_has_changed(write, follow):
 
 def test_names_that_look_like_dates(write):
     path = write("t.csv", in_rows().replace("MYC", "2-Sep"))
-    with pytest.warns(UserWarning, match=r"1 names of features that look like dates, such as '2-Sep'"):
+    with pytest.warns(UserWarning, match=r"1 name of features like dates, such as '2-Sep'"):
         read_table(path, "y", ignore=["id"])
 
 
@@ -516,7 +516,7 @@ def test_dates_in_excel(book):
     import datetime
 
     rows = [["id", *GENES[:2], datetime.datetime(2024, 9, 2), "y"], *ROWS[1:]]
-    with pytest.warns(UserWarning, match="look like dates, such as '2024-09-02'"):
+    with pytest.warns(UserWarning, match="like dates, such as '2024-09-02'"):
         read_table(book({"data": rows}), "y", ignore=["id"])
 
 
@@ -577,6 +577,8 @@ def test_a_format_for_any_name(write, follow):
     assert_is_the_table(read_table(path, "y", ignore=["id"], format="tsv"))
     with pytest.raises(ValueError, match=r"format=\.\.\. must be csv, .* got 'text'"):
         read_table(path, "y", format="text")
+    with pytest.raises(ValueError, match=r"t.zip' isn't read as it is: unpack it"):
+        read_table(write("t.zip", in_rows()), "y")
 
 
 # Folders of 10x

@@ -46,6 +46,7 @@ def assess(
     groups: Any = None,
     blocks: Any = None,
     covariates: Any = None,
+    feature_names: Sequence[str] | None = None,
     random_state: Any = 0,
     rng: Any = RANDOM_STATE,
     n_jobs: int | None = None,
@@ -87,6 +88,8 @@ def assess(
         treated and a control specimen (``groups=specimen, blocks=donor``), are in one fold as wholes.
     covariates : array-like or DataFrame of shape (n_samples, n_covariates), optional
         As for :func:`fastfs.permutation_test`: permuted labels keep their relation to them.
+    feature_names : sequence of str, optional
+        Names of the columns of X, for a warning about one that may be the label. Default: those of a DataFrame.
     random_state : int, Generator, RandomState or None
         Seed of folds and permutations; estimators have others.
     <rng>
@@ -156,7 +159,7 @@ def assess(
     if hasattr(X, "__next__"):
         raise ValueError("X must be an array, since each fold reads it; got an iterator, which can be read once")
     X = load_stream(X, run)
-    names = column_names(X)
+    names = column_names(X) if feature_names is None else list(feature_names)
     X = by_rows(as_decoded(X, run))
     if (place := first_not_finite(X)) is not None:
         raise ValueError(

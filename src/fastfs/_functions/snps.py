@@ -30,14 +30,14 @@ from fastfs._inputs.response import read_response
 from fastfs._inputs.values import for_core
 from fastfs._machine.errors import last_warnings
 from fastfs._machine.params import as_count, as_int, as_not_negative, check_choice
-from fastfs._machine.results import Result, result_class
+from fastfs._machine.results import DrawnResult, RankedResult, result_class
 from fastfs._machine.run import Run, load_core, warn
-from fastfs._types import Array, Integers, Progress
+from fastfs._types import Array, Floats, Integers, Progress
 from fastfs.io._genotypes import pack_genotypes
 
 
 @result_class
-class SnpPairs(PairsResult):
+class SnpPairs(PairsResult, DrawnResult):
     """Pairs of SNPs found by :func:`fastfs.snp_pairs`, the strongest first.
 
     Parameters
@@ -91,6 +91,13 @@ class SnpPairs(PairsResult):
     rest_degrees: Integers | None
     tables: Array
     target_type: str
+
+    _picture = "ranking"
+
+    def _drawn(self) -> tuple[Any, dict[str, Any]]:
+        names = self.feature_names
+        of_pairs = [" x ".join(str(j) if names is None else names[j] for j in pair) for pair in self.pairs.tolist()]
+        return self.statistics, {"feature_names": of_pairs, "title": "statistics of the strongest pairs"}
 
     _of_pairs: ClassVar = {
         "tables": None,
@@ -353,7 +360,7 @@ class LdClumpsOptions(Options):
 
 
 @result_class
-class LdClumps(Result):
+class LdClumps(RankedResult):
     """Clumps of SNPs found by :func:`fastfs.ld_clumps`.
 
     Parameters
@@ -362,6 +369,8 @@ class LdClumps(Result):
         The columns of G that lead a clump, by descending score.
     names : ndarray of str, shape (n_clumps,), or None
         Their names, if G has some.
+    scores : ndarray of shape (n_clumps,)
+        Scores of the leads.
     clump : ndarray of shape (n_snps,)
         The number of the clump that each SNP is in, as in `leads`; -1 for none.
 
@@ -378,6 +387,7 @@ class LdClumps(Result):
 
     leads: Integers
     names: Array | None
+    scores: Floats
     clump: Integers
 
     _row = "clump"
@@ -385,7 +395,11 @@ class LdClumps(Result):
     def _table(self) -> dict[str, Any]:
         sizes = np.bincount(self.clump[self.clump >= 0], minlength=len(self.leads))
         names = {} if self.names is None else {"name": self.names}
-        return {"lead": self.leads, **names, "size": sizes}
+        return {"lead": self.leads, **names, "score": self.scores, "size": sizes}
+
+    def _drawn(self) -> tuple[Any, dict[str, Any]]:
+        names = [f"SNP {lead}" for lead in self.leads] if self.names is None else self.names
+        return self.scores, {"feature_names": names}
 
 
 @entry
@@ -465,5 +479,6 @@ def ld_clumps(
     return LdClumps(
         leads=core_result["leads"],
         names=None if names is None else names[core_result["leads"]],
+        scores=values[core_result["leads"]],
         clump=core_result["clumps"],
     )

@@ -29,6 +29,9 @@ _DEPENDENCE = {"class": (3.0, 4.0), "number": (3.0, 4.0), "survival": (4.0,)}
 # The same of a single deal of the folds: 0.8 to 1.9 (benchmarks/bench_assess.py --one-run).
 _DEPENDENCE_OF_ONE = 2.0
 
+# Limits within which the transformed ends of intervals of numbers are finite.
+_LARGEST_LOGARITHM, _LARGEST_CORRELATION = 50.0, 1 - 1e-12
+
 PLAIN = ("anova", "variance")
 
 # The metrics of each kind of target, with their lowest values.
@@ -416,6 +419,19 @@ class Estimate:
         half = _quantile(self.degrees) * self.errors
         return self.means - half, self.means + half
 
+    def interval_of_numbers(self) -> tuple[Floats, Floats]:
+        """Return the ends of Student's 95 % intervals of log(1 - R2) and of Fisher's z of a correlation, transformed
+        back: units vary most where the estimate is low.
+        """
+        half = _quantile(self.degrees) * self.errors
+        unexplained = 1 - self.means[0]
+        factor = np.divide(half[0], unexplained, out=np.zeros_like(unexplained), where=unexplained > 0)
+        factor = np.exp(np.minimum(factor, _LARGEST_LOGARITHM))
+        r = np.clip(self.means[1], -_LARGEST_CORRELATION, _LARGEST_CORRELATION)
+        z, reach = np.arctanh(r), half[1] / (1 - r**2)
+        low = np.stack([1 - unexplained * factor, np.tanh(z - reach)])
+        return low, np.stack([1 - unexplained / factor, np.tanh(z + reach)])
+
     def interval_of_shares(self) -> tuple[Floats, Floats]:
         """Return the ends of Wilson's 95 % intervals of means from 0 to 1, near which variances are small.
 
@@ -469,7 +485,7 @@ def tabulate(problem: Problem, truth: Sequence[Outcome], permuted: Sequence[Outc
     needed = np.ceil(influences.shape[-1] * (_QUANTILES * apart.errors / _POINTS) ** 2)
     needed[needed == 0] = np.nan
     of_others = np.where(np.arange(len(problem.methods)) == anova, np.nan, 1.0)[:, None]
-    low, high = ours.interval() if problem.kind == "number" else ours.interval_of_shares()
+    low, high = ours.interval_of_numbers() if problem.kind == "number" else ours.interval_of_shares()
     table: dict[str, Array] = {
         "method": np.repeat(np.array(problem.methods, dtype=object), len(problem.n_features)),
         "n_features": np.tile(np.array(problem.n_features), len(problem.methods)),

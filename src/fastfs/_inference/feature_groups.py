@@ -8,13 +8,13 @@ import numpy as np
 from fastfs._inputs.columns import column_numbers
 from fastfs._inputs.values import for_core
 from fastfs._machine.params import some_of
-from fastfs._machine.results import Result, result_class
+from fastfs._machine.results import DrawnResult, result_class
 from fastfs._machine.run import Run, load_core, warn
 from fastfs._types import Array, Floats, Integers
 
 
 @result_class
-class GroupsResult(Result):
+class GroupsResult(DrawnResult):
     """Groups of features in a :class:`fastfs.PermutationResult`; all arrays have the shape (n_groups,).
 
     Parameters
@@ -58,6 +58,7 @@ class GroupsResult(Result):
         "pvalue_max_of_sum": "pvalues_max_of_sums",
     }
     _row: ClassVar[str] = "group"
+    _picture = "ranking"
 
     names: list[str]
     sizes: Integers
@@ -70,6 +71,10 @@ class GroupsResult(Result):
     pvalues_max: Floats
     pvalues_max_of_sums: Floats
     features: list[Integers]
+
+    def _drawn(self) -> tuple[Any, dict[str, Any]]:
+        title = "-log10 of the family-wise p-value of each group"
+        return -np.log10(self.pvalues_max), {"feature_names": self.names, "title": title}
 
     def columns(self) -> dict[str, list[Any]]:
         """Return the columns of a table with a row for each group.

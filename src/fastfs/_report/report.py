@@ -10,10 +10,13 @@ from dataclasses import field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from fastfs import io
+from fastfs._inference.consensus import consensus
 from fastfs._inputs.entry import entry
 from fastfs._machine.params import RANDOM_STATE, as_int, as_permutations, as_seed
-from fastfs._machine.results import Result, result_class
+from fastfs._machine.results import DrawnResult, result_class
 from fastfs._machine.run import Run, as_jobs, as_progress
 from fastfs._methods import METHODS, REPORTED
 from fastfs._report.data import Data, file_sha256
@@ -25,7 +28,7 @@ LAYOUT = 1
 
 
 @result_class
-class Report(Result):
+class Report(DrawnResult):
     """The page of :func:`fastfs.report` and its numbers. A notebook shows the page.
 
     Parameters
@@ -56,8 +59,15 @@ class Report(Result):
     table: dict[str, list[Any]] = field(repr=False)
     html: str = field(repr=False)
 
+    _picture = "consensus"
+
     def _table(self) -> dict[str, Any]:
         return self.table
+
+    def _drawn(self) -> tuple[Any, dict[str, Any]]:
+        by_method = {name.removesuffix("_rank"): name for name in self.table if name.endswith("_rank")}
+        ranked = consensus({word: -np.asarray(self.table[name]) for word, name in by_method.items()})
+        return ranked, {"feature_names": self.table["feature"]}
 
     def _best(self, table: dict[str, Any]) -> Integers:
         ranks = [values for name, values in table.items() if name.endswith("_rank")]

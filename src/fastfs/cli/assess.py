@@ -91,6 +91,7 @@ def assess(source: Input, design: DesignOptions, options: AssessOptions) -> None
                 classifier=options.classifier,
                 n_splits=options.splits,
                 n_repeats=options.repeats,
+                feature_names=data.table.feature_names,
                 random_state=options.seed,
                 verbose=report or False,
                 **design.design_arguments(data.table),
@@ -119,8 +120,9 @@ def assess(source: Input, design: DesignOptions, options: AssessOptions) -> None
     n_samples, n_features = data.table.X.shape
     written = " and ".join(str(path) for path in (options.out, options.plot) if path is not None)
     say(
-        f"Ranked {n_features} features of {n_samples} samples in {result.n_repeats} x {result.n_splits} folds of whole "
-        f"{result.unit}s ({result.n_units}), labels permuted as {result.design}{written and '; wrote '}{written}."
+        f"Ranked {n_features} feature{'s' * (n_features > 1)} of {n_samples} samples in {result.n_repeats} x "
+        f"{result.n_splits} folds of whole {result.unit}s ({result.n_units}), labels permuted as {result.design}"
+        f"{written and '; wrote '}{written}."
     )
     for sentence in result.describe():
         say(f"{sentence}.")

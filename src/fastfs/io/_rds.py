@@ -60,7 +60,7 @@ def read_rds(path: Path, wanted: Wanted) -> Content:
     elif "Seurat" in classes:
         raise ValueError(
             f"'{path}' holds a Seurat object: make a SingleCellExperiment of it in R by "
-            "saveRDS(Seurat::as.SingleCellExperiment(readRDS('x.rds')), 'sce.rds'), and read that file"
+            f"saveRDS(Seurat::as.SingleCellExperiment(readRDS('{path}')), 'sce.rds'), and read that file"
         )
     else:
         raise ValueError(

@@ -322,12 +322,24 @@ def _reader(path: Path, options: ReadOptions) -> _Reader:
     elif endings:
         reader = READERS[max(endings, key=len)]
     else:
+        if advice := _OF_OTHER_ENDINGS.get(path.suffix.lower()):
+            raise TableError(f"'{path}' isn't read as it is: {advice}")
         raise TableError(
             f"Cannot tell what '{path}' holds: its name must end in {any_of(READERS)}, or give its format with ",
             Parameter("format"),
         )
     _require_format(path, reader, options)
     return reader
+
+
+# What to do with files of other formats that labs hold.
+_OF_OTHER_ENDINGS = {
+    ".zip": "unpack it, and give the file inside",
+    ".npy": "write it with names of samples and features as .csv, or by numpy.savez('table.npz', X=X, y=y)",
+    ".xls": "save it as .xlsx",
+    ".rdata": "load it in R, and save one object by saveRDS(x, 'x.rds')",
+    ".rda": "load it in R, and save one object by saveRDS(x, 'x.rds')",
+}
 
 
 def _require_format(path: Path, reader: _Reader, options: ReadOptions) -> None:

@@ -64,7 +64,8 @@ def _warn_of_dates(names: Sequence[str], path: Path) -> None:
     if dates:
         warn(
             [
-                f"'{path}' has {len(dates)} names of features that look like dates, such as '{dates[0]}': a "
+                f"'{path}' has {len(dates)} name{'s' * (len(dates) > 1)} of features like dates, such as "
+                f"'{dates[0]}': a "
                 "spreadsheet can have changed names of genes such as SEPT2"
             ]
         )

@@ -122,6 +122,7 @@ def assess(
             classifier=classifier,
             n_splits=n_splits,
             n_repeats=n_repeats,
+            feature_names=source.names,
             random_state=random_state,
             n_jobs=n_jobs,
             verbose=verbose,
