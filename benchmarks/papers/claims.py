@@ -972,8 +972,8 @@ NOTES = {
     "ikdr": (
         "I_p and the number of features have no standard error where they were read from a printed table. The topic "
         "comp is every eighth message. MKL-TR, and on comp I-KDR with features, have the 100 features with the "
-        "largest F in the training samples, if there are more. The number of dimensions is chosen inside: up to ten, "
-        "and on Yale 15; with one kernel up to 40 in runs since commit ac849b73."
+        "largest F in the training samples, if there are more. The number of dimensions is chosen inside, up to ten "
+        "or the number of classes; with one kernel the scripts now go up to 40."
     ),
 }
 

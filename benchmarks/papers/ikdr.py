@@ -354,7 +354,8 @@ def one_fold(
     outcomes = {}
     for name in names:
         curve, best = [], (-1.0, 0, None, 0.0, 0.0, None)
-        fits = ks[:1] if METHODS[name] is raw else [k for k in ks if k <= 10 or name not in OF_FEATURES]
+        most = max(10, len(np.unique(y))) if name in OF_FEATURES else max(ks)
+        fits = ks[:1] if METHODS[name] is raw else [k for k in ks if k <= most]
         for k in fits:
             tried = [{s: f.accuracy(p) for s, f in METHODS[name](p, k).items()} for p in parts]
             inside = {s: float(np.mean([t[s] for t in tried])) for s in tried[0]}
@@ -411,7 +412,7 @@ def experiment(name: str, options: Options) -> None:
     for method in names:
         outcomes = [f[method] for f in found]
         curve = [f"{protocol.percent(c)[0]:.1f}" for c in zip(*(o.curve for o in outcomes), strict=True)]
-        curve += [""] * (len(ks) - len(curve))  # methods of features have up to ten dimensions
+        curve += [""] * (len(ks) - len(curve))
         pure = np.mean([o.purity for o in outcomes])
         k = "" if METHODS[method] is raw else f"{np.median([o.k for o in outcomes]):g}"
         n_features = f"{np.median([o.n_features for o in outcomes]):g}" if outcomes[0].n_features is not None else ""
