@@ -422,7 +422,7 @@ def given_set(kind: str, model: Any, n_given: int, seed: int) -> tuple[float, fl
     number = known.sum(axis=1) + np.sqrt(n_given) * rng.normal(size=N_OF_GIVEN)
     X = known @ rng.normal(size=(n_given, 30)) * np.sqrt(2 / n_given) + rng.normal(size=(N_OF_GIVEN, 30))
     y: Any = {"classes": number > 0, "numbers": number}.get(kind)
-    if kind == "times":  # exponential, with the number in the hazard; three in ten are last seen before
+    if kind == "times":  # exponential, with the number in the hazard; a third are last seen before
         ends = np.stack([rng.exponential(size=N_OF_GIVEN), rng.exponential(2.0, N_OF_GIVEN)]) * np.exp(number / 2)
         y = np.empty(N_OF_GIVEN, [("event", bool), ("time", float)])
         y["event"], y["time"] = ends.argmin(axis=0) == 0, ends.min(axis=0)
