@@ -643,7 +643,10 @@ def _make_outcome(
     options: ProjSeOptions,
     scores_only: bool = False,
 ) -> Outcome[ProjSeResult]:
-    """Turn the core's result into a ProjSeResult, with a ranking of all features, and its warnings."""
+    """Turn the core's result into a ProjSeResult, with a ranking of all features, and its warnings.
+
+    With `scores_only` the warnings of the choice are left out; with `n_features_to_select` None that of few features.
+    """
     scores, selected = core_result["scores"], core_result["selected"]
     order = np.argsort(-scores, kind="stable")
     is_selected = np.zeros(len(scores), dtype=bool)

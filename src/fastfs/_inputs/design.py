@@ -87,7 +87,11 @@ class Design:
         seed: int = 0,
         shuffled: bool = False,
     ) -> None:
-        """Read the labels and the columns of a design, and prepare `n_permutations` labelings."""
+        """Read the labels and the columns of a design, and prepare `n_permutations` labelings.
+
+        If these are all labelings, they come in random order with `shuffled`. `ignores_names` is False if exchanging
+        the names of two classes changes the scores to test.
+        """
         y = as_values(y)
         n = len(y)
         is_class = y.dtype.kind != "f" and y.dtype.names is None

@@ -154,7 +154,7 @@ class Test:
         return places if self.alpha is None else places[self.result.pvalues_max[order[places]] <= self.alpha]
 
     def ranking_columns(self, order: Integers, *, to_read: bool) -> dict[str, list[Any]]:
-        """Return the columns that the test adds to the ranking."""
+        """Return the columns that the test adds to the ranking, fewer of them for a table that people read."""
         columns = {"z": self.result.z, "pvalue": self.result.pvalues, "pvalue_adjusted": self.result.pvalues_adjusted}
         if to_read:
             columns = {"z": self.result.z} if self.is_by_z else {}

@@ -223,7 +223,7 @@ def sample_columns(
 
 
 def check_rows(names: Sequence[str], aside: Collection[str], header: Sequence[str], wanted: Wanted, path: Path) -> None:
-    """Require that the caller's names of rows exist, that none occurs twice, and that a row is a feature."""
+    """Require that the caller's names of rows exist, and that a row is a feature."""
     for name in wanted.aside:
         if name not in aside:
             raise unknown("row", name, [*aside, *names], path)
