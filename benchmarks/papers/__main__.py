@@ -131,17 +131,20 @@ def main() -> int:
     if unknown:
         parser.error(f"no paper is named {', '.join(sorted(unknown))}; there are {', '.join(MAINS)}")
     record = {} if args.quick else read(args.record)
+    cpu = 0
     if args.quick or args.full:
         for name in names:
             paper, _, experiment = name.partition(":")
             jobs = [] if paper in ("projse", "disc") else ["--jobs", str(args.jobs)]  # these have fastfs's threads
             for one in [experiment] if experiment else (QUICK if args.quick else FULL)[paper]:
                 found = measure(paper, one, [*jobs, *(["--quick"] if args.quick else [])])
+                cpu += found["run"]["cpu_seconds"]
                 if args.full:
                     record = read(args.record)  # which another process may have written to
                 record.setdefault(paper, {})[one] = found
                 if args.full:
                     args.record.write_text(json.dumps(record, indent=1, sort_keys=True) + "\n")
+        print(f"[all: {cpu} s of CPU]")
     if args.page:
         PAGE.write_text(claims.page(record))
         ROWS.write_text(claims.all_rows(record))
