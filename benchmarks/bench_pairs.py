@@ -153,7 +153,9 @@ def columns(kind: str, n: int, p: int, rng: np.random.Generator, n_donors: int |
         return np.exp(Z)
     if kind == "rare":
         return (norm.isf(0.2) < Z).astype(float)
-    return {"t3": lambda u: t.ppf(u, 3), "counts": lambda u: poisson.ppf(u, 1.0)}[kind](norm.cdf(Z))
+    if kind == "t3":
+        return t.ppf(norm.cdf(Z), 3)
+    return np.searchsorted(poisson.cdf(np.arange(30), 1.0), norm.cdf(Z)).astype(float)
 
 
 def make_target(kind: str, effect: np.ndarray, rng: np.random.Generator) -> np.ndarray:
@@ -213,7 +215,7 @@ SEARCHES: dict[str, Any] = {
     ),
     "correlation": (
         fastfs.differential_correlation, KINDS, no_pair,
-        [(target, {"correlation": how}) for target in ("number", "class", "three classes")
+        [(target, {"correlation": how}) for target in ("class", "three classes", "number")
          for how in ("pearson", "spearman")],
     ),
     "genotype": (
@@ -224,22 +226,35 @@ SEARCHES: dict[str, Any] = {
 }  # fmt: skip
 
 
+def finds_a_pair(find: Any, X: np.ndarray, y: np.ndarray, **how: Any) -> bool | None:
+    """Return True if p <= 0.05 with 59 labelings, or None if there is no p-value.
+
+    That is: at most two labelings reach the strongest pair. The first nine, which are those of a test with nine, tell
+    of seven in ten data sets that more do.
+    """
+    for n_permutations in (9, 59):
+        found = find(X, y, n_permutations=n_permutations, n_pairs=1, n_threads=1, **how)
+        if found.pvalue is None:
+            return None
+        if found.pvalue > 3.5 / (1 + n_permutations):
+            return False
+    return True
+
+
 def share_of_errors(search: str, kind: str, target: str, setting: str, sets: int, **how: Any) -> str:
     """Return the share of data sets without a pair to find that have one with p <= 0.05."""
     find, _, make, _ = SEARCHES[search]
+    how |= {"target_type": "class" if target == "three classes" else target}
     hits, tested = 0, 0
     for number in range(sets):
         X, y, donors = make(kind, target, setting, number)
         try:
-            found = find(
-                X, y, groups=donors, target_type="class" if target == "three classes" else target, n_permutations=59,
-                n_pairs=1, random_state=number, n_threads=1, **how,
-            )  # fmt: skip
+            is_found = finds_a_pair(find, X, y, groups=donors, random_state=number, **how)
         except ValueError:  # a class, or a rare SNP, that says nothing
             continue
-        if found.pvalue is not None:
+        if is_found is not None:
             tested += 1
-            hits += found.pvalue <= 0.05
+            hits += is_found
     return "-" if not tested else f"{hits / tested:.3f}" + f" of {tested}" * (tested < sets)
 
 

@@ -14,7 +14,7 @@
 #include "correlation/standard_rows.hpp"
 #include "engines/columns.hpp"
 #include "engines/isa/tiles.hpp"
-#include "engines/step_down.hpp"
+#include "engines/permuted_pairs.hpp"
 #include "engines/strongest.hpp"
 #include "support/buffer.hpp"
 #include "support/index.hpp"
@@ -48,9 +48,6 @@ constexpr std::int64_t kSamplesPerCall = 4096;
 // The number of tiles up to which labelings are packed together, for many threads, and the most bytes of packed
 // labelings.
 constexpr std::int64_t kTilesAtOnce = 64, kPackedBytes = 64 << 20;
-
-// The strongest pairs that a task keeps per labeling.
-constexpr std::int64_t kPairsPerTask = 64;
 
 // The number of factors of a product before its logarithm is taken: (1 - |r|)^2 is at least kCopy^2, and kCopy^24 is
 // 1e-288.
@@ -449,19 +446,10 @@ void Search::permute(Owned<fastfs_differential_correlation_result>& result) {
     const std::int64_t at_once = labelings_at_once(p_, n, n_labelings);
     std::vector<Panels<float>> panels(at(at_once));
     auto scratch = buffers<float>(run_.n_threads(), n_classes_ * kTile * kTile);
-    Numbers strengths(at(at_once * n_top)), observed;
-    for (const Pair& pair : top_) observed.push_back(pair.strength);
-    StepDown step_down(tie_limits_of_pairs(observed));
-
-    result.set_zeros(result.null_maxima, n_labelings);
-    result.set_zeros(result.pvalues, n_top);
     std::vector<Buffer<double>> values;
     for (std::int64_t b = 0; b < at_once; ++b) values.emplace_back(p_ * n);
     const bool ranks = options_.correlation == FASTFS_SPEARMAN;
-    for (std::int64_t first = 0; first < n_labelings; first += at_once) {
-        const std::int64_t count = std::min(at_once, n_labelings - first);
-        const Run::Part part(run_, share(first, n_labelings), share(first + count, n_labelings));
-        std::vector<Level> levels(at(count));
+    const auto compare = [&](std::int64_t first, std::int64_t count, Level* levels, double* strengths) {
         std::vector<CorrelationLabeling> labelings;
         labelings.reserve(at(count));
         for (std::int64_t b = 0; b < count; ++b) {
@@ -475,7 +463,7 @@ void Search::permute(Owned<fastfs_differential_correlation_result>& result) {
         for (std::int64_t b = 0; b < count; ++b) {
             moves.emplace_back(data_, labelings[at(b)], b > 0 ? &labelings[at(b - 1)] : last ? &*last : nullptr);
         }
-        const std::int64_t n_panels = Panels<float>::n_panels(data_), n_parts = ceil_div(n_top, kPairsPerTask);
+        const std::int64_t n_panels = Panels<float>::n_panels(data_);
         run_.step("packing", 0.02);
         parallel_for(run_, count * n_panels, [&](std::int64_t task, int) {
             const std::int64_t b = task / n_panels, panel = task % n_panels;
@@ -490,21 +478,17 @@ void Search::permute(Owned<fastfs_differential_correlation_result>& result) {
             const std::int64_t b = task / n_tiles;
             const auto [I, J] = tiles[task % n_tiles];
             if (std::isinf(labelings[at(b)].scale)) return;
-            find_largest(labelings[at(b)], panels[at(b)], I, J, scratch[at(slot)].data(), levels[at(b)]);
+            find_largest(labelings[at(b)], panels[at(b)], I, J, scratch[at(slot)].data(), levels[b]);
         });
         run_.step("strongest pairs", 1.0);
-        parallel_for(run_, count * n_parts, [&](std::int64_t task, int) {
-            const std::int64_t b = task / n_parts, begin = task % n_parts * kPairsPerTask;
-            for (std::int64_t k = begin; k < std::min(begin + kPairsPerTask, n_top); ++k) {
+        for_strongest(run_, count, n_top, [&](std::int64_t b, std::int64_t begin, std::int64_t end) {
+            for (std::int64_t k = begin; k < end; ++k) {
                 const Pair& pair = top_[at(k)];
-                strengths[at(b * n_top + k)] = std::abs(class_difference(pair.i, pair.j, labelings[at(b)]).statistic);
+                strengths[b * n_top + k] = std::abs(class_difference(pair.i, pair.j, labelings[at(b)]).statistic);
             }
         });
-        for (std::int64_t b = 0; b < count; ++b) {
-            result.null_maxima[first + b] = step_down.add_labeling(strengths.data() + b * n_top, levels[at(b)].value());
-        }
-    }
-    step_down.write_pvalues(result.pvalues);
+    };
+    permute_pairs(top_, n_labelings, at_once, 1, run_, result, compare);
 }
 
 }  // namespace

@@ -8,7 +8,6 @@
 #include <utility>
 #include <vector>
 
-#include "engines/step_down.hpp"
 #include "support/index.hpp"
 
 namespace fastfs::core {
@@ -82,11 +81,5 @@ class TilePairs {
   private:
     std::vector<std::int64_t> begins_;
 };
-
-// Returns for strengths of pairs, which are positive, the smallest ones that count as at least as strong.
-inline Numbers tie_limits_of_pairs(Numbers strengths) {
-    for (double& limit : strengths) limit *= 1 - kStatisticTie;
-    return strengths;
-}
 
 }  // namespace fastfs::core

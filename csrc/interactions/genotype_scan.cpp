@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <atomic>
 #include <limits>
-#include <memory>
 #include <utility>
 #include <vector>
 
 #include "engines/columns.hpp"
 #include "engines/isa/tiles.hpp"
+#include "engines/permuted_pairs.hpp"
 #include "engines/snp_planes.hpp"
 #include "engines/strongest.hpp"
 #include "interactions/basis.hpp"
@@ -34,9 +34,6 @@ constexpr double kTileSlack = 1e-9;
 
 // Samples of the panels that are made together, and labelings that are compared together.
 constexpr std::int64_t kPanelSamples = 2048, kTargetsAtOnce = 64;
-
-// The strongest pairs that a task keeps per labeling.
-constexpr std::int64_t kTopPerTask = 64;
 
 constexpr unsigned kMissingCode = 1;
 
@@ -91,9 +88,8 @@ class GenotypeScan {
     static std::int64_t n_products(std::int64_t n_covariates) { return (n_covariates + 1) * (n_covariates + 2) / 2; }
 
     void observe(const Basis& target, const std::vector<std::int64_t>& columns, Owned<fastfs_snp_pairs_result>& result);
-    // Adds labelings to the test of the strongest pairs, and writes the largest statistic under each.
-    void permute(const std::vector<Basis>& targets, double* null_maxima);
-    void write_pvalues(double* pvalues) const { step_down_->write_pvalues(pvalues); }
+    // Writes the largest statistic under each labeling, and the p-values of the strongest pairs, to the result.
+    void permute(std::int64_t at_once, Owned<fastfs_snp_pairs_result>& result);
 
   private:
     const double* column(std::int64_t k, const Basis& target) const {
@@ -144,7 +140,6 @@ class GenotypeScan {
     const TilePairs tiles_;
     std::vector<SnpPair> top_;
     std::vector<std::int64_t> keys_;  // i n_snps + j of the strongest pairs, ascending
-    std::unique_ptr<StepDown> step_down_;
 };
 
 // Writes the indicators of the SNPs of block I at samples s .. s + n - 1 to panels, and those of known genotypes alone.
@@ -348,41 +343,33 @@ void GenotypeScan::write_pairs(const Basis& target, const std::vector<std::int64
     });
 }
 
-void GenotypeScan::permute(const std::vector<Basis>& targets, double* null_maxima) {
-    if (!step_down_) {
-        Numbers observed;
-        for (const SnpPair& pair : top_) observed.push_back(pair.strength);
-        step_down_ = std::make_unique<StepDown>(tie_limits_of_pairs(observed));
-    }
-    const std::int64_t n_labelings = std::ssize(targets), n_top = std::ssize(top_);
-    std::vector<GenotypeTiles> scratch = make_scratch();
-    std::vector<Level> levels(at(n_labelings));
-    run_.step("labelings", 0.98);
-    parallel_for(run_, tiles_.size(), [&](std::int64_t task, int slot) {
-        const auto [I, J] = tiles_[task];
-        GenotypeFit fit(covariates_.size());
-        for (std::int64_t b = 0; b < n_labelings; ++b) {
-            add_sums(scratch[at(slot)], I, J, targets[at(b)], b > 0);
-            Level& level = levels[at(b)];
-            for_pairs(scratch[at(slot)], I, J, fit, [&](std::int64_t i, std::int64_t j, const GenotypeTest& found) {
-                if (found.strength > level.value() && !is_top(i, j)) level.raise(found.strength);
-            });
-        }
-    });
-    run_.step("strongest pairs", 1.0);
-    Numbers strengths = numbers(n_labelings * n_top);
-    const std::int64_t n_parts = ceil_div(n_top, kTopPerTask);
-    parallel_for(run_, n_labelings * n_parts, [&](std::int64_t task, int) {
-        const std::int64_t b = task / n_parts, begin = task % n_parts * kTopPerTask;
-        GenotypeFit fit(covariates_.size());
-        for (std::int64_t k = begin; k < std::min(begin + kTopPerTask, n_top); ++k) {
-            sum_pair(top_[at(k)].i, top_[at(k)].j, targets[at(b)], fit);
-            strengths[at(b * n_top + k)] = fit.test().strength;
-        }
-    });
-    for (std::int64_t b = 0; b < n_labelings; ++b) {
-        null_maxima[b] = step_down_->add_labeling(strengths.data() + b * n_top, levels[at(b)].value());
-    }
+void GenotypeScan::permute(std::int64_t at_once, Owned<fastfs_snp_pairs_result>& result) {
+    const auto compare = [&](std::int64_t first, std::int64_t count, Level* levels, double* strengths) {
+        const auto targets = make_targets(nullptr, 0, options_.y_permutations, first, count, covariates_);
+        std::vector<GenotypeTiles> scratch = make_scratch();
+        run_.step("labelings", 0.98);
+        parallel_for(run_, tiles_.size(), [&](std::int64_t task, int slot) {
+            const auto [I, J] = tiles_[task];
+            GenotypeFit fit(covariates_.size());
+            for (std::int64_t b = 0; b < count; ++b) {
+                add_sums(scratch[at(slot)], I, J, targets[at(b)], b > 0);
+                Level& level = levels[b];
+                for_pairs(scratch[at(slot)], I, J, fit, [&](std::int64_t i, std::int64_t j, const GenotypeTest& found) {
+                    if (found.strength > level.value() && !is_top(i, j)) level.raise(found.strength);
+                });
+            }
+        });
+        run_.step("strongest pairs", 1.0);
+        const std::int64_t n_top = std::ssize(top_);
+        for_strongest(run_, count, n_top, [&](std::int64_t b, std::int64_t begin, std::int64_t end) {
+            GenotypeFit fit(covariates_.size());
+            for (std::int64_t k = begin; k < end; ++k) {
+                sum_pair(top_[at(k)].i, top_[at(k)].j, targets[at(b)], fit);
+                strengths[b * n_top + k] = fit.test().strength;
+            }
+        });
+    };
+    permute_pairs(top_, options_.n_labelings, at_once, 1, run_, result, compare);
 }
 
 }  // namespace
@@ -397,12 +384,7 @@ void scan_genotypes(const Matrix& X, const fastfs_snp_pairs_options& given, Run&
     const double n_all = static_cast<double>(n_wanted) * static_cast<double>(n_wanted - 1) / 2;
     options.n_pairs = static_cast<std::int64_t>(std::min(static_cast<double>(options.n_pairs), n_all));
 
-    Basis covariates(n);
-    for (std::int64_t l = 0; l < options.n_covariates; ++l) {
-        Numbers column(at(n));
-        for (std::int64_t s = 0; s < n; ++s) column[at(s)] = options.covariates[s * options.n_covariates + l];
-        covariates.add_column(std::move(column));
-    }
+    const Basis covariates = make_covariates(options.covariates, options.n_covariates, n);
     const std::int64_t L = covariates.size(), at_once = std::min(kTargetsAtOnce, options.n_labelings);
     require(n >= 4 + L + kFewestDegrees, "X must have at least ", 4 + L + kFewestDegrees,
             " samples for this target and these covariates; got ", n, ": give more samples");
@@ -427,18 +409,7 @@ void scan_genotypes(const Matrix& X, const fastfs_snp_pairs_options& given, Run&
     scan.observe(target, columns, result);
     if (options.n_labelings == 0) return;
     run.step("labelings", 1.0);
-    result.set_zeros(result.null_maxima, options.n_labelings);
-    result.set_zeros(result.pvalues, result.n_pairs);
-    for (std::int64_t first = 0; first < options.n_labelings; first += at_once) {
-        const std::int64_t count = std::min(at_once, options.n_labelings - first);
-        const Run::Part part(run, share(first, options.n_labelings), share(first + count, options.n_labelings));
-        std::vector<Basis> targets;
-        for (std::int64_t b = first; b < first + count; ++b) {
-            targets.push_back(make_target(nullptr, 0, options.y_permutations + b * n, covariates));
-        }
-        scan.permute(targets, result.null_maxima + first);
-    }
-    scan.write_pvalues(result.pvalues);
+    scan.permute(at_once, result);
 }
 
 }  // namespace fastfs::core

@@ -11,6 +11,7 @@
 
 #include "engines/columns.hpp"
 #include "engines/isa/tiles.hpp"
+#include "engines/permuted_pairs.hpp"
 #include "engines/strongest.hpp"
 #include "interactions/basis.hpp"
 #include "interactions/exclusions.hpp"
@@ -37,9 +38,6 @@ constexpr std::int64_t kSamplesAtOnce = 2048;
 // Bytes for the mean products of features with the targets of labelings that are compared together, and the least
 // number of these.
 constexpr std::int64_t kBatchBytes = 64 << 20, kFewestLabelings = 8;
-
-// The strongest pairs that a task keeps per labeling.
-constexpr std::int64_t kPairsPerTask = 64;
 
 // The tiles of two blocks of columns that don't depend on the target.
 struct Tiles {
@@ -97,9 +95,8 @@ class Scan {
           triangle_(symmetric ? n_rows_ : 0) {}
 
     void observe(const Basis& target, double spread, Owned<fastfs_interaction_result>& result);
-    // Adds labelings to the test of the strongest pairs, and writes the largest F under each.
-    void permute(const std::vector<Basis>& targets, double* null_maxima);
-    void write_pvalues(double* pvalues) const { step_down_->write_pvalues(pvalues); }
+    // Writes the largest F under each labeling, and the p-values of the strongest pairs, to the result.
+    void permute(std::int64_t at_once, Owned<fastfs_interaction_result>& result);
 
     std::int64_t n_tiles() const { return symmetric_ ? triangle_.size() : n_rows_ * n_cols_; }
     double degrees() const { return static_cast<double>(n_ - 3 - covariates_.size() - n_target_columns_); }
@@ -122,7 +119,7 @@ class Scan {
     void find_moments(Tiles& tiles, std::int64_t I, std::int64_t J) const;
     void multiply_target(Tiles& tiles, const Basis& target, std::int64_t I, std::int64_t J) const;
     void leave_out_strongest(Tiles& tiles, std::int64_t I, std::int64_t J) const;
-    std::vector<Level> find_levels(const std::vector<Basis>& targets) const;
+    void find_levels(const std::vector<Basis>& targets, Level* levels) const;
     void find_strengths(const std::vector<Basis>& targets, double* strengths) const;
     void permute_along(const Basis& target, Level& level, double* strengths) const;
     void find_largest(const Tiles& tiles, const TargetMeans& of_left, const TargetMeans& of_right, std::int64_t b,
@@ -148,7 +145,6 @@ class Scan {
     std::vector<Pair> top_;
     std::vector<PairMoments> top_moments_;
     std::vector<std::int64_t> keys_;  // i n_right + j of the strongest pairs, ascending
-    std::unique_ptr<StepDown> step_down_;
 };
 
 // Sets tiles kR to kE to the moments of all pairs of two blocks; e is 0 for pairs without a test.
@@ -433,8 +429,8 @@ void Scan::find_largest(const Tiles& tiles, const TargetMeans& of_left, const Ta
     }
 }
 
-// Returns the largest strength of the pairs that aren't among the strongest, for each target.
-std::vector<Level> Scan::find_levels(const std::vector<Basis>& targets) const {
+// Raises the level of each target to the largest strength of the pairs that aren't among the strongest.
+void Scan::find_levels(const std::vector<Basis>& targets, Level* levels) const {
     const std::int64_t n_labelings = std::ssize(targets);
     const TargetMeans of_left(left_, targets, run_);
     const TargetMeans of_right = symmetric_ ? TargetMeans() : TargetMeans(right_, targets, run_);
@@ -442,7 +438,6 @@ std::vector<Level> Scan::find_levels(const std::vector<Basis>& targets) const {
     for (int t = 0; t < run_.n_threads(); ++t) {
         scratch.emplace_back(kFirstProduct + std::max(covariates_.size(), n_target_columns_), n_);
     }
-    std::vector<Level> levels(at(n_labelings));
     parallel_for(run_, n_tiles(), [&](std::int64_t task, int slot) {
         const auto [I, J] = tile_place(task);
         Tiles& tiles = scratch[at(slot)];
@@ -450,20 +445,16 @@ std::vector<Level> Scan::find_levels(const std::vector<Basis>& targets) const {
         leave_out_strongest(tiles, I, J);
         for (std::int64_t b = 0; b < n_labelings; ++b) {
             multiply_target(tiles, targets[at(b)], I, J);
-            find_largest(tiles, of_left, symmetric_ ? of_left : of_right, b, targets[at(b)].size(), I, J,
-                         levels[at(b)]);
+            find_largest(tiles, of_left, symmetric_ ? of_left : of_right, b, targets[at(b)].size(), I, J, levels[b]);
         }
     });
-    return levels;
 }
 
 // Writes the strengths of the strongest pairs with each target, target after target.
 void Scan::find_strengths(const std::vector<Basis>& targets, double* strengths) const {
-    const std::int64_t n_labelings = std::ssize(targets), n_top = std::ssize(top_);
-    const std::int64_t n_parts = ceil_div(n_top, kPairsPerTask);
-    parallel_for(run_, n_labelings * n_parts, [&](std::int64_t task, int) {
-        const std::int64_t b = task / n_parts, begin = task % n_parts * kPairsPerTask;
-        for (std::int64_t k = begin; k < std::min(begin + kPairsPerTask, n_top); ++k) {
+    const std::int64_t n_top = std::ssize(top_);
+    for_strongest(run_, std::ssize(targets), n_top, [&](std::int64_t b, std::int64_t begin, std::int64_t end) {
+        for (std::int64_t k = begin; k < end; ++k) {
             const Pair& pair = top_[at(k)];
             strengths[b * n_top + k] = test(pair.i, pair.j, top_moments_[at(k)], targets[at(b)]).strength;
         }
@@ -481,33 +472,25 @@ void Scan::permute_along(const Basis& target, Level& level, double* strengths) c
     moved.top_ = top_;
     moved.keys_ = keys_;
     for (const Pair& pair : top_) moved.top_moments_.push_back(moved.exact_moments(pair.i, pair.j).rest);
-    level.raise(moved.find_levels({target}).front().value());
+    moved.find_levels({target}, &level);
     moved.find_strengths({target}, strengths);
 }
 
-void Scan::permute(const std::vector<Basis>& targets, double* null_maxima) {
-    if (!step_down_) {
-        Numbers observed;
-        for (const Pair& pair : top_) observed.push_back(pair.strength);
-        step_down_ = std::make_unique<StepDown>(tie_limits_of_pairs(observed));
-    }
-    const std::int64_t n_labelings = std::ssize(targets), n_top = std::ssize(top_);
-    Numbers strengths = numbers(n_labelings * n_top);
-    std::vector<Level> levels(at(options_.along ? n_labelings : 0));
-    if (options_.along) {
-        for (std::int64_t b = 0; b < n_labelings; ++b) {
-            const Run::Part part(run_, share(b, n_labelings), share(b + 1, n_labelings));
-            permute_along(targets[at(b)], levels[at(b)], strengths.data() + b * n_top);
+void Scan::permute(std::int64_t at_once, Owned<fastfs_interaction_result>& result) {
+    const auto compare = [&](std::int64_t first, std::int64_t count, Level* levels, double* strengths) {
+        const auto targets = make_targets(options_.label_permutations, options_.n_classes, options_.y_permutations,
+                                          first, count, covariates_);
+        for (std::int64_t b = 0; options_.along && b < count; ++b) {
+            const Run::Part part(run_, share(b, count), share(b + 1, count));
+            permute_along(targets[at(b)], levels[b], strengths + b * std::ssize(top_));
         }
-    } else {
+        if (options_.along) return;
         run_.step("labelings", 0.98);
-        levels = find_levels(targets);
+        find_levels(targets, levels);
         run_.step("strongest pairs", 1.0);
-        find_strengths(targets, strengths.data());
-    }
-    for (std::int64_t b = 0; b < n_labelings; ++b) {
-        null_maxima[b] = to_F() * step_down_->add_labeling(strengths.data() + b * n_top, levels[at(b)].value());
-    }
+        find_strengths(targets, strengths);
+    };
+    permute_pairs(top_, options_.n_labelings, at_once, to_F(), run_, result, compare);
 }
 
 }  // namespace
@@ -523,12 +506,7 @@ void scan_interactions(const Matrix& X, const Matrix* other, const std::int64_t*
                                : static_cast<double>(p) * static_cast<double>(p - 1) / 2;
     options.n_pairs = static_cast<std::int64_t>(std::min(static_cast<double>(options.n_pairs), std::max(n_all, 1.0)));
 
-    Basis covariates(n);
-    for (std::int64_t l = 0; l < options.n_covariates; ++l) {
-        Numbers column(at(n));
-        for (std::int64_t s = 0; s < n; ++s) column[at(s)] = options.covariates[s * options.n_covariates + l];
-        covariates.add_column(std::move(column));
-    }
+    const Basis covariates = make_covariates(options.covariates, options.n_covariates, n);
     const std::int64_t L = covariates.size(), K = labels ? options.n_classes - 1 : 1;
     // Along a target, each feature of a pair has a mean and a deviation that follow it.
     const std::int64_t fewest = 3 + L + K + kFewestDegrees + (options.along ? 2 : 0);
@@ -577,19 +555,7 @@ void scan_interactions(const Matrix& X, const Matrix* other, const std::int64_t*
     scan.observe(target, spread, result);
     if (options.n_labelings == 0) return;
     run.step("labelings", 1.0);
-    result.set_zeros(result.null_maxima, options.n_labelings);
-    result.set_zeros(result.pvalues, result.n_pairs);
-    for (std::int64_t first = 0; first < options.n_labelings; first += at_once) {
-        const std::int64_t count = std::min(at_once, options.n_labelings - first);
-        const Run::Part part(run, share(first, options.n_labelings), share(first + count, options.n_labelings));
-        std::vector<Basis> targets;
-        for (std::int64_t b = first; b < first + count; ++b) {
-            targets.push_back(make_target(labels ? options.label_permutations + b * n : nullptr, options.n_classes,
-                                          y ? options.y_permutations + b * n : nullptr, covariates));
-        }
-        scan.permute(targets, result.null_maxima + first);
-    }
-    scan.write_pvalues(result.pvalues);
+    scan.permute(at_once, result);
 }
 
 }  // namespace fastfs::core

@@ -7,6 +7,16 @@
 
 namespace fastfs::core {
 
+Basis make_covariates(const double* values, std::int64_t n_covariates, std::int64_t n_samples) {
+    Basis covariates(n_samples);
+    for (std::int64_t l = 0; l < n_covariates; ++l) {
+        Numbers column(at(n_samples));
+        for (std::int64_t s = 0; s < n_samples; ++s) column[at(s)] = values[s * n_covariates + l];
+        covariates.add_column(std::move(column));
+    }
+    return covariates;
+}
+
 Basis make_target(const std::int64_t* labels, std::int64_t n_classes, const double* y, const Basis& covariates,
                   double* share) {
     const std::int64_t n = covariates.n_samples();
@@ -21,6 +31,17 @@ Basis make_target(const std::int64_t* labels, std::int64_t n_classes, const doub
     }
     if (share) *share = first;
     return target;
+}
+
+std::vector<Basis> make_targets(const std::int64_t* labels, std::int64_t n_classes, const double* y, std::int64_t first,
+                                std::int64_t count, const Basis& covariates) {
+    const std::int64_t n = covariates.n_samples();
+    std::vector<Basis> targets;
+    for (std::int64_t b = first; b < first + count; ++b) {
+        targets.push_back(
+            make_target(labels ? labels + b * n : nullptr, n_classes, y ? y + b * n : nullptr, covariates));
+    }
+    return targets;
 }
 
 TargetMeans::TargetMeans(const StandardColumns& table, const std::vector<Basis>& targets, Run& run)

@@ -11,10 +11,17 @@
 
 namespace fastfs::core {
 
+// Returns a basis of covariates, columns of n_samples x n_covariates values row by row.
+Basis make_covariates(const double* values, std::int64_t n_covariates, std::int64_t n_samples);
+
 // Returns the columns of a target that are orthogonal to covariates: the numbers y, or an indicator of each class but
 // the first; one of y and labels is null. share: the length of the first column's rest, unless null.
 Basis make_target(const std::int64_t* labels, std::int64_t n_classes, const double* y, const Basis& covariates,
                   double* share = nullptr);
+
+// Returns the targets of permutations first .. first + count - 1 of labels or of y.
+std::vector<Basis> make_targets(const std::int64_t* labels, std::int64_t n_classes, const double* y, std::int64_t first,
+                                std::int64_t count, const Basis& covariates);
 
 // The mean products of the columns of a table with the target's columns under some labelings.
 class TargetMeans {

@@ -5,8 +5,8 @@
 #include <utility>
 #include <vector>
 
+#include "engines/permuted_pairs.hpp"
 #include "engines/snp_planes.hpp"
-#include "engines/step_down.hpp"
 #include "engines/strongest.hpp"
 #include "snps/interaction.hpp"
 #include "support/buffer.hpp"
@@ -34,9 +34,6 @@ constexpr std::int64_t kTileBytes = 192 << 10;
 
 // The most labelings that share the counts of all samples, and the most bytes of their packed planes.
 constexpr std::int64_t kLabelingsAtOnce = 16, kPackedBytes = 256 << 20;
-
-// The strongest pairs that a task keeps per labeling.
-constexpr std::int64_t kPairsPerTask = 64;
 
 // A search keeps the pairs with the largest bounds, twice as many as it reports and these. If a pair beyond can have a
 // larger G^2 than the last one that is reported, all pairs are visited again.
@@ -339,18 +336,9 @@ void Search::permute(Owned<fastfs_snp_pairs_result>& result) {
     const TilePairs tiles(n_blocks_);
     std::vector<Labeling> labelings;
     for (std::int64_t b = 0; b < at_once; ++b) labelings.emplace_back(p_, some_missing_);
-    Numbers strengths(at(at_once * n_top)), observed;
-    for (const Pair& pair : top_) observed.push_back(pair.strength);
-    StepDown step_down(tie_limits_of_pairs(observed));
-
-    result.set_zeros(result.null_maxima, n_labelings);
-    result.set_zeros(result.pvalues, n_top);
-    for (std::int64_t begin = 0; begin < n_labelings; begin += at_once) {
-        const std::int64_t count = std::min(at_once, n_labelings - begin);
-        const Run::Part part(run_, share(begin, n_labelings), share(begin + count, n_labelings));
-        std::vector<Level> levels(at(count));
+    const auto compare = [&](std::int64_t first_labeling, std::int64_t count, Level* levels, double* strengths) {
         for (std::int64_t b = 0; b < count; ++b) {
-            labelings[at(b)].set_classes(genotypes_, Classes(options_.labelings + (begin + b) * n_, n_, 2));
+            labelings[at(b)].set_classes(genotypes_, Classes(options_.labelings + (first_labeling + b) * n_, n_, 2));
         }
         run_.step("packing", 0.02);
         parallel_for(run_, count * n_groups, [&](std::int64_t task, int) {
@@ -364,12 +352,12 @@ void Search::permute(Owned<fastfs_snp_pairs_result>& result) {
             const bool some_missing = missing_[at(I)] || missing_[at(J)];
             PairCounts first, all;
             std::vector<Threshold> thresholds;
-            for (const Level& level : levels) thresholds.emplace_back(level, n_);
+            for (std::int64_t b = 0; b < count; ++b) thresholds.emplace_back(levels[b], n_);
             for (std::int64_t i = i0, end = i0 + width(I); i < end; ++i) {
                 count_all(i, j0, nj, some_missing, first, all);
                 for (std::int64_t b = 0; b < count; ++b) {
                     const Labeling& labeling = labelings[at(b)];
-                    Level& level = levels[at(b)];
+                    Level& level = levels[b];
                     labeling.planes().count_pairs(i, j0, nj, some_missing, nullptr, &first);
                     labeling.visit(i, j0, std::max(i + 1 - j0, std::int64_t{0}), nj, all, first, thresholds[at(b)],
                                    [&](std::int64_t k, double) {
@@ -381,18 +369,13 @@ void Search::permute(Owned<fastfs_snp_pairs_result>& result) {
             }
         });
         run_.step("strongest pairs", 1.0);
-        const std::int64_t n_parts = ceil_div(n_top, kPairsPerTask);
-        parallel_for(run_, count * n_parts, [&](std::int64_t task, int) {
-            const std::int64_t b = task / n_parts, first = task % n_parts * kPairsPerTask;
-            for (std::int64_t k = first; k < std::min(first + kPairsPerTask, n_top); ++k) {
-                strengths[at(b * n_top + k)] = interaction(table(top_[at(k)], labelings[at(b)]));
+        for_strongest(run_, count, n_top, [&](std::int64_t b, std::int64_t begin, std::int64_t end) {
+            for (std::int64_t k = begin; k < end; ++k) {
+                strengths[b * n_top + k] = interaction(table(top_[at(k)], labelings[at(b)]));
             }
         });
-        for (std::int64_t b = 0; b < count; ++b) {
-            result.null_maxima[begin + b] = step_down.add_labeling(strengths.data() + b * n_top, levels[at(b)].value());
-        }
-    }
-    step_down.write_pvalues(result.pvalues);
+    };
+    permute_pairs(top_, n_labelings, at_once, 1, run_, result, compare);
 }
 
 }  // namespace

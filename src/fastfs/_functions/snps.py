@@ -1,5 +1,6 @@
 """Pairs of SNPs with genotypes that interact in their effect on a target, and clumps of SNPs in disequilibrium."""
 
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -221,21 +222,28 @@ def snp_pairs(call: SnpPairsCall) -> SnpPairs | InteractionScan:
     chosen = chosen_columns("snps", call.snps, G.shape[1], known_names)
     kind = _kind_of(call.y, call.target_type, *G.shape)
     if kind != "survival":
-        _require_labels(call.y, *G.shape)
+        _require_values(call.y, *G.shape, "label" if kind == "class" else "number")
     if kind == "class" and call.coding == "additive":
         raise ValueError(
             "coding must be 'genotypic' for classes; got 'additive': give their copies to fastfs.interaction_scan"
         )
     if kind != "class" and call.coding != "genotypic":
         return _scan_copies(call, G, known_names, chosen, kind)
-    if kind != "class":
-        return _scan_genotypes(call, options.core_options() | {"snps": chosen}, G, known_names, kind, run)
-    classes, labels = two_classes("pairs of SNPs are compared between", call.y, *G.shape)
-    call.check_test(n_permutations, "blocks", "groups", "covariates")
-    design, labelings = call.read_design(labels, classes[labels], n_permutations, run, shuffled=True)
-    exact = design.exact and labelings is not None
-    core_options = options.core_options() | {"snps": chosen, "labelings": labelings}
-    with naming_classes(classes):
+    core_options = options.core_options() | {"snps": chosen}
+    labels, classes = None, None
+    if kind == "class":
+        classes, labels = two_classes("pairs of SNPs are compared between", call.y, *G.shape)
+        call.check_test(n_permutations, "blocks", "groups", "covariates")
+        design, labelings = call.read_design(labels, classes[labels], n_permutations, run, shuffled=True)
+        core_options["labelings"] = labelings
+    else:
+        values = target_values(read_response(call.y, *G.shape, kind), call.covariates)
+        call.check_test(n_permutations, "blocks", "groups")
+        design, labelings = call.read_design(values, None, n_permutations, run)
+        core_options |= {"y": for_core(values), "y_permutations": labelings}
+        if call.covariates is not None:
+            core_options["covariates"] = for_core(read_covariates(call.covariates, G.shape[0]))
+    with nullcontext() if classes is None else naming_classes(classes):
         core_result = load_core().snp_pairs(G, labels, core_options, run)
     warn(last_warnings(names_in_lists(known_names)))
     result = SnpPairs(
@@ -244,18 +252,18 @@ def snp_pairs(call: SnpPairsCall) -> SnpPairs | InteractionScan:
         effects=None,
         standard_errors=None,
         degrees=core_result["degrees"],
-        rest_degrees=None,
+        rest_degrees=core_result.get("rest_degrees"),
         tables=core_result["tables"],
-        scores=None,
+        scores=core_result.get("scores"),
         n_tested=core_result["n_tested"],
         classes=classes,
         target_type=kind,
         excluded_features=np.flatnonzero(core_result["constant"]),
-        excluded_pairs=np.empty((0, 2), np.int64),
-        n_excluded_pairs={},
+        excluded_pairs=core_result.get("excluded", np.empty((0, 2), np.int64)),
+        n_excluded_pairs=excluded_numbers(core_result),
         stopped=False,
         feature_names=known_names,
-        **outcome_of_test(core_result, design, exact=exact),
+        **outcome_of_test(core_result, design, exact=design.exact and labelings is not None),
     )
     return limit_pairs(result, call.alpha)
 
@@ -297,40 +305,6 @@ def _scan_copies(
     )
 
 
-def _scan_genotypes(
-    call: SnpPairsCall, core_options: dict[str, Any], G: Genotypes, names: list[Any] | None, kind: str, run: Run
-) -> SnpPairs:
-    """Find the pairs of SNPs with genotypes, as categories, that say more about numbers or times than both SNPs."""
-    values = target_values(read_response(call.y, *G.shape, kind), call.covariates)
-    call.check_test(call.n_permutations, "blocks", "groups")
-    design, labelings = call.read_design(values, None, call.n_permutations, run)
-    core_options |= {"y": for_core(values), "y_permutations": labelings}
-    if call.covariates is not None:
-        core_options["covariates"] = for_core(read_covariates(call.covariates, G.shape[0]))
-    core_result = load_core().snp_pairs(G, None, core_options, run)
-    warn(last_warnings(names_in_lists(names)))
-    result = SnpPairs(
-        pairs=core_result["pairs"],
-        statistics=core_result["statistics"],
-        effects=None,
-        standard_errors=None,
-        degrees=core_result["degrees"],
-        rest_degrees=core_result["rest_degrees"],
-        tables=core_result["tables"],
-        scores=core_result["scores"],
-        n_tested=core_result["n_tested"],
-        classes=None,
-        target_type=kind,
-        excluded_features=np.flatnonzero(core_result["constant"]),
-        excluded_pairs=core_result["excluded"],
-        n_excluded_pairs=excluded_numbers(core_result),
-        stopped=False,
-        feature_names=names,
-        **outcome_of_test(core_result, design, exact=design.exact and labelings is not None),
-    )
-    return limit_pairs(result, call.alpha)
-
-
 def _pack_with_names(G: Any, run: Run) -> tuple[Genotypes, Array | None]:
     """Return G packed at two bits per genotype, and the names of its SNPs if it has any."""
     names = column_names(G)
@@ -340,12 +314,12 @@ def _pack_with_names(G: Any, run: Run) -> tuple[Genotypes, Array | None]:
     return pack_genotypes(G), None if names is None else np.array([str(n) for n in names], np.str_)
 
 
-def _require_labels(y: Any, n_samples: int, n_snps: int) -> None:
-    """Raise ValueError if a sample has no phenotype, and say how to drop these samples."""
-    missing = np.flatnonzero(mark_missing(as_labels(y, n_samples, n_snps)))
+def _require_values(y: Any, n_samples: int, n_snps: int, what: str) -> None:
+    """Raise ValueError if a sample has no phenotype, a label or a number, and say how to drop these samples."""
+    missing = np.flatnonzero(mark_missing(as_labels(y, n_samples, n_snps, what)))
     if len(missing):
         raise ValueError(
-            f"y has no label for {len(missing)} of {n_samples} samples, first for sample {missing[0]}: drop them, as "
+            f"y has no {what} for {len(missing)} of {n_samples} samples, first for sample {missing[0]}: drop them, as "
             "in keep = numpy.isfinite(G.phenotype) and fastfs.snp_pairs(G[keep], G.phenotype[keep])"
         )
 

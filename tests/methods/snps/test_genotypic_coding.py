@@ -186,7 +186,7 @@ G30, Y30 = table(30, 4), np.random.default_rng(0).normal(size=30)
         ({"covariates": Y30, "n_permutations": 0}, "covariates must not determine the numbers of y"),
         ({"y": np.full(30, 0.5), "n_permutations": 0}, "y must vary; got equal numbers"),
         ({"y": Y30[:-1]}, "30 samples"),
-        ({"y": np.r_[Y30[:-1], np.nan]}, "no label for 1 of 30 samples"),
+        ({"y": np.r_[Y30[:-1], np.nan]}, "no number for 1 of 30 samples"),
         ({"y": np.r_[Y30[:-1], np.inf]}, "inf"),
         ({"G": G30[:6], "y": Y30[:6], "n_permutations": 0}, "X must have at least 7 samples"),
         ({"G": np.ones((30, 3))}, "two SNPs or more that vary; got 0 of 3"),

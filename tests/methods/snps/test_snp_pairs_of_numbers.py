@@ -60,7 +60,7 @@ MISSING[3, 4] = np.nan
     [
         ({"G": MISSING}, "G must have no missing genotypes if y holds numbers or times; got 1: impute them"),
         ({"G": pack_genotypes(MISSING), "y": TIMES}, "G must have no missing genotypes"),
-        ({"y": np.where(np.arange(150) == 7, np.nan, Y)}, "no label for 1 of 150 samples, first for sample 7"),
+        ({"y": np.where(np.arange(150) == 7, np.nan, Y)}, "no number for 1 of 150 samples, first for sample 7"),
         ({"y": Y[:-1]}, "150 samples"),
         ({"y": np.full(150, 0.5)}, "0.5"),
         ({"target_type": "ordinal"}, "target_type must be"),
