@@ -235,8 +235,19 @@ def errors_of_batches(n_sets: int) -> None:
 
 
 def data_of_classes(kind: str, seed: int) -> Any:
-    """Return features of noise, three classes of 30 samples, and the design; donors are 18 of five samples."""
+    """Return features of noise, three classes of 30 samples, and the design; donors are 18 of five samples.
+
+    A covariate goes with the classes and moves all features by one and a half of their deviations.
+    """
     rng = np.random.default_rng([seed, 5])
+    if kind.startswith("covariate"):
+        covariate = rng.normal(size=90)
+        labels = np.argsort(np.argsort(covariate + rng.normal(size=90))) // 30
+        X = rng.normal(size=(90, 15)) + 1.5 * covariate[:, None]
+        if kind == "covariate, taken out of the features":
+            model = np.column_stack([np.ones(90), covariate])
+            X -= model @ np.linalg.lstsq(model, X, rcond=None)[0]
+        return X, labels, {} if kind == "covariate, not given" else {"covariates": covariate}
     donor = np.repeat(np.arange(18), 5)
     labels = rng.permutation(np.arange(18) % 3)[donor] if kind == "whole donors" else rng.permutation(90) % 3
     X = rng.standard_t(3, size=(90, 15)) if kind == "own t3" else rng.normal(size=(90, 15))
@@ -252,9 +263,10 @@ def data_of_classes(kind: str, seed: int) -> Any:
 def errors_of_classes(n_sets: int) -> None:
     """Print shares for three classes."""
     print(f"15 features, 3 x 30 samples, {n_sets} sets, standard error {np.sqrt(0.05 * 0.95 / n_sets):.3f}")
-    for kind in ("normal", "means and scales", "own t3", "counts", "whole donors"):
+    of_covariates = ("covariate", "covariate, taken out of the features", "covariate, not given")
+    for kind in ("normal", "means and scales", "own t3", "counts", "whole donors", *of_covariates):
         text = levels(lambda seed, kind=kind: data_of_classes(kind, seed), n_sets)
-        print(f"{kind:<20} {text}", flush=True)
+        print(f"{kind:<38} {text}", flush=True)
     recall(along_numbers=False)
 
 

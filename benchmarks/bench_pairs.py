@@ -1,6 +1,7 @@
 """Searches for pairs: time and memory against the floor, what they find, and their error rates.
 
     python -m benchmarks.bench_pairs [--labelings 10] [--all]   # --all: the other two searches, too
+    python -m benchmarks.bench_pairs --many 50000 [100000]  # numbers of features of 200 samples
     python -m benchmarks.bench_pairs --recall [--seeds 5]
     python -m benchmarks.bench_pairs --calibration [interaction|correlation|genotype] [--sets 1000] [--only KIND ...]
 
@@ -11,13 +12,14 @@ takes five products of all pairs, 5 n p (p + 1) flops, and a labeling one; what 
 top. The peer is the arithmetic of MatrixEpistasis (Zhu and Fang 2018) in NumPy, the same F from the same products of
 blocks, with temporary arrays.
 
-``--recall`` plants an exclusive or of the signs of two normal features, with 10 % of the labels flipped, and counts how
-often the pair comes first, among all pairs, and how often both features are among the ten best of other selectors; then
-pairs with correlations that change over three classes, and along a number. ``--calibration`` draws data sets without
-anything to find: 100 samples, 40 features of a kind (20 SNPs), 59 permutations; with "main" the first two features have
-strong effects of their own; with "donors" the samples are four of each of 25 donors, a donor's mean has the variance of
-the rest, the four share a target, and whole donors exchange it (``groups=``). The share with p <= 0.05 is to be .05;
-with 1000 sets its standard error is .007.
+``--many`` plants three products among billions of pairs, more than 32 bits can count, at the first and the last
+features, and compares their F with two least-squares fits. ``--recall`` plants an exclusive or of the signs of two
+normal features, with 10 % of the labels flipped, and counts how often the pair comes first, among all pairs, and how
+often both features are among the ten best of other selectors; then pairs with correlations that change over three
+classes, and along a number. ``--calibration`` draws data sets without anything to find: 100 samples, 40 features of a
+kind (20 SNPs), 59 permutations; with "main" the first two features have strong effects of their own; with "donors" the
+samples are four of each of 25 donors, a donor's mean has the variance of the rest, the four share a target, and whole
+donors exchange it (``groups=``). The share with p <= 0.05 is to be .05; with 1000 sets its standard error is .007.
 """
 
 from __future__ import annotations
@@ -99,6 +101,40 @@ def speed(n_labelings: int) -> int:
         times = harness.compare({"NumPy": lambda: blocks_in_numpy(X, y), "fastfs": lambda: scan(X, y)}, 3)
     report.times("NumPy / fastfs", times["NumPy"], times["fastfs"])
     report.row("difference of the largest F", abs(scan(X, y)["statistics"][0] / blocks_in_numpy(X, y) - 1))
+    return report.finish()
+
+
+def two_fits(X: np.ndarray, y: np.ndarray, i: int, j: int) -> float:
+    """Return F of the product of two columns, given both, by least squares."""
+    a, b = X[:, i].astype(float), X[:, j].astype(float)
+    models = [np.column_stack([np.ones(len(y)), a, b]), np.column_stack([np.ones(len(y)), a, b, a * b])]
+    small, full = (float(np.linalg.lstsq(model, y, rcond=None)[1][0]) for model in models)
+    return (small - full) / full * (len(y) - 4)
+
+
+def many(p: int) -> int:
+    """Print the time of all pairs of p features, and if planted ones come first; return an exit code."""
+    report, rng = Report(), np.random.default_rng(0)
+    X = rng.standard_normal((200, p), dtype=np.float32)
+    pairs = [(0, p - 1), (1, p // 2), (p - 3, p - 2)]
+    y = sum(weight * X[:, i] * X[:, j] for weight, (i, j) in zip((2.0, 1.5, 1.0), pairs, strict=True))
+    y = y + 0.5 * rng.normal(size=200)
+    report.heading(f"200 x {p} float32, numbers, CPU seconds of one thread")
+    found: list[Any] = []
+
+    def search() -> None:
+        found[:] = [fastfs.interaction_scan(X, y, n_permutations=0, n_pairs=10, n_threads=1)]
+
+    times = harness.measure(search, 1, warm_up=False)
+    report.row("observed pass", min(times.cpu), at_most=900 * (p / 100_000) ** 2, unit=" s", note=harness.load())
+    report.row("pairs tested", f"{found[0].n_tested:,}", note=f"of {p * (p - 1) // 2:,}")
+    first = [tuple(pair) for pair in found[0].pairs[:3].tolist()]
+    report.row("planted pairs that are the first three", f"{len({*first} & {*pairs})} of 3", note=str(first))
+    errors = [
+        abs(F / two_fits(X, y, i, j) - 1)
+        for F, (i, j) in zip(found[0].statistics, found[0].pairs.tolist(), strict=True)
+    ]
+    report.row("largest difference of the first ten F", max(errors), at_most=1e-10)
     return report.finish()
 
 
@@ -273,6 +309,7 @@ def calibration(search: str, sets: int, only: list[str]) -> int:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--labelings", type=int, default=10, metavar="N")
+    parser.add_argument("--many", type=int, nargs="+", metavar="FEATURES")
     parser.add_argument("--recall", action="store_true")
     parser.add_argument("--seeds", type=int, default=5, metavar="N")
     parser.add_argument("--calibration", nargs="?", const="interaction", choices=SEARCHES)
@@ -282,6 +319,8 @@ def main() -> int:
     arguments = parser.parse_args()
     if arguments.calibration:
         return calibration(arguments.calibration, arguments.sets, arguments.only)
+    if arguments.many:
+        return max(many(p) for p in arguments.many)
     if arguments.recall:
         return recall(arguments.seeds)
     failed = speed(arguments.labelings)

@@ -383,6 +383,9 @@ const std::vector<Field>& fields_of(const fastfs_interaction_options*) {
         {"label_permutations", &O::label_permutations, Sizes{"n_labelings", "n_rows"}},
         {"y_permutations", &O::y_permutations, Sizes{"n_labelings", "n_rows"}},
         {"n_labelings", &O::n_labelings},
+        {"first_of_pairs", &O::first_of_pairs, Sizes{"n_chosen"}},
+        {"second_of_pairs", &O::second_of_pairs, Sizes{"n_chosen"}},
+        {"n_chosen", &O::n_chosen},
     };
     return fields;
 }

@@ -1,6 +1,7 @@
 // The C interface of the scan of interactions.
 #include <cstdint>
 #include <optional>
+#include <utility>
 
 #include "capi/abi.hpp"
 #include "capi/checks.hpp"
@@ -44,13 +45,34 @@ void require_permutations(const fastfs_interaction_options& o, std::int64_t n) {
     }
 }
 
+// Throws unless chosen pairs are pairs of columns in ascending order. other: null, or the table of the second ones.
+void require_pairs(const fastfs_interaction_options& o, const Matrix& X, const Matrix* other) {
+    if (!o.first_of_pairs) {
+        require(!o.second_of_pairs && o.n_chosen == 0, "first_of_pairs must be given with second_of_pairs");
+        return;
+    }
+    require_array(o.first_of_pairs, "first_of_pairs");
+    require_array(o.second_of_pairs, "second_of_pairs");
+    require(!o.features, "features must be null with first_of_pairs");
+    require_size(o.n_chosen, 1, "n_chosen");
+    require_in_range(o.first_of_pairs, o.n_chosen, X.n_cols(), "first_of_pairs");
+    require_in_range(o.second_of_pairs, o.n_chosen, other ? other->n_cols() : X.n_cols(), "second_of_pairs");
+    for (std::int64_t k = 0; k < o.n_chosen; ++k) {
+        const auto pair = [&](std::int64_t of) { return std::pair(o.first_of_pairs[of], o.second_of_pairs[of]); };
+        const auto [i, j] = pair(k);
+        require(other || i < j, "second_of_pairs must be columns above the first ones; got ", j, " for ", i);
+        require(k == 0 || pair(k - 1) < pair(k), "chosen pairs must be in ascending order, each once; got ", i, " and ",
+                j, " as pair ", k);
+    }
+}
+
 // Reads the options of the caller, and checks them and the target against X.
 fastfs_interaction_options read_interaction_options(const fastfs_interaction_options* given, const Matrix& X,
-                                                    bool has_other, const std::int64_t* labels, const double* y) {
+                                                    const Matrix* other, const std::int64_t* labels, const double* y) {
     const auto o = read_options(given, FASTFS_INTERACTION_OPTIONS_INIT);
     require_features(o.features, o.n_features, X.n_cols());
     const std::int64_t n_features = o.features ? o.n_features : X.n_cols();
-    require(has_other || n_features >= 2, "X must have two features or more, which make pairs; got one");
+    require(other || n_features >= 2, "X must have two features or more, which make pairs; got one");
     require_size(n_features, 1, "the number of features");
     require(o.n_covariates >= 0 && o.n_covariates <= X.n_rows(), "n_covariates must be from 0 to the ", X.n_rows(),
             " samples; got ", o.n_covariates);
@@ -61,6 +83,7 @@ fastfs_interaction_options read_interaction_options(const fastfs_interaction_opt
     require_target(labels, y, o, X.n_rows());
     require(!o.along || y, "y must be given with along; got labels: compare classes by differential correlation");
     require_permutations(o, X.n_rows());
+    require_pairs(o, X, other);
     return o;
 }
 
@@ -74,7 +97,6 @@ fastfs_status fastfs_interaction_scan(const fastfs_matrix* X_, const fastfs_matr
                                       fastfs_fitted** fitted) {
     return guarded([&] {
         const Matrix X = read_matrix(X_);
-        const auto o = read_interaction_options(options, X, other_ != nullptr, labels, y);
         std::optional<Matrix> other;
         if (other_) {
             other.emplace(read_matrix(other_, kOther));
@@ -83,6 +105,7 @@ fastfs_status fastfs_interaction_scan(const fastfs_matrix* X_, const fastfs_matr
                                                        << kX << " and " << kOther << " must have the same rows; got "
                                                        << X.n_rows() << " and " << other->n_rows());
         }
+        const auto o = read_interaction_options(options, X, other ? &*other : nullptr, labels, y);
         Run run = read_run(run_);
         fill_fitted(run, result, FASTFS_INTERACTION_RESULT_INIT, fitted,
                     [&](auto& r) { scan_interactions(X, other ? &*other : nullptr, labels, y, o, run, r); });

@@ -78,12 +78,17 @@ struct Test {
     double slope = 0, slope_error = 0;  // of the product in the regression on the target
 };
 
+// Pairs of columns, by their places in the tables of a scan, ascending.
+using PairList = std::vector<std::pair<std::int64_t, std::int64_t>>;
+
 class Scan {
   public:
-    Scan(const StandardColumns& left, const StandardColumns& right, bool symmetric, const Basis& covariates,
-         const fastfs_interaction_options& options, std::int64_t n_target_columns, Run& run)
+    // chosen: null for all pairs, or those to test.
+    Scan(const StandardColumns& left, const StandardColumns& right, const PairList* chosen, bool symmetric,
+         const Basis& covariates, const fastfs_interaction_options& options, std::int64_t n_target_columns, Run& run)
         : left_(left),
           right_(right),
+          chosen_(chosen),
           symmetric_(symmetric),
           covariates_(covariates),
           options_(options),
@@ -119,6 +124,22 @@ class Scan {
     void find_moments(Tiles& tiles, std::int64_t I, std::int64_t J) const;
     void multiply_target(Tiles& tiles, const Basis& target, std::int64_t I, std::int64_t J) const;
     void leave_out_strongest(Tiles& tiles, std::int64_t I, std::int64_t J) const;
+    // Calls f(i, j) for each chosen pair, in parallel.
+    template <class F>
+    void for_chosen(F&& f) const {
+        for_strongest(run_, 1, std::ssize(*chosen_), [&](std::int64_t, std::int64_t begin, std::int64_t end) {
+            run_.checkpoint();
+            for (std::int64_t k = begin; k < end; ++k) f((*chosen_)[at(k)].first, (*chosen_)[at(k)].second);
+        });
+    }
+    std::vector<Tiles> make_scratch() const {
+        std::vector<Tiles> scratch;
+        for (int t = 0; !chosen_ && t < run_.n_threads(); ++t) {
+            scratch.emplace_back(kFirstProduct + std::max(covariates_.size(), n_target_columns_), n_);
+        }
+        return scratch;
+    }
+    void find_levels_of_chosen(const std::vector<Basis>& targets, Level* levels) const;
     void find_levels(const std::vector<Basis>& targets, Level* levels) const;
     void find_strengths(const std::vector<Basis>& targets, double* strengths) const;
     void permute_along(const Basis& target, Level& level, double* strengths) const;
@@ -135,6 +156,7 @@ class Scan {
     }
 
     const StandardColumns &left_, &right_;
+    const PairList* const chosen_;
     const bool symmetric_;
     const Basis& covariates_;
     const fastfs_interaction_options& options_;
@@ -272,15 +294,27 @@ void Scan::observe(const Basis& target, double spread, Owned<fastfs_interaction_
     const std::vector<Basis> targets{target};
     const TargetMeans of_left(left_, targets, run_), of_right(right_, targets, run_);
     const std::int64_t K = target.size();
-    std::vector<Tiles> scratch;
-    for (int t = 0; t < run_.n_threads(); ++t) {
-        scratch.emplace_back(kFirstProduct + std::max(covariates_.size(), K), n_);
-    }
+    std::vector<Tiles> scratch = make_scratch();
     Strongest<Pair> strongest(options_.n_pairs);
     Excluded excluded;
     std::vector<Level> largest_left(at(left_.size())), largest_right(at(right_.size()));
     std::atomic<std::int64_t> n_tested{0};
-    parallel_for(run_, n_tiles(), [&](std::int64_t task, int slot) {
+    const auto observe_chosen = [&](std::int64_t i, std::int64_t j) {
+        const auto [without, square] = exact_moments(i, j);
+        const Test found = test(i, j, without, target);
+        const Exclusion of_moments = exclusion(i, j, without, square);
+        const Exclusion reason = of_moments == Exclusion::kNone ? found.exclusion : of_moments;
+        if (reason != Exclusion::kNone) {
+            excluded.add(reason, i, j);
+            return;
+        }
+        ++n_tested;
+        largest_left[at(i)].raise(found.strength);
+        largest_right[at(j)].raise(found.strength);
+        strongest.add({i, j, found.strength});
+    };
+    if (chosen_) for_chosen(observe_chosen);
+    parallel_for(run_, chosen_ ? 0 : n_tiles(), [&](std::int64_t task, int slot) {
         const auto [I, J] = tile_place(task);
         const std::int64_t i0 = I * kTile, ni = std::min(kTile, left_.size() - i0), j0 = J * kTile,
                            nj = std::min(kTile, right_.size() - j0);
@@ -429,15 +463,23 @@ void Scan::find_largest(const Tiles& tiles, const TargetMeans& of_left, const Ta
     }
 }
 
+// Raises the level of each target to the largest strength of the chosen pairs that aren't among the strongest.
+void Scan::find_levels_of_chosen(const std::vector<Basis>& targets, Level* levels) const {
+    for_chosen([&](std::int64_t i, std::int64_t j) {
+        if (std::binary_search(keys_.begin(), keys_.end(), i * right_.size() + j)) return;
+        const auto [without, square] = exact_moments(i, j);
+        if (exclusion(i, j, without, square) != Exclusion::kNone) return;
+        for (std::size_t b = 0; b < targets.size(); ++b) levels[b].raise(test(i, j, without, targets[b]).strength);
+    });
+}
+
 // Raises the level of each target to the largest strength of the pairs that aren't among the strongest.
 void Scan::find_levels(const std::vector<Basis>& targets, Level* levels) const {
+    if (chosen_) return find_levels_of_chosen(targets, levels);
     const std::int64_t n_labelings = std::ssize(targets);
     const TargetMeans of_left(left_, targets, run_);
     const TargetMeans of_right = symmetric_ ? TargetMeans() : TargetMeans(right_, targets, run_);
-    std::vector<Tiles> scratch;
-    for (int t = 0; t < run_.n_threads(); ++t) {
-        scratch.emplace_back(kFirstProduct + std::max(covariates_.size(), n_target_columns_), n_);
-    }
+    std::vector<Tiles> scratch = make_scratch();
     parallel_for(run_, n_tiles(), [&](std::int64_t task, int slot) {
         const auto [I, J] = tile_place(task);
         Tiles& tiles = scratch[at(slot)];
@@ -468,7 +510,7 @@ void Scan::permute_along(const Basis& target, Level& level, double* strengths) c
     const StandardColumns left = left_.along(covariates_, target, run_);
     std::optional<StandardColumns> right;
     if (!symmetric_) right.emplace(right_.along(covariates_, target, run_));
-    Scan moved(left, right ? *right : left, symmetric_, covariates_, options_, n_target_columns_, run_);
+    Scan moved(left, right ? *right : left, chosen_, symmetric_, covariates_, options_, n_target_columns_, run_);
     moved.top_ = top_;
     moved.keys_ = keys_;
     for (const Pair& pair : top_) moved.top_moments_.push_back(moved.exact_moments(pair.i, pair.j).rest);
@@ -493,6 +535,28 @@ void Scan::permute(std::int64_t at_once, Owned<fastfs_interaction_result>& resul
     permute_pairs(top_, options_.n_labelings, at_once, to_F(), run_, result, compare);
 }
 
+// The columns of a table in ascending order, each once.
+std::vector<std::int64_t> distinct(std::vector<std::int64_t> columns) {
+    std::sort(columns.begin(), columns.end());
+    columns.erase(std::unique(columns.begin(), columns.end()), columns.end());
+    return columns;
+}
+
+// Returns the chosen pairs of the options that have columns in both tables, by their places there.
+PairList places_of_pairs(const fastfs_interaction_options& options, const StandardColumns& left,
+                         const StandardColumns& right) {
+    const auto place = [](const StandardColumns& table, std::int64_t column) {
+        const auto found = std::lower_bound(table.columns.begin(), table.columns.end(), column);
+        return found != table.columns.end() && *found == column ? found - table.columns.begin() : -1;
+    };
+    PairList pairs;
+    for (std::int64_t k = 0; k < options.n_chosen; ++k) {
+        const std::int64_t i = place(left, options.first_of_pairs[k]), j = place(right, options.second_of_pairs[k]);
+        if (i >= 0 && j >= 0) pairs.emplace_back(i, j);
+    }
+    return pairs;
+}
+
 }  // namespace
 
 void scan_interactions(const Matrix& X, const Matrix* other, const std::int64_t* labels, const double* y,
@@ -501,9 +565,18 @@ void scan_interactions(const Matrix& X, const Matrix* other, const std::int64_t*
     const std::int64_t n = X.n_rows();
     std::vector<std::int64_t> wanted = up_to(X.n_cols());
     if (options.features) wanted.assign(options.features, options.features + options.n_features);
-    const auto p = static_cast<std::int64_t>(wanted.size()), p_other = other ? other->n_cols() : 0;
-    const double n_all = other ? static_cast<double>(p) * static_cast<double>(p_other)
-                               : static_cast<double>(p) * static_cast<double>(p - 1) / 2;
+    std::vector<std::int64_t> wanted_others = up_to(other ? other->n_cols() : 0);
+    if (const std::int64_t *first = options.first_of_pairs, *second = options.second_of_pairs; first) {
+        const std::vector<std::int64_t> partners(second, second + options.n_chosen);
+        wanted.assign(first, first + options.n_chosen);
+        if (other) wanted_others = distinct(partners);
+        if (!other) wanted.insert(wanted.end(), partners.begin(), partners.end());
+        wanted = distinct(std::move(wanted));
+    }
+    const auto p = static_cast<std::int64_t>(wanted.size()), p_other = static_cast<std::int64_t>(wanted_others.size());
+    const double n_all = options.first_of_pairs ? static_cast<double>(options.n_chosen)
+                         : other                ? static_cast<double>(p) * static_cast<double>(p_other)
+                                                : static_cast<double>(p) * static_cast<double>(p - 1) / 2;
     options.n_pairs = static_cast<std::int64_t>(std::min(static_cast<double>(options.n_pairs), std::max(n_all, 1.0)));
 
     const Basis covariates = make_covariates(options.covariates, options.n_covariates, n);
@@ -519,7 +592,7 @@ void scan_interactions(const Matrix& X, const Matrix* other, const std::int64_t*
                            run.n_threads() * Tiles::memory(kFirstProduct + std::max(L, K), n) +
                            8 * (at_once + 1) * K * (p + p_other + n) + 8 * at_once * options.n_pairs + 8 * L * n +
                            Strongest<Pair>::memory(options.n_pairs) + 150 * options.n_pairs + 8 * options.n_labelings +
-                           32 * (X.n_cols() + p_other),
+                           32 * (X.n_cols() + (other ? other->n_cols() : 0)) + 32 * options.n_chosen,
                        {"the scan of ", p, other ? " by " + std::to_string(p_other) : "", " features"},
                        "give fewer features or a smaller n_pairs");
 
@@ -533,7 +606,7 @@ void scan_interactions(const Matrix& X, const Matrix* other, const std::int64_t*
     const bool ranks = options.transform == FASTFS_INTERACTION_RANKS;
     const StandardColumns left(X, wanted, ranks, covariates, along, run);
     std::unique_ptr<StandardColumns> right;
-    if (other) right = std::make_unique<StandardColumns>(*other, up_to(p_other), ranks, covariates, along, run);
+    if (other) right = std::make_unique<StandardColumns>(*other, wanted_others, ranks, covariates, along, run);
     require(left.size() + (right ? right->size() : 0) >= 2 && left.size() >= 1 && (!right || right->size() >= 1),
             "X must have two features or more that vary besides the covariates; got ", left.size(), " of ", p,
             other ? " and " + std::to_string(right->size()) + " of " + std::to_string(p_other) : "");
@@ -544,13 +617,16 @@ void scan_interactions(const Matrix& X, const Matrix* other, const std::int64_t*
     mark(result.constant, X.n_cols(), left.constant);
     result.set_zeros(result.scores, X.n_cols());
     if (other) {
-        mark(result.other_constant, p_other, right->constant);
-        result.set_zeros(result.other_scores, p_other);
+        mark(result.other_constant, other->n_cols(), right->constant);
+        result.set_zeros(result.other_scores, other->n_cols());
     }
 
     warn_of_constant(left.constant, false, options.along);
     if (right) warn_of_constant(right->constant, true, options.along);
-    Scan scan(left, right ? *right : left, !other, covariates, options, K, run);
+    PairList chosen;
+    if (options.first_of_pairs) chosen = places_of_pairs(options, left, right ? *right : left);
+    Scan scan(left, right ? *right : left, options.first_of_pairs ? &chosen : nullptr, !other, covariates, options, K,
+              run);
     run.step("pairs", options.n_labelings > 0 ? 0.05 : 1.0);
     scan.observe(target, spread, result);
     if (options.n_labelings == 0) return;

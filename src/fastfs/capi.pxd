@@ -645,6 +645,9 @@ cdef extern from "fastfs/fastfs.h" nogil:
         const int64_t *label_permutations
         const double *y_permutations
         int64_t n_labelings
+        const int64_t *first_of_pairs
+        const int64_t *second_of_pairs
+        int64_t n_chosen
     ctypedef struct fastfs_interaction_result:
         size_t struct_size
         int64_t n_pairs

@@ -1331,9 +1331,27 @@ typedef struct fastfs_interaction_options {
                                           don't matter */
     const double* y_permutations;      /* with y: n_labelings x n_rows */
     int64_t n_labelings;               /* 0: no p-values */
+    const int64_t* first_of_pairs;     /* NULL for all pairs, or the columns of X of those to test, without `features`:
+                                          each pair once, in ascending order */
+    const int64_t* second_of_pairs;    /* with these: columns of X, each above its first one, or of `other` */
+    int64_t n_chosen;                  /* of these pairs */
 } fastfs_interaction_options;
-#define FASTFS_INTERACTION_OPTIONS_INIT \
-    {sizeof(fastfs_interaction_options), FASTFS_INTERACTION_VALUES, 0, 0, 1000, NULL, 0, NULL, 0, NULL, NULL, 0}
+#define FASTFS_INTERACTION_OPTIONS_INIT  \
+    {sizeof(fastfs_interaction_options), \
+     FASTFS_INTERACTION_VALUES,          \
+     0,                                  \
+     0,                                  \
+     1000,                               \
+     NULL,                               \
+     0,                                  \
+     NULL,                               \
+     0,                                  \
+     NULL,                               \
+     NULL,                               \
+     0,                                  \
+     NULL,                               \
+     NULL,                               \
+     0}
 
 typedef struct fastfs_interaction_result {
     size_t struct_size;
@@ -1392,6 +1410,7 @@ typedef struct fastfs_interaction_result {
  * divided by 1 + n_labelings. Takes O(n_rows n_features^2 (5 + n_covariates + n_labelings)) time, with c classes c - 1
  * times the labelings, and O(n_rows n_features) memory: no table of pairs is stored. A sparse X becomes a dense table
  * of doubles. `along`: five products for each labeling, in which the columns follow its numbers, and twice the memory.
+ * Chosen pairs are summed one by one: O(n_rows n_chosen (2 + n_covariates + n_labelings)) time.
  *
  * Warnings: "constant" and "constant_in_other" (features, given the covariates), "untested_pairs". */
 FASTFS_API fastfs_status fastfs_interaction_scan(const fastfs_matrix* X, const fastfs_matrix* other,

@@ -20,10 +20,11 @@ from fastfs._functions.pairs import (
     outcome_of_test,
     require_names,
 )
+from fastfs._inputs.columns import columns_in_order
 from fastfs._inputs.design import read_covariates
 from fastfs._inputs.matrix import as_matrix, column_names
 from fastfs._inputs.response import Response, martingale_residuals, read_response
-from fastfs._inputs.values import for_core
+from fastfs._inputs.values import as_values, for_core
 from fastfs._machine.errors import last_warnings, naming, rename
 from fastfs._machine.params import as_permutations, check_choice, one_of
 from fastfs._machine.results import DrawnResult, result_class
@@ -43,6 +44,7 @@ class InteractionOptions(InteractionFields, PairsOptions): ...
 @option_class
 class InteractionCall(InteractionFields, FeaturesCall):
     with_table: Any = None
+    pairs: Any = None
 
 
 @result_class
@@ -123,6 +125,9 @@ def interaction_scan(call: InteractionCall) -> InteractionScan:
         probes. Default: pairs of columns of X.
     features : array-like, optional
         Take only pairs with these columns of X: a mask, column numbers or names. Default: all.
+    pairs : array-like of shape (n, 2), optional
+        Test these pairs only: two columns of X, or one of X and one of `with_table`, by number or name, such as the
+        edges of a network. Default: all pairs.
     feature_names : sequence of str, optional
         Names of the columns of X. Default: those of a DataFrame.
     target_type : {"auto", "class", "number", "survival"}
@@ -211,11 +216,17 @@ def interaction_scan(call: InteractionCall) -> InteractionScan:
         call.y, X.shape[0], X.shape[1], call.target_type, of_number="explain them with target_type='number'"
     )
     chosen = chosen_columns("features", call.features, X.shape[1], names, least=2 if table is None else 1)
+    if call.pairs is not None and chosen is not None:
+        raise ValueError("features must be left out with pairs: give the pairs of these features")
     target = target_values(response, call.covariates)
     call.check_test(n_permutations, "blocks", "groups")
     label_names = None if response.classes is None else response.classes[target]
     design, labelings = call.read_design(target, label_names, n_permutations, run)
     core_options = options.core_options() | {"n_classes": response.n_classes, "features": chosen}
+    if call.pairs is not None:
+        tables = [("X", X, names), ("X", X, names) if table is None else ("with_table", table, table_names)]
+        first, second = _chosen_pairs(call.pairs, tables)
+        core_options |= {"first_of_pairs": first, "second_of_pairs": second}
     if call.covariates is not None:
         core_options["covariates"] = for_core(read_covariates(call.covariates, X.shape[0]))
     permuted = "y_permutations" if response.classes is None else "label_permutations"
@@ -239,6 +250,30 @@ def interaction_scan(call: InteractionCall) -> InteractionScan:
         **outcome_of_test(core_result, design, exact=design.exact and labelings is not None),
     )
     return limit_pairs(result, call.alpha)
+
+
+def _chosen_pairs(pairs: Any, tables: list[tuple[str, Any, list[Any] | None]]) -> tuple[Integers, Integers]:
+    """Return the columns of chosen pairs in the first and in the second table, in ascending order and each pair once.
+
+    `tables` has for both the name, the matrix and the names of its columns.
+    """
+    try:
+        values = as_values(pairs)
+    except ValueError:
+        values = np.empty(0)  # pairs of different lengths
+    if values.ndim != 2 or values.shape[1] != 2 or not len(values):
+        raise ValueError(f"pairs must be a table of two columns, a pair in each row; got the shape {np.shape(values)}")
+    columns = [
+        columns_in_order("pairs", values[:, side], X.shape[1], names, table)
+        for side, (table, X, names) in enumerate(tables)
+    ]
+    chosen = np.stack(columns, axis=1)
+    if tables[0][0] == tables[1][0]:
+        chosen = np.sort(chosen, axis=1)
+        if (same := chosen[:, 0] == chosen[:, 1]).any():
+            raise ValueError(f"pairs must be of two columns; got column {chosen[same.argmax(), 0]} with itself")
+    first, second = np.unique(chosen, axis=0).T
+    return np.ascontiguousarray(first), np.ascontiguousarray(second)
 
 
 def _fields_of_pairs(core_result: dict[str, Any], response: Response, *, has_table: bool) -> dict[str, Any]:

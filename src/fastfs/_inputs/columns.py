@@ -18,8 +18,15 @@ def column_numbers(
 
     Errors call the parameter `name`.
     """
+    return np.unique(columns_in_order(name, columns, n_features, names))
+
+
+def columns_in_order(
+    name: str, columns: Any, n_features: int, names: Sequence[Any] | None = None, table: str = "X"
+) -> npt.NDArray[np.int64]:
+    """Return the numbers of the selected columns in their order, repeated ones included; see `column_numbers`."""
     if not n_features:
-        raise ValueError("X must have at least one feature; got none")
+        raise ValueError(f"{table} must have at least one feature; got none")
     try:
         values = as_values(columns)
     except ValueError:
@@ -38,7 +45,7 @@ def column_numbers(
             if not isinstance(column, Hashable) or column not in count:
                 close = difflib.get_close_matches(str(column), [str(one) for one in [*count][:1000]], 1)
                 hint = f": did you mean {close[0]!r}?" if close else ""
-                raise ValueError(f"{name} holds {column!r}, which isn't a column name of X{hint}")
+                raise ValueError(f"{name} holds {column!r}, which isn't a column name of {table}{hint}")
             if count[column] > 1:
                 raise ValueError(f"{name} holds {column!r}, the name of {count[column]} columns: give their numbers")
         known = {column: number for number, column in enumerate(() if names is None else names)}
@@ -49,7 +56,7 @@ def column_numbers(
     outside = values[(values < 0) | (values >= n_features)]
     if len(outside):
         raise ValueError(f"{name} must hold column numbers from 0 to {n_features - 1}; got {outside[0]}")
-    return np.unique(values).astype(np.int64)
+    return values.astype(np.int64)
 
 
 def _shape_of(columns: Any, values: Any) -> str:

@@ -177,6 +177,53 @@ def test_chosen_features():
     assert sorted(one.pairs.tolist()) == [[4, 0], [4, 1]]
 
 
+@covering(
+    kind=["number", "two classes", "four classes"], n_covariates=[0, 2], with_table=[False, True], n_threads=[1, 2]
+)
+def test_chosen_pairs(kind, n_covariates, with_table, n_threads):
+    """Pairs have the statistics that they have among all, and p-values against the chosen ones."""
+    X, y, other = table(50, 9), target(kind, 50), table(50, 6, seed=5) if with_table else None
+    covariates = np.random.default_rng(2).normal(size=(50, n_covariates)) if n_covariates else None
+    how = {"with_table": other, "covariates": covariates, "n_permutations": 19, "n_threads": n_threads}
+    every = fastfs.interaction_scan(X, y, **how)
+    chosen = [(1, 4), (0, 5), (7, 3), (1, 4), (2, 5), (7, 4)]
+    distinct = {pair if with_table else tuple(sorted(pair)) for pair in chosen}
+    found = fastfs.interaction_scan(X, y, pairs=chosen, **how)
+    assert found.n_tested == len(found.pairs) == len(distinct) == 5
+    of_all = {tuple(pair): k for k, pair in enumerate(every.pairs.tolist())}
+    places = [of_all[tuple(pair)] for pair in found.pairs.tolist()]
+    assert places == sorted(places)
+    np.testing.assert_array_equal(found.statistics, every.statistics[places])
+    for scores, side in ((found.scores, 0), (found.table_scores, 1)):
+        if scores is not None:
+            in_pair = [found.pairs[:, side] == j for j in range(len(scores))]
+            if not with_table:
+                in_pair = [(found.pairs == j).any(axis=1) for j in range(len(scores))]
+            expected = [found.statistics[of].max(initial=0) for of in in_pair]
+            np.testing.assert_array_equal(scores, expected)
+    first = fastfs.interaction_scan(X, y, pairs=chosen, n_pairs=2, **how)  # the others are compared one by one
+    np.testing.assert_allclose(first.null_maxima, found.null_maxima, rtol=1e-9)
+    np.testing.assert_array_equal(first.pvalues_max, found.pvalues_max[:2])
+    assert (found.null_maxima <= every.null_maxima * (1 + 1e-9)).all()
+
+
+def test_chosen_pairs_by_name():
+    X, y = table(50, 4), target("number", 50)
+    names = ["p", "q", "r", "s"]
+    found = fastfs.interaction_scan(pd.DataFrame(X, columns=names), y, pairs=[["s", "p"], ["q", "r"]], n_permutations=0)
+    assert sorted(found.names.tolist()) == [["p", "s"], ["q", "r"]]
+    other = pd.DataFrame(table(50, 2, seed=3), columns=["u", "v"])
+    found = fastfs.interaction_scan(
+        pd.DataFrame(X, columns=names), y, with_table=other, pairs=[["s", "u"]], n_permutations=9
+    )
+    assert found.pairs.tolist() == [[3, 0]]
+    table_of_ones = np.c_[X, np.ones(50), 2 * X[:, 0]]
+    with pytest.warns(fastfs.DataWarning) as caught:
+        found = fastfs.interaction_scan(table_of_ones, y, pairs=[[0, 4], [0, 5], [1, 2]], n_permutations=9)
+    assert "column 4" in str(caught[0].message)
+    assert (found.pairs.tolist(), found.n_tested, found.excluded_pairs.tolist()) == ([[1, 2]], 1, [[0, 5]])
+
+
 def test_a_table_with_itself_has_the_pairs_of_the_table():
     """And those of a feature with itself, which has a product of its own: its square."""
     X, y = table(60, 5), target("number", 60)
