@@ -1,4 +1,4 @@
-// Engine: the test of the strongest pairs by permuted labels, whatever a pair is.
+// Engine: the test of the strongest pairs by permuted labels, for pairs of any kind.
 #pragma once
 
 #include <algorithm>
