@@ -12,7 +12,7 @@ takes five products of all pairs, 5 n p (p + 1) flops, and a labeling one; what 
 top. The peer is the arithmetic of MatrixEpistasis (Zhu and Fang 2018) in NumPy, the same F from the same products of
 blocks, with temporary arrays.
 
-``--many`` plants two products among billions of pairs, more than 32 bits can count, at the first and the last
+``--many`` plants two products among billions of pairs, with numbers i p + j beyond 31 bits, at the first and the last
 features, and compares their F with two least-squares fits. ``--recall`` plants an exclusive or of the signs of two
 normal features, with 10 % of the labels flipped, and counts how often the pair comes first, among all pairs, and how
 often both features are among the ten best of other selectors; then pairs with correlations that change over three
