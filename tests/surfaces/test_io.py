@@ -170,7 +170,7 @@ def test_numbers_of_any_kind(write):
         (b"a,y\n\xff,1\n", "t.csv", "must be UTF-8 text"),
         (TEXT, "t.csv.gz", "isn't a gzip file"),
         (gzip.compress(TEXT.encode(), mtime=0)[:-9], "t.csv.gz", "gzip"),
-        (TEXT, "t.xls", "must end in .csv"),
+        (TEXT, "t.xls", "isn.t read as it is: save it as .xlsx"),
         (TEXT, "t.xlsx", "isn't a readable Excel file"),
         (TEXT, "t.npz", "isn't an NPZ archive"),
     ],
