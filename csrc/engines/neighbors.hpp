@@ -27,7 +27,7 @@ struct TiedFeatures {
 void nearest_features(const Samples& X, std::int64_t n_neighbors, Run& run, std::int64_t* neighbors, double* distances,
                       double end = 1, TiedFeatures* ties = nullptr);
 
-// Finds the nearest features by the listed rows of X, ascending.
+// Finds the nearest features by the listed rows (ascending) of X.
 void nearest_features(const Samples& X, const std::vector<std::int64_t>& rows, std::int64_t n_neighbors, Run& run,
                       std::int64_t* neighbors, double* distances, double end = 1, TiedFeatures* ties = nullptr);
 
@@ -38,9 +38,9 @@ struct ListedNeighbors {
     double recall;                    // share of the true nearest features in the result, estimated on a sample
 };
 
-// Writes near features of each feature, and their distances, by the listed rows of a dense X, ascending. Distances are
-// exact, but a feature can miss nearest features: it is compared with the members of lists near its own list, and of
-// the lists of its neighbours' neighbours. Returns the order of the lists, and the recall.
+// Writes near features of each feature, nearest first, and their distances, by the listed rows (ascending) of a dense
+// X. Distances are exact, but a feature can miss nearest features: it is compared with the members of lists near its
+// own list, and of the lists of its neighbours' neighbours. Returns the order of the lists, and the recall.
 ListedNeighbors nearest_features_by_lists(const Samples& X, const std::vector<std::int64_t>& rows,
                                           std::int64_t n_neighbors, std::uint64_t seed, Run& run,
                                           std::int64_t* neighbors, double* distances, double end);

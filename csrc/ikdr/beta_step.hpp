@@ -34,7 +34,8 @@ struct MixtureObjective {
     }
 };
 
-// Returns F as a function of beta, x = (c, T), for the A with the weights om_q and k components.
+// Returns F as a function of beta, x = (c, T), for the A with the weights om_q and k components. `samples`
+// must outlive it.
 MixtureObjective kernel_weight_objective(const SortedSamples& samples, const Terms& terms, const Numbers& omega,
                                          std::int64_t k);
 

@@ -23,7 +23,7 @@ constexpr std::int64_t kFewUnits = 24;
 // Number of units to order in a part of a loop.
 constexpr std::int64_t kWorkOfPart = 1 << 16;
 
-// Sorts items by keys, equal keys by items; nearly sorted ones fast.
+// Sorts keys, and items with them; equal keys keep their order. Nearly sorted ones are fast.
 void insert_in_order(double* keys, std::int32_t* items, std::int64_t n) {
     for (std::int64_t i = 1; i < n; ++i) {
         const double key = keys[i];

@@ -249,8 +249,9 @@ ExactMoments Scan::exact_moments(std::int64_t i, std::int64_t j) const {
     return {m, square};
 }
 
-// Tests a pair with known moments without the target; returns its strength, and its effect and slope with their errors
-// in units of the target's first column.
+// Tests a pair with known moments without the target; returns its strength, its effect and slope with their errors in
+// units of the target's first column, and if the target excludes it. All are 0 if the determinant of the moments isn't
+// positive.
 Test Scan::test(std::int64_t i, std::int64_t j, const PairMoments& without, const Basis& target) const {
     const double *x = left_.of(i), *y = right_.of(j), unit = 1 / static_cast<double>(n_);
     const double v_i = left_.rest(i), v_j = right_.rest(j), d = without.determinant(v_i, v_j);

@@ -157,7 +157,8 @@ std::vector<Domain> domains_of_near(const std::array<NearFeatures, 2>& near,
     return make_domains(edges, core_size(d, sizes.core), sizes.buffer);
 }
 
-// Solves all domains: writes the scores of their cores to the outcome, with its rank and steepest nu.
+// Solves all domains: writes the scores of their cores to the outcome, with its rank and steepest nu, and checks their
+// contrast.
 template <class T>
 void solve_domains(const std::vector<Domain>& domains, const std::array<SideKernel<T>, 2>& sides,
                    const Outside& outside, Run& run, Outcome& outcome) {

@@ -31,7 +31,8 @@ struct Outside {
 };
 
 // Returns an orthonormal basis V (d x q) of the k leading eigenvectors of both kernels over all features, and both
-// kernels on it. It stands for the features outside any one domain. `spans` have k or more eigenvectors.
+// kernels on it. It stands for the features outside any one domain. `spans` have k or more eigenvectors, or
+// fewer if a kernel has a lower rank.
 template <class T>
 Outside joint_span(const std::array<SideKernel<T>, 2>& sides, const std::array<LowRank, 2>& spans, std::int64_t k,
                    Run& run);

@@ -129,7 +129,7 @@ class TileKernel:
     """
 
     def __init__(self, function: Callable[..., Any], tile: bool = False) -> None:
-        """Store a function of distances or, with `tile`, of tiles; raise TypeError for other arguments."""
+        """Store a function of distances or, with `tile`, of tiles; raise TypeError unless it takes their arguments."""
         python = getattr(function, "py_func", function)  # of one that is jitted already
         if not inspect.isfunction(python):
             raise TypeError(f"a kernel must be a Python function; got {function!r}")

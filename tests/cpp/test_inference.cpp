@@ -385,7 +385,8 @@ void test_stability() {
     const std::vector<std::int64_t> down{0, 2, 1, 6}, late{1, 2, 4, 6}, twice{0, 0, 0, 2, 0, 1};
     CHECK(is_refused([](O o) { o.n_selections = 1; }, "n_selections must be from 2"));
     CHECK(is_refused([](O o) { o.n_features = 2; }, "selection 1 must name columns from 0 to 1"));
-    CHECK(is_refused([&](O o) { o.begins = down.data(); }, "selection 1 must have from 0 to the 4 features; got -1"));
+    CHECK(is_refused([&](O o) { o.begins = down.data(); },
+                     "begins must ascend by 0 to the 4 features in each selection; got "));
     CHECK(is_refused([&](O o) { o.begins = late.data(); }, "begins must start with 0"));
     CHECK(is_refused([&](O o) { o.selected = twice.data(); }, "in ascending order; got 0"));
     CHECK(is_refused([](O o) { o.selected = nullptr, o.scores = nullptr; },

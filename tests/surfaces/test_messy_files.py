@@ -835,7 +835,9 @@ def test_two_files_of_barcodes(write, tmp_path):
                        ("features.tsv", "g\n"), ("barcodes.tsv", "a\n")):  # fmt: skip
         (tmp_path / "m" / name).write_text(text)
     (tmp_path / "m" / "barcodes.tsv.gz").write_bytes(gzip.compress(b"b\n"))
-    with pytest.raises(ValueError, match=r"has both barcodes.tsv and barcodes.tsv.gz: keep those of matrix.mtx"):
+    with pytest.raises(
+        ValueError, match=r"has both barcodes.tsv and barcodes.tsv.gz: remove the one that doesn't belong to matrix.mtx"
+    ):
         read_table(tmp_path / "m", labels=write("l.csv", "y\n1\n"))
 
 

@@ -234,7 +234,7 @@ class DiSC(_disc.DiSCFields, _Resources, _KernelSelector):
         self._set_outcome(outcome, classes, options)
 
     def _check_parameters(self, classes: Array, n_features: int) -> None:
-        """Raise ValueError if there are too few classes or features, or if n_features_to_select or n_groups is bad."""
+        """Raise ValueError or TypeError for too few classes or features, or a bad number to select or to leave out."""
         count_selected(self.n_features_to_select, n_features)
         require_classes(classes)
         if n_features < 4:

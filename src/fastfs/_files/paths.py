@@ -38,7 +38,7 @@ def on_one_line(text: str) -> str:
 
 
 def check_input(path: Path) -> None:
-    """Raise FileNotFoundError or ValueError if `path` is missing, empty, or a directory that isn't a Zarr store."""
+    """Raise FileNotFoundError or ValueError if `path` is missing, empty, -, or a directory not named .zarr."""
     if str(path) == "-":
         raise ValueError("Standard input (-) can't be read here: write it to a file, and give the name of that file")
     if not path.exists():

@@ -27,7 +27,7 @@ from fastfs._inputs.matrix import as_matrix, column_names
 from fastfs._inputs.response import read_response
 from fastfs._inputs.values import for_core
 from fastfs._machine.errors import last_warnings
-from fastfs._machine.params import as_permutations, check_choice, one_of
+from fastfs._machine.params import as_permutations, check_choice, one_of, some_of
 from fastfs._machine.results import DrawnResult, result_class
 from fastfs._machine.run import Run, load_core, warn
 from fastfs._types import Array, Floats, Integers, Progress
@@ -239,11 +239,14 @@ def differential_correlation(call: CorrelationCall) -> DifferentialCorrelation:
             )
         return compared
 
-    if labelings is not None and design.moves_together and compare(None, None)["rare"].any():
+    rare = compare(None, None)["rare"] if labelings is not None and design.moves_together else np.zeros(0, bool)
+    if rare.any():
         if call.alpha is not None:
+            which = [column if names is None else names[column] for column in np.flatnonzero(rare).tolist()]
             raise ValueError(
                 "alpha must be left out if groups move as wholes and features have one value in more than three "
-                "fourths of a class, because there are no p-values: leave these features out"
+                f"fourths of a class, because there are no p-values; got {some_of(which)}: leave alpha out, or name "
+                "other features in `features`"
             )
         labelings, exact = None, False
     core_result, stopped = compare_labelings(compare, labelings, call.progress, may_stop=may_stop and not exact)

@@ -118,7 +118,8 @@ def read_samples(
         has_table = options.given is not None and is_table(options.given)
         if sample_weight is not None or distances is not None or has_table:
             raise ValueError(
-                "n_rows must be left out with sample_weight, distances or a table as given, which can't be drawn"
+                "n_rows must be left out with sample_weight, distances or a table in `given`, because samples of these "
+                "can't be drawn"
             )
         X, y, rows = sample_rows(X, y, n_rows, options.random_state, run)
     else:

@@ -134,7 +134,11 @@ def number_members(groups: Any, names: Sequence[Any]) -> dict[str, Integers]:
     }
     kept = {name: columns.astype(np.int64) for name, columns in numbers.items() if len(columns)}
     if not kept:
-        raise ValueError("feature_groups must name features of the table; got none")
+        asked = list(dict.fromkeys(one for features in members.values() for one in features))
+        raise ValueError(
+            f"feature_groups must name features of the table, such as {some_of(list(names))}; got "
+            f"{some_of(asked) if asked else 'none'}"
+        )
     if lacking := list(dict.fromkeys(one for features in members.values() for one in features if one not in places)):
         n_groups = len(numbers) - len(kept)
         also = f", and {n_groups} {'group' if n_groups == 1 else 'groups'} without others" if n_groups else ""

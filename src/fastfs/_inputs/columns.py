@@ -45,6 +45,7 @@ def columns_in_order(
             if not isinstance(column, Hashable) or column not in count:
                 close = difflib.get_close_matches(str(column), [str(one) for one in [*count][:1000]], 1)
                 hint = f": did you mean {close[0]!r}?" if close else ""
+                hint = hint if names else f": {table} has no names, so give numbers of columns"
                 raise ValueError(f"{name} holds {column!r}, which isn't a column name of {table}{hint}")
             if count[column] > 1:
                 raise ValueError(f"{name} holds {column!r}, the name of {count[column]} columns: give their numbers")

@@ -98,7 +98,7 @@ def _counts(indices: Any, n: int) -> np.ndarray:
 
 
 def _entries_by_row(X: Any, begin: int, end: int) -> dict[str, np.ndarray]:
-    """Return the entries of some rows of a CSC matrix on disk, row after row, each in the order of the columns."""
+    """Return `indices` and `data` of the rows `begin` to `end` - 1 of a CSC matrix on disk, columns ascending."""
     indptr, parts = X["indptr"][:], []
     for first in range(0, X["indices"].shape[0], _ENTRIES):
         rows = X["indices"][first : first + _ENTRIES]

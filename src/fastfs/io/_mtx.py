@@ -169,5 +169,8 @@ def _beside(path: Path, *names: str) -> Path | None:
     candidates = [path.with_name(f"{prefix[1]}{name}{gz}") for name in names for gz in ("", ".gz")] if prefix else []
     found = [candidate for candidate in candidates if candidate.is_file()]
     if len(found) > 1 and found[1].name == f"{found[0].name}.gz":
-        raise ValueError(f"'{path.parent}' has both {found[0].name} and {found[1].name}: keep those of {path.name}")
+        raise ValueError(
+            f"'{path.parent}' has both {found[0].name} and {found[1].name}: remove the one that "
+            f"doesn't belong to {path.name}"
+        )
     return found[0] if found else None
