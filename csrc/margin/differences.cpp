@@ -173,12 +173,13 @@ void Differences::split_sparse(const DensitySplit& split, const double* weights,
     for (std::int64_t k = 0; k < n_dense; ++k) dense_columns_[at(place(split.dense[at(k)]))] = k;
 }
 
-// Returns the factor of column c times a weight; throws if the type of X can't hold it.
+// Returns the factor of column c times a weight; throws if it overflows.
 double Differences::weigh(std::int64_t c, double weight) const {
     const double factor = scales_->factor[at(c)] * weight;
-    if (!std::isfinite(X_->is_float32() ? static_cast<double>(static_cast<float>(factor)) : factor)) {
-        refuse({"the range of a feature must fit its type, also with the weight ", weight, " in distances; got ",
-                Name::column(c), " with the range ", 1 / scales_->factor[at(c)], ": give it in another unit"});
+    if (!std::isfinite(factor)) {
+        refuse({"the range of a feature must be large enough for a division by it, also with the weight ", weight,
+                " in distances; got ", Name::column(c), " with the range ", 1 / scales_->factor[at(c)],
+                ": give it in another unit"});
     }
     return factor;
 }

@@ -571,9 +571,10 @@ def test_numbers_with_covariates():
         found = fastfs.permutation_test(model, X, y, covariates=z, n_permutations=39)
         assert found.pvalues[2] == 1 / 40
         assert found.design == "40 samples, given 1 covariate"
-    times = np.array(list(zip(y > 0, np.exp(y), strict=True)), dtype=[("event", bool), ("time", float)])
-    with pytest.raises(ValueError, match="such as events and times: give strata"):
-        fastfs.permutation_test(fastfs.RReliefF(), X, times, covariates=z)
+    times = np.array(list(zip(y > y.min(), np.exp(y), strict=True)), dtype=[("event", bool), ("time", float)])
+    found = fastfs.permutation_test(fastfs.RReliefF(), X, times, covariates=z, n_permutations=39)
+    assert found.pvalues[2] == 1 / 40
+    assert found.design == "40 samples, given 1 covariate"
     assert fastfs.permutation_test(fastfs.RReliefF(), X, times, blocks=z > 0, n_permutations=9).n_permutations == 9
 
 

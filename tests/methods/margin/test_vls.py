@@ -167,7 +167,7 @@ def test_subsets_as_masks_numbers_and_names():
         ({"subsets": []}, ValueError, "^subsets must hold each feature of X; got subsets without 23 of 23, columns"),
         ({"subsets": [*GIVEN, []]}, ValueError, r"^subsets\[3\] is empty: leave it out, or name its columns$"),
         ({"subsets": [*GIVEN, [23]]}, ValueError, r"^subsets\[3\] must hold column numbers from 0 to 22; got 23"),
-        ({"subsets": [*GIVEN, ["x"]]}, ValueError, r"^subsets\[3\] holds 'x', .* X has no names, so give numbers of columns$"),
+        ({"subsets": [*GIVEN, ["x"]]}, ValueError, r"^subsets\[3\] holds 'x', .*: X has no names, so give numbers"),
         ({"subsets": [*GIVEN, [True]]}, ValueError, r"^subsets\[3\] as a mask must have 23 values, one per feature"),
         ({"subsets": [1, 2]}, ValueError, r"^subsets\[0\] must be a 1-D mask, or a list of column numbers or names"),
         ({"subsets": 7}, ValueError, "^subsets must be 'pairs', None or a list of subsets; got 7$"),
