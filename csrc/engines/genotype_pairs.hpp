@@ -38,8 +38,8 @@ class GenotypePairs {
     std::vector<std::int64_t> n_missing(Run& run) const;
 
     // Computes out (ld) = sum over SNPs of differences, between the samples rows[t0..t1 - 1], ascending, and all
-    // samples; if rows t0..t1 - 1 are all samples, each pair is computed once. With gaps, `into` must be Into::kEmpty, and lacking (rows
-    // n_samples apart) += the number of SNPs in which both genotypes are missing.
+    // samples; if rows t0..t1 - 1 are all samples, each pair is computed once. With gaps, `into` must be Into::kEmpty,
+    // and lacking (rows n_samples apart) += the number of SNPs in which both genotypes are missing.
     void distances(const std::vector<std::int64_t>& rows, std::int64_t t0, std::int64_t t1, double* out,
                    std::int64_t ld, Run& run, Into into, std::uint32_t* lacking = nullptr) const;
 
