@@ -14,11 +14,12 @@
 #include "engines/permuted_pairs.hpp"
 #include "engines/strongest.hpp"
 #include "interactions/basis.hpp"
+#include "interactions/chosen_pairs.hpp"
 #include "interactions/exclusions.hpp"
 #include "interactions/pair_moments.hpp"
+#include "interactions/scan_tiles.hpp"
 #include "interactions/standard_columns.hpp"
 #include "interactions/target.hpp"
-#include "support/buffer.hpp"
 #include "support/errors.hpp"
 #include "support/index.hpp"
 #include "support/parallel.hpp"
@@ -32,33 +33,9 @@ namespace {
 // The relative difference of strengths from tiles and from samples.
 constexpr double kSlack = 1e-9;
 
-// Samples of the panels that are made together.
-constexpr std::int64_t kSamplesAtOnce = 2048;
-
 // Bytes for the mean products of features with the targets of labelings that are compared together, and the least
 // number of these.
 constexpr std::int64_t kBatchBytes = 64 << 20, kFewestLabelings = 8;
-
-// The tiles of two blocks of columns that don't depend on the target.
-struct Tiles {
-    explicit Tiles(std::int64_t n_tiles, std::int64_t n_samples)
-        : values(n_tiles * kTile * kTile), panels(kOperands * kTile * std::min(n_samples, kSamplesAtOnce)) {}
-
-    static std::int64_t memory(std::int64_t n_tiles, std::int64_t n_samples) {
-        return 8 * (n_tiles * kTile * kTile + kOperands * kTile * std::min(n_samples, kSamplesAtOnce));
-    }
-
-    double* tile(std::int64_t k) { return values.data() + k * kTile * kTile; }
-    const double* tile(std::int64_t k) const { return values.data() + k * kTile * kTile; }
-    double* operand(std::int64_t k, std::int64_t n) { return panels.data() + k * kTile * n; }
-
-    // x_I, x_I^2, x_J, x_J^2, and x_J times a column about the samples.
-    static constexpr std::int64_t kOperands = 5;
-    Buffer<double> values, panels;
-};
-
-// Places of tiles: moments, the rest e, and products with covariates or the target's columns from kFirstProduct on.
-constexpr std::int64_t kR = 0, kA = 1, kB = 2, kQ = 3, kE = 4, kFirstProduct = 5;
 
 // A pair and its test, computed sample by sample.
 struct Pair {
@@ -77,9 +54,6 @@ struct Test {
     double strength = 0, effect = 0, error = 0;
     double slope = 0, slope_error = 0;  // of the product in the regression on the target
 };
-
-// Pairs of columns, by their places in the tables of a scan, ascending.
-using PairList = std::vector<std::pair<std::int64_t, std::int64_t>>;
 
 class Scan {
   public:
@@ -536,44 +510,13 @@ void Scan::permute(std::int64_t at_once, Owned<fastfs_interaction_result>& resul
     permute_pairs(top_, options_.n_labelings, at_once, to_F(), run_, result, compare);
 }
 
-// The columns of a table in ascending order, each once.
-std::vector<std::int64_t> distinct(std::vector<std::int64_t> columns) {
-    std::sort(columns.begin(), columns.end());
-    columns.erase(std::unique(columns.begin(), columns.end()), columns.end());
-    return columns;
-}
-
-// Returns the chosen pairs of the options that have columns in both tables, by their places there.
-PairList places_of_pairs(const fastfs_interaction_options& options, const StandardColumns& left,
-                         const StandardColumns& right) {
-    const auto place = [](const StandardColumns& table, std::int64_t column) {
-        const auto found = std::lower_bound(table.columns.begin(), table.columns.end(), column);
-        return found != table.columns.end() && *found == column ? found - table.columns.begin() : -1;
-    };
-    PairList pairs;
-    for (std::int64_t k = 0; k < options.n_chosen; ++k) {
-        const std::int64_t i = place(left, options.first_of_pairs[k]), j = place(right, options.second_of_pairs[k]);
-        if (i >= 0 && j >= 0) pairs.emplace_back(i, j);
-    }
-    return pairs;
-}
-
 }  // namespace
 
 void scan_interactions(const Matrix& X, const Matrix* other, const std::int64_t* labels, const double* y,
                        const fastfs_interaction_options& given, Run& run, Owned<fastfs_interaction_result>& result) {
     fastfs_interaction_options options = given;
     const std::int64_t n = X.n_rows();
-    std::vector<std::int64_t> wanted = up_to(X.n_cols());
-    if (options.features) wanted.assign(options.features, options.features + options.n_features);
-    std::vector<std::int64_t> wanted_others = up_to(other ? other->n_cols() : 0);
-    if (const std::int64_t *first = options.first_of_pairs, *second = options.second_of_pairs; first) {
-        const std::vector<std::int64_t> partners(second, second + options.n_chosen);
-        wanted.assign(first, first + options.n_chosen);
-        if (other) wanted_others = distinct(partners);
-        if (!other) wanted.insert(wanted.end(), partners.begin(), partners.end());
-        wanted = distinct(std::move(wanted));
-    }
+    const auto [wanted, wanted_others] = wanted_columns(X, other, options);
     const auto p = static_cast<std::int64_t>(wanted.size()), p_other = static_cast<std::int64_t>(wanted_others.size());
     const double n_all = options.first_of_pairs ? static_cast<double>(options.n_chosen)
                          : other                ? static_cast<double>(p) * static_cast<double>(p_other)
