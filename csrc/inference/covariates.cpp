@@ -9,6 +9,7 @@
 #include "inference/design.hpp"
 #include "inference/logistic.hpp"
 #include "support/errors.hpp"
+#include "support/warnings.hpp"
 
 namespace fastfs::core {
 
@@ -16,6 +17,10 @@ namespace {
 
 // Share of the spread of numbers below which residuals are rounding error.
 constexpr double kResidue = 1e-9;
+
+// Units that each covariate of classes and of times needs, or p-values are too small (benchmarks/bench_inference.py
+// --given).
+constexpr std::int64_t kUnitsPerCovariate = 8, kUnitsPerCovariateOfTimes = 4;
 
 // Logarithm of the least hazard of a unit, relative to the largest one: no sum of hazards vanishes.
 constexpr double kLeastLogHazard = -600;
@@ -114,6 +119,13 @@ void Design::fit_covariates(const fastfs_design_options& o, Run& run) {
         ++n_columns;
     }
     require(n_columns > 0, "covariates must vary; got constant ones: leave them out");
+    const std::int64_t needed = is_class_ ? kUnitsPerCovariate : o.times ? kUnitsPerCovariateOfTimes : 0;
+    if (n < needed * n_columns) {
+        const char* units = moves_groups_ ? " groups" : " samples";
+        warn("weakness",
+             {"there ", n_columns == 1 ? "is " : "are ", n_columns, n_columns == 1 ? " covariate" : " covariates",
+              " for ", n, units, ", so that p-values are too small: give at most one for ", needed, units});
+    }
     for (std::int64_t k = 0; k < n; ++k) {
         for (const Numbers& column : columns) Z.push_back(column[at(k)]);
     }

@@ -395,6 +395,13 @@ class Design:
         if not varies.any():
             raise ValueError("covariates must vary; got constant ones: leave them out")
         Z = Z[:, varies] / spread[varies]
+        n_units, n_columns = Z.shape
+        if self._is_class and n_units < 8 * n_columns:
+            covariates = f"is {n_columns} covariate" if n_columns == 1 else f"are {n_columns} covariates"
+            self.weaknesses.append(
+                f"there {covariates} for {n_units} {self._word}s, so that p-values are too small: give at most one for "
+                f"8 {self._word}s"
+            )
         if self._is_class:
             self._fit_classes(Z)
         else:

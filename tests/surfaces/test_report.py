@@ -817,6 +817,7 @@ def damaged(record, text):
         ("arguments.params", []),
         ("arguments.new", 1),
         ("arguments.feature_groups", {}),
+        ("arguments.covariates", [None]),
         ("arguments", []),
         ("environment", 7),
         ("input", None),

@@ -200,7 +200,10 @@ def _damaged(report: Mapping[str, Any]) -> str | None:
         if not isinstance(report[name], dict):
             return name
     for name, kind in _ARGUMENTS.items():
-        if not isinstance(report["arguments"].get(name, ...), kind) or isinstance(report["arguments"][name], bool):
+        value = report["arguments"].get(name, ...)
+        if not isinstance(value, kind) or isinstance(value, bool):
+            return f"arguments.{name}"
+        if isinstance(value, list) and not all(isinstance(one, str) for one in value):
             return f"arguments.{name}"
     if unknown := report["arguments"].keys() - _ARGUMENTS.keys():
         return f"arguments.{min(unknown)}"
