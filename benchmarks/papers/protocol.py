@@ -90,16 +90,21 @@ NEIGHBORS = (1, 3, 5, 10, 15, 20, 30, 50, 100)  # of ReliefF and of mutual infor
 def information(training: Training, k: int) -> np.ndarray:
     """Mutual information of continuous features with the label by k nearest neighbours, of `NEIGHBORS`.
 
-    After Ross, "Mutual information between discrete and continuous data sets", PLoS ONE 9(2), 2014, as scikit-learn's,
-    which draws noise against ties and takes a call per feature and k.
+    After Ross, "Mutual information between discrete and continuous data sets", PLoS ONE 9(2), 2014, with noise against
+    ties, as scikit-learn has it, which takes a call per feature and k.
     """
     by_k: dict[int, np.ndarray] = training.once("information", lambda: information_by_k(training.X, training.y))
     return by_k[k]
 
 
 def information_by_k(X: np.ndarray, y: np.ndarray) -> dict[int, np.ndarray]:
-    """The same for each k; as many neighbours as a class has."""
+    """Return the mutual information of each column of `X` with `y` by the number of neighbours.
+
+    A class with fewer samples has as many neighbours as it has other samples. Without noise the k-th neighbour of a
+    tied value has distance 0, inside of which nobody is, and features with many ties would come first.
+    """
     found = {k: np.zeros(X.shape[1]) for k in NEIGHBORS}
+    X = X + 1e-10 * np.maximum(1, np.abs(X).mean(axis=0)) * np.random.default_rng(0).normal(size=X.shape)
     for start, label in itertools.product(range(0, X.shape[1], 50), np.unique(y)):
         part, own = np.ascontiguousarray(X[:, start : start + 50].T), np.flatnonzero(y == label)
         distances = np.abs(part[:, own, None] - part[:, None])
