@@ -970,20 +970,10 @@ NOTES = {
         "doesn't say how its features were scaled."
     ),
     "ikdr": (
-        "I_p and the number of features have no standard error where they were read from a printed table. The topic "
-        "comp is every eighth message. MKL-TR, and on comp I-KDR with features, have the 100 features with the "
-        "largest F in the training samples, if there are more. The number of dimensions is chosen inside, up to ten "
-        "or the number of classes; with one kernel the scripts now go up to 40."
+        "The topic comp is every eighth message. MKL-TR, and on comp I-KDR with features, have the 100 features with "
+        "the largest F in the training samples, if there are more. The number of dimensions is chosen inside, up to 40 "
+        "with one kernel, up to ten or the number of classes with a kernel of each feature."
     ),
-}
-
-# Rows that no run has yet, and the experiment of --full that measures them.
-PENDING = {
-    **{f"{PROSTATE}: {name}": "manifest:prostate" for name in ("Gini", "IG", "Laplacian score")},
-    f"{TABLE}: MLP": "manifest:table",
-    **{f"comp: {row}": "ikdr:comp-features" for row in ("I-KDR, features", "I-KDR, features, features")},
-    **{f"comp: {row}": "ikdr:comp-features" for row in ("MKL-TR", "MKL-TR, features")},
-    **{f"{name}: kernel FDA, I_p": f"ikdr:{name}" for name in ("sonar", "colon")},
 }
 
 CLAIMS = {"manifest": MANIFEST, "projse": PROJSE, "disc": DISC, "immigrate": IMMIGRATE, "ikdr": IKDR}
@@ -1084,7 +1074,6 @@ inside the training samples. `python -m benchmarks.papers` prints it; `--quick` 
 - **not reproduced**: further away, with the side on which ours lies. It may be the data, the protocol or the settings
   that the paper doesn't print; the last column says what we know.
 - **not available**: we don't have the data, the definition or the rival's program.
-- **not measured** (`?`): the data are there, the run is still to come.
 
 Ours is mean +- standard error (number of splits, folds or draws). Splits and folds share samples, so true errors are
 larger.
@@ -1101,8 +1090,7 @@ each experiment ran.
 
 RUNS = """## How it was measured
 
-`python -m benchmarks.papers --full` writes this with its rows, an experiment at a time. Experiments without a beginning
-were recorded before it did.
+`python -m benchmarks.papers --full` writes this with its rows, an experiment at a time.
 """
 
 
@@ -1149,8 +1137,7 @@ def page(record: Record) -> str:
             if c.cell is None:
                 paper_says = "words" if c.paper is None else f"{c.paper:g}"
                 rule = words(c.rule) if c.row else ""
-                pending = f"`--full {PENDING[c.row]}` measures it" if c.judge(rows) == UNMEASURED else ""
-                note = "; ".join(filter(None, (rule, c.note, pending)))
+                note = "; ".join(filter(None, (rule, c.note)))
                 text.append(f"| {c.where} | {c.says} | {paper_says} | {ours(c, rows)} | {c.judge(rows)} | {note} |")
         tables = dict.fromkeys(c.where for c in claims if c.cell)
         for where in tables:
@@ -1177,10 +1164,6 @@ def runs(record: Record) -> list[str]:
     for paper, experiments in record.items():
         for name, found in experiments.items():
             run = found["run"]
-            if "begun" in run:
-                how = f"{run['begun']} | {run['commit']} | {run['options']} | {run['cpu_seconds']} |"
-            else:
-                printed = f"rows from printed tables, to one digit: {run['rounded']}" if run["rounded"] else ""
-                how = f"recorded {run['recorded']} | | {printed} | |"
-            lines.append(f"| {paper} {name} | {len(found['rows'])} | {how}")
+            how = f"{run['begun']} | {run['commit']} | {run['options']} | {run['cpu_seconds']}"
+            lines.append(f"| {paper} {name} | {len(found['rows'])} | {how} |")
     return lines

@@ -234,15 +234,10 @@ def test_the_page_is_what_was_measured(papers):
     assert ROWS.read_text() == claims.all_rows(record)
     assert FULL.keys() == MAINS.keys()
     for paper, experiments in FULL.items():
-        assert not set(record[paper]) - set(experiments), f"--full doesn't measure what the record of {paper} has"
+        assert record[paper].keys() == set(experiments), paper
     for paper, list_of_claims in claims.CLAIMS.items():
         rows = claims.flat(record, paper)
-        unmeasured = {c.row for c in list_of_claims if c.judge(rows) == claims.UNMEASURED}
-        assert unmeasured <= claims.PENDING.keys(), unmeasured
-        assert not claims.PENDING.keys() & rows.keys()
-        for experiment in claims.PENDING.values():
-            name, _, one = experiment.partition(":")
-            assert one in FULL[name]
+        assert not [c.row for c in list_of_claims if c.judge(rows) == claims.UNMEASURED]
         assert all(c.row or c.note for c in list_of_claims)
         for values in rows.values():
             assert np.isfinite(values).all()
@@ -326,7 +321,10 @@ def test_univariate_rivals_of_the_papers(papers):
     y = (X[:, 0] + rng.normal(size=60) > 0).astype(int)
     training = protocol.Training(protocol.Protocol((), (), z_scores=False), (X, y, X, y), 0)
     expected = mutual_info_classif(X[:, :6], y, n_neighbors=3, discrete_features=False, random_state=0)
-    np.testing.assert_allclose(protocol.information(training, 3)[:6], expected, atol=1e-12)
+    found = protocol.information(training, 3)
+    np.testing.assert_allclose(found[:6], expected, atol=1e-12)
+    tied = np.array([mutual_info_classif(X[:, 6:], y, n_neighbors=3, random_state=seed) for seed in range(20)])
+    assert np.all(np.abs(found[6:] - tied.mean(axis=0)) <= 4 * tied.std(axis=0))
 
     def impurity(part):
         return len(part) * (1 - np.mean(part) ** 2 - np.mean(1 - part) ** 2)
