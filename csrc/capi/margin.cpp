@@ -197,7 +197,7 @@ fastfs_status fastfs_margin_use(fastfs_margin* margin, const int64_t* features, 
                                                              " columns of X; got " + std::to_string(n_features));
         require_features(features, n_features, n_cols);
         if (weights) require_numbers(weights, n_features, "weights", Name::column, 0.0);
-        margin->data.use({features, features + n_features}, weights, run);
+        margin->data.restrict_to_columns({features, features + n_features}, weights, run);
     });
 }
 

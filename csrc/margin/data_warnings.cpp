@@ -16,7 +16,8 @@ void warn_of_data(const std::vector<std::int64_t>& class_sizes, bool is_uneven, 
     if (!alone.empty()) {
         warn("one_sample",
              {"one sample only in ", some_of(alone), ": it has no other of its class to be compared with, so it ",
-              skips_targets ? "is skipped as a target" : "counts by its misses only"});
+              skips_targets ? "is skipped as a target" : "counts by its misses only",
+              ": give more of its class, or leave it out"});
     }
     if (is_uneven) {
         warn("uneven_scales",
@@ -34,15 +35,24 @@ void warn_of_few_neighbors(const fastfs_relief_options& options, const Numbers& 
         small.push_back({Name::class_(static_cast<std::int64_t>(c)), " (", class_sizes[c], ")"});
     }
     if (class_sizes.empty()) {
-        warn("few_neighbors", {k, " is more than the hits or the misses of some samples, so all were used"});
+        warn(
+            "few_neighbors",
+            {k,
+             " is more than the hits or the misses of some samples, so all were used: a smaller n_neighbors treats all "
+             "samples alike"});
     } else {
-        warn("few_neighbors", {k, " is more than some classes have to offer, so all their samples were used",
-                               small.empty() ? "" : ": ", some_of(small)});
+        warn("few_neighbors",
+             {k,
+              " is more than some classes have to offer, so all their samples were used (a smaller n_neighbors "
+              "treats all classes alike)",
+              small.empty() ? "" : ": ", some_of(small)});
     }
 }
 
 void warn_of_no_neighbors() {
-    warn("no_neighbors", "no sample has a neighbour nearer than its threshold, so all scores are 0");
+    warn("no_neighbors",
+         "no sample has a neighbour nearer than its threshold, so all scores are 0: use ReliefF, which takes a "
+         "number of neighbours");
 }
 
 void warn_of_no_weight() {

@@ -146,7 +146,7 @@ void Differences::split_sparse(const DensitySplit& split, const double* weights,
     for (const std::int64_t c : split.sparse) {
         sparse_places_.push_back(place(c));
         factor.push_back(scales_->factor[at(c)]);
-        if (weights) weighted.push_back(weigh(c, weights[place(c)]));
+        if (weights) weighted.push_back(weighted_factor(c, weights[place(c)]));
     }
     if (!split.sparse.empty()) sparse_.emplace(*X_, split.sparse, factor, run);
     if (!weighted.empty()) weighted_sparse_.emplace(*X_, split.sparse, weighted, run);
@@ -173,8 +173,8 @@ void Differences::split_sparse(const DensitySplit& split, const double* weights,
     for (std::int64_t k = 0; k < n_dense; ++k) dense_columns_[at(place(split.dense[at(k)]))] = k;
 }
 
-// Returns the factor of column c times a weight; throws if it overflows.
-double Differences::weigh(std::int64_t c, double weight) const {
+// Returns the scale factor of column c times a weight; throws if the product overflows.
+double Differences::weighted_factor(std::int64_t c, double weight) const {
     const double factor = scales_->factor[at(c)] * weight;
     if (!std::isfinite(factor)) {
         refuse({"the range of a feature must be large enough for a division by it, also with the weight ", weight,
@@ -184,7 +184,8 @@ double Differences::weigh(std::int64_t c, double weight) const {
     return factor;
 }
 
-// Appends the dense features to `parts`, one part per kind of difference, with gaps or without.
+// Appends the dense features to `parts`, one part per kind of difference, with gaps or without. of_distances: leaves
+// the ramp out, which counts in scores only. weights: null, or factors of the features of columns_.
 void Differences::add_parts(bool of_distances, const double* weights, std::vector<Part>& parts) const {
     for (const bool gaps : {false, true}) {
         for (const auto difference : {Difference::kKnown, Difference::kDiffer, Difference::kRamp}) {
@@ -215,7 +216,7 @@ void Differences::add_parts(bool of_distances, const double* weights, std::vecto
                     data.top.push_back(1);
                     factor *= slope;
                 } else {
-                    factor = weigh(c, weight);
+                    factor = weighted_factor(c, weight);
                 }
                 data.features.push_back(X_->is_sparse() ? dense_columns_[at(k)] : c);
                 data.shift.push_back(scales_->shift[at(c)]);
@@ -229,9 +230,9 @@ void Differences::add_parts(bool of_distances, const double* weights, std::vecto
 
 // ---- distances -----------------------------------------------------------------------------------------------------
 
-// Calls f(pointer to T) with the T of pair_sums.
+// Calls f with a null const double* or const float*, the type in which distances are added up (see adds_doubles).
 template <class F>
-void Differences::visit_for_distances(bool squared, F&& f) const {
+void Differences::visit_type_of_distances(bool squared, F&& f) const {
     if (adds_doubles(squared)) {
         f(static_cast<const double*>(nullptr));
     } else {
@@ -248,7 +249,7 @@ void Differences::distances(const Targets& targets, std::int64_t t0, std::int64_
         const ScaledFeatures left = targets.features_of_targets(part.data);
         const Run::Part share(run, static_cast<double>(p) / static_cast<double>(for_distances_.size()),
                               static_cast<double>(p + 1) / static_cast<double>(for_distances_.size()));
-        visit_for_distances(squared, [&]<class T>(const T*) {
+        visit_type_of_distances(squared, [&]<class T>(const T*) {
             pair_sums<T>(targets.all() ? part.data : left, t0, t1, part.data, 0, n,
                          squared ? Difference::kSquared : part.difference, out, ld, run,
                          p > 0 && into == Into::kEmpty ? Into::kAdd : into);
@@ -270,7 +271,7 @@ void Differences::distances(const Differences& others, std::int64_t t0, std::int
     for (std::size_t p = 0; p < for_distances_.size(); ++p) {
         const Difference difference = squared ? Difference::kSquared : for_distances_[p].difference;
         for (std::int64_t j = 0; j < n; j += kAtOnce) {
-            visit_for_distances(squared, [&]<class T>(const T*) {
+            visit_type_of_distances(squared, [&]<class T>(const T*) {
                 pair_sums<T>(others.for_distances_[p].data, t0, t1, for_distances_[p].data, j, std::min(j + kAtOnce, n),
                              difference, out + j, n, run, p > 0 ? Into::kAdd : Into::kEmpty);
             });
@@ -339,8 +340,8 @@ double Differences::missing_weight(const std::uint64_t* words) const {
     return weight;
 }
 
-// Replaces sums in out, over the features that both samples have, by their (weighted) mean times the number (or weight)
-// of all features; NaN if there are none.
+// Replaces each distance in out by the (weighted) mean over the features that both samples have, times the number (or
+// weight) of all features; NaN if they share none. Mirrors the upper triangle if the rows are all samples.
 void Differences::weigh_by_shared(const Targets& targets, std::int64_t t0, std::int64_t t1, double* out,
                                   std::int64_t ld, const std::uint32_t* lacking, Run& run) const {
     const std::int64_t n = X_->n_rows(), A = n_features();

@@ -73,10 +73,10 @@ class Differences {
     bool ignores_gaps() const { return has_gaps() && missing_rule_ == FASTFS_MISSING_IGNORE; }
     std::int64_t n_missing(std::int64_t row) const { return n_missing_[at(row)]; }
 
-    // Sets out (row-major, ld) to the distances of the targets t0..t1 - 1 to all samples. If gaps are ignored, a
-    // distance is the mean difference of the features that both samples have, times n_features, and NaN if they share
-    // none; otherwise a gap counts 0. squared: uses squared differences, which requires complete numbers. Each pair is
-    // computed once if the targets are all samples.
+    // Sets out (row-major, ld) to the distances of the targets t0..t1 - 1 to all samples or, as `into` says, adds them
+    // to out or subtracts them. If gaps are ignored, a distance is the mean difference of the features that both
+    // samples have, times n_features, and NaN if they share none; otherwise a gap counts 0. squared: uses squared
+    // differences, which requires complete numbers. Each pair is computed once if the targets are all samples.
     void distances(const Targets& targets, std::int64_t t0, std::int64_t t1, bool squared, double* out, std::int64_t ld,
                    Run& run, Into into = Into::kEmpty) const;
 
@@ -120,17 +120,19 @@ class Differences {
         bool gaps;
     };
     void split_sparse(const DensitySplit& split, const double* weights, Run& run);
-    double weigh(std::int64_t c, double weight) const;
+    double weighted_factor(std::int64_t c, double weight) const;
+    // Appends the dense features to `parts`, one part per kind of difference, with gaps or without. Distances take no
+    // ramp, scores no weights.
     void add_parts(bool of_distances, const double* weights, std::vector<Part>& parts) const;
     void find_gaps(Run& run);
     double missing_weight(const std::uint64_t* words) const;
     template <class F>
-    void visit_for_distances(bool squared, F&& f) const;
+    void visit_type_of_distances(bool squared, F&& f) const;
     void add_genotypes(Run& run);
     void distances_on_bits(const Targets& targets, std::int64_t t0, std::int64_t t1, double* out, std::int64_t ld,
                            Run& run, Into into) const;
-    // Divides distances by the features that both samples have. lacking: null, or the numbers of features in which both
-    // have gaps.
+    // Replaces distances by means over the features that both samples have. lacking: null to count them, or for each
+    // pair (t1 - t0 rows of n_samples) the number of features in which both have gaps.
     void weigh_by_shared(const Targets& targets, std::int64_t t0, std::int64_t t1, double* out, std::int64_t ld,
                          const std::uint32_t* lacking, Run& run) const;
 

@@ -16,7 +16,7 @@ namespace {
 // The number of features with tables in memory, and the number of targets with sums in memory.
 constexpr std::int64_t kFeaturesAtOnce = 128, kTargetsAtOnce = 32;
 
-// Adds the sum of rows of n values to `to`.
+// Adds all of the rows, n values each, to the n values of `to`.
 void add_up_rows(const std::vector<const double*>& rows, std::int64_t n, double* __restrict to) {
     std::size_t r = 0;
     for (; r + 4 <= rows.size(); r += 4) {
@@ -37,7 +37,7 @@ struct Known {
     std::int64_t j, of_class;
 };
 
-// Sorts values in ascending order, by radix: byte by byte of their bits.
+// Sorts the known values in ascending order, in place and stably, by radix: byte by byte of their bits.
 void sort_by_value(std::vector<Known>& known) {
     struct Key {
         std::uint64_t bits;
@@ -65,8 +65,8 @@ struct Donors {
     double weight = 0, sum = 0;
 };
 
-// Sets row[j] = E|x_j - Z| for values in ascending order. Z is a random donor, drawn by weight among the donors of a
-// class, or among all.
+// Sets row[j] = E|x_j - Z| for each known sample j; `known` ascends by value. Z is a random donor, drawn by weight
+// among the donors of a class, or among all. Leaves the entries of samples with a gap alone.
 void expected_distances(const std::vector<Known>& known, std::int64_t of_class, const Donors& donors, double* row) {
     double below = 0, sum_below = 0;
     for (const Known& one : known) {
@@ -77,7 +77,8 @@ void expected_distances(const std::vector<Known>& known, std::int64_t of_class, 
     }
 }
 
-// Sets row[j] = P(Z differs from the code x_j), with Z a random donor.
+// Sets row[j] = P(Z differs from the code x_j) for each known sample j, with Z a random donor as in expected_distances.
+// Leaves the entries of samples with a gap alone.
 void expected_mismatches(const std::vector<Known>& known, std::int64_t of_class, const Donors& donors,
                          std::int64_t n_levels, double* row) {
     Numbers share(at(n_levels));

@@ -18,7 +18,8 @@ namespace fastfs::core {
 // O(n_missing n_samples) time per feature.
 class ExpectedDifferences {
   public:
-    // levels: as in fastfs_margin_options. weights_of_features: null, or of the differences in distances.
+    // Refers to all arguments, which must outlive this object, and lists the columns with gaps. levels: as in
+    // fastfs_margin_options. feature_weights: empty, or the factors of the columns in distances.
     ExpectedDifferences(const Matrix& X, const FeatureScales& scales, const std::int64_t* levels,
                         const Numbers& sample_weights, const Classes& classes, const std::vector<std::int64_t>& columns,
                         const Numbers& feature_weights);

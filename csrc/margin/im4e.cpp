@@ -31,8 +31,9 @@ constexpr std::int64_t kPackedBytes = std::int64_t{1} << 27;
 // The least weight of a draw of anchors in the mean over all draws so far.
 constexpr double kLeastShare = 0.25;
 
-// Returns equal weights, or the given weights of the features that vary, with sum 1.
-std::vector<double> first_weights(const ScaledFeatures& varying, std::int64_t n_cols, const double* start) {
+// Returns the weights of the varying features at the start, with sum 1: equal ones, or `start`, given by column. Throws
+// if one of these is negative, or all are 0.
+std::vector<double> starting_weights(const ScaledFeatures& varying, std::int64_t n_cols, const double* start) {
     const auto A = at(varying.n_features());
     if (!start) return std::vector<double>(A, 1.0 / static_cast<double>(A));
     for (std::int64_t j = 0; j < n_cols; ++j) {
@@ -67,7 +68,7 @@ void fit_im4e(const Margin& margin, const Classes& classes, const fastfs_im4e_op
     if (pack) packed.emplace(varying, run);
     const ScaledFeatures& all = pack ? packed->features() : varying;
     const double *stored_distances = drawn ? nullptr : margin.kept(Difference::kAbsolute), *f = blocks.f.data();
-    std::vector<double> w = first_weights(varying, margin.X().n_cols(), options.start), u(w.size()), mean(w.size()),
+    std::vector<double> w = starting_weights(varying, margin.X().n_cols(), options.start), u(w.size()), mean(w.size()),
                         cost;
     Random random(options.seed);
     std::optional<Targets> anchors;

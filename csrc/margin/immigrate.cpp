@@ -42,8 +42,8 @@ struct Weights {
     std::int64_t rank() const { return static_cast<std::int64_t>(values.size()); }
 };
 
-// Sets the factors to the eigenpairs of W (destroyed), the largest |value| first, and drops values below `cut` times
-// the largest.
+// Sets values and vectors of the weights to the eigenpairs of W (n x n, destroyed), the largest |value| first; drops
+// values below `cut` times the largest.
 void factorise(Weights& weights, Buffer<double> W, double cut, Run& run) {
     const std::int64_t n = weights.n;
     SymmetricEigen eigen(n, W.data(), run);
@@ -85,10 +85,10 @@ struct Pair {
     double g;
 };
 
-// Sets E to the active pairs' differences in features a0..a1 - 1, row by row.
+// Sets E (n_pairs x (a1 - a0), row-major) to |x_i - x_j| of the pairs in the features a0..a1 - 1.
 template <class T>
-void differences(const PackedSamples<T>& samples, const Pair* pairs, std::int64_t n_pairs, std::int64_t a0,
-                 std::int64_t a1, double* E) {
+void fill_pair_differences(const PackedSamples<T>& samples, const Pair* pairs, std::int64_t n_pairs, std::int64_t a0,
+                           std::int64_t a1, double* E) {
     for (std::int64_t p = 0; p < n_pairs; ++p) {
         const T *x = samples.row(pairs[p].i), *y = samples.row(pairs[p].j);
         double* e = E + p * (a1 - a0);
@@ -131,11 +131,11 @@ bool step_in_pair_space(const PackedSamples<T>& samples, const std::vector<Pair>
             run.checkpoint();
             const std::int64_t a1 = std::min(a0 + kFeatureChunk, A), n = a1 - a0;
             const double beta = a0 == 0 ? 0 : 1;
-            differences(samples, pairs.data() + p, np, a0, a1, Ep);
+            fill_pair_differences(samples, pairs.data() + p, np, a0, a1, Ep);
             if (p == q) {
                 syrk_lower('T', np, n, 1.0, Ep, n, beta, K.data() + q * m + p, m);
             } else {
-                differences(samples, pairs.data() + q, nq, a0, a1, Eq);
+                fill_pair_differences(samples, pairs.data() + q, nq, a0, a1, Eq);
                 gemm('T', 'N', np, nq, n, 1.0, Ep, n, Eq, n, beta, K.data() + q * m + p, m);
             }
         }
@@ -172,7 +172,7 @@ bool step_in_pair_space(const PackedSamples<T>& samples, const std::vector<Pair>
     parallel_for(run, (A + kFeatureChunk - 1) / kFeatureChunk, [&](std::int64_t chunk, int slot) {
         double* E = scratch[at(slot)].data();
         const std::int64_t a0 = chunk * kFeatureChunk, a1 = std::min(a0 + kFeatureChunk, A), n = a1 - a0;
-        differences(samples, pairs.data(), m, a0, a1, E);
+        fill_pair_differences(samples, pairs.data(), m, a0, a1, E);
         gemm('N', 'N', n, r, m, 1.0, E, n, L.data(), m, 0.0, weights.vectors.data() + a0, A);
     });
     return true;
@@ -195,7 +195,7 @@ void cut_entries(Buffer<double>& W, std::int64_t n, bool clip, double smallest) 
 
 // Replaces W by a step in the space of features, from Sigma (A x A, column-major, lower triangle, destroyed), and sets
 // `trace`; returns false, and leaves W, if no eigenvalue of Sigma is negative. `whole` forms W and cuts its entries
-// (see cut_entries). room: reused for eigenvectors.
+// (see cut_entries). room: memory that eigenvectors reuse; gets the memory of the last step's.
 bool step_in_feature_space(Buffer<double>& Sigma, double cut, bool whole, bool clip, double smallest, Weights& weights,
                            Buffer<double>& room, double& trace, Run& run) {
     const std::int64_t A = weights.n;
@@ -223,10 +223,10 @@ bool step_in_feature_space(Buffer<double>& Sigma, double cut, bool whole, bool c
 // The matrix that bindings call W0.
 const Name kStartMatrix = Name::of_matrix(2, "start_matrix");
 
-// Returns the W of the start, scaled to norm 1, and appends to `used` its columns of X: the columns asked for, without
-// constant ones. Throws unless the start is valid.
-Weights first_weights(const Margin& margin, const fastfs_immigrate_options& options, std::vector<std::int64_t>& used,
-                      Run& run) {
+// Returns the W of the start, scaled to norm 1, as a diagonal or, from start_matrix, as a matrix; appends its columns
+// of X to `used`: the columns asked for, without constant ones. Throws unless the start is valid.
+Weights starting_W(const Margin& margin, const fastfs_immigrate_options& options, std::vector<std::int64_t>& used,
+                   Run& run) {
     const std::int64_t n_requested = options.features ? options.n_features : margin.X().n_cols();
     std::vector<std::int64_t> position;
     for (std::int64_t k = 0; k < n_requested; ++k) {
@@ -317,8 +317,8 @@ bool collect_pairs_if_cheaper(const double* g, std::int64_t n, double negligible
     return true;
 }
 
-// Fills the result from the last weights: factors with fixed signs, the scores, and W, except with only_factors, which
-// avoids a W of more features than pairs.
+// Fills the result from the last weights, which it moves from: factors with fixed signs, the scores, and W, except with
+// only_factors, which avoids a W of more features than pairs.
 void set_result(Weights& weights, bool only_factors, double cut, const Margin& margin, Immigrate& result, Run& run) {
     const std::int64_t n = weights.n;
     if (!only_factors) {
@@ -363,7 +363,7 @@ Immigrate fit_immigrate(const Margin& margin, const Classes& classes, const fast
     run.step("distances", 0.01);
     fastfs_immigrate_options start = options;
     if (run.is_question()) start.start_matrix = nullptr;  // its checks take no more memory than a step
-    Weights weights = first_weights(margin, start, result.features, run);
+    Weights weights = starting_W(margin, start, result.features, run);
     const ScaledFeatures features = margin.features(margin.X(), result.features);
     const std::int64_t n = features.n_samples(), A = features.n_features();
     const double cut = sizeof(T) == 4 ? 1e-6 : 1e-13;
@@ -426,7 +426,7 @@ Immigrate fit_immigrate(const Margin& margin, const Classes& classes, const fast
             const Run::Part second(run, 0.5, 1);
             soften(classes, all, i0, i1, result.sigma, nullptr, 0, f, totals, run);
             if (blocks.stored) {
-                fold(n, f, n, run);
+                fold_into_upper(n, f, n, run);
                 if (!whole) in_pairs = collect_pairs_if_cheaper(f, n, negligible, A, dense_fits, pairs, run);
                 if (in_pairs) return;
             }

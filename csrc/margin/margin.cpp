@@ -103,7 +103,7 @@ std::unique_ptr<ExpectedDifferences> Margin::expected(const Classes& classes) co
                                                  differences_->columns(), feature_weights_);
 }
 
-void Margin::use(const std::vector<std::int64_t>& columns, const double* weights, Run& run) {
+void Margin::restrict_to_columns(const std::vector<std::int64_t>& columns, const double* weights, Run& run) {
     std::vector<std::int64_t> used;
     Numbers weights_used;
     for (std::size_t k = 0; k < columns.size(); ++k) {
@@ -113,7 +113,7 @@ void Margin::use(const std::vector<std::int64_t>& columns, const double* weights
     }
     const bool weighs = weights == nullptr ||
                         std::any_of(weights_used.begin(), weights_used.end(), [](double weight) { return weight > 0; });
-    require(!used.empty() && weighs, "columns in use must have one that varies and has weight; got none: use others");
+    require(!used.empty() && weighs, "features must name one that varies and has weight; got none: name others");
     // Makes the new differences before anything is given up, because memory may run out here.
     auto before =
         std::make_unique<Differences>(X_, scales_, options_, used, weights ? weights_used.data() : nullptr, run);

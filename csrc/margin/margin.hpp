@@ -50,9 +50,10 @@ class Margin {
     // Returns the stored distances over features(), n_samples x n_samples, or null if they aren't stored.
     const double* kept(Difference difference) const;
 
-    // Restricts differences() and stored_distances(), which the RELIEF family uses, to the listed columns. weights:
-    // null, or factors of the columns' differences in distances.
-    void use(const std::vector<std::int64_t>& columns, const double* weights, Run& run);
+    // Restricts differences() and stored_distances(), which the RELIEF family uses, to the listed columns that vary,
+    // and updates stored distances; if that fails, drops them. Throws, and changes nothing, if no column is left.
+    // weights: null, or factors of the columns' differences in distances.
+    void restrict_to_columns(const std::vector<std::int64_t>& columns, const double* weights, Run& run);
     const Differences& differences() const { return *differences_; }
     const double* stored_distances(bool squared) const;
     // Returns the absolute error of distances that were made by subtraction, besides the relative error of all sums.
@@ -67,8 +68,8 @@ class Margin {
     enum class Keep { kNone, kManhattan, kSquaredEuclidean };
     std::vector<std::int64_t> varying() const;
     void keep_distances(Run& run);
-    // Updates stored distances from the distances over the features of `before`, without the features `gone`. plain:
-    // neither weights nor gaps.
+    // Updates stored distances from the distances over the features of `before`: subtracts the features `gone` if that
+    // is exact enough and cheaper, otherwise computes all anew. plain: neither weights nor gaps.
     void update_distances(const Differences& before, const std::vector<std::int64_t>& gone, bool plain, Run& run);
 
     Matrix X_;
@@ -79,8 +80,8 @@ class Margin {
     std::unique_ptr<Differences> differences_;
     Keep keep_ = Keep::kNone;
     bool on_bits_ = false;         // see Differences
-    bool restricted_ = false;      // use() has been called
-    Numbers feature_weights_;      // of use(), or empty
+    bool restricted_ = false;      // restrict_to_columns() has been called
+    Numbers feature_weights_;      // of restrict_to_columns(), or empty
     std::int64_t n_computed_ = 0;  // features in the last distances that weren't made by subtraction
     double rounding_ = 0;          // of distances that were made by subtraction
     Buffer<double> distances_;

@@ -43,7 +43,8 @@ Moments row_moments(const double* distances, std::int64_t n, const Numbers& weig
     return {mean, std::sqrt(squares / count)};
 }
 
-// Sets the groups, and the priors of the classes: given, or their weights.
+// Sets the groups, the priors of the classes (the options', or the classes' weights), and the n_neighbors and dead band
+// that the method uses.
 NeighborRule::NeighborRule(const fastfs_relief_options& options, const Target& target, const Numbers& weights)
     : options_(options),
       target_(target),
@@ -92,7 +93,7 @@ bool NeighborRule::find(std::int64_t n, const double* distances, std::vector<Nei
 
 // ---- RELIEF: the nearest hit and the nearest miss ------------------------------------------------------------------
 
-// Appends the nearest hit and the nearest miss of sample n; nothing if it has no hit.
+// Appends the nearest miss (group 1) and the nearest hit (group 0) of sample n; nothing if it has no hit.
 void NeighborRule::find_nearest_hit_and_miss(std::int64_t n, const double* distances,
                                              std::vector<Neighbor>& neighbors) const {
     std::int64_t nearest[2] = {-1, -1};  // hit, miss
@@ -148,9 +149,10 @@ void NeighborRule::sort_nearest_first(std::vector<Kept>& rows, double origin) co
     }
 }
 
-// Drops all but the n_neighbors lowest keys of a group's candidates or, with weights, all beyond a total weight of
-// n_neighbors, and cuts the last weight; sets found_few_ if there is less. origin: the tolerance of equal keys follows
-// from it. Without weights rows come in ascending order, so a later row at the limit isn't kept.
+// Drops all but the n_neighbors lowest keys of a group's candidates in kept_ or, with weights, all beyond a total
+// weight of n_neighbors, and cuts the last weight; sets found_few_ if there is less, otherwise limits_, which later
+// keys must be below. origin: the tolerance of equal keys follows from it. Without weights rows come in ascending
+// order, so a later row at the limit isn't kept.
 void NeighborRule::keep_lowest(std::size_t group, double origin) {
     auto& rows = kept_[group];
     const auto k = static_cast<std::ptrdiff_t>(options_.n_neighbors);
@@ -254,8 +256,8 @@ bool NeighborRule::has_shares() const {
     return options_.method != FASTFS_RELIEF && !by_totals() && (!has_radius(options_) || target_.n_groups() == 2);
 }
 
-// Sets the share of each group in a score of sample n: -1 for hits, and the priors of the misses; far groups have the
-// opposite sign.
+// Sets shares[group] to the share of each group in a score of sample n: -1 for hits, and the normalised priors of the
+// misses (1 each within a radius); far groups have the opposite sign.
 void NeighborRule::shares(std::int64_t n, double* shares) const {
     const std::int64_t n_classes = target_.n_groups(), own_class = target_.own(n);
     // Sums the priors of the other classes, because 1 minus one prior would vanish if its class has nearly all samples.

@@ -26,8 +26,8 @@ struct Moments {
     double mean = 0, deviation = 0;
 };
 
-// Returns the weighted moments of the distances from sample n to all other samples, except NaN. total: null, or set to
-// the sum of their weights.
+// Returns the weighted moments of the distances from sample n to all other samples, except NaN; zeros if there are
+// none. total: null, or set to the sum of their weights.
 Moments row_moments(const double* distances, std::int64_t n, const Numbers& weights, double* total = nullptr);
 
 // The rule of one method. Each thread has a copy, because of the scratch.
@@ -47,8 +47,8 @@ class NeighborRule {
     // Tells if factors depend on the neighbors of all targets together (RReliefF).
     bool by_totals() const { return options_.method == FASTFS_RRELIEFF; }
 
-    // Appends the neighbors of sample n, and returns whether any is near. distances: from n to all samples, NaN if
-    // unknown.
+    // Appends the neighbors of sample n to `neighbors`, which must be empty, and returns whether any is near.
+    // distances: from n to all samples, NaN if unknown. Updates found_few().
     bool find(std::int64_t n, const double* distances, std::vector<Neighbor>& neighbors);
 
     // Tells if a group of any target so far had fewer than n_neighbors, by weight.
@@ -59,8 +59,8 @@ class NeighborRule {
     bool takes_means() const { return has_shares() && !weighted_ && options_.method != FASTFS_SWRF; }
     void shares(std::int64_t n, double* shares) const;
 
-    // Sets factors to the factor of each group from the weights of its neighbors, 0 for a group without neighbors: rows
-    // of n_features values, ld apart.
+    // Sets factors[group] to the factor of each group of sample n from the weights of its neighbors, 0 for a group
+    // without neighbors: both are rows of n_features values, ld apart.
     void factors(std::int64_t n, const double* weights, double* factors, std::int64_t n_features = 1,
                  std::int64_t ld = 1) const;
 
@@ -68,8 +68,9 @@ class NeighborRule {
     bool has_shares() const;
     void find_nearest_hit_and_miss(std::int64_t n, const double* distances, std::vector<Neighbor>& neighbors) const;
     void find_within_radius(std::int64_t n, const double* distances, std::vector<Neighbor>& neighbors);
-    // Puts the n_neighbors samples with the lowest keys of each group into kept_. Keys are distances, or their
-    // differences from an origin of each group.
+    // Refills kept_ with the n_neighbors samples with the lowest keys of each group, except sample n. Keys are
+    // distances, or their differences from an origin of each group. groups: null if there is one group; origins: empty
+    // for 0.
     void keep_lowest_keys(std::int64_t n, const double* keys, const std::int64_t* groups, std::int64_t n_groups,
                           const Numbers& origins);
     void find_of_each_group(std::int64_t n, const double* distances, std::vector<Neighbor>& neighbors);

@@ -67,9 +67,9 @@ class Distances {
         rows_right_ = pack_samples<T>(right_, 0, right_.n_samples(), ld_, run);
     }
 
-    // Sets `to` to the parts of features, or of pairs of features before they are multiplied by W, in sum_n q_n f_n of
-    // row i.
-    void split(std::int64_t i, const double* q, double* to, Run& run) const {
+    // Sets `to`, A or A x A values, to the parts of features, or of pairs of features before they are multiplied by W,
+    // in sum_n q_n f_n of row i; q: one factor per training sample.
+    void write_parts(std::int64_t i, const double* q, double* to, Run& run) const {
         const std::int64_t n = right_.n_samples(), A = metric_.n_features;
         if (metric_.weights) {
             std::fill_n(to, A, 0.0);
@@ -97,11 +97,11 @@ class Distances {
     std::optional<QuadraticForm<T>> form_;
 };
 
-// Calls body(row, f, expected) for each row of X, with f as the softmax within each class, and expected as the mean of
-// f under the softmax for each class.
+// Calls body(row, f, expected) for each row of X, in parallel: f, one value per training sample, is the softmax within
+// each class, and expected, one per class, the mean distance under it. body can overwrite both.
 template <class T, class F>
-void for_rows(const Distances<T>& distances, const Classes& classes, double sigma, std::int64_t n_rows, Run& run,
-              F&& body) {
+void for_each_row(const Distances<T>& distances, const Classes& classes, double sigma, std::int64_t n_rows, Run& run,
+                  F&& body) {
     const std::int64_t n = classes.n_samples();
     const std::int64_t rows = std::min(std::max(kBlockBytes / (8 * n) / kTaskRows * kTaskRows, kTaskRows), n_rows);
     run.require_memory(8 * n * (rows + 2 * run.n_threads()),
@@ -125,9 +125,10 @@ void for_rows(const Distances<T>& distances, const Classes& classes, double sigm
     }
 }
 
-// Answers a question about margin_distances, or margin_explain (parts), with n_outputs outputs.
-void answer_comparison(const Margin& margin, const fastfs_margin_metric& metric, const Matrix& X, bool parts,
-                       std::int64_t n_outputs, const Run& run) {
+// Reports the memory of margin_distances, or with `parts` of margin_explain, of n_outputs numbers, if the run is a
+// question; otherwise does nothing.
+void answer_memory_of_comparison(const Margin& margin, const fastfs_margin_metric& metric, const Matrix& X, bool parts,
+                                 std::int64_t n_outputs, const Run& run) {
     if (!run.is_question()) return;
     const std::int64_t n = margin.X().n_rows(), both = n + X.n_rows(), A = metric.n_features;
     std::int64_t bytes = 8 * n_outputs + 8 * n * (std::max(kBlockBytes / (8 * n), kTaskRows) + 2 * run.n_threads());
@@ -141,24 +142,24 @@ void answer_comparison(const Margin& margin, const fastfs_margin_metric& metric,
 
 void margin_distances(const Margin& margin, const Classes& classes, const fastfs_margin_metric& metric, const Matrix& X,
                       Run& run, double* out) {
-    answer_comparison(margin, metric, X, false, X.n_rows() * classes.n_classes(), run);
+    answer_memory_of_comparison(margin, metric, X, false, X.n_rows() * classes.n_classes(), run);
     const SingleThreadedBlas held;
     const auto predict = [&](auto zero) {
         const Distances<decltype(zero)> distances(margin, metric, X, run);
-        for_rows(distances, classes, metric.sigma, X.n_rows(), run,
-                 [&](std::int64_t i, const double*, const double* expected) {
-                     std::copy_n(expected, classes.n_classes(), out + i * classes.n_classes());
-                 });
+        for_each_row(distances, classes, metric.sigma, X.n_rows(), run,
+                     [&](std::int64_t i, const double*, const double* expected) {
+                         std::copy_n(expected, classes.n_classes(), out + i * classes.n_classes());
+                     });
     };
     X.is_float32() ? predict(0.0f) : predict(0.0);
 }
 
-// Writes the parts, by feature or by pair of features, of the nearest other class's distance minus that of the wanted
-// class, row by row.
+// Writes the parts, by feature or by pair of features, of the nearest other class's distance minus the distance of the
+// class wanted[i], for each row i: n_features or n_features^2 numbers.
 void margin_explain(const Margin& margin, const Classes& classes, const fastfs_margin_metric& metric, const Matrix& X,
                     const std::int64_t* wanted, Run& run, double* out) {
     const std::int64_t A = metric.n_features;
-    answer_comparison(margin, metric, X, true, X.n_rows() * A * (metric.weights ? 1 : A), run);
+    answer_memory_of_comparison(margin, metric, X, true, X.n_rows() * A * (metric.weights ? 1 : A), run);
     const SingleThreadedBlas held;
     Buffer<double> W;
     if (!metric.weights) {
@@ -170,21 +171,21 @@ void margin_explain(const Margin& margin, const Classes& classes, const fastfs_m
     const auto explain = [&](auto zero) {
         Distances<decltype(zero)> distances(margin, metric, X, run);
         distances.pack_parts(run);
-        for_rows(distances, classes, metric.sigma, X.n_rows(), run,
-                 [&](std::int64_t i, double* q, const double* expected) {
-                     const std::int64_t wanted_class = wanted[i];
-                     std::int64_t nearest_other = wanted_class == 0;
-                     for (std::int64_t c = 0; c < classes.n_classes(); ++c) {
-                         if (c != wanted_class && expected[c] < expected[nearest_other]) nearest_other = c;
-                     }
-                     for (std::int64_t j = 0; j < classes.n_samples(); ++j) {
-                         const std::int64_t c = classes.of(j);
-                         q[j] *= c == nearest_other ? 1 : c == wanted_class ? -1 : 0;
-                     }
-                     double* parts = out + i * (metric.weights ? A : A * A);
-                     distances.split(i, q, parts, run);
-                     for (std::int64_t k = 0; k < W.size(); ++k) parts[k] *= W[k];
-                 });
+        for_each_row(distances, classes, metric.sigma, X.n_rows(), run,
+                     [&](std::int64_t i, double* q, const double* expected) {
+                         const std::int64_t wanted_class = wanted[i];
+                         std::int64_t nearest_other = wanted_class == 0;
+                         for (std::int64_t c = 0; c < classes.n_classes(); ++c) {
+                             if (c != wanted_class && expected[c] < expected[nearest_other]) nearest_other = c;
+                         }
+                         for (std::int64_t j = 0; j < classes.n_samples(); ++j) {
+                             const std::int64_t c = classes.of(j);
+                             q[j] *= c == nearest_other ? 1 : c == wanted_class ? -1 : 0;
+                         }
+                         double* parts = out + i * (metric.weights ? A : A * A);
+                         distances.write_parts(i, q, parts, run);
+                         for (std::int64_t k = 0; k < W.size(); ++k) parts[k] *= W[k];
+                     });
     };
     X.is_float32() ? explain(0.0f) : explain(0.0);
 }

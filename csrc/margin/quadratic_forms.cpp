@@ -41,6 +41,7 @@ std::int64_t n_copies(std::int64_t A) { return std::clamp<std::int64_t>(kCopies 
 
 }  // namespace
 
+// Copies the scaled features of all samples into both layouts; the last unit is filled up with the last sample.
 template <class T>
 PackedSamples<T>::PackedSamples(const ScaledFeatures& data, Run& run)
     : n_(data.n_samples()),
@@ -187,7 +188,7 @@ void quadratic_forms(const PackedSamples<T>& left, std::int64_t i0, std::int64_t
     });
 }
 
-void fold(std::int64_t n, double* g, std::int64_t ld, Run& run) {
+void fold_into_upper(std::int64_t n, double* g, std::int64_t ld, Run& run) {
     constexpr std::int64_t kSquare = 32;
     parallel_for(run, ceil_div(n, kSquare), [&](std::int64_t task, int) {
         const std::int64_t i0 = task * kSquare, i1 = std::min(i0 + kSquare, n);

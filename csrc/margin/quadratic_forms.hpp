@@ -17,6 +17,7 @@ namespace fastfs::core {
 template <class T>
 class PackedSamples {
   public:
+    // Copies the scaled features of all samples into both layouts; the last unit is filled up with the last sample.
     PackedSamples(const ScaledFeatures& data, Run& run);
     static std::int64_t memory(std::int64_t n_samples, std::int64_t n_features);
 
@@ -65,13 +66,13 @@ template <class T>
 QuadraticForm<T> form_of(std::int64_t n, std::int64_t rank, const double* values, const double* vectors, Run& run);
 
 // Sets out[(i - i0) * ld + j] to d'Wd for the samples i0..i1 - 1 of `left` and all of `right`. With one_triangle, left
-// is right, i0..i1 - 1 are all samples, and each pair is computed once.
+// is right, i0..i1 - 1 are all samples, and each pair is computed once and mirrored.
 template <class T>
 void quadratic_forms(const PackedSamples<T>& left, std::int64_t i0, std::int64_t i1, const PackedSamples<T>& right,
                      bool one_triangle, const QuadraticForm<T>& W, double* out, std::int64_t ld, Run& run);
 
 // Adds g_ji to g_ij for i < j < n; leaves entries on and below the diagonal alone.
-void fold(std::int64_t n, double* g, std::int64_t ld, Run& run);
+void fold_into_upper(std::int64_t n, double* g, std::int64_t ld, Run& run);
 
 // Adds to Sigma (n_features x n_features, column-major, lower triangle) the sum of g[(i - i0) * ld + j] d d' over the
 // samples i0..i1 - 1 of `left` and all of `right`, or only j > i with one_triangle. Pairs with |g| <= negligible are

@@ -161,7 +161,8 @@ class ReliefFit {
     bool found_few_ = false;
 };
 
-// Writes the distances of the targets first..last - 1 to all samples, plus the expected differences of missing values.
+// Sets `rows` (last - first rows of n_samples) to the distances of the targets first..last - 1 to all samples, plus the
+// expected differences of missing values.
 void ReliefFit::compute_distances(const Targets& targets, std::int64_t first, std::int64_t last, double* rows) const {
     const double* without_expected = expected_ ? margin_.stored_distances(squared()) : nullptr;
     if (without_expected) {
@@ -175,7 +176,7 @@ void ReliefFit::compute_distances(const Targets& targets, std::int64_t first, st
 }
 
 // Sets the rule's mean and deviation of the distances of all pairs, by combining the moments of each row (Chan, Golub
-// and LeVeque 1983).
+// and LeVeque 1983). rows: unless distances are stored, room for `block` rows, left with the last block.
 void ReliefFit::measure_all_pairs(double* rows, std::int64_t block) {
     const Numbers& weights = margin_.sample_weights();
     std::vector<Moments> moments(at(n_));
@@ -214,7 +215,8 @@ void ReliefFit::measure_all_pairs(double* rows, std::int64_t block) {
 }
 
 // Finds the neighbors of the targets first..last - 1, from stored_distances_ if there are any and otherwise from
-// `rows`, and calls record for each target. Adds to n_alone_, n_apart_ and found_few_, which become warnings.
+// `rows`, and calls record(t, neighbors, factors, collected) for each target t, in parallel. Returns all that record
+// collected, in the order of targets. Adds to n_alone_, n_apart_ and found_few_, which become warnings.
 template <class Record>
 FoundNeighbors ReliefFit::find_neighbors(std::int64_t first, std::int64_t last, const double* rows, Record&& record) {
     const std::int64_t n_tasks = ceil_div(last - first, kRowsPerTask), n_groups = rule_.n_groups();
@@ -469,13 +471,17 @@ bool ReliefFit::has_short_list(const Margin& margin, const Target& target, const
 
 }  // namespace
 
+// Replaces the n scores s of the result by max(s, 0) / |max(s, 0)|, and warns if none is positive.
 void normalize_closed_form(std::int64_t n, fastfs_relief_result& result) {
     double squares = 0;
     for (std::int64_t c = 0; c < n; ++c) {
         result.scores[c] = std::max(result.scores[c], 0.0);
         squares += result.scores[c] * result.scores[c];
     }
-    if (squares == 0) warn("no_weight", "no feature is nearer among hits than among misses, so all scores are 0");
+    if (squares == 0)
+        warn("no_weight",
+             "no feature is nearer among hits than among misses, so all scores are 0: check the "
+             "labels, or choose another method");
     for (std::int64_t c = 0; c < n && squares > 0; ++c) result.scores[c] /= std::sqrt(squares);
 }
 

@@ -13,7 +13,8 @@ namespace fastfs::core {
 void relief(const Margin& margin, const Target& target, const fastfs_relief_options& options, Run& run,
             Owned<fastfs_relief_result>& result);
 
-// Computes the scores w = max(-u, 0) / |max(-u, 0)|, with -u the sum over misses minus the sum over hits.
+// Replaces the n scores s, sums over misses minus sums over hits, by max(s, 0) / |max(s, 0)|; warns if none is
+// positive.
 void normalize_closed_form(std::int64_t n, fastfs_relief_result& result);
 
 }  // namespace fastfs::core

@@ -25,7 +25,7 @@ constexpr const char* kOneForm =
 
 }  // namespace
 
-// Keeps the row if it is among the k nearest so far.
+// Adds the row to this heap of at most k rows if it is among the k nearest so far, in place of the farthest.
 void ReliefStream::NearestRows::offer(const NearRow& one, std::size_t k) {
     if (size() == k) {
         if (!(one < front())) return;

@@ -48,9 +48,11 @@ class ReliefStream {
     void require_like(const Matrix& X) const;
 
     // Reads a block of rows, dense or CSR, that begins with first_row, each row once per pass: pass 1 adds them to the
-    // scales and stores the rows of targets, pass 2 offers them to the targets as neighbors.
+    // scales and stores the rows of targets, pass 2 offers them to the targets as neighbors. Throws if the pass has
+    // read one of the rows.
     void update(const Matrix& X, std::int64_t first_row, Run& run);
-    // Adds the rows that `other`, which has equal fingerprints, has read.
+    // Adds the rows that `other`, which has equal fingerprints, has read; throws, and changes nothing, if both have
+    // read a row.
     void merge(const ReliefStream& other);
     // Writes the state of this pass. load_state restores it in a stream that has equal fingerprints and has read no
     // rows.

@@ -10,7 +10,8 @@
 namespace fastfs::core {
 namespace {
 
-double sum_of(const double* x, std::int64_t n) {
+// Returns the sum of n numbers, added up in four lanes: a fixed order, which compilers can vectorise.
+double sum_in_four_lanes(const double* x, std::int64_t n) {
     double sum[4] = {};
     std::int64_t k = 0;
     for (; k + 4 <= n; k += 4) {
@@ -20,6 +21,7 @@ double sum_of(const double* x, std::int64_t n) {
     return (sum[0] + sum[1]) + (sum[2] + sum[3]);
 }
 
+// Returns the smallest of n >= 1 numbers.
 double smallest_of(const double* x, std::int64_t n) {
     double least[4] = {x[0], x[0], x[0], x[0]};
     std::int64_t k = 0;
@@ -41,12 +43,12 @@ Softmax softmax(double* f, std::int64_t n, double sigma, double* z) {
         z[k] = f[k] = scaled < 1e300 ? scaled : 1e300;
     }
     tile_kernels<double>().exp_neg(f, n, 1.0);
-    const double sum = sum_of(f, n), share = 1 / sum;  // sum >= 1
+    const double sum = sum_in_four_lanes(f, n), share = 1 / sum;  // sum >= 1
     for (std::int64_t k = 0; k < n; ++k) {
         f[k] *= share;
         z[k] *= f[k];
     }
-    const double mean = sum_of(z, n), log_sum = std::log(sum);
+    const double mean = sum_in_four_lanes(z, n), log_sum = std::log(sum);
     return {least + sigma * mean, -mean - log_sum, least - sigma * log_sum};
 }
 
@@ -90,6 +92,8 @@ void soften(const Classes& classes, const std::vector<std::int64_t>& anchors, st
     }
 }
 
+// Chooses the number of rows that the budget allows, and allocates f; throws OutOfMemory, with `what`, if not even
+// kTaskRows rows fit.
 Blocks::Blocks(std::int64_t n_anchors, std::int64_t n, std::int64_t bytes, std::int64_t others, const char* what,
                const Run& run)
     : stored(run.allows(stored_distances_memory(n) / n * n_anchors + (bytes - 8) * n * n_anchors + others)),

@@ -65,8 +65,8 @@ struct Blocks {
 };
 
 // Returns sigma itself or, by the rule, a factor of the median distance of anchors to the nearest hit, without
-// duplicates. distances(i0, i1) fills the block with the distances of anchors[i0..i1 - 1]. automatic: the factor of
-// FASTFS_MARGIN_SIGMA_AUTO.
+// duplicates; the factor itself if there are no such distances. distances(i0, i1) fills blocks.f with the distances of
+// anchors[i0..i1 - 1], and the last block stays there. automatic: the factor of FASTFS_MARGIN_SIGMA_AUTO.
 double softmax_scale(double sigma, int rule, double automatic, const Classes& classes,
                      const std::vector<std::int64_t>& anchors, Blocks& blocks, Run& run,
                      const std::function<void(std::int64_t, std::int64_t)>& distances);
@@ -76,7 +76,8 @@ void require_finite_cost(double cost);
 // Tells if the last change of the cost is within the tolerance.
 bool settled(const std::vector<double>& cost, double tol);
 
-// Returns the features with a positive weight, multiplied by it, or by its `root` for squared differences.
+// Returns the features with a positive weight, with their factors multiplied by it, or by its `root` for squared
+// differences.
 ScaledFeatures weighted(const ScaledFeatures& features, const double* weights, bool root);
 
 }  // namespace fastfs::core

@@ -7,7 +7,8 @@
 namespace fastfs::core {
 namespace {
 
-// Returns 1 - Kaplan and Meier's estimate of survival just after each of the times.
+// Returns, for each sample, 1 - Kaplan and Meier's estimate of survival just after its time. events: 1 for an event at
+// the time, 0 for none until then.
 Numbers share_with_event(const double* times, const std::int32_t* events, const Numbers& weights) {
     std::vector<std::size_t> order(weights.size());
     std::iota(order.begin(), order.end(), std::size_t{0});

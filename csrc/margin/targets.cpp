@@ -9,8 +9,8 @@
 
 namespace fastfs::core {
 
-// Returns n_targets of n samples, drawn at random, or all if 0: by class if there are two per class, otherwise without
-// regard to labels.
+// Draws n_targets of n samples, or takes all if that is 0: by class if there are two per class, otherwise without
+// regard to labels. Rows ascend.
 DrawnTargets draw_targets(const std::int64_t* labels, std::int64_t n_classes, std::int64_t n, std::int64_t n_targets,
                           std::uint64_t seed) {
     const std::int64_t n_wanted = n_targets > 0 && n_targets < n ? n_targets : n;

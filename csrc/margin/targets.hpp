@@ -44,8 +44,8 @@ class TargetMeans {
     // Returns the number of rows of sums: w c or, for each stratum, w c, w^2 c and w^2 c^2.
     std::int64_t n_rows() const { return errors_ ? 3 * targets_.n_strata() : 1; }
 
-    // Adds the target t, sample n of the rule, to `out`, rows that are out_ld apart. sums and counts are those of
-    // CombineGroups.
+    // Adds the contribution of the target t, sample n of the rule, to `out`: n_rows() rows, out_ld apart, of n_features
+    // values. sums and counts are those of CombineGroups.
     void add_target(const NeighborRule& rule, std::int64_t n, std::int64_t t, std::int64_t n_features,
                     const double* sums, const double* counts, std::int64_t ld, double* out, std::int64_t out_ld) const;
 
