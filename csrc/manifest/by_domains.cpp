@@ -85,12 +85,12 @@ CoarserDomains draw_coarser(const std::vector<Domain>& domains, const std::array
     return coarser;
 }
 
-// Returns an estimate of the rank correlation of the scores with exact scores, from their correlation with scores of
-// coarser domains.
+// Returns an estimate, from 0 to 1, of the rank correlation of the scores with exact scores: from their correlation
+// with the scores of coarser domains, in the cores that were drawn.
 template <class T>
-double agreement(const std::vector<Domain>& domains, const std::vector<double>& scores,
-                 const std::array<SideKernel<T>, 2>& sides, const CoarserDomains& coarser, const DomainSizes& sizes,
-                 Run& run) {
+double estimated_agreement(const std::vector<Domain>& domains, const std::vector<double>& scores,
+                           const std::array<SideKernel<T>, 2>& sides, const CoarserDomains& coarser,
+                           const DomainSizes& sizes, Run& run) {
     const auto n_checked = std::ssize(coarser.drawn);
     std::vector<std::vector<double>> coarser_scores(coarser.drawn.size());
     parallel_for(run, n_checked, [&](std::int64_t c, int) {
@@ -128,7 +128,8 @@ struct NearFeatures {
     std::vector<float> values;
 };
 
-// Calls find(features, values), which writes n_near of each of the d features, with values in units of `unit`.
+// Returns n_near neighbors of each of d features, from find(features, values), which fills arrays of d rows of n_near;
+// divides values by `unit`.
 template <class Find>
 NearFeatures find_near(std::int64_t d, std::int64_t n_near, double unit, Find&& find) {
     std::vector<std::int64_t> features(at(d * n_near));
@@ -251,7 +252,7 @@ void compare_by_domains(std::array<ScaledKernel<T>, 2> kernels, const std::vecto
         solve_domains(domains, sides, outside, run, outcome);
     }
     if (!outcome.measures_agreement) return;
-    outcome.agreement = agreement(domains, outcome.scores, sides, coarser, sizes, run);
+    outcome.agreement = estimated_agreement(domains, outcome.scores, sides, coarser, sizes, run);
     if (outcome.agreement < kTrustedAgreement) outcome.warnings |= kProblemAgreement;
 }
 
@@ -341,8 +342,8 @@ bool stored_in_single(const Samples& X, const fastfs_manifest_options& o) {
 
 // Returns the bytes that domains take of d features in N samples, besides the features, which are stored in double or
 // in float. searching: the bytes of the search for neighbors, besides its results.
-std::int64_t count_bytes(std::int64_t d, std::int64_t N, bool in_double, std::int64_t searching,
-                         const fastfs_manifest_options& o, std::int64_t n_components, const Run& run) {
+std::int64_t bytes_of_domains(std::int64_t d, std::int64_t N, bool in_double, std::int64_t searching,
+                              const fastfs_manifest_options& o, std::int64_t n_components, const Run& run) {
     const DomainSizes sizes = sizes_of(o);
     const std::int64_t k = std::min(sizes.rank, d), q = 2 * k;
     const int threads = run.n_threads();
@@ -430,6 +431,7 @@ void domains_of_kernels(std::int64_t d, const std::array<const double*, 2>& K, c
     }
 }
 
+// Counts the bytes of a fit by domains to rows in memory.
 std::int64_t domains_memory(const Samples& X, const fastfs_manifest_options& o, std::int64_t n_components,
                             const Run& run) {
     const std::int64_t d = X.n_cols(), N = X.n_rows(), near = count_near(d);
@@ -437,7 +439,7 @@ std::int64_t domains_memory(const Samples& X, const fastfs_manifest_options& o, 
     const std::int64_t stored = in_single ? Features<float>::memory(X, N) : Features<double>::memory(X, N);
     const std::int64_t searching =
         (by_lists(X) ? nearest_features_by_lists_memory : nearest_features_memory)(X, near, run.n_threads());
-    return stored + count_bytes(d, N, !in_single, searching, o, n_components, run);
+    return stored + bytes_of_domains(d, N, !in_single, searching, o, n_components, run);
 }
 
 std::int64_t domains_of_kernels_memory(std::int64_t d, const fastfs_manifest_options& o, std::int64_t n_components,
@@ -449,7 +451,7 @@ std::int64_t domains_of_products_memory(std::int64_t d, const fastfs_manifest_op
                                         const Run& run) {
     constexpr std::int64_t kCandidate = 16;
     const std::int64_t searching = tile_memory(run.n_threads()) + run.n_threads() * kTile * count_near(d) * kCandidate;
-    return 2 * 8 * 4 * d + count_bytes(d, 1, true, searching, o, n_components, run);
+    return 2 * 8 * 4 * d + bytes_of_domains(d, 1, true, searching, o, n_components, run);
 }
 
 }  // namespace fastfs::core

@@ -29,8 +29,8 @@ struct ListedEdge {
     float weight;
 };
 
-// Returns, for each feature, the edges 0 .. n_listed - 1 of d features; an edge that is listed repeatedly has its
-// largest weight.
+// Returns, for each of d features, its listed edges in both directions; an edge that is listed repeatedly has its
+// largest weight. listed(e), called twice per edge, returns edge e of 0..n_listed - 1.
 Edges gather_edges(std::int64_t d, std::int64_t n_listed, const std::function<ListedEdge(std::int64_t)>& listed);
 
 // A domain: first the features of its core, which get their scores from it, then the features of its buffer.

@@ -41,9 +41,9 @@ bool subtract_distances(const double* all, const double* part, std::int64_t d, R
 
 // Sets K of one side at one scale, equation (1) of docs/manifest.md, from squared distances D2 and norms, upper
 // triangles; K may be D2. Sets outcome.sigma of the side.
-void kernel(const fastfs_manifest_options& options, const double* D2, const std::vector<double>& norms, std::int64_t d,
-            double unit, const Side& side, int which, const fastfs_manifest_scale& scale, Run& run, double* K,
-            Outcome& outcome) {
+void fill_kernel(const fastfs_manifest_options& options, const double* D2, const std::vector<double>& norms,
+                 std::int64_t d, double unit, const Side& side, int which, const fastfs_manifest_scale& scale, Run& run,
+                 double* K, Outcome& outcome) {
     const bool is_given = scale.rule == FASTFS_MANIFEST_SIGMA_GIVEN;
     const double sigma = is_given ? scale.sigma[side.index] / unit
                                   : choose_sigma(D2, d, scale, side.name, outcome.kernel_flags[which], run);
@@ -104,8 +104,8 @@ void compare_distances(std::int64_t d, const fastfs_manifest_options& options,
         for (std::size_t l : {0, 1}) {
             Buffer<double> fresh = last ? Buffer<double>() : Buffer<double>(d * d);
             auto& [D2, unit, norms] = sides[l];
-            kernel(options, D2.data(), norms, d, unit, problem[l], static_cast<int>(l), scales[s], run,
-                   last ? D2.data() : fresh.data(), outcomes[s]);
+            fill_kernel(options, D2.data(), norms, d, unit, problem[l], static_cast<int>(l), scales[s], run,
+                        last ? D2.data() : fresh.data(), outcomes[s]);
             K[l] = last ? std::move(D2) : std::move(fresh);
         }
         compare_kernels(d, options.form, std::move(K), run, outcomes[s]);

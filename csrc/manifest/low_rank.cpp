@@ -103,7 +103,7 @@ void divide_by_root(std::int64_t i, double& g, double Kg) {
     g /= std::sqrt(g * Kg);
 }
 
-// Computes g by products with K, in O(d^2) time.
+// Updates g by `times` rounds of normalisation, each by a product of K with g, in O(d^2) time.
 template <class T>
 void normalize_by_products(const Features<T>& features, const Kernel& kernel, int times, Run& run,
                            std::vector<double>& g) {
@@ -152,9 +152,9 @@ std::vector<std::int64_t> draw_by_weight(const std::vector<double>& c, double to
     return drawn;
 }
 
-// Computes F (d x m, row-major) with K ~ F F' from at most m landmarks, drawn in proportion to weight c, and c, the
-// diagonal of K - F F'. diagonal: the diagonal of K. Returns the landmarks, one per column of F: fewer than m if only
-// rounding is left.
+// Fills F (d x m, row-major, allocated) with K ~ F F' from at most m landmarks, drawn in proportion to weight c, and
+// sets c to the diagonal of K - F F'. diagonal: the diagonal of K. Returns the landmarks, one per column of F: fewer
+// than m if only rounding is left.
 template <class T>
 std::vector<std::int64_t> landmark_columns(const Features<T>& features, const Kernel& kernel,
                                            const std::vector<double>& diagonal, const std::vector<double>& weight,
@@ -234,8 +234,8 @@ std::vector<std::int64_t> landmark_columns(const Features<T>& features, const Ke
 
 }  // namespace
 
-std::int64_t through_landmarks(Buffer<double>& F, const std::vector<std::int64_t>& landmarks,
-                               const std::vector<double>& diagonal, std::vector<double>& c, Run& run) {
+std::int64_t factor_through_landmarks(Buffer<double>& F, const std::vector<std::int64_t>& landmarks,
+                                      const std::vector<double>& diagonal, std::vector<double>& c, Run& run) {
     // kLeast is far above the rounding of sums over any number of rows, and too small for a column.
     constexpr double kLeast = 1e-10;
     const auto d = static_cast<std::int64_t>(diagonal.size()), m = static_cast<std::int64_t>(landmarks.size());

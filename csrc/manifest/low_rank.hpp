@@ -68,11 +68,11 @@ std::vector<double> normalizing_factors(const Features<T>& features, const Kerne
 Buffer<double> kernel_with_landmarks(const Features<double>& features, const Landmarks& landmarks, const Kernel& kernel,
                                      Run& run);
 
-// Computes F (d x m with m ascending landmarks, row-major) with G ~ F F' for a semidefinite G; F holds the landmarks'
-// columns of G on input. c: the diagonal of G - F F', which is 0 at the landmarks. Returns the number of columns of F,
-// fewer than m if only rounding is left.
-std::int64_t through_landmarks(Buffer<double>& F, const std::vector<std::int64_t>& landmarks,
-                               const std::vector<double>& diagonal, std::vector<double>& c, Run& run);
+// Replaces F (d x m with m ascending landmarks, row-major), on input the landmarks' columns of a semidefinite G, by F
+// with G ~ F F', and sets c to the diagonal of G - F F', which is 0 at the landmarks. diagonal: of G. Returns the
+// number of columns of F, fewer than m if only rounding is left.
+std::int64_t factor_through_landmarks(Buffer<double>& F, const std::vector<std::int64_t>& landmarks,
+                                      const std::vector<double>& diagonal, std::vector<double>& c, Run& run);
 
 // Returns a low-rank K by one-pass Gaussian Nystrom (Tropp, Yurtsever, Udell, Cevher 2017, arXiv 1706.05736) from K
 // Omega, Omega d x p with p = 2 rank, and cuts it to `rank`. room: reused for K Omega. Takes O(d^2 (N + p)) time and

@@ -140,8 +140,8 @@ void for_problems(std::int64_t n_classes, std::int32_t multiclass, F&& f) {
     }
 }
 
-// Writes sigma, kept trace, rank and agreement of problem p, counted from the fit's first problem, to the result, and
-// its scores if the fit is a share of the problems.
+// Writes sigma, kept trace, rank and agreement of problem p, counted from the first problem of the fit's share, to the
+// result, and its scores if the fit is a share of the problems.
 void write_outcome(std::int64_t p, const Problem& problem, const Outcome& o, const fastfs_manifest_result& result) {
     for (std::size_t l : {0, 1}) {
         const std::int64_t k = problem[l].index;
@@ -159,6 +159,7 @@ void write_outcome(std::int64_t p, const Problem& problem, const Outcome& o, con
 // Collects what the problems of a fit warn of at the first scale; one sentence says it for all of them.
 class Findings {
   public:
+    // Adds the flags of a problem and of its two kernels, and notes its lowest agreement.
     void add(const Problem& problem, const Outcome& o) {
         for (std::size_t l : {0, 1}) kernels_[problem[l].index] = {problem[l].name, o.kernel_flags[l]};
         flags_ |= o.warnings;
@@ -174,13 +175,15 @@ class Findings {
         if (flags_ & kProblemAgreement) warn_of_agreement(plan.accuracy);
         if (const Message names = kernels_with(kKernelOneSample); !names.text().empty()) {
             warn("one_sample",
-                 {"one sample only in ", names, ": its distances between features are differences of single values"});
+                 {"one sample only in ", names,
+                  ": its distances between features are differences of single values; give more samples, or leave it "
+                  "out"});
         }
         if (const Message names = kernels_with(kKernelSigma); !names.text().empty()) {
             warn("equal_features",
                  {"many features are equal in ", names,
                   ", so that the distance its sigma is taken from is 0: sigma comes from the positive "
-                  "distances instead"});
+                  "distances instead; drop the copies, or give sigma"});
         }
         if (const Message names = kernels_with(kKernelTrace); !names.text().empty()) {
             warn("low_trace", {"the low-rank kernel keeps less than half of the trace in ", names,
@@ -203,11 +206,12 @@ class Findings {
             warn("no_contrast",
                  {"the scores ", is_one ? Message() : Message("of ", some_of(without_contrast_), " "),
                   "are zero up to rounding: ",
-                  of_kernels ? "K1 and K2 hardly differ, or are hardly more than their diagonals"
+                  of_kernels ? "K1 and K2 hardly differ, or are hardly more than their diagonals: choose other "
+                               "kernels"
                   : d == 2   ? "with 2 features and sigma relative to their distance the kernels always agree; give "
                                "sigma as numbers"
                              : "either the classes don't differ, or sigma is so small or so large that the kernels "
-                               "hardly do"});
+                               "hardly do: check the labels, or try other values of sigma"});
         }
         if (plan.reason == FASTFS_BECAUSE_WORK) {
             warn("many_fits", {"ManiFeSt takes small domains, since ", o.n_fits,
@@ -319,14 +323,14 @@ fastfs_manifest_plan Manifest::plan(std::int64_t n_classes, const fastfs_manifes
                       .exact = sums_all ? 8 * d * d : 0,
                       .gathering = gathering_memory(X_, run),
                       .beyond = [&](const fastfs_manifest_options& form) {
-                          return is_by_domains(form.accuracy) && sums_products(n_classes, form, run)
+                          return is_by_domains(form.accuracy) && takes_products_first(n_classes, form, run)
                                      ? memory_of_products(n_classes, form, o.n_components, run)
                                      : wide_memory(X_, form, o.n_components, run);
                       }};
     return plan_problems(d, n_classes, o, n_scales, needs, run);
 }
 
-bool Manifest::sums_products(std::int64_t n_classes, const fastfs_manifest_options& o, const Run& run) const {
+bool Manifest::takes_products_first(std::int64_t n_classes, const fastfs_manifest_options& o, const Run& run) const {
     // Products of other values might overflow, or vanish; by differences they have the unit of their class.
     const bool has_products = std::all_of(row_maxima_.begin(), row_maxima_.end(), [](double largest) {
         return largest == 0 || (largest >= 1e-100 && largest <= 1e100);
@@ -335,6 +339,7 @@ bool Manifest::sums_products(std::int64_t n_classes, const fastfs_manifest_optio
            run.allows(memory_of_products(n_classes, o, 0, run));
 }
 
+// Counts the bytes of a fit by domains that first sums the products of all features in each class.
 std::int64_t Manifest::memory_of_products(std::int64_t n_classes, const fastfs_manifest_options& o,
                                           std::int64_t n_components, const Run& run) const {
     const std::int64_t d = X_.n_cols(), rows = rows_of_block(X_);
@@ -346,6 +351,7 @@ std::int64_t Manifest::memory_of_products(std::int64_t n_classes, const fastfs_m
            std::max(updating, added_up + domains_of_products_memory(d, o, n_components, run));
 }
 
+// Returns the products of all pairs of features in each class, from one pass over X in blocks of rows.
 std::unique_ptr<const FeatureSums> Manifest::sum_products(const std::int64_t* labels, std::int64_t n_classes,
                                                           Run& run) const {
     auto sums = std::make_unique<FeatureSums>(X_.n_cols(), n_classes);
@@ -458,7 +464,7 @@ void Manifest::fit(const std::int64_t* labels, std::int64_t n_classes, const fas
         }
     }
     std::unique_ptr<const FeatureSums> sums;
-    if (is_by_domains(plan.accuracy) && sums_products(n_classes, options, run)) {
+    if (is_by_domains(plan.accuracy) && takes_products_first(n_classes, options, run)) {
         std::vector<std::int64_t> sizes(at(n_classes));
         for (std::int64_t r = 0; r < X_.n_rows(); ++r) ++sizes[at(labels[r])];
         if (*std::min_element(sizes.begin(), sizes.end()) >= d) {

@@ -34,7 +34,7 @@ class Manifest {
   private:
     // Tests if a fit by domains first computes the products of all features in each class, from which domains are
     // solved without X: domains of a tall table would read it again and again.
-    bool sums_products(std::int64_t n_classes, const fastfs_manifest_options& options, const Run& run) const;
+    bool takes_products_first(std::int64_t n_classes, const fastfs_manifest_options& options, const Run& run) const;
     std::int64_t memory_of_products(std::int64_t n_classes, const fastfs_manifest_options& options,
                                     std::int64_t n_components, const Run& run) const;
     std::unique_ptr<const FeatureSums> sum_products(const std::int64_t* labels, std::int64_t n_classes, Run& run) const;
@@ -45,7 +45,8 @@ class Manifest {
     Buffer<double> distances_;  // over all rows, upper triangle in units of unit_^2; empty if not kept
 };
 
-// Averages the scores of all problems. class_scores may be null.
+// Sets scores (d) and, unless it is null, class_scores (n_classes x d) to means of problem_scores, the scores of all
+// problems row by row.
 void manifest_mean_scores(std::int64_t d, std::int64_t n_classes, std::int32_t multiclass, const double* problem_scores,
                           double* scores, double* class_scores);
 

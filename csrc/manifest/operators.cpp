@@ -24,8 +24,8 @@ void scale_columns(double* W, std::int64_t d, std::int64_t q, const std::vector<
     }
 }
 
-Buffer<double> mean_components(double* W, const std::vector<double>& nu, std::int64_t d, std::int64_t q, double* M,
-                               Buffer<double> spare, Run& run, Outcome& outcome) {
+Buffer<double> write_mean_components(double* W, const std::vector<double>& nu, std::int64_t d, std::int64_t q,
+                                     double* M, Buffer<double> spare, Run& run, Outcome& outcome) {
     std::vector<double> root(nu.begin(), nu.begin() + q);
     for (double& r : root) r = std::sqrt(mean_weight(r));
     scale_columns(W, d, q, root);
@@ -49,13 +49,14 @@ void weighted_squares(double* W, const std::vector<double>& weights, std::int64_
     syrk(d, q - negative, 1.0, W + negative * d, 1.0, D, run);
 }
 
-void difference(double* W, const std::vector<double>& nu, std::int64_t d, std::int64_t q, double* D, Run& run) {
+void difference_operator(double* W, const std::vector<double>& nu, std::int64_t d, std::int64_t q, double* D,
+                         Run& run) {
     std::vector<double> weights(nu.begin(), nu.begin() + q);
     for (double& w : weights) w = difference_weight(w);
     weighted_squares(W, weights, d, D, run);
 }
 
-void scores(std::int64_t d, double* D, Buffer<double> spare, Run& run, Outcome& outcome) {
+void write_difference_scores(std::int64_t d, double* D, Buffer<double> spare, Run& run, Outcome& outcome) {
     const std::int64_t k = outcome.n_components;
     std::vector<double> diagonal(at(d));
     for (std::int64_t j = 0; j < d; ++j) diagonal[at(j)] = D[j * d + j];
@@ -115,15 +116,15 @@ void pencil_form(std::int64_t d, Buffer<double> K1, Buffer<double> S, Run& run, 
 
     if (outcome.n_components > 0) {
         run.step("components of the mean", 0.6);
-        K1 = mean_components(classes.W.data(), classes.nu, d, q, S.data(), std::move(K1), run, outcome);
+        K1 = write_mean_components(classes.W.data(), classes.nu, d, q, S.data(), std::move(K1), run, outcome);
     }
 
     run.step("difference operator", 0.65);
-    difference(classes.W.data(), classes.nu, d, q, S.data(), run);
+    difference_operator(classes.W.data(), classes.nu, d, q, S.data(), run);
     classes.W = Buffer<double>();
 
     run.step("eigenvectors of the difference", 1.0);
-    scores(d, S.data(), std::move(K1), run, outcome);
+    write_difference_scores(d, S.data(), std::move(K1), run, outcome);
 }
 
 }  // namespace fastfs::core

@@ -18,15 +18,17 @@ void scale_columns(double* W, std::int64_t d, std::int64_t q, const std::vector<
 
 // Writes the leading eigenpairs of M = W diag(sqrt(1 - nu^2) / 2) W', equation (2), to the outcome. W is restored,
 // except columns with nu = -1 or 1, which neither M nor D needs. M, spare: d x d scratch; returns spare.
-Buffer<double> mean_components(double* W, const std::vector<double>& nu, std::int64_t d, std::int64_t q, double* M,
-                               Buffer<double> spare, Run& run, Outcome& outcome);
+Buffer<double> write_mean_components(double* W, const std::vector<double>& nu, std::int64_t d, std::int64_t q,
+                                     double* M, Buffer<double> spare, Run& run, Outcome& outcome);
 
 // Sets the lower triangle of D = W diag(weights) W' = Wp Wp' - Wn Wn', and overwrites W by its columns of positive and
-// negative weight, scaled by the root of its magnitude. The negative ones come first; zeros may stand anywhere.
+// negative weight, scaled by the root of its magnitude. Negative weights must come before positive ones; zeros may
+// stand anywhere.
 void weighted_squares(double* W, const std::vector<double>& weights, std::int64_t d, double* D, Run& run);
 
-// Computes D = W diag(sqrt(1 - nu^2) artanh(nu) / 2) W', equation (3), lower triangle.
-void difference(double* W, const std::vector<double>& nu, std::int64_t d, std::int64_t q, double* D, Run& run);
+// Sets D to W diag(sqrt(1 - nu^2) artanh(nu) / 2) W', equation (3), lower triangle, and overwrites W as
+// weighted_squares does.
+void difference_operator(double* W, const std::vector<double>& nu, std::int64_t d, std::int64_t q, double* D, Run& run);
 
 // Writes the leading eigenpairs of D by magnitude; vector(i) belongs to lam[i]. lam ascends, so that the largest |lam|
 // left is at one of its two ends. If D has fewer pairs than wanted, the remaining ones are 0.
@@ -47,7 +49,7 @@ void difference_components(const std::vector<double>& lam, F&& vector, std::int6
 // Writes the scores r = diag |D|, equation (4), to the outcome, from the eigenpairs (lam, P) of D (lower triangle,
 // destroyed). With D = D+ - D-, |D| = 2 D+ - D = 2 D- + D: the eigenvectors of the rarer sign are enough. On request,
 // writes the k eigenpairs of largest |lam| too. spare: d x d, for the eigenvectors.
-void scores(std::int64_t d, double* D, Buffer<double> spare, Run& run, Outcome& outcome);
+void write_difference_scores(std::int64_t d, double* D, Buffer<double> spare, Run& run, Outcome& outcome);
 
 // Writes the scores and components of equations (2) to (4), in the pencil form, to the outcome. Consumes K1 and K2.
 void pencil_form(std::int64_t d, Buffer<double> K1, Buffer<double> K2, Run& run, Outcome& outcome);

@@ -22,7 +22,8 @@ constexpr double kShareOfRest = 0.5;
 // The least share of a unit vector outside the domain that makes a separate direction, as an eigenvalue of a Gram.
 constexpr double kLeastShare = 1e-8;
 
-// Makes the first columns of A (d x p, row-major) an orthonormal basis of its span; returns the number of these.
+// Overwrites A (d x p, row-major) by an orthonormal basis of its span, in the first columns of its rows of p; returns
+// the number of these columns.
 std::int64_t make_orthonormal(Buffer<double>& A, std::int64_t d, std::int64_t p, Run& run) {
     std::int64_t q = p;
     for (int round = 0; round < 2; ++round) {  // the second one for the digits that the first one's Gram has lost
@@ -56,9 +57,9 @@ std::int64_t make_orthonormal(Buffer<double>& A, std::int64_t d, std::int64_t p,
 // outside features, as F F' + kShareOfRest diag(rest). all_VK, all_VrV: members of Outside. VB: the rows of V in B. R:
 // q x r, column-major.
 template <class T>
-Buffer<double> project(const SideKernel<T>& side, const Buffer<double>& all_VK, const Buffer<double>& all_VrV,
-                       std::span<const std::int64_t> B, const Buffer<double>& VB, const double* R, std::int64_t q,
-                       std::int64_t r, Run& run) {
+Buffer<double> project_kernel(const SideKernel<T>& side, const Buffer<double>& all_VK, const Buffer<double>& all_VrV,
+                              std::span<const std::int64_t> B, const Buffer<double>& VB, const double* R,
+                              std::int64_t q, std::int64_t r, Run& run) {
     const Landmarks& landmarks = side.landmarks;
     const auto nB = std::ssize(B), size = nB + r, n = landmarks.n();
     const std::vector<double>&g = landmarks.g, &rest = landmarks.rest;
@@ -167,7 +168,7 @@ Outcome solve_domain(std::span<const std::int64_t> B, const Buffer<double>& VB,
     outcome.scores.resize(at(nB + r));
     std::array<Buffer<double>, 2> K;
     for (std::size_t l : {0, 1}) {
-        K[l] = project(sides[l], outside.VK[l], outside.VrV[l], B, VB, R.data(), q, r, run);
+        K[l] = project_kernel(sides[l], outside.VK[l], outside.VrV[l], B, VB, R.data(), q, r, run);
     }
     pencil_form(nB + r, std::move(K[0]), std::move(K[1]), run, outcome);
     return outcome;

@@ -37,11 +37,11 @@ template <class T>
 Outside joint_span(const std::array<SideKernel<T>, 2>& sides, const std::array<LowRank, 2>& spans, std::int64_t k,
                    Run& run);
 
-// Returns V[B], row by row.
+// Returns a copy of the rows B of V, |B| x q.
 Buffer<double> take_rows(const Outside& outside, std::span<const std::int64_t> B);
 
-// Returns the scores of a domain's features B, in their order, followed by those of directions outside, computed in the
-// span of B and of V; VB: the rows of V in B.
+// Returns an outcome with the rank, the steepest nu and the scores of a domain's features B, in their order, followed
+// by the scores of directions outside, computed in the span of B and of V; VB: the rows of V in B.
 template <class T>
 Outcome solve_domain(std::span<const std::int64_t> B, const Buffer<double>& VB,
                      const std::array<SideKernel<T>, 2>& sides, const Outside& outside, Run& run);

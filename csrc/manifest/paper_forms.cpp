@@ -62,9 +62,9 @@ void transpose(double* A, std::int64_t n) {
     }
 }
 
-// Writes the leading eigenpairs of M from ascending w and vectors V. If M has fewer pairs than wanted, the remaining
-// ones are 0.
-void mean_components(const std::vector<double>& w, const double* V, std::int64_t d, Outcome& outcome) {
+// Writes the leading eigenpairs of M from its eigenpairs: ascending w, and vectors V, d values each. If M has fewer
+// pairs than wanted, the remaining ones are 0.
+void write_mean_components(const std::vector<double>& w, const double* V, std::int64_t d, Outcome& outcome) {
     const auto n = static_cast<std::int64_t>(w.size());
     for (std::int64_t c = 0; c < outcome.n_components; ++c) {
         double* vector = outcome.mean_vectors + c * d;
@@ -95,8 +95,8 @@ void require_invertible(const std::vector<double>& w, const std::string& what) {
 // For P = V diag(w) V' and Q (lower triangle), returns e, ascending, and overwrites Q by B, with P = B B', Q = B
 // diag(e) B'. The e are the eigenvalues of P^(-1/2) Q P^(-1/2), and in its eigenbasis (2) and (3) act on each e
 // alone. V and T, a scratch, are destroyed.
-std::vector<double> relate(std::int64_t d, const std::vector<double>& w, double* V, double* Q, Buffer<double>& T,
-                           Run& run) {
+std::vector<double> relate_kernels(std::int64_t d, const std::vector<double>& w, double* V, double* Q,
+                                   Buffer<double>& T, Run& run) {
     scale_columns(V, d, d, map(w, inverse_root));
     mirror_lower(d, Q);
     multiply_in_parts('N', d, d, d, Q, d, V, d, T.data(), d, run);
@@ -130,7 +130,8 @@ void check_angles(std::int64_t k, const std::vector<double>& cosines, const std:
 void keep_last(std::vector<double>& values, std::int64_t n) { values.erase(values.begin(), values.end() - n); }
 
 // Returns e and sets B of the pencil of the cores of two kernels, k x k, in the principal vectors of their ranges: Vt
-// diag(w_right) Vt' = B B' and U' diag(w_left) U = B diag(e) B', for orthogonal U and Vt. A: scratch.
+// diag(w_right) Vt' = B B' and U' diag(w_left) U = B diag(e) B', for orthogonal U and Vt. A: scratch of k x k or more,
+// replaced by another buffer.
 std::vector<double> relate_cores(std::int64_t k, const double* U, const double* Vt, const std::vector<double>& w_left,
                                  const std::vector<double>& w_right, Buffer<double>& A, Buffer<double>& B, Run& run) {
     multiply_in_parts('N', k, k, k, U, k, Vt, k, A.data(), k, run);
@@ -156,7 +157,7 @@ void spd_form(std::int64_t d, Buffer<double> K1, Buffer<double> K2, Run& run, Ou
     std::copy(K1.data(), K1.data() + d * d, A.data());
     Eigenpairs first = eigenpairs(d, A.data(), std::move(B), run);
     require_invertible(first.w, "the kernel of the first class");
-    const std::vector<double> e = relate(d, first.w, first.V.data(), K2.data(), A, run);
+    const std::vector<double> e = relate_kernels(d, first.w, first.V.data(), K2.data(), A, run);
     require_invertible(e, "the kernel of the second class");
     scale_columns(K2.data(), d, d, map(e, fourth_root));
     syrk(d, d, 1.0, K2.data(), 0.0, first.V.data(), run);  // (2)
@@ -164,14 +165,14 @@ void spd_form(std::int64_t d, Buffer<double> K1, Buffer<double> K2, Run& run, Ou
     run.step("difference operator", 0.85);
     Eigenpairs mean = eigenpairs(d, first.V.data(), std::move(A), run);
     require_invertible(mean.w, "the mean of both kernels");
-    mean_components(mean.w, mean.V.data(), d, outcome);
-    const std::vector<double> logs = clipped_log(relate(d, mean.w, mean.V.data(), K1.data(), first.V, run));
+    write_mean_components(mean.w, mean.V.data(), d, outcome);
+    const std::vector<double> logs = clipped_log(relate_kernels(d, mean.w, mean.V.data(), K1.data(), first.V, run));
     weighted_squares(K1.data(), logs, d, first.V.data(), run);  // (3)
     outcome.rank = d;
     outcome.steepest = steepest_of_logs(logs, d);
 
     run.step("eigenvectors of the difference", 1.0);
-    scores(d, first.V.data(), std::move(mean.V), run, outcome);
+    write_difference_scores(d, first.V.data(), std::move(mean.V), run, outcome);
 }
 
 void spsd_form(std::int64_t d, Buffer<double> K1, Buffer<double> K2, Run& run, Outcome& outcome) {
@@ -229,7 +230,7 @@ void spsd_form(std::int64_t d, Buffer<double> K1, Buffer<double> K2, Run& run, O
     keep_last(mean.w, core_rank);
     keep_last(first.w, core_rank);
     G1 = first.V.data() + (d - core_rank) * d;
-    mean_components(mean.w, GM, d, outcome);
+    write_mean_components(mean.w, GM, d, outcome);
     C = Buffer<double>();
     mean.V = Buffer<double>();
     outcome.rank = core_rank;

@@ -44,7 +44,8 @@ void manifest_kernels(std::int64_t d, const double* K1, const double* K2, const 
                       Run& run, std::vector<Owned<fastfs_manifest_result>>& results) {
     require(!asked.custom, "custom must be null for precomputed kernels");
     require(asked.accuracy != FASTFS_MANIFEST_LOW_RANK && asked.accuracy != FASTFS_MANIFEST_LOW_RANK_HIGH,
-            "accuracy must be \"auto\", \"exact\", \"domains\" or \"small_domains\" for precomputed kernels");
+            "accuracy must be \"auto\", \"exact\", \"domains\" or \"small_domains\" for precomputed kernels; got a "
+            "low-rank one");
     const Needs needs{.labels = 2, .exact = 0, .gathering = 0, .beyond = [&](const fastfs_manifest_options& form) {
                           return domains_of_kernels_memory(d, form, asked.n_components, run);
                       }};

@@ -11,7 +11,8 @@
 namespace fastfs::core {
 
 // Returns sigma by a rule, in the unit of the distances; D2: the squared distances, an upper triangle. If the rule
-// gives distance 0, it is applied to the positive distances, with a warning. Throws if no distance is positive.
+// gives distance 0, applies it to the positive distances, and adds kKernelSigma to `warnings`. Throws if no distance is
+// positive.
 double choose_sigma(const double* D2, std::int64_t d, const fastfs_manifest_scale& scale, const Name& name,
                     std::int32_t& warnings, Run& run);
 

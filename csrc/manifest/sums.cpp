@@ -86,7 +86,7 @@ Features<double> ManifestSums::features_of(const Side& side, Run& run, std::int3
     if (std::count(lost.begin(), lost.end(), 1) > 0) warnings |= kKernelDigits;
     total.products = Buffer<double>();
     std::vector<double> own_squares;
-    const std::int64_t n = through_landmarks(A, landmarks, total.norms, own_squares, run);
+    const std::int64_t n = factor_through_landmarks(A, landmarks, total.norms, own_squares, run);
     if (n == 0) std::fill_n(A.data(), A.size(), 0.0);
     fastfs_matrix rows{};
     rows.struct_size = sizeof rows;
@@ -104,7 +104,7 @@ Features<double> ManifestSums::features_of(const Side& side, Run& run, std::int3
     return features;
 }
 
-fastfs_manifest_options ManifestSums::resolve(const fastfs_manifest_options& options) const {
+fastfs_manifest_options ManifestSums::resolved_options(const fastfs_manifest_options& options) const {
     fastfs_manifest_options o = options;
     require(o.accuracy != FASTFS_MANIFEST_LOW_RANK_HIGH,
             "accuracy must be another one than \"low_rank_high\" for sums: choose \"low_rank\"");
@@ -124,7 +124,8 @@ fastfs_manifest_options ManifestSums::resolve(const fastfs_manifest_options& opt
             "\": make other sums for it");
     require(o.form == FASTFS_MANIFEST_PENCIL,
             "form must be \"pencil\" for sums of accuracy=\"low_rank\": make the sums with accuracy=\"exact\"");
-    require(o.rank == rank_, "rank must be ", rank_, ", as these sums were made; got ", o.rank);
+    require(o.rank == rank_, "rank must be ", rank_, ", as these sums were made; got ", o.rank,
+            ": make other sums for it");
     return o;
 }
 
@@ -132,7 +133,7 @@ void ManifestSums::fit(const std::int64_t* labels, std::int64_t n_classes, const
                        const std::vector<fastfs_manifest_scale>& scales, Run& run,
                        std::vector<Owned<fastfs_manifest_result>>& results) const {
     const std::int64_t d = n_features();
-    const fastfs_manifest_options resolved = resolve(options);
+    const fastfs_manifest_options resolved = resolved_options(options);
     const auto n_scales = static_cast<std::int64_t>(scales.size());
     const auto plan = ManifestSums::plan(d, n_groups(), n_classes, resolved, n_scales, run);
     const fastfs_manifest_options o = with_accuracy(resolved, plan.accuracy);

@@ -38,7 +38,7 @@ class ManifestSums {
 
   private:
     // Returns the options with the accuracy of sums with landmarks; throws if this object can't serve the options.
-    fastfs_manifest_options resolve(const fastfs_manifest_options& options) const;
+    fastfs_manifest_options resolved_options(const fastfs_manifest_options& options) const;
     Features<double> features_of(const Side& side, Run& run, std::int32_t& warnings) const;
 
     std::int64_t rank_;  // that the landmarks were drawn for

@@ -45,9 +45,11 @@ struct How {
     const fastfs_manifest_scale& scale;
 };
 
+// Returns the kernel cut to `rank`, by Nystrom products for accuracy LOW_RANK_HIGH, otherwise by landmarks. room:
+// memory that calls share.
 template <class T>
-LowRank factor(const Features<T>& features, const Kernel& kernel, const How& how, std::int64_t rank,
-               Buffer<double>& room, Run& run) {
+LowRank factor_kernel(const Features<T>& features, const Kernel& kernel, const How& how, std::int64_t rank,
+                      Buffer<double>& room, Run& run) {
     const std::uint64_t seed = how.options.seed;
     const int times = how.scale.normalize;
     return how.options.accuracy == FASTFS_MANIFEST_LOW_RANK_HIGH
@@ -83,9 +85,9 @@ LowRank make_low_rank(const Features<T>& features, const Kernel& kernel, const H
         affinity(some, kernel, run, excerpt.exact.data());
         if (how.scale.normalize > 0) normalize_kernel(excerpt.exact.data(), n, how.scale.normalize, run);
         Buffer<double> small;
-        excerpt.low_rank = factor(some, kernel, how, std::min(o.rank, n / 4), small, run);
+        excerpt.low_rank = factor_kernel(some, kernel, how, std::min(o.rank, n / 4), small, run);
     }
-    return factor(features, kernel, how, o.rank, room, run);
+    return factor_kernel(features, kernel, how, o.rank, room, run);
 }
 
 // Returns the low-rank K of one side at one scale, equation (1) of docs/manifest.md, from its rows; writes sigma to the
@@ -170,10 +172,11 @@ JointRange joint_range(std::int64_t d, const LowRank& K1, const LowRank& K2, Run
     return joint;
 }
 
-// Computes Q U (row-major, rows of n) for U q x n, one block of rows at a time: calls use(first row, rows, values).
+// Computes Q U (d x n), Q the basis of the joint range, U q x n column-major, in blocks of rows: calls use(first row,
+// rows, values), values row-major, in parallel.
 template <class F>
-void times_joint_range(std::int64_t d, const LowRank& K1, const JointRange& joint, const double* U, std::int64_t n,
-                       Run& run, F&& use) {
+void multiply_joint_range(std::int64_t d, const LowRank& K1, const JointRange& joint, const double* U, std::int64_t n,
+                          Run& run, F&& use) {
     const std::int64_t k1 = K1.rank(), k2 = joint.R.size() / d, added = joint.q - k1;
     Buffer<double> ZU(k2 * n);  // with this, Q U = G1 U1 + R (Z U2)
     gemm('N', 'N', k2, n, added, 1.0, joint.Z.data(), k2, U + k1, joint.q, 0.0, ZU.data(), k2);
@@ -192,7 +195,7 @@ void expand_components(std::int64_t d, const LowRank& K1, const JointRange& join
                        std::int64_t wanted, Run& run, double* values, double* vectors) {
     std::fill(values + n, values + wanted, 0.0);
     std::fill(vectors + n * d, vectors + wanted * d, 0.0);
-    times_joint_range(d, K1, joint, U, n, run, [&](std::int64_t i0, std::int64_t rows, const double* block) {
+    multiply_joint_range(d, K1, joint, U, n, run, [&](std::int64_t i0, std::int64_t rows, const double* block) {
         for (std::int64_t i = 0; i < rows; ++i) {
             for (std::int64_t c = 0; c < n; ++c) vectors[c * d + i0 + i] = block[i * n + c];
         }
@@ -203,7 +206,7 @@ void expand_components(std::int64_t d, const LowRank& K1, const JointRange& join
 // Returns the rank correlation of low-rank with exact scores on an excerpt of features, 1 if neither find a difference,
 // and destroys the exact kernels of the excerpt. No trace or gap of the kernels shows it, since exact scores rest on
 // the small eigenvalues of the kernels, too.
-double agreement(Excerpt (&excerpt)[2], Run& run) {
+double agreement_on_excerpt(Excerpt (&excerpt)[2], Run& run) {
     const auto n = static_cast<std::int64_t>(std::sqrt(static_cast<double>(excerpt[0].exact.size())) + 0.5);
     Outcome exact, low_rank;
     exact.scores.resize(at(n));
@@ -245,28 +248,29 @@ void low_rank_form(std::int64_t d, const LowRank& K1, const LowRank& K2, Run& ru
     within.difference_values = outcome.difference_values;
     within.mean_vectors = within.difference_vectors = U.data();
     if (n > 0) {
-        mean_components(classes.W.data(), classes.nu, q, rank, D.data(), Buffer<double>(), run, within);
+        write_mean_components(classes.W.data(), classes.nu, q, rank, D.data(), Buffer<double>(), run, within);
         expand_components(d, K1, joint, U.data(), n, outcome.n_components, run, outcome.mean_values,
                           outcome.mean_vectors);
     }
-    difference(classes.W.data(), classes.nu, q, rank, D.data(), run);
+    difference_operator(classes.W.data(), classes.nu, q, rank, D.data(), run);
     SymmetricEigen eigen(q, D.data(), run);
     eigen.make_vectors(0, q, run);
     const std::vector<double>& lam = eigen.values();
 
     run.step("scores", 1.0);
     const double c = 0.5 * std::sqrt(K1.delta * K2.delta) * std::abs(std::log(K1.delta / K2.delta));
-    times_joint_range(d, K1, joint, eigen.vector(0), q, run, [&](std::int64_t i0, std::int64_t rows, const double* B) {
-        for (std::int64_t i = 0; i < rows; ++i, B += q) {
-            double inside = 0, share = 0;
-            for (std::int64_t j = 0; j < q; ++j) {
-                const double square = B[j] * B[j];
-                share += square;
-                inside += square * std::abs(lam[at(j)]);
-            }
-            outcome.scores[at(i0 + i)] = inside + c * std::max(0.0, 1 - share);
-        }
-    });
+    multiply_joint_range(d, K1, joint, eigen.vector(0), q, run,
+                         [&](std::int64_t i0, std::int64_t rows, const double* B) {
+                             for (std::int64_t i = 0; i < rows; ++i, B += q) {
+                                 double inside = 0, share = 0;
+                                 for (std::int64_t j = 0; j < q; ++j) {
+                                     const double square = B[j] * B[j];
+                                     share += square;
+                                     inside += square * std::abs(lam[at(j)]);
+                                 }
+                                 outcome.scores[at(i0 + i)] = inside + c * std::max(0.0, 1 - share);
+                             }
+                         });
     if (n > 0) {
         difference_components(lam, [&](std::int64_t i) { return eigen.vector(i); }, q, within);
         expand_components(d, K1, joint, U.data(), n, outcome.n_components, run, outcome.difference_values,
@@ -316,6 +320,7 @@ LowRank low_rank_kernel(const Features<double>& features, const fastfs_manifest_
     return make_low_rank(features, choose_kernel(features, how, run, outcome), how, room, run, excerpt);
 }
 
+// Solves one problem of rows by low-rank kernels, and writes one outcome per scale.
 void wide_problem(const Fit& fit, const Problem& problem, Run& run, std::vector<Outcome>& outcomes) {
     auto make = [&](std::size_t l, const fastfs_manifest_scale& scale, Buffer<double>& room, Outcome& outcome,
                     Excerpt& excerpt) {
@@ -350,11 +355,12 @@ void compare_low_rank(std::int64_t d, const std::vector<fastfs_manifest_scale>& 
         }
         if (!measured) continue;
         run.step("agreement with the exact scores", 1.0);
-        outcomes[s].agreement = agreement(excerpt, run);
+        outcomes[s].agreement = agreement_on_excerpt(excerpt, run);
         if (outcomes[s].agreement < kTrustedAgreement) outcomes[s].warnings |= kProblemAgreement;
     }
 }
 
+// Counts the bytes of a fit in memory with low-rank kernels or, if the accuracy says so, by domains.
 std::int64_t wide_memory(const Samples& X, const fastfs_manifest_options& o, std::int64_t n_components,
                          const Run& run) {
     const std::int64_t d = X.n_cols();
