@@ -33,7 +33,7 @@ constexpr Residuals kOfDiffusion{1e-12, 1e-5}, kOfDifferences{1e-12, 1e-6};
 // warning. Eigenvalues of noise are so near to each other that vectors to 1e-12 would take twice the products.
 constexpr Residuals kOfLists{1e-5, 1e-4, kSmallGap};
 
-// Chooses single precision for lists, unless a kernel's affinities are so far from 1 that products would leave its
+// Returns single precision for lists, unless a kernel's affinities are so far from 1 that products would leave its
 // range. Blocks are multiplied by c, by c / g, and by values between them.
 GraphProducts::Precision precision_of(const Graph& graph) {
     const auto fits = [](double factor) { return factor > 0x1p-60 && factor < 0x1p60; };
@@ -84,8 +84,8 @@ Numbers diffusion_vectors(const Graph& graph, std::int64_t n_components, std::ui
 // ---- 2: the space of the other sets ---------------------------------------------------------------------------------
 
 // Returns an orthonormal basis of the span of the columns, p x rank and row-major, and sets rank. Gram-Schmidt with
-// column pivoting: the column of the largest norm comes next and goes through all earlier ones once more, until |R_jj|
-// <= 1e-10 |R_00|.
+// column pivoting: takes the column of the largest norm next, and takes all earlier ones out of it once more, until
+// |R_jj| <= 1e-10 |R_00|.
 Numbers orthonormal_basis(std::int64_t p, std::vector<Numbers> columns, std::int64_t& rank, Run& run) {
     auto axpy = [&](double a, const Numbers& x, Numbers& y) {
         for (std::size_t i = 0; i < y.size(); ++i) y[i] -= a * x[i];
@@ -341,8 +341,9 @@ void warn_of_sets(const std::vector<DiscSet>& sets, const fastfs_disc_options& o
     const std::int64_t p = sets.front().n_features;
     const bool is_given = sets.front().W.has_value(), dense = !is_given && o.graph == FASTFS_GRAPH_DENSE;
     if (const Flagged those(results, kSetOneSample); those) {
-        warn("one_sample",
-             {"one sample only in ", those.names(), ": distances between features are differences of single values"});
+        warn("one_sample", {"one sample only in ", those.names(),
+                            ": distances between features are differences of single values; give more samples, "
+                            "or leave it out"});
     }
     if (Flagged(results, kSetClamped)) {
         Message high;
@@ -355,8 +356,10 @@ void warn_of_sets(const std::vector<DiscSet>& sets, const fastfs_disc_options& o
              {high, are_two ? " exceed the " : " exceeds the ", p - 1, " other features: all of them are taken"});
     }
     if (const Flagged those(results, kSetDuplicates); those) {
-        warn("duplicates", {"some features have ", o.bandwidth_neighbors, " copies or more in ", those.names(),
-                            ", so that their bandwidth would be 0: it is their smallest positive distance instead"});
+        warn("duplicates",
+             {"some features have ", o.bandwidth_neighbors, " copies or more in ", those.names(),
+              ", so that their bandwidth would be 0: it is their smallest positive distance instead; drop the "
+              "copies"});
     }
     if (const Flagged those(results, kSetDisconnected); those) {
         warn("disconnected",
@@ -381,8 +384,9 @@ void warn_of_sets(const std::vector<DiscSet>& sets, const fastfs_disc_options& o
                              "what all its values share"});
     }
     if (const Flagged those(results, kSetIdentical); those) {
-        warn("identical",
-             {"the graph of ", those.names(), " is that of another set too: nothing is differential between these"});
+        warn("identical", {"the graph of ", those.names(),
+                           " is that of another set too: nothing is differential between these; check that "
+                           "they share no samples"});
     }
     Flagged trivial;
     for (std::size_t s = 0; s < results.size(); ++s) {
@@ -398,7 +402,8 @@ void warn_of_sets(const std::vector<DiscSet>& sets, const fastfs_disc_options& o
                       "): how many vectors matter is arbitrary, so set n_differential"});
     }
     if (const Flagged those(results, kSetNotConverged); those) {
-        warn("not_converged", {"an eigensolver gave up before its vectors of ", those.names(), " were exact"});
+        warn("not_converged", {"an eigensolver gave up before its vectors of ", those.names(),
+                               " were exact: choose a smaller n_components or n_vectors, or another random_state"});
     }
 }
 
@@ -478,8 +483,10 @@ std::vector<DiscResult> disc(const std::vector<DiscSet>& unscaled, const fastfs_
             graphs[s] = make_graph(sets[s], options, name, end - 0.1 / static_cast<double>(C), run);
         }
         run.step("differential vectors", end);
-        require(rank < p, "n_components must be smaller: the diffusion vectors of the other sets span all ", p,
-                " features");
+        require(
+            rank < p,
+            "n_components must leave room for other vectors; got diffusion vectors of the other sets that span all ", p,
+            " features: choose a smaller one, or compare fewer sets");
         const std::int64_t n_vectors = std::min(options.n_vectors, p - rank), count = std::min(n_vectors + 1, p - rank);
         const Triplets triplets = differential_vectors(graphs[s], B, rank, n_vectors, count, options.seed, run, result);
         write_vectors_and_scores(triplets, p, n_vectors, options.n_differential, result);

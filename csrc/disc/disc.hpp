@@ -26,6 +26,8 @@ struct DiscResult {
 // Returns the largest number of diffusion vectors of a set for which the vectors of all other sets leave room.
 std::int64_t components_that_fit(std::int64_t n_features, std::int64_t n_sets);
 
+// Compares the sets and returns one result per set, with the vectors and scores that set it apart from all other sets.
+// Issues the warnings.
 std::vector<DiscResult> disc(const std::vector<DiscSet>& sets, const fastfs_disc_options& options, Run& run);
 
 // Writes W by feature: n + 1 offsets, and the column and the weight of each entry.

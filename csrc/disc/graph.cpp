@@ -25,7 +25,7 @@ constexpr double kLowRecall = 0.9;
 // The number of neighbours beyond which ties go to the lowest columns: a feature can have thousands of copies.
 constexpr std::int64_t kMostTied = 1000;
 
-// Computes to = diag(factors) X for blocks; `to` can be X.
+// Sets `to`, which can be X, to diag(factors) X, for blocks of kBlock vectors.
 template <class T>
 void scale_rows(const Numbers& factors, const double* X, T* to, Run& run) {
     constexpr std::int64_t kRows = 4096;
@@ -148,7 +148,8 @@ Distances all_distances(const DiscSet& set, const Name& name, Run& run, Graph& g
     return distances;
 }
 
-// Sets the dense W, the bandwidths and the flags of the graph from the distances of all pairs.
+// Sets the dense W, the bandwidths and the flags of the graph from the distances of all pairs. The bandwidth is
+// the distance to the k-th nearest feature (k >= 1).
 void make_dense(const DiscSet& set, std::int64_t k, const Name& name, Run& run, Graph& graph) {
     const std::int64_t p = set.n_features;
     auto [unit, norms, W] = all_distances(set, name, run, graph);
@@ -170,7 +171,7 @@ void make_dense(const DiscSet& set, std::int64_t k, const Name& name, Run& run, 
     graph.dense = {p, std::move(W), run};
 }
 
-// Returns |x_i|^2 of all features, in the unit of the data.
+// Returns |x_i|^2 of all features, in the unit of the data; throws if a square overflows.
 Numbers squared_norms(const Samples& X, Run& run) {
     const std::vector<std::int64_t> rows = up_to(X.n_rows());
     run.require_memory(Features<double>::memory(X, X.n_rows()), "the norms of the features");
@@ -185,8 +186,8 @@ Numbers squared_norms(const Samples& X, Run& run) {
     return norms;
 }
 
-// Writes the k nearest features of each feature, their distances and ties as nearest_features does, from the distances
-// of all pairs.
+// Writes the k nearest features of each feature, nearest first, and their distances, rows of k, and sets ties.of as
+// nearest_features does, from the distances of all pairs.
 void nearest_of_all(const Distances& all, std::int64_t p, std::int64_t k, Run& run, std::int64_t* neighbors,
                     double* distances, TiedFeatures& ties) {
     constexpr std::int64_t kRows = 64;
@@ -235,9 +236,9 @@ void check_neighbors(const DiscSet& set, std::int64_t bandwidth_neighbors, const
     }
 }
 
-// Sets the sparse W = I + (E + E') / 2, the bandwidths and the flags of the graph, with E_ij for the n_neighbors
-// nearest j of i and for all j that tie with the last of them. `end`: the share of the call that is finished
-// afterwards.
+// Sets the sparse W = I + (E + E') / 2, the bandwidths, the flags and, by lists, the order of the rows of the graph,
+// with E_ij for the n_neighbors nearest j of i and for all j that tie with the last of them. The bandwidth is
+// the distance to the k-th nearest feature (k >= 1). end: the share of the call that is finished afterwards.
 void make_of_neighbors(const DiscSet& set, const fastfs_disc_options& options, std::int64_t k, const Name& name,
                        double end, Run& run, Graph& graph) {
     const std::int64_t p = set.n_features;
@@ -371,7 +372,7 @@ void make_of_neighbors(const DiscSet& set, const fastfs_disc_options& options, s
 
 // Returns the caller's W as a symmetric sparse matrix; entries at one place add up. Throws if a value is negative or W
 // isn't symmetric.
-SparseSymmetric given_graph(const Matrix& given, const Name& name, Run& run) {
+SparseSymmetric symmetric_graph_of_caller(const Matrix& given, const Name& name, Run& run) {
     const std::int64_t p = given.n_cols();
     Entries A;
     A.begins.assign(at(p + 1), 0);
@@ -479,6 +480,7 @@ Numbers Graph::times(const Numbers& left, const Numbers& x, const Numbers& right
     return y;
 }
 
+// Allocates the scratch of the precision. Refers to the graph, which must outlive this object.
 GraphProducts::GraphProducts(const Graph& graph, Precision precision) : graph_(graph) {
     const std::int64_t size = graph.p * kBlock;
     if (precision == Precision::kDouble) {
@@ -509,7 +511,7 @@ Graph make_graph(const DiscSet& set, const fastfs_disc_options& options, const N
     graph.p = set.n_features;
     const std::int64_t k = std::min(options.bandwidth_neighbors, graph.p - 1);
     if (set.W) {
-        graph.sparse = given_graph(*set.W, name, run);
+        graph.sparse = symmetric_graph_of_caller(*set.W, name, run);
     } else if (is_dense(set, options)) {
         make_dense(set, k, name, run, graph);
     } else {

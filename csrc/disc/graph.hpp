@@ -78,7 +78,7 @@ class GraphProducts {
     };
     GraphProducts(const Graph& graph, Precision precision);
 
-    // Computes Y = diag(left) W diag(right) X.
+    // Sets Y to diag(left) W diag(right) X, for blocks of kBlock vectors. Overwrites the scratch.
     void multiply(const Numbers& left, const double* X, const Numbers& right, double* Y, Run& run);
 
   private:
@@ -91,6 +91,7 @@ class GraphProducts {
 // afterwards.
 Graph make_graph(const DiscSet& set, const fastfs_disc_options& options, const Name& name, double end, Run& run);
 
+// Returns the number of connected components of the graph.
 std::int64_t count_components(const Graph& graph, Run& run);
 
 bool is_dense(const DiscSet& set, const fastfs_disc_options& options);

@@ -54,7 +54,7 @@ Square identity() {
     return I;
 }
 
-// A (rows x kBlock) = A F.
+// Replaces A (rows x kBlock, row-major) by A F.
 void multiply_right(std::int64_t rows, double* A, const Square& F) {
     for (double* row = A; row < A + rows * kBlock; row += kBlock) {
         double product[kBlock] = {};
@@ -94,6 +94,7 @@ double cholesky(const double* G, Square& F, Square& inverse) {
     return least;
 }
 
+// Fills one column of the block W (n x kBlock) with normal numbers.
 void draw_column(std::int64_t n, std::int64_t column, Random& random, double* W) {
     for (std::int64_t i = 0; i < n; i += 2) {
         double pair[2];
@@ -103,10 +104,11 @@ void draw_column(std::int64_t n, std::int64_t column, Random& random, double* W)
     }
 }
 
-// Appends a block W to the orthonormal columns V[:, :size] (row-major, ld apart): W = V H + V[:, size:size + kBlock] R.
-// Columns of W that lie in V to rounding still give new directions, with an equally small R: rounding errors are made
-// orthogonal like any column. Columns that vanish altogether are drawn at random. W is destroyed. H: V'W up to rounding
-// on input, so that each pass sweeps over V once. The new block is orthogonal to V up to `precision`.
+// Appends an orthonormal block for W to the orthonormal columns V[:, :size] (row-major, ld apart), and sets H and R: W
+// = V H + V[:, size:size + kBlock] R. Columns of W that lie in V to rounding still give new directions, with an equally
+// small R: rounding errors are made orthogonal like any column. Columns that vanish altogether are drawn at random. W
+// is destroyed. H: V'W up to rounding on input, so that each pass sweeps over V once. The new block is orthogonal to V
+// up to `precision`.
 void append_orthonormal_block(std::int64_t n, std::int64_t size, double* V, std::int64_t ld, double* W, Random& random,
                               double precision, double* H, Square& R, Run& run) {
     constexpr int kMostPasses = 6;
@@ -160,7 +162,7 @@ void append_orthonormal_block(std::int64_t n, std::int64_t size, double* V, std:
     });
 }
 
-// Computes V[:, :q] = V[:, :size] Y, Y by columns.
+// Replaces the first q columns of V (n x size, row-major, ld apart) by V[:, :size] Y, Y size x q and column-major.
 void rotate(std::int64_t n, std::int64_t size, std::int64_t q, double* V, std::int64_t ld, const double* Y, Run& run) {
     auto scratch = buffers<double>(run.n_threads(), kChunk * q);
     parallel_for(run, n_chunks(n), [&](std::int64_t chunk, int slot) {
@@ -173,7 +175,7 @@ void rotate(std::int64_t n, std::int64_t size, std::int64_t q, double* V, std::i
 
 // Writes the k largest eigenpairs to `pairs` by LAPACK, from the products of the operator with all columns of the
 // identity.
-void small_pairs(std::int64_t n, std::int64_t k, const BlockOperator& apply, LeadingPairs& pairs, Run& run) {
+void pairs_by_lapack(std::int64_t n, std::int64_t k, const BlockOperator& apply, LeadingPairs& pairs, Run& run) {
     Buffer<double> A(n * n), X(n * kBlock), Y(n * kBlock);
     for (std::int64_t first = 0; first < n; first += kBlock) {
         run.checkpoint();
@@ -310,7 +312,7 @@ LeadingPairs leading_pairs(std::int64_t n, std::int64_t k, std::int64_t n_exact,
         return (j < n_exact && !flat ? residuals.exact : residuals.rough) * size;
     };
     if (is_small(n, k)) {
-        small_pairs(n, k, apply, pairs, run);
+        pairs_by_lapack(n, k, apply, pairs, run);
     } else {
         // A precision far below the residuals that are asked for, but not below rounding.
         const double precision = std::max(16 * kEps, 1e-4 * residuals.exact);
@@ -367,6 +369,7 @@ void inner_products(std::int64_t n, std::int64_t m, const double* V, std::int64_
     });
 }
 
+// Subtracts V H from the block X (n x kBlock), with V n x m, its rows ld apart, and H m x kBlock.
 void subtract_product(std::int64_t n, std::int64_t m, const double* V, std::int64_t ld, const double* H, double* X,
                       Run& run) {
     const auto product = isa().blocks->multiply;

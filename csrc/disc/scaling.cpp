@@ -13,8 +13,8 @@ namespace {
 
 constexpr std::int64_t kColumns = 256;
 
-// Calls f(x, row, column) for all values of a dense X, from several threads: those of a column on one thread, in the
-// order of the rows.
+// Calls f(x, row, column) for all values of a dense X, from several threads: the values of a column on one thread, in
+// the order of the rows.
 template <class F>
 void for_values(const Matrix& X, Run& run, F&& f) {
     const fastfs_matrix& m = X.description();

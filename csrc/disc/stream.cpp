@@ -34,7 +34,7 @@ constexpr std::int64_t kFeaturesOfTask = 128;
 // times.
 constexpr std::int64_t kSecond = 1024;
 
-// Describes values as samples: kBuckets sketched rows, and a row of means.
+// Returns samples that read `values` in place: kBuckets sketched rows, and a row of means.
 Samples sketched_rows(const float* values, std::int64_t n_cols) {
     fastfs_matrix m = FASTFS_MATRIX_INIT;
     m.dtype = FASTFS_FLOAT32;
@@ -111,6 +111,7 @@ class SortedRows {
     Buffer<V> values_;
 };
 
+// Returns the function of the instruction set that adds products of sorted rows with values of type V.
 template <class V>
 AddProducts<V> add_products_of_rows() {
     if constexpr (sizeof(V) == sizeof(float)) {
@@ -189,6 +190,8 @@ struct DiscStream::Signed {
     double sign;
 };
 
+// Throws OutOfMemory unless the budget holds the update by a block of X, with the rows of small groups so far and in
+// it.
 void DiscStream::require_memory_of_rows(const Matrix& X, std::int64_t first_row, const Run& run) const {
     std::int64_t row_bytes = kept_rows_.memory();
     for (std::int64_t r = 0; r < X.n_rows(); ++r) {
@@ -346,7 +349,7 @@ void DiscStream::next_pass(Run& run) {
         std::vector<Numbers> products;
         for (std::int64_t g = 0; g < n_groups(); ++g) {
             if (plan_->sketch_of[at(g)] >= 0) {
-                search->pairs.push_back(candidates(g, run));
+                search->pairs.push_back(candidate_pairs(g, run));
                 products.push_back(numbers(search->pairs.back().size()));
             } else if (!sums_.is_whole()) {
                 KeptRows rows = kept_rows_;
@@ -369,7 +372,7 @@ void DiscStream::next_pass(Run& run) {
     } else {
         auto nearest_of_groups = std::make_shared<std::vector<Found>>();
         for (std::int64_t g = 0; g < n_groups(); ++g) {
-            nearest_of_groups->push_back(plan_->sketch_of[at(g)] < 0 ? Found{} : nearest(g, run));
+            nearest_of_groups->push_back(plan_->sketch_of[at(g)] < 0 ? Found{} : nearest_candidates(g, run));
         }
         products_ = {};
         found_ = std::move(nearest_of_groups);
@@ -382,7 +385,7 @@ void DiscStream::next_pass(Run& run) {
 // the sketch of the group. Scales sketched columns to the norms of the features, so that only the angles between them
 // are estimated. Means are known, so columns are sketched as if they were centred, and the means make an additional
 // row.
-DiscStream::Pairs DiscStream::candidates(std::int64_t group, Run& run) const {
+DiscStream::Pairs DiscStream::candidate_pairs(std::int64_t group, Run& run) const {
     const std::int64_t p = n_cols(), k = plan_->n_candidates;
     const Numbers& sketch = sketches_[at(plan_->sketch_of[at(group)])];
     const FeatureSums::Total total = sums_.total({group}, Name::set(group));
@@ -514,9 +517,9 @@ void DiscStream::add_products(const Matrix& X, std::int64_t first_row, Run& run)
     change.finish();
 }
 
-// Returns the nearest features of each feature, nearest first, with their distances, among its candidates and the
-// features that have it as a candidate.
-DiscStream::Found DiscStream::nearest(std::int64_t group, Run& run) const {
+// Returns the n_neighbors nearest features of each feature, nearest first, with their distances, among its candidates
+// and the features that have it as a candidate.
+DiscStream::Found DiscStream::nearest_candidates(std::int64_t group, Run& run) const {
     const std::int64_t p = n_cols(), k = plan_->n_neighbors;
     const auto sketch = at(plan_->sketch_of[at(group)]);
     const Pairs& pairs = search_->pairs[sketch];

@@ -56,7 +56,8 @@ class DiscStream {
     // Adds rows from first_row on, dense or CSR, to the state of this pass; each row comes once in a pass. Pass 1 adds
     // to the sums, stores rows of small groups and sketches large ones; pass 2 adds to the products of candidate pairs.
     void update(const Matrix& X, std::int64_t first_row, Run& run);
-    // Adds to the state of this pass the rows that `other`, which has equal fingerprints, has read.
+    // Adds to the state of this pass the rows that `other`, which has equal fingerprints, has read; throws, and changes
+    // nothing, if both have read a row, or if the rows they store differ in dtype or storage.
     void merge(const DiscStream& other);
     // Writes the state of this pass. load_state restores it in a stream that has equal fingerprints and has read no
     // rows.
@@ -108,8 +109,8 @@ class DiscStream {
     void add_to_sketches(const Matrix& X, std::int64_t first_row, Run& run);
     void add_products(const Matrix& X, std::int64_t first_row, Run& run);
     std::int64_t memory_of_next(const Run& run) const;
-    Pairs candidates(std::int64_t group, Run& run) const;
-    Found nearest(std::int64_t group, Run& run) const;
+    Pairs candidate_pairs(std::int64_t group, Run& run) const;
+    Found nearest_candidates(std::int64_t group, Run& run) const;
 
     std::shared_ptr<const Plan> plan_;
     int pass_ = 1;

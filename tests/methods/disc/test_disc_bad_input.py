@@ -210,7 +210,10 @@ def warned(*arguments, **options):
 
 def test_one_sample():
     (message, *_), _ = warned([A, B[:1]])
-    assert message == "one sample only in set 1: distances between features are differences of single values"
+    assert message == (
+        "one sample only in set 1: distances between features are differences of single values; give more samples, or "
+        "leave it out"
+    )
 
 
 @pytest.mark.parametrize(
@@ -273,7 +276,8 @@ def test_isolated_feature():
 @quiet
 def test_identical_sets():
     messages, result = warned([A, A.copy()])
-    assert "the graph of set 0, set 1 is that of another set too: nothing is differential between these" in messages
+    said = "the graph of set 0, set 1 is that of another set too: nothing is differential between these"
+    assert any(message.startswith(said) for message in messages)
     assert (result.statistic < result.eigenvalues[0][1]).all()
 
 
