@@ -93,8 +93,8 @@ class Projection {
         for (std::int64_t b = 0; b < n_blocks_; ++b) find_top(b);
     }
 
-    // Writes the chosen columns to the result until no score is left, or only scores below `eps` of the first. Tells
-    // whether the first choice is a tie.
+    // Writes the chosen columns, their scores and captured shares to the result, until no score is left, or only scores
+    // below `eps` of the first. Returns whether the first choice is a tie.
     bool choose_columns(double eps, Owned<fastfs_projse_result>& result) {
         const double total = sum_of(c_);
         bool is_tie = false;
@@ -145,6 +145,7 @@ class Projection {
         double top = 0, second = 0;  // of the columns not chosen
     };
 
+    // Sets the largest and the second largest score of block b, without chosen columns.
     void find_top(std::int64_t b) {
         Block& block = blocks_[at(b)];
         block.top = block.second = 0;
@@ -155,7 +156,8 @@ class Projection {
         }
     }
 
-    // Subtracts from q its part in the span of the directions so far, and returns the square of the remainder.
+    // Subtracts from q (r_ values) its part in the span of the directions so far, and returns the square of the
+    // remainder.
     double residual(double* q) const {
         for (int twice = 0; twice < 2; ++twice) {
             for (std::int64_t s = 0; s < t_; ++s) {
@@ -190,7 +192,7 @@ class Projection {
     }
 
     // Brings the scores and bounds of the listed blocks up to the last direction. choosing: scores that have lost
-    // digits are computed again.
+    // digits are computed again, which is wasted after the last choice.
     void update_blocks(const std::vector<std::int64_t>& which, bool choosing) {
         parallel_for(run_, static_cast<std::int64_t>(which.size()), [&](std::int64_t index, int slot) {
             const std::int64_t b = which[at(index)], j0 = b * kBlock, w = std::min(kBlock, n_ - j0);

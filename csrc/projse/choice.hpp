@@ -35,7 +35,7 @@ constexpr double kFewDigits = 1e-7, kFewDigitsOfSingle = 1e-4, kNoDigits = 1e-12
 // or by one that was left out and may be nothing.
 enum class Dependence { kNone, kWeakly, kNearly, kPerhaps };
 
-// Warns of targets that depend on each other.
+// Warns of targets that depend on each other; does nothing for kNone.
 void warn_of_dependent_targets(Dependence how, const fastfs_projse_options& o, std::int64_t rank,
                                bool in_single_precision);
 

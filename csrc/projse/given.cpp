@@ -92,7 +92,7 @@ Given ProjseSums::explained_by(std::int64_t n_given, bool center, Run& run) cons
     return given;
 }
 
-ProjseSums ProjseSums::rests(const Given& given, bool with_xx, Run& run) const {
+ProjseSums ProjseSums::unexplained_sums(const Given& given, bool with_xx, Run& run) const {
     const std::int64_t n_y = side_[kY].n - given.n, n_x = side_[kX].n, r = given.rank;
     const double m = given.center ? 0.0 : static_cast<double>(n_rows_);
     ProjseSums result(n_y, n_x, with_xx);

@@ -43,8 +43,8 @@ struct ProjseSums::GroupUpdate {
         std::fill_n(moments.data(), moments.size(), 0.0);
     }
 
-    // Adds the moments of rows r0..r1 - 1 to the totals of their groups; throws if a column isn't finite. shift:
-    // n_groups x n_x, or null for 0.
+    // Adds the moments of rows r0..r1 - 1 (see start_part) to the totals of their groups; throws if a column isn't
+    // finite. shift: n_groups x n_x, which values were reduced by, or null for 0.
     void finish_part(std::int64_t r0, std::int64_t r1, const double* shift) {
         std::vector<std::int64_t> counts(total.size(), 0);
         for (std::int64_t r = r0; r < r1; ++r) ++counts[at(groups[r])];

@@ -27,7 +27,8 @@ struct OneHot {
     Buffer<double> values;  // rows of ld values
     Numbers shares;         // 1 / rows of each class, or 0; n_classes per labeling
 
-    // Makes the one-hot columns of `count` labelings except for the last class, and the inverse size of each class.
+    // Makes the one-hot columns of `count` labelings except for the last class, rows of ld values, and the inverse size
+    // of each class, 0 for an empty one.
     OneHot(const std::int64_t* labels, std::int64_t count, std::int64_t n_rows, std::int64_t classes)
         : n_classes(classes),
           n_labelings(count),

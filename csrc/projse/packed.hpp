@@ -112,12 +112,12 @@ struct Packed {
 
 // Sets C (p.w x q.w, column-major, which is Q' P in the tile's order) to P' Q, or adds it to C (add).
 template <class T>
-void cross(const Packed<T>& p, const Packed<T>& q, bool add, T* C, std::int64_t ld) {
+void multiply_packed(const Packed<T>& p, const Packed<T>& q, bool add, T* C, std::int64_t ld) {
     tile_kernels<T>().gram(q.panel(0), p.panel(0), p.panel_stride, p.n, add, C, ld, q.w, p.w);
 }
 // Sets the lower triangle of C to P' P, or adds it to C (add).
 template <class T>
-void cross(const Packed<T>& p, bool add, T* C, std::int64_t ld) {
+void multiply_packed(const Packed<T>& p, bool add, T* C, std::int64_t ld) {
     constexpr std::int64_t kStep = kPanel<T> / 3;  // a register of AVX-512: few products are in vain
     const auto gram = tile_kernels<T>().gram;
     for (std::int64_t i = 0; i < p.w; i += kPanel<T>) {
@@ -132,16 +132,16 @@ void cross(const Packed<T>& p, bool add, T* C, std::int64_t ld) {
 }
 
 // Sets C to the products of a chunk of rows (first), or adds them to it, in double also from floats; with one side only
-// the lower triangle.
+// the lower triangle. tile: scratch, which grows as needed.
 template <class T, class... Sides>
 void accumulate(bool first, std::int64_t n_rows, std::int64_t n_cols, double* C, std::int64_t ld, Buffer<float>& tile,
                 const Sides&... sides) {
     if constexpr (sizeof(T) == sizeof(double)) {
-        cross<double>(sides..., !first, C, ld);
+        multiply_packed<double>(sides..., !first, C, ld);
     } else {
         constexpr bool lower = sizeof...(sides) == 1;
         if (tile.size() < n_rows * n_cols) tile = Buffer<float>(n_rows * n_cols);
-        cross<float>(sides..., false, tile.data(), n_rows);
+        multiply_packed<float>(sides..., false, tile.data(), n_rows);
         for (std::int64_t j = 0; j < n_cols; ++j) {
             const float* __restrict from = tile.data() + j * n_rows;
             double* __restrict to = C + j * ld;

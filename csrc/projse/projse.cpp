@@ -25,7 +25,8 @@ namespace {
 // Writes the centred inner products of column k with all columns.
 using InnerProducts = std::function<void(std::int64_t k, double* out)>;
 
-// Returns the kernel between the variables x, which computes columns on demand. Its arguments must stay where they are.
+// Returns the kernel between the variables x, which computes columns on demand. Refers to all arguments, which must
+// outlive it.
 CandidateKernel kernel_between(const Variables& x, const VariableKernel& kernel, const InnerProducts& inner) {
     // Turns the w inner products in `out`, of variable k with variables j0.., into kernel values.
     const auto apply = [&x, &kernel](std::int64_t k, double* out, std::int64_t w, std::int64_t j0) {
@@ -37,7 +38,7 @@ CandidateKernel kernel_between(const Variables& x, const VariableKernel& kernel,
         t.columns = &one;
         t.norms = {x.norms[at(k)]};
         t.scale = {x.scale[at(k)]};
-        kernel.apply(out, 1, w, t, x, j0, false);
+        kernel.to_kernel_values(out, 1, w, t, x, j0, false);
     };
     const std::int64_t n = x.columns->n;
     CandidateKernel between{Numbers(at(n)), [=, &x, &inner](std::int64_t k, double* out) {
@@ -165,7 +166,7 @@ void projse_select(const ProjseSums& all, const fastfs_projse_options& options, 
                  "the columns are mixed: give the whole table in memory, or leave out columns that follow from "
                  "others"});
         }
-        rests = all.rests(given, o.from_y != 0, run);
+        rests = all.unexplained_sums(given, o.from_y != 0, run);
     }
     const ProjseSums& sums = n_given > 0 ? rests : all;
     const InnerProducts inner = [&](std::int64_t k, double* out) {
@@ -177,7 +178,7 @@ void projse_select(const ProjseSums& all, const fastfs_projse_options& options, 
         if (n_given > 0 && !o.from_y) all.take_out(given, k, out);
     };
     if (sums.columns(ProjseSums::kY).n == 0) {
-        require(!o.from_y, "from_y must be 0 without Y");
+        require(!o.from_y, "from_y must be 0 for sums without Y; got 1: leave it out");
         select_without_targets(sums.columns(ProjseSums::kX), m, inner, o, run, result);
         return;
     }
@@ -206,7 +207,7 @@ void projse_select(const ProjseSums& all, const fastfs_projse_options& options, 
     kernel.normalize_variables(s);
     if (!o.custom && o.kernel == FASTFS_RBF)
         std::fill(t.scale.begin(), t.scale.end(), 1.0);  // the RBF kernel of a zero column isn't 0
-    kernel.apply(K.data(), n_t, n_t, t, t, 0, true);
+    kernel.to_kernel_values(K.data(), n_t, n_t, t, t, 0, true);
 
     require(!goes_beyond || inner_products || candidate == ProjseSums::kY || all.has_xx(),
             "beyond needs the products of the columns of X with each other, which these sums don't have: ask for it "
@@ -221,7 +222,7 @@ void projse_select(const ProjseSums& all, const fastfs_projse_options& options, 
                 for (std::int64_t i = 0; i < n_t; ++i) out[j * n_t + i] = yx[i * n_s + j0 + j];
             }
         }
-        kernel.apply(out, n_t, w, t, s, j0, false);
+        kernel.to_kernel_values(out, n_t, w, t, s, j0, false);
     };
     // Sums alone don't tell dependent columns from nearly dependent ones below the root of their rounding.
     const bool has_values = target_values && !o.from_y;

@@ -19,6 +19,8 @@ constexpr std::int64_t kTaskCandidates = 4096;  // candidates of a task
 
 class Residual {
   public:
+    // Starts without directions. R: U' x_j of all candidates (rank x n, column-major), copied. n_select: the most
+    // directions.
     Residual(const double* R, std::int64_t rank, CandidateKernel kernel, std::int64_t n_select, Run& run)
         : rank_(rank),
           n_(static_cast<std::int64_t>(kernel.diagonal.size())),
@@ -71,7 +73,8 @@ class Residual {
         double gain = 0, rival = 0;
     };
 
-    // Returns the candidate with the largest gain, the lowest of nearly equal ones, and the largest gain of all others.
+    // Returns the candidate with the largest gain, the lowest of nearly equal ones, and the largest gain of all others;
+    // index -1 if no gain is more than rounding.
     Choice best() const {
         Numbers gains(at(n_));
         parallel_for(run_, ceil_div(n_, kTaskCandidates), [&](std::int64_t task, int) {

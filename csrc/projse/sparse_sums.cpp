@@ -32,8 +32,8 @@ struct ProjseSums::SparseUpdate {
         std::int64_t n_rows() const { return r1 - r0; }
     };
 
-    // Returns the part of rows r0..r1 - 1: counts its labels or sums its targets. The sums with X are still empty.
-    // Reports progress.
+    // Returns a new part of rows r0..r1 - 1, with its labels counted or its targets summed; the sums with X are still
+    // empty. Reports progress.
     Part start_part(std::int64_t r0, std::int64_t r1) const {
         run.step("sums over the rows", 0.9 * static_cast<double>(r1) / static_cast<double>(rows.X.n_rows()));
         Part part{r0, r1, ProjseSums(n_y, n_x, false), Buffer<double>(), std::vector<double>(at(n_y), 0.0)};
@@ -52,7 +52,8 @@ struct ProjseSums::SparseUpdate {
         total.merge(std::move(part.sums), run);
     }
 
-    // Copies the part's rows of Y minus the first of them, and forms the sums of their columns.
+    // Sets part.Y to the part's rows of Y minus the first of them, and sets the sums and inner products of their
+    // columns.
     void sum_targets(Part& part) const {
         ProjseSums& sums = part.sums;
         Buffer<double>& Y = part.Y;

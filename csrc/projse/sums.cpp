@@ -54,6 +54,7 @@ void ProjseSums::count_labels(const std::int64_t* labels, std::int64_t r0, std::
     }
 }
 
+// Throws if sums of a column aren't finite: names its first NaN or infinity in rows r0..r1 - 1, or its scale.
 void ProjseSums::require_finite(const ProjseRows& rows, std::int64_t r0, std::int64_t r1) const {
     for (int side : {kX, kY}) {
         for (std::int64_t j = 0; j < side_[side].n; ++j) {

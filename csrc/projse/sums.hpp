@@ -47,9 +47,9 @@ class ProjseSums {
     // Adds each row to the sums of its group, which have a single label. No sums change if it fails.
     static void update_groups(const std::vector<ProjseSums*>& sums, const Matrix& X, const std::int64_t* groups,
                               Run& run);
-    // Adds the sums of other rows, and empties `other`.
+    // Adds the sums of other rows, and empties `other`; throws, and changes nothing, if sums overflow.
     void merge(ProjseSums&& other, Run& run);
-    // Returns sums of the same rows, which later updates of either leave apart.
+    // Returns a copy, which later updates of these sums don't change.
     ProjseSums copy() const;
     // Returns these sums with the indicators of n_y classes as targets, where all rows are of class `label`; without
     // products of X with itself.
@@ -58,9 +58,10 @@ class ProjseSums {
     // Returns the parts of X and of the other columns of Y that the last n_given columns of Y span.
     Given explained_by(std::int64_t n_given, bool center, Run& run) const;
     // Returns the sums of the parts of X and of the other columns of Y that `given` doesn't explain, with_xx: with the
-    // products of X. Its columns have means of zero, which are taken out as `center` says.
-    ProjseSums rests(const Given& given, bool with_xx, Run& run) const;
-    // Turns `out`, the centred inner products of column k of X with all columns of X, into inner products of the parts
+    // products of X. Its columns have means of zero, which are taken out as `center` says. Throws if nothing is left of
+    // all columns of a side.
+    ProjseSums unexplained_sums(const Given& given, bool with_xx, Run& run) const;
+    // Replaces `out`, the centred inner products of column k of X with all columns of X, by inner products of the parts
     // that `given` doesn't explain, uncentred unless it has `center`.
     void take_out(const Given& given, std::int64_t k, double* out) const;
 
@@ -91,7 +92,8 @@ class ProjseSums {
     // Returns the tasks of one dense update besides label_task: each forms the inner products of one tile of columns,
     // and the sums of columns that no other task forms.
     std::vector<Task> dense_tasks(bool has_labels) const;
-    // Sets the sums of a task, over rows r0..r1 - 1. Returns false if numbers are out of the range of T.
+    // Sets the sums of a task, over rows r0..r1 - 1. T = float: returns false, with sums that must be computed in
+    // double, if numbers are out of its range; otherwise true.
     template <class T>
     bool dense_task(const Task& task, const ProjseRows& rows, std::int64_t r0, std::int64_t r1, Scratch& scratch);
     void label_task(std::int64_t x0, std::int64_t w, const ProjseRows& rows, std::int64_t r0, std::int64_t r1,

@@ -104,8 +104,8 @@ void VariableKernel::call_custom(double* tile, std::int64_t n_t, std::int64_t w,
     }
 }
 
-void VariableKernel::apply(double* tile, std::int64_t n_t, std::int64_t w, const Variables& t, const Variables& s,
-                           std::int64_t s0, bool same) const {
+void VariableKernel::to_kernel_values(double* tile, std::int64_t n_t, std::int64_t w, const Variables& t,
+                                      const Variables& s, std::int64_t s0, bool same) const {
     if (uses_distances()) {
         to_squared_distances(tile, n_t, w, t, s, s0);
         for (std::int64_t j = 0; same && j < w; ++j) tile[j * n_t + s0 + j] = 0;

@@ -39,20 +39,21 @@ struct VariableKernel {
 
     static void require_self(std::int64_t j, double value);
 
-    // Scales so that kernels have a unit diagonal.
+    // Sets v.scale so that the kernel has a unit diagonal, if the options ask for it and it hasn't anyway.
     void normalize_variables(Variables& v) const;
 
-    // Replaces the centred inner products of row variables of t with w columns of s in `tile` by squared distances.
+    // Replaces the centred inner products of all targets t with candidates s0 .. s0 + w - 1 in `tile` (n_t x w,
+    // column-major) by squared distances.
     void to_squared_distances(double* tile, std::int64_t n_t, std::int64_t w, const Variables& t, const Variables& s,
                               std::int64_t s0) const;
 
-    // Turns centred inner products of all targets t with candidates s0 .. s0 + w - 1 (column-major, n_t x w) into
-    // kernel values. same: the targets are the candidates.
-    void apply(double* tile, std::int64_t n_t, std::int64_t w, const Variables& t, const Variables& s, std::int64_t s0,
-               bool same) const;
+    // Replaces centred inner products of all targets t with candidates s0 .. s0 + w - 1 (column-major, n_t x w) by
+    // kernel values, times the scales of both. same: the targets are the candidates.
+    void to_kernel_values(double* tile, std::int64_t n_t, std::int64_t w, const Variables& t, const Variables& s,
+                          std::int64_t s0, bool same) const;
 
   private:
-    // Turns squared distances into values of the caller's kernel, which must be symmetric.
+    // Replaces squared distances by values of the caller's kernel; throws if they aren't symmetric.
     void call_custom(double* tile, std::int64_t n_t, std::int64_t w, const Variables& t, const Variables& s,
                      std::int64_t s0, bool same) const;
 };

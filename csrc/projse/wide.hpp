@@ -70,9 +70,10 @@ class CenteredColumns {
         });
     }
 
+    // Writes column k minus its mean to out.
     void column(std::int64_t k, double* out) { center(k, 1, out); }
 
-    // Computes the inner products of column k with all columns.
+    // Writes the inner products of column k with all columns to out.
     void inner(std::int64_t k, double* out, Run& run) {
         std::vector<double> x(at(m_));
         center(k, 1, x.data());

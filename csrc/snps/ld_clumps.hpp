@@ -8,8 +8,8 @@
 
 namespace fastfs::core {
 
-// Writes the clump of each SNP, that of the best-scored SNP with which it is in linkage disequilibrium, and the leads
-// of the clumps to the result.
+// Writes to the result the clump of each SNP, which is the clump of the best-scored SNP with which it is in linkage
+// disequilibrium, -1 beyond options.n_clumps clumps; and the leads of the clumps, best first.
 void ld_clumps(const Matrix& X, const double* scores, const fastfs_ld_clumps_options& options, Run& run,
                Owned<fastfs_ld_clumps_result>& result);
 
