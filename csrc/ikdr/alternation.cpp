@@ -19,7 +19,7 @@ std::int64_t Alternation::memory(std::int64_t n, std::int64_t n_classes, std::in
     return 8 * (6 * n * n + n * (12 * k + n_classes));
 }
 
-void Alternation::start(const Numbers& A, const Numbers& r) {
+void Alternation::set_slack(const Numbers& A, const Numbers& r) {
     const Numbers P = profile(A);
     Gamma_ = times_kernel(A);
     for (std::int64_t i = 0; i < N_; ++i) {

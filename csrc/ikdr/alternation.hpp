@@ -30,18 +30,20 @@ class Alternation {
         decompose_quadratic_term();
     }
 
-    // Sets Gamma and S to their minimum for A, where the iteration starts; r = 1 - P[y_i,:] . B[i,:].
-    void start(const Numbers& A, const Numbers& r);
+    // Sets Gamma and S to their minimum for A, where the iteration starts. r: the residuals 1 - P[y_i,:] . B[i,:].
+    void set_slack(const Numbers& A, const Numbers& r);
 
-    // Sets Gamma = (tau A'A + zeta I)^-1 (tau A'S + zeta A'K).
+    // Sets Gamma = (tau A'A + zeta I)^-1 (tau A'S + zeta A'K); throws NumericError if that matrix isn't positive
+    // definite.
     void Gamma_step(const Numbers& A);
 
     // Sets s_i = A gamma_i + u_i' e_i, e_i = (1 - P[y_i,:] gamma_i) / (tau + n_q).
     void S_step(const Numbers& A);
 
-    // Minimises 1/2 <A, Om A + A Th> + <Psi, A> over the simplex, Th = 2 tau Gamma Gamma', Psi = -2 (tau S Gamma' +
-    // zeta K Gamma'), by repeating (Om + rho I) A + A Th = rho (Z - U) - Psi, Z = P(A + U), U += A - Z. rho is in units
-    // of the mean eigenvalue, and large enough for the linear equations to have one solution.
+    // Replaces A by a better point of 1/2 <A, Om A + A Th> + <Psi, A> over the simplex, Th = 2 tau Gamma Gamma', Psi =
+    // -2 (tau S Gamma' + zeta K Gamma'), by repeating (Om + rho I) A + A Th = rho (Z - U) - Psi, Z = P(A + U), U += A -
+    // Z, until changes are within tol or max_iter times; keeps A if no point is better. rho is in units of the mean
+    // eigenvalue, and large enough for the linear equations to have one solution.
     void A_step(Numbers& A, std::int64_t max_iter, double tol);
 
     // Returns (15) as a function of beta for the current Gamma: lambda tr(A'K D K A) + zeta |Gamma - A'K|^2 + mu ip, in

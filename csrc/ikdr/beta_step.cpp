@@ -45,7 +45,7 @@ namespace {
 class Quadratic : public SimplexFunction {
   public:
     Numbers Q, p;
-    // Returns b'Q b / 2 + p'b + constant, and keeps Q b for the gradient.
+    // Returns b'Q b / 2 + p'b + constant for the weights b, and keeps Q b for gradient().
     double value(const double* b) override {
         const auto n = static_cast<std::int64_t>(p.size());
         Qb_ = numbers(n);
@@ -101,7 +101,7 @@ class BetaStep {
         for (std::int64_t round = 0; round < kRounds; ++round) {
             const Run::Part part(run_, share(round, kRounds), share(round + 1, kRounds));
             double value = 0, current = 0;
-            const Numbers g = at_point(active, value, current);
+            const Numbers g = gradient_at(active, value, current);
             const Numbers prices = products_.prices(g);
             // The Frank-Wolfe gap bounds the decrease that is left; the kernels with the lowest prices gain most.
             std::vector<std::int64_t> best = up_to(static_cast<std::int64_t>(prices.size()));
@@ -129,7 +129,7 @@ class BetaStep {
 
   private:
     // Returns dF/dx at the mixture of the active kernels. Sets value to F there, and current to their mean price.
-    Numbers at_point(const Active& active, double& value, double& current) const {
+    Numbers gradient_at(const Active& active, double& value, double& current) const {
         Numbers x = numbers(F_.size);
         std::vector<const double*> rows;
         for (std::size_t a = 0; a < active.count(); ++a) rows.push_back(active.phi.data() + a * x.size());
@@ -161,8 +161,8 @@ class BetaStep {
         for (double& weight : fewer.weights) weight /= sum;
         minimize_weights(fewer);
         double before = 0, after = 0, price = 0;
-        at_point(active, before, price);
-        at_point(fewer, after, price);
+        gradient_at(active, before, price);
+        gradient_at(fewer, after, price);
         return after <= before + tol_ * std::abs(before) ? fewer : active;
     }
 

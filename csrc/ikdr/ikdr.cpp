@@ -40,6 +40,7 @@ constexpr double kCoincide = 1e-3, kPush = 0.01, kCloser = 0.01;
 // kernel that matters.
 constexpr double kIdentity = 0.01, kConstant = 0.98, kNotable = 0.01;
 
+// Returns the mean of the entries of a symmetric K (n x n) off its diagonal, read from the lower triangle.
 template <class T>
 double mean_off_diagonal(const T* K, std::int64_t n) {
     double sum = 0;
@@ -49,7 +50,7 @@ double mean_off_diagonal(const T* K, std::int64_t n) {
     return 2 * sum / static_cast<double>(n * (n - 1));
 }
 
-// Tells if all samples are alike, except perhaps an outlier, the sample with the least similarity to all.
+// Tells if all samples are alike under the kernel K (n x n), except perhaps the one with the least similarity to all.
 template <class T>
 bool nearly_constant(const T* K, std::int64_t n) {
     double sum = 0, least = kInfinity, diagonal = 0;
@@ -67,6 +68,8 @@ bool nearly_constant(const T* K, std::int64_t n) {
 template <class T>
 class IkdrFit {
   public:
+    // Makes the kernels and reserves K; throws OutOfMemory if the fit exceeds the budget. n_results: how many results
+    // the caller keeps.
     IkdrFit(const KernelSource& source, const SortedSamples& samples, const fastfs_ikdr_options& options,
             std::int64_t n_results, Run& run)
         : options_(options),
@@ -86,7 +89,7 @@ class IkdrFit {
     Ikdr fit() {
         run_.step("first kernel", 0.2);
         start_mixture(options_.weights);
-        kernels_.sum(mixture_.which, mixture_.weights, run_, K_.data());
+        kernels_.sum_kernels(mixture_.which, mixture_.weights, run_, K_.data());
         if (options_.A) {
             set_coefficients(options_.A);
         } else {
@@ -108,11 +111,12 @@ class IkdrFit {
         return fitted;
     }
 
-    // Returns the price of each kernel, the derivative of F by its weight, at A and the weights.
+    // Returns the price of each kernel, the derivative of F by its weight, at A (row-major, in the caller's order) and
+    // the weights of all kernels. Overwrites the state of the fit.
     Numbers prices(const double* A, const double* weights) {
         run_.step("prices", 1.0);
         start_mixture(weights);
-        kernels_.sum(mixture_.which, mixture_.weights, run_, K_.data());
+        kernels_.sum_kernels(mixture_.which, mixture_.weights, run_, K_.data());
         set_coefficients(A);
         const Terms terms(options_, options_.lambdas[0], N_);
         CoefficientObjective<T> F(K_.data(), samples_, terms, k_, run_);
@@ -165,8 +169,8 @@ class IkdrFit {
         for (double& weight : mixture_.weights) weight /= sum;
     }
 
-    // Sets A. Columns that sum to 1 within rounding are scaled, because a projection would add to their zeros, and all
-    // samples would be support.
+    // Sets A_ from A (row-major, in the caller's order). Columns that sum to 1 within rounding are scaled, because a
+    // projection would add to their zeros, and all samples would be support.
     void set_coefficients(const double* A) {
         A_ = samples_.sorted(A, k_);
         for (std::int64_t j = 0; j < k_; ++j) {
@@ -195,15 +199,15 @@ class IkdrFit {
         return result;
     }
 
-    // Repeats step() until F settles, or max_iter times: sets A_, mixture_, K_ and the history and convergence of the
-    // result. steps: the most steps on A in the first iteration.
+    // Repeats step_on_both() until F settles, or max_iter times: sets A_, mixture_, K_ and the history and convergence
+    // of the result. steps: the most steps on A in the first iteration.
     void iterate(const Terms& terms, std::int64_t steps, IkdrResult& result) {
         std::vector<double>& history = result.history;
         for (std::int64_t iteration = 0; iteration < options_.max_iter && !result.converged; ++iteration) {
             const Run::Part part = part_of(iteration);
             const double previous = history.empty() ? kInfinity : history.back();
             double value = 0;
-            const bool exact = step(terms, iteration == 0 ? steps : options_.max_inner, value);
+            const bool exact = step_on_both(terms, iteration == 0 ? steps : options_.max_inner, value);
             result.converged = exact || previous - value <= options_.tol * std::abs(value);
             if (result.converged && separate_equal_dimensions(terms, value)) result.converged = false;
             history.push_back(value);
@@ -286,7 +290,7 @@ class IkdrFit {
         {
             CoefficientObjective<T> F(K_.data(), samples_, terms, k_, run_);
             F.value(A_.data());
-            alternation.start(A_, F.residuals());
+            alternation.set_slack(A_, F.residuals());
         }
         double least = kInfinity;
         Numbers best_A;
@@ -306,7 +310,7 @@ class IkdrFit {
         if (result.history.back() <= least) return;
         A_ = std::move(best_A);
         mixture_ = std::move(best_mixture);
-        kernels_.sum(mixture_.which, mixture_.weights, run_, K_.data());
+        kernels_.sum_kernels(mixture_.which, mixture_.weights, run_, K_.data());
     }
 
     // Takes one round of the alternation: Gamma, S, A and then the weights of the kernels; sets A_, mixture_ and K_,
@@ -324,7 +328,7 @@ class IkdrFit {
         const MixtureObjective objective = alternation.objective(value);
         mixture_ = beta_step(objective, products, options_.tol, run_, mixture_, alternation.times_kernel(A_),
                              F.interpretability());
-        kernels_.sum(mixture_.which, mixture_.weights, run_, K_.data());
+        kernels_.sum_kernels(mixture_.which, mixture_.weights, run_, K_.data());
         alternation.set_kernel(K_.data());
         return CoefficientObjective<T>(K_.data(), samples_, terms, k_, run_).value(A_.data());
     }
@@ -337,9 +341,9 @@ class IkdrFit {
         objective_ = kernel_weight_objective(samples_, terms, F.omega(), k_);
     }
 
-    // Minimises F over A, and then over beta; sets A_, mixture_, K_ and `value`. Returns true if A is at its minimum
-    // and beta stays.
-    bool step(const Terms& terms, std::int64_t steps, double& value) {
+    // Minimises F over A, by at most `steps` steps, and then over beta; sets A_, mixture_, K_ and `value`. Returns true
+    // if A is at its minimum and beta stays.
+    bool step_on_both(const Terms& terms, std::int64_t steps, double& value) {
         CoefficientObjective<T> F(K_.data(), samples_, terms, k_, run_);
         const SimplexMinimum minimum = minimize_on_simplex(F, N_, k_, options_.tol, steps, run_, A_.data());
         value = F.value(A_.data());
@@ -347,7 +351,7 @@ class IkdrFit {
         find_products(F, terms);
         Mixture next = beta_step(objective_, *products_, options_.tol, run_, mixture_, F.point(), F.interpretability());
         Buffer<T> K(N_ * N_);
-        kernels_.sum(next.which, next.weights, run_, K.data());
+        kernels_.sum_kernels(next.which, next.weights, run_, K.data());
         const double after = CoefficientObjective<T>(K.data(), samples_, terms, k_, run_).value(A_.data());
         if (after > value) return minimum.converged;  // rounding leaves beta no descent
         value = after;
@@ -404,7 +408,7 @@ class IkdrFit {
         Buffer<T> kernel(N_ * N_);
         for (std::size_t a = 0; a < mixture_.which.size(); ++a) {
             if (mixture_.weights[a] < kNotable) continue;
-            kernels_.sum({mixture_.which[a]}, {1.0}, run_, kernel.data());
+            kernels_.sum_kernels({mixture_.which[a]}, {1.0}, run_, kernel.data());
             if (nearly_constant(kernel.data(), N_)) {
                 result.warnings |= kStepConstant;
                 break;

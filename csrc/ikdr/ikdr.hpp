@@ -43,7 +43,8 @@ fastfs_ikdr_options resolve(fastfs_ikdr_options options, std::int64_t n_classes)
 Ikdr ikdr(const KernelSource& source, const std::int64_t* labels, std::int64_t n_classes,
           const fastfs_ikdr_options& options, Run& run);
 
-// Returns the objective of one kernel K at A, and its gradient unless null. repeats: evaluations, for timing.
+// Returns the objective of one kernel K at A (row-major, n x k), and writes its gradient unless that is null. repeats:
+// the number of evaluations, for timing.
 double ikdr_evaluate(const Matrix& K, const std::int64_t* labels, std::int64_t n_classes,
                      const fastfs_ikdr_options& options, const double* A, int repeats, Run& run, double* gradient);
 

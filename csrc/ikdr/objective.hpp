@@ -63,7 +63,7 @@ class CoefficientObjective : public SimplexFunction {
     // Returns F at A, and keeps its parts for gradient() and the members below. A must outlive their use.
     double value(const double* A) override;
 
-    // Writes dF/dA at the A of the last value().
+    // Writes dF/dA (n x k) at the A of the last value() to G.
     void gradient(double* G) override;
 
     // Return values at the A of the last value(): the weights om_q, P = H A, the residuals, mu times the
@@ -75,7 +75,7 @@ class CoefficientObjective : public SimplexFunction {
     double interpretability() const { return interpretability_; }
     Numbers point() const;
 
-    // Writes B = K A, the embedding.
+    // Writes B = K A (n x k), the embedding; both have consecutive columns.
     void embed(const double* A, double* B) const;
 
   private:
@@ -90,10 +90,10 @@ class CoefficientObjective : public SimplexFunction {
     // Returns mu times the interpretability term, without its constant mu k, from B = K A.
     double interpretability_term() const;
 
-    // Sets out (n) to the sum of factors[c] columns[c]; many factors are 0.
+    // Sets out (n) to the sum of factors[c] columns[c], without columns with factor 0.
     void combine_columns(const std::vector<const double*>& columns, const double* factors, double* out) const;
 
-    // Sets sums[q, :] to the sum over samples t of class q of factors[t] K[t, :].
+    // Sets sums (C x n, row-major), row q, to the sum over the samples t of class q of factors[t] K[t, :].
     void class_sums(const Numbers& factors, Numbers& sums) const;
 
     const SortedSamples& samples_;

@@ -30,7 +30,7 @@ class Products {
     // Returns prices[m] = phi_m . g + v_m, infinite for constant kernels.
     Numbers prices(const Numbers& g) const;
 
-    // Appends phi and v of the listed kernels, in double, in the order of `which`.
+    // Appends phi and v of the listed kernels, in double, in the order of `which`, to phi and v.
     void gather_products(const std::vector<std::int64_t>& which, Numbers& phi, Numbers& v) const;
 
   private:

@@ -49,7 +49,7 @@ struct SampleKernels<T>::Prepared {
     std::vector<T> pair_factors;      // s x s
     std::vector<const T*> pair_rows;  // per sample: its pair_factors, or null outside the support
 
-    // Copies the factors as T, with rows of X in place of sorted samples.
+    // Copies the factors of the support as T, with rows of X in place of sorted samples.
     Prepared(const SampleKernels& kernels, const Support& support)
         : k(support.k), columns(k + !support.row_factors.empty()), by_class(support.by_class.size()) {
         const auto s = static_cast<std::int64_t>(support.rows.size());
@@ -114,14 +114,14 @@ SampleKernels<T>::SampleKernels(const KernelSource& source, std::vector<std::int
     parallel_for(run, ceil_div(m, kBlockKernels), [&](std::int64_t task, int) {
         const std::int64_t first = task * kBlockKernels, last = std::min(first + kBlockKernels, m);
         const Run::Part part(run, share(first, m), share(last, m));
-        for (std::int64_t g = first; g < last; ++g) find_width(g, deviations, run);
+        for (std::int64_t g = first; g < last; ++g) set_width(g, deviations, run);
     });
 }
 
 // Sets deltas_[m], the width of kernel m, by the rule of the source, from the deviations of its features; it stays 0
-// for constant features.
+// for constant features. Throws if the width is out of range.
 template <class T>
-void SampleKernels<T>::find_width(std::int64_t m, const std::vector<double>& deviations, Run& run) {
+void SampleKernels<T>::set_width(std::int64_t m, const std::vector<double>& deviations, Run& run) {
     if (begins_[at(m)] == begins_[at(m + 1)]) return;
     const auto count = static_cast<double>(n_samples());
     double unit = 0, variance = 0;  // in units of the largest deviation, so that squares stay within range
@@ -176,6 +176,7 @@ double SampleKernels<T>::mean_distance(std::int64_t m, double factor, Run& run) 
     return sum / (static_cast<double>(n) * static_cast<double>(n - 1) / 2);
 }
 
+// Appends the varying features of kernel m to `data`, centred and scaled, times `factor`.
 template <class T>
 void SampleKernels<T>::add_features(std::int64_t m, double factor, ScaledFeatures& data) const {
     for (std::int64_t f = begins_[at(m)]; f < begins_[at(m + 1)]; ++f) {
@@ -202,8 +203,8 @@ const double* SampleKernels<T>::kernel(std::int64_t m, Run& run, double* to) con
 // ---- sums ----------------------------------------------------------------------------------------------------------
 
 template <class T>
-void SampleKernels<T>::sum(const std::vector<std::int64_t>& which, const std::vector<double>& weights, Run& run,
-                           T* K) const {
+void SampleKernels<T>::sum_kernels(const std::vector<std::int64_t>& which, const std::vector<double>& weights, Run& run,
+                                   T* K) const {
     const std::int64_t n = n_samples();
     std::vector<std::int64_t> varying;
     std::vector<double> factors;
@@ -392,7 +393,7 @@ void SampleKernels<T>::products(const std::vector<std::int64_t>& which, const Su
 }
 
 // Computes the products of all kernels block by block, and calls visit(first kernel, count, c, totals, v) once per
-// block.
+// block, from several threads; the arrays last for the call.
 template <class T>
 void SampleKernels<T>::for_products(const Support& support, Run& run, const Visit& visit) const {
     const std::int64_t count = n_kernels(), step = one_feature_each_ ? kBlockKernels : 1;

@@ -49,10 +49,10 @@ class SampleKernels {
 
     // Sets K (n x n, row-major, symmetric to the bit) to sum_w weights[w] K_which[w]. At most 192 terms are added up in
     // T; partial sums are added in double.
-    void sum(const std::vector<std::int64_t>& which, const std::vector<double>& weights, Run& run, T* K) const;
+    void sum_kernels(const std::vector<std::int64_t>& which, const std::vector<double>& weights, Run& run, T* K) const;
 
-    // Computes for each listed kernel m: c[i] = sum_s K_m(i, rows[s]) by_class[s][class of i] (n), totals[q k + j] =
-    // sum over samples i of class q and s of K_m(i, rows[s]) A[s][j] (C k), and v as above. c, totals, v: kernel after
+    // Writes for each listed kernel m: c[i] = sum_s K_m(i, rows[s]) by_class[s][class of i] (n), totals[q k + j] = sum
+    // over samples i of class q and s of K_m(i, rows[s]) A[s][j] (C k), and v as above. c, totals, v: kernel after
     // kernel in the order of `which`. Threads take fixed blocks of kernels.
     void products(const std::vector<std::int64_t>& which, const Support& support, Run& run, T* c, T* totals,
                   double* v) const;
@@ -71,14 +71,16 @@ class SampleKernels {
     struct Prepared;
     struct Scratch;
 
-    void find_width(std::int64_t m, const std::vector<double>& deviations, Run& run);
+    void set_width(std::int64_t m, const std::vector<double>& deviations, Run& run);
     // Returns the mean distance of samples in the features of kernel m, times factor.
     double mean_distance(std::int64_t m, double factor, Run& run) const;
+    // Appends the varying features of kernel m to `data`, centred and scaled, times `factor`.
     void add_features(std::int64_t m, double factor, ScaledFeatures& data) const;
     // Returns K_m between the samples in the caller's order: the caller's matrix, or `to` (n x n), which is then
     // filled.
     const double* kernel(std::int64_t m, Run& run, double* to) const;
-    // Sets the lower triangle of `total` to the weighted sum of kernels, in the caller's order of samples.
+    // Sets the lower triangle of `total` (n x n, row-major) to the weighted sum of the kernels `which`, in the caller's
+    // order of samples.
     void add_kernels(const std::vector<std::int64_t>& which, const std::vector<double>& weights, Run& run,
                      double* total) const;
     void products_of_features(const Block& block, const Prepared& support, Scratch& scratch, Run& run) const;

@@ -25,7 +25,8 @@ constexpr double kShortIfBelow = 0.5, kLimitGrows = 1.1;
 // Smaller values of a column become zeros.
 constexpr double kNegligible = 1e-12;
 
-double dot(const Numbers& x, const Numbers& y) {
+// Returns x'y, added up in four lanes: a fixed order, which compilers can vectorise.
+double dot_in_four_lanes(const Numbers& x, const Numbers& y) {
     double lane[4] = {};
     std::size_t i = 0;
     for (; i + 4 <= x.size(); i += 4) {
@@ -36,12 +37,12 @@ double dot(const Numbers& x, const Numbers& y) {
 }
 
 double frank_wolfe_gap(const Numbers& x, const Numbers& g, std::int64_t n) {
-    double gap = dot(x, g);
+    double gap = dot_in_four_lanes(x, g);
     for (auto column = g.begin(); column != g.end(); column += n) gap -= *std::min_element(column, column + n);
     return gap;
 }
 
-// Sets negligible values to zero, and scales columns to sum to 1 again.
+// Sets negligible values of A (k columns of n values) to zero, and scales columns to sum to 1 again.
 void drop_negligible(double* A, std::int64_t n, std::int64_t k) {
     for (double* column = A; column != A + n * k; column += n) {
         double sum = 0;
@@ -59,7 +60,8 @@ void drop_negligible(double* A, std::int64_t n, std::int64_t k) {
 struct Curvature {
     double ss = 0, sy = 0, yy = 0;
 
-    // Sets the inner products of the move from x to `next`, with the gradients g and next_g; columns have n entries.
+    // Sets the inner products of the move s from x to `next` and of the change y of its gradient from g to next_g, in
+    // units of `unit`: over entries of `next` that aren't 0, with y centred in each column of n entries.
     Curvature(const Numbers& x, const Numbers& next, const Numbers& g, const Numbers& next_g, std::size_t n,
               double unit) {
         for (std::size_t begin = 0; begin < x.size(); begin += n) {
@@ -143,7 +145,7 @@ SimplexMinimum minimize_on_simplex(SimplexFunction& f, std::int64_t n, std::int6
             project_on_simplex(column, n, work.data());
         }
         for (std::size_t e = 0; e < size; ++e) direction[e] -= x[e];
-        return dot(direction, g);
+        return dot_in_four_lanes(direction, g);
     };
 
     SimplexMinimum minimum;

@@ -7,8 +7,8 @@
 
 namespace fastfs::core {
 
-// Replaces x (n values) by the nearest point of the simplex (Michelot 1986, doi 10.1007/BF00938486: exact, in
-// finitely many passes). work: n values.
+// Replaces x (n values) by the nearest point of the simplex (Michelot 1986, doi 10.1007/BF00938486: exact, in finitely
+// many passes). work: scratch of n values.
 void project_on_simplex(double* x, std::int64_t n, double* work);
 
 // Throws InvalidArgument unless the columns of A (n x k, row-major) are finite and lie on the simplex, to six digits.

@@ -8,8 +8,8 @@
 
 namespace fastfs::core {
 
-// Returns A (k columns). Each column is the mean of a cell: a class is divided into cells around its medoid and around
-// the samples farthest from the earlier centres.
+// Returns A (k consecutive columns, samples sorted by class). Each column is the mean of a cell: a class is divided
+// into cells around its medoid and around the samples farthest from the earlier centres. K: n x n.
 template <class T>
 Numbers class_wise_start(const SortedSamples& samples, const T* K, std::int64_t k);
 

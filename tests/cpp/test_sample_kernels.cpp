@@ -142,7 +142,7 @@ struct Case {
         for (std::size_t w = 0; w < which.size(); ++w) weights.push_back(std::abs(normal()));
         std::vector<T> K(static_cast<std::size_t>(n() * n()), T(-1));
         Run one(threads(1));
-        kernels.sum(which, weights, one, K.data());
+        kernels.sum_kernels(which, weights, one, K.data());
         bool close = true, symmetric = true;
         for (std::int64_t i = 0; i < n(); ++i) {
             for (std::int64_t j = 0; j < n(); ++j) {
@@ -164,7 +164,7 @@ struct Case {
         for (int n_threads = 2; n_threads <= 4; ++n_threads) {
             std::vector<T> again(K.size());
             Run more(threads(n_threads));
-            kernels.sum(which, weights, more, again.data());
+            kernels.sum_kernels(which, weights, more, again.data());
             CHECK(again == K);
         }
     }
