@@ -18,10 +18,11 @@ fastfs::affinity_options kernel_options(const py::object& kernel, double sigma) 
     throw std::invalid_argument("kernel must be 'rbf', 'sqeuclidean' or 'linear'; got '" + name + "'");
 }
 
-// Returns the caller's array if it fits, or a new one for None.
-py::array output(const py::object& out, const py::dtype& dtype, std::int64_t rows, std::int64_t cols) {
+// Returns the caller's array `out`, or a new one for None; throws TypeError unless it has this dtype and shape and can
+// be written.
+py::array output_array(const py::object& out, const py::dtype& dtype, std::int64_t rows, std::int64_t cols) {
     if (out.is_none()) return py::array(dtype, {rows, cols});
-    if (!py::isinstance<py::array>(out)) throw py::type_error("out must be an ndarray");
+    if (!py::isinstance<py::array>(out)) throw py::type_error("out must be an ndarray; got another object");
     auto array = py::array(out);
     if (!array.dtype().equal(dtype) || array.ndim() != 2 || array.shape(0) != rows || array.shape(1) != cols ||
         !(array.flags() & py::array::c_style) || !array.writeable() ||
@@ -42,7 +43,7 @@ py::array affinity(const py::object& X_, const py::object& kernel, double sigma,
     call([&](const fastfs::run& run) {
         return fastfs::bytes_needed([&](const auto& how) { fastfs::affinity(X.view, options, nullptr, how); }, run);
     });
-    auto out = output(out_, X.dtype(), X.view.n_cols(), X.view.n_cols());
+    auto out = output_array(out_, X.dtype(), X.view.n_cols(), X.view.n_cols());
     void* data = out.mutable_data();
     call([&](const fastfs::run& run) { fastfs::affinity(X.view, options, data, run); });
     return out;
@@ -54,7 +55,7 @@ py::array affinity_product(const Matrix& X, const fastfs::affinity_options& opti
                            const py::array_t<T, py::array::c_style>& V, Call& call) {
     if (V.ndim() != 2 || V.shape(0) != X.view.n_cols()) {
         throw std::invalid_argument("V must have one row for each of the " + std::to_string(X.view.n_cols()) +
-                                    " features");
+                                    " features; got " + std::to_string(V.ndim() == 0 ? 0 : V.shape(0)));
     }
     auto out = py::array_t<T>({V.shape(0), V.shape(1)});
     const T* v = V.data();
@@ -79,6 +80,7 @@ py::array affinity_product_any(const py::object& X_, const py::array& V, const p
 
 }  // namespace
 
+// Adds GramStream and the kernels between features to the module.
 void bind_affinity(py::module_& m) {
     m.def("affinity", &affinity, py::arg("X"), py::arg("kernel"), py::arg("sigma"), py::arg("out"), py::arg("run"));
     m.def("affinity_product", &affinity_product_any, py::arg("X"), py::arg("V").noconvert(), py::arg("kernel"),

@@ -5,7 +5,8 @@
 namespace fastfs::bindings {
 namespace {
 
-// Views an array of any strides in whole elements; the core reads native, aligned numbers only.
+// Returns a view of a 2-D array of T with any strides in whole elements, or nothing for another array. Throws TypeError
+// if it isn't aligned, or is broadcast: the core reads native, aligned numbers only.
 template <class T>
 std::optional<fastfs::matrix> dense_view(const py::array& a) {
     if (!holds<T>(a) || a.ndim() != 2) return std::nullopt;
@@ -24,7 +25,7 @@ std::optional<fastfs::matrix> dense_view(const py::array& a) {
                           a.strides(1) / size);
 }
 
-// Views a sparse matrix of T with indices of type Index; throws if its arrays don't fit each other.
+// Returns a view of a sparse matrix of T with indices of type Index; throws if its arrays don't fit each other.
 template <class T, class Index>
 fastfs::matrix sparse_view(const py::object& X, const Matrix& m, bool csr) {
     const auto values = py::array(m.values), indices = py::array(m.indices), indptr = py::array(m.indptr);
@@ -47,7 +48,8 @@ fastfs::matrix sparse_view(const py::object& X, const Matrix& m, bool csr) {
                : fastfs::matrix::csc(v, i, p, shape.first, shape.second);
 }
 
-// Views a fastfs.io.Genotypes. The core knows how many samples a SNP has, but not how many SNPs there are.
+// Returns a view of a fastfs.io.Genotypes, and stores its arrays in m; throws if they don't fit. The core knows how
+// many samples a SNP has, but not how many SNPs there are.
 fastfs::matrix genotypes_view(const py::object& X, Matrix& m) {
     m.values = X.attr("bits");
     m.indices = X.attr("rows");
@@ -74,7 +76,8 @@ fastfs::matrix genotypes_view(const py::object& X, Matrix& m) {
                                      are_all(columns, n_cols) ? nullptr : columns);
 }
 
-// Views X of any kind, and stores in m the arrays that the view needs alive; throws TypeError for other objects.
+// Returns a view of X of any kind, and stores in m the arrays that the view needs alive; throws TypeError for other
+// objects.
 fastfs::matrix view_of(const py::object& X, Matrix& m) {
     if (py::isinstance<py::array>(X)) {
         const auto a = py::array(X);

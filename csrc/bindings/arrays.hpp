@@ -46,7 +46,8 @@ const T* data_or_null(const py::object& given, const char* name, std::vector<py:
     for (py::ssize_t k = 0; fits && k < array.ndim(); ++k) {
         fits = array.shape(k) == shape[static_cast<std::size_t>(k)];
     }
-    if (!fits) throw std::invalid_argument(std::string(name) + " has another shape than expected");
+    if (!fits)
+        throw std::invalid_argument(std::string(name) + " must have the shape that the options say; got another one");
     return static_cast<const T*>(array.data());
 }
 

@@ -35,6 +35,7 @@ fastfs_disc_options to_disc_options(const py::dict& given) {
 }
 
 struct DiscStream : Stream {
+    // Makes a stream from the group of each row, and keeps the arguments for pickling.
     static DiscStream make(const Labels& labels, std::int64_t n_groups, std::int64_t n_cols, const py::dict& given,
                            const py::object& run_) {
         const auto options = to_disc_options(given);
@@ -53,6 +54,7 @@ struct DiscStream : Stream {
         call([&](const fastfs::run& run) { fastfs::disc_stream_finish(stream, run); });
     }
 
+    // Makes a stream from the arguments of a pickled one, and brings it to its state.
     static DiscStream unpickled(const py::tuple& state) {
         const py::tuple args = state[0];
         const auto run = py::module_::import("fastfs._machine.run").attr("Run")();
@@ -168,7 +170,9 @@ py::array_t<double> disc_cuts(const py::list& given, const py::array_t<std::int6
                               const py::dict& options_, const py::object& run_) {
     const Sets sets(given);
     const auto options = to_disc_options(options_);
-    if (groups.ndim() != 2) throw std::invalid_argument("groups must have two dimensions");
+    if (groups.ndim() != 2)
+        throw std::invalid_argument(
+            "groups must have a row per group and a column per feature; got another number of dimensions");
     const auto n_groups = groups.shape(0), n_sets = static_cast<py::ssize_t>(sets.views.size());
     py::array_t<double> cuts({n_groups, n_sets});
     const auto* members = groups.data();
@@ -182,6 +186,7 @@ py::array_t<double> disc_cuts(const py::list& given, const py::array_t<std::int6
 
 }  // namespace
 
+// Adds the functions and the stream of DiSC to the module.
 void bind_disc(py::module_& m) {
     m.attr("DISC_MOST_SUMS") = int{FASTFS_DISC_MOST_SUMS};
 

@@ -160,6 +160,7 @@ py::array_t<double> ikdr_embed(const py::dict& model_, const py::object& X_, con
 
 }  // namespace
 
+// Adds the functions of I-KDR to the module.
 void bind_ikdr(py::module_& m) {
     m.def("ikdr_fit", &ikdr_fit, py::arg("kernels"), py::arg("labels"), py::arg("n_classes"), py::arg("options"),
           py::arg("run"));

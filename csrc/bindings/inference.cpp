@@ -112,6 +112,7 @@ struct Design {
 struct Null {
     fastfs::null_scores null;
 
+    // Starts a null distribution of the scores, and of the statistic, of the true labels; `add` takes each labeling's.
     static Null make(const Design& design, const py::object& scores, double statistic, const std::string& method,
                      const py::dict& given, const py::object& run_) {
         auto options = read_options("fastfs_null_options", fastfs::default_null_options(), given);
@@ -180,7 +181,7 @@ py::dict stability(py::ssize_t n_selections, py::ssize_t n_features, const py::o
     std::vector<const double*> rows;
     if (!scores.is_none()) {
         if (static_cast<py::ssize_t>(py::len(scores)) != n_selections) {
-            throw std::invalid_argument("scores must have one array for each selection");
+            throw std::invalid_argument("scores must have one array for each selection; got another number");
         }
         for (const auto row : scores) {
             rows.push_back(data_or_null<double>(py::reinterpret_borrow<py::object>(row), "scores", {n_features}));
@@ -202,6 +203,7 @@ py::dict stability(py::ssize_t n_selections, py::ssize_t n_features, const py::o
 
 }  // namespace
 
+// Adds designs, their null distributions and stability to the module.
 void bind_inference(py::module_& m) {
     py::class_<Design>(m, "Design")
         .def(py::init(&Design::make), py::arg("n_samples"), py::arg("labels"), py::arg("label_names"),

@@ -31,6 +31,7 @@ double exp_seconds(const std::string& dtype, std::int64_t n, int repeats) {
 
 }  // namespace
 
+// Adds info, checks, timings, the tables of options and the registration of BLAS to the module.
 void bind_machine(py::module_& m) {
     m.def("info", &info);
     m.def(

@@ -30,9 +30,9 @@ bool is_pairwise(std::int64_t n_classes, const fastfs::manifest_options& options
     return n_classes == 2 || options.multiclass == FASTFS_MANIFEST_OVO;
 }
 
-// Returns the form of a plan or a result, and the reason for it.
+// Returns accuracy, reason and bytes of the exact form of a plan or a result as a dict.
 template <class Found>
-py::dict explained(const Found& found) {
+py::dict form_to_dict(const Found& found) {
     py::dict form;
     form["accuracy"] = word_of(found.accuracy, words_of(field_of("fastfs_manifest_options", "accuracy")));
     form["reason"] = word_of(found.reason, kReasons);
@@ -41,7 +41,7 @@ py::dict explained(const Found& found) {
 }
 
 py::dict to_dict(const fastfs::manifest_plan& found) {
-    py::dict plan = explained(found);
+    py::dict plan = form_to_dict(found);
     plan["bytes"] = found.bytes;
     plan["n_problems"] = found.n_problems;
     return plan;
@@ -65,7 +65,7 @@ py::list to_list(fastfs::fitted<fastfs::manifest_result>&& fitted, std::int64_t 
     for (std::int64_t s = 0; s < (*view).size(); ++s) {
         const fastfs::manifest_result& r = (*view)[s];
         const std::int64_t p = r.n_problems, k = r.n_kernels, m = r.n_components;
-        py::dict result = explained(r);
+        py::dict result = form_to_dict(r);
         result["scores"] = view(r.scores, {d});
         if (r.problem_scores) {
             result["problem_scores"] = view(r.problem_scores, {p, d});
@@ -129,6 +129,7 @@ class Manifest {
 };
 
 struct ManifestStream : Stream {
+    // Makes a stream of sums per group of rows, and keeps the arguments for pickling.
     static ManifestStream make(std::int64_t n_features, std::int64_t n_groups, const py::dict& given,
                                const py::object& run_) {
         const auto options = to_manifest_options(given);
@@ -138,6 +139,7 @@ struct ManifestStream : Stream {
                  })}};
     }
 
+    // Makes a stream from the arguments of a pickled one, and brings it to its state.
     static ManifestStream unpickled(const py::tuple& state) {
         const py::tuple args = state[0];
         const auto run = py::module_::import("fastfs._machine.run").attr("Run")();
@@ -147,6 +149,7 @@ struct ManifestStream : Stream {
         return made;
     }
 
+    // Returns the plan of a fit from sums: accuracy, reason and bytes, before any stream is made.
     static py::dict plan(std::int64_t n_features, std::int64_t n_groups, std::int64_t n_classes, std::int64_t n_scales,
                          const py::dict& given, const py::object& run_) {
         const auto options = to_manifest_options(given);
@@ -207,6 +210,7 @@ py::object manifest_kernels(const py::array_t<double, py::array::c_style>& K1,
 
 }  // namespace
 
+// Adds the functions and classes of ManiFeSt to the module.
 void bind_manifest(py::module_& m) {
     m.def("manifest_mean_scores", &manifest_mean_scores, py::arg("problem_scores").noconvert(), py::arg("n_classes"),
           py::arg("multiclass"));

@@ -66,7 +66,7 @@ struct ReliefStream : Stream {
              })}};
     }
 
-    // Makes a stream from a pickled one, in its state.
+    // Makes a stream from the arguments of a pickled one, and brings it to its state.
     static ReliefStream unpickled(const py::tuple& state) {
         const py::tuple args = state[0];
         const auto run = py::module_::import("fastfs._machine.run").attr("Run")();
@@ -105,6 +105,8 @@ class Margin {
         return py::make_tuple(shift, factor);
     }
 
+    // Fits a method of the RELIEF family, and returns the result as a dict with views of its arrays. labels: None
+    // unless the target is classes.
     py::dict relief(const py::object& labels, std::int64_t n_classes, const py::dict& given,
                     const py::object& run_) const {
         const auto n = static_cast<py::ssize_t>(X_.view.n_rows());
@@ -195,6 +197,8 @@ class Margin {
         return bindings::labels_of(labels, X_.view.n_rows());
     }
 
+    // Adds cost, objective, sigma, convergence and how distances were held to the dict, as IM4E and IMMIGRATE have
+    // them.
     template <class Result>
     static void add_iteration(py::dict& result, const Views<Result>& view) {
         const Result& r = **view;
@@ -235,6 +239,7 @@ py::tuple immigrate_pairs(const Doubles& values, const Doubles& vectors, bool wi
 
 }  // namespace
 
+// Adds the functions and classes of the RELIEF family, IM4E and IMMIGRATE to the module.
 void bind_margin(py::module_& m) {
     py::class_<Metric>(m, "MarginMetric")
         .def(py::init<double, py::object, py::object, py::object>(), py::arg("sigma"), py::arg("weights"),

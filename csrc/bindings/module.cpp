@@ -19,6 +19,7 @@ void bind_interactions(py::module_& m);
 void bind_snps(py::module_& m);
 void bind_inference(py::module_& m);
 
+// Makes the module fastfs._core, part by part.
 PYBIND11_MODULE(_core, m) {
     m.doc() = "The compiled core of fastfs: convert, allocate, release the GIL, one call, return.";
     bind_messages(m);

@@ -9,7 +9,8 @@
 namespace fastfs::bindings {
 namespace {
 
-// Writes a Python number, or a word of the field, to a field of type Number; throws TypeError that names the field.
+// Writes a Python number, or the value of a word of the field, to `to`, a field of type Number; throws TypeError or
+// ValueError that names the field.
 template <class Number>
 void put_number(const fastfs_field& field, void* to, const py::handle& value) {
     try {
@@ -34,7 +35,8 @@ std::int64_t* size_in(const char* type, void* options, const char* size) {
     return nullptr;
 }
 
-// Returns the shape that an array must have, and puts the sizes into the struct that it has fields for.
+// Returns the shape that an array option must have: sizes given in `sizes`, or else taken from the array and written to
+// the field of the struct that counts them.
 std::vector<py::ssize_t> shape_of(const char* type, void* options, const fastfs_field& field, const py::handle& value,
                                   const Sizes& sizes) {
     std::vector<py::ssize_t> shape;

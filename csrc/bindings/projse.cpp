@@ -60,7 +60,8 @@ py::dict projse_kernels(const Doubles& K_YY, const Doubles& K_YX, const Doubles&
                         const py::object& run_) {
     if (K_YY.ndim() != 2 || K_YX.ndim() != 2 || K_XX.ndim() != 1 || K_YY.shape(0) != K_YY.shape(1) ||
         K_YX.shape(0) != K_YY.shape(0) || K_XX.shape(0) != K_YX.shape(1)) {
-        throw std::invalid_argument("expected K_YY of n_y x n_y, K_YX of n_y x n_x and n_x values of K_XX");
+        throw std::invalid_argument(
+            "K_YY, K_YX and K_XX must have the shapes (n_y, n_y), (n_y, n_x) and (n_x,); got others");
     }
     const double *yy = K_YY.data(), *yx = K_YX.data(), *xx = K_XX.data();
     const std::int64_t n_y = K_YX.shape(0), n_x = K_YX.shape(1);
@@ -75,7 +76,8 @@ py::array_t<double> label_scores(const py::object& X_, const py::array_t<std::in
                                  std::int64_t n_classes, const py::dict& options_, const py::object& run_) {
     const Matrix X(X_);
     if (labels.ndim() != 2 || labels.shape(1) != X.view.n_rows()) {
-        throw std::invalid_argument("labels must have a row for each labeling and a column for each row of X");
+        throw std::invalid_argument(
+            "labels must have a row for each labeling and a column for each row of X; got another shape");
     }
     const auto options = to_projse_options(options_);
     Call call(run_);
@@ -98,6 +100,7 @@ struct ProjseStream : Stream {
                  call([&](const fastfs::run& run) { return fastfs::projse_stream(n_y, n_x, view, run); })}};
     }
 
+    // Makes a stream from the arguments of a pickled one, and brings it to its state.
     static ProjseStream unpickled(const py::tuple& state) {
         const py::tuple args = state[0];
         const auto run = py::module_::import("fastfs._machine.run").attr("Run")();
@@ -125,6 +128,7 @@ struct ProjseStream : Stream {
 
 }  // namespace
 
+// Adds the functions and the stream of ProjSe to the module.
 void bind_projse(py::module_& m) {
     m.def("projse", &projse, py::arg("X"), py::arg("Y"), py::arg("labels"), py::arg("n_classes"), py::arg("options"),
           py::arg("run"));

@@ -32,7 +32,7 @@ namespace {
 
 thread_local std::vector<fastfs::warning> warnings;  // of the last Call
 
-// Returns the word for a kind of place in messages.
+// Returns the word for a kind of place in messages, as `places` has it in Python.
 const char* name_of(std::int32_t kind) {
     switch (kind) {
         case FASTFS_PLACE_MATRIX:

@@ -10,10 +10,12 @@ namespace {
 using Square = py::array_t<double, py::array::f_style>;
 
 std::int64_t size_of(const Square& A) {
-    if (A.ndim() != 2 || A.shape(0) != A.shape(1)) throw std::invalid_argument("expected a square matrix");
+    if (A.ndim() != 2 || A.shape(0) != A.shape(1))
+        throw std::invalid_argument("a matrix must be square; got another shape");
     return A.shape(0);
 }
 
+// Returns the eigenvalues of A, ascending, and its eigenvectors, which overwrite A.
 py::tuple eigh(Square A, const py::object& run_) {
     const auto n = size_of(A);
     py::array_t<double> w(n);

@@ -8,7 +8,8 @@
 
 namespace fastfs::core {
 
-// Allocates memory that is aligned to a cache line, and lies in huge pages if it is large. May throw bad_alloc.
+// Allocates memory that is aligned to a cache line, and lies in huge pages if it is large. Throws bad_alloc if there is
+// none, or if count is negative or too large.
 void* allocate(std::int64_t count, std::int64_t bytes_each);
 void release(void* p) noexcept;
 

@@ -73,6 +73,7 @@ std::vector<std::int64_t> KeptRows::numbers() const {
     return row_numbers;
 }
 
+// Writes the number of rows, and then number, values and columns of each row, in ascending order.
 void KeptRows::save_state(ByteWriter& to) const {
     to.put(std::ssize(rows_));
     for (const auto& [number, row] : rows_) {

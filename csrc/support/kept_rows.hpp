@@ -21,8 +21,8 @@ struct OwnedMatrix {
 
 class KeptRows {
   public:
-    // Copies a row of X (dense, CSR or genotypes) and stores it under `number`, unless a row has it. All rows must have
-    // the storage and dtype of the first.
+    // Copies a row of X (dense, CSR or genotypes) and stores it under `number`; does nothing if a row has that number.
+    // All rows must have the storage and dtype of the first.
     void keep_row(const Matrix& X, std::int64_t row, std::int64_t number);
     bool has(std::int64_t number) const { return rows_.contains(number); }
     bool is_sparse() const { return is_sparse_; }
@@ -44,6 +44,7 @@ class KeptRows {
     // Returns all rows as a matrix, in ascending order of their numbers.
     OwnedMatrix matrix(std::int64_t n_cols) const;
 
+    // Writes the number of rows, and then number, values and columns of each row, in ascending order.
     void save_state(ByteWriter& to) const;
     // Adds saved rows of a matrix of this form to an object without rows; their numbers must be below n_rows.
     void load_state(ByteReader& from, std::int64_t n_rows, std::int64_t n_cols, bool is_sparse, bool is_float32);

@@ -24,7 +24,7 @@ std::atomic<const fastfs_blas*> registered{nullptr};
 
 blas_int narrow(std::int64_t n) {
     require(n >= 0 && n <= std::numeric_limits<blas_int>::max(), "sizes must fit the ", kIntegerBits,
-            "-bit integers of this BLAS; got ", n);
+            "-bit integers of this BLAS; got ", n, ": give fewer rows or columns, or link a BLAS of 64-bit integers");
     return static_cast<blas_int>(n);
 }
 

@@ -67,7 +67,8 @@ void check_sparse(const fastfs_matrix& m) {
     });
 }
 
-// Raises largest[r] to the |x| of row r, and adds x * 0 to sum[r]: 0 for finite x and NaN otherwise.
+// Raises largest[r] to the largest |x| of row r, and adds x * 0 of all its values to sum[r]: 0 for finite values and
+// NaN otherwise.
 template <class T>
 void raise_row_maxima(const Block<T>& x, std::int64_t n_rows, std::int64_t n_cols, T* largest, T* sum) {
     const std::int64_t rs = x.row_stride, cs = x.col_stride;

@@ -44,7 +44,7 @@ class Matrix {
     std::int64_t n_stored() const;  // values held: all of a dense matrix, the stored entries of a sparse one
 
     // Returns the largest |x| of each row. Throws InvalidArgument naming the first row and column with NaN or infinity;
-    // rows count from first_row.
+    // first_row is the number of the first row in that message.
     std::vector<double> row_maxima(Run& run, std::int64_t first_row = 0) const;
 
   private:

@@ -185,6 +185,8 @@ void parallel_for(Run& run, std::int64_t n, LoopBody body) {
     run.checkpoint(1.0);
 }
 
+// Sets BLAS to one thread, unless another object holds it there already or the table has no such routine; remembers the
+// number before the first holder.
 SingleThreadedBlas::SingleThreadedBlas() {
     if (!blas_registered() || !blas().set_num_threads) return;
     std::lock_guard lock(guard_state.mutex);

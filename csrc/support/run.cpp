@@ -27,7 +27,7 @@ constexpr std::int64_t kOfAnyCall = std::int64_t{4} << 20, kOfAnyThread = std::i
 
 // Reads a system file; returns an empty string if that fails. The standard library's streams would bring locales, which
 // are a lot of code for a library that links the C++ runtime statically.
-std::string contents(const std::string& path) {
+std::string read_system_file(const std::string& path) {
     std::string text;
     if (std::FILE* file = std::fopen(path.c_str(), "r")) {
         char part[4096];
@@ -46,8 +46,8 @@ std::int64_t number_behind(const std::string& name, const std::string& lines) {
 // Calls look(folder, is_second) for the cgroups of this process that have the controller, from the innermost outwards:
 // each can have a limit. In a container the path can be the host's: only its last folder exists there.
 template <class F>
-void for_own_groups(const std::string& controller, F&& look) {
-    const std::string groups = contents("/proc/self/cgroup");  // lines of number:controllers:path
+void for_cgroups(const std::string& controller, F&& look) {
+    const std::string groups = read_system_file("/proc/self/cgroup");  // lines of number:controllers:path
     for (std::size_t begin = 0, end; (end = groups.find('\n', begin)) != std::string::npos; begin = end + 1) {
         const std::size_t first = groups.find(':', begin), second = groups.find(':', first + 1);
         if (second >= end) continue;
@@ -74,10 +74,10 @@ int cpus_of_affinity_mask() {
 // Returns the number of CPUs that the quotas of cgroups allow, rounded up; a large number if there is no quota.
 int cpus_of_quota() {
     int cpus = kMaxThreads;
-    for_own_groups("cpu", [&](const std::string& folder, bool is_second) {
-        const std::string quota_and_period =
-            is_second ? contents(folder + "/cpu.max")
-                      : contents(folder + "/cpu.cfs_quota_us") + " " + contents(folder + "/cpu.cfs_period_us");
+    for_cgroups("cpu", [&](const std::string& folder, bool is_second) {
+        const std::string quota_and_period = is_second ? read_system_file(folder + "/cpu.max")
+                                                       : read_system_file(folder + "/cpu.cfs_quota_us") + " " +
+                                                             read_system_file(folder + "/cpu.cfs_period_us");
         double quota = 0, period = 0;  // unchanged if the quota is "max"
         std::sscanf(quota_and_period.c_str(), "%lf %lf", &quota, &period);
         if (quota <= 0 || period <= 0) return;
@@ -86,7 +86,8 @@ int cpus_of_quota() {
     return cpus;
 }
 
-// Returns FASTFS_NUM_THREADS or, if it isn't set, the number of CPUs that affinity and cgroups allow.
+// Returns FASTFS_NUM_THREADS or, if it isn't set, the number of CPUs that affinity and cgroups allow; throws
+// InvalidArgument if it isn't a number from 1 to 1024.
 int default_thread_count() {
     if (const char* text = std::getenv("FASTFS_NUM_THREADS"); text && *text) {
         char* end = nullptr;
@@ -99,6 +100,7 @@ int default_thread_count() {
 }
 
 // Returns the bytes that a text of FASTFS_MAX_MEMORY means, such as 4000000000, 4G or 4GiB; units are powers of 1024.
+// Throws InvalidArgument for other texts.
 std::int64_t parse_bytes(const char* text) {
     char* end = nullptr;
     double value = std::strtod(text, &end);
@@ -117,25 +119,26 @@ std::int64_t parse_bytes(const char* text) {
     return static_cast<std::int64_t>(value);
 }
 
-// Returns the bytes that the system and the cgroups leave to this process.
+// Returns the bytes that the system and the cgroups leave to this process now; the largest number if neither tells.
 std::int64_t available_memory() {
     std::int64_t available = std::numeric_limits<std::int64_t>::max();
-    if (const std::int64_t kib = number_behind("MemAvailable:", contents("/proc/meminfo"))) available = kib * 1024;
-    for_own_groups("memory", [&](const std::string& folder, bool is_second) {
+    if (const std::int64_t kib = number_behind("MemAvailable:", read_system_file("/proc/meminfo")))
+        available = kib * 1024;
+    for_cgroups("memory", [&](const std::string& folder, bool is_second) {
         const std::string of_limit = folder + (is_second ? "/memory.max" : "/memory.limit_in_bytes");
-        const std::string used = contents(folder + (is_second ? "/memory.current" : "/memory.usage_in_bytes"));
-        const std::int64_t limit = number_behind("", contents(of_limit));  // or the word "max"
+        const std::string used = read_system_file(folder + (is_second ? "/memory.current" : "/memory.usage_in_bytes"));
+        const std::int64_t limit = number_behind("", read_system_file(of_limit));  // or the word "max"
         if (limit <= 0 || used.empty()) return;
         // Cached files count as used, but can be reclaimed.
         const char* name = is_second ? "inactive_file " : "total_inactive_file ";
-        const std::int64_t cached = number_behind(name, contents(folder + "/memory.stat"));
+        const std::int64_t cached = number_behind(name, read_system_file(folder + "/memory.stat"));
         available = std::min(available, std::max<std::int64_t>(limit - number_behind("", used) + cached, 1));
     });
     return available;
 }
 
 // Returns a number of bytes as text: "1.50 GB (1500000000 bytes)".
-std::string human(std::int64_t bytes) {
+std::string bytes_as_text(std::int64_t bytes) {
     const std::string exact = std::to_string(bytes) + " bytes";
     if (bytes < 1000000) return exact;
     char text[32];
@@ -156,6 +159,8 @@ int thread_count(int requested) {
     return count;
 }
 
+// Returns the bytes that a call may take: those requested or, for 0, FASTFS_MAX_MEMORY or else the memory that is
+// available now. Throws InvalidArgument if requested is negative or the variable isn't a number of bytes.
 std::int64_t memory_budget(std::int64_t requested) {
     require(requested >= 0, "max_memory must be a number of bytes or 0 (default); got ", requested);
     if (requested > 0) return requested;
@@ -188,7 +193,7 @@ void Run::require_memory(std::int64_t bytes, const Message& what, std::string_vi
         return;
     }
     const std::int64_t budget = memory_budget(options_.max_memory);
-    throw OutOfMemory({what, " would need ", human(bytes), ", but the memory budget is ", human(budget),
+    throw OutOfMemory({what, " would need ", bytes_as_text(bytes), ", but the memory budget is ", bytes_as_text(budget),
                        ": raise max_memory (or FASTFS_MAX_MEMORY), or ", advice});
 }
 
@@ -224,6 +229,7 @@ void Run::checkpoint() {
     if (stop_.load(std::memory_order_relaxed)) throw Canceled();
 }
 
+// Calls the progress callback if the last report is old enough, and notes a cancel in stop_ if it returns other than 0.
 void Run::report_if_due() {
     if (stop_.load(std::memory_order_relaxed)) return;  // already canceled: only the helpers are still waited for
     if (std::chrono::steady_clock::now() - last_report_ < kReportInterval) return;

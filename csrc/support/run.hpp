@@ -14,6 +14,8 @@
 namespace fastfs::core {
 
 int thread_count(int requested);
+// Returns the bytes that a call may take: those requested or, for 0, FASTFS_MAX_MEMORY or else the memory that is
+// available now. Throws InvalidArgument if requested is negative or the variable isn't a number of bytes.
 std::int64_t memory_budget(std::int64_t requested);
 
 // The exception that ends a call which only asks for its memory (fastfs_run.bytes_needed) once that is known. Not an
@@ -41,8 +43,8 @@ class Run {
     bool is_question() const { return options_.bytes_needed != nullptr; }
 
     // Throws OutOfMemory, before anything is allocated, if `bytes` exceed the budget; the message is `what`, the bytes,
-    // and `advice`. If the call is a question, answers it instead: a method that asks for memory in several places
-    // first asks for the sum of them then.
+    // and `advice`. If the call is a question, notes the bytes and throws Answered instead: a method that asks for
+    // memory in several places first asks for the sum of them then.
     void require_memory(std::int64_t bytes, const Message& what,
                         std::string_view advice = "give fewer samples or features") const;
 

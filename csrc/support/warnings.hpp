@@ -32,9 +32,9 @@ class Warnings {
     Warnings* outer_;
 };
 
-// Adds a warning to the call that runs on this thread; tasks on other threads report what they find to it. `code` lives
-// as long as the library. A call says a sentence once. The sentence says what is wrong and what to do, as those of
-// errors do.
+// Adds a warning to the call that runs on this thread, unless it has the sentence already; tasks on other threads
+// report what they find to it. `code` lives as long as the library. The sentence says what is wrong and what to do, as
+// those of errors do.
 void warn(const char* code, Message message);
 
 // Formats a number with this number of digits, as in "0.85" and "1.2e-09".
@@ -46,8 +46,8 @@ Message some_of(const std::vector<Message>& names);
 // Lists columns, such as "column 3", or "columns 3, 5, 7 and 2 more". The numbers are their places.
 Message list_columns(const std::vector<std::int64_t>& columns);
 
-// Returns pairs of columns as text, such as "columns 3 and 5; 3 and 7 and 2 more". n: how many there are; the first
-// ones suffice.
+// Returns pairs of columns as text, such as "columns 3 and 5; 3 and 7 and 2 more". n: how many there are; `first` lists
+// the first of them.
 Message list_pairs(const std::vector<std::pair<std::int64_t, std::int64_t>>& first, std::int64_t n);
 
 }  // namespace fastfs::core

@@ -74,7 +74,7 @@ struct warning {
     fastfs::places places;
 };
 
-// The warnings of this thread's last call: see fastfs_last_warning.
+// Returns the warnings of this thread's last call: see fastfs_last_warning.
 inline std::vector<warning> last_warnings() {
     std::vector<warning> all;
     const fastfs_warning* one;
@@ -105,7 +105,7 @@ class matrix {
     template <class T>
     matrix(const T* values, std::int64_t n_rows, std::int64_t n_cols) : matrix(values, n_rows, n_cols, n_cols, 1) {}
 
-    // Strides in elements.
+    // Views dense values, which aren't copied; strides in elements.
     template <class T>
     matrix(const T* values, std::int64_t n_rows, std::int64_t n_cols, std::int64_t row_stride, std::int64_t col_stride)
         : m_{} {
@@ -159,6 +159,7 @@ class matrix {
     std::int64_t n_cols() const { return m_.n_cols; }
 
   private:
+    // Views a sparse matrix; storage: FASTFS_CSR or FASTFS_CSC.
     template <class T, class Index>
     static matrix sparse(int storage, const T* values, const Index* indices, const Index* indptr, std::int64_t n_rows,
                          std::int64_t n_cols) {
@@ -416,7 +417,7 @@ inline stream manifest_stream(std::int64_t n_features, std::int64_t n_groups,
                               const run& how = default_run()) {
     return stream([&](auto** made) { return fastfs_manifest_stream_new(n_features, n_groups, &options, &how, made); });
 }
-// labels: the class of each group, or -1.
+// Fits from the sums of a stream, and returns one result for each scale. labels: the class of each group, or -1.
 inline fitted<manifest_result> manifest_stream_finish(const stream& of, const std::int64_t* labels,
                                                       std::int64_t n_classes,
                                                       const std::vector<manifest_scale>& scales = {median_scale(0.5)},
@@ -611,7 +612,7 @@ class margin {
     owned<fastfs_margin, fastfs_margin_free> handle_;
 };
 
-// Returns how many pairs there are; a, b, weights: n_pairs each.
+// Writes the strongest pairs of features to a, b and weights, n_pairs each, and returns how many there are.
 inline std::int64_t immigrate_pairs(std::int64_t n_features, std::int64_t rank, const double* values,
                                     const double* vectors, bool without_leading, std::int64_t n_pairs, std::int64_t* a,
                                     std::int64_t* b, double* weights, const run& how = default_run()) {
@@ -629,6 +630,7 @@ struct nearest {
     std::vector<double> distances;
 };
 
+// Returns the n_neighbors nearest features of each feature, nearest first, and their distances, feature by feature.
 inline nearest nearest_features(const matrix& X, std::int64_t n_neighbors, const run& how = default_run()) {
     nearest found;
     // Else the call says what is wrong, or what it would take.
@@ -662,6 +664,7 @@ inline disc_set disc_graph(const matrix& W, std::int64_t n_components = 0) {
     return set;
 }
 disc_set disc_neighbors(const nearest&& found, std::int64_t n_features, std::int64_t n_components = 0) = delete;
+// Returns a set with the graph of nearest features; it points to `found`, which must outlive it.
 inline disc_set disc_neighbors(const nearest& found, std::int64_t n_features, std::int64_t n_components = 0) {
     disc_set set = FASTFS_DISC_SET_INIT;
     set.neighbors = found.neighbors.data();
