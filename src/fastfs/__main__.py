@@ -22,7 +22,10 @@ _EXTRAS = {
 
 
 def _answer(arguments: list[str]) -> int:
-    """Print a path that a build asks for on one line, as pybind11-config does; needs none of the extras."""
+    """Print the paths that a build asks for on one line, as pybind11-config does, and return the exit code.
+
+    Needs none of the extras.
+    """
     for unknown in arguments:
         if unknown not in ANSWERS:
             print(f"Error: {unknown} can't be combined with {', '.join(ANSWERS)}.", file=sys.stderr)

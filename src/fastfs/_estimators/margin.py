@@ -90,6 +90,7 @@ class _MarginClassifier(ClassifierMixin, _Selector, ABC):  # type: ignore[misc]
         stage = MarginStage(data, self._OPTIONS.from_arguments(self).stage_options(), run, self._KEEP)
 
         def score_labelings(labelings: Sequence[Array]) -> Iterator[tuple[Array, float]]:
+            """Yield the scores and the largest score of a fit to each labeling."""
             for permuted in labelings:
                 scores = (
                     self._fit_function(stage, permuted, classes, self._OPTIONS.from_arguments(self))

@@ -210,7 +210,10 @@ class ProjSe(_projse.ProjSeFields, _Resources, _KernelSelector):
         return self
 
     def _add_rows(self, X: Any, y: Any, classes: Any, options: _projse.ProjSeOptions, run: Run) -> None:
-        """Add the sums over the rows of one call of `partial_fit` to `_sums`, and set the classes at the first call."""
+        """Add the sums over the rows of one call of `partial_fit` to `_sums`.
+
+        The first call sets the classes and the given columns; a later one deletes the results before it.
+        """
         if options.given is not None and is_table(options.given):
             raise ValueError("given must list columns of X for partial_fit; got a table: add its columns to X")
         views = "two" if options.given is not None and y is None else options.views

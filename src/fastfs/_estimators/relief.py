@@ -113,6 +113,7 @@ class _ReliefFamily(_Resources, _Selector):
         stage = samples.make_stage(options, run, options.KEEP)
 
         def score_permutations(permutations: Sequence[Array]) -> Iterator[tuple[Array, float]]:
+            """Yield the scores and the largest score of a fit to each permutation."""
             for values in permutations:
                 scores = (
                     fit_relief(stage, samples, samples.response.with_values(values), self._OPTIONS.from_arguments(self))
@@ -154,7 +155,9 @@ class _ReliefRounds:
     def score_columns(
         self, columns: npt.NDArray[np.int64], weights: npt.NDArray[np.float64] | None = None
     ) -> npt.NDArray[np.float64]:
-        """Return a score for each of these columns. A weight per column multiplies its differences in distances."""
+        """Return a score for each of these columns. A weight per column multiplies its differences in distances; with
+        custom distances, weights raise ValueError.
+        """
         if weights is not None and self.samples.distances is not None:
             raise ValueError("distances must be left out, since custom distances can't be weighed by features")
         with in_words_of_the_caller(self.samples, self.options):
@@ -193,7 +196,7 @@ class _TableSelector(_relief.TableFields, _ReliefFamily, RoundsMaker):
     def _make_rounds(  # type: ignore[override]
         self, X: Any, y: Any, sample_weight: Any = None, distances: Any = None
     ) -> _ReliefRounds:
-        """Return the scorer that wrappers call with some of the columns."""
+        """Return the scorer that wrappers call with some of the columns; `given` must be a table, if it is set."""
         options, run = self._OPTIONS.from_arguments(self), Run.from_estimator(self)
         if options.given is not None and not is_table(options.given):
             raise ValueError("given must be a table for an estimator that sees some of the features at a time")

@@ -215,7 +215,10 @@ class _Selector(LabelScorer, SelectorMixin, BaseEstimator):  # type: ignore[misc
         return importances
 
     def _get_support_mask(self) -> Array:
-        """Return the mask of the selected features; with "auto", of the significant ones among them."""
+        """Return the mask of the selected features; with "auto", of the significant ones among them.
+
+        Raise NotFittedError without a fit or, with "auto", without its test.
+        """
         check_is_fitted(self, "ranking_")
         if not is_auto(self.n_features_to_select):
             return self._chosen_features()

@@ -112,7 +112,7 @@ class TuRF(_Wrapper):
 
 
 def _n_to_remove(step: Any, n_features: int) -> int:
-    """Return how many features to take out each round."""
+    """Return how many features to take out each round: `step`, or that share of all; raise ValueError for all."""
     if isinstance(step, float | np.floating):
         if not 0 < as_float("step", step) < 1:
             raise ValueError(f"step as a share of the features must lie between 0 and 1; got {step}")

@@ -141,7 +141,10 @@ class _SubsetRounds:
         self.pair_probability = np.nan
 
     def score_columns(self, columns: Columns) -> npt.NDArray[np.float64]:
-        """Draw subsets of these columns, and return the highest score of each column over its subsets."""
+        """Draw subsets of these columns, and return the highest score of each column over its subsets.
+
+        Sets `subsets` (positions in `columns`, without repeats) and `pair_probability`.
+        """
         drawn, self.pair_probability = self._draw_subsets(columns)
         self.subsets = list({subset.tobytes(): subset for subset in drawn}.values())
         best = np.full(len(columns), -np.inf)
@@ -178,6 +181,7 @@ def _make_drawer(vls: VLS, n_features: int) -> Callable[[Columns], tuple[list[Co
     rng = np.random.default_rng(as_seed(vls.random_state))
 
     def draw_subsets(columns: Columns) -> tuple[list[Columns], float]:
+        """Return subsets of positions in `columns`, and the probability that a pair is in one of them."""
         n = len(columns)
         size = min(n, max(-(-full_size * n // n_features), min(full_size, FEWEST)))
         if size == n:

@@ -35,7 +35,10 @@ class _FitPerRound:
         self.estimator, self.X, self.y, self.fit_params = estimator, X, y, fit_params
 
     def score_columns(self, columns: Columns) -> Array:
-        """Fit a clone on these columns, and return its scores; errors name columns of X."""
+        """Fit a clone on these columns, and return its scores; errors name columns of X.
+
+        Raise ValueError if the scores are missing, have another shape, or aren't all finite.
+        """
         n_features = self.X.shape[1]
         model, part = clone(self.estimator), self.X
         if len(columns) < n_features:
@@ -88,7 +91,10 @@ class _Wrapper(_Selector):
     estimator: Any
 
     def _prepare_table(self, X: Any) -> Any:
-        """Return X in a form that allows selecting columns, without changing its values; set its columns."""
+        """Load a stream, set the columns, and return X with unchanged values in a form that allows selecting columns.
+
+        Raise TypeError for an iterator, which can be read once.
+        """
         if hasattr(X, "__next__"):
             raise TypeError(
                 f"X must be one array, since {type(self).__name__} scores it several times; got an iterator of row "

@@ -146,7 +146,7 @@ def _take_over(temporary: Path, target: Path, before: os.stat_result) -> None:
 
 
 def _sweep(temporary: Path) -> None:
-    """Remove the temporaries of killed writers in the folder of a new one."""
+    """Remove the temporaries of killed writers, which are older than `_LEFTOVER`, in the folder of a new one."""
     now = temporary.stat().st_mtime  # by the clock of the file system, which may be another machine's
     with suppress(OSError):  # a folder that can't be listed
         for other in os.scandir(temporary.parent):

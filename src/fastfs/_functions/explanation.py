@@ -65,6 +65,7 @@ class Explanation(DrawnResult):
     _row = "part"
 
     def _table(self) -> dict[str, Any]:
+        """Return the columns of a table of the parts: "feature" or "pair", its name, its part of the margin."""
         tables = [
             (word[:-1], name, part)
             for word, names, parts, _ in self.tables()

@@ -144,6 +144,7 @@ def _scores_function(
     names = list(own_first(call_class).parameters)  # type: ignore[arg-type]
 
     def decorate(function: Callable[[_Call], Floats]) -> Callable[_Arguments, Floats]:
+        """Fill in the docstring of a function, and let it take the arguments of `call_class`."""
         description = _DESCRIPTION.format(
             estimator=estimator,
             X=X,

@@ -111,7 +111,8 @@ def read_samples(
     """
     if hasattr(X, "__next__") and not (isinstance(options, SURFOptions) and options.n_rows):
         raise TypeError(
-            "X must be one array, since this method compares all pairs of samples; got an iterator of row chunks"
+            "X must be one array, since this method compares all pairs of samples; got an iterator of row chunks: "
+            "stack them"
         )
     n_rows = options.n_rows if isinstance(options, SURFOptions) else 0
     if n_rows:

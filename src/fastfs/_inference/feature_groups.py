@@ -154,7 +154,7 @@ class FeatureGroups:
         if not isinstance(groups, Mapping):
             raise TypeError(f"feature_groups must be a dict of names and features; got {type(groups).__name__}")
         if not groups:
-            raise ValueError("feature_groups must hold groups; got none")
+            raise ValueError("feature_groups must hold groups; got none: name some, or leave it out")
         self.names = [str(name) for name in groups]
         self.members: list[Integers] = []
         for name, features in groups.items():

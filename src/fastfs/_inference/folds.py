@@ -31,6 +31,7 @@ class Folds:
     """
 
     def __init__(self, y: Array, blocks: object = None, groups: object = None) -> None:
+        """Find the units and strata of a design, and the classes, or events, that each unit has."""
         design = Design(y, blocks, groups)
         self.units, self.word, self._strata = design.drawn_units, design.unit_word, design.strata
         self.n_units = len(self._strata)

@@ -79,7 +79,7 @@ def sort_values(y: Array, expected: str) -> tuple[Array, Integers]:
     except TypeError:
         in_order = False
     if not in_order:
-        raise ValueError(f"{expected}, such as strings or integers, that can be sorted")
+        raise ValueError(f"{expected}, such as strings or integers, that can be sorted; got others: convert them")
     return values, positions.astype(np.int64).reshape(-1)
 
 

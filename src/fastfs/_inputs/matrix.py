@@ -89,7 +89,8 @@ def as_dense(X: Any, run: Run) -> Any:
     """Return X as a dense matrix for the core; sparse X is made dense if the budget allows it."""
     if hasattr(X, "__next__"):
         raise TypeError(
-            "X must be one array, since this method compares all pairs of samples; got an iterator of row chunks"
+            "X must be one array, since this method compares all pairs of samples; got an iterator of row chunks: "
+            "stack them"
         )
     return made_dense(as_matrix(X, run), run)
 

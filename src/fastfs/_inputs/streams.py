@@ -429,7 +429,10 @@ def dask_blocks(source: Source, y: Any, run: Run, read: Reader) -> tuple[list[tu
 
 
 def merge_pairwise(parts: list[Any], merge: Callable[..., Any]) -> Any:
-    """Merge delayed states in the order of their blocks, so that the result doesn't depend on the workers."""
+    """Compute delayed states, merge neighbours in the order of their blocks, and return the one that is left.
+
+    So the result doesn't depend on the workers.
+    """
     while len(parts) > 1:
         parts = [merge(*parts[i : i + 2]) if i + 1 < len(parts) else parts[i] for i in range(0, len(parts), 2)]
     with warnings.catch_warnings():

@@ -222,7 +222,10 @@ def _take_column(X: Any, column: int) -> Any:
 
 
 def _encode_categories(values: Array, described: str) -> tuple[npt.NDArray[np.float64], Array]:
-    """Return the code of each value, NaN for missing values, and the distinct values in sorted order."""
+    """Return the code of each value, NaN for missing values, and the distinct values in sorted order.
+
+    Raise ValueError for infinity, and for values that can't be sorted.
+    """
     if values.dtype.kind == "f" and np.isinf(values).any():
         row = np.isinf(values).argmax()
         raise ValueError(f"X must not contain infinity; got it in row {row} of {described}: drop or replace it")

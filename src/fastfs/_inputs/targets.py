@@ -44,7 +44,7 @@ Reader = Callable[[Any, tuple[int, int], Run], Target]
 
 
 def as_target(y: Any, name: str = "y") -> Array:
-    """Return y as a 1-D or 2-D array of any values."""
+    """Return y as a 1-D or 2-D array of any real values; raise ValueError for sparse or masked y, or an iterator."""
     refuse_sparse(y, f"a sparse target isn't supported: give {name}.toarray()")
     if hasattr(y, "__next__"):
         raise ValueError(f"{name} must be one array, since X is one; got an iterator")
@@ -72,7 +72,9 @@ def _(y: Genotypes) -> Any:
 
 
 def as_columns(y: Array, run: Run, name: str = "y") -> Any:
-    """Return an array from `as_target` as a 2-D matrix of numbers for the core."""
+    """Return an array from `as_target` as a 2-D matrix of numbers for the core; errors about text tell how to give
+    labels.
+    """
     try:
         return as_matrix(y[:, None] if y.ndim == 1 else y, run, name)
     except (TypeError, ValueError) as error:
@@ -135,7 +137,7 @@ def read_chunk(y: Any, shape: tuple[int, int], run: Run, *, classes: Array | Non
 
 
 def read_classes(classes: Any) -> Array:
-    """Return the classes in sorted order."""
+    """Return the classes in sorted order, each once; raise ValueError for fewer than two."""
     values = as_values(classes).ravel()
     if len(values) == 0:
         raise ValueError("classes must have at least two labels; got none")
@@ -163,7 +165,7 @@ def _is_labels(y: Array) -> bool:
 
 
 def _encode_known(y: Array, classes: Array) -> Integers:
-    """Return each label's position among the classes."""
+    """Return each label's position among the sorted classes; raise ValueError for a label that isn't among them."""
     if y.ndim != 1:
         raise ValueError(f"y must be a 1-D array of labels; got {y.ndim}-D")
     labels = np.searchsorted(classes, y)

@@ -41,13 +41,14 @@ class PassesOnWorkers:
         rows: Integers | None = None,
         columns: Integers | None = None,
     ) -> None:
+        """Prepare passes over `source`; nothing is read yet."""
         self._source, self._rows = source, rows
         self._how = (columns, prepare, run.budget)
         self._checksum: int | None = None  # checksum of the first pass
 
     def run_pass(self, stream: Any, groups: Integers | None = None, n_groups: int = 0) -> Share:
         """Pass all blocks to copies of the stream and load the merged state into it; return that state, and with
-        `groups` (one per row) the sums of the rows of each.
+        `groups` (one per row) the sums of the rows of each. Raise ValueError if the rows differ from the first pass.
         """
         from dask.delayed import delayed
 
@@ -79,7 +80,11 @@ def _share_of_block(
     prepare: Callable[[Any, Run], Any],
     budget: int,
 ) -> Share:
-    """Return the state of a copy of the stream after one block, on a worker."""
+    """Return the state of a copy of the stream after one block, on a worker.
+
+    first: the number of the block's first row in the array; rows: the rows to take of the block; place: how many rows
+    of the pass come before it; groups: of the taken rows.
+    """
     run = Run(1, budget or None)  # Dask runs one task per block, so each takes one thread
     stream_of_block = copy.copy(stream)
     with in_rows(first + np.asarray(rows)):

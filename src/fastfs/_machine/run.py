@@ -46,6 +46,7 @@ class Run:
     def __init__(
         self, n_threads: int = 0, max_memory: int | str | None = None, progress: Progress | None = None
     ) -> None:
+        """Check the settings; raise TypeError or ValueError that names a wrong one."""
         self.n_threads = as_threads(n_threads)
         self.budget = parse_memory(max_memory)
         if progress is not None and not callable(progress):

@@ -60,7 +60,10 @@ def _of_words(name: str) -> _Completer:
 
 
 def _of_columns(name: str) -> _Completer:
+    """Return a completer that offers the columns of the file that the option `name` is about."""
+
     def columns(context: typer.Context, incomplete: str) -> list[str]:
+        """Return the columns that continue the incomplete word; none if the file is missing or unreadable."""
         path = _file(context) if _COLUMNS[name] == "file" else context.params.get(_COLUMNS[name])
         if path is None:
             return []

@@ -128,7 +128,7 @@ def with_options(message: str, command: str) -> str:
 def names(text: str, option: str) -> list[str]:
     """Return the names that an option holds, with commas between them."""
     if not text.strip():
-        raise ValueError(f"{option} needs names with commas between them")
+        raise ValueError(f"{option} must hold names with commas between them; got none")
     return [name.strip() for name in next(csv.reader([text], skipinitialspace=True))]
 
 

@@ -60,6 +60,7 @@ class _Disk(io.FileIO):
     error: BaseException | None = None
 
     def write(self, data: Any) -> int:
+        """Write all data, unless an earlier write failed; keep an error, and always tell HDF5 of success."""
         left = memoryview(data)
         try:
             while self.error is None and left:

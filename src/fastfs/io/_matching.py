@@ -45,6 +45,7 @@ class MatchRule:
     control_is_0: bool = False
 
     def __post_init__(self) -> None:
+        """Raise ValueError for an unknown `match`, or for `by_order` together with a rule for names."""
         if self.match is not None and self.match not in _CHANGES:
             raise ValueError(f"match must be {any_of(_CHANGES)}; got '{self.match}'")
         if self.by_order and (self.key is not None or self.match is not None):
