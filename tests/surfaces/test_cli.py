@@ -910,7 +910,7 @@ def test_projse_with_targets(wine, tmp_path, capsys):
     "arguments, part",
     [
         (["--targets", "f1", "--label", "class"], "--targets is for"),
-        (["--targets", ""], "--targets needs names"),
+        (["--targets", ""], "--targets must hold names"),
         (["--targets", "f1,f1"], "different columns"),
         (["--targets", "f1,f99"], "'f99'"),
         (["--targets", "class"], "must hold numbers"),
